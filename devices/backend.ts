@@ -1,0 +1,123 @@
+// The port between the engine and what moves bytes: commands go in, completions come out.
+// Two implementations exist: native threads (native-backend.ts) and virtual time (devices/simulated/).
+//
+// Every queue is in order. A command's event is (queue, sequence number); `completed[queue]` is the last
+// sequence number known to be finished. Sequence numbers wrap as int32: compare by difference.
+// Invariant kept by every caller: a wait names only commands that were issued before it, so queues waiting
+// for each other cannot form a cycle.
+
+/** A memory space: 0 is the host, g is GPU g-1. */
+export interface SpaceInfo {
+  readonly kind: 'host' | 'emulated' | 'cuda' | 'hip' | 'simulated';
+  readonly name: string;
+  /** Usable bytes. */
+  readonly bytes: number;
+}
+
+/** An in-order executor. */
+export interface QueueInfo {
+  readonly kind: 'worker' | 'compute' | 'h2d' | 'd2h' | 'peer';
+  /** Space whose memory its kernels use (0 for workers). */
+  readonly space: number;
+  /** Source space of a peer queue, else -1. */
+  readonly peer: number;
+}
+
+/** No event: nothing to wait for. */
+export const NO_QUEUE = -1;
+
+export interface Backend {
+  readonly kind: 'native' | 'simulated';
+  readonly spaces: readonly SpaceInfo[];
+  readonly queues: readonly QueueInfo[];
+  /** Records a queue can hold between issue and observed completion. */
+  readonly ringRecords: number;
+  /** completed[q]: sequence number of the last finished record, as of the last `poll`. */
+  readonly completed: Int32Array;
+  /** issued[q]: sequence number of the last record written. */
+  readonly issued: Int32Array;
+  /** failures[q]: finished records whose status is not ok, as of the last `poll`. */
+  readonly failures: Int32Array;
+
+  /** Id of a kernel for queues of this space, or -1. */
+  kernel(name: string, space: number): number;
+  /** Loads a shared object with kernels; returns the names it registered. */
+  loadKernels(path: string): string[];
+
+  /**
+   * Appends a hold: the queue goes no further until `onQueue` has completed `onSeq`.
+   * Costs one record.
+   */
+  wait(queue: number, onQueue: number, onSeq: number): void;
+  /**
+   * Appends a kernel launch and returns its sequence number. `args` holds `nFlows` byte offsets into the
+   * queue's space, then the parameters, `nArgs` numbers in all; they are copied before the call returns.
+   * `waitQueue` (or NO_QUEUE) is a hold folded into the record. Costs `execRecords(nArgs)` records.
+   */
+  exec(
+    queue: number,
+    kernel: number,
+    task: number,
+    run: number,
+    nFlows: number,
+    nArgs: number,
+    args: Float64Array,
+    waitQueue: number,
+    waitSeq: number,
+  ): number;
+  /** Appends a copy between spaces; `id` names the transfer in traces. One record. */
+  copy(
+    queue: number,
+    id: number,
+    dstSpace: number,
+    dstOffset: number,
+    srcSpace: number,
+    srcOffset: number,
+    bytes: number,
+    waitQueue: number,
+    waitSeq: number,
+  ): number;
+  /** Appends a fill of the queue's own space (checked mode: poison of freed blocks). One record. */
+  fill(queue: number, offset: number, bytes: number, value: number): number;
+
+  /** Makes all appended commands visible and wakes sleeping queues. Once per batch. */
+  publish(): void;
+  /** Refreshes `completed` and `failures`; true when anything moved. */
+  poll(): boolean;
+  /** Outcome of a finished record: a `Status` value. Valid until `ringRecords` further records are issued. */
+  status(queue: number, seq: number): number;
+  /** Start and end of a finished record in nanoseconds (timing on). Same validity as `status`. */
+  startOf(queue: number, seq: number): number;
+  endOf(queue: number, seq: number): number;
+  /** The driver's words for the last failure on a queue. */
+  lastError(queue: number): string;
+
+  /** Turns record times on or off. */
+  setTiming(on: boolean): void;
+  /** Exec commands of a cancelled run complete with `Status.cancelled` and do nothing. */
+  setCancelled(run: number, on: boolean): void;
+  /** True once a kernel of the run failed or it was cancelled. */
+  isCancelled(run: number): boolean;
+
+  /** Asks for the doorbell when `queue` completes `seq`. One per queue; the latest call wins. */
+  arm(queue: number, seq: number): void;
+  /** Blocks the engine thread until an armed doorbell rings or the time is over. */
+  block(microseconds: number): void;
+  /** From here an armed doorbell calls the wake callback on the event loop. False: one is due already. */
+  sleep(): boolean;
+  /** Called when the doorbell rings while asleep. */
+  onWake(callback: () => void): void;
+  /** Keeps the process alive while a run is open. */
+  hold(on: boolean): void;
+
+  /** Nanoseconds on the runtime clock. */
+  now(): number;
+  /** Bytes of host space. The view stays valid until `close`. */
+  hostView(offset: number, bytes: number): ArrayBuffer;
+  close(): void;
+}
+
+/** Records an exec command with `nArgs` arguments needs: four fit inline, eight in each further record. */
+export function execRecords(nArgs: number): number {
+  return nArgs <= 4 ? 1 : 1 + ((nArgs - 4 + 7) >> 3);
+}

@@ -1,0 +1,202 @@
+// The one place where TypeScript and C++ agree: opcodes, record layout, control words, status codes.
+// `scripts/generate-contract.mjs` writes native/include/headrace/contract.h from the tables below and a
+// test fails when the two differ. Nothing here depends on anything else in the project.
+//
+// A *queue* is an in-order executor: a host worker or one stream of a GPU. Each queue has one command ring
+// (single producer: the engine; single consumer: the queue's native thread). A command's *sequence number* is
+// the count of records written to that ring up to and including it, as a wrapping int32; the queue's
+// `completed` word is the sequence number of the last record that has finished, and it only moves forward in
+// order. An event is therefore just (queue, sequence number), and waiting for one is `completed - seq >= 0`.
+
+/** What a command record asks its queue to do. */
+export const Opcode = {
+  /** Does nothing; completes in order. Used to pad the ring and as a fence. */
+  nop: 0,
+  /** Holds the queue until the event in words `waitQueue`/`waitSeq` has happened. */
+  wait: 1,
+  /** Runs a kernel: `nFlows` space-relative byte offsets, then the parameters, all as float64. */
+  exec: 2,
+  /** Copies bytes between two memory spaces: arguments are dstOffset, srcOffset, bytes. */
+  copy: 3,
+  /** Fills bytes of the queue's own space with one byte value: arguments are offset, bytes, value. */
+  fill: 4,
+  /** Continuation of the exec record before it: eight more float64 arguments. */
+  args: 5,
+  /** Ends the queue's thread after everything before it. */
+  stop: 6,
+} as const;
+
+/** Layout of a 64-byte command record, in int32 words (arguments: float64 index from the record's start). */
+export const Record = {
+  bytes: 64,
+  words: 16,
+  doubles: 8,
+  /** opcode in bits 0-7, number of flow arguments in bits 8-19, total arguments in bits 20-31. */
+  head: 0,
+  /** exec: kernel id. copy: destination space in bits 0-7, source space in bits 8-15. */
+  kernel: 1,
+  /** Task id (exec) or transfer id (copy); carried for traces and error reports only. */
+  task: 2,
+  /** Index of the run's word in the cancel table; a cancelled run's exec commands complete without running. */
+  run: 3,
+  /** Queue to wait for before this record starts, or -1. */
+  waitQueue: 4,
+  waitSeq: 5,
+  /** Written by the queue's thread before it publishes completion: a `Status` value. */
+  status: 6,
+  /** Spare, zero. */
+  spare: 7,
+  /** First float64 argument; four fit, the rest continue in `args` records. */
+  argument: 4,
+  inlineArguments: 4,
+  /** After completion with timing on: start and end in nanoseconds on the runtime clock, over the arguments. */
+  start: 4,
+  end: 5,
+} as const;
+
+/** Words of a queue's control block: int32, one 64-byte line per writer so that no two writers share a line. */
+export const Control = {
+  words: 64,
+  /** Written by the engine: sequence number of the last visible record. */
+  published: 0,
+  /** Written by the engine: the queue rings the doorbell when `completed` reaches this, if armed. */
+  doorbellAt: 1,
+  /** Written by the engine (1) and cleared by whoever rings (0). */
+  doorbellArmed: 2,
+  /** Written by the queue's thread. */
+  completed: 16,
+  /** Written by the queue's thread: how many records finished with a status other than ok. */
+  failures: 17,
+  /** Written by the queue's thread: sequence number of the last record it has started or submitted. */
+  submitted: 18,
+  /** Written by the queue's thread: 1 while it sleeps and needs a wake-up call. */
+  sleeping: 32,
+  /** Written by the queue's thread: nanoseconds spent in kernels and copies (low and high words). */
+  busyLow: 34,
+  busyHigh: 35,
+} as const;
+
+/** Words shared by all queues: int32. */
+export const Shared = {
+  words: 128,
+  /** 1: queues write start and end times into finished records. */
+  timing: 0,
+  /** 1: the engine sleeps in `waitForDoorbell`; 2: it sleeps in the event loop; 0: awake. */
+  engineAsleep: 16,
+  /** First of `runs` words, one per concurrently open run: non-zero cancels its exec commands. */
+  cancel: 64,
+  runs: 64,
+} as const;
+
+/** Outcome of a command. Positive values are a kernel's own code (for potrf: the pivot, counted from 1). */
+export const Status = {
+  ok: 0,
+  /** The run was cancelled before the command started; it did nothing. */
+  cancelled: -1,
+  /** No kernel of that id exists on this queue's device. */
+  unknownKernel: -2,
+  /** A copy or fill left its memory space. */
+  outOfRange: -3,
+  /** The device no longer works; everything on it fails from here on. */
+  deviceLost: -4,
+  /** The driver refused the command; `lastError(queue)` has its text. */
+  driver: -5,
+  /** The kernel refused its arguments (wrong number of flows or parameters). */
+  badArguments: -6,
+} as const;
+
+/** What a memory space is. */
+export const SpaceKind = { host: 0, emulated: 1, cuda: 2, hip: 3 } as const;
+
+/** What a queue is for. A GPU has `compute` streams, one `h2d`, one `d2h`, and one `peer` stream per peer. */
+export const QueueKind = { worker: 0, compute: 1, h2d: 2, d2h: 3, peer: 4 } as const;
+
+/** What the native core tells about one memory space. Space 0 is the host; space g is GPU g-1. */
+export interface NativeSpace {
+  readonly kind: number;
+  readonly name: string;
+  /** Usable bytes; offsets run from 0 to this. */
+  readonly bytes: number;
+  /** The device's unique id, or '' where it has none. */
+  readonly uuid: string;
+}
+
+/** What the native core tells about one queue. */
+export interface NativeQueue {
+  readonly kind: number;
+  /** Space the queue belongs to (its kernels' arguments are offsets into it). */
+  readonly space: number;
+  /** For `peer` queues the source space, else -1. */
+  readonly peer: number;
+}
+
+/** Options of `NativeCore.open`. Sizes in bytes. */
+export interface NativeOptions {
+  /** 'emulated' | 'cuda' | 'hip'. */
+  readonly driver: string;
+  /** GPUs to open. */
+  readonly gpus: number;
+  /** Device memory per GPU. */
+  readonly gpuBytes: number;
+  /** Address space reserved for host data; pages are touched only when used. */
+  readonly hostBytes: number;
+  /** Host worker threads. */
+  readonly workers: number;
+  /** Compute streams per GPU. */
+  readonly computeStreams: number;
+  /** Records per command ring; a power of two. */
+  readonly ringRecords: number;
+  /** Test mode: freed blocks are filled with 0xA5 by the engine's `fill` commands and checks are on. */
+  readonly checked: boolean;
+}
+
+/** One opened core: its memory spaces, its queues, and the shared words. All methods are cheap and synchronous. */
+export interface NativeCore {
+  readonly spaces: readonly NativeSpace[];
+  readonly queues: readonly NativeQueue[];
+  /** One ring per queue: `ringRecords * Record.words` int32 over shared memory. */
+  readonly rings: readonly Int32Array[];
+  /** `queues.length * Control.words` int32. */
+  readonly control: Int32Array;
+  /** `Shared.words` int32. */
+  readonly shared: Int32Array;
+  /** Id of a kernel usable on the spaces of this core, or -1. Looks in the built-in kernels and loaded libraries. */
+  kernel(name: string): number;
+  /** Loads a shared object with kernels (docs/kernels.md); returns the names it registered. */
+  loadKernels(path: string): string[];
+  /** Wakes the thread of a queue whose `sleeping` word was seen set. */
+  wake(queue: number): void;
+  /** Blocks the calling thread until the doorbell rings or the time is over; true when it rang. */
+  waitForDoorbell(microseconds: number): boolean;
+  /** Called on the JavaScript thread when the doorbell rings while `engineAsleep` is 2. */
+  onDoorbell(callback: () => void): void;
+  /** Keeps (true) or does not keep (false) the process alive for the doorbell. */
+  hold(on: boolean): void;
+  /** Nanoseconds on the runtime clock (CLOCK_MONOTONIC), as used in records. */
+  now(): number;
+  /** A view of host space bytes [offset, offset + bytes); valid until `close`. */
+  hostView(offset: number, bytes: number): ArrayBuffer;
+  /** Text of the last driver error on a queue, or ''. */
+  lastError(queue: number): string;
+  /** Stops all threads after what was commanded and frees everything. Idempotent. */
+  close(): void;
+}
+
+/** What the addon found on this machine. */
+export interface NativeProbe {
+  readonly blas: { readonly found: boolean; readonly library: string; readonly reason: string };
+  readonly drivers: readonly {
+    readonly name: string;
+    readonly found: boolean;
+    readonly devices: number;
+    readonly reason: string;
+  }[];
+}
+
+/** The core addon's exports. */
+export interface NativeModule {
+  open(options: NativeOptions): NativeCore;
+  probe(): NativeProbe;
+  /** Names of the built-in kernels. */
+  kernels(): string[];
+}

@@ -113,7 +113,9 @@ export interface Backend {
   /** Nanoseconds on the runtime clock. */
   now(): number;
   /** Bytes of host space. The view stays valid until `close`. */
-  hostView(offset: number, bytes: number): ArrayBuffer;
+  hostView(offset: number, bytes: number): Uint8Array;
+  /** Nanoseconds a queue has spent in kernels and copies so far. */
+  busy(queue: number): number;
   close(): void;
 }
 

@@ -1,0 +1,215 @@
+// The coherency directory: which datum has a copy in which memory space, in what state, who uses it, and after
+// which event its bytes may be read or overwritten. Structure of arrays; a copy is addressed as
+// datum * spaces + space, so no search is ever needed.
+//
+// Invariants:
+//   - `block[c]` is -1 or the offset of memory that belongs to this copy alone;
+//   - a copy whose `pins` is not zero keeps its block: something issued and not yet seen complete uses it;
+//   - `writeQueue/writeSeq[c]` is the event after which the bytes are those of the copy's state;
+//   - the readers list of c holds, per queue, the latest event of a reader issued since the last write:
+//     whoever overwrites the block waits for all of them (write-after-read);
+//   - `validMask[d]` has bit s set exactly when the copy in space s is not invalid.
+import { NO_QUEUE } from './backend.js';
+import { CopyEvent, CopyState, ILLEGAL, nextState } from './coherency.js';
+import { NodePool } from './node-pool.js';
+
+export const NO_BLOCK = -1;
+/** No device was advised for a datum. */
+export const NO_HOME = -1;
+const INITIAL_ROWS = 256;
+
+/** Why a datum has no readable value. */
+export const Poison = {
+  /** It has a value, or will have one when its writers ran. */
+  none: 0,
+  /** A task that wrote it failed half-way. */
+  writerFailed: 1,
+  /** The task that should have written it was cancelled. */
+  writerCancelled: 2,
+  /** A transfer of its only copy failed. */
+  transferFailed: 3,
+} as const;
+
+/** What error messages and traces call a datum. */
+export interface DatumInfo {
+  readonly name: string;
+}
+
+function resized<T extends Int32Array | Uint8Array | Float64Array>(
+  column: T,
+  length: number,
+  fill = 0,
+): T {
+  const next = new (column.constructor as new (n: number) => T)(length);
+  if (fill !== 0) next.fill(fill, column.length);
+  next.set(column as never);
+  return next;
+}
+
+export class Directory {
+  readonly spaces: number;
+  /** Event nodes of readers: value = queue, extra = sequence number. */
+  readonly readers: NodePool = new NodePool();
+
+  // Per datum.
+  bytes: Float64Array = new Float64Array(INITIAL_ROWS);
+  validMask: Int32Array = new Int32Array(INITIAL_ROWS);
+  version: Int32Array = new Int32Array(INITIAL_ROWS);
+  /** Device advised for tasks that write the datum, or NO_HOME. */
+  home: Int32Array = new Int32Array(INITIAL_ROWS);
+  poison: Uint8Array = new Uint8Array(INITIAL_ROWS);
+  /** 1 once a task that writes the datum was inserted or it was created with a value. */
+  written: Uint8Array = new Uint8Array(INITIAL_ROWS);
+  live: Uint8Array = new Uint8Array(INITIAL_ROWS);
+  readonly info: (DatumInfo | undefined)[] = [];
+
+  // Per copy.
+  state: Uint8Array;
+  pins: Int32Array;
+  block: Float64Array;
+  writeQueue: Int32Array;
+  writeSeq: Int32Array;
+  readersHead: Int32Array;
+
+  private rows = 0;
+  private readonly freeRows: number[] = [];
+
+  constructor(spaces: number) {
+    this.spaces = spaces;
+    this.state = new Uint8Array(INITIAL_ROWS * spaces);
+    this.pins = new Int32Array(INITIAL_ROWS * spaces);
+    this.block = new Float64Array(INITIAL_ROWS * spaces).fill(NO_BLOCK);
+    this.writeQueue = new Int32Array(INITIAL_ROWS * spaces).fill(NO_QUEUE);
+    this.writeSeq = new Int32Array(INITIAL_ROWS * spaces);
+    this.readersHead = new Int32Array(INITIAL_ROWS * spaces).fill(-1);
+  }
+
+  /** Data rows ever used; rows that are not live may lie below. */
+  get length(): number {
+    return this.rows;
+  }
+
+  /** Adds a datum that exists nowhere yet; returns its row. */
+  add(bytes: number, info: DatumInfo): number {
+    const d = this.freeRows.pop() ?? this.rows++;
+    if (d >= this.bytes.length) this.growTo(this.bytes.length * 2);
+    this.bytes[d] = bytes;
+    this.validMask[d] = 0;
+    this.version[d] = 0;
+    this.home[d] = NO_HOME;
+    this.poison[d] = Poison.none;
+    this.written[d] = 0;
+    this.live[d] = 1;
+    this.info[d] = info;
+    return d;
+  }
+
+  /** Forgets a datum. Its copies must hold no block and no pin. */
+  remove(d: number): void {
+    for (let s = 0; s < this.spaces; s++) {
+      const c = d * this.spaces + s;
+      if (this.block[c] !== NO_BLOCK || this.pins[c] !== 0) {
+        throw new Error(`directory: datum ${d} still has memory in space ${s}`);
+      }
+      this.setState(d, s, CopyState.invalid);
+      this.writeQueue[c] = NO_QUEUE;
+      this.readersHead[c] = this.readers.freeList(this.readersHead[c]);
+    }
+    this.live[d] = 0;
+    this.info[d] = undefined;
+    this.freeRows.push(d);
+  }
+
+  /** Applies a coherency event to the copy of `d` in space `s`. Throws on an illegal one: that is our bug. */
+  apply(d: number, s: number, event: CopyEvent): void {
+    const c = d * this.spaces + s;
+    const next = nextState(this.state[c], event);
+    if (next === ILLEGAL) {
+      throw new Error(
+        `coherency: event ${event} is illegal for datum '${this.info[d]?.name}' in space ${s}, state ${this.state[c]}`,
+      );
+    }
+    this.state[c] = next;
+    if (next === CopyState.invalid) this.validMask[d] &= ~(1 << s);
+    else this.validMask[d] |= 1 << s;
+  }
+
+  /** Space of the copy that keeps the value, or -1 when there is none. */
+  owner(d: number): number {
+    let mask = this.validMask[d];
+    while (mask !== 0) {
+      const s = 31 - Math.clz32(mask);
+      if (this.state[d * this.spaces + s] === CopyState.owned) return s;
+      mask &= ~(1 << s);
+    }
+    return -1;
+  }
+
+  /** Records that `queue` reads copy `c` until its record `seq` is complete. */
+  addReader(c: number, queue: number, seq: number): void {
+    const head = this.readersHead[c];
+    const pool = this.readers;
+    for (let n = head; n >= 0; n = pool.next[n]) {
+      if (pool.value[n] === queue) {
+        pool.extra[n] = seq;
+        return;
+      }
+    }
+    this.readersHead[c] = pool.push(head, queue, seq);
+  }
+
+  /** Records that the bytes of copy `c` are written by record `seq` of `queue`; forgets earlier readers. */
+  setWriter(c: number, queue: number, seq: number): void {
+    this.writeQueue[c] = queue;
+    this.writeSeq[c] = seq;
+    if (this.readersHead[c] >= 0) this.readersHead[c] = this.readers.freeList(this.readersHead[c]);
+  }
+
+  /** Checks every invariant that involves only the directory; for tests. */
+  validate(): void {
+    for (let d = 0; d < this.rows; d++) {
+      if (this.live[d] === 0) continue;
+      let owners = 0;
+      let valid = 0;
+      for (let s = 0; s < this.spaces; s++) {
+        const c = d * this.spaces + s;
+        const st = this.state[c];
+        if (st === CopyState.owned) owners++;
+        if (st !== CopyState.invalid) {
+          valid++;
+          if (this.block[c] === NO_BLOCK) throw new Error(`datum ${d}: valid copy without memory in space ${s}`);
+        }
+        const bit = (this.validMask[d] >> s) & 1;
+        if (bit !== (st === CopyState.invalid ? 0 : 1)) throw new Error(`datum ${d}: validMask is wrong`);
+        if (this.pins[c] < 0) throw new Error(`datum ${d}: negative pins in space ${s}`);
+        if (this.pins[c] > 0 && this.block[c] === NO_BLOCK) {
+          throw new Error(`datum ${d}: pinned without memory in space ${s}`);
+        }
+      }
+      if (valid > 0 && owners !== 1) throw new Error(`datum ${d}: ${owners} owners of ${valid} copies`);
+    }
+  }
+
+  private setState(d: number, s: number, state: number): void {
+    this.state[d * this.spaces + s] = state;
+    if (state === CopyState.invalid) this.validMask[d] &= ~(1 << s);
+    else this.validMask[d] |= 1 << s;
+  }
+
+  private growTo(rows: number): void {
+    const copies = rows * this.spaces;
+    this.bytes = resized(this.bytes, rows);
+    this.validMask = resized(this.validMask, rows);
+    this.version = resized(this.version, rows);
+    this.home = resized(this.home, rows);
+    this.poison = resized(this.poison, rows);
+    this.written = resized(this.written, rows);
+    this.live = resized(this.live, rows);
+    this.state = resized(this.state, copies);
+    this.pins = resized(this.pins, copies);
+    this.block = resized(this.block, copies, NO_BLOCK);
+    this.writeQueue = resized(this.writeQueue, copies, NO_QUEUE);
+    this.writeSeq = resized(this.writeSeq, copies);
+    this.readersHead = resized(this.readersHead, copies, -1);
+  }
+}

@@ -1,0 +1,67 @@
+// The one error type of the project. It lives in the lowest room that can fail on a user's account, so that
+// every room above throws the same class; `scheduler/errors.ts` is the public door.
+// Invariant: `code` is stable across versions, the message names the user's own objects.
+
+/** Structured facts that travel with an error. All fields are optional; names are the user's own. */
+export interface ErrorDetails {
+  /** Task in the user's words: class name and number, e.g. `potrf #12`. */
+  readonly task?: string | undefined;
+  /** Stage in which the task failed: alloc, stage-in, comm-in, exec, stage-out, finalize. */
+  readonly stage?: string | undefined;
+  /** Name of the datum concerned. */
+  readonly datum?: string | undefined;
+  /** Name of the device concerned. */
+  readonly device?: string | undefined;
+  /** Rank that failed. */
+  readonly rank?: number | undefined;
+  /** Bytes asked for. */
+  readonly bytes?: number | undefined;
+  /** The limit that was exceeded, in bytes unless the message says otherwise. */
+  readonly limit?: number | undefined;
+  /** A kernel's own code; for potrf the pivot within the tile, counted from 1. */
+  readonly kernelCode?: number | undefined;
+  /** Tasks or classes of a dependency cycle, first and last the same. */
+  readonly cycle?: readonly string[] | undefined;
+  /** Line of an input file, counted from 1. */
+  readonly line?: number | undefined;
+  /** What the user can do about it, one sentence. */
+  readonly remedy?: string | undefined;
+  readonly cause?: unknown;
+}
+
+/** Every error Headrace raises on purpose. `docs/errors.md` lists the codes. */
+export class HeadraceError extends Error {
+  /** Stable identifier such as `ERR_TASK_FAILED`. */
+  readonly code: string;
+  /** Structured facts; empty when there is nothing to add. */
+  readonly details: ErrorDetails;
+
+  constructor(code: string, message: string, details: ErrorDetails = {}) {
+    const text = details.remedy === undefined ? message : `${message} (${details.remedy})`;
+    super(text, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'HeadraceError';
+    this.code = code;
+    this.details = details;
+  }
+
+  /** Plain object for logs and `--json` output. */
+  toJSON(): Record<string, unknown> {
+    const { cause, ...facts } = this.details;
+    const json: Record<string, unknown> = { code: this.code, message: this.message, ...facts };
+    if (cause !== undefined) {
+      json['cause'] =
+        cause instanceof HeadraceError
+          ? cause.toJSON()
+          : { message: cause instanceof Error ? cause.message : String(cause) };
+    }
+    return json;
+  }
+}
+
+/** The run was cancelled by its `AbortSignal` or by `cancel()`. `name` is `AbortError`, as on the web platform. */
+export class RunAbortedError extends HeadraceError {
+  constructor(message: string, cause?: unknown) {
+    super('ERR_ABORTED', message, { cause });
+    this.name = 'AbortError';
+  }
+}

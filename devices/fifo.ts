@@ -1,0 +1,43 @@
+// A growable ring of int32: first in, first out, no allocation after warm-up.
+
+export class Fifo {
+  private ring: Int32Array;
+  private first = 0;
+  /** Entries in line. */
+  length = 0;
+
+  constructor(capacity = 64) {
+    this.ring = new Int32Array(capacity);
+  }
+
+  push(value: number): void {
+    if (this.length === this.ring.length) this.grow();
+    this.ring[(this.first + this.length) & (this.ring.length - 1)] = value;
+    this.length++;
+  }
+
+  /** The entry at the front; only when `length` is not 0. */
+  peek(): number {
+    return this.ring[this.first];
+  }
+
+  /** Takes the entry at the front; only when `length` is not 0. */
+  shift(): number {
+    const value = this.ring[this.first];
+    this.first = (this.first + 1) & (this.ring.length - 1);
+    this.length--;
+    return value;
+  }
+
+  /** Entry `i` from the front, for reports. */
+  at(i: number): number {
+    return this.ring[(this.first + i) & (this.ring.length - 1)];
+  }
+
+  private grow(): void {
+    const larger = new Int32Array(this.ring.length * 2);
+    for (let i = 0; i < this.length; i++) larger[i] = this.at(i);
+    this.ring = larger;
+    this.first = 0;
+  }
+}

@@ -1,0 +1,62 @@
+// Singly linked lists over a pool of (value, extra, next) nodes in typed arrays, for the many short lists of the
+// engine: successors of a task, readers of a copy, waiters of a resource. No allocation after warm-up.
+// Invariant: a node is in exactly one list or in the free list. A list is named by its first node, -1 = empty.
+
+export class NodePool {
+  value: Int32Array;
+  extra: Int32Array;
+  next: Int32Array;
+  private freeHead: number = -1;
+  private used = 0;
+  /** Nodes now in lists. */
+  live = 0;
+
+  constructor(initial = 1024) {
+    this.value = new Int32Array(initial);
+    this.extra = new Int32Array(initial);
+    this.next = new Int32Array(initial);
+  }
+
+  /** Puts a node before `head` and returns the new head. */
+  push(head: number, value: number, extra: number): number {
+    let n = this.freeHead;
+    if (n >= 0) this.freeHead = this.next[n];
+    else {
+      n = this.used++;
+      if (n === this.next.length) this.grow();
+    }
+    this.value[n] = value;
+    this.extra[n] = extra;
+    this.next[n] = head;
+    this.live++;
+    return n;
+  }
+
+  /** Frees one node; returns the node after it. */
+  free(n: number): number {
+    const after = this.next[n];
+    this.next[n] = this.freeHead;
+    this.freeHead = n;
+    this.live--;
+    return after;
+  }
+
+  /** Frees a whole list; returns -1, the empty list. */
+  freeList(head: number): number {
+    let n = head;
+    while (n >= 0) n = this.free(n);
+    return -1;
+  }
+
+  private grow(): void {
+    const length = this.next.length * 2;
+    const copy = (from: Int32Array): Int32Array => {
+      const to = new Int32Array(length);
+      to.set(from);
+      return to;
+    };
+    this.value = copy(this.value);
+    this.extra = copy(this.extra);
+    this.next = copy(this.next);
+  }
+}

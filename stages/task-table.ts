@@ -1,0 +1,208 @@
+// The window of live tasks, as a ring of rows in typed arrays.
+//
+// A task id is an int32 that counts insertions and wraps; its row is `id & mask`. Rows are taken and given back
+// in program order, so memory is O(window) whatever the length of the program, a stale id is recognised by
+// comparing it with the window's ends, and flows and parameters can live in two rings beside the rows.
+// Invariants: head..next are the live ids; a row in the window belongs to exactly one id; a task's flows and
+// parameters are contiguous.
+
+/** The life of a task. The six stages are 3..8. */
+export const TaskStage = {
+  free: 0,
+  /** Inserted; some predecessor has not released it. */
+  pending: 1,
+  /** Released; not yet taken up by its device. */
+  ready: 2,
+  alloc: 3,
+  stageIn: 4,
+  commIn: 5,
+  exec: 6,
+  stageOut: 7,
+  finalize: 8,
+  /** Retired; the row is given back when all rows before it are. */
+  done: 9,
+} as const;
+
+/** Names of the stages by number, for errors, traces and waits. */
+export const STAGE_NAMES: readonly string[] = [
+  'free',
+  'pending',
+  'ready',
+  'alloc',
+  'stage-in',
+  'comm-in',
+  'exec',
+  'stage-out',
+  'finalize',
+  'done',
+];
+
+/** How a task uses a datum. */
+export const AccessMode = { read: 1, write: 2, readWrite: 3 } as const;
+
+/** No device was asked for. */
+export const ANY_DEVICE = -1;
+
+/** What the engine knows of a task class. Shared by all tasks of the class. */
+export interface TaskClassRow {
+  readonly id: number;
+  readonly name: string;
+  readonly flowNames: readonly string[];
+  /** AccessMode per flow. */
+  readonly modes: Uint8Array;
+  readonly paramNames: readonly string[];
+  /** Kernel id per space (0 = host), -1 where the class has no kernel for it. */
+  readonly kernels: Int32Array;
+  /** JavaScript body, run on the engine's thread with host data, or undefined. */
+  readonly body: ((task: number, row: number) => unknown) | undefined;
+  /** Turns a kernel's positive code into words, e.g. the pivot of a factorisation. */
+  readonly explain: ((code: number, task: number) => string) | undefined;
+  /** Stable error code to use when the kernel returns a positive code. */
+  readonly failureCode: string | undefined;
+}
+
+export class TaskTable {
+  readonly window: number;
+  readonly mask: number;
+  /** Oldest live id. */
+  head = 1;
+  /** Id the next task will get. */
+  next = 1;
+
+  readonly stage: Uint8Array;
+  readonly classOf: Int32Array;
+  readonly run: Uint8Array;
+  readonly priority: Int32Array;
+  /** Space the task runs on: 0 host, g = GPU g-1; the hint before placement, ANY_DEVICE without. */
+  readonly device: Int16Array;
+  /** 1 when the device was the user's wish. */
+  readonly hinted: Uint8Array;
+  /** Event of the task's execution, once issued. */
+  readonly queue: Int16Array;
+  readonly seq: Int32Array;
+  /** Predecessors that have not released the task. */
+  readonly pending: Int32Array;
+  /** Successor list: value = row * 2 + (1 for a control edge). */
+  readonly successors: Int32Array;
+  /** Events of control predecessors that were issued: value = queue, extra = seq. */
+  readonly controlEvents: Int32Array;
+  readonly flowStart: Int32Array;
+  readonly paramStart: Int32Array;
+  /** WaitReason the task is parked for, 0 when it is not. */
+  readonly waiting: Uint8Array;
+  readonly releasedBy: Int32Array;
+  /** Stage times in nanoseconds on the runtime clock; kept only while tracing: 6 per row. */
+  times: Float64Array;
+
+  flowDatum: Int32Array;
+  params: Float64Array;
+  private readonly flowMask: number;
+  private readonly paramMask: number;
+  private flowNext = 0;
+  private flowFree: number;
+  private paramNext = 0;
+  private paramFree: number;
+  /** Ring entries a row took, padding included, to give back at retirement. */
+  private readonly flowTaken: Int32Array;
+  private readonly paramTaken: Int32Array;
+
+  constructor(window: number) {
+    if (window < 4 || (window & (window - 1)) !== 0) {
+      throw new RangeError(`task window must be a power of two of at least 4, not ${window}`);
+    }
+    this.window = window;
+    this.mask = window - 1;
+    this.stage = new Uint8Array(window);
+    this.classOf = new Int32Array(window);
+    this.run = new Uint8Array(window);
+    this.priority = new Int32Array(window);
+    this.device = new Int16Array(window);
+    this.hinted = new Uint8Array(window);
+    this.queue = new Int16Array(window);
+    this.seq = new Int32Array(window);
+    this.pending = new Int32Array(window);
+    this.successors = new Int32Array(window).fill(-1);
+    this.controlEvents = new Int32Array(window).fill(-1);
+    this.flowStart = new Int32Array(window);
+    this.paramStart = new Int32Array(window);
+    this.waiting = new Uint8Array(window);
+    this.releasedBy = new Int32Array(window);
+    this.times = new Float64Array(0);
+    this.flowTaken = new Int32Array(window);
+    this.paramTaken = new Int32Array(window);
+    const pool = Math.max(window * 8, 4096);
+    this.flowMask = pool - 1;
+    this.paramMask = pool - 1;
+    this.flowDatum = new Int32Array(pool);
+    this.params = new Float64Array(pool);
+    this.flowFree = pool;
+    this.paramFree = pool;
+  }
+
+  /** Largest number of flows (or parameters) one task may have. */
+  get maxArguments(): number {
+    return (this.flowMask + 1) >> 2;
+  }
+
+  /** Live rows. */
+  get live(): number {
+    return (this.next - this.head) | 0;
+  }
+
+  /** Whether `id` names a task that is still in the window. */
+  contains(id: number): boolean {
+    return ((id - this.head) | 0) >= 0 && ((this.next - id) | 0) > 0;
+  }
+
+  /** Whether a task with that many flows and parameters can be inserted now. */
+  hasRoom(flows: number, params: number): boolean {
+    return (
+      this.live < this.window &&
+      this.flowFree >= this.padded(this.flowNext, flows, this.flowMask) &&
+      this.paramFree >= this.padded(this.paramNext, params, this.paramMask)
+    );
+  }
+
+  /** Takes the next row; the caller has checked `hasRoom` and fills the columns. Returns the task id. */
+  take(flows: number, params: number): number {
+    const id = this.next;
+    const row = id & this.mask;
+    this.next = (id + 1) | 0;
+    const flowPad = this.padded(this.flowNext, flows, this.flowMask);
+    this.flowStart[row] = (this.flowNext + flowPad - flows) & this.flowMask;
+    this.flowNext = (this.flowNext + flowPad) & this.flowMask;
+    this.flowFree -= flowPad;
+    this.flowTaken[row] = flowPad;
+    const paramPad = this.padded(this.paramNext, params, this.paramMask);
+    this.paramStart[row] = (this.paramNext + paramPad - params) & this.paramMask;
+    this.paramNext = (this.paramNext + paramPad) & this.paramMask;
+    this.paramFree -= paramPad;
+    this.paramTaken[row] = paramPad;
+    return id;
+  }
+
+  /** Gives back the rows of finished tasks at the head of the window. */
+  retireHead(): void {
+    let head = this.head;
+    const next = this.next;
+    while (head !== next) {
+      const row = head & this.mask;
+      if (this.stage[row] !== TaskStage.done) break;
+      this.stage[row] = TaskStage.free;
+      this.flowFree += this.flowTaken[row];
+      this.paramFree += this.paramTaken[row];
+      head = (head + 1) | 0;
+    }
+    this.head = head;
+  }
+
+  /** Id of the live task in `row`. */
+  idOf(row: number): number {
+    return (this.head + ((row - this.head) & this.mask)) | 0;
+  }
+
+  private padded(at: number, count: number, mask: number): number {
+    const room = mask + 1 - at;
+    return count <= room ? count : room + count;
+  }
+}

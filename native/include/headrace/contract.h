@@ -1,0 +1,82 @@
+// Generated from native/contract.ts by scripts/generate-contract.mjs. Do not edit.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+namespace Opcode {
+inline constexpr std::int32_t nop = 0;
+inline constexpr std::int32_t wait = 1;
+inline constexpr std::int32_t exec = 2;
+inline constexpr std::int32_t copy = 3;
+inline constexpr std::int32_t fill = 4;
+inline constexpr std::int32_t args = 5;
+inline constexpr std::int32_t stop = 6;
+}  // namespace Opcode
+
+namespace Record {
+inline constexpr std::int32_t bytes = 64;
+inline constexpr std::int32_t words = 16;
+inline constexpr std::int32_t doubles = 8;
+inline constexpr std::int32_t head = 0;
+inline constexpr std::int32_t kernel = 1;
+inline constexpr std::int32_t task = 2;
+inline constexpr std::int32_t run = 3;
+inline constexpr std::int32_t waitQueue = 4;
+inline constexpr std::int32_t waitSeq = 5;
+inline constexpr std::int32_t status = 6;
+inline constexpr std::int32_t spare = 7;
+inline constexpr std::int32_t argument = 4;
+inline constexpr std::int32_t inlineArguments = 4;
+inline constexpr std::int32_t start = 4;
+inline constexpr std::int32_t end = 5;
+}  // namespace Record
+
+namespace Control {
+inline constexpr std::int32_t words = 64;
+inline constexpr std::int32_t published = 0;
+inline constexpr std::int32_t doorbellAt = 1;
+inline constexpr std::int32_t doorbellArmed = 2;
+inline constexpr std::int32_t completed = 16;
+inline constexpr std::int32_t failures = 17;
+inline constexpr std::int32_t submitted = 18;
+inline constexpr std::int32_t sleeping = 32;
+inline constexpr std::int32_t busyLow = 34;
+inline constexpr std::int32_t busyHigh = 35;
+}  // namespace Control
+
+namespace Shared {
+inline constexpr std::int32_t words = 128;
+inline constexpr std::int32_t timing = 0;
+inline constexpr std::int32_t engineAsleep = 16;
+inline constexpr std::int32_t cancel = 64;
+inline constexpr std::int32_t runs = 64;
+}  // namespace Shared
+
+namespace Status {
+inline constexpr std::int32_t ok = 0;
+inline constexpr std::int32_t cancelled = -1;
+inline constexpr std::int32_t unknownKernel = -2;
+inline constexpr std::int32_t outOfRange = -3;
+inline constexpr std::int32_t deviceLost = -4;
+inline constexpr std::int32_t driver = -5;
+inline constexpr std::int32_t badArguments = -6;
+}  // namespace Status
+
+namespace SpaceKind {
+inline constexpr std::int32_t host = 0;
+inline constexpr std::int32_t emulated = 1;
+inline constexpr std::int32_t cuda = 2;
+inline constexpr std::int32_t hip = 3;
+}  // namespace SpaceKind
+
+namespace QueueKind {
+inline constexpr std::int32_t worker = 0;
+inline constexpr std::int32_t compute = 1;
+inline constexpr std::int32_t h2d = 2;
+inline constexpr std::int32_t d2h = 3;
+inline constexpr std::int32_t peer = 4;
+}  // namespace QueueKind
+
+}  // namespace headrace

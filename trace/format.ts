@@ -1,0 +1,218 @@
+// The binary trace: record kinds, layouts and the names behind the numbers. Owns nothing at run time.
+// A file is a 32-byte preamble, a JSON header padded to whole units, then 32-byte units; a record is one head
+// unit and its continuation units, and byte 1 of every record is its length in units, so a reader can skip what
+// it does not know and a cut file is good up to its last whole record. docs/trace-format.md has the tables.
+
+/** First eight bytes of a trace; the odd ones make text-mode damage visible, as in PNG. */
+export const MAGIC: readonly number[] = [0x89, 0x48, 0x52, 0x54, 0x52, 0x43, 0x0d, 0x0a];
+
+/** A reader refuses a newer major version and skips records it does not know of a newer minor one. */
+export const VERSION = { major: 1, minor: 0 } as const;
+
+/** Size of the preamble and of every unit in bytes. */
+export const UNIT = 32;
+
+/** Written at offset 16 so that a reader with the other byte order notices. */
+export const BYTE_ORDER_MARK = 0x01020304;
+
+/** No task, no datum, no message. */
+export const NONE = 0xffffffff;
+/** No lane, no device, no memory space. */
+export const NO_INDEX = 0xff;
+/** No peer rank. */
+export const NO_PEER = -1;
+/** An index a datum does not have. */
+export const NO_COORDINATE = -0x80000000;
+
+/** Byte 0 of every record. */
+export const RecordKind = {
+  end: 1,
+  string: 2,
+  taskClass: 3,
+  datum: 4,
+  task: 5,
+  /** A task whose life was longer than 4.29 s: ten float64 instead of one float64 and nine uint32. */
+  longTask: 6,
+  transfer: 7,
+  dependencies: 8,
+  accesses: 9,
+  parameters: 10,
+  counter: 11,
+  event: 12,
+  clock: 13,
+} as const;
+
+/** Position of each time in a task's row of ten, in nanoseconds on the rank's clock. */
+export const TaskTime = {
+  inserted: 0,
+  /** All predecessors released it. */
+  ready: 1,
+  /** Memory for all its data is reserved. */
+  alloc: 2,
+  /** All local copies have arrived or are queued before it on its lane. */
+  stageIn: 3,
+  /** All receives are complete. */
+  commIn: 4,
+  /** Handed to its lane. */
+  issued: 5,
+  execStart: 6,
+  execEnd: 7,
+  /** Sends and write-backs are started. */
+  stageOut: 8,
+  /** Completion seen, dependencies and pins released. */
+  finalized: 9,
+  count: 10,
+} as const;
+
+/** Bits of a task's flags. The low three bits are the number of stages completed (6 = all). */
+export const TaskFlag = {
+  stagesMask: 7,
+  failed: 8,
+  cancelled: 16,
+  /** The body was a JavaScript function. */
+  script: 32,
+  /** The program chose the device. */
+  hinted: 64,
+} as const;
+
+/** Which way the bytes went. The order is that of the report and of `--json`. */
+export const TransferKind = {
+  h2d: 0,
+  d2h: 1,
+  d2d: 2,
+  /** Read from memory another process of this host mapped for us. */
+  ipc: 3,
+  /** A message straight into or out of GPU memory. */
+  direct: 4,
+  /** A message through pinned host memory. */
+  staged: 5,
+  /** A message whose payload travelled in the announcement. */
+  inline: 6,
+  count: 7,
+} as const;
+
+/** Why a transfer happened. */
+export const TransferReason = {
+  stageIn: 0,
+  /** Memory was short: the only copy of a dirty datum was written to host memory. */
+  spill: 1,
+  writeThrough: 2,
+  /** The program asked for the value. */
+  readBack: 3,
+  redistribution: 4,
+  receive: 5,
+  send: 6,
+  prefetch: 7,
+  count: 8,
+} as const;
+
+/** How a task uses a datum; two bits each in an accesses record. */
+export const AccessMode = { read: 1, write: 2, readWrite: 3 } as const;
+
+/** What a counter record samples, six float64 values each. */
+export const CounterKind = {
+  /** Per memory space, bytes: used, pinned, dirty, clean, arriving, 0. */
+  memory: 0,
+  /** Per rank: ready tasks, tasks in the window, bytes in flight, messages in flight, inserted, retired. */
+  progress: 1,
+} as const;
+
+/** Things that happen at one moment. */
+export const EventKind = {
+  /** A clean copy was dropped to make room. */
+  evict: 0,
+  /** A dirty copy was written to host memory to make room. */
+  spill: 1,
+  fail: 2,
+  cancel: 3,
+  watchdog: 4,
+  /** Writes of the network to GPU memory were flushed. */
+  flush: 5,
+  /** The task window was full: `insert` waits from here ... */
+  throttleBegin: 6,
+  /** ... to here. */
+  throttleEnd: 7,
+  runBegin: 8,
+  runEnd: 9,
+  /** The program has inserted its last task; from here on an empty queue is not its fault. */
+  insertEnd: 10,
+  /** Free text of the program. */
+  note: 11,
+  count: 12,
+} as const;
+
+/** What an in-order lane is. */
+export type LaneKind = 'worker' | 'compute' | 'h2d' | 'd2h' | 'peer' | 'network' | 'script';
+
+/** A memory space; the index in the header is the `device`, `source` and `destination` of records. */
+export interface TraceSpace {
+  /** 'host' | 'emulated' | 'cuda' | 'hip' | 'simulated'. */
+  readonly kind: string;
+  readonly name: string;
+  /** Capacity in bytes. */
+  readonly bytes: number;
+}
+
+/** An in-order executor; the index in the header is the `lane` of records. */
+export interface TraceLane {
+  readonly kind: LaneKind;
+  readonly name: string;
+  /** Index of the memory space it belongs to. */
+  readonly space: number;
+  /** Source space of a peer lane, else -1. */
+  readonly peer: number;
+}
+
+/** The JSON header. Unknown keys are kept by readers. */
+export interface TraceHeader {
+  readonly program: string;
+  readonly hostname: string;
+  readonly rank: number;
+  readonly ranks: number;
+  /** Wall-clock time of the start, ISO 8601. */
+  readonly started: string;
+  /** Time on the rank's clock at the start, in nanoseconds; readers report times relative to it. */
+  readonly clockOrigin: number;
+  /** What to add to this rank's clock to get rank 0's, in nanoseconds, as known at the start. */
+  readonly clockOffset: number;
+  /** Virtual time: the run was simulated. */
+  readonly simulated: boolean;
+  readonly spaces: readonly TraceSpace[];
+  readonly lanes: readonly TraceLane[];
+  /** Options of the run, for people and for `trace diff`. */
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+function names(table: Readonly<Record<string, number>>): readonly string[] {
+  const list: string[] = [];
+  for (const [name, value] of Object.entries(table)) if (name !== 'count') list[value] = name;
+  return list;
+}
+
+/** Names by number, for text output. */
+export const transferKindNames: readonly string[] = names(TransferKind);
+export const transferReasonNames: readonly string[] = names(TransferReason);
+export const eventKindNames: readonly string[] = names(EventKind);
+export const accessModeNames: readonly string[] = ['', 'read', 'write', 'readWrite'];
+export const taskTimeNames: readonly string[] = names(TaskTime);
+
+const encoder = new TextEncoder();
+
+/**
+ * Preamble and header of a file, a whole number of units.
+ * The JSON is padded with spaces so that the first record starts on a unit.
+ */
+export function encodeHeader(header: TraceHeader): Uint8Array {
+  const json = encoder.encode(JSON.stringify(header));
+  const padded = Math.ceil(json.length / UNIT) * UNIT;
+  const bytes = new Uint8Array(UNIT + padded).fill(0x20, UNIT);
+  const view = new DataView(bytes.buffer);
+  bytes.set(MAGIC);
+  view.setUint16(8, VERSION.major, true);
+  view.setUint16(10, VERSION.minor, true);
+  view.setUint32(12, padded, true);
+  view.setUint32(16, BYTE_ORDER_MARK, true);
+  view.setUint32(20, UNIT, true);
+  bytes.set(json, UNIT);
+  return bytes;
+}

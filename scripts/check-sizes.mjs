@@ -1,0 +1,47 @@
+// Warns about source files that have outgrown one idea. Never fails: size is a hint, not a rule.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { listFiles } from './lib/stamp.mjs';
+
+/** Lines above which a file should be looked at. Tests may be longer: their cases are many and alike. */
+export const limits = { source: 400, test: 700 };
+
+const folders = [
+  'index.ts',
+  'scheduler',
+  'stages',
+  'devices',
+  'native',
+  'trace',
+  'algorithms',
+  'cli',
+  'examples',
+  'bench',
+  'scripts',
+  'test',
+];
+const endings = ['.ts', '.mjs', '.cc', '.cpp', '.h', '.hpp', '.cu'];
+
+/** @returns {{ file: string, lines: number, limit: number }[]} largest first */
+export function largeFiles(root) {
+  return listFiles(root, folders, (file) => endings.some((ending) => file.endsWith(ending)))
+    .map((file) => ({
+      file,
+      lines: readFileSync(path.join(root, file), 'utf8').split('\n').length - 1,
+      limit: file.startsWith('test/') ? limits.test : limits.source,
+    }))
+    .filter(({ lines, limit }) => lines > limit)
+    .sort((a, b) => b.lines - a.lines);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const root = path.resolve(
+    process.argv[2] ?? path.dirname(path.dirname(fileURLToPath(import.meta.url))),
+  );
+  for (const { file, lines, limit } of largeFiles(root)) {
+    console.log(
+      `warning: ${file} has ${lines} lines (more than ${limit}): does it still hold one idea?`,
+    );
+  }
+}

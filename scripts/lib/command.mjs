@@ -1,0 +1,98 @@
+// Child processes of the scripts: always without stdin, so that nothing can wait for a terminal, and always
+// ended with the script.
+import { spawn } from 'node:child_process';
+import { accessSync, constants, statSync } from 'node:fs';
+import path from 'node:path';
+
+const children = new Set();
+let ending = false;
+
+function endOn(signal, code) {
+  process.on(signal, () => {
+    if (ending) process.exit(code);
+    ending = true;
+    for (const child of children) child.kill(signal);
+    if (children.size === 0) process.exit(code);
+    setTimeout(() => process.exit(code), 3000).unref();
+    process.exitCode = code;
+  });
+}
+
+/** Ends running children when the script is told to end: exit code 130 for SIGINT, 143 for SIGTERM. */
+export function forwardSignals() {
+  endOn('SIGINT', 130);
+  endOn('SIGTERM', 143);
+}
+
+/** True once the script was told to end. */
+export function isEnding() {
+  return ending;
+}
+
+/**
+ * Path of a program on PATH, or undefined.
+ *
+ * @param {string} name
+ * @param {NodeJS.ProcessEnv} [env]
+ */
+export function which(name, env = process.env) {
+  for (const folder of (env['PATH'] ?? '').split(path.delimiter)) {
+    if (folder === '') continue;
+    const file = path.join(folder, name);
+    try {
+      accessSync(file, constants.X_OK);
+      if (statSync(file).isFile()) return file;
+    } catch {
+      // not here
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Runs a program to its end. Output goes to the terminal (`inherit`) or is collected.
+ *
+ * @param {string} program
+ * @param {string[]} args
+ * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, inherit?: boolean, timeoutMs?: number }} [options]
+ * @returns {Promise<{ code: number, signal: string | null, output: string, stdout: string }>} code 127: it could not be started, 124: time over
+ */
+export function runCommand(program, args, options = {}) {
+  const { cwd, env = process.env, inherit = false, timeoutMs } = options;
+  return new Promise((resolve) => {
+    const child = spawn(program, args, {
+      cwd,
+      env,
+      stdio: ['ignore', inherit ? 'inherit' : 'pipe', inherit ? 'inherit' : 'pipe'],
+    });
+    children.add(child);
+    let output = '';
+    let stdout = '';
+    child.stdout?.on('data', (chunk) => {
+      output += chunk;
+      stdout += chunk;
+    });
+    child.stderr?.on('data', (chunk) => {
+      output += chunk;
+    });
+    let late = false;
+    const timer =
+      timeoutMs === undefined
+        ? undefined
+        : setTimeout(() => {
+            late = true;
+            child.kill('SIGTERM');
+            setTimeout(() => child.kill('SIGKILL'), 5000).unref();
+          }, timeoutMs);
+    const finish = (code, signal) => {
+      clearTimeout(timer);
+      children.delete(child);
+      resolve({ code: late ? 124 : code, signal, output, stdout });
+    };
+    child.on('error', (error) => {
+      output += `${error.message}\n`;
+      finish(127, null);
+    });
+    child.on('close', (code, signal) => finish(code ?? 128, signal));
+  });
+}

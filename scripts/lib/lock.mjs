@@ -1,0 +1,121 @@
+// A lock file that names its holder, so that two set-ups of one checkout never build at the same time.
+// Invariant: a lock whose holder is gone is taken over; a lock whose holder lives is waited for, never broken.
+import {
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** When a process began, in the kernel's own unit; '' where /proc does not exist. Tells a reused pid apart. */
+function processBirth(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+  } catch {
+    return '';
+  }
+}
+
+function isAlive(holder) {
+  try {
+    process.kill(holder.pid, 0);
+  } catch (error) {
+    if (error.code === 'ESRCH') return false;
+  }
+  return holder.birth === '' || processBirth(holder.pid) === holder.birth;
+}
+
+function readHolder(file) {
+  try {
+    const holder = JSON.parse(readFileSync(file, 'utf8'));
+    return typeof holder.pid === 'number' ? holder : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Creates the lock with its content in one step, so that nobody ever reads a half-written one. */
+function tryCreate(file) {
+  const draft = `${file}.${process.pid}`;
+  writeFileSync(draft, JSON.stringify({ pid: process.pid, birth: processBirth(process.pid) }));
+  try {
+    linkSync(draft, file);
+    return true;
+  } catch (error) {
+    if (error.code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    unlinkSync(draft);
+  }
+}
+
+/**
+ * Removes a dead holder's lock. Two waiters may both see it dead; the guard folder lets only one remove it,
+ * after a second look, so the other cannot remove the new holder's lock.
+ */
+function removeIfDead(file) {
+  const guard = `${file}.takeover`;
+  try {
+    mkdirSync(guard);
+  } catch {
+    try {
+      if (Date.now() - statSync(guard).mtimeMs > 10_000) rmdirSync(guard);
+    } catch {
+      // another waiter was faster
+    }
+    return;
+  }
+  try {
+    const holder = readHolder(file);
+    if (holder === undefined || !isAlive(holder)) rmSync(file, { force: true });
+  } finally {
+    rmdirSync(guard);
+  }
+}
+
+/**
+ * Runs `work` while holding the lock and releases it afterwards, also when the process is told to end.
+ *
+ * @template T
+ * @param {string} file
+ * @param {() => Promise<T> | T} work
+ * @param {{ onWait?: (pid: number) => void, pollMs?: number, timeoutMs?: number }} [options]
+ * @returns {Promise<T>}
+ */
+export async function withLock(file, work, options = {}) {
+  const { onWait = () => {}, pollMs = 200, timeoutMs = 30 * 60_000 } = options;
+  mkdirSync(path.dirname(file), { recursive: true });
+  const deadline = Date.now() + timeoutMs;
+  let told = false;
+  while (!tryCreate(file)) {
+    const holder = readHolder(file);
+    if (holder === undefined || !isAlive(holder)) {
+      removeIfDead(file);
+      await sleep(5);
+      continue;
+    }
+    if (!told) onWait(holder.pid);
+    told = true;
+    if (Date.now() > deadline)
+      throw new Error(`lock ${file} is still held by process ${holder.pid}`);
+    await sleep(pollMs);
+  }
+  const release = () => {
+    if (readHolder(file)?.pid === process.pid) rmSync(file, { force: true });
+  };
+  process.once('exit', release);
+  try {
+    return await work();
+  } finally {
+    process.removeListener('exit', release);
+    release();
+  }
+}

@@ -1,0 +1,309 @@
+// The set-up: dependencies, native addon, TypeScript, each only when missing or stale, and the system
+// packages they can use. `scripts/setup.mjs` is its command line.
+// Invariant: a stamp is written only after its step succeeded, so an interrupted set-up starts that step again.
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { runCommand, which } from './command.mjs';
+import { withLock } from './lock.mjs';
+import { hashInputs, listFiles, readStamp, writeStamp } from './stamp.mjs';
+import {
+  ensureSystemPackage,
+  installCommand,
+  isDebian,
+  systemPackages,
+} from './system-packages.mjs';
+
+export const MINIMUM_NODE = [20, 19];
+
+/** A failure with words for the person at the terminal; no stack is shown. */
+export class SetUpError extends Error {}
+
+/** What is wrong with this Node version, or undefined. */
+export function nodeProblem(version = process.versions.node) {
+  const [major, minor] = version.split('.').map(Number);
+  const [wantMajor, wantMinor] = MINIMUM_NODE;
+  if (major > wantMajor || (major === wantMajor && minor >= wantMinor)) return undefined;
+  return [
+    `Node ${wantMajor}.${wantMinor} or newer is needed, this is ${version}.`,
+    '  To get it: https://nodejs.org/en/download, or with nvm: nvm install 20',
+  ].join('\n');
+}
+
+function readJson(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+function packageVersion(root, name) {
+  return `${name} ${readJson(path.join(root, 'node_modules', name, 'package.json'))?.version ?? '-'}`;
+}
+
+/** True when what npm says it installed is what the lock file asks for; optional packages may be absent. */
+export function isInstalledAsLocked(lock, installed) {
+  if (lock?.packages === undefined || installed?.packages === undefined) return false;
+  return Object.entries(lock.packages).every(([name, wanted]) => {
+    if (name === '' || wanted.link === true) return true;
+    const found = installed.packages[name];
+    if (found === undefined) return wanted.optional === true || wanted.devOptional === true;
+    return found.version === wanted.version && found.integrity === wanted.integrity;
+  });
+}
+
+/**
+ * @typedef {object} Step
+ * @property {string} title
+ * @property {() => boolean} isFresh
+ * @property {() => Promise<void>} work leaves the step fresh or throws SetUpError
+ */
+
+/**
+ * @param {object} context
+ * @param {string} context.root
+ * @param {(line: string) => void} context.say
+ * @param {NodeJS.ProcessEnv} context.env
+ * @param {typeof runCommand} context.run
+ * @returns {Step}
+ */
+export function dependenciesStep({ root, env, run }) {
+  const lockFile = path.join(root, 'package-lock.json');
+  const stampFile = path.join(root, 'node_modules', '.headrace-stamp');
+  const wanted = () => hashInputs(root, ['package-lock.json']);
+  return {
+    title: 'installing dependencies (npm ci)',
+    isFresh() {
+      if (!existsSync(lockFile)) return true; // installed as a package: npm brought the dependencies along
+      if (!existsSync(path.join(root, 'node_modules'))) return false;
+      const stamp = wanted();
+      if (readStamp(stampFile) === stamp) return true;
+      // Someone ran npm by hand: fine when the result is the same.
+      const installed = readJson(path.join(root, 'node_modules', '.package-lock.json'));
+      if (!isInstalledAsLocked(readJson(lockFile), installed)) return false;
+      writeStamp(stampFile, stamp);
+      return true;
+    },
+    async work() {
+      const stamp = wanted();
+      const script = env['npm_execpath'];
+      const viaNode = script !== undefined && /npm-cli\.js$/.test(script) && existsSync(script);
+      const npm = viaNode ? process.execPath : which('npm', env);
+      if (npm === undefined) {
+        throw new SetUpError(
+          'npm is not on PATH.\n  It comes with Node: https://nodejs.org/en/download',
+        );
+      }
+      const args = ['ci', '--include=dev', '--no-audit', '--no-fund'];
+      const result = await run(npm, viaNode ? [script, ...args] : args, { cwd: root, env });
+      if (result.code !== 0) {
+        throw new SetUpError(
+          `npm ci failed with exit code ${result.code}:\n${tail(result.output, 30)}\n  To see it alone: npm ci`,
+        );
+      }
+      writeStamp(stampFile, stamp);
+    },
+  };
+}
+
+/** Native sources: everything below native/ except TypeScript, of which only the contract is shared with C++. */
+function nativeSources(root) {
+  return listFiles(root, ['CMakeLists.txt', 'cmake', 'native'], (file) => {
+    return !file.endsWith('.ts') || file === 'native/contract.ts';
+  });
+}
+
+/** What is missing to build C++ here, with the command that gets it, or undefined. */
+export function toolProblem(env, isRoot = process.getuid?.() === 0, osRelease = undefined) {
+  const missing = [];
+  if (which('cmake', env) === undefined) missing.push('cmake');
+  const compilers = [env['CXX'] ?? '', 'g++', 'c++', 'clang++'];
+  const hasCompiler = compilers.some(
+    (name) =>
+      name !== '' &&
+      (which(name, env) !== undefined || (path.isAbsolute(name) && existsSync(name))),
+  );
+  if (!hasCompiler) missing.push('g++');
+  if (missing.length === 0) return undefined;
+  const where = isDebian(osRelease, env) ? 'To get it' : 'Debian/Ubuntu';
+  return [
+    `the native addon cannot be built: ${missing.join(' and ')} not found on PATH.`,
+    `  ${where}: ${installCommand(missing, isRoot)}`,
+    '  macOS: xcode-select --install && brew install cmake',
+  ].join('\n');
+}
+
+/** @param {Parameters<typeof dependenciesStep>[0]} context @returns {Step} */
+export function nativeStep({ root, env, run, say, isRoot, osRelease }) {
+  const build = path.join(root, 'build');
+  const stampFile = path.join(build, '.headrace-stamp');
+  const wanted = () =>
+    hashInputs(root, nativeSources(root), [
+      `${process.platform} ${process.arch} napi ${process.versions.napi}`,
+      packageVersion(root, 'cmake-js'),
+      packageVersion(root, 'node-addon-api'),
+      // The optional MPI part is built when MPI is there: its arrival makes the build stale.
+      `mpi ${which('mpicc', env) ?? 'none'}`,
+    ]);
+  const hasAddon = () => {
+    try {
+      return readdirSync(path.join(build, 'Release')).some((name) => name.endsWith('.node'));
+    } catch {
+      return false;
+    }
+  };
+  return {
+    title: 'building the native addon (cmake-js build)',
+    isFresh: () =>
+      !existsSync(path.join(root, 'CMakeLists.txt')) ||
+      (hasAddon() && readStamp(stampFile) === wanted()),
+    async work() {
+      const problem = toolProblem(env, isRoot, osRelease);
+      if (problem !== undefined) throw new SetUpError(problem);
+      const maker = await ensureSystemPackage(systemPackages.make, {
+        say,
+        env,
+        run,
+        isRoot,
+        osRelease,
+      });
+      if (maker === 'missing')
+        throw new SetUpError('the native addon cannot be built without make or ninja.');
+      const stamp = wanted();
+      const script = path.join(root, 'node_modules', 'cmake-js', 'bin', 'cmake-js');
+      const attempt = () => run(process.execPath, [script, 'build'], { cwd: root, env });
+      let result = await attempt();
+      if (result.code !== 0 && existsSync(build)) {
+        say('the native build failed; trying once more from clean');
+        rmSync(build, { recursive: true, force: true });
+        result = await attempt();
+      }
+      if (result.code !== 0) {
+        throw new SetUpError(
+          `the native build failed:\n${tail(result.output, 60)}\n  To see it alone: npm run build:native`,
+        );
+      }
+      if (!hasAddon())
+        throw new SetUpError('the native build succeeded but left no .node file in build/Release.');
+      writeStamp(stampFile, stamp);
+    },
+  };
+}
+
+/** Compiled files whose source is gone, so that a renamed module cannot linger in dist. */
+export function orphans(root) {
+  const endings = ['.d.ts.map', '.js.map', '.d.ts', '.js'];
+  return listFiles(root, ['dist']).filter((file) => {
+    const ending = endings.find((candidate) => file.endsWith(candidate));
+    if (ending === undefined) return false;
+    const source = `${file.slice('dist/'.length, -ending.length)}.ts`;
+    return !existsSync(path.join(root, source));
+  });
+}
+
+/** @param {Parameters<typeof dependenciesStep>[0]} context @returns {Step} */
+export function typescriptStep({ root, env, run }) {
+  const stampFile = path.join(root, 'dist', '.headrace-stamp');
+  const sources = () => {
+    const { include = [] } = readJson(path.join(root, 'tsconfig.build.json')) ?? {};
+    return listFiles(root, include, (file) => file.endsWith('.ts'));
+  };
+  const wanted = () =>
+    hashInputs(
+      root,
+      ['tsconfig.json', 'tsconfig.build.json', ...sources()],
+      [packageVersion(root, 'typescript'), packageVersion(root, '@types/node')],
+    );
+  const entry = path.join(root, 'dist', 'cli', 'main.js');
+  return {
+    title: 'compiling TypeScript (tsc)',
+    isFresh: () => existsSync(entry) && readStamp(stampFile) === wanted(),
+    async work() {
+      const stamp = wanted();
+      const script = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+      const result = await run(process.execPath, [script, '-p', 'tsconfig.build.json'], {
+        cwd: root,
+        env,
+      });
+      if (result.code !== 0) {
+        throw new SetUpError(
+          `tsc found errors:\n${tail(result.output, 40)}\n  To see them alone: npm run build:ts`,
+        );
+      }
+      for (const file of orphans(root)) rmSync(path.join(root, file));
+      if (existsSync(entry)) chmodSync(entry, 0o755);
+      writeStamp(stampFile, stamp);
+    },
+  };
+}
+
+/** The last lines of a program's output. */
+function tail(text, lines) {
+  return text.trimEnd().split('\n').slice(-lines).join('\n');
+}
+
+/**
+ * Brings everything up to date. Says nothing when there is nothing to do.
+ *
+ * @param {object} options
+ * @param {string} options.root project folder
+ * @param {(line: string) => void} options.say
+ * @param {NodeJS.ProcessEnv} [options.env]
+ * @param {typeof runCommand} [options.run]
+ * @param {boolean} [options.isRoot]
+ * @param {string} [options.osRelease] content of /etc/os-release
+ * @param {('openblas' | 'mpi' | 'chromium')[]} [options.want] system packages to try for
+ * @param {('openblas' | 'mpi' | 'chromium')[]} [options.require] system packages whose absence is a failure
+ * @param {boolean} [options.force] redo every step
+ */
+export async function setUp(options) {
+  const { root, say, env = process.env, run = runCommand, force = false } = options;
+  const { isRoot = process.getuid?.() === 0, osRelease } = options;
+  const context = { root, say, env, run, isRoot, osRelease };
+  const problem = nodeProblem();
+  if (problem !== undefined) throw new SetUpError(problem);
+
+  const required = options.require ?? [];
+  const wanted = new Set([
+    ...(process.platform === 'linux' ? ['openblas'] : []),
+    ...(options.want ?? []),
+    ...required,
+  ]);
+  const cache = path.join(root, '.cache', 'setup');
+  const steps = [dependenciesStep(context), nativeStep(context), typescriptStep(context)];
+  const absent = (name) => !systemPackages[name].isPresent(env);
+  // An absence already reported stays quiet until something else is set up again.
+  const absenceFile = (name) => path.join(cache, `${name}.missing`);
+  const absenceKey = `root ${isRoot} install ${env['HEADRACE_NO_SYSTEM_INSTALL'] !== '1'}`;
+  const isNews = (name) =>
+    absent(name) && (required.includes(name) || readStamp(absenceFile(name)) !== absenceKey);
+
+  const isStale = () => force || [...wanted].some(isNews) || steps.some((step) => !step.isFresh());
+  if (!isStale()) return;
+
+  await withLock(
+    path.join(cache, 'lock'),
+    async () => {
+      if (!isStale()) return; // the set-up that was waited for did it
+      for (const name of wanted) {
+        if (!absent(name)) {
+          rmSync(absenceFile(name), { force: true });
+          continue;
+        }
+        const outcome = await ensureSystemPackage(systemPackages[name], context);
+        if (outcome === 'missing' && required.includes(name)) {
+          throw new SetUpError(`${systemPackages[name].name} is required here and is missing.`);
+        }
+        if (outcome === 'missing') writeStamp(absenceFile(name), absenceKey);
+      }
+      for (const step of steps) {
+        if (!force && step.isFresh()) continue;
+        const begin = Date.now();
+        say(`${step.title} ...`);
+        await step.work();
+        say(`  done in ${((Date.now() - begin) / 1000).toFixed(1)} s`);
+      }
+    },
+    { onWait: (pid) => say(`another set-up is running (process ${pid}), waiting for it`) },
+  );
+}

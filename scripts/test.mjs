@@ -1,0 +1,111 @@
+// Runs the test suites one after the other and prints, as the very last line, the sum of what they report:
+// `tests: N passed, N failed, N skipped`. Exit code 1 when anything failed or crashed.
+//
+// usage: node scripts/test.mjs [suite ...] [-- vitest arguments]
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { forwardSignals, isEnding, runCommand } from './lib/command.mjs';
+import { listFiles } from './lib/stamp.mjs';
+import { countProgram, countVitest, formatCounts, sumCounts } from './lib/test-report.mjs';
+
+// HEADRACE_TEST_ROOT lets the tests of this script run it on a small project of their own.
+const root =
+  process.env['HEADRACE_TEST_ROOT'] ?? path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const reports = path.join(root, '.cache', 'test-reports');
+const vitest = fileURLToPath(new URL('./vitest.mjs', import.meta.resolve('vitest/package.json')));
+
+const unitRooms = [
+  'scheduler',
+  'stages',
+  'devices',
+  'trace',
+  'algorithms',
+  'cli',
+  'scripts',
+  'docs',
+];
+
+/** Suites in the order they run. A vitest project runs when it has files; a program when it was built. */
+const suites = {
+  unit: { folders: unitRooms.map((room) => `test/${room}`), ending: '.test.ts' },
+  native: { folders: ['test/native'], ending: '.test.ts' },
+  cpp: { program: 'build/Release/headrace-tests' },
+  types: { folders: ['test/types'], ending: '.test-d.ts' },
+  mpi: { folders: ['test/mpi'], ending: '.test.ts' },
+};
+
+async function runVitest(name, extra) {
+  const report = path.join(reports, `${name}.json`);
+  rmSync(report, { force: true });
+  const { code } = await runCommand(
+    process.execPath,
+    [
+      vitest,
+      'run',
+      '--project',
+      name,
+      '--reporter=default',
+      '--reporter=json',
+      `--outputFile.json=${report}`,
+      ...extra,
+    ],
+    { cwd: root, inherit: true, env: environment() },
+  );
+  let parsed;
+  try {
+    parsed = JSON.parse(readFileSync(report, 'utf8'));
+  } catch {
+    parsed = undefined;
+  }
+  return countVitest(parsed, code);
+}
+
+async function runProgram(file) {
+  const { code, output, stdout } = await runCommand(path.join(root, file), [], {
+    cwd: root,
+    env: environment(),
+  });
+  process.stdout.write(output);
+  return countProgram(stdout, code);
+}
+
+function environment() {
+  const env = { ...process.env };
+  if (!process.stdout.isTTY) env['NO_COLOR'] = '1';
+  return env;
+}
+
+forwardSignals();
+mkdirSync(reports, { recursive: true });
+const separator = process.argv.indexOf('--');
+const names = process.argv.slice(2, separator === -1 ? undefined : separator);
+const extra = separator === -1 ? [] : process.argv.slice(separator + 1);
+const unknown = names.filter((name) => !Object.hasOwn(suites, name));
+if (unknown.length > 0) {
+  process.stderr.write(
+    `unknown suite ${unknown.join(', ')}; there are: ${Object.keys(suites).join(', ')}\n`,
+  );
+  process.exit(2);
+}
+
+const all = [];
+for (const [name, suite] of Object.entries(suites)) {
+  if (isEnding() || (names.length > 0 && !names.includes(name))) continue;
+  if (suite.program !== undefined ? !existsSync(path.join(root, suite.program)) : isEmpty(suite))
+    continue;
+  process.stdout.write(`\n== ${name}\n`);
+  const counts =
+    suite.program !== undefined ? await runProgram(suite.program) : await runVitest(name, extra);
+  for (const problem of counts.problems) process.stdout.write(`${name}: ${problem}\n`);
+  all.push(counts);
+}
+
+function isEmpty(suite) {
+  return listFiles(root, suite.folders, (file) => file.endsWith(suite.ending)).length === 0;
+}
+
+const sum = sumCounts(all);
+if (all.length === 0 || isEnding()) sum.failed += 1; // nothing ran, or not to the end: not a success
+process.stdout.write(`\n${formatCounts(sum)}\n`);
+if (!isEnding()) process.exitCode = sum.failed > 0 ? 1 : 0;

@@ -1,0 +1,81 @@
+// The one-way street between the rooms, and that the check sees every way of importing.
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { checkFile, checkProject, importsOf } from '../../scripts/check-rooms.mjs';
+
+const manifest = {
+  name: 'headrace',
+  dependencies: { eventemitter3: '^5' },
+  devDependencies: { vitest: '^4' },
+};
+const check = (file: string, text: string): string[] => checkFile(file, text, manifest);
+
+describe('rooms', () => {
+  it.each([
+    ['scheduler/a.ts', '../stages/b.js'],
+    ['scheduler/deep/a.ts', '../../devices/b.js'],
+    ['stages/a.ts', '../trace/b.js'],
+    ['devices/a.ts', './b.js'],
+    ['devices/native-backend.ts', '../native/contract.js'],
+    ['devices/native-backend.ts', '../native/loader.js'],
+    ['algorithms/a.ts', '../scheduler/index.js'],
+    ['cli/a.ts', '../index.js'],
+    ['test/stages/a.test.ts', '../../native/loader.js'],
+    ['index.ts', './scheduler/index.js'],
+    ['scheduler/a.ts', 'eventemitter3'],
+    ['scheduler/a.ts', 'node:fs'],
+    ['test/a.ts', 'vitest'],
+    ['examples/a.ts', 'headrace/algorithms'],
+  ])('%s may import %s', (file, specifier) => {
+    expect(check(file, `import x from '${specifier}';`)).toEqual([]);
+  });
+
+  it.each([
+    ['stages/a.ts', '../scheduler/b.js', 'scheduler/b.ts'],
+    ['devices/a.ts', '../stages/b.js', 'stages/b.ts'],
+    ['devices/a.ts', '../native/loader.js', 'native/loader.ts'],
+    ['devices/native-backend.ts', '../native/other.js', 'native/other.ts'],
+    ['trace/a.ts', '../devices/b.js', 'devices/b.ts'],
+    ['native/loader.ts', '../trace/b.js', 'trace/b.ts'],
+    ['algorithms/a.ts', '../devices/b.js', 'devices/b.ts'],
+    ['scheduler/a.ts', '../algorithms/b.js', 'algorithms/b.ts'],
+    ['cli/a.ts', '../native/loader.js', 'native/loader.ts'],
+    ['scheduler/a.ts', 'vitest', 'vitest'],
+    ['scheduler/a.ts', 'fs', 'fs'],
+    ['cli/a.ts', '../../elsewhere.js', 'outside the project'],
+  ])('%s may not import %s', (file, specifier, named) => {
+    const problems = check(file, `\nimport x from '${specifier}';`);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(`${file}:2: `);
+    expect(problems[0]).toContain(named);
+  });
+
+  it('sees every form of import and no comment or string', () => {
+    const text = [
+      "import a from './1.js';",
+      "import type { B } from './2.js';",
+      "export * from './3.js';",
+      "export type { D } from './4.js';",
+      "type E = import('./5.js').E;",
+      "const f = await import('./6.js');",
+      "import './7.js';",
+      "// import x from './no.js';",
+      'const s = "import x from \'./no.js\'";',
+    ].join('\n');
+    expect(importsOf(text)).toEqual(
+      [1, 2, 3, 4, 5, 6, 7].map((line) => ({ specifier: `./${line}.js`, line })),
+    );
+  });
+
+  it('knows every folder that holds sources', () => {
+    expect(check('elsewhere/a.ts', '')[0]).toContain('elsewhere is not a room');
+  });
+
+  it('holds for the project as it is', () => {
+    const root = path.dirname(path.dirname(path.dirname(fileURLToPath(import.meta.url))));
+    const { files, problems } = checkProject(root);
+    expect(problems).toEqual([]);
+    expect(files).toBeGreaterThan(10);
+  });
+});

@@ -1,0 +1,142 @@
+// The test command counts what really happened: a crash, a file that does not load, a type error.
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { countProgram, countVitest, formatCounts } from '../../scripts/lib/test-report.mjs';
+
+const project = path.dirname(path.dirname(path.dirname(fileURLToPath(import.meta.url))));
+
+describe('counting', () => {
+  it('counts a missing report, an unloadable file and a crashed worker as failures', () => {
+    expect(countVitest(undefined, 0)).toMatchObject({ passed: 0, failed: 1 });
+    const unloadable = {
+      testResults: [{ name: 'a', status: 'failed', message: 'm', assertionResults: [] }],
+    };
+    expect(countVitest(unloadable, 1)).toMatchObject({ failed: 1, problems: ['a: m'] });
+    const passed = {
+      testResults: [{ name: 'a', status: 'passed', assertionResults: [{ status: 'passed' }] }],
+    };
+    expect(countVitest(passed, 0)).toMatchObject({ passed: 1, failed: 0 });
+    expect(countVitest(passed, 1)).toMatchObject({ passed: 1, failed: 1 });
+    expect(countVitest({ testResults: [] }, 0)).toMatchObject({ failed: 1 });
+  });
+
+  it('counts skipped and todo tests as skipped, and one that never ended as failed', () => {
+    const statuses = ['skipped', 'pending', 'todo', 'passed'];
+    const report = {
+      testResults: [
+        { name: 'a', status: 'passed', assertionResults: statuses.map((status) => ({ status })) },
+      ],
+    };
+    expect(formatCounts(countVitest(report, 0))).toBe('tests: 1 passed, 1 failed, 2 skipped');
+  });
+
+  it('reads the counts of a program and does not believe zero failures with a bad exit code', () => {
+    expect(countProgram('x\ntests: 3 passed, 0 failed\n', 0)).toMatchObject({
+      passed: 3,
+      failed: 0,
+      skipped: 0,
+    });
+    expect(countProgram('tests: 3 passed, 0 failed, 2 skipped\n', 0)).toMatchObject({ skipped: 2 });
+    expect(countProgram('tests: 3 passed, 0 failed\n', 139)).toMatchObject({
+      passed: 3,
+      failed: 1,
+    });
+    expect(countProgram('', 0)).toMatchObject({ failed: 1 });
+  });
+});
+
+describe('the command on a project of its own', () => {
+  let root: string;
+
+  beforeAll(() => {
+    // Inside the checkout's cache folder, so that package names resolve.
+    mkdirSync(path.join(project, '.cache'), { recursive: true });
+    root = mkdtempSync(path.join(project, '.cache', 'test-command-'));
+    symlinkSync(path.join(project, 'node_modules'), path.join(root, 'node_modules'));
+    const write = (file: string, text: string) => {
+      mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
+      writeFileSync(path.join(root, file), text);
+    };
+    write('package.json', '{"type":"module"}');
+    write(
+      'tsconfig.json',
+      '{"compilerOptions":{"module":"nodenext","strict":true,"types":["node"],"skipLibCheck":true},"include":["test"]}',
+    );
+    write(
+      'vitest.config.ts',
+      `import base from ${JSON.stringify(path.join(project, 'vitest.config.ts'))};\nexport default base;\n`,
+    );
+    const imports = "import { expect, expectTypeOf, it } from 'vitest';\n";
+    write(
+      'test/cli/good.test.ts',
+      `${imports}it('a', () => {}); it.skip('b', () => {}); it.todo('c');\n`,
+    );
+    write(
+      'test/cli/crash.test.ts',
+      `${imports}it('d', () => { process.kill(process.pid, 'SIGKILL'); });\n`,
+    );
+    write(
+      'test/native/unloadable.test.ts',
+      `${imports}import './gone.js';\nit('e', () => { expect(1).toBe(1); });\n`,
+    );
+    write(
+      'test/types/wrong.test-d.ts',
+      `${imports}it('f', () => { expectTypeOf<string>().toEqualTypeOf<number>(); });\n`,
+    );
+    write(
+      'test/types/right.test-d.ts',
+      `${imports}it('g', () => { expectTypeOf<string>().toEqualTypeOf<string>(); });\n`,
+    );
+    write('build/Release/headrace-tests', '#!/bin/sh\necho "tests: 5 passed, 0 failed"\n');
+    execFile('chmod', ['+x', path.join(root, 'build/Release/headrace-tests')]);
+  });
+  afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+  function command(...suites: string[]): Promise<{ code: number; last: string; output: string }> {
+    const env: NodeJS.ProcessEnv = { ...process.env, HEADRACE_TEST_ROOT: root };
+    for (const name of Object.keys(env))
+      if (/^VITEST|^TEST$|^NODE_ENV$/.test(name)) delete env[name];
+    return new Promise((resolve) => {
+      const script = path.join(project, 'scripts/test.mjs');
+      const child = execFile(
+        process.execPath,
+        [script, ...suites],
+        { env },
+        (error, stdout, stderr) => {
+          const last = stdout.trimEnd().split('\n').at(-1) ?? '';
+          resolve({ code: error === null ? 0 : Number(error.code), last, output: stdout + stderr });
+        },
+      );
+      child.stdin?.end();
+    });
+  }
+
+  it('counts passed, skipped and todo tests, a crashed worker and a native program', async () => {
+    const { code, last, output } = await command('unit', 'cpp');
+    expect(last, output).toBe('tests: 6 passed, 1 failed, 2 skipped');
+    expect(code).toBe(1);
+  });
+
+  it('fails on a file that cannot be loaded', async () => {
+    const { code, last, output } = await command('native');
+    expect(last, output).toBe('tests: 0 passed, 1 failed, 0 skipped');
+    expect(code).toBe(1);
+  });
+
+  it('fails on a type error in a type test', async () => {
+    const { code, last, output } = await command('types');
+    expect(last, output).toBe('tests: 1 passed, 1 failed, 0 skipped');
+    expect(code).toBe(1);
+  });
+
+  it('exits with 0 when everything passes and with 2 for an unknown suite', async () => {
+    expect(await command('cpp')).toMatchObject({
+      code: 0,
+      last: 'tests: 5 passed, 0 failed, 0 skipped',
+    });
+    expect(await command('unknown')).toMatchObject({ code: 2 });
+  });
+});

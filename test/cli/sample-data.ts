@@ -1,0 +1,26 @@
+// Finds the large real matrix some tests use. It is not part of the repository: HEADRACE_DATA names its
+// folder, or it lies in a `data` folder in the checkout or in a folder beside it.
+import { existsSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Path of a sample file, or undefined when it is not on this machine. */
+export function findSample(name: string): string | undefined {
+  const project = path.dirname(path.dirname(path.dirname(fileURLToPath(import.meta.url))));
+  const beside = path.dirname(project);
+  const folders = [process.env['HEADRACE_DATA'], path.join(project, 'data')];
+  try {
+    for (const entry of readdirSync(beside)) folders.push(path.join(beside, entry, 'data'));
+  } catch {
+    // a folder that may not be listed holds nothing for us
+  }
+  return folders
+    .filter((folder) => folder !== undefined)
+    .map((folder) => path.join(folder, name))
+    .find((file) => existsSync(file));
+}
+
+/** Name of a test on a sample file, with the reason when it is skipped. */
+export function sampleTitle(title: string, sample: string | undefined): string {
+  return sample === undefined ? `${title} (skipped: file not found, set HEADRACE_DATA)` : title;
+}

@@ -6,7 +6,8 @@
 // (single producer: the engine; single consumer: the queue's native thread). A command's *sequence number* is
 // the count of records written to that ring up to and including it, as a wrapping int32; the queue's
 // `completed` word is the sequence number of the last record that has finished, and it only moves forward in
-// order. An event is therefore just (queue, sequence number), and waiting for one is `completed - seq >= 0`.
+// order. The record with sequence number s lies in slot (s - 1) & (ringRecords - 1); an exec with continuations is
+// named by the number of its first record (status and times are there) and completes as a whole. An event is therefore just (queue, sequence number), and waiting for one is `completed - seq >= 0`.
 
 /** What a command record asks its queue to do. */
 export const Opcode = {
@@ -37,7 +38,10 @@ export const Record = {
   kernel: 1,
   /** Task id (exec) or transfer id (copy); carried for traces and error reports only. */
   task: 2,
-  /** Index of the run's word in the cancel table; a cancelled run's exec commands complete without running. */
+  /**
+   * Index of the run's word in the cancel table, or -1. A cancelled run's exec commands complete without running; a
+   * command of any kind that fails sets its run's word before it completes.
+   */
   run: 3,
   /** Queue to wait for before this record starts, or -1. */
   waitQueue: 4,
@@ -71,7 +75,10 @@ export const Control = {
   submitted: 18,
   /** Written by the queue's thread: 1 while it sleeps and needs a wake-up call. */
   sleeping: 32,
-  /** Written by the queue's thread: nanoseconds spent in kernels and copies (low and high words). */
+  /**
+   * Written by the queue's thread: nanoseconds during which it had work (low and high words), brought up to date when
+   * it runs dry. Read high, low, high again.
+   */
   busyLow: 34,
   busyHigh: 35,
 } as const;
@@ -148,36 +155,57 @@ export interface NativeOptions {
   readonly ringRecords: number;
   /** Test mode: freed blocks are filled with 0xA5 by the engine's `fill` commands and checks are on. */
   readonly checked: boolean;
+  /** First bytes of host space that are page-locked for a real GPU driver (default 0). */
+  readonly pinnedBytes?: number;
+  /** Sequence number that all queues start from, for tests of its wrapping (default 0). */
+  readonly firstSequence?: number;
 }
 
 /** One opened core: its memory spaces, its queues, and the shared words. All methods are cheap and synchronous. */
 export interface NativeCore {
   readonly spaces: readonly NativeSpace[];
   readonly queues: readonly NativeQueue[];
-  /** One ring per queue: `ringRecords * Record.words` int32 over shared memory. */
+  /** One ring per queue: `ringRecords * Record.words` int32 over shared memory, at `ring.byteOffset` of its buffer. */
   readonly rings: readonly Int32Array[];
   /** `queues.length * Control.words` int32. */
   readonly control: Int32Array;
   /** `Shared.words` int32. */
   readonly shared: Int32Array;
-  /** Id of a kernel usable on the spaces of this core, or -1. Looks in the built-in kernels and loaded libraries. */
-  kernel(name: string): number;
+  /**
+   * Id of a kernel usable on the given space (on any, if none is given), or -1. Looks in the built-in kernels and
+   * loaded libraries, newest first. One id serves host workers and GPUs.
+   */
+  kernel(name: string, space?: number): number;
   /** Loads a shared object with kernels (docs/kernels.md); returns the names it registered. */
   loadKernels(path: string): string[];
   /** Wakes the thread of a queue whose `sleeping` word was seen set. */
   wake(queue: number): void;
-  /** Blocks the calling thread until the doorbell rings or the time is over; true when it rang. */
+  /**
+   * Blocks the calling thread until the doorbell rings or the time is over; true when it rang. Sets `engineAsleep`
+   * to 1 meanwhile. Returns at once when a ring is due already, and now and then without reason.
+   */
   waitForDoorbell(microseconds: number): boolean;
-  /** Called on the JavaScript thread when the doorbell rings while `engineAsleep` is 2. */
+  /**
+   * Called on the JavaScript thread when the doorbell rings while `engineAsleep` is 2. To go to sleep, store 2 and
+   * then look at the `doorbellArmed` words once more: one that was set and is 0 has rung before.
+   */
   onDoorbell(callback: () => void): void;
   /** Keeps (true) or does not keep (false) the process alive for the doorbell. */
   hold(on: boolean): void;
   /** Nanoseconds on the runtime clock (CLOCK_MONOTONIC), as used in records. */
   now(): number;
-  /** A view of host space bytes [offset, offset + bytes); valid until `close`. */
+  /** A view of host space bytes [offset, offset + bytes); detached (length 0) by `close`. */
   hostView(offset: number, bytes: number): ArrayBuffer;
   /** Text of the last driver error on a queue, or ''. */
   lastError(queue: number): string;
+  /** How another process can map a space's memory (/proc/<pid>/fd/<fd>), or null where it cannot. */
+  shareable(
+    space: number,
+  ): { readonly pid: number; readonly fd: number; readonly bytes: number } | null;
+  /** Address of a space's first byte in this process (or on its device). */
+  address(space: number): bigint;
+  /** True when GPU space `to` can copy from GPU space `from` directly. */
+  peerAccess(to: number, from: number): boolean;
   /** Stops all threads after what was commanded and frees everything. Idempotent. */
   close(): void;
 }

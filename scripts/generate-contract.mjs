@@ -52,7 +52,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
       // a missing header differs from any wanted one
     }
     if (found !== wanted) {
-      console.error('native/include/headrace/contract.h is out of date: run node scripts/generate-contract.mjs');
+      console.error(
+        'native/include/headrace/contract.h is out of date: run node scripts/generate-contract.mjs',
+      );
       process.exit(1);
     }
   } else {

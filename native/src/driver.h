@@ -2,9 +2,8 @@
 // CUDA's own semantics. One table exists per driver (emulated, cuda, hip); nothing else in the project knows which
 // one it talks to.
 //
-// Who calls: `probe` and `open` are called on the thread that opens a core. From then on every function of a
-// device is called on that device's own thread, which has called `bind` first, with these exceptions:
-// `streamWait` is called on the thread of the *stream's* device but may name an event of another device of the
+// Who calls: `probe` may be called on any thread. Every function of a device, `open` included, is called on that
+// device's own thread, which calls `bind` right after `open`, with these exceptions: `streamWait` is called on the thread of the *stream's* device but may name an event of another device of the
 // same driver, and `errorText` may be called by anyone.
 //
 // Invariants every driver keeps:

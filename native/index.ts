@@ -1,0 +1,224 @@
+// Finds and loads the native addon and wraps it: `loadNative()` returns what contract.ts calls NativeModule.
+//
+// The shared memory (rings, control words, shared words) is allocated here, because Node 20's native interface
+// cannot make a SharedArrayBuffer, and is handed over once. Invariant: every ring and every control block starts at a
+// 64-byte boundary, so the views have a byteOffset: make other views with `ring.buffer, ring.byteOffset`.
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type {
+  NativeCore,
+  NativeModule,
+  NativeOptions,
+  NativeProbe,
+  NativeSpace,
+} from './contract.js';
+import { Control, Record, Shared } from './contract.js';
+
+export type * from './contract.js';
+
+/** Why native code could not do something. */
+export type NativeErrorCode =
+  /** No usable addon was found; `attempts` says where it was looked for. */
+  | 'NATIVE_UNAVAILABLE'
+  | 'INVALID_OPTION'
+  /** The GPU driver is missing, has too few devices, or refused to open one. */
+  | 'DRIVER_UNAVAILABLE'
+  | 'DRIVER'
+  | 'OUT_OF_MEMORY'
+  | 'OUT_OF_RANGE'
+  /** A kernel library could not be loaded. */
+  | 'KERNEL_LIBRARY'
+  /** The core was closed before. */
+  | 'CLOSED';
+
+/** One place where the addon was looked for. */
+export interface NativeAttempt {
+  readonly path: string;
+  readonly reason: string;
+}
+
+/** Error of the native layer; the scheduler maps it to its own. */
+export class NativeError extends Error {
+  readonly code: NativeErrorCode;
+  readonly attempts: readonly NativeAttempt[];
+
+  constructor(
+    code: NativeErrorCode,
+    message: string,
+    attempts: readonly NativeAttempt[] = [],
+    cause?: unknown,
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'NativeError';
+    this.code = code;
+    this.attempts = attempts;
+  }
+}
+
+/** The addon's own exports (native/src/addon.cpp). */
+interface Addon {
+  readonly Core: new (
+    options: NativeOptions,
+    queueTable: Int32Array,
+    rings: readonly Int32Array[],
+    control: Int32Array,
+    shared: Int32Array,
+  ) => AddonCore;
+  misalignment(view: Int32Array): number;
+  now(): number;
+  queueTable(workers: number, gpus: number, computeStreams: number): number[];
+  kernels(): string[];
+  probe(): NativeProbe;
+}
+
+interface AddonCore {
+  spaces(): NativeSpace[];
+  kernel(name: string, space?: number): number;
+  loadKernels(path: string): string[];
+  wake(queue: number): void;
+  waitForDoorbell(microseconds: number): boolean;
+  onDoorbell(callback: () => void): void;
+  hold(on: boolean): void;
+  hostView(offset: number, bytes: number): ArrayBuffer;
+  lastError(queue: number): string;
+  shareable(space: number): { pid: number; fd: number; bytes: number } | null;
+  address(space: number): bigint;
+  peerAccess(to: number, from: number): boolean;
+  close(): void;
+}
+
+const require = createRequire(import.meta.url);
+
+/** The package's directory: the nearest one above this file whose package.json is ours (source or dist layout). */
+function packageRoot(): string {
+  let directory = dirname(fileURLToPath(import.meta.url));
+  for (;;) {
+    const manifest = join(directory, 'package.json');
+    if (existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).name === 'headrace')
+      return directory;
+    const parent = dirname(directory);
+    if (parent === directory) return dirname(fileURLToPath(import.meta.url));
+    directory = parent;
+  }
+}
+
+/** Where the addon may be, in order of preference. `HEADRACE_NATIVE` excludes the others. */
+function candidates(): string[] {
+  const override = process.env['HEADRACE_NATIVE'];
+  if (override !== undefined && override !== '') return [override];
+  return [
+    join(packageRoot(), 'build', 'Release', 'headrace.node'),
+    `@headrace/${process.platform}-${process.arch}`,
+  ];
+}
+
+let loaded: NativeModule | undefined;
+
+/**
+ * Loads the addon once per thread.
+ * @throws {NativeError} `NATIVE_UNAVAILABLE`, with every place that was tried and why it did not work.
+ */
+export function loadNative(): NativeModule {
+  if (loaded !== undefined) return loaded;
+  const attempts: NativeAttempt[] = [];
+  for (const path of candidates()) {
+    if (path.startsWith('/') && !existsSync(path)) {
+      attempts.push({ path, reason: 'no such file' });
+      continue;
+    }
+    try {
+      loaded = wrap(require(path) as Addon);
+      return loaded;
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      attempts.push({ path, reason: text.split('\n')[0] ?? text });
+    }
+  }
+  const tried = attempts.map(({ path, reason }) => `  ${path}: ${reason}`).join('\n');
+  throw new NativeError(
+    'NATIVE_UNAVAILABLE',
+    `The native addon could not be loaded. Build it with: npm run build:native\nTried:\n${tried}`,
+    attempts,
+  );
+}
+
+/** Runs a native call; its errors carry a `code` and become NativeError. */
+function typed<T>(call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    const code = (error as { code?: unknown }).code;
+    if (error instanceof Error && typeof code === 'string') {
+      throw new NativeError(code as NativeErrorCode, error.message, [], error);
+    }
+    throw error;
+  }
+}
+
+function wrap(addon: Addon): NativeModule {
+  return {
+    kernels: () => addon.kernels(),
+    probe: () => addon.probe(),
+    open: (options) => typed(() => openCore(addon, options)),
+  };
+}
+
+/** `words` zeroed int32 words of shared memory that start at a cache line. */
+function sharedWords(addon: Addon, words: number): Int32Array {
+  const buffer = new SharedArrayBuffer(words * 4 + 64);
+  const over = addon.misalignment(new Int32Array(buffer));
+  return new Int32Array(buffer, (64 - over) & 63, words);
+}
+
+function openCore(addon: Addon, options: NativeOptions): NativeCore {
+  const { workers, gpus, computeStreams, ringRecords } = options;
+  if (
+    !Number.isInteger(ringRecords) ||
+    ringRecords < 16 ||
+    (ringRecords & (ringRecords - 1)) !== 0
+  ) {
+    throw new NativeError(
+      'INVALID_OPTION',
+      `ringRecords must be a power of two of at least 16, not ${ringRecords}`,
+    );
+  }
+  const table = Int32Array.from(addon.queueTable(workers, gpus, computeStreams));
+  const count = table.length / 3;
+  const queues = Array.from({ length: count }, (_, i) => ({
+    kind: table[3 * i]!,
+    space: table[3 * i + 1]!,
+    peer: table[3 * i + 2]!,
+  }));
+  const rings = queues.map(() => sharedWords(addon, ringRecords * Record.words));
+  const control = sharedWords(addon, Math.max(1, count) * Control.words);
+  const shared = sharedWords(addon, Shared.words);
+  const first = options.firstSequence ?? 0;
+  for (let q = 0; q < count; q++) {
+    for (const word of [Control.published, Control.completed, Control.submitted]) {
+      control[q * Control.words + word] = first;
+    }
+  }
+  const core = new addon.Core(options, table, rings, control, shared);
+  return {
+    spaces: core.spaces(),
+    queues,
+    rings,
+    control,
+    shared,
+    kernel: (name, space) => typed(() => core.kernel(name, space)),
+    loadKernels: (path) => typed(() => core.loadKernels(path)),
+    wake: (queue) => core.wake(queue),
+    waitForDoorbell: (microseconds) => core.waitForDoorbell(microseconds),
+    onDoorbell: (callback) => core.onDoorbell(callback),
+    hold: (on) => core.hold(on),
+    now: () => addon.now(),
+    hostView: (offset, bytes) => typed(() => core.hostView(offset, bytes)),
+    lastError: (queue) => core.lastError(queue),
+    shareable: (space) => core.shareable(space),
+    address: (space) => typed(() => core.address(space)),
+    peerAccess: (to, from) => core.peerAccess(to, from),
+    close: () => core.close(),
+  };
+}

@@ -1,0 +1,192 @@
+// Opening and closing a core: see core.h.
+#include "core.h"
+
+#include <algorithm>
+
+#include "kernels.h"
+
+namespace headrace {
+
+namespace {
+
+void check(const CoreOptions& options, const std::vector<QueueOptions>& queues) {
+  const std::uint32_t records = options.ringRecords;
+  if (records < 16 || records > (1u << 24) || (records & (records - 1)) != 0) {
+    throw CoreError("INVALID_OPTION", "ringRecords must be a power of two of at least 16, not " +
+                                          std::to_string(records));
+  }
+  if (options.workers < 0 || options.gpus < 0 || options.gpus > 32 ||
+      (options.gpus > 0 && options.computeStreams < 1)) {
+    throw CoreError("INVALID_OPTION",
+                    "workers and gpus must not be negative (at most 32 GPUs), and a GPU needs at "
+                    "least one compute stream");
+  }
+  if (options.pinnedBytes > options.hostBytes) {
+    throw CoreError("INVALID_OPTION", "pinnedBytes must not exceed hostBytes");
+  }
+  const auto expected = Core::queuesOf(options);
+  if (queues.size() != expected.size() || queues.empty()) {
+    throw CoreError("INVALID_OPTION", "the queues do not fit the options");
+  }
+}
+
+}  // namespace
+
+std::vector<QueueOptions> Core::queuesOf(const CoreOptions& options) {
+  std::vector<QueueOptions> queues;
+  for (std::int32_t i = 0; i < options.workers; ++i) {
+    queues.push_back({QueueKind::worker, 0, -1, nullptr});
+  }
+  for (std::int32_t gpu = 1; gpu <= options.gpus; ++gpu) {
+    for (std::int32_t i = 0; i < options.computeStreams; ++i) {
+      queues.push_back({QueueKind::compute, gpu, -1, nullptr});
+    }
+    queues.push_back({QueueKind::h2d, gpu, -1, nullptr});
+    queues.push_back({QueueKind::d2h, gpu, -1, nullptr});
+    for (std::int32_t peer = 1; peer <= options.gpus; ++peer) {
+      if (peer != gpu) queues.push_back({QueueKind::peer, gpu, peer, nullptr});
+    }
+  }
+  return queues;
+}
+
+Core::Core(const CoreOptions& options, const std::vector<QueueOptions>& queues,
+           std::int32_t* control, std::int32_t* shared)
+    : runtime_(reinterpret_cast<Word*>(shared)) {
+  check(options, queues);
+  try {
+    host_ = std::make_shared<HostMemory>(options.hostBytes);
+  } catch (const std::runtime_error& error) {
+    throw CoreError("OUT_OF_MEMORY", error.what());
+  }
+  // Sized once: threads keep pointers into it.
+  runtime_.spaces.resize(static_cast<std::size_t>(options.gpus) + 1);
+  Space& host = runtime_.spaces[0];
+  host.kind = SpaceKind::host;
+  host.base = reinterpret_cast<std::uint64_t>(host_->data());
+  host.bytes = options.hostBytes;
+  host.name = "host";
+  std::int32_t index = 0;
+  for (const QueueOptions& queue : queues) {
+    auto* words = reinterpret_cast<Word*>(control) + std::ptrdiff_t{index} * Control::words;
+    runtime_.queues.push_back(std::make_unique<Queue>(index, queue.kind, queue.space, queue.peer,
+                                                      queue.ring, options.ringRecords, words,
+                                                      &runtime_.doorbell));
+    ++index;
+  }
+  try {
+    if (options.gpus > 0) openDevices(options);
+    for (auto& queue : runtime_.queues) {
+      if (queue->kind == QueueKind::worker) {
+        workers_.push_back(std::make_unique<Worker>(runtime_, *queue));
+      }
+    }
+  } catch (...) {
+    close(true);
+    throw;
+  }
+}
+
+Core::~Core() { close(true); }
+
+void Core::openDevices(const CoreOptions& options) {
+  const DriverTable* driver = findDriver(options.driver.c_str());
+  if (driver == nullptr) {
+    throw CoreError("INVALID_OPTION", "there is no driver '" + options.driver + "'");
+  }
+  std::int32_t found = 0;
+  char reason[256] = "";
+  if (driver->probe(&found, reason, sizeof reason) != DriverStatus::ok) {
+    throw CoreError("DRIVER_UNAVAILABLE", options.driver + ": " + reason);
+  }
+  if (found < options.gpus) {
+    throw CoreError("DRIVER_UNAVAILABLE", std::to_string(options.gpus) + " GPUs were asked for, " +
+                                              options.driver + " has " + std::to_string(found));
+  }
+  for (std::int32_t gpu = 0; gpu < options.gpus; ++gpu) {
+    devices_.push_back(std::make_unique<DeviceThread>(runtime_, *driver, gpu));
+    DeviceThread& device = *devices_.back();
+    device.call([&] { device.openDevice(options.gpuBytes, runtime_.spaces[gpu + 1]); });
+  }
+  peers_.assign(static_cast<std::size_t>(options.gpus) * options.gpus, false);
+  for (std::int32_t gpu = 0; gpu < options.gpus; ++gpu) {
+    DeviceThread& device = *devices_[gpu];
+    device.call([&] {
+      if (gpu == 0 && options.pinnedBytes > 0) {
+        device.registerHost(host_->data(), options.pinnedBytes);
+      }
+      for (std::int32_t peer = 0; peer < options.gpus; ++peer) {
+        if (peer != gpu) peers_[gpu * options.gpus + peer] = device.enablePeer(*devices_[peer]);
+      }
+      for (auto& queue : runtime_.queues) {
+        if (queue->kind != QueueKind::worker && queue->space == gpu + 1) device.openQueue(*queue);
+      }
+      device.loadFunctions();
+    });
+  }
+}
+
+std::int32_t Core::kernel(const std::string& name, std::int32_t space) {
+  prepareTileKernels();
+  if (space >= 0) {
+    const Space* on = runtime_.space(space);
+    return on == nullptr ? -1 : runtime_.registry.find(name, on->kind);
+  }
+  return runtime_.registry.find(name, -1);
+}
+
+void Core::loadKernels(const std::string& path, std::vector<std::string>& names) {
+  try {
+    runtime_.registry.load(path, names);
+  } catch (const std::runtime_error& error) {
+    throw CoreError("KERNEL_LIBRARY", error.what());
+  }
+  for (auto& device : devices_) device->call([&] { device->loadFunctions(); });
+}
+
+void Core::wake(std::int32_t queue) {
+  Queue* target = closed_ ? nullptr : runtime_.queue(queue);
+  if (target != nullptr) target->wake();
+}
+
+bool Core::waitForDoorbell(double microseconds) {
+  if (closed_) return false;
+  // What was armed after its number had been reached was seen by nobody: ring for it here.
+  for (auto& queue : runtime_.queues) queue->checkDoorbell();
+  const double limit = std::min(std::max(microseconds, 0.0), 1e12);
+  return runtime_.doorbell.wait(static_cast<std::int64_t>(limit * 1000));
+}
+
+std::string Core::lastError(std::int32_t queue) const {
+  const Queue* asked = runtime_.queue(queue);
+  return asked == nullptr ? "" : asked->error();
+}
+
+bool Core::share(std::int32_t space, DeviceShare* share) const {
+  if (closed_ || space < 1 || static_cast<std::size_t>(space) > devices_.size()) return false;
+  return devices_[space - 1]->share(share);
+}
+
+bool Core::peerAccess(std::int32_t to, std::int32_t from) const {
+  const auto gpus = static_cast<std::int32_t>(devices_.size());
+  if (to < 1 || from < 1 || to > gpus || from > gpus) return false;
+  return to == from || peers_[(to - 1) * gpus + from - 1];
+}
+
+void Core::close(bool cancel) {
+  if (closed_) return;
+  closed_ = true;
+  if (cancel) {
+    for (std::int32_t run = 0; run < Shared::runs; ++run) {
+      runtime_.cancelWord(run)->store(1, std::memory_order_release);
+    }
+  }
+  runtime_.closing.store(true, std::memory_order_seq_cst);
+  for (auto& queue : runtime_.queues) queue->wake();
+  // A worker may wait for a GPU and the other way round: wake all first, then join one after the other.
+  workers_.clear();
+  for (auto& device : devices_) device->join();
+  for (auto& device : devices_) device->closeDevice();
+}
+
+}  // namespace headrace

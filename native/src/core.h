@@ -1,0 +1,78 @@
+// One opened core: its spaces, queues and threads. Knows nothing of JavaScript; the addon and the native tests both
+// drive it through this class.
+//
+// Invariants: the memory behind rings, control and shared words belongs to the caller and outlives the core; threads
+// exist from `open` to `close`; `close` is idempotent and may be called by the thread that opened the core only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core_error.h"
+#include "device_thread.h"
+#include "memory.h"
+#include "runtime.h"
+#include "worker.h"
+
+namespace headrace {
+
+struct CoreOptions {
+  std::string driver = "emulated";
+  std::int32_t gpus = 0;
+  std::uint64_t gpuBytes = 0;
+  std::uint64_t hostBytes = 0;
+  /// First bytes of host space that are page-locked for a real driver.
+  std::uint64_t pinnedBytes = 0;
+  std::int32_t workers = 1;
+  std::int32_t computeStreams = 1;
+  std::uint32_t ringRecords = 1024;
+  bool checked = false;
+};
+
+struct QueueOptions {
+  std::int32_t kind;
+  std::int32_t space;
+  std::int32_t peer;
+  std::int32_t* ring;
+};
+
+class Core {
+ public:
+  /// Queues must be `queuesOf(options)`, with rings. Throws CoreError.
+  Core(const CoreOptions& options, const std::vector<QueueOptions>& queues, std::int32_t* control,
+       std::int32_t* shared);
+  ~Core();
+
+  /// The queues that options ask for, in order: workers, then per GPU compute streams, h2d, d2h, peers.
+  static std::vector<QueueOptions> queuesOf(const CoreOptions& options);
+
+  std::int32_t kernel(const std::string& name, std::int32_t space);
+  void loadKernels(const std::string& path, std::vector<std::string>& names);
+  void wake(std::int32_t queue);
+  bool waitForDoorbell(double microseconds);
+  std::string lastError(std::int32_t queue) const;
+  bool share(std::int32_t space, DeviceShare* share) const;
+  bool peerAccess(std::int32_t to, std::int32_t from) const;
+
+  /// Finishes what was published, ends all threads, frees device memory. With `cancel`, kernels not yet started are
+  /// skipped.
+  void close(bool cancel = false);
+  bool closed() const { return closed_; }
+
+  Runtime& runtime() { return runtime_; }
+  const std::shared_ptr<HostMemory>& host() const { return host_; }
+
+ private:
+  void openDevices(const CoreOptions& options);
+
+  Runtime runtime_;
+  std::shared_ptr<HostMemory> host_;
+  std::vector<std::unique_ptr<DeviceThread>> devices_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<bool> peers_;
+  bool closed_ = false;
+};
+
+}  // namespace headrace

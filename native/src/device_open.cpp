@@ -1,0 +1,165 @@
+// Opening and closing a GPU, and running a function on its thread.
+#include <condition_variable>
+#include <exception>
+#include <stdexcept>
+
+#include "core_error.h"
+#include "device_thread.h"
+
+namespace headrace {
+
+DeviceThread::DeviceThread(Runtime& runtime, const DriverTable& driver, std::int32_t ordinal)
+    : runtime_(runtime), driver_(driver), ordinal_(ordinal) {
+  thread_ = std::thread([this] { run(); });
+}
+
+DeviceThread::~DeviceThread() {
+  join();
+  closeDevice();
+}
+
+void DeviceThread::call(const std::function<void()>& function) {
+  struct Result {
+    bool done = false;
+    std::exception_ptr error;
+  } result;
+  std::unique_lock<std::mutex> guard(callLock_);
+  calls_.emplace_back([&] {
+    std::exception_ptr error;
+    try {
+      function();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    std::lock_guard<std::mutex> inner(callLock_);
+    result.error = error;
+    result.done = true;
+    callDone_.notify_all();
+  });
+  parker_.unpark();
+  callDone_.wait(guard, [&] { return result.done; });
+  if (result.error) std::rethrow_exception(result.error);
+}
+
+bool DeviceThread::runCalls() {
+  std::deque<std::function<void()>> calls;
+  {
+    std::lock_guard<std::mutex> guard(callLock_);
+    calls.swap(calls_);
+  }
+  for (auto& function : calls) function();
+  return !calls.empty();
+}
+
+void DeviceThread::openDevice(std::uint64_t bytes, Space& space) {
+  DeviceDescription description{};
+  char reason[256] = "";
+  DriverStatus status =
+      driver_.open(ordinal_, &device_, &description, reason, sizeof reason);
+  if (status != DriverStatus::ok) {
+    device_ = nullptr;
+    throw CoreError("DRIVER_UNAVAILABLE",
+                    std::string("cannot open ") + driver_.name + " GPU " +
+                        std::to_string(ordinal_) + ": " + reason);
+  }
+  status = driver_.bind(device_);
+  if (status == DriverStatus::ok) status = driver_.memoryAlloc(device_, bytes, &slab_);
+  if (status != DriverStatus::ok) {
+    slab_ = 0;
+    throw CoreError(status == DriverStatus::outOfMemory ? "OUT_OF_MEMORY" : "DRIVER",
+                    "cannot allocate " + std::to_string(bytes) + " bytes on " + driver_.name +
+                        " GPU " + std::to_string(ordinal_) + ": " + driver_.errorText(device_));
+  }
+  space_ = &space;
+  space.kind = driver_.spaceKind;
+  space.base = slab_;
+  space.bytes = bytes;
+  space.device = device_;
+  space.name = description.name;
+  space.uuid = description.uuid;
+}
+
+void DeviceThread::openQueue(Queue& queue) {
+  auto stream = std::make_unique<StreamQueue>(queue);
+  stream->device = ordinal_;
+  const StreamPurpose purpose = queue.kind == QueueKind::compute ? StreamPurpose::compute
+                                : queue.kind == QueueKind::h2d   ? StreamPurpose::hostToDevice
+                                : queue.kind == QueueKind::d2h   ? StreamPurpose::deviceToHost
+                                                                 : StreamPurpose::peer;
+  DriverStatus status = driver_.streamCreate(device_, purpose, &stream->stream);
+  for (StreamSlot& slot : stream->slots) {
+    if (status == DriverStatus::ok) status = driver_.eventCreate(device_, false, &slot.plain);
+  }
+  if (status != DriverStatus::ok) {
+    throw CoreError("DRIVER", std::string("cannot create streams and events on ") + driver_.name +
+                                  " GPU " + std::to_string(ordinal_) + ": " +
+                                  driver_.errorText(device_));
+  }
+  queue.owner = &parker_;
+  queue.stream = stream.get();
+  streams_.push_back(std::move(stream));
+}
+
+void DeviceThread::registerHost(void* pointer, std::uint64_t bytes) {
+  const DriverStatus status = driver_.hostRegister(device_, pointer, bytes);
+  if (status == DriverStatus::ok) {
+    registered_ = pointer;
+  } else if (status != DriverStatus::unsupported) {
+    throw CoreError("OUT_OF_MEMORY", "cannot page-lock " + std::to_string(bytes) +
+                                         " bytes of host memory: " + driver_.errorText(device_));
+  }
+}
+
+bool DeviceThread::enablePeer(const DeviceThread& peer) {
+  return driver_.enablePeer(device_, peer.device_) == DriverStatus::ok;
+}
+
+void DeviceThread::loadFunctions() {
+  const std::int32_t variant = space_->kind == SpaceKind::cuda  ? HEADRACE_KERNEL_CUDA
+                               : space_->kind == SpaceKind::hip ? HEADRACE_KERNEL_HIP
+                                                                : HEADRACE_KERNEL_HOST;
+  const std::int32_t count = runtime_.registry.size();
+  for (auto id = static_cast<std::int32_t>(functions_.size()); id < count; ++id) {
+    const KernelEntry& entry = *runtime_.registry.entry(id);
+    const DeviceCode& code = entry.code[variant];
+    FunctionHandle function = nullptr;
+    if (code.image != nullptr &&
+        driver_.functionLoad(device_, code.image, code.imageBytes, code.symbol.c_str(),
+                             &function) != DriverStatus::ok) {
+      throw CoreError("KERNEL_LIBRARY", "cannot load device code of kernel " + entry.name + ": " +
+                                            driver_.errorText(device_));
+    }
+    functions_.push_back(function);
+  }
+}
+
+void DeviceThread::join() {
+  ending_.store(true, std::memory_order_seq_cst);
+  parker_.unpark();
+  if (thread_.joinable()) thread_.join();
+}
+
+void DeviceThread::closeDevice() {
+  if (device_ == nullptr) return;
+  driver_.bind(device_);
+  for (auto& stream : streams_) {
+    for (StreamSlot& slot : stream->slots) {
+      for (EventHandle event : {slot.plain, slot.begin, slot.end}) {
+        if (event != nullptr) driver_.eventDestroy(event);
+      }
+    }
+    if (stream->stream != nullptr) driver_.streamDestroy(stream->stream);
+    stream->queue.stream = nullptr;
+  }
+  streams_.clear();
+  if (registered_ != nullptr) driver_.hostUnregister(device_, registered_);
+  if (slab_ != 0) driver_.memoryFree(device_, slab_);
+  driver_.close(device_);
+  device_ = nullptr;
+}
+
+bool DeviceThread::share(DeviceShare* share) const {
+  return device_ != nullptr && driver_.memoryShare(device_, slab_, share) == DriverStatus::ok;
+}
+
+}  // namespace headrace

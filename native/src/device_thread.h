@@ -1,0 +1,101 @@
+// The thread of one GPU: submits the commands of all its queues to their streams and finds out what has finished.
+//
+// Invariants: nothing here blocks while another ring of the same GPU could go on: a wait for a stream's event
+// becomes a wait of the stream, any other wait holds only its own ring. The thread sleeps only after it has told
+// everyone who could give it work (see `sleep`). Everything a driver must not do while kernels run (open, allocate,
+// load) happens inside `call`, before work exists or on the user's request.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "driver.h"
+#include "parker.h"
+#include "ring.h"
+#include "runtime.h"
+#include "stream_queue.h"
+
+namespace headrace {
+
+class DeviceThread {
+ public:
+  DeviceThread(Runtime& runtime, const DriverTable& driver, std::int32_t ordinal);
+  /// Ends the thread: the core must be closing. The device stays open for its peers until `closeDevice`.
+  ~DeviceThread();
+
+  /// Runs a function on the device's thread and returns its result; exceptions are passed on.
+  void call(const std::function<void()>& function);
+
+  // To be used inside `call`, in this order.
+  void openDevice(std::uint64_t bytes, Space& space);
+  void openQueue(Queue& queue);
+  void registerHost(void* pointer, std::uint64_t bytes);
+  bool enablePeer(const DeviceThread& peer);
+  /// Loads the device code of all registered kernels that are not loaded yet.
+  void loadFunctions();
+
+  /// Ends the thread after everything published has finished.
+  void join();
+  /// Releases streams, memory and device; after `join` of all devices.
+  void closeDevice();
+
+  DeviceHandle device() const { return device_; }
+  bool share(DeviceShare* share) const;
+
+ private:
+  enum class Hold { none, held, abandoned };
+
+  void run();
+  bool runCalls();
+  bool pass();
+  bool submit(StreamQueue& stream);
+  Hold resolveWait(StreamQueue& stream, Queue& target, std::int32_t sequence);
+  DriverStatus streamWait(StreamQueue& stream, StreamQueue& target, std::int32_t sequence,
+                          bool* completed);
+  void issue(StreamQueue& stream, const Command& command, std::int32_t sequence,
+             std::int32_t status);
+  std::int32_t perform(StreamQueue& stream, const Command& command, std::int32_t sequence);
+  std::int32_t launch(StreamQueue& stream, const Command& command, std::int32_t sequence);
+  std::int32_t copy(StreamQueue& stream, const Command& command);
+  std::int32_t outcome(StreamQueue& stream, DriverStatus status);
+  void fail(const Command& command, std::int32_t status);
+  bool beginTiming(StreamSlot& slot, StreamQueue& stream);
+  bool retire(StreamQueue& stream);
+  void finish(StreamQueue& stream, const Command& command, StreamSlot& slot);
+  void lose(StreamQueue& stream);
+  bool finishedAll() const;
+  bool inFlight() const;
+  void sleep();
+  bool somethingToDo();
+
+  Runtime& runtime_;
+  const DriverTable& driver_;
+  const std::int32_t ordinal_;
+  DeviceHandle device_ = nullptr;
+  DeviceAddress slab_ = 0;
+  Space* space_ = nullptr;
+  void* registered_ = nullptr;
+  std::vector<std::unique_ptr<StreamQueue>> streams_;
+  std::vector<FunctionHandle> functions_;
+  /// Events of other GPUs that a stream of this one may still wait for: their completion must wake this thread.
+  std::vector<std::pair<Queue*, std::int32_t>> foreign_;
+  std::vector<std::pair<Watch*, Watcher>> watching_;
+  bool lost_ = false;
+
+  std::mutex callLock_;
+  std::condition_variable callDone_;
+  std::deque<std::function<void()>> calls_;
+  std::atomic<bool> ending_{false};
+  Parker parker_;
+  std::thread thread_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,28 @@
+// The built-in kernels: each file of kernels_*.cpp offers its own through one function of the public interface.
+#pragma once
+
+#include <cstdint>
+
+#include "headrace/kernel.h"
+
+namespace headrace {
+
+std::int32_t registerBasicKernels(headrace_registry* registry);
+std::int32_t registerTaskBenchKernels(headrace_registry* registry);
+std::int32_t registerTileKernels(headrace_registry* registry);
+
+/// The compute-bound loop of Task Bench: `iterations` times a = a * a + a on 64 doubles.
+void computeBound(std::int64_t iterations);
+
+/// Called when someone asks for the id of a tile kernel: finds the BLAS library then rather than on a worker.
+void prepareTileKernels();
+
+/// True when `bytes` bytes from `pointer` on lie inside the task's memory space.
+inline bool inSpace(const headrace_task* task, const void* pointer, double bytes) {
+  const auto offset = reinterpret_cast<std::uintptr_t>(pointer) -
+                      reinterpret_cast<std::uintptr_t>(task->space_base);
+  return bytes >= 0 && offset <= task->space_bytes &&
+         bytes <= static_cast<double>(task->space_bytes - offset);
+}
+
+}  // namespace headrace

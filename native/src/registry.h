@@ -1,0 +1,71 @@
+// Kernels by number: the built-in ones and those of loaded libraries, one table per process.
+//
+// Invariants: entries are only ever added (a thread may use an id at any time without a lock); an id reaches a
+// thread through a ring, which orders the registration before its use; libraries are never unloaded.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "headrace/kernel.h"
+
+namespace headrace {
+
+/// Device code of one kernel for one kind of GPU.
+struct DeviceCode {
+  const void* image = nullptr;
+  std::uint64_t imageBytes = 0;
+  std::string symbol;
+  headrace_plan plan = nullptr;
+};
+
+struct KernelEntry {
+  std::string name;
+  headrace_kernel kernel[3] = {nullptr, nullptr, nullptr};  // by HEADRACE_KERNEL_*
+  DeviceCode code[3];
+};
+
+class Registry {
+ public:
+  static constexpr std::int32_t kCapacity = 4096;
+
+  /// The one table, with the built-in kernels in it.
+  static Registry& instance();
+
+  /// Newest id of a name with a variant for the space kind (any kind: -1), or -1.
+  std::int32_t find(const std::string& name, std::int32_t spaceKind);
+  /// Names of the built-in kernels.
+  std::vector<std::string> builtIn() const { return builtIn_; }
+  /// Loads a library; appends what it registers to `names`. Throws std::runtime_error with the reason.
+  void load(const std::string& path, std::vector<std::string>& names);
+
+  /// Number of ids given out.
+  std::int32_t size() const { return size_.load(std::memory_order_acquire); }
+  const KernelEntry* entry(std::int32_t id) const {
+    return id >= 0 && id < size() ? entries_[id] : nullptr;
+  }
+  /// The function that host workers and emulated GPUs call, or null.
+  headrace_kernel host(std::int32_t id) const {
+    return static_cast<std::uint32_t>(id) < kCapacity
+               ? host_[id].load(std::memory_order_relaxed)
+               : nullptr;
+  }
+
+ private:
+  Registry();
+  bool add(std::vector<KernelEntry>& batch, const char* name, std::int32_t kind,
+           headrace_kernel kernel, const DeviceCode* code);
+  void commit(std::vector<KernelEntry>& batch, std::vector<std::string>& names);
+  friend struct RegistryBatch;
+
+  std::mutex lock_;
+  std::atomic<std::int32_t> size_{0};
+  const KernelEntry* entries_[kCapacity] = {};
+  std::atomic<headrace_kernel> host_[kCapacity] = {};
+  std::vector<std::string> builtIn_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,50 @@
+// What the threads of one core share: its queues, its spaces, the shared words, and whether it is closing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "doorbell.h"
+#include "headrace/contract.h"
+#include "memory.h"
+#include "queue.h"
+#include "registry.h"
+
+namespace headrace {
+
+struct Runtime {
+  explicit Runtime(Word* sharedWords) : shared(sharedWords), doorbell(sharedWords) {}
+
+  Word* const shared;
+  Doorbell doorbell;
+  std::vector<std::unique_ptr<Queue>> queues;
+  std::vector<Space> spaces;
+  Registry& registry = Registry::instance();
+  /// Threads end when their rings are empty; waits for commands that were never published are given up.
+  std::atomic<bool> closing{false};
+
+  bool timing() const { return shared[Shared::timing].load(std::memory_order_relaxed) != 0; }
+
+  /// The cancel word of a run, or null for a command that belongs to none.
+  Word* cancelWord(std::int32_t run) const {
+    return static_cast<std::uint32_t>(run) < static_cast<std::uint32_t>(Shared::runs)
+               ? shared + Shared::cancel + run
+               : nullptr;
+  }
+
+  Queue* queue(std::int32_t index) const {
+    return static_cast<std::uint32_t>(index) < queues.size() ? queues[index].get() : nullptr;
+  }
+  const Space* space(std::int32_t index) const {
+    return static_cast<std::uint32_t>(index) < spaces.size() ? &spaces[index] : nullptr;
+  }
+
+  /// True when waiting for `sequence` of `queue` can never end because the core closes and nobody published it.
+  bool abandoned(const Queue& queue, std::int32_t sequence) const {
+    return closing.load(std::memory_order_acquire) && ahead(queue.published(), sequence) < 0;
+  }
+};
+
+}  // namespace headrace

@@ -169,6 +169,8 @@ export interface TraceHeader {
   readonly hostname: string;
   readonly rank: number;
   readonly ranks: number;
+  /** The same text in the traces of all ranks of a run, different from other runs. */
+  readonly run?: string;
   /** Wall-clock time of the start, ISO 8601. */
   readonly started: string;
   /** Time on the rank's clock at the start, in nanoseconds; readers report times relative to it. */
@@ -215,4 +217,11 @@ export function encodeHeader(header: TraceHeader): Uint8Array {
   view.setUint32(20, UNIT, true);
   bytes.set(json, UNIT);
   return bytes;
+}
+
+/** The trace file of one rank: `out.hrtrace` for a single rank, `out.0.hrtrace`, `out.1.hrtrace` ... for several. */
+export function rankTracePath(path: string, rank: number, ranks: number): string {
+  if (ranks <= 1) return path;
+  const dot = path.endsWith('.hrtrace') ? path.length - '.hrtrace'.length : path.length;
+  return `${path.slice(0, dot)}.${rank}${path.slice(dot) || '.hrtrace'}`;
 }

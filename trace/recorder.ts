@@ -26,7 +26,7 @@ export interface TraceRecorderOptions {
 export const MAX_STRING_BYTES: number = 255 * UNIT - 8;
 
 // Times between `inserted` and the others fit 32 bits of nanoseconds below this.
-const SHORT_LIFE = 0xffffffff;
+const SHORT_LIFE = 0xfffffffe;
 const LARGEST_TASK = 3 * UNIT;
 const encoder = new TextEncoder();
 
@@ -131,16 +131,18 @@ export class TraceRecorder {
     const w = p >>> 2;
     if (finalized - inserted < SHORT_LIFE) {
       u32[w] = RecordKind.task | (2 << 8) | (taskClass << 16);
-      this.#f64[(p >>> 3) + 2] = inserted;
-      u32[w + 6] = ready - inserted;
-      u32[w + 7] = alloc - inserted;
-      u32[w + 8] = stageIn - inserted;
-      u32[w + 9] = commIn - inserted;
-      u32[w + 10] = issued - inserted;
-      u32[w + 11] = execStart - inserted;
-      u32[w + 12] = execEnd - inserted;
-      u32[w + 13] = stageOut - inserted;
-      u32[w + 14] = finalized - inserted;
+      // From a whole nanosecond, so that each time is the floor of what was given: order survives rounding.
+      const base = Math.floor(inserted);
+      this.#f64[(p >>> 3) + 2] = base;
+      u32[w + 6] = ready - base;
+      u32[w + 7] = alloc - base;
+      u32[w + 8] = stageIn - base;
+      u32[w + 9] = commIn - base;
+      u32[w + 10] = issued - base;
+      u32[w + 11] = execStart - base;
+      u32[w + 12] = execEnd - base;
+      u32[w + 13] = stageOut - base;
+      u32[w + 14] = finalized - base;
       u32[w + 15] = 0;
       this.#at = p + 2 * UNIT;
     } else {

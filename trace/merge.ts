@@ -1,0 +1,157 @@
+// Puts several ranks on one time axis: rank 0's clock, from the measured offsets (interpolated, so that drift
+// between the first and the last measurement is taken out), then shifted by the least amount that makes every
+// message arrive after it left.
+import { NONE, TransferReason } from './format.js';
+import type { ClockRecord } from './records.js';
+import type { Trace, TraceRank, TransferColumns } from './trace.js';
+
+/** What of a trace alignment changes. */
+type Alignable = Pick<Trace, 'ranks' | 'tasks' | 'transfers' | 'counters' | 'events'>;
+
+/**
+ * Pairs sends with receives: same ordered pair of ranks, same message number. Fills `transfers.partner`.
+ * A message number may be reused by later messages only after both sides have recorded the earlier one.
+ */
+export function matchMessages(trace: { readonly transfers: TransferColumns }): void {
+  const { transfers } = trace;
+  const open = new Map<string, number>();
+  for (let row = 0; row < transfers.count; row++) {
+    if (transfers.message[row] === NONE || transfers.peer[row] < 0) continue;
+    const sends = transfers.reason[row] === TransferReason.send;
+    const from = sends ? transfers.rank[row] : transfers.peer[row];
+    const to = sends ? transfers.peer[row] : transfers.rank[row];
+    const key = `${from}>${to}:${transfers.message[row]}`;
+    const other = open.get(key);
+    if (other === undefined) {
+      open.set(key, row);
+    } else if ((transfers.reason[other] === TransferReason.send) !== sends) {
+      transfers.partner[row] = other;
+      transfers.partner[other] = row;
+      open.delete(key);
+    }
+  }
+}
+
+/**
+ * Moves all times of all ranks to rank 0's clock (the lowest rank present), relative to its `clockOrigin`.
+ * Appends to `problems` what had to be repaired.
+ */
+export function alignRanks(trace: Alignable, problems: string[]): void {
+  const reference = trace.ranks[0];
+  const shifts = trace.ranks.map((rank) => clockShift(rank, reference, problems));
+  applyShifts(trace, (rank, time) => shifts[rank](time));
+  const constant = causalShifts(trace);
+  if (constant.some((shift) => shift !== 0)) {
+    applyShifts(trace, (rank, time) => time + constant[rank]);
+  }
+  const worst = Math.max(...constant.map(Math.abs));
+  const errors = trace.ranks.map((rank) => Math.min(...rank.clocks.map((clock) => clock.error)));
+  const bound = Math.max(0, ...errors.filter(Number.isFinite));
+  if (worst > bound + 1) {
+    problems.push(
+      `clocks: ranks were moved by up to ${Math.round(worst)} ns so that no message arrives before it leaves ` +
+        `(measured offsets are right within ${Math.round(bound)} ns)`,
+    );
+  }
+  const clamped = clampReceives(trace.transfers);
+  if (clamped > 0) {
+    problems.push(
+      `clocks: ${clamped} messages seemed to arrive before they left; their arrival was moved`,
+    );
+  }
+}
+
+// Time on a rank's axis (relative to its origin) to time on the reference's axis.
+function clockShift(
+  rank: TraceRank,
+  reference: TraceRank,
+  problems: string[],
+): (time: number) => number {
+  const origin = rank.header.clockOrigin;
+  const base = reference.header.clockOrigin;
+  if (rank === reference) return (time) => time;
+  const samples = rank.clocks
+    .filter((clock) => clock.peer === reference.rank)
+    .sort((a, b) => a.time - b.time);
+  if (samples.length === 0) {
+    if (rank.header.clockOffset === 0) {
+      problems.push(
+        `rank ${rank.rank} has no clock measurement against rank ${reference.rank}: equal clocks are assumed`,
+      );
+    }
+    const constant = origin + rank.header.clockOffset - reference.header.clockOffset - base;
+    return (time) => time + constant;
+  }
+  const first = best(samples, 0, Math.ceil(samples.length / 2));
+  const last = best(samples, Math.floor(samples.length / 2), samples.length);
+  const slope =
+    last.time > first.time ? (last.offset - first.offset) / (last.time - first.time) : 0;
+  return (time) => time + origin - base + first.offset + slope * (time - first.time);
+}
+
+// The sample with the smallest error in samples[from .. to).
+function best(samples: readonly ClockRecord[], from: number, to: number): ClockRecord {
+  let chosen = samples[from];
+  for (let i = from; i < to; i++) if (samples[i].error < chosen.error) chosen = samples[i];
+  return chosen;
+}
+
+function applyShifts(trace: Alignable, shift: (rankIndex: number, time: number) => number): void {
+  const indexOf = new Map(trace.ranks.map((rank, index) => [rank.rank, index]));
+  const move = (times: Float64Array, ranks: Uint16Array): void => {
+    for (let row = 0; row < times.length; row++) {
+      times[row] = Math.floor(shift(indexOf.get(ranks[row])!, times[row]));
+    }
+  };
+  for (const column of trace.tasks.times) move(column, trace.tasks.rank);
+  const { transfers } = trace;
+  for (const column of [transfers.issued, transfers.start, transfers.end]) {
+    move(column, transfers.rank);
+  }
+  move(trace.counters.time, trace.counters.rank);
+  move(trace.events.time, trace.events.rank);
+}
+
+// Least shift per rank with which every message arrives after it left: longest paths in the graph of ranks whose
+// edge a -> b is the worst violation of a message from a to b. Rank 0 stays where it is. When no constant shifts
+// do (the clocks drift against each other), the shifts found after one round per rank are returned.
+function causalShifts(trace: Alignable): number[] {
+  const ranks = trace.ranks.length;
+  const indexOf = new Map(trace.ranks.map((rank, index) => [rank.rank, index]));
+  const worst = new Map<number, number>();
+  const { transfers } = trace;
+  for (let row = 0; row < transfers.count; row++) {
+    const partner = transfers.partner[row];
+    if (partner < 0 || transfers.reason[row] !== TransferReason.send) continue;
+    const key = indexOf.get(transfers.rank[row])! * ranks + indexOf.get(transfers.rank[partner])!;
+    const violation = transfers.start[row] - transfers.end[partner];
+    worst.set(key, Math.max(worst.get(key) ?? Number.NEGATIVE_INFINITY, violation));
+  }
+  const shifts: number[] = new Array(ranks).fill(0);
+  for (let round = 0; round < ranks; round++) {
+    let changed = false;
+    for (const [key, violation] of worst) {
+      const from = Math.floor(key / ranks);
+      const to = key % ranks;
+      if (shifts[from] + violation > shifts[to]) {
+        shifts[to] = shifts[from] + violation;
+        changed = true;
+      }
+    }
+    if (!changed) break;
+  }
+  return shifts.map((shift) => shift - shifts[0]);
+}
+
+function clampReceives(transfers: TransferColumns): number {
+  let clamped = 0;
+  for (let row = 0; row < transfers.count; row++) {
+    const partner = transfers.partner[row];
+    if (partner < 0 || transfers.reason[row] !== TransferReason.send) continue;
+    if (transfers.end[partner] < transfers.start[row]) {
+      transfers.end[partner] = transfers.start[row];
+      clamped++;
+    }
+  }
+  return clamped;
+}

@@ -1,0 +1,192 @@
+// Reads a trace as a stream: one pass, one chunk of memory, a callback per record. The record objects handed to
+// callbacks are reused for the next record of the kind; copy what must outlive the call.
+// A cut or damaged tail is not an error: everything before it is delivered and the outcome says what is missing.
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { TraceError } from './errors.js';
+import { BYTE_ORDER_MARK, MAGIC, type TraceHeader, UNIT, VERSION } from './format.js';
+import { Pass } from './pass.js';
+import type { TraceOutcome, TraceVisitor } from './records.js';
+
+/** Bytes from somewhere: fills `into` from `at` on, returns how many bytes it got (0 at the end). */
+interface Source {
+  readonly name: string;
+  readonly size: number;
+  read(into: Uint8Array, at: number, length: number, position: number): number;
+  close(): void;
+}
+
+const CHUNK = 1 << 20;
+const decoder = new TextDecoder();
+
+/** One trace of one rank, opened. */
+export class TraceReader {
+  readonly header: TraceHeader;
+  /** Where it came from, for messages. */
+  readonly name: string;
+  /** Bytes of the file. */
+  readonly size: number;
+  readonly #source: Source;
+  readonly #dataStart: number;
+
+  private constructor(source: Source) {
+    this.#source = source;
+    this.name = source.name;
+    this.size = source.size;
+    const { header, dataStart } = readHeader(source);
+    this.header = header;
+    this.#dataStart = dataStart;
+  }
+
+  /**
+   * Opens a file. Throws `TraceError`: ERR_TRACE_READ (cannot be opened), ERR_TRACE_FOREIGN (not a trace),
+   * ERR_TRACE_VERSION (newer major version), ERR_TRACE_HEADER (header damaged or cut).
+   */
+  static open(path: string): TraceReader {
+    const source = fileSource(path);
+    try {
+      return new TraceReader(source);
+    } catch (error) {
+      source.close();
+      throw error;
+    }
+  }
+
+  /** Reads from memory; `name` is used in messages. Throws like `open`. */
+  static from(bytes: Uint8Array, name = 'trace'): TraceReader {
+    return new TraceReader(memorySource(bytes, name));
+  }
+
+  close(): void {
+    this.#source.close();
+  }
+
+  /** Reads all records in file order. May be called again. Throws ERR_TRACE_READ when the disk fails. */
+  read(visitor: TraceVisitor): TraceOutcome {
+    const pass = new Pass(this.header, visitor);
+    // One chunk; the unfinished record at its end is moved to the front before the next read.
+    const chunk = new Uint8Array(CHUNK + 256 * UNIT);
+    let kept = 0;
+    let position = this.#dataStart;
+    for (;;) {
+      const got = this.#source.read(chunk, kept, CHUNK, position);
+      position += got;
+      const length = kept + got;
+      const used = pass.take(chunk, length);
+      if (pass.done) break;
+      kept = length - used;
+      if (got === 0) {
+        pass.cut(kept);
+        break;
+      }
+      chunk.copyWithin(0, used, length);
+    }
+    return pass.outcome();
+  }
+}
+
+function readHeader(source: Source): { header: TraceHeader; dataStart: number } {
+  const preamble = new Uint8Array(UNIT);
+  const got = readFully(source, preamble, 0);
+  if (got < MAGIC.length || MAGIC.some((byte, i) => preamble[i] !== byte)) {
+    throw new TraceError(
+      'ERR_TRACE_FOREIGN',
+      `${source.name} is not a Headrace trace. Traces are written by "headrace run ... --trace out.hrtrace".`,
+      source.name,
+    );
+  }
+  const view = new DataView(preamble.buffer);
+  const major = view.getUint16(8, true);
+  const minor = view.getUint16(10, true);
+  if (got === UNIT && major > VERSION.major) {
+    throw new TraceError(
+      'ERR_TRACE_VERSION',
+      `${source.name} has trace format ${major}.${minor}; this version reads up to ${VERSION.major}.x. ` +
+        'Use the Headrace version that wrote it, or a newer one.',
+      source.name,
+    );
+  }
+  const length = view.getUint32(12, true);
+  const dataStart = UNIT + length;
+  if (
+    got < UNIT ||
+    view.getUint32(16, true) !== BYTE_ORDER_MARK ||
+    view.getUint32(20, true) !== UNIT ||
+    dataStart > source.size
+  ) {
+    throw new TraceError(
+      'ERR_TRACE_HEADER',
+      `${source.name} ends inside its header or the header is damaged; nothing can be recovered.`,
+      source.name,
+    );
+  }
+  const json = new Uint8Array(length);
+  readFully(source, json, UNIT);
+  try {
+    const header = JSON.parse(decoder.decode(json)) as TraceHeader;
+    if (!Array.isArray(header.spaces) || !Array.isArray(header.lanes)) throw new Error('no tables');
+    return { header, dataStart };
+  } catch (cause) {
+    throw new TraceError(
+      'ERR_TRACE_HEADER',
+      `${source.name} has a damaged header; nothing can be recovered.`,
+      source.name,
+      cause,
+    );
+  }
+}
+
+function readFully(source: Source, into: Uint8Array, position: number): number {
+  let at = 0;
+  while (at < into.length) {
+    const got = source.read(into, at, into.length - at, position + at);
+    if (got === 0) break;
+    at += got;
+  }
+  return at;
+}
+
+function fileSource(path: string): Source {
+  let fd: number;
+  let size: number;
+  try {
+    fd = openSync(path, 'r');
+    const stat = fstatSync(fd);
+    if (stat.isDirectory()) {
+      closeSync(fd);
+      throw new Error('it is a directory');
+    }
+    size = stat.size;
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TraceError('ERR_TRACE_READ', `cannot open ${path}: ${why}`, path, cause);
+  }
+  return {
+    name: path,
+    size,
+    read(into, at, length, position) {
+      try {
+        return readSync(fd, into, at, length, position);
+      } catch (cause) {
+        const why = cause instanceof Error ? cause.message : String(cause);
+        throw new TraceError('ERR_TRACE_READ', `cannot read ${path}: ${why}`, path, cause);
+      }
+    },
+    close() {
+      if (fd >= 0) closeSync(fd);
+      fd = -1;
+    },
+  };
+}
+
+function memorySource(bytes: Uint8Array, name: string): Source {
+  return {
+    name,
+    size: bytes.length,
+    read(into, at, length, position) {
+      const part = bytes.subarray(position, position + length);
+      into.set(part, at);
+      return part.length;
+    },
+    close() {},
+  };
+}

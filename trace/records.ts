@@ -1,0 +1,107 @@
+// The records as a reader delivers them, and the visitor that receives them.
+
+/** A retired task. Times are nanoseconds from the trace's `clockOrigin`. */
+export interface TaskRecord {
+  id: number;
+  taskClass: number;
+  device: number;
+  lane: number;
+  flags: number;
+  releasedBy: number;
+  /** Ten times, see `TaskTime`. */
+  readonly times: Float64Array;
+}
+
+/** A transfer. Times are nanoseconds from `clockOrigin`. */
+export interface TransferRecord {
+  kind: number;
+  reason: number;
+  lane: number;
+  source: number;
+  destination: number;
+  task: number;
+  datum: number;
+  version: number;
+  peer: number;
+  message: number;
+  bytes: number;
+  issued: number;
+  start: number;
+  end: number;
+}
+
+/** Predecessors of a task, data of a task, or its parameters: `values[0 .. count)`. */
+export interface ListRecord {
+  task: number;
+  count: number;
+  readonly values: Int32Array | Uint32Array;
+  /** Two bits per datum of an accesses record, see `AccessMode`. */
+  modes: number;
+}
+
+/** A datum. Coordinates it does not have are `NO_COORDINATE`. */
+export interface DatumRecord {
+  id: number;
+  home: number;
+  bytes: number;
+  name: string;
+  i: number;
+  j: number;
+  k: number;
+}
+
+/** A counter sample; `values` as in `CounterKind`. */
+export interface CounterRecord {
+  kind: number;
+  space: number;
+  time: number;
+  readonly values: Float64Array;
+}
+
+/** An event, see `EventKind`. */
+export interface EventRecord {
+  kind: number;
+  space: number;
+  task: number;
+  datum: number;
+  time: number;
+  bytes: number;
+  text: string;
+}
+
+/** A clock measurement: add `offset` to this rank's clock (raw, not relative) to get the peer's. */
+export interface ClockRecord {
+  peer: number;
+  /** Relative to `clockOrigin`. */
+  time: number;
+  offset: number;
+  error: number;
+}
+
+/** What a caller wants to see of a trace; every callback is optional. */
+export interface TraceVisitor {
+  taskClass?(id: number, name: string, parameterNames: readonly string[]): void;
+  datum?(datum: DatumRecord): void;
+  task?(task: TaskRecord): void;
+  transfer?(transfer: TransferRecord): void;
+  dependencies?(list: ListRecord): void;
+  accesses?(list: ListRecord): void;
+  parameters?(list: ListRecord): void;
+  counter?(counter: CounterRecord): void;
+  event?(event: EventRecord): void;
+  clock?(clock: ClockRecord): void;
+}
+
+/** How reading ended. */
+export interface TraceOutcome {
+  /** The end record was there and agrees with what was read. */
+  readonly complete: boolean;
+  readonly tasks: number;
+  readonly transfers: number;
+  /** Units after the header that were read. */
+  readonly units: number;
+  /** Records of kinds this version does not know. */
+  readonly skipped: number;
+  /** What is missing, in words; empty for a complete trace. */
+  readonly problems: readonly string[];
+}

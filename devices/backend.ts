@@ -6,6 +6,8 @@
 // Invariant kept by every caller: a wait names only commands that were issued before it, so queues waiting
 // for each other cannot form a cycle.
 
+export { Status } from '../native/contract.js';
+
 /** A memory space: 0 is the host, g is GPU g-1. */
 export interface SpaceInfo {
   readonly kind: 'host' | 'emulated' | 'cuda' | 'hip' | 'simulated';

@@ -71,6 +71,8 @@ export class Directory {
   writeSeq: Int32Array;
   readersHead: Int32Array;
 
+  /** Data whose `poison` is not none. */
+  poisonedData = 0;
   private rows = 0;
   private readonly freeRows: number[] = [];
 
@@ -115,6 +117,7 @@ export class Directory {
       this.writeQueue[c] = NO_QUEUE;
       this.readersHead[c] = this.readers.freeList(this.readersHead[c]);
     }
+    this.setPoison(d, Poison.none);
     this.live[d] = 0;
     this.info[d] = undefined;
     this.freeRows.push(d);
@@ -143,6 +146,14 @@ export class Directory {
       mask &= ~(1 << s);
     }
     return -1;
+  }
+
+  /** Marks a datum as without a usable value, or (Poison.none) as good again. */
+  setPoison(d: number, poison: number): void {
+    if ((this.poison[d] === Poison.none) !== (poison === Poison.none)) {
+      this.poisonedData += poison === Poison.none ? -1 : 1;
+    }
+    this.poison[d] = poison;
   }
 
   /** Records that `queue` reads copy `c` until its record `seq` is complete. */

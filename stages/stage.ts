@@ -36,8 +36,10 @@ export const Outcome = {
   wait: 1,
   /** The task failed; the reason was handed to `context.fail`. */
   fail: 2,
-  /** The task is on its way (issued or running); completion continues it. */
+  /** The task is on its way in its queue; completion continues it. */
   issued: 3,
+  /** A JavaScript body was started; its end continues the task. */
+  running: 4,
 } as const;
 
 /** A transition function. */

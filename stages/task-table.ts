@@ -37,8 +37,7 @@ export const STAGE_NAMES: readonly string[] = [
   'done',
 ];
 
-/** How a task uses a datum. */
-export const AccessMode = { read: 1, write: 2, readWrite: 3 } as const;
+export { AccessMode } from '../trace/format.js';
 
 /** No device was asked for. */
 export const ANY_DEVICE = -1;
@@ -91,7 +90,7 @@ export class TaskTable {
   /** WaitReason the task is parked for, 0 when it is not. */
   readonly waiting: Uint8Array;
   readonly releasedBy: Int32Array;
-  /** Stage times in nanoseconds on the runtime clock; kept only while tracing: 6 per row. */
+  /** Stage times in nanoseconds on the runtime clock; kept only while tracing: TaskTime.count per row. */
   times: Float64Array;
 
   flowDatum: Int32Array;

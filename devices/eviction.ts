@@ -1,0 +1,82 @@
+// Eviction: which copy leaves a device when room is needed, and how.
+//
+// The rule is least recently used, clean before dirty: a clean copy is dropped at once, a dirty one (the only
+// place where its value lives) is handed over to another valid copy when there is one, else written back to the
+// host first. To change the rule, change `victim`.
+// Invariant: only copies in the LRU are touched, and those have no pins: nothing issued still uses them.
+import { CopyState } from './coherency.js';
+import { type Directory, NO_BLOCK } from './directory.js';
+import { LruList } from './lru.js';
+import type { MemorySpace } from './memory-space.js';
+import type { Transfers } from './transfers.js';
+import { TransferReason } from '../trace/format.js';
+import { roundedBytes } from './zone.js';
+
+export interface EvictionCounter {
+  evictions: number;
+}
+
+/** The datum whose copy should leave next, or -1. */
+export function victim(space: MemorySpace, list: number): number {
+  return space.lru.oldest(list);
+}
+
+/** Offset of a block of `bytes`, dropping clean copies as needed, or -1 when that is not enough. */
+export function makeRoom(
+  space: MemorySpace,
+  counter: EvictionCounter,
+  bytes: number,
+): number {
+  let offset = space.zone.allocate(bytes);
+  while (offset < 0) {
+    const d = victim(space, LruList.clean);
+    if (d < 0) return -1;
+    space.drop(d);
+    counter.evictions++;
+    offset = space.zone.allocate(bytes);
+  }
+  return offset;
+}
+
+/**
+ * Starts making one dirty copy clean. Returns the bytes that will become available by it, 0 when there is no
+ * dirty copy to write back (or no queue with room), -1 when the host has no room for it.
+ */
+export function startWriteBack(
+  space: MemorySpace,
+  host: MemorySpace,
+  dir: Directory,
+  transfers: Transfers,
+  counter: EvictionCounter,
+  now: number,
+): number {
+  const d = victim(space, LruList.dirty);
+  if (d < 0) return 0;
+  const bytes = roundedBytes(dir.bytes[d]);
+  const heir = anotherCopy(dir, d, space.index);
+  if (heir >= 0) {
+    transfers.handOver(d, heir);
+    return bytes;
+  }
+  const home = d * dir.spaces;
+  if (dir.block[home] === NO_BLOCK) {
+    const offset = makeRoom(host, counter, dir.bytes[d]);
+    if (offset < 0) return -1;
+    dir.block[home] = offset;
+  }
+  if (!transfers.canIssue(0, space.index)) return 0;
+  transfers.issue(d, 0, space.index, TransferReason.spill, 0, now);
+  counter.evictions++;
+  return bytes;
+}
+
+/** A space other than `s` whose copy of `d` has the value already, or -1. */
+function anotherCopy(dir: Directory, d: number, s: number): number {
+  let mask = dir.validMask[d] & ~(1 << s);
+  while (mask !== 0) {
+    const other = mask & 1 ? 0 : 31 - Math.clz32(mask);
+    mask &= ~(1 << other);
+    if (dir.state[d * dir.spaces + other] === CopyState.shared) return other;
+  }
+  return -1;
+}

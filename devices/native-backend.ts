@@ -1,0 +1,355 @@
+// The backend port over the native addon: command records are written straight into the rings that the native
+// threads consume; completions are read from their control words.
+//
+// Invariant: a ring slot is reused only after the engine has seen its record complete, so `status`, `startOf` and
+// `endOf` of a record stay readable until `ringRecords` further records were issued to the queue.
+import {
+  Control,
+  type NativeCore,
+  type NativeOptions,
+  Opcode,
+  QueueKind,
+  Record,
+  Shared,
+  SpaceKind,
+  Status,
+} from '../native/contract.js';
+import { loadNative, NativeError } from '../native/index.js';
+import { type Backend, NO_QUEUE, type QueueInfo, type SpaceInfo } from './backend.js';
+import { HeadraceError } from './errors.js';
+
+/** Host memory is shown to JavaScript in pieces of this size, each mapped once. */
+const VIEW_CHUNK = 2 ** 28;
+
+const SPACE_NAMES: readonly SpaceInfo['kind'][] = ['host', 'emulated', 'cuda', 'hip'];
+const QUEUE_NAMES: readonly QueueInfo['kind'][] = ['worker', 'compute', 'h2d', 'd2h', 'peer'];
+
+function nameOf<T>(names: readonly T[], kinds: object, kind: number): T {
+  const name = names[kind];
+  if (name === undefined) throw new Error(`native core: unknown kind ${kind} of ${Object.keys(kinds)}`);
+  return name;
+}
+
+const ERROR_CODES: Readonly<Record<string, string>> = {
+  NATIVE_UNAVAILABLE: 'ERR_NATIVE_MISSING',
+  INVALID_OPTION: 'ERR_OPTION',
+  DRIVER_UNAVAILABLE: 'ERR_NO_GPU',
+  DRIVER: 'ERR_DRIVER',
+  OUT_OF_MEMORY: 'ERR_OUT_OF_MEMORY',
+  OUT_OF_RANGE: 'ERR_OUT_OF_RANGE',
+  KERNEL_LIBRARY: 'ERR_KERNEL_LIBRARY',
+  CLOSED: 'ERR_RUNTIME_CLOSED',
+};
+
+/** Runs a call into the addon; its errors become those of the project. */
+function native<T>(call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    if (!(error instanceof NativeError)) throw error;
+    const code = ERROR_CODES[error.code] ?? 'ERR_NATIVE';
+    throw new HeadraceError(code, error.message, {
+      cause: error,
+      remedy: code === 'ERR_NATIVE_MISSING' ? 'run: npm run setup' : undefined,
+    });
+  }
+}
+
+/** Opens the native core. Errors are typed; see `Runtime.create`. */
+export function openNativeBackend(options: NativeOptions): NativeBackend {
+  return new NativeBackend(native(() => loadNative().open(options)));
+}
+
+export class NativeBackend implements Backend {
+  readonly kind = 'native';
+  readonly spaces: readonly SpaceInfo[];
+  readonly queues: readonly QueueInfo[];
+  readonly ringRecords: number;
+  readonly completed: Int32Array;
+  readonly issued: Int32Array;
+  readonly failures: Int32Array;
+
+  private readonly core: NativeCore;
+  private readonly control: Int32Array;
+  private readonly shared: Int32Array;
+  private readonly words: readonly Int32Array[];
+  private readonly doubles: readonly Float64Array[];
+  private readonly mask: number;
+  private readonly dirty: Uint8Array;
+  private readonly count: number;
+  private readonly chunks: (ArrayBuffer | undefined)[] = [];
+  private closed = false;
+
+  constructor(core: NativeCore) {
+    this.core = core;
+    this.control = core.control;
+    this.shared = core.shared;
+    this.words = core.rings;
+    this.doubles = core.rings.map((r) => new Float64Array(r.buffer, r.byteOffset, r.length / 2));
+    this.ringRecords = core.rings[0].length / Record.words;
+    this.mask = this.ringRecords - 1;
+    const n = core.queues.length;
+    this.count = n;
+    this.dirty = new Uint8Array(n);
+    this.completed = new Int32Array(n);
+    this.issued = new Int32Array(n);
+    this.failures = new Int32Array(n);
+    for (let q = 0; q < n; q++) {
+      this.completed[q] = Atomics.load(this.control, q * Control.words + Control.completed);
+      this.issued[q] = this.completed[q];
+    }
+    this.spaces = core.spaces.map((s) => ({
+      kind: nameOf(SPACE_NAMES, SpaceKind, s.kind),
+      name: s.name,
+      bytes: s.bytes,
+    }));
+    this.queues = core.queues.map((q) => ({
+      kind: nameOf(QUEUE_NAMES, QueueKind, q.kind),
+      space: q.space,
+      peer: q.peer,
+    }));
+  }
+
+  kernel(name: string, space: number): number {
+    return this.core.kernel(name, space);
+  }
+
+  loadKernels(path: string): string[] {
+    return native(() => this.core.loadKernels(path));
+  }
+
+  wait(queue: number, onQueue: number, onSeq: number): void {
+    const words = this.words[queue];
+    const at = this.next(queue);
+    words[at + Record.head] = Opcode.wait;
+    words[at + Record.waitQueue] = onQueue;
+    words[at + Record.waitSeq] = onSeq;
+  }
+
+  exec(
+    queue: number,
+    kernel: number,
+    task: number,
+    run: number,
+    nFlows: number,
+    nArgs: number,
+    args: Float64Array,
+    waitQueue: number,
+    waitSeq: number,
+  ): number {
+    const words = this.words[queue];
+    const doubles = this.doubles[queue];
+    const at = this.next(queue);
+    words[at + Record.head] = Opcode.exec | (nFlows << 8) | (nArgs << 20);
+    words[at + Record.kernel] = kernel;
+    words[at + Record.task] = task;
+    words[at + Record.run] = run;
+    words[at + Record.waitQueue] = waitQueue;
+    words[at + Record.waitSeq] = waitSeq;
+    words[at + Record.status] = Status.ok;
+    const seq = this.issued[queue];
+    const inline = nArgs < Record.inlineArguments ? nArgs : Record.inlineArguments;
+    const base = (at >> 1) + Record.argument;
+    for (let i = 0; i < inline; i++) doubles[base + i] = args[i];
+    if (nArgs > inline) this.moreArguments(queue, nArgs, args);
+    return seq;
+  }
+
+  private moreArguments(queue: number, nArgs: number, args: Float64Array): void {
+    const doubles = this.doubles[queue];
+    for (let i = Record.inlineArguments; i < nArgs; i += Record.doubles) {
+      const base = this.next(queue) >> 1;
+      const end = Math.min(nArgs - i, Record.doubles);
+      for (let k = 0; k < end; k++) doubles[base + k] = args[i + k];
+    }
+  }
+
+  copy(
+    queue: number,
+    id: number,
+    dstSpace: number,
+    dstOffset: number,
+    srcSpace: number,
+    srcOffset: number,
+    bytes: number,
+    waitQueue: number,
+    waitSeq: number,
+  ): number {
+    const words = this.words[queue];
+    const at = this.next(queue);
+    words[at + Record.head] = Opcode.copy | (3 << 20);
+    words[at + Record.kernel] = dstSpace | (srcSpace << 8);
+    words[at + Record.task] = id;
+    words[at + Record.run] = 0;
+    words[at + Record.waitQueue] = waitQueue;
+    words[at + Record.waitSeq] = waitSeq;
+    words[at + Record.status] = Status.ok;
+    const doubles = this.doubles[queue];
+    const base = (at >> 1) + Record.argument;
+    doubles[base] = dstOffset;
+    doubles[base + 1] = srcOffset;
+    doubles[base + 2] = bytes;
+    return this.issued[queue];
+  }
+
+  fill(queue: number, offset: number, bytes: number, value: number): number {
+    const words = this.words[queue];
+    const at = this.next(queue);
+    words[at + Record.head] = Opcode.fill | (3 << 20);
+    words[at + Record.task] = 0;
+    words[at + Record.run] = 0;
+    words[at + Record.waitQueue] = NO_QUEUE;
+    words[at + Record.status] = Status.ok;
+    const doubles = this.doubles[queue];
+    const base = (at >> 1) + Record.argument;
+    doubles[base] = offset;
+    doubles[base + 1] = bytes;
+    doubles[base + 2] = value;
+    return this.issued[queue];
+  }
+
+  publish(): void {
+    const { control, dirty } = this;
+    for (let q = 0; q < this.count; q++) {
+      if (dirty[q] === 0) continue;
+      dirty[q] = 0;
+      const base = q * Control.words;
+      // Sequentially consistent on both sides: either the thread sees the new records before it sleeps, or we see
+      // that it sleeps.
+      Atomics.store(control, base + Control.published, this.issued[q]);
+      if (Atomics.load(control, base + Control.sleeping) !== 0) this.core.wake(q);
+    }
+  }
+
+  poll(): boolean {
+    const { control, completed } = this;
+    let moved = false;
+    for (let q = 0; q < this.count; q++) {
+      const at = q * Control.words + Control.completed;
+      const now = Atomics.load(control, at);
+      if (now !== completed[q]) {
+        // Failures are counted before completion is published, so this count covers every record seen complete.
+        this.failures[q] = Atomics.load(control, q * Control.words + Control.failures);
+        completed[q] = now;
+        moved = true;
+      }
+    }
+    return moved;
+  }
+
+  status(queue: number, seq: number): number {
+    return this.words[queue][((seq - 1) & this.mask) * Record.words + Record.status];
+  }
+
+  startOf(queue: number, seq: number): number {
+    return this.doubles[queue][((seq - 1) & this.mask) * Record.doubles + Record.start];
+  }
+
+  endOf(queue: number, seq: number): number {
+    return this.doubles[queue][((seq - 1) & this.mask) * Record.doubles + Record.end];
+  }
+
+  lastError(queue: number): string {
+    return this.core.lastError(queue);
+  }
+
+  setTiming(on: boolean): void {
+    Atomics.store(this.shared, Shared.timing, on ? 1 : 0);
+  }
+
+  setCancelled(run: number, on: boolean): void {
+    Atomics.store(this.shared, Shared.cancel + run, on ? 1 : 0);
+  }
+
+  isCancelled(run: number): boolean {
+    return Atomics.load(this.shared, Shared.cancel + run) !== 0;
+  }
+
+  arm(queue: number, seq: number): void {
+    const base = queue * Control.words;
+    Atomics.store(this.control, base + Control.doorbellAt, seq);
+    Atomics.store(this.control, base + Control.doorbellArmed, 1);
+  }
+
+  block(microseconds: number): void {
+    Atomics.store(this.shared, Shared.engineAsleep, 1);
+    if (!this.due()) this.core.waitForDoorbell(microseconds);
+    Atomics.store(this.shared, Shared.engineAsleep, 0);
+    this.disarm();
+  }
+
+  sleep(): boolean {
+    Atomics.store(this.shared, Shared.engineAsleep, 2);
+    if (!this.due()) return true;
+    Atomics.store(this.shared, Shared.engineAsleep, 0);
+    this.disarm();
+    return false;
+  }
+
+  onWake(callback: () => void): void {
+    this.core.onDoorbell(() => {
+      Atomics.store(this.shared, Shared.engineAsleep, 0);
+      this.disarm();
+      callback();
+    });
+  }
+
+  hold(on: boolean): void {
+    this.core.hold(on);
+  }
+
+  now(): number {
+    return this.core.now();
+  }
+
+  hostView(offset: number, bytes: number): Uint8Array {
+    const chunk = Math.floor(offset / VIEW_CHUNK);
+    const within = offset - chunk * VIEW_CHUNK;
+    if (within + bytes > VIEW_CHUNK) return new Uint8Array(this.core.hostView(offset, bytes));
+    let buffer = this.chunks[chunk];
+    if (buffer === undefined) {
+      const length = Math.min(VIEW_CHUNK, this.spaces[0].bytes - chunk * VIEW_CHUNK);
+      buffer = this.core.hostView(chunk * VIEW_CHUNK, length);
+      this.chunks[chunk] = buffer;
+    }
+    return new Uint8Array(buffer, within, bytes);
+  }
+
+  busy(queue: number): number {
+    const base = queue * Control.words;
+    const low = Atomics.load(this.control, base + Control.busyLow) >>> 0;
+    return Atomics.load(this.control, base + Control.busyHigh) * 2 ** 32 + low;
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.core.close();
+  }
+
+  /** An armed event is over already: the doorbell may have rung before anyone slept. */
+  private due(): boolean {
+    const { control } = this;
+    for (let q = 0; q < this.count; q++) {
+      const base = q * Control.words;
+      if (Atomics.load(control, base + Control.doorbellArmed) === 0) continue;
+      const completed = Atomics.load(control, base + Control.completed);
+      if (((completed - control[base + Control.doorbellAt]) | 0) >= 0) return true;
+    }
+    return false;
+  }
+
+  private disarm(): void {
+    for (let q = 0; q < this.count; q++) {
+      Atomics.store(this.control, q * Control.words + Control.doorbellArmed, 0);
+    }
+  }
+
+  /** Takes the next ring slot; returns its first word. The caller has checked that there is room. */
+  private next(queue: number): number {
+    const index = this.issued[queue];
+    this.issued[queue] = (index + 1) | 0;
+    this.dirty[queue] = 1;
+    return (index & this.mask) * Record.words;
+  }
+}

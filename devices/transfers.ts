@@ -1,0 +1,256 @@
+// Moves copies between memory spaces: chooses the queue, orders the copy after what it reads and overwrites,
+// and brings the directory up to date when it is over.
+//
+// The four edges of a copy a -> b (docs/architecture.md, "Edges of a copy"): it follows the event that wrote a
+// (read-after-write) and every event that used b (write-after-read, write-after-write); its own event becomes
+// the write event of b and a reader event of a. Both copies stay pinned until the end is observed.
+// Peer copies are driven by a queue of the destination device.
+import { NO_QUEUE } from './backend.js';
+import { CopyEvent, CopyState } from './coherency.js';
+import { TransferReason } from '../trace/format.js';
+import { type Directory, NO_BLOCK, Poison } from './directory.js';
+import type { MemorySpace } from './memory-space.js';
+import type { Submission } from './submission.js';
+import { roundedBytes } from './zone.js';
+
+/** Not a transfer: a freed block is filled with poison (checked mode). */
+const POISON = 255;
+
+/** Bytes moved so far, by kind. */
+export interface BytesByKind {
+  h2d: number;
+  d2h: number;
+  d2d: number;
+  ipc: number;
+  direct: number;
+  staged: number;
+  inline: number;
+}
+
+export function noBytes(): BytesByKind {
+  return { h2d: 0, d2h: 0, d2d: 0, ipc: 0, direct: 0, staged: 0, inline: 0 };
+}
+
+/** Told about every finished transfer. */
+export interface TransferObserver {
+  transferDone(t: number, queue: number, seq: number, status: number): void;
+}
+
+const INITIAL = 256;
+
+export class Transfers {
+  readonly bytes: BytesByKind = noBytes();
+  /** Bytes into each space from the host or another device, and out of it. */
+  readonly bytesIn: Float64Array;
+  readonly bytesOut: Float64Array;
+  /** Transfers under way. */
+  live = 0;
+  /** Dirty copies written back to make room. */
+  spills = 0;
+  observer: TransferObserver | undefined;
+
+  // Per transfer row.
+  datum: Int32Array = new Int32Array(INITIAL);
+  source: Int16Array = new Int16Array(INITIAL);
+  destination: Int16Array = new Int16Array(INITIAL);
+  version: Int32Array = new Int32Array(INITIAL);
+  reason: Uint8Array = new Uint8Array(INITIAL);
+  task: Int32Array = new Int32Array(INITIAL);
+  /** Block being poisoned. */
+  offset: Float64Array = new Float64Array(INITIAL);
+  issuedAt: Float64Array = new Float64Array(INITIAL);
+  private used = 0;
+  private readonly freeRows: number[] = [];
+
+  private readonly directory: Directory;
+  private readonly spaces: readonly MemorySpace[];
+  private readonly submission: Submission;
+  /** queueFor[destination * spaces + source], or NO_QUEUE where the pair has no link. */
+  private readonly queueFor: Int16Array;
+
+  constructor(directory: Directory, spaces: readonly MemorySpace[], submission: Submission) {
+    this.directory = directory;
+    this.spaces = spaces;
+    this.submission = submission;
+    const n = spaces.length;
+    this.bytesIn = new Float64Array(n);
+    this.bytesOut = new Float64Array(n);
+    this.queueFor = new Int16Array(n * n).fill(NO_QUEUE);
+    submission.backend.queues.forEach((queue, q) => {
+      if (queue.kind === 'h2d') this.queueFor[queue.space * n] = q;
+      else if (queue.kind === 'd2h') this.queueFor[queue.space] = q;
+      else if (queue.kind === 'peer') this.queueFor[queue.space * n + queue.peer] = q;
+    });
+  }
+
+  /** The queue that copies from one space to another, or NO_QUEUE: then the host is the way round. */
+  queue(destination: number, source: number): number {
+    return this.queueFor[destination * this.spaces.length + source];
+  }
+
+  /** Whether the queue between two spaces has room for one more copy and its waits. */
+  canIssue(destination: number, source: number): boolean {
+    const queue = this.queue(destination, source);
+    return this.submission.room(queue) >= this.submission.worstCase(0);
+  }
+
+  /**
+   * The space to fetch datum `d` for space `s` from: a peer device whose copy is there, then one whose copy is
+   * on its way, then the host. -1 when no copy can be reached directly.
+   */
+  chooseSource(d: number, s: number): number {
+    const dir = this.directory;
+    const base = d * dir.spaces;
+    let best = -1;
+    let bestCost = 1 << 30;
+    let mask = dir.validMask[d] & ~(1 << s);
+    while (mask !== 0) {
+      const from = 31 - Math.clz32(mask);
+      mask &= ~(1 << from);
+      if (this.queue(s, from) === NO_QUEUE) continue;
+      const c = base + from;
+      const there = this.submission.happened(dir.writeQueue[c], dir.writeSeq[c]);
+      const cost = (from === 0 ? 4 : 0) + (there ? 0 : 2);
+      if (cost < bestCost) {
+        bestCost = cost;
+        best = from;
+      }
+    }
+    return best;
+  }
+
+  /**
+   * Commands the copy of datum `d` from one space to another. The destination has a block and is invalid; the
+   * source is not invalid; the queue has room. Afterwards the destination is `arriving`.
+   */
+  issue(
+    d: number,
+    destination: number,
+    source: number,
+    reason: number,
+    task: number,
+    now: number,
+  ): void {
+    const dir = this.directory;
+    const to = d * dir.spaces + destination;
+    const from = d * dir.spaces + source;
+    if (dir.block[to] === NO_BLOCK) throw new Error(`transfer: datum ${d} has no block in space ${destination}`);
+    const t = this.newRow();
+    this.datum[t] = d;
+    this.source[t] = source;
+    this.destination[t] = destination;
+    this.version[t] = dir.version[d];
+    this.reason[t] = reason;
+    this.task[t] = task;
+    this.issuedAt[t] = now;
+
+    const queue = this.queue(destination, source);
+    const sub = this.submission;
+    dir.apply(d, source, CopyEvent.read);
+    dir.apply(d, destination, CopyEvent.fetch);
+    sub.begin(queue);
+    sub.after(dir.writeQueue[from], dir.writeSeq[from]);
+    sub.after(dir.writeQueue[to], dir.writeSeq[to]);
+    for (let n = dir.readersHead[to]; n >= 0; n = dir.readers.next[n]) {
+      sub.after(dir.readers.value[n], dir.readers.extra[n]);
+    }
+    const bytes = dir.bytes[d];
+    const seq = sub.copy(t, destination, dir.block[to], source, dir.block[from], bytes);
+    dir.setWriter(to, queue, seq);
+    dir.addReader(from, queue, seq);
+    this.spaces[destination].pin(d);
+    this.spaces[source].pin(d);
+    if (reason === TransferReason.spill) {
+      this.spills++;
+      this.spaces[source].arrivingOut += roundedBytes(bytes);
+    }
+    if (source === 0) this.bytes.h2d += bytes;
+    else if (destination === 0) this.bytes.d2h += bytes;
+    else this.bytes.d2d += bytes;
+    this.bytesIn[destination] += bytes;
+    this.bytesOut[source] += bytes;
+    this.live++;
+  }
+
+  /** Commands the poisoning of a block that was just given up; it is free again when that is over. */
+  poison(space: number, queue: number, offset: number, bytes: number): void {
+    const t = this.newRow();
+    this.datum[t] = -1;
+    this.destination[t] = space;
+    this.reason[t] = POISON;
+    this.offset[t] = offset;
+    this.submission.fill(queue, t, offset, bytes, 0xa5);
+    this.live++;
+  }
+
+  /** Brings the directory up to date after transfer `t`. */
+  finish(t: number, queue: number, seq: number, status: number): void {
+    const dir = this.directory;
+    const destination = this.destination[t];
+    this.live--;
+    if (this.reason[t] === POISON) {
+      this.spaces[destination].zone.release(this.offset[t]);
+      this.spaces[destination].freed = true;
+      this.freeRows.push(t);
+      return;
+    }
+    const d = this.datum[t];
+    const source = this.source[t];
+    this.observer?.transferDone(t, queue, seq, status);
+    if (this.reason[t] === TransferReason.spill) this.spaces[source].arrivingOut -= roundedBytes(dir.bytes[d]);
+    const current = dir.version[d] === this.version[t];
+    if (status !== 0) {
+      this.failed(d, destination, current);
+    } else {
+      dir.apply(d, destination, CopyEvent.arrived);
+      // The host is where values rest: once it has the current version, device copies may be dropped freely.
+      if (destination === 0 && current && dir.state[d * dir.spaces] === CopyState.shared) {
+        this.handOver(d, 0);
+      }
+    }
+    this.spaces[destination].unpin(d);
+    this.spaces[source].unpin(d);
+    this.freeRows.push(t);
+  }
+
+  /** Makes the copy in space `s` the one that keeps the value; it must be shared or arriving with the value. */
+  handOver(d: number, s: number): void {
+    const dir = this.directory;
+    const owner = dir.owner(d);
+    if (owner === s) return;
+    if (owner >= 0) dir.apply(d, owner, CopyEvent.yieldOwnership);
+    dir.apply(d, s, CopyEvent.takeOwnership);
+    if (owner >= 0) this.spaces[owner].settle(d);
+    this.spaces[s].settle(d);
+  }
+
+  private failed(d: number, destination: number, current: boolean): void {
+    const dir = this.directory;
+    const c = d * dir.spaces + destination;
+    if (!current || dir.state[c] === CopyState.invalid) return;
+    // A copy already written here by a task that was issued behind the transfer is lost with it.
+    if (dir.state[c] === CopyState.owned) dir.setPoison(d, Poison.transferFailed);
+    dir.apply(d, destination, CopyEvent.fail);
+  }
+
+  private newRow(): number {
+    const row = this.freeRows.pop() ?? this.used++;
+    if (row >= this.datum.length) {
+      const length = this.datum.length * 2;
+      const grow = <T extends Int32Array | Int16Array | Uint8Array | Float64Array>(from: T): T => {
+        const to = new (from.constructor as new (n: number) => T)(length);
+        to.set(from as never);
+        return to;
+      };
+      this.datum = grow(this.datum);
+      this.source = grow(this.source);
+      this.destination = grow(this.destination);
+      this.version = grow(this.version);
+      this.reason = grow(this.reason);
+      this.task = grow(this.task);
+      this.offset = grow(this.offset);
+      this.issuedAt = grow(this.issuedAt);
+    }
+    return row;
+  }
+}

@@ -1,0 +1,2 @@
+// Package entry: the public API of Headrace.
+export * from './scheduler/index.js';

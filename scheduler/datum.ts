@@ -1,0 +1,78 @@
+// A datum as the program sees it: a named array of elements that tasks read and write, wherever its copies are.
+// Invariant: a datum belongs to one runtime; once closed it names no row of the directory any more.
+import type { DatumInfo } from '../devices/directory.js';
+import type { ElementArray, ElementType } from './element-type.js';
+import { elementBytes } from './element-type.js';
+import type { Runtime } from './runtime.js';
+
+export class Datum<E extends ElementType = ElementType> implements DatumInfo {
+  readonly name: string;
+  readonly element: E;
+  /** Number of elements. */
+  readonly length: number;
+  /** @internal */
+  readonly runtime: Runtime;
+  /** Row in the directory. @internal */
+  readonly row: number;
+  /** @internal */
+  isClosed = false;
+  /** Array over the host copy and the offset it is for, kept because making views is slow. @internal */
+  hostArray: ElementArray<E> | undefined;
+  /** @internal */
+  hostOffset = -1;
+
+  /** @internal Use `runtime.data`. */
+  constructor(runtime: Runtime, name: string, element: E, length: number, row: (d: Datum<E>) => number) {
+    this.runtime = runtime;
+    this.name = name;
+    this.element = element;
+    this.length = length;
+    this.row = row(this);
+  }
+
+  /** Size in bytes. */
+  get bytes(): number {
+    return this.length * elementBytes(this.element);
+  }
+
+  /** True after `close`. */
+  get closed(): boolean {
+    return this.isClosed;
+  }
+
+  /**
+   * The value after every task inserted so far that writes it, as a new array.
+   *
+   * Rejects with `ERR_DATUM_POISONED` when the last writer failed or was cancelled, `ERR_NEVER_WRITTEN` when
+   * nothing has written the datum, `ERR_DATUM_CLOSED` after `close`.
+   */
+  read(): Promise<ElementArray<E>> {
+    return this.runtime.readDatum(this);
+  }
+
+  /**
+   * Overwrites the value, in program order: tasks inserted before see the old value, tasks inserted later the new
+   * one. The array is copied before the call returns.
+   */
+  set(values: ElementArray<E>): Promise<void> {
+    return this.runtime.setDatum(this, values);
+  }
+
+  /** Advises the device on which tasks that write this datum should run: a GPU number from 0, or 'host'. */
+  advise(device: number | 'host'): void {
+    this.runtime.adviseDatum(this, device);
+  }
+
+  /** Names of the devices that hold the current value now, the owner first. For inspection. */
+  locations(): string[] {
+    return this.runtime.locationsOf(this);
+  }
+
+  /**
+   * Frees the datum's memory everywhere once the tasks that use it are over. It cannot be used in new tasks from
+   * here on. Idempotent.
+   */
+  close(): void {
+    this.runtime.closeDatum(this);
+  }
+}

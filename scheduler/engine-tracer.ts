@@ -1,0 +1,214 @@
+// Feeds the trace recorder from the engine: one record per task when it retires, one per transfer, samples of
+// memory. Stage times taken by the engine are those of its pass; times of kernels and copies are the executor's.
+// Invariant: recording never changes a decision and never allocates per task.
+import { Status } from '../devices/backend.js';
+import type { HeadraceError } from '../devices/errors.js';
+import { TaskStage } from '../stages/task-table.js';
+import {
+  EventKind,
+  type LaneKind,
+  NONE,
+  TaskFlag,
+  TaskTime,
+  type TraceHeader,
+  TransferKind,
+} from '../trace/format.js';
+import { TraceRecorder } from '../trace/recorder.js';
+import type { TraceSink } from '../trace/sinks.js';
+import type { Engine } from './engine.js';
+
+const COUNT = TaskTime.count;
+
+export class EngineTracer {
+  readonly recorder: TraceRecorder;
+  private readonly engine: Engine;
+  private readonly scriptLane: number;
+  private readonly knownClasses: Set<number> = new Set();
+  private readonly knownData: Map<number, unknown> = new Map();
+  private insertedTasks = 0;
+  private retiredTasks = 0;
+
+  constructor(engine: Engine, sink: TraceSink, header: TraceHeader) {
+    this.engine = engine;
+    this.recorder = new TraceRecorder(sink, header);
+    this.scriptLane = header.lanes.length - 1;
+    engine.tasks.times = new Float64Array(engine.tasks.window * COUNT);
+    engine.x.tracing = true;
+    engine.backend.setTiming(true);
+    engine.dependencies.listener = (successor, predecessor) =>
+      this.recorder.dependency(successor, predecessor);
+  }
+
+  inserted(id: number, row: number, now: number): void {
+    const { times } = this.engine.tasks;
+    times.fill(0, row * COUNT, (row + 1) * COUNT);
+    times[row * COUNT + TaskTime.inserted] = now;
+    this.insertedTasks++;
+    void id;
+  }
+
+  bodyStarted(row: number): void {
+    const now = this.engine.backend.now();
+    const { times } = this.engine.tasks;
+    times[row * COUNT + TaskTime.issued] = now;
+    times[row * COUNT + TaskTime.execStart] = now;
+  }
+
+  bodyEnded(row: number): void {
+    this.engine.tasks.times[row * COUNT + TaskTime.execEnd] = this.engine.backend.now();
+  }
+
+  retired(row: number, status: number): void {
+    const { engine, recorder } = this;
+    const { tasks, x, backend } = engine;
+    const { times } = tasks;
+    const at = row * COUNT;
+    const id = tasks.idOf(row);
+    const queue = tasks.queue[row];
+    const cls = x.classes[tasks.classOf[row]];
+    if (!this.knownClasses.has(cls.id)) {
+      this.knownClasses.add(cls.id);
+      recorder.taskClass(cls.id, cls.name, cls.paramNames);
+    }
+    if (queue >= 0) {
+      times[at + TaskTime.execStart] = backend.startOf(queue, tasks.seq[row]);
+      times[at + TaskTime.execEnd] = backend.endOf(queue, tasks.seq[row]);
+    }
+    times[at + TaskTime.stageOut] = x.now;
+    times[at + TaskTime.finalized] = x.now;
+    let flags: number = tasks.stage[row] >= TaskStage.stageOut ? 6 : tasks.stage[row] - TaskStage.alloc;
+    if (status === Status.cancelled) flags |= TaskFlag.cancelled;
+    else if (status !== Status.ok) flags |= TaskFlag.failed;
+    if (queue < 0) flags |= TaskFlag.script;
+    if (tasks.hinted[row] === 1) flags |= TaskFlag.hinted;
+    recorder.taskRow(
+      id,
+      cls.id,
+      tasks.device[row],
+      queue >= 0 ? queue : this.scriptLane,
+      flags,
+      tasks.releasedBy[row] < 0 ? NONE : tasks.releasedBy[row],
+      times,
+      at,
+    );
+    const first = tasks.flowStart[row];
+    const modes = cls.modes;
+    for (let i = 0; i < modes.length; i++) {
+      const d = tasks.flowDatum[first + i];
+      if (this.knownData.get(d) !== engine.directory.info[d]) this.describeDatum(d);
+      recorder.access(id, d, modes[i]);
+    }
+    this.retiredTasks++;
+  }
+
+  transferDone(t: number, queue: number, seq: number): void {
+    const { engine } = this;
+    const { transfers, backend, directory } = engine;
+    const source = transfers.source[t];
+    const destination = transfers.destination[t];
+    const d = transfers.datum[t];
+    if (this.knownData.get(d) !== directory.info[d]) this.describeDatum(d);
+    this.recorder.transfer(
+      source === 0 ? TransferKind.h2d : destination === 0 ? TransferKind.d2h : TransferKind.d2d,
+      transfers.reason[t],
+      queue,
+      source,
+      destination,
+      transfers.task[t] === 0 ? NONE : transfers.task[t],
+      d,
+      transfers.version[t],
+      -1,
+      NONE,
+      directory.bytes[d],
+      transfers.issuedAt[t],
+      backend.startOf(queue, seq),
+      backend.endOf(queue, seq),
+    );
+  }
+
+  runFailed(error: HeadraceError, now: number): void {
+    const kind = error.code === 'ERR_ABORTED' ? EventKind.cancel : EventKind.fail;
+    this.recorder.event(kind, now, undefined, undefined, undefined, 0, error.message);
+  }
+
+  runBegan(): void {
+    this.recorder.event(EventKind.runBegin, this.engine.backend.now());
+  }
+
+  insertionEnded(): void {
+    this.recorder.event(EventKind.insertEnd, this.engine.backend.now());
+  }
+
+  runEnded(): void {
+    this.recorder.event(EventKind.runEnd, this.engine.backend.now());
+  }
+
+  /** Samples memory and progress when a sample is due. */
+  counters(now: number): void {
+    const { recorder, engine } = this;
+    if (!recorder.counterDue(now)) return;
+    for (const space of engine.spaces) {
+      recorder.memory(
+        space.index,
+        now,
+        space.zone.used,
+        space.pinnedBytes,
+        space.dirtyBytes,
+        space.cleanBytes,
+        space.arrivingOut,
+      );
+    }
+    let ready = 0;
+    for (const queue of engine.ready) ready += queue.length;
+    recorder.progress(
+      now,
+      ready,
+      engine.tasks.live,
+      0,
+      0,
+      this.insertedTasks,
+      this.retiredTasks,
+    );
+  }
+
+  private describeDatum(d: number): void {
+    const info = this.engine.directory.info[d];
+    this.knownData.set(d, info);
+    this.recorder.datum(d, this.engine.directory.bytes[d], 0, info?.name ?? `#${d}`);
+  }
+}
+
+/** Header of a trace of this engine. */
+export function traceHeader(
+  engine: Engine,
+  program: string,
+  hostname: string,
+  options: Readonly<Record<string, unknown>>,
+): TraceHeader {
+  const { backend } = engine;
+  const name = (s: number): string => engine.spaceName(s);
+  const lanes = backend.queues.map((q, i) => ({
+    kind: q.kind as LaneKind,
+    name:
+      q.kind === 'worker'
+        ? `worker ${i}`
+        : q.kind === 'peer'
+          ? `${name(q.space)} from ${name(q.peer)}`
+          : `${name(q.space)} ${q.kind}`,
+    space: q.space,
+    peer: q.peer,
+  }));
+  return {
+    program,
+    hostname,
+    rank: 0,
+    ranks: 1,
+    started: new Date().toISOString(),
+    clockOrigin: backend.now(),
+    clockOffset: 0,
+    simulated: backend.kind === 'simulated',
+    spaces: backend.spaces.map((s) => ({ kind: s.kind, name: s.name, bytes: s.bytes })),
+    lanes: [...lanes, { kind: 'script', name: 'JavaScript', space: 0, peer: -1 }],
+    options,
+  };
+}

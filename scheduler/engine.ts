@@ -1,0 +1,732 @@
+// The engine: owns all scheduling state, takes insertions and completions in, gives commands out. It has no clock,
+// no thread and no I/O of its own; all three are behind the backend port, so the same code runs on real threads
+// and in virtual time.
+//
+// One pass (`pump`): take completions -> retire tasks, free pins -> look again at those that waited for what became
+// free -> start ready tasks while their queues have room -> publish.
+// Invariants (checked by validateState): a task is retired exactly once; a waiting task is on exactly one wake
+// list; nothing is issued before everything it must follow was issued or is over.
+import type { Backend } from '../devices/backend.js';
+import { Status } from '../devices/backend.js';
+import { Directory, type DatumInfo } from '../devices/directory.js';
+import { HeadraceError } from '../devices/errors.js';
+import { Fifo } from '../devices/fifo.js';
+import { MemorySpace } from '../devices/memory-space.js';
+import { Submission } from '../devices/submission.js';
+import { Transfers } from '../devices/transfers.js';
+import { roundedBytes } from '../devices/zone.js';
+import { StageContext, type StageHooks } from '../stages/context.js';
+import { releasePins } from '../stages/finalize.js';
+import { advance, complete } from '../stages/pipeline.js';
+import { cureOutputs, poisonOutputs } from '../stages/poison.js';
+import { Outcome, WaitReason } from '../stages/stage.js';
+import { type TaskClassRow, TaskStage, TaskTable } from '../stages/task-table.js';
+import { TaskTime } from '../trace/format.js';
+import { Dependencies } from './dependencies.js';
+import { DepthControl } from './depth-control.js';
+import type { EngineTracer } from './engine-tracer.js';
+import { describeFailure } from './failure.js';
+import { IdleControl } from './idle.js';
+import { Placement } from './placement.js';
+import { ReadyQueue } from './ready-queue.js';
+import { RunState } from './run-state.js';
+
+export interface EngineOptions {
+  /** Live tasks at most; a power of two. */
+  readonly window: number;
+  /** Commands queued ahead per executor, at most. */
+  readonly runAhead: number;
+  /** Poison freed blocks with 0xA5 and check invariants after each pass. */
+  readonly checked: boolean;
+}
+
+/** Run slot of the runtime's own tasks (reads, releases); never cancelled. */
+export const INTERNAL_RUN = 0;
+const RUN_SLOTS = 64;
+/** JavaScript bodies between alloc and their end, at most. */
+const MAX_SCRIPTS = 64;
+/** Insertions between two passes. */
+const INSERTS_PER_PASS = 32;
+/** A JavaScript body of this row has begun: it cannot be dropped any more. */
+const BODY_RUNNING = -2;
+const NOT_ISSUED = -1;
+
+export class Engine implements StageHooks {
+  readonly backend: Backend;
+  readonly tasks: TaskTable;
+  readonly directory: Directory;
+  readonly spaces: readonly MemorySpace[];
+  readonly submission: Submission;
+  readonly transfers: Transfers;
+  readonly dependencies: Dependencies;
+  readonly placement: Placement;
+  readonly x: StageContext;
+  readonly runs: (RunState | undefined)[] = new Array<RunState | undefined>(RUN_SLOTS);
+  /** Ready tasks per space; the last one holds those with a JavaScript body. */
+  readonly ready: readonly ReadyQueue[];
+  readonly checked: boolean;
+  tracer: EngineTracer | undefined;
+  /** Told when a task of the runtime's own failed. */
+  onInternalFailure: ((row: number, error: HeadraceError) => void) | undefined;
+
+  private readonly depthControl: DepthControl;
+  private readonly idle: IdleControl;
+  private readonly released: Fifo = new Fifo(1024);
+  private readonly bodies: Fifo = new Fifo();
+  private readonly overRuns: RunState[] = [];
+  /** Data to forget once their transfers are over. */
+  private readonly leaving: Fifo = new Fifo();
+  private readonly scriptLane: number;
+  private scripts = 0;
+  private asyncBodies = 0;
+  private insertsSincePass = 0;
+  private pumping = false;
+  private draining = false;
+  private bodyDepth = 0;
+  private progressed = 0;
+
+  constructor(backend: Backend, options: EngineOptions) {
+    this.backend = backend;
+    this.checked = options.checked;
+    const n = backend.spaces.length;
+    this.tasks = new TaskTable(options.window);
+    this.directory = new Directory(n);
+    this.spaces = backend.spaces.map((s, i) => new MemorySpace(i, s.bytes, this.directory));
+    this.submission = new Submission(backend);
+    this.transfers = new Transfers(this.directory, this.spaces, this.submission);
+    this.dependencies = new Dependencies(this.tasks);
+    const capacity = Float64Array.from(this.spaces, (s) => s.zone.capacity);
+    this.placement = new Placement(
+      this.tasks,
+      this.directory,
+      this.submission,
+      capacity,
+      options.runAhead,
+    );
+    this.x = new StageContext(
+      this.tasks,
+      this.directory,
+      this.spaces,
+      this.submission,
+      this.transfers,
+      this,
+    );
+    const { x } = this;
+    this.placement.modesOf = (row) => x.classes[x.tasks.classOf[row]].modes;
+    this.scriptLane = n;
+    this.ready = Array.from({ length: n + 1 }, () => new ReadyQueue());
+    this.depthControl = new DepthControl(this.submission, this.placement, options.runAhead);
+    this.idle = new IdleControl(this);
+    this.runs[INTERNAL_RUN] = new RunState(INTERNAL_RUN);
+    this.transfers.observer = {
+      transferDone: (t, queue, seq, status) => this.transferDone(t, queue, seq, status),
+    };
+    if (options.checked) this.poisonFreedBlocks();
+  }
+
+  // --- Runs ---------------------------------------------------------------------------------------------------
+
+  openRun(): RunState {
+    for (let slot = 1; slot < RUN_SLOTS; slot++) {
+      if (this.runs[slot] === undefined) {
+        const run = new RunState(slot);
+        this.runs[slot] = run;
+        this.backend.setCancelled(slot, false);
+        return run;
+      }
+    }
+    throw new HeadraceError('ERR_TOO_MANY_RUNS', `more than ${RUN_SLOTS - 1} runs are open`, {
+      limit: RUN_SLOTS - 1,
+      remedy: 'await earlier runs first',
+    });
+  }
+
+  /** No more insertions; `onOver` is called when the last task is retired. */
+  seal(run: RunState): void {
+    run.sealed = true;
+    if (run.live === 0) this.runIsOver(run);
+    this.reportOverRuns();
+  }
+
+  closeRun(run: RunState): void {
+    this.backend.setCancelled(run.slot, false);
+    this.runs[run.slot] = undefined;
+  }
+
+  // --- Data ---------------------------------------------------------------------------------------------------
+
+  addDatum(bytes: number, info: DatumInfo): number {
+    const d = this.directory.add(bytes, info);
+    this.dependencies.addDatum(d);
+    return d;
+  }
+
+  /** Frees all copies of a datum that no live task uses, as soon as no transfer uses them either. */
+  forgetDatum(d: number): void {
+    const { directory: dir } = this;
+    for (let s = 0; s < dir.spaces; s++) {
+      if (dir.pins[d * dir.spaces + s] > 0) {
+        this.leaving.push(d);
+        return;
+      }
+    }
+    for (let s = 0; s < dir.spaces; s++) this.spaces[s].giveUp(d);
+    dir.remove(d);
+  }
+
+  /** Blocks until some transfer is over; false when none is under way. */
+  waitForTransfers(): boolean {
+    if (this.transfers.live === 0) return false;
+    if (!this.pump()) this.idle.block();
+    return true;
+  }
+
+  /** Resolves when no task is live and no command is under way. */
+  quiet(): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        this.pump();
+        if (this.tasks.live === 0 && !this.idle.somethingIsUnderWay()) resolve();
+        else setTimeout(look, 1);
+      };
+      look();
+    });
+  }
+
+  // --- Insertion ----------------------------------------------------------------------------------------------
+
+  /**
+   * Inserts a task. `flows` holds datum rows, `params` numbers; both are copied. `device` is a space or
+   * ANY_DEVICE. Returns the task's id. Blocks (pumping) while the window is full.
+   */
+  insert(
+    cls: TaskClassRow,
+    run: RunState,
+    flows: Int32Array,
+    params: Float64Array,
+    priority: number,
+    device: number,
+    after: readonly number[] | undefined,
+  ): number {
+    const { tasks, directory } = this;
+    const nFlows = cls.modes.length;
+    const nParams = cls.paramNames.length;
+    while (!tasks.hasRoom(nFlows, nParams)) this.makeWindowRoom();
+    const id = tasks.take(nFlows, nParams);
+    const row = id & tasks.mask;
+    tasks.stage[row] = TaskStage.pending;
+    tasks.classOf[row] = cls.id;
+    tasks.run[row] = run.slot;
+    tasks.priority[row] = priority;
+    tasks.device[row] = device;
+    tasks.hinted[row] = device >= 0 ? 1 : 0;
+    tasks.queue[row] = NOT_ISSUED;
+    tasks.waiting[row] = 0;
+    tasks.releasedBy[row] = -1;
+    tasks.pending[row] = 1;
+    run.inserted++;
+    if (this.tracer !== undefined) this.tracer.inserted(id, row, this.x.now);
+
+    const flowStart = tasks.flowStart[row];
+    const modes = cls.modes;
+    for (let i = 0; i < nFlows; i++) {
+      const d = flows[i];
+      const mode = modes[i];
+      tasks.flowDatum[flowStart + i] = d;
+      this.dependencies.access(id, row, d, mode);
+      if (mode !== 1) directory.written[d] = 1;
+    }
+    const paramStart = tasks.paramStart[row];
+    for (let i = 0; i < nParams; i++) tasks.params[paramStart + i] = params[i];
+    if (after !== undefined) this.follow(id, row, after);
+
+    if (--tasks.pending[row] === 0) this.release(row);
+    if (++this.insertsSincePass >= INSERTS_PER_PASS) this.pump();
+    return id;
+  }
+
+  private follow(id: number, row: number, after: readonly number[]): void {
+    const { tasks, x } = this;
+    for (const predecessor of after) {
+      if (this.dependencies.control(predecessor, id, row)) {
+        const p = predecessor & tasks.mask;
+        tasks.controlEvents[row] = x.eventNodes.push(
+          tasks.controlEvents[row],
+          tasks.queue[p],
+          tasks.seq[p],
+        );
+      }
+    }
+  }
+
+  /** Pumps until the window has room again. Called from a plain loop over `insert`, so it may block the thread. */
+  private makeWindowRoom(): void {
+    const { tasks } = this;
+    const head = tasks.head;
+    this.pump();
+    if (tasks.head !== head) return;
+    if (this.bodies.length > 0) {
+      // Inside a body that inserts more than the window holds: other bodies must run for it to go on.
+      this.runBodies();
+      this.pump();
+      if (tasks.head !== head) return;
+    }
+    if (!this.idle.somethingIsUnderWay()) {
+      if (this.asyncBodies > 0) {
+        throw new HeadraceError(
+          'ERR_WINDOW_FULL',
+          `all ${tasks.window} rows of the task window wait for asynchronous bodies, which cannot end while the program inserts without awaiting`,
+          { limit: tasks.window, remedy: 'await graph.space() between insertions' },
+        );
+      }
+      throw new HeadraceError('ERR_STALLED', `the engine cannot make progress:\n${this.idle.explainAll()}`);
+    }
+    this.idle.block();
+  }
+
+  // --- Release and start --------------------------------------------------------------------------------------
+
+  private release(row: number): void {
+    const { tasks, x } = this;
+    if (tasks.stage[row] !== TaskStage.pending) return;
+    const cls = x.classes[tasks.classOf[row]];
+    let s = 0;
+    if (this.spaces.length > 1) {
+      s = this.placement.device(row, cls, this.bytesOf(row));
+      tasks.device[row] = s;
+    } else tasks.device[row] = 0;
+    this.placement.load[s]++;
+    tasks.stage[row] = TaskStage.ready;
+    if (x.tracing) tasks.times[row * TaskTime.count + TaskTime.ready] = x.now;
+    const lane = s === 0 && cls.kernels[0] < 0 ? this.scriptLane : s;
+    const queue = this.ready[lane];
+    if (queue.length === 0 && this.hasSlot(lane)) this.start(row, lane);
+    else queue.push(tasks.idOf(row), tasks.priority[row]);
+  }
+
+  private hasSlot(lane: number): boolean {
+    return lane === this.scriptLane ? this.scripts < MAX_SCRIPTS : this.placement.hasSlot(lane);
+  }
+
+  private start(row: number, lane: number): void {
+    if (lane === this.scriptLane) this.scripts++;
+    advance(this.x, row);
+  }
+
+  /** Bytes a task touches, each datum once. */
+  bytesOf(row: number): number {
+    const { tasks, directory } = this;
+    const first = tasks.flowStart[row];
+    const end = first + this.x.classes[tasks.classOf[row]].modes.length;
+    let bytes = 0;
+    for (let i = first; i < end; i++) {
+      const d = tasks.flowDatum[i];
+      let again = false;
+      for (let j = first; j < i; j++) if (tasks.flowDatum[j] === d) again = true;
+      if (!again) bytes += roundedBytes(directory.bytes[d]);
+    }
+    return bytes;
+  }
+
+  private drainReleased(): void {
+    if (this.draining) return;
+    this.draining = true;
+    while (this.released.length > 0) this.release(this.released.shift());
+    this.draining = false;
+  }
+
+  private startReady(): void {
+    const { tasks } = this;
+    for (let lane = 0; lane < this.ready.length; lane++) {
+      const queue = this.ready[lane];
+      while (queue.length > 0 && this.hasSlot(lane)) {
+        const id = queue.pop();
+        const row = id & tasks.mask;
+        if (!tasks.contains(id) || tasks.stage[row] !== TaskStage.ready) continue;
+        this.start(row, lane);
+        if (this.released.length > 0) this.drainReleased();
+      }
+    }
+  }
+
+  // --- The pass -----------------------------------------------------------------------------------------------
+
+  /** One pass. Returns true when anything was completed, started or run. */
+  pump(): boolean {
+    if (this.pumping) return false;
+    this.pumping = true;
+    this.insertsSincePass = 0;
+    this.progressed = 0;
+    const { x } = this;
+    x.now = this.backend.now();
+    try {
+      for (;;) {
+        const before = this.progressed;
+        this.takeCompletions();
+        this.drainReleased();
+        this.wakeWaiters();
+        this.startReady();
+        this.backend.publish();
+        if (this.bodyDepth === 0 && this.bodies.length > 0) this.runBodies();
+        if (this.progressed === before || this.bodies.length === 0) break;
+      }
+      this.tasks.retireHead();
+      this.tracer?.counters(x.now);
+      if (this.checked) this.validateState();
+    } finally {
+      this.pumping = false;
+    }
+    if (this.progressed > 0) this.reportProgress();
+    this.reportOverRuns();
+    return this.progressed > 0;
+  }
+
+  private takeCompletions(): void {
+    const { submission, backend, x } = this;
+    if (!backend.poll()) return;
+    const queues = backend.queues.length;
+    for (let q = 0; q < queues; q++) {
+      if (submission.seen[q] === backend.completed[q]) continue;
+      const failures = this.depthControl.failuresSince(q);
+      let n = 0;
+      for (let token = submission.takeFinished(q); token !== 0; token = submission.takeFinished(q)) {
+        const seq = submission.seen[q];
+        const status = failures === 0 ? 0 : backend.status(q, seq);
+        if (token > 0) complete(x, token - 1, status);
+        else this.transfers.finish(-token - 1, q, seq, status);
+        n++;
+      }
+      this.depthControl.completed(q, n, x.now);
+      this.progressed += n;
+      if (x.eventWaiters[q] >= 0) this.wakeEventWaiters(q);
+      this.wakeSlotWaiters(q);
+    }
+    for (let n = this.leaving.length; n > 0; n--) this.forgetDatum(this.leaving.shift());
+  }
+
+  private wakeEventWaiters(q: number): void {
+    const { x, submission } = this;
+    const nodes = x.eventNodes;
+    let kept = -1;
+    for (let n = x.eventWaiters[q]; n >= 0; ) {
+      const id = nodes.value[n];
+      const seq = nodes.extra[n];
+      n = nodes.free(n);
+      if (submission.happened(q, seq)) x.woken.push(id);
+      else kept = nodes.push(kept, id, seq);
+    }
+    x.eventWaiters[q] = kept;
+  }
+
+  private wakeSlotWaiters(q: number): void {
+    const { x } = this;
+    const line = x.slotWaiters[q];
+    for (let n = line.length; n > 0; n--) x.woken.push(line.shift());
+  }
+
+  /** Looks again at every task whose named reason may be over. */
+  private wakeWaiters(): void {
+    const { x, tasks } = this;
+    while (x.woken.length > 0) {
+      const id = x.woken.shift();
+      const row = id & tasks.mask;
+      const reason = tasks.waiting[row];
+      if (!tasks.contains(id) || (reason !== WaitReason.slot && reason !== WaitReason.copy)) continue;
+      this.progressed++;
+      advance(x, row);
+    }
+    for (let s = 0; s < this.spaces.length; s++) {
+      if (this.spaces[s].freed) this.serveMemoryLine(s);
+    }
+    this.drainReleased();
+  }
+
+  private serveMemoryLine(s: number): void {
+    const { x, tasks } = this;
+    const space = this.spaces[s];
+    space.freed = false;
+    while (space.waiters.length > 0) {
+      const id = space.waiters.peek();
+      const row = id & tasks.mask;
+      if (tasks.contains(id) && tasks.waiting[row] === WaitReason.memory) {
+        const outcome = advance(x, row);
+        if (outcome === Outcome.wait && tasks.waiting[row] === WaitReason.memory) return;
+      }
+      space.waiters.shift();
+      this.progressed++;
+    }
+    // Room on the host may be what a write-back from a device waited for.
+    if (s === 0) for (let g = 1; g < this.spaces.length; g++) this.spaces[g].freed = true;
+  }
+
+  // --- Hooks of the stages ------------------------------------------------------------------------------------
+
+  chooseQueue(row: number): number {
+    return this.placement.queue(row);
+  }
+
+  issued(row: number): void {
+    const { tasks, x } = this;
+    this.progressed++;
+    let n = tasks.successors[row];
+    if (n < 0) return;
+    tasks.successors[row] = -1;
+    const edges = this.dependencies.edges;
+    while (n >= 0) {
+      const value = edges.value[n];
+      const successor = value >> 1;
+      if (value & 1) {
+        tasks.controlEvents[successor] = x.eventNodes.push(
+          tasks.controlEvents[successor],
+          tasks.queue[row],
+          tasks.seq[row],
+        );
+      }
+      this.releaseOne(successor, row);
+      n = edges.free(n);
+    }
+  }
+
+  startBody(row: number): number {
+    this.bodies.push(this.tasks.idOf(row));
+    return Outcome.running;
+  }
+
+  fail(row: number, error: HeadraceError): void {
+    const { tasks, x } = this;
+    const ran = tasks.queue[row] === BODY_RUNNING;
+    if (tasks.stage[row] > TaskStage.alloc && tasks.stage[row] < TaskStage.stageOut) {
+      releasePins(x, row);
+    }
+    poisonOutputs(x, row, ran ? Status.badArguments : Status.cancelled);
+    const run = this.runs[tasks.run[row]] as RunState;
+    if (run.slot === INTERNAL_RUN) this.onInternalFailure?.(row, error);
+    this.finish(row, run, ran ? Status.badArguments : Status.cancelled);
+    if (run.slot !== INTERNAL_RUN) this.failRun(run, error);
+  }
+
+  retired(row: number, status: number): void {
+    const { tasks, x } = this;
+    const run = this.runs[tasks.run[row]] as RunState;
+    if (status === Status.ok) cureOutputs(x, row);
+    else {
+      poisonOutputs(x, row, status);
+      if (status === Status.cancelled) run.cancelledTasks++;
+      else this.failRun(run, describeFailure(this, row, status));
+    }
+    this.finish(row, run, status);
+  }
+
+  private finish(row: number, run: RunState, status: number): void {
+    const { tasks } = this;
+    if (this.tracer !== undefined) this.tracer.retired(row, status);
+    this.placement.load[tasks.device[row]]--;
+    if (this.x.classes[tasks.classOf[row]].kernels[tasks.device[row]] < 0) this.scripts--;
+    this.forget(row);
+    run.retired++;
+    this.progressed++;
+    if (run.sealed && run.live === 0) this.runIsOver(run);
+  }
+
+  /** The row's last step: successors that were not released at issue go now. */
+  private forget(row: number): void {
+    const { tasks, x } = this;
+    const edges = this.dependencies.edges;
+    tasks.stage[row] = TaskStage.done;
+    tasks.waiting[row] = 0;
+    for (let n = tasks.successors[row]; n >= 0; ) {
+      this.releaseOne(edges.value[n] >> 1, row);
+      n = edges.free(n);
+    }
+    tasks.successors[row] = -1;
+    if (tasks.controlEvents[row] >= 0) {
+      tasks.controlEvents[row] = x.eventNodes.freeList(tasks.controlEvents[row]);
+    }
+  }
+
+  private releaseOne(successor: number, by: number): void {
+    const { tasks } = this;
+    if (--tasks.pending[successor] === 0) {
+      tasks.releasedBy[successor] = tasks.idOf(by);
+      this.released.push(successor);
+    }
+  }
+
+  // --- JavaScript bodies --------------------------------------------------------------------------------------
+
+  private runBodies(): void {
+    const { tasks, x } = this;
+    this.bodyDepth++;
+    const wasPumping = this.pumping;
+    // A body may insert, and insertion may need a pass.
+    this.pumping = false;
+    for (let n = this.bodies.length; n > 0; n--) {
+      const id = this.bodies.shift();
+      const row = id & tasks.mask;
+      if (!tasks.contains(id) || tasks.stage[row] !== TaskStage.exec) continue;
+      tasks.queue[row] = BODY_RUNNING;
+      this.tracer?.bodyStarted(row);
+      const body = x.classes[tasks.classOf[row]].body as (task: number, row: number) => unknown;
+      let result: unknown;
+      try {
+        result = body(id, row);
+      } catch (cause) {
+        this.bodyEnded(id, cause ?? new Error('the body threw nothing'));
+        continue;
+      }
+      if (result !== null && typeof result === 'object' && 'then' in result) {
+        this.asyncBodies++;
+        (result as PromiseLike<unknown>).then(
+          () => this.asyncBodyEnded(id, undefined),
+          (cause: unknown) => this.asyncBodyEnded(id, cause ?? new Error('the body rejected')),
+        );
+      } else this.bodyEnded(id, undefined);
+    }
+    this.pumping = wasPumping;
+    this.bodyDepth--;
+  }
+
+  private asyncBodyEnded(id: number, cause: unknown): void {
+    this.asyncBodies--;
+    this.bodyEnded(id, cause);
+    this.wake();
+  }
+
+  private bodyEnded(id: number, cause: unknown): void {
+    const row = id & this.tasks.mask;
+    this.progressed++;
+    this.tracer?.bodyEnded(row);
+    if (cause === undefined) {
+      complete(this.x, row, Status.ok);
+      return;
+    }
+    const task = this.x.describe(row);
+    const text = cause instanceof Error ? cause.message : String(cause);
+    const inner = cause instanceof HeadraceError && cause.details.task === undefined ? cause : undefined;
+    this.fail(
+      row,
+      new HeadraceError(inner?.code ?? 'ERR_TASK_FAILED', `task ${task} failed: ${text}`, {
+        ...inner?.details,
+        task,
+        stage: 'exec',
+        cause,
+      }),
+    );
+  }
+
+  // --- Failure ------------------------------------------------------------------------------------------------
+
+  /** First failure of a run: what was not issued is dropped, what is under way ends, then the run rejects. */
+  failRun(run: RunState, error: HeadraceError): void {
+    if (run.error !== undefined) return;
+    run.error = error;
+    this.backend.setCancelled(run.slot, true);
+    this.tracer?.runFailed(error, this.backend.now());
+    const { tasks } = this;
+    for (let id = tasks.head; id !== tasks.next; id = (id + 1) | 0) {
+      const row = id & tasks.mask;
+      const stage = tasks.stage[row];
+      if (tasks.run[row] !== run.slot || stage === TaskStage.done || stage === TaskStage.free) continue;
+      if (tasks.queue[row] !== NOT_ISSUED || stage >= TaskStage.stageOut) continue;
+      this.dropTask(row, run);
+    }
+    // Tickets of dropped tasks pass on.
+    for (const space of this.spaces) space.freed = true;
+    this.wake();
+  }
+
+  private dropTask(row: number, run: RunState): void {
+    const { tasks, x } = this;
+    const stage = tasks.stage[row];
+    if (stage > TaskStage.alloc) releasePins(x, row);
+    if (stage >= TaskStage.ready) this.placement.load[tasks.device[row]]--;
+    if (stage > TaskStage.ready && x.classes[tasks.classOf[row]].kernels[tasks.device[row]] < 0) {
+      this.scripts--;
+    }
+    for (const space of this.spaces) {
+      if (space.compactingFor === tasks.idOf(row)) space.compactingFor = 0;
+    }
+    poisonOutputs(x, row, Status.cancelled);
+    this.forget(row);
+    run.retired++;
+    run.cancelledTasks++;
+    this.progressed++;
+    if (run.sealed && run.live === 0) this.runIsOver(run);
+  }
+
+  private transferDone(t: number, queue: number, seq: number, status: number): void {
+    this.tracer?.transferDone(t, queue, seq);
+    if (status === Status.ok) return;
+    const d = this.transfers.datum[t];
+    const datum = this.directory.info[d]?.name ?? `#${d}`;
+    const error = new HeadraceError(
+      status === Status.deviceLost ? 'ERR_DEVICE_LOST' : 'ERR_TRANSFER_FAILED',
+      `copying datum '${datum}' from ${this.spaceName(this.transfers.source[t])} to ` +
+        `${this.spaceName(this.transfers.destination[t])} failed: ${this.backend.lastError(queue) || `status ${status}`}`,
+      { datum, stage: 'stage-in', device: this.spaceName(this.transfers.destination[t]) },
+    );
+    for (const run of this.runs) {
+      if (run !== undefined && run.slot !== INTERNAL_RUN && !run.over) this.failRun(run, error);
+    }
+  }
+
+  spaceName(s: number): string {
+    return this.backend.spaces[s]?.name ?? `space ${s}`;
+  }
+
+  // --- End of runs, waking ------------------------------------------------------------------------------------
+
+  private runIsOver(run: RunState): void {
+    if (run.over || run.slot === INTERNAL_RUN) return;
+    run.over = true;
+    this.overRuns.push(run);
+  }
+
+  private reportOverRuns(): void {
+    while (this.overRuns.length > 0) this.overRuns.shift()?.onOver?.();
+  }
+
+  private reportProgress(): void {
+    for (let slot = 1; slot < RUN_SLOTS; slot++) {
+      const run = this.runs[slot];
+      if (run !== undefined) run.onProgress?.();
+    }
+  }
+
+  /** Makes the engine go on from the event loop: there is something to do, or soon will be. */
+  wake(): void {
+    this.idle.schedule();
+  }
+
+  /** What every live task waits for, and who holds the memory. */
+  explain(): string {
+    return this.idle.explainAll();
+  }
+
+  get liveScripts(): number {
+    return this.bodies.length + this.asyncBodies;
+  }
+
+  get queuedBodies(): number {
+    return this.bodies.length;
+  }
+
+  private poisonFreedBlocks(): void {
+    const { queues } = this.backend;
+    this.spaces.forEach((space, s) => {
+      const queue = queues.findIndex((q) => q.space === s && q.kind === (s === 0 ? 'worker' : 'd2h'));
+      if (queue < 0) return;
+      space.onDrop = (_d, offset, bytes) => {
+        if (this.submission.room(queue) < 2) return false;
+        this.transfers.poison(s, queue, offset, bytes);
+        return true;
+      };
+    });
+  }
+
+  /** Throws when an invariant does not hold; run after every pass in checked mode. */
+  validateState(): void {
+    this.directory.validate();
+    for (const space of this.spaces) space.validate();
+  }
+}

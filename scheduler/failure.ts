@@ -1,0 +1,37 @@
+// Turns a failed command into the error the user sees: which task, which stage, and why, in the user's words.
+import { Status } from '../devices/backend.js';
+import { HeadraceError } from '../devices/errors.js';
+import type { Engine } from './engine.js';
+
+/** The error for a task whose command ended with `status` (not ok, not cancelled). */
+export function describeFailure(engine: Engine, row: number, status: number): HeadraceError {
+  const { tasks, x } = engine;
+  const cls = x.classes[tasks.classOf[row]];
+  const task = x.describe(row);
+  const device = engine.spaceName(tasks.device[row]);
+  const base = { task, stage: 'exec', device } as const;
+  if (status > 0) {
+    const said = cls.explain?.(status, row);
+    const text = said ?? `its kernel returned ${status}`;
+    return new HeadraceError(cls.failureCode ?? 'ERR_TASK_FAILED', `task ${task} failed: ${text}`, {
+      ...base,
+      kernelCode: status,
+    });
+  }
+  const words = engine.backend.lastError(tasks.queue[row]);
+  const tail = words === '' ? '' : `: ${words}`;
+  switch (status) {
+    case Status.deviceLost:
+      return new HeadraceError('ERR_DEVICE_LOST', `${device} was lost while task ${task} ran${tail}`, base);
+    case Status.badArguments:
+      return new HeadraceError(
+        'ERR_BAD_ARGUMENTS',
+        `the kernel of task ${task} does not take ${cls.flowNames.length} flows and ${cls.paramNames.length} parameters${tail}`,
+        base,
+      );
+    case Status.unknownKernel:
+      return new HeadraceError('ERR_UNKNOWN_KERNEL', `task ${task} has no kernel on ${device}${tail}`, base);
+    default:
+      return new HeadraceError('ERR_TASK_FAILED', `task ${task} failed on ${device}${tail} (status ${status})`, base);
+  }
+}

@@ -1,0 +1,278 @@
+// Insertion: turns a task in the user's words (class, data and parameters by name) into a row of the engine, after
+// checking everything a user can get wrong. Errors are thrown from `insert` and leave the graph as it was.
+import { HeadraceError } from '../devices/errors.js';
+import { roundedBytes } from '../devices/zone.js';
+import { ANY_DEVICE, type TaskClassRow } from '../stages/task-table.js';
+import { AccessMode } from '../trace/format.js';
+import { Datum } from './datum.js';
+import type { Engine } from './engine.js';
+import type { RunState } from './run-state.js';
+import type { Runtime } from './runtime.js';
+import type { Flows, Parameters, TaskClass } from './task-class.js';
+
+/** Names a task in later insertions (`after`). Only meaningful within the runtime that gave it. */
+export type TaskHandle = number & { readonly __task: unique symbol };
+
+/** Data and parameters of a task, by name. */
+export type TaskArguments<F extends Flows, P extends Parameters> = {
+  readonly [K in keyof F]: Datum<F[K]['element']>;
+} & { readonly [K in keyof P]: P[K] extends 'bool' ? boolean : number };
+
+/** Wishes for one task. */
+export interface TaskOptions {
+  /** Larger runs earlier among tasks that are ready on the same device; an integer, 0 by default. */
+  readonly priority?: number;
+  /** Device to run on: a GPU number from 0, or 'host'. Default: placement decides. */
+  readonly device?: number | 'host';
+  /** Tasks that must be over (or ahead in queue order) first, besides those the data imply. */
+  readonly after?: readonly TaskHandle[];
+}
+
+/** A task class as one runtime knows it. @internal */
+export interface BoundClass {
+  readonly row: TaskClassRow;
+  readonly cls: TaskClass;
+  readonly integer: Uint8Array;
+  /** Largest task that surely fits wherever the class can run. */
+  readonly safeBytes: number;
+}
+
+/** Inserts tasks into a run, in program order. */
+export class Graph {
+  private readonly runtime: Runtime;
+  private readonly engine: Engine;
+  private readonly run: RunState;
+  private readonly flows: Int32Array;
+  private readonly params: Float64Array;
+  private lastClass: unknown;
+  private lastBound: BoundClass | undefined;
+
+  /** @internal */
+  constructor(runtime: Runtime, engine: Engine, run: RunState) {
+    this.runtime = runtime;
+    this.engine = engine;
+    this.run = run;
+    this.flows = new Int32Array(engine.tasks.maxArguments);
+    this.params = new Float64Array(engine.tasks.maxArguments);
+  }
+
+  /**
+   * Inserts a task after all tasks inserted before it: it sees what they write, they do not see what it writes.
+   * Returns at once unless the task window is full; then it waits until earlier tasks have run.
+   *
+   * @throws HeadraceError `ERR_MISSING_ARGUMENT`, `ERR_ARGUMENT_TYPE`, `ERR_FOREIGN_DATUM`, `ERR_DATUM_CLOSED`,
+   *   `ERR_NEVER_WRITTEN`, `ERR_DUPLICATE_DATUM`, `ERR_TASK_TOO_LARGE`, `ERR_UNKNOWN_KERNEL`, `ERR_NO_DEVICE`,
+   *   `ERR_RUN_OVER`; or the run's own error once the run has failed or was aborted.
+   */
+  insert<F extends Flows, P extends Parameters>(
+    cls: TaskClass<F, P>,
+    args: TaskArguments<F, P>,
+    options?: TaskOptions,
+  ): TaskHandle {
+    const { engine, run } = this;
+    if (run.error !== undefined) throw run.error;
+    if (run.over) this.throwOver();
+    if (this.lastClass !== cls) {
+      this.lastBound = this.runtime.bind(cls as unknown as TaskClass);
+      this.lastClass = cls;
+    }
+    const bound = this.lastBound as BoundClass;
+    const { flowNames, paramNames, modes } = bound.row;
+    const named = args as unknown as Record<string, unknown>;
+    const { flows, params } = this;
+    const { directory } = engine;
+    let bytes = 0;
+    let writes = 0;
+    for (let i = 0; i < flowNames.length; i++) {
+      const datum = named[flowNames[i]];
+      if (!(datum instanceof Datum) || datum.runtime !== this.runtime || datum.isClosed) {
+        throw this.badDatum(bound, i, datum);
+      }
+      if (datum.element !== bound.cls.elements[i]) throw this.badElement(bound, i, datum);
+      const d = datum.row;
+      flows[i] = d;
+      bytes += directory.bytes[d];
+      if (modes[i] !== AccessMode.write && directory.written[d] === 0) throw this.neverWritten(bound, i, datum);
+      if (modes[i] !== AccessMode.read) writes++;
+    }
+    if (writes > 0 && flowNames.length > 1) this.checkDuplicates(bound, named);
+    for (let i = 0; i < paramNames.length; i++) {
+      const value = named[paramNames[i]];
+      if (typeof value === 'number') {
+        if (bound.integer[i] === 1 && (value | 0) !== value) throw this.badParameter(bound, i, value);
+        params[i] = value;
+      } else if (value === true) params[i] = 1;
+      else if (value === false) params[i] = 0;
+      else throw this.badParameter(bound, i, value);
+    }
+    let priority = 0;
+    let device = ANY_DEVICE;
+    let after: readonly number[] | undefined;
+    if (options !== undefined) {
+      if (options.priority !== undefined) priority = options.priority | 0;
+      if (options.device !== undefined) device = this.deviceHint(bound, options.device);
+      after = options.after;
+    }
+    if (bytes > bound.safeBytes || device >= 0) this.checkSize(bound, device);
+    return engine.insert(bound.row, run, flows, params, priority, device, after) as TaskHandle;
+  }
+
+  /**
+   * Resolves when the task window has room for more tasks and the event loop was served. Await it now and then in
+   * programs with asynchronous bodies, or to keep timers and sockets going while a million tasks are inserted.
+   */
+  space(): Promise<void> {
+    const { engine, run } = this;
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (run.error !== undefined) return reject(run.error);
+        if (engine.tasks.live <= engine.tasks.window >> 1) return resolve();
+        engine.wake();
+        setTimeout(look, 1);
+      };
+      setImmediate(look);
+    });
+  }
+
+  private checkDuplicates(bound: BoundClass, named: Record<string, unknown>): void {
+    const { modes, flowNames } = bound.row;
+    const { flows } = this;
+    const n = flowNames.length;
+    if (n > 32) {
+      const seen = new Map<number, number>();
+      for (let i = 0; i < n; i++) {
+        const j = seen.get(flows[i]);
+        if (j === undefined) seen.set(flows[i], i);
+        else if (modes[i] !== AccessMode.read || modes[j] !== AccessMode.read) this.duplicate(bound, named, j, i);
+      }
+      return;
+    }
+    for (let i = 1; i < n; i++) {
+      for (let j = 0; j < i; j++) {
+        if (flows[i] === flows[j] && (modes[i] !== AccessMode.read || modes[j] !== AccessMode.read)) {
+          this.duplicate(bound, named, j, i);
+        }
+      }
+    }
+  }
+
+  private duplicate(bound: BoundClass, named: Record<string, unknown>, j: number, i: number): never {
+    const names = bound.row.flowNames;
+    const datum = (named[names[i]] as Datum).name;
+    throw new HeadraceError(
+      'ERR_DUPLICATE_DATUM',
+      `task class '${bound.row.name}': flows '${names[j]}' and '${names[i]}' are both datum '${datum}', and one writes it`,
+      { datum },
+    );
+  }
+
+  private deviceHint(bound: BoundClass, device: number | 'host'): number {
+    const s = this.runtime.spaceOf(device);
+    const row = bound.row;
+    if (row.kernels[s] < 0 && !(s === 0 && row.body !== undefined)) {
+      throw new HeadraceError(
+        'ERR_NO_DEVICE',
+        `task class '${row.name}' has no body for ${this.engine.spaceName(s)}`,
+        { device: this.engine.spaceName(s) },
+      );
+    }
+    return s;
+  }
+
+  /** Throws when no device the task may run on could ever hold its data. */
+  private checkSize(bound: BoundClass, device: number): void {
+    const { engine, flows } = this;
+    const { row } = bound;
+    const n = row.flowNames.length;
+    let bytes = 0;
+    for (let i = 0; i < n; i++) {
+      if (flows.indexOf(flows[i]) >= i) bytes += roundedBytes(engine.directory.bytes[flows[i]]);
+    }
+    let limit = 0;
+    let largest = '';
+    const candidates =
+      device >= 0 ? [device] : this.runtime.gpuSpaces(row).length > 0 ? this.runtime.gpuSpaces(row) : [0];
+    for (const s of candidates) {
+      const { capacity } = engine.spaces[s].zone;
+      if (capacity >= bytes) return;
+      if (capacity > limit) {
+        limit = capacity;
+        largest = engine.spaceName(s);
+      }
+    }
+    throw new HeadraceError(
+      'ERR_TASK_TOO_LARGE',
+      `a task of class '${row.name}' needs ${bytes} bytes at once, but ${largest} has ${limit}`,
+      {
+        task: row.name,
+        stage: 'alloc',
+        bytes,
+        limit,
+        device: largest,
+        remedy: "use smaller tiles, more device memory, or { device: 'host' }",
+      },
+    );
+  }
+
+  private badDatum(bound: BoundClass, i: number, datum: unknown): HeadraceError {
+    const { name, flowNames } = bound.row;
+    const flow = flowNames[i];
+    if (datum === undefined) {
+      return new HeadraceError('ERR_MISSING_ARGUMENT', `task class '${name}' needs a datum for flow '${flow}'`);
+    }
+    if (!(datum instanceof Datum)) {
+      return new HeadraceError(
+        'ERR_ARGUMENT_TYPE',
+        `task class '${name}': flow '${flow}' needs a datum, not ${typeof datum}`,
+        { remedy: 'make one with runtime.data(array)' },
+      );
+    }
+    if (datum.runtime !== this.runtime) {
+      return new HeadraceError(
+        'ERR_FOREIGN_DATUM',
+        `task class '${name}': datum '${datum.name}' for flow '${flow}' belongs to another runtime`,
+        { datum: datum.name },
+      );
+    }
+    return new HeadraceError(
+      'ERR_DATUM_CLOSED',
+      `task class '${name}': datum '${datum.name}' for flow '${flow}' is closed`,
+      { datum: datum.name },
+    );
+  }
+
+  private badElement(bound: BoundClass, i: number, datum: Datum): HeadraceError {
+    const { name, flowNames } = bound.row;
+    return new HeadraceError(
+      'ERR_ARGUMENT_TYPE',
+      `task class '${name}': flow '${flowNames[i]}' takes ${bound.cls.elements[i]}, but datum '${datum.name}' is ${datum.element}`,
+      { datum: datum.name },
+    );
+  }
+
+  private neverWritten(bound: BoundClass, i: number, datum: Datum): HeadraceError {
+    const { name, flowNames } = bound.row;
+    return new HeadraceError(
+      'ERR_NEVER_WRITTEN',
+      `task class '${name}': flow '${flowNames[i]}' reads datum '${datum.name}', which nothing has written`,
+      { datum: datum.name, remedy: 'insert a task that writes it first, or create it from an array' },
+    );
+  }
+
+  private badParameter(bound: BoundClass, i: number, value: unknown): HeadraceError {
+    const { name, paramNames } = bound.row;
+    if (value === undefined) {
+      return new HeadraceError('ERR_MISSING_ARGUMENT', `task class '${name}' needs parameter '${paramNames[i]}'`);
+    }
+    return new HeadraceError(
+      'ERR_ARGUMENT_TYPE',
+      `task class '${name}': parameter '${paramNames[i]}' cannot be ${String(value)}`,
+    );
+  }
+
+  private throwOver(): never {
+    throw new HeadraceError('ERR_RUN_OVER', 'the run is over; no task can be inserted into it', {
+      remedy: 'insert while the program function runs, or from the body of one of its tasks',
+    });
+  }
+}

@@ -1,0 +1,169 @@
+// What the engine does when it has nothing to do: it decides which completion it wants to hear of, and sleeps.
+//
+// Hysteresis: with more work ready for a queue, the engine wants to be woken when a quarter of the queue's depth is
+// left, not at every completion; without, when the queue is empty; when tasks wait for memory, at the next
+// completion; for a body that waits for an event, at that event.
+// Invariant: whenever the engine sleeps and a task is live, a doorbell is armed on some queue with commands under
+// way, or a JavaScript body is running: otherwise the graph is stuck, and that is an error, not a sleep.
+import { HeadraceError } from '../devices/errors.js';
+import { STAGE_NAMES, TaskStage } from '../stages/task-table.js';
+import { WAIT_NAMES } from '../stages/stage.js';
+import type { Engine } from './engine.js';
+import { INTERNAL_RUN } from './engine.js';
+
+/** Longest block of the engine's thread at a time; microseconds. */
+const BLOCK_US = 2000;
+/** Passes on the event loop are given up after this long, so that timers and sockets are served; nanoseconds. */
+const TURN_NS = 3e6;
+/** Nothing moved for this long: say who waits for what; milliseconds. */
+const WATCHDOG_MS = 30_000;
+const MAX_EXPLAINED = 40;
+
+export class IdleControl {
+  private readonly engine: Engine;
+  private scheduled = false;
+  private holding = false;
+  private watchdog: NodeJS.Timeout | undefined;
+  private readonly tick = (): void => this.turn();
+
+  constructor(engine: Engine) {
+    this.engine = engine;
+    engine.backend.onWake(this.tick);
+  }
+
+  /** Runs a pass on the event loop soon. */
+  schedule(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    setImmediate(this.tick);
+  }
+
+  /** Blocks the calling thread until a queue has run low. */
+  block(): void {
+    this.arm(true);
+    this.engine.backend.block(BLOCK_US);
+  }
+
+  /** Whether any command is between issue and observed completion. */
+  somethingIsUnderWay(): boolean {
+    const { outstanding } = this.engine.submission;
+    for (let q = 0; q < outstanding.length; q++) if (outstanding[q] > 0) return true;
+    return false;
+  }
+
+  private turn(): void {
+    this.scheduled = false;
+    const { engine } = this;
+    const { backend, tasks } = engine;
+    const until = backend.now() + TURN_NS;
+    for (;;) {
+      engine.pump();
+      if (tasks.live === 0) {
+        this.hold(false);
+        return;
+      }
+      this.hold(true);
+      if (engine.queuedBodies > 0) return this.schedule();
+      if (!this.somethingIsUnderWay() && engine.liveScripts === 0) return this.stuck();
+      this.arm(false);
+      if (backend.sleep()) return this.watch();
+      if (backend.now() > until) return this.schedule();
+    }
+  }
+
+  private hold(on: boolean): void {
+    if (!on && this.watchdog !== undefined) {
+      clearTimeout(this.watchdog);
+      this.watchdog = undefined;
+    }
+    if (this.holding === on) return;
+    this.holding = on;
+    this.engine.backend.hold(on);
+  }
+
+  private arm(windowIsFull: boolean): void {
+    const { engine } = this;
+    const { backend, submission, spaces, x } = engine;
+    let memoryWanted = false;
+    for (const space of spaces) if (space.waiters.length > 0) memoryWanted = true;
+    for (let q = 0; q < backend.queues.length; q++) {
+      if (submission.outstanding[q] === 0) continue;
+      const issued = backend.issued[q];
+      const pending = (issued - backend.completed[q]) | 0;
+      let wanted = issued;
+      const lane = backend.queues[q].space;
+      if (memoryWanted) wanted = (backend.completed[q] + 1) | 0;
+      else if (windowIsFull || engine.ready[lane].length > 0 || x.slotWaiters[q].length > 0) {
+        const low = Math.min(pending - 1, engine.placement.depth[q] >> 2);
+        wanted = (issued - low) | 0;
+      }
+      for (let n = x.eventWaiters[q]; n >= 0; n = x.eventNodes.next[n]) {
+        const seq = x.eventNodes.extra[n];
+        if (((seq - wanted) | 0) < 0) wanted = seq;
+      }
+      backend.arm(q, wanted);
+    }
+  }
+
+  /** Live tasks, nothing under way, nobody to wake us: a defect of the engine, reported instead of slept over. */
+  private stuck(): void {
+    const { engine } = this;
+    // A pass may have freed what the last one waited for.
+    if (engine.pump()) return this.schedule();
+    const error = new HeadraceError(
+      'ERR_STALLED',
+      `no task can make progress:\n${this.explainAll()}`,
+      { remedy: 'this is a defect of Headrace; please report it with this table' },
+    );
+    let failed = false;
+    for (const run of engine.runs) {
+      if (run !== undefined && run.slot !== INTERNAL_RUN && run.live > 0 && run.error === undefined) {
+        engine.failRun(run, error);
+        failed = true;
+      }
+    }
+    if (!failed) throw error;
+  }
+
+  private watch(): void {
+    if (this.watchdog !== undefined) clearTimeout(this.watchdog);
+    this.watchdog = setTimeout(() => {
+      process.emitWarning(
+        `nothing has completed for ${WATCHDOG_MS / 1000} s:\n${this.explainAll()}`,
+        'HeadraceWatchdog',
+      );
+      this.watch();
+    }, WATCHDOG_MS);
+    this.watchdog.unref();
+  }
+
+  /** One line per live task, oldest first, then the memory of each space. */
+  explainAll(): string {
+    const { engine } = this;
+    const { tasks, x, spaces } = engine;
+    const lines: string[] = [];
+    for (let id = tasks.head; id !== tasks.next && lines.length < MAX_EXPLAINED; id = (id + 1) | 0) {
+      const row = id & tasks.mask;
+      const stage = tasks.stage[row];
+      if (stage === TaskStage.done || stage === TaskStage.free) continue;
+      const reason = tasks.waiting[row];
+      const where = tasks.queue[row] >= 0 ? `on queue ${tasks.queue[row]}, record ${tasks.seq[row]}` : '';
+      const why =
+        stage === TaskStage.pending
+          ? `waits for ${tasks.pending[row]} predecessors`
+          : reason === 0
+            ? where
+            : `waits for ${WAIT_NAMES[reason]}`;
+      lines.push(`  ${x.describe(row)}: ${STAGE_NAMES[stage]} ${why}`.trimEnd());
+    }
+    if (tasks.live > lines.length) lines.push(`  ... ${tasks.live} tasks in the window in all`);
+    for (const space of spaces) {
+      const use = space.use();
+      lines.push(
+        `  ${engine.spaceName(space.index)}: ${use.used} of ${use.capacity} bytes used, ${use.pinned} pinned, ` +
+          `${use.clean} clean, ${use.dirty} dirty, ${space.waiters.length} tasks in line`,
+      );
+    }
+    return lines.join('\n');
+  }
+}

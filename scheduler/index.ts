@@ -1,0 +1,32 @@
+// The public surface.
+export { type BlockCyclic, ownerOf, squareGrid } from '../devices/distribution.js';
+export type { MemoryUse } from '../devices/memory-space.js';
+export type { BytesByKind } from '../devices/transfers.js';
+export { Datum } from './datum.js';
+export {
+  DeclaredGraph,
+  type DeclaredTask,
+  type GraphJson,
+} from './declared-graph.js';
+export type { AnyElementArray, ElementArray, ElementType } from './element-type.js';
+export { type ErrorDetails, HeadraceError, RunAbortedError } from './errors.js';
+export { Graph, type TaskArguments, type TaskHandle, type TaskOptions } from './graph.js';
+export { type ByteSize, parseBytes, type RuntimeOptions } from './options.js';
+export type { DeviceReport, RunReport } from './report.js';
+export { type Program, Run, type RunEvents, type RunOptions, type RunProgress } from './run.js';
+export { type DatumOptions, type DeviceMemory, Runtime } from './runtime.js';
+export {
+  type BodyArguments,
+  type Flow,
+  type FlowMode,
+  type Flows,
+  type Parameters,
+  type ParameterType,
+  read,
+  readWrite,
+  type TaskClass,
+  type TaskClassDefinition,
+  task,
+  write,
+} from './task-class.js';
+export { TiledMatrix, type TiledMatrixOptions, type TileFill } from './tiled-matrix.js';

@@ -1,0 +1,116 @@
+// Options of a runtime: their defaults, their limits, and what is said about wrong ones.
+import { availableParallelism, totalmem } from 'node:os';
+import { HeadraceError } from '../devices/errors.js';
+
+/** Bytes, or a text such as '24MiB', '1.5 GiB', '512kB'. */
+export type ByteSize = number | string;
+
+/** Options of `Runtime.create`. Everything has a default. */
+export interface RuntimeOptions {
+  /** Host worker threads; default: one per core. */
+  readonly workers?: number;
+  /** GPUs to use; default 0 for the emulated driver. */
+  readonly gpus?: number;
+  /** Which GPUs: 'emulated' (host memory with a capacity limit), 'cuda' or 'hip'. Default 'emulated'. */
+  readonly driver?: 'emulated' | 'cuda' | 'hip';
+  /** Memory per GPU; default 256 MiB for emulated GPUs. */
+  readonly gpuMemory?: ByteSize;
+  /** Most host memory data may take; default: three quarters of the machine's. */
+  readonly hostMemory?: ByteSize;
+  /** Compute streams per GPU; default 1 for emulated GPUs, 4 for real ones. */
+  readonly computeStreams?: number;
+  /** Tasks between insertion and retirement at most, a power of two; default 16384. */
+  readonly window?: number;
+  /** Commands queued ahead per executor at most, a power of two; default 1024. */
+  readonly runAhead?: number;
+  /** Poison freed memory with 0xA5 and check the engine's invariants after each pass. Slow; for tests. */
+  readonly checked?: boolean;
+  /** Write a trace of everything to this file. */
+  readonly trace?: string;
+  /** Program name in the trace. */
+  readonly name?: string;
+}
+
+/** Options with every default filled in. @internal */
+export interface ResolvedOptions {
+  readonly workers: number;
+  readonly gpus: number;
+  readonly driver: 'emulated' | 'cuda' | 'hip';
+  readonly gpuBytes: number;
+  readonly hostBytes: number;
+  readonly computeStreams: number;
+  readonly window: number;
+  readonly runAhead: number;
+  readonly checked: boolean;
+  readonly trace: string | undefined;
+  readonly name: string;
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  tb: 1e12,
+  kib: 2 ** 10,
+  mib: 2 ** 20,
+  gib: 2 ** 30,
+  tib: 2 ** 40,
+};
+
+/**
+ * Bytes of a size such as 4096, '24MiB' or '1.5 GB'.
+ * @throws HeadraceError `ERR_OPTION` when it is not one; `what` names it in the message.
+ */
+export function parseBytes(size: ByteSize, what: string): number {
+  const match = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/i.exec(String(size));
+  const unit = match === null ? undefined : UNITS[(match[2] as string).toLowerCase()];
+  if (match === null || unit === undefined) {
+    throw new HeadraceError('ERR_OPTION', `${what}: '${size}' is not a number of bytes`, {
+      remedy: "write it like 25165824, '24MiB' or '1.5GB'",
+    });
+  }
+  return Math.floor(Number(match[1]) * unit);
+}
+
+function integer(value: number, what: string, least: number, most: number): number {
+  if (!Number.isInteger(value) || value < least || value > most) {
+    throw new HeadraceError('ERR_OPTION', `${what} must be an integer from ${least} to ${most}, not ${value}`);
+  }
+  return value;
+}
+
+function powerOfTwo(value: number, what: string, least: number, most: number): number {
+  integer(value, what, least, most);
+  if ((value & (value - 1)) !== 0) {
+    throw new HeadraceError('ERR_OPTION', `${what} must be a power of two, not ${value}`);
+  }
+  return value;
+}
+
+/** Fills in defaults and checks limits. @internal */
+export function resolveOptions(options: RuntimeOptions): ResolvedOptions {
+  const driver = options.driver ?? 'emulated';
+  if (driver !== 'emulated' && driver !== 'cuda' && driver !== 'hip') {
+    throw new HeadraceError('ERR_OPTION', `driver must be 'emulated', 'cuda' or 'hip', not '${String(driver)}'`);
+  }
+  return {
+    workers: integer(options.workers ?? availableParallelism(), 'workers', 1, 256),
+    gpus: integer(options.gpus ?? 0, 'gpus', 0, 30),
+    driver,
+    gpuBytes: parseBytes(options.gpuMemory ?? '256MiB', 'gpuMemory'),
+    hostBytes: parseBytes(options.hostMemory ?? Math.floor(totalmem() * 0.75), 'hostMemory'),
+    computeStreams: integer(
+      options.computeStreams ?? (driver === 'emulated' ? 1 : 4),
+      'computeStreams',
+      1,
+      32,
+    ),
+    window: powerOfTwo(options.window ?? 16384, 'window', 4, 2 ** 22),
+    runAhead: powerOfTwo(options.runAhead ?? 1024, 'runAhead', 1, 2 ** 15),
+    checked: options.checked ?? false,
+    trace: options.trace,
+    name: options.name ?? 'headrace',
+  };
+}

@@ -1,0 +1,27 @@
+// The engine's side of a run: how many of its tasks are live, whether more may come, and how it ends.
+// Invariant: `live` counts inserted tasks that are not retired; the run is over when it is sealed and live is 0.
+import type { HeadraceError } from '../devices/errors.js';
+
+export class RunState {
+  readonly slot: number;
+  inserted = 0;
+  retired = 0;
+  /** No more tasks will be inserted by the program. */
+  sealed = false;
+  /** First failure, or the abort. */
+  error: HeadraceError | undefined;
+  /** Called once, when the run is over. */
+  onOver: (() => void) | undefined;
+  /** Called after each engine pass in which tasks retired. */
+  onProgress: (() => void) | undefined;
+  over = false;
+  cancelledTasks = 0;
+
+  constructor(slot: number) {
+    this.slot = slot;
+  }
+
+  get live(): number {
+    return this.inserted - this.retired;
+  }
+}

@@ -1,0 +1,161 @@
+// A run: one program function inserting tasks, and the handle by which others follow, await or cancel it.
+import { EventEmitter } from 'eventemitter3';
+import { HeadraceError, RunAbortedError } from '../devices/errors.js';
+import type { Engine } from './engine.js';
+import { Graph } from './graph.js';
+import { difference, type EngineTotals, type RunReport, totals } from './report.js';
+import type { RunState } from './run-state.js';
+import type { Runtime } from './runtime.js';
+
+/** How far a run is. */
+export interface RunProgress {
+  /** Tasks inserted so far; final once `inserting` is false. */
+  readonly inserted: number;
+  readonly completed: number;
+  /** The program function has not ended yet. */
+  readonly inserting: boolean;
+}
+
+/** Events of a run, with their arguments. Listeners must not throw. */
+export interface RunEvents {
+  /** At most every 50 ms while tasks complete. */
+  progress: [RunProgress];
+  /** The run ended well. */
+  end: [RunReport];
+  /** The run failed or was aborted. */
+  error: [Error];
+}
+
+/** Options of `Runtime.run`. */
+export interface RunOptions {
+  /** Aborts the run: queued tasks are dropped, running ones end, then the run rejects with an AbortError. */
+  readonly signal?: AbortSignal;
+  /** Name in traces. */
+  readonly name?: string;
+}
+
+/** A program: inserts tasks into the graph it is given; may be asynchronous. */
+export type Program = (graph: Graph) => void | PromiseLike<void>;
+
+const PROGRESS_MS = 50;
+
+/** Handle of a run. Await it (or `done`) for the report. */
+export class Run implements PromiseLike<RunReport> {
+  readonly events: EventEmitter<RunEvents> = new EventEmitter<RunEvents>();
+  /** Resolves with the report; rejects with the first failure, or an AbortError. */
+  readonly done: Promise<RunReport>;
+  private readonly engine: Engine;
+  private readonly state: RunState;
+  private readonly before: EngineTotals;
+  private resolve: (report: RunReport) => void = () => {};
+  private reject: (error: Error) => void = () => {};
+  private thrown: unknown;
+  private lastProgress = 0;
+  private detach: () => void = () => {};
+
+  /** @internal Use `runtime.run`. */
+  constructor(runtime: Runtime, engine: Engine, program: Program, options: RunOptions) {
+    this.engine = engine;
+    this.state = engine.openRun();
+    this.before = totals(engine);
+    this.done = new Promise<RunReport>((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+    // A run nobody awaits still reports its failure through the event; no unhandled rejection on top of a handled one.
+    this.state.onOver = () => this.over();
+    this.state.onProgress = () => this.progressed();
+    engine.tracer?.runBegan();
+    const { signal } = options;
+    if (signal !== undefined) {
+      const abort = (): void => this.cancel(signal.reason);
+      if (signal.aborted) abort();
+      else {
+        signal.addEventListener('abort', abort, { once: true });
+        this.detach = () => signal.removeEventListener('abort', abort);
+      }
+    }
+    this.start(program, new Graph(runtime, engine, this.state));
+  }
+
+  get progress(): RunProgress {
+    return {
+      inserted: this.state.inserted,
+      completed: this.state.retired,
+      inserting: !this.state.sealed,
+    };
+  }
+
+  /** Drops queued tasks, lets running ones end; the run then rejects with an AbortError. */
+  cancel(reason?: unknown): void {
+    if (this.state.over) return;
+    const words = reason instanceof Error ? reason.message : reason === undefined ? '' : String(reason);
+    const text = words === '' ? 'the run was cancelled' : `the run was cancelled: ${words}`;
+    this.engine.failRun(this.state, new RunAbortedError(text, reason));
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: a run is awaitable by design.
+  then<A = RunReport, B = never>(
+    onDone?: ((report: RunReport) => A | PromiseLike<A>) | null,
+    onError?: ((error: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.done.then(onDone, onError);
+  }
+
+  private start(program: Program, graph: Graph): void {
+    let result: unknown;
+    try {
+      result = program(graph);
+    } catch (error) {
+      this.programFailed(error);
+      return;
+    }
+    if (result !== null && typeof result === 'object' && 'then' in result) {
+      (result as PromiseLike<unknown>).then(
+        () => this.seal(),
+        (error: unknown) => this.programFailed(error),
+      );
+    } else this.seal();
+  }
+
+  private programFailed(error: unknown): void {
+    this.thrown = error;
+    const known = error instanceof HeadraceError;
+    this.engine.failRun(
+      this.state,
+      known ? error : new HeadraceError('ERR_PROGRAM', `the program failed: ${String(error)}`, { cause: error }),
+    );
+    this.seal();
+  }
+
+  private seal(): void {
+    this.engine.tracer?.insertionEnded();
+    this.engine.seal(this.state);
+    this.engine.wake();
+  }
+
+  private progressed(): void {
+    if (this.events.listenerCount('progress') === 0) return;
+    const now = Date.now();
+    if (now - this.lastProgress < PROGRESS_MS) return;
+    this.lastProgress = now;
+    this.events.emit('progress', this.progress);
+  }
+
+  private over(): void {
+    const { engine, state } = this;
+    this.detach();
+    engine.tracer?.runEnded();
+    engine.closeRun(state);
+    if (state.error !== undefined) {
+      const error = this.thrown instanceof Error ? this.thrown : state.error;
+      this.events.emit('error', error);
+      this.reject(error);
+      return;
+    }
+    const report = difference(engine, this.before, totals(engine), state.retired);
+    if (this.events.listenerCount('progress') > 0) this.events.emit('progress', this.progress);
+    this.events.emit('end', report);
+    this.resolve(report);
+  }
+}

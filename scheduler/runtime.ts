@@ -1,0 +1,499 @@
+// The runtime: opens the machine, owns data and runs, closes everything in order. The public entry point.
+import { hostname } from 'node:os';
+import type { Backend } from '../devices/backend.js';
+import { CopyEvent } from '../devices/coherency.js';
+import { NO_HOME } from '../devices/directory.js';
+import { HeadraceError } from '../devices/errors.js';
+import { makeRoom } from '../devices/eviction.js';
+import type { MemoryUse } from '../devices/memory-space.js';
+import { openNativeBackend } from '../devices/native-backend.js';
+import { ANY_DEVICE, type TaskClassRow } from '../stages/task-table.js';
+import { AccessMode } from '../trace/format.js';
+import { FileSink } from '../trace/sinks.js';
+import { Datum } from './datum.js';
+import {
+  type AnyElementArray,
+  type ElementArray,
+  type ElementType,
+  elementTypeOf,
+  isElementType,
+  newArray,
+  viewAs,
+} from './element-type.js';
+import { Engine, INTERNAL_RUN } from './engine.js';
+import { EngineTracer, traceHeader } from './engine-tracer.js';
+import type { BoundClass } from './graph.js';
+import { type ResolvedOptions, type RuntimeOptions, resolveOptions } from './options.js';
+import { type Program, Run, type RunOptions } from './run.js';
+import type { RunState } from './run-state.js';
+import type { Parameters, TaskClass } from './task-class.js';
+
+/** Options of a datum. */
+export interface DatumOptions {
+  /** Shown in errors and traces; default `data-N`. */
+  readonly name?: string;
+  /** Device on which tasks that write it should run: a GPU number from 0, or 'host'. */
+  readonly device?: number | 'host';
+}
+
+/** Memory of one device, as `Runtime.memory` reports it. */
+export interface DeviceMemory extends MemoryUse {
+  readonly name: string;
+}
+
+/** One step of the runtime's own tasks. */
+interface InternalJob {
+  readonly run: () => void;
+  readonly fail: (error: HeadraceError) => void;
+}
+
+/** Record slack per ring: waits and long argument lists count as records too. */
+const RING_FACTOR = 4;
+
+export class Runtime {
+  /** Effective options. */
+  readonly options: ResolvedOptions;
+  /** @internal */
+  readonly engine: Engine;
+  private readonly backend: Backend;
+  private readonly bound: WeakMap<object, BoundClass> = new WeakMap();
+  private readonly jobs: Map<number, InternalJob> = new Map();
+  private readonly readClass: TaskClassRow;
+  private readonly writeClass: TaskClassRow;
+  private readonly closeClass: TaskClassRow;
+  private readonly sink: FileSink | undefined;
+  private readonly openRuns: Set<Run> = new Set();
+  private nextJob = 1;
+  private nextName = 1;
+  private closing: Promise<void> | undefined;
+  private readonly internalArgs: Int32Array = new Int32Array(1);
+  private readonly internalParams: Float64Array = new Float64Array(1);
+
+  /**
+   * Opens the machine: host workers and, if asked for, GPUs.
+   *
+   * @throws HeadraceError `ERR_OPTION` for options out of range, `ERR_NATIVE_MISSING` when the native addon is not
+   *   built or cannot be loaded, `ERR_NO_GPU` when the driver or that many GPUs are not there.
+   */
+  static async create(options: RuntimeOptions = {}): Promise<Runtime> {
+    const resolved = resolveOptions(options);
+    const backend = openNativeBackend({
+      driver: resolved.driver,
+      gpus: resolved.gpus,
+      gpuBytes: resolved.gpuBytes,
+      hostBytes: resolved.hostBytes,
+      workers: resolved.workers,
+      computeStreams: resolved.computeStreams,
+      ringRecords: resolved.runAhead * RING_FACTOR < 1024 ? 1024 : resolved.runAhead * RING_FACTOR,
+      checked: resolved.checked,
+    });
+    return new Runtime(backend, resolved);
+  }
+
+  /** @internal A runtime over any backend; tests and the simulator use it. */
+  static over(backend: Backend, options: RuntimeOptions = {}): Runtime {
+    return new Runtime(backend, resolveOptions(options));
+  }
+
+  private constructor(backend: Backend, options: ResolvedOptions) {
+    this.backend = backend;
+    this.options = options;
+    this.engine = new Engine(backend, options);
+    this.engine.onInternalFailure = (row, error) => this.jobFailed(row, error);
+    this.readClass = this.internalClass('read', [AccessMode.read]);
+    this.writeClass = this.internalClass('set', [AccessMode.write]);
+    this.closeClass = this.internalClass('close', []);
+    if (options.trace !== undefined) {
+      this.sink = new FileSink(options.trace);
+      const { name, trace: _, ...rest } = options;
+      this.engine.tracer = new EngineTracer(
+        this.engine,
+        this.sink,
+        traceHeader(this.engine, name, hostname(), rest),
+      );
+    }
+  }
+
+  // --- Data ---------------------------------------------------------------------------------------------------
+
+  /** A datum with the values of an array, which is copied. */
+  data<A extends AnyElementArray>(
+    values: A,
+    options?: DatumOptions,
+  ): Datum<A extends ElementArray<infer E> ? E : never>;
+  /** A datum of `length` elements that exists nowhere until a task writes it. */
+  data<E extends ElementType>(element: E, length: number, options?: DatumOptions): Datum<E>;
+  data(
+    first: AnyElementArray | ElementType,
+    second?: number | DatumOptions,
+    third?: DatumOptions,
+  ): Datum {
+    this.checkOpen();
+    if (isElementType(first)) {
+      const length = second as number;
+      if (!Number.isSafeInteger(length) || length < 1) {
+        throw new HeadraceError('ERR_OPTION', `a datum needs at least one element, not ${String(length)}`);
+      }
+      return this.newDatum(first, length, third ?? {});
+    }
+    const element = elementTypeOf(first);
+    if (element === undefined) {
+      throw new HeadraceError('ERR_ARGUMENT_TYPE', 'data are made from a typed array or an element type', {
+        remedy: 'Float64Array, Float32Array, Int32Array, Uint32Array or Uint8Array',
+      });
+    }
+    if (first.length === 0) throw new HeadraceError('ERR_OPTION', 'a datum needs at least one element');
+    const datum = this.newDatum(element, first.length, (second as DatumOptions | undefined) ?? {});
+    try {
+      this.fillAtHome(datum, first);
+    } catch (error) {
+      datum.isClosed = true;
+      this.engine.directory.remove(datum.row);
+      throw error;
+    }
+    return datum;
+  }
+
+  private newDatum(element: ElementType, length: number, options: DatumOptions): Datum {
+    const name = options.name ?? `data-${this.nextName++}`;
+    const datum = new Datum(this, name, element, length, (d) => this.engine.addDatum(d.bytes, d));
+    if (options.device !== undefined) this.adviseDatum(datum, options.device);
+    return datum;
+  }
+
+  /** Gives a new datum its first value in host memory, without a task. */
+  private fillAtHome(datum: Datum, values: AnyElementArray): void {
+    const { engine } = this;
+    const host = engine.spaces[0];
+    const dir = engine.directory;
+    const d = datum.row;
+    let offset = makeRoom(host, engine.x.counters, datum.bytes);
+    while (offset < 0 && engine.waitForTransfers()) offset = makeRoom(host, engine.x.counters, datum.bytes);
+    if (offset < 0) {
+      throw new HeadraceError(
+        'ERR_OUT_OF_HOST_MEMORY',
+        `datum '${datum.name}' needs ${datum.bytes} bytes, but host memory is full (${host.zone.used} of ${host.zone.capacity} bytes in use)`,
+        {
+          datum: datum.name,
+          bytes: datum.bytes,
+          limit: host.zone.capacity,
+          remedy: 'raise hostMemory or close data that are no longer needed',
+        },
+      );
+    }
+    dir.block[d * dir.spaces] = offset;
+    dir.apply(d, 0, CopyEvent.write);
+    dir.written[d] = 1;
+    this.hostArray(datum).set(values as never);
+  }
+
+  /** Array over the host copy of a datum. Only while the copy is in use or nothing runs. @internal */
+  hostArray<E extends ElementType>(datum: Datum<E>): ElementArray<E> {
+    const dir = this.engine.directory;
+    const offset = dir.block[datum.row * dir.spaces];
+    if (datum.hostOffset !== offset || datum.hostArray === undefined) {
+      datum.hostArray = viewAs(datum.element, this.backend.hostView(offset, datum.bytes));
+      datum.hostOffset = offset;
+    }
+    return datum.hostArray;
+  }
+
+  /** @internal */
+  readDatum<E extends ElementType>(datum: Datum<E>): Promise<ElementArray<E>> {
+    return new Promise((resolve, reject) => {
+      this.checkDatum(datum);
+      if (this.engine.directory.written[datum.row] === 0) {
+        throw new HeadraceError('ERR_NEVER_WRITTEN', `datum '${datum.name}' was never written`, {
+          datum: datum.name,
+        });
+      }
+      this.internal(this.readClass, datum, undefined, {
+        run: () => {
+          const copy = newArray(datum.element, datum.length);
+          copy.set(this.hostArray(datum) as never);
+          resolve(copy);
+        },
+        fail: reject,
+      });
+    });
+  }
+
+  /** @internal */
+  setDatum<E extends ElementType>(datum: Datum<E>, values: ElementArray<E>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.checkDatum(datum);
+      if (elementTypeOf(values) !== datum.element || values.length !== datum.length) {
+        throw new HeadraceError(
+          'ERR_ARGUMENT_TYPE',
+          `datum '${datum.name}' takes ${datum.length} elements of ${datum.element}`,
+          { datum: datum.name },
+        );
+      }
+      const copy = values.slice();
+      this.internal(this.writeClass, datum, undefined, {
+        run: () => {
+          this.hostArray(datum).set(copy as never);
+          resolve();
+        },
+        fail: reject,
+      });
+    });
+  }
+
+  /** @internal */
+  adviseDatum(datum: Datum, device: number | 'host'): void {
+    this.checkDatum(datum);
+    const s = this.spaceOf(device);
+    this.engine.directory.home[datum.row] = s === 0 ? NO_HOME : s;
+  }
+
+  /** @internal */
+  locationsOf(datum: Datum): string[] {
+    this.checkDatum(datum);
+    const dir = this.engine.directory;
+    const owner = dir.owner(datum.row);
+    const list: string[] = [];
+    for (let s = 0; s < dir.spaces; s++) {
+      if ((dir.validMask[datum.row] >> s) & 1) {
+        if (s === owner) list.unshift(this.engine.spaceName(s));
+        else list.push(this.engine.spaceName(s));
+      }
+    }
+    return list;
+  }
+
+  /** @internal */
+  closeDatum(datum: Datum): void {
+    if (datum.isClosed || this.closing !== undefined) return;
+    datum.isClosed = true;
+    datum.hostArray = undefined;
+    const users = this.engine.dependencies.users(datum.row);
+    this.internal(this.closeClass, undefined, users, {
+      run: () => this.engine.forgetDatum(datum.row),
+      fail: () => this.engine.forgetDatum(datum.row),
+    });
+  }
+
+  // --- Runs ---------------------------------------------------------------------------------------------------
+
+  /**
+   * Runs a program: calls it with a graph to insert tasks into, and executes them as they come. Returns at once (or
+   * when a synchronous program has inserted everything); await the handle for the report.
+   */
+  run(program: Program, options: RunOptions = {}): Run {
+    this.checkOpen();
+    const run = new Run(this, this.engine, program, options);
+    this.openRuns.add(run);
+    const forget = (): void => {
+      this.openRuns.delete(run);
+    };
+    run.done.then(forget, forget);
+    return run;
+  }
+
+  /** Bytes in use per device: the host first, then the GPUs. */
+  memory(): DeviceMemory[] {
+    return this.engine.spaces.map((space) => ({
+      name: this.engine.spaceName(space.index),
+      ...space.use(),
+    }));
+  }
+
+  /** Names of the GPUs, by number. */
+  get gpus(): string[] {
+    return this.backend.spaces.slice(1).map((s) => s.name);
+  }
+
+  /** What every live task waits for, and who holds the memory, as text. */
+  explain(): string {
+    return this.engine.explain();
+  }
+
+  /**
+   * Loads native kernels from a shared object (docs/kernels.md).
+   * @returns the names it registered
+   */
+  loadKernels(path: string): string[] {
+    this.checkOpen();
+    return this.backend.loadKernels(path);
+  }
+
+  /** Waits for open runs, then stops all threads and frees everything. Idempotent. */
+  close(): Promise<void> {
+    this.closing ??= this.closeInOrder();
+    return this.closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  private async closeInOrder(): Promise<void> {
+    await Promise.allSettled([...this.openRuns].map((run) => run.done));
+    await this.engine.quiet();
+    this.engine.tracer?.recorder.finish();
+    this.backend.close();
+  }
+
+  // --- Classes ------------------------------------------------------------------------------------------------
+
+  /** Resolves the bodies of a task class on this machine. @internal */
+  bind(cls: TaskClass): BoundClass {
+    const known = this.bound.get(cls);
+    if (known !== undefined) return known;
+    const { definition } = cls;
+    const { backend, engine } = this;
+    const kernels = Int32Array.from(backend.spaces, (_, s) => {
+      const wanted = s === 0 ? definition.kernel : (definition.gpuKernel ?? definition.kernel);
+      return wanted === undefined || wanted === false ? -1 : backend.kernel(wanted, s);
+    });
+    const explain = definition.explain;
+    const row: TaskClassRow = {
+      id: engine.x.classes.length,
+      name: cls.name,
+      flowNames: cls.flowNames,
+      paramNames: cls.paramNames,
+      modes: cls.modes,
+      kernels,
+      body: this.scriptBody(cls),
+      explain:
+        explain === undefined ? undefined : (code, at) => explain(code, this.paramsOf(cls, at) as never),
+      failureCode: definition.failureCode,
+    };
+    this.checkBodies(cls, row);
+    engine.x.classes.push(row);
+    const gpus = this.gpuSpaces(row);
+    const spaces = gpus.length > 0 ? gpus : [0];
+    const capacity = Math.min(...spaces.map((s) => engine.spaces[s].zone.capacity));
+    const bound: BoundClass = {
+      row,
+      cls,
+      integer: Uint8Array.from(cls.paramNames, (p) =>
+        (definition.params as Parameters)[p] === 'i32' ? 1 : 0,
+      ),
+      // Rounding adds less than one alignment unit per flow.
+      safeBytes: capacity - cls.flowNames.length * 512,
+    };
+    this.bound.set(cls, bound);
+    return bound;
+  }
+
+  /** GPUs on which a class can run. @internal */
+  gpuSpaces(row: TaskClassRow): number[] {
+    const list: number[] = [];
+    for (let s = 1; s < row.kernels.length; s++) if (row.kernels[s] >= 0) list.push(s);
+    return list;
+  }
+
+  /** Memory space of a device in the user's words. @internal */
+  spaceOf(device: number | 'host'): number {
+    if (device === 'host') return 0;
+    const gpus = this.backend.spaces.length - 1;
+    if (!Number.isInteger(device) || device < 0 || device >= gpus) {
+      throw new HeadraceError(
+        'ERR_NO_DEVICE',
+        `there is no GPU ${String(device)}: this runtime has ${gpus === 0 ? 'none' : `GPUs 0 to ${gpus - 1}`}`,
+      );
+    }
+    return device + 1;
+  }
+
+  private checkBodies(cls: TaskClass, row: TaskClassRow): void {
+    const { definition } = cls;
+    if (row.body !== undefined || row.kernels.some((k) => k >= 0)) return;
+    const names = [definition.kernel, definition.gpuKernel].filter((n) => typeof n === 'string');
+    throw new HeadraceError(
+      'ERR_UNKNOWN_KERNEL',
+      `task class '${cls.name}': no device of this runtime has kernel ${names.map((n) => `'${n}'`).join(' or ')}`,
+      { remedy: 'load it with runtime.loadKernels, or check its name' },
+    );
+  }
+
+  private scriptBody(cls: TaskClass): TaskClassRow['body'] {
+    const body = cls.definition.body as ((args: Record<string, unknown>) => unknown) | undefined;
+    if (body === undefined) return undefined;
+    const { flowNames, paramNames } = cls;
+    const types = cls.definition.params as Parameters | undefined;
+    const { engine } = this;
+    return (_id, row) => {
+      const { tasks, directory } = engine;
+      const args: Record<string, unknown> = {};
+      const first = tasks.flowStart[row];
+      for (let i = 0; i < flowNames.length; i++) {
+        args[flowNames[i]] = this.hostArray(directory.info[tasks.flowDatum[first + i]] as Datum);
+      }
+      const params = tasks.paramStart[row];
+      for (let i = 0; i < paramNames.length; i++) {
+        const value = tasks.params[params + i];
+        args[paramNames[i]] = types?.[paramNames[i]] === 'bool' ? value !== 0 : value;
+      }
+      return body(args);
+    };
+  }
+
+  private paramsOf(cls: TaskClass, row: number): Record<string, number> {
+    const { tasks } = this.engine;
+    const at = tasks.paramStart[row];
+    return Object.fromEntries(cls.paramNames.map((name, i) => [name, tasks.params[at + i]]));
+  }
+
+  // --- The runtime's own tasks --------------------------------------------------------------------------------
+
+  private internalClass(name: string, modes: readonly number[]): TaskClassRow {
+    const { engine } = this;
+    const row: TaskClassRow = {
+      id: engine.x.classes.length,
+      name,
+      flowNames: modes.map(() => 'datum'),
+      paramNames: ['job'],
+      modes: Uint8Array.from(modes),
+      kernels: new Int32Array(this.backend.spaces.length).fill(-1),
+      body: (_id, at) => {
+        const key = engine.tasks.params[engine.tasks.paramStart[at]];
+        const job = this.jobs.get(key);
+        this.jobs.delete(key);
+        job?.run();
+      },
+      explain: undefined,
+      failureCode: undefined,
+    };
+    engine.x.classes.push(row);
+    return row;
+  }
+
+  private internal(
+    cls: TaskClassRow,
+    datum: Datum | undefined,
+    after: readonly number[] | undefined,
+    job: InternalJob,
+  ): void {
+    const key = this.nextJob++;
+    this.jobs.set(key, job);
+    if (datum !== undefined) this.internalArgs[0] = datum.row;
+    this.internalParams[0] = key;
+    const run = this.engine.runs[INTERNAL_RUN] as RunState;
+    this.engine.insert(cls, run, this.internalArgs, this.internalParams, 0, ANY_DEVICE, after);
+    this.engine.wake();
+  }
+
+  private jobFailed(row: number, error: HeadraceError): void {
+    const { tasks } = this.engine;
+    const key = tasks.params[tasks.paramStart[row]];
+    const job = this.jobs.get(key);
+    this.jobs.delete(key);
+    job?.fail(error);
+  }
+
+  private checkOpen(): void {
+    if (this.closing !== undefined) {
+      throw new HeadraceError('ERR_RUNTIME_CLOSED', 'the runtime is closed');
+    }
+  }
+
+  private checkDatum(datum: Datum): void {
+    this.checkOpen();
+    if (datum.isClosed) {
+      throw new HeadraceError('ERR_DATUM_CLOSED', `datum '${datum.name}' is closed`, { datum: datum.name });
+    }
+  }
+}

@@ -1,0 +1,113 @@
+// Task classes: what a kind of task reads and writes, its parameters, and its bodies. Plain immutable data; the
+// types of flows and parameters are inferred so that a wrong name or element type is a compile error.
+import { HeadraceError } from '../devices/errors.js';
+import { AccessMode } from '../trace/format.js';
+import type { ElementArray, ElementType } from './element-type.js';
+
+/** How a flow uses its datum, and the element type it expects. */
+export interface Flow<E extends ElementType = ElementType, M extends FlowMode = FlowMode> {
+  readonly element: E;
+  readonly mode: M;
+}
+export type FlowMode = 'read' | 'write' | 'readWrite';
+
+/** The task reads the datum and leaves it as it is. */
+export function read<E extends ElementType>(element: E): Flow<E, 'read'> {
+  return { element, mode: 'read' };
+}
+/** The task overwrites all of the datum without looking at it; it need not exist yet. */
+export function write<E extends ElementType>(element: E): Flow<E, 'write'> {
+  return { element, mode: 'write' };
+}
+/** The task reads the datum and changes it. */
+export function readWrite<E extends ElementType>(element: E): Flow<E, 'readWrite'> {
+  return { element, mode: 'readWrite' };
+}
+
+/** A scalar parameter: any finite number, an integer of 32 bits, or a truth value. */
+export type ParameterType = 'f64' | 'i32' | 'bool';
+type ParameterValue<P extends ParameterType> = P extends 'bool' ? boolean : number;
+
+export type Flows = Readonly<Record<string, Flow>>;
+export type Parameters = Readonly<Record<string, ParameterType>>;
+
+/** What a JavaScript body gets: an array per flow, valid until it returns (or its promise settles), and the parameters. */
+export type BodyArguments<F extends Flows, P extends Parameters> = {
+  readonly [K in keyof F]: F[K]['mode'] extends 'read'
+    ? Readonly<ElementArray<F[K]['element']>>
+    : ElementArray<F[K]['element']>;
+} & { readonly [K in keyof P]: ParameterValue<P[K]> };
+
+/** Definition of a task class. At least one body is needed. */
+export interface TaskClassDefinition<F extends Flows, P extends Parameters> {
+  /** Shown in errors and traces. */
+  readonly name: string;
+  /** Data of a task, in the order in which kernels get them. */
+  readonly flows: F;
+  /** Scalars of a task, in the order in which kernels get them. */
+  readonly params?: P;
+  /** JavaScript body; runs on the engine's thread when the data are in host memory. May be asynchronous. */
+  readonly body?: (args: BodyArguments<F, P>) => void | PromiseLike<void>;
+  /** Name of a native kernel for host workers (and emulated GPUs, unless `gpuKernel` says otherwise). */
+  readonly kernel?: string;
+  /** Name of a kernel for GPUs; `false` keeps the class on the host. */
+  readonly gpuKernel?: string | false;
+  /** Says what a kernel's positive code means, given the parameters of the task. */
+  readonly explain?: (code: number, params: { readonly [K in keyof P]: number }) => string;
+  /** `code` of the error raised when a kernel returns a positive code. */
+  readonly failureCode?: string;
+}
+
+/** A task class, ready to be inserted by any runtime. */
+export interface TaskClass<F extends Flows = Flows, P extends Parameters = Parameters> {
+  readonly definition: TaskClassDefinition<F, P>;
+  readonly name: string;
+  readonly flowNames: readonly string[];
+  readonly paramNames: readonly string[];
+  /** AccessMode per flow. */
+  readonly modes: Uint8Array;
+  readonly elements: readonly ElementType[];
+}
+
+const MODES: Readonly<Record<FlowMode, number>> = {
+  read: AccessMode.read,
+  write: AccessMode.write,
+  readWrite: AccessMode.readWrite,
+};
+
+/**
+ * Defines a task class.
+ *
+ * @throws HeadraceError `ERR_TASK_CLASS` when it has no body, or a flow and a parameter share a name.
+ */
+export function task<const F extends Flows, const P extends Parameters = Record<never, never>>(
+  definition: TaskClassDefinition<F, P>,
+): TaskClass<F, P> {
+  const flowNames = Object.keys(definition.flows);
+  const paramNames = Object.keys(definition.params ?? {});
+  const { name } = definition;
+  if (typeof name !== 'string' || name === '') {
+    throw new HeadraceError('ERR_TASK_CLASS', 'a task class needs a name');
+  }
+  const both = paramNames.find((p) => flowNames.includes(p));
+  if (both !== undefined) {
+    throw new HeadraceError('ERR_TASK_CLASS', `task class '${name}' has a flow and a parameter named '${both}'`);
+  }
+  if (
+    definition.body === undefined &&
+    definition.kernel === undefined &&
+    (definition.gpuKernel === undefined || definition.gpuKernel === false)
+  ) {
+    throw new HeadraceError('ERR_TASK_CLASS', `task class '${name}' has no body`, {
+      remedy: 'give it a `body` function or the name of a `kernel`',
+    });
+  }
+  return Object.freeze({
+    definition,
+    name,
+    flowNames,
+    paramNames,
+    modes: Uint8Array.from(flowNames, (f) => MODES[(definition.flows[f] as Flow).mode]),
+    elements: flowNames.map((f) => (definition.flows[f] as Flow).element),
+  });
+}

@@ -1,0 +1,146 @@
+// A matrix cut into tiles, each a datum of its own, distributed block-cyclically over the devices.
+// Tile (i, j) holds rows i*tile .. and columns j*tile .. in column-major order with as many rows as it has (edge
+// tiles are smaller); its leading dimension is its number of rows.
+import { type BlockCyclic, checkGrid, ownerOf, squareGrid } from '../devices/distribution.js';
+import { HeadraceError } from '../devices/errors.js';
+import type { Datum } from './datum.js';
+import { type ElementArray, newArray } from './element-type.js';
+import type { Runtime } from './runtime.js';
+
+/** Options of a tiled matrix. */
+export interface TiledMatrixOptions {
+  readonly rows: number;
+  /** Default: as many as rows. */
+  readonly columns?: number;
+  /** Rows and columns of a tile. */
+  readonly tile: number;
+  /** Grid of GPUs over which tiles are dealt; default: the most square one. Without GPUs there is nothing to deal. */
+  readonly grid?: BlockCyclic;
+  /** Only tiles on or below the diagonal exist. */
+  readonly lower?: boolean;
+  readonly name?: string;
+}
+
+/** Fills one tile: column-major `values` of `rows` x `columns`, whose first element is (row, column) of the matrix. */
+export type TileFill<E extends 'f64' | 'f32'> = (
+  values: ElementArray<E>,
+  row: number,
+  column: number,
+  rows: number,
+  columns: number,
+) => void;
+
+export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
+  readonly name: string;
+  readonly element: E;
+  readonly rows: number;
+  readonly columns: number;
+  /** Rows and columns of a full tile. */
+  readonly tile: number;
+  /** Tiles per column and per row. */
+  readonly tileRows: number;
+  readonly tileColumns: number;
+  readonly lower: boolean;
+  readonly grid: BlockCyclic;
+  private readonly tiles: (Datum<E> | undefined)[];
+
+  /**
+   * A matrix without values: tiles are first written by tasks. With `fill`, tiles get values one at a time.
+   *
+   * @throws HeadraceError `ERR_OPTION` for sizes that are not positive integers, `ERR_UNDISTRIBUTED` for a grid that
+   *   needs more GPUs than there are.
+   */
+  constructor(runtime: Runtime, element: E, options: TiledMatrixOptions, fill?: TileFill<E>) {
+    const columns = options.columns ?? options.rows;
+    for (const [what, value] of Object.entries({ rows: options.rows, columns, tile: options.tile })) {
+      if (!Number.isInteger(value) || value < 1) {
+        throw new HeadraceError('ERR_OPTION', `a matrix needs ${what} of at least 1, not ${String(value)}`);
+      }
+    }
+    const gpus = runtime.gpus.length;
+    this.name = options.name ?? 'matrix';
+    this.element = element;
+    this.rows = options.rows;
+    this.columns = columns;
+    this.tile = options.tile;
+    this.tileRows = Math.ceil(this.rows / this.tile);
+    this.tileColumns = Math.ceil(columns / this.tile);
+    this.lower = options.lower ?? false;
+    this.grid =
+      options.grid === undefined
+        ? squareGrid(Math.max(1, gpus))
+        : checkGrid(options.grid, Math.max(1, gpus), `matrix '${this.name}'`);
+    this.tiles = new Array<Datum<E> | undefined>(this.tileRows * this.tileColumns);
+    for (let j = 0; j < this.tileColumns; j++) {
+      for (let i = this.lower ? j : 0; i < this.tileRows; i++) {
+        const m = this.rowsOf(i);
+        const n = this.columnsOf(j);
+        const name = `${this.name}(${i}, ${j})`;
+        const placed = gpus === 0 ? { name } : { name, device: ownerOf(this.grid, i, j) };
+        let datum: Datum<E>;
+        if (fill === undefined) datum = runtime.data(element, m * n, placed);
+        else {
+          const values = newArray(element, m * n);
+          fill(values, i * this.tile, j * this.tile, m, n);
+          datum = runtime.data(values, placed) as unknown as Datum<E>;
+        }
+        this.tiles[j * this.tileRows + i] = datum;
+      }
+    }
+  }
+
+  /** Rows of the tiles in tile row `i`. */
+  rowsOf(i: number): number {
+    return Math.min(this.tile, this.rows - i * this.tile);
+  }
+
+  /** Columns of the tiles in tile column `j`. */
+  columnsOf(j: number): number {
+    return Math.min(this.tile, this.columns - j * this.tile);
+  }
+
+  /**
+   * The datum of tile (i, j).
+   * @throws HeadraceError `ERR_NO_TILE` outside of the matrix, or above the diagonal of a lower one.
+   */
+  at(i: number, j: number): Datum<E> {
+    const datum =
+      i >= 0 && i < this.tileRows && j >= 0 && j < this.tileColumns
+        ? this.tiles[j * this.tileRows + i]
+        : undefined;
+    if (datum === undefined) {
+      throw new HeadraceError(
+        'ERR_NO_TILE',
+        `matrix '${this.name}' has no tile (${i}, ${j}): it has ${this.tileRows} x ${this.tileColumns}${this.lower ? ', lower triangle only' : ''}`,
+      );
+    }
+    return datum;
+  }
+
+  /** Bytes of all tiles. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const datum of this.tiles) bytes += datum?.bytes ?? 0;
+    return bytes;
+  }
+
+  /** The whole matrix, column-major, after every task inserted so far. Absent upper tiles are zero. */
+  async read(): Promise<ElementArray<E>> {
+    const all = newArray(this.element, this.rows * this.columns);
+    for (let j = 0; j < this.tileColumns; j++) {
+      for (let i = this.lower ? j : 0; i < this.tileRows; i++) {
+        const values = await this.at(i, j).read();
+        const m = this.rowsOf(i);
+        for (let c = 0; c < this.columnsOf(j); c++) {
+          all.set(values.subarray(c * m, (c + 1) * m) as never, (j * this.tile + c) * this.rows + i * this.tile);
+        }
+      }
+    }
+    return all;
+  }
+
+  /** Closes every tile. Idempotent. */
+  close(): void {
+    for (const datum of this.tiles) datum?.close();
+  }
+}

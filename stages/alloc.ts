@@ -1,0 +1,165 @@
+// Stage 1, alloc: all-or-nothing reservation of device memory.
+//
+// The task ends this stage with a block and a pin for every datum it touches, or with nothing at all. It never
+// holds part of what it needs, so two tasks cannot each sit on half of the memory.
+//
+//   1. Count the bytes missing here. None: pin and go on (the fast path, also taken past waiting tasks, because
+//      it takes no bytes).
+//   2. Someone else holds the ticket (is first in line for this space): stand behind.
+//   3. Enough can be had by dropping clean copies: drop the least recently used, take the blocks, go on.
+//   4. Enough can be had by writing dirty copies back: start exactly as much as is missing, wait.
+//   5. Otherwise what is missing is pinned by issued work: wait; its completion wakes the ticket holder.
+//
+// The first in line is looked at again whenever bytes become free or evictable, and nobody takes bytes past it:
+// with the pins of finished work always returning, it gets its turn, then the next (docs/reliability.md).
+import { NO_BLOCK } from '../devices/directory.js';
+import { HeadraceError } from '../devices/errors.js';
+import { makeRoom, startWriteBack } from '../devices/eviction.js';
+import type { MemorySpace } from '../devices/memory-space.js';
+import { roundedBytes } from '../devices/zone.js';
+import type { StageContext } from './context.js';
+import { Outcome } from './stage.js';
+
+/** What asking for room came to. */
+const Room = { wait: 0, retry: 1, never: 2 } as const;
+
+export function alloc(x: StageContext, row: number): number {
+  const { tasks } = x;
+  const s = tasks.device[row];
+  const space = x.spaces[s];
+  const first = tasks.flowStart[row];
+  const end = first + x.classes[tasks.classOf[row]].modes.length;
+  const id = tasks.idOf(row);
+  for (;;) {
+    if (space.compactingFor === id && id !== 0) dropAllClean(x, space);
+    const missing = missingBytes(x, s, first, end);
+    if (missing === 0) {
+      const flows = tasks.flowDatum;
+      for (let i = first; i < end; i++) space.pin(flows[i]);
+      if (space.compactingFor === id) space.compactingFor = 0;
+      return Outcome.advance;
+    }
+    const line = space.waiters;
+    if (line.length > 0 && line.peek() !== id) {
+      x.waitForMemory(row, s);
+      return Outcome.wait;
+    }
+    const reachable = space.reachable >= missing;
+    if (reachable && take(x, space, first, end)) {
+      if (space.compactingFor === id) space.compactingFor = 0;
+      return Outcome.advance;
+    }
+    const room = s === 0 ? hostRoom(x) : requestRoom(x, space, missing, reachable, id);
+    if (room === Room.retry) continue;
+    if (room === Room.never) return outOfHostMemory(x, row, missing);
+    if (line.length === 0) x.waitForMemory(row, s);
+    else x.waitAtHead(row);
+    return Outcome.wait;
+  }
+}
+
+/** Takes every missing block, or none: what was taken goes back, and nothing is held while waiting. */
+function take(x: StageContext, space: MemorySpace, first: number, end: number): boolean {
+  const dir = x.directory;
+  const flows = x.tasks.flowDatum;
+  const s = space.index;
+  // Pin what is resident first: making room must not evict the task's own inputs.
+  for (let i = first; i < end; i++) {
+    if (dir.block[flows[i] * dir.spaces + s] !== NO_BLOCK) space.pin(flows[i]);
+  }
+  for (let taken = first; taken < end; taken++) {
+    const d = flows[taken];
+    const c = d * dir.spaces + s;
+    if (dir.block[c] !== NO_BLOCK) continue;
+    const offset = makeRoom(space, x.counters, dir.bytes[d]);
+    if (offset < 0) {
+      const wake = space.freed;
+      for (let i = first; i < end; i++) {
+        if (dir.block[flows[i] * dir.spaces + s] !== NO_BLOCK) space.unpin(flows[i]);
+      }
+      // Giving back what was never used must not look like news to the one who waits: it would spin.
+      space.freed = wake;
+      return false;
+    }
+    dir.block[c] = offset;
+    // One pin per flow of the task that names the datum.
+    for (let i = first; i < end; i++) if (flows[i] === d) space.pin(d);
+  }
+  return true;
+}
+
+function missingBytes(x: StageContext, s: number, first: number, end: number): number {
+  const dir = x.directory;
+  const flows = x.tasks.flowDatum;
+  let missing = 0;
+  for (let i = first; i < end; i++) {
+    const d = flows[i];
+    if (dir.block[d * dir.spaces + s] !== NO_BLOCK) continue;
+    let again = false;
+    for (let j = first; j < i; j++) if (flows[j] === d) again = true;
+    if (!again) missing += roundedBytes(dir.bytes[d]);
+  }
+  return missing;
+}
+
+/** Nothing lies below the host: what is pinned will come back, the rest will not. */
+function hostRoom(x: StageContext): number {
+  return x.spaces[0].pinnedCopies === 0 && x.transfers.live === 0 ? Room.never : Room.wait;
+}
+
+/** Starts the write-backs that will make `missing` bytes available. */
+function requestRoom(
+  x: StageContext,
+  space: MemorySpace,
+  missing: number,
+  fragmented: boolean,
+  id: number,
+): number {
+  let deficit = missing - space.reachable - space.arrivingOut;
+  if (fragmented) {
+    // The bytes are there, but not in one piece. While others hold pins their return may join the pieces;
+    // when nobody does, the task's own resident copies are in the way: everything goes out.
+    if (space.pinnedCopies > 0) return Room.wait;
+    space.compactingFor = id;
+    deficit = Number.POSITIVE_INFINITY;
+  }
+  let handedOver = false;
+  while (deficit > 0) {
+    const live = x.transfers.live;
+    const released = startWriteBack(space, x.spaces[0], x.directory, x.transfers, x.counters, x.now);
+    if (released === 0) break;
+    if (released < 0) return hostRoom(x);
+    if (x.transfers.live === live) handedOver = true;
+    deficit -= released;
+  }
+  if (handedOver) return Room.retry;
+  // Compaction with nothing dirty: dropping what is clean is enough, and no completion would come to wake us.
+  return fragmented && space.pinnedCopies === 0 ? Room.retry : Room.wait;
+}
+
+function dropAllClean(x: StageContext, space: MemorySpace): void {
+  for (let d = space.lru.oldest(1); d >= 0; d = space.lru.oldest(1)) {
+    space.drop(d);
+    x.counters.evictions++;
+  }
+}
+
+function outOfHostMemory(x: StageContext, row: number, missing: number): number {
+  const host = x.spaces[0];
+  x.hooks.fail(
+    row,
+    new HeadraceError(
+      'ERR_OUT_OF_HOST_MEMORY',
+      `task ${x.describe(row)} needs ${missing} bytes, but host memory is full ` +
+        `(${host.zone.used} of ${host.zone.capacity} bytes in use)`,
+      {
+        task: x.describe(row),
+        stage: 'alloc',
+        bytes: missing,
+        limit: host.zone.capacity,
+        remedy: 'raise hostMemory or close data that are no longer needed',
+      },
+    ),
+  );
+  return Outcome.fail;
+}

@@ -1,0 +1,123 @@
+// Stage 4, exec: the task's command goes to a queue of its device, behind every event its data ask for.
+//
+// Which events: for a datum read, the one that wrote the copy here; for a datum written, that one and every
+// reader of the copy here since. Readers of older versions in other spaces are not waited for: they read other
+// memory. From here on the directory speaks of the state after the task, and successors in queues may follow.
+// Invariant: the data's events are brought up to date in the same step that issues the command.
+import { CopyEvent } from '../devices/coherency.js';
+import { Poison } from '../devices/directory.js';
+import type { StageContext } from './context.js';
+import { failPoisoned } from './poison.js';
+import { Outcome } from './stage.js';
+import { AccessMode } from './task-table.js';
+
+export function exec(x: StageContext, row: number): number {
+  const cls = x.classes[x.tasks.classOf[row]];
+  const kernel = cls.kernels[x.tasks.device[row]];
+  return kernel < 0 && cls.body !== undefined ? execBody(x, row) : execKernel(x, row, kernel);
+}
+
+function execKernel(x: StageContext, row: number, kernel: number): number {
+  const { tasks, directory: dir, submission: sub } = x;
+  const cls = x.classes[tasks.classOf[row]];
+  const s = tasks.device[row];
+  const modes = cls.modes;
+  const nFlows = modes.length;
+  const nArgs = nFlows + cls.paramNames.length;
+  const queue = x.hooks.chooseQueue(row);
+  if (sub.room(queue) < sub.worstCase(nArgs)) {
+    x.waitForSlot(row, queue);
+    return Outcome.wait;
+  }
+
+  const spaces = dir.spaces;
+  const flows = tasks.flowDatum;
+  const first = tasks.flowStart[row];
+  const args = x.args;
+  const { block, writeQueue, writeSeq, readersHead } = dir;
+  sub.begin(queue);
+  for (let i = 0; i < nFlows; i++) {
+    const c = flows[first + i] * spaces + s;
+    args[i] = block[c];
+    sub.after(writeQueue[c], writeSeq[c]);
+    if (modes[i] !== AccessMode.read) {
+      for (let n = readersHead[c]; n >= 0; n = dir.readers.next[n]) {
+        sub.after(dir.readers.value[n], dir.readers.extra[n]);
+      }
+    }
+  }
+  let control = tasks.controlEvents[row];
+  for (; control >= 0; control = x.eventNodes.free(control)) {
+    sub.after(x.eventNodes.value[control], x.eventNodes.extra[control]);
+  }
+  tasks.controlEvents[row] = -1;
+  const params = tasks.paramStart[row];
+  for (let i = nFlows; i < nArgs; i++) args[i] = tasks.params[params + i - nFlows];
+
+  const seq = sub.exec(kernel, row, tasks.idOf(row), tasks.run[row], nFlows, nArgs, args);
+  tasks.queue[row] = queue;
+  tasks.seq[row] = seq;
+  for (let i = 0; i < nFlows; i++) {
+    const d = flows[first + i];
+    if (modes[i] === AccessMode.read) dir.addReader(d * spaces + s, queue, seq);
+    else {
+      writeHere(x, d, s);
+      dir.setWriter(d * spaces + s, queue, seq);
+    }
+  }
+  return Outcome.issued;
+}
+
+/** JavaScript bodies run on the engine's own thread, so their data must be here now, not by event. */
+function execBody(x: StageContext, row: number): number {
+  const { tasks, directory: dir, submission: sub } = x;
+  const modes = x.classes[tasks.classOf[row]].modes;
+  const s = tasks.device[row];
+  const first = tasks.flowStart[row];
+  for (let i = 0; i < modes.length; i++) {
+    const d = tasks.flowDatum[first + i];
+    const c = d * dir.spaces + s;
+    if (!sub.happened(dir.writeQueue[c], dir.writeSeq[c])) {
+      x.waitForEvent(row, dir.writeQueue[c], dir.writeSeq[c]);
+      return Outcome.wait;
+    }
+    if (modes[i] === AccessMode.read) continue;
+    for (let n = dir.readersHead[c]; n >= 0; n = dir.readers.next[n]) {
+      if (!sub.happened(dir.readers.value[n], dir.readers.extra[n])) {
+        x.waitForEvent(row, dir.readers.value[n], dir.readers.extra[n]);
+        return Outcome.wait;
+      }
+    }
+  }
+  for (let n = tasks.controlEvents[row]; n >= 0; n = x.eventNodes.next[n]) {
+    if (!sub.happened(x.eventNodes.value[n], x.eventNodes.extra[n])) {
+      x.waitForEvent(row, x.eventNodes.value[n], x.eventNodes.extra[n]);
+      return Outcome.wait;
+    }
+  }
+  tasks.controlEvents[row] = x.eventNodes.freeList(tasks.controlEvents[row]);
+  for (let i = 0; i < modes.length; i++) {
+    const d = tasks.flowDatum[first + i];
+    if (modes[i] === AccessMode.write) continue;
+    if (dir.poison[d] !== Poison.none) return failPoisoned(x, row, d, 'exec');
+  }
+  for (let i = 0; i < modes.length; i++) {
+    if (modes[i] !== AccessMode.read) writeHere(x, tasks.flowDatum[first + i], s);
+  }
+  return x.hooks.startBody(row);
+}
+
+/** A new version of `d` exists, in space `s` only. */
+function writeHere(x: StageContext, d: number, s: number): void {
+  const dir = x.directory;
+  dir.version[d] = (dir.version[d] + 1) | 0;
+  const others = dir.validMask[d] & ~(1 << s);
+  dir.apply(d, s, CopyEvent.write);
+  if (others === 0) return;
+  for (let mask = others; mask !== 0; ) {
+    const other = 31 - Math.clz32(mask);
+    mask &= ~(1 << other);
+    dir.apply(d, other, CopyEvent.remoteWrite);
+    x.spaces[other].settle(d);
+  }
+}

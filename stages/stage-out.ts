@@ -1,0 +1,37 @@
+// Stage 5, stage-out: results start their way to whoever asked for them beyond this process or device.
+//
+// Sends start from where the data are. Writing through to the host happens only where it was asked for or where
+// a device is close to full: then the least recently used dirty copies go to the host in the background, so that
+// the next task that needs room finds clean copies to drop instead of waiting for a write-back.
+import { startWriteBack } from '../devices/eviction.js';
+import type { StageContext } from './context.js';
+import { Outcome } from './stage.js';
+
+/** Below this share of a device that is free or clean, dirty copies are written back in the background. */
+const LOW_WATER = 0.1;
+/** Write-backs are started until this share is free, clean or about to be. */
+const HIGH_WATER = 0.2;
+
+export function stageOut(x: StageContext, row: number): number {
+  const s = x.tasks.device[row];
+  if (s > 0) {
+    const space = x.spaces[s];
+    const capacity = space.zone.capacity;
+    if (space.dirtyBytes > 0 && space.reachable + space.arrivingOut < capacity * LOW_WATER) {
+      let wanted = capacity * HIGH_WATER - space.reachable - space.arrivingOut;
+      while (wanted > 0) {
+        const released = startWriteBack(
+          space,
+          x.spaces[0],
+          x.directory,
+          x.transfers,
+          x.counters,
+          x.now,
+        );
+        if (released <= 0) break;
+        wanted -= released;
+      }
+    }
+  }
+  return Outcome.advance;
+}

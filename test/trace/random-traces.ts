@@ -1,0 +1,142 @@
+// Random small traces with times of a few hundred nanoseconds, so that a reference can look at every nanosecond.
+import fc from 'fast-check';
+import { EventKind, loadTrace, NONE, type Trace } from '../../trace/index.js';
+import { record, testHeader } from './support.js';
+
+interface RandomTask {
+  readonly lane: number;
+  readonly gap: number;
+  readonly duration: number;
+  /** How far before the start each earlier stage was passed. */
+  readonly before: readonly number[];
+  readonly predecessors: readonly number[];
+  readonly accesses: readonly { readonly datum: number; readonly mode: number }[];
+}
+
+interface RandomTransfer {
+  readonly task: number;
+  readonly datum: number;
+  readonly kind: number;
+  readonly reason: number;
+  readonly lane: number;
+  readonly source: number;
+  readonly destination: number;
+  readonly version: number;
+  readonly issued: number;
+  readonly wait: number;
+  readonly duration: number;
+}
+
+const DATA = 5;
+
+const randomTask = fc.record({
+  lane: fc.integer({ min: 0, max: 2 }),
+  gap: fc.integer({ min: 0, max: 40 }),
+  duration: fc.integer({ min: 0, max: 30 }),
+  before: fc.array(fc.integer({ min: 0, max: 25 }), { minLength: 6, maxLength: 6 }),
+  predecessors: fc.array(fc.nat(30), { maxLength: 3 }),
+  accesses: fc.uniqueArray(
+    fc.record({ datum: fc.nat(DATA - 1), mode: fc.integer({ min: 1, max: 3 }) }),
+    { maxLength: 3, selector: (access) => access.datum },
+  ),
+});
+
+const randomTransfer = fc.record({
+  task: fc.integer({ min: -1, max: 20 }),
+  datum: fc.nat(DATA - 1),
+  kind: fc.integer({ min: 0, max: 6 }),
+  reason: fc.integer({ min: 0, max: 7 }).filter((reason) => reason !== 6),
+  lane: fc.integer({ min: 3, max: 6 }),
+  source: fc.integer({ min: 0, max: 2 }),
+  destination: fc.integer({ min: 0, max: 2 }),
+  version: fc.nat(3),
+  issued: fc.nat(150),
+  wait: fc.nat(20),
+  duration: fc.nat(40),
+});
+
+/** A random trace of up to twenty tasks and transfers on the lanes of `testHeader`. */
+export const randomTrace: fc.Arbitrary<Trace> = fc
+  .record({
+    tasks: fc.array(randomTask, { minLength: 1, maxLength: 20 }),
+    transfers: fc.array(randomTransfer, { maxLength: 20 }),
+    throttles: fc.array(fc.record({ gap: fc.nat(60), length: fc.integer({ min: 1, max: 30 }) }), {
+      maxLength: 3,
+    }),
+  })
+  .map(({ tasks, transfers, throttles }) => build(tasks, transfers, throttles));
+
+function build(
+  tasks: readonly RandomTask[],
+  transfers: readonly RandomTransfer[],
+  throttles: readonly { gap: number; length: number }[],
+): Trace {
+  const spaces = [0, 0, 1];
+  const bytes = record((recorder) => {
+    for (const name of ['a', 'b', 'c']) recorder.taskClass(name.charCodeAt(0) - 97, name);
+    for (let datum = 0; datum < DATA; datum++) recorder.datum(datum, 2 ** datum * 8, 0, 'd', datum);
+    let throttle = 1000;
+    for (const { gap, length } of throttles) {
+      recorder.event(EventKind.throttleBegin, (throttle += gap));
+      recorder.event(EventKind.throttleEnd, (throttle += length));
+    }
+    const free = [1000, 1000, 1000];
+    const rows = tasks.map((task) => {
+      const start = free[task.lane] + task.gap;
+      free[task.lane] = start + task.duration;
+      return { start, end: start + task.duration };
+    });
+    tasks.forEach((task, id) => {
+      const { start, end } = rows[id];
+      let stage = start - task.before.reduce((sum, part) => sum + part, 0);
+      const stages = task.before.map((part) => {
+        const at = Math.max(1000, stage);
+        stage += part;
+        return at;
+      });
+      // A graph has no cycles: predecessors have smaller ids.
+      const predecessors = [...new Set(task.predecessors.filter((other) => other < id))];
+      for (const predecessor of predecessors) recorder.dependency(id, predecessor);
+      for (const { datum, mode } of task.accesses) recorder.access(id, datum, mode);
+      recorder.task(
+        id,
+        id % 3,
+        spaces[task.lane],
+        task.lane,
+        6,
+        predecessors[0] ?? NONE,
+        stages[0],
+        stages[1],
+        stages[2],
+        stages[3],
+        stages[4],
+        stages[5],
+        start,
+        end,
+        end,
+        end + (id % 4),
+      );
+    });
+    for (const t of transfers) {
+      const issued = 1000 + t.issued;
+      const start = issued + t.wait;
+      recorder.transfer(
+        t.kind,
+        t.reason,
+        t.lane,
+        t.source,
+        t.destination,
+        t.task < 0 ? NONE : t.task,
+        t.datum,
+        t.version,
+        -1,
+        NONE,
+        2 ** t.datum * 8,
+        issued,
+        start,
+        start + t.duration,
+      );
+    }
+  }, testHeader());
+  return loadTrace(bytes);
+}

@@ -1,0 +1,93 @@
+// The summary of a trace: everything a person asks first, as plain data. `summary-text.ts` prints it.
+import { TaskFlag } from '../format.js';
+import type { Trace } from '../trace.js';
+import { type Bounds, bounds } from './bounds.js';
+import {
+  type ClassUse,
+  classUse,
+  type Distribution,
+  slowestTasks,
+  startLatency,
+  type TaskUse,
+} from './classes.js';
+import { type LaneUse, laneUse, type TransferLaneUse, transferLaneUse } from './lanes.js';
+import { type MemoryUse, memoryUse } from './memory.js';
+import { type Overlap, overlaps } from './overlap.js';
+import { type Traffic, traffic } from './traffic.js';
+import { type IdleReason, idleReasons, Waits } from './waits.js';
+
+/** Stable keys; more may be added. Times in nanoseconds, sizes in bytes. */
+export interface TraceSummary {
+  readonly program: string;
+  readonly ranks: number;
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly simulated: boolean;
+  /** From the first insertion to the last end of anything. */
+  readonly makespan: number;
+  readonly tasks: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  readonly bounds: Bounds;
+  /** Execution lanes: busy + idle of all reasons = makespan for each. */
+  readonly lanes: readonly LaneUse[];
+  /** Sum over the execution lanes. */
+  readonly busy: number;
+  readonly idle: { readonly [reason in IdleReason]: number };
+  readonly transferLanes: readonly TransferLaneUse[];
+  readonly traffic: Traffic;
+  readonly classes: readonly ClassUse[];
+  readonly slowest: readonly TaskUse[];
+  /** From ready to running. */
+  readonly latency: Distribution;
+  readonly memory: readonly MemoryUse[];
+  readonly overlap: readonly Overlap[];
+  /** What is missing from the trace, in words. */
+  readonly problems: readonly string[];
+}
+
+/** Summarises a trace. `waits` may be passed when it is needed elsewhere too. */
+export function summarize(trace: Trace, waits: Waits = new Waits(trace)): TraceSummary {
+  const lanes = laneUse(trace, waits);
+  const { tasks } = trace;
+  let failed = 0;
+  let cancelled = 0;
+  for (let row = 0; row < tasks.count; row++) {
+    if (tasks.flags[row] & TaskFlag.failed) failed++;
+    if (tasks.flags[row] & TaskFlag.cancelled) cancelled++;
+  }
+  const first = trace.ranks[0].header;
+  const problems = [...trace.problems];
+  const unordered = tasks.count - waits.graph.order.length;
+  if (unordered > 0) {
+    problems.push(
+      `${unordered} tasks are part of a cycle of recorded dependencies; chains leave them out`,
+    );
+  }
+  return {
+    program: first.program,
+    ranks: first.ranks,
+    options: first.options,
+    simulated: first.simulated,
+    makespan: trace.end - trace.start,
+    tasks: tasks.count,
+    failed,
+    cancelled,
+    bounds: bounds(trace, waits.graph, lanes),
+    lanes,
+    busy: lanes.reduce((sum, lane) => sum + lane.busy, 0),
+    idle: Object.fromEntries(
+      idleReasons.map((reason) => [
+        reason,
+        lanes.reduce((sum, lane) => sum + lane.idle[reason], 0),
+      ]),
+    ) as TraceSummary['idle'],
+    transferLanes: transferLaneUse(trace),
+    traffic: traffic(trace),
+    classes: classUse(trace),
+    slowest: slowestTasks(trace),
+    latency: startLatency(trace),
+    memory: memoryUse(trace),
+    overlap: overlaps(trace),
+    problems,
+  };
+}

@@ -1,0 +1,308 @@
+// Why a lane was idle before a task, or why a task waited: splits a span of time into named reasons.
+//
+// At each moment before a task X runs, the first of these that holds is the reason:
+//   X was not inserted yet             submission, or throttled while the task window was full
+//   a predecessor was still running    noTask (also one on another rank whose result X received)
+//   X was not ready                    noTask
+//   X had no memory                    memory
+//   a transfer X needed was not done   h2d, d2h, d2d or network: by the transfer under way (of several, the one that
+//                                      ends last), or by the next to start
+//   X had not finished comm-in         network
+//   otherwise                          scheduler (deciding, issuing, launching)
+// The spans tile the time exactly: whole nanoseconds, no overlap, no rest.
+import { group, type Lists } from '../columns.js';
+import { EventKind, TaskTime, TransferKind, TransferReason } from '../format.js';
+import type { Trace } from '../trace.js';
+import { type TaskGraph, taskGraph } from './graph.js';
+
+/** Reasons of idle time, by number; the order is that of reports. */
+export const idleReasons = [
+  'noTask',
+  'h2d',
+  'd2h',
+  'd2d',
+  'network',
+  'memory',
+  'scheduler',
+  'submission',
+  'throttled',
+] as const;
+
+/** Name of a reason. */
+export type IdleReason = (typeof idleReasons)[number];
+
+/** Number of a reason. */
+export const IdleReasonNumber: { readonly [reason in IdleReason]: number } = {
+  noTask: 0,
+  h2d: 1,
+  d2h: 2,
+  d2d: 3,
+  network: 4,
+  memory: 5,
+  scheduler: 6,
+  submission: 7,
+  throttled: 8,
+};
+
+/** What a reason means and what to do about much of it. */
+export const idleAdvice: { readonly [reason in IdleReason]: { title: string; advice: string } } = {
+  noTask: {
+    title: 'no ready task',
+    advice:
+      'not enough parallel work: smaller tiles, look-ahead, priorities along the critical path',
+  },
+  h2d: {
+    title: 'waiting for host to device',
+    advice: 'prefetch, place tasks where their data are, larger tiles, more device memory',
+  },
+  d2h: {
+    title: 'waiting for device to host',
+    advice:
+      'keep consecutive tasks on one device; spills: use less memory per device or more devices',
+  },
+  d2d: {
+    title: 'waiting for device to device',
+    advice: 'place tasks that share data on one device; check that peer access is on',
+  },
+  network: {
+    title: 'waiting for the network',
+    advice: 'another distribution, larger tiles, more look-ahead so that messages travel earlier',
+  },
+  memory: {
+    title: 'waiting for device memory',
+    advice: 'smaller tiles, more devices, a smaller window, release data earlier',
+  },
+  scheduler: {
+    title: 'scheduling and launching',
+    advice: 'tasks are too short for the runtime: larger tiles, or several operations per task',
+  },
+  submission: {
+    title: 'program inserts too slowly',
+    advice: 'insert earlier: fewer awaits between inserts, cheaper loops, several tasks per call',
+  },
+  throttled: {
+    title: 'task window full',
+    advice: 'raise the window, or insert in an order that lets early tasks retire',
+  },
+};
+
+/** The reason a transfer of each kind stands for. */
+export const reasonOfKind: readonly number[] = [
+  IdleReasonNumber.h2d,
+  IdleReasonNumber.d2h,
+  IdleReasonNumber.d2d,
+  IdleReasonNumber.network,
+  IdleReasonNumber.network,
+  IdleReasonNumber.network,
+  IdleReasonNumber.network,
+];
+
+/** Receives one span of waiting: `[from, to)` nanoseconds. */
+export type SpanVisitor = (from: number, to: number, reason: number) => void;
+
+/** Answers why a task waited. Built once per trace; O(tasks + edges + transfers). */
+export class Waits {
+  readonly graph: TaskGraph;
+  readonly #trace: Trace;
+  readonly #ofTask: Lists;
+  readonly #ofDatum: Lists;
+  readonly #throttled: Map<number, { from: number; to: number }[]>;
+
+  constructor(trace: Trace, graph: TaskGraph = taskGraph(trace)) {
+    this.#trace = trace;
+    this.graph = graph;
+    const { transfers } = trace;
+    const rows = Int32Array.from({ length: transfers.count }, (_, row) => row);
+    this.#ofTask = group(trace.tasks.count, transfers.task, rows);
+    this.#ofDatum = group(trace.data.count, transfers.datum, rows);
+    const { start, items } = this.#ofDatum;
+    for (let datum = 0; datum < trace.data.count; datum++) {
+      const part = items.subarray(start[datum], start[datum + 1]);
+      if (part.length > 1) part.sort((a, b) => transfers.end[a] - transfers.end[b] || a - b);
+    }
+    this.#throttled = throttledSpans(trace);
+  }
+
+  /** When the last predecessor of a task stopped running, -Infinity without any. */
+  lastPredecessorEnd(row: number): number {
+    const { start, items } = this.graph.predecessors;
+    const ends = this.#trace.tasks.times[TaskTime.execEnd];
+    let last = Number.NEGATIVE_INFINITY;
+    for (let i = start[row]; i < start[row + 1]; i++) {
+      if (ends[items[i]] > last) last = ends[items[i]];
+    }
+    return last;
+  }
+
+  /**
+   * Transfers a task waited for: those made for it, and those of its data to its memory space that ended while it
+   * waited although they were made for another task (it attached to them). Sends and spills are not among them.
+   */
+  transfersBefore(row: number): number[] {
+    const { tasks, transfers } = this.#trace;
+    const start = tasks.times[TaskTime.execStart][row];
+    const ready = tasks.times[TaskTime.ready][row];
+    const found: number[] = [];
+    for (let i = this.#ofTask.start[row]; i < this.#ofTask.start[row + 1]; i++) {
+      const transfer = this.#ofTask.items[i];
+      if (transfers.end[transfer] <= start && feeds(transfers.reason[transfer])) {
+        found.push(transfer);
+      }
+    }
+    const { accesses } = tasks;
+    for (let a = accesses.start[row]; a < accesses.start[row + 1]; a++) {
+      const datum = accesses.items[a];
+      for (let i = this.#firstEndAfter(datum, ready); i < this.#ofDatum.start[datum + 1]; i++) {
+        const transfer = this.#ofDatum.items[i];
+        if (transfers.end[transfer] > start) break;
+        if (
+          transfers.task[transfer] !== row &&
+          transfers.destination[transfer] === tasks.space[row] &&
+          feeds(transfers.reason[transfer])
+        ) {
+          found.push(transfer);
+        }
+      }
+    }
+    return found;
+  }
+
+  /** Splits `[from, to)` before task `row` ran into spans by reason. */
+  split(row: number, from: number, to: number, visit: SpanVisitor): void {
+    const { times } = this.#trace.tasks;
+    let at = this.#beforeInsert(row, from, Math.min(to, times[TaskTime.inserted][row]), visit);
+    at = span(at, Math.min(to, this.lastPredecessorEnd(row)), IdleReasonNumber.noTask, visit);
+    at = span(at, Math.min(to, times[TaskTime.ready][row]), IdleReasonNumber.noTask, visit);
+    at = span(at, Math.min(to, times[TaskTime.alloc][row]), IdleReasonNumber.memory, visit);
+    if (at >= to) return;
+    const { transfers } = this.#trace;
+    const needed = this.transfersBefore(row).sort((a, b) => transfers.end[b] - transfers.end[a]);
+    if (needed.length > 0) at = this.#untilTransfers(needed, at, to, visit);
+    at = span(at, Math.min(to, this.#waitsForNetwork(row)), IdleReasonNumber.network, visit);
+    span(at, to, IdleReasonNumber.scheduler, visit);
+  }
+
+  // Walks back from the end of the last transfer: while one is under way it is the reason (of several, the one that
+  // ends last); before the first starts and between two, the next one is. `needed` is sorted by end, latest first.
+  #untilTransfers(needed: readonly number[], from: number, to: number, visit: SpanVisitor): number {
+    const { transfers } = this.#trace;
+    const until = Math.min(to, transfers.end[needed[0]]);
+    if (until <= from) return from;
+    const starts: number[] = [];
+    const owners: number[] = [];
+    let upTo = Number.POSITIVE_INFINITY;
+    for (const transfer of needed) {
+      if (transfers.start[transfer] >= upTo) continue;
+      if (starts.length > 0 && transfers.end[transfer] < upTo) {
+        starts[starts.length - 1] = transfers.end[transfer];
+      }
+      upTo = transfers.start[transfer];
+      starts.push(upTo);
+      owners.push(transfer);
+    }
+    let at = from;
+    for (let i = owners.length - 1; i >= 0; i--) {
+      const end = i === 0 ? until : Math.min(until, starts[i - 1]);
+      at = this.#untilTransfer(owners[i], at, end, visit);
+    }
+    return at;
+  }
+
+  // A message that has not left yet because its producer is still running is no fault of the network.
+  #untilTransfer(transfer: number, from: number, to: number, visit: SpanVisitor): number {
+    const { transfers, tasks } = this.#trace;
+    const partner = transfers.partner[transfer];
+    let at = from;
+    if (partner >= 0 && transfers.task[partner] >= 0) {
+      const produced = tasks.times[TaskTime.execEnd][transfers.task[partner]];
+      at = span(at, Math.min(to, produced), IdleReasonNumber.noTask, visit);
+    }
+    return span(at, to, reasonOfKind[transfers.kind[transfer]], visit);
+  }
+
+  #waitsForNetwork(row: number): number {
+    const { times } = this.#trace.tasks;
+    const commIn = times[TaskTime.commIn][row];
+    return commIn > times[TaskTime.stageIn][row] ? commIn : Number.NEGATIVE_INFINITY;
+  }
+
+  #beforeInsert(row: number, from: number, to: number, visit: SpanVisitor): number {
+    let at = from;
+    const spans = this.#throttled.get(this.#trace.tasks.rank[row]) ?? [];
+    for (let i = firstEndingAfter(spans, from); i < spans.length && at < to; i++) {
+      if (spans[i].from >= to) break;
+      at = span(at, Math.min(to, spans[i].from), IdleReasonNumber.submission, visit);
+      at = span(at, Math.min(to, spans[i].to), IdleReasonNumber.throttled, visit);
+    }
+    return span(at, to, IdleReasonNumber.submission, visit);
+  }
+
+  #firstEndAfter(datum: number, time: number): number {
+    const { start, items } = this.#ofDatum;
+    const { end } = this.#trace.transfers;
+    let low = start[datum];
+    let high = start[datum + 1];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (end[items[middle]] > time) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+}
+
+function feeds(reason: number): boolean {
+  return (
+    reason !== TransferReason.send &&
+    reason !== TransferReason.spill &&
+    reason !== TransferReason.writeThrough &&
+    reason !== TransferReason.readBack
+  );
+}
+
+function span(from: number, to: number, reason: number, visit: SpanVisitor): number {
+  if (to <= from) return from;
+  visit(from, to, reason);
+  return to;
+}
+
+/** Per rank, the spans during which its task window was full, in time order. */
+function throttledSpans(trace: Trace): Map<number, { from: number; to: number }[]> {
+  const spans = new Map<number, { from: number; to: number }[]>();
+  const open = new Map<number, number>();
+  const { events } = trace;
+  for (let row = 0; row < events.count; row++) {
+    const rank = events.rank[row];
+    if (events.kind[row] === EventKind.throttleBegin) {
+      open.set(rank, events.time[row]);
+    } else if (events.kind[row] === EventKind.throttleEnd && open.has(rank)) {
+      const list = spans.get(rank) ?? [];
+      spans.set(rank, list);
+      list.push({ from: open.get(rank)!, to: events.time[row] });
+      open.delete(rank);
+    }
+  }
+  for (const [rank, from] of open) {
+    const list = spans.get(rank) ?? [];
+    spans.set(rank, list);
+    list.push({ from, to: trace.end });
+  }
+  for (const list of spans.values()) list.sort((a, b) => a.from - b.from);
+  return spans;
+}
+
+function firstEndingAfter(spans: readonly { to: number }[], time: number): number {
+  let low = 0;
+  let high = spans.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (spans[middle].to > time) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** True for kinds that cross between ranks. */
+export function isNetworkKind(kind: number): boolean {
+  return kind >= TransferKind.ipc;
+}

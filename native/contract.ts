@@ -65,7 +65,7 @@ export const Control = {
   published: 0,
   /** Written by the engine: the queue rings the doorbell when `completed` reaches this, if armed. */
   doorbellAt: 1,
-  /** Written by the engine (1) and cleared by whoever rings (0). */
+  /** Written by the engine (1) and cleared by whoever rings (0); left alone while the engine is awake. */
   doorbellArmed: 2,
   /** Written by the queue's thread. */
   completed: 16,
@@ -187,7 +187,7 @@ export interface NativeCore {
   waitForDoorbell(microseconds: number): boolean;
   /**
    * Called on the JavaScript thread when the doorbell rings while `engineAsleep` is 2. To go to sleep, store 2 and
-   * then look at the `doorbellArmed` words once more: one that was set and is 0 has rung before.
+   * then look whether an armed number is reached already: nobody rings for what happened while the engine was awake.
    */
   onDoorbell(callback: () => void): void;
   /** Keeps (true) or does not keep (false) the process alive for the doorbell. */

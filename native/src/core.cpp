@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "blas.h"
 #include "kernels.h"
 
 namespace headrace {
@@ -127,7 +128,7 @@ void Core::openDevices(const CoreOptions& options) {
 }
 
 std::int32_t Core::kernel(const std::string& name, std::int32_t space) {
-  prepareTileKernels();
+  if (isTileKernel(name.c_str())) blasReport();
   if (space >= 0) {
     const Space* on = runtime_.space(space);
     return on == nullptr ? -1 : runtime_.registry.find(name, on->kind);
@@ -151,10 +152,11 @@ void Core::wake(std::int32_t queue) {
 
 bool Core::waitForDoorbell(double microseconds) {
   if (closed_) return false;
-  // What was armed after its number had been reached was seen by nobody: ring for it here.
-  for (auto& queue : runtime_.queues) queue->checkDoorbell();
   const double limit = std::min(std::max(microseconds, 0.0), 1e12);
-  return runtime_.doorbell.wait(static_cast<std::int64_t>(limit * 1000));
+  return runtime_.doorbell.wait(static_cast<std::int64_t>(limit * 1000), [this] {
+    return std::any_of(runtime_.queues.begin(), runtime_.queues.end(),
+                       [](const auto& queue) { return queue->doorbellDue(); });
+  });
 }
 
 std::string Core::lastError(std::int32_t queue) const {

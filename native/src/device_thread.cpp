@@ -134,6 +134,7 @@ void DeviceThread::issue(StreamQueue& stream, const Command& command, std::int32
   const std::int32_t opcode = command.opcode();
   slot.timed = opcode >= Opcode::exec && opcode <= Opcode::fill && runtime_.timing() &&
                beginTiming(slot, stream);
+  command.setStatus(Status::ok);  // a slot's last record may have left another
   if (status == Status::ok) status = perform(stream, command, sequence);
   if (status != Status::ok) fail(command, status);
   {
@@ -222,7 +223,6 @@ std::int32_t DeviceThread::launch(StreamQueue& stream, const Command& command,
   launch.task.task = command.task();
   launch.status = command.status();
   launch.cancel = runtime_.cancelWord(command.run());
-  command.setStatus(Status::ok);
   return outcome(stream, driver_.launch(stream.stream, &launch));
 }
 

@@ -11,11 +11,4 @@ void Doorbell::ring() {
   }
 }
 
-bool Doorbell::wait(std::int64_t nanoseconds) {
-  shared_[Shared::engineAsleep].store(1, std::memory_order_seq_cst);
-  const bool rang = engine_.park(nanoseconds);
-  shared_[Shared::engineAsleep].store(0, std::memory_order_seq_cst);
-  return rang;
-}
-
 }  // namespace headrace

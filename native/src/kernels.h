@@ -14,8 +14,8 @@ std::int32_t registerTileKernels(headrace_registry* registry);
 /// The compute-bound loop of Task Bench: `iterations` times a = a * a + a on 64 doubles.
 void computeBound(std::int64_t iterations);
 
-/// Called when someone asks for the id of a tile kernel: finds the BLAS library then rather than on a worker.
-void prepareTileKernels();
+/// True for the names of kernels that use BLAS: the library is found when their id is asked for, not on a worker.
+bool isTileKernel(const char* name);
 
 /// True when `bytes` bytes from `pointer` on lie inside the task's memory space.
 inline bool inSpace(const headrace_task* task, const void* pointer, double bytes) {

@@ -12,10 +12,11 @@
 
 #include "clock.h"
 #include "kernels.h"
+#include "vectorised.h"
 
 namespace headrace {
 
-void computeBound(std::int64_t iterations) {
+HEADRACE_VECTORISED void computeBound(std::int64_t iterations) {
   constexpr int kLanes = 64;
   double a[kLanes];
   for (double& value : a) value = 1.2345;

@@ -75,16 +75,17 @@ class Queue {
   void publish(std::int32_t sequence) {
     control_[Control::completed].store(sequence, std::memory_order_seq_cst);
     completion.reached(sequence);
-    if (control_[Control::doorbellArmed].load(std::memory_order_seq_cst) != 0) checkDoorbell();
-  }
-
-  /// Rings if the armed sequence number is reached. Also called by the engine before it blocks.
-  void checkDoorbell() {
-    const std::int32_t at = control_[Control::doorbellAt].load(std::memory_order_seq_cst);
-    if (hasCompleted(at, std::memory_order_seq_cst) &&
+    if (doorbellDue() && doorbell_->engineSleeps() &&
         control_[Control::doorbellArmed].exchange(0, std::memory_order_seq_cst) != 0) {
       doorbell_->ring();
     }
+  }
+
+  /// True when the engine has armed a number that is reached.
+  bool doorbellDue() const {
+    return control_[Control::doorbellArmed].load(std::memory_order_seq_cst) != 0 &&
+           hasCompleted(control_[Control::doorbellAt].load(std::memory_order_seq_cst),
+                        std::memory_order_seq_cst);
   }
 
   void setSubmitted(std::int32_t sequence, std::memory_order order) {

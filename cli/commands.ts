@@ -1,0 +1,138 @@
+// Finds the command a command line names, runs it, and turns whatever it throws into words and an exit code.
+// Invariant: with --json stdout carries exactly one JSON value, also on failure.
+import { readFileSync } from 'node:fs';
+import { HeadraceError } from '../scheduler/errors.js';
+import { type CliContext, ExitCode } from './context.js';
+import { nearest, UsageError } from './options.js';
+
+/** Runs a command with the words after its name; resolves to the exit code. */
+export type CommandRunner = (argv: string[], context: CliContext) => Promise<number>;
+
+interface Command {
+  readonly summary: string;
+  /** Loads the code only when the command is used. */
+  readonly load: () => Promise<CommandRunner>;
+}
+
+const commands: Readonly<Record<string, Command>> = {
+  run: {
+    summary: 'run an algorithm and check its result (run cholesky)',
+    load: async () => (await import('./run.js')).runRunCommand,
+  },
+  trace: {
+    summary: 'look at a trace: summary, timeline, critical path, export',
+    load: async () => (await import('./trace-command.js')).runTrace,
+  },
+  doctor: {
+    summary: 'tell what this machine offers and how to get what is missing',
+    load: async () => (await import('./doctor.js')).runDoctorCommand,
+  },
+  simulate: {
+    summary: 'predict a run on a machine described in a file',
+    load: async () => (await import('./simulate.js')).runSimulateCommand,
+  },
+};
+
+/** Usage text of the program. */
+export function mainUsage(): string {
+  const lines = Object.entries(commands).map(
+    ([name, { summary }]) => `  ${name.padEnd(10)}${summary}\n`,
+  );
+  return `usage: headrace <command> [options]
+
+${lines.join('')}
+  --help      this text; after a command, its options
+  --version   the version
+
+Exit codes: 0 success, 1 failure, 2 wrong command line, 130 interrupted.
+`;
+}
+
+/** Version of the package this file belongs to. */
+export function packageVersion(): string {
+  // Compiled code lies one folder deeper than its source.
+  for (const place of ['../package.json', '../../package.json']) {
+    try {
+      const manifest: unknown = JSON.parse(readFileSync(new URL(place, import.meta.url), 'utf8'));
+      if (manifest !== null && typeof manifest === 'object' && 'name' in manifest) {
+        if (manifest.name === 'headrace' && 'version' in manifest) return String(manifest.version);
+      }
+    } catch {
+      // not there: look one folder further up
+    }
+  }
+  return 'unknown';
+}
+
+/** Runs a command line (without `node` and the script) to its exit code. Never rejects. */
+export async function runCli(argv: readonly string[], context: CliContext): Promise<number> {
+  try {
+    return await dispatch(argv, context);
+  } catch (error) {
+    return reportError(error, argv, context);
+  }
+}
+
+async function dispatch(argv: readonly string[], context: CliContext): Promise<number> {
+  const [first, ...rest] = argv;
+  if (first === '--help' || first === '-h' || first === 'help') {
+    context.stdout.write(mainUsage());
+    return ExitCode.ok;
+  }
+  if (first === '--version' || first === '-v') {
+    context.stdout.write(`${packageVersion()}\n`);
+    return ExitCode.ok;
+  }
+  if (first === undefined || first.startsWith('-'))
+    throw new UsageError('a command is needed', mainUsage());
+  if (!Object.hasOwn(commands, first)) {
+    const near = nearest(first, Object.keys(commands));
+    const hint = near === undefined ? '' : `, did you mean ${near}?`;
+    throw new UsageError(`unknown command ${JSON.stringify(first)}${hint}`, mainUsage());
+  }
+  const run = await commands[first].load();
+  return run(rest, context);
+}
+
+/** True when the command line asks for JSON, even if it is wrong otherwise. */
+function wantsJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--');
+  return argv.slice(0, end === -1 ? undefined : end).includes('--json');
+}
+
+function reportError(error: unknown, argv: readonly string[], context: CliContext): number {
+  if (wantsJson(argv)) {
+    context.stdout.write(`${JSON.stringify({ ok: false, error: errorFacts(error) })}\n`);
+  }
+  if (error instanceof UsageError) {
+    const usage = error.usage === '' ? '' : `\n${error.usage}`;
+    context.stderr.write(`headrace: ${error.message}\n${usage}`);
+    return ExitCode.usage;
+  }
+  if (context.signal.aborted) {
+    context.stderr.write('headrace: interrupted\n');
+    return ExitCode.interrupted;
+  }
+  context.stderr.write(describeError(error));
+  return ExitCode.failure;
+}
+
+function errorFacts(error: unknown): Record<string, unknown> {
+  if (error instanceof HeadraceError) return error.toJSON();
+  return { code: 'ERR_INTERNAL', message: error instanceof Error ? error.message : String(error) };
+}
+
+/** An expected failure in one line and its causes; a stack for everything that is our own mistake. */
+function describeError(error: unknown): string {
+  if (!(error instanceof HeadraceError)) {
+    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return `headrace: internal error: ${stack}\n`;
+  }
+  let text = `headrace: ${error.message} [${error.code}]\n`;
+  let cause: unknown = error.cause;
+  for (let depth = 0; cause instanceof Error && depth < 5; depth++) {
+    if (!error.message.includes(cause.message)) text += `  caused by: ${cause.message}\n`;
+    cause = cause.cause;
+  }
+  return text;
+}

@@ -1,0 +1,22 @@
+// What a command may touch of the process: its two output streams, the environment and the signal that asks it
+// to stop. Tests bring their own.
+import type { ProgressStream } from './progress.js';
+
+/** Where text goes. */
+export interface TextOutput {
+  write(text: string): unknown;
+}
+
+/** The outside of a command. */
+export interface CliContext {
+  /** Results only; with `--json` nothing but one JSON value. */
+  readonly stdout: TextOutput;
+  /** Everything else. */
+  readonly stderr: ProgressStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Aborted by the first SIGINT. */
+  readonly signal: AbortSignal;
+}
+
+/** Exit codes. */
+export const ExitCode = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;

@@ -1,0 +1,170 @@
+// `headrace run cholesky`: gets the matrix, has it factorised, checks the factor, solves, reports.
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
+import {
+  choleskyResidual,
+  forwardError,
+  multiply,
+  solveLower,
+  solveLowerTransposed,
+  solveResidual,
+} from './cholesky-check.js';
+import type { CholeskyJob, CholeskyRunner } from './cholesky-job.js';
+import { choleskyResult, describeJob, describeResult } from './cholesky-report.js';
+import { type CliContext, ExitCode } from './context.js';
+import { readMatrixMarketFile } from './matrix-market.js';
+import {
+  choice,
+  describeOptions,
+  flag,
+  integer,
+  type OptionValues,
+  parseOptions,
+  size,
+  text,
+  UsageError,
+} from './options.js';
+import { createProgress } from './progress.js';
+import {
+  randomSymmetricMatrix,
+  rightHandSide,
+  roundedTo32,
+  type SymmetricMatrix,
+  symmetricMatrix,
+} from './spd-matrix.js';
+import { tileGrid } from './tile-grid.js';
+
+const defaultOrder = 4096;
+
+const options = {
+  n: integer({
+    min: 1,
+    max: 1 << 20,
+    fallback: undefined,
+    shown: String(defaultOrder),
+    help: 'order of the random matrix',
+  }),
+  tile: integer({ min: 1, max: 1 << 16, fallback: 256, help: 'rows and columns of a tile' }),
+  gpus: integer({ min: 0, max: 30, fallback: 2, help: 'emulated GPUs; 0 runs on host workers' }),
+  memory: size({ fallback: '24MiB', help: 'memory of each GPU' }),
+  dtype: choice(['f64', 'f32'], { fallback: 'f64', help: 'element type' }),
+  matrix: text({ metavar: 'FILE', help: 'factorise this Matrix Market file instead' }),
+  rhs: text({
+    metavar: 'FILE',
+    help: 'right-hand side to solve for',
+    shown: 'solution of all ones',
+  }),
+  seed: integer({ min: 0, max: 2 ** 31 - 1, fallback: 1, help: 'seed of the random matrix' }),
+  workers: integer({
+    min: 1,
+    max: 256,
+    fallback: undefined,
+    shown: `${availableParallelism()}, the cores`,
+    help: 'host worker threads',
+  }),
+  trace: text({ metavar: 'FILE', help: 'write a trace of every task and transfer' }),
+  json: flag({ help: 'print the result as one JSON object' }),
+  help: flag({ help: 'this text' }),
+};
+
+type Values = OptionValues<typeof options>;
+
+/** Usage text of the command. */
+export function choleskyUsage(): string {
+  return `usage: headrace run cholesky [options]
+
+Factorises a symmetric positive definite matrix on emulated GPUs, A = L L^T, solves a system with the factor
+and checks both.
+
+${describeOptions(options)}`;
+}
+
+/** Loads the real runtime only when it is needed. */
+const onHeadrace: CholeskyRunner = async (job) => {
+  const { factoriseOnHeadrace } = await import('./cholesky-on-headrace.js');
+  return factoriseOnHeadrace(job);
+};
+
+/** Runs the command; `runner` stands in for the runtime in tests. */
+export async function runCholeskyCommand(
+  argv: readonly string[],
+  context: CliContext,
+  runner: CholeskyRunner = onHeadrace,
+): Promise<number> {
+  const values = parse(argv);
+  if (values.help) {
+    context.stdout.write(choleskyUsage());
+    return ExitCode.ok;
+  }
+  const progress = createProgress({
+    stream: context.stderr,
+    enabled: !values.json,
+    env: context.env,
+  });
+  try {
+    const source = await readMatrix(values);
+    const grid = tileGrid(source.n, values.tile);
+    const job: CholeskyJob = {
+      grid,
+      matrix: values.dtype === 'f32' ? roundedTo32(source) : source,
+      dtype: values.dtype,
+      gpus: values.gpus,
+      memory: values.memory,
+      workers: values.workers,
+      trace: values.trace,
+      signal: context.signal,
+      onProgress: (done, total) => progress.update('factorise', done, total),
+    };
+    const given =
+      values.rhs === undefined
+        ? undefined
+        : rightHandSide(await readMatrixMarketFile(values.rhs), source.n, values.rhs);
+    if (!values.json) context.stdout.write(`${describeJob(job)}\n`);
+    const outcome = await runner(job);
+    context.signal.throwIfAborted();
+
+    const residual = await choleskyResidual(grid, job.matrix, outcome.factor, (done, total) => {
+      context.signal.throwIfAborted();
+      progress.update('check', done, total);
+    });
+    const ones = new Float64Array(source.n).fill(1);
+    const b = given ?? multiply(grid, job.matrix, ones);
+    const x = solveLowerTransposed(grid, outcome.factor, solveLower(grid, outcome.factor, b));
+    const result = choleskyResult(job, outcome, {
+      residual,
+      forwardError: given === undefined ? forwardError(x, ones) : null,
+      solveResidual: solveResidual(grid, job.matrix, x, b, residual.matrixNorm),
+    });
+    progress.clear();
+    context.stdout.write(values.json ? `${JSON.stringify(result)}\n` : describeResult(result));
+    if (!values.json && values.trace !== undefined) {
+      context.stdout.write(`\ntrace written to ${values.trace}\n`);
+    }
+    return result.ok ? ExitCode.ok : ExitCode.failure;
+  } finally {
+    progress.clear();
+  }
+}
+
+function parse(argv: readonly string[]): Values {
+  try {
+    const values = parseOptions(argv, options);
+    if (values.matrix !== undefined && values.n !== undefined) {
+      throw new UsageError(
+        '--n and --matrix exclude each other: the file says how large the matrix is',
+      );
+    }
+    return values;
+  } catch (error) {
+    if (error instanceof UsageError) throw new UsageError(error.message, choleskyUsage());
+    throw error;
+  }
+}
+
+async function readMatrix(values: Values): Promise<SymmetricMatrix> {
+  if (values.matrix === undefined) {
+    return randomSymmetricMatrix(values.n ?? defaultOrder, values.seed);
+  }
+  const matrix = symmetricMatrix(await readMatrixMarketFile(values.matrix), values.matrix);
+  return { ...matrix, description: `matrix from ${path.basename(values.matrix)}` };
+}

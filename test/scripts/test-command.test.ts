@@ -90,8 +90,9 @@ describe('the command on a project of its own', () => {
       'test/types/right.test-d.ts',
       `${imports}it('g', () => { expectTypeOf<string>().toEqualTypeOf<string>(); });\n`,
     );
-    write('build/Release/headrace-tests', '#!/bin/sh\necho "tests: 5 passed, 0 failed"\n');
-    execFile('chmod', ['+x', path.join(root, 'build/Release/headrace-tests')]);
+    write('build-tests/headrace_tests', '#!/bin/sh\necho "tests: 5 passed, 0 failed"\n');
+    write('native/test/main.cpp', '');
+    execFile('chmod', ['+x', path.join(root, 'build-tests/headrace_tests')]);
   });
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 

@@ -38,7 +38,7 @@ export const street = {
 export const doors = [
   // The port passes on the outcome codes, which are shared with C++ and so defined there.
   { from: 'devices/backend.ts', to: ['native/contract.ts'] },
-  { from: 'devices/native-backend.ts', to: ['native/contract.ts', 'native/loader.ts'] },
+  { from: 'devices/native-backend.ts', to: ['native/contract.ts', 'native/index.ts'] },
 ];
 
 const sourceEndings = ['.ts', '.mts', '.tsx'];

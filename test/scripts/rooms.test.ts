@@ -18,7 +18,7 @@ describe('rooms', () => {
     ['stages/a.ts', '../trace/b.js'],
     ['devices/a.ts', './b.js'],
     ['devices/native-backend.ts', '../native/contract.js'],
-    ['devices/native-backend.ts', '../native/loader.js'],
+    ['devices/native-backend.ts', '../native/index.js'],
     ['algorithms/a.ts', '../scheduler/index.js'],
     ['cli/a.ts', '../index.js'],
     ['test/stages/a.test.ts', '../../native/loader.js'],
@@ -34,7 +34,7 @@ describe('rooms', () => {
   it.each([
     ['stages/a.ts', '../scheduler/b.js', 'scheduler/b.ts'],
     ['devices/a.ts', '../stages/b.js', 'stages/b.ts'],
-    ['devices/a.ts', '../native/loader.js', 'native/loader.ts'],
+    ['devices/a.ts', '../native/index.js', 'native/index.ts'],
     ['devices/native-backend.ts', '../native/other.js', 'native/other.ts'],
     ['trace/a.ts', '../devices/b.js', 'devices/b.ts'],
     ['native/loader.ts', '../trace/b.js', 'trace/b.ts'],

@@ -98,7 +98,7 @@ export function dependenciesStep({ root, env, run }) {
       const result = await run(npm, viaNode ? [script, ...args] : args, { cwd: root, env });
       if (result.code !== 0) {
         throw new SetUpError(
-          `npm ci failed with exit code ${result.code}:\n${tail(result.output, 30)}\n  To see it alone: npm ci`,
+          `npm ci failed with exit code ${result.code}:\n${excerpt(result.output, 40)}\n  To see it alone: npm ci`,
         );
       }
       writeStamp(stampFile, stamp);
@@ -180,7 +180,7 @@ export function nativeStep({ root, env, run, say, isRoot, osRelease }) {
       }
       if (result.code !== 0) {
         throw new SetUpError(
-          `the native build failed:\n${tail(result.output, 60)}\n  To see it alone: npm run build:native`,
+          `the native build failed:\n${excerpt(result.output, 80)}\n  To see it alone: npm run build:native`,
         );
       }
       if (!hasAddon())
@@ -227,7 +227,7 @@ export function typescriptStep({ root, env, run }) {
       });
       if (result.code !== 0) {
         throw new SetUpError(
-          `tsc found errors:\n${tail(result.output, 40)}\n  To see them alone: npm run build:ts`,
+          `tsc found errors:\n${excerpt(result.output, 60)}\n  To see them alone: npm run build:ts`,
         );
       }
       for (const file of orphans(root)) rmSync(path.join(root, file));
@@ -237,9 +237,14 @@ export function typescriptStep({ root, env, run }) {
   };
 }
 
-/** The last lines of a program's output. */
-function tail(text, lines) {
-  return text.trimEnd().split('\n').slice(-lines).join('\n');
+/** A program's output, at most so many lines of it: npm names the reason first, compilers often last. */
+export function excerpt(text, lines) {
+  const all = text.trimEnd().split('\n');
+  if (all.length <= lines) return all.join('\n');
+  const half = Math.floor(lines / 2);
+  return [...all.slice(0, half), `... (${all.length - 2 * half} lines)`, ...all.slice(-half)].join(
+    '\n',
+  );
 }
 
 /**

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
+  excerpt,
   isInstalledAsLocked,
   nodeProblem,
   orphans,
@@ -165,6 +166,12 @@ describe('steps', () => {
     write('build/CMakeCache.txt', '');
     failing.set('cmake-js', 2);
     await expect(run()).rejects.toThrow(/native build failed:\ncmake-js says no/);
+  });
+
+  it('shows the first and the last lines of a long output', () => {
+    const lines = Array.from({ length: 100 }, (_, k) => `line ${k}`);
+    expect(excerpt(lines.join('\n'), 4)).toBe('line 0\nline 1\n... (96 lines)\nline 98\nline 99');
+    expect(excerpt('a\nb\n', 4)).toBe('a\nb');
   });
 
   it('finds compiled files whose source is gone', () => {

@@ -97,6 +97,9 @@ export const reasonOfKind: readonly number[] = [
   IdleReasonNumber.network,
 ];
 
+// An insertion this long after the window had room again still counts as held back by it.
+const THROTTLE_SLACK = 1000;
+
 /** Receives one span of waiting: `[from, to)` nanoseconds. */
 export type SpanVisitor = (from: number, to: number, reason: number) => void;
 
@@ -121,6 +124,19 @@ export class Waits {
       if (part.length > 1) part.sort((a, b) => transfers.end[a] - transfers.end[b] || a - b);
     }
     this.#throttled = throttledSpans(trace);
+  }
+
+  /** True when something inserted at `time` was held back by a full task window. */
+  wasThrottled(rank: number, time: number): boolean {
+    const spans = this.#throttled.get(rank) ?? [];
+    const after = firstEndingAfter(spans, time);
+    if (after < spans.length && spans[after].from < time) return true;
+    return after > 0 && time - spans[after - 1].to <= THROTTLE_SLACK;
+  }
+
+  /** When the task window of a rank was full for the first time, Infinity if never. */
+  firstThrottle(rank: number): number {
+    return this.#throttled.get(rank)?.[0]?.from ?? Number.POSITIVE_INFINITY;
   }
 
   /** When the last predecessor of a task stopped running, -Infinity without any. */

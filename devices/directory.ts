@@ -6,8 +6,9 @@
 //   - `block[c]` is -1 or the offset of memory that belongs to this copy alone;
 //   - a copy whose `pins` is not zero keeps its block: something issued and not yet seen complete uses it;
 //   - `writeQueue/writeSeq[c]` is the event after which the bytes are those of the copy's state;
-//   - the readers list of c holds, per queue, the latest event of a reader issued since the last write:
-//     whoever overwrites the block waits for all of them (write-after-read);
+//   - `readerQueue/readerSeq[c]` and, for further queues, the list `readersHead[c]` hold per queue the latest event
+//     of a reader issued since the last write: whoever overwrites the block waits for all of them
+//     (write-after-read). Most copies are read by one queue only, so the first has its own columns;
 //   - `validMask[d]` has bit s set exactly when the copy in space s is not invalid.
 import { NO_QUEUE } from './backend.js';
 import { CopyEvent, CopyState, ILLEGAL, nextState } from './coherency.js';
@@ -69,6 +70,8 @@ export class Directory {
   block: Float64Array;
   writeQueue: Int32Array;
   writeSeq: Int32Array;
+  readerQueue: Int32Array;
+  readerSeq: Int32Array;
   readersHead: Int32Array;
 
   /** Data whose `poison` is not none. */
@@ -83,6 +86,8 @@ export class Directory {
     this.block = new Float64Array(INITIAL_ROWS * spaces).fill(NO_BLOCK);
     this.writeQueue = new Int32Array(INITIAL_ROWS * spaces).fill(NO_QUEUE);
     this.writeSeq = new Int32Array(INITIAL_ROWS * spaces);
+    this.readerQueue = new Int32Array(INITIAL_ROWS * spaces).fill(NO_QUEUE);
+    this.readerSeq = new Int32Array(INITIAL_ROWS * spaces);
     this.readersHead = new Int32Array(INITIAL_ROWS * spaces).fill(-1);
   }
 
@@ -115,7 +120,7 @@ export class Directory {
       }
       this.setState(d, s, CopyState.invalid);
       this.writeQueue[c] = NO_QUEUE;
-      this.readersHead[c] = this.readers.freeList(this.readersHead[c]);
+      this.forgetReaders(c);
     }
     this.setPoison(d, Poison.none);
     this.live[d] = 0;
@@ -158,6 +163,12 @@ export class Directory {
 
   /** Records that `queue` reads copy `c` until its record `seq` is complete. */
   addReader(c: number, queue: number, seq: number): void {
+    const first = this.readerQueue[c];
+    if (first === queue || first === NO_QUEUE) {
+      this.readerQueue[c] = queue;
+      this.readerSeq[c] = seq;
+      return;
+    }
     const head = this.readersHead[c];
     const pool = this.readers;
     for (let n = head; n >= 0; n = pool.next[n]) {
@@ -173,6 +184,12 @@ export class Directory {
   setWriter(c: number, queue: number, seq: number): void {
     this.writeQueue[c] = queue;
     this.writeSeq[c] = seq;
+    this.forgetReaders(c);
+  }
+
+  /** Nobody reads copy `c` any more, or its next user has been ordered after those who do. */
+  forgetReaders(c: number): void {
+    this.readerQueue[c] = NO_QUEUE;
     if (this.readersHead[c] >= 0) this.readersHead[c] = this.readers.freeList(this.readersHead[c]);
   }
 
@@ -221,6 +238,8 @@ export class Directory {
     this.block = resized(this.block, copies, NO_BLOCK);
     this.writeQueue = resized(this.writeQueue, copies, NO_QUEUE);
     this.writeSeq = resized(this.writeSeq, copies);
+    this.readerQueue = resized(this.readerQueue, copies, NO_QUEUE);
+    this.readerSeq = resized(this.readerSeq, copies);
     this.readersHead = resized(this.readersHead, copies, -1);
   }
 }

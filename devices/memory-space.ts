@@ -103,7 +103,7 @@ export class MemorySpace {
     dir.apply(d, this.index, CopyEvent.drop);
     const offset = dir.block[c];
     dir.block[c] = NO_BLOCK;
-    if (dir.readersHead[c] >= 0) dir.readersHead[c] = dir.readers.freeList(dir.readersHead[c]);
+    dir.forgetReaders(c);
     dir.writeQueue[c] = -1;
     if (this.onDrop === undefined || !this.onDrop(d, offset, dir.bytes[d])) this.zone.release(offset);
     this.freed = true;

@@ -151,6 +151,7 @@ export class Transfers {
     sub.begin(queue);
     sub.after(dir.writeQueue[from], dir.writeSeq[from]);
     sub.after(dir.writeQueue[to], dir.writeSeq[to]);
+    sub.after(dir.readerQueue[to], dir.readerSeq[to]);
     for (let n = dir.readersHead[to]; n >= 0; n = dir.readers.next[n]) {
       sub.after(dir.readers.value[n], dir.readers.extra[n]);
     }

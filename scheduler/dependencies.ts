@@ -47,26 +47,40 @@ export class Dependencies {
     this.weedAt[d] = 64;
   }
 
-  /** Orders task `id` (in `row`) after everything it must follow because of datum `d`, and registers it. */
-  access(id: number, row: number, d: number, mode: number): void {
+  /** Orders task `id` (in `row`) after everything it must follow because it uses datum `d` like that. */
+  order(id: number, row: number, d: number, mode: number): void {
     const { tasks, readerNodes } = this;
     const writer = this.lastWriter[d];
     if (writer !== id && tasks.contains(writer)) this.follow(writer, id, row);
+    if (mode === AccessMode.read) return;
+    for (let n = this.readers[d]; n >= 0; n = readerNodes.next[n]) {
+      const reader = readerNodes.value[n];
+      if (reader !== id && tasks.contains(reader)) this.follow(reader, id, row);
+    }
+  }
+
+  /**
+   * Registers what task `id` does with datum `d`, for tasks inserted later. Not needed for a task that was issued
+   * at once, whose events say the same: `forget` is enough then.
+   */
+  register(id: number, d: number, mode: number): void {
     if (mode === AccessMode.read) {
       if (this.readerCount[d] >= this.weedAt[d]) this.weed(d);
-      this.readers[d] = readerNodes.push(this.readers[d], id, 0);
+      this.readers[d] = this.readerNodes.push(this.readers[d], id, 0);
       this.readerCount[d]++;
       return;
     }
-    let n = this.readers[d];
-    while (n >= 0) {
-      const reader = readerNodes.value[n];
-      if (reader !== id && tasks.contains(reader)) this.follow(reader, id, row);
-      n = readerNodes.free(n);
-    }
-    this.readers[d] = -1;
-    this.readerCount[d] = 0;
+    this.forget(d);
     this.lastWriter[d] = id;
+  }
+
+  /** A task that writes `d` was issued: whoever used it before was issued before, so nothing is left to order. */
+  forget(d: number): void {
+    if (this.readers[d] >= 0) {
+      this.readers[d] = this.readerNodes.freeList(this.readers[d]);
+      this.readerCount[d] = 0;
+    }
+    this.lastWriter[d] = (this.tasks.head - 1) | 0;
   }
 
   /** Orders task `row` after `predecessor` without data; true when it was issued already and needs an event. */

@@ -21,7 +21,7 @@ import { advance, complete } from '../stages/pipeline.js';
 import { cureOutputs, poisonOutputs } from '../stages/poison.js';
 import { Outcome, WaitReason } from '../stages/stage.js';
 import { type TaskClassRow, TaskStage, TaskTable } from '../stages/task-table.js';
-import { TaskTime } from '../trace/format.js';
+import { AccessMode, TaskTime } from '../trace/format.js';
 import { Dependencies } from './dependencies.js';
 import { DepthControl } from './depth-control.js';
 import type { EngineTracer } from './engine-tracer.js';
@@ -208,10 +208,10 @@ export class Engine implements StageHooks {
     device: number,
     after: readonly number[] | undefined,
   ): number {
-    const { tasks, directory } = this;
+    const { tasks, directory, dependencies } = this;
     const nFlows = cls.modes.length;
     const nParams = cls.paramNames.length;
-    while (!tasks.hasRoom(nFlows, nParams)) this.makeWindowRoom();
+    if (!tasks.hasRoom(nFlows, nParams)) this.reserveRow(nFlows, nParams);
     const id = tasks.take(nFlows, nParams);
     const row = id & tasks.mask;
     tasks.stage[row] = TaskStage.pending;
@@ -233,16 +233,30 @@ export class Engine implements StageHooks {
       const d = flows[i];
       const mode = modes[i];
       tasks.flowDatum[flowStart + i] = d;
-      this.dependencies.access(id, row, d, mode);
-      if (mode !== 1) directory.written[d] = 1;
+      dependencies.order(id, row, d, mode);
+      if (mode !== AccessMode.read) directory.written[d] = 1;
     }
     const paramStart = tasks.paramStart[row];
     for (let i = 0; i < nParams; i++) tasks.params[paramStart + i] = params[i];
     if (after !== undefined) this.follow(id, row, after);
 
     if (--tasks.pending[row] === 0) this.release(row);
+    // Issued already: its events order later tasks against it, the graph need not. A trace wants to know all the same.
+    const known = tasks.queue[row] >= 0 && dependencies.listener === undefined;
+    for (let i = 0; i < nFlows; i++) {
+      if (!known) dependencies.register(id, flows[i], modes[i]);
+      else if (modes[i] !== AccessMode.read) dependencies.forget(flows[i]);
+    }
     if (++this.insertsSincePass >= INSERTS_PER_PASS) this.pump();
     return id;
+  }
+
+  /**
+   * Waits until a task with that many flows and parameters fits the window. Bodies may run and insert meanwhile, so
+   * callers that keep arguments in scratch memory call this before they fill it.
+   */
+  reserveRow(flows: number, params: number): void {
+    while (!this.tasks.hasRoom(flows, params)) this.makeWindowRoom();
   }
 
   private follow(id: number, row: number, after: readonly number[]): void {

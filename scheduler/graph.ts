@@ -80,7 +80,11 @@ export class Graph {
     const { flowNames, paramNames, modes } = bound.row;
     const named = args as unknown as Record<string, unknown>;
     const { flows, params } = this;
-    const { directory } = engine;
+    const { directory, tasks } = engine;
+    if (!tasks.hasRoom(flowNames.length, paramNames.length)) {
+      engine.reserveRow(flowNames.length, paramNames.length);
+      if (run.error !== undefined) throw run.error;
+    }
     let bytes = 0;
     let writes = 0;
     for (let i = 0; i < flowNames.length; i++) {

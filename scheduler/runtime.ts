@@ -117,17 +117,20 @@ export class Runtime {
   // --- Data ---------------------------------------------------------------------------------------------------
 
   /** A datum with the values of an array, which is copied. */
-  data<A extends AnyElementArray>(
-    values: A,
-    options?: DatumOptions,
-  ): Datum<A extends ElementArray<infer E> ? E : never>;
+  data(values: Float64Array, options?: DatumOptions): Datum<'f64'>;
+  data(values: Float32Array, options?: DatumOptions): Datum<'f32'>;
+  data(values: Int32Array, options?: DatumOptions): Datum<'i32'>;
+  data(values: Uint32Array, options?: DatumOptions): Datum<'u32'>;
+  data(values: Uint8Array, options?: DatumOptions): Datum<'u8'>;
+  data<E extends ElementType>(values: ElementArray<E>, options?: DatumOptions): Datum<E>;
   /** A datum of `length` elements that exists nowhere until a task writes it. */
   data<E extends ElementType>(element: E, length: number, options?: DatumOptions): Datum<E>;
   data(
-    first: AnyElementArray | ElementType,
+    first: unknown,
     second?: number | DatumOptions,
     third?: DatumOptions,
-  ): Datum {
+    // biome-ignore lint/suspicious/noExplicitAny: the overloads above say which datum it is.
+  ): Datum<any> {
     this.checkOpen();
     if (isElementType(first)) {
       const length = second as number;
@@ -142,10 +145,11 @@ export class Runtime {
         remedy: 'Float64Array, Float32Array, Int32Array, Uint32Array or Uint8Array',
       });
     }
-    if (first.length === 0) throw new HeadraceError('ERR_OPTION', 'a datum needs at least one element');
-    const datum = this.newDatum(element, first.length, (second as DatumOptions | undefined) ?? {});
+    const values = first as AnyElementArray;
+    if (values.length === 0) throw new HeadraceError('ERR_OPTION', 'a datum needs at least one element');
+    const datum = this.newDatum(element, values.length, (second as DatumOptions | undefined) ?? {});
     try {
-      this.fillAtHome(datum, first);
+      this.fillAtHome(datum, values);
     } catch (error) {
       datum.isClosed = true;
       this.engine.directory.remove(datum.row);
@@ -467,6 +471,7 @@ export class Runtime {
     after: readonly number[] | undefined,
     job: InternalJob,
   ): void {
+    this.engine.reserveRow(1, 1);
     const key = this.nextJob++;
     this.jobs.set(key, job);
     if (datum !== undefined) this.internalArgs[0] = datum.row;

@@ -12,6 +12,7 @@
 //
 // The first in line is looked at again whenever bytes become free or evictable, and nobody takes bytes past it:
 // with the pins of finished work always returning, it gets its turn, then the next (docs/reliability.md).
+import { CopyState } from '../devices/coherency.js';
 import { NO_BLOCK } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
 import { makeRoom, startWriteBack } from '../devices/eviction.js';
@@ -19,6 +20,7 @@ import type { MemorySpace } from '../devices/memory-space.js';
 import { roundedBytes } from '../devices/zone.js';
 import type { StageContext } from './context.js';
 import { Outcome } from './stage.js';
+import { AccessMode } from './task-table.js';
 
 /** What asking for room came to. */
 const Room = { wait: 0, retry: 1, never: 2 } as const;
@@ -56,6 +58,29 @@ export function alloc(x: StageContext, row: number): number {
     else x.waitAtHead(row);
     return Outcome.wait;
   }
+}
+
+/**
+ * The fast path over alloc and stage-in: when every datum has a block here, and those that are read a value, the
+ * task needs no bytes and no transfer. Pins everything and returns true, or changes nothing.
+ */
+export function allResident(x: StageContext, row: number): boolean {
+  const { tasks, directory: dir } = x;
+  const { block, state, poison, spaces } = dir;
+  const s = tasks.device[row];
+  const modes = x.classes[tasks.classOf[row]].modes;
+  const flows = tasks.flowDatum;
+  const first = tasks.flowStart[row];
+  const n = modes.length;
+  for (let i = 0; i < n; i++) {
+    const d = flows[first + i];
+    const c = d * spaces + s;
+    if (block[c] === NO_BLOCK) return false;
+    if (modes[i] !== AccessMode.write && (state[c] === CopyState.invalid || poison[d] !== 0)) return false;
+  }
+  const space = x.spaces[s];
+  for (let i = 0; i < n; i++) space.pin(flows[first + i]);
+  return true;
 }
 
 /** Takes every missing block, or none: what was taken goes back, and nothing is held while waiting. */

@@ -34,13 +34,14 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
   const flows = tasks.flowDatum;
   const first = tasks.flowStart[row];
   const args = x.args;
-  const { block, writeQueue, writeSeq, readersHead } = dir;
+  const { block, writeQueue, writeSeq, readerQueue, readerSeq, readersHead } = dir;
   sub.begin(queue);
   for (let i = 0; i < nFlows; i++) {
     const c = flows[first + i] * spaces + s;
     args[i] = block[c];
     sub.after(writeQueue[c], writeSeq[c]);
     if (modes[i] !== AccessMode.read) {
+      sub.after(readerQueue[c], readerSeq[c]);
       for (let n = readersHead[c]; n >= 0; n = dir.readers.next[n]) {
         sub.after(dir.readers.value[n], dir.readers.extra[n]);
       }
@@ -82,6 +83,10 @@ function execBody(x: StageContext, row: number): number {
       return Outcome.wait;
     }
     if (modes[i] === AccessMode.read) continue;
+    if (!sub.happened(dir.readerQueue[c], dir.readerSeq[c])) {
+      x.waitForEvent(row, dir.readerQueue[c], dir.readerSeq[c]);
+      return Outcome.wait;
+    }
     for (let n = dir.readersHead[c]; n >= 0; n = dir.readers.next[n]) {
       if (!sub.happened(dir.readers.value[n], dir.readers.extra[n])) {
         x.waitForEvent(row, dir.readers.value[n], dir.readers.extra[n]);

@@ -1,7 +1,7 @@
 // Chains the six stages. A row enters at its current stage and is moved on until it is issued, waits, or fails;
 // a wake-up enters again at the stage that waited. Completion enters at stage-out.
 import { TaskTime } from '../trace/format.js';
-import { alloc } from './alloc.js';
+import { alloc, allResident } from './alloc.js';
 import { commIn } from './comm-in.js';
 import type { StageContext } from './context.js';
 import { exec } from './exec.js';
@@ -18,6 +18,14 @@ export function advance(x: StageContext, row: number): number {
   tasks.waiting[row] = 0;
   let stage = tasks.stage[row];
   if (stage === TaskStage.ready) stage = TaskStage.alloc;
+  if (stage === TaskStage.alloc && allResident(x, row)) {
+    if (x.tracing) {
+      const at = row * TaskTime.count;
+      tasks.times[at + TaskTime.alloc] = x.now;
+      tasks.times[at + TaskTime.stageIn] = x.now;
+    }
+    stage = TaskStage.commIn;
+  }
   if (stage === TaskStage.alloc) {
     tasks.stage[row] = TaskStage.alloc;
     outcome = alloc(x, row);

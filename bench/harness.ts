@@ -1,0 +1,107 @@
+// What every benchmark shares: entries with stable keys, medians, and the two graph shapes of Task Bench that the
+// overhead figures use (Slaughter et al., "Task Bench: A Parameterized Benchmark for Evaluating Parallel Runtime
+// Performance", SC'20).
+import {
+  type Datum,
+  read,
+  type Runtime,
+  type TaskClass,
+  task,
+  write,
+} from '../index.js';
+
+/** One figure. `params` say what it was measured with. */
+export interface BenchEntry {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+  readonly params: Readonly<Record<string, number | string | boolean>>;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const mid = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[mid] : (sorted[mid - 1] + sorted[mid]) / 2;
+}
+
+/** The shape of a graph: every step has one task per column. */
+export type Shape = 'independent' | 'stencil';
+
+const independentEmpty = task({ name: 'empty', flows: { out: write('f64') }, kernel: 'empty' });
+const stencilEmpty = task({
+  name: 'stencil',
+  flows: { out: write('f64'), left: read('f64'), mid: read('f64'), right: read('f64') },
+  kernel: 'empty',
+});
+const independentWork = task({
+  name: 'work',
+  flows: { out: write('f64') },
+  params: { iterations: 'i32' },
+  kernel: 'compute_bound',
+});
+const stencilWork = task({
+  name: 'stencil-work',
+  flows: { out: write('f64'), left: read('f64'), mid: read('f64'), right: read('f64') },
+  params: { iterations: 'i32' },
+  kernel: 'compute_bound',
+});
+
+/** A column's two buffers: 16 bytes each, as in Task Bench. */
+export interface Columns {
+  readonly even: readonly Datum<'f64'>[];
+  readonly odd: readonly Datum<'f64'>[];
+}
+
+export function makeColumns(rt: Runtime, width: number, devices: number): Columns {
+  const make = (parity: string): Datum<'f64'>[] =>
+    Array.from({ length: width }, (_, p) =>
+      rt.data(new Float64Array(2), {
+        name: `${parity}(${p})`,
+        ...(devices > 0 ? { device: p % devices } : {}),
+      }),
+    );
+  return { even: make('even'), odd: make('odd') };
+}
+
+/** Runs `steps` steps; returns seconds from the first insertion to the last completion. */
+export async function runShape(
+  rt: Runtime,
+  columns: Columns,
+  shape: Shape,
+  steps: number,
+  iterations?: number,
+): Promise<number> {
+  const width = columns.even.length;
+  const work = iterations !== undefined;
+  const start = performance.now();
+  await rt.run((graph) => {
+    let from = columns.even;
+    let to = columns.odd;
+    const extra = work ? { iterations } : {};
+    const cls = (
+      shape === 'stencil' ? (work ? stencilWork : stencilEmpty) : work ? independentWork : independentEmpty
+    ) as unknown as TaskClass;
+    for (let t = 0; t < steps; t++) {
+      for (let p = 0; p < width; p++) {
+        if (shape === 'independent') graph.insert(cls, { out: to[p], ...extra } as never);
+        else {
+          graph.insert(cls, {
+            out: to[p],
+            left: from[p === 0 ? 0 : p - 1],
+            mid: from[p],
+            right: from[p === width - 1 ? p : p + 1],
+            ...extra,
+          } as never);
+        }
+      }
+      const swap = from;
+      from = to;
+      to = swap;
+    }
+  });
+  return (performance.now() - start) / 1e3;
+}
+
+export function log(text: string): void {
+  process.stderr.write(`${text}\n`);
+}

@@ -1,0 +1,108 @@
+// METG(50 %) as in the Task Bench paper: the smallest task granularity at which half of the machine's best rate is
+// reached. Granularity = elapsed x cores / tasks; efficiency = rate / best rate; interpolated between the two
+// neighbouring points in log granularity. Width is 8 columns per core; insertion is included.
+import { availableParallelism } from 'node:os';
+import { Runtime } from '../index.js';
+import {
+  type BenchEntry,
+  type Columns,
+  log,
+  makeColumns,
+  median,
+  runShape,
+  type Shape,
+} from './harness.js';
+
+const REPEATS = 3;
+/** Kernel iterations per task, from almost nothing to about a millisecond. */
+const GRID: readonly number[] = [
+  4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024, 4096, 16384,
+];
+
+interface Point {
+  readonly granularity: number;
+  readonly efficiency: number;
+}
+
+/** Best rate of one core in iterations per second, with every core busy: long independent tasks, no runtime in sight. */
+async function bestRate(rt: Runtime, columns: Columns, cores: number): Promise<number> {
+  const iterations = 65536;
+  const rates: number[] = [];
+  for (let i = 0; i < REPEATS; i++) {
+    const steps = 24;
+    const seconds = await runShape(rt, columns, 'independent', steps, iterations);
+    rates.push((steps * columns.even.length * iterations) / seconds / cores);
+  }
+  return Math.max(...rates);
+}
+
+async function sweep(rt: Runtime, columns: Columns, shape: Shape, cores: number, best: number): Promise<Point[]> {
+  const width = columns.even.length;
+  const points: Point[] = [];
+  for (const iterations of GRID) {
+    const target = 0.15 * best * cores;
+    const steps = Math.max(40, Math.min(20_000, Math.ceil(target / (iterations * width))));
+    const seconds: number[] = [];
+    for (let i = 0; i < REPEATS; i++) seconds.push(await runShape(rt, columns, shape, steps, iterations));
+    const tasks = steps * width;
+    const elapsed = median(seconds);
+    points.push({
+      granularity: (elapsed * cores) / tasks,
+      efficiency: (tasks * iterations) / elapsed / cores / best,
+    });
+  }
+  return points;
+}
+
+/** Granularity at which efficiency crosses one half, in seconds; NaN when it never does. */
+export function metg(points: readonly Point[]): number {
+  for (let i = points.length - 1; i > 0; i--) {
+    const a = points[i - 1];
+    const b = points[i];
+    if (a.efficiency < 0.5 && b.efficiency >= 0.5) {
+      const f = (0.5 - a.efficiency) / (b.efficiency - a.efficiency);
+      return Math.exp(Math.log(a.granularity) * (1 - f) + Math.log(b.granularity) * f);
+    }
+  }
+  return points[0].efficiency >= 0.5 ? points[0].granularity : Number.NaN;
+}
+
+function efficiencyAt(points: readonly Point[], granularity: number): number {
+  for (let i = 1; i < points.length; i++) {
+    const a = points[i - 1];
+    const b = points[i];
+    if (b.granularity >= granularity) {
+      const f = (granularity - a.granularity) / (b.granularity - a.granularity);
+      return a.efficiency + Math.max(0, f) * (b.efficiency - a.efficiency);
+    }
+  }
+  return points[points.length - 1].efficiency;
+}
+
+export async function metgBenchmarks(): Promise<BenchEntry[]> {
+  const cores = availableParallelism();
+  const width = 8 * cores;
+  const entries: BenchEntry[] = [];
+  await using rt = await Runtime.create({ workers: cores });
+  const columns = makeColumns(rt, width, 0);
+  await runShape(rt, columns, 'stencil', 5000);
+  const best = await bestRate(rt, columns, cores);
+  for (const shape of ['independent', 'stencil'] as const) {
+    const points = await sweep(rt, columns, shape, cores, best);
+    const params = { cores, width, efficiency: 0.5, repeats: REPEATS };
+    const value = metg(points) * 1e6;
+    entries.push({ name: `metg/${shape}`, value, unit: 'us', params });
+    const at20 = efficiencyAt(points, 20e-6);
+    entries.push({
+      name: `metg/${shape}/efficiency-at-20us`,
+      value: at20,
+      unit: 'share',
+      params: { cores, width },
+    });
+    log(`metg/${shape}: ${value.toFixed(2)} us; ${(at20 * 100).toFixed(0)} % of all cores at 20 us tasks`);
+    for (const p of points) {
+      log(`    ${(p.granularity * 1e6).toFixed(2).padStart(9)} us  ${(p.efficiency * 100).toFixed(1)} %`);
+    }
+  }
+  return entries;
+}

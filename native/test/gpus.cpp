@@ -1,0 +1,121 @@
+// Copies in all directions between the host and two emulated GPUs, in chains that only events keep in order.
+#include <cstring>
+
+#include "machine.h"
+
+namespace headrace::test {
+namespace {
+
+// Queues of small(1, 2) with one compute stream: 0 worker; GPU 1: 1 compute, 2 h2d, 3 d2h, 4 peer; GPU 2: 5 .. 8.
+constexpr int kCompute[] = {0, 1, 5};
+constexpr int kIn[] = {0, 2, 6};
+constexpr int kOut[] = {0, 3, 7};
+constexpr int kPeer[] = {0, 4, 8};
+
+int queueFor(int to, int from) {
+  if (to == from) return kCompute[to];
+  if (from == 0) return kIn[to];
+  if (to == 0) return kOut[from];
+  return kPeer[to];
+}
+
+Add directions("copies in all nine directions carry exactly their bytes", [] {
+  Machine machine(small(1, 2));
+  int seed = 1;
+  for (int to = 0; to < 3; ++to) {
+    for (int from = 0; from < 3; ++from) {
+      for (const int bytes : {0, 1, 8, 4097, 65536}) {
+        auto* source = machine.at<std::uint8_t>(from, 131072);
+        auto* target = machine.at<std::uint8_t>(to, 300001);
+        std::memset(machine.at<std::uint8_t>(to, 300000), 0xee, 65538);
+        for (int i = 0; i < bytes; ++i) source[i] = static_cast<std::uint8_t>(seed += 7);
+        const Event event = machine.copy(queueFor(to, from), to, 300001, from, 131072, bytes);
+        machine.finish(event);
+        CHECK(machine.status(event) == Status::ok);
+        CHECK(std::memcmp(source, target, static_cast<std::size_t>(bytes)) == 0);
+        CHECK(target[-1] == 0xee && target[bytes] == 0xee);
+      }
+    }
+  }
+});
+
+Add wrongQueue("a GPU's queue refuses a copy between other spaces, with a text", [] {
+  Machine machine(small(1, 2));
+  const Event event = machine.copy(kCompute[1], 2, 0, 1, 0, 8);
+  const Event host = machine.copy(kCompute[1], 0, 0, 0, 64, 8);
+  machine.finish();
+  CHECK(machine.status(event) == Status::driver && machine.status(host) == Status::driver);
+  CHECK(!machine.core->lastError(kCompute[1]).empty());
+});
+
+Add token("a token visits host and GPUs; each adds its part; only events order it", [] {
+  for (const std::int32_t streams : {1, 2}) {
+    CoreOptions options = small(1, 2);
+    options.computeStreams = streams;
+    Machine machine(options);
+    const int perGpu = streams + 3;
+    const auto compute = [&](int gpu, int i) { return 1 + (gpu - 1) * perGpu + i % streams; };
+    const auto other = [&](int gpu, int k) { return 1 + (gpu - 1) * perGpu + streams + k; };
+    for (int space = 0; space < 3; ++space) machine.at<double>(space, 4096)[0] = 1;
+    machine.at<double>(0, 0)[0] = 0;
+    Event event;
+    constexpr int kSteps = 3000;
+    for (int i = 0; i < kSteps; ++i) {
+      event = machine.exec(0, "add_f64", 2, {0, 4096, 1, 1}, event);
+      event = machine.copy(other(1, 0), 1, 0, 0, 0, 8, event);
+      event = machine.exec(compute(1, i), "add_f64", 2, {0, 4096, 1, 1}, event);
+      event = machine.copy(other(2, 2), 2, 0, 1, 0, 8, event);
+      event = machine.exec(compute(2, i), "add_f64", 2, {0, 4096, 1, 1}, event);
+      if (i % 2 == 0) {
+        event = machine.copy(other(1, 2), 1, 0, 2, 0, 8, event);
+        event = machine.copy(other(1, 1), 0, 0, 1, 0, 8, event);
+      } else {
+        event = machine.copy(other(2, 1), 0, 0, 2, 0, 8, event);
+      }
+      if (i % 7 == 0) machine.publish();
+    }
+    machine.finish(event);
+    CHECK(machine.at<double>(0, 0)[0] == 3 * kSteps);
+  }
+});
+
+Add independent("a wait in one ring holds no other ring of the same GPU", [] {
+  Machine machine(small(1, 1));
+  const Event slow = machine.exec(0, "spin", 0, {20000});
+  const Event held = machine.exec(kCompute[1], "empty", 0, {}, slow);
+  const Event free = machine.copy(kIn[1], 1, 0, 0, 0, 64);
+  machine.publish();
+  machine.finish(free);
+  CHECK(!machine.done(held));
+  machine.finish(held);
+  CHECK(machine.done(slow));
+});
+
+Add forward("a GPU may wait for what the other GPU has not got yet", [] {
+  Machine machine(small(1, 2));
+  for (int round = 0; round < 100; ++round) {
+    // Published in the wrong order: the consumer first.
+    const Event event{kCompute[2], machine.issued(kCompute[2]) + 1};
+    const Event first = machine.exec(kCompute[1], "empty", 0, {}, event);
+    machine.publish(kCompute[1]);
+    if (round % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+    machine.exec(kCompute[2], "spin", 0, {20});
+    machine.publish(kCompute[2]);
+    machine.finish(first);
+    CHECK(machine.done(event));
+  }
+});
+
+Add sharing("another mapping of a GPU's memory file sees its bytes", [] {
+  Machine machine(small(1, 2));
+  DeviceShare share{};
+  CHECK(!machine.core->share(0, &share));
+  CHECK(machine.core->share(1, &share));
+  CHECK(share.fd >= 0 && share.bytes >= (1u << 20));
+  machine.finish(machine.fill(kCompute[1], 4096, 16, 0x5a));
+  std::uint8_t byte = 0;
+  CHECK(pread(share.fd, &byte, 1, 4100) == 1 && byte == 0x5a);
+});
+
+}  // namespace
+}  // namespace headrace::test

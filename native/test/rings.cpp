@@ -1,0 +1,236 @@
+// Rings, waits between queues, sleeping and waking, the doorbell, cancellation and failures.
+#include <atomic>
+#include <thread>
+
+#include "machine.h"
+
+namespace headrace::test {
+namespace {
+
+Add wrapAround("a ring wraps, sequence numbers wrap as int32, arguments go around the end", [] {
+  Machine machine(small(1), INT32_MAX - 100);
+  // 7 parameters: exec + 1 continuation, so that records also straddle the end of the ring.
+  Event last;
+  for (int i = 0; i < 500; ++i) {
+    if (i % 3 == 0) machine.put(0, Opcode::nop, 0, 0, {});
+    last = machine.exec(0, "add_f64", 2, {0, 800, 100, 1, 0, 0, 0});
+  }
+  for (int i = 0; i < 100; ++i) machine.at<double>(0, 800)[i] = 0;
+  machine.finish();
+  CHECK(machine.completed(0) < 0);
+  Event sum = machine.exec(0, "fill_f64", 1, {0, 100, 2.5});
+  machine.finish(sum);
+  CHECK(machine.at<double>(0, 0)[99] == 2.5);
+  CHECK(machine.status(sum) == Status::ok);
+});
+
+Add wrapGpu("a stream's ring wraps as well", [] {
+  Machine machine(small(0, 1), INT32_MAX - 50);
+  machine.fill(0, 0, 1600, 0);
+  machine.exec(0, "fill_f64", 1, {800, 100, 1});
+  for (int i = 0; i < 500; ++i) machine.exec(0, "add_f64", 2, {0, 800, 100, 1, 0, 0, 0});
+  machine.finish();
+  CHECK(machine.at<double>(1, 0)[42] == 500);
+});
+
+// Every value depends on the two neighbours of the step before, on other queues: any missing edge shows.
+void crossWaits(Machine& machine, int queues, int steps) {
+  std::vector<Event> before(static_cast<std::size_t>(queues));
+  for (int step = 0; step < steps; ++step) {
+    std::vector<Event> current(before);
+    for (int q = 0; q < queues; ++q) {
+      const int other = (q + 1) % queues;
+      // Two halves of host memory by turns; the column of q is at 64 * q.
+      const double mine = (step % 2) * 4096 + 64 * q;
+      const double from = ((step + 1) % 2) * 4096 + 64 * other;
+      // The other must have done the step before (its value), and have read what is overwritten now.
+      machine.hold(q, before[static_cast<std::size_t>((q + queues - 1) % queues)]);
+      machine.exec(q, "copy_bytes", 2, {mine, from, 8}, before[static_cast<std::size_t>(other)]);
+      current[static_cast<std::size_t>(q)] =
+          machine.exec(q, "add_f64", 2, {mine, 8192, 1, 1});
+    }
+    before = current;
+    if (step % 5 == 0) machine.publish();
+  }
+  machine.finish();
+}
+
+Add crossed("queues that wait for each other at every step lose nothing (lost wake-ups, order)", [] {
+  Machine machine(small(3));
+  machine.at<double>(0, 8192)[0] = 1;
+  crossWaits(machine, 3, 20000);
+  for (int q = 0; q < 3; ++q) CHECK(machine.at<double>(0, 4096 + 64 * q)[0] == 20000);
+});
+
+Add slowProducer("a sleeper is woken by the exact event, from host and from GPU", [] {
+  Machine machine(small(2, 1));
+  for (int round = 0; round < 20; ++round) {
+    const Event slow = machine.exec(0, "spin", 0, {200.0 * (round % 3)});
+    const Event gpu = machine.exec(2, "empty", 0, {}, slow);
+    const Event last = machine.exec(1, "empty", 0, {}, gpu);
+    machine.publish();
+    machine.finish(last);
+    CHECK(machine.done(slow) && machine.done(gpu));
+  }
+});
+
+Add sleepWake("a queue that sleeps is woken by every publication", [] {
+  Machine machine(small(1, 1));
+  for (int round = 0; round < 300; ++round) {
+    const Event a = machine.exec(0, "empty", 0, {});
+    const Event b = machine.exec(1, "empty", 0, {});
+    machine.publish();
+    machine.finish(a);
+    machine.finish(b);
+    if (round % 10 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+});
+
+Add doorbell("the doorbell wakes a blocked engine and calls a sleeping one once", [] {
+  Machine machine(small(1));
+  std::atomic<int> calls{0};
+  machine.core->runtime().doorbell.setCall([&] { ++calls; });
+  for (int round = 0; round < 50; ++round) {
+    const Event event = machine.exec(0, "spin", 0, {100});
+    machine.control(0, Control::doorbellAt).store(event.sequence);
+    machine.control(0, Control::doorbellArmed).store(1);
+    machine.shared(Shared::engineAsleep).store(2);
+    machine.publish();
+    while (calls.load() == 0) sched_yield();
+    CHECK(machine.done(event));
+    CHECK(machine.control(0, Control::doorbellArmed).load() == 0);
+    machine.shared(Shared::engineAsleep).store(0);
+    machine.core->runtime().doorbell.answered();
+    CHECK(calls.exchange(0) == 1);
+  }
+  // Awake: nobody rings, and blocking afterwards does not wait.
+  const Event event = machine.exec(0, "empty", 0, {});
+  machine.control(0, Control::doorbellAt).store(event.sequence);
+  machine.control(0, Control::doorbellArmed).store(1);
+  machine.publish();
+  while (!machine.done(event)) sched_yield();
+  CHECK(machine.control(0, Control::doorbellArmed).load() == 1);
+  const std::int64_t start = now();
+  CHECK(machine.core->waitForDoorbell(5e6));
+  CHECK(now() - start < 1000000000);
+  machine.control(0, Control::doorbellArmed).store(0);
+  machine.core->runtime().doorbell.setCall(nullptr);
+});
+
+Add cancelled("a cancelled run's kernels complete in order without running", [] {
+  Machine machine(small(1, 1));
+  machine.shared(Shared::cancel + 3).store(1);
+  for (int queue = 0; queue < 2; ++queue) {
+    const Event skipped = machine.exec(queue, "fill_f64", 1, {0, 1, 7}, {}, 3);
+    const Event other = machine.exec(queue, "fill_f64", 1, {8, 1, 9}, {}, 4);
+    machine.finish(other);
+    CHECK(machine.status(skipped) == Status::cancelled);
+    CHECK(machine.status(other) == Status::ok);
+    CHECK(machine.at<double>(queue, 0)[0] == 0 && machine.at<double>(queue, 8)[0] == 9);
+    CHECK(machine.control(queue, Control::failures).load() == 1);
+  }
+});
+
+Add failing("a failing kernel cancels its run before anything that depends on it starts", [] {
+  for (int round = 0; round < 200; ++round) {
+    Machine machine(small(2, 2));
+    const int first = round % 4 < 2 ? round % 4 : round % 4 == 2 ? 2 : 6;  // workers 0, 1; computes 2, 6
+    const Event bad = machine.exec(first, "fail", 0, {17}, {}, 5);
+    std::vector<Event> followers;
+    for (const int queue : {0, 1, 2, 6}) {
+      followers.push_back(machine.exec(queue, "fill_f64", 1, {0, 1, 7}, bad, 5));
+    }
+    machine.finish();
+    CHECK(machine.status(bad) == 17);
+    for (const Event& event : followers) CHECK(machine.status(event) == Status::cancelled);
+    for (int space = 0; space < 3; ++space) CHECK(machine.at<double>(space, 0)[0] == 0);
+    CHECK(machine.shared(Shared::cancel + 5).load() == 1);
+  }
+});
+
+Add refusals("what makes no sense is refused with its own status", [] {
+  Machine machine(small(1, 1));
+  const double bytes = 1 << 20;
+  for (int queue = 0; queue < 2; ++queue) {
+    const int space = queue;
+    const Event unknown = machine.put(queue, Opcode::exec, 99999, 0, {});
+    const Event outside = machine.exec(queue, "fill_f64", 1, {bytes + 8, 1, 1});
+    const Event negative = machine.exec(queue, "fill_f64", 1, {-8, 1, 1});
+    const Event extent = machine.exec(queue, "fill_f64", 1, {bytes - 8, 2, 1});
+    const Event few = machine.exec(queue, "fill_f64", 1, {0, 1});
+    const Event copy = machine.copy(queue, space, bytes - 8, 0, 0, 16);
+    const Event nowhere = machine.copy(queue, 7, 0, space, 0, 16);
+    const Event fill = machine.fill(queue, 8, bytes, 1);
+    const Event nan = machine.fill(queue, 0.0 / 0.0, 8, 1);
+    const Event good = machine.fill(queue, 0, bytes, 0);
+    machine.finish();
+    CHECK(machine.status(unknown) == Status::unknownKernel);
+    for (const Event& event : {outside, negative, extent, copy, nowhere, fill, nan}) {
+      CHECK(machine.status(event) == Status::outOfRange);
+    }
+    CHECK(machine.status(few) == Status::badArguments);
+    CHECK(machine.status(good) == Status::ok);
+    CHECK(machine.control(queue, Control::failures).load() == 9);
+  }
+});
+
+Add timing("with timing on, every record says when it ran, inside the time it was under way", [] {
+  Machine machine(small(1, 1));
+  machine.shared(Shared::timing).store(1);
+  for (int queue = 0; queue < 2; ++queue) {
+    const auto before = static_cast<double>(now());
+    const Event first = machine.exec(queue, "spin", 0, {300});
+    const Event second = machine.exec(queue, "spin", 0, {300});
+    machine.finish();
+    const auto* a = reinterpret_cast<double*>(machine.record(first));
+    const auto* b = reinterpret_cast<double*>(machine.record(second));
+    CHECK(a[Record::start] >= before && b[Record::end] <= static_cast<double>(now()));
+    CHECK(a[Record::end] - a[Record::start] >= 290000);
+    CHECK(b[Record::start] >= a[Record::end]);
+  }
+});
+
+Add busy("busy time is counted without timing", [] {
+  Machine machine(small(1, 1));
+  for (int queue = 0; queue < 2; ++queue) {
+    machine.exec(queue, "spin", 0, {3000});
+    machine.finish();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const std::int32_t busy = machine.control(queue, Control::busyLow).load();
+    CHECK(busy >= 2900000);
+  }
+});
+
+Add closing("close finishes what was published and gives up waits for what never was", [] {
+  for (int round = 0; round < 20; ++round) {
+    auto machine = std::make_unique<Machine>(small(2, 2));
+    for (int queue = 0; queue < 12; ++queue) {
+      if (queue == 4 || queue == 5 || queue == 8 || queue == 9) continue;  // not there or copies only
+      if (queue >= static_cast<int>(machine->core->runtime().queues.size())) break;
+      for (int i = 0; i < 20; ++i) machine->exec(queue, "spin", 0, {5});
+    }
+    const Event never{0, machine->issued(0) + 1000};
+    machine->hold(1, never);
+    const Event behind = machine->exec(1, "empty", 0, {});
+    machine->hold(2, behind);
+    machine->publish();
+    if (round % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    machine->core->close();
+    machine->core->close();
+    CHECK(machine->done(behind));
+    CHECK(machine->completed(0) == machine->issued(0));
+  }
+});
+
+Add stop("stop ends a queue after everything before it", [] {
+  Machine machine(small(1, 1));
+  for (int queue = 0; queue < 2; ++queue) {
+    const Event before = machine.exec(queue, "spin", 0, {50});
+    const Event end = machine.put(queue, Opcode::stop, 0, 0, {});
+    machine.finish(end);
+    CHECK(machine.done(before));
+  }
+});
+
+}  // namespace
+}  // namespace headrace::test

@@ -26,16 +26,19 @@ const unitRooms = [
   'docs',
 ];
 
-/** Suites in the order they run. A suite without sources is left out. */
+/**
+ * Suites in the order they run; one without sources is left out. A suite that has not ended after so many
+ * minutes is ended and counts as failed: code stuck in native threads does not end by vitest's own limits.
+ */
 const suites = {
-  unit: { folders: unitRooms.map((room) => `test/${room}`), ending: '.test.ts' },
-  native: { folders: ['test/native'], ending: '.test.ts' },
-  cpp: { sources: 'native/test/main.cpp', program: 'build-tests/headrace_tests' },
-  types: { folders: ['test/types'], ending: '.test-d.ts' },
-  mpi: { folders: ['test/mpi'], ending: '.test.ts' },
+  unit: { minutes: 15, folders: unitRooms.map((room) => `test/${room}`), ending: '.test.ts' },
+  native: { minutes: 10, folders: ['test/native'], ending: '.test.ts' },
+  cpp: { minutes: 5, sources: 'native/test/main.cpp', program: 'build-tests/headrace_tests' },
+  types: { minutes: 5, folders: ['test/types'], ending: '.test-d.ts' },
+  mpi: { minutes: 15, folders: ['test/mpi'], ending: '.test.ts' },
 };
 
-async function runVitest(name, extra) {
+async function runVitest(name, { minutes }, extra) {
   const report = path.join(reports, `${name}.json`);
   rmSync(report, { force: true });
   const { code } = await runCommand(
@@ -50,7 +53,7 @@ async function runVitest(name, extra) {
       `--outputFile.json=${report}`,
       ...extra,
     ],
-    { cwd: root, inherit: true, env: environment() },
+    { cwd: root, inherit: true, env: environment(), timeoutMs: limit(minutes) },
   );
   let parsed;
   try {
@@ -79,7 +82,7 @@ async function buildProgram() {
   return cmake('--build', folder, '--target', 'headrace_tests', '--parallel', '2');
 }
 
-async function runProgram({ program }) {
+async function runProgram({ program, minutes }) {
   if (existsSync(path.join(root, 'CMakeLists.txt'))) {
     const built = await buildProgram();
     if (built.code !== 0) {
@@ -90,9 +93,15 @@ async function runProgram({ program }) {
   const { code, output, stdout } = await runCommand(path.join(root, program), [], {
     cwd: root,
     env: environment(),
+    timeoutMs: limit(minutes),
   });
   process.stdout.write(output);
   return countProgram(stdout, code);
+}
+
+/** Milliseconds; HEADRACE_TEST_SECONDS overrides every limit. */
+function limit(minutes) {
+  return 1000 * Number(process.env['HEADRACE_TEST_SECONDS'] ?? minutes * 60);
 }
 
 function environment() {
@@ -120,7 +129,7 @@ for (const [name, suite] of Object.entries(suites)) {
   if (isEmpty(suite)) continue;
   process.stdout.write(`\n== ${name}\n`);
   const counts =
-    suite.program !== undefined ? await runProgram(suite) : await runVitest(name, extra);
+    suite.program !== undefined ? await runProgram(suite) : await runVitest(name, suite, extra);
   for (const problem of counts.problems) process.stdout.write(`${name}: ${problem}\n`);
   all.push(counts);
 }

@@ -11,11 +11,23 @@ function endOn(signal, code) {
   process.on(signal, () => {
     if (ending) process.exit(code);
     ending = true;
-    for (const child of children) child.kill(signal);
+    for (const child of children) signalGroup(child, signal);
     if (children.size === 0) process.exit(code);
     setTimeout(() => process.exit(code), 3000).unref();
     process.exitCode = code;
   });
+}
+
+/**
+ * Signals a child and everything it started: each child leads a process group of its own, because a worker
+ * that is stuck in native code would outlive its parent.
+ */
+function signalGroup(child, signal) {
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // already gone
+  }
 }
 
 /** Ends running children when the script is told to end: exit code 130 for SIGINT, 143 for SIGTERM. */
@@ -63,6 +75,7 @@ export function runCommand(program, args, options = {}) {
     const child = spawn(program, args, {
       cwd,
       env,
+      detached: true,
       stdio: ['ignore', inherit ? 'inherit' : 'pipe', inherit ? 'inherit' : 'pipe'],
     });
     children.add(child);
@@ -81,12 +94,14 @@ export function runCommand(program, args, options = {}) {
         ? undefined
         : setTimeout(() => {
             late = true;
-            child.kill('SIGTERM');
-            setTimeout(() => child.kill('SIGKILL'), 5000).unref();
+            output += `no end after ${timeoutMs / 1000} s\n`;
+            signalGroup(child, 'SIGTERM');
+            setTimeout(() => signalGroup(child, 'SIGKILL'), 5000).unref();
           }, timeoutMs);
     const finish = (code, signal) => {
       clearTimeout(timer);
       children.delete(child);
+      if (late) signalGroup(child, 'SIGKILL'); // what is left of its group
       resolve({ code: late ? 124 : code, signal, output, stdout });
     };
     child.on('error', (error) => {

@@ -3,6 +3,10 @@
 
 /** @typedef {{ passed: number, failed: number, skipped: number, problems: string[] }} Counts */
 
+function meaning(exitCode) {
+  return exitCode === 124 ? 'it did not end in time' : `exit code ${exitCode}`;
+}
+
 /**
  * Counts of one vitest run. A file that could not be loaded, a crashed worker and an unhandled error have no
  * test to their name in the report, so they are counted from the file results and the exit code.
@@ -18,7 +22,7 @@ export function countVitest(report, exitCode) {
       passed: 0,
       failed: 1,
       skipped: 0,
-      problems: [`no report was written (exit code ${exitCode})`],
+      problems: [`no report was written (${meaning(exitCode)})`],
     };
   }
   let passed = 0;
@@ -42,7 +46,7 @@ export function countVitest(report, exitCode) {
   }
   if (exitCode !== 0 && failed === 0) {
     problems.push(
-      `exit code ${exitCode} although no test failed (a worker crashed, or an error outside a test)`,
+      `${meaning(exitCode)} although no test failed (a worker crashed, or an error outside a test)`,
     );
     failed = 1;
   }
@@ -72,7 +76,7 @@ export function countProgram(output, exitCode) {
       passed: 0,
       failed: 1,
       skipped: 0,
-      problems: [`no counts were printed (exit code ${exitCode})`],
+      problems: [`no counts were printed (${meaning(exitCode)})`],
     };
   }
   const counts = {
@@ -83,7 +87,7 @@ export function countProgram(output, exitCode) {
   };
   if (exitCode !== 0 && counts.failed === 0) {
     counts.failed = 1;
-    counts.problems.push(`exit code ${exitCode} although no test failed`);
+    counts.problems.push(`${meaning(exitCode)} although no test failed`);
   }
   return counts;
 }

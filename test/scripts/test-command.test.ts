@@ -1,12 +1,21 @@
 // The test command counts what really happened: a crash, a file that does not load, a type error.
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { countProgram, countVitest, formatCounts } from '../../scripts/lib/test-report.mjs';
 
 const project = path.dirname(path.dirname(path.dirname(fileURLToPath(import.meta.url))));
+
+/** False for a process that has ended, also while nobody has collected its exit code. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
 
 describe('counting', () => {
   it('counts a missing report, an unloadable file and a crashed worker as failures', () => {
@@ -96,8 +105,14 @@ describe('the command on a project of its own', () => {
   });
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
+  let seconds = 120;
+
   function command(...suites: string[]): Promise<{ code: number; last: string; output: string }> {
-    const env: NodeJS.ProcessEnv = { ...process.env, HEADRACE_TEST_ROOT: root };
+    const env: NodeJS.ProcessEnv = {
+      ...process.env,
+      HEADRACE_TEST_ROOT: root,
+      HEADRACE_TEST_SECONDS: String(seconds),
+    };
     for (const name of Object.keys(env))
       if (/^VITEST|^TEST$|^NODE_ENV$/.test(name)) delete env[name];
     return new Promise((resolve) => {
@@ -131,6 +146,33 @@ describe('the command on a project of its own', () => {
     const { code, last, output } = await command('types');
     expect(last, output).toBe('tests: 1 passed, 1 failed, 0 skipped');
     expect(code).toBe(1);
+  });
+
+  it('ends a suite stuck in native code, with its workers, and counts it as failed', async () => {
+    const pidFile = path.join(root, 'pid');
+    const stuck = path.join(root, 'test/native/stuck.test.ts');
+    // Blocks the thread itself, as a deadlock between native threads does.
+    writeFileSync(
+      stuck,
+      `import { writeFileSync } from 'node:fs';
+       import { it } from 'vitest';
+       it('h', () => {
+         writeFileSync(${JSON.stringify(pidFile)}, String(process.pid));
+         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+       });`,
+    );
+    seconds = 4;
+    try {
+      const { code, last, output } = await command('native');
+      expect(last, output).toBe('tests: 0 passed, 1 failed, 0 skipped');
+      expect(output).toContain('it did not end in time');
+      expect(code).toBe(1);
+      const pid = Number(readFileSync(pidFile, 'utf8'));
+      await vi.waitFor(() => expect(isRunning(pid)).toBe(false), 3000);
+    } finally {
+      seconds = 120;
+      rmSync(stuck);
+    }
   });
 
   it('exits with 0 when everything passes and with 2 for an unknown suite', async () => {

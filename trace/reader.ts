@@ -68,7 +68,9 @@ export class TraceReader {
     let kept = 0;
     let position = this.#dataStart;
     for (;;) {
-      const got = this.#source.read(chunk, kept, CHUNK, position);
+      // Never beyond the size at opening: a trace that is still being written reads the same every time.
+      const wanted = Math.min(CHUNK, this.size - position);
+      const got = wanted > 0 ? this.#source.read(chunk, kept, wanted, position) : 0;
       position += got;
       const length = kept + got;
       const used = pass.take(chunk, length);

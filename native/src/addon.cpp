@@ -109,7 +109,11 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
   static void onRing(Napi::Env env, Napi::Function, CoreObject* object, void*) {
     if (env == nullptr || object->closed_) return;  // the environment goes away: nobody to tell
     object->core_->runtime().doorbell.answered();
-    if (!object->callback_.IsEmpty()) object->callback_.Call({});
+    if (object->callback_.IsEmpty()) return;
+    // The plain call: while the environment is torn down JavaScript cannot run any more, which C++ would report by an
+    // exception that nobody can catch. An exception of the callback itself stays pending and becomes Node's.
+    napi_value ignored = nullptr;
+    napi_call_function(env, env.Undefined(), object->callback_.Value(), 0, nullptr, &ignored);
   }
   using DoorbellFunction = Napi::TypedThreadSafeFunction<CoreObject, void, onRing>;
 

@@ -1,46 +1,7 @@
 // What one record costs: prints nanoseconds per empty exec record on one worker that never runs dry, on an emulated
 // GPU, and per task of a 3-dependency stencil on two workers that wait for each other. Plain script, not a test:
 //   node native/test/ring-cost.mjs        (after building the addon; uses the addon directly, no TypeScript)
-import { createRequire } from 'node:module';
-
-const addon = createRequire(import.meta.url)('../../build/Release/headrace.node');
-const RECORD = 16;
-const CONTROL = 64;
-const EXEC = 2;
-
-function open(workers, gpus, ringRecords) {
-  const table = Int32Array.from(addon.queueTable(workers, gpus, 1));
-  const words = (count) => {
-    const buffer = new SharedArrayBuffer(count * 4 + 64);
-    return new Int32Array(buffer, (64 - addon.misalignment(new Int32Array(buffer))) & 63, count);
-  };
-  const rings = Array.from({ length: table.length / 3 }, () => words(ringRecords * RECORD));
-  const control = words(rings.length * CONTROL);
-  const shared = words(128);
-  const options = { driver: 'emulated', gpus, gpuBytes: 1 << 20, hostBytes: 1 << 20, workers };
-  Object.assign(options, { computeStreams: 1, ringRecords, checked: false });
-  const core = new addon.Core(options, table, rings, control, shared);
-  return { core, rings, control, shared, mask: ringRecords - 1, kernel: core.kernel('empty') };
-}
-
-function exec(machine, queue, seq, waitQueue, waitSeq) {
-  const ring = machine.rings[queue];
-  const at = ((seq - 1) & machine.mask) * RECORD;
-  ring[at] = EXEC;
-  ring[at + 1] = machine.kernel;
-  ring[at + 2] = seq;
-  ring[at + 3] = 0;
-  ring[at + 4] = waitQueue;
-  ring[at + 5] = waitSeq;
-  ring[at + 6] = 0;
-}
-
-function publish(machine, queue, seq) {
-  Atomics.store(machine.control, queue * CONTROL, seq);
-  if (Atomics.load(machine.control, queue * CONTROL + 32) !== 0) machine.core.wake(queue);
-}
-
-const completed = (machine, queue) => Atomics.load(machine.control, queue * CONTROL + 16);
+import { arm, completed, EXEC, exec, open, publish, RECORD } from './direct.mjs';
 
 /** The whole ring written first, then published at once. */
 function prefilled(workers, gpus) {
@@ -78,12 +39,6 @@ function streamed(ahead, batch, total) {
   const time = Number(process.hrtime.bigint() - start) / total;
   machine.core.close();
   return time;
-}
-
-function arm(machine, queue, seq) {
-  machine.control[queue * CONTROL + 1] = seq;
-  Atomics.store(machine.control, queue * CONTROL + 2, 1);
-  machine.core.waitForDoorbell(1000);
 }
 
 /** Two queues; every task waits for the other queue's task of the step before, as a stencil of width 2 x `width`. */
@@ -128,7 +83,7 @@ for (const width of [1, 8]) {
   console.log(
     `two workers, each waits for the other, width ${2 * width}:`,
     ns(crossed(width, 2e5, 1024, 0)),
-    'per task; with 500 ns kernels',
+    'per task; with compute_bound(100)',
     ns(crossed(width, 1e5, 1024, 100)),
   );
 }

@@ -5,5 +5,7 @@ import { expect, test } from 'vitest';
 
 test('contract.h is what generate-contract.mjs makes of contract.ts', () => {
   const script = fileURLToPath(new URL('../../scripts/generate-contract.mjs', import.meta.url));
-  expect(() => execFileSync(process.execPath, [script, '--check'], { stdio: 'pipe' })).not.toThrow();
+  expect(() =>
+    execFileSync(process.execPath, [script, '--check'], { stdio: 'pipe' }),
+  ).not.toThrow();
 });

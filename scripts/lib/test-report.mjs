@@ -57,10 +57,12 @@ export function countVitest(report, exitCode) {
   return { passed, failed, skipped, problems };
 }
 
-const countsLine = /^tests: (\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/;
+// The second form is that of a program that ends at its first failure (native/test/main.cpp).
+const countsLine =
+  /^(?:tests: (\d+) passed, (\d+) failed(?:, (\d+) skipped)?|(\d+) native tests passed)$/;
 
 /**
- * Counts of a program that prints `tests: N passed, N failed[, N skipped]` as its last such line.
+ * Counts of a program that prints `tests: N passed, N failed[, N skipped]` or `N native tests passed`.
  *
  * @param {string} output
  * @param {number} exitCode
@@ -80,8 +82,8 @@ export function countProgram(output, exitCode) {
     };
   }
   const counts = {
-    passed: Number(match[1]),
-    failed: Number(match[2]),
+    passed: Number(match[1] ?? match[4]),
+    failed: Number(match[2] ?? 0),
     skipped: Number(match[3] ?? 0),
     problems: [],
   };

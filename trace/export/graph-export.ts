@@ -1,0 +1,118 @@
+// The executed graph for people: Graphviz DOT, and the JSON of @dagrejs/graphlib (`json.read` accepts it).
+// Both are for graphs one can look at, so both refuse large ones unless a limit is given.
+import { taskGraph } from '../analysis/graph.js';
+import { formatTime } from '../analysis/text.js';
+import { TraceError } from '../errors.js';
+import { TaskTime } from '../format.js';
+import { laneName, type Trace, taskName } from '../trace.js';
+import type { Output } from './output.js';
+
+/** Which tasks to write. */
+export interface GraphOptions {
+  /** Only the first `limit` tasks in the order they ran. Without it, more than 5000 tasks are refused. */
+  readonly limit?: number;
+  /** Task rows to emphasise, such as the critical path. */
+  readonly emphasised?: ReadonlySet<number>;
+}
+
+const MOST = 5000;
+// Okabe and Ito's colour-blind safe palette, lightened for black text.
+const colours = [
+  '#a8d4f0',
+  '#f5cf8e',
+  '#a5dcc6',
+  '#f3b9a0',
+  '#e6c3da',
+  '#f6f0a5',
+  '#bcd0e8',
+  '#d9d9d9',
+];
+
+/** Writes Graphviz DOT: one box per task, coloured by class; `dot -Tsvg` draws it. */
+export function exportDot(trace: Trace, output: Output, options: GraphOptions = {}): void {
+  const rows = chosen(trace, options);
+  const included = new Set(rows);
+  const { tasks } = trace;
+  output.text(
+    'digraph headrace {\n  rankdir=TB;\n  node [shape=box, style=filled, fontname="sans-serif"];\n',
+  );
+  for (const row of rows) {
+    const time = tasks.times[TaskTime.execEnd][row] - tasks.times[TaskTime.execStart][row];
+    const label = `${taskName(trace, row)}\\n${formatTime(time)}\\n${laneName(trace, tasks.lane[row])}`;
+    const colour = colours[tasks.taskClass[row] % colours.length];
+    const emphasis = options.emphasised?.has(row) ? ', penwidth=3, color="#c00000"' : '';
+    output.text(
+      `  ${node(trace, row)} [label="${quote(label)}", fillcolor="${colour}"${emphasis}];\n`,
+    );
+  }
+  forEachEdge(trace, rows, included, (from, to) => {
+    const emphasis =
+      options.emphasised?.has(from) && options.emphasised.has(to)
+        ? ' [penwidth=3, color="#c00000"]'
+        : '';
+    output.text(`  ${node(trace, from)} -> ${node(trace, to)}${emphasis};\n`);
+  });
+  output.text('}\n');
+}
+
+/** Writes graphlib's JSON: nodes `r0t17` with name, class, lane and times in nanoseconds; edges are dependencies. */
+export function exportGraphlib(trace: Trace, output: Output, options: GraphOptions = {}): void {
+  const rows = chosen(trace, options);
+  const included = new Set(rows);
+  const { tasks } = trace;
+  output.text('{"options":{"directed":true,"multigraph":false,"compound":false},"nodes":[\n');
+  rows.forEach((row, i) => {
+    const value = {
+      name: taskName(trace, row),
+      class: trace.classes[tasks.taskClass[row]]?.name ?? '',
+      rank: tasks.rank[row],
+      lane: laneName(trace, tasks.lane[row]),
+      start: tasks.times[TaskTime.execStart][row] - trace.start,
+      end: tasks.times[TaskTime.execEnd][row] - trace.start,
+    };
+    output.text(`${i === 0 ? '' : ',\n'}${JSON.stringify({ v: node(trace, row), value })}`);
+  });
+  output.text('\n],"edges":[\n');
+  let first = true;
+  forEachEdge(trace, rows, included, (from, to) => {
+    output.text(`${first ? '' : ',\n'}{"v":"${node(trace, from)}","w":"${node(trace, to)}"}`);
+    first = false;
+  });
+  output.text(`\n],"value":${JSON.stringify({ program: trace.ranks[0].header.program })}}\n`);
+}
+
+function chosen(trace: Trace, options: GraphOptions): number[] {
+  const { count, times } = trace.tasks;
+  if (options.limit === undefined && count > MOST) {
+    throw new TraceError(
+      'ERR_TRACE_USAGE',
+      `the trace has ${count} tasks, more than anyone can look at as a graph. Use --limit N for the first N.`,
+    );
+  }
+  const starts = times[TaskTime.execStart];
+  const rows = Array.from({ length: count }, (_, row) => row).sort(
+    (a, b) => starts[a] - starts[b] || a - b,
+  );
+  return options.limit === undefined ? rows : rows.slice(0, options.limit);
+}
+
+function forEachEdge(
+  trace: Trace,
+  rows: readonly number[],
+  included: ReadonlySet<number>,
+  visit: (from: number, to: number) => void,
+): void {
+  const { start, items } = taskGraph(trace).predecessors;
+  for (const row of rows) {
+    for (let i = start[row]; i < start[row + 1]; i++)
+      if (included.has(items[i])) visit(items[i], row);
+  }
+}
+
+function node(trace: Trace, row: number): string {
+  return `r${trace.tasks.rank[row]}t${trace.tasks.id[row]}`;
+}
+
+function quote(text: string): string {
+  return text.replaceAll('"', '\\"');
+}

@@ -8,6 +8,7 @@
 import { NO_QUEUE } from './backend.js';
 import { CopyEvent, CopyState } from './coherency.js';
 import { TransferReason } from '../trace/format.js';
+import { guards } from './guards.js';
 import { type Directory, NO_BLOCK, Poison } from './directory.js';
 import type { MemorySpace } from './memory-space.js';
 import type { Submission } from './submission.js';
@@ -149,18 +150,22 @@ export class Transfers {
     dir.apply(d, source, CopyEvent.read);
     dir.apply(d, destination, CopyEvent.fetch);
     sub.begin(queue);
-    sub.after(dir.writeQueue[from], dir.writeSeq[from]);
-    sub.after(dir.writeQueue[to], dir.writeSeq[to]);
-    sub.after(dir.readerQueue[to], dir.readerSeq[to]);
-    for (let n = dir.readersHead[to]; n >= 0; n = dir.readers.next[n]) {
-      sub.after(dir.readers.value[n], dir.readers.extra[n]);
+    if (guards.copyReadAfterWrite) sub.after(dir.writeQueue[from], dir.writeSeq[from]);
+    if (guards.copyWriteAfterWrite) sub.after(dir.writeQueue[to], dir.writeSeq[to]);
+    if (guards.copyWriteAfterRead) {
+      sub.after(dir.readerQueue[to], dir.readerSeq[to]);
+      for (let n = dir.readersHead[to]; n >= 0; n = dir.readers.next[n]) {
+        sub.after(dir.readers.value[n], dir.readers.extra[n]);
+      }
     }
     const bytes = dir.bytes[d];
     const seq = sub.copy(t, destination, dir.block[to], source, dir.block[from], bytes);
-    dir.setWriter(to, queue, seq);
-    dir.addReader(from, queue, seq);
-    this.spaces[destination].pin(d);
-    this.spaces[source].pin(d);
+    if (guards.copyRegistersWrite) dir.setWriter(to, queue, seq);
+    if (guards.copyRegistersRead) dir.addReader(from, queue, seq);
+    if (guards.copyPins) {
+      this.spaces[destination].pin(d);
+      this.spaces[source].pin(d);
+    }
     if (reason === TransferReason.spill) {
       this.spills++;
       this.spaces[source].arrivingOut += roundedBytes(bytes);
@@ -205,12 +210,15 @@ export class Transfers {
     } else {
       dir.apply(d, destination, CopyEvent.arrived);
       // The host is where values rest: once it has the current version, device copies may be dropped freely.
-      if (destination === 0 && current && dir.state[d * dir.spaces] === CopyState.shared) {
-        this.handOver(d, 0);
+      const isCurrent = current || !guards.arrivalChecksVersion;
+      if (destination === 0 && isCurrent && dir.state[d * dir.spaces] === CopyState.shared) {
+        if (guards.hostTakesOver) this.handOver(d, 0);
       }
     }
-    this.spaces[destination].unpin(d);
-    this.spaces[source].unpin(d);
+    if (guards.copyPins) {
+      this.spaces[destination].unpin(d);
+      this.spaces[source].unpin(d);
+    }
     this.freeRows.push(t);
   }
 

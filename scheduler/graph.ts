@@ -1,6 +1,7 @@
 // Insertion: turns a task in the user's words (class, data and parameters by name) into a row of the engine, after
 // checking everything a user can get wrong. Errors are thrown from `insert` and leave the graph as it was.
 import { HeadraceError } from '../devices/errors.js';
+import { guards } from '../devices/guards.js';
 import { roundedBytes } from '../devices/zone.js';
 import { ANY_DEVICE, type TaskClassRow } from '../stages/task-table.js';
 import { AccessMode } from '../trace/format.js';
@@ -185,6 +186,7 @@ export class Graph {
 
   /** Throws when no device the task may run on could ever hold its data. */
   private checkSize(bound: BoundClass, device: number): void {
+    if (!guards.feasibility) return;
     const { engine, flows } = this;
     const { row } = bound;
     const n = row.flowNames.length;

@@ -15,6 +15,7 @@
 import { CopyState } from '../devices/coherency.js';
 import { NO_BLOCK } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
+import { guards } from '../devices/guards.js';
 import { makeRoom, startWriteBack } from '../devices/eviction.js';
 import type { MemorySpace } from '../devices/memory-space.js';
 import { roundedBytes } from '../devices/zone.js';
@@ -37,12 +38,12 @@ export function alloc(x: StageContext, row: number): number {
     const missing = missingBytes(x, s, first, end);
     if (missing === 0) {
       const flows = tasks.flowDatum;
-      for (let i = first; i < end; i++) space.pin(flows[i]);
+      if (guards.taskPins) for (let i = first; i < end; i++) space.pin(flows[i]);
       if (space.compactingFor === id) space.compactingFor = 0;
       return Outcome.advance;
     }
     const line = space.waiters;
-    if (line.length > 0 && line.peek() !== id) {
+    if (line.length > 0 && line.peek() !== id && guards.ticket) {
       x.waitForMemory(row, s);
       return Outcome.wait;
     }
@@ -79,7 +80,7 @@ export function allResident(x: StageContext, row: number): boolean {
     if (modes[i] !== AccessMode.write && (state[c] === CopyState.invalid || poison[d] !== 0)) return false;
   }
   const space = x.spaces[s];
-  for (let i = 0; i < n; i++) space.pin(flows[first + i]);
+  if (guards.taskPins) for (let i = 0; i < n; i++) space.pin(flows[first + i]);
   return true;
 }
 
@@ -90,7 +91,9 @@ function take(x: StageContext, space: MemorySpace, first: number, end: number): 
   const s = space.index;
   // Pin what is resident first: making room must not evict the task's own inputs.
   for (let i = first; i < end; i++) {
-    if (dir.block[flows[i] * dir.spaces + s] !== NO_BLOCK) space.pin(flows[i]);
+    if (dir.block[flows[i] * dir.spaces + s] !== NO_BLOCK && guards.pinBeforeTaking) {
+      space.pin(flows[i]);
+    }
   }
   for (let taken = first; taken < end; taken++) {
     const d = flows[taken];
@@ -99,6 +102,7 @@ function take(x: StageContext, space: MemorySpace, first: number, end: number): 
     const offset = makeRoom(space, x.counters, dir.bytes[d]);
     if (offset < 0) {
       const wake = space.freed;
+      if (!guards.allOrNothing) return false;
       for (let i = first; i < end; i++) {
         if (dir.block[flows[i] * dir.spaces + s] !== NO_BLOCK) space.unpin(flows[i]);
       }
@@ -144,12 +148,12 @@ function requestRoom(
   if (fragmented) {
     // The bytes are there, but not in one piece. While others hold pins their return may join the pieces;
     // when nobody does, the task's own resident copies are in the way: everything goes out.
-    if (space.pinnedCopies > 0) return Room.wait;
+    if (space.pinnedCopies > 0 || !guards.compaction) return Room.wait;
     space.compactingFor = id;
     deficit = Number.POSITIVE_INFINITY;
   }
   let handedOver = false;
-  while (deficit > 0) {
+  while (deficit > 0 && guards.writeBack) {
     const live = x.transfers.live;
     const released = startWriteBack(space, x.spaces[0], x.directory, x.transfers, x.counters, x.now);
     if (released === 0) break;

@@ -6,6 +6,7 @@
 // Invariant: the data's events are brought up to date in the same step that issues the command.
 import { CopyEvent } from '../devices/coherency.js';
 import { Poison } from '../devices/directory.js';
+import { guards } from '../devices/guards.js';
 import type { StageContext } from './context.js';
 import { failPoisoned } from './poison.js';
 import { Outcome } from './stage.js';
@@ -39,8 +40,10 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
   for (let i = 0; i < nFlows; i++) {
     const c = flows[first + i] * spaces + s;
     args[i] = block[c];
-    sub.after(writeQueue[c], writeSeq[c]);
-    if (modes[i] !== AccessMode.read) {
+    if (modes[i] === AccessMode.write ? guards.execWriteAfterWrite : guards.execReadAfterWrite) {
+      sub.after(writeQueue[c], writeSeq[c]);
+    }
+    if (modes[i] !== AccessMode.read && guards.execWriteAfterRead) {
       sub.after(readerQueue[c], readerSeq[c]);
       for (let n = readersHead[c]; n >= 0; n = dir.readers.next[n]) {
         sub.after(dir.readers.value[n], dir.readers.extra[n]);
@@ -49,7 +52,7 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
   }
   let control = tasks.controlEvents[row];
   for (; control >= 0; control = x.eventNodes.free(control)) {
-    sub.after(x.eventNodes.value[control], x.eventNodes.extra[control]);
+    if (guards.execControl) sub.after(x.eventNodes.value[control], x.eventNodes.extra[control]);
   }
   tasks.controlEvents[row] = -1;
   const params = tasks.paramStart[row];
@@ -60,10 +63,11 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
   tasks.seq[row] = seq;
   for (let i = 0; i < nFlows; i++) {
     const d = flows[first + i];
-    if (modes[i] === AccessMode.read) dir.addReader(d * spaces + s, queue, seq);
-    else {
+    if (modes[i] === AccessMode.read) {
+      if (guards.execRegistersRead) dir.addReader(d * spaces + s, queue, seq);
+    } else {
       writeHere(x, d, s);
-      dir.setWriter(d * spaces + s, queue, seq);
+      if (guards.execRegistersWrite) dir.setWriter(d * spaces + s, queue, seq);
     }
   }
   return Outcome.issued;
@@ -78,11 +82,11 @@ function execBody(x: StageContext, row: number): number {
   for (let i = 0; i < modes.length; i++) {
     const d = tasks.flowDatum[first + i];
     const c = d * dir.spaces + s;
-    if (!sub.happened(dir.writeQueue[c], dir.writeSeq[c])) {
+    if (guards.bodyReadAfterWrite && !sub.happened(dir.writeQueue[c], dir.writeSeq[c])) {
       x.waitForEvent(row, dir.writeQueue[c], dir.writeSeq[c]);
       return Outcome.wait;
     }
-    if (modes[i] === AccessMode.read) continue;
+    if (modes[i] === AccessMode.read || !guards.bodyWriteAfterRead) continue;
     if (!sub.happened(dir.readerQueue[c], dir.readerSeq[c])) {
       x.waitForEvent(row, dir.readerQueue[c], dir.readerSeq[c]);
       return Outcome.wait;
@@ -95,7 +99,7 @@ function execBody(x: StageContext, row: number): number {
     }
   }
   for (let n = tasks.controlEvents[row]; n >= 0; n = x.eventNodes.next[n]) {
-    if (!sub.happened(x.eventNodes.value[n], x.eventNodes.extra[n])) {
+    if (guards.bodyControl && !sub.happened(x.eventNodes.value[n], x.eventNodes.extra[n])) {
       x.waitForEvent(row, x.eventNodes.value[n], x.eventNodes.extra[n]);
       return Outcome.wait;
     }
@@ -118,7 +122,7 @@ function writeHere(x: StageContext, d: number, s: number): void {
   dir.version[d] = (dir.version[d] + 1) | 0;
   const others = dir.validMask[d] & ~(1 << s);
   dir.apply(d, s, CopyEvent.write);
-  if (others === 0) return;
+  if (others === 0 || !guards.writeInvalidates) return;
   for (let mask = others; mask !== 0; ) {
     const other = 31 - Math.clz32(mask);
     mask &= ~(1 << other);

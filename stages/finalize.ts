@@ -1,6 +1,7 @@
 // Stage 6, finalize: the task's end was observed. Its pins go, which makes its copies evictable again and touches
 // their place in the least-recently-used order; then the engine releases what waited for completion and retires
 // the row. Invariant: a task passes here exactly once, whatever its outcome, if it ever held pins.
+import { guards } from '../devices/guards.js';
 import type { StageContext } from './context.js';
 import { Outcome } from './stage.js';
 
@@ -10,7 +11,7 @@ export function releasePins(x: StageContext, row: number): void {
   const space = x.spaces[tasks.device[row]];
   const first = tasks.flowStart[row];
   const end = first + x.classes[tasks.classOf[row]].modes.length;
-  for (let i = first; i < end; i++) space.unpin(tasks.flowDatum[i]);
+  if (guards.taskPins) for (let i = first; i < end; i++) space.unpin(tasks.flowDatum[i]);
 }
 
 export function finalize(x: StageContext, row: number): number {

@@ -5,6 +5,7 @@
 import { Status } from '../devices/backend.js';
 import { Poison } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
+import { guards } from '../devices/guards.js';
 import type { StageContext } from './context.js';
 import { Outcome } from './stage.js';
 import { AccessMode } from './task-table.js';
@@ -14,6 +15,7 @@ import { AccessMode } from './task-table.js';
  * it; a cancelled one nothing, so that what it would have changed still has its older value.
  */
 export function poisonOutputs(x: StageContext, row: number, status: number): void {
+  if (!guards.poisonOutputs) return;
   const { tasks, directory: dir } = x;
   const modes = x.classes[tasks.classOf[row]].modes;
   const first = tasks.flowStart[row];

@@ -1,0 +1,126 @@
+// The guards of the engine, by name: every event edge, count, rule and wake-up whose absence would corrupt data or
+// stop progress. They are constants: in a normal process the object is frozen and the compiler folds them away.
+//
+// Only where HEADRACE_MUTATIONS=1 was set before this file was loaded can a test switch one off, to prove that some
+// simulated test turns red without it (`npm run test:mutations`, docs/reliability.md).
+// Invariant: all are true outside of such a test.
+
+/** One switch per guard. */
+export interface Guards {
+  /** A kernel follows the event that wrote what it reads (stages/exec.ts). */
+  execReadAfterWrite: boolean;
+  /** A kernel follows the event that wrote what it overwrites. */
+  execWriteAfterWrite: boolean;
+  /** A kernel follows the readers of what it overwrites. */
+  execWriteAfterRead: boolean;
+  /** A kernel follows its control predecessors. */
+  execControl: boolean;
+  /** A kernel leaves its event with what it reads. */
+  execRegistersRead: boolean;
+  /** A kernel leaves its event with what it writes. */
+  execRegistersWrite: boolean;
+  /** A JavaScript body waits until what it uses was written. */
+  bodyReadAfterWrite: boolean;
+  /** A JavaScript body waits for the readers of what it overwrites. */
+  bodyWriteAfterRead: boolean;
+  /** A JavaScript body waits for its control predecessors. */
+  bodyControl: boolean;
+  /** A write gives up all other copies. */
+  writeInvalidates: boolean;
+  /** A copy between spaces follows the event that wrote its source (devices/transfers.ts). */
+  copyReadAfterWrite: boolean;
+  /** ... the event that wrote its destination. */
+  copyWriteAfterWrite: boolean;
+  /** ... the readers of its destination. */
+  copyWriteAfterRead: boolean;
+  /** ... and leaves its event with its source as a reader. */
+  copyRegistersRead: boolean;
+  /** ... and with its destination as the writer. */
+  copyRegistersWrite: boolean;
+  /** Source and destination of a copy stay until its end was seen. */
+  copyPins: boolean;
+  /** A copy that arrives after a newer version was written does not make the host the owner. */
+  arrivalChecksVersion: boolean;
+  /** A copy that was written back makes the host the owner, so that the device may drop its own. */
+  hostTakesOver: boolean;
+  /** What a task uses stays until its end was seen. */
+  taskPins: boolean;
+  /** The first in line for memory is not overtaken. */
+  ticket: boolean;
+  /** A task that gets only part of its memory gives that back. */
+  allOrNothing: boolean;
+  /** Making room never takes the task's own inputs. */
+  pinBeforeTaking: boolean;
+  /** Dirty copies are written back when clean ones do not suffice. */
+  writeBack: boolean;
+  /** Fragmented memory is emptied when nothing else can help. */
+  compaction: boolean;
+  /** A task that fits nowhere is refused at insertion. */
+  feasibility: boolean;
+  /** Memory that becomes free or evictable wakes the first in line. */
+  memoryWake: boolean;
+  /** Room in a ring wakes those who wait for it. */
+  slotWake: boolean;
+  /** An event that happened wakes the bodies that wait for it. */
+  eventWake: boolean;
+  /** Data whose writer failed or was cancelled cannot be read. */
+  poisonOutputs: boolean;
+  /** What was computed behind a failed transfer cannot be read. */
+  poisonBehindTransfer: boolean;
+  /** A failed run cancels what its queues have not started. */
+  cancelQueued: boolean;
+  /** A failed run drops what was not issued. */
+  dropUnissued: boolean;
+  /** A dropped task gives back its pins. */
+  dropReleasesPins: boolean;
+}
+
+const all: Guards = {
+  execReadAfterWrite: true,
+  execWriteAfterWrite: true,
+  execWriteAfterRead: true,
+  execControl: true,
+  execRegistersRead: true,
+  execRegistersWrite: true,
+  bodyReadAfterWrite: true,
+  bodyWriteAfterRead: true,
+  bodyControl: true,
+  writeInvalidates: true,
+  copyReadAfterWrite: true,
+  copyWriteAfterWrite: true,
+  copyWriteAfterRead: true,
+  copyRegistersRead: true,
+  copyRegistersWrite: true,
+  copyPins: true,
+  arrivalChecksVersion: true,
+  hostTakesOver: true,
+  taskPins: true,
+  ticket: true,
+  allOrNothing: true,
+  pinBeforeTaking: true,
+  writeBack: true,
+  compaction: true,
+  feasibility: true,
+  memoryWake: true,
+  slotWake: true,
+  eventWake: true,
+  poisonOutputs: true,
+  poisonBehindTransfer: true,
+  cancelQueued: true,
+  dropUnissued: true,
+  dropReleasesPins: true,
+};
+
+/** Whether guards can be switched off in this process. */
+export const guardsCanBeRemoved: boolean = process.env['HEADRACE_MUTATIONS'] === '1';
+
+export const guards: Readonly<Guards> = guardsCanBeRemoved ? all : Object.freeze(all);
+
+/** Switches one guard off (or on again), in test processes only. */
+export function setGuard(name: keyof Guards, on: boolean): void {
+  if (!guardsCanBeRemoved) throw new Error('guards are constants unless HEADRACE_MUTATIONS=1 is set');
+  all[name] = on;
+}
+
+/** Names of all guards. */
+export const guardNames: readonly (keyof Guards)[] = Object.keys(all) as (keyof Guards)[];

@@ -1,0 +1,61 @@
+// What happens next in virtual time: a binary heap of (time, id), at most one entry per id.
+// Invariant: entries come out by time, and in the order they went in where times are equal, so that a run depends
+// on nothing but its seed.
+
+export class EventQueue {
+  private readonly heap: Int32Array;
+  private readonly timeOf: Float64Array;
+  private readonly orderOf: Float64Array;
+  private count = 0;
+  private nextOrder = 0;
+
+  constructor(ids: number) {
+    this.heap = new Int32Array(ids);
+    this.timeOf = new Float64Array(ids);
+    this.orderOf = new Float64Array(ids);
+  }
+
+  get length(): number {
+    return this.count;
+  }
+
+  /** Time of the next entry; only when `length` is not 0. */
+  get time(): number {
+    return this.timeOf[this.heap[0]];
+  }
+
+  push(id: number, time: number): void {
+    this.timeOf[id] = time;
+    this.orderOf[id] = this.nextOrder++;
+    let at = this.count++;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (this.before(this.heap[parent], id)) break;
+      this.heap[at] = this.heap[parent];
+      at = parent;
+    }
+    this.heap[at] = id;
+  }
+
+  /** Takes the id of the next entry; only when `length` is not 0. */
+  pop(): number {
+    const top = this.heap[0];
+    const last = this.heap[--this.count];
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= this.count) break;
+      if (child + 1 < this.count && this.before(this.heap[child + 1], this.heap[child])) child++;
+      if (this.before(last, this.heap[child])) break;
+      this.heap[at] = this.heap[child];
+      at = child;
+    }
+    this.heap[at] = last;
+    return top;
+  }
+
+  private before(a: number, b: number): boolean {
+    const d = this.timeOf[a] - this.timeOf[b];
+    return d < 0 || (d === 0 && this.orderOf[a] < this.orderOf[b]);
+  }
+}

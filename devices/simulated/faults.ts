@@ -1,0 +1,90 @@
+// Faults to inject, as plain data: which command fails and how. The backend counts kernels and copies as it starts
+// them, so a plan hits the same command in every replay.
+// Invariant: a fault is seen by the engine only in ways a real driver has: a status, or a delay.
+import { Status } from '../backend.js';
+
+export type Fault =
+  /** The `at`-th kernel (from 0) returns `code`. */
+  | { readonly kind: 'kernel'; readonly at: number; readonly code: number }
+  /** The `at`-th copy fails in the driver. */
+  | { readonly kind: 'transfer'; readonly at: number }
+  /** From the `at`-th command on, everything on GPU space `space` fails. */
+  | { readonly kind: 'deviceLost'; readonly at: number; readonly space: number }
+  /** The `at`-th command never ends. */
+  | { readonly kind: 'hang'; readonly at: number }
+  /** The engine thread stops for `ns` nanoseconds before the `at`-th poll. */
+  | { readonly kind: 'slowHost'; readonly at: number; readonly ns: number }
+  /** The `at`-th request for device memory finds none although there is some (used by the harness). */
+  | { readonly kind: 'allocation'; readonly at: number };
+
+/** Counts commands and says what becomes of each. */
+export class FaultPlan {
+  readonly faults: readonly Fault[];
+  private commands = 0;
+  private kernels = 0;
+  private copies = 0;
+  private polls = 0;
+  private allocations = 0;
+  private readonly lost: Set<number> = new Set();
+  /** Faults that took effect so far. */
+  injected = 0;
+
+  constructor(faults: readonly Fault[]) {
+    this.faults = faults;
+  }
+
+  /** Status of the kernel that starts now on `space`: ok or a failure; NaN: it never ends. */
+  kernel(space: number): number {
+    return this.command(space, 'kernel', this.kernels++);
+  }
+
+  /** Status of the copy that starts now on a queue of `space`. */
+  copy(space: number): number {
+    return this.command(space, 'transfer', this.copies++);
+  }
+
+  /** Nanoseconds by which the host is late at this poll. */
+  poll(): number {
+    const at = this.polls++;
+    let late = 0;
+    for (const fault of this.faults) {
+      if (fault.kind === 'slowHost' && fault.at === at) {
+        late += fault.ns;
+        this.injected++;
+      }
+    }
+    return late;
+  }
+
+  /** Whether this request for memory is refused. */
+  allocation(): boolean {
+    const at = this.allocations++;
+    const hit = this.faults.some((f) => f.kind === 'allocation' && f.at === at);
+    if (hit) this.injected++;
+    return hit;
+  }
+
+  private command(space: number, kind: 'kernel' | 'transfer', nth: number): number {
+    if (this.faults.length === 0) return Status.ok;
+    const at = this.commands++;
+    for (const fault of this.faults) {
+      if (fault.kind === 'deviceLost' && fault.at === at && space === fault.space) this.lose(fault.space);
+      else if (fault.kind === 'deviceLost' && at > fault.at && !this.lost.has(fault.space)) {
+        this.lose(fault.space);
+      } else if (fault.kind === 'hang' && fault.at === at) {
+        this.injected++;
+        return Number.NaN;
+      } else if (fault.kind === kind && fault.at === nth) {
+        this.injected++;
+        return fault.kind === 'kernel' ? fault.code : Status.driver;
+      }
+    }
+    return this.lost.has(space) ? Status.deviceLost : Status.ok;
+  }
+
+  private lose(space: number): void {
+    if (this.lost.has(space)) return;
+    this.lost.add(space);
+    this.injected++;
+  }
+}

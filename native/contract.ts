@@ -206,6 +206,8 @@ export interface NativeCore {
   address(space: number): bigint;
   /** True when GPU space `to` can copy from GPU space `from` directly. */
   peerAccess(to: number, from: number): boolean;
+  /** Address of the doorbell for other addons (native/include/headrace/doorbell.h); valid until `close`. */
+  doorbell(): bigint;
   /** Stops all threads after what was commanded and frees everything. Idempotent. */
   close(): void;
 }

@@ -86,6 +86,7 @@ interface AddonCore {
   shareable(space: number): { pid: number; fd: number; bytes: number } | null;
   address(space: number): bigint;
   peerAccess(to: number, from: number): boolean;
+  doorbell(): bigint;
   close(): void;
 }
 
@@ -219,6 +220,7 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     shareable: (space) => core.shareable(space),
     address: (space) => typed(() => core.address(space)),
     peerAccess: (to, from) => core.peerAccess(to, from),
+    doorbell: () => typed(() => core.doorbell()),
     close: () => core.close(),
   };
 }

@@ -56,6 +56,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
                            InstanceMethod<&CoreObject::shareable>("shareable"),
                            InstanceMethod<&CoreObject::address>("address"),
                            InstanceMethod<&CoreObject::peerAccess>("peerAccess"),
+                           InstanceMethod<&CoreObject::doorbell>("doorbell"),
                            InstanceMethod<&CoreObject::close>("close"),
                        });
   }
@@ -247,6 +248,12 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
   Napi::Value peerAccess(const Napi::CallbackInfo& info) {
     return Napi::Boolean::New(info.Env(),
                               core_->peerAccess(info[0].ToNumber(), info[1].ToNumber()));
+  }
+
+  Napi::Value doorbell(const Napi::CallbackInfo& info) {
+    requireOpen(info.Env());
+    const auto address = reinterpret_cast<std::uintptr_t>(core_->externalDoorbell());
+    return Napi::BigInt::New(info.Env(), static_cast<std::uint64_t>(address));
   }
 
   void close(const Napi::CallbackInfo& info) {

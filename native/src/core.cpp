@@ -31,6 +31,11 @@ void check(const CoreOptions& options, const std::vector<QueueOptions>& queues) 
   }
 }
 
+void ringFromOutside(void* self) {
+  Doorbell& doorbell = static_cast<Runtime*>(self)->doorbell;
+  if (doorbell.engineSleeps()) doorbell.ring();
+}
+
 }  // namespace
 
 std::vector<QueueOptions> Core::queuesOf(const CoreOptions& options) {
@@ -53,7 +58,7 @@ std::vector<QueueOptions> Core::queuesOf(const CoreOptions& options) {
 
 Core::Core(const CoreOptions& options, const std::vector<QueueOptions>& queues,
            std::int32_t* control, std::int32_t* shared)
-    : runtime_(reinterpret_cast<Word*>(shared)) {
+    : runtime_(reinterpret_cast<Word*>(shared)), externalDoorbell_{ringFromOutside, &runtime_} {
   check(options, queues);
   try {
     host_ = std::make_shared<HostMemory>(options.hostBytes);

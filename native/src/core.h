@@ -12,6 +12,7 @@
 
 #include "core_error.h"
 #include "device_thread.h"
+#include "headrace/doorbell.h"
 #include "memory.h"
 #include "runtime.h"
 #include "worker.h"
@@ -61,6 +62,9 @@ class Core {
   void close(bool cancel = false);
   bool closed() const { return closed_; }
 
+  /// For other addons (the message layer); valid as long as the core exists.
+  const headrace_doorbell* externalDoorbell() const { return &externalDoorbell_; }
+
   Runtime& runtime() { return runtime_; }
   const std::shared_ptr<HostMemory>& host() const { return host_; }
 
@@ -68,6 +72,7 @@ class Core {
   void openDevices(const CoreOptions& options);
 
   Runtime runtime_;
+  headrace_doorbell externalDoorbell_;
   std::shared_ptr<HostMemory> host_;
   std::vector<std::unique_ptr<DeviceThread>> devices_;
   std::vector<std::unique_ptr<Worker>> workers_;

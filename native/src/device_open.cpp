@@ -36,15 +36,18 @@ void DeviceThread::call(const std::function<void()>& function) {
     result.done = true;
     callDone_.notify_all();
   });
+  callsWaiting_.store(true, std::memory_order_seq_cst);
   parker_.unpark();
   callDone_.wait(guard, [&] { return result.done; });
   if (result.error) std::rethrow_exception(result.error);
 }
 
 bool DeviceThread::runCalls() {
+  if (!callsWaiting_.load(std::memory_order_acquire)) return false;
   std::deque<std::function<void()>> calls;
   {
     std::lock_guard<std::mutex> guard(callLock_);
+    callsWaiting_.store(false, std::memory_order_relaxed);
     calls.swap(calls_);
   }
   for (auto& function : calls) function();

@@ -138,7 +138,9 @@ void DeviceThread::issue(StreamQueue& stream, const Command& command, std::int32
   if (status == Status::ok) status = perform(stream, command, sequence);
   if (status != Status::ok) fail(command, status);
   {
-    std::lock_guard<std::mutex> guard(stream.lock);
+    // Only threads of other GPUs look at this from outside.
+    std::unique_lock<std::mutex> guard(stream.lock, std::defer_lock);
+    if (runtime_.spaces.size() > 2) guard.lock();
     slot.done = slot.timed ? slot.end : slot.plain;
     for (std::int32_t s = sequence; s != after(last, 1); s = after(s, 1)) {
       stream.slot(s).last = last;
@@ -408,8 +410,7 @@ bool DeviceThread::somethingToDo() {
   for (auto& wait : foreign_) {
     if (wait.first->hasCompleted(wait.second, std::memory_order_seq_cst)) return true;
   }
-  std::lock_guard<std::mutex> guard(callLock_);
-  return !calls_.empty();
+  return callsWaiting_.load(std::memory_order_seq_cst);
 }
 
 }  // namespace headrace

@@ -93,6 +93,7 @@ class DeviceThread {
   std::mutex callLock_;
   std::condition_variable callDone_;
   std::deque<std::function<void()>> calls_;
+  std::atomic<bool> callsWaiting_{false};
   std::atomic<bool> ending_{false};
   Parker parker_;
   std::thread thread_;

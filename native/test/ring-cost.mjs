@@ -21,8 +21,8 @@ function prefilled(workers, gpus) {
 }
 
 /** The engine writes while the worker reads: `ahead` records at most, published in batches. */
-function streamed(ahead, batch, total) {
-  const machine = open(1, 0, 4096);
+function streamed(workers, gpus, ahead, batch, total) {
+  const machine = open(workers, gpus, 4096);
   const start = process.hrtime.bigint();
   let seen = 0;
   for (let i = 1; i <= total; i++) {
@@ -77,8 +77,16 @@ function crossed(width, steps, ringRecords, iterations) {
 
 const ns = (value) => `${value.toFixed(1)} ns`;
 console.log('one worker, ring prefilled:          ', ns(prefilled(1, 0)), 'per record');
-console.log('emulated GPU stream, ring prefilled: ', ns(prefilled(0, 1)), 'per record');
-console.log('one worker, written while it reads:  ', ns(streamed(1024, 64, 4e6)), 'per record');
+console.log(
+  'one worker, written while it reads:  ',
+  ns(streamed(1, 0, 1024, 64, 4e6)),
+  'per record',
+);
+console.log(
+  'emulated GPU, written while it reads:',
+  ns(streamed(0, 1, 1024, 64, 2e6)),
+  'per record',
+);
 for (const width of [1, 8]) {
   console.log(
     `two workers, each waits for the other, width ${2 * width}:`,

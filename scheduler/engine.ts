@@ -277,8 +277,7 @@ export class Engine implements StageHooks {
   private makeWindowRoom(): void {
     const { tasks } = this;
     const head = tasks.head;
-    this.pump();
-    if (tasks.head !== head) return;
+    if (this.pump() || tasks.head !== head) return;
     if (this.bodies.length > 0) {
       // Inside a body that inserts more than the window holds: other bodies must run for it to go on.
       this.runBodies();
@@ -374,15 +373,11 @@ export class Engine implements StageHooks {
     const { x } = this;
     x.now = this.backend.now();
     try {
-      for (;;) {
-        const before = this.progressed;
-        this.takeCompletions();
-        this.drainReleased();
-        this.wakeWaiters();
-        this.startReady();
-        this.backend.publish();
-        if (this.bodyDepth === 0 && this.bodies.length > 0) this.runBodies();
-        if (this.progressed === before || this.bodies.length === 0) break;
+      this.round();
+      if (this.bodyDepth === 0 && this.bodies.length > 0) {
+        this.runBodies();
+        // What the bodies released, freed or inserted must be on its way before anyone goes to sleep.
+        this.round();
       }
       this.tasks.retireHead();
       this.tracer?.counters(x.now);
@@ -393,6 +388,14 @@ export class Engine implements StageHooks {
     if (this.progressed > 0) this.reportProgress();
     this.reportOverRuns();
     return this.progressed > 0;
+  }
+
+  private round(): void {
+    this.takeCompletions();
+    this.drainReleased();
+    this.wakeWaiters();
+    this.startReady();
+    this.backend.publish();
   }
 
   private takeCompletions(): void {
@@ -579,6 +582,7 @@ export class Engine implements StageHooks {
       const row = id & tasks.mask;
       if (!tasks.contains(id) || tasks.stage[row] !== TaskStage.exec) continue;
       tasks.queue[row] = BODY_RUNNING;
+      this.progressed++;
       this.tracer?.bodyStarted(row);
       const body = x.classes[tasks.classOf[row]].body as (task: number, row: number) => unknown;
       let result: unknown;

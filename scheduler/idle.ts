@@ -63,7 +63,10 @@ export class IdleControl {
         return;
       }
       this.hold(true);
-      if (engine.queuedBodies > 0) return this.schedule();
+      if (engine.queuedBodies > 0) {
+        if (backend.now() > until) return this.schedule();
+        continue;
+      }
       if (!this.somethingIsUnderWay() && engine.liveScripts === 0) return this.stuck();
       this.arm(false);
       if (backend.sleep()) return this.watch();

@@ -1,0 +1,86 @@
+// The central promise: whatever the program, the machine and the memory, results are those of executing it one
+// task after the other. Exact values, native and JavaScript bodies mixed, control edges, priorities, device wishes.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { RuntimeOptions } from '../../index.js';
+import { nothingLeft, onMachine, soon } from '../support/machines.js';
+import {
+  decode,
+  insertProgram,
+  largestTask,
+  makeData,
+  type Operation,
+  type RawProgram,
+  rawPrograms,
+  serial,
+} from '../support/random-programs.js';
+
+const SEED = Number(process.env['HEADRACE_TEST_SEED'] ?? 20260101);
+const FACTOR = Number(process.env['HEADRACE_TEST_FACTOR'] ?? 1);
+
+interface Setting {
+  readonly gpus: number;
+  readonly workers: number;
+  readonly window: number;
+  readonly runAhead: number;
+  /** Units of 512 bytes beyond what the largest task needs. */
+  readonly spare: number;
+  readonly inTurns: boolean;
+}
+
+const settings = (gpus: readonly number[]): fc.Arbitrary<Setting> =>
+  fc.record({
+    gpus: fc.constantFrom(...gpus),
+    workers: fc.integer({ min: 1, max: 2 }),
+    window: fc.constantFrom(4, 8, 64),
+    runAhead: fc.constantFrom(1, 2, 16, 1024),
+    spare: fc.constantFrom(0, 0, 1, 3, 20),
+    inTurns: fc.boolean(),
+  });
+
+function optionsOf(setting: Setting, bytes: number): RuntimeOptions {
+  const { gpus, workers, window, runAhead, spare } = setting;
+  const gpuMemory = bytes + spare * 512;
+  return { gpus, workers, window, runAhead, gpuMemory, hostMemory: '4MiB', checked: true };
+}
+
+/** With asynchronous bodies a program must leave room in the window, or wait for it. */
+function pauses(graph: { space(): Promise<void> }, inTurns: boolean, operations: readonly Operation[]) {
+  if (inTurns) return () => graph.space();
+  return operations.some((op) => op.kind === 'slowMix') ? () => graph.space() : undefined;
+}
+
+async function check(program: RawProgram, setting: Setting): Promise<void> {
+  const operations = decode(program);
+  const expected = serial(program, operations);
+  await onMachine(optionsOf(setting, largestTask(program, operations)), async (runtime) => {
+    const data = makeData(runtime, program);
+    const reads = new Map<number, Promise<Float64Array>>();
+    const run = runtime.run(async (graph) => {
+      await insertProgram(graph, data, operations, setting.gpus, reads, pauses(graph, setting.inTurns, operations));
+    });
+    await soon(runtime, run);
+    for (const [number, value] of reads) {
+      expect(await soon(runtime, value), `read ${number}`).toEqual(expected.reads.get(number));
+    }
+    for (let d = 0; d < data.length; d++) {
+      const value = expected.values[d];
+      if (value !== undefined) expect(await soon(runtime, data[d].read()), `d${d}`).toEqual(value);
+    }
+    await nothingLeft(runtime, data);
+  });
+}
+
+describe('a random program gives the values of its serial execution', () => {
+  it.each([
+    ['on host workers', [0], 60],
+    ['on one GPU with hardly any memory', [1], 80],
+    ['on two GPUs with hardly any memory', [2], 100],
+    ['on four GPUs with hardly any memory', [4], 60],
+  ] as const)('%s', async (_, gpus, runs) => {
+    await fc.assert(
+      fc.asyncProperty(rawPrograms(70), settings(gpus), (program, setting) => check(program, setting)),
+      { numRuns: runs * FACTOR, seed: SEED, endOnFailure: false },
+    );
+  }, 60_000 * FACTOR);
+});

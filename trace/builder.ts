@@ -1,6 +1,7 @@
 // Fills the columns of a trace: every table is counted first and gets its exact size, then filled rank by rank.
-// While a rank is read its task and datum ids are stored as they come; afterwards they become rows.
-import { group, IdIndex, type Lists } from './columns.js';
+// While a rank is read its task ids are stored as they come; afterwards they become rows. Datum ids become rows at
+// once: a runtime may give the id of a closed datum to a new one, and a record means the latest datum of that id.
+import { group, IdIndex, type Lists, ReusableIds } from './columns.js';
 import { NO_INDEX, NONE, TaskTime, type TraceHeader } from './format.js';
 import { alignRanks, matchMessages } from './merge.js';
 import type { TraceReader } from './reader.js';
@@ -176,7 +177,6 @@ export class Builder {
     const first = {
       task: this.#task,
       transfer: this.#transfer,
-      datum: this.#datum,
       event: this.#event,
       edge: this.#edges.count,
       access: this.#accesses.count,
@@ -186,23 +186,23 @@ export class Builder {
     const outcome = reader.read(this.#visitor(header, clocks));
 
     const taskIndex = new IdIndex(this.#tasks.id, first.task, this.#task);
-    const datumIndex = new IdIndex(this.#data.id, first.datum, this.#datum);
     const taskRow = (id: number): number => (id === NONE ? -1 : taskIndex.row(id));
-    const datumRow = (id: number): number => (id === NONE ? -1 : datumIndex.row(id));
     resolve(this.#tasks.releasedBy, first.task, this.#task, taskRow);
     resolve(this.#transfers.task, first.transfer, this.#transfer, taskRow);
-    resolve(this.#transfers.datum, first.transfer, this.#transfer, datumRow);
     resolve(this.#events.task, first.event, this.#event, taskRow);
-    resolve(this.#events.datum, first.event, this.#event, datumRow);
     this.#edges.resolve(first.edge, taskRow, taskRow);
-    this.#accesses.resolve(first.access, taskRow, datumRow);
+    this.#accesses.resolve(first.access, taskRow);
     this.#parameters.resolve(first.parameter, taskRow);
     return { rank: header.rank, name: reader.name, header, outcome, clocks };
   }
 
   finish(ranks: readonly TraceRank[], problems: string[]): Trace {
     const lists = (pairs: Pairs): Lists & { readonly origin: Int32Array } =>
-      group(this.#tasks.count, pairs.task, pairs.value);
+      group(
+        this.#tasks.count,
+        pairs.task.subarray(0, pairs.count),
+        pairs.value.subarray(0, pairs.count),
+      );
     const accesses = lists(this.#accesses);
     const accessModes = new Uint8Array(accesses.items.length);
     for (let i = 0; i < accessModes.length; i++) {
@@ -235,7 +235,7 @@ export class Builder {
     return { ...trace, start, end };
   }
 
-  // Stores the records of one rank. Task and datum ids stay ids for now: `addRank` turns them into rows.
+  // Stores the records of one rank. Task ids stay ids for now: `addRank` turns them into rows.
   #visitor(header: TraceHeader, clocks: ClockRecord[]): TraceVisitor {
     const { rank } = header;
     const laneBase = this.#lanes.length;
@@ -246,6 +246,7 @@ export class Builder {
     const spaceRow = (index: number): number =>
       index < header.spaces.length && index !== NO_INDEX ? spaceBase + index : NO_ROW;
     const classRows: number[] = [];
+    const data = new ReusableIds();
     const columns = this.#tasks;
     return {
       taskClass: (id, name, parameterNames) => {
@@ -253,6 +254,7 @@ export class Builder {
       },
       datum: (datum) => {
         const row = this.#datum++;
+        data.set(datum.id, row);
         this.#data.rank[row] = rank;
         this.#data.id[row] = datum.id;
         this.#data.home[row] = datum.home;
@@ -275,9 +277,13 @@ export class Builder {
       dependencies: (list) => store(this.#edges, list),
       accesses: (list) => {
         for (let i = 0; i < list.count; i++) {
-          this.#accesses.mode[this.#accesses.count + i] = (list.modes >>> (2 * i)) & 3;
+          const datum = data.row(list.values[i]);
+          if (datum < 0) continue;
+          const at = this.#accesses.count++;
+          this.#accesses.task[at] = list.task;
+          this.#accesses.value[at] = datum;
+          this.#accesses.mode[at] = (list.modes >>> (2 * i)) & 3;
         }
-        store(this.#accesses, list);
       },
       parameters: (list) => store(this.#parameters, list),
       transfer: (transfer) => {
@@ -290,7 +296,7 @@ export class Builder {
         into.source[row] = spaceRow(transfer.source);
         into.destination[row] = spaceRow(transfer.destination);
         into.task[row] = transfer.task;
-        into.datum[row] = transfer.datum;
+        into.datum[row] = data.row(transfer.datum);
         into.version[row] = transfer.version;
         into.peer[row] = transfer.peer;
         into.message[row] = transfer.message;
@@ -313,7 +319,7 @@ export class Builder {
         this.#events.kind[row] = event.kind;
         this.#events.space[row] = spaceRow(event.space);
         this.#events.task[row] = event.task;
-        this.#events.datum[row] = event.datum;
+        this.#events.datum[row] = data.row(event.datum);
         this.#events.time[row] = event.time;
         this.#events.bytes[row] = event.bytes;
         this.#text.push(event.text);

@@ -61,3 +61,30 @@ export class IdIndex {
     return this.#rows?.[id - this.#first] ?? -1;
   }
 }
+
+/** Rows of ids that may be given to something else later: `row` answers for the latest `set`. */
+export class ReusableIds {
+  #dense: Int32Array = new Int32Array(1024).fill(-1);
+  readonly #sparse: Map<number, number> = new Map();
+
+  set(id: number, row: number): void {
+    if (id >= MOST_DENSE) {
+      this.#sparse.set(id, row);
+      return;
+    }
+    if (id >= this.#dense.length) {
+      const larger = new Int32Array(Math.max(id + 1, 2 * this.#dense.length)).fill(-1);
+      larger.set(this.#dense);
+      this.#dense = larger;
+    }
+    this.#dense[id] = row;
+  }
+
+  /** Row of an id, or -1. */
+  row(id: number): number {
+    if (id >= MOST_DENSE) return this.#sparse.get(id) ?? -1;
+    return id < this.#dense.length ? this.#dense[id] : -1;
+  }
+}
+
+const MOST_DENSE = 1 << 22;

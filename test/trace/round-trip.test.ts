@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   AccessMode,
+  datumName,
   EventKind,
   FileSink,
   loadTrace,
@@ -239,6 +240,29 @@ describe('what the recorder writes, the reader gives back', () => {
     expect(statSync(path).size).toBe(memory.bytes().length);
     expect(loadTrace(path).tasks).toEqual(loadTrace(memory.bytes()).tasks);
   });
+});
+
+test('an id that is given to another datum means that one from there on', () => {
+  const trace = loadTrace(
+    record((recorder) => {
+      for (const [id, name] of ['first', 'second'].entries()) {
+        recorder.datum(5, 64, 0, name);
+        recorder.datum(4e9, 64, 0, `far ${name}`);
+        recorder.access(id, 5, AccessMode.read);
+        recorder.access(id, 4e9, AccessMode.read);
+        recorder.access(id, 6, AccessMode.read);
+        task(recorder, id, 0, { start: id, end: id + 1 });
+      }
+    }),
+  );
+  const { start, items } = trace.tasks.accesses;
+  const names = [0, 1].map((row) =>
+    [...items.subarray(start[row], start[row + 1])].map((datum) => datumName(trace, datum)),
+  );
+  expect(names).toEqual([
+    ['first', 'far first'],
+    ['second', 'far second'],
+  ]);
 });
 
 describe('counter samples', () => {

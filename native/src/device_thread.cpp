@@ -364,10 +364,13 @@ bool DeviceThread::inFlight() const {
 // (2) sets `sleeping` on all its queues, and only then (3) looks at all of it once more. Whoever makes one of these
 // things happen does it first and looks for sleepers afterwards, so nothing is missed.
 void DeviceThread::sleep() {
+  const std::size_t waits = foreign_.size();
   foreign_.erase(
       std::remove_if(foreign_.begin(), foreign_.end(),
                      [](const auto& wait) { return wait.first->hasCompleted(wait.second); }),
       foreign_.end());
+  // An event that happened since the last pass lets a stream go on: it must not be forgotten by a thread that sleeps.
+  if (foreign_.size() != waits) return;
   std::vector<std::pair<Watch*, Watcher>>& watching = watching_;
   watching.clear();
   for (auto& stream : streams_) {

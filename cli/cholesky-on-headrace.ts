@@ -1,11 +1,32 @@
 // Does the job of `headrace run cholesky` on a runtime: tiles in, tasks, tiles out.
-import { HeadraceError } from '../scheduler/errors.js';
+import { cholesky } from '../algorithms/index.js';
+import { Runtime, TiledMatrix } from '../index.js';
 import type { CholeskyRunner } from './cholesky-job.js';
+import type { TileValues } from './tile-grid.js';
 
 /** Factorises on emulated GPUs (or host workers). */
-export const factoriseOnHeadrace: CholeskyRunner = () => {
-  throw new HeadraceError(
-    'ERR_NOT_AVAILABLE',
-    'the tiled Cholesky factorisation is not wired up yet',
+export const factoriseOnHeadrace: CholeskyRunner = async (job) => {
+  const { grid, matrix, dtype } = job;
+  await using runtime = await Runtime.create({
+    gpus: job.gpus,
+    gpuMemory: job.memory,
+    name: 'run cholesky',
+    ...(job.workers === undefined ? {} : { workers: job.workers }),
+    ...(job.trace === undefined ? {} : { trace: job.trace }),
+  });
+  const a = new TiledMatrix<'f64' | 'f32'>(
+    runtime,
+    dtype,
+    { rows: grid.n, tile: grid.tile, lower: true, name: 'A' },
+    (values, row, column, rows, columns) => matrix.fill(row, column, rows, columns, values),
   );
+  const run = runtime.run((graph) => cholesky(graph, a), { signal: job.signal, name: 'cholesky' });
+  run.events.on('progress', ({ completed, inserted }) => job.onProgress(completed, inserted));
+  const report = await run;
+  const tiles: TileValues[][] = [];
+  for (let i = 0; i < grid.count; i++) {
+    tiles.push(await Promise.all(Array.from({ length: i + 1 }, (_, j) => a.at(i, j).read())));
+  }
+  a.close();
+  return { factor: (i, j) => tiles[i][j], ranks: 1, report };
 };

@@ -361,7 +361,9 @@ export class Runtime {
       kernels,
       body: this.scriptBody(cls),
       explain:
-        explain === undefined ? undefined : (code, at) => explain(code, this.paramsOf(cls, at) as never),
+        explain === undefined
+          ? undefined
+          : (code, at) => explain(code, this.namesOf(cls, at) as never),
       failureCode: definition.failureCode,
     };
     this.checkBodies(cls, row);
@@ -435,10 +437,16 @@ export class Runtime {
     };
   }
 
-  private paramsOf(cls: TaskClass, row: number): Record<string, number> {
-    const { tasks } = this.engine;
-    const at = tasks.paramStart[row];
-    return Object.fromEntries(cls.paramNames.map((name, i) => [name, tasks.params[at + i]]));
+  private namesOf(cls: TaskClass, row: number): Record<string, Record<string, unknown>> {
+    const { tasks, directory } = this.engine;
+    const params = tasks.paramStart[row];
+    const flows = tasks.flowStart[row];
+    return {
+      params: Object.fromEntries(cls.paramNames.map((name, i) => [name, tasks.params[params + i]])),
+      data: Object.fromEntries(
+        cls.flowNames.map((name, i) => [name, directory.info[tasks.flowDatum[flows + i]]?.name]),
+      ),
+    };
   }
 
   // --- The runtime's own tasks --------------------------------------------------------------------------------

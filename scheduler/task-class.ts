@@ -52,8 +52,14 @@ export interface TaskClassDefinition<F extends Flows, P extends Parameters> {
   readonly kernel?: string;
   /** Name of a kernel for GPUs; `false` keeps the class on the host. */
   readonly gpuKernel?: string | false;
-  /** Says what a kernel's positive code means, given the parameters of the task. */
-  readonly explain?: (code: number, params: { readonly [K in keyof P]: number }) => string;
+  /** Says what a kernel's positive code means for a task, given its parameters and the names of its data by flow. */
+  readonly explain?: (
+    code: number,
+    task: {
+      readonly params: { readonly [K in keyof P]: number };
+      readonly data: { readonly [K in keyof F]: string };
+    },
+  ) => string;
   /** `code` of the error raised when a kernel returns a positive code. */
   readonly failureCode?: string;
 }

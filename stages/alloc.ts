@@ -162,8 +162,9 @@ function requestRoom(
     deficit -= released;
   }
   if (handedOver) return Room.retry;
-  // Compaction with nothing dirty: dropping what is clean is enough, and no completion would come to wake us.
-  return fragmented && space.pinnedCopies === 0 ? Room.retry : Room.wait;
+  // Compaction with nothing dirty: dropping what is clean is enough, and no completion would come to wake us. With
+  // nothing clean either, the rest is being poisoned or written back, and will wake us when it is free.
+  return fragmented && space.pinnedCopies === 0 && space.cleanBytes > 0 ? Room.retry : Room.wait;
 }
 
 function dropAllClean(x: StageContext, space: MemorySpace): void {

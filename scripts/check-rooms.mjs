@@ -39,6 +39,7 @@ export const doors = [
   // The port passes on the outcome codes, which are shared with C++ and so defined there.
   { from: 'devices/backend.ts', to: ['native/contract.ts'] },
   { from: 'devices/native-backend.ts', to: ['native/contract.ts', 'native/index.ts'] },
+  { from: 'devices/native-network.ts', to: ['native/mpi.ts'] },
 ];
 
 const sourceEndings = ['.ts', '.mts', '.tsx'];

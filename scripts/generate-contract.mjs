@@ -1,15 +1,19 @@
-// Writes native/include/headrace/contract.h from the constant tables of native/contract.ts, so that both
-// languages have one source of truth. `--check` writes nothing and fails when the header on disk differs.
+// Writes native/include/headrace/contract.h from the constant tables of native/contract.ts, and native/mpi/contract.h
+// from native/mpi-contract.ts, so that both languages have one source of truth. `--check` writes nothing and fails
+// when a header on disk differs.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
-const source = fileURLToPath(new URL('../native/contract.ts', import.meta.url));
-const header = fileURLToPath(new URL('../native/include/headrace/contract.h', import.meta.url));
+const root = fileURLToPath(new URL('..', import.meta.url));
+const contracts = [
+  { source: 'native/contract.ts', header: 'native/include/headrace/contract.h' },
+  { source: 'native/mpi-contract.ts', header: 'native/mpi/contract.h' },
+];
 
-/** The exported tables of contract.ts: name -> { key: number }. Types vanish when transpiled. */
-async function tables() {
-  const javascript = ts.transpileModule(readFileSync(source, 'utf8'), {
+/** The exported tables of a contract: name -> { key: number }. Types vanish when transpiled. */
+async function tables(text) {
+  const javascript = ts.transpileModule(text, {
     compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 },
   }).outputText;
   const encoded = Buffer.from(javascript, 'utf8').toString('base64');
@@ -17,13 +21,13 @@ async function tables() {
   return Object.entries(module).filter(([, value]) => typeof value === 'object' && value !== null);
 }
 
-/** The header's text. Tables keep the order in which contract.ts declares them. */
-export async function generate() {
-  const text = readFileSync(source, 'utf8');
+/** The header's text. Tables keep the order in which the contract declares them. */
+export async function generate(source = contracts[0].source) {
+  const text = readFileSync(`${root}/${source}`, 'utf8');
   const position = (name) => text.indexOf(`export const ${name} `);
-  const entries = (await tables()).sort(([a], [b]) => position(a) - position(b));
+  const entries = (await tables(text)).sort(([a], [b]) => position(a) - position(b));
   const lines = [
-    '// Generated from native/contract.ts by scripts/generate-contract.mjs. Do not edit.',
+    `// Generated from ${source} by scripts/generate-contract.mjs. Do not edit.`,
     '#pragma once',
     '',
     '#include <cstdint>',
@@ -43,21 +47,21 @@ export async function generate() {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const wanted = await generate();
-  if (process.argv.includes('--check')) {
+  for (const { source, header } of contracts) {
+    const wanted = await generate(source);
+    if (!process.argv.includes('--check')) {
+      writeFileSync(`${root}/${header}`, wanted);
+      continue;
+    }
     let found = '';
     try {
-      found = readFileSync(header, 'utf8');
+      found = readFileSync(`${root}/${header}`, 'utf8');
     } catch {
       // a missing header differs from any wanted one
     }
     if (found !== wanted) {
-      console.error(
-        'native/include/headrace/contract.h is out of date: run node scripts/generate-contract.mjs',
-      );
-      process.exit(1);
+      console.error(`${header} is out of date: run node scripts/generate-contract.mjs`);
+      process.exitCode = 1;
     }
-  } else {
-    writeFileSync(header, wanted);
   }
 }

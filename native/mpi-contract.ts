@@ -1,0 +1,209 @@
+// What the engine and the comm thread (native/mpi) agree on: commands, events and the words they share.
+// `scripts/generate-contract.mjs` writes native/mpi/contract.h from these tables; a test fails when the two differ.
+//
+// One ring of 64-byte records goes each way, with one producer and one consumer. Payloads of control messages lie in
+// two byte rings beside them (outbox: engine to comm thread, inbox: the other way), so what a message means is known
+// to TypeScript alone: the comm thread carries bytes.
+// Invariants: positions count records (or bytes) ever written and wrap as int32; a record is valid from the moment
+// `published` passes it until the other side has moved `taken` past it; a message in a byte ring is contiguous and
+// starts at a multiple of 8.
+
+/** Commands, engine to comm thread. */
+export const NetCommand = {
+  /** Send `bytes` of the outbox at `offset` to `rank` as one control message; `position` is freed when it has left. */
+  message: 1,
+  /** Send `bytes` of `space` at `offset` to `rank` with `tag`. */
+  send: 2,
+  /** Receive `bytes` from `rank` with `tag` into `space` at `offset`. */
+  receive: 3,
+  /** Copy `bytes` of `remoteSpace` of `rank` (same host) at `remoteOffset` into `space` at `offset`. */
+  ipcRead: 4,
+  /** Withdraw the receive `request`; it ends as cancelled unless it is matched already. */
+  cancel: 5,
+  /** Make what the network wrote to `space` visible to its device. */
+  flush: 6,
+  /** Join all ranks at a barrier; the event `closed` follows when all are there. */
+  close: 7,
+} as const;
+
+/** Events, comm thread to engine. */
+export const NetEvent = {
+  /** A control message from `rank`: `bytes` of the inbox at `offset`; free up to `position` when read. */
+  message: 1,
+  /** Command `request` is over, with `status`. */
+  done: 2,
+  /** `rank` is gone: its process ended without saying so first. Nothing more will come from any rank. */
+  lost: 3,
+  /** All ranks have asked to close. */
+  closed: 4,
+} as const;
+
+/** Fields of a record: int32 words, then float64 (index from the record's start). */
+export const NetRecord = {
+  bytes: 64,
+  words: 16,
+  doubles: 8,
+  kind: 0,
+  rank: 1,
+  request: 2,
+  tag: 3,
+  /** Commands: a `NetMode`. Events: a `NetStatus`. */
+  status: 4,
+  space: 5,
+  remoteSpace: 6,
+  /** Byte-ring position behind the message. */
+  position: 7,
+  /** Float64 from here. */
+  offset: 4,
+  size: 5,
+  /** Commands: remote offset. Events: start in nanoseconds. */
+  remoteOffset: 6,
+  start: 6,
+  end: 7,
+} as const;
+
+/** How the bytes of a send or receive travel. Both ends must say the same. */
+export const NetMode = {
+  /** One message straight from and into the memory space. */
+  direct: 0,
+  /** In chunks; a side whose space is a device copies each chunk through host memory. */
+  staged: 1,
+} as const;
+
+/** Outcome of a command. */
+export const NetStatus = {
+  ok: 0,
+  cancelled: 1,
+  /** The message was not as long as announced. */
+  truncated: 2,
+  /** The MPI library refused. */
+  library: 3,
+  /** The peer's memory could not be mapped. */
+  mapping: 4,
+  /** An offset lies outside of its space. */
+  outOfRange: 5,
+  /** Writes of the network could not be flushed. */
+  flush: 6,
+  /** The peer is gone. */
+  lost: 7,
+} as const;
+
+/** Words shared by both sides: int32, one 64-byte line per writer. */
+export const NetWord = {
+  words: 64,
+  /** Engine: commands written. */
+  commandsPublished: 0,
+  /** Engine: events read. */
+  eventsTaken: 1,
+  /** Engine: inbox position read. */
+  inboxFreed: 2,
+  /** Engine: 1 while no task is live, so that the comm thread may sleep longer. */
+  quiet: 3,
+  /** Comm thread: commands read. */
+  commandsTaken: 16,
+  /** Comm thread: events written. */
+  eventsPublished: 17,
+  /** Comm thread: outbox position that has left. */
+  outboxFreed: 18,
+  /** Comm thread: 1 while it sleeps and wants to be woken for a command. */
+  sleeping: 32,
+  /** Comm thread: control messages sent and received, flushes, ipc mappings made, times it slept. For reports. */
+  messagesSent: 33,
+  messagesReceived: 34,
+  flushes: 35,
+  mappings: 36,
+  sleeps: 37,
+} as const;
+
+/** Limits. */
+export const NetLimit = {
+  /** Longest control message. */
+  message: 65536,
+  /** Bytes of each byte ring; a power of two. */
+  ring: 2097152,
+  /** Records of each record ring; a power of two. */
+  records: 4096,
+  /** Memory spaces of one rank. */
+  spaces: 32,
+} as const;
+
+/** What the MPI library and the launch offer. */
+export interface NetFacts {
+  readonly rank: number;
+  readonly size: number;
+  /** 'openmpi' | 'mpich' | 'other'. */
+  readonly flavour: string;
+  /** The library's own words. */
+  readonly library: string;
+  /** MPI standard, e.g. '3.1'. */
+  readonly standard: string;
+  /** 'single' | 'funneled' | 'serialized' | 'multiple'. */
+  readonly threadLevel: string;
+  /** The library says that it takes device pointers. */
+  readonly gpuAware: boolean;
+}
+
+/** One memory space as the comm thread needs it. */
+export interface NetSpace {
+  readonly kind: number;
+  readonly base: bigint;
+  readonly bytes: number;
+  /** File descriptor behind the space that another process of this host can map, or -1. */
+  readonly fd: number;
+}
+
+/** Options of `NetModule.open`. */
+export interface NetOptions {
+  readonly spaces: readonly NetSpace[];
+  /** Address of the core's doorbell (native/include/headrace/doorbell.h), or 0n: nobody is rung. */
+  readonly doorbell: bigint;
+  /** Bytes of one staged chunk. */
+  readonly chunkBytes: number;
+  /** Chunks in flight per transfer. */
+  readonly chunksInFlight: number;
+  /** Nanoseconds of plain spinning before the comm thread gives way; larger only where cores are free. */
+  readonly spinNanoseconds: number;
+  /** Tests: this flush (counted from 1) and the ones after it fail. 0: none. */
+  readonly failFlush: number;
+}
+
+/** What each rank told about itself. */
+export interface NetPeer {
+  /** Same host and process namespace, so that its memory can be mapped. */
+  readonly sameHost: boolean;
+  readonly pid: number;
+  /** Per space: 1 when this process can map it. */
+  readonly mappable: readonly number[];
+}
+
+/** The addon's exports (native/mpi/addon.cpp). */
+export interface NetAddon {
+  /** Facts that need no initialisation. */
+  describe(): {
+    readonly flavour: string;
+    readonly library: string;
+    readonly standard: string;
+    readonly gpuAware: boolean;
+  };
+  misalignment(view: Int32Array): number;
+  /** Starts the comm thread and MPI; once per process, later calls give the same answer. */
+  start(): Promise<NetFacts>;
+  /** Collective over all ranks. One session at a time. */
+  open(
+    options: NetOptions,
+    words: Int32Array,
+    commands: Int32Array,
+    events: Int32Array,
+    outbox: Uint8Array,
+    inbox: Uint8Array,
+  ): Promise<readonly NetPeer[]>;
+  /** Wakes the comm thread; for when `NetWord.sleeping` was seen set. */
+  wake(): void;
+  /** Ends the session after `closed` or `lost`. */
+  end(): void;
+  /**
+   * Finalizes MPI and joins the thread; blocks at most that long. False: a peer was lost or did not come. With
+   * `abandon`, the thread ends without MPI: this process dies and the others are told.
+   */
+  finish(milliseconds: number, abandon: boolean): boolean;
+}

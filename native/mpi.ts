@@ -1,0 +1,199 @@
+// Finds and loads the message layer's addon (native/mpi), and allocates what the engine and its comm thread share.
+//
+// There may be one addon per MPI library, because their binary interfaces differ; the launcher's environment says which
+// one this process needs. No addon, no libmpi, the wrong library: each is an MpiError that says what to do, and none is
+// looked at unless ranks are asked for.
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  type NetAddon,
+  type NetFacts,
+  NetLimit,
+  type NetOptions,
+  type NetPeer,
+  NetRecord,
+  NetWord,
+} from './mpi-contract.js';
+
+export * from './mpi-contract.js';
+
+/** Why there is no message layer. */
+export type MpiErrorCode =
+  /** The addon was not built: no MPI library was found then. */
+  | 'MPI_NOT_BUILT'
+  /** It is there but cannot be loaded, e.g. because libmpi is gone. */
+  | 'MPI_NOT_LOADABLE'
+  /** The launcher belongs to another MPI library than the addon. */
+  | 'MPI_MISMATCH'
+  /** The library refused to start, or the ranks cannot reach each other. */
+  | 'MPI_START';
+
+export class MpiError extends Error {
+  readonly code: MpiErrorCode;
+  readonly remedy: string;
+
+  constructor(code: MpiErrorCode, message: string, remedy: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'MpiError';
+    this.code = code;
+    this.remedy = remedy;
+  }
+}
+
+/** What started this process, as far as its environment says. */
+export interface Launch {
+  /** 'openmpi' | 'mpich', or undefined: not started by an MPI launcher. */
+  readonly launcher: 'openmpi' | 'mpich' | undefined;
+  readonly rank: number;
+  readonly size: number;
+}
+
+/** Looks at the environment that mpirun sets. */
+export function launchOf(env: Readonly<Record<string, string | undefined>>): Launch {
+  const number = (name: string): number => Number.parseInt(env[name] ?? '', 10);
+  const open = number('OMPI_COMM_WORLD_SIZE');
+  if (open > 0) return { launcher: 'openmpi', rank: number('OMPI_COMM_WORLD_RANK'), size: open };
+  const mpich = number('PMI_SIZE');
+  if (mpich > 0) return { launcher: 'mpich', rank: number('PMI_RANK'), size: mpich };
+  return { launcher: undefined, rank: 0, size: 1 };
+}
+
+const require = createRequire(import.meta.url);
+
+function packageRoot(): string {
+  let directory = dirname(fileURLToPath(import.meta.url));
+  for (;;) {
+    const manifest = join(directory, 'package.json');
+    if (existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).name === 'headrace') {
+      return directory;
+    }
+    const parent = dirname(directory);
+    if (parent === directory) return dirname(fileURLToPath(import.meta.url));
+    directory = parent;
+  }
+}
+
+const APT = 'apt-get install libopenmpi-dev openmpi-bin, then: npm run build:native';
+
+function candidates(launcher: Launch['launcher']): string[] {
+  const override = process.env['HEADRACE_MPI'];
+  if (override !== undefined && override !== '') return [override];
+  const folder = join(packageRoot(), 'build', 'Release');
+  const names = ['mpi.node', 'mpi-openmpi.node', 'mpi-mpich.node'];
+  if (launcher !== undefined) names.sort((a, b) => rating(b) - rating(a));
+  function rating(name: string): number {
+    return name.includes(launcher as string) ? 1 : 0;
+  }
+  return names.map((name) => join(folder, name)).filter((path) => existsSync(path));
+}
+
+const loaded = new Map<string, NetAddon>();
+
+/**
+ * Loads the addon for a launcher's library (undefined: any).
+ * @throws {MpiError} saying why there is none.
+ */
+export function loadMpi(launcher: Launch['launcher']): NetAddon {
+  const known = loaded.get(launcher ?? '');
+  if (known !== undefined) return known;
+  const paths = candidates(launcher);
+  if (paths.length === 0) {
+    throw new MpiError('MPI_NOT_BUILT', 'the message layer was not built: no MPI library was found', APT);
+  }
+  let problem: MpiError | undefined;
+  for (const path of paths) {
+    let addon: NetAddon;
+    try {
+      addon = require(path) as NetAddon;
+    } catch (error) {
+      const text = (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
+      problem ??= new MpiError('MPI_NOT_LOADABLE', `${path} cannot be loaded: ${text}`, APT, error);
+      continue;
+    }
+    const { flavour } = addon.describe();
+    if (launcher !== undefined && flavour !== launcher) {
+      problem = new MpiError(
+        'MPI_MISMATCH',
+        `this process was started by the launcher of ${launcher}, but the message layer was built for ${flavour}`,
+        `use the mpirun of ${flavour}, or build with ${launcher} installed`,
+      );
+      continue;
+    }
+    loaded.set(launcher ?? '', addon);
+    return addon;
+  }
+  throw problem as MpiError;
+}
+
+/** An open session: the shared memory, and who the others are. */
+export interface NetSession {
+  readonly facts: NetFacts;
+  readonly peers: readonly NetPeer[];
+  readonly words: Int32Array;
+  readonly commands: Int32Array;
+  readonly events: Int32Array;
+  readonly outbox: Uint8Array;
+  readonly inbox: Uint8Array;
+  wake(): void;
+  /** Lets go of the shared memory; after `closed` or `lost`. */
+  end(): void;
+}
+
+/** `words` zeroed int32 words of shared memory that start at a cache line. */
+function sharedWords(addon: NetAddon, words: number): Int32Array {
+  const buffer = new SharedArrayBuffer(words * 4 + 64);
+  const over = addon.misalignment(new Int32Array(buffer));
+  return new Int32Array(buffer, (64 - over) & 63, words);
+}
+
+let starting: Promise<NetFacts> | undefined;
+
+/** Starts MPI in this process (once). */
+export async function startMpi(addon: NetAddon): Promise<NetFacts> {
+  if (starting === undefined) {
+    starting = addon.start();
+    process.once('exit', (code) => {
+      // A process that fails must not wait for the others: they are told by its end.
+      addon.finish(FINISH_MS, code !== 0);
+    });
+  }
+  try {
+    return await starting;
+  } catch (error) {
+    throw new MpiError('MPI_START', `MPI cannot be started: ${(error as Error).message}`, 'see headrace doctor', error);
+  }
+}
+
+const FINISH_MS = 20_000;
+
+/** Opens a session; collective over all ranks. */
+export async function openMpi(addon: NetAddon, facts: NetFacts, options: NetOptions): Promise<NetSession> {
+  const words = sharedWords(addon, NetWord.words);
+  const commands = sharedWords(addon, NetLimit.records * NetRecord.words);
+  const events = sharedWords(addon, NetLimit.records * NetRecord.words);
+  const bytes = (): Uint8Array => {
+    const all = sharedWords(addon, NetLimit.ring / 4);
+    return new Uint8Array(all.buffer, all.byteOffset, NetLimit.ring);
+  };
+  const outbox = bytes();
+  const inbox = bytes();
+  let peers: readonly NetPeer[];
+  try {
+    peers = await addon.open(options, words, commands, events, outbox, inbox);
+  } catch (error) {
+    throw new MpiError('MPI_START', `the ranks cannot be joined: ${(error as Error).message}`, 'see headrace doctor', error);
+  }
+  return {
+    facts,
+    peers,
+    words,
+    commands,
+    events,
+    outbox,
+    inbox,
+    wake: () => addon.wake(),
+    end: () => addon.end(),
+  };
+}

@@ -1,0 +1,184 @@
+// The Node-API surface of the message layer; native/mpi.ts is its only user. Calls that wait for other ranks are
+// promises: they wait on a thread of the pool, not on the JavaScript thread.
+//
+// Lifetime: the views handed to `open` belong to JavaScript; a reference keeps them alive until `end`, when the comm
+// thread has let go of them. The world itself lives as long as the process.
+#include <napi.h>
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "world.h"
+
+namespace headrace::mpi {
+namespace {
+
+void* dataOf(const Napi::Value& value) {
+  const auto array = value.As<Napi::TypedArray>();
+  void* data = nullptr;
+  std::size_t length = 0;
+  napi_get_typedarray_info(array.Env(), array, nullptr, &length, &data, nullptr, nullptr);
+  return data;
+}
+
+/// Runs `work` on a pool thread, then `answer` on the JavaScript thread, whose value resolves the promise.
+class Waiting : public Napi::AsyncWorker {
+ public:
+  static Napi::Value promise(Napi::Env env, std::function<void()> work,
+                             std::function<Napi::Value(Napi::Env)> answer) {
+    auto* waiting = new Waiting(env, std::move(work), std::move(answer));
+    const Napi::Promise result = waiting->deferred_.Promise();
+    waiting->Queue();
+    return result;
+  }
+
+ private:
+  Waiting(Napi::Env env, std::function<void()> work, std::function<Napi::Value(Napi::Env)> answer)
+      : Napi::AsyncWorker(env),
+        deferred_(Napi::Promise::Deferred::New(env)),
+        work_(std::move(work)),
+        answer_(std::move(answer)) {}
+
+  void Execute() override {
+    try {
+      work_();
+    } catch (const std::exception& error) {
+      SetError(error.what());
+    }
+  }
+  void OnOK() override { deferred_.Resolve(answer_(Env())); }
+  void OnError(const Napi::Error& error) override { deferred_.Reject(error.Value()); }
+
+  Napi::Promise::Deferred deferred_;
+  std::function<void()> work_;
+  std::function<Napi::Value(Napi::Env)> answer_;
+};
+
+/// Keeps the shared buffers of the open session.
+struct Instance {
+  Napi::ObjectReference views;
+};
+
+Napi::Object factsObject(Napi::Env env, const Facts& facts) {
+  Napi::Object result = Napi::Object::New(env);
+  result["rank"] = Napi::Number::New(env, facts.rank);
+  result["size"] = Napi::Number::New(env, facts.size);
+  result["flavour"] = Napi::String::New(env, facts.flavour);
+  result["library"] = Napi::String::New(env, facts.library);
+  result["standard"] = Napi::String::New(env, facts.standard);
+  result["threadLevel"] = Napi::String::New(env, facts.threadLevel);
+  result["gpuAware"] = Napi::Boolean::New(env, facts.gpuAware);
+  return result;
+}
+
+Napi::Value describe(const Napi::CallbackInfo& info) {
+  return factsObject(info.Env(), describeLibrary());
+}
+
+Napi::Value misalignment(const Napi::CallbackInfo& info) {
+  const auto address = reinterpret_cast<std::uintptr_t>(dataOf(info[0]));
+  return Napi::Number::New(info.Env(), static_cast<double>(address & 63));
+}
+
+Napi::Value start(const Napi::CallbackInfo& info) {
+  auto facts = std::make_shared<Facts>();
+  return Waiting::promise(
+      info.Env(), [facts] { *facts = World::instance().start(); },
+      [facts](Napi::Env env) -> Napi::Value { return factsObject(env, *facts); });
+}
+
+SessionOptions optionsOf(const Napi::CallbackInfo& info) {
+  SessionOptions options;
+  const auto given = info[0].As<Napi::Object>();
+  const auto spaces = given.Get("spaces").As<Napi::Array>();
+  if (spaces.Length() > static_cast<std::uint32_t>(NetLimit::spaces)) {
+    throw Napi::RangeError::New(info.Env(), "too many memory spaces");
+  }
+  bool lossless = true;
+  for (std::uint32_t i = 0; i < spaces.Length(); ++i) {
+    const Napi::Value value = spaces[i];
+    const auto each = value.As<Napi::Object>();
+    SpaceView space;
+    space.kind = each.Get("kind").ToNumber();
+    space.base = reinterpret_cast<std::uint8_t*>(
+        static_cast<std::uintptr_t>(each.Get("base").As<Napi::BigInt>().Uint64Value(&lossless)));
+    space.bytes = each.Get("bytes").ToNumber();
+    space.fd = each.Get("fd").ToNumber();
+    options.spaces.push_back(space);
+  }
+  options.doorbell = reinterpret_cast<const headrace_doorbell*>(
+      static_cast<std::uintptr_t>(given.Get("doorbell").As<Napi::BigInt>().Uint64Value(&lossless)));
+  options.chunkBytes = given.Get("chunkBytes").ToNumber().Int64Value();
+  options.chunksInFlight = given.Get("chunksInFlight").ToNumber();
+  options.spinNanoseconds = given.Get("spinNanoseconds").ToNumber().Int64Value();
+  options.failFlush = given.Get("failFlush").ToNumber();
+  options.memory.words = reinterpret_cast<Word*>(dataOf(info[1]));
+  options.memory.commands = static_cast<Record*>(dataOf(info[2]));
+  options.memory.events = static_cast<Record*>(dataOf(info[3]));
+  options.memory.outbox = static_cast<std::uint8_t*>(dataOf(info[4]));
+  options.memory.inbox = static_cast<std::uint8_t*>(dataOf(info[5]));
+  return options;
+}
+
+Napi::Value open(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  Napi::Object views = Napi::Object::New(env);
+  for (std::uint32_t i = 1; i < 6; ++i) views[i] = info[i];
+  auto* instance = env.GetInstanceData<Instance>();
+  instance->views = Napi::Persistent(views);
+  auto options = std::make_shared<SessionOptions>(optionsOf(info));
+  auto hellos = std::make_shared<std::vector<Hello>>();
+  return Waiting::promise(
+      env, [options, hellos] { *hellos = World::instance().open(std::move(*options)); },
+      [hellos](Napi::Env answering) -> Napi::Value {
+        Napi::Array result = Napi::Array::New(answering);
+        for (const Hello& hello : *hellos) {
+          const bool sameHost = hello.host == World::instance().host();
+          Napi::Object peer = Napi::Object::New(answering);
+          peer["sameHost"] = Napi::Boolean::New(answering, sameHost);
+          peer["pid"] = Napi::Number::New(answering, hello.pid);
+          Napi::Array mappable = Napi::Array::New(answering);
+          for (std::int32_t s = 0; s < hello.spaces; ++s) {
+            const bool can = sameHost && hello.space[s].fd >= 0;
+            mappable[mappable.Length()] = Napi::Number::New(answering, can ? 1 : 0);
+          }
+          peer["mappable"] = mappable;
+          result[result.Length()] = peer;
+        }
+        return result;
+      });
+}
+
+void wake(const Napi::CallbackInfo&) { World::instance().wake(); }
+
+void end(const Napi::CallbackInfo& info) {
+  World::instance().end();
+  info.Env().GetInstanceData<Instance>()->views.Reset();
+}
+
+Napi::Value finish(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(), World::instance().finish(info[0].ToNumber(),
+                                                                      info[1].ToBoolean()));
+}
+
+Napi::Object initialise(Napi::Env env, Napi::Object exports) {
+  env.SetInstanceData(new Instance());
+  exports["describe"] = Napi::Function::New<describe>(env, "describe");
+  exports["misalignment"] = Napi::Function::New<misalignment>(env, "misalignment");
+  exports["start"] = Napi::Function::New<start>(env, "start");
+  exports["open"] = Napi::Function::New<open>(env, "open");
+  exports["wake"] = Napi::Function::New<wake>(env, "wake");
+  exports["end"] = Napi::Function::New<end>(env, "end");
+  exports["finish"] = Napi::Function::New<finish>(env, "finish");
+  return exports;
+}
+
+}  // namespace
+
+NODE_API_MODULE(headrace_mpi, initialise)
+
+}  // namespace headrace::mpi

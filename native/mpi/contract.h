@@ -1,0 +1,84 @@
+// Generated from native/mpi-contract.ts by scripts/generate-contract.mjs. Do not edit.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+namespace NetCommand {
+inline constexpr std::int32_t message = 1;
+inline constexpr std::int32_t send = 2;
+inline constexpr std::int32_t receive = 3;
+inline constexpr std::int32_t ipcRead = 4;
+inline constexpr std::int32_t cancel = 5;
+inline constexpr std::int32_t flush = 6;
+inline constexpr std::int32_t close = 7;
+}  // namespace NetCommand
+
+namespace NetEvent {
+inline constexpr std::int32_t message = 1;
+inline constexpr std::int32_t done = 2;
+inline constexpr std::int32_t lost = 3;
+inline constexpr std::int32_t closed = 4;
+}  // namespace NetEvent
+
+namespace NetRecord {
+inline constexpr std::int32_t bytes = 64;
+inline constexpr std::int32_t words = 16;
+inline constexpr std::int32_t doubles = 8;
+inline constexpr std::int32_t kind = 0;
+inline constexpr std::int32_t rank = 1;
+inline constexpr std::int32_t request = 2;
+inline constexpr std::int32_t tag = 3;
+inline constexpr std::int32_t status = 4;
+inline constexpr std::int32_t space = 5;
+inline constexpr std::int32_t remoteSpace = 6;
+inline constexpr std::int32_t position = 7;
+inline constexpr std::int32_t offset = 4;
+inline constexpr std::int32_t size = 5;
+inline constexpr std::int32_t remoteOffset = 6;
+inline constexpr std::int32_t start = 6;
+inline constexpr std::int32_t end = 7;
+}  // namespace NetRecord
+
+namespace NetMode {
+inline constexpr std::int32_t direct = 0;
+inline constexpr std::int32_t staged = 1;
+}  // namespace NetMode
+
+namespace NetStatus {
+inline constexpr std::int32_t ok = 0;
+inline constexpr std::int32_t cancelled = 1;
+inline constexpr std::int32_t truncated = 2;
+inline constexpr std::int32_t library = 3;
+inline constexpr std::int32_t mapping = 4;
+inline constexpr std::int32_t outOfRange = 5;
+inline constexpr std::int32_t flush = 6;
+inline constexpr std::int32_t lost = 7;
+}  // namespace NetStatus
+
+namespace NetWord {
+inline constexpr std::int32_t words = 64;
+inline constexpr std::int32_t commandsPublished = 0;
+inline constexpr std::int32_t eventsTaken = 1;
+inline constexpr std::int32_t inboxFreed = 2;
+inline constexpr std::int32_t quiet = 3;
+inline constexpr std::int32_t commandsTaken = 16;
+inline constexpr std::int32_t eventsPublished = 17;
+inline constexpr std::int32_t outboxFreed = 18;
+inline constexpr std::int32_t sleeping = 32;
+inline constexpr std::int32_t messagesSent = 33;
+inline constexpr std::int32_t messagesReceived = 34;
+inline constexpr std::int32_t flushes = 35;
+inline constexpr std::int32_t mappings = 36;
+inline constexpr std::int32_t sleeps = 37;
+}  // namespace NetWord
+
+namespace NetLimit {
+inline constexpr std::int32_t message = 65536;
+inline constexpr std::int32_t ring = 2097152;
+inline constexpr std::int32_t records = 4096;
+inline constexpr std::int32_t spaces = 32;
+}  // namespace NetLimit
+
+}  // namespace headrace

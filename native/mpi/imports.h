@@ -1,0 +1,35 @@
+// Memory of other processes of this host, mapped through /proc/<pid>/fd/<fd>: emulated GPUs lie in such memory.
+// A mapping is named by owner, space and the owner's session, and made once; mappings of an older session are undone
+// before a new one is used. Invariant: all are undone before the owner is told that it may free (session close).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+
+namespace headrace::mpi {
+
+class Imports {
+ public:
+  Imports() = default;
+  ~Imports() { clear(); }
+  Imports(const Imports&) = delete;
+  Imports& operator=(const Imports&) = delete;
+
+  /// First byte of the mapping, or null with a text in `error`.
+  const std::uint8_t* map(std::int32_t rank, std::int32_t space, std::int32_t pid, std::int32_t fd,
+                          std::uint64_t bytes, std::string& error);
+  void clear();
+  std::int32_t made() const { return made_; }
+
+ private:
+  struct Mapping {
+    std::uint8_t* data;
+    std::uint64_t bytes;
+  };
+  std::map<std::pair<std::int32_t, std::int32_t>, Mapping> mappings_;
+  std::int32_t made_ = 0;
+};
+
+}  // namespace headrace::mpi

@@ -1,0 +1,345 @@
+// The comm thread: see world.h.
+#include "world.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "clock.h"
+
+#if defined(OPEN_MPI) && OPEN_MPI
+#include <mpi-ext.h>
+#endif
+
+namespace headrace::mpi {
+namespace {
+
+constexpr std::int64_t kYield = 50'000;
+constexpr std::int64_t kStep = 20'000;
+constexpr std::int64_t kQuietStep = 1'000'000;
+/// How often the lifeline is looked at.
+constexpr std::int64_t kLook = 5'000'000;
+
+std::uint64_t mix(std::uint64_t hash, const std::string& text) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+  return hash;
+}
+
+std::string firstLine(const char* path) {
+  char text[128] = "";
+  if (FILE* file = std::fopen(path, "re"); file != nullptr) {
+    if (std::fgets(text, sizeof text, file) == nullptr) text[0] = 0;
+    std::fclose(file);
+  }
+  return text;
+}
+
+/// Processes with the same value can open each other's /proc/<pid>/fd.
+std::uint64_t hostIdentity() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  char space[256] = "";
+  if (readlink("/proc/self/ns/pid", space, sizeof space - 1) < 0) space[0] = 0;
+  std::uint64_t hash = mix(14695981039346656037ull, name);
+  hash = mix(hash, firstLine("/proc/sys/kernel/random/boot_id"));
+  return mix(hash, space);
+}
+
+const char* levelName(int level) {
+  switch (level) {
+    case MPI_THREAD_MULTIPLE:
+      return "multiple";
+    case MPI_THREAD_SERIALIZED:
+      return "serialized";
+    case MPI_THREAD_FUNNELED:
+      return "funneled";
+    default:
+      return "single";
+  }
+}
+
+}  // namespace
+
+Facts describeLibrary() {
+  Facts facts;
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  facts.library = std::string(text, static_cast<std::size_t>(length));
+  facts.library = facts.library.substr(0, facts.library.find('\n'));
+  int version = 0;
+  int subversion = 0;
+  MPI_Get_version(&version, &subversion);
+  facts.standard = std::to_string(version) + "." + std::to_string(subversion);
+#if defined(OPEN_MPI) && OPEN_MPI
+  facts.flavour = "openmpi";
+#if defined(MPIX_CUDA_AWARE_SUPPORT)
+  facts.gpuAware = MPIX_Query_cuda_support() == 1;
+#endif
+#elif defined(MPICH_VERSION)
+  facts.flavour = "mpich";
+#else
+  facts.flavour = "other";
+#endif
+  return facts;
+}
+
+World& World::instance() {
+  // Never destroyed: the comm thread may outlive static destruction when a peer was lost.
+  static World* world = new World();
+  return *world;
+}
+
+// --- The engine's side --------------------------------------------------------------------------------------------
+
+Facts World::start() {
+  std::unique_lock<std::mutex> guard(lock_);
+  if (!started_) {
+    started_ = true;
+    thread_ = std::thread([this] { run(); });
+  }
+  changed_.wait(guard, [this] { return up_ || !error_.empty(); });
+  if (!up_) throw std::runtime_error(error_);
+  return facts_;
+}
+
+void World::give(Order order) {
+  std::unique_lock<std::mutex> guard(lock_);
+  changed_.wait(guard, [this] { return order_ == Order::none; });
+  order_ = order;
+  answered_ = false;
+  error_.clear();
+  parker_.unpark();
+  changed_.notify_all();
+}
+
+std::vector<Hello> World::open(SessionOptions options) {
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (!up_ || finished_) throw std::runtime_error("MPI is not running");
+    if (wanted_ != nullptr || session_ != nullptr) {
+      throw std::runtime_error("another runtime of this process uses the network");
+    }
+    wanted_ = std::make_unique<SessionOptions>(std::move(options));
+  }
+  give(Order::open);
+  std::unique_lock<std::mutex> guard(lock_);
+  changed_.wait(guard, [this] { return answered_; });
+  wanted_.reset();
+  if (!error_.empty()) throw std::runtime_error(error_);
+  return hellos_;
+}
+
+void World::end() {
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (session_ == nullptr) return;
+  }
+  give(Order::end);
+  std::unique_lock<std::mutex> guard(lock_);
+  changed_.wait(guard, [this] { return answered_; });
+}
+
+bool World::finish(int milliseconds, bool abandon) {
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (!up_ || ended_) return finished_;
+    ended_ = true;
+    abandon_ = abandon;
+  }
+  give(Order::finish);
+  std::unique_lock<std::mutex> guard(lock_);
+  changed_.wait_for(guard, std::chrono::milliseconds(milliseconds), [this] { return answered_; });
+  const bool answered = answered_;
+  guard.unlock();
+  if (answered) thread_.join();
+  else thread_.detach();
+  return finished_;
+}
+
+// --- The comm thread ----------------------------------------------------------------------------------------------
+
+void World::run() {
+  pthread_setname_np(pthread_self(), "hr-comm");
+  prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
+  host_ = hostIdentity();
+  const bool ok = initialise();
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    up_ = ok;
+  }
+  changed_.notify_all();
+  if (ok) serve();
+}
+
+bool World::initialise() {
+  facts_ = describeLibrary();
+  int initialised = 0;
+  MPI_Initialized(&initialised);
+  std::string error;
+  if (initialised != 0) {
+    error = "MPI was initialised by someone else in this process";
+  } else {
+    int provided = 0;
+    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
+      error = "MPI_Init_thread failed";
+    } else if (provided < MPI_THREAD_SERIALIZED) {
+      error = std::string("the MPI library offers thread level '") + levelName(provided) +
+              "', 'serialized' is needed";
+    } else {
+      facts_.threadLevel = levelName(provided);
+      MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+      MPI_Comm_rank(MPI_COMM_WORLD, &facts_.rank);
+      MPI_Comm_size(MPI_COMM_WORLD, &facts_.size);
+      if (facts_.size == 1 || tie()) return true;
+    }
+  }
+  std::lock_guard<std::mutex> guard(lock_);
+  if (!error.empty()) error_ = error;
+  return false;
+}
+
+/// Connects the lifeline of all ranks.
+bool World::tie() {
+  std::vector<std::uint64_t> hosts(static_cast<std::size_t>(facts_.size));
+  MPI_Allgather(&host_, 8, MPI_BYTE, hosts.data(), 8, MPI_BYTE, MPI_COMM_WORLD);
+  bool oneHost = true;
+  for (const std::uint64_t host : hosts) oneHost = oneHost && host == host_;
+  Lifeline::Address address{};
+  std::string error;
+  bool ok = true;
+  if (facts_.rank == 0) ok = lifeline_.listen(oneHost, address, error);
+  if (!ok) address.host[0] = 0;
+  MPI_Bcast(&address, sizeof address, MPI_BYTE, 0, MPI_COMM_WORLD);
+  ok = ok && address.host[0] != 0 && lifeline_.open(facts_.rank, facts_.size, address, error);
+  int all = ok ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (all == 1) return true;
+  std::lock_guard<std::mutex> guard(lock_);
+  error_ = error.empty() ? "another rank cannot reach rank 0" : error;
+  return false;
+}
+
+void World::checkLifeline() {
+  const std::int64_t time = now();
+  if (time - lookedAt_ < kLook) return;
+  lookedAt_ = time;
+  if (lost_ >= 0 || facts_.size == 1) return;
+  lost_ = lifeline_.lostRank();
+  if (lost_ >= 0 && session_ != nullptr) session_->lost(lost_);
+}
+
+/// Waits for a collective without hanging on a rank that died; the rank lost, or -1.
+int World::waitFor(MPI_Request* request) {
+  int flag = 0;
+  for (;;) {
+    MPI_Test(request, &flag, MPI_STATUS_IGNORE);
+    if (flag != 0) return -1;
+    checkLifeline();
+    if (lost_ >= 0) return lost_;
+    parker_.park(kStep);
+  }
+}
+
+void World::openSession() {
+  Hello mine{};
+  mine.host = host_;
+  mine.pid = getpid();
+  mine.spaces = static_cast<std::int32_t>(wanted_->spaces.size());
+  for (std::int32_t s = 0; s < mine.spaces; ++s) {
+    const SpaceView& space = wanted_->spaces[s];
+    mine.space[s] = {space.kind, space.fd, static_cast<std::uint64_t>(space.bytes)};
+  }
+  hellos_.assign(static_cast<std::size_t>(facts_.size), Hello{});
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Request request;
+  MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request);
+  int lost = waitFor(&request);
+  if (lost < 0) {
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, hellos_.data(), sizeof mine, MPI_BYTE, comm,
+                   &request);
+    lost = waitFor(&request);
+  }
+  std::lock_guard<std::mutex> guard(lock_);
+  if (lost < 0) {
+    session_ = std::make_unique<Session>(std::move(*wanted_), comm, facts_.rank, hellos_, parker_);
+  } else {
+    error_ = "rank " + std::to_string(lost) + " is gone";
+  }
+}
+
+void World::serve() {
+  std::int64_t idleSince = 0;
+  for (;;) {
+    Order order = Order::none;
+    {
+      std::lock_guard<std::mutex> guard(lock_);
+      order = order_;
+    }
+    if (order != Order::none) {
+      if (order == Order::open) openSession();
+      bool over = false;
+      bool finalized = false;
+      if (order == Order::finish) {
+        over = true;
+        if (session_ == nullptr && lost_ < 0 && !abandon_) {
+          lifeline_.leave();
+          MPI_Finalize();
+          finalized = true;
+        }
+      }
+      std::lock_guard<std::mutex> guard(lock_);
+      if (order == Order::end) session_.reset();
+      finished_ = finalized;
+      order_ = Order::none;
+      answered_ = true;
+      changed_.notify_all();
+      if (over) return;
+      idleSince = 0;
+    }
+    checkLifeline();
+    if (session_ != nullptr && session_->tick()) {
+      idleSince = 0;
+      continue;
+    }
+    if (idleSince == 0) idleSince = now();
+    rest(idleSince);
+  }
+}
+
+void World::rest(std::int64_t idleSince) {
+  if (session_ == nullptr) {
+    parker_.park(kLook);
+    return;
+  }
+  const std::int64_t spin = session_->options().spinNanoseconds;
+  const std::int64_t idle = now() - idleSince;
+  if (idle < spin) {
+    for (int i = 0; i < 8; ++i) pauseProcessor();
+    return;
+  }
+  if (idle < spin + kYield) {
+    sched_yield();
+    return;
+  }
+  // Either the engine sees that we sleep, or we see its command.
+  Word& sleeping = session_->word(NetWord::sleeping);
+  sleeping.store(1, std::memory_order_seq_cst);
+  if (!session_->commandsWaiting()) {
+    const bool quiet = session_->word(NetWord::quiet).load(std::memory_order_relaxed) != 0;
+    Word& sleeps = session_->word(NetWord::sleeps);
+    sleeps.store(plus(sleeps.load(std::memory_order_relaxed), 1), std::memory_order_relaxed);
+    parker_.park(quiet && !session_->busy() ? kQuietStep : kStep);
+  }
+  sleeping.store(0, std::memory_order_seq_cst);
+}
+
+}  // namespace headrace::mpi

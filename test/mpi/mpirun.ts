@@ -1,0 +1,138 @@
+// Runs a rank program under mpirun and collects what its ranks report. Each rank prints lines `@headrace {json}`.
+//
+// Rules, each of which was needed: mpirun is never killed with SIGKILL (that leaves its ranks running): its own
+// timeout comes first, then SIGTERM; the environment of an outer mpirun and of vitest does not reach the ranks.
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export type Library = 'openmpi' | 'mpich';
+
+export interface RankOptions {
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly seconds?: number;
+  readonly library?: Library;
+  /** Ranks go on when one of them dies, so that they can tell what they saw. */
+  readonly survive?: boolean;
+}
+
+export interface RankResult {
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** One entry per report line, in the order of ranks. */
+  readonly reports: readonly Record<string, unknown>[];
+  readonly output: string;
+  readonly seconds: number;
+}
+
+const root: string = fileURLToPath(new URL('../..', import.meta.url));
+export const required: boolean = process.env['HEADRACE_REQUIRE_MPI'] === '1';
+
+const launchers: Readonly<Record<Library, readonly string[]>> = {
+  openmpi: ['mpirun.openmpi', 'mpirun'],
+  mpich: ['mpirun.mpich', 'mpiexec.hydra'],
+};
+
+const found: Map<Library, string | undefined> = new Map();
+
+function launcherOf(library: Library): string | undefined {
+  if (!found.has(library)) {
+    const words = library === 'openmpi' ? /Open MPI|OpenRTE/ : /HYDRA|MPICH/;
+    found.set(
+      library,
+      launchers[library].find((program) => {
+        const { status, stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
+        return status === 0 && words.test(stdout);
+      }),
+    );
+  }
+  return found.get(library);
+}
+
+function hasAddon(): boolean {
+  const folder = path.join(root, 'build', 'Release');
+  return ['mpi.node', 'mpi-openmpi.node', 'mpi-mpich.node'].some((name) => existsSync(path.join(folder, name)));
+}
+
+/** Libraries that can be tested here: launcher and addon are there. */
+export function libraries(): Library[] {
+  const list = (['openmpi', 'mpich'] as const).filter((library) => launcherOf(library) !== undefined);
+  return hasAddon() ? list : [];
+}
+
+/** The library to use where one is enough. */
+export const first: Library | undefined = libraries()[0];
+if (first === undefined && required) {
+  throw new Error('HEADRACE_REQUIRE_MPI=1, but there is no mpirun or build/Release/mpi.node was not built');
+}
+
+/** Environment without what an outer launcher or test runner put there. */
+function cleanEnvironment(extra: Readonly<Record<string, string>>): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const [name, value] of Object.entries(process.env)) {
+    if (value === undefined) continue;
+    if (/^(OMPI_|PMIX_|PMI_|PRTE_|HYDRA_|MPI_|VITEST|NODE_OPTIONS$|NODE_CHANNEL|TINYPOOL)/.test(name)) continue;
+    env[name] = value;
+  }
+  return {
+    ...env,
+    OMPI_MCA_btl_vader_single_copy_mechanism: 'none',
+    OMPI_MCA_rmaps_base_oversubscribe: '1',
+    ...extra,
+  };
+}
+
+function commandLine(library: Library, ranks: number, options: RankOptions, seconds: number): string[] {
+  if (library === 'openmpi') {
+    return [
+      '--allow-run-as-root',
+      '--oversubscribe',
+      '--bind-to',
+      'none',
+      '--timeout',
+      String(seconds),
+      ...(options.survive === true ? ['--enable-recovery'] : []),
+      '-n',
+      String(ranks),
+    ];
+  }
+  return [...(options.survive === true ? ['-disable-auto-cleanup'] : []), '-bind-to', 'none', '-n', String(ranks)];
+}
+
+/** Runs `program` (a file of test/mpi/programs) on `ranks` ranks. */
+export function mpirun(ranks: number, program: string, options: RankOptions = {}): Promise<RankResult> {
+  const library = options.library ?? first ?? 'openmpi';
+  const seconds = options.seconds ?? 30;
+  const launcher = launcherOf(library) as string;
+  const file = path.isAbsolute(program) ? program : path.join(root, 'test', 'mpi', 'programs', program);
+  const env = cleanEnvironment({ MPIEXEC_TIMEOUT: String(seconds), ...options.env });
+  const began = performance.now();
+  return new Promise((resolve, reject) => {
+    const child = spawn(
+      launcher,
+      [...commandLine(library, ranks, options, seconds), process.execPath, file, ...(options.args ?? [])],
+      { env, cwd: root, stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    let output = '';
+    let stdout = '';
+    child.stdout.on('data', (data) => {
+      stdout += data;
+      output += data;
+    });
+    child.stderr.on('data', (data) => {
+      output += data;
+    });
+    const late = setTimeout(() => child.kill('SIGTERM'), (seconds + 5) * 1000);
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      clearTimeout(late);
+      const reports = [...stdout.matchAll(/@headrace (\{.*\})/g)].map(
+        (match) => JSON.parse(match[1] as string) as Record<string, unknown>,
+      );
+      reports.sort((a, b) => Number(a['rank']) - Number(b['rank']));
+      resolve({ code, signal, reports, output, seconds: (performance.now() - began) / 1000 });
+    });
+  });
+}

@@ -1,0 +1,98 @@
+// What README and docs promise: examples run and print what they say, links lead somewhere, the list of errors is
+// the list of errors.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const pages = ['README.md', ...readdirSync(path.join(root, 'docs')).filter((f) => f.endsWith('.md')).map((f) => `docs/${f}`)];
+const text = (page: string): string => readFileSync(path.join(root, page), 'utf8');
+
+/** Fenced blocks of a language. */
+function blocks(page: string, language: string): string[] {
+  return [...text(page).matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map((m) => m[1]);
+}
+
+/** Runs a snippet in a process of its own, as a user would; returns what it printed. */
+function run(code: string): string {
+  const folder = mkdtempSync(path.join(root, 'dist', 'snippet-'));
+  try {
+    const file = path.join(folder, 'snippet.mjs');
+    const entry = pathToFileURL(path.join(root, 'dist/index.js')).href;
+    writeFileSync(file, code.replaceAll("'headrace'", `'${entry}'`));
+    return execFileSync(process.execPath, [file], { encoding: 'utf8', timeout: 30_000, stdio: ['ignore', 'pipe', 'ignore'] });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+describe('README', () => {
+  test('the example prints what its comment says', () => {
+    const [example] = blocks('README.md', 'js');
+    expect(run(example).trim()).toBe('20 11');
+  });
+  test('the two commands exist', () => {
+    const scripts = (JSON.parse(text('package.json')) as { scripts: Record<string, string> }).scripts;
+    expect(scripts['start']).toContain('run cholesky');
+    expect(scripts['test']).toContain('scripts/test.mjs');
+  });
+});
+
+describe('guide', () => {
+  test('every snippet runs; the run example prints 3', () => {
+    const outputs = blocks('docs/guide.md', 'js').map(run);
+    expect(outputs[0].trim()).toBe('3');
+  });
+});
+
+describe('kernels', () => {
+  test('the C example compiles as the page says, loads, and scales a datum', () => {
+    const folder = mkdtempSync(path.join(root, 'dist', 'kernel-'));
+    try {
+      const source = path.join(folder, 'scale.c');
+      const library = path.join(folder, 'scale.so');
+      writeFileSync(source, blocks('docs/kernels.md', 'c')[0]);
+      const flags = ['-O2', '-shared', '-fPIC', '-Wall', '-Werror', '-I', path.join(root, 'native/include')];
+      execFileSync('cc', [...flags, source, '-o', library]);
+      const printed = run(`
+        import { readWrite, Runtime, task } from 'headrace';
+        const runtime = await Runtime.create({ workers: 1 });
+        console.log(runtime.loadKernels(${JSON.stringify(library)}).join());
+        const scale = task({ name: 'scale', flows: { x: readWrite('f64') }, params: { n: 'i32', factor: 'f64' }, kernel: 'scale' });
+        const x = runtime.data(Float64Array.of(1, 2, 3));
+        await runtime.run((graph) => { graph.insert(scale, { x, n: 3, factor: 10 }); });
+        console.log((await x.read()).join());
+        await runtime.close();`);
+      expect(printed).toBe('scale\n10,20,30\n');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe('pages', () => {
+  test.each(pages)('%s: links within the repository lead somewhere', (page) => {
+    for (const [, target] of text(page).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      expect(existsSync(path.join(root, path.dirname(page), target)), `${page} -> ${target}`).toBe(true);
+    }
+  });
+
+  test('docs/errors.md lists exactly the codes the sources raise', () => {
+    const rooms = ['scheduler', 'stages', 'devices', 'trace', 'algorithms', 'cli', 'native'];
+    const raised = new Set<string>();
+    for (const room of rooms) {
+      for (const entry of readdirSync(path.join(root, room), { recursive: true, encoding: 'utf8' })) {
+        if (!entry.endsWith('.ts') && !entry.endsWith('.js')) continue;
+        for (const [, code] of readFileSync(path.join(root, room, entry), 'utf8').matchAll(/'(ERR_[A-Z_]+)'/g)) {
+          if (!code.startsWith('ERR_PARSE_ARGS') && !code.startsWith('ERR_MODULE')) raised.add(code);
+        }
+      }
+    }
+    const listed = new Set([...text('docs/errors.md').matchAll(/`(ERR_[A-Z_]+)`/g)].map((m) => m[1]));
+    expect([...raised].filter((c) => !listed.has(c)).sort(), 'raised but not listed').toEqual([]);
+    expect([...listed].filter((c) => !raised.has(c)).sort(), 'listed but never raised').toEqual([]);
+  });
+});

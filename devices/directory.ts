@@ -59,6 +59,8 @@ export class Directory {
   /** Device advised for tasks that write the datum, or NO_HOME. */
   home: Int32Array = new Int32Array(INITIAL_ROWS);
   poison: Uint8Array = new Uint8Array(INITIAL_ROWS);
+  /** Task that had the last word on `poison`: completions may be seen in another order than they happened. */
+  poisonedBy: Int32Array = new Int32Array(INITIAL_ROWS);
   /** 1 once a task that writes the datum was inserted or it was created with a value. */
   written: Uint8Array = new Uint8Array(INITIAL_ROWS);
   live: Uint8Array = new Uint8Array(INITIAL_ROWS);
@@ -193,6 +195,20 @@ export class Directory {
     if (this.readersHead[c] >= 0) this.readersHead[c] = this.readers.freeList(this.readersHead[c]);
   }
 
+  /** Forgets every event for which `happened` is true; linear in the number of copies. */
+  forgetHappened(happened: (queue: number, seq: number) => boolean): void {
+    const pool = this.readers;
+    for (let c = this.rows * this.spaces - 1; c >= 0; c--) {
+      if (happened(this.writeQueue[c], this.writeSeq[c])) this.writeQueue[c] = NO_QUEUE;
+      if (happened(this.readerQueue[c], this.readerSeq[c])) this.readerQueue[c] = NO_QUEUE;
+      let kept = -1;
+      for (let n = this.readersHead[c]; n >= 0; n = pool.free(n)) {
+        if (!happened(pool.value[n], pool.extra[n])) kept = pool.push(kept, pool.value[n], pool.extra[n]);
+      }
+      this.readersHead[c] = kept;
+    }
+  }
+
   /** Checks every invariant that involves only the directory; for tests. */
   validate(): void {
     for (let d = 0; d < this.rows; d++) {
@@ -231,6 +247,7 @@ export class Directory {
     this.version = resized(this.version, rows);
     this.home = resized(this.home, rows);
     this.poison = resized(this.poison, rows);
+    this.poisonedBy = resized(this.poisonedBy, rows);
     this.written = resized(this.written, rows);
     this.live = resized(this.live, rows);
     this.state = resized(this.state, copies);

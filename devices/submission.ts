@@ -9,6 +9,9 @@
 // positive = task row + 1, negative = -(transfer id + 1), 0 = nothing to do on completion.
 import { type Backend, execRecords, NO_QUEUE } from './backend.js';
 
+/** Records after which old events are forgotten: far below half of the int32 range. */
+const SWEEP_EVERY = 2 ** 28;
+
 export class Submission {
   readonly backend: Backend;
   /** Last record of each queue whose completion was handled. */
@@ -19,6 +22,7 @@ export class Submission {
   private readonly slotMask: number;
   private readonly queueCount: number;
   private readonly known: Int32Array;
+  private readonly sweptAt: Int32Array;
   private readonly needSeq: Int32Array;
   private readonly needMark: Uint8Array;
   private readonly needList: Int32Array;
@@ -37,9 +41,34 @@ export class Submission {
     this.flight = Array.from({ length: n }, () => new Int32Array(backend.ringRecords));
     this.known = new Int32Array(n * n);
     for (let q = 0; q < n; q++) this.known.set(this.seen, q * n);
+    this.sweptAt = Int32Array.from(this.seen);
     this.needSeq = new Int32Array(n);
     this.needMark = new Uint8Array(n);
     this.needList = new Int32Array(n);
+  }
+
+  /**
+   * True when some queue has come so far that comparing with old sequence numbers is about to wrap: the caller then
+   * forgets every event that is over (`Directory.forgetHappened`) and calls `refresh`.
+   */
+  get sweepDue(): boolean {
+    for (let q = 0; q < this.queueCount; q++) {
+      if (((this.seen[q] - this.sweptAt[q]) | 0) > SWEEP_EVERY) return true;
+    }
+    return false;
+  }
+
+  /** Brings the vector clocks up to what has completed. */
+  refresh(): void {
+    const n = this.queueCount;
+    for (let q = 0; q < n; q++) {
+      const completed = this.backend.completed[q];
+      this.sweptAt[q] = this.seen[q];
+      for (let mine = 0; mine < n; mine++) {
+        const at = mine * n + q;
+        if (((completed - this.known[at]) | 0) > 0) this.known[at] = completed;
+      }
+    }
   }
 
   /** Records that may still be written to a queue. */

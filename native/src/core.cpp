@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "blas.h"
+#include "cublas.h"
+#include "gpu_device.h"
 #include "kernels.h"
 
 namespace headrace {
@@ -100,6 +102,7 @@ void Core::openDevices(const CoreOptions& options) {
   if (driver == nullptr) {
     throw CoreError("INVALID_OPTION", "there is no driver '" + options.driver + "'");
   }
+  if (options.checked) enableDriverChecks();
   std::int32_t found = 0;
   char reason[256] = "";
   if (driver->probe(&found, reason, sizeof reason) != DriverStatus::ok) {
@@ -118,9 +121,7 @@ void Core::openDevices(const CoreOptions& options) {
   for (std::int32_t gpu = 0; gpu < options.gpus; ++gpu) {
     DeviceThread& device = *devices_[gpu];
     device.call([&] {
-      if (gpu == 0 && options.pinnedBytes > 0) {
-        device.registerHost(host_->data(), options.pinnedBytes);
-      }
+      if (gpu == 0) device.registerHost(host_->data(), options.pinnedBytes, options.hostBytes);
       for (std::int32_t peer = 0; peer < options.gpus; ++peer) {
         if (peer != gpu) peers_[gpu * options.gpus + peer] = device.enablePeer(*devices_[peer]);
       }
@@ -132,8 +133,22 @@ void Core::openDevices(const CoreOptions& options) {
   }
 }
 
+/// Libraries are looked for and warmed up when somebody asks for the kernels that use them, never on the hot path.
+void Core::prepareTileKernels() {
+  blasReport();
+  for (std::size_t gpu = 0; gpu < devices_.size() && !closed_; ++gpu) {
+    if (runtime_.spaces[gpu + 1].kind != SpaceKind::cuda) continue;
+    DeviceThread& device = *devices_[gpu];
+    device.call([&] {
+      if (prepareTiles(device.device()) != DriverStatus::outOfMemory) return;
+      throw CoreError("OUT_OF_MEMORY", "no memory for the workspaces of cuBLAS and cuSOLVER on GPU " +
+                                           std::to_string(gpu) + ": ask for less gpuBytes");
+    });
+  }
+}
+
 std::int32_t Core::kernel(const std::string& name, std::int32_t space) {
-  if (isTileKernel(name.c_str())) blasReport();
+  if (isTileKernel(name.c_str())) prepareTileKernels();
   if (space >= 0) {
     const Space* on = runtime_.space(space);
     return on == nullptr ? -1 : runtime_.registry.find(name, on->kind);

@@ -70,6 +70,7 @@ class Core {
 
  private:
   void openDevices(const CoreOptions& options);
+  void prepareTileKernels();
 
   Runtime runtime_;
   headrace_doorbell externalDoorbell_;

@@ -8,6 +8,13 @@
 
 namespace headrace {
 
+namespace {
+
+/// A slab whose size nobody asked for is a multiple of this.
+constexpr std::uint64_t kSlabUnit = std::uint64_t{2} << 20;
+
+}  // namespace
+
 DeviceThread::DeviceThread(Runtime& runtime, const DriverTable& driver, std::int32_t ordinal)
     : runtime_(runtime), driver_(driver), ordinal_(ordinal) {
   thread_ = std::thread([this] { run(); });
@@ -65,6 +72,10 @@ void DeviceThread::openDevice(std::uint64_t bytes, Space& space) {
                     std::string("cannot open ") + driver_.name + " GPU " +
                         std::to_string(ordinal_) + ": " + reason);
   }
+  if (bytes == 0) {
+    // Most of what is free; the rest is for libraries' workspaces and other programs.
+    bytes = description.freeBytes / 10 * 9 / kSlabUnit * kSlabUnit;
+  }
   status = driver_.bind(device_);
   if (status == DriverStatus::ok) status = driver_.memoryAlloc(device_, bytes, &slab_);
   if (status != DriverStatus::ok) {
@@ -103,8 +114,8 @@ void DeviceThread::openQueue(Queue& queue) {
   streams_.push_back(std::move(stream));
 }
 
-void DeviceThread::registerHost(void* pointer, std::uint64_t bytes) {
-  const DriverStatus status = driver_.hostRegister(device_, pointer, bytes);
+void DeviceThread::registerHost(void* pointer, std::uint64_t bytes, std::uint64_t reserve) {
+  const DriverStatus status = driver_.hostRegister(device_, pointer, bytes, reserve);
   if (status == DriverStatus::ok) {
     registered_ = pointer;
   } else if (status != DriverStatus::unsupported) {

@@ -199,6 +199,7 @@ std::int32_t DeviceThread::launch(StreamQueue& stream, const Command& command,
   } else if (static_cast<std::size_t>(id) < functions_.size()) {
     launch.function = functions_[id];
     launch.plan = entry->code[variant].plan;
+    launch.rules = entry->code[variant].rules.get();
   }
   if (launch.host == nullptr && launch.enqueue == nullptr && launch.function == nullptr) {
     return Status::unknownKernel;

@@ -37,7 +37,7 @@ class DeviceThread {
   // To be used inside `call`, in this order.
   void openDevice(std::uint64_t bytes, Space& space);
   void openQueue(Queue& queue);
-  void registerHost(void* pointer, std::uint64_t bytes);
+  void registerHost(void* pointer, std::uint64_t bytes, std::uint64_t reserve);
   bool enablePeer(const DeviceThread& peer);
   /// Loads the device code of all registered kernels that are not loaded yet.
   void loadFunctions();

@@ -57,12 +57,15 @@ struct DeviceShare {
 
 enum class StreamPurpose : std::int32_t { compute, hostToDevice, deviceToHost, peer };
 
+struct LaunchRules;  // launch_rules.h
+
 /// One kernel launch. Exactly one of `host`, `enqueue` and `function` is set.
 struct Launch {
   headrace_kernel host;     // emulated: called when the stream reaches this point
   headrace_kernel enqueue;  // cuda/hip: called at once; puts its own work on the stream
   FunctionHandle function;  // cuda/hip: from `functionLoad`, launched as `plan` says
-  headrace_plan plan;
+  headrace_plan plan;        // or, for sources and device code registered by the user:
+  const LaunchRules* rules;
   /// What the kernel receives. `flows` and `params` stay valid until the launch has finished (they point into the
   /// ring and the caller's tables); the struct itself only during the call: copy it if it is needed later.
   /// The driver sets `stream`.
@@ -105,15 +108,18 @@ struct DriverTable {
   /// Page-locked host memory of the driver's own.
   DriverStatus (*hostAlloc)(DeviceHandle device, std::uint64_t bytes, void** pointer);
   void (*hostFree)(DeviceHandle device, void* pointer);
-  /// Page-locks existing host memory for all devices of the driver.
-  DriverStatus (*hostRegister)(DeviceHandle device, void* pointer, std::uint64_t bytes);
+  /// Page-locks the first `bytes` of existing host memory for all devices of the driver. Up to `reserve` bytes may be
+  /// locked later, when copies first use them and no kernel runs (host_pins.h).
+  DriverStatus (*hostRegister)(DeviceHandle device, void* pointer, std::uint64_t bytes,
+                               std::uint64_t reserve);
   void (*hostUnregister)(DeviceHandle device, void* pointer);
 
   // -- streams and events -------------------------------------------------------------------------------------
   /// A non-blocking stream (never ordered with the NULL stream).
   DriverStatus (*streamCreate)(DeviceHandle device, StreamPurpose purpose, StreamHandle* stream);
   void (*streamDestroy)(StreamHandle stream);
-  /// `timed` events can be asked for their time; the others are cheaper.
+  /// `timed` events can be asked for their time; the others are cheaper. They are recorded in pairs around one command
+  /// of a stream.
   DriverStatus (*eventCreate)(DeviceHandle device, bool timed, EventHandle* event);
   void (*eventDestroy)(EventHandle event);
   DriverStatus (*eventRecord)(EventHandle event, StreamHandle stream);
@@ -153,5 +159,7 @@ const DriverTable* const* allDrivers();
 
 /// Defined in driver_emulated.cpp, driver_cuda.cpp and driver_hip.cpp.
 const DriverTable* emulatedDriver();
+const DriverTable* cudaDriver();
+const DriverTable* hipDriver();
 
 }  // namespace headrace

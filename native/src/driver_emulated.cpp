@@ -153,7 +153,9 @@ DriverStatus memoryShare(DeviceHandle handle, DeviceAddress, DeviceShare* share)
 
 DriverStatus hostAlloc(DeviceHandle, std::uint64_t, void**) { return DriverStatus::unsupported; }
 void hostFree(DeviceHandle, void*) {}
-DriverStatus hostRegister(DeviceHandle, void*, std::uint64_t) { return DriverStatus::ok; }
+DriverStatus hostRegister(DeviceHandle, void*, std::uint64_t, std::uint64_t) {
+  return DriverStatus::ok;
+}
 void hostUnregister(DeviceHandle, void*) {}
 
 // -- streams and events ---------------------------------------------------------------------------------------------

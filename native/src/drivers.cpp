@@ -6,7 +6,7 @@
 namespace headrace {
 
 const DriverTable* const* allDrivers() {
-  static const DriverTable* const drivers[] = {emulatedDriver(), nullptr};
+  static const DriverTable* const drivers[] = {emulatedDriver(), cudaDriver(), hipDriver(), nullptr};
   return drivers;
 }
 

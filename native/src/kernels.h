@@ -10,6 +10,8 @@ namespace headrace {
 std::int32_t registerBasicKernels(headrace_registry* registry);
 std::int32_t registerTaskBenchKernels(headrace_registry* registry);
 std::int32_t registerTileKernels(headrace_registry* registry);
+std::int32_t registerCudaBasicKernels(headrace_registry* registry);
+std::int32_t registerCudaTileKernels(headrace_registry* registry);
 
 /// The compute-bound loop of Task Bench: `iterations` times a = a * a + a on 64 doubles.
 void computeBound(std::int64_t iterations);

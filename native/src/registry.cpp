@@ -34,7 +34,7 @@ struct RegistryBatch {
     auto* batch = static_cast<RegistryBatch*>(interface->state);
     if (image == nullptr || symbol == nullptr || plan == nullptr) return -1;
     if (kind == HEADRACE_KERNEL_HOST) return -1;
-    const DeviceCode code{image, imageBytes, symbol, plan};
+    const DeviceCode code{image, imageBytes, symbol, plan, nullptr};
     return batch->registry->add(batch->entries, name, kind, nullptr, &code) ? 0 : -1;
   }
 
@@ -67,6 +67,8 @@ Registry::Registry() {
   registerBasicKernels(&interface);
   registerTaskBenchKernels(&interface);
   registerTileKernels(&interface);
+  registerCudaBasicKernels(&interface);
+  registerCudaTileKernels(&interface);
   commit(batch.entries, builtIn_);
 }
 

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -14,12 +15,16 @@
 
 namespace headrace {
 
+struct LaunchRules;
+
 /// Device code of one kernel for one kind of GPU.
 struct DeviceCode {
   const void* image = nullptr;
   std::uint64_t imageBytes = 0;
   std::string symbol;
   headrace_plan plan = nullptr;
+  /// Instead of `plan`, for sources and device code that the user registered.
+  std::shared_ptr<const LaunchRules> rules;
 };
 
 struct KernelEntry {

@@ -1,0 +1,503 @@
+// The driver table over a vendor's library: devices, memory, copies and launches (events: gpu_events.cpp).
+//
+// Invariants: a device's functions are called on its own thread with its context current (driver.h); once a call has
+// said that the context is dead, nothing more is asked of it and everything answers `lost`; peers copy only where
+// both directions were found possible, so that the vendor never stages a copy through the host in secret (hazard H3).
+#include <execinfo.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+#include "gpu_events.h"
+#include "host_pins.h"
+#include "launch_rules.h"
+
+namespace headrace {
+
+namespace {
+
+constexpr std::size_t kOutcomesPerStream = 288;
+
+std::atomic<bool> checks{false};
+thread_local GpuStream* current = nullptr;
+
+/// All open devices: a host page may be locked only while none of them runs a kernel.
+std::mutex openLock;
+std::vector<GpuDevice*> openDevices;
+
+GpuDevice& device(DeviceHandle handle) { return *static_cast<GpuDevice*>(handle); }
+GpuStream& stream(StreamHandle handle) { return *static_cast<GpuStream*>(handle); }
+
+void say(char* reason, std::size_t bytes, const std::string& text) {
+  std::snprintf(reason, bytes, "%s", text.c_str());
+}
+
+bool allQuiet() {
+  std::lock_guard<std::mutex> guard(openLock);
+  return std::all_of(openDevices.begin(), openDevices.end(),
+                     [](const GpuDevice* each) { return each->quiet(); });
+}
+
+std::string uuidText(const unsigned char* bytes) {
+  std::string text = "GPU-";
+  char hex[3];
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    std::snprintf(hex, sizeof hex, "%02x", bytes[i]);
+    text += hex;
+  }
+  return text;
+}
+
+// -- opening --------------------------------------------------------------------------------------------------------
+
+DriverStatus bind(DeviceHandle handle) {
+  GpuDevice& on = device(handle);
+  return on.check(on.api->contextSetCurrent(on.context), "cuCtxSetCurrent");
+}
+
+void close(DeviceHandle handle) {
+  GpuDevice* closing = &device(handle);
+  {
+    std::lock_guard<std::mutex> guard(openLock);
+    openDevices.erase(std::find(openDevices.begin(), openDevices.end(), closing));
+  }
+  // A dead context answers all of this with its error: there is nothing to be done about it.
+  for (const auto& module : closing->modules) closing->api->moduleUnload(module.second);
+  closing->api->contextSetCurrent(nullptr);
+  closing->api->contextRelease(closing->device);
+  delete closing;
+}
+
+const char* errorText(DeviceHandle handle) { return device(handle).error(); }
+
+DriverStatus enablePeer(DeviceHandle handle, DeviceHandle other) {
+  GpuDevice& on = device(handle);
+  GpuDevice& peer = device(other);
+  int there = 0;
+  int back = 0;
+  int code = on.api->deviceCanAccessPeer(&there, on.device, peer.device);
+  if (code == 0) code = on.api->deviceCanAccessPeer(&back, peer.device, on.device);
+  if (code != 0) return on.fail(code, "cuDeviceCanAccessPeer");
+  if (there == 0 || back == 0) {
+    return on.refuse(DriverStatus::unsupported, "the GPUs cannot reach each other's memory");
+  }
+  code = on.api->contextEnablePeer(peer.context, 0);
+  if (code != 0 && code != gpu::kPeerAlreadyEnabled) return on.fail(code, "cuCtxEnablePeerAccess");
+  on.peers.push_back(&peer);
+  return DriverStatus::ok;
+}
+
+// -- memory ---------------------------------------------------------------------------------------------------------
+
+DriverStatus memoryAlloc(DeviceHandle handle, std::uint64_t bytes, DeviceAddress* address) {
+  GpuDevice& on = device(handle);
+  const DriverStatus allowed = on.permit("cuMemAlloc");
+  if (allowed != DriverStatus::ok) return allowed;
+  const int code = on.api->memoryAlloc(address, bytes);
+  if (code != 0) return on.fail(code, "cuMemAlloc");
+  // Synchronous copies of others (an MPI library's) on this memory must really be done when they return (H4). Memory
+  // for which the driver cannot promise that still works for us: everything here is ordered by events.
+  const int on1 = 1;
+  on.api->pointerSetAttribute(&on1, cuda::kPointerSyncMemops, *address);
+  return DriverStatus::ok;
+}
+
+void memoryFree(DeviceHandle handle, DeviceAddress address) {
+  GpuDevice& on = device(handle);
+  if (on.permit("cuMemFree") == DriverStatus::ok) on.api->memoryFree(address);
+}
+
+DriverStatus memoryShare(DeviceHandle handle, DeviceAddress address, DeviceShare* share) {
+  GpuDevice& on = device(handle);
+  *share = {};
+  share->fd = -1;
+  const int code = on.api->ipcGetHandle(share->ipc, address);
+  if (code != 0) return on.fail(code, "cuIpcGetMemHandle");
+  share->ipcBytes = sizeof share->ipc;
+  return DriverStatus::ok;
+}
+
+DriverStatus hostAlloc(DeviceHandle handle, std::uint64_t bytes, void** pointer) {
+  GpuDevice& on = device(handle);
+  const DriverStatus allowed = on.permit("cuMemHostAlloc");
+  if (allowed != DriverStatus::ok) return allowed;
+  return on.check(on.api->hostAlloc(pointer, bytes, gpu::kHostPortable), "cuMemHostAlloc");
+}
+
+void hostFree(DeviceHandle handle, void* pointer) {
+  if (device(handle).permit("cuMemFreeHost") == DriverStatus::ok) {
+    device(handle).api->hostFree(pointer);
+  }
+}
+
+DriverStatus hostRegister(DeviceHandle handle, void* pointer, std::uint64_t bytes,
+                          std::uint64_t reserve) {
+  GpuDevice& on = device(handle);
+  const DriverStatus allowed = on.permit("cuMemHostRegister");
+  if (allowed != DriverStatus::ok) return allowed;
+  return on.check(hostPins(on.spaceKind).add(*on.api, pointer, bytes, reserve),
+                  "cuMemHostRegister");
+}
+
+void hostUnregister(DeviceHandle handle, void* pointer) {
+  hostPins(device(handle).spaceKind).remove(*device(handle).api, pointer);
+}
+
+// -- streams and events ---------------------------------------------------------------------------------------------
+
+DriverStatus streamCreate(DeviceHandle handle, StreamPurpose purpose, StreamHandle* result) {
+  GpuDevice& on = device(handle);
+  const DriverStatus allowed = on.permit("cuStreamCreate");
+  if (allowed != DriverStatus::ok) return allowed;
+  auto created = std::make_unique<GpuStream>();
+  created->device = &on;
+  created->purpose = purpose;
+  int code = on.api->streamCreate(&created->stream, gpu::kStreamNonBlocking, 0);
+  if (code != 0) return on.fail(code, "cuStreamCreateWithPriority");
+  const DriverStatus marks = gpuCreateMarks(*created);
+  if (marks != DriverStatus::ok) return marks;
+  on.streams.push_back(created.get());
+  *result = created.release();
+  return DriverStatus::ok;
+}
+
+void streamDestroy(StreamHandle handle) {
+  GpuStream* closing = &stream(handle);
+  GpuDevice& on = *closing->device;
+  if (closing->tiles != nullptr) releaseTiles(*closing);
+  gpuDestroyMarks(*closing);
+  on.api->streamDestroy(closing->stream);
+  if (closing->outcomeWords != nullptr) on.api->hostFree(closing->outcomeWords);
+  on.streams.erase(std::find(on.streams.begin(), on.streams.end(), closing));
+  delete closing;
+}
+
+DriverStatus eventCreate(DeviceHandle handle, bool timed, EventHandle* result) {
+  auto* created = new GpuEvent;
+  created->device = &device(handle);
+  created->timed = timed;
+  *result = created;
+  return DriverStatus::ok;
+}
+
+void eventDestroy(EventHandle handle) { delete static_cast<GpuEvent*>(handle); }
+
+// -- work -----------------------------------------------------------------------------------------------------------
+
+/// Gives a copy of host memory to the driver in pieces that lie in one registration each.
+template <typename Copy>
+DriverStatus copyHost(GpuStream& on, const void* host, std::uint64_t bytes, const char* call,
+                      Copy copy) {
+  GpuDevice& at = *on.device;
+  if (at.lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
+  HostPins& pins = hostPins(at.spaceKind);
+  ++at.work;
+  std::uint64_t done = 0;
+  bool tried = false;
+  while (done < bytes) {
+    const auto* from = static_cast<const std::uint8_t*>(host) + done;
+    std::uint64_t piece = pins.locked(from, bytes - done);
+    if (piece == 0 && !tried) {
+      tried = true;
+      if (allQuiet()) {
+        pins.lockChunks(*at.api, from, bytes - done);
+        continue;
+      }
+    }
+    if (piece == 0) {
+      piece = bytes - done;
+      pins.slowBytes.fetch_add(piece, std::memory_order_relaxed);
+    }
+    const int code = copy(done, piece);
+    if (code != 0) return at.fail(code, call);
+    done += piece;
+  }
+  return DriverStatus::ok;
+}
+
+DriverStatus copyToDevice(StreamHandle handle, DeviceAddress to, const void* from,
+                          std::uint64_t bytes) {
+  GpuStream& on = stream(handle);
+  return copyHost(on, from, bytes, "cuMemcpyHtoDAsync", [&](std::uint64_t at, std::uint64_t piece) {
+    return on.device->api->copyToDevice(to + at, static_cast<const std::uint8_t*>(from) + at, piece,
+                                        on.stream);
+  });
+}
+
+DriverStatus copyToHost(StreamHandle handle, void* to, DeviceAddress from, std::uint64_t bytes) {
+  GpuStream& on = stream(handle);
+  return copyHost(on, to, bytes, "cuMemcpyDtoHAsync", [&](std::uint64_t at, std::uint64_t piece) {
+    return on.device->api->copyToHost(static_cast<std::uint8_t*>(to) + at, from + at, piece,
+                                      on.stream);
+  });
+}
+
+DriverStatus copyOnDevice(StreamHandle handle, DeviceAddress to, DeviceAddress from,
+                          std::uint64_t bytes) {
+  GpuStream& on = stream(handle);
+  if (on.device->lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
+  if (bytes == 0) return DriverStatus::ok;
+  ++on.device->work;
+  return on.device->check(on.device->api->copyOnDevice(to, from, bytes, on.stream),
+                          "cuMemcpyDtoDAsync");
+}
+
+DriverStatus copyFromPeer(StreamHandle handle, DeviceHandle toDevice, DeviceAddress to,
+                          DeviceHandle fromDevice, DeviceAddress from, std::uint64_t bytes) {
+  GpuStream& on = stream(handle);
+  GpuDevice& at = device(toDevice);
+  GpuDevice* source = &device(fromDevice);
+  if (at.lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
+  if (std::find(at.peers.begin(), at.peers.end(), source) == at.peers.end()) {
+    return at.refuse(DriverStatus::refused,
+                     "there is no peer access from GPU " + std::to_string(at.ordinal) + " to GPU " +
+                         std::to_string(source->ordinal) + ": copy through the host");
+  }
+  if (bytes == 0) return DriverStatus::ok;
+  ++at.work;
+  return at.check(
+      at.api->copyPeer(to, at.context, from, source->context, bytes, on.stream),
+      "cuMemcpyPeerAsync");
+}
+
+DriverStatus fill(StreamHandle handle, DeviceAddress to, std::uint8_t value, std::uint64_t bytes) {
+  GpuStream& on = stream(handle);
+  if (on.device->lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
+  if (bytes == 0) return DriverStatus::ok;
+  ++on.device->work;
+  return on.device->check(on.device->api->fill(to, value, bytes, on.stream), "cuMemsetD8Async");
+}
+
+/// The kernel said no before anything was put into the stream.
+DriverStatus rejected(GpuStream& on, const Launch& launch, std::int32_t code) {
+  if (code == HEADRACE_DEVICE_LOST) on.device->lost.store(true, std::memory_order_relaxed);
+  if (on.device->lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
+  if (code == HEADRACE_DRIVER_ERROR) return DriverStatus::refused;
+  *launch.status = code;
+  if (launch.cancel != nullptr) launch.cancel->store(1, std::memory_order_release);
+  return DriverStatus::ok;
+}
+
+DriverStatus launchFunction(GpuStream& on, const Launch& launch) {
+  GpuDevice& at = *on.device;
+  headrace_launch plan;
+  std::memset(&plan, 0, offsetof(headrace_launch, arguments));
+  std::int32_t code = 0;
+  if (launch.rules != nullptr) {
+    const char* why = "";
+    code = launch.rules->plan(launch.task, plan, &why);
+    if (code != 0) at.refuse(DriverStatus::refused, why);
+  } else {
+    headrace_task task = launch.task;
+    task.stream = on.stream;
+    code = launch.plan(&task, &plan);
+  }
+  if (code != 0) return rejected(on, launch, code);
+  if (plan.grid[0] == 0 || plan.grid[1] == 0 || plan.grid[2] == 0) return DriverStatus::ok;
+  return at.check(at.api->launch(launch.function, plan.grid[0], plan.grid[1], plan.grid[2],
+                                 plan.block[0], plan.block[1], plan.block[2], plan.shared_bytes,
+                                 on.stream, plan.arguments, nullptr),
+                  "cuLaunchKernel");
+}
+
+DriverStatus launch(StreamHandle handle, const Launch* launch) {
+  GpuStream& on = stream(handle);
+  if (on.device->lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
+  ++on.device->work;
+  on.launched.store(on.position + 1, std::memory_order_relaxed);
+  if (launch->enqueue == nullptr) return launchFunction(on, *launch);
+  headrace_task task = launch->task;
+  task.stream = on.stream;
+  on.device->refuse(DriverStatus::refused, "the kernel reported an error of the driver");
+  on.launch = launch;
+  current = &on;
+  const std::int32_t code = launch->enqueue(&task);
+  current = nullptr;
+  on.launch = nullptr;
+  return code == 0 ? DriverStatus::ok : rejected(on, *launch, code);
+}
+
+DriverStatus functionLoad(DeviceHandle handle, const void* image, std::uint64_t imageBytes,
+                          const char* symbol, FunctionHandle* function) {
+  GpuDevice& on = device(handle);
+  const DriverStatus allowed = on.permit("cuModuleLoadDataEx");
+  if (allowed != DriverStatus::ok) return allowed;
+  void*& module = on.modules[image];
+  if (module == nullptr) {
+    // PTX must end with a zero byte, which a file need not have.
+    std::string copy(static_cast<const char*>(image), imageBytes);
+    char log[4096] = "";
+    int options[] = {cuda::kJitErrorLog, cuda::kJitErrorLogBytes};
+    void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+    const int code = on.api->moduleLoad(&module, copy.c_str(), 2, options, values);
+    if (code != 0) {
+      on.modules.erase(image);
+      const DriverStatus status = on.fail(code, "cuModuleLoadDataEx");
+      return log[0] == '\0' ? status : on.refuse(status, std::string(on.error()) + "\n" + log);
+    }
+  }
+  const int code = on.api->moduleFunction(function, module, symbol);
+  if (code != 0) return on.fail(code, symbol);
+  // Asking for an attribute loads the code now rather than at the first launch, which might wait for a kernel (H8).
+  int threads = 0;
+  return on.check(on.api->functionAttribute(&threads, 0, *function), "cuFuncGetAttribute");
+}
+
+std::int32_t progress(DeviceHandle) { return 0; }
+
+}  // namespace
+
+// -- what the parts of a real driver share ----------------------------------------------------------------------------
+
+DriverStatus GpuDevice::fail(int code, const char* call) {
+  if (gpuLost(code)) lost.store(true, std::memory_order_relaxed);
+  const std::string text = std::string(call) + ": " + gpuErrorText(*api, code);
+  const bool dead = lost.load(std::memory_order_relaxed);
+  return refuse(dead                           ? DriverStatus::lost
+                : code == gpu::kOutOfMemory ? DriverStatus::outOfMemory
+                                               : DriverStatus::refused,
+                text);
+}
+
+DriverStatus GpuDevice::refuse(DriverStatus status, const std::string& text) {
+  std::lock_guard<std::mutex> guard(errorLock_);
+  error_ = text;
+  return status;
+}
+
+const char* GpuDevice::error() {
+  thread_local std::string copy;
+  std::lock_guard<std::mutex> guard(errorLock_);
+  copy = error_;
+  return copy.c_str();
+}
+
+bool GpuDevice::quiet() const {
+  return std::all_of(streams.begin(), streams.end(), [](const GpuStream* each) {
+    return each->launched.load(std::memory_order_relaxed) <=
+           each->completed.load(std::memory_order_acquire);
+  });
+}
+
+DriverStatus GpuDevice::permit(const char* call) {
+  if (!driverChecks() || lost.load(std::memory_order_relaxed) || quiet()) return DriverStatus::ok;
+  char thread[16] = "";
+  pthread_getname_np(pthread_self(), thread, sizeof thread);
+  std::string text = std::string(call) + " while kernels run on GPU " + std::to_string(ordinal) +
+                     " (thread " + thread + "), called from";
+  void* frames[6];
+  const int count = backtrace(frames, 6);
+  if (char** names = backtrace_symbols(frames, count)) {
+    for (int i = 1; i < count; ++i) text += std::string(i > 1 ? " < " : " ") + names[i];
+    std::free(names);
+  }
+  return refuse(DriverStatus::refused, text);
+}
+
+void enableDriverChecks() { checks.store(true, std::memory_order_relaxed); }
+bool driverChecks() { return checks.load(std::memory_order_relaxed); }
+
+GpuStream* currentStream() { return current; }
+
+DriverStatus prepareOutcomes(GpuStream& on) {
+  if (on.outcomeWords != nullptr) return DriverStatus::ok;
+  void* words = nullptr;
+  const int code =
+      on.device->api->hostAlloc(&words, kOutcomesPerStream * sizeof(std::int32_t), gpu::kHostPortable);
+  if (code != 0) return on.device->fail(code, "cuMemHostAlloc");
+  on.outcomeWords = static_cast<std::int32_t*>(words);
+  for (std::size_t i = 0; i < kOutcomesPerStream; ++i) on.sparePinned.push_back(on.outcomeWords + i);
+  return DriverStatus::ok;
+}
+
+std::int32_t* takeOutcome(GpuStream& on) {
+  if (on.sparePinned.empty()) return nullptr;
+  std::int32_t* word = on.sparePinned.back();
+  on.sparePinned.pop_back();
+  *word = 0;
+  return word;
+}
+
+void reportLater(GpuStream& on, std::int32_t* pinned) {
+  on.outcomes.push_back({on.position + 1, pinned, on.launch->status, on.launch->cancel});
+}
+
+DriverStatus gpuProbe(const GpuApi* api, const std::string& why, std::int32_t* devices,
+                      char* reason, std::size_t reasonBytes) {
+  *devices = 0;
+  if (api == nullptr) {
+    say(reason, reasonBytes, why);
+    return DriverStatus::unsupported;
+  }
+  int count = 0;
+  int version = 0;
+  const int code = api->deviceCount(&count);
+  if (code != 0 || count == 0) {
+    say(reason, reasonBytes, code != 0 ? gpuErrorText(*api, code) : "the driver finds no GPU");
+    return DriverStatus::unsupported;
+  }
+  api->driverVersion(&version);
+  *devices = count;
+  say(reason, reasonBytes, "driver version " + std::to_string(version));
+  return DriverStatus::ok;
+}
+
+DriverStatus gpuOpen(const GpuApi* api, const std::string& why, const char* driver,
+                     std::int32_t spaceKind, std::int32_t ordinal, DeviceHandle* result,
+                     DeviceDescription* description, char* reason, std::size_t reasonBytes) {
+  if (api == nullptr) {
+    say(reason, reasonBytes, why);
+    return DriverStatus::unsupported;
+  }
+  auto opened = std::make_unique<GpuDevice>();
+  opened->api = api;
+  opened->driver = driver;
+  opened->spaceKind = spaceKind;
+  opened->ordinal = ordinal;
+  unsigned char uuid[16] = {};
+  std::size_t free = 0;
+  std::size_t total = 0;
+  int code = api->deviceGet(&opened->device, ordinal);
+  if (code == 0) {
+    code = api->deviceName(description->name, sizeof description->name, opened->device);
+  }
+  if (code == 0) code = api->deviceUuid(uuid, opened->device);
+  if (code == 0 && spaceKind == SpaceKind::cuda) {
+    api->deviceAttribute(&opened->major, cuda::kAttributeMajor, opened->device);
+    api->deviceAttribute(&opened->minor, cuda::kAttributeMinor, opened->device);
+  }
+  const bool retained = code == 0;
+  if (code == 0) code = api->contextRetain(&opened->context, opened->device);
+  if (code == 0) code = api->contextSetCurrent(opened->context);
+  if (code == 0) code = api->memoryInfo(&free, &total);
+  if (code != 0) {
+    say(reason, reasonBytes, gpuErrorText(*api, code));
+    if (retained && opened->context != nullptr) api->contextRelease(opened->device);
+    return code == gpu::kOutOfMemory ? DriverStatus::outOfMemory : DriverStatus::refused;
+  }
+  say(description->uuid, sizeof description->uuid, uuidText(uuid));
+  description->freeBytes = free;
+  std::lock_guard<std::mutex> guard(openLock);
+  openDevices.push_back(opened.get());
+  *result = opened.release();
+  return DriverStatus::ok;
+}
+
+DriverTable gpuDriverTable(const char* name, std::int32_t spaceKind,
+                           decltype(DriverTable::probe) probe, decltype(DriverTable::open) open) {
+  return {name,           spaceKind,     true,           probe,         open,
+          bind,           close,         errorText,      enablePeer,    memoryAlloc,
+          memoryFree,     memoryShare,   hostAlloc,      hostFree,      hostRegister,
+          hostUnregister, streamCreate,  streamDestroy,  eventCreate,   eventDestroy,
+          gpuEventRecord, gpuEventQuery, gpuEventTime,   gpuStreamWait, copyToDevice,
+          copyToHost,     copyOnDevice,  copyFromPeer,   fill,          launch,
+          functionLoad,   progress};
+}
+
+}  // namespace headrace

@@ -1,0 +1,15 @@
+// The event functions of a real driver's table (gpu_events.cpp).
+#pragma once
+
+#include "gpu_device.h"
+
+namespace headrace {
+
+DriverStatus gpuCreateMarks(GpuStream& stream);
+void gpuDestroyMarks(GpuStream& stream);
+DriverStatus gpuEventRecord(EventHandle event, StreamHandle stream);
+DriverStatus gpuEventQuery(EventHandle event);
+DriverStatus gpuEventTime(EventHandle event, double* nanoseconds);
+DriverStatus gpuStreamWait(StreamHandle stream, EventHandle event);
+
+}  // namespace headrace

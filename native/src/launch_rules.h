@@ -1,0 +1,39 @@
+// How a kernel given as source or device code is launched: its signature and its geometry, as registered.
+//
+// Invariant: a plan never lets a launch through whose flows or parameters do not fit the signature; numbers that must
+// be whole are checked to be whole and in range.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headrace/kernel.h"
+
+namespace headrace {
+
+/// Type of one kernel argument, by position. Pointers take the task's flows in order, the others its parameters.
+enum class ArgumentType : std::uint8_t { pointer, f64, f32, i32, i64 };
+
+/// One extent: `constant`, or the parameter divided by `constant` and rounded up.
+struct ExtentRule {
+  std::int32_t param = -1;
+  double constant = 1;
+};
+
+struct LaunchRules {
+  std::vector<ArgumentType> signature;
+  ExtentRule grid[3];
+  ExtentRule block[3];
+  ExtentRule sharedBytes{-1, 0};
+
+  /// Fills a launch; 0, or HEADRACE_BAD_ARGUMENTS with `why` set to a text that lives for ever.
+  std::int32_t plan(const headrace_task& task, headrace_launch& launch, const char** why) const;
+};
+
+/// "pointer", "f64", "f32", "i32", "i64"; false for anything else.
+bool parseArgumentType(const std::string& text, ArgumentType* type);
+/// Bytes of an argument on a device.
+std::size_t argumentBytes(ArgumentType type);
+
+}  // namespace headrace

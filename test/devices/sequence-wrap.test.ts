@@ -1,0 +1,83 @@
+// Sequence numbers are wrapping int32: an event of long ago must neither look like one to come (a wait for ever)
+// nor let the vector clock take one to come for one of long ago (a missing edge).
+import { describe, expect, test } from 'vitest';
+import type { Backend } from '../../devices/backend.js';
+import { Directory } from '../../devices/directory.js';
+import { Submission } from '../../devices/submission.js';
+
+/** Two queues that complete what the test says. */
+function backend(): Backend & { waits: number[][] } {
+  const waits: number[][] = [];
+  const issued = new Int32Array(2);
+  return {
+    waits,
+    queues: [
+      { kind: 'worker', space: 0, peer: -1 },
+      { kind: 'worker', space: 0, peer: -1 },
+    ],
+    ringRecords: 64,
+    completed: new Int32Array(2),
+    issued,
+    failures: new Int32Array(2),
+    wait: () => {},
+    exec: (queue: number, _k: number, _t: number, _r: number, _f: number, _n: number, _a: unknown, on: number, seq: number) => {
+      waits.push([queue, on, seq]);
+      issued[queue] = (issued[queue] + 1) | 0;
+      return issued[queue];
+    },
+  } as unknown as Backend & { waits: number[][] };
+}
+
+const args = new Float64Array(1);
+const exec = (s: Submission): number => s.exec(0, 0, 1, 0, 0, 0, args);
+
+describe('sequence numbers that wrap', () => {
+  test('a wait is dropped once known, and needed again for an event 2^31 records later', () => {
+    const b = backend();
+    const s = new Submission(b);
+    s.begin(0);
+    s.after(1, 5);
+    exec(s);
+    expect(b.waits).toEqual([[0, 1, 5]]);
+    // Queue 1 goes on for 2^31 records; the engine sweeps on the way, as it does every 2^28.
+    for (let step = 1; step <= 8; step++) {
+      const at = (5 + step * 2 ** 28) | 0;
+      b.completed[1] = at;
+      b.issued[1] = at;
+      s.seen[1] = at;
+      if (s.sweepDue) s.refresh();
+    }
+    const later = (5 + 8 * 2 ** 28 + 7) | 0;
+    s.begin(0);
+    s.after(1, later);
+    exec(s);
+    expect(b.waits.at(-1)).toEqual([0, 1, later]);
+  });
+
+  test('the sweep is due before half of the range has passed', () => {
+    const b = backend();
+    const s = new Submission(b);
+    b.completed[1] = 2 ** 28;
+    s.seen[1] = 2 ** 28;
+    expect(s.sweepDue).toBe(false);
+    s.seen[1] = 2 ** 28 + 1;
+    expect(s.sweepDue).toBe(true);
+    s.refresh();
+    expect(s.sweepDue).toBe(false);
+  });
+
+  test('the directory forgets what has happened and keeps what has not', () => {
+    const directory = new Directory(1);
+    const d = directory.add(8, { name: 'd' });
+    directory.setWriter(d, 0, 10);
+    directory.addReader(d, 0, 11);
+    directory.addReader(d, 1, 20);
+    directory.addReader(d, 2, 30);
+    directory.forgetHappened((queue) => queue === 0 || queue === 1);
+    expect(directory.writeQueue[d]).toBe(-1);
+    expect(directory.readerQueue[d]).toBe(-1);
+    const list: number[] = [];
+    for (let n = directory.readersHead[d]; n >= 0; n = directory.readers.next[n]) list.push(directory.readers.value[n]);
+    expect(list).toEqual([2]);
+  });
+});

@@ -24,6 +24,8 @@ const unitRooms = [
   'cli',
   'scripts',
   'docs',
+  'oracles',
+  'examples',
 ];
 
 /**

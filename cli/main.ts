@@ -1,8 +1,12 @@
 #!/usr/bin/env node
 // The program `headrace`: connects the process to the commands. Everything testable is in commands.ts.
-// The first SIGINT asks the command to stop and clean up; a second one ends the process at once.
+// The first SIGINT or SIGTERM asks the command to stop and clean up; a second one, or a clean-up that takes
+// longer than the grace time, ends the process.
 import { runCli } from './commands.js';
 import { ExitCode } from './context.js';
+
+/** Milliseconds a command has to end after it was asked to. */
+const grace = 5000;
 
 const interruption = new AbortController();
 for (const [signal, code] of [
@@ -12,6 +16,10 @@ for (const [signal, code] of [
   process.on(signal, () => {
     if (interruption.signal.aborted) process.exit(code);
     interruption.abort();
+    setTimeout(() => {
+      process.stderr.write(`headrace: no end after ${grace / 1000} s, giving up\n`);
+      process.exit(code);
+    }, grace).unref();
   });
 }
 // A reader that closes the pipe early (`headrace ... | head`) is no failure.

@@ -21,7 +21,7 @@ const commands: Readonly<Record<string, Command>> = {
   },
   trace: {
     summary: 'look at a trace: summary, timeline, critical path, export',
-    load: async () => (await import('./trace-command.js')).runTrace,
+    load: async () => (await import('./trace/index.js')).runTraceCommand,
   },
   doctor: {
     summary: 'tell what this machine offers and how to get what is missing',
@@ -102,7 +102,7 @@ function wantsJson(argv: readonly string[]): boolean {
 
 function reportError(error: unknown, argv: readonly string[], context: CliContext): number {
   if (wantsJson(argv)) {
-    context.stdout.write(`${JSON.stringify({ ok: false, error: errorFacts(error) })}\n`);
+    context.stdout.write(`${JSON.stringify({ ok: false, error: errorFacts(error, context) })}\n`);
   }
   if (error instanceof UsageError) {
     const usage = error.usage === '' ? '' : `\n${error.usage}`;
@@ -117,8 +117,9 @@ function reportError(error: unknown, argv: readonly string[], context: CliContex
   return ExitCode.failure;
 }
 
-function errorFacts(error: unknown): Record<string, unknown> {
+function errorFacts(error: unknown, context: CliContext): Record<string, unknown> {
   if (error instanceof HeadraceError) return error.toJSON();
+  if (context.signal.aborted) return { code: 'ERR_ABORTED', message: 'interrupted' };
   return { code: 'ERR_INTERNAL', message: error instanceof Error ? error.message : String(error) };
 }
 

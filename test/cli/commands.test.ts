@@ -215,7 +215,8 @@ describe('run cholesky', () => {
     await expect(runCholeskyCommand(base, testContext(), failing)).rejects.toThrow('pivot 3');
     const context = testContext();
     context.interrupt();
-    expect(await runCli(['run', 'cholesky', ...base], context)).toBe(130);
+    expect(await runCli(['run', 'cholesky', ...base, '--json'], context)).toBe(130);
+    expect(JSON.parse(context.out())).toMatchObject({ ok: false, error: { code: 'ERR_ABORTED' } });
     expect(context.err()).toContain('interrupted');
   });
 });

@@ -1,4 +1,14 @@
 // Algorithms over tiled matrices and data, written with the public API only.
 export { cholesky, choleskyFlops } from './cholesky.js';
-export { gemm, type GemmOptions, gemmFlops } from './gemm.js';
+export { type GemmOptions, gemm, gemmFlops } from './gemm.js';
+export { type StencilClass, type StencilData, stencil, stencilBlock } from './stencil.js';
+export {
+  TASK_BENCH_PATTERNS,
+  type TaskBenchOptions,
+  type TaskBenchPattern,
+  type TaskBenchShape,
+  taskBench,
+  taskBenchColumns,
+  taskBenchInputs,
+} from './task-bench.js';
 export { type TileKernels, tileKernels } from './tile-kernels.js';

@@ -2,7 +2,7 @@
 // one to four devices. They end, give what ample memory gives, bit for bit, and evict where memory is short.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cholesky, gemm } from '../../algorithms/index.js';
-import { ownerOf, type RunReport, Runtime, squareGrid, TiledMatrix } from '../../index.js';
+import { ownerOf, type RunReport, type Runtime, squareGrid, TiledMatrix } from '../../index.js';
 import { nothingLeft, onMachine, soon } from '../support/machines.js';
 import { fillIntegers, fillSpd, product, residual } from '../support/matrices.js';
 
@@ -24,7 +24,10 @@ interface Outcome {
 async function factor(runtime: Runtime, tiles: number): Promise<Outcome> {
   const n = order(tiles);
   const a = new TiledMatrix(runtime, 'f64', { rows: n, tile: TILE, lower: true }, fillSpd(n));
-  const report = await soon(runtime, runtime.run((graph) => cholesky(graph, a)));
+  const report = await soon(
+    runtime,
+    runtime.run((graph) => cholesky(graph, a)),
+  );
   const values = await valuesOf(runtime, a);
   await nothingLeft(runtime, tilesOf(a));
   return { values, report };
@@ -36,7 +39,10 @@ async function multiply(runtime: Runtime, tiles: number): Promise<Outcome> {
   const a = new TiledMatrix(runtime, 'f64', { rows: n, columns: k, tile: TILE }, fillIntegers(1));
   const b = new TiledMatrix(runtime, 'f64', { rows: k, columns: n, tile: TILE }, fillIntegers(2));
   const c = new TiledMatrix(runtime, 'f64', { rows: n, tile: TILE });
-  const report = await soon(runtime, runtime.run((graph) => gemm(graph, a, b, c)));
+  const report = await soon(
+    runtime,
+    runtime.run((graph) => gemm(graph, a, b, c)),
+  );
   const values = await valuesOf(runtime, c);
   await nothingLeft(runtime, [...tilesOf(a), ...tilesOf(b), ...tilesOf(c)]);
   return { values, report };
@@ -74,7 +80,10 @@ function mostWritten(tiles: number, gpus: number, lower: boolean): number {
   return Math.max(...bytes);
 }
 
-const reference = { cholesky: new Map<number, Float64Array>(), gemm: new Map<number, Float64Array>() };
+const reference = {
+  cholesky: new Map<number, Float64Array>(),
+  gemm: new Map<number, Float64Array>(),
+};
 
 beforeAll(async () => {
   await onMachine({ workers: 1, hostMemory: '64MiB' }, async (runtime) => {
@@ -86,16 +95,19 @@ beforeAll(async () => {
 });
 
 describe('with ample memory', () => {
-  it.each(COUNTS)('%i tiles: the factor reproduces the matrix, the product is exact', async (tiles) => {
-    const n = order(tiles);
-    const k = order(inner(tiles));
-    const a = new Float64Array(n * k);
-    const b = new Float64Array(k * n);
-    fillIntegers(1)(a, 0, 0, n, k);
-    fillIntegers(2)(b, 0, 0, k, n);
-    expect(residual(assemble(reference.cholesky.get(tiles), n, true), n)).toBeLessThan(1e-15);
-    expect(assemble(reference.gemm.get(tiles), n, false)).toEqual(product(a, b, n, n, k));
-  });
+  it.each(COUNTS)(
+    '%i tiles: the factor reproduces the matrix, the product is exact',
+    async (tiles) => {
+      const n = order(tiles);
+      const k = order(inner(tiles));
+      const a = new Float64Array(n * k);
+      const b = new Float64Array(k * n);
+      fillIntegers(1)(a, 0, 0, n, k);
+      fillIntegers(2)(b, 0, 0, k, n);
+      expect(residual(assemble(reference.cholesky.get(tiles), n, true), n)).toBeLessThan(1e-15);
+      expect(assemble(reference.gemm.get(tiles), n, false)).toEqual(product(a, b, n, n, k));
+    },
+  );
 });
 
 /** A column-major matrix from its tiles. */
@@ -117,11 +129,25 @@ function assemble(values: Float64Array | undefined, n: number, lower: boolean): 
 describe.each(['cholesky', 'gemm'] as const)('%s', (algorithm) => {
   describe.each([1, 2, 3, 4])('on %i devices', (gpus) => {
     it.each(MEMORIES)('with memory for %i tiles gives the same bits', async (memory) => {
-      const options = { gpus, workers: 1, gpuMemory: memory * TILE_BYTES, hostMemory: '64MiB', checked: true };
+      const options = {
+        gpus,
+        workers: 1,
+        gpuMemory: memory * TILE_BYTES,
+        hostMemory: '64MiB',
+        checked: true,
+      };
       await onMachine(options, async (runtime) => {
         for (const tiles of COUNTS) {
-          const { values, report } = await (algorithm === 'cholesky' ? factor : multiply)(runtime, tiles);
-          expect(Buffer.compare(bytesOf(values), bytesOf(reference[algorithm].get(tiles) as Float64Array))).toBe(0);
+          const { values, report } = await (algorithm === 'cholesky' ? factor : multiply)(
+            runtime,
+            tiles,
+          );
+          expect(
+            Buffer.compare(
+              bytesOf(values),
+              bytesOf(reference[algorithm].get(tiles) as Float64Array),
+            ),
+          ).toBe(0);
           if (mostWritten(tiles, gpus, algorithm === 'cholesky') > options.gpuMemory) {
             expect(report.evictions, `${tiles} tiles`).toBeGreaterThan(0);
           }

@@ -45,7 +45,11 @@ function optionsOf(setting: Setting, bytes: number): RuntimeOptions {
 }
 
 /** With asynchronous bodies a program must leave room in the window, or wait for it. */
-function pauses(graph: { space(): Promise<void> }, inTurns: boolean, operations: readonly Operation[]) {
+function pauses(
+  graph: { space(): Promise<void> },
+  inTurns: boolean,
+  operations: readonly Operation[],
+) {
   if (inTurns) return () => graph.space();
   return operations.some((op) => op.kind === 'slowMix') ? () => graph.space() : undefined;
 }
@@ -57,7 +61,14 @@ async function check(program: RawProgram, setting: Setting): Promise<void> {
     const data = makeData(runtime, program);
     const reads = new Map<number, Promise<Float64Array>>();
     const run = runtime.run(async (graph) => {
-      await insertProgram(graph, data, operations, setting.gpus, reads, pauses(graph, setting.inTurns, operations));
+      await insertProgram(
+        graph,
+        data,
+        operations,
+        setting.gpus,
+        reads,
+        pauses(graph, setting.inTurns, operations),
+      );
     });
     await soon(runtime, run);
     for (const [number, value] of reads) {
@@ -77,10 +88,16 @@ describe('a random program gives the values of its serial execution', () => {
     ['on one GPU with hardly any memory', [1], 80],
     ['on two GPUs with hardly any memory', [2], 100],
     ['on four GPUs with hardly any memory', [4], 60],
-  ] as const)('%s', async (_, gpus, runs) => {
-    await fc.assert(
-      fc.asyncProperty(rawPrograms(70), settings(gpus), (program, setting) => check(program, setting)),
-      { numRuns: runs * FACTOR, seed: SEED, endOnFailure: false },
-    );
-  }, 60_000 * FACTOR);
+  ] as const)(
+    '%s',
+    async (_, gpus, runs) => {
+      await fc.assert(
+        fc.asyncProperty(rawPrograms(70), settings(gpus), (program, setting) =>
+          check(program, setting),
+        ),
+        { numRuns: runs * FACTOR, seed: SEED, endOnFailure: false },
+      );
+    },
+    60_000 * FACTOR,
+  );
 });

@@ -10,7 +10,12 @@ export interface Machine {
 }
 
 function machine(name: string, options: RuntimeOptions): Machine {
-  const full: RuntimeOptions = { hostMemory: '256MiB', gpuMemory: '8MiB', checked: true, ...options };
+  const full: RuntimeOptions = {
+    hostMemory: '256MiB',
+    gpuMemory: '8MiB',
+    checked: true,
+    ...options,
+  };
   return { name, gpus: options.gpus ?? 0, options: full };
 }
 
@@ -30,10 +35,17 @@ export const MACHINES: readonly Machine[] = [...HOSTS, ...GPUS];
 const PATIENCE = 20_000;
 
 /** The promise, or an error that says who waits for what when it takes too long. */
-export async function soon<T>(runtime: Runtime, promise: PromiseLike<T>, ms = PATIENCE): Promise<T> {
+export async function soon<T>(
+  runtime: Runtime,
+  promise: PromiseLike<T>,
+  ms = PATIENCE,
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`still waiting after ${ms} ms:\n${runtime.explain()}`)), ms);
+    timer = setTimeout(
+      () => reject(new Error(`still waiting after ${ms} ms:\n${runtime.explain()}`)),
+      ms,
+    );
   });
   try {
     return await Promise.race([promise, late]);
@@ -61,7 +73,8 @@ export async function onMachine<T>(
 export async function nothingPinned(runtime: Runtime): Promise<void> {
   await soon(runtime, runtime.engine.quiet());
   for (const device of runtime.memory()) {
-    if (device.pinned !== 0) throw new Error(`${device.name}: ${device.pinned} bytes are pinned and nothing runs`);
+    if (device.pinned !== 0)
+      throw new Error(`${device.name}: ${device.pinned} bytes are pinned and nothing runs`);
   }
 }
 
@@ -70,6 +83,7 @@ export async function nothingLeft(runtime: Runtime, data: Iterable<Datum>): Prom
   for (const datum of data) datum.close();
   await nothingPinned(runtime);
   for (const device of runtime.memory()) {
-    if (device.used !== 0) throw new Error(`${device.name}: ${device.used} bytes are in use and no datum is open`);
+    if (device.used !== 0)
+      throw new Error(`${device.name}: ${device.used} bytes are in use and no datum is open`);
   }
 }

@@ -8,7 +8,13 @@ export function spd(i: number, j: number, n: number): number {
 /** Fills a tile of the symmetric positive definite matrix of order n. */
 export function fillSpd(
   n: number,
-): (values: Float64Array | Float32Array, row: number, column: number, rows: number, columns: number) => void {
+): (
+  values: Float64Array | Float32Array,
+  row: number,
+  column: number,
+  rows: number,
+  columns: number,
+) => void {
   return (values, row, column, rows, columns) => {
     for (let c = 0; c < columns; c++) {
       for (let r = 0; r < rows; r++) values[c * rows + r] = spd(row + r, column + c, n);
@@ -19,7 +25,13 @@ export function fillSpd(
 /** Fills a tile with small integers, so that products are exact. */
 export function fillIntegers(
   seed: number,
-): (values: Float64Array | Float32Array, row: number, column: number, rows: number, columns: number) => void {
+): (
+  values: Float64Array | Float32Array,
+  row: number,
+  column: number,
+  rows: number,
+  columns: number,
+) => void {
   return (values, row, column, rows, columns) => {
     for (let c = 0; c < columns; c++) {
       for (let r = 0; r < rows; r++) {
@@ -46,7 +58,13 @@ export function residual(l: Float64Array | Float32Array, n: number): number {
 }
 
 /** The product of two column-major matrices. */
-export function product(a: Float64Array, b: Float64Array, m: number, n: number, k: number): Float64Array {
+export function product(
+  a: Float64Array,
+  b: Float64Array,
+  m: number,
+  n: number,
+  k: number,
+): Float64Array {
   const c = new Float64Array(m * n);
   for (let j = 0; j < n; j++) {
     for (let l = 0; l < k; l++) {

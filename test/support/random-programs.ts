@@ -5,9 +5,9 @@ import fc from 'fast-check';
 import {
   type Datum,
   type Graph,
+  type Runtime,
   read,
   readWrite,
-  type Runtime,
   type TaskHandle,
   task,
   write,
@@ -49,7 +49,10 @@ export function rawPrograms(maxOperations: number): fc.Arbitrary<RawProgram> {
         n: fc.integer({ min: 1, max: 500 }),
         priority: fc.integer({ min: -2, max: 2 }),
         device: fc.nat({ max: 20 }),
-        after: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.array(small, { maxLength: 3 })),
+        after: fc.oneof(
+          { weight: 3, arbitrary: fc.constant([]) },
+          fc.array(small, { maxLength: 3 }),
+        ),
       }),
       { maxLength: maxOperations },
     ),
@@ -57,7 +60,18 @@ export function rawPrograms(maxOperations: number): fc.Arbitrary<RawProgram> {
 }
 
 export type Operation = {
-  readonly kind: 'fill' | 'add' | 'copy' | 'mix' | 'slowMix' | 'scale' | 'touch' | 'read' | 'set' | 'fail' | 'throw';
+  readonly kind:
+    | 'fill'
+    | 'add'
+    | 'copy'
+    | 'mix'
+    | 'slowMix'
+    | 'scale'
+    | 'touch'
+    | 'read'
+    | 'set'
+    | 'fail'
+    | 'throw';
   /** Data by number: first the one written (if any), then those read. */
   readonly data: readonly number[];
   readonly n: number;
@@ -102,14 +116,16 @@ export function decode(program: RawProgram): Operation[] {
       written[target] = true;
     } else if (kind === 'add') {
       const from = others.find((d) => sizes[d] >= sizes[target]);
-      if (from !== undefined && written[target]) operations.push({ ...base, kind, data: [target, from] });
+      if (from !== undefined && written[target])
+        operations.push({ ...base, kind, data: [target, from] });
     } else if (kind === 'copy') {
       const from = others.find((d) => sizes[d] >= sizes[target]);
       if (from === undefined) continue;
       operations.push({ ...base, kind, data: [target, from] });
       written[target] = true;
     } else if (!written[target]) continue;
-    else if (kind === 'read' || kind === 'scale') operations.push({ ...base, kind, data: [target] });
+    else if (kind === 'read' || kind === 'scale')
+      operations.push({ ...base, kind, data: [target] });
     else operations.push({ ...base, kind, data: [target, ...others] });
   }
   return operations;
@@ -152,12 +168,14 @@ export function serial(program: RawProgram, operations: readonly Operation[]): E
     }
     if (op.kind === 'touch') return;
     const inputs = from.map((d) => values[d] as Float64Array);
-    if (op.kind === 'fill' || op.kind === 'set') values[target] = new Float64Array(length).fill(op.n);
+    if (op.kind === 'fill' || op.kind === 'set')
+      values[target] = new Float64Array(length).fill(op.n);
     else if (op.kind === 'copy') values[target] = inputs[0].slice(0, length);
     else {
       const to = values[target] as Float64Array;
       if (op.kind === 'add') for (let i = 0; i < length; i++) to[i] += inputs[0][i];
-      else if (op.kind === 'scale') for (let i = 0; i < length; i++) to[i] = (to[i] * 2 + op.n) % MODULUS;
+      else if (op.kind === 'scale')
+        for (let i = 0; i < length; i++) to[i] = (to[i] * 2 + op.n) % MODULUS;
       else if (op.kind === 'mix' || op.kind === 'slowMix') mix(to, inputs, op.n);
     }
     history[target].push((values[target] as Float64Array).slice());
@@ -281,11 +299,16 @@ export async function insertProgram(
     if (pause !== undefined) await pause;
     const [target, ...from] = op.data.map((d) => data[d]);
     const after = op.after.flatMap((i) => handles.get(i) ?? []);
-    const script = op.kind === 'mix' || op.kind === 'slowMix' || op.kind === 'scale' || op.kind === 'throw';
+    const script =
+      op.kind === 'mix' || op.kind === 'slowMix' || op.kind === 'scale' || op.kind === 'throw';
     // Some tasks have a wish: the host, or one of the GPUs.
     const wish = op.device - 10;
     const device =
-      wish === 0 ? ('host' as const) : wish > 0 && gpus > 0 && !script ? (wish - 1) % gpus : undefined;
+      wish === 0
+        ? ('host' as const)
+        : wish > 0 && gpus > 0 && !script
+          ? (wish - 1) % gpus
+          : undefined;
     const options = { priority: op.priority, after, ...(device === undefined ? {} : { device }) };
     const { n } = op;
     if (op.kind === 'read') {

@@ -1,0 +1,111 @@
+// One-dimensional stencil over blocks (Jacobi iteration): in every step each element becomes a weighted sum of its
+// 2r + 1 neighbours, u'[i] = w[0] u[i-r] + ... + w[2r] u[i+r], with zeros beyond both ends. A block reads its
+// own old values and those of its two neighbours; two sets of blocks take turns.
+// Invariant: sums are taken from left to right, so results equal those of the serial loop bit for bit.
+import {
+  type Datum,
+  type Graph,
+  HeadraceError,
+  read,
+  type TaskClass,
+  task,
+  write,
+} from '../scheduler/index.js';
+
+const FLOWS = {
+  to: write('f64'),
+  left: read('f64'),
+  middle: read('f64'),
+  right: read('f64'),
+  weights: read('f64'),
+} as const;
+const PARAMS = { radius: 'i32', leftCount: 'i32', count: 'i32' } as const;
+
+/** Task class of one block and step. */
+export type StencilClass = TaskClass<typeof FLOWS, typeof PARAMS>;
+
+/**
+ * One block and one step in JavaScript; on GPUs the kernel `stencil_1d_f64`, when one is loaded (its parameters are
+ * the radius, the number of elements of the left neighbour, and that of the block).
+ */
+export const stencilBlock: StencilClass = task({
+  name: 'stencil',
+  flows: FLOWS,
+  params: PARAMS,
+  gpuKernel: 'stencil_1d_f64',
+  body: ({ to, left, middle, right, weights, radius }) => {
+    const n = middle.length;
+    for (let i = 0; i < n; i++) {
+      let sum = 0;
+      for (let k = -radius; k <= radius; k++) {
+        const at = i + k;
+        const value = at < 0 ? left[left.length + at] : at < n ? middle[at] : right[at - n];
+        sum += weights[k + radius] * value;
+      }
+      to[i] = sum;
+    }
+  },
+});
+
+/** Data of a stencil. All blocks have at least `radius` elements. */
+export interface StencilData {
+  /** The blocks from left to right. */
+  readonly blocks: readonly Datum<'f64'>[];
+  /** Blocks of the same lengths; need no values. */
+  readonly scratch: readonly Datum<'f64'>[];
+  /** The 2r + 1 weights. */
+  readonly weights: Datum<'f64'>;
+  /** At least r zeros: what lies beyond both ends. */
+  readonly beyond: Datum<'f64'>;
+}
+
+/**
+ * Inserts the tasks of `steps` steps.
+ *
+ * @returns the blocks that hold the result: `blocks` for an even number of steps, else `scratch`
+ * @throws HeadraceError `ERR_SHAPE` when the lengths do not fit together
+ */
+export function stencil(
+  graph: Graph,
+  data: StencilData,
+  steps: number,
+  block: StencilClass = stencilBlock,
+): readonly Datum<'f64'>[] {
+  const { weights, beyond } = data;
+  const radius = (weights.length - 1) / 2;
+  check(data, radius);
+  let from = data.blocks;
+  let into = data.scratch;
+  for (let t = 0; t < steps; t++) {
+    for (let b = 0; b < from.length; b++) {
+      const left = b === 0 ? beyond : from[b - 1];
+      const right = b === from.length - 1 ? beyond : from[b + 1];
+      graph.insert(block, {
+        to: into[b],
+        left,
+        middle: from[b],
+        right,
+        weights,
+        radius,
+        leftCount: left.length,
+        count: from[b].length,
+      });
+    }
+    [from, into] = [into, from];
+  }
+  return from;
+}
+
+function check({ blocks, scratch, beyond }: StencilData, radius: number): void {
+  const fits =
+    Number.isInteger(radius) &&
+    blocks.length === scratch.length &&
+    beyond.length >= radius &&
+    blocks.every((block, i) => block.length >= radius && block.length === scratch[i].length);
+  if (!fits) {
+    throw new HeadraceError(
+      'ERR_SHAPE',
+      `a stencil of radius ${radius} needs an odd number of weights, blocks and scratch of the same lengths, and at least ${radius} elements in each block and beyond`,
+    );
+  }
+}

@@ -1,0 +1,77 @@
+// Small task classes that many tests use. Native ones run on host workers and emulated GPUs alike.
+import { read, readWrite, task, write } from '../../index.js';
+
+/** to[i] = value. */
+export const fill = task({
+  name: 'fill',
+  flows: { to: write('f64') },
+  params: { count: 'i32', value: 'f64' },
+  kernel: 'fill_f64',
+});
+/** to[i] += from[i]. */
+export const add = task({
+  name: 'add',
+  flows: { to: readWrite('f64'), from: read('f64') },
+  params: { count: 'i32' },
+  kernel: 'add_f64',
+});
+/** The first `bytes` bytes of `from`, which are all of `to`. */
+export const copy = task({
+  name: 'copy',
+  flows: { to: write('f64'), from: read('f64') },
+  params: { bytes: 'i32' },
+  kernel: 'copy_bytes',
+});
+/** Keeps an executor busy with a datum that it leaves as it is, but might have changed. */
+export const delay = task({
+  name: 'delay',
+  flows: { of: readWrite('f64') },
+  params: { microseconds: 'f64' },
+  kernel: 'spin',
+});
+/** Reads a datum for a while. */
+export const look = task({
+  name: 'look',
+  flows: { at: read('f64') },
+  params: { microseconds: 'f64' },
+  kernel: 'spin',
+});
+/** Keeps an executor busy, without data. */
+export const spin = task({
+  name: 'spin',
+  flows: {},
+  params: { microseconds: 'f64' },
+  kernel: 'spin',
+});
+/** Returns a failure code. */
+export const fail = task({
+  name: 'fail',
+  flows: { of: readWrite('f64') },
+  params: { code: 'i32' },
+  kernel: 'fail',
+});
+
+/** A task class with a JavaScript body and one datum that it changes. */
+export function script(name: string, body: (values: Float64Array) => void | PromiseLike<void>) {
+  return task({ name, flows: { of: readWrite('f64') }, body: ({ of }) => body(of) });
+}
+
+/** Deterministic numbers from 0 to 1: a 32-bit linear congruential generator. */
+export function random(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** The numbers 0..n-1 in random order. */
+export function permutation(n: number, seed: number): number[] {
+  const next = random(seed);
+  const order = Array.from({ length: n }, (_, i) => i);
+  for (let i = n - 1; i > 0; i--) {
+    const j = Math.floor(next() * (i + 1));
+    [order[i], order[j]] = [order[j], order[i]];
+  }
+  return order;
+}

@@ -76,8 +76,8 @@ export const Control = {
   /** Written by the queue's thread: 1 while it sleeps and needs a wake-up call. */
   sleeping: 32,
   /**
-   * Written by the queue's thread: nanoseconds during which it had work (low and high words), brought up to date when
-   * it runs dry. Read high, low, high again.
+   * Written by the queue's thread: nanoseconds during which it had work (low and high words), brought up to date before
+   * the last published record completes. Read high, low, high again.
    */
   busyLow: 34,
   busyHigh: 35,

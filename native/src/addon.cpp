@@ -195,8 +195,9 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     const double offset = info[0].ToNumber().DoubleValue();
     const double length = info[1].ToNumber().DoubleValue();
     if (!core_->runtime().spaces[0].contains(offset, length)) {
-      fail(env, "OUT_OF_RANGE", "host bytes " + std::to_string(offset) + " + " +
-                                    std::to_string(length) + " lie outside the host space");
+      fail(env, "OUT_OF_RANGE",
+           "host bytes " + std::to_string(offset) + " + " + std::to_string(length) +
+               " lie outside the host space");
     }
     if (length == 0) return Napi::ArrayBuffer::New(env, 0);
     // The reservation lives as long as any view of it.
@@ -296,8 +297,8 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
 
 /// Bytes by which a view misses a cache line boundary: native/index.ts aligns records and control words with it.
 Napi::Value misalignment(const Napi::CallbackInfo& info) {
-  return Napi::Number::New(info.Env(),
-                           static_cast<double>(reinterpret_cast<std::uintptr_t>(words(info[0])) & 63));
+  return Napi::Number::New(
+      info.Env(), static_cast<double>(reinterpret_cast<std::uintptr_t>(words(info[0])) & 63));
 }
 
 Napi::Value nanoseconds(const Napi::CallbackInfo& info) {

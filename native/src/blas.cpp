@@ -107,8 +107,8 @@ bool load(const std::vector<std::string>& names, BlasReport& report) {
     return false;
   }
   // Our workers are the threads; the library must not bring more.
-  for (const char* setter : {"openblas_set_num_threads", "MKL_Set_Num_Threads",
-                             "bli_thread_set_num_threads"}) {
+  for (const char* setter :
+       {"openblas_set_num_threads", "MKL_Set_Num_Threads", "bli_thread_set_num_threads"}) {
     if (void* symbol = dlsym(libraries[0], setter)) reinterpret_cast<void (*)(int)>(symbol)(1);
   }
   report.found = true;

@@ -23,12 +23,12 @@ constexpr Index kHeight = 256;  // rows of C at a time: a panel of A stays in th
 inline bool transposed(char trans) { return trans != 'N'; }
 
 /// c[0..m) += sum over 4 columns of a: the loop that everything comes down to.
-#define HEADRACE_UPDATE4(T, NAME)                                                              \
-  HEADRACE_VECTORISED void NAME(Index m, const T* __restrict a0, const T* __restrict a1,       \
-                                const T* __restrict a2, const T* __restrict a3, const T* b,    \
-                                T* __restrict c) {                                             \
-    const T b0 = b[0], b1 = b[1], b2 = b[2], b3 = b[3];                                        \
-    for (Index i = 0; i < m; ++i) c[i] += a0[i] * b0 + a1[i] * b1 + a2[i] * b2 + a3[i] * b3;   \
+#define HEADRACE_UPDATE4(T, NAME)                                                            \
+  HEADRACE_VECTORISED void NAME(Index m, const T* __restrict a0, const T* __restrict a1,     \
+                                const T* __restrict a2, const T* __restrict a3, const T* b,  \
+                                T* __restrict c) {                                           \
+    const T b0 = b[0], b1 = b[1], b2 = b[2], b3 = b[3];                                      \
+    for (Index i = 0; i < m; ++i) c[i] += a0[i] * b0 + a1[i] * b1 + a2[i] * b2 + a3[i] * b3; \
   }
 // Function versions cannot be templates.
 HEADRACE_UPDATE4(double, update4Double)
@@ -234,8 +234,8 @@ int potrf(char uplo, int n, T* a, int lda) {
     const int k = static_cast<int>(width);
     if (lower) {
       trsm<T>('R', 'L', 'T', 'N', rest, k, T{1}, diagonal, lda, diagonal + width, lda);
-      syrk<T>('L', 'N', rest, k, T{-1}, diagonal + width, lda, T{1},
-              diagonal + width + width * lda, lda);
+      syrk<T>('L', 'N', rest, k, T{-1}, diagonal + width, lda, T{1}, diagonal + width + width * lda,
+              lda);
     } else {
       trsm<T>('L', 'U', 'T', 'N', k, rest, T{1}, diagonal, lda, diagonal + width * lda, lda);
       syrk<T>('U', 'T', rest, k, T{-1}, diagonal + width * lda, lda, T{1},

@@ -167,8 +167,7 @@ std::int32_t DeviceThread::perform(StreamQueue& stream, const Command& command,
       }
       return launch(stream, command, sequence);
     }
-    case Opcode::copy:
-      return copy(stream, command);
+    case Opcode::copy: return copy(stream, command);
     case Opcode::fill: {
       const double offset = command.argument(0);
       const double bytes = command.argument(1);
@@ -177,11 +176,8 @@ std::int32_t DeviceThread::perform(StreamQueue& stream, const Command& command,
                                           static_cast<std::uint8_t>(command.argument(2)),
                                           static_cast<std::uint64_t>(bytes)));
     }
-    case Opcode::stop:
-      stream.stopped = true;
-      return Status::ok;
-    default:
-      return Status::ok;
+    case Opcode::stop: stream.stopped = true; return Status::ok;
+    default: return Status::ok;
   }
 }
 
@@ -208,8 +204,7 @@ std::int32_t DeviceThread::launch(StreamQueue& stream, const Command& command,
   const std::int32_t flows = command.flowCount();
   if (flows > total) return Status::badArguments;
   StreamSlot& slot = stream.slot(sequence);
-  const double* values =
-      arguments(stream.queue, sequence, total, command.span(), slot.arguments);
+  const double* values = arguments(stream.queue, sequence, total, command.span(), slot.arguments);
   slot.flows.resize(static_cast<std::size_t>(flows));
   for (std::int32_t i = 0; i < flows; ++i) {
     if (!space_->contains(values[i])) return Status::outOfRange;
@@ -274,8 +269,9 @@ void DeviceThread::fail(const Command& command, std::int32_t status) {
 }
 
 bool DeviceThread::beginTiming(StreamSlot& slot, StreamQueue& stream) {
-  if (slot.begin == nullptr && (driver_.eventCreate(device_, true, &slot.begin) != DriverStatus::ok ||
-                                driver_.eventCreate(device_, true, &slot.end) != DriverStatus::ok)) {
+  if (slot.begin == nullptr &&
+      (driver_.eventCreate(device_, true, &slot.begin) != DriverStatus::ok ||
+       driver_.eventCreate(device_, true, &slot.end) != DriverStatus::ok)) {
     return false;
   }
   slot.submitted = now();
@@ -401,8 +397,7 @@ bool DeviceThread::somethingToDo() {
           runtime_.abandoned(*target, sequence)) {
         return true;
       }
-      if (stream->holdForSubmission &&
-          target->hasSubmitted(sequence, std::memory_order_seq_cst)) {
+      if (stream->holdForSubmission && target->hasSubmitted(sequence, std::memory_order_seq_cst)) {
         return true;
       }
     } else if (!stream->stopped &&

@@ -64,7 +64,7 @@ struct Launch {
   headrace_kernel host;     // emulated: called when the stream reaches this point
   headrace_kernel enqueue;  // cuda/hip: called at once; puts its own work on the stream
   FunctionHandle function;  // cuda/hip: from `functionLoad`, launched as `plan` says
-  headrace_plan plan;        // or, for sources and device code registered by the user:
+  headrace_plan plan;       // or, for sources and device code registered by the user:
   const LaunchRules* rules;
   /// What the kernel receives. `flows` and `params` stay valid until the launch has finished (they point into the
   /// ring and the caller's tables); the struct itself only during the call: copy it if it is needed later.

@@ -324,11 +324,21 @@ std::int32_t progress(DeviceHandle handle) {
 }
 
 constexpr DriverTable table = {
-    "emulated",   SpaceKind::emulated, false,         probe,        open,         bind,
-    close,        errorText,           enablePeer,    memoryAlloc,  memoryFree,   memoryShare,
-    hostAlloc,    hostFree,            hostRegister,  hostUnregister, streamCreate, streamDestroy,
-    eventCreate,  eventDestroy,        eventRecord,   eventQuery,   eventTime,    streamWait,
-    copyToDevice, copyToHost,          copyOnDevice,  copyFromPeer, fill,         launch,
+    "emulated",   SpaceKind::emulated,
+    false,        probe,
+    open,         bind,
+    close,        errorText,
+    enablePeer,   memoryAlloc,
+    memoryFree,   memoryShare,
+    hostAlloc,    hostFree,
+    hostRegister, hostUnregister,
+    streamCreate, streamDestroy,
+    eventCreate,  eventDestroy,
+    eventRecord,  eventQuery,
+    eventTime,    streamWait,
+    copyToDevice, copyToHost,
+    copyOnDevice, copyFromPeer,
+    fill,         launch,
     functionLoad, progress,
 };
 

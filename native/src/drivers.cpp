@@ -6,7 +6,8 @@
 namespace headrace {
 
 const DriverTable* const* allDrivers() {
-  static const DriverTable* const drivers[] = {emulatedDriver(), cudaDriver(), hipDriver(), nullptr};
+  static const DriverTable* const drivers[] = {emulatedDriver(), cudaDriver(), hipDriver(),
+                                               nullptr};
   return drivers;
 }
 

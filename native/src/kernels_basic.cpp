@@ -90,8 +90,9 @@ std::int32_t registerBasicKernels(headrace_registry* registry) {
     const char* name;
     headrace_kernel kernel;
   } kernels[] = {
-      {"empty", empty},      {"compute_bound", computeBoundKernel}, {"spin", spinKernel},
-      {"fill_f64", fillF64}, {"add_f64", addF64},                   {"copy_bytes", copyBytes},
+      {"empty", empty},     {"compute_bound", computeBoundKernel},
+      {"spin", spinKernel}, {"fill_f64", fillF64},
+      {"add_f64", addF64},  {"copy_bytes", copyBytes},
       {"fail", failKernel},
   };
   for (const auto& each : kernels) {

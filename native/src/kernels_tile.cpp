@@ -64,9 +64,9 @@ std::int32_t registerTileKernels(headrace_registry* registry) {
     const char* name;
     headrace_kernel kernel;
   } kernels[] = {
-      {"gemm_f64", gemmKernel<double>}, {"gemm_f32", gemmKernel<float>},
-      {"syrk_f64", syrkKernel<double>}, {"syrk_f32", syrkKernel<float>},
-      {"trsm_f64", trsmKernel<double>}, {"trsm_f32", trsmKernel<float>},
+      {"gemm_f64", gemmKernel<double>},   {"gemm_f32", gemmKernel<float>},
+      {"syrk_f64", syrkKernel<double>},   {"syrk_f32", syrkKernel<float>},
+      {"trsm_f64", trsmKernel<double>},   {"trsm_f32", trsmKernel<float>},
       {"potrf_f64", potrfKernel<double>}, {"potrf_f32", potrfKernel<float>},
   };
   for (const auto& each : kernels) {

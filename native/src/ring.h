@@ -55,8 +55,7 @@ class Command {
 /// else copied to `scratch`.
 inline const double* arguments(const Queue& queue, std::int32_t sequence, std::int32_t count,
                                std::int32_t span, std::vector<double>& scratch) {
-  const double* first =
-      reinterpret_cast<const double*>(queue.record(sequence)) + Record::argument;
+  const double* first = reinterpret_cast<const double*>(queue.record(sequence)) + Record::argument;
   if (queue.slot(sequence) + static_cast<std::uint32_t>(span) <= queue.mask() + 1) return first;
   scratch.resize(static_cast<std::size_t>(count));
   std::int32_t i = 0;

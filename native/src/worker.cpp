@@ -39,9 +39,9 @@ void Worker::run() {
       if (!waitForWork(done)) break;
       continue;
     }
+    visible_ = last;
     while (done != last && !stopped_) {
-      const std::int32_t sequence =
-          static_cast<std::int32_t>(static_cast<std::uint32_t>(done) + 1);
+      const std::int32_t sequence = static_cast<std::int32_t>(static_cast<std::uint32_t>(done) + 1);
       // The engine wrote the records on another core: have the one after next on its way.
       __builtin_prefetch(queue_.record(sequence) + 2 * Record::words);
       done = execute(Command(queue_.record(sequence)), sequence);
@@ -112,17 +112,10 @@ std::int32_t Worker::execute(const Command& command, std::int32_t sequence) {
                      ? Status::cancelled
                      : runKernel(command, sequence, span);
         break;
-      case Opcode::copy:
-        status = copy(command);
-        break;
-      case Opcode::fill:
-        status = fill(command);
-        break;
-      case Opcode::stop:
-        stopped_ = true;
-        break;
-      default:
-        break;
+      case Opcode::copy: status = copy(command); break;
+      case Opcode::fill: status = fill(command); break;
+      case Opcode::stop: stopped_ = true; break;
+      default: break;
     }
   }
   if (timed) command.setTimes(static_cast<double>(start), static_cast<double>(now()));
@@ -130,6 +123,12 @@ std::int32_t Worker::execute(const Command& command, std::int32_t sequence) {
   if (__builtin_expect(status != Status::ok, 0)) {
     queue_.addFailure();
     if (cancel != nullptr) cancel->store(1, std::memory_order_release);
+  }
+  // Whoever sees the last of what was commanded completed may read the busy time at once.
+  if (last == visible_) {
+    const std::int64_t time = now();
+    becomeIdle(time);
+    busySince_ = time;
   }
   queue_.publish(last);
   return last;

@@ -35,6 +35,7 @@ class Worker {
   Queue& queue_;
   Parker parker_;
   bool stopped_ = false;
+  std::int32_t visible_ = 0;  // last record known to be published
   std::int64_t busySince_ = 0;
   std::vector<void*> flows_;
   std::vector<double> scratch_;

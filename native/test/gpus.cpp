@@ -106,18 +106,20 @@ Add forward("a GPU may wait for what the other GPU has not got yet", [] {
   }
 });
 
-Add foreign("a stream that waits for the other GPU goes on when that GPU gets there, though all sleep", [] {
-  Machine machine(small(1, 2));
-  for (int round = 0; round < 20; ++round) {
-    const Event slow = machine.exec(kCompute[2], "spin", 0, {1000});
-    const Event last = machine.exec(kCompute[1], "empty", 0, {}, slow);
-    machine.publish(kCompute[2]);
-    while (machine.control(kCompute[2], Control::submitted).load() != slow.sequence) sched_yield();
-    machine.publish(kCompute[1]);
-    machine.finish(last);
-    CHECK(machine.done(slow));
-  }
-});
+Add foreign(
+    "a stream that waits for the other GPU goes on when that GPU gets there, though all sleep", [] {
+      Machine machine(small(1, 2));
+      for (int round = 0; round < 20; ++round) {
+        const Event slow = machine.exec(kCompute[2], "spin", 0, {1000});
+        const Event last = machine.exec(kCompute[1], "empty", 0, {}, slow);
+        machine.publish(kCompute[2]);
+        while (machine.control(kCompute[2], Control::submitted).load() != slow.sequence)
+          sched_yield();
+        machine.publish(kCompute[1]);
+        machine.finish(last);
+        CHECK(machine.done(slow));
+      }
+    });
 
 Add sharing("another mapping of a GPU's memory file sees its bytes", [] {
   Machine machine(small(1, 2));

@@ -100,9 +100,7 @@ class Machine {
     return put(queue, Opcode::exec, Registry::instance().find(name, -1), flows, arguments, wait,
                run);
   }
-  Event hold(std::int32_t queue, Event wait) {
-    return put(queue, Opcode::wait, 0, 0, {}, wait);
-  }
+  Event hold(std::int32_t queue, Event wait) { return put(queue, Opcode::wait, 0, 0, {}, wait); }
   Event copy(std::int32_t queue, std::int32_t to, double toOffset, std::int32_t from,
              double fromOffset, double bytes, Event wait = {}) {
     return put(queue, Opcode::copy, to | (from << 8), 0, {toOffset, fromOffset, bytes}, wait);

@@ -30,12 +30,13 @@ double tolerance(int depth) {
 }
 
 template <typename T>
-void gemmCase(const BlasTable<T>& blas, std::mt19937& random, int m, int n, int k, bool ta, bool tb) {
+void gemmCase(const BlasTable<T>& blas, std::mt19937& random, int m, int n, int k, bool ta,
+              bool tb) {
   Matrix<T> a(ta ? k : m, ta ? m : k, random), b(tb ? n : k, tb ? k : n, random), c(m, n, random);
   Matrix<T> before = c;
   const T alpha = T(1.5), beta = T(-0.5);
-  blas.gemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, alpha, a.data.data(), a.leading,
-            b.data.data(), b.leading, beta, c.data.data(), c.leading);
+  blas.gemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, alpha, a.data.data(), a.leading, b.data.data(),
+            b.leading, beta, c.data.data(), c.leading);
   for (int j = 0; j < n; ++j) {
     for (int i = 0; i < m; ++i) {
       double sum = 0;
@@ -47,7 +48,8 @@ void gemmCase(const BlasTable<T>& blas, std::mt19937& random, int m, int n, int 
 }
 
 template <typename T>
-void syrkCase(const BlasTable<T>& blas, std::mt19937& random, int n, int k, bool upper, bool trans) {
+void syrkCase(const BlasTable<T>& blas, std::mt19937& random, int n, int k, bool upper,
+              bool trans) {
   Matrix<T> a(trans ? k : n, trans ? n : k, random), c(n, n, random);
   Matrix<T> before = c;
   blas.syrk(upper ? 'U' : 'L', trans ? 'T' : 'N', n, k, T(-1), a.data.data(), a.leading, T(1),

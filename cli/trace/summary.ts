@@ -1,0 +1,113 @@
+// `headrace trace summary | critical-path | diff`: the answers in text or JSON.
+import {
+  Causes,
+  criticalPath,
+  criticalPathText,
+  diffSummaries,
+  diffText,
+  formatShare,
+  formatTime,
+  parseWhatIf,
+  summarize,
+  summaryText,
+  Waits,
+  WhatIfModel,
+} from '../../trace/analysis/index.js';
+import type { CliContext } from '../context.js';
+import { parseTraceArguments, wholeNumber } from './arguments.js';
+import { loadForCommand } from './files.js';
+
+export const summaryUsage = `usage: headrace trace summary FILE... [--json]
+
+Makespan and its bounds, busy and idle time per lane with the reasons, bytes moved and required, task classes,
+memory, overlap. Give one file per rank, or the name they were recorded under.
+
+  --json   one JSON object with all numbers (times in nanoseconds, sizes in bytes)
+`;
+
+/** The summary of a trace. */
+export function summaryCommand(argv: readonly string[], context: CliContext): void {
+  const given = parseTraceArguments(
+    argv,
+    { json: { type: 'boolean' } },
+    [1, Number.POSITIVE_INFINITY],
+    summaryUsage,
+  );
+  if (given.flag('help')) {
+    context.stdout.write(summaryUsage);
+    return;
+  }
+  const summary = summarize(loadForCommand(given.files, context.stderr));
+  context.stdout.write(given.flag('json') ? `${JSON.stringify(summary)}\n` : summaryText(summary));
+}
+
+export const pathUsage = `usage: headrace trace critical-path FILE... [--what-if NAME=FACTOR]... [--limit N] [--json]
+
+The chain of tasks, transfers and messages that determined the makespan, with what released each and the gap
+before it.
+
+  --what-if NAME=FACTOR   evaluate the recorded graph again with something FACTOR times as fast, or free.
+                          NAME is a task class, h2d, d2h, d2d, network, transfers (all four), scheduler, memory
+                          or submission. Repeat it to change several things at once: network=2, gemm=free
+  --limit N               steps to print [40]
+  --json                  one JSON object with all steps
+`;
+
+/** The critical path, and what-if. */
+export function criticalPathCommand(argv: readonly string[], context: CliContext): void {
+  const given = parseTraceArguments(
+    argv,
+    {
+      'what-if': { type: 'string', multiple: true },
+      limit: { type: 'string' },
+      json: { type: 'boolean' },
+    },
+    [1, Number.POSITIVE_INFINITY],
+    pathUsage,
+  );
+  if (given.flag('help')) {
+    context.stdout.write(pathUsage);
+    return;
+  }
+  const limit = wholeNumber(given, 'limit', [2, 1e9], pathUsage) ?? 40;
+  const trace = loadForCommand(given.files, context.stderr);
+  const settings = given.list('what-if');
+  const scenario = parseWhatIf(settings, trace);
+  const causes = new Causes(trace, new Waits(trace));
+  const path = criticalPath(trace, causes);
+  const whatIf =
+    settings.length > 0 ? new WhatIfModel(trace, causes).evaluate(scenario) : undefined;
+  if (given.flag('json')) {
+    const answer = whatIf && { settings, ...whatIf };
+    context.stdout.write(`${JSON.stringify({ ...path, whatIf: answer })}\n`);
+    return;
+  }
+  context.stdout.write(criticalPathText(path, limit));
+  if (whatIf) {
+    const saved = whatIf.recorded - whatIf.predicted;
+    context.stdout.write(
+      `\nWhat if ${settings.join(' and ')}: ${formatTime(whatIf.predicted)} instead of ` +
+        `${formatTime(whatIf.recorded)} (${formatShare(saved, whatIf.recorded)} less, ` +
+        `${whatIf.speedup.toFixed(2)} x), with the same tasks on the same lanes in the same order\n`,
+    );
+  }
+}
+
+export const diffUsage = `usage: headrace trace diff A B [--json]
+
+What changed from trace A to trace B: makespan, idle time by reason, kernel time by class, lanes, bytes, memory.
+
+  --json   one JSON object
+`;
+
+/** The difference between two traces. */
+export function diffCommand(argv: readonly string[], context: CliContext): void {
+  const given = parseTraceArguments(argv, { json: { type: 'boolean' } }, [2, 2], diffUsage);
+  if (given.flag('help')) {
+    context.stdout.write(diffUsage);
+    return;
+  }
+  const [a, b] = given.files.map((file) => summarize(loadForCommand([file], context.stderr)));
+  const diff = diffSummaries(a, b);
+  context.stdout.write(given.flag('json') ? `${JSON.stringify(diff)}\n` : diffText(diff));
+}

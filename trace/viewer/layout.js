@@ -1,0 +1,82 @@
+// The rows of the timeline, top to bottom: rank, its queues over time, then per device its lanes, links and memory.
+import { makeSeries } from './detail-levels.js';
+
+/** @typedef {import('./model.js').Model} Model */
+/** @typedef {import('./detail-levels.js').Series} Series */
+
+/**
+ * @typedef {object} Row
+ * @property {'rank' | 'space' | 'tasks' | 'stages' | 'transfers' | 'memory' | 'progress'} kind
+ * @property {string} label
+ * @property {number} index lane, space or rank, by kind
+ * @property {number} y
+ * @property {number} height
+ */
+
+export const STAGE_ROWS = 6;
+const heights = {
+  rank: 22,
+  space: 18,
+  tasks: 26,
+  stages: 8 * STAGE_ROWS,
+  transfers: 14,
+  memory: 40,
+  progress: 34,
+};
+
+/** Lanes that run tasks. @param {string} kind */
+export function executes(kind) {
+  return kind === 'worker' || kind === 'compute' || kind === 'script';
+}
+
+/** Slices and idle gaps of every lane. @param {Model} model */
+export function makeLaneSeries(model) {
+  const { tLane, tStart, tDur, tClass, xLane, xStart, xDur, xKind, iLane, iStart, iDur, iReason } =
+    model.columns;
+  return model.meta.lanes.map((_, lane) => ({
+    tasks: makeSeries(tStart, tDur, tClass, tLane[lane], tLane[lane + 1]),
+    transfers: makeSeries(xStart, xDur, xKind, xLane[lane], xLane[lane + 1]),
+    idle: makeSeries(iStart, iDur, iReason, iLane[lane], iLane[lane + 1]),
+  }));
+}
+
+/** @typedef {ReturnType<typeof makeLaneSeries>} LaneSeries */
+
+/** @param {Model} model @param {boolean} stages with rows for the six stages @returns {Row[]} */
+export function makeRows(model, stages) {
+  const { meta, columns } = model;
+  /** @type {Row[]} */
+  const rows = [];
+  let y = 0;
+  /** @param {Row['kind']} kind @param {string} label @param {number} index */
+  const add = (kind, label, index) => {
+    rows.push({ kind, label, index, y, height: heights[kind] });
+    y += heights[kind];
+  };
+  meta.ranks.forEach(({ rank, host }, rankIndex) => {
+    if (meta.ranks.length > 1) add('rank', `rank ${rank}  ${host}`, rankIndex);
+    if (columns.pStart[rankIndex + 1] > columns.pStart[rankIndex])
+      add('progress', 'ready tasks', rankIndex);
+    meta.spaces.forEach((space, spaceIndex) => {
+      if (space.rank !== rank) return;
+      /** @type {[Row['kind'], string, number][]} */
+      const inside = [];
+      meta.lanes.forEach((lane, index) => {
+        if (lane.space !== spaceIndex) return;
+        const tasks = columns.tLane[index + 1] - columns.tLane[index];
+        const transfers = columns.xLane[index + 1] - columns.xLane[index];
+        if (executes(lane.kind) && (tasks > 0 || lane.kind !== 'script')) {
+          inside.push(['tasks', lane.name, index]);
+          if (stages && tasks > 0) inside.push(['stages', '', index]);
+        }
+        if (transfers > 0) inside.push(['transfers', lane.name, index]);
+      });
+      if (columns.mStart[spaceIndex + 1] > columns.mStart[spaceIndex])
+        inside.push(['memory', 'memory', spaceIndex]);
+      if (inside.length === 0) return;
+      add('space', space.name, spaceIndex);
+      for (const [kind, label, index] of inside) add(kind, label, index);
+    });
+  });
+  return rows;
+}

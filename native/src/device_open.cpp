@@ -5,7 +5,6 @@
 
 #include "core_error.h"
 #include "device_thread.h"
-#include "gpu_device.h"
 
 namespace headrace {
 
@@ -65,11 +64,13 @@ bool DeviceThread::runCalls() {
 void DeviceThread::openDevice(std::uint64_t bytes, Space& space) {
   DeviceDescription description{};
   char reason[256] = "";
-  DriverStatus status = driver_.open(ordinal_, &device_, &description, reason, sizeof reason);
+  DriverStatus status =
+      driver_.open(ordinal_, &device_, &description, reason, sizeof reason);
   if (status != DriverStatus::ok) {
     device_ = nullptr;
-    throw CoreError("DRIVER_UNAVAILABLE", std::string("cannot open ") + driver_.name + " GPU " +
-                                              std::to_string(ordinal_) + ": " + reason);
+    throw CoreError("DRIVER_UNAVAILABLE",
+                    std::string("cannot open ") + driver_.name + " GPU " +
+                        std::to_string(ordinal_) + ": " + reason);
   }
   if (bytes == 0) {
     // Most of what is free; the rest is for libraries' workspaces and other programs.
@@ -143,22 +144,6 @@ void DeviceThread::loadFunctions() {
                                             driver_.errorText(device_));
     }
     functions_.push_back(function);
-  }
-}
-
-void DeviceThread::tryFunctions(const std::string& source, const std::string& image,
-                                const std::vector<Registry::DeviceKernel>& kernels) {
-  for (const Registry::DeviceKernel& kernel : kernels) {
-    FunctionHandle function = nullptr;
-    DriverStatus status = driver_.functionLoad(device_, image.data(), image.size(),
-                                               kernel.symbol.c_str(), &function);
-    if (status == DriverStatus::ok) status = gpuCheckSignature(device_, function, *kernel.rules);
-    if (status != DriverStatus::ok) {
-      gpuForgetImage(device_, image.data());
-      throw CoreError("KERNEL_SOURCE", source + ": kernel " + kernel.name + " on GPU " +
-                                           std::to_string(ordinal_) + ": " +
-                                           driver_.errorText(device_));
-    }
   }
 }
 

@@ -132,11 +132,6 @@ DriverStatus prepareOutcomes(GpuStream& stream);
 /// Gives back a stream's library handles and workspaces (cublas.cpp).
 void releaseTiles(GpuStream& stream);
 
-/// Compares a loaded function's parameters with its declaration, where the driver can tell them (CUDA 12.4).
-DriverStatus gpuCheckSignature(DeviceHandle device, FunctionHandle function, const LaunchRules& rules);
-/// Unloads what was loaded from an image that goes away.
-void gpuForgetImage(DeviceHandle device, const void* image);
-
 /// A driver's table over the functions of gpu_driver.cpp.
 DriverTable gpuDriverTable(const char* name, std::int32_t spaceKind,
                            decltype(DriverTable::probe) probe, decltype(DriverTable::open) open);

@@ -400,40 +400,6 @@ DriverStatus GpuDevice::permit(const char* call) {
   return refuse(DriverStatus::refused, text);
 }
 
-DriverStatus gpuCheckSignature(DeviceHandle handle, FunctionHandle function,
-                               const LaunchRules& rules) {
-  GpuDevice& on = device(handle);
-  if (on.api->functionParameter == nullptr) return DriverStatus::ok;
-  std::size_t offset = 0;
-  std::size_t bytes = 0;
-  const std::size_t declared = rules.signature.size();
-  for (std::size_t i = 0; i < declared; ++i) {
-    if (on.api->functionParameter(function, i, &offset, &bytes) != 0) {
-      return on.refuse(DriverStatus::refused, "has " + std::to_string(i) + " parameters, " +
-                                                  std::to_string(declared) + " are declared");
-    }
-    if (bytes != argumentBytes(rules.signature[i])) {
-      return on.refuse(DriverStatus::refused,
-                       "parameter " + std::to_string(i + 1) + " has " + std::to_string(bytes) +
-                           " bytes, its declared type has " +
-                           std::to_string(argumentBytes(rules.signature[i])));
-    }
-  }
-  if (on.api->functionParameter(function, declared, &offset, &bytes) == 0) {
-    return on.refuse(DriverStatus::refused, "has more parameters than the " +
-                                                std::to_string(declared) + " that are declared");
-  }
-  return DriverStatus::ok;
-}
-
-void gpuForgetImage(DeviceHandle handle, const void* image) {
-  GpuDevice& on = device(handle);
-  const auto found = on.modules.find(image);
-  if (found == on.modules.end()) return;
-  on.api->moduleUnload(found->second);
-  on.modules.erase(found);
-}
-
 void enableDriverChecks() { checks.store(true, std::memory_order_relaxed); }
 bool driverChecks() { return checks.load(std::memory_order_relaxed); }
 

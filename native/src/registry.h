@@ -46,14 +46,6 @@ class Registry {
   std::vector<std::string> builtIn() const { return builtIn_; }
   /// Loads a library; appends what it registers to `names`. Throws std::runtime_error with the reason.
   void load(const std::string& path, std::vector<std::string>& names);
-  /// Adds device code of one kind of GPU; it is kept as long as the process.
-  struct DeviceKernel {
-    std::string name;
-    std::string symbol;
-    std::shared_ptr<const LaunchRules> rules;
-  };
-  void addDeviceCode(std::int32_t kind, const std::string* image,
-                     const std::vector<DeviceKernel>& kernels, std::vector<std::string>& names);
 
   /// Number of ids given out.
   std::int32_t size() const { return size_.load(std::memory_order_acquire); }
@@ -62,8 +54,9 @@ class Registry {
   }
   /// The function that host workers and emulated GPUs call, or null.
   headrace_kernel host(std::int32_t id) const {
-    return static_cast<std::uint32_t>(id) < kCapacity ? host_[id].load(std::memory_order_relaxed)
-                                                      : nullptr;
+    return static_cast<std::uint32_t>(id) < kCapacity
+               ? host_[id].load(std::memory_order_relaxed)
+               : nullptr;
   }
 
  private:

@@ -7,7 +7,7 @@
 import { NodePool } from '../devices/node-pool.js';
 import { AccessMode, TaskStage, type TaskTable } from '../stages/task-table.js';
 
-/** Told about every inferred or explicit dependency while tracing. */
+/** Told about every explicit dependency while tracing; the others follow from the data tasks use. */
 export type DependencyListener = (successor: number, predecessor: number) => void;
 
 export class Dependencies {
@@ -51,11 +51,11 @@ export class Dependencies {
   order(id: number, row: number, d: number, mode: number): void {
     const { tasks, readerNodes } = this;
     const writer = this.lastWriter[d];
-    if (writer !== id && tasks.contains(writer)) this.follow(writer, id, row);
+    if (writer !== id && tasks.contains(writer)) this.follow(writer, row);
     if (mode === AccessMode.read) return;
     for (let n = this.readers[d]; n >= 0; n = readerNodes.next[n]) {
       const reader = readerNodes.value[n];
-      if (reader !== id && tasks.contains(reader)) this.follow(reader, id, row);
+      if (reader !== id && tasks.contains(reader)) this.follow(reader, row);
     }
   }
 
@@ -106,11 +106,10 @@ export class Dependencies {
     return list;
   }
 
-  private follow(predecessor: number, id: number, row: number): void {
+  private follow(predecessor: number, row: number): void {
     const { tasks } = this;
     const p = predecessor & tasks.mask;
     if (tasks.stage[p] === TaskStage.done) return;
-    if (this.listener !== undefined) this.listener(id, predecessor);
     if (tasks.queue[p] >= 0) return;
     tasks.successors[p] = this.edges.push(tasks.successors[p], row * 2, 0);
     tasks.pending[row]++;

@@ -23,8 +23,9 @@ export class EngineTracer {
   readonly recorder: TraceRecorder;
   private readonly engine: Engine;
   private readonly scriptLane: number;
-  private readonly knownClasses: Set<number> = new Set();
-  private readonly knownData: Map<number, unknown> = new Map();
+  private readonly knownClasses: boolean[] = [];
+  /** What the trace calls a datum row, to notice that the row was given to other data. */
+  private readonly knownData: unknown[] = [];
   private insertedTasks = 0;
   private retiredTasks = 0;
 
@@ -39,12 +40,10 @@ export class EngineTracer {
       this.recorder.dependency(successor, predecessor);
   }
 
-  inserted(id: number, row: number, now: number): void {
-    const { times } = this.engine.tasks;
-    times.fill(0, row * COUNT, (row + 1) * COUNT);
-    times[row * COUNT + TaskTime.inserted] = now;
+  inserted(row: number, now: number): void {
+    // Older times that are left in the row count as passed: readers clamp them.
+    this.engine.tasks.times[row * COUNT + TaskTime.inserted] = now;
     this.insertedTasks++;
-    void id;
   }
 
   bodyStarted(row: number): void {
@@ -66,8 +65,8 @@ export class EngineTracer {
     const id = tasks.idOf(row);
     const queue = tasks.queue[row];
     const cls = x.classes[tasks.classOf[row]];
-    if (!this.knownClasses.has(cls.id)) {
-      this.knownClasses.add(cls.id);
+    if (this.knownClasses[cls.id] !== true) {
+      this.knownClasses[cls.id] = true;
       recorder.taskClass(cls.id, cls.name, cls.paramNames);
     }
     if (queue >= 0) {
@@ -95,7 +94,7 @@ export class EngineTracer {
     const modes = cls.modes;
     for (let i = 0; i < modes.length; i++) {
       const d = tasks.flowDatum[first + i];
-      if (this.knownData.get(d) !== engine.directory.info[d]) this.describeDatum(d);
+      if (this.knownData[d] !== engine.directory.info[d]) this.describeDatum(d);
       recorder.access(id, d, modes[i]);
     }
     this.retiredTasks++;
@@ -107,7 +106,7 @@ export class EngineTracer {
     const source = transfers.source[t];
     const destination = transfers.destination[t];
     const d = transfers.datum[t];
-    if (this.knownData.get(d) !== directory.info[d]) this.describeDatum(d);
+    if (this.knownData[d] !== directory.info[d]) this.describeDatum(d);
     this.recorder.transfer(
       source === 0 ? TransferKind.h2d : destination === 0 ? TransferKind.d2h : TransferKind.d2d,
       transfers.reason[t],
@@ -173,7 +172,7 @@ export class EngineTracer {
 
   private describeDatum(d: number): void {
     const info = this.engine.directory.info[d];
-    this.knownData.set(d, info);
+    this.knownData[d] = info;
     this.recorder.datum(d, this.engine.directory.bytes[d], 0, info?.name ?? `#${d}`);
   }
 }
@@ -206,6 +205,7 @@ export function traceHeader(
     started: new Date().toISOString(),
     clockOrigin: backend.now(),
     clockOffset: 0,
+    dependencies: 'accesses',
     simulated: backend.kind === 'simulated',
     spaces: backend.spaces.map((s) => ({ kind: s.kind, name: s.name, bytes: s.bytes })),
     lanes: [...lanes, { kind: 'script', name: 'JavaScript', space: 0, peer: -1 }],

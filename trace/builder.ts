@@ -1,8 +1,10 @@
 // Fills the columns of a trace: every table is counted first and gets its exact size, then filled rank by rank.
 // While a rank is read its task ids are stored as they come; afterwards they become rows. Datum ids become rows at
 // once: a runtime may give the id of a closed datum to a new one, and a record means the latest datum of that id.
+
 import { group, IdIndex, type Lists, ReusableIds } from './columns.js';
 import { NO_INDEX, NONE, TaskTime, type TraceHeader } from './format.js';
+import { inferDependencies } from './infer.js';
 import { alignRanks, matchMessages } from './merge.js';
 import type { TraceReader } from './reader.js';
 import type { ClockRecord, ListRecord, TraceVisitor } from './records.js';
@@ -209,6 +211,14 @@ export class Builder {
       accessModes[i] = this.#accesses.mode[accesses.origin[i]];
     }
     for (const rank of ranks) problems.push(...rankProblems(rank, ranks.length));
+    const inferring = new Set(
+      ranks.filter(({ header }) => header.dependencies === 'accesses').map(({ rank }) => rank),
+    );
+    const inferred = inferDependencies(
+      { ...this.#tasks, accesses, accessModes },
+      this.#data.count,
+      (rank) => inferring.has(rank),
+    );
     const trace = {
       ranks,
       lanes: this.#lanes,
@@ -216,7 +226,17 @@ export class Builder {
       classes: this.#classes,
       tasks: {
         ...this.#tasks,
-        predecessors: lists(this.#edges),
+        predecessors:
+          inferred.successor.length === 0
+            ? lists(this.#edges)
+            : group(
+                this.#tasks.count,
+                concatenated(this.#edges.task.subarray(0, this.#edges.count), inferred.successor),
+                concatenated(
+                  this.#edges.value.subarray(0, this.#edges.count),
+                  inferred.predecessor,
+                ),
+              ),
         accesses,
         accessModes,
         parameters: lists(this.#parameters),
@@ -411,4 +431,11 @@ function extent(trace: Pick<Trace, 'tasks' | 'transfers' | 'events'>): {
     if (events.time[row] > end) end = events.time[row];
   }
   return end < start ? { start: 0, end: 0 } : { start, end };
+}
+
+function concatenated(a: Int32Array, b: Int32Array): Int32Array {
+  const both = new Int32Array(a.length + b.length);
+  both.set(a);
+  both.set(b, a.length);
+  return both;
 }

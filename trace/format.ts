@@ -177,6 +177,11 @@ export interface TraceHeader {
   readonly clockOrigin: number;
   /** What to add to this rank's clock to get rank 0's, in nanoseconds, as known at the start. */
   readonly clockOffset: number;
+  /**
+   * 'accesses': dependencies records hold explicit (control) dependencies only; those that follow from what tasks
+   * read and write in program order are left to the reader. Default 'recorded': all are recorded.
+   */
+  readonly dependencies?: 'recorded' | 'accesses';
   /** Virtual time: the run was simulated. */
   readonly simulated: boolean;
   readonly spaces: readonly TraceSpace[];

@@ -4,6 +4,7 @@
 // Invariant: sums are taken from left to right, so results equal those of the serial loop bit for bit.
 import {
   type Datum,
+  type Flow,
   type Graph,
   HeadraceError,
   read,
@@ -12,17 +13,19 @@ import {
   write,
 } from '../scheduler/index.js';
 
-const FLOWS = {
-  to: write('f64'),
-  left: read('f64'),
-  middle: read('f64'),
-  right: read('f64'),
-  weights: read('f64'),
-} as const;
-const PARAMS = { radius: 'i32', leftCount: 'i32', count: 'i32' } as const;
+type Read = Flow<'f64', 'read'>;
 
 /** Task class of one block and step. */
-export type StencilClass = TaskClass<typeof FLOWS, typeof PARAMS>;
+export type StencilClass = TaskClass<
+  {
+    readonly to: Flow<'f64', 'write'>;
+    readonly left: Read;
+    readonly middle: Read;
+    readonly right: Read;
+    readonly weights: Read;
+  },
+  { readonly radius: 'i32'; readonly leftCount: 'i32'; readonly count: 'i32' }
+>;
 
 /**
  * One block and one step in JavaScript; on GPUs the kernel `stencil_1d_f64`, when one is loaded (its parameters are
@@ -30,8 +33,14 @@ export type StencilClass = TaskClass<typeof FLOWS, typeof PARAMS>;
  */
 export const stencilBlock: StencilClass = task({
   name: 'stencil',
-  flows: FLOWS,
-  params: PARAMS,
+  flows: {
+    to: write('f64'),
+    left: read('f64'),
+    middle: read('f64'),
+    right: read('f64'),
+    weights: read('f64'),
+  },
+  params: { radius: 'i32', leftCount: 'i32', count: 'i32' },
   gpuKernel: 'stencil_1d_f64',
   body: ({ to, left, middle, right, weights, radius }) => {
     const n = middle.length;

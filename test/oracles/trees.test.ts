@@ -14,7 +14,7 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
       const report = await soon(
         runtime,
         runtime.run((graph) => {
-          leaves.forEach((to, i) => graph.insert(fill, { to, count, value: i }));
+          for (const [i, to] of leaves.entries()) graph.insert(fill, { to, count, value: i });
           for (let stride = 1; stride < leaves.length; stride *= 2) {
             for (let i = 0; i + stride < leaves.length; i += 2 * stride) {
               graph.insert(add, { to: leaves[i], from: leaves[i + stride], count });
@@ -63,7 +63,7 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
           for (const side of split(value[0], depth) ? [0, 1] : []) {
             const datum = runtime.data(Int32Array.of(child(value[0], side)));
             live++;
-            if (split(datum === undefined ? 0 : child(value[0], side), depth + 1)) {
+            if (split(child(value[0], side), depth + 1)) {
               graph.insert(node, { value: datum, depth: depth + 1 });
             } else graph.insert(leaf, { result, value: datum });
             // Freed when its last task is over.

@@ -38,7 +38,7 @@ const PATIENCE = 20_000;
 export async function soon<T>(
   runtime: Runtime,
   promise: PromiseLike<T>,
-  ms = PATIENCE,
+  ms: number = PATIENCE,
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -1,0 +1,60 @@
+// One task class, two bodies: JavaScript on the host, a C kernel (kernels.c) on GPUs. Both must give the same bits.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Runtime } from 'headrace';
+import { stencil } from 'headrace/algorithms';
+
+// -ffp-contract=off: no fused multiply-add, which JavaScript does not have either.
+const root = path.dirname(fileURLToPath(import.meta.resolve('headrace/package.json')));
+const folder = mkdtempSync(path.join(tmpdir(), 'headrace-example-'));
+const library = path.join(folder, 'kernels.so');
+const source = path.join(root, 'examples', 'kernels.c');
+const include = path.join(root, 'native', 'include');
+execFileSync('cc', [
+  '-O2',
+  '-ffp-contract=off',
+  '-shared',
+  '-fPIC',
+  '-I',
+  include,
+  '-o',
+  library,
+  source,
+]);
+
+async function smooth(gpus: number): Promise<Float64Array> {
+  await using runtime = await Runtime.create({ gpus, gpuMemory: '64KiB' });
+  if (gpus > 0) console.log(`loaded: ${runtime.loadKernels(library).join(', ')}`);
+  const lengths = [500, 700, 300, 900];
+  // Neighbouring blocks on different GPUs, so that halos travel from device to device.
+  const place = (b: number): { device?: number } => (gpus > 0 ? { device: b % gpus } : {});
+  const blocks = lengths.map((n, b) =>
+    runtime.data(
+      Float64Array.from({ length: n }, (_, i) => (i * (b + 1)) % 11),
+      place(b),
+    ),
+  );
+  const scratch = lengths.map((n, b) => runtime.data('f64', n, place(b)));
+  const weights = runtime.data(Float64Array.of(0.25, 0.5, 0.25));
+  const beyond = runtime.data(new Float64Array(1));
+  let result = blocks as readonly (typeof blocks)[number][];
+  const report = await runtime.run((graph) => {
+    result = stencil(graph, { blocks, scratch, weights, beyond }, 50);
+  });
+  console.log(`${report.tasks} tasks with ${gpus} GPUs, ${report.bytes.d2d} bytes between devices`);
+  const parts = await Promise.all(result.map((block) => block.read()));
+  return Float64Array.from(parts.flatMap((part) => [...part]));
+}
+
+try {
+  const onHost = await smooth(0);
+  const onGpus = await smooth(2);
+  console.log(
+    onHost.every((value, i) => Object.is(value, onGpus[i])) ? 'same bits' : 'different bits',
+  );
+} finally {
+  rmSync(folder, { recursive: true });
+}

@@ -1,0 +1,43 @@
+// Every example runs as its reader would run it, and says what it promises.
+import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+
+const root = path.dirname(path.dirname(path.dirname(fileURLToPath(import.meta.url))));
+
+const PROMISES: Readonly<Record<string, readonly RegExp[]>> = {
+  hello: [/^y\[0\] = 20 after 11 tasks$/m],
+  cholesky: [
+    /^286 tasks, /m,
+    /^forward error \de-1[3-6]$|^forward error \d\.\de-1[3-6]$|^forward error 0\.0e\+0$/m,
+    /^evictions [1-9]\d*, of which written back [1-9]/m,
+    /between devices [1-9]/,
+  ],
+  kernels: [/^loaded: stencil_1d_f64$/m, /2 GPUs, [1-9]\d* bytes between devices/, /^same bits$/m],
+  abort: [
+    /^\d+ of \d+ tasks$/m,
+    /^AbortError: the run was cancelled: enough \(ERR_ABORTED\)$/m,
+    /^pinned: 0,0$/m,
+    /^other data can still be read: 42$/m,
+    /^and the runtime still works: 8 tasks$/m,
+  ],
+};
+
+describe('examples', () => {
+  it('are all listed here', () => {
+    const files = readdirSync(path.join(root, 'examples')).filter((file) => file.endsWith('.ts'));
+    expect(files.map((file) => file.slice(0, -3)).sort()).toEqual(Object.keys(PROMISES).sort());
+  });
+
+  it.each(Object.keys(PROMISES))('%s', async (name) => {
+    const program = path.join(root, 'dist', 'examples', `${name}.js`);
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [program], {
+      timeout: 20_000,
+    });
+    expect(stderr).toBe('');
+    for (const promise of PROMISES[name]) expect(stdout).toMatch(promise);
+  });
+});

@@ -84,7 +84,10 @@ export interface Backend {
 
   /** Makes all appended commands visible and wakes sleeping queues. Once per batch. */
   publish(): void;
-  /** Refreshes `completed` and `failures`; true when anything moved. */
+  /**
+   * Refreshes `completed` and `failures`; true when anything moved. A failed record is shown no later than any
+   * record that ran behind it; `failures` may already count records that `completed` does not show yet.
+   */
   poll(): boolean;
   /** Outcome of a finished record: a `Status` value. Valid until `ringRecords` further records are issued. */
   status(queue: number, seq: number): number;

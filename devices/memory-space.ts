@@ -42,6 +42,8 @@ export class MemorySpace {
   /** Copies with pins. */
   pinnedCopies = 0;
   arrivingOut = 0;
+  /** Blocks given up that are being poisoned (checked mode) and will be free when that is over. */
+  poisoning = 0;
   /** Task for which fragmentation forces everything out, or 0. */
   compactingFor = 0;
   /** Called with the block of every copy that is given up, before the block is free again. */

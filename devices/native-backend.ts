@@ -234,7 +234,23 @@ export class NativeBackend implements Backend {
         moved = true;
       }
     }
+    if (moved) this.showFailures();
     return moved;
+  }
+
+  /**
+   * A completion read above may have followed a failure on a queue that had been read before: whatever failed
+   * before now is shown together with it.
+   */
+  private showFailures(): void {
+    const { control, completed, failures } = this;
+    for (let q = 0; q < this.count; q++) {
+      const at = q * Control.words;
+      const failed = Atomics.load(control, at + Control.failures);
+      if (failed === failures[q]) continue;
+      failures[q] = failed;
+      completed[q] = Atomics.load(control, at + Control.completed);
+    }
   }
 
   status(queue: number, seq: number): number {

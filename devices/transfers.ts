@@ -5,7 +5,7 @@
 // (read-after-write) and every event that used b (write-after-read, write-after-write); its own event becomes
 // the write event of b and a reader event of a. Both copies stay pinned until the end is observed.
 // Peer copies are driven by a queue of the destination device.
-import { NO_QUEUE } from './backend.js';
+import { NO_QUEUE, Status } from './backend.js';
 import { CopyEvent, CopyState } from './coherency.js';
 import { TransferReason } from '../trace/format.js';
 import { guards } from './guards.js';
@@ -60,6 +60,8 @@ export class Transfers {
   /** Block being poisoned. */
   offset: Float64Array = new Float64Array(INITIAL);
   issuedAt: Float64Array = new Float64Array(INITIAL);
+  /** 1: its source is the copy that a failed transfer should have made, so it carries garbage. */
+  private doomed: Uint8Array = new Uint8Array(INITIAL);
   private used = 0;
   private readonly freeRows: number[] = [];
 
@@ -138,6 +140,7 @@ export class Transfers {
     if (dir.block[to] === NO_BLOCK) throw new Error(`transfer: datum ${d} has no block in space ${destination}`);
     const t = this.newRow();
     this.datum[t] = d;
+    this.doomed[t] = 0;
     this.source[t] = source;
     this.destination[t] = destination;
     this.version[t] = dir.version[d];
@@ -186,6 +189,7 @@ export class Transfers {
     this.reason[t] = POISON;
     this.offset[t] = offset;
     this.submission.fill(queue, t, offset, bytes, 0xa5);
+    this.spaces[space].poisoning++;
     this.live++;
   }
 
@@ -196,12 +200,15 @@ export class Transfers {
     this.live--;
     if (this.reason[t] === POISON) {
       this.spaces[destination].zone.release(this.offset[t]);
+      this.spaces[destination].poisoning--;
       this.spaces[destination].freed = true;
       this.freeRows.push(t);
       return;
     }
     const d = this.datum[t];
     const source = this.source[t];
+    if (this.doomed[t] === 1 && status === 0) status = Status.driver;
+    if (status !== 0) this.doom(d, destination, this.version[t]);
     this.observer?.transferDone(t, queue, seq, status);
     if (this.reason[t] === TransferReason.spill) this.spaces[source].arrivingOut -= roundedBytes(dir.bytes[d]);
     const current = dir.version[d] === this.version[t];
@@ -219,7 +226,18 @@ export class Transfers {
       this.spaces[destination].unpin(d);
       this.spaces[source].unpin(d);
     }
+    this.datum[t] = -1;
     this.freeRows.push(t);
+  }
+
+  /** Transfers that read the copy of `d` in space `s` read garbage. */
+  private doom(d: number, s: number, version: number): void {
+    for (let t = 0; t < this.used; t++) {
+      if (this.datum[t] !== d || this.source[t] !== s || this.version[t] !== version) continue;
+      if (this.doomed[t] === 1) continue;
+      this.doomed[t] = 1;
+      this.doom(d, this.destination[t], version);
+    }
   }
 
   /** Makes the copy in space `s` the one that keeps the value; it must be shared or arriving with the value. */
@@ -257,6 +275,7 @@ export class Transfers {
       this.version = grow(this.version);
       this.reason = grow(this.reason);
       this.task = grow(this.task);
+      this.doomed = grow(this.doomed);
       this.offset = grow(this.offset);
       this.issuedAt = grow(this.issuedAt);
     }

@@ -16,7 +16,6 @@ export class DepthControl {
   private readonly submission: Submission;
   private readonly depth: Int32Array;
   private readonly maximum: number;
-  private readonly failuresSeen: Int32Array;
   /** Time at which the queue was last seen to complete something, or to start from empty. */
   private readonly since: Float64Array;
   private readonly average: Float64Array;
@@ -26,18 +25,9 @@ export class DepthControl {
     this.submission = submission;
     this.depth = placement.depth;
     this.maximum = maximum;
-    this.failuresSeen = Int32Array.from(submission.backend.failures);
     this.since = new Float64Array(n);
     this.average = new Float64Array(n);
     this.depth.fill(Math.min(INITIAL, maximum));
-  }
-
-  /** Failed records of a queue since the last call. */
-  failuresSince(q: number): number {
-    const failures = this.submission.backend.failures[q];
-    const n = failures - this.failuresSeen[q];
-    this.failuresSeen[q] = failures;
-    return n;
   }
 
   /** `n` commands of queue `q` were seen complete at time `now` (nanoseconds). */

@@ -10,6 +10,7 @@ import type { Backend } from '../devices/backend.js';
 import { Status } from '../devices/backend.js';
 import { Directory, type DatumInfo } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
+import { guards } from '../devices/guards.js';
 import { Fifo } from '../devices/fifo.js';
 import { MemorySpace } from '../devices/memory-space.js';
 import { Submission } from '../devices/submission.js';
@@ -50,6 +51,8 @@ const INSERTS_PER_PASS = 32;
 /** A JavaScript body of this row has begun: it cannot be dropped any more. */
 const BODY_RUNNING = -2;
 const NOT_ISSUED = -1;
+/** A JavaScript body of this row is about to begin: its outputs count as written, but it can still be dropped. */
+const BODY_QUEUED = -3;
 
 export class Engine implements StageHooks {
   readonly backend: Backend;
@@ -74,6 +77,11 @@ export class Engine implements StageHooks {
   private readonly released: Fifo = new Fifo(1024);
   private readonly bodies: Fifo = new Fifo();
   private readonly overRuns: RunState[] = [];
+  private readonly isCopyQueue: Uint8Array;
+  /** Failed records handled per queue. */
+  private readonly failuresSeen: Int32Array;
+  /** Issued tasks whose inputs, directly or not, come from a failed transfer: their results are garbage. */
+  private readonly tainted: Set<number> = new Set();
   /** Data to forget once their transfers are over. */
   private readonly leaving: Fifo = new Fifo();
   private readonly scriptLane: number;
@@ -88,6 +96,10 @@ export class Engine implements StageHooks {
   constructor(backend: Backend, options: EngineOptions) {
     this.backend = backend;
     this.checked = options.checked;
+    this.failuresSeen = Int32Array.from(backend.failures);
+    this.isCopyQueue = Uint8Array.from(backend.queues, (q) =>
+      q.kind === 'worker' || q.kind === 'compute' ? 0 : 1,
+    );
     const n = backend.spaces.length;
     this.tasks = new TaskTable(options.window);
     this.directory = new Directory(n);
@@ -399,26 +411,42 @@ export class Engine implements StageHooks {
   }
 
   private takeCompletions(): void {
-    const { submission, backend, x } = this;
+    const { submission, backend } = this;
     if (!backend.poll()) return;
     const queues = backend.queues.length;
+    // Failures first, of copies before those of kernels: what ran behind a failure must not be taken for good, and
+    // what was cancelled behind a failed copy not for unchanged, before the failure is known.
+    for (let q = queues - 1; q >= 0; q--) {
+      if (backend.failures[q] !== this.failuresSeen[q] && this.isCopyQueue[q] === 1) this.takeFinished(q, true);
+    }
     for (let q = 0; q < queues; q++) {
-      if (submission.seen[q] === backend.completed[q]) continue;
-      const failures = this.depthControl.failuresSince(q);
-      let n = 0;
-      for (let token = submission.takeFinished(q); token !== 0; token = submission.takeFinished(q)) {
-        const seq = submission.seen[q];
-        const status = failures === 0 ? 0 : backend.status(q, seq);
-        if (token > 0) complete(x, token - 1, status);
-        else this.transfers.finish(-token - 1, q, seq, status);
-        n++;
-      }
-      this.depthControl.completed(q, n, x.now);
-      this.progressed += n;
-      if (x.eventWaiters[q] >= 0) this.wakeEventWaiters(q);
-      this.wakeSlotWaiters(q);
+      if (backend.failures[q] !== this.failuresSeen[q]) this.takeFinished(q, true);
+    }
+    for (let q = 0; q < queues; q++) {
+      if (submission.seen[q] !== backend.completed[q]) this.takeFinished(q, false);
     }
     for (let n = this.leaving.length; n > 0; n--) this.forgetDatum(this.leaving.shift());
+  }
+
+  private takeFinished(q: number, failing: boolean): void {
+    const { submission, backend, x } = this;
+    let n = 0;
+    for (let token = submission.takeFinished(q); token !== 0; token = submission.takeFinished(q)) {
+      const seq = submission.seen[q];
+      let status = 0;
+      if (failing) {
+        // The count may run ahead of what is complete: it is met when that many were seen to fail.
+        status = backend.status(q, seq);
+        if (status !== Status.ok) this.failuresSeen[q]++;
+      }
+      if (token > 0) complete(x, token - 1, status);
+      else this.transfers.finish(-token - 1, q, seq, status);
+      n++;
+    }
+    this.depthControl.completed(q, n, x.now);
+    this.progressed += n;
+    if (x.eventWaiters[q] >= 0) this.wakeEventWaiters(q);
+    this.wakeSlotWaiters(q);
   }
 
   private wakeEventWaiters(q: number): void {
@@ -467,7 +495,9 @@ export class Engine implements StageHooks {
       const row = id & tasks.mask;
       if (tasks.contains(id) && tasks.waiting[row] === WaitReason.memory) {
         const outcome = advance(x, row);
-        if (outcome === Outcome.wait && tasks.waiting[row] === WaitReason.memory) return;
+        // It may wait for memory elsewhere by now: on the host, for a copy that takes the way round.
+        const where = tasks.stage[row] === TaskStage.alloc ? tasks.device[row] : 0;
+        if (outcome === Outcome.wait && tasks.waiting[row] === WaitReason.memory && where === s) return;
       }
       space.waiters.shift();
       this.progressed++;
@@ -505,6 +535,7 @@ export class Engine implements StageHooks {
   }
 
   startBody(row: number): number {
+    this.tasks.queue[row] = BODY_QUEUED;
     this.bodies.push(this.tasks.idOf(row));
     return Outcome.running;
   }
@@ -525,8 +556,10 @@ export class Engine implements StageHooks {
   retired(row: number, status: number): void {
     const { tasks, x } = this;
     const run = this.runs[tasks.run[row]] as RunState;
-    if (status === Status.ok) cureOutputs(x, row);
-    else {
+    if (this.tainted.size > 0 && this.tainted.delete(tasks.idOf(row))) {
+      poisonOutputs(x, row, Status.driver);
+    } else if (status === Status.ok) cureOutputs(x, row);
+    if (status !== Status.ok) {
       poisonOutputs(x, row, status);
       if (status === Status.cancelled) run.cancelledTasks++;
       else this.failRun(run, describeFailure(this, row, status));
@@ -645,7 +678,8 @@ export class Engine implements StageHooks {
       const row = id & tasks.mask;
       const stage = tasks.stage[row];
       if (tasks.run[row] !== run.slot || stage === TaskStage.done || stage === TaskStage.free) continue;
-      if (tasks.queue[row] !== NOT_ISSUED || stage >= TaskStage.stageOut) continue;
+      const canDrop = tasks.queue[row] === NOT_ISSUED || tasks.queue[row] === BODY_QUEUED;
+      if (!canDrop || stage >= TaskStage.stageOut) continue;
       this.dropTask(row, run);
     }
     // Tickets of dropped tasks pass on.
@@ -676,6 +710,7 @@ export class Engine implements StageHooks {
     this.tracer?.transferDone(t, queue, seq);
     if (status === Status.ok) return;
     const d = this.transfers.datum[t];
+    this.taintReaders(d, this.transfers.version[t]);
     const datum = this.directory.info[d]?.name ?? `#${d}`;
     const error = new HeadraceError(
       status === Status.deviceLost ? 'ERR_DEVICE_LOST' : 'ERR_TRANSFER_FAILED',
@@ -686,6 +721,52 @@ export class Engine implements StageHooks {
     for (const run of this.runs) {
       if (run !== undefined && run.slot !== INTERNAL_RUN && !run.over) this.failRun(run, error);
     }
+  }
+
+  /**
+   * Marks the issued tasks that read version `version` of datum `d`, whose copy did not arrive, and all that read
+   * what those write.
+   */
+  private taintReaders(d: number, version: number): void {
+    if (!guards.poisonBehindTransfer) return;
+    const { tasks, x } = this;
+    // The first task inserted after the one that wrote this version.
+    let writers = (this.directory.version[d] - version) | 0;
+    let from = tasks.next;
+    while (from !== tasks.head) {
+      const before = (from - 1) | 0;
+      if (this.writes(before & tasks.mask, d) && --writers < 0) break;
+      from = before;
+    }
+    const bad = new Set([d]);
+    for (let id = from; id !== tasks.next; id = (id + 1) | 0) {
+      const row = id & tasks.mask;
+      if (tasks.queue[row] === NOT_ISSUED) continue;
+      const { modes } = x.classes[tasks.classOf[row]];
+      const start = tasks.flowStart[row];
+      let reads = false;
+      for (let i = 0; i < modes.length; i++) {
+        if (modes[i] !== AccessMode.write && bad.has(tasks.flowDatum[start + i])) reads = true;
+      }
+      if (reads && tasks.stage[row] < TaskStage.finalize) this.tainted.add(id);
+      for (let i = 0; i < modes.length; i++) {
+        if (modes[i] === AccessMode.read) continue;
+        if (reads) bad.add(tasks.flowDatum[start + i]);
+        else bad.delete(tasks.flowDatum[start + i]);
+      }
+    }
+  }
+
+  /** Whether the task of a row was issued and writes datum `d`. */
+  private writes(row: number, d: number): boolean {
+    const { tasks, x } = this;
+    if (tasks.queue[row] === NOT_ISSUED) return false;
+    const { modes } = x.classes[tasks.classOf[row]];
+    const first = tasks.flowStart[row];
+    for (let i = 0; i < modes.length; i++) {
+      if (modes[i] !== AccessMode.read && tasks.flowDatum[first + i] === d) return true;
+    }
+    return false;
   }
 
   spaceName(s: number): string {

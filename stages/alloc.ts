@@ -103,11 +103,15 @@ function take(x: StageContext, space: MemorySpace, first: number, end: number): 
     if (offset < 0) {
       const wake = space.freed;
       if (!guards.allOrNothing) return false;
+      // Blocks that were never used need no poison, whose end would be news to the one who waits.
+      const { onDrop } = space;
+      space.onDrop = undefined;
       for (let i = first; i < end; i++) {
         if (dir.block[flows[i] * dir.spaces + s] !== NO_BLOCK) space.unpin(flows[i]);
       }
       // Giving back what was never used must not look like news to the one who waits: it would spin.
       space.freed = wake;
+      space.onDrop = onDrop;
       return false;
     }
     dir.block[c] = offset;
@@ -133,7 +137,12 @@ function missingBytes(x: StageContext, s: number, first: number, end: number): n
 
 /** Nothing lies below the host: what is pinned will come back, the rest will not. */
 function hostRoom(x: StageContext): number {
-  return x.spaces[0].pinnedCopies === 0 && x.transfers.live === 0 ? Room.never : Room.wait;
+  return nothingComesBack(x) ? Room.never : Room.wait;
+}
+
+/** Nothing that is under way will make room on the host. */
+export function nothingComesBack(x: StageContext): boolean {
+  return x.spaces[0].pinnedCopies === 0 && x.spaces[0].poisoning === 0;
 }
 
 /** Starts the write-backs that will make `missing` bytes available. */
@@ -174,7 +183,12 @@ function dropAllClean(x: StageContext, space: MemorySpace): void {
   }
 }
 
-function outOfHostMemory(x: StageContext, row: number, missing: number): number {
+export function outOfHostMemory(
+  x: StageContext,
+  row: number,
+  missing: number,
+  stage = 'alloc',
+): number {
   const host = x.spaces[0];
   x.hooks.fail(
     row,
@@ -184,7 +198,7 @@ function outOfHostMemory(x: StageContext, row: number, missing: number): number 
         `(${host.zone.used} of ${host.zone.capacity} bytes in use)`,
       {
         task: x.describe(row),
-        stage: 'alloc',
+        stage,
         bytes: missing,
         limit: host.zone.capacity,
         remedy: 'raise hostMemory or close data that are no longer needed',

@@ -4,8 +4,9 @@
 // reader of the copy here since. Readers of older versions in other spaces are not waited for: they read other
 // memory. From here on the directory speaks of the state after the task, and successors in queues may follow.
 // Invariant: the data's events are brought up to date in the same step that issues the command.
-import { CopyEvent } from '../devices/coherency.js';
+import { CopyEvent, CopyState } from '../devices/coherency.js';
 import { Poison } from '../devices/directory.js';
+import { HeadraceError } from '../devices/errors.js';
 import { guards } from '../devices/guards.js';
 import type { StageContext } from './context.js';
 import { failPoisoned } from './poison.js';
@@ -109,11 +110,27 @@ function execBody(x: StageContext, row: number): number {
     const d = tasks.flowDatum[first + i];
     if (modes[i] === AccessMode.write) continue;
     if (dir.poison[d] !== Poison.none) return failPoisoned(x, row, d, 'exec');
+    // It was on its way when the task passed stage-in, and did not arrive.
+    if (dir.state[d * dir.spaces + s] === CopyState.invalid) return failNotArrived(x, row, d);
   }
   for (let i = 0; i < modes.length; i++) {
     if (modes[i] !== AccessMode.read) writeHere(x, tasks.flowDatum[first + i], s);
   }
   return x.hooks.startBody(row);
+}
+
+function failNotArrived(x: StageContext, row: number, d: number): number {
+  const datum = x.directory.info[d]?.name ?? `#${d}`;
+  const task = x.describe(row);
+  x.hooks.fail(
+    row,
+    new HeadraceError('ERR_TRANSFER_FAILED', `datum '${datum}' could not be copied for task ${task}`, {
+      datum,
+      task,
+      stage: 'exec',
+    }),
+  );
+  return Outcome.fail;
 }
 
 /** A new version of `d` exists, in space `s` only. */

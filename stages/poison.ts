@@ -15,14 +15,19 @@ import { AccessMode } from './task-table.js';
  * it; a cancelled one nothing, so that what it would have changed still has its older value.
  */
 export function poisonOutputs(x: StageContext, row: number, status: number): void {
+  const id = x.tasks.idOf(row);
   if (!guards.poisonOutputs) return;
   const { tasks, directory: dir } = x;
   const modes = x.classes[tasks.classOf[row]].modes;
   const first = tasks.flowStart[row];
-  const issued = tasks.queue[row] >= 0;
+  // -1: not issued. A JavaScript body that was queued counts: its outputs were taken over when it was.
+  const issued = tasks.queue[row] !== -1;
   for (let i = 0; i < modes.length; i++) {
     if (modes[i] === AccessMode.read) continue;
     const d = tasks.flowDatum[first + i];
+    // A later writer that failed too, or made it good again, has the last word.
+    if (dir.poison[d] !== Poison.none && ((dir.poisonedBy[d] - id) | 0) > 0) continue;
+    dir.poisonedBy[d] = id;
     if (status !== Status.cancelled) dir.setPoison(d, Poison.writerFailed);
     else if (dir.poison[d] === Poison.none) {
       // Issued for writing only: the older copies were given up when it was issued. Dropped before: they stand,
@@ -39,8 +44,12 @@ export function cureOutputs(x: StageContext, row: number): void {
   if (dir.poisonedData === 0) return;
   const modes = x.classes[tasks.classOf[row]].modes;
   const first = tasks.flowStart[row];
+  const id = tasks.idOf(row);
   for (let i = 0; i < modes.length; i++) {
-    if (modes[i] === AccessMode.write) dir.setPoison(tasks.flowDatum[first + i], Poison.none);
+    const d = tasks.flowDatum[first + i];
+    if (modes[i] !== AccessMode.write || ((dir.poisonedBy[d] - id) | 0) > 0) continue;
+    dir.setPoison(d, Poison.none);
+    dir.poisonedBy[d] = id;
   }
 }
 

@@ -8,6 +8,7 @@ import { NO_BLOCK, Poison } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
 import { makeRoom } from '../devices/eviction.js';
 import { TransferReason } from '../trace/format.js';
+import { nothingComesBack, outOfHostMemory } from './alloc.js';
 import type { StageContext } from './context.js';
 import { failPoisoned } from './poison.js';
 import { Outcome } from './stage.js';
@@ -57,9 +58,16 @@ function fetchToHost(x: StageContext, row: number, d: number, source: number): n
   }
   const home = d * dir.spaces;
   if (dir.block[home] === NO_BLOCK) {
-    const offset = makeRoom(x.spaces[0], x.counters, dir.bytes[d]);
+    // The line of the host holds for those who come by on the way between two devices, too.
+    const line = x.spaces[0].waiters;
+    const id = x.tasks.idOf(row);
+    const isFirst = line.length > 0 && line.peek() === id;
+    const mayTake = line.length === 0 || isFirst;
+    const offset = mayTake ? makeRoom(x.spaces[0], x.counters, dir.bytes[d]) : -1;
     if (offset < 0) {
-      x.waitForMemory(row, 0);
+      if (mayTake && nothingComesBack(x)) return outOfHostMemory(x, row, dir.bytes[d], 'stage-in');
+      if (isFirst) x.waitAtHead(row);
+      else x.waitForMemory(row, 0);
       return Outcome.wait;
     }
     dir.block[home] = offset;

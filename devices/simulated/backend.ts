@@ -258,7 +258,9 @@ export class SimulatedBackend implements Backend {
     let moved = false;
     for (let q = 0; q < this.count; q++) {
       if (this.completed[q] === this.done[q]) continue;
-      const shown = adversary.active ? this.shownOf(q) : this.done[q];
+      // A failure is shown before anything that ran behind it (the port's promise).
+      const hides = adversary.active && this.failed[q] === this.failures[q];
+      const shown = hides ? this.shownOf(q) : this.done[q];
       if (shown === this.completed[q]) continue;
       this.watcher?.seen(q, shown);
       this.completed[q] = shown;

@@ -13,9 +13,7 @@ export type Fault =
   /** The `at`-th command never ends. */
   | { readonly kind: 'hang'; readonly at: number }
   /** The engine thread stops for `ns` nanoseconds before the `at`-th poll. */
-  | { readonly kind: 'slowHost'; readonly at: number; readonly ns: number }
-  /** The `at`-th request for device memory finds none although there is some (used by the harness). */
-  | { readonly kind: 'allocation'; readonly at: number };
+  | { readonly kind: 'slowHost'; readonly at: number; readonly ns: number };
 
 /** Counts commands and says what becomes of each. */
 export class FaultPlan {
@@ -24,7 +22,6 @@ export class FaultPlan {
   private kernels = 0;
   private copies = 0;
   private polls = 0;
-  private allocations = 0;
   private readonly lost: Set<number> = new Set();
   /** Faults that took effect so far. */
   injected = 0;
@@ -54,14 +51,6 @@ export class FaultPlan {
       }
     }
     return late;
-  }
-
-  /** Whether this request for memory is refused. */
-  allocation(): boolean {
-    const at = this.allocations++;
-    const hit = this.faults.some((f) => f.kind === 'allocation' && f.at === at);
-    if (hit) this.injected++;
-    return hit;
   }
 
   private command(space: number, kind: 'kernel' | 'transfer', nth: number): number {

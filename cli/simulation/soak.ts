@@ -1,0 +1,65 @@
+// Plays random cases, one after the other, for a time or a number of seeds, and adds up what happened.
+import { type CaseOptions, randomCase, type SimulatedCase } from './case.js';
+import { play, type Played } from './play.js';
+
+export interface SoakOptions {
+  readonly firstSeed: number;
+  /** Stop after that many seeds ... */
+  readonly seeds?: number;
+  /** ... or that many seconds. */
+  readonly seconds?: number;
+  readonly cases?: CaseOptions;
+  /** Every n-th case gets faults; 0: none does. */
+  readonly faultsEvery?: number;
+  /** Stop at the first case that goes wrong. */
+  readonly stopAtFirst?: boolean;
+}
+
+export interface SoakResult {
+  readonly seeds: number;
+  readonly seconds: number;
+  readonly seedsPerSecond: number;
+  readonly tasks: number;
+  readonly events: number;
+  readonly checks: number;
+  readonly evictions: number;
+  readonly spills: number;
+  readonly faultsInjected: number;
+  /** Runs by outcome: 'ok' or the code of the error. */
+  readonly outcomes: Readonly<Record<string, number>>;
+  readonly violations: number;
+  /** Cases that went wrong, the first few. */
+  readonly failures: readonly { readonly case: SimulatedCase; readonly played: Played }[];
+}
+
+const KEPT = 5;
+
+export async function soak(options: SoakOptions): Promise<SoakResult> {
+  const begin = performance.now();
+  const { firstSeed, seeds = Number.POSITIVE_INFINITY, seconds = Number.POSITIVE_INFINITY } = options;
+  const sum = { seeds: 0, tasks: 0, events: 0, checks: 0, evictions: 0, spills: 0, faultsInjected: 0, violations: 0 };
+  const outcomes: Record<string, number> = {};
+  const failures: { case: SimulatedCase; played: Played }[] = [];
+  const every = options.faultsEvery ?? 0;
+  for (let i = 0; i < seeds && (performance.now() - begin) / 1000 < seconds; i++) {
+    const faults = every > 0 && i % every === every - 1;
+    const c = randomCase(firstSeed + i, { ...options.cases, faults });
+    const played = await play(c);
+    sum.seeds++;
+    sum.tasks += played.tasks;
+    sum.events += played.events;
+    sum.checks += played.checks;
+    sum.evictions += played.evictions;
+    sum.spills += played.spills;
+    sum.faultsInjected += played.injected;
+    const outcome = played.outcome === '' ? 'ok' : played.outcome;
+    outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+    if (played.problems.length > 0) {
+      sum.violations++;
+      if (failures.length < KEPT) failures.push({ case: c, played });
+      if (options.stopAtFirst === true) break;
+    }
+  }
+  const elapsed = (performance.now() - begin) / 1000;
+  return { ...sum, seconds: elapsed, seedsPerSecond: sum.seeds / elapsed, outcomes, failures };
+}

@@ -18,6 +18,8 @@ export interface LaneUse {
   readonly kind: string;
   readonly space: string;
   readonly tasks: number;
+  /** Some lane of its kind ran something; idle lanes of unused kinds say nothing about the run. */
+  readonly used: boolean;
   readonly busy: number;
   readonly idle: { readonly [reason in IdleReason]: number };
 }
@@ -76,6 +78,7 @@ export function laneUse(trace: Trace, waits: Waits): LaneUse[] {
     if (trace.tasks.lane[row] < counts.length) counts[trace.tasks.lane[row]]++;
   }
   const makespan = trace.end - trace.start;
+  const usedKinds = new Set(trace.lanes.filter((_, i) => counts[i] > 0).map((lane) => lane.kind));
   const uses: LaneUse[] = [];
   trace.lanes.forEach((lane, index) => {
     if (!isExecutionLane(lane)) return;
@@ -87,6 +90,7 @@ export function laneUse(trace: Trace, waits: Waits): LaneUse[] {
       kind: lane.kind,
       space: spaceName(trace, lane.space),
       tasks: counts[index],
+      used: usedKinds.has(lane.kind),
       busy: makespan - total,
       idle: Object.fromEntries(
         idleReasons.map((reason, number) => [reason, idle[index][number]]),

@@ -3,7 +3,7 @@ import type { CriticalPath, PathStep } from './critical-path.js';
 import type { Change, TraceDiff } from './diff.js';
 import type { TraceSummary } from './summary.js';
 import { formatBytes, formatShare, formatTime, table } from './text.js';
-import { idleAdvice, idleReasons } from './waits.js';
+import { type IdleReason, idleAdvice, idleReasons } from './waits.js';
 
 /** The summary as text of several sections; ends with a newline. */
 export function summaryText(summary: TraceSummary): string {
@@ -49,16 +49,23 @@ function laneSection(summary: TraceSummary): string {
 }
 
 function idleSection(summary: TraceSummary): string {
-  const total = summary.lanes.length * summary.makespan;
+  // Lanes of a kind that ran nothing (host workers of a run on GPUs) would drown everything else.
+  const lanes = summary.lanes.filter((lane) => lane.used);
+  const total = lanes.length * summary.makespan;
+  const idle = (reason: IdleReason): number =>
+    lanes.reduce((sum, lane) => sum + lane.idle[reason], 0);
   const reasons = idleReasons
-    .filter((reason) => summary.idle[reason] >= 0.01 * total && total > 0)
-    .sort((a, b) => summary.idle[b] - summary.idle[a]);
+    .filter((reason) => total > 0 && idle(reason) >= 0.01 * total)
+    .sort((a, b) => idle(b) - idle(a));
   if (reasons.length === 0) return '';
   const lines = reasons.map(
     (reason) =>
-      `  ${formatShare(summary.idle[reason], total).padStart(7)}  ${idleAdvice[reason].title}: ${idleAdvice[reason].advice}`,
+      `  ${formatShare(idle(reason), total).padStart(7)}  ${idleAdvice[reason].title}: ${idleAdvice[reason].advice}`,
   );
-  return `Idle time, and what to do about it\n${lines.join('\n')}`;
+  const unused = summary.lanes.length - lanes.length;
+  const title =
+    unused > 0 ? `Idle time of the lanes in use (${unused} others ran nothing)` : 'Idle time';
+  return `${title}, and what to do about it\n${lines.join('\n')}`;
 }
 
 function classSection(summary: TraceSummary): string {

@@ -1,5 +1,5 @@
 // Mouse, wheel, touch and keys. It only calls the actions of main.js; it changes nothing itself.
-import { GUTTER } from './paint.js';
+import { GUTTER } from './scene.js';
 
 /**
  * @typedef {object} Controls

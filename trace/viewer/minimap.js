@@ -6,11 +6,12 @@ import { executes } from './layout.js';
 /** @typedef {import('./theme.js').Theme} Theme */
 
 /**
- * Paints the strip; the caller keeps it as an image and frames the view on top.
- * @param {CanvasRenderingContext2D} context @param {number} width @param {number} height
- * @param {Model} model @param {Theme} theme @param {import('./layout.js').LaneSeries} series
+ * Paints the strip into a canvas that the caller keeps.
+ * @param {HTMLCanvasElement} image @param {Model} model @param {Theme} theme @param {import('./layout.js').LaneSeries} series
  */
-export function paintMinimap(context, width, height, model, theme, series) {
+export function paintMinimap(image, model, theme, series) {
+  const context = /** @type {CanvasRenderingContext2D} */ (image.getContext('2d'));
+  const { width, height } = image;
   const busy = new Float64Array(width);
   const idle = theme.idle.map(() => new Float64Array(width));
   const scale = width / model.span;
@@ -23,8 +24,13 @@ export function paintMinimap(context, width, height, model, theme, series) {
     }
   };
   let lanes = 0;
+  const used = new Set(
+    model.meta.lanes
+      .filter((_, i) => series[i].tasks.to > series[i].tasks.from)
+      .map((lane) => lane.kind),
+  );
   model.meta.lanes.forEach((lane, index) => {
-    if (!executes(lane.kind)) return;
+    if (!executes(lane.kind) || !used.has(lane.kind)) return;
     lanes++;
     forEachVisible(series[index].tasks, 0, model.span, 2 * width, (start, end, _key, share) =>
       spread(busy, start, end, share),
@@ -48,4 +54,25 @@ export function paintMinimap(context, width, height, model, theme, series) {
       y -= h;
     }
   }
+}
+
+/**
+ * Shows the strip with all but the part in view dimmed.
+ * @param {HTMLCanvasElement} map @param {HTMLCanvasElement} image @param {number} span @param {Theme} theme
+ * @param {{ from: number, to: number }} view
+ */
+export function frameView(map, image, span, theme, view) {
+  const context = /** @type {CanvasRenderingContext2D} */ (map.getContext('2d'));
+  const { width, height } = map;
+  const left = width - image.width;
+  context.fillStyle = theme.background;
+  context.fillRect(0, 0, width, height);
+  context.drawImage(image, left, 0);
+  const x = left + (view.from * image.width) / span;
+  const w = Math.max(3, ((view.to - view.from) * image.width) / span);
+  context.fillStyle = theme.dark ? 'rgba(0,0,0,.55)' : 'rgba(255,255,255,.6)';
+  context.fillRect(left, 0, x - left, height);
+  context.fillRect(x + w, 0, width, height);
+  context.strokeStyle = theme.accent;
+  context.strokeRect(Math.max(left, x) + 0.5, 0.5, w - 1, height - 1);
 }

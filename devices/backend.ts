@@ -110,6 +110,8 @@ export interface Backend {
   block(microseconds: number): void;
   /** From here an armed doorbell calls the wake callback on the event loop. False: one is due already. */
   sleep(): boolean;
+  /** Asked before going to sleep: something outside of the queues (the network) is due already. */
+  alsoDue?: (() => boolean) | undefined;
   /** Called when the doorbell rings while asleep. */
   onWake(callback: () => void): void;
   /** Keeps the process alive while a run is open. */

@@ -68,6 +68,7 @@ export class NativeBackend implements Backend {
   readonly completed: Int32Array;
   readonly issued: Int32Array;
   readonly failures: Int32Array;
+  alsoDue: (() => boolean) | undefined;
 
   private readonly core: NativeCore;
   private readonly control: Int32Array;
@@ -337,6 +338,21 @@ export class NativeBackend implements Backend {
     return Atomics.load(this.control, base + Control.busyHigh) * 2 ** 32 + low;
   }
 
+  /** What the message layer needs to know of the memory spaces. @internal */
+  exported(): { readonly kind: number; readonly base: bigint; readonly bytes: number; readonly fd: number }[] {
+    return this.core.spaces.map(({ kind, bytes }, s) => ({
+      kind,
+      base: this.core.address(s),
+      bytes,
+      fd: this.core.shareable(s)?.fd ?? -1,
+    }));
+  }
+
+  /** Address of the doorbell, for native code outside of the core. @internal */
+  doorbell(): bigint {
+    return this.core.doorbell();
+  }
+
   close(): void {
     if (this.closed) return;
     this.closed = true;
@@ -345,6 +361,7 @@ export class NativeBackend implements Backend {
 
   /** An armed event is over already: the doorbell may have rung before anyone slept. */
   private due(): boolean {
+    if (this.alsoDue?.() === true) return true;
     const { control } = this;
     for (let q = 0; q < this.count; q++) {
       const base = q * Control.words;

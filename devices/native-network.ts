@@ -46,6 +46,23 @@ export function launchedRanks(env: Readonly<Record<string, string | undefined>> 
   return launchOf(env).size;
 }
 
+function typed(error: unknown): unknown {
+  if (!(error instanceof MpiError)) return error;
+  return new HeadraceError(CODES[error.code] ?? 'ERR_MPI_START', error.message, {
+    cause: error,
+    remedy: error.remedy,
+  });
+}
+
+/** Throws a typed error when there is no message layer. Starts nothing. */
+export function checkMpi(): void {
+  try {
+    loadMpi(launchOf(process.env).launcher);
+  } catch (error) {
+    throw typed(error);
+  }
+}
+
 /** Starts MPI and opens a session; collective over all ranks. Errors are typed. */
 export async function openNativeNetwork(options: NativeNetworkOptions): Promise<NativeNetwork> {
   try {
@@ -62,11 +79,7 @@ export async function openNativeNetwork(options: NativeNetworkOptions): Promise<
     });
     return new NativeNetwork(session, crowded);
   } catch (error) {
-    if (!(error instanceof MpiError)) throw error;
-    throw new HeadraceError(CODES[error.code] ?? 'ERR_MPI_START', error.message, {
-      cause: error,
-      remedy: error.remedy,
-    });
+    throw typed(error);
   }
 }
 
@@ -74,6 +87,7 @@ export class NativeNetwork implements NetworkPort {
   readonly rank: number;
   readonly size: number;
   readonly longestMessage: number = NetLimit.message;
+  readonly stagedReceives: number = NetLimit.buffers / CHUNKS_IN_FLIGHT;
   readonly library: string;
   readonly gpuAware: boolean;
   readonly crowded: boolean;

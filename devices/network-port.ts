@@ -47,6 +47,8 @@ export interface NetworkPort {
   readonly size: number;
   /** Longest control message in bytes. */
   readonly longestMessage: number;
+  /** Staged receives that may be under way at once: more could leave no buffers for those they wait for. */
+  readonly stagedReceives: number;
   /** The library's own words, for reports. */
   readonly library: string;
   /** The library says that it takes pointers to real device memory. */

@@ -123,6 +123,8 @@ export const NetLimit = {
   ring: 2097152,
   /** Records of each record ring; a power of two. */
   records: 4096,
+  /** Staging buffers for sends, and as many for receives. */
+  buffers: 32,
   /** Memory spaces of one rank. */
   spaces: 32,
 } as const;

@@ -35,6 +35,11 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
     return this.length * elementBytes(this.element);
   }
 
+  /** Rank that owns it: where tasks that write it run. 0 in a single process. */
+  get rank(): number {
+    return this.runtime.rankOf(this);
+  }
+
   /** True after `close`. */
   get closed(): boolean {
     return this.isClosed;
@@ -42,6 +47,8 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
 
   /**
    * The value after every task inserted so far that writes it, as a new array.
+   *
+   * On several ranks every rank must call it at the same place of the program, and every rank gets the value.
    *
    * Rejects with `ERR_DATUM_POISONED` when the last writer failed or was cancelled, `ERR_NEVER_WRITTEN` when
    * nothing has written the datum, `ERR_DATUM_CLOSED` after `close`.
@@ -52,7 +59,7 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
 
   /**
    * Overwrites the value, in program order: tasks inserted before see the old value, tasks inserted later the new
-   * one. The array is copied before the call returns.
+   * one. The array is copied before the call returns. On several ranks every rank must call it; the owner's array counts.
    */
   set(values: ElementArray<E>): Promise<void> {
     return this.runtime.setDatum(this, values);

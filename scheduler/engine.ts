@@ -22,6 +22,7 @@ import { advance, complete } from '../stages/pipeline.js';
 import { cureOutputs, poisonOutputs } from '../stages/poison.js';
 import { Outcome, WaitReason } from '../stages/stage.js';
 import { type TaskClassRow, TaskStage, TaskTable } from '../stages/task-table.js';
+import type { Ranks } from './ranks.js';
 import { AccessMode, TaskTime } from '../trace/format.js';
 import { Dependencies } from './dependencies.js';
 import { DepthControl } from './depth-control.js';
@@ -69,6 +70,8 @@ export class Engine implements StageHooks {
   readonly ready: readonly ReadyQueue[];
   readonly checked: boolean;
   tracer: EngineTracer | undefined;
+  /** Set where the program runs on several ranks. */
+  ranks: Ranks | undefined;
   /** Told when a task of the runtime's own failed. */
   onInternalFailure: ((row: number, error: HeadraceError) => void) | undefined;
 
@@ -315,6 +318,10 @@ export class Engine implements StageHooks {
     const { tasks, x } = this;
     if (tasks.stage[row] !== TaskStage.pending) return;
     const cls = x.classes[tasks.classOf[row]];
+    if (cls.network !== undefined) {
+      this.releaseMovement(row);
+      return;
+    }
     let s = 0;
     if (this.spaces.length > 1) {
       s = this.placement.device(row, cls, this.bytesOf(row));
@@ -327,6 +334,29 @@ export class Engine implements StageHooks {
     const queue = this.ready[lane];
     if (queue.length === 0 && this.hasSlot(lane)) this.start(row, lane);
     else queue.push(tasks.idOf(row), tasks.priority[row]);
+  }
+
+  /** A send or receive starts when its datum is there, not when a queue has room; until then it counts on the host. */
+  private releaseMovement(row: number): void {
+    const { tasks, x } = this;
+    tasks.device[row] = 0;
+    this.placement.load[0]++;
+    tasks.stage[row] = TaskStage.ready;
+    if (x.tracing) tasks.times[row * TaskTime.count + TaskTime.ready] = x.now;
+    this.ranks?.released(row);
+  }
+
+  /** The task in `row`, which holds nothing yet, uses space `s`. */
+  moveTo(row: number, s: number): void {
+    const { tasks, placement } = this;
+    placement.load[tasks.device[row]]--;
+    placement.load[s]++;
+    tasks.device[row] = s;
+  }
+
+  /** The task in `row`, which holds nothing yet, has nothing to do. */
+  skip(row: number): void {
+    this.finish(row, this.runs[this.tasks.run[row]] as RunState, Status.ok);
   }
 
   private hasSlot(lane: number): boolean {
@@ -404,10 +434,12 @@ export class Engine implements StageHooks {
 
   private round(): void {
     this.takeCompletions();
+    if (this.ranks?.poll() === true) this.progressed++;
     this.drainReleased();
     this.wakeWaiters();
     this.startReady();
     this.backend.publish();
+    this.ranks?.publish();
   }
 
   private takeCompletions(): void {
@@ -535,6 +567,7 @@ export class Engine implements StageHooks {
   }
 
   startBody(row: number): number {
+    if (this.ranks !== undefined && this.isMovement(row)) return this.ranks.start(row);
     this.tasks.queue[row] = BODY_QUEUED;
     this.bodies.push(this.tasks.idOf(row));
     return Outcome.running;
@@ -548,7 +581,8 @@ export class Engine implements StageHooks {
     }
     poisonOutputs(x, row, ran ? Status.badArguments : Status.cancelled);
     const run = this.runs[tasks.run[row]] as RunState;
-    if (run.slot === INTERNAL_RUN) this.onInternalFailure?.(row, error);
+    if (this.ranks !== undefined && this.isMovement(row)) this.ranks.failing(row, error);
+    else if (run.slot === INTERNAL_RUN) this.onInternalFailure?.(row, error);
     this.finish(row, run, ran ? Status.badArguments : Status.cancelled);
     if (run.slot !== INTERNAL_RUN) this.failRun(run, error);
   }
@@ -571,11 +605,24 @@ export class Engine implements StageHooks {
     const { tasks } = this;
     if (this.tracer !== undefined) this.tracer.retired(row, status);
     this.placement.load[tasks.device[row]]--;
-    if (this.x.classes[tasks.classOf[row]].kernels[tasks.device[row]] < 0) this.scripts--;
+    this.leaveLane(row);
     this.forget(row);
     run.retired++;
     this.progressed++;
     if (run.sealed && run.live === 0) this.runIsOver(run);
+  }
+
+  private isMovement(row: number): boolean {
+    return this.x.classes[this.tasks.classOf[row]].network !== undefined;
+  }
+
+  /** A task that was started is over: one more JavaScript body or movement may start. */
+  private leaveLane(row: number): void {
+    const { tasks } = this;
+    const cls = this.x.classes[tasks.classOf[row]];
+    if (cls.kernels[tasks.device[row]] >= 0) return;
+    if (cls.network !== undefined) this.ranks?.ended(row);
+    else this.scripts--;
   }
 
   /** The row's last step: successors that were not released at issue go now. */
@@ -672,6 +719,7 @@ export class Engine implements StageHooks {
     if (run.error !== undefined) return;
     run.error = error;
     this.backend.setCancelled(run.slot, true);
+    this.ranks?.runFailed(run, error);
     this.tracer?.runFailed(error, this.backend.now());
     const { tasks } = this;
     for (let id = tasks.head; id !== tasks.next; id = (id + 1) | 0) {
@@ -692,9 +740,7 @@ export class Engine implements StageHooks {
     const stage = tasks.stage[row];
     if (stage > TaskStage.alloc) releasePins(x, row);
     if (stage >= TaskStage.ready) this.placement.load[tasks.device[row]]--;
-    if (stage > TaskStage.ready && x.classes[tasks.classOf[row]].kernels[tasks.device[row]] < 0) {
-      this.scripts--;
-    }
+    if (stage > TaskStage.ready || this.isMovement(row)) this.leaveLane(row);
     for (const space of this.spaces) {
       if (space.compactingFor === tasks.idOf(row)) space.compactingFor = 0;
     }
@@ -778,7 +824,14 @@ export class Engine implements StageHooks {
   private runIsOver(run: RunState): void {
     if (run.over || run.slot === INTERNAL_RUN) return;
     run.over = true;
+    if (this.ranks !== undefined) this.ranks.runs.ended(run);
+    else this.overRuns.push(run);
+  }
+
+  /** All ranks agree that a run is over. */
+  runIsSettled(run: RunState): void {
     this.overRuns.push(run);
+    this.wake();
   }
 
   private reportOverRuns(): void {

@@ -7,6 +7,7 @@ import { ANY_DEVICE, type TaskClassRow } from '../stages/task-table.js';
 import { AccessMode } from '../trace/format.js';
 import { Datum } from './datum.js';
 import type { Engine } from './engine.js';
+import { insertOnRanks } from './rank-insert.js';
 import type { RunState } from './run-state.js';
 import type { Runtime } from './runtime.js';
 import type { Flows, Parameters, TaskClass } from './task-class.js';
@@ -25,6 +26,8 @@ export interface TaskOptions {
   readonly priority?: number;
   /** Device to run on: a GPU number from 0, or 'host'. Default: placement decides. */
   readonly device?: number | 'host';
+  /** Rank to run on where there are several; default: the owner of the first datum that the task writes. */
+  readonly rank?: number;
   /** Tasks that must be over (or ahead in queue order) first, besides those the data imply. */
   readonly after?: readonly TaskHandle[];
 }
@@ -119,7 +122,28 @@ export class Graph {
       after = options.after;
     }
     if (bytes > bound.safeBytes || device >= 0) this.checkSize(bound, device);
+    if (engine.ranks !== undefined) {
+      return insertOnRanks(engine, engine.ranks, bound.row, run, flows, params, priority, device, options) as TaskHandle;
+    }
     return engine.insert(bound.row, run, flows, params, priority, device, after) as TaskHandle;
+  }
+
+  /** This process's number among `ranks`. */
+  get rank(): number {
+    return this.engine.ranks?.rank ?? 0;
+  }
+
+  /** Processes that run this program together. */
+  get ranks(): number {
+    return this.engine.ranks?.size ?? 1;
+  }
+
+  /**
+   * Whether a datum belongs to this rank. A run with `pruned: true` may skip the tasks that neither write nor read a
+   * datum of its own, so that inserting costs a rank no more than its share (docs/network.md has the rule).
+   */
+  owns(datum: Datum): boolean {
+    return datum.rank === this.rank;
   }
 
   /**

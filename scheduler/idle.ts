@@ -48,7 +48,7 @@ export class IdleControl {
   somethingIsUnderWay(): boolean {
     const { outstanding } = this.engine.submission;
     for (let q = 0; q < outstanding.length; q++) if (outstanding[q] > 0) return true;
-    return false;
+    return this.engine.ranks?.expecting === true;
   }
 
   private turn(): void {
@@ -58,7 +58,7 @@ export class IdleControl {
     const until = backend.now() + TURN_NS;
     for (;;) {
       engine.pump();
-      if (tasks.live === 0) {
+      if (tasks.live === 0 && engine.ranks?.expecting !== true) {
         this.hold(false);
         return;
       }

@@ -25,6 +25,18 @@ export interface RuntimeOptions {
   readonly runAhead?: number;
   /** Poison freed memory with 0xA5 and check the engine's invariants after each pass. Slow; for tests. */
   readonly checked?: boolean;
+  /**
+   * How data travel between ranks when started by mpirun: 'direct' (the message layer reads and writes device memory),
+   * 'staged' (in chunks through host memory), 'ipc' (the receiver reads the sender's memory, on one host), 'auto' (the
+   * best of what is there) or 'off' (each process by itself). Default 'auto'.
+   */
+  readonly comm?: 'auto' | 'direct' | 'staged' | 'ipc' | 'off';
+  /** Data up to this size travel in their announcement; default 4 KiB. */
+  readonly inlineBytes?: ByteSize;
+  /** Ranks that want one version from which on it travels along a tree; default 4. */
+  readonly treeFrom?: number;
+  /** When writes of the network to device memory are flushed; default 'auto'. */
+  readonly flush?: 'auto' | 'force' | 'off';
   /** Write a trace of everything to this file. */
   readonly trace?: string;
   /** Program name in the trace. */
@@ -44,6 +56,10 @@ export interface ResolvedOptions {
   readonly checked: boolean;
   readonly trace: string | undefined;
   readonly name: string;
+  readonly comm: 'auto' | 'direct' | 'staged' | 'ipc' | 'off';
+  readonly inlineBytes: number;
+  readonly treeFrom: number;
+  readonly flush: 'auto' | 'force' | 'off';
 }
 
 const UNITS: Readonly<Record<string, number>> = {
@@ -81,6 +97,13 @@ function integer(value: number, what: string, least: number, most: number): numb
   return value;
 }
 
+function oneOf<T extends string>(value: T, what: string, allowed: readonly T[]): T {
+  if (!allowed.includes(value)) {
+    throw new HeadraceError('ERR_OPTION', `${what} must be one of ${allowed.join(', ')}, not ${String(value)}`);
+  }
+  return value;
+}
+
 function powerOfTwo(value: number, what: string, least: number, most: number): number {
   integer(value, what, least, most);
   if ((value & (value - 1)) !== 0) {
@@ -112,5 +135,9 @@ export function resolveOptions(options: RuntimeOptions): ResolvedOptions {
     checked: options.checked ?? false,
     trace: options.trace,
     name: options.name ?? 'headrace',
+    comm: oneOf(options.comm ?? 'auto', 'comm', ['auto', 'direct', 'staged', 'ipc', 'off']),
+    inlineBytes: parseBytes(options.inlineBytes ?? 4096, 'inlineBytes'),
+    treeFrom: integer(options.treeFrom ?? 4, 'treeFrom', 2, 1 << 20),
+    flush: oneOf(options.flush ?? 'auto', 'flush', ['auto', 'force', 'off']),
   };
 }

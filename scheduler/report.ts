@@ -32,6 +32,25 @@ export interface RunReport {
   /** How often a task had to wait, by reason. */
   readonly waits: Readonly<Record<string, number>>;
   readonly devices: readonly DeviceReport[];
+  /** What this rank exchanged with others; absent in a single process. */
+  readonly network?: NetworkReport;
+}
+
+/** One rank's part in the traffic of a run. */
+export interface NetworkReport {
+  readonly rank: number;
+  readonly ranks: number;
+  /** Control messages sent and received; several announcements may travel in one. */
+  readonly messagesSent: number;
+  readonly messagesReceived: number;
+  /** Versions sent to other ranks (each destination counts) and received from them. */
+  readonly sends: number;
+  readonly receives: number;
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
+  /** Receives that found no room on their device and went to host memory first. */
+  readonly spilledReceives: number;
+  readonly flushes: number;
 }
 
 /** Totals of an engine at one moment. @internal */
@@ -44,6 +63,7 @@ export interface EngineTotals {
   readonly busy: readonly number[];
   readonly bytesIn: Float64Array;
   readonly bytesOut: Float64Array;
+  readonly network: NetworkReport | undefined;
 }
 
 /** Reads the totals. @internal */
@@ -58,6 +78,7 @@ export function totals(engine: Engine): EngineTotals {
     busy: backend.queues.map((_, q) => backend.busy(q)),
     bytesIn: transfers.bytesIn.slice(),
     bytesOut: transfers.bytesOut.slice(),
+    network: engine.ranks?.report(),
   };
 }
 
@@ -94,5 +115,14 @@ export function difference(engine: Engine, from: EngineTotals, to: EngineTotals,
     spills: to.spills - from.spills,
     waits,
     devices,
+    ...(to.network === undefined ? {} : { network: networkDifference(from.network, to.network) }),
   };
+}
+
+function networkDifference(from: NetworkReport | undefined, to: NetworkReport): NetworkReport {
+  const result: Record<string, number> = { ...to };
+  for (const [name, value] of Object.entries(from ?? {})) {
+    if (name !== 'rank' && name !== 'ranks') result[name] = (result[name] as number) - (value as number);
+  }
+  return result as unknown as NetworkReport;
 }

@@ -6,6 +6,8 @@ export class RunState {
   readonly slot: number;
   inserted = 0;
   retired = 0;
+  /** Of those inserted, sends and receives. */
+  movements = 0;
   /** No more tasks will be inserted by the program. */
   sealed = false;
   /** First failure, or the abort. */

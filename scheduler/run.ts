@@ -30,6 +30,11 @@ export interface RunEvents {
 export interface RunOptions {
   /** Aborts the run: queued tasks are dropped, running ones end, then the run rejects with an AbortError. */
   readonly signal?: AbortSignal;
+  /**
+   * Several ranks: the program skips tasks that do not concern its rank (`graph.owns`), so that the graphs of the ranks
+   * are not compared task by task.
+   */
+  readonly pruned?: boolean;
   /** Name in traces. */
   readonly name?: string;
 }
@@ -75,13 +80,14 @@ export class Run implements PromiseLike<RunReport> {
         this.detach = () => signal.removeEventListener('abort', abort);
       }
     }
+    engine.ranks?.runs.begin(this.state, options.pruned ?? false);
     this.start(program, new Graph(runtime, engine, this.state));
   }
 
   get progress(): RunProgress {
     return {
-      inserted: this.state.inserted,
-      completed: this.state.retired,
+      inserted: this.state.inserted - this.state.movements,
+      completed: Math.max(0, this.state.retired - this.state.movements),
       inserting: !this.state.sealed,
     };
   }
@@ -130,6 +136,7 @@ export class Run implements PromiseLike<RunReport> {
 
   private seal(): void {
     this.engine.tracer?.insertionEnded();
+    this.engine.ranks?.runs.sealed(this.state);
     this.engine.seal(this.state);
     this.engine.wake();
   }
@@ -153,7 +160,7 @@ export class Run implements PromiseLike<RunReport> {
       this.reject(error);
       return;
     }
-    const report = difference(engine, this.before, totals(engine), state.retired);
+    const report = difference(engine, this.before, totals(engine), state.retired - state.movements);
     if (this.events.listenerCount('progress') > 0) this.events.emit('progress', this.progress);
     this.events.emit('end', report);
     this.resolve(report);

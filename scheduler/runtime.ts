@@ -7,6 +7,7 @@ import { HeadraceError } from '../devices/errors.js';
 import { makeRoom } from '../devices/eviction.js';
 import type { MemoryUse } from '../devices/memory-space.js';
 import { openNativeBackend } from '../devices/native-backend.js';
+import type { NetworkPort } from '../devices/network-port.js';
 import { ANY_DEVICE, type TaskClassRow } from '../stages/task-table.js';
 import { AccessMode } from '../trace/format.js';
 import { FileSink } from '../trace/sinks.js';
@@ -24,6 +25,8 @@ import { Engine, INTERNAL_RUN } from './engine.js';
 import { EngineTracer, traceHeader } from './engine-tracer.js';
 import type { BoundClass } from './graph.js';
 import { type ResolvedOptions, type RuntimeOptions, resolveOptions } from './options.js';
+import { openRanks } from './rank-open.js';
+import { Ranks } from './ranks.js';
 import { type Program, Run, type RunOptions } from './run.js';
 import type { RunState } from './run-state.js';
 import type { Parameters, TaskClass } from './task-class.js';
@@ -34,6 +37,8 @@ export interface DatumOptions {
   readonly name?: string;
   /** Device on which tasks that write it should run: a GPU number from 0, or 'host'. */
   readonly device?: number | 'host';
+  /** Rank that owns it, where there are several; default 0. The owner's values count, the others' are ignored. */
+  readonly rank?: number;
 }
 
 /** Memory of one device, as `Runtime.memory` reports it. */
@@ -73,7 +78,9 @@ export class Runtime {
    * Opens the machine: host workers and, if asked for, GPUs.
    *
    * @throws HeadraceError `ERR_OPTION` for options out of range, `ERR_NATIVE_MISSING` when the native addon is not
-   *   built or cannot be loaded, `ERR_NO_GPU` when the driver or that many GPUs are not there.
+   *   built or cannot be loaded, `ERR_NO_GPU` when the driver or that many GPUs are not there; under mpirun
+   *   `ERR_MPI_MISSING`, `ERR_MPI_MISMATCH`, `ERR_MPI_START`, and `ERR_COMM_UNAVAILABLE` when the way asked for with
+   *   `comm` is not there.
    */
   static async create(options: RuntimeOptions = {}): Promise<Runtime> {
     const resolved = resolveOptions(options);
@@ -87,15 +94,22 @@ export class Runtime {
       ringRecords: resolved.runAhead * RING_FACTOR < 1024 ? 1024 : resolved.runAhead * RING_FACTOR,
       checked: resolved.checked,
     });
-    return new Runtime(backend, resolved);
+    let port: NetworkPort | undefined;
+    try {
+      port = await openRanks(backend, resolved);
+    } catch (error) {
+      backend.close();
+      throw error;
+    }
+    return new Runtime(backend, resolved, port);
   }
 
   /** @internal A runtime over any backend; tests and the simulator use it. */
-  static over(backend: Backend, options: RuntimeOptions = {}): Runtime {
-    return new Runtime(backend, resolveOptions(options));
+  static over(backend: Backend, options: RuntimeOptions = {}, port?: NetworkPort): Runtime {
+    return new Runtime(backend, resolveOptions(options), port);
   }
 
-  private constructor(backend: Backend, options: ResolvedOptions) {
+  private constructor(backend: Backend, options: ResolvedOptions, port: NetworkPort | undefined) {
     this.backend = backend;
     this.options = options;
     this.engine = new Engine(backend, options);
@@ -103,6 +117,14 @@ export class Runtime {
     this.readClass = this.internalClass('read', [AccessMode.read]);
     this.writeClass = this.internalClass('set', [AccessMode.write]);
     this.closeClass = this.internalClass('close', []);
+    if (port !== undefined) {
+      this.engine.ranks = new Ranks(this.engine, port, {
+        comm: options.comm === 'off' ? 'auto' : options.comm,
+        flush: options.flush,
+        inlineBytes: options.inlineBytes,
+        treeFrom: options.treeFrom,
+      });
+    }
     if (options.trace !== undefined) {
       this.sink = new FileSink(options.trace);
       const { name, trace: _, ...rest } = options;
@@ -148,6 +170,10 @@ export class Runtime {
     const values = first as AnyElementArray;
     if (values.length === 0) throw new HeadraceError('ERR_OPTION', 'a datum needs at least one element');
     const datum = this.newDatum(element, values.length, (second as DatumOptions | undefined) ?? {});
+    if (datum.rank !== this.rank) {
+      this.valueIsElsewhere(datum);
+      return datum;
+    }
     try {
       this.fillAtHome(datum, values);
     } catch (error) {
@@ -161,8 +187,38 @@ export class Runtime {
   private newDatum(element: ElementType, length: number, options: DatumOptions): Datum {
     const name = options.name ?? `data-${this.nextName++}`;
     const datum = new Datum(this, name, element, length, (d) => this.engine.addDatum(d.bytes, d));
+    const { ranks } = this.engine;
+    const owner = options.rank ?? 0;
+    if (!Number.isInteger(owner) || owner < 0 || owner >= this.ranks) {
+      this.engine.directory.remove(datum.row);
+      throw new HeadraceError('ERR_NO_RANK', `datum '${name}': there is no rank ${String(owner)}, there are ${this.ranks}`, {
+        datum: name,
+        limit: this.ranks,
+      });
+    }
+    ranks?.addDatum(datum.row, owner);
     if (options.device !== undefined) this.adviseDatum(datum, options.device);
     return datum;
+  }
+
+  /** This process's number among `ranks`. */
+  get rank(): number {
+    return this.engine.ranks?.rank ?? 0;
+  }
+
+  /** Processes that run this program together: those that mpirun started, 1 without it. */
+  get ranks(): number {
+    return this.engine.ranks?.size ?? 1;
+  }
+
+  /** @internal */
+  rankOf(datum: Datum): number {
+    return this.engine.ranks?.ownerOf(datum.row) ?? 0;
+  }
+
+  /** The first value of a datum is that of another rank. @internal */
+  valueIsElsewhere(datum: Datum): void {
+    this.engine.directory.written[datum.row] = 1;
   }
 
   /** Gives a new datum its first value in host memory, without a task. */
@@ -211,13 +267,15 @@ export class Runtime {
           datum: datum.name,
         });
       }
+      const { ranks } = this.engine;
+      ranks?.planRead(datum.row, this.engine.runs[INTERNAL_RUN] as RunState);
       this.internal(this.readClass, datum, undefined, {
         run: () => {
           const copy = newArray(datum.element, datum.length);
           copy.set(this.hostArray(datum) as never);
           resolve(copy);
         },
-        fail: reject,
+        fail: (error) => reject(ranks?.failureOf(datum.row) ?? error),
       });
     });
   }
@@ -232,6 +290,12 @@ export class Runtime {
           `datum '${datum.name}' takes ${datum.length} elements of ${datum.element}`,
           { datum: datum.name },
         );
+      }
+      const { ranks } = this.engine;
+      ranks?.written(datum.row, datum.rank);
+      if (datum.rank !== this.rank) {
+        resolve();
+        return;
       }
       const copy = values.slice();
       this.internal(this.writeClass, datum, undefined, {
@@ -335,6 +399,7 @@ export class Runtime {
   private async closeInOrder(): Promise<void> {
     await Promise.allSettled([...this.openRuns].map((run) => run.done));
     await this.engine.quiet();
+    await this.engine.ranks?.close();
     this.engine.tracer?.recorder.finish();
     this.backend.close();
   }

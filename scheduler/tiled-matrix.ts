@@ -16,6 +16,8 @@ export interface TiledMatrixOptions {
   readonly tile: number;
   /** Grid of GPUs over which tiles are dealt; default: the most square one. Without GPUs there is nothing to deal. */
   readonly grid?: BlockCyclic;
+  /** Grid of ranks over which tiles are dealt first; default: the most square one. */
+  readonly rankGrid?: BlockCyclic;
   /** Only tiles on or below the diagonal exist. */
   readonly lower?: boolean;
   readonly name?: string;
@@ -42,6 +44,7 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
   readonly tileColumns: number;
   readonly lower: boolean;
   readonly grid: BlockCyclic;
+  readonly rankGrid: BlockCyclic;
   private readonly tiles: (Datum<E> | undefined)[];
 
   /**
@@ -70,16 +73,27 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
       options.grid === undefined
         ? squareGrid(Math.max(1, gpus))
         : checkGrid(options.grid, Math.max(1, gpus), `matrix '${this.name}'`);
+    const ranks = runtime.ranks;
+    this.rankGrid =
+      options.rankGrid === undefined
+        ? squareGrid(ranks)
+        : checkGrid(options.rankGrid, ranks, `matrix '${this.name}'`);
+    const { rankGrid } = this;
     this.tiles = new Array<Datum<E> | undefined>(this.tileRows * this.tileColumns);
     for (let j = 0; j < this.tileColumns; j++) {
       for (let i = this.lower ? j : 0; i < this.tileRows; i++) {
         const m = this.rowsOf(i);
         const n = this.columnsOf(j);
         const name = `${this.name}(${i}, ${j})`;
-        const placed = gpus === 0 ? { name } : { name, device: ownerOf(this.grid, i, j) };
+        const rank = ownerOf(rankGrid, i, j);
+        // The tiles of one rank are dealt over its GPUs as if there were no others.
+        const device = ownerOf(this.grid, Math.floor(i / rankGrid.rows), Math.floor(j / rankGrid.columns));
+        const placed = gpus === 0 ? { name, rank } : { name, rank, device };
         let datum: Datum<E>;
-        if (fill === undefined) datum = runtime.data(element, m * n, placed);
-        else {
+        if (fill === undefined || rank !== runtime.rank) {
+          datum = runtime.data(element, m * n, placed);
+          if (fill !== undefined) runtime.valueIsElsewhere(datum);
+        } else {
           const values = newArray(element, m * n);
           fill(values, i * this.tile, j * this.tile, m, n);
           datum = runtime.data(values, placed) as unknown as Datum<E>;

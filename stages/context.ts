@@ -104,6 +104,12 @@ export class StageContext {
     this.slotWaiters[queue].push(this.tasks.idOf(row));
   }
 
+  /** A receive has no announcement yet: it holds nothing, and the announcement continues it. */
+  waitForReceive(row: number): void {
+    this.tasks.waiting[row] = WaitReason.receive;
+    this.counters.waits[WaitReason.receive]++;
+  }
+
   /** Parks a task until an event has happened. */
   waitForEvent(row: number, queue: number, seq: number): void {
     this.tasks.waiting[row] = WaitReason.copy;

@@ -42,6 +42,15 @@ export { AccessMode } from '../trace/format.js';
 /** No device was asked for. */
 export const ANY_DEVICE = -1;
 
+/** What a task of the runtime's own does on the network. */
+export const NetworkRole = {
+  none: 0,
+  send: 1,
+  receive: 2,
+  /** Passes on what was received, where the announcement asks for it. */
+  forward: 3,
+} as const;
+
 /** What the engine knows of a task class. Shared by all tasks of the class. */
 export interface TaskClassRow {
   readonly id: number;
@@ -58,6 +67,8 @@ export interface TaskClassRow {
   readonly explain: ((code: number, task: number) => string) | undefined;
   /** Stable error code to use when the kernel returns a positive code. */
   readonly failureCode: string | undefined;
+  /** NetworkRole of the runtime's own classes that move data between ranks; absent elsewhere. */
+  readonly network?: number;
 }
 
 export class TaskTable {

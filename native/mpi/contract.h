@@ -78,6 +78,7 @@ namespace NetLimit {
 inline constexpr std::int32_t message = 65536;
 inline constexpr std::int32_t ring = 2097152;
 inline constexpr std::int32_t records = 4096;
+inline constexpr std::int32_t buffers = 32;
 inline constexpr std::int32_t spaces = 32;
 }  // namespace NetLimit
 

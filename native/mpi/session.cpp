@@ -12,7 +12,9 @@ namespace {
 
 constexpr int kControlTag = 0;
 constexpr std::int32_t kControlSlots = 8;
-constexpr std::int32_t kBuffers = 32;
+/// Staging buffers for sends, and as many for receives: with one pool, receives that wait for each other's ranks could
+/// take every buffer that the sends need. The engine asks for no more data than receives have buffers for.
+constexpr std::int32_t kBuffers = NetLimit::buffers;
 /// Copies up to this size are done by the comm thread itself.
 constexpr std::int64_t kShortCopy = 32768;
 /// MPI counts are int: longer transfers go in chunks of this size.
@@ -398,16 +400,19 @@ bool Session::handOverMessages() {
 
 // --- Transfers in chunks ------------------------------------------------------------------------------------------
 
-std::int32_t Session::takeBuffer() {
-  if (freeBuffers_.empty()) {
-    if (buffers_.size() >= static_cast<std::size_t>(kBuffers)) return -1;
+std::int32_t Session::takeBuffer(bool send) {
+  std::vector<std::int32_t>& free = freeBuffers_[send ? 1 : 0];
+  if (free.empty()) {
+    std::int32_t& made = buffersMade_[send ? 1 : 0];
+    if (made >= kBuffers) return -1;
+    ++made;
     buffers_.emplace_back(new std::uint8_t[static_cast<std::size_t>(options_.chunkBytes)]);
     chunkSizes_.push_back(0);
     chunkOffsets_.push_back(0);
     return static_cast<std::int32_t>(buffers_.size()) - 1;
   }
-  const std::int32_t buffer = freeBuffers_.back();
-  freeBuffers_.pop_back();
+  const std::int32_t buffer = free.back();
+  free.pop_back();
   return buffer;
 }
 
@@ -434,9 +439,9 @@ bool Session::moveChunks() {
 
 /// Posts the next chunk of a transfer, or starts the copy that comes before; false when no buffer is free.
 bool Session::postChunk(std::int32_t index) {
-  const std::int32_t buffer = takeBuffer();
-  if (buffer < 0) return false;
   Transfer& transfer = transfers_[index];
+  const std::int32_t buffer = takeBuffer(transfer.send);
+  if (buffer < 0) return false;
   const std::int64_t bytes = std::min(transfer.bytes - transfer.next, options_.chunkBytes);
   const Chunk chunk{index, buffer, transfer.next, bytes};
   chunkSizes_[static_cast<std::size_t>(buffer)] = bytes;
@@ -498,8 +503,8 @@ void Session::chunkCopied(const Chunk& chunk) {
 }
 
 void Session::chunkOver(const Chunk& chunk, std::int32_t status) {
-  if (chunk.buffer >= 0) freeBuffers_.push_back(chunk.buffer);
   Transfer& transfer = transfers_[chunk.transfer];
+  if (chunk.buffer >= 0) freeBuffers_[transfer.send ? 1 : 0].push_back(chunk.buffer);
   transfer.finished += chunk.bytes;
   --transfer.inFlight;
   if (status != NetStatus::ok && transfer.status == NetStatus::ok) {

@@ -138,7 +138,7 @@ class Session {
   std::int32_t newTransfer(const Record& command);
   void done(std::int32_t request, std::int32_t status, std::int64_t start);
   void add(MPI_Request request, Owner owner);
-  std::int32_t takeBuffer();
+  std::int32_t takeBuffer(bool send);
   std::uint8_t* locate(std::int32_t space, double offset, double bytes);
   void freeOutbox();
 
@@ -167,7 +167,9 @@ class Session {
   std::vector<std::int32_t> chunkedNow_;
   std::deque<CopyJob> copies_;
   std::vector<std::unique_ptr<std::uint8_t[]>> buffers_;
-  std::vector<std::int32_t> freeBuffers_;
+  /// Of receives and of sends.
+  std::vector<std::int32_t> freeBuffers_[2];
+  std::int32_t buffersMade_[2] = {0, 0};
   std::vector<std::int64_t> chunkSizes_;
   std::vector<std::int64_t> chunkOffsets_;
   std::int32_t live_ = 0;

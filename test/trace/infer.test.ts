@@ -8,7 +8,10 @@ import { inferDependencies } from '../../trace/infer.js';
 const { read, write, readWrite } = AccessMode;
 
 /** Edges 'successor<predecessor' of tasks given as lists of [datum, mode], ids in order. */
-function edges(tasks: readonly (readonly (readonly [number, number])[])[], ids?: readonly number[]): string[] {
+function edges(
+  tasks: readonly (readonly (readonly [number, number])[])[],
+  ids?: readonly number[],
+): string[] {
   const rows = tasks.flatMap((list, row) => list.map(() => row));
   const items = tasks.flatMap((list) => list.map(([d]) => d));
   const { start, items: grouped, origin } = group(tasks.length, rows, items);
@@ -41,26 +44,43 @@ describe('dependencies inferred from accesses', () => {
     expect(edges([[[0, read]], [[0, write]]], [7, 3])).toEqual(['0<1']);
   });
   test('one edge per pair, however many data lead to it', () => {
-    expect(edges([[[0, write], [1, write]], [[0, read], [1, read]]])).toEqual(['1<0']);
+    expect(
+      edges([
+        [
+          [0, write],
+          [1, write],
+        ],
+        [
+          [0, read],
+          [1, read],
+        ],
+      ]),
+    ).toEqual(['1<0']);
   });
 
   test('random programs: every conflicting pair is ordered by a path, every edge joins a conflicting pair', () => {
     const access = fc.tuple(fc.nat(4), fc.constantFrom(read, write, readWrite));
-    const program = fc.array(fc.uniqueArray(access, { maxLength: 4, selector: ([d]) => d }), { maxLength: 25 });
+    const program = fc.array(fc.uniqueArray(access, { maxLength: 4, selector: ([d]) => d }), {
+      maxLength: 25,
+    });
     fc.assert(
       fc.property(program, (tasks) => {
         const n = tasks.length;
         const reach = Array.from({ length: n }, () => new Set<number>());
         const conflict = (a: number, b: number): boolean =>
-          tasks[a].some(([d, m]) => tasks[b].some(([e, k]) => d === e && (m !== read || k !== read)));
+          tasks[a].some(([d, m]) =>
+            tasks[b].some(([e, k]) => d === e && (m !== read || k !== read)),
+          );
         for (const edge of edges(tasks)) {
           const [s, p] = edge.split('<').map(Number);
           expect(p).toBeLessThan(s);
           expect(conflict(s, p)).toBe(true);
           reach[s].add(p);
         }
-        for (let s = 0; s < n; s++) for (const p of [...reach[s]]) for (const q of reach[p]) reach[s].add(q);
-        for (let s = 0; s < n; s++) for (let p = 0; p < s; p++) if (conflict(s, p)) expect(reach[s].has(p)).toBe(true);
+        for (let s = 0; s < n; s++)
+          for (const p of [...reach[s]]) for (const q of reach[p]) reach[s].add(q);
+        for (let s = 0; s < n; s++)
+          for (let p = 0; p < s; p++) if (conflict(s, p)) expect(reach[s].has(p)).toBe(true);
       }),
       { numRuns: 300 },
     );

@@ -1,0 +1,63 @@
+// Headless Chromium of the system for tests of the viewer. Absent Chromium or playwright-core skips the tests with a
+// printed reason; HEADRACE_REQUIRE_CHROMIUM=1 turns the skip into a failure.
+import { existsSync } from 'node:fs';
+
+/** What the tests use of playwright-core. */
+export interface Page {
+  goto(url: string): Promise<unknown>;
+  on(event: string, listener: (value: never) => void): void;
+  evaluate<T>(script: string): Promise<T>;
+  click(selector: string): Promise<void>;
+  fill(selector: string, text: string): Promise<void>;
+  press(selector: string, key: string): Promise<void>;
+  textContent(selector: string): Promise<string | null>;
+  setViewportSize(size: { width: number; height: number }): Promise<void>;
+  emulateMedia(media: { colorScheme: 'light' | 'dark' }): Promise<void>;
+  screenshot(options: { path: string }): Promise<unknown>;
+  readonly keyboard: { press(key: string): Promise<void> };
+  readonly mouse: {
+    move(x: number, y: number): Promise<void>;
+    click(x: number, y: number): Promise<void>;
+    wheel(x: number, y: number): Promise<void>;
+    down(): Promise<void>;
+    up(): Promise<void>;
+  };
+  close(): Promise<void>;
+}
+
+export interface Browser {
+  newPage(options: { viewport: { width: number; height: number } }): Promise<Page>;
+  close(): Promise<void>;
+}
+
+const flags = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+/** Starts the browser, or says why there is none. */
+export async function launchChromium(): Promise<Browser | string> {
+  const executablePath =
+    process.env['HEADRACE_CHROMIUM'] ?? places.find((place) => existsSync(place));
+  if (executablePath === undefined || !existsSync(executablePath)) {
+    return 'no Chromium found; install the package chromium, or set HEADRACE_CHROMIUM to the program';
+  }
+  const name: string = 'playwright-core';
+  let playwright: { chromium: { launch(options: object): Promise<Browser> } };
+  try {
+    playwright = await import(name);
+  } catch {
+    return 'playwright-core is not installed; npm ci installs it';
+  }
+  return playwright.chromium.launch({ executablePath, headless: true, args: flags });
+}
+
+/** True when a missing browser must fail the tests. */
+export const chromiumRequired: boolean = process.env['HEADRACE_REQUIRE_CHROMIUM'] === '1';

@@ -20,7 +20,17 @@ function backend(): Backend & { waits: number[][] } {
     issued,
     failures: new Int32Array(2),
     wait: () => {},
-    exec: (queue: number, _k: number, _t: number, _r: number, _f: number, _n: number, _a: unknown, on: number, seq: number) => {
+    exec: (
+      queue: number,
+      _k: number,
+      _t: number,
+      _r: number,
+      _f: number,
+      _n: number,
+      _a: unknown,
+      on: number,
+      seq: number,
+    ) => {
       waits.push([queue, on, seq]);
       issued[queue] = (issued[queue] + 1) | 0;
       return issued[queue];
@@ -77,7 +87,8 @@ describe('sequence numbers that wrap', () => {
     expect(directory.writeQueue[d]).toBe(-1);
     expect(directory.readerQueue[d]).toBe(-1);
     const list: number[] = [];
-    for (let n = directory.readersHead[d]; n >= 0; n = directory.readers.next[n]) list.push(directory.readers.value[n]);
+    for (let n = directory.readersHead[d]; n >= 0; n = directory.readers.next[n])
+      list.push(directory.readers.value[n]);
     expect(list).toEqual([2]);
   });
 });

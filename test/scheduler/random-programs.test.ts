@@ -101,3 +101,105 @@ describe('a random program gives the values of its serial execution', () => {
     60_000 * FACTOR,
   );
 });
+
+/** How a run is made to fail. */
+const breakages = fc.record({
+  kind: fc.constantFrom('fail' as const, 'throw' as const, 'abort' as const),
+  at: fc.nat({ max: 1000 }),
+  delay: fc.nat({ max: 3 }),
+});
+
+/**
+ * Runs a program that fails or is aborted; every datum must then have no readable value, or one it had at some point
+ * of the serial execution. Then the program runs to its end on the same runtime.
+ */
+async function checkBroken(
+  program: RawProgram,
+  setting: Setting,
+  breakage: {
+    readonly kind: 'fail' | 'throw' | 'abort';
+    readonly at: number;
+    readonly delay: number;
+  },
+): Promise<void> {
+  const operations = decode(program);
+  if (operations.length === 0) return;
+  const expected = serial(program, operations);
+  const at = breakage.at % operations.length;
+  const broken = operations.map(
+    (op, i): Operation =>
+      i === at && breakage.kind !== 'abort' && op.kind !== 'read' && op.kind !== 'set'
+        ? { ...op, kind: breakage.kind, data: op.data.slice(0, 1), device: 0 }
+        : op,
+  );
+  await onMachine(optionsOf(setting, largestTask(program, operations)), async (runtime) => {
+    const data = makeData(runtime, program);
+    const reads = new Map<number, Promise<Float64Array>>();
+    const run = runtime.run(async (graph) => {
+      const pause = pauses(graph, setting.inTurns, operations);
+      await insertProgram(graph, data, broken, setting.gpus, reads, (i) => {
+        if (breakage.kind === 'abort' && i === at) setTimeout(() => run.cancel(), breakage.delay);
+        return pause?.();
+      });
+    });
+    await soon(runtime, run).then(
+      () => {},
+      (error: unknown) =>
+        expect([
+          'ERR_TASK_FAILED',
+          'ERR_ABORTED',
+          'ERR_NEVER_WRITTEN',
+          'ERR_DATUM_POISONED',
+        ]).toContain((error as { code: string }).code),
+    );
+    for (const value of reads.values()) await soon(runtime, value).catch(() => {});
+    for (let d = 0; d < data.length; d++) {
+      const value = await soon(runtime, data[d].read()).catch((error: { code: string }) => {
+        expect(['ERR_DATUM_POISONED', 'ERR_NEVER_WRITTEN']).toContain(error.code);
+        return undefined;
+      });
+      if (value === undefined) continue;
+      const known = expected.history[d].some((old) => old.every((x, i) => x === value[i]));
+      expect(known, `d${d} has a value it never had: ${value.slice(0, 3)}`).toBe(true);
+    }
+    // Once more, without the fault, on data made new by writing them.
+    const again = makeData(runtime, program);
+    await soon(
+      runtime,
+      runtime.run(async (graph) => {
+        await insertProgram(
+          graph,
+          again,
+          operations,
+          setting.gpus,
+          new Map(),
+          pauses(graph, setting.inTurns, operations),
+        );
+      }),
+    );
+    for (let d = 0; d < again.length; d++) {
+      const value = expected.values[d];
+      if (value !== undefined) expect(await soon(runtime, again[d].read()), `d${d}`).toEqual(value);
+    }
+    await nothingLeft(runtime, [...data, ...again]);
+  });
+}
+
+describe('a random program that fails or is aborted leaves every datum whole or unreadable, and the runtime usable', () => {
+  it.each([
+    ['on host workers', [0], 60],
+    ['on one GPU with hardly any memory', [1], 60],
+    ['on two GPUs with hardly any memory', [2], 60],
+  ] as const)(
+    '%s',
+    async (_, gpus, runs) => {
+      await fc.assert(
+        fc.asyncProperty(rawPrograms(50), settings(gpus), breakages, (program, setting, breakage) =>
+          checkBroken(program, setting, breakage),
+        ),
+        { numRuns: runs * FACTOR, seed: SEED, endOnFailure: false },
+      );
+    },
+    60_000 * FACTOR,
+  );
+});

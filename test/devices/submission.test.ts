@@ -1,0 +1,174 @@
+// Event pruning: whatever is dropped, every command still follows everything it was told to follow; and nothing is
+// issued that is not needed. Checked against the order that queues and issued waits really enforce.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { NO_QUEUE } from '../../devices/backend.js';
+import { Submission } from '../../devices/submission.js';
+import { ManualBackend } from '../support/manual-backend.js';
+
+const args = new Float64Array(64);
+
+/** Orders that the issued commands enforce: per command and queue the last record that surely is over before it. */
+function enforced(backend: ManualBackend, start: number): Map<string, Map<number, number>> {
+  const before = new Map<string, Map<number, number>>();
+  const current = backend.queues.map(() => new Map<number, number>());
+  const merge = (into: Map<number, number>, from: Map<number, number>): void => {
+    for (const [q, seq] of from) into.set(q, Math.max(into.get(q) ?? -1, seq));
+  };
+  for (const { queue, seq, onQueue, onSeq } of backend.commands) {
+    const clock = current[queue];
+    if (onQueue !== NO_QUEUE) {
+      // Whatever precedes the event precedes this command; find the command that the event ends.
+      const upTo = backend.commands
+        .filter((c) => c.queue === onQueue && c.seq - start <= onSeq - start)
+        .at(-1);
+      if (upTo !== undefined)
+        merge(clock, before.get(`${onQueue}/${upTo.seq}`) as Map<number, number>);
+      merge(clock, new Map([[onQueue, onSeq - start]]));
+    }
+    before.set(`${queue}/${seq}`, new Map(clock));
+    clock.set(queue, seq - start);
+  }
+  return before;
+}
+
+const steps = fc.array(
+  fc.record({
+    queue: fc.nat({ max: 3 }),
+    what: fc.constantFrom('exec' as const, 'copy' as const, 'fill' as const, 'complete' as const),
+    /** Events to follow: (queue, how far back from its newest command). */
+    after: fc.array(fc.tuple(fc.nat({ max: 3 }), fc.nat({ max: 6 })), { maxLength: 5 }),
+    amount: fc.nat({ max: 20 }),
+  }),
+  { maxLength: 60 },
+);
+
+describe('submission', () => {
+  it('enforces every edge that was asked for, and no edge twice', () => {
+    fc.assert(
+      fc.property(steps, (program) => {
+        const backend = new ManualBackend(4, 0, { ring: 4096 });
+        const sub = new Submission(backend.port);
+        const commands: number[][] = [[], [], [], []];
+        const asked: { command: string; queue: number; seq: number }[] = [];
+        let unneeded = 0;
+        for (const { queue, what, after, amount } of program) {
+          if (what === 'complete') {
+            // Some of what was issued to the queue is over (as queues really can: waits are ignored here).
+            const list = commands[queue].filter((seq) => seq > backend.completed[queue]);
+            if (list.length > 0) backend.completed[queue] = list[amount % list.length];
+            continue;
+          }
+          sub.begin(queue);
+          const wanted: (readonly [number, number])[] = [];
+          for (const [q, back] of what === 'fill' ? [] : after) {
+            const seq = commands[q][commands[q].length - 1 - back];
+            if (seq === undefined) continue;
+            sub.after(q, seq);
+            wanted.push([q, seq]);
+          }
+          const from = backend.commands.length;
+          const seq =
+            what === 'exec'
+              ? sub.exec(0, 5, 1, 0, 0, amount, args)
+              : what === 'copy'
+                ? sub.copy(7, 0, 0, 0, 0, 64)
+                : sub.fill(queue, 7, 0, 64, 0xa5);
+          commands[queue].push(seq);
+          for (const [q, s] of wanted) {
+            if (s > backend.completed[q])
+              asked.push({ command: `${queue}/${seq}`, queue: q, seq: s });
+          }
+          const issuedNow = backend.commands.slice(from);
+          for (const c of issuedNow) {
+            if (c.onQueue === NO_QUEUE) continue;
+            // No wait for the own queue, for what is over, or for what was not asked for.
+            if (c.onQueue === queue || c.onSeq <= backend.completed[c.onQueue]) unneeded++;
+            if (!wanted.some(([q, s]) => q === c.onQueue && s === c.onSeq)) unneeded++;
+          }
+          expect(new Set(issuedNow.map((c) => c.onQueue).filter((q) => q !== NO_QUEUE)).size).toBe(
+            issuedNow.filter((c) => c.onQueue !== NO_QUEUE).length,
+          );
+        }
+        expect(unneeded).toBe(0);
+        const before = enforced(backend, 0);
+        for (const { command, queue, seq } of asked) {
+          const own = Number(command.split('/')[0]);
+          if (own === queue) continue; // queue order
+          expect(before.get(command)?.get(queue) ?? -1).toBeGreaterThanOrEqual(seq);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('needs one record for a command whose edges are known already', () => {
+    const backend = new ManualBackend(3, 0);
+    const sub = new Submission(backend.port);
+    const exec = (queue: number, ...after: (readonly [number, number])[]): number => {
+      sub.begin(queue);
+      for (const [q, seq] of after) sub.after(q, seq);
+      return sub.exec(0, 0, 1, 0, 0, 0, args);
+    };
+    const a = exec(0);
+    const b = exec(1);
+    exec(2, [0, a], [1, b]); // one wait record, one folded
+    expect(backend.commands.map((c) => c.kind)).toEqual(['exec', 'exec', 'wait', 'exec']);
+    exec(2, [0, a], [1, b]); // known: nothing
+    expect(backend.commands.at(-1)).toMatchObject({ kind: 'exec', onQueue: NO_QUEUE });
+    const c = exec(0);
+    exec(2, [0, a], [0, c], [0, a]); // the latest of one queue is enough
+    expect(backend.commands.at(-1)).toMatchObject({ kind: 'exec', onQueue: 0, onSeq: c });
+    backend.completeAll(0);
+    exec(1, [0, c]); // over
+    expect(backend.commands.at(-1)).toMatchObject({ kind: 'exec', onQueue: NO_QUEUE });
+    expect(sub.waits).toBe(3);
+  });
+
+  it('hands out finished work once, in order, without the records that only wait', () => {
+    const backend = new ManualBackend(2, 0);
+    const sub = new Submission(backend.port);
+    sub.begin(1);
+    sub.exec(0, 40, 1, 0, 0, 0, args);
+    for (let row = 0; row < 5; row++) {
+      sub.begin(0);
+      sub.after(1, backend.issued[1]);
+      sub.exec(0, row, 1, 0, 0, row * 3, args);
+    }
+    sub.begin(0);
+    sub.copy(9, 0, 0, 0, 0, 8);
+    expect(sub.outstanding[0]).toBe(6);
+    expect(sub.takeFinished(0)).toBe(0);
+    backend.completeAll(0);
+    const tokens = Array.from({ length: 7 }, () => sub.takeFinished(0));
+    expect(tokens).toEqual([1, 2, 3, 4, 5, -10, 0]);
+    expect(sub.outstanding[0]).toBe(0);
+    expect(sub.seen[0]).toBe(backend.issued[0]);
+    expect(sub.room(0)).toBe(backend.ringRecords);
+  });
+
+  it('works across the wrap of sequence numbers', () => {
+    const start = 2 ** 31 - 3;
+    const backend = new ManualBackend(2, 0, { start });
+    const sub = new Submission(backend.port);
+    const seqs: number[] = [];
+    for (let i = 0; i < 10; i++) {
+      sub.begin(0);
+      seqs.push(sub.exec(0, i, 1, 0, 0, 0, args));
+    }
+    expect(seqs.some((seq) => seq < 0)).toBe(true);
+    sub.begin(1);
+    sub.after(0, seqs[2]);
+    sub.after(0, seqs[8]);
+    sub.exec(0, 0, 1, 0, 0, 0, args);
+    expect(backend.commands.at(-1)).toMatchObject({ onQueue: 0, onSeq: seqs[8] });
+    expect(sub.happened(0, seqs[0])).toBe(false);
+    backend.completed[0] = seqs[5];
+    expect(seqs.map((seq) => sub.happened(0, seq))).toEqual(seqs.map((_, i) => i <= 5));
+    const rows: number[] = [];
+    for (let token = sub.takeFinished(0); token !== 0; token = sub.takeFinished(0))
+      rows.push(token - 1);
+    expect(rows).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(sub.room(0)).toBe(backend.ringRecords - 4);
+  });
+});

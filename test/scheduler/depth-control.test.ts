@@ -1,0 +1,67 @@
+// Run-ahead depth: two milliseconds of work per queue, never less than three commands nor more than configured.
+import { describe, expect, it } from 'vitest';
+import { Submission } from '../../devices/submission.js';
+import { DepthControl } from '../../scheduler/depth-control.js';
+import type { Placement } from '../../scheduler/placement.js';
+import { ManualBackend } from '../support/manual-backend.js';
+
+function control(maximum: number): { depth: Int32Array; control: DepthControl } {
+  const backend = new ManualBackend(2, 0);
+  const depth = new Int32Array(2);
+  const placement = { depth } as unknown as Placement;
+  return { depth, control: new DepthControl(new Submission(backend.port), placement, maximum) };
+}
+
+/** Tells the control of `n` completions each `nanoseconds`, some at a time. */
+function feed(c: DepthControl, queue: number, nanoseconds: number, n: number, batch = 16): void {
+  let now = 1e9;
+  c.completed(queue, 1, now);
+  for (let i = 0; i < n; i += batch) {
+    now += batch * nanoseconds;
+    c.completed(queue, batch, now);
+  }
+}
+
+describe('depth control', () => {
+  it('starts small and within the maximum', () => {
+    expect([...control(1024).depth]).toEqual([16, 16]);
+    expect([...control(4).depth]).toEqual([4, 4]);
+  });
+
+  it('queues microsecond tasks by the hundred and millisecond tasks by threes', () => {
+    const { depth, control: c } = control(1024);
+    feed(c, 0, 5_000, 2000);
+    feed(c, 1, 3e6, 40, 1);
+    expect(depth[0]).toBeGreaterThanOrEqual(380);
+    expect(depth[0]).toBeLessThanOrEqual(420);
+    expect(depth[1]).toBe(3);
+  });
+
+  it('never leaves its limits', () => {
+    for (const maximum of [4, 1024]) {
+      const { depth, control: c } = control(maximum);
+      feed(c, 0, 10, 5000);
+      expect(depth[0]).toBe(maximum);
+      feed(c, 0, 1e9, 40, 1);
+      expect(depth[0]).toBe(3);
+    }
+  });
+
+  it('recovers its depth soon after an idle spell', () => {
+    const { depth, control: c } = control(1024);
+    let now = 1e9;
+    for (let i = 0; i < 200; i++) c.completed(0, 16, (now += 16 * 4_000));
+    const before = depth[0];
+    c.completed(0, 1, now + 4e5);
+    expect(depth[0]).toBeGreaterThan(8);
+    for (let i = 0; i < 20; i++) c.completed(0, 16, (now += 16 * 4_000) + 4e5);
+    expect(depth[0]).toBeGreaterThan(before * 0.8);
+  });
+
+  it('ignores time that stands still', () => {
+    const { depth, control: c } = control(64);
+    for (let i = 0; i < 10; i++) c.completed(0, 5, 1e9);
+    c.completed(0, 0, 2e9);
+    expect(depth[0]).toBe(16);
+  });
+});

@@ -1,0 +1,120 @@
+// The window of live tasks: ids that wrap, rows that are reused, arguments in rings.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { TaskStage, TaskTable } from '../../stages/task-table.js';
+
+function tableAt(window: number, id: number): TaskTable {
+  const table = new TaskTable(window);
+  table.head = id | 0;
+  table.next = id | 0;
+  return table;
+}
+
+/** Takes a row and marks it as live. */
+function take(table: TaskTable, flows = 0, params = 0): number {
+  const id = table.take(flows, params);
+  table.stage[id & table.mask] = TaskStage.pending;
+  return id;
+}
+
+describe('task table', () => {
+  it('needs a power of two', () => {
+    for (const window of [0, 3, 5, 100]) expect(() => new TaskTable(window)).toThrow(RangeError);
+  });
+
+  it.each([1, 2 ** 31 - 5, -(2 ** 31), -3])(
+    'recognises live and stale ids around id %i',
+    (start) => {
+      const window = 16;
+      const table = tableAt(window, start);
+      const ids: number[] = [];
+      for (let i = 0; i < 60; i++) {
+        while (!table.hasRoom(0, 0)) {
+          table.stage[table.head & table.mask] = TaskStage.done;
+          table.retireHead();
+        }
+        ids.push(take(table));
+        expect(table.live).toBeLessThanOrEqual(window);
+        const oldest = ids.length - table.live;
+        ids.forEach((id, n) => {
+          expect(table.contains(id)).toBe(n >= oldest);
+          if (n >= oldest) expect(table.idOf(id & table.mask)).toBe(id);
+        });
+        expect(table.contains((ids[ids.length - 1] + 1) | 0)).toBe(false);
+        expect(table.contains((table.head - 1) | 0)).toBe(false);
+      }
+      expect(ids[59]).toBe((start + 59) | 0);
+    },
+  );
+
+  it('gives rows back in order, however they end', () => {
+    const table = tableAt(8, 2 ** 31 - 4);
+    const ids = Array.from({ length: 8 }, () => take(table));
+    expect(table.hasRoom(0, 0)).toBe(false);
+    for (const id of [ids[3], ids[1], ids[2]]) table.stage[id & table.mask] = TaskStage.done;
+    table.retireHead();
+    expect(table.head).toBe(ids[0]);
+    table.stage[ids[0] & table.mask] = TaskStage.done;
+    table.retireHead();
+    expect(table.head).toBe(ids[4]);
+    expect(table.live).toBe(4);
+    expect(table.hasRoom(0, 0)).toBe(true);
+  });
+
+  it('keeps the arguments of a task together and apart from those of others', () => {
+    const program = fc.array(
+      fc.record({
+        flows: fc.nat({ max: 200 }),
+        params: fc.nat({ max: 200 }),
+        end: fc.nat({ max: 20 }),
+      }),
+      { maxLength: 200 },
+    );
+    fc.assert(
+      fc.property(program, fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }), (steps, start) => {
+        const table = tableAt(64, start);
+        const live: { id: number; flows: number; params: number }[] = [];
+        for (const { flows, params, end } of steps) {
+          while (!table.hasRoom(flows, params) && live.length > 0) {
+            table.stage[(live.shift() as { id: number }).id & table.mask] = TaskStage.done;
+            table.retireHead();
+          }
+          // With nothing live there is always room for a task of the size that is allowed.
+          expect(table.hasRoom(flows, params)).toBe(true);
+          const id = take(table, flows, params);
+          const row = id & table.mask;
+          const f = table.flowStart[row];
+          const p = table.paramStart[row];
+          expect(f + flows).toBeLessThanOrEqual(table.flowDatum.length);
+          expect(p + params).toBeLessThanOrEqual(table.params.length);
+          for (let i = 0; i < flows; i++) table.flowDatum[f + i] = id;
+          for (let i = 0; i < params; i++) table.params[p + i] = id;
+          live.push({ id, flows, params });
+          if (end < live.length && end < 4) {
+            table.stage[live[0].id & table.mask] = TaskStage.done;
+            live.shift();
+            table.retireHead();
+          }
+          for (const task of live) {
+            const at = task.id & table.mask;
+            for (let i = 0; i < task.flows; i++)
+              expect(table.flowDatum[table.flowStart[at] + i]).toBe(task.id);
+            for (let i = 0; i < task.params; i++)
+              expect(table.params[table.paramStart[at] + i]).toBe(task.id);
+          }
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('takes tasks of the largest size again and again', () => {
+    const table = new TaskTable(4);
+    for (let i = 0; i < 50; i++) {
+      expect(table.hasRoom(table.maxArguments, table.maxArguments)).toBe(true);
+      const id = take(table, table.maxArguments, table.maxArguments);
+      table.stage[id & table.mask] = TaskStage.done;
+      table.retireHead();
+    }
+  });
+});

@@ -3,6 +3,7 @@
 // registered once each, excepted). A record never straddles two chunks.
 import {
   CounterKind,
+  EventKind,
   encodeHeader,
   NO_COORDINATE,
   NO_INDEX,
@@ -50,6 +51,9 @@ export class TraceRecorder {
   readonly #f64: Float64Array;
   readonly #strings: Map<string, number> = new Map();
   readonly #scratch: Float64Array = new Float64Array(TaskTime.count);
+  // No time of a run is earlier than this.
+  readonly #origin: number;
+  #runBegin: number;
   #at = 0;
   #units = 0;
   #finished = false;
@@ -71,6 +75,8 @@ export class TraceRecorder {
     this.#u32 = new Uint32Array(chunk);
     this.#i32 = new Int32Array(chunk);
     this.#f64 = new Float64Array(chunk);
+    this.#origin = header.clockOrigin;
+    this.#runBegin = header.clockOrigin;
     sink.write(encodeHeader(header));
   }
 
@@ -79,7 +85,7 @@ export class TraceRecorder {
    * form: numbers passed one by one are boxed by V8 when the call is not inlined.
    *
    * A stage that was skipped or never reached may hold 0, NaN or any earlier time: it counts as passed at the time
-   * of the stage before it. Stage times taken per batch are clamped so that they never contradict `execStart` and
+   * of the stage before it, an insertion at the begin of the run. Stage times taken per batch are clamped so that they never contradict `execStart` and
    * `execEnd`, which are kept exactly.
    *
    * @param taskClass 0 to 65535, as given to `taskClass`
@@ -101,7 +107,8 @@ export class TraceRecorder {
       this.flush();
       p = 0;
     }
-    const inserted = times[at + TaskTime.inserted];
+    let inserted = times[at + TaskTime.inserted];
+    if (!(inserted >= this.#origin)) inserted = this.#runBegin;
     let execStart = times[at + TaskTime.execStart];
     let execEnd = times[at + TaskTime.execEnd];
     const latest = execStart >= inserted ? execStart : Number.POSITIVE_INFINITY;
@@ -272,6 +279,7 @@ export class TraceRecorder {
       p = 0;
     }
     this.#at = p + 2 * UNIT;
+    if (!(issued >= this.#origin && issued <= start)) issued = start;
     const w = p >>> 2;
     const u32 = this.#u32;
     u32[w] = RecordKind.transfer | (2 << 8) | (kind << 16) | (reason << 24);
@@ -433,6 +441,7 @@ export class TraceRecorder {
     bytes = 0,
     text?: string,
   ): void {
+    if (kind === EventKind.runBegin) this.#runBegin = time;
     const textId = text === undefined ? NONE : this.string(text);
     const p = this.#unit(RecordKind.event, task);
     this.#u8[p + 2] = kind;

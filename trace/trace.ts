@@ -157,13 +157,24 @@ export function isExecutionLane(lane: Lane): boolean {
   return lane.kind === 'worker' || lane.kind === 'compute' || lane.kind === 'script';
 }
 
-/** Name of a task as people know it: `gemm(4, 3, 2)`, or `gemm #17` when no parameters were recorded. */
+/**
+ * Name of a task as people know it: `gemm(4, 3, 2)`, or with the datum it writes when it has no parameters,
+ * `gemm #17 A(4, 3)`.
+ */
 export function taskName(trace: Trace, row: number): string {
   const { tasks } = trace;
   const name = trace.classes[tasks.taskClass[row]]?.name ?? `class ${tasks.taskClass[row]}`;
   const { start, items } = tasks.parameters;
-  if (start[row] === start[row + 1]) return `${name} #${tasks.id[row]}`;
-  return `${name}(${items.subarray(start[row], start[row + 1]).join(', ')})`;
+  if (start[row] < start[row + 1]) {
+    return `${name}(${items.subarray(start[row], start[row + 1]).join(', ')})`;
+  }
+  const { accesses, accessModes } = tasks;
+  for (let a = accesses.start[row]; a < accesses.start[row + 1]; a++) {
+    if ((accessModes[a] & 2) !== 0) {
+      return `${name} #${tasks.id[row]} ${datumName(trace, accesses.items[a])}`;
+    }
+  }
+  return `${name} #${tasks.id[row]}`;
 }
 
 /** Name of a datum: `A(3, 4)`. */

@@ -88,7 +88,7 @@ describe('the critical path by hand', () => {
       {
         type: 'task',
         row: 1,
-        name: 'make #0',
+        name: 'make #0 x',
         rank: 0,
         lane: 'worker 0',
         start: 10,

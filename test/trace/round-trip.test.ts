@@ -132,6 +132,20 @@ describe('what the recorder writes, the reader gives back', () => {
     expect(seen[1]).toEqual([10, 11, 12, 12, 12, 12, 12, 12, 12, 15]);
   });
 
+  test('times that were never taken: insertion at the begin of the run, issue at the start of the transfer', () => {
+    const trace = loadTrace(
+      record((recorder) => {
+        recorder.event(EventKind.runBegin, 1050);
+        recorder.task(1, 0, 0, 0, 6, NONE, 0, 0, 0, 0, 0, 0, 1100, 1200, 0, 0);
+        recorder.transfer(0, 0, 3, 0, 1, 1, NONE, 0, -1, NONE, 8, 0, 1060, 1090);
+        recorder.transfer(0, 0, 3, 0, 1, 1, NONE, 0, -1, NONE, 8, 1095, 1090, 1099);
+      }),
+    );
+    expect([trace.start, trace.end]).toEqual([50, 200]);
+    expect(trace.tasks.times[0][0]).toBe(50);
+    expect([...trace.transfers.issued]).toEqual([60, 90]);
+  });
+
   test('fractional times keep their order', () => {
     fc.assert(
       fc.property(

@@ -16,7 +16,7 @@ import {
   viewerStyle,
   writePage,
 } from '../../trace/html/index.js';
-import { loadTrace, type Trace } from '../../trace/index.js';
+import { loadTrace, type Trace, taskName } from '../../trace/index.js';
 import { type Browser, chromiumRequired, launchChromium, type Page } from './chromium.js';
 import { randomTrace } from './random-traces.js';
 import { testHeader, traced } from './support.js';
@@ -281,6 +281,23 @@ describe('the data of the page', () => {
     expect(a10.name).toBe('A(1, 0)');
     expect(model.taskName(a10.writer)).toBe('trsm(1, 0)');
     expect(a10.from).toMatch(/already on|d2d from/);
+  });
+
+  test('tasks without parameters go by what they write, and are found by it', async () => {
+    const { findTask } = await viewer('search.js');
+    const plain = traced((recorder) => {
+      recorder.taskClass(0, 'syrk');
+      recorder.datum(0, 64, 0, 'A(3, 4)');
+      recorder.datum(1, 64, 0, 'B', 5);
+      recorder.access(7, 0, 1);
+      recorder.access(7, 1, 3);
+      recorder.task(7, 0, 0, 0, 6, 0xffffffff, 1000, 0, 0, 0, 0, 0, 1001, 1002, 0, 0);
+    });
+    const model = await modelOf(plain);
+    expect(taskName(plain, 0)).toBe('syrk #7 B(5)');
+    expect(model.taskName(0)).toBe('syrk #7 B(5)');
+    for (const text of ['A(3, 4)', 'b(5)', '7', 'syrk'])
+      expect(findTask(model, text, -1).row).toBe(0);
   });
 
   test('search understands classes, parameters, numbers and data', async () => {

@@ -11,7 +11,7 @@ export interface Bounds {
   readonly criticalPath: number;
   /** Kernel time divided by the lanes, for the busiest kind of lane: with no dependencies and no transfers. */
   readonly area: number;
-  /** Kernel time over lanes x makespan, for the kinds of lanes that ran anything. */
+  /** Kernel time over lanes x makespan, for the lanes in use (see `LaneUse.used`). */
   readonly efficiency: number;
   /** The larger bound over the makespan: 1 means that no schedule could be faster. */
   readonly ofBound: number;
@@ -37,23 +37,21 @@ export function longestChain(trace: Trace, graph: TaskGraph): number {
 /** All bounds of a trace. */
 export function bounds(trace: Trace, graph: TaskGraph, lanes: readonly LaneUse[]): Bounds {
   const makespan = trace.end - trace.start;
-  const byKind = new Map<string, { busy: number; lanes: number; tasks: number }>();
-  for (const lane of lanes) {
-    const kind = byKind.get(lane.kind) ?? { busy: 0, lanes: 0, tasks: 0 };
+  const used = lanes.filter((lane) => lane.used);
+  const byKind = new Map<string, { busy: number; lanes: number }>();
+  for (const lane of used) {
+    const kind = byKind.get(lane.kind) ?? { busy: 0, lanes: 0 };
     byKind.set(lane.kind, kind);
     kind.busy += lane.busy;
     kind.lanes++;
-    kind.tasks += lane.tasks;
   }
-  const used = [...byKind.values()].filter((kind) => kind.tasks > 0);
-  const area = Math.max(0, ...used.map((kind) => kind.busy / kind.lanes));
-  const busy = used.reduce((sum, kind) => sum + kind.busy, 0);
-  const count = used.reduce((sum, kind) => sum + kind.lanes, 0);
+  const area = Math.max(0, ...[...byKind.values()].map((kind) => kind.busy / kind.lanes));
+  const busy = used.reduce((sum, lane) => sum + lane.busy, 0);
   const criticalPath = longestChain(trace, graph);
   return {
     criticalPath,
     area,
-    efficiency: makespan > 0 && count > 0 ? busy / (count * makespan) : 0,
+    efficiency: makespan > 0 && used.length > 0 ? busy / (used.length * makespan) : 0,
     ofBound: makespan > 0 ? Math.max(criticalPath, area) / makespan : 0,
   };
 }

@@ -18,7 +18,10 @@ export interface LaneUse {
   readonly kind: string;
   readonly space: string;
   readonly tasks: number;
-  /** Some lane of its kind ran something; idle lanes of unused kinds say nothing about the run. */
+  /**
+   * Some lane of its kind ran something; idle lanes of other kinds say nothing about the run. The JavaScript lane
+   * counts only when nothing else ran: it shares its thread with the engine.
+   */
   readonly used: boolean;
   readonly busy: number;
   readonly idle: { readonly [reason in IdleReason]: number };
@@ -79,6 +82,7 @@ export function laneUse(trace: Trace, waits: Waits): LaneUse[] {
   }
   const makespan = trace.end - trace.start;
   const usedKinds = new Set(trace.lanes.filter((_, i) => counts[i] > 0).map((lane) => lane.kind));
+  if (usedKinds.size > 1) usedKinds.delete('script');
   const uses: LaneUse[] = [];
   trace.lanes.forEach((lane, index) => {
     if (!isExecutionLane(lane)) return;

@@ -64,8 +64,24 @@ export function traffic(trace: Trace): Traffic {
     },
     required: requiredBytes(trace),
     evictions: tally(EventKind.evict),
-    spills: tally(EventKind.spill),
+    spills: spills(trace, tally(EventKind.spill)),
   };
+}
+
+// Spills are transfers; a trace may also, or only, have events of them.
+function spills(
+  trace: Trace,
+  events: { count: number; bytes: number },
+): { count: number; bytes: number } {
+  const { transfers } = trace;
+  let count = 0;
+  let bytes = 0;
+  for (let row = 0; row < transfers.count; row++) {
+    if (transfers.reason[row] !== TransferReason.spill) continue;
+    count++;
+    bytes += transfers.bytes[row];
+  }
+  return count > 0 ? { count, bytes } : events;
 }
 
 // Replays the run. Steps are tasks (row) and, for transfers that are required by themselves, -1 - row.

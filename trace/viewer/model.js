@@ -91,8 +91,17 @@ export class Model {
   /** @param {number} row */
   taskName(row) {
     const { start, items } = this.parameters;
-    if (start[row] === start[row + 1]) return `${this.className(row)} #${this.columns.tId[row]}`;
-    return `${this.className(row)}(${items.subarray(start[row], start[row + 1]).join(', ')})`;
+    const name = this.className(row);
+    if (start[row] < start[row + 1]) {
+      return `${name}(${items.subarray(start[row], start[row + 1]).join(', ')})`;
+    }
+    const { accesses, columns } = this;
+    for (let a = accesses.start[row]; a < accesses.start[row + 1]; a++) {
+      if (columns.tAccMode[a] & 2) {
+        return `${name} #${columns.tId[row]} ${this.datumName(accesses.items[a])}`;
+      }
+    }
+    return `${name} #${columns.tId[row]}`;
   }
 
   /** @param {number} row */

@@ -34,16 +34,17 @@ export function taskMatcher(model, text) {
         (number, i) => start[row] + i < start[row + 1] && items[start[row] + i] === number,
       );
   }
-  return dataMatcher(model, name, numbers);
+  return dataMatcher(model, wanted.toLowerCase(), name, numbers);
 }
 
-/** Tasks that use a datum of this name and coordinates. @param {Model} model @param {string} name @param {number[]} numbers */
-function dataMatcher(model, name, numbers) {
+/** Tasks that use a datum of this full name, or of this name and coordinates. @param {Model} model @param {string} full @param {string} name @param {number[]} numbers */
+function dataMatcher(model, full, name, numbers) {
   const { dName, dCoord } = model.columns;
   const data = new Set();
   for (let datum = 0; datum < dName.length; datum++) {
-    if (model.meta.names[dName[datum]].toLowerCase() !== name) continue;
-    if (numbers.every((number, i) => dCoord[3 * datum + i] === number)) data.add(datum);
+    const known = model.meta.names[dName[datum]].toLowerCase();
+    const same = known === name && numbers.every((number, i) => dCoord[3 * datum + i] === number);
+    if (same || known === full) data.add(datum);
   }
   if (data.size === 0) return undefined;
   const { start, items } = model.accesses;

@@ -31,6 +31,8 @@ export interface NativeNetworkOptions {
 }
 
 const CHUNKS_IN_FLIGHT = 4;
+/** Between SIGTERM and the end of this process. */
+const GRACE_MS = 900;
 const CALM_SPIN_NS = 1_000;
 const EAGER_SPIN_NS = 100_000;
 
@@ -83,6 +85,9 @@ export async function openNativeNetwork(options: NativeNetworkOptions): Promise<
   }
 }
 
+/** MPICH's launcher sends SIGUSR1 when a rank dies; in Node that would open the debugger's port. */
+function ignore(): void {}
+
 export class NativeNetwork implements NetworkPort {
   readonly rank: number;
   readonly size: number;
@@ -105,6 +110,13 @@ export class NativeNetwork implements NetworkPort {
   private outboxPosition = 0;
   private isLost = false;
   private over: (() => void) | undefined;
+  /**
+   * A launcher that sees a rank die ends the others with SIGTERM, and with SIGKILL a second later. In between the
+   * program can still be told whose fault it was.
+   */
+  private readonly onTerminate = (): void => {
+    setTimeout(() => process.exit(128 + 15), GRACE_MS).unref();
+  };
   private closing: Promise<void> | undefined;
 
   constructor(session: NetSession, crowded: boolean) {
@@ -121,6 +133,8 @@ export class NativeNetwork implements NetworkPort {
       session.commands.byteOffset,
       session.commands.length / 2,
     );
+    process.on('SIGTERM', this.onTerminate);
+    process.on('SIGUSR1', ignore);
     this.events = session.events;
     this.eventNumbers = new Float64Array(
       session.events.buffer,
@@ -265,6 +279,8 @@ export class NativeNetwork implements NetworkPort {
         if (!isOver) await new Promise((resolve) => setTimeout(resolve, 1));
       }
     }
+    process.off('SIGTERM', this.onTerminate);
+    process.off('SIGUSR1', ignore);
     this.session.end();
   }
 

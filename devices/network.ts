@@ -470,6 +470,8 @@ export class NetworkDevice implements NetworkSink {
   }
 
   lost(rank: number): void {
+    // First of all the reason, so that what ends because of it can name it.
+    this.listener.lost(rank);
     for (const offer of [...this.offers.values()]) {
       offer.abandoned = true;
       offer.inFlight = 0;
@@ -477,7 +479,6 @@ export class NetworkDevice implements NetworkSink {
       this.settleOffer(offer);
     }
     this.waitingSends.length = 0;
-    this.listener.lost(rank);
     for (const { announcement, cookie } of this.waitingFetches.splice(0)) {
       this.listener.received(cookie, NetOutcome.lost, 'staged', announcement.bytes, 0, 0);
     }

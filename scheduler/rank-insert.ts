@@ -32,7 +32,11 @@ export function insertOnRanks(
   // Movements are tasks too: inserting them may run bodies, which may use the caller's scratch memory.
   const ownFlows = flows.slice(0, cls.modes.length);
   const ownParams = params.slice(0, cls.paramNames.length);
-  if (!ranks.plan(cls, run, ownFlows, ownParams, priority, device, rank)) return ELSEWHERE;
+  if (!ranks.plan(cls, run, ownFlows, ownParams, priority, device, rank)) {
+    // A rank that has nothing to insert must still hear from the others.
+    if (ranks.skipsTurn()) engine.pump();
+    return ELSEWHERE;
+  }
   const after = wishes?.after;
   if (after?.includes(ELSEWHERE) === true) {
     throw new HeadraceError('ERR_AFTER_ELSEWHERE', `a task of class '${cls.name}' is to follow a task of another rank without data`, {

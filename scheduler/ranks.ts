@@ -66,6 +66,8 @@ interface Movement {
 }
 
 const NOT_SENT = -1;
+/** Tasks of other ranks between two passes of the engine; a power of two. */
+const PASS_EVERY = 64;
 /** A row whose body has begun: the engine's own mark. */
 const BODY_RUNNING = -2;
 
@@ -100,6 +102,7 @@ export class Ranks implements NetworkListener {
   private sentTo: Int32Array;
   private readonly maskWords: number;
   private nextGid = 1;
+  private elsewhere = 0;
 
   private readonly sendCounts: Map<number, number> = new Map();
   private readonly receiveCounts: Map<number, number> = new Map();
@@ -196,6 +199,12 @@ export class Ranks implements NetworkListener {
   }
 
   // --- Planning, in program order -----------------------------------------------------------------------------------
+
+  /** Now and then true, for a program that inserts nothing here. */
+  skipsTurn(): boolean {
+    this.elsewhere = (this.elsewhere + 1) & (PASS_EVERY - 1);
+    return this.elsewhere === 0;
+  }
 
   /** Rank a task belongs to. */
   rankOf(cls: TaskClassRow, flows: Int32Array): number {

@@ -544,6 +544,10 @@ void Session::lost(int rank) {
   isLost_ = true;
   // Jobs of the copier may still touch memory of this session.
   while (copier_.busy()) pauseProcessor();
+  Record event{};
+  event.words[NetRecord::kind] = NetEvent::lost;
+  event.words[NetRecord::rank] = rank;
+  events_.push(event);
   for (Transfer& transfer : transfers_) {
     if (!transfer.live) continue;
     transfer.live = false;
@@ -551,10 +555,6 @@ void Session::lost(int rank) {
   }
   live_ = 0;
   messages_.clear();
-  Record event{};
-  event.words[NetRecord::kind] = NetEvent::lost;
-  event.words[NetRecord::rank] = rank;
-  events_.push(event);
 }
 
 }  // namespace headrace::mpi

@@ -1,9 +1,10 @@
-// Runs a rank program under mpirun and collects what its ranks report. Each rank prints lines `@headrace {json}`.
+// Runs a rank program under mpirun and collects what its ranks report (programs/report.mjs).
 //
 // Rules, each of which was needed: mpirun is never killed with SIGKILL (that leaves its ranks running): its own
 // timeout comes first, then SIGTERM; the environment of an outer mpirun and of vitest does not reach the ranks.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -16,12 +17,14 @@ export interface RankOptions {
   readonly library?: Library;
   /** Ranks go on when one of them dies, so that they can tell what they saw. */
   readonly survive?: boolean;
+  /** Reports to wait for after the launcher has ended: MPICH's leaves first when a rank is killed. */
+  readonly reports?: number;
 }
 
 export interface RankResult {
   readonly code: number | null;
   readonly signal: string | null;
-  /** One entry per report line, in the order of ranks. */
+  /** What was reported, in the order of ranks; several reports of a rank in the order made. */
   readonly reports: readonly Record<string, unknown>[];
   readonly output: string;
   readonly seconds: number;
@@ -53,19 +56,25 @@ function launcherOf(library: Library): string | undefined {
 
 function hasAddon(): boolean {
   const folder = path.join(root, 'build', 'Release');
-  return ['mpi.node', 'mpi-openmpi.node', 'mpi-mpich.node'].some((name) => existsSync(path.join(folder, name)));
+  return ['mpi.node', 'mpi-openmpi.node', 'mpi-mpich.node'].some((name) =>
+    existsSync(path.join(folder, name)),
+  );
 }
 
 /** Libraries that can be tested here: launcher and addon are there. */
 export function libraries(): Library[] {
-  const list = (['openmpi', 'mpich'] as const).filter((library) => launcherOf(library) !== undefined);
+  const list = (['openmpi', 'mpich'] as const).filter(
+    (library) => launcherOf(library) !== undefined,
+  );
   return hasAddon() ? list : [];
 }
 
 /** The library to use where one is enough. */
 export const first: Library | undefined = libraries()[0];
 if (first === undefined && required) {
-  throw new Error('HEADRACE_REQUIRE_MPI=1, but there is no mpirun or build/Release/mpi.node was not built');
+  throw new Error(
+    'HEADRACE_REQUIRE_MPI=1, but there is no mpirun or build/Release/mpi.node was not built',
+  );
 }
 
 /** Environment without what an outer launcher or test runner put there. */
@@ -73,7 +82,10 @@ function cleanEnvironment(extra: Readonly<Record<string, string>>): Record<strin
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(process.env)) {
     if (value === undefined) continue;
-    if (/^(OMPI_|PMIX_|PMI_|PRTE_|HYDRA_|MPI_|VITEST|NODE_OPTIONS$|NODE_CHANNEL|TINYPOOL)/.test(name)) continue;
+    if (
+      /^(OMPI_|PMIX_|PMI_|PRTE_|HYDRA_|MPI_|VITEST|NODE_OPTIONS$|NODE_CHANNEL|TINYPOOL)/.test(name)
+    )
+      continue;
     env[name] = value;
   }
   return {
@@ -84,7 +96,12 @@ function cleanEnvironment(extra: Readonly<Record<string, string>>): Record<strin
   };
 }
 
-function commandLine(library: Library, ranks: number, options: RankOptions, seconds: number): string[] {
+function commandLine(
+  library: Library,
+  ranks: number,
+  options: RankOptions,
+  seconds: number,
+): string[] {
   if (library === 'openmpi') {
     return [
       '--allow-run-as-root',
@@ -98,27 +115,56 @@ function commandLine(library: Library, ranks: number, options: RankOptions, seco
       String(ranks),
     ];
   }
-  return [...(options.survive === true ? ['-disable-auto-cleanup'] : []), '-bind-to', 'none', '-n', String(ranks)];
+  return [
+    ...(options.survive === true ? ['-disable-auto-cleanup'] : []),
+    '-bind-to',
+    'none',
+    '-n',
+    String(ranks),
+  ];
+}
+
+function reportsIn(folder: string): Record<string, unknown>[] {
+  const lines = readdirSync(folder).flatMap((file) =>
+    readFileSync(path.join(folder, file), 'utf8').split('\n'),
+  );
+  return lines
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
 /** Runs `program` (a file of test/mpi/programs) on `ranks` ranks. */
-export function mpirun(ranks: number, program: string, options: RankOptions = {}): Promise<RankResult> {
+export function mpirun(
+  ranks: number,
+  program: string,
+  options: RankOptions = {},
+): Promise<RankResult> {
   const library = options.library ?? first ?? 'openmpi';
   const seconds = options.seconds ?? 30;
   const launcher = launcherOf(library) as string;
-  const file = path.isAbsolute(program) ? program : path.join(root, 'test', 'mpi', 'programs', program);
-  const env = cleanEnvironment({ MPIEXEC_TIMEOUT: String(seconds), ...options.env });
+  const file = path.isAbsolute(program)
+    ? program
+    : path.join(root, 'test', 'mpi', 'programs', program);
+  const folder = mkdtempSync(path.join(tmpdir(), 'headrace-ranks-'));
+  const env = cleanEnvironment({
+    HEADRACE_REPORTS: folder,
+    MPIEXEC_TIMEOUT: String(seconds),
+    ...options.env,
+  });
   const began = performance.now();
   return new Promise((resolve, reject) => {
     const child = spawn(
       launcher,
-      [...commandLine(library, ranks, options, seconds), process.execPath, file, ...(options.args ?? [])],
+      [
+        ...commandLine(library, ranks, options, seconds),
+        process.execPath,
+        file,
+        ...(options.args ?? []),
+      ],
       { env, cwd: root, stdio: ['ignore', 'pipe', 'pipe'] },
     );
     let output = '';
-    let stdout = '';
     child.stdout.on('data', (data) => {
-      stdout += data;
       output += data;
     });
     child.stderr.on('data', (data) => {
@@ -126,11 +172,15 @@ export function mpirun(ranks: number, program: string, options: RankOptions = {}
     });
     const late = setTimeout(() => child.kill('SIGTERM'), (seconds + 5) * 1000);
     child.on('error', reject);
-    child.on('close', (code, signal) => {
+    child.on('close', async (code, signal) => {
       clearTimeout(late);
-      const reports = [...stdout.matchAll(/@headrace (\{.*\})/g)].map(
-        (match) => JSON.parse(match[1] as string) as Record<string, unknown>,
-      );
+      const until = performance.now() + 5000;
+      let reports = reportsIn(folder);
+      while (reports.length < (options.reports ?? 0) && performance.now() < until) {
+        await new Promise((go) => setTimeout(go, 50));
+        reports = reportsIn(folder);
+      }
+      rmSync(folder, { recursive: true, force: true });
       reports.sort((a, b) => Number(a['rank']) - Number(b['rank']));
       resolve({ code, signal, reports, output, seconds: (performance.now() - began) / 1000 });
     });

@@ -23,7 +23,10 @@ async function oracle(ranks: number, given: object, library = first): Promise<re
   for (const report of reports) {
     expect(report.ok, run.output).toBe(true);
     // Nothing stays pinned: no reader, send or receive was forgotten.
-    expect(report.pinned.every((bytes) => bytes === 0), run.output).toBe(true);
+    expect(
+      report.pinned.every((bytes) => bytes === 0),
+      run.output,
+    ).toBe(true);
   }
   return reports;
 }
@@ -59,7 +62,12 @@ describe.skipIf(first === undefined)('oracles on several ranks', () => {
   });
 
   test('one version reaches many ranks along a tree', async () => {
-    const reports = await oracle(6, { oracle: 'broadcast', gpus: 1, treeFrom: 2, size: { n: 2048 } });
+    const reports = await oracle(6, {
+      oracle: 'broadcast',
+      gpus: 1,
+      treeFrom: 2,
+      size: { n: 2048 },
+    });
     // Five destinations, three branches from the root; the others were passed on.
     expect(reports[0]?.report.network?.['receives']).toBe(0);
   });

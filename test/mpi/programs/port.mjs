@@ -1,19 +1,37 @@
 // Drives the network port alone: control messages around a ring, and data from emulated GPU and host memory by all
 // three ways, with every byte checked.
-import { loadNative } from '../../../dist/native/index.js';
+
 import { openNativeNetwork } from '../../../dist/devices/native-network.js';
+import { loadNative } from '../../../dist/native/index.js';
+import { report } from './report.mjs';
 
 const MIB = 2 ** 20;
 const GPU = 1;
 const core = loadNative().open({
-  driver: 'emulated', gpus: 1, gpuBytes: 64 * MIB, hostBytes: 64 * MIB, workers: 1, computeStreams: 1,
-  ringRecords: 64, checked: false,
+  driver: 'emulated',
+  gpus: 1,
+  gpuBytes: 64 * MIB,
+  hostBytes: 64 * MIB,
+  workers: 1,
+  computeStreams: 1,
+  ringRecords: 64,
+  checked: false,
 });
 const spaces = core.spaces.map((s, i) => ({
-  kind: s.kind, base: core.address(i), bytes: s.bytes, fd: core.shareable(i)?.fd ?? -1,
+  kind: s.kind,
+  base: core.address(i),
+  bytes: s.bytes,
+  fd: core.shareable(i)?.fd ?? -1,
 }));
 const failFlush = Number(process.argv[2] ?? 0);
-const port = await openNativeNetwork({ spaces, doorbell: core.doorbell(), chunkBytes: 65536, failFlush, cores: 2, threads: 2 });
+const port = await openNativeNetwork({
+  spaces,
+  doorbell: core.doorbell(),
+  chunkBytes: 65536,
+  failFlush,
+  cores: 2,
+  threads: 2,
+});
 const { rank, size } = port;
 const next = (rank + 1) % size;
 const previous = (rank + size - 1) % size;
@@ -24,7 +42,9 @@ let lost = -1;
 const sink = {
   message: (from, bytes) => messages.push({ from, bytes: bytes.slice() }),
   done: (request, outcome) => outcomes.set(request, outcome),
-  lost: (r) => { lost = r; },
+  lost: (r) => {
+    lost = r;
+  },
 };
 async function until(condition, what) {
   const end = Date.now() + 10000;
@@ -37,14 +57,19 @@ async function until(condition, what) {
 }
 // GPU bytes are reached from here by copies of the core's own queues only: use the h2d and d2h queues.
 const host = new Uint8Array(core.hostView(0, 64 * MIB));
-const { openNativeBackend, NativeBackend } = await import('../../../dist/devices/native-backend.js');
+const { openNativeBackend, NativeBackend } = await import(
+  '../../../dist/devices/native-backend.js'
+);
 const backend = new NativeBackend(core);
 const queueOf = (kind) => backend.queues.findIndex((q) => q.kind === kind);
 async function copy(kind, dstSpace, dstOffset, srcSpace, srcOffset, bytes) {
   const q = queueOf(kind);
   const seq = backend.copy(q, 0, dstSpace, dstOffset, srcSpace, srcOffset, bytes, -1, 0);
   backend.publish();
-  while (((backend.completed[q] - seq) | 0) < 0) { backend.poll(); await new Promise((r) => setImmediate(r)); }
+  while (((backend.completed[q] - seq) | 0) < 0) {
+    backend.poll();
+    await new Promise((r) => setImmediate(r));
+  }
 }
 const value = (from, i) => (from * 31 + i * 7 + (i >> 8)) & 255;
 
@@ -59,7 +84,8 @@ await until(() => messages.length >= count, 'messages');
 let inOrder = true;
 messages.slice(0, count).forEach(({ from, bytes }, i) => {
   const length = i === 100 ? port.longestMessage : 16 + (i % 50);
-  if (from !== previous || bytes.length !== length || bytes.some((b) => b !== (i & 255))) inOrder = false;
+  if (from !== previous || bytes.length !== length || bytes.some((b) => b !== (i & 255)))
+    inOrder = false;
 });
 
 // 2. Data: sizes around the chunk size, direct and staged, GPU to GPU, GPU to host, host to GPU; ipc.
@@ -67,7 +93,14 @@ const problems = [];
 let request = 1;
 let expected = count;
 for (const bytes of [8, 4096, 65536, 65544, 3 * MIB + 8]) {
-  for (const [from, to, mode] of [[GPU, GPU, 0], [GPU, GPU, 1], [GPU, 0, 1], [0, GPU, 1], [0, 0, 0], [GPU, GPU, 2]]) {
+  for (const [from, to, mode] of [
+    [GPU, GPU, 0],
+    [GPU, GPU, 1],
+    [GPU, 0, 1],
+    [0, GPU, 1],
+    [0, 0, 0],
+    [GPU, GPU, 2],
+  ]) {
     for (let i = 0; i < bytes; i++) host[i] = value(rank, i);
     if (from === GPU) await copy('h2d', GPU, 512, 0, 0, bytes);
     host.fill(0xa5, 8 * MIB, 8 * MIB + bytes);
@@ -84,7 +117,10 @@ for (const bytes of [8, 4096, 65536, 65544, 3 * MIB + 8]) {
       port.receive(previous, 5, to, target, bytes, mode, r);
       port.send(next, 5, from, from === GPU ? 512 : 0, bytes, mode, r + 1);
     }
-    await until(() => outcomes.has(r) && outcomes.has(r + 1), `outcome of ${bytes} bytes ${from}->${to} mode ${mode}`);
+    await until(
+      () => outcomes.has(r) && outcomes.has(r + 1),
+      `outcome of ${bytes} bytes ${from}->${to} mode ${mode}`,
+    );
     // Nobody may overwrite its source before the reader by ipc is done.
     const awaited = ++expected;
     await until(() => port.post(previous, new Uint8Array(8)), 'room');
@@ -106,8 +142,15 @@ await until(() => outcomes.has(901), 'cancellation');
 const counters = port.counters();
 await port.close();
 core.close();
-console.log(`@headrace ${JSON.stringify({
-  rank, size, library: port.library, inOrder, problems, lost,
-  cancelled: outcomes.get(901), refused: outcomes.get(902), flush: outcomes.get(903), counters,
+report(rank, {
+  size,
+  library: port.library,
+  inOrder,
+  problems,
+  lost,
+  cancelled: outcomes.get(901),
+  refused: outcomes.get(902),
+  flush: outcomes.get(903),
+  counters,
   mappable: port.mappable(next, GPU),
-})}`);
+});

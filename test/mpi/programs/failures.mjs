@@ -1,0 +1,91 @@
+// What the other ranks see when one of them fails. Argument: JSON with `way` and `rank` of the one that fails.
+
+import { Runtime, read, readWrite, task, write } from '../../../dist/index.js';
+import { report } from './report.mjs';
+
+const { way, who = 1, ...rest } = JSON.parse(process.argv[2]);
+const runtime = await Runtime.create({ workers: 1, checked: true, hostMemory: '64MiB', ...rest });
+const { rank, ranks } = runtime;
+const began = performance.now();
+const say = (more) => report(rank, { seconds: (performance.now() - began) / 1000, ...more });
+const describe = (error) => ({
+  code: error.code,
+  message: error.message,
+  from: error.details?.rank ?? null,
+  cause: error.cause?.code ?? null,
+});
+
+const step = task({
+  name: 'step',
+  flows: { x: readWrite('f64') },
+  params: { i: 'i32' },
+  body: ({ x, i }) => {
+    x[0] += 1;
+    if (rank === who && i === ranks + who) {
+      if (way === 'kill') process.kill(process.pid, 'SIGKILL');
+      if (way === 'throw') throw new Error('the body threw');
+      if (way === 'exit') process.exit(7);
+    }
+  },
+});
+const use = task({
+  name: 'use',
+  flows: { a: read('f64'), x: write('f64') },
+  body: ({ a, x }) => {
+    x[0] = a[0];
+  },
+});
+const n = 1024;
+const x = runtime.data(new Float64Array(n), { name: 'x', rank: 0 });
+const y = runtime.data(new Float64Array(n), { name: 'y', rank: who });
+const z = runtime.data(new Float64Array(n), { name: 'z', rank: 0 });
+
+async function failing() {
+  try {
+    await runtime.run(async (graph) => {
+      for (let i = 0; i < 12; i++) {
+        graph.insert(step, { x, i }, { rank: i % ranks });
+        if (way === 'program' && rank === who && i === 5) throw new Error('the program threw');
+        if (way === 'mismatch' && rank === who && i === 5) graph.insert(use, { a: y, x: z });
+        if (way === 'loop' && i === 5 && rank === who)
+          setTimeout(() => process.kill(process.pid, 'SIGKILL'), 300);
+      }
+      if (way === 'loop') {
+        // A plain loop that never yields: the engine alone must notice.
+        if (rank === who) await new Promise((r) => setTimeout(r, 20000));
+        graph.insert(use, { a: y, x: z });
+        for (let i = 0; ; i++) graph.insert(step, { x: z, i: 100 }, { rank: 0 });
+      }
+    });
+    return { code: 'none' };
+  } catch (error) {
+    return describe(error);
+  }
+}
+const first = await failing();
+say({ first });
+let again;
+if (way === 'throw' || way === 'program' || way === 'mismatch') {
+  // The runtime stays usable: all ranks start over together.
+  try {
+    const v = runtime.data(new Float64Array(n), { name: 'v', rank: who });
+    await runtime.run((graph) => {
+      for (let i = 0; i < 3 * ranks; i++)
+        graph.insert(step, { x: v, i: 1000 + i }, { rank: i % ranks });
+    });
+    again = (await v.read())[0];
+  } catch (error) {
+    again = describe(error);
+  }
+}
+let poisoned;
+if (way === 'throw') {
+  try {
+    poisoned = (await x.read())[0];
+  } catch (error) {
+    poisoned = describe(error);
+  }
+}
+const closing = performance.now();
+await runtime.close();
+say({ again, poisoned, closeSeconds: (performance.now() - closing) / 1000 });

@@ -300,6 +300,24 @@ describe('the data of the page', () => {
       expect(findTask(model, text, -1).row).toBe(0);
   });
 
+  test('marks of the ruler differ from their neighbours', async () => {
+    const { formatMark, roundStep } = await viewer('format.js');
+    expect([0, 0.2e6, 200.1e6].map((ns) => formatMark(ns, 1e5))).toEqual([
+      '0 ns',
+      '200 us',
+      '200.1 ms',
+    ]);
+    fc.assert(
+      fc.property(fc.nat(1e9), fc.double({ min: 1, max: 1e8, noNaN: true }), (from, least) => {
+        const step = roundStep(least);
+        expect(step).toBeGreaterThanOrEqual(least);
+        const first = Math.ceil(from / step) * step;
+        const labels = [0, 1, 2, 3].map((i) => formatMark(Math.round(first + i * step), step));
+        expect(new Set(labels).size).toBe(4);
+      }),
+    );
+  });
+
   test('search understands classes, parameters, numbers and data', async () => {
     const { findTask } = await viewer('search.js');
     const model = await modelOf(trace);
@@ -380,7 +398,7 @@ describe.skipIf(reason !== undefined)('in headless Chromium, from disk', () => {
     expect(await run('return v.drawn')).toBeGreaterThan(0);
     // Colours on the lane of gpu 0: all four classes appear.
     const colours = await run<number>(`
-      const row = v.rows.find((r) => r.kind === 'tasks' && r.label === 'gpu 0 compute');
+      const row = v.rows.find((r) => r.kind === 'tasks' && r.label === 'compute');
       const image = v.context.getImageData(150, 24 + row.y + 5, v.width - 150, 1).data;
       const seen = new Set();
       for (let i = 0; i < image.length; i += 4) seen.add('#' + [image[i], image[i + 1], image[i + 2]].map((c) => c.toString(16).padStart(2, '0')).join(''));
@@ -474,7 +492,7 @@ describe.skipIf(reason !== undefined)('in headless Chromium, from disk', () => {
 
   test('a click selects what is under it; idle time explains itself', async () => {
     const spot = await run<{ x: number; y: number; name: string }>(`
-      const row = v.rows.find((r) => r.kind === 'tasks' && r.label === 'gpu 1 compute');
+      const row = v.rows.find((r) => r.kind === 'tasks' && r.label === 'compute' && v.model.laneName(r.index) === 'gpu 1 compute');
       const t = v.series[row.index].tasks;
       const i = t.from + 3;
       const b = v.canvas.getBoundingClientRect();

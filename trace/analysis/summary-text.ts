@@ -64,7 +64,7 @@ function idleSection(summary: TraceSummary): string {
   );
   const unused = summary.lanes.length - lanes.length;
   const title =
-    unused > 0 ? `Idle time of the lanes in use (${unused} others ran nothing)` : 'Idle time';
+    unused > 0 ? `Idle time of the lanes in use (${unused} others left out)` : 'Idle time';
   return `${title}, and what to do about it\n${lines.join('\n')}`;
 }
 

@@ -7,7 +7,7 @@
 //   X had no memory                    memory
 //   a transfer X needed was not done   h2d, d2h, d2d or network: by the transfer under way (of several, the one that
 //                                      ends last), or by the next to start
-//   X had not finished comm-in         network
+//   X had not finished comm-in         network, if the rank has one
 //   otherwise                          scheduler (deciding, issuing, launching)
 // The spans tile the time exactly: whole nanoseconds, no overlap, no rest.
 import { group, type Lists } from '../columns.js';
@@ -109,6 +109,8 @@ export class Waits {
   readonly #trace: Trace;
   readonly #ofTask: Lists;
   readonly #ofDatum: Lists;
+  // Ranks with a network: elsewhere comm-in is a formality.
+  readonly #networked: ReadonlySet<number>;
   readonly #throttled: Map<number, { from: number; to: number }[]>;
 
   constructor(trace: Trace, graph: TaskGraph = taskGraph(trace)) {
@@ -124,6 +126,9 @@ export class Waits {
       if (part.length > 1) part.sort((a, b) => transfers.end[a] - transfers.end[b] || a - b);
     }
     this.#throttled = throttledSpans(trace);
+    this.#networked = new Set(
+      trace.lanes.filter((lane) => lane.kind === 'network').map((lane) => lane.rank),
+    );
   }
 
   /** True when something inserted at `time` was held back by a full task window. */
@@ -237,7 +242,8 @@ export class Waits {
   }
 
   #waitsForNetwork(row: number): number {
-    const { times } = this.#trace.tasks;
+    const { times, rank } = this.#trace.tasks;
+    if (!this.#networked.has(rank[row])) return Number.NEGATIVE_INFINITY;
     const commIn = times[TaskTime.commIn][row];
     return commIn > times[TaskTime.stageIn][row] ? commIn : Number.NEGATIVE_INFINITY;
   }

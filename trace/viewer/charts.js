@@ -6,13 +6,12 @@ import { mix } from './theme.js';
 /** @typedef {import('./scene.js').Scene} Scene */
 /** @typedef {import('./layout.js').Row} Row */
 
-/** Used memory as stacked bands; the height is the capacity. @param {Scene} scene @param {Row} row */
+/** Used memory as stacked bands; the height is `row.full`. @param {Scene} scene @param {Row} row */
 export function paintMemory(scene, row) {
   const { context, width, model, theme, state } = scene;
   const { mStart, mTime } = model.columns;
   const from = mStart[row.index];
   const to = mStart[row.index + 1];
-  const capacity = model.meta.spaces[row.index].bytes || 1;
   const bands = /** @type {const} */ ([
     ['pinned', 1],
     ['dirty', 2],
@@ -20,7 +19,7 @@ export function paintMemory(scene, row) {
     ['arriving', 4],
   ]);
   const height = row.height - 4;
-  const scale = height / capacity;
+  const scale = height / row.full;
   const bottom = row.y + row.height - 2;
   const base = new Float64Array(width);
   const sampleOf = new Int32Array(width).fill(-1);

@@ -16,6 +16,14 @@ export function formatTime(ns) {
   return `${digits(ns / 1e9)} s`;
 }
 
+/** Label of a ruler mark: as many digits as neighbours `step` apart need to differ. @param {number} ns @param {number} step */
+export function formatMark(ns, step) {
+  const [unit, size] =
+    ns < 1e3 ? ['ns', 1] : ns < 1e6 ? ['us', 1e3] : ns < 1e9 ? ['ms', 1e6] : ['s', 1e9];
+  const places = Math.max(0, Math.ceil(Math.log10(Number(size) / step) - 1e-9));
+  return `${(ns / Number(size)).toFixed(places)} ${unit}`;
+}
+
 /** @param {number} bytes @returns {string} */
 export function formatBytes(bytes) {
   let value = bytes;

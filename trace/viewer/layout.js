@@ -1,5 +1,6 @@
 // The rows of the timeline, top to bottom: rank, its queues over time, then per device its lanes, links and memory.
 import { makeSeries } from './detail-levels.js';
+import { formatBytes } from './format.js';
 
 /** @typedef {import('./model.js').Model} Model */
 /** @typedef {import('./detail-levels.js').Series} Series */
@@ -11,6 +12,7 @@ import { makeSeries } from './detail-levels.js';
  * @property {number} index lane, space or rank, by kind
  * @property {number} y
  * @property {number} height
+ * @property {number} full bytes at full height of a memory row
  */
 
 export const STAGE_ROWS = 6;
@@ -42,6 +44,15 @@ export function makeLaneSeries(model) {
 
 /** @typedef {ReturnType<typeof makeLaneSeries>} LaneSeries */
 
+/** Bytes at full height of a memory band: the capacity, or the peak where that is far below. @param {Model} model @param {number} space */
+export function memoryScale(model, space) {
+  const { mStart, mValue0 } = model.columns;
+  let peak = 1;
+  for (let i = mStart[space]; i < mStart[space + 1]; i++) peak = Math.max(peak, mValue0[i]);
+  const capacity = model.meta.spaces[space].bytes;
+  return peak < capacity / 4 ? peak : capacity;
+}
+
 /** @param {Model} model @param {boolean} stages with rows for the six stages @returns {Row[]} */
 export function makeRows(model, stages) {
   const { meta, columns } = model;
@@ -50,7 +61,8 @@ export function makeRows(model, stages) {
   let y = 0;
   /** @param {Row['kind']} kind @param {string} label @param {number} index */
   const add = (kind, label, index) => {
-    rows.push({ kind, label, index, y, height: heights[kind] });
+    const full = kind === 'memory' ? memoryScale(model, index) : 0;
+    rows.push({ kind, label, index, y, height: heights[kind], full });
     y += heights[kind];
   };
   meta.ranks.forEach(({ rank, host }, rankIndex) => {
@@ -65,14 +77,21 @@ export function makeRows(model, stages) {
         if (lane.space !== spaceIndex) return;
         const tasks = columns.tLane[index + 1] - columns.tLane[index];
         const transfers = columns.xLane[index + 1] - columns.xLane[index];
+        // Under its device a lane need not repeat the device's name.
+        const prefix = `${space.name} `;
+        const name = lane.name.startsWith(prefix) ? lane.name.slice(prefix.length) : lane.name;
         if (executes(lane.kind) && (tasks > 0 || lane.kind !== 'script')) {
-          inside.push(['tasks', lane.name, index]);
+          inside.push(['tasks', name, index]);
           if (stages && tasks > 0) inside.push(['stages', '', index]);
         }
-        if (transfers > 0) inside.push(['transfers', lane.name, index]);
+        if (transfers > 0) inside.push(['transfers', name, index]);
       });
       if (columns.mStart[spaceIndex + 1] > columns.mStart[spaceIndex])
-        inside.push(['memory', 'memory', spaceIndex]);
+        inside.push([
+          'memory',
+          `memory / ${formatBytes(memoryScale(model, spaceIndex))}`,
+          spaceIndex,
+        ]);
       if (inside.length === 0) return;
       add('space', space.name, spaceIndex);
       for (const [kind, label, index] of inside) add(kind, label, index);

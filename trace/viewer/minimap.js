@@ -29,6 +29,7 @@ export function paintMinimap(image, model, theme, series) {
       .filter((_, i) => series[i].tasks.to > series[i].tasks.from)
       .map((lane) => lane.kind),
   );
+  if (used.size > 1) used.delete('script');
   model.meta.lanes.forEach((lane, index) => {
     if (!executes(lane.kind) || !used.has(lane.kind)) return;
     lanes++;

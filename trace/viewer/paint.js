@@ -1,7 +1,7 @@
 // Paints the timeline on a canvas. Everything is a function of the state; nothing is remembered between frames.
 import { paintMemory, paintProgress } from './charts.js';
 import { firstAbove, forEachVisible } from './detail-levels.js';
-import { formatTime, roundStep } from './format.js';
+import { formatMark, formatTime, roundStep } from './format.js';
 import { paintPath, paintSelection } from './highlight.js';
 import { executes, STAGE_ROWS } from './layout.js';
 import { GUTTER, RULER, xOf } from './scene.js';
@@ -125,6 +125,7 @@ function paintTasks(scene, series, row) {
   paintSeries(scene, series, colour, row.y + row.height - 2, row.height - 4, 1);
   const scale = (width - GUTTER) / (state.to - state.from);
   // Names, where there is room for them.
+  const letter = context.measureText('gemm(0, 1)').width / 10;
   if (
     firstAbove(series.start, series.from, series.to, state.to) -
       firstAbove(series.start, series.from, series.to, state.from) >
@@ -134,7 +135,7 @@ function paintTasks(scene, series, row) {
   forEachVisible(series, state.from, state.to, width, (start, end, key, _share, task) => {
     const left = Math.max(GUTTER, GUTTER + (start - state.from) * scale);
     const right = Math.min(width, GUTTER + (end - state.from) * scale);
-    const letters = Math.floor((right - left - 8) / 6);
+    const letters = Math.floor((right - left - 8) / letter);
     if (task < 0 || letters < 4) return;
     context.fillStyle = inkOn(colour(key));
     const name = model.taskName(task);
@@ -211,8 +212,9 @@ function paintLabel(scene, row) {
       ? theme.text
       : theme.faint;
   context.font = isHeader ? `600 ${FONT}` : FONT;
+  const letter = context.measureText('gemm(0, 1)').width / 10;
   const indent = row.kind === 'rank' ? 6 : row.kind === 'space' ? 10 : 18;
-  const letters = Math.floor((GUTTER - indent - 6) / 6);
+  const letters = Math.floor((GUTTER - indent - 4) / letter);
   const label = row.label.length > letters ? `${row.label.slice(0, letters - 1)}…` : row.label;
   context.fillText(label, indent, row.y + Math.min(row.height / 2, 14));
   context.font = FONT;
@@ -233,7 +235,7 @@ function paintRuler(scene) {
     const x = xOf(scene, ns / model.meta.quantum);
     if (x < GUTTER) continue;
     context.fillRect(x, RULER - 6, 1, 5);
-    context.fillText(formatTime(Math.round(ns)), x + 3, RULER / 2 - 2);
+    context.fillText(formatMark(Math.round(ns), step), x + 3, RULER / 2 - 2);
   }
   context.fillStyle = theme.text;
   context.fillText(`${formatTime(model.ns(state.to - state.from))} in view`, 6, RULER / 2);

@@ -21,6 +21,9 @@ import { HeadraceError } from './errors.js';
 /** Host memory is shown to JavaScript in pieces of this size, each mapped once. */
 const VIEW_CHUNK = 2 ** 28;
 
+/** Copies and fills belong to no run: they are never skipped, and their failure is the engine's affair. */
+const NO_RUN = -1;
+
 const SPACE_NAMES: readonly SpaceInfo['kind'][] = ['host', 'emulated', 'cuda', 'hip'];
 const QUEUE_NAMES: readonly QueueInfo['kind'][] = ['worker', 'compute', 'h2d', 'd2h', 'peer'];
 
@@ -181,7 +184,7 @@ export class NativeBackend implements Backend {
     words[at + Record.head] = Opcode.copy | (3 << 20);
     words[at + Record.kernel] = dstSpace | (srcSpace << 8);
     words[at + Record.task] = id;
-    words[at + Record.run] = 0;
+    words[at + Record.run] = NO_RUN;
     words[at + Record.waitQueue] = waitQueue;
     words[at + Record.waitSeq] = waitSeq;
     words[at + Record.status] = Status.ok;
@@ -198,7 +201,7 @@ export class NativeBackend implements Backend {
     const at = this.next(queue);
     words[at + Record.head] = Opcode.fill | (3 << 20);
     words[at + Record.task] = 0;
-    words[at + Record.run] = 0;
+    words[at + Record.run] = NO_RUN;
     words[at + Record.waitQueue] = NO_QUEUE;
     words[at + Record.status] = Status.ok;
     const doubles = this.doubles[queue];
@@ -334,8 +337,12 @@ export class NativeBackend implements Backend {
 
   busy(queue: number): number {
     const base = queue * Control.words;
-    const low = Atomics.load(this.control, base + Control.busyLow) >>> 0;
-    return Atomics.load(this.control, base + Control.busyHigh) * 2 ** 32 + low;
+    for (;;) {
+      // Two words that change together: the high one must be the same before and after.
+      const high = Atomics.load(this.control, base + Control.busyHigh);
+      const low = Atomics.load(this.control, base + Control.busyLow) >>> 0;
+      if (Atomics.load(this.control, base + Control.busyHigh) === high) return high * 2 ** 32 + low;
+    }
   }
 
   /** What the message layer needs to know of the memory spaces. @internal */

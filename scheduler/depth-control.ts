@@ -19,6 +19,8 @@ export class DepthControl {
   /** Time at which the queue was last seen to complete something, or to start from empty. */
   private readonly since: Float64Array;
   private readonly average: Float64Array;
+  /** 1: nothing was under way after the last completions, so the queue may have been idle since. */
+  private readonly ranDry: Uint8Array;
 
   constructor(submission: Submission, placement: Placement, maximum: number) {
     const n = submission.backend.queues.length;
@@ -27,6 +29,7 @@ export class DepthControl {
     this.maximum = maximum;
     this.since = new Float64Array(n);
     this.average = new Float64Array(n);
+    this.ranDry = new Uint8Array(n);
     this.depth.fill(Math.min(INITIAL, maximum));
   }
 
@@ -34,14 +37,19 @@ export class DepthControl {
   completed(q: number, n: number, now: number): void {
     if (n === 0) return;
     const since = this.since[q];
+    const ranDry = this.submission.outstanding[q] === 0;
+    const mayHaveIdled = ranDry || this.ranDry[q] === 1;
     this.since[q] = now;
+    this.ranDry[q] = ranDry ? 1 : 0;
     if (since === 0 || now <= since) return;
     const each = (now - since) / n;
-    // Weigh by how much was seen: a lone completion after an idle spell says little.
-    const weight = n >= 8 ? 0.5 : 0.125;
-    const average = this.average[q] === 0 ? each : this.average[q] + weight * (each - this.average[q]);
-    this.average[q] = average;
-    const depth = Math.ceil(AHEAD / average);
+    const average = this.average[q];
+    // A queue that was empty for part of the time tells no more than that its tasks are no longer than this.
+    if (average === 0) this.average[q] = each;
+    else if (!mayHaveIdled) this.average[q] = average + (n >= 8 ? 0.5 : 0.125) * (each - average);
+    else if (each < average) this.average[q] = each;
+    else return;
+    const depth = Math.ceil(AHEAD / this.average[q]);
     this.depth[q] = depth < LEAST ? LEAST : depth > this.maximum ? this.maximum : depth;
   }
 }

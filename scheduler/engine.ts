@@ -126,8 +126,6 @@ export class Engine implements StageHooks {
       this.transfers,
       this,
     );
-    const { x } = this;
-    this.placement.modesOf = (row) => x.classes[x.tasks.classOf[row]].modes;
     this.scriptLane = n;
     this.ready = Array.from({ length: n + 1 }, () => new ReadyQueue());
     this.depthControl = new DepthControl(this.submission, this.placement, options.runAhead);
@@ -240,7 +238,7 @@ export class Engine implements StageHooks {
     tasks.releasedBy[row] = -1;
     tasks.pending[row] = 1;
     run.inserted++;
-    if (this.tracer !== undefined) this.tracer.inserted(id, row, this.x.now);
+    if (this.tracer !== undefined) this.tracer.inserted(row, this.x.now);
 
     const flowStart = tasks.flowStart[row];
     const modes = cls.modes;
@@ -256,8 +254,8 @@ export class Engine implements StageHooks {
     if (after !== undefined) this.follow(id, row, after);
 
     if (--tasks.pending[row] === 0) this.release(row);
-    // Issued already: its events order later tasks against it, the graph need not. A trace wants to know all the same.
-    const known = tasks.queue[row] >= 0 && dependencies.listener === undefined;
+    // Issued already: its events order later tasks against it, the graph need not.
+    const known = tasks.queue[row] >= 0;
     for (let i = 0; i < nFlows; i++) {
       if (!known) dependencies.register(id, flows[i], modes[i]);
       else if (modes[i] !== AccessMode.read) dependencies.forget(flows[i]);
@@ -422,6 +420,7 @@ export class Engine implements StageHooks {
         this.round();
       }
       this.tasks.retireHead();
+      if (this.submission.sweepDue) this.forgetOldEvents();
       this.tracer?.counters(x.now);
       if (this.checked) this.validateState();
     } finally {
@@ -479,6 +478,13 @@ export class Engine implements StageHooks {
     this.progressed += n;
     if (x.eventWaiters[q] >= 0) this.wakeEventWaiters(q);
     this.wakeSlotWaiters(q);
+  }
+
+  /** Sequence numbers wrap: events of long ago must not look like events to come. */
+  private forgetOldEvents(): void {
+    const { submission } = this;
+    this.directory.forgetHappened((queue, seq) => submission.happened(queue, seq));
+    submission.refresh();
   }
 
   private wakeEventWaiters(q: number): void {
@@ -540,8 +546,8 @@ export class Engine implements StageHooks {
 
   // --- Hooks of the stages ------------------------------------------------------------------------------------
 
-  chooseQueue(row: number): number {
-    return this.placement.queue(row);
+  chooseQueue(row: number, modes: Uint8Array): number {
+    return this.placement.queue(row, modes);
   }
 
   issued(row: number): void {

@@ -73,7 +73,7 @@ export class Graph {
     args: TaskArguments<F, P>,
     options?: TaskOptions,
   ): TaskHandle {
-    const { engine, run } = this;
+    const { engine, run, runtime } = this;
     if (run.error !== undefined) throw run.error;
     if (run.over) this.throwOver();
     if (this.lastClass !== cls) {
@@ -92,8 +92,9 @@ export class Graph {
     let bytes = 0;
     let writes = 0;
     for (let i = 0; i < flowNames.length; i++) {
-      const datum = named[flowNames[i]];
-      if (!(datum instanceof Datum) || datum.runtime !== this.runtime || datum.isClosed) {
+      const datum = named[flowNames[i]] as Datum | null | undefined;
+      // Only data have this runtime: anything else a program may pass fails here, too.
+      if (datum === undefined || datum === null || datum.runtime !== runtime || datum.isClosed) {
         throw this.badDatum(bound, i, datum);
       }
       if (datum.element !== bound.cls.elements[i]) throw this.badElement(bound, i, datum);
@@ -154,10 +155,12 @@ export class Graph {
     const { engine, run } = this;
     return new Promise((resolve, reject) => {
       const look = (): void => {
-        if (run.error !== undefined) return reject(run.error);
-        if (engine.tasks.live <= engine.tasks.window >> 1) return resolve();
-        engine.wake();
-        setTimeout(look, 1);
+        if (run.error !== undefined) reject(run.error);
+        else if (engine.tasks.live <= engine.tasks.window >> 1) resolve();
+        else {
+          engine.wake();
+          setTimeout(look, 1);
+        }
       };
       setImmediate(look);
     });

@@ -24,7 +24,9 @@ export class IdleControl {
   private scheduled = false;
   private holding = false;
   private watchdog: NodeJS.Timeout | undefined;
-  private readonly tick = (): void => this.turn();
+  private readonly tick = (): void => {
+    this.turn();
+  };
 
   constructor(engine: Engine) {
     this.engine = engine;
@@ -51,26 +53,34 @@ export class IdleControl {
     return this.engine.ranks?.expecting === true;
   }
 
+  /** Passes until there is nothing to do but wait, or others on the event loop want their turn. */
   private turn(): void {
     this.scheduled = false;
+    const next = this.passes();
+    if (next === 'again') this.schedule();
+    else if (next === 'asleep') this.watch();
+    else if (next === 'stuck') this.stuck();
+    else this.hold(false);
+  }
+
+  private passes(): 'done' | 'again' | 'asleep' | 'stuck' {
     const { engine } = this;
     const { backend, tasks } = engine;
     const until = backend.now() + TURN_NS;
     for (;;) {
       engine.pump();
       if (tasks.live === 0 && engine.ranks?.expecting !== true) {
-        this.hold(false);
-        return;
+        return 'done';
       }
       this.hold(true);
       if (engine.queuedBodies > 0) {
-        if (backend.now() > until) return this.schedule();
+        if (backend.now() > until) return 'again';
         continue;
       }
-      if (!this.somethingIsUnderWay() && engine.liveScripts === 0) return this.stuck();
+      if (!this.somethingIsUnderWay() && engine.liveScripts === 0) return 'stuck';
       this.arm(false);
-      if (backend.sleep()) return this.watch();
-      if (backend.now() > until) return this.schedule();
+      if (backend.sleep()) return 'asleep';
+      if (backend.now() > until) return 'again';
     }
   }
 
@@ -97,7 +107,7 @@ export class IdleControl {
       const lane = backend.queues[q].space;
       if (memoryWanted) wanted = (backend.completed[q] + 1) | 0;
       else if (windowIsFull || engine.ready[lane].length > 0 || x.slotWaiters[q].length > 0) {
-        const low = Math.min(pending - 1, engine.placement.depth[q] >> 2);
+        const low = Math.min(pending - 1, Math.max(1, engine.placement.depth[q] >> 2));
         wanted = (issued - low) | 0;
       }
       for (let n = x.eventWaiters[q]; n >= 0; n = x.eventNodes.next[n]) {
@@ -112,7 +122,10 @@ export class IdleControl {
   private stuck(): void {
     const { engine } = this;
     // A pass may have freed what the last one waited for.
-    if (engine.pump()) return this.schedule();
+    if (engine.pump()) {
+      this.schedule();
+      return;
+    }
     const error = new HeadraceError(
       'ERR_STALLED',
       `no task can make progress:\n${this.explainAll()}`,

@@ -11,6 +11,11 @@ import { AccessMode, type TaskClassRow, type TaskTable } from '../stages/task-ta
 /** A queue stays with the writer of the data it continues unless it is this much behind the emptiest one. */
 const AFFINITY_SHARE = 4;
 
+/** Tasks dealt to one queue in a row, at most. */
+const RUN = 8;
+/** A queue with fewer commands than this under way is about to have nothing to do. */
+const NEARLY_DRY = 4;
+
 export class Placement {
   private readonly tasks: TaskTable;
   private readonly directory: Directory;
@@ -19,6 +24,12 @@ export class Placement {
   private readonly capacity: Float64Array;
   /** Queues that execute kernels, per space. */
   readonly execQueues: readonly (readonly number[])[];
+  /** Space whose kernels a queue executes, or -1 for queues that only copy. */
+  private readonly executesFor: Int16Array;
+  /** Queue that took the last task without data of its own on any, per space. */
+  private readonly lastQueue: Int16Array;
+  /** How many such tasks in a row it took. */
+  private readonly runLength: Int32Array;
   /** Tasks placed on each space and not yet retired. */
   readonly load: Int32Array;
   /** Commands that may be queued ahead, per queue. */
@@ -38,6 +49,11 @@ export class Placement {
     const { spaces, queues } = submission.backend;
     this.load = new Int32Array(spaces.length);
     this.depth = new Int32Array(queues.length).fill(maximumDepth);
+    this.executesFor = Int16Array.from(queues, (q) =>
+      q.kind === 'worker' || q.kind === 'compute' ? q.space : -1,
+    );
+    this.runLength = new Int32Array(spaces.length);
+    this.lastQueue = Int16Array.from(spaces, (_, s) => Math.max(0, this.executesFor.indexOf(s)));
     this.execQueues = spaces.map((_, s) =>
       queues.flatMap((q, i) =>
         q.space === s && (q.kind === 'worker' || q.kind === 'compute') ? [i] : [],
@@ -87,33 +103,40 @@ export class Placement {
   }
 
   /** The queue of the task's device that should run it: the one its data come from, unless that one is behind. */
-  queue(row: number): number {
-    const { tasks, directory: dir, submission: sub } = this;
+  queue(row: number, modes: Uint8Array): number {
+    const { tasks, directory: dir } = this;
     const s = tasks.device[row];
     const queues = this.execQueues[s];
     if (queues.length === 1) return queues[0];
-    const outstanding = sub.outstanding;
-    let best = queues[0];
-    let least = outstanding[best] - this.depth[best];
-    for (let i = 1; i < queues.length; i++) {
+    const { outstanding } = this.submission;
+    const { depth } = this;
+    const last = this.lastQueue[s];
+    let best = last;
+    let least = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < queues.length; i++) {
       const q = queues[i];
-      const o = outstanding[q] - this.depth[q];
-      if (o < least) {
+      const o = outstanding[q] - depth[q];
+      if (o < least || (o === least && best === last)) {
         least = o;
         best = q;
       }
     }
-    const modes = this.modesOf(row);
     const first = tasks.flowStart[row];
     for (let i = 0; i < modes.length; i++) {
       if (modes[i] === AccessMode.read) continue;
       const q = dir.writeQueue[tasks.flowDatum[first + i] * dir.spaces + s];
-      if (q < 0 || q === best || sub.backend.queues[q].space !== s) break;
-      if (sub.backend.queues[q].kind !== 'worker' && sub.backend.queues[q].kind !== 'compute') break;
-      const ahead = outstanding[q] - outstanding[best];
-      if (outstanding[q] < this.depth[q] && ahead <= this.depth[q] / AFFINITY_SHARE) best = q;
-      break;
+      if (q < 0 || this.executesFor[q] !== s) break;
+      // Stay with the writer of the data it continues, unless that one is behind or the other about to run dry.
+      const most = outstanding[best] < NEARLY_DRY ? RUN : depth[q] / AFFINITY_SHARE;
+      return outstanding[q] < depth[q] && outstanding[q] - outstanding[best] <= most ? q : best;
     }
+    // Neighbours in program order often share data: deal them out in runs rather than one by one.
+    if (this.runLength[s] < Math.min(RUN, depth[last] >> 1) && outstanding[last] - depth[last] < least + RUN) {
+      this.runLength[s]++;
+      return last;
+    }
+    this.lastQueue[s] = best;
+    this.runLength[s] = 1;
     return best;
   }
 
@@ -126,7 +149,4 @@ export class Placement {
     }
     return queues.length === 0;
   }
-
-  /** Set by the engine: access modes of the class of a row. */
-  modesOf: (row: number) => Uint8Array = () => new Uint8Array(0);
 }

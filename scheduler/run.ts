@@ -100,7 +100,6 @@ export class Run implements PromiseLike<RunReport> {
     this.engine.failRun(this.state, new RunAbortedError(text, reason));
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: a run is awaitable by design.
   then<A = RunReport, B = never>(
     onDone?: ((report: RunReport) => A | PromiseLike<A>) | null,
     onError?: ((error: unknown) => B | PromiseLike<B>) | null,

@@ -26,7 +26,7 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
   const modes = cls.modes;
   const nFlows = modes.length;
   const nArgs = nFlows + cls.paramNames.length;
-  const queue = x.hooks.chooseQueue(row);
+  const queue = x.hooks.chooseQueue(row, modes);
   if (sub.room(queue) < sub.worstCase(nArgs)) {
     x.waitForSlot(row, queue);
     return Outcome.wait;
@@ -37,41 +37,52 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
   const first = tasks.flowStart[row];
   const args = x.args;
   const { block, writeQueue, writeSeq, readerQueue, readerSeq, readersHead } = dir;
+  const { execReadAfterWrite, execWriteAfterWrite, execWriteAfterRead } = guards;
   sub.begin(queue);
   for (let i = 0; i < nFlows; i++) {
     const c = flows[first + i] * spaces + s;
     args[i] = block[c];
-    if (modes[i] === AccessMode.write ? guards.execWriteAfterWrite : guards.execReadAfterWrite) {
+    if (modes[i] === AccessMode.read) {
+      if (execReadAfterWrite) sub.after(writeQueue[c], writeSeq[c]);
+      continue;
+    }
+    if (modes[i] === AccessMode.write ? execWriteAfterWrite : execReadAfterWrite) {
       sub.after(writeQueue[c], writeSeq[c]);
     }
-    if (modes[i] !== AccessMode.read && guards.execWriteAfterRead) {
+    if (execWriteAfterRead && readerQueue[c] >= 0) {
       sub.after(readerQueue[c], readerSeq[c]);
       for (let n = readersHead[c]; n >= 0; n = dir.readers.next[n]) {
         sub.after(dir.readers.value[n], dir.readers.extra[n]);
       }
     }
   }
-  let control = tasks.controlEvents[row];
-  for (; control >= 0; control = x.eventNodes.free(control)) {
-    if (guards.execControl) sub.after(x.eventNodes.value[control], x.eventNodes.extra[control]);
-  }
-  tasks.controlEvents[row] = -1;
+  if (tasks.controlEvents[row] >= 0) followControl(x, row);
   const params = tasks.paramStart[row];
   for (let i = nFlows; i < nArgs; i++) args[i] = tasks.params[params + i - nFlows];
 
   const seq = sub.exec(kernel, row, tasks.idOf(row), tasks.run[row], nFlows, nArgs, args);
   tasks.queue[row] = queue;
   tasks.seq[row] = seq;
+  const { execRegistersRead, execRegistersWrite } = guards;
   for (let i = 0; i < nFlows; i++) {
     const d = flows[first + i];
     if (modes[i] === AccessMode.read) {
-      if (guards.execRegistersRead) dir.addReader(d * spaces + s, queue, seq);
+      if (execRegistersRead) dir.addReader(d * spaces + s, queue, seq);
     } else {
       writeHere(x, d, s);
-      if (guards.execRegistersWrite) dir.setWriter(d * spaces + s, queue, seq);
+      if (execRegistersWrite) dir.setWriter(d * spaces + s, queue, seq);
     }
   }
   return Outcome.issued;
+}
+
+/** The command follows the control predecessors that were issued. */
+function followControl(x: StageContext, row: number): void {
+  const nodes = x.eventNodes;
+  for (let n = x.tasks.controlEvents[row]; n >= 0; n = nodes.free(n)) {
+    if (guards.execControl) x.submission.after(nodes.value[n], nodes.extra[n]);
+  }
+  x.tasks.controlEvents[row] = -1;
 }
 
 /** JavaScript bodies run on the engine's own thread, so their data must be here now, not by event. */

@@ -1,0 +1,241 @@
+// Insertion against a window that is full, asynchronous bodies, progress and events.
+import { describe, expect, it } from 'vitest';
+import { type Graph, type RunProgress, read, readWrite, task } from '../../index.js';
+import { HOSTS, MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
+import { add, delay, fill, script, spin } from '../support/tasks.js';
+
+const COUNT = 16;
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe.each(MACHINES)('on $name', ({ options }) => {
+  it('a plain loop inserts a thousand times what the window holds', async () => {
+    await onMachine({ ...options, window: 4, runAhead: 2 }, async (runtime) => {
+      const one = runtime.data(new Float64Array(COUNT).fill(1));
+      const data = Array.from({ length: 3 }, () => runtime.data(new Float64Array(COUNT)));
+      let most = 0;
+      const run = runtime.run((graph) => {
+        for (let i = 0; i < 4000; i++) {
+          graph.insert(add, { to: data[i % 3], from: one, count: COUNT });
+          most = Math.max(most, runtime.engine.tasks.live);
+        }
+      });
+      expect((await soon(runtime, run)).tasks).toBe(4000);
+      expect(most).toBeLessThanOrEqual(4);
+      expect((await data[0].read())[0]).toBe(1334);
+      await nothingLeft(runtime, [one, ...data]);
+    });
+  });
+
+  it('a loop inserts JavaScript bodies beyond the window, also from inside a body', async () => {
+    await onMachine({ ...options, window: 8 }, async (runtime) => {
+      const datum = runtime.data(new Float64Array(COUNT));
+      const count = script('count', (values) => void values[0]++);
+      let graph: Graph;
+      const unfold = task({
+        name: 'unfold',
+        flows: {},
+        params: { n: 'i32' },
+        body: ({ n }) => {
+          for (let i = 0; i < n; i++) graph.insert(count, { of: datum });
+        },
+      });
+      await soon(
+        runtime,
+        runtime.run((g) => {
+          graph = g;
+          for (let i = 0; i < 100; i++) graph.insert(count, { of: datum });
+          graph.insert(unfold, { n: 6 });
+        }),
+      );
+      expect((await datum.read())[0]).toBe(106);
+      await nothingLeft(runtime, [datum]);
+    });
+  });
+
+  it('asynchronous bodies hold their data until they settle, and overlap with each other', async () => {
+    await onMachine(options, async (runtime) => {
+      const data = Array.from({ length: 8 }, (_, i) =>
+        runtime.data(new Float64Array(COUNT).fill(i)),
+      );
+      const after = runtime.data('f64', COUNT);
+      let running = 0;
+      let most = 0;
+      const slow = script('slow', async (values) => {
+        most = Math.max(most, ++running);
+        values[0] += 100;
+        await pause(5);
+        // Still the same memory, and nobody else has changed it.
+        expect(values[0]).toBeGreaterThanOrEqual(100);
+        values[0] *= 2;
+        running--;
+      });
+      await soon(
+        runtime,
+        runtime.run((graph) => {
+          for (const of of data) graph.insert(slow, { of });
+          for (const from of data)
+            graph.insert(add, { to: from, from: data[0] === from ? data[1] : data[0], count: 0 });
+          graph.insert(fill, { to: after, count: COUNT, value: 1 });
+        }),
+      );
+      expect(most).toBeGreaterThan(1);
+      for (const [i, datum] of data.entries()) expect((await datum.read())[0]).toBe((100 + i) * 2);
+      await nothingLeft(runtime, [...data, after]);
+    });
+  });
+
+  it('a body may await what other tasks of the same run do', async () => {
+    await onMachine(options, async (runtime) => {
+      const datum = runtime.data(new Float64Array(COUNT));
+      const other = runtime.data(new Float64Array(COUNT).fill(7));
+      const seen: number[] = [];
+      let graph: Graph;
+      const outer = task({
+        name: 'outer',
+        flows: { of: readWrite('f64') },
+        body: async ({ of }) => {
+          graph.insert(add, { to: other, from: other2, count: COUNT });
+          seen.push((await other.read())[0]);
+          of[0] = seen[0];
+        },
+      });
+      const other2 = runtime.data(new Float64Array(COUNT).fill(1));
+      await soon(
+        runtime,
+        runtime.run((g) => {
+          graph = g;
+          graph.insert(outer, { of: datum });
+        }),
+      );
+      expect(seen).toEqual([8]);
+      expect((await datum.read())[0]).toBe(8);
+      await nothingLeft(runtime, [datum, other, other2]);
+    });
+  });
+});
+
+describe.each(HOSTS)('on $name', ({ options }) => {
+  it('a loop that fills the window with asynchronous bodies is told to await space', async () => {
+    await onMachine({ ...options, window: 16 }, async (runtime) => {
+      const slow = task({ name: 'slow', flows: {}, body: () => pause(1) });
+      const stubborn = runtime.run((graph) => {
+        for (let i = 0; i < 100; i++) graph.insert(slow, {});
+      });
+      await expect(soon(runtime, stubborn)).rejects.toMatchObject({
+        code: 'ERR_WINDOW_FULL',
+        details: { limit: 16, remedy: 'await graph.space() between insertions' },
+      });
+      const polite = runtime.run(async (graph) => {
+        for (let i = 0; i < 100; i++) {
+          graph.insert(slow, {});
+          await graph.space();
+        }
+      });
+      expect((await soon(runtime, polite)).tasks).toBe(100);
+    });
+  });
+
+  it('more bodies than may be under way at once all get their turn', async () => {
+    await onMachine(options, async (runtime) => {
+      let ran = 0;
+      const slow = task({
+        name: 'slow',
+        flows: {},
+        body: async () => {
+          await pause(1);
+          ran++;
+        },
+      });
+      const report = await soon(
+        runtime,
+        runtime.run((graph) => {
+          for (let i = 0; i < 500; i++) graph.insert(slow, {}, { priority: (i % 5) - 2 });
+        }),
+      );
+      expect([ran, report.tasks]).toEqual([500, 500]);
+    });
+  });
+
+  it('progress goes from inserting to everything completed, and events tell once how it ended', async () => {
+    await onMachine(options, async (runtime) => {
+      const events: string[] = [];
+      const seen: RunProgress[] = [];
+      const datum = runtime.data(new Float64Array(COUNT));
+      const run = runtime.run(
+        async (graph) => {
+          for (let i = 0; i < 300; i++) {
+            graph.insert(delay, { of: datum, microseconds: 500 });
+            if (i % 50 === 0) await pause(1);
+          }
+        },
+        { name: 'named' },
+      );
+      expect(run.progress.inserting).toBe(true);
+      run.events.on('progress', (progress) => seen.push(progress));
+      run.events.on('end', (report) => events.push(`end of ${report.tasks}`));
+      run.events.on('error', () => events.push('error'));
+      const report = await soon(runtime, run);
+      expect(events).toEqual(['end of 300']);
+      expect(run.progress).toEqual({ inserted: 300, completed: 300, inserting: false });
+      expect(seen.length).toBeGreaterThanOrEqual(2);
+      expect(seen.length).toBeLessThan(30);
+      for (let i = 1; i < seen.length; i++) {
+        expect(seen[i].completed).toBeGreaterThanOrEqual(seen[i - 1].completed);
+        expect(seen[i].completed).toBeLessThanOrEqual(seen[i].inserted);
+      }
+      expect(seen.at(-1)).toEqual(run.progress);
+      // 300 tasks of half a millisecond one after the other.
+      expect(report.seconds).toBeGreaterThan(0.15);
+      expect(report.devices[0].busySeconds).toBeGreaterThan(0.14);
+      expect(report.devices[0].busySeconds).toBeLessThan(report.seconds * 1.2 + 0.05);
+      await nothingLeft(runtime, [datum]);
+    });
+  });
+
+  it('priorities order what is ready at the same time', async () => {
+    await onMachine({ ...options, workers: 1 }, async (runtime) => {
+      const order: number[] = [];
+      const gate = runtime.data(new Float64Array(COUNT));
+      const log = task({
+        name: 'log',
+        flows: { gate: read('f64') },
+        params: { id: 'i32' },
+        body: ({ id }) => void order.push(id),
+      });
+      await soon(
+        runtime,
+        runtime.run((graph) => {
+          // More bodies than may be started at once hold the lane, so that the rest is ordered.
+          graph.insert(delay, { of: gate, microseconds: 3000 });
+          for (let i = 0; i < 300; i++)
+            graph.insert(log, { gate, id: i }, { priority: i >= 200 ? 5 : i >= 100 ? 0 : -5 });
+        }),
+      );
+      expect(order).toHaveLength(300);
+      const later = order.slice(64);
+      const ranks = later.map((id) => (id >= 200 ? 0 : id >= 100 ? 1 : 2));
+      expect(ranks).toEqual([...ranks].sort((a, b) => a - b));
+      await nothingLeft(runtime, [gate]);
+    });
+  });
+
+  it('ten thousand tasks without data on one executor, with a trace of what they waited for', async () => {
+    await onMachine({ ...options, checked: false, window: 256, runAhead: 8 }, async (runtime) => {
+      const report = await soon(
+        runtime,
+        runtime.run((graph) => {
+          for (let i = 0; i < 10_000; i++) graph.insert(spin, { microseconds: 0 });
+        }),
+      );
+      expect(report.tasks).toBe(10_000);
+      expect(Object.keys(report.waits).sort()).toEqual([
+        'copy',
+        'credit',
+        'memory',
+        'receive',
+        'send',
+        'slot',
+      ]);
+    });
+  });
+});

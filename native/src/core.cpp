@@ -141,8 +141,9 @@ void Core::prepareTileKernels() {
     DeviceThread& device = *devices_[gpu];
     device.call([&] {
       if (prepareTiles(device.device()) != DriverStatus::outOfMemory) return;
-      throw CoreError("OUT_OF_MEMORY", "no memory for the workspaces of cuBLAS and cuSOLVER on GPU " +
-                                           std::to_string(gpu) + ": ask for less gpuBytes");
+      throw CoreError("OUT_OF_MEMORY",
+                      "no memory for the workspaces of cuBLAS and cuSOLVER on GPU " +
+                          std::to_string(gpu) + ": ask for less gpuBytes");
     });
   }
 }
@@ -161,6 +162,43 @@ void Core::loadKernels(const std::string& path, std::vector<std::string>& names)
     runtime_.registry.load(path, names);
   } catch (const std::runtime_error& error) {
     throw CoreError("KERNEL_LIBRARY", error.what());
+  }
+  for (auto& device : devices_) device->call([&] { device->loadFunctions(); });
+}
+
+void Core::compileKernels(const KernelSource& source, std::vector<std::string>& names) {
+  std::vector<const GpuDevice*> gpus;
+  for (std::size_t gpu = 0; gpu < devices_.size() && !closed_; ++gpu) {
+    if (runtime_.spaces[gpu + 1].kind != SpaceKind::cuda) continue;
+    gpus.push_back(static_cast<const GpuDevice*>(devices_[gpu]->device()));
+  }
+  if (gpus.empty()) {
+    throw CoreError("KERNEL_SOURCE", source.name + ": CUDA kernels need a core with CUDA GPUs");
+  }
+  const auto architecture = [](const GpuDevice* gpu) { return gpu->major * 10 + gpu->minor; };
+  const auto [oldest, newest] =
+      std::minmax_element(gpus.begin(), gpus.end(), [&](const GpuDevice* a, const GpuDevice* b) {
+        return architecture(a) < architecture(b);
+      });
+  CompiledKernels compiled = headrace::compileKernels(
+      source, (*oldest)->major, (*oldest)->minor, architecture(*oldest) == architecture(*newest));
+  // Kept for the life of the process: ids are never taken back.
+  auto image = std::make_unique<const std::string>(std::move(compiled.image));
+  std::vector<Registry::DeviceKernel> kernels;
+  for (std::size_t i = 0; i < source.kernels.size(); ++i) {
+    const KernelDeclaration& declared = source.kernels[i];
+    kernels.push_back({declared.name, compiled.symbols[i],
+                       std::make_shared<const LaunchRules>(declared.rules)});
+  }
+  // What does not load or does not fit its declaration must not get a number.
+  try {
+    for (auto& device : devices_) {
+      device->call([&] { device->tryFunctions(*image, kernels); });
+    }
+    runtime_.registry.addDeviceCode(HEADRACE_KERNEL_CUDA, image, kernels, names);
+  } catch (const std::runtime_error& error) {
+    for (auto& device : devices_) device->call([&] { device->forgetImage(*image); });
+    throw CoreError("KERNEL_SOURCE", source.name + ": " + error.what());
   }
   for (auto& device : devices_) device->call([&] { device->loadFunctions(); });
 }

@@ -12,6 +12,7 @@
 
 #include "core_error.h"
 #include "device_thread.h"
+#include "kernel_source.h"
 #include "headrace/doorbell.h"
 #include "memory.h"
 #include "runtime.h"
@@ -51,6 +52,8 @@ class Core {
 
   std::int32_t kernel(const std::string& name, std::int32_t space);
   void loadKernels(const std::string& path, std::vector<std::string>& names);
+  /// Compiles and registers kernels for the CUDA GPUs of this core.
+  void compileKernels(const KernelSource& source, std::vector<std::string>& names);
   void wake(std::int32_t queue);
   bool waitForDoorbell(double microseconds);
   std::string lastError(std::int32_t queue) const;

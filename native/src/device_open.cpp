@@ -5,6 +5,7 @@
 
 #include "core_error.h"
 #include "device_thread.h"
+#include "gpu_device.h"
 
 namespace headrace {
 
@@ -64,13 +65,11 @@ bool DeviceThread::runCalls() {
 void DeviceThread::openDevice(std::uint64_t bytes, Space& space) {
   DeviceDescription description{};
   char reason[256] = "";
-  DriverStatus status =
-      driver_.open(ordinal_, &device_, &description, reason, sizeof reason);
+  DriverStatus status = driver_.open(ordinal_, &device_, &description, reason, sizeof reason);
   if (status != DriverStatus::ok) {
     device_ = nullptr;
-    throw CoreError("DRIVER_UNAVAILABLE",
-                    std::string("cannot open ") + driver_.name + " GPU " +
-                        std::to_string(ordinal_) + ": " + reason);
+    throw CoreError("DRIVER_UNAVAILABLE", std::string("cannot open ") + driver_.name + " GPU " +
+                                              std::to_string(ordinal_) + ": " + reason);
   }
   if (bytes == 0) {
     // Most of what is free; the rest is for libraries' workspaces and other programs.
@@ -137,14 +136,36 @@ void DeviceThread::loadFunctions() {
     const KernelEntry& entry = *runtime_.registry.entry(id);
     const DeviceCode& code = entry.code[variant];
     FunctionHandle function = nullptr;
-    if (code.image != nullptr &&
-        driver_.functionLoad(device_, code.image, code.imageBytes, code.symbol.c_str(),
-                             &function) != DriverStatus::ok) {
+    const bool loaded =
+        code.image == nullptr || driver_.functionLoad(device_, code.image, code.imageBytes,
+                                                      code.symbol.c_str(),
+                                                      &function) == DriverStatus::ok;
+    // What an earlier core compiled for its own GPUs need not fit these: then the kernel is unknown here.
+    if (!loaded && code.rules == nullptr) {
       throw CoreError("KERNEL_LIBRARY", "cannot load device code of kernel " + entry.name + ": " +
                                             driver_.errorText(device_));
     }
     functions_.push_back(function);
   }
+}
+
+void DeviceThread::tryFunctions(const std::string& image,
+                                const std::vector<Registry::DeviceKernel>& kernels) {
+  for (const Registry::DeviceKernel& kernel : kernels) {
+    FunctionHandle function = nullptr;
+    DriverStatus status = driver_.functionLoad(device_, image.data(), image.size(),
+                                               kernel.symbol.c_str(), &function);
+    if (status == DriverStatus::ok) status = gpuCheckSignature(device_, function, *kernel.rules);
+    if (status != DriverStatus::ok) {
+      throw CoreError("KERNEL_SOURCE", "kernel " + kernel.name + " on GPU " +
+                                           std::to_string(ordinal_) + ": " +
+                                           driver_.errorText(device_));
+    }
+  }
+}
+
+void DeviceThread::forgetImage(const std::string& image) {
+  gpuForgetImage(device_, image.data());
 }
 
 void DeviceThread::join() {

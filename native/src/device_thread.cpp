@@ -328,6 +328,7 @@ void DeviceThread::finish(StreamQueue& stream, const Command& command, StreamSlo
 void DeviceThread::lose(StreamQueue& stream) {
   const std::int32_t published = stream.queue.published();
   if (stream.finished == published) return;
+  stream.queue.setError(driver_.errorText(device_));
   while (stream.finished != published) {
     const std::int32_t head = after(stream.finished, 1);
     const Command command(stream.queue.record(head));

@@ -41,6 +41,10 @@ class DeviceThread {
   bool enablePeer(const DeviceThread& peer);
   /// Loads the device code of all registered kernels that are not loaded yet.
   void loadFunctions();
+  /// Loads device code that is not registered yet and compares it with its declaration; throws KERNEL_SOURCE.
+  void tryFunctions(const std::string& image,
+                    const std::vector<Registry::DeviceKernel>& kernels);
+  void forgetImage(const std::string& image);
 
   /// Ends the thread after everything published has finished.
   void join();

@@ -18,6 +18,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "driver.h"
@@ -67,6 +68,8 @@ struct GpuStream {
   double previousEnd = 0;      // of the newest timed command
   std::int64_t seenDone = 0;   // when `completed` was last brought up to date
   std::deque<GpuOutcome> outcomes;
+  /// Waits for other GPUs: whom, and the position before which it must have ended.
+  std::deque<std::pair<GpuDevice*, std::uint64_t>> foreignWaits;
   std::int32_t* outcomeWords = nullptr;    // pinned
   std::vector<std::int32_t*> sparePinned;  // those of them that are not in use
   const Launch* launch = nullptr;          // during an `enqueue` kernel
@@ -96,11 +99,14 @@ struct GpuDevice {
   std::map<const void*, void*> modules;  // by image
   std::uint64_t work = 0;                // launches and copies submitted by the device's thread
   std::atomic<bool> lost{false};
+  std::atomic<std::int64_t> lostAt{0};
 
   /// Keeps the words of a failed call; returns what it means.
   DriverStatus fail(int code, const char* call);
   /// The same for a refusal of our own.
   DriverStatus refuse(DriverStatus status, const std::string& text);
+  /// Gives the device up for a reason that is not an error of its own.
+  DriverStatus abandon(const std::string& text);
   DriverStatus check(int code, const char* call) {
     return __builtin_expect(code == 0, 1) ? DriverStatus::ok : fail(code, call);
   }
@@ -131,6 +137,11 @@ std::int32_t* takeOutcome(GpuStream& stream);
 DriverStatus prepareOutcomes(GpuStream& stream);
 /// Gives back a stream's library handles and workspaces (cublas.cpp).
 void releaseTiles(GpuStream& stream);
+
+/// Compares a loaded function's parameters with its declaration, where the driver can tell them (CUDA 12.4).
+DriverStatus gpuCheckSignature(DeviceHandle device, FunctionHandle function, const LaunchRules& rules);
+/// Unloads what was loaded from an image that goes away.
+void gpuForgetImage(DeviceHandle device, const void* image);
 
 /// A driver's table over the functions of gpu_driver.cpp.
 DriverTable gpuDriverTable(const char* name, std::int32_t spaceKind,

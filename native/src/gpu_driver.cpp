@@ -13,6 +13,7 @@
 #include <cstring>
 #include <memory>
 
+#include "clock.h"
 #include "gpu_events.h"
 #include "host_pins.h"
 #include "launch_rules.h"
@@ -161,7 +162,11 @@ DriverStatus streamCreate(DeviceHandle handle, StreamPurpose purpose, StreamHand
   int code = on.api->streamCreate(&created->stream, gpu::kStreamNonBlocking, 0);
   if (code != 0) return on.fail(code, "cuStreamCreateWithPriority");
   const DriverStatus marks = gpuCreateMarks(*created);
-  if (marks != DriverStatus::ok) return marks;
+  if (marks != DriverStatus::ok) {
+    gpuDestroyMarks(*created);
+    on.api->streamDestroy(created->stream);
+    return marks;
+  }
   on.streams.push_back(created.get());
   *result = created.release();
   return DriverStatus::ok;
@@ -276,7 +281,7 @@ DriverStatus fill(StreamHandle handle, DeviceAddress to, std::uint8_t value, std
 
 /// The kernel said no before anything was put into the stream.
 DriverStatus rejected(GpuStream& on, const Launch& launch, std::int32_t code) {
-  if (code == HEADRACE_DEVICE_LOST) on.device->lost.store(true, std::memory_order_relaxed);
+  if (code == HEADRACE_DEVICE_LOST) on.device->abandon("a kernel said that the device is lost");
   if (on.device->lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
   if (code == HEADRACE_DRIVER_ERROR) return DriverStatus::refused;
   *launch.status = code;
@@ -356,17 +361,25 @@ std::int32_t progress(DeviceHandle) { return 0; }
 // -- what the parts of a real driver share ----------------------------------------------------------------------------
 
 DriverStatus GpuDevice::fail(int code, const char* call) {
-  if (gpuLost(code)) lost.store(true, std::memory_order_relaxed);
   const std::string text = std::string(call) + ": " + gpuErrorText(*api, code);
-  const bool dead = lost.load(std::memory_order_relaxed);
-  return refuse(dead                           ? DriverStatus::lost
-                : code == gpu::kOutOfMemory ? DriverStatus::outOfMemory
-                                               : DriverStatus::refused,
-                text);
+  if (gpuLost(code)) return abandon(text);
+  return refuse(code == gpu::kOutOfMemory ? DriverStatus::outOfMemory : DriverStatus::refused, text);
+}
+
+DriverStatus GpuDevice::abandon(const std::string& text) {
+  std::lock_guard<std::mutex> guard(errorLock_);
+  // What came first stays the device's error for good: everything after is a consequence.
+  if (!lost.load(std::memory_order_relaxed)) {
+    error_ = text;
+    lostAt.store(now(), std::memory_order_relaxed);
+    lost.store(true, std::memory_order_release);
+  }
+  return DriverStatus::lost;
 }
 
 DriverStatus GpuDevice::refuse(DriverStatus status, const std::string& text) {
   std::lock_guard<std::mutex> guard(errorLock_);
+  if (lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
   error_ = text;
   return status;
 }
@@ -398,6 +411,40 @@ DriverStatus GpuDevice::permit(const char* call) {
     std::free(names);
   }
   return refuse(DriverStatus::refused, text);
+}
+
+DriverStatus gpuCheckSignature(DeviceHandle handle, FunctionHandle function,
+                               const LaunchRules& rules) {
+  GpuDevice& on = device(handle);
+  if (on.api->functionParameter == nullptr) return DriverStatus::ok;
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+  const std::size_t declared = rules.signature.size();
+  for (std::size_t i = 0; i < declared; ++i) {
+    if (on.api->functionParameter(function, i, &offset, &bytes) != 0) {
+      return on.refuse(DriverStatus::refused, "has " + std::to_string(i) + " parameters, " +
+                                                  std::to_string(declared) + " are declared");
+    }
+    if (bytes != argumentBytes(rules.signature[i])) {
+      return on.refuse(DriverStatus::refused,
+                       "parameter " + std::to_string(i + 1) + " has " + std::to_string(bytes) +
+                           " bytes, its declared type has " +
+                           std::to_string(argumentBytes(rules.signature[i])));
+    }
+  }
+  if (on.api->functionParameter(function, declared, &offset, &bytes) == 0) {
+    return on.refuse(DriverStatus::refused, "has more parameters than the " +
+                                                std::to_string(declared) + " that are declared");
+  }
+  return DriverStatus::ok;
+}
+
+void gpuForgetImage(DeviceHandle handle, const void* image) {
+  GpuDevice& on = device(handle);
+  const auto found = on.modules.find(image);
+  if (found == on.modules.end()) return;
+  on.api->moduleUnload(found->second);
+  on.modules.erase(found);
 }
 
 void enableDriverChecks() { checks.store(true, std::memory_order_relaxed); }

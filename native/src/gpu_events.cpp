@@ -16,6 +16,8 @@ constexpr double kDenseAbove = 14000;
 constexpr std::uint64_t kMarkEvery = 32;
 /// While it has commands to submit, the thread asks a stream no more often than this (nanoseconds).
 constexpr std::int64_t kQueryGap = 30000;
+/// How long a stream may go on waiting for a GPU that is lost (nanoseconds).
+constexpr std::int64_t kLostGrace = 1000000000;
 /// Events made when a stream opens: one per command that may be in flight (256), twice that with times, and some.
 constexpr std::size_t kEvents = 576;
 
@@ -69,6 +71,24 @@ void deliver(GpuStream& stream) {
     *outcome.status = *outcome.pinned;
     if (outcome.cancel != nullptr) outcome.cancel->store(1, std::memory_order_release);
   }
+}
+
+/// A wait for an event of a GPU that is lost may never end, and no one can take it back: after a while the GPU that
+/// waits is given up too.
+DriverStatus checkForeignWaits(GpuStream& stream, std::int64_t time) {
+  const std::uint64_t completed = stream.completed.load(std::memory_order_relaxed);
+  while (!stream.foreignWaits.empty() && stream.foreignWaits.front().second <= completed) {
+    stream.foreignWaits.pop_front();
+  }
+  for (const auto& wait : stream.foreignWaits) {
+    if (!wait.first->lost.load(std::memory_order_acquire) ||
+        time - wait.first->lostAt.load(std::memory_order_relaxed) < kLostGrace) {
+      continue;
+    }
+    return stream.device->abandon("waits for GPU " + std::to_string(wait.first->ordinal) +
+                                  ", which is lost: " + wait.first->error());
+  }
+  return DriverStatus::ok;
 }
 
 /// Asks the marks, oldest first in growing steps, and stops at the first that is not done.
@@ -149,6 +169,7 @@ DriverStatus gpuEventQuery(EventHandle handle) {
     DriverStatus status = DriverStatus::ok;
     if (stream->marked < event->position) status = mark(*stream, true);
     if (status == DriverStatus::ok) status = askMarks(*stream);
+    if (status == DriverStatus::ok) status = checkForeignWaits(*stream, time);
     if (status != DriverStatus::ok) return status;
   }
   deliver(*stream);
@@ -191,15 +212,17 @@ DriverStatus gpuStreamWait(StreamHandle on, EventHandle handle) {
   }
   std::lock_guard<std::mutex> guard(target->lock);
   if (target->completed.load(std::memory_order_relaxed) >= event->position) return DriverStatus::ok;
-  if (target->marked < event->position) {
-    const DriverStatus status = mark(*target, true);
+  if (target->marked < event->position && mark(*target, true) != DriverStatus::ok) {
     // The other device's trouble is not this one's: the caller holds the ring instead.
-    if (status != DriverStatus::ok) return DriverStatus::unsupported;
+    return device.refuse(DriverStatus::unsupported, "the event could not be recorded");
   }
   const auto first = std::lower_bound(
       target->marks.begin(), target->marks.end(), event->position,
       [](const GpuMark& each, std::uint64_t position) { return each.position < position; });
   ++device.work;
+  if (target->device != &device) {
+    stream->foreignWaits.emplace_back(target->device, stream->position + 1);
+  }
   return device.check(device.api->streamWaitEvent(stream->stream, first->event, 0),
                       "cuStreamWaitEvent");
 }

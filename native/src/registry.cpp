@@ -114,6 +114,21 @@ std::int32_t Registry::find(const std::string& name, std::int32_t spaceKind) {
   return id;
 }
 
+void Registry::addDeviceCode(std::int32_t kind, std::unique_ptr<const std::string>& image,
+                             const std::vector<DeviceKernel>& kernels,
+                             std::vector<std::string>& names) {
+  std::vector<KernelEntry> batch;
+  for (const DeviceKernel& kernel : kernels) {
+    const DeviceCode code{image->data(), image->size(), kernel.symbol, nullptr, kernel.rules};
+    if (!add(batch, kernel.name.c_str(), kind, nullptr, &code)) {
+      throw std::runtime_error("the kernel name '" + kernel.name + "' is empty or given twice");
+    }
+  }
+  commit(batch, names);
+  std::lock_guard<std::mutex> guard(lock_);
+  images_.push_back(std::move(image));
+}
+
 void Registry::load(const std::string& path, std::vector<std::string>& names) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {

@@ -46,6 +46,14 @@ class Registry {
   std::vector<std::string> builtIn() const { return builtIn_; }
   /// Loads a library; appends what it registers to `names`. Throws std::runtime_error with the reason.
   void load(const std::string& path, std::vector<std::string>& names);
+  /// Adds device code of one kind of GPU and keeps it as long as the process; on an exception it is the caller's still.
+  struct DeviceKernel {
+    std::string name;
+    std::string symbol;
+    std::shared_ptr<const LaunchRules> rules;
+  };
+  void addDeviceCode(std::int32_t kind, std::unique_ptr<const std::string>& image,
+                     const std::vector<DeviceKernel>& kernels, std::vector<std::string>& names);
 
   /// Number of ids given out.
   std::int32_t size() const { return size_.load(std::memory_order_acquire); }
@@ -54,9 +62,8 @@ class Registry {
   }
   /// The function that host workers and emulated GPUs call, or null.
   headrace_kernel host(std::int32_t id) const {
-    return static_cast<std::uint32_t>(id) < kCapacity
-               ? host_[id].load(std::memory_order_relaxed)
-               : nullptr;
+    return static_cast<std::uint32_t>(id) < kCapacity ? host_[id].load(std::memory_order_relaxed)
+                                                      : nullptr;
   }
 
  private:
@@ -71,6 +78,7 @@ class Registry {
   const KernelEntry* entries_[kCapacity] = {};
   std::atomic<headrace_kernel> host_[kCapacity] = {};
   std::vector<std::string> builtIn_;
+  std::vector<std::unique_ptr<const std::string>> images_;
 };
 
 }  // namespace headrace

@@ -1,0 +1,34 @@
+# The stub driver libraries and the program that runs the native GPU tests, on the stubs or on real GPUs.
+# Included with HEADRACE_STUBS=ON. Everything lands in build/Release beside the addon, so that it travels with it.
+set(stub_output ${CMAKE_BINARY_DIR}/Release)
+set(stub_machine
+  native/stub/stub_control.cpp
+  native/stub/stub_driver.cpp
+  native/stub/stub_kernels.cpp
+  native/stub/stub_machine.cpp)
+
+function(headrace_stub name)
+  add_library(${name} SHARED ${ARGN})
+  headrace_settings(${name})
+  set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${stub_output}
+    BUILD_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH OFF)
+endfunction()
+
+headrace_stub(stub_cuda native/stub/stub_cuda.cpp ${stub_machine})
+headrace_stub(stub_hip native/stub/stub_hip.cpp ${stub_machine})
+headrace_stub(stub_nvrtc native/stub/stub_nvrtc.cpp)
+headrace_stub(stub_blas native/stub/stub_blas.cpp native/src/blas_plain.cpp)
+target_link_libraries(stub_blas PRIVATE stub_cuda)
+
+add_executable(headrace_gpu_tests
+  test/native-gpu/copies.cpp
+  test/native-gpu/errors.cpp
+  test/native-gpu/gpu_machine.cpp
+  test/native-gpu/marks.cpp
+  test/native-gpu/sources.cpp
+  test/native-gpu/tiles.cpp
+  native/test/main.cpp
+  ${HEADRACE_SOURCES})
+headrace_settings(headrace_gpu_tests)
+target_include_directories(headrace_gpu_tests PRIVATE ${CMAKE_SOURCE_DIR}/native/test)
+set_target_properties(headrace_gpu_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${stub_output})

@@ -1,0 +1,89 @@
+// How a test looks into the stub driver and steers it: plain C functions, found with dlsym in the loaded library.
+#include <algorithm>
+
+#include "stub_machine.h"
+
+using headrace::stub::Machine;
+using headrace::stub::Operation;
+using headrace::stub::Stream;
+using Guard = std::lock_guard<std::recursive_mutex>;
+
+extern "C" {
+
+/// Texts of broken rules since the last call, one per line.
+__attribute__((visibility("default"))) const char* stubViolations() {
+  Machine& machine = Machine::instance();
+  Guard guard(machine.lock);
+  static std::string text;
+  text.clear();
+  for (const auto& each : machine.violations) text += each + "\n";
+  machine.violations.clear();
+  return text.c_str();
+}
+
+__attribute__((visibility("default"))) std::uint64_t stubCalls(const char* call) {
+  Machine& machine = Machine::instance();
+  Guard guard(machine.lock);
+  return machine.calls[call];
+}
+
+/// The `nth` call from now on of that name returns `code`. Codes of a lost context stay.
+__attribute__((visibility("default"))) void stubFault(const char* call, std::uint64_t nth, int code) {
+  Machine& machine = Machine::instance();
+  Guard guard(machine.lock);
+  machine.faults.push_back({call, machine.calls[call] + nth, code});
+}
+
+/// Forgets faults and revives dead contexts; for between two tests.
+__attribute__((visibility("default"))) void stubReset(int devices, int peers, unsigned seed) {
+  Machine& machine = Machine::instance();
+  Guard guard(machine.lock);
+  machine.devices = devices;
+  machine.peerAccess = peers != 0;
+  machine.faults.clear();
+  machine.violations.clear();
+  machine.pageableCopies = 0;
+  machine.adversary.seed(seed);
+  for (auto& context : machine.contexts) {
+    context.dead = 0;
+    context.peers.clear();
+  }
+}
+
+/// Objects that exist: allocations, registrations, streams, events, modules, retained contexts.
+__attribute__((visibility("default"))) std::uint64_t stubLive() {
+  Machine& machine = Machine::instance();
+  Guard guard(machine.lock);
+  std::uint64_t retained = 0;
+  for (const auto& context : machine.contexts) retained += static_cast<std::uint64_t>(context.retained);
+  return machine.allocations.size() + machine.registered.size() + machine.streams.size() +
+         machine.events.size() + machine.modules.size() + retained;
+}
+
+__attribute__((visibility("default"))) std::uint64_t stubPageable() {
+  Machine& machine = Machine::instance();
+  Guard guard(machine.lock);
+  return machine.pageableCopies;
+}
+
+/// Puts work into a stream; for the stub of cuBLAS and cuSOLVER. Returns 0 or a code.
+__attribute__((visibility("default"))) int stubEnqueue(void* handle, void (*run)(void*), void* data) {
+  Machine& machine = Machine::instance();
+  Guard guard(machine.lock);
+  Stream* on = machine.stream("stubEnqueue", handle);
+  if (on == nullptr) return headrace::stub::kInvalidHandle;
+  machine.push(*on, {Operation::Kind::kernel,
+                     [run, data] {
+                       run(data);
+                       return true;
+                     },
+                     nullptr, 0, 0, 0});
+  return 0;
+}
+
+__attribute__((visibility("default"))) void stubViolation(const char* text) {
+  Machine& machine = Machine::instance();
+  Guard guard(machine.lock);
+  machine.violation(text);
+}
+}

@@ -1,0 +1,467 @@
+// The stub drivers' calls and the rules they check: see stub_driver.h.
+#include "stub_driver.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace headrace::stub {
+
+namespace {
+
+using Guard = std::lock_guard<std::recursive_mutex>;
+
+Machine& machine() { return Machine::instance(); }
+
+int needContext(const char* call) {
+  if (machine().current() != nullptr) return 0;
+  machine().violation(std::string(call) + ": no context is current");
+  return kInvalidContext;
+}
+
+/// True when unfinished work of any stream touches the bytes (a host range) or the device.
+bool hostInUse(std::uint64_t begin, std::uint64_t bytes) {
+  for (const Stream* each : machine().streams) {
+    if (each->context->dead != 0) continue;
+    for (const Operation& operation : each->operations) {
+      if (operation.bytes != 0 && operation.from < begin + bytes &&
+          begin < operation.from + operation.bytes) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void* map(std::size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+int work(const char* call, void* handle, std::function<bool()> run, std::uint64_t host = 0,
+         std::uint64_t bytes = 0) {
+  Stream* on = machine().stream(call, handle);
+  if (on == nullptr) return kInvalidHandle;
+  if (on->context->dead != 0) return on->context->dead;
+  machine().push(*on, {Operation::Kind::work, std::move(run), nullptr, 0, host, bytes});
+  return 0;
+}
+
+int outside(const char* call) {
+  machine().violation(std::string(call) + ": bytes that are not in the device's memory");
+  return kInvalidValue;
+}
+
+bool move(void* to, const void* from, std::size_t bytes) {
+  std::memmove(to, from, bytes);
+  return true;
+}
+
+}  // namespace
+
+int deviceCount(const char* call, int* count) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  *count = machine().devices;
+  return code;
+}
+
+int memoryAlloc(const char* call, std::uint64_t* address, std::size_t bytes) {
+  Guard guard(machine().lock);
+  int code = machine().enter(call);
+  if (code == 0) code = needContext(call);
+  if (code != 0) return code;
+  const int device = machine().current()->device;
+  machine().forbiddenWhileBusy(call, device);
+  std::uint64_t used = 0;
+  for (const auto& each : machine().allocations) {
+    if (each.second.device == device) used += each.second.bytes;
+  }
+  if (bytes == 0) return kInvalidValue;
+  if (used + bytes > machine().memory) return kOutOfMemory;
+  void* memory = map(bytes);
+  if (memory == nullptr) return kOutOfMemory;
+  std::memset(memory, 0xc3, std::min<std::size_t>(bytes, 1 << 20));
+  *address = reinterpret_cast<std::uint64_t>(memory);
+  machine().allocations[*address] = {bytes, device};
+  return 0;
+}
+
+int memoryFree(const char* call, std::uint64_t address) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  auto found = machine().allocations.find(address);
+  if (found == machine().allocations.end() || found->second.device < 0) {
+    machine().violation(std::string(call) + ": not an allocation");
+    return kInvalidValue;
+  }
+  machine().forbiddenWhileBusy(call, found->second.device);
+  if (machine().busy(found->second.device, false)) {
+    machine().violation(std::string(call) + ": memory in use");
+  }
+  munmap(reinterpret_cast<void*>(address), found->second.bytes);
+  machine().allocations.erase(found);
+  return code;
+}
+
+int hostAlloc(const char* call, void** pointer, std::size_t bytes) {
+  Guard guard(machine().lock);
+  int code = machine().enter(call);
+  if (code == 0) code = needContext(call);
+  if (code != 0) return code;
+  machine().forbiddenWhileBusy(call, -1);
+  *pointer = map(bytes);
+  if (*pointer == nullptr) return kOutOfMemory;
+  machine().allocations[reinterpret_cast<std::uint64_t>(*pointer)] = {bytes, -1};
+  return 0;
+}
+
+int hostFree(const char* call, void* pointer) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  auto found = machine().allocations.find(reinterpret_cast<std::uint64_t>(pointer));
+  if (found == machine().allocations.end() || found->second.device >= 0) {
+    machine().violation(std::string(call) + ": not page-locked memory of the driver");
+    return kInvalidValue;
+  }
+  machine().forbiddenWhileBusy(call, -1);
+  if (hostInUse(found->first, found->second.bytes)) {
+    machine().violation(std::string(call) + ": memory in use");
+  }
+  munmap(pointer, found->second.bytes);
+  machine().allocations.erase(found);
+  return code;
+}
+
+int hostRegister(const char* call, void* pointer, std::size_t bytes) {
+  Guard guard(machine().lock);
+  int code = machine().enter(call);
+  if (code == 0) code = needContext(call);
+  if (code != 0) return code;
+  machine().forbiddenWhileBusy(call, -1);
+  const auto begin = reinterpret_cast<std::uint64_t>(pointer);
+  if (begin % 4096 != 0 || bytes == 0) return kInvalidValue;
+  for (const auto& each : machine().registered) {
+    if (each.first < begin + bytes && begin < each.first + each.second) return 712;
+  }
+  machine().registered[begin] = bytes;
+  return 0;
+}
+
+int hostUnregister(const char* call, void* pointer) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  auto found = machine().registered.find(reinterpret_cast<std::uint64_t>(pointer));
+  if (found == machine().registered.end()) {
+    machine().violation(std::string(call) + ": not registered");
+    return 713;
+  }
+  machine().forbiddenWhileBusy(call, -1);
+  if (hostInUse(found->first, found->second)) machine().violation(std::string(call) + ": memory in use");
+  machine().registered.erase(found);
+  return code;
+}
+
+int memoryInfo(const char* call, std::size_t* free, std::size_t* total) {
+  Guard guard(machine().lock);
+  int code = machine().enter(call);
+  if (code == 0) code = needContext(call);
+  if (code != 0) return code;
+  *total = machine().memory;
+  *free = *total;
+  for (const auto& each : machine().allocations) {
+    if (each.second.device == machine().current()->device) *free -= each.second.bytes;
+  }
+  return 0;
+}
+
+int streamCreate(const char* call, void** stream, unsigned flags) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  return code != 0 ? code : machine().create(reinterpret_cast<Stream**>(stream), flags, call);
+}
+
+int streamDestroy(const char* call, void* handle) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  Stream* closing = machine().stream(call, handle);
+  if (closing == nullptr) return kInvalidHandle;
+  const bool works = std::any_of(closing->operations.begin(), closing->operations.end(),
+                                 [](const Operation& each) {
+                                   return each.kind == Operation::Kind::work ||
+                                          each.kind == Operation::Kind::kernel;
+                                 });
+  if (works && closing->context->dead == 0) {
+    machine().violation(std::string(call) + ": work is left in the stream");
+  }
+  auto& all = machine().streams;
+  all.erase(std::find(all.begin(), all.end(), closing));
+  delete closing;
+  return code;
+}
+
+int eventCreate(const char* call, void** event) {
+  Guard guard(machine().lock);
+  int code = machine().enter(call);
+  if (code == 0) code = needContext(call);
+  if (code != 0) return code;
+  auto* created = new Event{machine().current()};
+  machine().events.push_back(created);
+  *event = created;
+  return 0;
+}
+
+int eventDestroy(const char* call, void* handle) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  auto* event = static_cast<Event*>(handle);
+  if (!machine().known(event)) {
+    machine().violation(std::string(call) + ": an event that does not exist");
+    return kInvalidHandle;
+  }
+  for (Stream* each : machine().streams) {
+    auto& operations = each->operations;
+    operations.erase(std::remove_if(operations.begin(), operations.end(),
+                                    [&](const Operation& one) { return one.event == event; }),
+                     operations.end());
+  }
+  auto& all = machine().events;
+  all.erase(std::find(all.begin(), all.end(), event));
+  delete event;
+  return code;
+}
+
+int eventRecord(const char* call, void* handle, void* on) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  if (code != 0) return code;
+  auto* event = static_cast<Event*>(handle);
+  Stream* stream = machine().stream(call, on);
+  if (stream == nullptr || !machine().known(event)) return kInvalidHandle;
+  if (event->context != stream->context) {
+    machine().violation(std::string(call) + ": event and stream of different contexts");
+    return kInvalidHandle;
+  }
+  if (event->recorded != event->completed && stream->context->dead == 0) {
+    machine().violation(std::string(call) + ": the event's last recording is still outstanding");
+  }
+  machine().push(*stream, {Operation::Kind::record, {}, event, ++event->recorded, 0, 0});
+  return 0;
+}
+
+int eventQuery(const char* call, void* handle) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  if (code != 0) return code;
+  auto* event = static_cast<Event*>(handle);
+  if (!machine().known(event)) return kInvalidHandle;
+  if (event->recorded == 0) machine().violation(std::string(call) + ": an event never recorded");
+  machine().advance();
+  if (event->context->dead != 0) return event->context->dead;
+  return event->completed == event->recorded ? 0 : kNotReady;
+}
+
+int streamWait(const char* call, void* on, void* handle) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  if (code != 0) return code;
+  auto* event = static_cast<Event*>(handle);
+  Stream* stream = machine().stream(call, on);
+  if (stream == nullptr || !machine().known(event)) return kInvalidHandle;
+  if (event->recorded == 0) {
+    machine().violation(std::string(call) + ": waits for an event never recorded");
+  }
+  machine().push(*stream, {Operation::Kind::wait, {}, event, event->recorded, 0, 0});
+  return 0;
+}
+
+int copyToDevice(const char* call, std::uint64_t to, const void* from, std::size_t bytes,
+                 void* stream) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  if (code != 0) return code;
+  Stream* on = machine().stream(call, stream);
+  if (on == nullptr) return kInvalidHandle;
+  if (!machine().inDevice(to, bytes, on->context->device)) return outside(call);
+  const auto host = reinterpret_cast<std::uint64_t>(from);
+  machine().useHost(call, host, bytes);
+  return work(call, stream, [=] { return move(reinterpret_cast<void*>(to), from, bytes); }, host,
+              bytes);
+}
+
+int copyToHost(const char* call, void* to, std::uint64_t from, std::size_t bytes, void* stream) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  if (code != 0) return code;
+  Stream* on = machine().stream(call, stream);
+  if (on == nullptr) return kInvalidHandle;
+  if (!machine().inDevice(from, bytes, on->context->device)) return outside(call);
+  const auto host = reinterpret_cast<std::uint64_t>(to);
+  machine().useHost(call, host, bytes);
+  return work(call, stream, [=] { return move(to, reinterpret_cast<void*>(from), bytes); }, host,
+              bytes);
+}
+
+int copyOnDevice(const char* call, std::uint64_t to, std::uint64_t from, std::size_t bytes,
+                 void* stream) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  if (code != 0) return code;
+  Stream* on = machine().stream(call, stream);
+  if (on == nullptr) return kInvalidHandle;
+  const int device = on->context->device;
+  if (!machine().inDevice(to, bytes, device) || !machine().inDevice(from, bytes, device)) {
+    return outside(call);
+  }
+  return work(call, stream, [=] {
+    return move(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  });
+}
+
+int copyPeer(const char* call, std::uint64_t to, Context* toContext, std::uint64_t from,
+             Context* fromContext, std::size_t bytes, void* stream) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  if (code != 0) return code;
+  Stream* on = machine().stream(call, stream);
+  if (on == nullptr) return kInvalidHandle;
+  if (on->context != toContext) {
+    machine().violation(std::string(call) + ": not driven by the destination");
+  }
+  const auto& peers = toContext->peers;
+  if (std::find(peers.begin(), peers.end(), fromContext) == peers.end()) {
+    machine().violation(std::string(call) + ": no peer access, the driver would stage in secret");
+  }
+  if (!machine().inDevice(to, bytes, toContext->device) ||
+      !machine().inDevice(from, bytes, fromContext->device)) {
+    return outside(call);
+  }
+  return work(call, stream, [=] {
+    return move(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  });
+}
+
+int fillBytes(const char* call, std::uint64_t to, unsigned value, std::size_t width,
+              std::size_t count, void* stream) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  if (code != 0) return code;
+  Stream* on = machine().stream(call, stream);
+  if (on == nullptr) return kInvalidHandle;
+  if (!machine().inDevice(to, width * count, on->context->device)) return outside(call);
+  return work(call, stream, [=] {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::memcpy(reinterpret_cast<char*>(to) + i * width, &value, width);
+    }
+    return true;
+  });
+}
+
+int moduleLoad(const char* call, void** module, const void* image) {
+  Guard guard(machine().lock);
+  int code = machine().enter(call);
+  if (code == 0) code = needContext(call);
+  if (code != 0) return code;
+  machine().forbiddenWhileBusy(call, machine().current()->device);
+  auto* loaded = new Module{machine().current(), {}};
+  const std::string text(static_cast<const char*>(image));
+  const std::string mark = ".entry ";
+  for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {
+    at += mark.size();
+    loaded->entries.push_back(text.substr(at, text.find_first_of("(\n \t", at) - at));
+  }
+  if (loaded->entries.empty()) {
+    delete loaded;
+    return 218;
+  }
+  machine().modules.push_back(loaded);
+  *module = loaded;
+  return 0;
+}
+
+int moduleUnload(const char* call, void* module) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  auto& all = machine().modules;
+  auto found = std::find(all.begin(), all.end(), module);
+  if (found == all.end()) {
+    machine().violation(std::string(call) + ": not a module");
+    return kInvalidHandle;
+  }
+  machine().forbiddenWhileBusy(call, (*found)->context->device);
+  auto& functions = machine().functions;
+  for (auto each = functions.begin(); each != functions.end();) {
+    if (each->first.first == module) {
+      delete each->second;
+      each = functions.erase(each);
+    } else {
+      ++each;
+    }
+  }
+  delete *found;
+  all.erase(found);
+  return code;
+}
+
+int moduleFunction(const char* call, void** function, void* handle, const char* name) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  if (code != 0) return code;
+  auto* module = static_cast<Module*>(handle);
+  const auto& entries = module->entries;
+  if (std::find(entries.begin(), entries.end(), name) == entries.end()) return kNotFound;
+  Function*& made = machine().functions[{module, name}];
+  if (made == nullptr) made = new Function{module->context, name};
+  *function = made;
+  return 0;
+}
+
+int enablePeer(const char* call, Context* peer) {
+  Guard guard(machine().lock);
+  int code = machine().enter(call);
+  if (code == 0) code = needContext(call);
+  if (code != 0) return code;
+  if (!machine().peerAccess) return 217;
+  auto& peers = machine().current()->peers;
+  if (std::find(peers.begin(), peers.end(), peer) != peers.end()) return kPeerAlreadyEnabled;
+  peers.push_back(peer);
+  return 0;
+}
+
+int launchKernel(const char* call, void* function, const unsigned* grid, const unsigned* block,
+                 void* handle, void** arguments) {
+  Guard guard(machine().lock);
+  int code = machine().enter(call);
+  if (code == 0) code = needContext(call);
+  if (code != 0) return code;
+  Stream* on = machine().stream(call, handle);
+  if (on == nullptr || function == nullptr) return kInvalidHandle;
+  return machine().launch(call, static_cast<Function*>(function), on, grid, block, arguments);
+}
+
+const char* errorName(int code) {
+  switch (code) {
+    case 0:
+      return "SUCCESS";
+    case kInvalidValue:
+      return "ERROR_INVALID_VALUE";
+    case kOutOfMemory:
+      return "ERROR_OUT_OF_MEMORY";
+    case kInvalidContext:
+      return "ERROR_INVALID_CONTEXT";
+    case 218:
+      return "ERROR_INVALID_PTX";
+    case kInvalidHandle:
+      return "ERROR_INVALID_HANDLE";
+    case kNotFound:
+      return "ERROR_NOT_FOUND";
+    case kIllegalAddress:
+      return "ERROR_ILLEGAL_ADDRESS";
+    default:
+      return "ERROR_STUB";
+  }
+}
+
+}  // namespace headrace::stub

@@ -1,0 +1,93 @@
+// What the kernels that tests use do, on host memory, and how many steps they take.
+#include <cstring>
+
+#include "stub_machine.h"
+
+namespace headrace::stub {
+
+namespace {
+
+double number(std::uint64_t bits) {
+  double value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/// Device memory as an array, or null (and a dead context) when it is not.
+template <typename T>
+T* array(Machine& machine, Context& context, std::uint64_t address, std::uint64_t count) {
+  bool reachable = machine.inDevice(address, count * sizeof(T), context.device);
+  for (const Context* peer : context.peers) {
+    reachable = reachable || machine.inDevice(address, count * sizeof(T), peer->device);
+  }
+  if (reachable) return reinterpret_cast<T*>(address);
+  machine.die(context, kIllegalAddress);
+  return nullptr;
+}
+
+bool empty(Machine&, Context&, const std::uint64_t*) { return true; }
+
+bool fill(Machine& machine, Context& context, const std::uint64_t* a) {
+  auto* to = array<double>(machine, context, a[0], a[1]);
+  for (std::uint64_t i = 0; to != nullptr && i < a[1]; ++i) to[i] = number(a[2]);
+  return true;
+}
+
+bool add(Machine& machine, Context& context, const std::uint64_t* a) {
+  auto* to = array<double>(machine, context, a[0], a[2]);
+  const auto* from = array<double>(machine, context, a[1], a[2]);
+  for (std::uint64_t i = 0; to != nullptr && from != nullptr && i < a[2]; ++i) {
+    to[i] += number(a[3]) * from[i];
+  }
+  return true;
+}
+
+bool spin(Machine& machine, Context&, const std::uint64_t*) { return machine.adversary() % 8 == 0; }
+
+bool awaitWord(Machine& machine, Context& context, const std::uint64_t* a) {
+  const auto* word = array<std::uint64_t>(machine, context, a[0], 1);
+  auto* seen = array<std::uint64_t>(machine, context, a[1], 1);
+  if (word == nullptr || seen == nullptr) return true;
+  if (*word != a[2]) return false;
+  *seen = *word;
+  return true;
+}
+
+bool illegal(Machine& machine, Context& context, const std::uint64_t* a) {
+  array<double>(machine, context, a[0], 1);
+  return true;
+}
+
+/// scale(double* to, float factor, int count, long long offset): a user's kernel in the tests.
+bool scale(Machine& machine, Context& context, const std::uint64_t* a) {
+  float factor;
+  std::memcpy(&factor, &a[1], sizeof factor);
+  std::int32_t count;
+  std::memcpy(&count, &a[2], sizeof count);
+  auto* to = array<double>(machine, context, a[0], static_cast<std::uint64_t>(count));
+  for (std::int32_t i = 0; to != nullptr && i < count; ++i) {
+    to[i] = to[i] * factor + static_cast<double>(static_cast<std::int64_t>(a[3]));
+  }
+  return true;
+}
+
+}  // namespace
+
+const KernelModel* kernelModel(const std::string& name) {
+  static const KernelModel models[] = {
+      {"headrace_empty", {}, empty},
+      {"headrace_fill_f64", {8, 8, 8}, fill},
+      {"headrace_add_f64", {8, 8, 8, 8}, add},
+      {"headrace_spin", {8}, spin},
+      {"headrace_compute_bound", {8, 8}, empty},
+      {"headrace_await_word", {8, 8, 8}, awaitWord},
+      {"headrace_illegal_address", {8}, illegal},
+      {"scale", {8, 4, 4, 8}, scale},
+  };
+  for (const KernelModel& model : models) {
+    if (name == model.name) return &model;
+  }
+  return nullptr;
+}
+
+}  // namespace headrace::stub

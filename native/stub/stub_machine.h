@@ -1,0 +1,141 @@
+// GPUs that exist in the test's imagination only: what the stub driver libraries (libcuda, libamdhip64) share.
+//
+// Device memory is host memory. Work put into streams is carried out late and in an order chosen by a seeded
+// adversary, a little at every call that asks for completion, so a missing event edge shows as wrong data. Every call
+// is counted, can be made to fail, and is checked against the rules that real drivers enforce by hanging, by undefined
+// behaviour or not at all; what breaks one is kept as a *violation* for the test to find.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace headrace::stub {
+
+constexpr int kInvalidValue = 1;
+constexpr int kOutOfMemory = 2;
+constexpr int kInvalidContext = 201;
+constexpr int kInvalidHandle = 400;
+constexpr int kNotFound = 500;
+constexpr int kNotReady = 600;
+constexpr int kIllegalAddress = 700;
+constexpr int kPeerAlreadyEnabled = 704;
+constexpr int kPeerNotEnabled = 705;
+
+struct Context;
+
+struct Event {
+  Context* context;
+  std::uint64_t recorded = 0;
+  std::uint64_t completed = 0;
+};
+
+struct Operation {
+  enum class Kind { work, kernel, record, wait } kind;
+  /// Carries out a step; true when finished.
+  std::function<bool()> run;
+  Event* event = nullptr;
+  std::uint64_t count = 0;
+  std::uint64_t from = 0;  // host bytes in use, if any
+  std::uint64_t bytes = 0;
+};
+
+struct Stream {
+  Context* context;
+  bool nonBlocking;
+  std::deque<Operation> operations;
+};
+
+struct Module {
+  Context* context;
+  std::vector<std::string> entries;
+};
+
+struct Function {
+  Context* context;
+  std::string name;
+};
+
+struct Context {
+  int device;
+  int retained = 0;
+  int dead = 0;  // the code that everything answers once it is lost
+  std::vector<Context*> peers;
+};
+
+struct Range {
+  std::uint64_t bytes;
+  int device;  // -1: host
+};
+
+class Machine {
+ public:
+  static Machine& instance();
+
+  std::recursive_mutex lock;
+  int devices = 2;
+  bool peerAccess = true;
+  std::uint64_t memory = std::uint64_t{1} << 30;  // per device
+  std::vector<Context> contexts;
+  std::map<std::uint64_t, Range> allocations;  // device memory and pinned host memory of the driver's own
+  std::map<std::uint64_t, std::uint64_t> registered;
+  std::vector<Stream*> streams;
+  std::vector<Event*> events;
+  std::vector<Module*> modules;
+  std::map<std::pair<Module*, std::string>, Function*> functions;
+  std::uint64_t pageableCopies = 0;
+
+  /// To be called first by every entry: counts, injects faults. 0, or the code that the call must return.
+  int enter(const char* call);
+  void violation(const std::string& text);
+  /// Of the context current on this thread.
+  Context* current();
+  void setCurrent(Context* context);
+
+  bool inDevice(std::uint64_t address, std::uint64_t bytes, int device) const;
+  /// Checks host memory of a copy: counts it if pageable, complains if it spans registrations.
+  void useHost(const char* call, std::uint64_t address, std::uint64_t bytes);
+  Stream* stream(const char* call, void* handle);
+  bool known(const Event* event) const;
+  void push(Stream& stream, Operation operation);
+  /// Lets streams carry out some of their work, as the adversary likes.
+  void advance();
+  bool busy(int device, bool kernelsOnly) const;  // device -1: any
+  void forbiddenWhileBusy(const char* call, int device);
+  void die(Context& context, int code);
+
+  int create(Stream** stream, unsigned flags, const char* call);
+  int launch(const char* call, Function* function, Stream* stream, const unsigned* grid,
+             const unsigned* block, void** arguments);
+
+  std::map<std::string, std::uint64_t> calls;
+  std::vector<std::string> violations;
+  std::mt19937 adversary{1};
+  struct Fault {
+    std::string call;
+    std::uint64_t nth;
+    int code;
+  };
+  std::vector<Fault> faults;
+
+ private:
+  Machine();
+  bool step(Stream& stream);
+};
+
+/// Sizes of a kernel's arguments and what it does; null for a name that is not in the table.
+struct KernelModel {
+  const char* name;
+  std::vector<std::size_t> sizes;
+  /// One step; true when finished. Arguments by position as 8-byte values.
+  bool (*run)(Machine& machine, Context& context, const std::uint64_t* arguments);
+};
+const KernelModel* kernelModel(const std::string& name);
+
+}  // namespace headrace::stub

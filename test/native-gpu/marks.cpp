@@ -1,0 +1,88 @@
+// Events of real drivers are positions with few real events behind them: that waits and completions stay right.
+#include <vector>
+
+#include "gpu_machine.h"
+
+namespace headrace::test {
+namespace {
+
+AddGpu chain("a long chain of kernels on one stream completes in order, with few real events", 1, [] {
+  Machine machine(gpuOptions(1));
+  const Layout layout{1};
+  expect(machine, machine.exec(layout.compute(1), "fill_f64", 1, {0, 1, 0}));
+  const std::uint64_t records = Stub::present() ? Stub::calls("cuEventRecord") : 0;
+  Event event = machine.exec(layout.compute(1), "fill_f64", 1, {8, 1, 1});
+  constexpr int kCount = 5000;
+  for (int i = 0; i < kCount; ++i) {
+    event = machine.exec(layout.compute(1), "add_f64", 2, {0, 8, 1, 1});
+    if (i % 64 == 0) machine.publish();
+  }
+  expect(machine, event);
+  event = machine.copy(layout.out(1), 0, 0, 1, 0, 8, event);
+  expect(machine, event);
+  CHECK(*machine.at<double>(0, 0) == kCount);
+  if (Stub::present()) CHECK(Stub::calls("cuEventRecord") - records <= kCount + 10);
+});
+
+AddGpu streams("streams of one GPU hand a value around; only events keep the order", 1, [] {
+  CoreOptions options = gpuOptions(1);
+  options.computeStreams = 3;
+  Machine machine(options);
+  const Layout layout{1, 3};
+  Event event = machine.exec(layout.compute(1, 0), "fill_f64", 1, {0, 1, 0});
+  event = machine.exec(layout.compute(1, 0), "fill_f64", 1, {8, 1, 1}, event);
+  constexpr int kCount = 600;
+  for (int i = 0; i < kCount; ++i) {
+    // Also work that nobody waits for, so that the end of a stream is not what is waited for.
+    event = machine.exec(layout.compute(1, i % 3), "add_f64", 2, {0, 8, 1, 1}, event);
+    machine.exec(layout.compute(1, i % 3), "spin", 0, {1});
+    if (i % 11 == 0) machine.publish();
+  }
+  event = machine.copy(layout.out(1), 0, 0, 1, 0, 8, event);
+  expect(machine, event);
+  CHECK(*machine.at<double>(0, 0) == kCount);
+  machine.finish();
+});
+
+AddGpu foreign("a GPU waits for another GPU's kernel in the middle of its stream", 2, [] {
+  Machine machine(gpuOptions(2));
+  const Layout layout{2};
+  expect(machine, machine.exec(layout.compute(1), "fill_f64", 1, {0, 1, 0}));
+  expect(machine, machine.exec(layout.compute(1), "fill_f64", 1, {8, 1, 1}));
+  Event back;
+  constexpr int kCount = 150;
+  for (int i = 0; i < kCount; ++i) {
+    const Event event = machine.exec(layout.compute(1), "add_f64", 2, {0, 8, 1, 1}, back);
+    for (int k = 0; k < 3; ++k) machine.exec(layout.compute(1), "empty", 0, {});
+    back = machine.copy(layout.from(2, 1), 2, 8.0 * i, 1, 0, 8, event);
+    if (i % 7 == 0) machine.publish();
+  }
+  Event event = machine.copy(layout.out(2), 0, 0, 2, 0, 8 * kCount, back);
+  expect(machine, event);
+  for (int i = 0; i < kCount; ++i) CHECK(machine.at<double>(0, 0)[i] == i + 1);
+  machine.finish();
+});
+
+AddGpu times("times of a stream's commands do not overlap and lie in the run", 1, [] {
+  Machine machine(gpuOptions(1));
+  const Layout layout{1};
+  machine.shared(Shared::timing).store(1);
+  const auto before = static_cast<double>(now());
+  std::vector<Event> events;
+  for (int i = 0; i < 200; ++i) {
+    events.push_back(machine.exec(layout.compute(1), i % 10 == 0 ? "spin" : "empty",
+                                  0, {i % 10 == 0 ? 50.0 : 0.0}));
+  }
+  machine.finish(events.back());
+  const auto after = static_cast<double>(now());
+  double last = before;
+  for (const Event event : events) {
+    const auto* times = reinterpret_cast<const double*>(machine.record(event));
+    CHECK(times[Record::start] >= last && times[Record::end] >= times[Record::start]);
+    last = times[Record::end];
+  }
+  CHECK(last <= after);
+});
+
+}  // namespace
+}  // namespace headrace::test

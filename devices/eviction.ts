@@ -59,6 +59,8 @@ export function startWriteBack(
     return bytes;
   }
   const home = d * dir.spaces;
+  // It is on its way to the host already, from another device: its arrival makes this copy clean.
+  if (dir.state[home] === CopyState.arriving) return 0;
   if (dir.block[home] === NO_BLOCK) {
     const offset = makeRoom(host, counter, dir.bytes[d]);
     if (offset < 0) return -1;

@@ -39,10 +39,6 @@ export interface Guards {
   copyRegistersWrite: boolean;
   /** Source and destination of a copy stay until its end was seen. */
   copyPins: boolean;
-  /** A copy that arrives after a newer version was written does not make the host the owner. */
-  arrivalChecksVersion: boolean;
-  /** A copy that was written back makes the host the owner, so that the device may drop its own. */
-  hostTakesOver: boolean;
   /** What a task uses stays until its end was seen. */
   taskPins: boolean;
   /** The first in line for memory is not overtaken. */
@@ -92,8 +88,6 @@ const all: Guards = {
   copyRegistersRead: true,
   copyRegistersWrite: true,
   copyPins: true,
-  arrivalChecksVersion: true,
-  hostTakesOver: true,
   taskPins: true,
   ticket: true,
   allOrNothing: true,

@@ -214,13 +214,10 @@ export class Transfers {
     const current = dir.version[d] === this.version[t];
     if (status !== 0) {
       this.failed(d, destination, current);
-    } else {
+    } else if (current) {
       dir.apply(d, destination, CopyEvent.arrived);
       // The host is where values rest: once it has the current version, device copies may be dropped freely.
-      const isCurrent = current || !guards.arrivalChecksVersion;
-      if (destination === 0 && isCurrent && dir.state[d * dir.spaces] === CopyState.shared) {
-        if (guards.hostTakesOver) this.handOver(d, 0);
-      }
+      if (destination === 0 && dir.state[d * dir.spaces] === CopyState.shared) this.handOver(d, 0);
     }
     if (guards.copyPins) {
       this.spaces[destination].unpin(d);
@@ -254,6 +251,8 @@ export class Transfers {
   private failed(d: number, destination: number, current: boolean): void {
     const dir = this.directory;
     const c = d * dir.spaces + destination;
+    // Whoever counted on it must look again.
+    for (const space of this.spaces) space.freed = true;
     if (!current || dir.state[c] === CopyState.invalid) return;
     // A copy already written here by a task that was issued behind the transfer is lost with it.
     if (dir.state[c] === CopyState.owned) dir.setPoison(d, Poison.transferFailed);

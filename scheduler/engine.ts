@@ -495,7 +495,7 @@ export class Engine implements StageHooks {
       const id = nodes.value[n];
       const seq = nodes.extra[n];
       n = nodes.free(n);
-      if (submission.happened(q, seq)) x.woken.push(id);
+      if (submission.happened(q, seq) && guards.eventWake) x.woken.push(id);
       else kept = nodes.push(kept, id, seq);
     }
     x.eventWaiters[q] = kept;
@@ -504,6 +504,7 @@ export class Engine implements StageHooks {
   private wakeSlotWaiters(q: number): void {
     const { x } = this;
     const line = x.slotWaiters[q];
+    if (!guards.slotWake) return;
     for (let n = line.length; n > 0; n--) x.woken.push(line.shift());
   }
 
@@ -519,7 +520,7 @@ export class Engine implements StageHooks {
       advance(x, row);
     }
     for (let s = 0; s < this.spaces.length; s++) {
-      if (this.spaces[s].freed) this.serveMemoryLine(s);
+      if (this.spaces[s].freed && guards.memoryWake) this.serveMemoryLine(s);
     }
     this.drainReleased();
   }
@@ -724,7 +725,7 @@ export class Engine implements StageHooks {
   failRun(run: RunState, error: HeadraceError): void {
     if (run.error !== undefined) return;
     run.error = error;
-    this.backend.setCancelled(run.slot, true);
+    if (guards.cancelQueued) this.backend.setCancelled(run.slot, true);
     this.ranks?.runFailed(run, error);
     this.tracer?.runFailed(error, this.backend.now());
     const { tasks } = this;
@@ -734,7 +735,7 @@ export class Engine implements StageHooks {
       if (tasks.run[row] !== run.slot || stage === TaskStage.done || stage === TaskStage.free) continue;
       const canDrop = tasks.queue[row] === NOT_ISSUED || tasks.queue[row] === BODY_QUEUED;
       if (!canDrop || stage >= TaskStage.stageOut) continue;
-      this.dropTask(row, run);
+      if (guards.dropUnissued) this.dropTask(row, run);
     }
     // Tickets of dropped tasks pass on.
     for (const space of this.spaces) space.freed = true;
@@ -744,7 +745,7 @@ export class Engine implements StageHooks {
   private dropTask(row: number, run: RunState): void {
     const { tasks, x } = this;
     const stage = tasks.stage[row];
-    if (stage > TaskStage.alloc) releasePins(x, row);
+    if (stage > TaskStage.alloc && guards.dropReleasesPins) releasePins(x, row);
     if (stage >= TaskStage.ready) this.placement.load[tasks.device[row]]--;
     if (stage > TaskStage.ready || this.isMovement(row)) this.leaveLane(row);
     for (const space of this.spaces) {

@@ -19,6 +19,7 @@ const unitRooms = [
   'scheduler',
   'stages',
   'devices',
+  'simulated',
   'trace',
   'algorithms',
   'cli',

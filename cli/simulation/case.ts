@@ -42,6 +42,10 @@ export interface SimulatedCase {
   readonly peers: boolean;
   readonly window: number;
   readonly runAhead: number;
+  /** Rings are as small as they may be. */
+  readonly smallRings: boolean;
+  /** Some task fits on no device it may run on: it must be refused. */
+  readonly tooLarge: boolean;
   /** Poison freed blocks. */
   readonly checked: boolean;
   readonly data: readonly CaseDatum[];
@@ -61,6 +65,8 @@ export interface CaseOptions {
   readonly faults?: boolean;
   /** Device memory just enough for the largest task. */
   readonly tight?: boolean;
+  /** Device memory not even enough for the largest task. */
+  readonly tooLarge?: boolean;
 }
 
 function randomData(r: Random, count: number): { units: number; initial: boolean; home?: number }[] {
@@ -141,7 +147,8 @@ export function largestTask(
 /** The case of a seed. Equal seeds and options give equal cases. */
 export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCase {
   const r = new Random(seed);
-  const gpus = options.gpus ?? r.between(0, 4);
+  const tooLarge = options.tooLarge === true;
+  const gpus = options.gpus ?? r.between(tooLarge ? 1 : 0, 4);
   const count = options.tasks ?? r.between(1, 200);
   const data = randomData(r, r.between(1, 24)).map((d) =>
     gpus > 0 && r.chance(0.2) ? { ...d, home: r.below(gpus) } : d,
@@ -151,7 +158,7 @@ export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCa
   let all = 0;
   for (const d of data) all += d.units;
   const tight = options.tight ?? r.chance(0.6);
-  const gpuUnits = tight ? largest + r.below(3) : largest + r.below(all + 8);
+  const gpuUnits = tooLarge ? Math.max(1, largest - 1) : tight ? largest + r.below(3) : largest + r.below(all + 8);
   const faults = options.faults === true ? randomFaults(r, gpus, count) : [];
   const shortOfHost = options.faults === true && faults.length === 0;
   let initial = 0;
@@ -160,6 +167,8 @@ export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCa
     seed,
     gpus,
     gpuUnits,
+    smallRings: r.chance(0.3),
+    tooLarge: tooLarge && largest > 1,
     hostUnits: shortOfHost ? initial + largestTask(data, tasks, true) + r.below(all) : all * 2 + 16,
     shortOfHost,
     workers: r.between(1, 3),

@@ -8,7 +8,7 @@ import { type HeadraceError, type Datum, type Graph, Runtime, type TaskHandle } 
 import { CopyState } from '../../devices/coherency.js';
 import { NO_BLOCK } from '../../devices/directory.js';
 import { SimulatedBackend } from '../../devices/simulated/backend.js';
-import type { MachineDescription } from '../../devices/simulated/machine.js';
+import { type MachineDescription, queuesOf } from '../../devices/simulated/machine.js';
 import { SerialOracle } from '../../devices/simulated/oracle.js';
 import { WeakMemory } from '../../devices/simulated/weak-memory.js';
 import { ALIGNMENT } from '../../devices/zone.js';
@@ -43,6 +43,8 @@ interface Idle {
 
 /** Turns of the event loop after which a case counts as one that does not end. */
 const MOST_TURNS = 200_000;
+/** Passes of the engine in which the machine did nothing, one after the other. */
+const MOST_IDLE_PASSES = 5_000;
 
 export function machineOf(c: SimulatedCase): MachineDescription {
   const link = { bandwidth: 1e9, latency: 1e-6 };
@@ -61,6 +63,13 @@ export function machineOf(c: SimulatedCase): MachineDescription {
   };
 }
 
+/** Records per queue: 128, or the least power of two that holds one task with all its waits. */
+function ringsOf(c: SimulatedCase): number {
+  if (!c.smallRings) return 128;
+  const least = queuesOf(machineOf(c)).length + 4;
+  return 2 ** Math.ceil(Math.log2(least));
+}
+
 export class Player {
   readonly runtime: Runtime;
   readonly engine: Engine;
@@ -74,6 +83,7 @@ export class Player {
   private readonly c: SimulatedCase;
   private data: Datum<'u8'>[] = [];
   private scheduled = false;
+  private launchedAtFailure: number | undefined;
   /** Called after every pass of the engine, for stepping through a replay. */
   onPass: (() => void) | undefined;
 
@@ -82,7 +92,7 @@ export class Player {
     this.memory = new WeakMemory(this.oracle, (d) => this.engine.directory.bytes[d]);
     this.backend = new SimulatedBackend({
       machine: machineOf(c),
-      ringRecords: 128,
+      ringRecords: ringsOf(c),
       adversary: c.adversary,
       faults: c.faults,
       watcher: this.memory,
@@ -108,6 +118,7 @@ export class Player {
     this.engine.failRun = (run, error) => {
       this.memory.tolerant = true;
       failRun(run, error);
+      this.launchedAtFailure ??= this.backend.launched;
     };
   }
 
@@ -140,7 +151,7 @@ export class Player {
     } catch (error) {
       this.problems.push(error instanceof Error ? error.message : String(error));
     }
-    for (const v of this.memory.violations) this.problems.push(`${v.kind}: ${v.message}`);
+    this.problems.unshift(...this.memory.violations.map((v) => v.message));
     return {
       problems: this.problems,
       outcome: this.stalled ? 'stalled' : outcome,
@@ -212,7 +223,12 @@ export class Player {
     const { engine } = this;
     const pump = engine.pump.bind(engine);
     let depth = 0;
+    let events = 0;
+    let idle = 0;
     engine.pump = () => {
+      idle = events === this.backend.events ? idle + 1 : 0;
+      events = this.backend.events;
+      if (idle > MOST_IDLE_PASSES) throw new Error(`the engine spins without progress\n${engine.explain()}`);
       depth++;
       const moved = pump();
       depth--;
@@ -230,13 +246,16 @@ export class Player {
 
   /** A run ends well, or with the typed error of the fault that was injected. */
   private checkOutcome(outcome: string): void {
-    const allowed = [''];
+    const allowed = [this.c.tooLarge ? 'ERR_TASK_TOO_LARGE' : ''];
     if (this.c.cancelAt !== undefined) allowed.push('ERR_ABORTED');
     if (this.c.shortOfHost) allowed.push('ERR_OUT_OF_HOST_MEMORY');
     if (this.has('kernel')) allowed.push('ERR_TASK_FAILED');
     if (this.has('transfer')) allowed.push('ERR_TRANSFER_FAILED');
     if (this.has('deviceLost')) allowed.push('ERR_DEVICE_LOST');
     if (!allowed.includes(outcome)) this.problems.push(`the run ended with ${outcome || 'success'}`);
+    if (this.launchedAtFailure !== undefined && this.backend.launched > this.launchedAtFailure) {
+      this.problems.push('kernels of a failed run were started after its failure');
+    }
     const { executed } = this.oracle;
     if (outcome === '') {
       if (this.has('kernel') && this.backend.faults.injected > 0) this.problems.push('a kernel failed, but the run succeeded');

@@ -54,6 +54,8 @@ export class SimulatedBackend implements Backend {
   readonly done: Int32Array;
   /** Records started so far. */
   events = 0;
+  /** Kernels started that were not cancelled. */
+  launched = 0;
   /** Polls, blocks and sleeps that found the machine idle although the engine waited for it. */
   stalls = 0;
   /** Called when the engine sleeps, commands are under way, and nothing will ever happen. */
@@ -445,6 +447,7 @@ export class SimulatedBackend implements Backend {
       if (this.cancelled[this.run[slot]] !== 0) status = Status.cancelled;
       else {
         status = this.faults.kernel(space);
+        this.launched++;
         const model = (space === 0 ? this.hostTimes : this.gpuTimes)[this.kernelOf[slot]];
         if (model !== undefined) {
           const call = this.argumentsOf(slot, nArgs);

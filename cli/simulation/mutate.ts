@@ -1,0 +1,8 @@
+// One line of the mutation table, in a process of its own so that an engine that loops for ever can be ended:
+// node dist/cli/simulation/mutate.js GUARD [MOST] prints a MutationResult as JSON. Set HEADRACE_MUTATIONS=1.
+import { mutate, mutations } from './mutations.js';
+
+const [name, most] = process.argv.slice(2);
+const mutation = mutations.find((m) => m.guard === name);
+if (mutation === undefined) throw new Error(`no guard ${String(name)}`);
+process.stdout.write(`${JSON.stringify(await mutate(mutation, most === undefined ? undefined : Number(most)))}\n`);

@@ -1,0 +1,88 @@
+// Proves that every guard of the engine is needed: switches one off and plays cases until something is noticed.
+// A guard that can be missed without anyone noticing is either not tested or not needed.
+import { type Guards, guardNames, guards, setGuard } from '../../devices/guards.js';
+import { type CaseOptions, randomCase } from './case.js';
+import { play } from './play.js';
+
+/** What a guard is about, and the cases in which its absence shows. */
+export interface Mutation {
+  readonly guard: keyof Guards;
+  /** Hazards of the design that it answers. */
+  readonly hazard: string;
+  readonly faults?: boolean;
+  readonly cases?: CaseOptions;
+  /** Without it the engine may loop for ever: only in a process of its own. */
+  readonly endless?: boolean;
+}
+
+const H3 = 'H3 edges of peer copies';
+const H5 = 'H5 overwritten or evicted while in use';
+const H12 = 'H12 partial allocation and cancel';
+const H15 = 'H15 errors spread';
+
+const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = {
+  execReadAfterWrite: { hazard: H3 },
+  execWriteAfterWrite: { hazard: H3 },
+  execWriteAfterRead: { hazard: H5 },
+  execControl: { hazard: 'control order' },
+  execRegistersRead: { hazard: H5 },
+  execRegistersWrite: { hazard: H3 },
+  bodyReadAfterWrite: { hazard: 'H4 used before it is finished' },
+  bodyWriteAfterRead: { hazard: H5 },
+  bodyControl: { hazard: 'control order' },
+  writeInvalidates: { hazard: 'H17 stale copies' },
+  copyReadAfterWrite: { hazard: H3 },
+  copyWriteAfterWrite: { hazard: H3 },
+  copyWriteAfterRead: { hazard: H5 },
+  copyRegistersRead: { hazard: H5 },
+  copyRegistersWrite: { hazard: 'H2 consumer before arrival' },
+  copyPins: { hazard: H5 },
+  taskPins: { hazard: H5 },
+  ticket: { hazard: H12 },
+  allOrNothing: { hazard: H12 },
+  pinBeforeTaking: { hazard: H12 },
+  writeBack: { hazard: 'all dirty' },
+  compaction: { hazard: H12 },
+  feasibility: { hazard: 'too large', cases: { tooLarge: true } },
+  memoryWake: { hazard: 'progress' },
+  slotWake: { hazard: 'progress' },
+  eventWake: { hazard: 'progress' },
+  poisonOutputs: { hazard: H15, faults: true },
+  poisonBehindTransfer: { hazard: H15, faults: true },
+  cancelQueued: { hazard: H12, faults: true },
+  dropUnissued: { hazard: H12, faults: true, endless: true },
+  dropReleasesPins: { hazard: H12, faults: true },
+};
+
+export const mutations: readonly Mutation[] = guardNames.map((guard) => ({
+  guard,
+  hazard: '',
+  ...about[guard],
+}));
+
+/** What was noticed without a guard. */
+export interface MutationResult {
+  readonly guard: string;
+  readonly hazard: string;
+  /** Cases played until something was noticed; 0: nothing was. */
+  readonly seeds: number;
+  /** The first thing noticed. */
+  readonly breaks: string;
+}
+
+/** Plays up to `most` cases without a guard. The guard is back in place afterwards. */
+export async function mutate(mutation: Mutation, most = 2000, firstSeed = 1): Promise<MutationResult> {
+  const { guard, hazard } = mutation;
+  setGuard(guard, false);
+  if (guards[guard]) throw new Error(`guard ${guard} could not be switched off`);
+  try {
+    for (let i = 0; i < most; i++) {
+      const c = randomCase(firstSeed + i, { ...mutation.cases, faults: mutation.faults === true });
+      const { problems } = await play(c);
+      if (problems.length > 0) return { guard, hazard, seeds: i + 1, breaks: problems[0] };
+    }
+    return { guard, hazard, seeds: 0, breaks: '' };
+  } finally {
+    setGuard(guard, true);
+  }
+}

@@ -1,0 +1,62 @@
+// Prints the mutation table: for each guard of the engine, what breaks in simulation when it is missing, and how
+// many random cases it took to notice. Exit code 1 when a guard can be missed without anyone noticing.
+//
+// usage: npm run test:mutations -- [--json] [--most N] [guard ...]
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const dist = path.join(root, process.env['HEADRACE_DIST'] ?? 'dist');
+const program = path.join(dist, 'cli/simulation/mutate.js');
+if (!existsSync(program)) {
+  process.stderr.write('the compiled files are missing; run: npm run build:ts\n');
+  process.exit(2);
+}
+process.env['HEADRACE_MUTATIONS'] = '1';
+const { guardNames } = await import(path.join(dist, 'devices/guards.js'));
+
+const argv = process.argv.slice(2);
+const json = argv.includes('--json');
+const at = argv.indexOf('--most');
+const most = at < 0 ? '3000' : argv[at + 1];
+const wanted = argv.filter((word, i) => !word.startsWith('--') && i !== at + 1);
+const LIMIT_MS = 60_000;
+
+function line(guard) {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [program, guard, most], {
+      env: { ...process.env, HEADRACE_MUTATIONS: '1' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    let errors = '';
+    child.stdout.on('data', (data) => (output += data));
+    child.stderr.on('data', (data) => (errors += data));
+    const timer = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
+    child.on('close', (code, signal) => {
+      clearTimeout(timer);
+      if (signal !== null) {
+        resolve({ guard, hazard: '', seeds: 1, breaks: `the engine never ends (stopped after ${LIMIT_MS / 1000} s)` });
+      } else if (code !== 0) {
+        resolve({ guard, hazard: '', seeds: 1, breaks: errors.trim().split('\n').at(-1) ?? '' });
+      } else resolve(JSON.parse(output));
+    });
+  });
+}
+
+const results = [];
+for (const guard of wanted.length > 0 ? wanted : guardNames) {
+  const result = await line(guard);
+  results.push(result);
+  if (!json) {
+    const seeds = result.seeds === 0 ? 'never' : String(result.seeds);
+    const breaks = result.breaks.split('\n')[0].slice(0, 110);
+    process.stdout.write(`${result.guard.padEnd(22)} ${seeds.padStart(6)}  ${result.hazard.padEnd(40)} ${breaks}\n`);
+  }
+}
+const missed = results.filter((r) => r.seeds === 0);
+if (json) process.stdout.write(`${JSON.stringify({ guards: results, missed: missed.map((r) => r.guard) })}\n`);
+else process.stdout.write(`guards: ${results.length}, noticed ${results.length - missed.length}, missed ${missed.length}\n`);
+process.exitCode = missed.length > 0 ? 1 : 0;

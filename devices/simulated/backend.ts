@@ -228,7 +228,7 @@ export class SimulatedBackend implements Backend {
     waitQueue: number,
     waitSeq: number,
   ): number {
-    const slot = this.next(queue, Op.copy, id, 0, waitQueue, waitSeq);
+    const slot = this.next(queue, Op.copy, id, -1, waitQueue, waitSeq);
     this.kernelOf[slot] = dstSpace | (srcSpace << 8);
     this.args[slot * ARGS] = dstOffset;
     this.args[slot * ARGS + 1] = srcOffset;
@@ -238,7 +238,7 @@ export class SimulatedBackend implements Backend {
   }
 
   fill(queue: number, offset: number, bytes: number, value: number): number {
-    const slot = this.next(queue, Op.fill, 0, 0, NO_QUEUE, 0);
+    const slot = this.next(queue, Op.fill, 0, -1, NO_QUEUE, 0);
     this.args[slot * ARGS] = offset;
     this.args[slot * ARGS + 1] = bytes;
     this.args[slot * ARGS + 2] = value;
@@ -492,7 +492,7 @@ export class SimulatedBackend implements Backend {
     const status = this.outcome[slot];
     if (status !== Status.ok) {
       this.failed[q]++;
-      this.cancelled[this.run[slot]] = 1;
+      if (this.run[slot] >= 0) this.cancelled[this.run[slot]] = 1;
       if (status === Status.driver || status === Status.deviceLost) this.errors[q] = 'injected fault';
     }
     this.watcher?.finished(q, first, last);

@@ -89,7 +89,17 @@ function candidates(launcher: Launch['launcher']): string[] {
   return names.map((name) => join(folder, name)).filter((path) => existsSync(path));
 }
 
-const loaded = new Map<string, NetAddon>();
+/**
+ * UCX (under MPICH, and under Open MPI where it is chosen) patches brk, mmap and munmap of the whole process while other
+ * threads allocate; in a process with as many threads as Node has this ends in a crash of V8 now and then (UCX 1.13).
+ * It reads its settings when it is loaded, so they are made before. What the user has set stands.
+ */
+function tameUcx(): void {
+  process.env['UCX_MEM_EVENTS'] ??= 'no';
+  process.env['UCX_HANDLE_ERRORS'] ??= 'none';
+}
+
+const loaded: Map<string, NetAddon> = new Map();
 
 /**
  * Loads the addon for a launcher's library (undefined: any).
@@ -102,6 +112,7 @@ export function loadMpi(launcher: Launch['launcher']): NetAddon {
   if (paths.length === 0) {
     throw new MpiError('MPI_NOT_BUILT', 'the message layer was not built: no MPI library was found', APT);
   }
+  tameUcx();
   let problem: MpiError | undefined;
   for (const path of paths) {
     let addon: NetAddon;

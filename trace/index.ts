@@ -1,4 +1,5 @@
 // What the rest of the project and users may import from the trace room.
+export * from './crop.js';
 export * from './errors.js';
 export * from './format.js';
 export * from './load.js';

@@ -73,7 +73,7 @@ export function exportCommand(argv: readonly string[], context: CliContext): voi
   if (given.files.includes(target)) {
     throw new UsageError(`--output ${target} would overwrite the trace`, exportUsage);
   }
-  const trace = loadForCommand(given.files, context.stderr);
+  const trace = loadForCommand(given.files, context.stderr, true);
   const bytes = writeTo(target, (output) => produce(trace, output));
   if (target !== '-') {
     context.stderr.write(`${target}: ${bytes} bytes; ${opens[format]}\n`);

@@ -1,7 +1,7 @@
 // Which files a trace argument means: the file itself, or the files of all ranks of a run recorded under that name.
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import { loadTrace, type Trace } from '../../trace/index.js';
+import { cropToRuns, loadTrace, type Trace } from '../../trace/index.js';
 import type { TextOutput } from '../context.js';
 
 /** `out.hrtrace` -> itself, or `out.0.hrtrace`, `out.1.hrtrace` ... when only those exist. */
@@ -30,9 +30,20 @@ function rankOf(file: string, base: string): number {
   return match ? Number(match[1]) : -1;
 }
 
-/** Loads traces and says on `notes` what is missing from them. */
-export function loadForCommand(names: readonly string[], notes: TextOutput): Trace {
+/**
+ * Loads traces and says on `notes` what is missing from them. Unless `all` is set, only the time of the runs is kept:
+ * not what the program did before the first and after the last.
+ */
+export function loadForCommand(names: readonly string[], notes: TextOutput, all: boolean): Trace {
   const trace = loadTrace(resolveTraceFiles(names));
   for (const problem of trace.problems) notes.write(`headrace: note: ${problem}\n`);
-  return trace;
+  if (all) return trace;
+  const runs = cropToRuns(trace);
+  const left = trace.tasks.count - runs.tasks.count;
+  if (left > 0) {
+    notes.write(
+      `headrace: note: ${left} tasks outside of runs (reading results, closing) are left out; --all shows them\n`,
+    );
+  }
+  return runs;
 }

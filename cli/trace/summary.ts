@@ -17,19 +17,20 @@ import type { CliContext } from '../context.js';
 import { parseTraceArguments, wholeNumber } from './arguments.js';
 import { loadForCommand } from './files.js';
 
-export const summaryUsage = `usage: headrace trace summary FILE... [--json]
+export const summaryUsage = `usage: headrace trace summary FILE... [--json] [--all]
 
 Makespan and its bounds, busy and idle time per lane with the reasons, bytes moved and required, task classes,
 memory, overlap. Give one file per rank, or the name they were recorded under.
 
   --json   one JSON object with all numbers (times in nanoseconds, sizes in bytes)
+  --all    also what happened before the first run and after the last
 `;
 
 /** The summary of a trace. */
 export function summaryCommand(argv: readonly string[], context: CliContext): void {
   const given = parseTraceArguments(
     argv,
-    { json: { type: 'boolean' } },
+    { json: { type: 'boolean' }, all: { type: 'boolean' } },
     [1, Number.POSITIVE_INFINITY],
     summaryUsage,
   );
@@ -37,11 +38,11 @@ export function summaryCommand(argv: readonly string[], context: CliContext): vo
     context.stdout.write(summaryUsage);
     return;
   }
-  const summary = summarize(loadForCommand(given.files, context.stderr));
+  const summary = summarize(loadForCommand(given.files, context.stderr, given.flag('all')));
   context.stdout.write(given.flag('json') ? `${JSON.stringify(summary)}\n` : summaryText(summary));
 }
 
-export const pathUsage = `usage: headrace trace critical-path FILE... [--what-if NAME=FACTOR]... [--limit N] [--json]
+export const pathUsage = `usage: headrace trace critical-path FILE... [--what-if NAME=FACTOR]... [--limit N] [--json] [--all]
 
 The chain of tasks, transfers and messages that determined the makespan, with what released each and the gap
 before it.
@@ -51,6 +52,7 @@ before it.
                           or submission. Repeat it to change several things at once: network=2, gemm=free
   --limit N               steps to print [40]
   --json                  one JSON object with all steps
+  --all                   also what happened before the first run and after the last
 `;
 
 /** The critical path, and what-if. */
@@ -61,6 +63,7 @@ export function criticalPathCommand(argv: readonly string[], context: CliContext
       'what-if': { type: 'string', multiple: true },
       limit: { type: 'string' },
       json: { type: 'boolean' },
+      all: { type: 'boolean' },
     },
     [1, Number.POSITIVE_INFINITY],
     pathUsage,
@@ -70,7 +73,7 @@ export function criticalPathCommand(argv: readonly string[], context: CliContext
     return;
   }
   const limit = wholeNumber(given, 'limit', [2, 1e9], pathUsage) ?? 40;
-  const trace = loadForCommand(given.files, context.stderr);
+  const trace = loadForCommand(given.files, context.stderr, given.flag('all'));
   const settings = given.list('what-if');
   const scenario = parseWhatIf(settings, trace);
   const causes = new Causes(trace, new Waits(trace));
@@ -93,21 +96,29 @@ export function criticalPathCommand(argv: readonly string[], context: CliContext
   }
 }
 
-export const diffUsage = `usage: headrace trace diff A B [--json]
+export const diffUsage = `usage: headrace trace diff A B [--json] [--all]
 
 What changed from trace A to trace B: makespan, idle time by reason, kernel time by class, lanes, bytes, memory.
 
   --json   one JSON object
+  --all    also what happened before the first run and after the last
 `;
 
 /** The difference between two traces. */
 export function diffCommand(argv: readonly string[], context: CliContext): void {
-  const given = parseTraceArguments(argv, { json: { type: 'boolean' } }, [2, 2], diffUsage);
+  const given = parseTraceArguments(
+    argv,
+    { json: { type: 'boolean' }, all: { type: 'boolean' } },
+    [2, 2],
+    diffUsage,
+  );
   if (given.flag('help')) {
     context.stdout.write(diffUsage);
     return;
   }
-  const [a, b] = given.files.map((file) => summarize(loadForCommand([file], context.stderr)));
+  const [a, b] = given.files.map((file) =>
+    summarize(loadForCommand([file], context.stderr, given.flag('all'))),
+  );
   const diff = diffSummaries(a, b);
   context.stdout.write(given.flag('json') ? `${JSON.stringify(diff)}\n` : diffText(diff));
 }

@@ -377,19 +377,38 @@ function slowWhatIf(trace: Trace, className: string, factor: number): number {
     const all = [...slowPredecessors(trace, row), ...(previous >= 0 ? [previous] : [])];
     return all.filter((other) => times[7][other] <= times[6][row] && before(other, row));
   };
+  // Waited for memory: the task that retired last on the device before the memory was granted.
+  const retirementOf = (row: number): number[] => {
+    const [ready, alloc] = [times[1][row], times[2][row]];
+    const retired = rows
+      .filter((other) => trace.tasks.space[other] === trace.tasks.space[row])
+      .filter((other) => times[9][other] <= alloc)
+      .reduce((best, other) => (best < 0 || times[9][other] >= times[9][best] ? other : best), -1);
+    const counts = alloc > ready && retired >= 0 && retired !== row && times[9][retired] > ready;
+    return counts && times[9][retired] <= times[6][row] && before(retired, row) ? [retired] : [];
+  };
+  const tail = (row: number): number => times[9][row] - times[7][row];
   const known = new Map<number, number>();
   const endOf = (row: number): number => {
     if (known.has(row)) return known.get(row)!;
     const causes = causesOf(row);
     const inserted = times[0][row] > firstFull ? trace.start : times[0][row];
-    const recorded = Math.max(inserted, ...causes.map((cause) => times[7][cause]));
-    const from = Math.max(inserted, ...causes.map(endOf));
+    const freed = retirementOf(row);
+    const recorded = Math.max(
+      inserted,
+      ...causes.map((cause) => times[7][cause]),
+      ...freed.map((cause) => times[9][cause]),
+    );
+    const from = Math.max(
+      inserted,
+      ...causes.map(endOf),
+      ...freed.map((cause) => endOf(cause) + tail(cause)),
+    );
     const speed = trace.classes[trace.tasks.taskClass[row]].name === className ? factor : 1;
     const end = from + (times[6][row] - recorded) + (times[7][row] - times[6][row]) / speed;
     known.set(row, end);
     return end;
   };
-  const tail = (row: number): number => times[9][row] - times[7][row];
   const last = Math.max(...rows.map((row) => times[9][row]));
   return Math.max(...rows.map((row) => endOf(row) + tail(row))) - trace.start + trace.end - last;
 }

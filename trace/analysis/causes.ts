@@ -21,6 +21,8 @@ export const causeKinds = [
   'copy',
   /** A spill freed memory. */
   'memory',
+  /** A task on the device retired: what it had pinned could be evicted. */
+  'retirement',
   /** The lane was occupied. */
   'lane',
 ] as const;
@@ -48,6 +50,8 @@ export class Causes {
   readonly #writers: Lists;
   readonly #copies: Lists;
   readonly #spills: Lists;
+  // Tasks of each memory space by the time they retired.
+  readonly #retired: Lists;
   // Tasks of each memory space that waited for memory, by the time they got it.
   readonly #waited: Lists;
 
@@ -84,6 +88,7 @@ export class Causes {
     );
     this.#spills = this.#byEnd(group(trace.spaces.length, spilledFrom, rows));
     this.#waited = waitedForMemory(trace);
+    this.#retired = bySpace(trace, tasks.times[TaskTime.finalized], () => true);
   }
 
   isTask(node: number): boolean {
@@ -161,6 +166,17 @@ export class Causes {
     if (alloc <= ready || space[task] >= this.trace.spaces.length) return;
     const spill = this.#latest(this.#spills, space[task], alloc);
     if (spill >= 0 && this.end[spill] > ready) visit(kindNumber.memory, spill, this.end[spill]);
+    this.#retirement(space[task], ready, alloc, visit);
+  }
+
+  // The last task of a space that retired in (after, until].
+  #retirement(space: number, after: number, until: number, visit: CauseVisitor): void {
+    if (space >= this.trace.spaces.length) return;
+    const finalized = this.trace.tasks.times[TaskTime.finalized];
+    const retired = latest(this.#retired, space, until, finalized);
+    if (retired >= 0 && finalized[retired] > after) {
+      visit(kindNumber.retirement, retired, finalized[retired]);
+    }
   }
 
   #transferCauses(node: number, limit: number, visit: CauseVisitor): void {
@@ -174,6 +190,10 @@ export class Causes {
       visit(kindNumber.producer, task, this.end[task]);
     } else if (task >= 0) {
       this.#taskCauses(task, visit);
+    }
+    if (transfers.reason[row] === TransferReason.spill) {
+      const issued = transfers.issued[row];
+      this.#retirement(transfers.source[row], Number.NEGATIVE_INFINITY, issued, visit);
     }
     const datum = transfers.datum[row];
     if (datum < 0) return;
@@ -198,35 +218,50 @@ export class Causes {
 
   // The node of a list with the latest end not after `time`, or -1.
   #latest(lists: Lists, row: number, time: number): number {
-    const at = this.#upTo(lists, row, time) - 1;
-    return at >= lists.start[row] ? lists.items[at] : -1;
+    return latest(lists, row, time, this.end);
   }
 
   #upTo(lists: Lists, row: number, time: number): number {
-    let low = lists.start[row];
-    let high = lists.start[row + 1];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.end[lists.items[middle]] > time) high = middle;
-      else low = middle + 1;
-    }
-    return low;
+    return upTo(lists, row, time, this.end);
   }
 }
 
+// The item with the latest time not after `time` in a list sorted by time, or -1.
+function latest(lists: Lists, row: number, time: number, timeOf: Float64Array): number {
+  const at = upTo(lists, row, time, timeOf) - 1;
+  return at >= lists.start[row] ? lists.items[at] : -1;
+}
+
+// First position in a list sorted by time that is later than `time`.
+function upTo(lists: Lists, row: number, time: number, timeOf: Float64Array): number {
+  let low = lists.start[row];
+  let high = lists.start[row + 1];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (timeOf[lists.items[middle]] > time) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
 function waitedForMemory(trace: Trace): Lists {
+  const alloc = trace.tasks.times[TaskTime.alloc];
+  const ready = trace.tasks.times[TaskTime.ready];
+  return bySpace(trace, alloc, (row) => alloc[row] > ready[row]);
+}
+
+// The tasks of each memory space that `wanted` picks, sorted by a time.
+function bySpace(trace: Trace, time: Float64Array, wanted: (row: number) => boolean): Lists {
   const { tasks } = trace;
-  const alloc = tasks.times[TaskTime.alloc];
-  const ready = tasks.times[TaskTime.ready];
   const space = Int32Array.from({ length: tasks.count }, (_, row) =>
-    alloc[row] > ready[row] && tasks.space[row] < trace.spaces.length ? tasks.space[row] : -1,
+    tasks.space[row] < trace.spaces.length && wanted(row) ? tasks.space[row] : -1,
   );
   const rows = Int32Array.from({ length: tasks.count }, (_, row) => row);
   const lists = group(trace.spaces.length, space, rows);
   for (let index = 0; index < trace.spaces.length; index++) {
     lists.items
       .subarray(lists.start[index], lists.start[index + 1])
-      .sort((a, b) => alloc[a] - alloc[b] || a - b);
+      .sort((a, b) => time[a] - time[b] || a - b);
   }
   return lists;
 }

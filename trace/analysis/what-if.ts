@@ -149,9 +149,10 @@ export class WhatIfModel {
       let from = this.#inserted(node, freeInsert);
       for (let i = this.#first[node]; i < this.#first[node + 1]; i++) {
         const kind = causeKinds[this.#kind[i]];
-        if (noSpills && kind === 'memory') continue;
+        if (noSpills && (kind === 'memory' || kind === 'retirement')) continue;
         const cause = this.#cause[i];
-        const moment = kind === 'message' ? start[cause] : end[cause];
+        let moment = kind === 'message' ? start[cause] : end[cause];
+        if (kind === 'retirement') moment += finalized[cause] - recordedEnd[cause];
         if (moment > from) from = moment;
       }
       const delay =

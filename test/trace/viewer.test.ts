@@ -6,6 +6,12 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  type Browser,
+  chromiumRequired,
+  launchChromium,
+  type Page,
+} from '../../bench/trace-chromium.js';
 import { choleskyProgram, simulateInMemory, smallMachine } from '../../bench/trace-synthetic.js';
 import { criticalPath, summarize } from '../../trace/analysis/index.js';
 import { writeToMemory } from '../../trace/export/index.js';
@@ -17,7 +23,6 @@ import {
   writePage,
 } from '../../trace/html/index.js';
 import { loadTrace, type Trace, taskName } from '../../trace/index.js';
-import { type Browser, chromiumRequired, launchChromium, type Page } from './chromium.js';
 import { randomTrace } from './random-traces.js';
 import { testHeader, traced } from './support.js';
 

@@ -1,10 +1,10 @@
-// Headless Chromium of the system for tests of the viewer. Absent Chromium or playwright-core skips the tests with a
+// Headless Chromium of the system, for tests, benchmarks and screenshots of the viewer. Absent Chromium or playwright-core skips the tests with a
 // printed reason; HEADRACE_REQUIRE_CHROMIUM=1 turns the skip into a failure.
 import { existsSync } from 'node:fs';
 
 /** What the tests use of playwright-core. */
 export interface Page {
-  goto(url: string): Promise<unknown>;
+  goto(url: string, options?: { timeout?: number }): Promise<unknown>;
   on(event: string, listener: (value: never) => void): void;
   evaluate<T>(script: string): Promise<T>;
   click(selector: string): Promise<void>;
@@ -26,7 +26,11 @@ export interface Page {
 }
 
 export interface Browser {
-  newPage(options: { viewport: { width: number; height: number } }): Promise<Page>;
+  newPage(options: {
+    viewport: { width: number; height: number };
+    colorScheme?: 'light' | 'dark';
+    deviceScaleFactor?: number;
+  }): Promise<Page>;
   close(): Promise<void>;
 }
 

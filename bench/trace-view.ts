@@ -1,0 +1,129 @@
+// What looking at a large trace costs: loading, summary, critical path, exports, writing the page, and the viewer in
+// headless Chromium (loading, and panning at several zooms). The trace is synthetic, one million slices by default.
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { pathToFileURL } from 'node:url';
+import { Causes, criticalPath, summarize, Waits, WhatIfModel } from '../trace/analysis/index.js';
+import {
+  exportChrome,
+  exportCsv,
+  exportPaje,
+  exportPerfetto,
+  writeTo,
+} from '../trace/export/index.js';
+import { writePage } from '../trace/html/index.js';
+import { FileSink, loadTrace, type Trace } from '../trace/index.js';
+import { launchChromium } from './trace-chromium.js';
+import type { TraceFigure } from './trace-record.js';
+import { randomProgram, simulate, smallMachine } from './trace-synthetic.js';
+
+/** Measures everything with about `slices` slices (tasks and transfers together). */
+export async function benchInspection(slices = 1_000_000): Promise<TraceFigure[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
+  try {
+    const file = join(folder, 'trace.hrtrace');
+    const machine = { ...smallMachine, gpuBytes: 100e6 };
+    // A random task causes 1.16 transfers on this machine.
+    simulate(randomProgram(Math.round(slices / 2.16), 1, machine), machine, [new FileSink(file)]);
+    const figures: TraceFigure[] = [];
+    const trace = measure(figures, 'trace/load', () => loadTrace(file));
+    const params = { tasks: trace.tasks.count, transfers: trace.transfers.count };
+    figures.push({ name: 'trace/file', value: statSync(file).size / 1e6, unit: 'MB', params });
+    analysis(figures, trace);
+    exports(figures, trace, folder);
+    const page = join(folder, 'page.html');
+    measure(figures, 'trace/html', () => writeTo(page, (output) => writePage(trace, output)));
+    figures.push({ name: 'trace/html/size', value: statSync(page).size / 1e6, unit: 'MB', params });
+    figures.push({
+      name: 'trace/memory',
+      value: process.memoryUsage().rss / 1e6,
+      unit: 'MB',
+      params: { ...params, what: 'resident memory after all of this' },
+    });
+    figures.push(...(await viewer(page, params)));
+    return figures;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function measure<T>(figures: TraceFigure[], name: string, action: () => T): T {
+  const begin = performance.now();
+  const result = action();
+  figures.push({ name, value: Math.round(performance.now() - begin), unit: 'ms', params: {} });
+  return result;
+}
+
+function analysis(figures: TraceFigure[], trace: Trace): void {
+  const waits = measure(figures, 'trace/waits', () => new Waits(trace));
+  measure(figures, 'trace/summary', () => summarize(trace, waits));
+  const causes = measure(figures, 'trace/causes', () => new Causes(trace, waits));
+  measure(figures, 'trace/critical-path', () => criticalPath(trace, causes));
+  const model = measure(figures, 'trace/what-if/build', () => new WhatIfModel(trace, causes));
+  measure(figures, 'trace/what-if/evaluate', () => model.evaluate({ h2d: 2 }));
+}
+
+function exports(figures: TraceFigure[], trace: Trace, folder: string): void {
+  const out = join(folder, 'out');
+  const formats = {
+    perfetto: exportPerfetto,
+    chrome: exportChrome,
+    csv: exportCsv,
+    paje: exportPaje,
+  } as const;
+  for (const [name, write] of Object.entries(formats)) {
+    measure(figures, `trace/export/${name}`, () => writeTo(out, (output) => write(trace, output)));
+  }
+}
+
+// Runs in the page: pans back and forth for a while and returns milliseconds per frame, as drawn and as shown.
+const pan = `(async (zoom) => {
+  const v = await window.headrace;
+  v.fit();
+  v.state.to = v.model.span / zoom;
+  v.view.clamp();
+  const frames = [];
+  const drawn = [];
+  let last = performance.now();
+  for (let i = 0; i < 120; i++) {
+    v.pan(i < 60 ? 25 : -25);
+    await new Promise((done) => requestAnimationFrame(done));
+    await new Promise((done) => setTimeout(done, 0));
+    drawn.push(v.lastFrame);
+    const now = performance.now();
+    frames.push(now - last);
+    last = now;
+  }
+  const at = (list, p) => list.sort((a, b) => a - b)[Math.floor(p * (list.length - 1))];
+  return [at(drawn, 0.5), at(drawn, 0.99), at(frames, 0.5), at(frames, 0.99)];
+})`;
+
+async function viewer(
+  path: string,
+  params: Readonly<Record<string, unknown>>,
+): Promise<TraceFigure[]> {
+  const browser = await launchChromium();
+  if (typeof browser === 'string') {
+    return [{ name: 'trace/viewer', value: Number.NaN, unit: 'ms', params: { skipped: browser } }];
+  }
+  try {
+    const page = await browser.newPage({ viewport: { width: 1600, height: 900 } });
+    const figures: TraceFigure[] = [];
+    const begin = performance.now();
+    await page.goto(pathToFileURL(path).href, { timeout: 120_000 });
+    await page.evaluate('window.headrace.then(() => 0)');
+    const load = Math.round(performance.now() - begin);
+    figures.push({ name: 'trace/viewer/load', value: load, unit: 'ms', params });
+    for (const zoom of [1, 10, 100, 1000, 10_000]) {
+      const [p50, p99, frame50, frame99] = await page.evaluate<number[]>(`${pan}(${zoom})`);
+      const name = `trace/viewer/pan/${zoom}x`;
+      const more = { p99, framesP50: frame50, framesP99: frame99, budget: 16.7 };
+      figures.push({ name, value: p50, unit: 'ms/frame', params: more });
+    }
+    return figures;
+  } finally {
+    await browser.close();
+  }
+}

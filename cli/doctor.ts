@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type CliContext, ExitCode } from './context.js';
 import { formatTable } from './format.js';
 import { describeOptions, flag, type OptionValues, parseOptions, UsageError } from './options.js';
@@ -75,10 +76,98 @@ async function probeNative(): Promise<Probe | string> {
   return line === undefined ? 'loading it ended the process' : (JSON.parse(line) as Probe | string);
 }
 
+/** What two ranks found (doctor-ranks.ts). */
+interface RankProbe {
+  readonly size: number;
+  readonly library: string;
+  readonly threadLevel: string;
+  readonly gpuAware: boolean;
+  readonly ipc: boolean;
+}
+
+const RANKS_SECONDS = '30';
+
+/** Starts two ranks and asks them; a text says why that does not work. */
+async function probeRanks(env: CliContext['env']): Promise<RankProbe | string> {
+  const outer = ['OMPI_COMM_WORLD_SIZE', 'PMI_SIZE'].find((name) => env[name] !== undefined);
+  if (outer !== undefined) return 'not looked at under mpirun';
+  const version = isOnPath('mpirun', env) ? await firstLine('mpirun', '--version') : undefined;
+  if (version === undefined) return 'mpirun is not on PATH';
+  const isOpen = /Open MPI|OpenRTE/.test(version);
+  const options = isOpen ? ['--allow-run-as-root', '--oversubscribe', '--timeout', RANKS_SECONDS] : [];
+  const program = fileURLToPath(new URL('./doctor-ranks.js', import.meta.url));
+  return new Promise((resolve) => {
+    execFile(
+      'mpirun',
+      [...options, '-n', '2', process.execPath, program],
+      { timeout: 40_000, env: { ...process.env, MPIEXEC_TIMEOUT: RANKS_SECONDS } },
+      (error, stdout, stderr) => {
+        const line = stdout.split('\n').find((each) => each.startsWith('{'));
+        if (line !== undefined) resolve(JSON.parse(line) as RankProbe);
+        else resolve(/\w*Error: .*/.exec(stderr)?.[0] ?? `two ranks cannot be started: ${error?.message ?? 'no answer'}`);
+      },
+    );
+  });
+}
+
+/** The findings in the form promised to programs (docs/network.md). */
+export interface DoctorFacts {
+  readonly node: string;
+  readonly addon: boolean;
+  readonly mpi: {
+    readonly found: boolean;
+    readonly library: string;
+    readonly threadLevel: string;
+    /** `proven` stays false until device pointers were seen to arrive; emulated GPUs need no such proof. */
+    readonly gpuAware: { readonly claimed: boolean; readonly proven: boolean };
+  };
+  /** Ranks of this host can map each other's GPU memory. */
+  readonly ipc: boolean;
+  readonly devices: readonly { readonly kind: string; readonly name: string; readonly memoryBytes: number }[];
+  readonly missing: readonly { readonly what: string; readonly disables: string; readonly fix: string }[];
+}
+
+/** Memory of an emulated GPU unless the program asks for another size. */
+const EMULATED_BYTES = 256 * 2 ** 20;
+const DISABLES: Readonly<Record<string, string>> = {
+  cmake: 'building the native addon',
+  'C++ compiler': 'building the native addon',
+  'native addon': 'everything that runs tasks',
+  BLAS: 'fast tile arithmetic on the host and on emulated GPUs',
+  MPI: 'more than one rank',
+  'IPC between ranks': "comm: 'ipc'; data go through messages instead",
+};
+
+function factsOf(findings: readonly Finding[], probe: Probe | string, ranks: RankProbe | string): DoctorFacts {
+  const found = typeof ranks !== 'string';
+  const drivers = typeof probe === 'string' ? [] : probe.drivers.filter((driver) => driver.found);
+  return {
+    node: process.versions.node,
+    addon: typeof probe !== 'string',
+    mpi: {
+      found,
+      library: found ? ranks.library : '',
+      threadLevel: found ? ranks.threadLevel : '',
+      gpuAware: { claimed: found && ranks.gpuAware, proven: false },
+    },
+    ipc: found && ranks.ipc,
+    devices: drivers.flatMap(({ name, devices }) =>
+      name === 'emulated'
+        ? [{ kind: name, name: 'emulated GPU', memoryBytes: EMULATED_BYTES }]
+        : Array.from({ length: devices }, (_, i) => ({ kind: name, name: `${name} GPU ${i}`, memoryBytes: 0 })),
+    ),
+    missing: findings
+      .filter(({ state, fix }) => state !== 'ok' && fix !== undefined)
+      .map(({ name, fix }) => ({ what: name, disables: DISABLES[name] ?? name, fix: fix ?? '' })),
+  };
+}
+
 const apt = (packages: string): string => `apt-get install ${packages}`;
 
 /** Looks at everything. */
-export async function examine(env: CliContext['env']): Promise<Finding[]> {
+export async function examine(
+  env: CliContext['env'],
+): Promise<{ readonly findings: Finding[]; readonly facts: DoctorFacts }> {
   const findings: Finding[] = [
     {
       name: 'Node',
@@ -123,8 +212,21 @@ export async function examine(env: CliContext['env']): Promise<Finding[]> {
   } else {
     findings.push({ name: 'native addon', state: 'missing', found: probe, fix: 'npm run setup' });
   }
-  await program('Open MPI', 'mpirun', false, apt('libopenmpi-dev openmpi-bin'));
-  return findings;
+  const ranks = isBuilt ? await probeRanks(env) : 'the native addon is missing';
+  if (typeof ranks === 'string') {
+    const fix = `${apt('libopenmpi-dev openmpi-bin')}, then npm run build:native`;
+    findings.push({ name: 'MPI', state: 'absent', found: ranks, fix });
+  } else {
+    const pointers = ranks.gpuAware ? 'claims to take' : 'takes no';
+    const found = `${ranks.library.split(',')[0]}, thread level ${ranks.threadLevel}, ${pointers} device pointers`;
+    findings.push({ name: 'MPI', state: 'ok', found });
+    findings.push(
+      ranks.ipc
+        ? { name: 'IPC between ranks', state: 'ok', found: 'ranks map the memory of emulated GPUs' }
+        : { name: 'IPC between ranks', state: 'absent', found: 'a rank cannot map the memory of another' },
+    );
+  }
+  return { findings, facts: factsOf(findings, probe, ranks) };
 }
 
 /** Runs the command; exit code 1 when something needed is missing. */
@@ -143,9 +245,9 @@ export async function runDoctorCommand(
     context.stdout.write(usage);
     return ExitCode.ok;
   }
-  const findings = await examine(context.env);
+  const { findings, facts } = await examine(context.env);
   const ok = findings.every(({ state }) => state !== 'missing');
-  if (values.json) context.stdout.write(`${JSON.stringify({ ok, findings })}\n`);
+  if (values.json) context.stdout.write(`${JSON.stringify({ ok, ...facts, findings })}\n`);
   else context.stdout.write(describeFindings(findings));
   return ok ? ExitCode.ok : ExitCode.failure;
 }

@@ -94,6 +94,8 @@ export class NativeNetwork implements NetworkPort {
   readonly longestMessage: number = NetLimit.message;
   readonly stagedReceives: number = NetLimit.buffers / CHUNKS_IN_FLIGHT;
   readonly library: string;
+  /** Thread level that MPI granted. */
+  readonly threadLevel: string;
   readonly gpuAware: boolean;
   readonly crowded: boolean;
 
@@ -125,6 +127,7 @@ export class NativeNetwork implements NetworkPort {
     this.rank = session.facts.rank;
     this.size = session.facts.size;
     this.library = session.facts.library;
+    this.threadLevel = session.facts.threadLevel;
     this.gpuAware = session.facts.gpuAware;
     this.words = session.words;
     this.commands = session.commands;

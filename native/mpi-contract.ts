@@ -199,6 +199,10 @@ export interface NetAddon {
     outbox: Uint8Array,
     inbox: Uint8Array,
   ): Promise<readonly NetPeer[]>;
+  /**
+   * Seconds one way of a plain MPI_Send and MPI_Recv ping-pong between ranks 0 and 1; all ranks call it, before `open`.
+   */
+  measure(bytes: number, rounds: number): Promise<number>;
   /** Wakes the comm thread; for when `NetWord.sleeping` was seen set. */
   wake(): void;
   /** Ends the session after `closed` or `lost`. */

@@ -17,6 +17,8 @@ const BLOCK_US = 2000;
 const TURN_NS = 3e6;
 /** Nothing moved for this long: say who waits for what; milliseconds. */
 const WATCHDOG_MS = 30_000;
+/** Passes without success before the engine sleeps, where ranks have a core for every thread; nanoseconds. */
+const SPIN_NS = 50_000;
 const MAX_EXPLAINED = 40;
 
 export class IdleControl {
@@ -78,10 +80,21 @@ export class IdleControl {
         continue;
       }
       if (!this.somethingIsUnderWay() && engine.liveScripts === 0) return 'stuck';
+      if (engine.ranks?.maySpin === true && this.spin()) continue;
       this.arm(false);
       if (backend.sleep()) return 'asleep';
       if (backend.now() > until) return 'again';
     }
+  }
+
+  /** Where cores are free, the answer of another rank comes sooner than a sleeping thread wakes. */
+  private spin(): boolean {
+    const { engine } = this;
+    const until = engine.backend.now() + SPIN_NS;
+    do {
+      if (engine.pump()) return true;
+    } while (engine.backend.now() < until);
+    return false;
   }
 
   private hold(on: boolean): void {

@@ -505,6 +505,11 @@ export class Ranks implements NetworkListener {
     this.live--;
   }
 
+  /** Every thread has a core, and something from another rank may come any moment. */
+  get maySpin(): boolean {
+    return !this.device.port.crowded && this.expecting;
+  }
+
   /** The engine has something to wait for. */
   get expecting(): boolean {
     return this.live > 0 || this.runs.open > 0;

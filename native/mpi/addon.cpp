@@ -153,6 +153,16 @@ Napi::Value open(const Napi::CallbackInfo& info) {
       });
 }
 
+Napi::Value measure(const Napi::CallbackInfo& info) {
+  const std::int64_t bytes = info[0].ToNumber().Int64Value();
+  const int rounds = info[1].ToNumber();
+  auto seconds = std::make_shared<double>(0);
+  return Waiting::promise(
+      info.Env(),
+      [bytes, rounds, seconds] { *seconds = World::instance().measure(bytes, rounds); },
+      [seconds](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *seconds); });
+}
+
 void wake(const Napi::CallbackInfo&) { World::instance().wake(); }
 
 void end(const Napi::CallbackInfo& info) {
@@ -171,6 +181,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   exports["misalignment"] = Napi::Function::New<misalignment>(env, "misalignment");
   exports["start"] = Napi::Function::New<start>(env, "start");
   exports["open"] = Napi::Function::New<open>(env, "open");
+  exports["measure"] = Napi::Function::New<measure>(env, "measure");
   exports["wake"] = Napi::Function::New<wake>(env, "wake");
   exports["end"] = Napi::Function::New<end>(env, "end");
   exports["finish"] = Napi::Function::New<finish>(env, "finish");

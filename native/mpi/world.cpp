@@ -73,6 +73,7 @@ Facts describeLibrary() {
   int length = 0;
   MPI_Get_library_version(text, &length);
   facts.library = std::string(text, static_cast<std::size_t>(length));
+  facts.library = facts.library.c_str();  // some libraries count the final zero
   facts.library = facts.library.substr(0, facts.library.find('\n'));
   int version = 0;
   int subversion = 0;
@@ -145,6 +146,15 @@ void World::end() {
   give(Order::end);
   std::unique_lock<std::mutex> guard(lock_);
   changed_.wait(guard, [this] { return answered_; });
+}
+
+double World::measure(std::int64_t bytes, int rounds) {
+  measureBytes_ = bytes;
+  measureRounds_ = rounds;
+  give(Order::measure);
+  std::unique_lock<std::mutex> guard(lock_);
+  changed_.wait(guard, [this] { return answered_; });
+  return measured_;
 }
 
 bool World::finish(int milliseconds, bool abandon) {
@@ -286,6 +296,7 @@ void World::serve() {
     }
     if (order != Order::none) {
       if (order == Order::open) openSession();
+      if (order == Order::measure) pingPong();
       bool over = false;
       bool finalized = false;
       if (order == Order::finish) {
@@ -313,6 +324,24 @@ void World::serve() {
     if (idleSince == 0) idleSince = now();
     rest(idleSince);
   }
+}
+
+void World::pingPong() {
+  std::vector<char> buffer(static_cast<std::size_t>(measureBytes_) + 1, 1);
+  const auto count = static_cast<int>(measureBytes_);
+  constexpr int kTag = 1;
+  for (const int rounds : {measureRounds_ / 10 + 1, measureRounds_}) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const std::int64_t start = now();
+    for (int i = 0; i < rounds && facts_.rank < 2 && facts_.size > 1; ++i) {
+      const int other = 1 - facts_.rank;
+      if (facts_.rank == 0) MPI_Send(buffer.data(), count, MPI_BYTE, other, kTag, MPI_COMM_WORLD);
+      MPI_Recv(buffer.data(), count, MPI_BYTE, other, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      if (facts_.rank == 1) MPI_Send(buffer.data(), count, MPI_BYTE, other, kTag, MPI_COMM_WORLD);
+    }
+    measured_ = static_cast<double>(now() - start) * 1e-9 / rounds / 2;
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 void World::rest(std::int64_t idleSince) {

@@ -41,6 +41,9 @@ class World {
   Facts start();
   /// Opens a session on all ranks. Blocks until all have come; throws std::runtime_error.
   std::vector<Hello> open(SessionOptions options);
+  /// Seconds that one message of that size takes one way between ranks 0 and 1, by plain MPI_Send and MPI_Recv, as the
+  /// mean over many. All ranks must call it; no session may be open. The bar that benchmarks measure against.
+  double measure(std::int64_t bytes, int rounds);
   /// Identity of this rank's host in `Hello`.
   std::uint64_t host() const { return host_; }
   void wake() { parker_.unpark(); }
@@ -56,12 +59,13 @@ class World {
   bool initialise();
   bool tie();
   void openSession();
+  void pingPong();
   void serve();
   void rest(std::int64_t idleSince);
   void checkLifeline();
   int waitFor(MPI_Request* request);
 
-  enum class Order { none, open, end, finish };
+  enum class Order { none, open, end, finish, measure };
   void give(Order order);
 
   std::mutex lock_;
@@ -83,6 +87,9 @@ class World {
   bool finished_ = false;
   bool abandon_ = false;
   bool ended_ = false;
+  std::int64_t measureBytes_ = 0;
+  int measureRounds_ = 0;
+  double measured_ = 0;
   int lost_ = -1;
   std::int64_t lookedAt_ = 0;
 };

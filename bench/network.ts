@@ -1,0 +1,88 @@
+// What a dependency between two ranks costs, against a plain MPI ping-pong of the same library in the same run; and what
+// a large tile takes between emulated GPUs by every way.
+//
+// usage: node dist/bench/network.js [--launcher mpirun.openmpi] [--gpus 1]; it starts itself under mpirun.
+import { spawnSync } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { read, readWrite, Runtime, task } from '../index.js';
+import { launchOf, loadMpi, startMpi } from '../native/mpi.js';
+
+const SMALL = 8;
+const LARGE = 16 * 2 ** 20;
+const ROUNDS = 1000;
+const LARGE_ROUNDS = 20;
+
+async function measure(): Promise<void> {
+  const { launcher, rank } = launchOf(process.env);
+  const addon = loadMpi(launcher);
+  const facts = await startMpi(addon);
+  const raw = await addon.measure(SMALL, 20_000);
+  const rawLarge = await addon.measure(LARGE, 30);
+  const result: Record<string, unknown> = {
+    library: facts.library,
+    cores: availableParallelism(),
+    small: { bytes: SMALL, rawSeconds: raw, ...(await small(raw)) },
+  };
+  const ways: Record<string, unknown> = { rawBytesPerSecond: LARGE / rawLarge };
+  for (const comm of ['direct', 'ipc', 'staged'] as const) ways[comm] = await large(comm, LARGE / rawLarge);
+  result['large'] = { bytes: LARGE, ...ways };
+  if (rank === 0) process.stdout.write(`${JSON.stringify(result)}\n`);
+}
+
+/** A token goes back and forth between two ranks: each step is one dependency on the other rank. */
+async function small(raw: number): Promise<object> {
+  const runtime = await Runtime.create({ workers: 1, gpus: 0 });
+  const pass = task({ name: 'pass', flows: { x: readWrite('f64') }, kernel: 'empty' });
+  const x = runtime.data(new Float64Array(SMALL / 8), { rank: 0 });
+  const run = (rounds: number) =>
+    runtime.run((graph) => {
+      for (let i = 0; i < rounds; i++) graph.insert(pass, { x }, { rank: i & 1 });
+    });
+  await run(100);
+  const report = await run(ROUNDS);
+  await x.read();
+  await runtime.close();
+  const seconds = report.seconds / ROUNDS;
+  const dependencies = (report.network?.sends ?? 0) + (report.network?.receives ?? 0);
+  const messages = (report.network?.messagesSent ?? 0) + (report.network?.messagesReceived ?? 0);
+  return {
+    oneWaySeconds: seconds,
+    timesRaw: seconds / raw,
+    messagesPerDependency: messages / dependencies,
+    payloadBytesPerDependency: (report.network?.sentBytes ?? 0) / (report.network?.sends ?? 1),
+  };
+}
+
+/** A tile of 16 MiB goes back and forth between emulated GPUs; each step touches one element. */
+async function large(comm: 'direct' | 'ipc' | 'staged', rawRate: number): Promise<object> {
+  const runtime = await Runtime.create({ workers: 1, gpus: 1, gpuMemory: '256MiB', hostMemory: '512MiB', comm });
+  const touch = task({ name: 'touch', flows: { x: readWrite('f64') }, kernel: 'empty' });
+  const look = task({ name: 'look', flows: { x: read('f64') }, kernel: 'empty' });
+  const x = runtime.data(new Float64Array(LARGE / 8), { rank: 0 });
+  const run = (rounds: number) =>
+    runtime.run((graph) => {
+      graph.insert(touch, { x }, { rank: 0 });
+      for (let i = 0; i < rounds; i++) graph.insert(touch, { x }, { rank: (i + 1) & 1 });
+      graph.insert(look, { x }, { rank: 0 });
+    });
+  await run(4);
+  const report = await run(LARGE_ROUNDS);
+  await runtime.close();
+  const rate = (LARGE * LARGE_ROUNDS) / report.seconds;
+  return { bytesPerSecond: rate, shareOfRaw: rate / rawRate, received: report.bytes[comm] };
+}
+
+if (launchOf(process.env).size === 2) await measure();
+else {
+  const named = process.argv.indexOf('--launcher');
+  const launcher = named < 0 ? 'mpirun' : (process.argv[named + 1] ?? 'mpirun');
+  const isOpen = /Open MPI|OpenRTE/.test(spawnSync(launcher, ['--version'], { encoding: 'utf8' }).stdout ?? '');
+  const options = isOpen ? ['--allow-run-as-root', '--oversubscribe', '--timeout', '120'] : [];
+  const { status } = spawnSync(
+    launcher,
+    [...options, '--bind-to', 'none', '-n', '2', process.execPath, fileURLToPath(import.meta.url)],
+    { stdio: 'inherit', env: { ...process.env, MPIEXEC_TIMEOUT: '120' } },
+  );
+  process.exitCode = status ?? 1;
+}

@@ -1,0 +1,45 @@
+// What `headrace doctor` runs on two ranks under mpirun: starts the message layer, reads eight bytes of the other rank's
+// emulated GPU, and prints what it found as one JSON line. A program of its own, because a broken MPI may end the process.
+import { openNativeBackend } from '../devices/native-backend.js';
+import { openNativeNetwork } from '../devices/native-network.js';
+
+const GPU = 1;
+const PATIENCE_MS = 5000;
+
+const backend = openNativeBackend({
+  driver: 'emulated',
+  gpus: 1,
+  gpuBytes: 1 << 20,
+  hostBytes: 1 << 20,
+  workers: 1,
+  computeStreams: 1,
+  ringRecords: 64,
+  checked: false,
+});
+const port = await openNativeNetwork({
+  spaces: backend.exported(),
+  doorbell: backend.doorbell(),
+  chunkBytes: 65_536,
+  failFlush: 0,
+  cores: 1,
+  threads: 2,
+});
+let ipc = false;
+if (port.size > 1) {
+  const other = (port.rank + 1) % port.size;
+  let outcome = -1;
+  port.ipcRead(other, GPU, 0, GPU, 0, 8, 1);
+  port.publish();
+  const until = Date.now() + PATIENCE_MS;
+  while (outcome < 0 && Date.now() < until) {
+    port.poll({ message: () => {}, done: (_request, result) => (outcome = result), lost: () => {} });
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  ipc = outcome === 0;
+}
+const { rank, size, library, threadLevel, gpuAware } = port;
+await port.close();
+backend.close();
+if (rank === 0) {
+  process.stdout.write(`${JSON.stringify({ size, library, threadLevel, gpuAware, ipc })}\n`);
+}

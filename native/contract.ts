@@ -161,6 +161,32 @@ export interface NativeOptions {
   readonly firstSequence?: number;
 }
 
+/** Type of one argument of a kernel: pointers take the task's flows in order, the others its parameters in order. */
+export type NativeArgumentType = 'pointer' | 'f64' | 'f32' | 'i32' | 'i64';
+
+/** A launch extent: a constant, or the task's parameter `param` divided by `divisor` (default 1), rounded up. */
+export type NativeExtent = number | { readonly param: number; readonly divisor?: number };
+
+/** Kernels as CUDA C source (`source`), or as PTX or a cubin (`image`). */
+export interface NativeKernelSource {
+  /** Name of the file in the compiler's messages. */
+  readonly name: string;
+  readonly source?: string;
+  readonly image?: Uint8Array;
+  /** Options of NVRTC, such as `--use_fast_math` or `-I<folder>`. */
+  readonly options?: readonly string[];
+  readonly kernels: readonly {
+    readonly name: string;
+    /** Name in the source, or an expression such as `scale<double>`; default: `name`. */
+    readonly symbol?: string;
+    readonly signature: readonly NativeArgumentType[];
+    /** Up to three extents; missing ones are 1. */
+    readonly grid: readonly NativeExtent[];
+    readonly block: readonly NativeExtent[];
+    readonly sharedBytes?: NativeExtent;
+  }[];
+}
+
 /** One opened core: its memory spaces, its queues, and the shared words. All methods are cheap and synchronous. */
 export interface NativeCore {
   readonly spaces: readonly NativeSpace[];
@@ -178,6 +204,11 @@ export interface NativeCore {
   kernel(name: string, space?: number): number;
   /** Loads a shared object with kernels (docs/kernels.md); returns the names it registered. */
   loadKernels(path: string): string[];
+  /**
+   * Compiles CUDA C (or takes PTX or a cubin) and registers its kernels for the CUDA GPUs of this core; returns their
+   * names. Blocks while it compiles; results are kept on disk. Fails with KERNEL_SOURCE and the compiler's log.
+   */
+  compileKernels(source: NativeKernelSource): string[];
   /** Wakes the thread of a queue whose `sleeping` word was seen set. */
   wake(queue: number): void;
   /**
@@ -202,6 +233,8 @@ export interface NativeCore {
   shareable(
     space: number,
   ): { readonly pid: number; readonly fd: number; readonly bytes: number } | null;
+  /** The 64 bytes by which another process opens a CUDA or HIP GPU's slab (cuIpcOpenMemHandle), or null. */
+  ipcHandle(space: number): Uint8Array | null;
   /** Address of a space's first byte in this process (or on its device). */
   address(space: number): bigint;
   /** True when GPU space `to` can copy from GPU space `from` directly. */
@@ -221,6 +254,34 @@ export interface NativeProbe {
     readonly devices: number;
     readonly reason: string;
   }[];
+  /** The CUDA GPUs and the libraries for their kernels. */
+  readonly cuda: {
+    readonly devices: readonly {
+      readonly name: string;
+      readonly uuid: string;
+      readonly bytes: number;
+      readonly multiprocessors: number;
+      readonly capability: string;
+      /** Attribute 116. */
+      readonly rdmaSupported: boolean;
+      /** Attribute 117: bit 0 flush by the host, bit 1 by stream memory operations. */
+      readonly rdmaFlushOptions: number;
+      /** Attribute 118: 0 none, 100 owner, 200 all devices. */
+      readonly rdmaOrdering: number;
+      /** Whose memory it can reach, by ordinal. */
+      readonly peers: readonly boolean[];
+    }[];
+    readonly nvrtc: NativeLibrary;
+    readonly cublas: NativeLibrary;
+    readonly cusolver: NativeLibrary;
+  };
+}
+
+/** A library that was looked for. */
+export interface NativeLibrary {
+  readonly found: boolean;
+  readonly library: string;
+  readonly reason: string;
 }
 
 /** The core addon's exports. */
@@ -229,4 +290,9 @@ export interface NativeModule {
   probe(): NativeProbe;
   /** Names of the built-in kernels. */
   kernels(): string[];
+  /**
+   * Nanoseconds per operation of a loop by hand over the CUDA driver, to compare with: 'launch', 'streams', 'devices',
+   * 'stencil', 'parallel' (on `gpus` GPUs), 'h2d', 'd2h', 'd2d' (of `bytes`); native/src/gpu_raw.h says what each does.
+   */
+  rawLoop(name: string, gpus: number, count: number, bytes: number): number;
 }

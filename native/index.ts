@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type {
   NativeCore,
+  NativeKernelSource,
   NativeModule,
   NativeOptions,
   NativeProbe,
@@ -30,6 +31,8 @@ export type NativeErrorCode =
   | 'OUT_OF_RANGE'
   /** A kernel library could not be loaded. */
   | 'KERNEL_LIBRARY'
+  /** A kernel source does not compile, or its kernels differ from their declaration. */
+  | 'KERNEL_SOURCE'
   /** The core was closed before. */
   | 'CLOSED';
 
@@ -71,12 +74,14 @@ interface Addon {
   queueTable(workers: number, gpus: number, computeStreams: number): number[];
   kernels(): string[];
   probe(): NativeProbe;
+  rawLoop(name: string, gpus: number, count: number, bytes: number): number;
 }
 
 interface AddonCore {
   spaces(): NativeSpace[];
   kernel(name: string, space?: number): number;
   loadKernels(path: string): string[];
+  compileKernels(source: NativeKernelSource): string[];
   wake(queue: number): void;
   waitForDoorbell(microseconds: number): boolean;
   onDoorbell(callback: () => void): void;
@@ -84,6 +89,7 @@ interface AddonCore {
   hostView(offset: number, bytes: number): ArrayBuffer;
   lastError(queue: number): string;
   shareable(space: number): { pid: number; fd: number; bytes: number } | null;
+  ipcHandle(space: number): Uint8Array | null;
   address(space: number): bigint;
   peerAccess(to: number, from: number): boolean;
   doorbell(): bigint;
@@ -162,6 +168,7 @@ function wrap(addon: Addon): NativeModule {
   return {
     kernels: () => addon.kernels(),
     probe: () => addon.probe(),
+    rawLoop: (name, gpus, count, bytes) => typed(() => addon.rawLoop(name, gpus, count, bytes)),
     open: (options) => typed(() => openCore(addon, options)),
   };
 }
@@ -210,6 +217,7 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     shared,
     kernel: (name, space) => typed(() => core.kernel(name, space)),
     loadKernels: (path) => typed(() => core.loadKernels(path)),
+    compileKernels: (source) => typed(() => core.compileKernels(source)),
     wake: (queue) => core.wake(queue),
     waitForDoorbell: (microseconds) => core.waitForDoorbell(microseconds),
     onDoorbell: (callback) => core.onDoorbell(callback),
@@ -218,6 +226,7 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     hostView: (offset, bytes) => typed(() => core.hostView(offset, bytes)),
     lastError: (queue) => core.lastError(queue),
     shareable: (space) => core.shareable(space),
+    ipcHandle: (space) => core.ipcHandle(space),
     address: (space) => typed(() => core.address(space)),
     peerAccess: (to, from) => core.peerAccess(to, from),
     doorbell: () => typed(() => core.doorbell()),

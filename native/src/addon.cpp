@@ -10,10 +10,12 @@
 // - nothing here is static: several cores per environment and several environments per process must work.
 #include <napi.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "addon_gpu.h"
 #include "blas.h"
 #include "clock.h"
 #include "core.h"
@@ -47,6 +49,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
                            InstanceMethod<&CoreObject::spaces>("spaces"),
                            InstanceMethod<&CoreObject::kernel>("kernel"),
                            InstanceMethod<&CoreObject::loadKernels>("loadKernels"),
+                           InstanceMethod<&CoreObject::compileKernels>("compileKernels"),
                            InstanceMethod<&CoreObject::wake>("wake"),
                            InstanceMethod<&CoreObject::waitForDoorbell>("waitForDoorbell"),
                            InstanceMethod<&CoreObject::onDoorbell>("onDoorbell"),
@@ -54,6 +57,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
                            InstanceMethod<&CoreObject::hostView>("hostView"),
                            InstanceMethod<&CoreObject::lastError>("lastError"),
                            InstanceMethod<&CoreObject::shareable>("shareable"),
+                           InstanceMethod<&CoreObject::ipcHandle>("ipcHandle"),
                            InstanceMethod<&CoreObject::address>("address"),
                            InstanceMethod<&CoreObject::peerAccess>("peerAccess"),
                            InstanceMethod<&CoreObject::doorbell>("doorbell"),
@@ -166,6 +170,18 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     return list(env, names);
   }
 
+  Napi::Value compileKernels(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    requireOpen(env);
+    std::vector<std::string> names;
+    try {
+      core_->compileKernels(readKernelSource(info[0].As<Napi::Object>()), names);
+    } catch (const CoreError& error) {
+      fail(env, error.code(), error.what());
+    }
+    return list(env, names);
+  }
+
   void wake(const Napi::CallbackInfo& info) {
     if (!closed_) core_->wake(info[0].ToNumber());
   }
@@ -236,6 +252,17 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     result["fd"] = Napi::Number::New(env, share.fd);
     result["bytes"] = Napi::Number::New(env, static_cast<double>(share.bytes));
     return result;
+  }
+
+  Napi::Value ipcHandle(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    DeviceShare share{};
+    if (closed_ || !core_->share(info[0].ToNumber(), &share) || share.ipcBytes == 0) {
+      return env.Null();
+    }
+    Napi::Uint8Array handle = Napi::Uint8Array::New(env, share.ipcBytes);
+    std::copy(share.ipc, share.ipc + share.ipcBytes, handle.Data());
+    return handle;
   }
 
   Napi::Value address(const Napi::CallbackInfo& info) {
@@ -346,7 +373,16 @@ Napi::Value probe(const Napi::CallbackInfo& info) {
     drivers[drivers.Length()] = each;
   }
   result["drivers"] = drivers;
+  result["cuda"] = cudaReport(env);
   return result;
+}
+
+Napi::Value rawLoopTime(const Napi::CallbackInfo& info) {
+  try {
+    return Napi::Number::New(info.Env(), rawLoop(info));
+  } catch (const CoreError& error) {
+    fail(info.Env(), error.code(), error.what());
+  }
 }
 
 Napi::Object initialise(Napi::Env env, Napi::Object exports) {
@@ -355,6 +391,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   exports["now"] = Napi::Function::New<nanoseconds>(env, "now");
   exports["queueTable"] = Napi::Function::New<queueTable>(env, "queueTable");
   exports["kernels"] = Napi::Function::New<builtInKernels>(env, "kernels");
+  exports["rawLoop"] = Napi::Function::New<rawLoopTime>(env, "rawLoop");
   exports["probe"] = Napi::Function::New<probe>(env, "probe");
   return exports;
 }

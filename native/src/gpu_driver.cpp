@@ -44,17 +44,6 @@ bool allQuiet() {
                      [](const GpuDevice* each) { return each->quiet(); });
 }
 
-std::string uuidText(const unsigned char* bytes) {
-  std::string text = "GPU-";
-  char hex[3];
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    std::snprintf(hex, sizeof hex, "%02x", bytes[i]);
-    text += hex;
-  }
-  return text;
-}
-
 // -- opening --------------------------------------------------------------------------------------------------------
 
 DriverStatus bind(DeviceHandle handle) {
@@ -448,6 +437,17 @@ void gpuForgetImage(DeviceHandle handle, const void* image) {
 }
 
 void enableDriverChecks() { checks.store(true, std::memory_order_relaxed); }
+std::string gpuUuidText(const unsigned char* bytes) {
+  std::string text = "GPU-";
+  char hex[3];
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    std::snprintf(hex, sizeof hex, "%02x", bytes[i]);
+    text += hex;
+  }
+  return text;
+}
+
 bool driverChecks() { return checks.load(std::memory_order_relaxed); }
 
 GpuStream* currentStream() { return current; }
@@ -528,7 +528,7 @@ DriverStatus gpuOpen(const GpuApi* api, const std::string& why, const char* driv
     if (retained && opened->context != nullptr) api->contextRelease(opened->device);
     return code == gpu::kOutOfMemory ? DriverStatus::outOfMemory : DriverStatus::refused;
   }
-  say(description->uuid, sizeof description->uuid, uuidText(uuid));
+  say(description->uuid, sizeof description->uuid, gpuUuidText(uuid));
   description->freeBytes = free;
   std::lock_guard<std::mutex> guard(openLock);
   openDevices.push_back(opened.get());

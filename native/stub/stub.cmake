@@ -24,6 +24,7 @@ add_executable(headrace_gpu_tests
   test/native-gpu/copies.cpp
   test/native-gpu/errors.cpp
   test/native-gpu/gpu_machine.cpp
+  test/native-gpu/hip.cpp
   test/native-gpu/marks.cpp
   test/native-gpu/sources.cpp
   test/native-gpu/tiles.cpp
@@ -32,3 +33,9 @@ add_executable(headrace_gpu_tests
 headrace_settings(headrace_gpu_tests)
 target_include_directories(headrace_gpu_tests PRIVATE ${CMAKE_SOURCE_DIR}/native/test)
 set_target_properties(headrace_gpu_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${stub_output})
+
+# Overhead and bandwidth against loops by hand; means something on real GPUs only.
+add_executable(headrace_gpu_bench native/bench/main.cpp ${HEADRACE_SOURCES})
+headrace_settings(headrace_gpu_bench)
+target_include_directories(headrace_gpu_bench PRIVATE ${CMAKE_SOURCE_DIR}/native/test)
+set_target_properties(headrace_gpu_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${stub_output})

@@ -1,0 +1,27 @@
+// The same work as the runtime's, written by hand against the driver: what its overhead and its bandwidth are compared
+// with, in one process and one run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace headrace {
+
+struct RawLoop {
+  /// launch     empty kernels on one stream
+  /// streams    a chain over two streams of one GPU: launch, record, wait
+  /// devices    the same over two GPUs
+  /// stencil    4 streams; each step waits for three events of the step before
+  /// parallel   empty kernels on `gpus` GPUs at once, a thread each
+  /// h2d, d2h   pinned copies of `bytes`
+  /// d2d        copies from GPU 1 to GPU 0
+  std::string name;
+  std::int32_t gpus = 1;
+  std::int32_t count = 10000;
+  std::uint64_t bytes = 0;
+};
+
+/// Nanoseconds per kernel (and GPU) or copy, of the whole loop until the GPU is done. Throws CoreError.
+double runRawLoop(const RawLoop& loop);
+
+}  // namespace headrace

@@ -135,10 +135,11 @@ function paintTasks(scene, series, row) {
   forEachVisible(series, state.from, state.to, width, (start, end, key, _share, task) => {
     const left = Math.max(GUTTER, GUTTER + (start - state.from) * scale);
     const right = Math.min(width, GUTTER + (end - state.from) * scale);
-    const letters = Math.floor((right - left - 8) / letter);
+    const letters = Math.floor((right - left - 10) / letter);
     if (task < 0 || letters < 4) return;
-    context.fillStyle = inkOn(colour(key));
     const name = model.taskName(task);
+    if (name.length > letters && letters < 8) return;
+    context.fillStyle = inkOn(colour(key));
     context.fillText(
       name.length > letters ? `${name.slice(0, letters - 1)}…` : name,
       left + 4,
@@ -159,9 +160,8 @@ function paintTransfers(scene, series, row) {
 
 /** Tasks from ready to finalized, cut into stages, on a few rows in turn. @param {Scene} scene @param {Series} series @param {Row} row */
 function paintStages(scene, series, row) {
-  const { context, width, model, theme, state } = scene;
-  const { tStart, tDur, tReady, tAlloc, tStageIn, tCommIn, tIssued, tStageOut, tFinal } =
-    model.columns;
+  const { context, model, theme, state } = scene;
+  const { tStart } = model.columns;
   const first = firstAbove(tStart, series.from, series.to, state.from);
   const last = Math.min(
     series.to,
@@ -172,7 +172,17 @@ function paintStages(scene, series, row) {
     context.fillText('zoom in to see the stages', GUTTER + 8, row.y + row.height / 2);
     return;
   }
-  for (let task = Math.max(series.from, first - 8); task < last; task++) {
+  const from = Math.max(series.from, first - 8);
+  paintStagesOf(scene, row, from, last, true);
+  paintStagesOf(scene, row, from, last, false);
+}
+
+/** The stages before the kernel, or those from it on. @param {Scene} scene @param {Row} row @param {number} from @param {number} to @param {boolean} wait */
+function paintStagesOf(scene, row, from, to, wait) {
+  const { context, width, model, theme } = scene;
+  const { tStart, tDur, tReady, tAlloc, tStageIn, tCommIn, tIssued, tStageOut, tFinal, tClass } =
+    model.columns;
+  for (let task = from; task < to; task++) {
     const start = tStart[task];
     const end = start + tDur[task];
     const times = [
@@ -188,12 +198,14 @@ function paintStages(scene, series, row) {
     ];
     const y = row.y + 1 + (task % STAGE_ROWS) * 8;
     for (let stage = 1; stage < times.length; stage++) {
-      if (times[stage] <= times[stage - 1]) continue;
+      // Waiting is thin: many tasks wait at once and share a row, but only one of them runs.
+      const waiting = times[stage] <= start;
+      if (waiting !== wait || times[stage] <= times[stage - 1]) continue;
       const x = xOf(scene, times[stage - 1]);
       const w = xOf(scene, times[stage]) - x;
       if (x > width || x + w < GUTTER || w < 0.3) continue;
-      context.fillStyle = stageColour(theme, model.columns.tClass[task], stage);
-      context.fillRect(x, y, w, 7);
+      context.fillStyle = stageColour(theme, tClass[task], stage);
+      context.fillRect(x, waiting ? y + 2 : y, w, waiting ? 3 : 7);
     }
   }
 }

@@ -67,7 +67,7 @@ export function makeTheme(dark) {
     path: dark ? '#ff5a6e' : '#c4002b',
     muted: dark ? '#3a3f49' : '#d9dde3',
     classes,
-    idle: dark ? idle.map((colour) => mix(colour, '#16181d', 0.35)) : idle,
+    idle: dark ? idle.map((colour) => mix(colour, '#16181d', 0.5)) : idle,
     kinds: [classes[5], classes[0], classes[2], network, network, network, network],
     memory: { pinned: classes[4], dirty: classes[3], clean: classes[5], arriving: classes[6] },
   };

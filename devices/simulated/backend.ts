@@ -451,7 +451,7 @@ export class SimulatedBackend implements Backend {
         const model = (space === 0 ? this.hostTimes : this.gpuTimes)[this.kernelOf[slot]];
         if (model !== undefined) {
           const call = this.argumentsOf(slot, nArgs);
-          ns = this.adversary.stretch(model(call, nFlows, nArgs - nFlows) * 1e9 + this.launchNs);
+          ns = this.adversary.stretch(model(call, nFlows, nArgs - nFlows) * 1e9 + (space === 0 ? 0 : this.launchNs));
         }
       }
     } else if (this.op[slot] === Op.copy) {

@@ -26,9 +26,18 @@ import {
 import { replay } from './simulation/replay.js';
 
 const options = {
-  machine: text({ metavar: 'FILE', help: `machine description, or ${Object.keys(presets).join(', ')}`, shown: 'h200-4' }),
+  machine: text({
+    metavar: 'FILE',
+    help: `machine description, or ${Object.keys(presets).join(', ')}`,
+    shown: 'h200-4',
+  }),
   ranks: integer({ min: 1, max: 4096, fallback: 1, help: 'ranks (only 1 in this version)' }),
-  gpus: integer({ min: 0, max: 30, fallback: undefined, help: 'GPUs per rank, instead of the machine\'s' }),
+  gpus: integer({
+    min: 0,
+    max: 30,
+    fallback: undefined,
+    help: "GPUs per rank, instead of the machine's",
+  }),
   n: integer({ min: 1, max: 1 << 24, fallback: 65536, help: 'order of the matrices' }),
   tile: integer({ min: 1, max: 1 << 16, fallback: 2048, help: 'rows and columns of a tile' }),
   trace: text({ metavar: 'FILE', help: 'keep the trace of the simulated run' }),
@@ -75,7 +84,9 @@ function machineOf(values: Values): MachineDescription {
     try {
       json = JSON.parse(readFileSync(name, 'utf8'));
     } catch (cause) {
-      throw new HeadraceError('ERR_MACHINE', `cannot read machine description '${name}'`, { cause });
+      throw new HeadraceError('ERR_MACHINE', `cannot read machine description '${name}'`, {
+        cause,
+      });
     }
     machine = checkMachine(json);
   }
@@ -100,12 +111,28 @@ interface Simulated {
   readonly wallSeconds: number;
 }
 
-async function simulate(program: Program, machine: MachineDescription, values: Values, file: string): Promise<Simulated> {
+async function simulate(
+  program: Program,
+  machine: MachineDescription,
+  values: Values,
+  file: string,
+): Promise<Simulated> {
   const begin = performance.now();
   const backend = new SimulatedBackend({ machine });
-  const runtime = Runtime.over(backend, { trace: file, name: 'simulate', workers: machine.workers, window: 65536 });
+  const runtime = Runtime.over(backend, {
+    trace: file,
+    name: 'simulate',
+    workers: machine.workers,
+    window: 65536,
+  });
   const matrices = program.matrices.map(
-    (name) => new TiledMatrix(runtime, 'f64', { rows: values.n, tile: values.tile, lower: program.lower, name }),
+    (name) =>
+      new TiledMatrix(runtime, 'f64', {
+        rows: values.n,
+        tile: values.tile,
+        lower: program.lower,
+        name,
+      }),
   );
   await runtime.run((graph) => {
     for (const m of matrices) {
@@ -119,7 +146,15 @@ async function simulate(program: Program, machine: MachineDescription, values: V
   const wallSeconds = (performance.now() - begin) / 1000;
   const { tasks, seconds: makespanSeconds, bytes, evictions } = report;
   const summary = summarize(loadTrace(file));
-  return { tasks, makespanSeconds, bytes: { ...bytes }, evictions, events: backend.events, wallSeconds, summary };
+  return {
+    tasks,
+    makespanSeconds,
+    bytes: { ...bytes },
+    evictions,
+    events: backend.events,
+    wallSeconds,
+    summary,
+  };
 }
 
 /** Idle seconds by reason, of the GPUs' compute queues where there are any, else of the workers. */
@@ -128,7 +163,8 @@ function idleOf(summary: TraceSummary): Record<string, number> {
   const lanes = gpus.length > 0 ? gpus : summary.lanes;
   const sum: Record<string, number> = {};
   for (const lane of lanes) {
-    for (const [reason, ns] of Object.entries(lane.idle)) sum[reason] = (sum[reason] ?? 0) + ns / 1e9;
+    for (const [reason, ns] of Object.entries(lane.idle))
+      sum[reason] = (sum[reason] ?? 0) + ns / 1e9;
   }
   return sum;
 }
@@ -186,7 +222,8 @@ export const runSimulateCommand: CommandRunner = async (argv: string[], context:
   if (values.replay !== undefined) return replay(values.replay, context);
   if (named === undefined) throw new UsageError('a program is needed', usage);
   const program = Object.hasOwn(programs, named) ? programs[named] : undefined;
-  if (program === undefined) throw new UsageError(`unknown program ${JSON.stringify(named)}`, usage);
+  if (program === undefined)
+    throw new UsageError(`unknown program ${JSON.stringify(named)}`, usage);
   if (values.ranks > 1) {
     throw new HeadraceError('ERR_NOT_AVAILABLE', 'this version simulates one rank', {
       remedy: 'describe a machine with up to 30 GPUs instead',

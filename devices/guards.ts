@@ -112,7 +112,8 @@ export const guards: Readonly<Guards> = guardsCanBeRemoved ? all : Object.freeze
 
 /** Switches one guard off (or on again), in test processes only. */
 export function setGuard(name: keyof Guards, on: boolean): void {
-  if (!guardsCanBeRemoved) throw new Error('guards are constants unless HEADRACE_MUTATIONS=1 is set');
+  if (!guardsCanBeRemoved)
+    throw new Error('guards are constants unless HEADRACE_MUTATIONS=1 is set');
   all[name] = on;
 }
 

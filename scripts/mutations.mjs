@@ -38,7 +38,12 @@ function line(guard) {
     child.on('close', (code, signal) => {
       clearTimeout(timer);
       if (signal !== null) {
-        resolve({ guard, hazard: '', seeds: 1, breaks: `the engine never ends (stopped after ${LIMIT_MS / 1000} s)` });
+        resolve({
+          guard,
+          hazard: '',
+          seeds: 1,
+          breaks: `the engine never ends (stopped after ${LIMIT_MS / 1000} s)`,
+        });
       } else if (code !== 0) {
         resolve({ guard, hazard: '', seeds: 1, breaks: errors.trim().split('\n').at(-1) ?? '' });
       } else resolve(JSON.parse(output));
@@ -53,10 +58,18 @@ for (const guard of wanted.length > 0 ? wanted : guardNames) {
   if (!json) {
     const seeds = result.seeds === 0 ? 'never' : String(result.seeds);
     const breaks = result.breaks.split('\n')[0].slice(0, 110);
-    process.stdout.write(`${result.guard.padEnd(22)} ${seeds.padStart(6)}  ${result.hazard.padEnd(40)} ${breaks}\n`);
+    process.stdout.write(
+      `${result.guard.padEnd(22)} ${seeds.padStart(6)}  ${result.hazard.padEnd(40)} ${breaks}\n`,
+    );
   }
 }
 const missed = results.filter((r) => r.seeds === 0);
-if (json) process.stdout.write(`${JSON.stringify({ guards: results, missed: missed.map((r) => r.guard) })}\n`);
-else process.stdout.write(`guards: ${results.length}, noticed ${results.length - missed.length}, missed ${missed.length}\n`);
+if (json)
+  process.stdout.write(
+    `${JSON.stringify({ guards: results, missed: missed.map((r) => r.guard) })}\n`,
+  );
+else
+  process.stdout.write(
+    `guards: ${results.length}, noticed ${results.length - missed.length}, missed ${missed.length}\n`,
+  );
 process.exitCode = missed.length > 0 ? 1 : 0;

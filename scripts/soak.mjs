@@ -25,7 +25,11 @@ const { values } = parseArgs({
   },
 });
 const seconds =
-  values.minutes !== undefined ? Number(values.minutes) * 60 : values.seconds !== undefined ? Number(values.seconds) : undefined;
+  values.minutes !== undefined
+    ? Number(values.minutes) * 60
+    : values.seconds !== undefined
+      ? Number(values.seconds)
+      : undefined;
 const seeds = values.seeds === undefined ? undefined : Number(values.seeds);
 const before = process.cpuUsage();
 const result = await soak({
@@ -38,13 +42,22 @@ const result = await soak({
 const cpu = process.cpuUsage(before);
 const cpuSeconds = (cpu.user + cpu.system) / 1e6;
 const { failures, ...rest } = result;
-const report = { ...rest, cpuSeconds, seedsPerCpuSecond: rest.seeds / cpuSeconds, failed: failures.map((f) => f.case.seed) };
+const report = {
+  ...rest,
+  cpuSeconds,
+  seedsPerCpuSecond: rest.seeds / cpuSeconds,
+  failed: failures.map((f) => f.case.seed),
+};
 for (const failure of failures) {
   mkdirSync(path.join(root, '.cache'), { recursive: true });
   const file = path.join(root, '.cache', `soak-${failure.case.seed}.json`);
   writeFileSync(file, `${JSON.stringify(await shrink(failure.case))}\n`);
-  process.stderr.write(`seed ${failure.case.seed}: ${failure.played.problems[0]}\n  headrace simulate --replay ${file}\n`);
+  process.stderr.write(
+    `seed ${failure.case.seed}: ${failure.played.problems[0]}\n  headrace simulate --replay ${file}\n`,
+  );
 }
 if (values.json) process.stdout.write(`${JSON.stringify(report)}\n`);
-else for (const [key, value] of Object.entries(report)) process.stdout.write(`${key}: ${JSON.stringify(value)}\n`);
+else
+  for (const [key, value] of Object.entries(report))
+    process.stdout.write(`${key}: ${JSON.stringify(value)}\n`);
 process.exitCode = result.violations === 0 ? 0 : 1;

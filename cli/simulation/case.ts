@@ -69,7 +69,10 @@ export interface CaseOptions {
   readonly tooLarge?: boolean;
 }
 
-function randomData(r: Random, count: number): { units: number; initial: boolean; home?: number }[] {
+function randomData(
+  r: Random,
+  count: number,
+): { units: number; initial: boolean; home?: number }[] {
   const same = r.chance(0.4) ? r.between(1, 4) : 0;
   return Array.from({ length: count }, () => ({
     units: same > 0 ? same : r.between(1, 6),
@@ -96,7 +99,9 @@ function randomTasks(r: Random, count: number, data: CaseDatum[], gpus: number):
     }
     for (const [d, mode] of flows) if (mode !== 1) written[d] = true;
     const after =
-      i > 0 && r.chance(0.1) ? Array.from({ length: r.between(1, 3) }, () => r.below(i)) : undefined;
+      i > 0 && r.chance(0.1)
+        ? Array.from({ length: r.between(1, 3) }, () => r.below(i))
+        : undefined;
     const device = kind === 'kernel' && gpus > 1 && r.chance(0.3) ? r.below(gpus) : undefined;
     const priority = r.chance(0.2) ? r.between(-2, 5) : undefined;
     tasks.push({
@@ -117,7 +122,11 @@ function randomFaults(r: Random, gpus: number, tasks: number): Fault[] {
     case 0:
       return [{ kind: 'kernel', at, code: r.between(1, 9) }];
     case 1:
-      return Array.from({ length: 4 }, () => ({ kind: 'slowHost', at: r.below(60), ns: r.real() * 1e6 }));
+      return Array.from({ length: 4 }, () => ({
+        kind: 'slowHost',
+        at: r.below(60),
+        ns: r.real() * 1e6,
+      }));
     case 2:
       return []; // host memory is short instead, see below
     case 3:
@@ -158,7 +167,11 @@ export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCa
   let all = 0;
   for (const d of data) all += d.units;
   const tight = options.tight ?? r.chance(0.6);
-  const gpuUnits = tooLarge ? Math.max(1, largest - 1) : tight ? largest + r.below(3) : largest + r.below(all + 8);
+  const gpuUnits = tooLarge
+    ? Math.max(1, largest - 1)
+    : tight
+      ? largest + r.below(3)
+      : largest + r.below(all + 8);
   const faults = options.faults === true ? randomFaults(r, gpus, count) : [];
   const shortOfHost = options.faults === true && faults.length === 0;
   let initial = 0;

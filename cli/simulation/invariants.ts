@@ -5,9 +5,10 @@
 //   - bytes handed out are those of blocks that belong to copies (or are being poisoned);
 //   - versions only grow;
 //   - a waiting task stands on exactly one wake list, and its reason is still true.
-import type { Runtime } from '../../scheduler/index.js';
+
 import { NO_BLOCK } from '../../devices/directory.js';
 import { roundedBytes } from '../../devices/zone.js';
+import type { Runtime } from '../../scheduler/index.js';
 
 type Engine = Runtime['engine'];
 
@@ -94,7 +95,8 @@ export class Invariants {
       if (stage < Stage.stageIn || stage > Stage.finalize) continue;
       const first = tasks.flowStart[row];
       const end = first + x.classes[tasks.classOf[row]].modes.length;
-      for (let i = first; i < end; i++) expected[tasks.flowDatum[i] * dir.spaces + tasks.device[row]]++;
+      for (let i = first; i < end; i++)
+        expected[tasks.flowDatum[i] * dir.spaces + tasks.device[row]]++;
     }
     for (const [c, n] of this.transferPins) expected[c] += n;
     for (let c = 0; c < copies; c++) {
@@ -113,10 +115,13 @@ export class Invariants {
     for (let s = 0; s < dir.spaces; s++) {
       let used = this.poisonBytes[s];
       for (let d = 0; d < dir.length; d++) {
-        if (dir.live[d] === 1 && dir.block[d * dir.spaces + s] !== NO_BLOCK) used += roundedBytes(dir.bytes[d]);
+        if (dir.live[d] === 1 && dir.block[d * dir.spaces + s] !== NO_BLOCK)
+          used += roundedBytes(dir.bytes[d]);
       }
       if (used !== spaces[s].zone.used) {
-        throw new Error(`space ${s}: ${spaces[s].zone.used} bytes are handed out, but copies hold ${used}`);
+        throw new Error(
+          `space ${s}: ${spaces[s].zone.used} bytes are handed out, but copies hold ${used}`,
+        );
       }
     }
   }
@@ -125,7 +130,8 @@ export class Invariants {
     const { directory: dir } = this.engine;
     for (let d = 0; d < dir.length; d++) {
       if (dir.live[d] === 0) continue;
-      if (dir.version[d] < (this.versions[d] ?? 0)) throw new Error(`datum ${d}: version went back`);
+      if (dir.version[d] < (this.versions[d] ?? 0))
+        throw new Error(`datum ${d}: version went back`);
       this.versions[d] = dir.version[d];
     }
   }
@@ -139,9 +145,11 @@ export class Invariants {
       if (reason === 0 || stage < Stage.alloc || stage > Stage.finalize) continue;
       let found = 0;
       if (reason === Wait.memory) {
-        for (const space of spaces) for (let i = 0; i < space.waiters.length; i++) if (space.waiters.at(i) === id) found++;
+        for (const space of spaces)
+          for (let i = 0; i < space.waiters.length; i++) if (space.waiters.at(i) === id) found++;
       } else if (reason === Wait.slot) {
-        for (const line of x.slotWaiters) for (let i = 0; i < line.length; i++) if (line.at(i) === id) found++;
+        for (const line of x.slotWaiters)
+          for (let i = 0; i < line.length; i++) if (line.at(i) === id) found++;
       } else if (reason === Wait.copy) {
         for (let q = 0; q < x.eventWaiters.length; q++) {
           for (let n = x.eventWaiters[q]; n >= 0; n = x.eventNodes.next[n]) {
@@ -153,7 +161,8 @@ export class Invariants {
           }
         }
       } else found = 1;
-      if (found !== 1) throw new Error(`${x.describe(row)} waits (reason ${reason}) on ${found} wake lists`);
+      if (found !== 1)
+        throw new Error(`${x.describe(row)} waits (reason ${reason}) on ${found} wake lists`);
     }
   }
 }

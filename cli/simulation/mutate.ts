@@ -5,4 +5,6 @@ import { mutate, mutations } from './mutations.js';
 const [name, most] = process.argv.slice(2);
 const mutation = mutations.find((m) => m.guard === name);
 if (mutation === undefined) throw new Error(`no guard ${String(name)}`);
-process.stdout.write(`${JSON.stringify(await mutate(mutation, most === undefined ? undefined : Number(most)))}\n`);
+process.stdout.write(
+  `${JSON.stringify(await mutate(mutation, most === undefined ? undefined : Number(most)))}\n`,
+);

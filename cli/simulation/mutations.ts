@@ -71,7 +71,11 @@ export interface MutationResult {
 }
 
 /** Plays up to `most` cases without a guard. The guard is back in place afterwards. */
-export async function mutate(mutation: Mutation, most = 2000, firstSeed = 1): Promise<MutationResult> {
+export async function mutate(
+  mutation: Mutation,
+  most = 2000,
+  firstSeed = 1,
+): Promise<MutationResult> {
   const { guard, hazard } = mutation;
   setGuard(guard, false);
   if (guards[guard]) throw new Error(`guard ${guard} could not be switched off`);

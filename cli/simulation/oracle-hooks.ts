@@ -1,8 +1,9 @@
 // Tells the serial oracle what is inserted and the weak memory what JavaScript bodies touch, by standing in front of
 // methods of one engine. The engine itself knows nothing of it and pays nothing for it.
-import type { Runtime } from '../../scheduler/index.js';
+
 import type { SerialOracle } from '../../devices/simulated/oracle.js';
 import type { WeakMemory } from '../../devices/simulated/weak-memory.js';
+import type { Runtime } from '../../scheduler/index.js';
 
 type Engine = Runtime['engine'];
 

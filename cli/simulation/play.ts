@@ -4,7 +4,7 @@
 //
 // Invariant: the event loop is driven from here, so a failing engine throws into `play` instead of ending the
 // process, and a run without progress is seen at once.
-import { type HeadraceError, type Datum, type Graph, Runtime, type TaskHandle } from '../../scheduler/index.js';
+
 import { CopyState } from '../../devices/coherency.js';
 import { NO_BLOCK } from '../../devices/directory.js';
 import { SimulatedBackend } from '../../devices/simulated/backend.js';
@@ -12,6 +12,13 @@ import { type MachineDescription, queuesOf } from '../../devices/simulated/machi
 import { SerialOracle } from '../../devices/simulated/oracle.js';
 import { WeakMemory } from '../../devices/simulated/weak-memory.js';
 import { ALIGNMENT } from '../../devices/zone.js';
+import {
+  type Datum,
+  type Graph,
+  type HeadraceError,
+  Runtime,
+  type TaskHandle,
+} from '../../scheduler/index.js';
 import type { SimulatedCase } from './case.js';
 import { caseClass } from './case-classes.js';
 import { Invariants } from './invariants.js';
@@ -136,7 +143,8 @@ export class Player {
         },
         (error: unknown) => {
           outcome = (error as HeadraceError).code ?? String(error);
-          if (outcome === 'ERR_PROGRAM' || outcome === 'ERR_STALLED') this.problems.push(String(error));
+          if (outcome === 'ERR_PROGRAM' || outcome === 'ERR_STALLED')
+            this.problems.push(String(error));
           over = true;
         },
       );
@@ -165,7 +173,12 @@ export class Player {
     };
   }
 
-  private makeDatum(i: number, units: number, initial: boolean, home: number | undefined): Datum<'u8'> {
+  private makeDatum(
+    i: number,
+    units: number,
+    initial: boolean,
+    home: number | undefined,
+  ): Datum<'u8'> {
     const bytes = units * ALIGNMENT;
     const options = { name: `d${i}`, ...(home === undefined ? {} : { device: home }) };
     if (!initial) return this.runtime.data('u8', bytes, options);
@@ -228,7 +241,8 @@ export class Player {
     engine.pump = () => {
       idle = events === this.backend.events ? idle + 1 : 0;
       events = this.backend.events;
-      if (idle > MOST_IDLE_PASSES) throw new Error(`the engine spins without progress\n${engine.explain()}`);
+      if (idle > MOST_IDLE_PASSES)
+        throw new Error(`the engine spins without progress\n${engine.explain()}`);
       depth++;
       const moved = pump();
       depth--;
@@ -252,16 +266,19 @@ export class Player {
     if (this.has('kernel')) allowed.push('ERR_TASK_FAILED');
     if (this.has('transfer')) allowed.push('ERR_TRANSFER_FAILED');
     if (this.has('deviceLost')) allowed.push('ERR_DEVICE_LOST');
-    if (!allowed.includes(outcome)) this.problems.push(`the run ended with ${outcome || 'success'}`);
+    if (!allowed.includes(outcome))
+      this.problems.push(`the run ended with ${outcome || 'success'}`);
     if (this.launchedAtFailure !== undefined && this.backend.launched > this.launchedAtFailure) {
       this.problems.push('kernels of a failed run were started after its failure');
     }
     const { executed } = this.oracle;
     if (outcome === '') {
-      if (this.has('kernel') && this.backend.faults.injected > 0) this.problems.push('a kernel failed, but the run succeeded');
+      if (this.has('kernel') && this.backend.faults.injected > 0)
+        this.problems.push('a kernel failed, but the run succeeded');
       let ran = 0;
       for (const n of executed) if (n !== undefined) ran++;
-      if (ran < this.c.tasks.length) this.problems.push(`${ran} of ${this.c.tasks.length} tasks ran`);
+      if (ran < this.c.tasks.length)
+        this.problems.push(`${ran} of ${this.c.tasks.length} tasks ran`);
     }
   }
 
@@ -281,10 +298,16 @@ export class Player {
     }
     await this.drive(() => open === 0);
     if (this.stalled) this.checkStall();
-    const fine = ['ERR_OUT_OF_HOST_MEMORY', 'ERR_DATUM_POISONED', 'ERR_DATUM_LOST', 'ERR_TRANSFER_FAILED'];
+    const fine = [
+      'ERR_OUT_OF_HOST_MEMORY',
+      'ERR_DATUM_POISONED',
+      'ERR_DATUM_LOST',
+      'ERR_TRANSFER_FAILED',
+    ];
     for (const error of errors) {
       const isExpected =
-        (outcome !== '' || this.c.faults.length > 0 || this.c.shortOfHost) && fine.includes(error.code);
+        (outcome !== '' || this.c.faults.length > 0 || this.c.shortOfHost) &&
+        fine.includes(error.code);
       if (!isExpected) this.problems.push(`reading back: ${error.message}`);
     }
   }
@@ -311,7 +334,8 @@ export class Player {
     for (const datum of this.data) {
       const d = datum.row;
       if (dir.poison[d] !== 0) {
-        if (outcome === '' && this.c.faults.length === 0) this.problems.push(`${datum.name} is poisoned after a good run`);
+        if (outcome === '' && this.c.faults.length === 0)
+          this.problems.push(`${datum.name} is poisoned after a good run`);
         continue;
       }
       const wanted = this.oracle.final(d);
@@ -337,9 +361,12 @@ export class Player {
     this.engine.pump();
     this.drain();
     for (const space of this.engine.spaces) {
-      if (space.zone.used !== 0) this.problems.push(`space ${space.index}: ${space.zone.used} bytes were not given back`);
-      if (space.pinnedCopies !== 0) this.problems.push(`space ${space.index}: ${space.pinnedCopies} copies stay pinned`);
-      if (space.waiters.length !== 0) this.problems.push(`space ${space.index}: someone still stands in line`);
+      if (space.zone.used !== 0)
+        this.problems.push(`space ${space.index}: ${space.zone.used} bytes were not given back`);
+      if (space.pinnedCopies !== 0)
+        this.problems.push(`space ${space.index}: ${space.pinnedCopies} copies stay pinned`);
+      if (space.waiters.length !== 0)
+        this.problems.push(`space ${space.index}: someone still stands in line`);
     }
     await this.runtime.close();
   }
@@ -352,7 +379,15 @@ export async function play(c: SimulatedCase): Promise<Played> {
   } catch (error) {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     return {
-      problems: [text], outcome: 'threw', tasks: 0, events: 0, checks: 0, evictions: 0, spills: 0, injected: 0, nanoseconds: 0,
+      problems: [text],
+      outcome: 'threw',
+      tasks: 0,
+      events: 0,
+      checks: 0,
+      evictions: 0,
+      spills: 0,
+      injected: 0,
+      nanoseconds: 0,
     };
   }
 }

@@ -26,7 +26,9 @@ export async function replay(file: string, context: CliContext): Promise<number>
   };
   backend.copy = (queue, id, to, toOffset, from, ...rest) => {
     const seq = copy.call(backend, queue, id, to, toOffset, from, ...rest);
-    say(`queue ${queue} record ${seq}: copy of datum ${engine.transfers.datum[id]}, space ${from} -> ${to}`);
+    say(
+      `queue ${queue} record ${seq}: copy of datum ${engine.transfers.datum[id]}, space ${from} -> ${to}`,
+    );
     return seq;
   };
   let told = 0;
@@ -36,10 +38,13 @@ export async function replay(file: string, context: CliContext): Promise<number>
       retired = engine.tasks.head;
       say(`tasks before #${retired} are retired`);
     }
-    for (; told < player.memory.violations.length; told++) say(`! ${player.memory.violations[told].message}`);
+    for (; told < player.memory.violations.length; told++)
+      say(`! ${player.memory.violations[told].message}`);
   };
   const played = await player.play();
   for (const problem of played.problems) context.stdout.write(`! ${problem}\n`);
-  context.stdout.write(`${played.outcome === '' ? 'ended well' : `ended with ${played.outcome}`}, ${played.problems.length} problems\n`);
+  context.stdout.write(
+    `${played.outcome === '' ? 'ended well' : `ended with ${played.outcome}`}, ${played.problems.length} problems\n`,
+  );
   return played.problems.length === 0 ? ExitCode.ok : ExitCode.failure;
 }

@@ -39,7 +39,10 @@ export async function shrink(c: SimulatedCase, attempts = 500): Promise<Simulate
     }
   }
   const { adversary } = best;
-  await attempt({ ...best, adversary: { ...adversary, spread: 0, holdBack: 0, stall: 0, spurious: 0 } });
+  await attempt({
+    ...best,
+    adversary: { ...adversary, spread: 0, holdBack: 0, stall: 0, spurious: 0 },
+  });
   await attempt({ ...best, checked: false });
   await attempt({ ...best, reads: [] });
   await attempt({ ...best, smallRings: false });

@@ -1,6 +1,6 @@
 // Plays random cases, one after the other, for a time or a number of seeds, and adds up what happened.
 import { type CaseOptions, randomCase, type SimulatedCase } from './case.js';
-import { play, type Played } from './play.js';
+import { type Played, play } from './play.js';
 
 export interface SoakOptions {
   readonly firstSeed: number;
@@ -36,8 +36,21 @@ const KEPT = 5;
 
 export async function soak(options: SoakOptions): Promise<SoakResult> {
   const begin = performance.now();
-  const { firstSeed, seeds = Number.POSITIVE_INFINITY, seconds = Number.POSITIVE_INFINITY } = options;
-  const sum = { seeds: 0, tasks: 0, events: 0, checks: 0, evictions: 0, spills: 0, faultsInjected: 0, violations: 0 };
+  const {
+    firstSeed,
+    seeds = Number.POSITIVE_INFINITY,
+    seconds = Number.POSITIVE_INFINITY,
+  } = options;
+  const sum = {
+    seeds: 0,
+    tasks: 0,
+    events: 0,
+    checks: 0,
+    evictions: 0,
+    spills: 0,
+    faultsInjected: 0,
+    violations: 0,
+  };
   const outcomes: Record<string, number> = {};
   const failures: { case: SimulatedCase; played: Played }[] = [];
   const every = options.faultsEvery ?? 0;

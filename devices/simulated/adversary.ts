@@ -16,7 +16,14 @@ export interface AdversaryOptions {
 }
 
 /** An adversary that leaves everything as it is. */
-export const calm: AdversaryOptions = { seed: 1, spread: 0, holdBack: 0, stall: 0, stallNs: 0, spurious: 0 };
+export const calm: AdversaryOptions = {
+  seed: 1,
+  spread: 0,
+  holdBack: 0,
+  stall: 0,
+  stallNs: 0,
+  spurious: 0,
+};
 
 export class Adversary {
   readonly options: AdversaryOptions;

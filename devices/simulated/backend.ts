@@ -6,7 +6,14 @@
 // blocked or sleeping engine lets time run until a doorbell it armed rings.
 // Invariants: a queue runs one record at a time, in order; a record starts when its wait is over, all before it
 // are over and it was published; `completed` (what the engine sees) never runs ahead of `done` (what happened).
-import { type Backend, execRecords, NO_QUEUE, type QueueInfo, type SpaceInfo, Status } from '../backend.js';
+import {
+  type Backend,
+  execRecords,
+  NO_QUEUE,
+  type QueueInfo,
+  type SpaceInfo,
+  Status,
+} from '../backend.js';
 import { Adversary, type AdversaryOptions, calm } from './adversary.js';
 import { EventQueue } from './event-queue.js';
 import { type Fault, FaultPlan } from './faults.js';
@@ -149,15 +156,20 @@ export class SimulatedBackend implements Backend {
     this.startAt = new Float64Array(slots);
     this.endAt = new Float64Array(slots);
     this.args = new Float64Array(slots * ARGS);
-    this.bytes = this.spaces.map((s) => (this.bodies === undefined ? undefined : new Uint8Array(s.bytes)));
+    this.bytes = this.spaces.map((s) =>
+      this.bodies === undefined ? undefined : new Uint8Array(s.bytes),
+    );
     this.bandwidth = new Float64Array(n);
     this.latency = new Float64Array(n);
     this.queues.forEach((queue, q) => {
       const link =
-        queue.kind === 'h2d' ? machine.h2d
-        : queue.kind === 'd2h' ? machine.d2h
-        : queue.kind === 'peer' ? pairLink(machine, queue.space - 1, queue.peer - 1)
-        : null;
+        queue.kind === 'h2d'
+          ? machine.h2d
+          : queue.kind === 'd2h'
+            ? machine.d2h
+            : queue.kind === 'peer'
+              ? pairLink(machine, queue.space - 1, queue.peer - 1)
+              : null;
       this.bandwidth[q] = (link?.bandwidth ?? 1e11) / 1e9;
       this.latency[q] = (link?.latency ?? 0) * 1e9;
     });
@@ -173,7 +185,8 @@ export class SimulatedBackend implements Backend {
     const { machine } = this;
     const model = machine.kernels[name] ?? machine.kernels['*'];
     const hostModel = machine.hostKernels?.[name] ?? machine.hostKernels?.['*'] ?? model;
-    if (model === undefined || (this.bodies !== undefined && this.bodies[name] === undefined)) return -1;
+    if (model === undefined || (this.bodies !== undefined && this.bodies[name] === undefined))
+      return -1;
     void space;
     id = this.kernelNames.length;
     this.kernelIds.set(name, id);
@@ -255,7 +268,8 @@ export class SimulatedBackend implements Backend {
 
   poll(): boolean {
     const { adversary } = this;
-    if (adversary.active || this.faults.faults.length > 0) this.hostTime += adversary.heldUp() + this.faults.poll();
+    if (adversary.active || this.faults.faults.length > 0)
+      this.hostTime += adversary.heldUp() + this.faults.poll();
     this.runUntil(this.hostTime);
     let moved = false;
     for (let q = 0; q < this.count; q++) {
@@ -387,7 +401,14 @@ export class SimulatedBackend implements Backend {
 
   // --- The machine ----------------------------------------------------------------------------------------------
 
-  private next(queue: number, op: number, task: number, run: number, waitQueue: number, waitSeq: number): number {
+  private next(
+    queue: number,
+    op: number,
+    task: number,
+    run: number,
+    waitQueue: number,
+    waitSeq: number,
+  ): number {
     const seq = (this.issued[queue] + 1) | 0;
     if (((seq - this.completed[queue]) | 0) > this.ringRecords) {
       throw new Error(`simulation: ring of queue ${queue} overflows`);
@@ -451,7 +472,9 @@ export class SimulatedBackend implements Backend {
         const model = (space === 0 ? this.hostTimes : this.gpuTimes)[this.kernelOf[slot]];
         if (model !== undefined) {
           const call = this.argumentsOf(slot, nArgs);
-          ns = this.adversary.stretch(model(call, nFlows, nArgs - nFlows) * 1e9 + (space === 0 ? 0 : this.launchNs));
+          ns = this.adversary.stretch(
+            model(call, nFlows, nArgs - nFlows) * 1e9 + (space === 0 ? 0 : this.launchNs),
+          );
         }
       }
     } else if (this.op[slot] === Op.copy) {
@@ -471,7 +494,8 @@ export class SimulatedBackend implements Backend {
     if (base + nArgs <= end) return this.args.subarray(base, base + nArgs);
     const list = new Float64Array(nArgs);
     const wrap = this.ringRecords * ARGS;
-    for (let i = 0; i < nArgs; i++) list[i] = this.args[base + i < end ? base + i : base + i - wrap];
+    for (let i = 0; i < nArgs; i++)
+      list[i] = this.args[base + i < end ? base + i : base + i - wrap];
     return list;
   }
 
@@ -493,7 +517,8 @@ export class SimulatedBackend implements Backend {
     if (status !== Status.ok) {
       this.failed[q]++;
       if (this.run[slot] >= 0) this.cancelled[this.run[slot]] = 1;
-      if (status === Status.driver || status === Status.deviceLost) this.errors[q] = 'injected fault';
+      if (status === Status.driver || status === Status.deviceLost)
+        this.errors[q] = 'injected fault';
     }
     this.watcher?.finished(q, first, last);
     this.cursor[q] = last;
@@ -529,7 +554,15 @@ export class SimulatedBackend implements Backend {
         to.set(from.subarray(this.args[at + 1], this.args[at + 1] + bytes), this.args[at]);
       }
       watcher?.copy(
-        q, seq, this.task[slot], this.outcome[slot], destination, this.args[at], source, this.args[at + 1], bytes,
+        q,
+        seq,
+        this.task[slot],
+        this.outcome[slot],
+        destination,
+        this.args[at],
+        source,
+        this.args[at + 1],
+        bytes,
       );
     } else if (this.op[slot] === Op.fill) {
       const { space } = this.queues[q];

@@ -15,7 +15,8 @@ export class ExportedMemory {
   /** Opens that reached the driver. */
   opens = 0;
   private generation = 0;
-  private readonly live: Map<number, { generation: number; value: number; imports: number }> = new Map();
+  private readonly live: Map<number, { generation: number; value: number; imports: number }> =
+    new Map();
   private readonly recycled: number[] = [];
   private next = 0;
 
@@ -36,7 +37,9 @@ export class ExportedMemory {
     const block = this.live.get(handle.address);
     if (block === undefined || block.generation !== handle.generation) return;
     if (block.imports > 0) {
-      this.violations.push(`address ${handle.address} is freed while ${block.imports} importers have it open`);
+      this.violations.push(
+        `address ${handle.address} is freed while ${block.imports} importers have it open`,
+      );
     }
     this.live.delete(handle.address);
     this.recycled.push(handle.address);
@@ -61,7 +64,9 @@ export class ExportedMemory {
   readThrough(mapped: Handle): number {
     const block = this.live.get(mapped.address);
     if (block === undefined || block.generation !== mapped.generation) {
-      this.violations.push(`a mapping of generation ${mapped.generation} of address ${mapped.address} is stale`);
+      this.violations.push(
+        `a mapping of generation ${mapped.generation} of address ${mapped.address} is stale`,
+      );
       return Number.NaN;
     }
     return block.value;
@@ -104,7 +109,8 @@ export class Semaphore {
   private value = 0;
 
   signal(value: number): void {
-    if (value <= this.value) throw new Error(`semaphore: ${value} after ${this.value} does not grow`);
+    if (value <= this.value)
+      throw new Error(`semaphore: ${value} after ${this.value} does not grow`);
     this.value = value;
   }
 

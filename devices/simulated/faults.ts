@@ -57,7 +57,8 @@ export class FaultPlan {
     if (this.faults.length === 0) return Status.ok;
     const at = this.commands++;
     for (const fault of this.faults) {
-      if (fault.kind === 'deviceLost' && fault.at === at && space === fault.space) this.lose(fault.space);
+      if (fault.kind === 'deviceLost' && fault.at === at && space === fault.space)
+        this.lose(fault.space);
       else if (fault.kind === 'deviceLost' && at > fault.at && !this.lost.has(fault.space)) {
         this.lose(fault.space);
       } else if (fault.kind === 'hang' && fault.at === at) {

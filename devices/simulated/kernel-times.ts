@@ -46,7 +46,8 @@ export function interpolate(table: Table, x: number): number {
 }
 
 function checkTable(table: unknown, what: string): void {
-  const isPoint = (p: unknown): boolean => Array.isArray(p) && p.length === 2 && p.every((v) => v >= 0);
+  const isPoint = (p: unknown): boolean =>
+    Array.isArray(p) && p.length === 2 && p.every((v) => v >= 0);
   if (!Array.isArray(table) || table.length === 0 || !table.every(isPoint)) {
     throw wrong(what, 'a table is a list of [size, value] with at least one entry');
   }
@@ -74,7 +75,10 @@ export function compileTime(model: KernelTime, what: string): CompiledTime {
   }
   const { product, factor, rate } = model;
   if (!Array.isArray(product) || !(factor > 0)) {
-    throw wrong(what, 'a work model needs `product`, a list of parameter positions, and a positive `factor`');
+    throw wrong(
+      what,
+      'a work model needs `product`, a list of parameter positions, and a positive `factor`',
+    );
   }
   if (typeof rate === 'number') {
     if (!(rate > 0)) throw wrong(what, '`rate` must be positive');
@@ -83,7 +87,9 @@ export function compileTime(model: KernelTime, what: string): CompiledTime {
     let work = factor;
     for (const p of product) work *= p < count ? args[first + p] : 0;
     const speed =
-      typeof rate === 'number' ? rate : interpolate(rate, sizedBy < count ? args[first + sizedBy] : 0);
+      typeof rate === 'number'
+        ? rate
+        : interpolate(rate, sizedBy < count ? args[first + sizedBy] : 0);
     return work / speed;
   };
 }

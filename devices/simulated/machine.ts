@@ -1,7 +1,8 @@
 // A machine that is described, not present: how much memory, how fast the links, how long the kernels.
 // Invariant: a description that passes `checkMachine` can be opened; every wrong value is reported with its place.
-import { HeadraceError } from '../errors.js';
+
 import type { QueueInfo, SpaceInfo } from '../backend.js';
+import { HeadraceError } from '../errors.js';
 import { compileTime, type KernelTime } from './kernel-times.js';
 
 /** A way for bytes: seconds = latency + bytes / bandwidth. */
@@ -69,7 +70,8 @@ function checkNumber(value: unknown, where: string, least: number, whole = false
 function checkLink(value: unknown, where: string): void {
   if (value === null || typeof value !== 'object') throw wrong(where, 'a link', value);
   const link = value as Link;
-  if (!(link.bandwidth > 0)) throw wrong(`${where}.bandwidth`, 'a positive number (bytes per second)', link.bandwidth);
+  if (!(link.bandwidth > 0))
+    throw wrong(`${where}.bandwidth`, 'a positive number (bytes per second)', link.bandwidth);
   checkNumber(link.latency, `${where}.latency`, 0);
 }
 
@@ -92,8 +94,10 @@ export function checkMachine(value: unknown): MachineDescription {
     checkNumber(pair.to, `pairs[${i}].to`, 0, true);
     if (pair.link !== null) checkLink(pair.link, `pairs[${i}].link`);
   });
-  for (const key of ['command', 'wake', 'launch'] as const) checkNumber(m.engine?.[key], `engine.${key}`, 0);
-  if (m.kernels === null || typeof m.kernels !== 'object') throw wrong('kernels', 'an object', m.kernels);
+  for (const key of ['command', 'wake', 'launch'] as const)
+    checkNumber(m.engine?.[key], `engine.${key}`, 0);
+  if (m.kernels === null || typeof m.kernels !== 'object')
+    throw wrong('kernels', 'an object', m.kernels);
   for (const [name, model] of Object.entries({ ...m.kernels, ...m.hostKernels })) {
     compileTime(model, `machine description: kernel '${name}'`);
   }
@@ -124,10 +128,12 @@ export function queuesOf(m: MachineDescription): QueueInfo[] {
     peer: -1,
   }));
   for (let space = 1; space <= m.gpus; space++) {
-    for (let i = 0; i < (m.computeStreams ?? 1); i++) list.push({ kind: 'compute', space, peer: -1 });
+    for (let i = 0; i < (m.computeStreams ?? 1); i++)
+      list.push({ kind: 'compute', space, peer: -1 });
     list.push({ kind: 'h2d', space, peer: -1 }, { kind: 'd2h', space, peer: -1 });
     for (let peer = 1; peer <= m.gpus; peer++) {
-      if (peer !== space && pairLink(m, space - 1, peer - 1) !== null) list.push({ kind: 'peer', space, peer });
+      if (peer !== space && pairLink(m, space - 1, peer - 1) !== null)
+        list.push({ kind: 'peer', space, peer });
     }
   }
   return list;

@@ -74,7 +74,8 @@ export class NetworkMemory {
   read(block: number, observer: 'owner' | 'other', submittedAfter: boolean): number {
     const list = this.blocks.get(block) ?? [];
     let seen = 0;
-    for (const write of list) if (this.isVisible(write, observer, submittedAfter)) seen = write.version;
+    for (const write of list)
+      if (this.isVisible(write, observer, submittedAfter)) seen = write.version;
     const last = list.at(-1);
     if (last !== undefined && last.version !== seen) {
       const missing = !submittedAfter
@@ -82,12 +83,18 @@ export class NetworkMemory {
         : observer === 'owner'
           ? 'flush to the owner'
           : 'flush to all devices';
-      this.violations.push(`block ${block}: ${observer} reads version ${seen} instead of ${last.version}; missing: ${missing}`);
+      this.violations.push(
+        `block ${block}: ${observer} reads version ${seen} instead of ${last.version}; missing: ${missing}`,
+      );
     }
     return seen;
   }
 
-  private isVisible(write: PendingWrite, observer: 'owner' | 'other', submittedAfter: boolean): boolean {
+  private isVisible(
+    write: PendingWrite,
+    observer: 'owner' | 'other',
+    submittedAfter: boolean,
+  ): boolean {
     if (!write.completed) return false;
     const needed = observer === 'owner' ? RANK.owner : RANK.allDevices;
     if (write.flushed >= needed) return true;
@@ -98,7 +105,10 @@ export class NetworkMemory {
 }
 
 /** The scope a receive must be flushed to before its copy counts as valid. The rule of the runtime (H1). */
-export function requiredScope(consumers: 'ownerOnly' | 'others', gated: boolean): FlushScope | undefined {
+export function requiredScope(
+  consumers: 'ownerOnly' | 'others',
+  gated: boolean,
+): FlushScope | undefined {
   if (consumers === 'others') return 'allDevices';
   return gated ? 'owner' : undefined;
 }

@@ -79,7 +79,8 @@ export class SerialOracle {
   /** The stamp a datum must hold now that nothing runs any more: that of its last writer that ran; 0: nobody did. */
   final(d: number): number {
     const list = this.history[d] ?? [];
-    for (let i = list.length - 1; i >= 0; i--) if (this.state[list[i]] !== Written.pending) return list[i];
+    for (let i = list.length - 1; i >= 0; i--)
+      if (this.state[list[i]] !== Written.pending) return list[i];
     return GARBAGE;
   }
 

@@ -13,7 +13,8 @@ const dgemm: Table = [
   [4096, 62.0e12],
   [16384, 65.0e12],
 ];
-const scaled = (table: Table, by: number): Table => table.map(([n, rate]) => [n, rate * by] as const);
+const scaled = (table: Table, by: number): Table =>
+  table.map(([n, rate]) => [n, rate * by] as const);
 /** Single precision: assumed the same (the FP64 tensor cores' rate is the FP32 cores' rate). */
 const sgemm = dgemm;
 /** Cholesky of one tile on one GPU: assumed, far below DGEMM because it is sequential along the diagonal. */

@@ -5,8 +5,9 @@
 // reader, is a violation whatever the timing of this particular run, and names the missing edge. An access that is
 // ordered must find the stamp that program order demands (oracle.ts), so a wrong version is found as well.
 // Invariant: freed memory that is written again takes its old contents, and their readers, with it.
-import { roundedBytes, ALIGNMENT } from '../zone.js';
+
 import { AccessMode } from '../../trace/format.js';
+import { ALIGNMENT, roundedBytes } from '../zone.js';
 import { GARBAGE, type SerialOracle } from './oracle.js';
 import { VectorClocks } from './vector-clocks.js';
 import type { Watched, Watcher } from './watcher.js';
@@ -183,7 +184,11 @@ export class WeakMemory implements Watcher {
     for (const p of oracle.predecessorsOf(task)) {
       const at = this.ranAt.get(p);
       if (at === undefined) {
-        if (!this.tolerant) this.report('control', `${this.name(q, seq)} ran before task #${p}, which it must follow`);
+        if (!this.tolerant)
+          this.report(
+            'control',
+            `${this.name(q, seq)} ran before task #${p}, which it must follow`,
+          );
       } else if (at[0] !== q && !this.clocks.covers(q, at[0], at[1])) {
         this.report('control', `no edge orders ${this.name(q, seq)} after task #${p}`);
       }
@@ -298,7 +303,8 @@ export class WeakMemory implements Watcher {
     const label = this.labels[q]?.[seq] ?? 0;
     const number = Math.floor(label / 4);
     const queue = this.machine?.queues[q];
-    const where = queue === undefined ? 'engine thread' : `queue ${q}, ${queue.kind} of space ${queue.space}`;
+    const where =
+      queue === undefined ? 'engine thread' : `queue ${q}, ${queue.kind} of space ${queue.space}`;
     return `${KINDS[label & 3]} #${number} (${where}, record ${seq})`;
   }
 

@@ -1,14 +1,14 @@
 // The simulated backend as a backend: real bytes give the results of the native one, virtual time adds up, machines
 // are checked, and predictions have the promised keys.
 import { expect, test } from 'vitest';
-import { runSimulateCommand } from '../../cli/simulate.js';
 import type { CliContext } from '../../cli/context.js';
+import { runSimulateCommand } from '../../cli/simulate.js';
 import { SimulatedBackend, type SimulatedKernel } from '../../devices/simulated/backend.js';
 import { compileTime } from '../../devices/simulated/kernel-times.js';
 import { checkMachine } from '../../devices/simulated/machine.js';
 import { presets } from '../../devices/simulated/presets.js';
 import { Random } from '../../devices/simulated/random.js';
-import { read, readWrite, Runtime, task, write } from '../../index.js';
+import { Runtime, read, readWrite, task, write } from '../../index.js';
 
 const doubles = (memory: Uint8Array, offset: number, n: number): Float64Array =>
   new Float64Array(memory.buffer, memory.byteOffset + offset, n);
@@ -27,7 +27,12 @@ const kernels: Readonly<Record<string, SimulatedKernel>> = {
   },
 };
 
-const fill = task({ name: 'fill', flows: { to: write('f64') }, params: { n: 'f64', value: 'f64' }, kernel: 'fill_f64' });
+const fill = task({
+  name: 'fill',
+  flows: { to: write('f64') },
+  params: { n: 'f64', value: 'f64' },
+  kernel: 'fill_f64',
+});
 const add = task({
   name: 'add',
   flows: { to: readWrite('f64'), from: read('f64') },
@@ -84,15 +89,37 @@ test('virtual time is that of the machine: copies and kernels add up', async () 
 test('kernel times come from constants, work over rates, and tables', () => {
   const args = [9, 9, 1000, 1000, 1000];
   expect(compileTime(0.5, 'k')(args, 2, 3)).toBe(0.5);
-  const gemm = compileTime({ product: [0, 1, 2], factor: 2, rate: [[500, 1e9], [1500, 3e9]] }, 'k');
+  const gemm = compileTime(
+    {
+      product: [0, 1, 2],
+      factor: 2,
+      rate: [
+        [500, 1e9],
+        [1500, 3e9],
+      ],
+    },
+    'k',
+  );
   expect(gemm(args, 2, 3)).toBeCloseTo(1, 9);
-  expect(compileTime({ table: [[0, 1], [2000, 3]] }, 'k')(args, 2, 3)).toBeCloseTo(2, 9);
+  expect(
+    compileTime(
+      {
+        table: [
+          [0, 1],
+          [2000, 3],
+        ],
+      },
+      'k',
+    )(args, 2, 3),
+  ).toBeCloseTo(2, 9);
 });
 
 test('a wrong machine description is refused with the place of the mistake', () => {
   const good = JSON.parse(JSON.stringify(presets['h200-2'])) as Record<string, unknown>;
   expect(() => checkMachine(good)).not.toThrow();
-  expect(() => checkMachine({ ...good, h2d: { bandwidth: 0, latency: 0 } })).toThrow('h2d.bandwidth');
+  expect(() => checkMachine({ ...good, h2d: { bandwidth: 0, latency: 0 } })).toThrow(
+    'h2d.bandwidth',
+  );
   expect(() => checkMachine({ ...good, gpus: 1.5 })).toThrow('gpus');
   expect(() => checkMachine({ ...good, kernels: { k: { table: [] } } })).toThrow("kernel 'k'");
 });
@@ -107,7 +134,15 @@ test('simulate --json prints the promised keys, and bounds that hold', async () 
   expect(code).toBe(0);
   const result = JSON.parse(out) as Record<string, number>;
   expect(Object.keys(result)).toEqual(
-    expect.arrayContaining(['tasks', 'makespanSeconds', 'criticalPathSeconds', 'areaSeconds', 'bytes', 'idle', 'eventsPerSecond']),
+    expect.arrayContaining([
+      'tasks',
+      'makespanSeconds',
+      'criticalPathSeconds',
+      'areaSeconds',
+      'bytes',
+      'idle',
+      'eventsPerSecond',
+    ]),
   );
   expect(result['tasks']).toBe(120);
   expect(result['makespanSeconds']).toBeGreaterThan(result['criticalPathSeconds']);

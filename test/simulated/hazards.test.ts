@@ -2,8 +2,17 @@
 // do, and the same without the rule. H3, H5, H12, H15 inside one rank: properties.test.ts and mutations.test.ts.
 import { describe, expect, test } from 'vitest';
 import { ExportedMemory, ImportCache, Semaphore } from '../../devices/simulated/exported-memory.js';
-import { type Block, MessageLayer, Receives, SpinningDevice } from '../../devices/simulated/message-layer.js';
-import { NetworkMemory, requiredScope, type WritesOrdering } from '../../devices/simulated/network-memory.js';
+import {
+  type Block,
+  MessageLayer,
+  Receives,
+  SpinningDevice,
+} from '../../devices/simulated/message-layer.js';
+import {
+  NetworkMemory,
+  requiredScope,
+  type WritesOrdering,
+} from '../../devices/simulated/network-memory.js';
 
 function received(ordering: WritesOrdering, twoPaths = false): NetworkMemory {
   const memory = new NetworkMemory({ ordering, twoPaths });
@@ -13,15 +22,18 @@ function received(ordering: WritesOrdering, twoPaths = false): NetworkMemory {
 }
 
 describe('H1: writes of the network', () => {
-  test.each(['none', 'owner', 'allDevices'] as const)('ordering %s: the required flush makes them visible', (ordering) => {
-    for (const consumers of ['ownerOnly', 'others'] as const) {
-      const memory = received(ordering);
-      const scope = requiredScope(consumers, false);
-      if (scope !== undefined) memory.flush(scope);
-      memory.read(0, consumers === 'others' ? 'other' : 'owner', true);
-      expect(memory.violations).toEqual([]);
-    }
-  });
+  test.each(['none', 'owner', 'allDevices'] as const)(
+    'ordering %s: the required flush makes them visible',
+    (ordering) => {
+      for (const consumers of ['ownerOnly', 'others'] as const) {
+        const memory = received(ordering);
+        const scope = requiredScope(consumers, false);
+        if (scope !== undefined) memory.flush(scope);
+        memory.read(0, consumers === 'others' ? 'other' : 'owner', true);
+        expect(memory.violations).toEqual([]);
+      }
+    },
+  );
 
   test('a peer reads stale data without the flush to all devices, also when the owner is ordered', () => {
     const memory = received('owner');
@@ -85,7 +97,10 @@ describe('H5: the source of a send', () => {
 });
 
 describe('H6, H17: handles', () => {
-  function reuse(checksGeneration: boolean, waitsForClose: boolean): { memory: ExportedMemory; wrong: number } {
+  function reuse(
+    checksGeneration: boolean,
+    waitsForClose: boolean,
+  ): { memory: ExportedMemory; wrong: number } {
     const memory = new ExportedMemory();
     const cache = new ImportCache(memory, checksGeneration);
     let wrong = 0;
@@ -127,9 +142,11 @@ test('H7: a wait for at least a count survives a peer that laps it; a wait for e
 test('H8: calls that wait for kernels are named while a kernel spins; those of the hot path are none of them', () => {
   const device = new SpinningDevice();
   device.spinning = true;
-  for (const name of ['launch', 'copyAsync', 'eventRecord', 'streamWaitEvent', 'eventQuery']) device.call(name);
+  for (const name of ['launch', 'copyAsync', 'eventRecord', 'streamWaitEvent', 'eventQuery'])
+    device.call(name);
   expect(device.deadlocks).toEqual([]);
-  for (const name of ['memAlloc', 'memFree', 'hostPin', 'moduleLoad', 'nullStream', 'syncCopy']) device.call(name);
+  for (const name of ['memAlloc', 'memFree', 'hostPin', 'moduleLoad', 'nullStream', 'syncCopy'])
+    device.call(name);
   expect(device.deadlocks).toHaveLength(6);
 });
 
@@ -153,6 +170,10 @@ test('H12: a cancelled receive gives its buffer back only if it really was cance
 
 test('H18: two devices that want the same remote datum cause one receive', () => {
   const receives = new Receives();
-  expect([receives.want(3, 1), receives.want(3, 1), receives.want(3, 2)]).toEqual(['posted', 'attached', 'posted']);
+  expect([receives.want(3, 1), receives.want(3, 1), receives.want(3, 2)]).toEqual([
+    'posted',
+    'attached',
+    'posted',
+  ]);
   expect(receives.posted).toBe(2);
 });

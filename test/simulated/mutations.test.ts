@@ -9,11 +9,14 @@ const { randomCase } = await import('../../cli/simulation/case.js');
 
 describe('without a guard', () => {
   const inProcess = mutations.filter((m) => m.endless !== true);
-  test.each(inProcess.map((m) => [m.guard, m] as const))('%s the suite turns red', async (_, mutation) => {
-    const { seeds, breaks } = await mutate(mutation, 1000);
-    expect(breaks).not.toBe('');
-    expect(seeds).toBeGreaterThan(0);
-  });
+  test.each(inProcess.map((m) => [m.guard, m] as const))(
+    '%s the suite turns red',
+    async (_, mutation) => {
+      const { seeds, breaks } = await mutate(mutation, 1000);
+      expect(breaks).not.toBe('');
+      expect(seeds).toBeGreaterThan(0);
+    },
+  );
 
   test('every guard names the hazard it answers', () => {
     expect(mutations.filter((m) => m.hazard === '').map((m) => m.guard)).toEqual([]);

@@ -17,7 +17,10 @@ async function expectGood(c: SimulatedCase): Promise<void> {
 
 describe('random graphs', () => {
   test('run right on any machine, whatever the timing', async () => {
-    const arbitrary = fc.record({ seed: fc.nat(2 ** 31 - 1), tasks: fc.integer({ min: 1, max: 300 }) });
+    const arbitrary = fc.record({
+      seed: fc.nat(2 ** 31 - 1),
+      tasks: fc.integer({ min: 1, max: 300 }),
+    });
     await fc.assert(
       fc.asyncProperty(arbitrary, ({ seed, tasks }) => expectGood(randomCase(seed, { tasks }))),
       { numRuns: 300 },
@@ -25,7 +28,10 @@ describe('random graphs', () => {
   });
 
   test('end with the typed error of an injected fault and leave no wrong datum and no byte behind', async () => {
-    const arbitrary = fc.record({ seed: fc.nat(2 ** 31 - 1), tasks: fc.integer({ min: 1, max: 200 }) });
+    const arbitrary = fc.record({
+      seed: fc.nat(2 ** 31 - 1),
+      tasks: fc.integer({ min: 1, max: 200 }),
+    });
     await fc.assert(
       fc.asyncProperty(arbitrary, ({ seed, tasks }) =>
         expectGood(randomCase(seed, { tasks, faults: true })),
@@ -39,7 +45,12 @@ describe('random graphs', () => {
   });
 
   test('run in memory that barely holds the largest task', async () => {
-    const result = await soak({ firstSeed: 50_000, seeds: 500, cases: { tight: true }, stopAtFirst: true });
+    const result = await soak({
+      firstSeed: 50_000,
+      seeds: 500,
+      cases: { tight: true },
+      stopAtFirst: true,
+    });
     expect(result.failures.map((f) => f.played.problems)).toEqual([]);
     expect(result.spills).toBeGreaterThan(1000);
   }, 60_000);
@@ -56,7 +67,10 @@ describe('the watchdog', () => {
   test('sees a command that never ends', async () => {
     let seen = 0;
     for (let seed = 1; seed <= 40; seed++) {
-      const c: SimulatedCase = { ...randomCase(seed, { gpus: 2, tasks: 50 }), faults: [{ kind: 'hang', at: 5 }] };
+      const c: SimulatedCase = {
+        ...randomCase(seed, { gpus: 2, tasks: 50 }),
+        faults: [{ kind: 'hang', at: 5 }],
+      };
       const { outcome, problems } = await play(c);
       expect(problems).toEqual([]);
       expect(outcome).toBe('stalled');

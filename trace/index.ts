@@ -1,7 +1,10 @@
-// What the rest of the project and users may import from the trace room.
+// The trace room as a whole, for users (`headrace/trace`) and for tools. The engine imports only the recorder's files.
+export * from './analysis/index.js';
 export * from './crop.js';
 export * from './errors.js';
+export * from './export/index.js';
 export * from './format.js';
+export * from './html/index.js';
 export * from './load.js';
 export * from './reader.js';
 export * from './recorder.js';

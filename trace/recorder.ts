@@ -249,13 +249,22 @@ export class TraceRecorder {
   }
 
   /**
-   * A finished transfer.
+   * A finished transfer. An issue time that was never taken (0, or later than the start) becomes the start.
    *
-   * @param kind `TransferKind`, @param reason `TransferReason`
-   * @param lane the lane that carried it; @param source, @param destination memory spaces (`NO_INDEX`: other rank)
-   * @param task the task it was for, or `NONE`
+   * @param kind `TransferKind`
+   * @param reason `TransferReason`
+   * @param lane the lane that carried it
+   * @param source memory space, or `NO_INDEX` when it is on another rank
+   * @param destination memory space, or `NO_INDEX` when it is on another rank
+   * @param task the task it was for (for a send: the task that produced the datum), or `NONE`
+   * @param datum id of the datum, or `NONE`
+   * @param version version of the datum
    * @param peer the other rank of a message, or `NO_PEER`
    * @param message number of the message between this ordered pair of ranks, equal on both sides, or `NONE`
+   * @param bytes bytes moved
+   * @param issued when it was handed to the lane
+   * @param start when the bytes began to move
+   * @param end when they had arrived
    */
   transfer(
     kind: number,

@@ -38,7 +38,7 @@ const opens: { readonly [format in Format]: string } = {
   graphlib: "read it with json.read of '@dagrejs/graphlib'",
 };
 
-export const exportUsage = `usage: headrace trace export FILE... [--format FORMAT] [-o OUT] [options]
+export const exportUsage: string = `usage: headrace trace export FILE... [--format FORMAT] [-o OUT] [options]
 
   --format FORMAT      ${formats.join(', ')} [perfetto]
   -o, --output OUT     file to write, - for standard output [FILE with the format's ending]

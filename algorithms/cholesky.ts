@@ -1,6 +1,6 @@
 // Tiled Cholesky factorisation, right-looking: A. Buttari, J. Langou, J. Kurzak, J. Dongarra, "A class of parallel
 // tiled linear algebra algorithms for multicore architectures", Parallel Computing 35 (2009), algorithm 1.
-import type { Graph, TiledMatrix } from '../scheduler/index.js';
+import { type Graph, HeadraceError, type TiledMatrix } from '../scheduler/index.js';
 import { tileKernels } from './tile-kernels.js';
 
 /**
@@ -9,8 +9,13 @@ import { tileKernels } from './tile-kernels.js';
  *
  * A matrix that is not positive definite fails the run with `ERR_NOT_POSITIVE_DEFINITE`, naming tile and pivot.
  * Tasks near the diagonal go first: the critical path runs along it.
+ *
+ * @throws HeadraceError `ERR_SHAPE` when A is not square
  */
 export function cholesky<E extends 'f64' | 'f32'>(graph: Graph, A: TiledMatrix<E>): void {
+  if (A.rows !== A.columns) {
+    throw new HeadraceError('ERR_SHAPE', `'${A.name}' is ${A.rows} x ${A.columns}, not square`);
+  }
   const { potrf, trsm, syrk, gemm } = tileKernels(A.element);
   const nt = A.tileRows;
   const rows = (i: number): number => A.rowsOf(i);

@@ -18,8 +18,8 @@ export interface GemmOptions {
 export function gemm<E extends 'f64' | 'f32'>(
   graph: Graph,
   A: TiledMatrix<E>,
-  B: TiledMatrix<E>,
-  C: TiledMatrix<E>,
+  B: TiledMatrix<NoInfer<E>>,
+  C: TiledMatrix<NoInfer<E>>,
   options: GemmOptions = {},
 ): void {
   const { alpha = 1, beta = 0 } = options;

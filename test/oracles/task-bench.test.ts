@@ -124,7 +124,7 @@ describe('the check itself', () => {
           taskBench(
             {
               insert: (...args: Parameters<typeof graph.insert>) =>
-                (args[1] as { t: number }).t === 0 ? 0 : graph.insert(...args),
+                (args[1] as unknown as { t: number }).t === 0 ? 0 : graph.insert(...args),
             } as unknown as typeof graph,
             late,
             outputs,

@@ -377,9 +377,10 @@ describe('Runtime', () => {
 
   it('opens 63 runs at a time', async () => {
     await onMachine({ ...options, window: 1024 }, async (runtime) => {
-      const gate = Promise.withResolvers === undefined ? undefined : Promise.withResolvers<void>();
-      let open: () => void = () => gate?.resolve();
-      const wait = gate?.promise ?? new Promise<void>((resolve) => (open = resolve));
+      let open = (): void => {};
+      const wait = new Promise<void>((resolve) => {
+        open = resolve;
+      });
       const runs = Array.from({ length: 63 }, () => runtime.run(() => wait));
       expect(thrown(() => runtime.run(() => {})).code).toBe('ERR_TOO_MANY_RUNS');
       open();

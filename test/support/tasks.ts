@@ -68,7 +68,7 @@ export const fail: TaskClass<{ readonly of: Update }, { readonly code: 'i32' }> 
 export function script(
   name: string,
   body: (values: Float64Array) => void | PromiseLike<void>,
-): TaskClass<{ readonly of: Update }> {
+): TaskClass<{ readonly of: Update }, Record<never, never>> {
   return task({ name, flows: { of: readWrite('f64') }, body: ({ of }) => body(of) });
 }
 

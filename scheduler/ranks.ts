@@ -27,7 +27,8 @@ import {
 } from '../devices/network.js';
 import { NetOutcome, type NetworkPort } from '../devices/network-port.js';
 import type { WireRecord } from '../devices/network-wire.js';
-import { grantReceive, ReceiveCredits } from '../stages/comm-in.js';
+import { grantOffer, grantReceive, NetworkCredits } from '../stages/comm-in.js';
+import { roundedBytes } from '../devices/zone.js';
 import { Outcome } from '../stages/stage.js';
 import { advance, complete } from '../stages/pipeline.js';
 import {
@@ -75,7 +76,7 @@ export class Ranks implements NetworkListener {
   readonly rank: number;
   readonly size: number;
   readonly device: NetworkDevice;
-  readonly credits: ReceiveCredits;
+  readonly credits: NetworkCredits;
   readonly runs: RankRuns;
   /** Set once a rank was lost; nothing works from then on. */
   lostError: HeadraceError | undefined;
@@ -128,7 +129,7 @@ export class Ranks implements NetworkListener {
     this.maskWords = (port.size + 31) >> 5;
     this.sentTo = new Int32Array(256 * this.maskWords);
     this.device = new NetworkDevice(port, engine.backend.spaces, options, this);
-    this.credits = new ReceiveCredits(engine.x);
+    this.credits = new NetworkCredits(engine.x);
     this.sendClass = this.networkClass('send', AccessMode.read, NetworkRole.send);
     this.receiveClass = this.networkClass('receive', AccessMode.write, NetworkRole.receive);
     this.forwardClass = this.networkClass('forward', AccessMode.read, NetworkRole.forward);
@@ -397,10 +398,11 @@ export class Ranks implements NetworkListener {
 
   /** Sends start from where the datum is; small ones from the host, because their bytes go into the message. */
   private beginSend(row: number, movement: Movement): void {
-    const { directory } = this.engine;
+    const { directory, x } = this.engine;
     const { d } = movement;
     const viaHost = this.device.isInline(directory.bytes[d]) || this.viaHost;
-    this.engine.moveTo(row, viaHost ? 0 : Math.max(0, directory.owner(d)));
+    movement.space = viaHost ? 0 : grantOffer(x, this.credits, d);
+    this.engine.moveTo(row, movement.space);
     advance(this.engine.x, row);
   }
 
@@ -428,7 +430,7 @@ export class Ranks implements NetworkListener {
     const { x, directory } = this.engine;
     const space = viaHost ? 0 : grantReceive(x, this.credits, movement.d, movement.wanted);
     movement.space = space;
-    this.credits.inFlight[space] += directory.bytes[movement.d];
+    this.credits.inFlight[space] += roundedBytes(directory.bytes[movement.d]);
     this.engine.moveTo(row, space);
     advance(x, row);
   }
@@ -495,10 +497,11 @@ export class Ranks implements NetworkListener {
   ended(row: number): void {
     const movement = this.movementOf(row);
     if (movement === undefined) return;
+    const bytes = roundedBytes(this.engine.directory.bytes[movement.d]);
     if (movement.role === NetworkRole.receive) {
       this.byKey.delete(movement.key);
-      if (movement.space >= 0) this.credits.inFlight[movement.space] -= this.engine.directory.bytes[movement.d];
-    }
+      if (movement.space >= 0) this.credits.inFlight[movement.space] -= bytes;
+    } else if (movement.space > 0) this.credits.offered[movement.space] -= bytes;
     if (this.openSend[movement.d] === movement.index) this.openSend[movement.d] = NOT_SENT;
     this.movements[movement.index] = undefined;
     this.freeMovements.push(movement.index);

@@ -10,15 +10,23 @@ import { roundedBytes } from '../devices/zone.js';
 import type { StageContext } from './context.js';
 import { Outcome } from './stage.js';
 
-/** Share of a device's memory that receives under way may hold. */
+/** Share of a device's memory that receives under way may hold, and as much for copies offered to other ranks. */
 const CREDIT_SHARE = 0.25;
 
-/** Byte credits of receives, per space. Invariant: `inFlight` never exceeds `limit` on a device. */
-export class ReceiveCredits {
-  /** Bytes receives must leave for tasks: those of the largest task so far. */
+/**
+ * Byte credits of the network, per space. A copy that is offered stays pinned until the other rank has taken it, which
+ * may be long: the other rank may need memory for tasks that come before. Were all memory of two ranks held by offers
+ * to each other, neither could go on; so offers, like receives, hold no more than their share of a device and never
+ * what the largest task needs. What exceeds that is offered from host memory.
+ *
+ * Invariant: on a device, `inFlight` and `offered` never exceed `limit` each.
+ */
+export class NetworkCredits {
+  /** Bytes the network must leave for tasks: those of the largest task so far. */
   readonly floor: Float64Array;
   readonly limit: Float64Array;
   readonly inFlight: Float64Array;
+  readonly offered: Float64Array;
   /** Receives that went to the host because the device had no room for them. */
   spilled = 0;
 
@@ -26,6 +34,7 @@ export class ReceiveCredits {
     const n = x.spaces.length;
     this.floor = new Float64Array(n);
     this.inFlight = new Float64Array(n);
+    this.offered = new Float64Array(n);
     this.limit = Float64Array.from(x.spaces, (space) => space.zone.capacity * CREDIT_SHARE);
   }
 }
@@ -34,12 +43,25 @@ export function commIn(_x: StageContext, _row: number): number {
   return Outcome.advance;
 }
 
+/** The space from which datum `d` is offered: where it is while the credits last, else the host. Takes the credits. */
+export function grantOffer(x: StageContext, credits: NetworkCredits, d: number): number {
+  const dir = x.directory;
+  const s = dir.owner(d);
+  if (s <= 0) return 0;
+  const bytes = roundedBytes(dir.bytes[d]);
+  const held = credits.offered[s] + bytes;
+  const left = x.spaces[s].zone.capacity - credits.inFlight[s] - held;
+  if (held > credits.limit[s] || left < credits.floor[s]) return 0;
+  credits.offered[s] = held;
+  return s;
+}
+
 /**
  * The space into which datum `d` is received: the one that was predicted for its consumer if it has room now without
  * touching the floor, else the host (from where the consumer's stage-in fetches it: the spill path). On a device the
  * block is granted here; on the host alloc does it, where waiting is fair.
  */
-export function grantReceive(x: StageContext, credits: ReceiveCredits, d: number, wanted: number): number {
+export function grantReceive(x: StageContext, credits: NetworkCredits, d: number, wanted: number): number {
   if (wanted <= 0) return 0;
   const dir = x.directory;
   const space = x.spaces[wanted];

@@ -1,0 +1,64 @@
+// Data between ranks under pressure: blocked threads, hardly any memory, overwritten sources, failing flushes.
+import { describe, expect, test } from 'vitest';
+import { first, mpirun, type RankResult } from './mpirun.js';
+
+interface Report {
+  readonly rank: number;
+  readonly ok: boolean;
+  readonly seconds?: number;
+  readonly code?: string;
+  readonly cause?: string;
+  readonly steps?: number;
+  readonly pinned: readonly number[];
+  readonly figures?: { readonly network: Readonly<Record<string, number>> };
+}
+
+const go = async (ranks: number, given: object, env: Record<string, string> = {}): Promise<Report[]> => {
+  const run: RankResult = await mpirun(ranks, 'movement.mjs', { args: [JSON.stringify(given)], env, seconds: 50 });
+  expect(run.code, run.output).toBe(0);
+  const reports = run.reports as unknown as Report[];
+  expect(reports, run.output).toHaveLength(ranks);
+  for (const { ok, pinned } of reports) {
+    expect(ok, run.output).toBe(true);
+    expect(Math.max(...pinned)).toBe(0);
+  }
+  return reports;
+};
+
+const ways = ['direct', 'staged', 'ipc'] as const;
+
+describe.skipIf(first === undefined)('data between ranks', () => {
+  test.each(ways)('go on by %s while both JavaScript threads are blocked', async (comm) => {
+    const [a] = await go(2, { what: 'blocked', gpus: 1, comm });
+    // One transfer of 8 MiB beside 200 ms of blocked threads.
+    expect(a?.seconds).toBeLessThan(2);
+  });
+
+  test.each(ways)('storms of receives by %s end with hardly any device memory', async (comm) => {
+    const reports = await go(3, { what: 'tiles', gpus: 1, comm, gpuMemory: '64KiB' });
+    for (const { figures } of reports) {
+      expect(figures?.network['receives']).toBe(201);
+      expect(figures?.network['spilledReceives']).toBeGreaterThan(0);
+    }
+  });
+
+  test('ten thousand tiles through three buffers', async () => {
+    await go(2, { what: 'tiles', gpus: 1, gpuMemory: '48KiB', size: { count: 10_000, rounds: 1 } });
+  });
+
+  test.each(ways)('reach every buffer from every buffer by %s, also when the source dies at once', async (comm) => {
+    const reports = await go(3, { what: 'cover', gpus: 2, comm, inlineBytes: 64 });
+    expect(reports[0]?.steps).toBe(5 * 9 * 8);
+  });
+
+  test('a failing flush rejects the run with its code on all ranks', async () => {
+    const reports = await go(2, { what: 'flush', gpus: 1, comm: 'direct' }, { HEADRACE_FAIL_FLUSH: '1' });
+    expect(reports[1]).toMatchObject({ code: 'ERR_FLUSH_FAILED' });
+    expect(reports[0]).toMatchObject({ code: 'ERR_PEER_FAILED', cause: 'ERR_FLUSH_FAILED' });
+  });
+
+  test("flush: 'off' asks for none", async () => {
+    const reports = await go(2, { what: 'flush', gpus: 1, comm: 'direct', flush: 'off' }, { HEADRACE_FAIL_FLUSH: '1' });
+    expect(reports.map(({ code }) => code)).toEqual(['none', 'none']);
+  });
+});

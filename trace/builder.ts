@@ -3,11 +3,12 @@
 // once: a runtime may give the id of a closed datum to a new one, and a record means the latest datum of that id.
 
 import { group, IdIndex, type Lists, ReusableIds } from './columns.js';
+import { type Counts, Pairs, store } from './counts.js';
 import { NO_INDEX, NONE, TaskTime, type TraceHeader } from './format.js';
 import { inferDependencies } from './infer.js';
 import { alignRanks, matchMessages } from './merge.js';
 import type { TraceReader } from './reader.js';
-import type { ClockRecord, ListRecord, TraceVisitor } from './records.js';
+import type { ClockRecord, TraceVisitor } from './records.js';
 import {
   type CounterColumns,
   type DatumColumns,
@@ -21,71 +22,6 @@ import {
   type TraceRank,
   type TransferColumns,
 } from './trace.js';
-
-/** Rows of every table. */
-export class Counts {
-  tasks = 0;
-  transfers = 0;
-  data = 0;
-  counters = 0;
-  events = 0;
-  edges = 0;
-  accesses = 0;
-  parameters = 0;
-
-  add(reader: TraceReader): void {
-    reader.read({
-      task: () => {
-        this.tasks++;
-      },
-      transfer: () => {
-        this.transfers++;
-      },
-      datum: () => {
-        this.data++;
-      },
-      counter: () => {
-        this.counters++;
-      },
-      event: () => {
-        this.events++;
-      },
-      dependencies: (list) => {
-        this.edges += list.count;
-      },
-      accesses: (list) => {
-        this.accesses += list.count;
-      },
-      parameters: (list) => {
-        this.parameters += list.count;
-      },
-    });
-  }
-}
-
-// Pairs (task, value): ids while a rank is read, rows afterwards, to be grouped by task row at the end.
-class Pairs {
-  readonly task: Int32Array;
-  readonly value: Int32Array;
-  readonly mode: Uint8Array;
-  count = 0;
-  constructor(capacity: number) {
-    this.task = new Int32Array(capacity);
-    this.value = new Int32Array(capacity);
-    this.mode = new Uint8Array(capacity);
-  }
-
-  // Task ids to rows for the pairs from `first` on; -1 drops a pair in `group`.
-  resolve(first: number, taskRow: (id: number) => number, valueRow?: (id: number) => number): void {
-    for (let i = first; i < this.count; i++) {
-      this.task[i] = taskRow(this.task[i] >>> 0);
-      if (!valueRow) continue;
-      const row = valueRow(this.value[i] >>> 0);
-      if (row < 0) this.task[i] = -1;
-      this.value[i] = row;
-    }
-  }
-}
 
 /** Builds one trace from its ranks: `addRank` for each, then `finish`. */
 export class Builder {
@@ -378,13 +314,6 @@ export class Builder {
     if (known !== undefined) return known;
     this.#names.set(name, this.#names.size);
     return this.#names.size - 1;
-  }
-}
-
-function store(pairs: Pairs, list: ListRecord): void {
-  for (let i = 0; i < list.count; i++) {
-    pairs.task[pairs.count] = list.task;
-    pairs.value[pairs.count++] = list.values[i];
   }
 }
 

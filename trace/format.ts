@@ -196,11 +196,15 @@ function names(table: Readonly<Record<string, number>>): readonly string[] {
   return list;
 }
 
-/** Names by number, for text output. */
+/** Names of `TransferKind` by number. */
 export const transferKindNames: readonly string[] = names(TransferKind);
+/** Names of `TransferReason` by number. */
 export const transferReasonNames: readonly string[] = names(TransferReason);
+/** Names of `EventKind` by number. */
 export const eventKindNames: readonly string[] = names(EventKind);
+/** Names of `AccessMode` by number. */
 export const accessModeNames: readonly string[] = ['', 'read', 'write', 'readWrite'];
+/** Names of `TaskTime` by position. */
 export const taskTimeNames: readonly string[] = names(TaskTime);
 
 const encoder = new TextEncoder();

@@ -1,5 +1,6 @@
 // The trace room as a whole, for users (`headrace/trace`) and for tools. The engine imports only the recorder's files.
 export * from './analysis/index.js';
+export type { Lists } from './columns.js';
 export * from './crop.js';
 export * from './errors.js';
 export * from './export/index.js';

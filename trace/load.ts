@@ -1,6 +1,7 @@
 // Loads trace files into columns: one file, or one per rank of a run. Ids become rows, ranks get one time axis
 // (merge.ts), dependencies become lists. Two passes: one counts rows, one fills columns.
-import { Builder, Counts } from './builder.js';
+import { Builder } from './builder.js';
+import { Counts } from './counts.js';
 import { TraceError } from './errors.js';
 import { TraceReader } from './reader.js';
 import type { Trace } from './trace.js';

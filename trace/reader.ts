@@ -56,6 +56,7 @@ export class TraceReader {
     return new TraceReader(memorySource(bytes, name));
   }
 
+  /** Closes the file. */
   close(): void {
     this.#source.close();
   }

@@ -80,15 +80,25 @@ export interface ClockRecord {
 
 /** What a caller wants to see of a trace; every callback is optional. */
 export interface TraceVisitor {
+  /** A task class got its name. */
   taskClass?(id: number, name: string, parameterNames: readonly string[]): void;
+  /** A datum got its name. */
   datum?(datum: DatumRecord): void;
+  /** A task retired. */
   task?(task: TaskRecord): void;
+  /** A transfer finished. */
   transfer?(transfer: TransferRecord): void;
+  /** Up to six predecessors of a task. */
   dependencies?(list: ListRecord): void;
+  /** Up to six data of a task. */
   accesses?(list: ListRecord): void;
+  /** Up to six parameters of a task. */
   parameters?(list: ListRecord): void;
+  /** A sample of memory or progress. */
   counter?(counter: CounterRecord): void;
+  /** Something happened. */
   event?(event: EventRecord): void;
+  /** This rank's clock was compared with another's. */
   clock?(clock: ClockRecord): void;
 }
 

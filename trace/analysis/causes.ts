@@ -91,6 +91,7 @@ export class Causes {
     this.#retired = bySpace(trace, tasks.times[TaskTime.finalized], () => true);
   }
 
+  /** True for nodes that are tasks. */
   isTask(node: number): boolean {
     return node < this.trace.tasks.count;
   }

@@ -20,6 +20,7 @@ export class Output {
     this.#chunk = new Uint8Array(chunkBytes);
   }
 
+  /** Appends text as UTF-8. */
   text(text: string): void {
     // A UTF-16 unit is at most three bytes of UTF-8.
     if (text.length * 3 > this.#chunk.length) {
@@ -32,6 +33,7 @@ export class Output {
     this.bytes += written;
   }
 
+  /** Appends bytes; done with them when it returns. */
   raw(bytes: Uint8Array): void {
     this.bytes += bytes.length;
     if (this.#used + bytes.length > this.#chunk.length) this.flush();
@@ -43,6 +45,7 @@ export class Output {
     this.#used += bytes.length;
   }
 
+  /** Hands what is buffered to the consumer. */
   flush(): void {
     if (this.#used === 0) return;
     this.#consume(this.#chunk.subarray(0, this.#used));

@@ -14,7 +14,7 @@ const MEMORIES = [3, 4, 5, 8, 21];
 /** Order whose last tile is smaller than the others. */
 const order = (tiles: number): number => tiles * TILE - 5;
 /** Tiles of the inner dimension of a product; enough of them to keep C in use. */
-const inner = (tiles: number): number => Math.min(tiles, 4);
+const inner = (tiles: number): number => Math.min(tiles, 3);
 
 interface Outcome {
   readonly values: Float64Array;

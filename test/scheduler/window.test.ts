@@ -202,13 +202,20 @@ describe.each(HOSTS)('on $name', ({ options }) => {
         params: { id: 'i32' },
         body: ({ id }) => void order.push(id),
       });
+      let open = (): void => {};
+      const opened = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      const hold = script('hold', () => opened);
       await soon(
         runtime,
         runtime.run((graph) => {
-          // More bodies than may be started at once hold the lane, so that the rest is ordered.
-          graph.insert(delay, { of: gate, microseconds: 3000 });
-          for (let i = 0; i < 300; i++)
+          // All become ready when the gate opens; the first 64 start at once, the rest is ordered.
+          graph.insert(hold, { of: gate });
+          for (let i = 0; i < 300; i++) {
             graph.insert(log, { gate, id: i }, { priority: i >= 200 ? 5 : i >= 100 ? 0 : -5 });
+          }
+          open();
         }),
       );
       expect(order).toHaveLength(300);

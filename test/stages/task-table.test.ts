@@ -104,7 +104,7 @@ describe('task table', () => {
           }
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 15 },
     );
   });
 

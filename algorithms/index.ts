@@ -12,3 +12,4 @@ export {
   taskBenchInputs,
 } from './task-bench.js';
 export { type TileKernels, tileKernels } from './tile-kernels.js';
+export { type RectangleClass, redistribute } from './redistribute.js';

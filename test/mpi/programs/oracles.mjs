@@ -1,6 +1,6 @@
 // Programs with a known answer on several ranks. Argument: JSON with `oracle`, runtime options and sizes.
 import { createHash } from 'node:crypto';
-import { cholesky, stencil } from '../../../dist/algorithms/index.js';
+import { cholesky, redistribute } from '../../../dist/algorithms/index.js';
 import { Runtime, read, readWrite, TiledMatrix, task, write } from '../../../dist/index.js';
 import { report } from './report.mjs';
 
@@ -185,6 +185,31 @@ const oracles = {
     const ok = factor.every((v) => Number.isFinite(v)) && factor[0] > 0;
     A.close();
     return { ok, hash, report: figures };
+  },
+  /** From one tiling, grid and origin to another and back: every element as before. */
+  async redistribute() {
+    const rows = size.rows ?? 61;
+    const columns = size.columns ?? 47;
+    const at = (i, j) => i * 1000 + j;
+    const fillTile = (values, row, column, m, cols) => {
+      for (let c = 0; c < cols; c++) for (let r = 0; r < m; r++) values[c * m + r] = at(row + r, column + c);
+    };
+    const zero = (values) => values.fill(0);
+    const tall = { rows: ranks, columns: 1 };
+    const wide = { rows: 1, columns: ranks, originColumn: 1 };
+    const A = new TiledMatrix(runtime, 'f64', { rows, columns, tile: 16, rankGrid: tall, name: 'A' }, fillTile);
+    const B = new TiledMatrix(runtime, 'f64', { rows, columns, tile: 11, rankGrid: wide, name: 'B' }, zero);
+    const C = new TiledMatrix(runtime, 'f64', { rows, columns, tile: 16, rankGrid: tall, name: 'C' }, zero);
+    const figures = await runtime.run((graph) => {
+      redistribute(graph, A, B);
+      redistribute(graph, B, C);
+    });
+    let wrong = 0;
+    for (const M of [B, C]) {
+      const values = await M.read();
+      for (let j = 0; j < columns; j++) for (let i = 0; i < rows; i++) if (values[j * rows + i] !== at(i, j)) wrong++;
+    }
+    return { ok: wrong === 0, wrong, report: figures };
   },
   /** Many tiles through few buffers: each is written on one rank, read on the next, and checked. */
   async storm() {

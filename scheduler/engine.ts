@@ -361,8 +361,21 @@ export class Engine implements StageHooks {
     return lane === this.scriptLane ? this.scripts < MAX_SCRIPTS : this.placement.hasSlot(lane);
   }
 
+  /** Starts a ready task, or puts it in the line of the queue that should run it and is full. */
   private start(row: number, lane: number): void {
-    if (lane === this.scriptLane) this.scripts++;
+    if (lane === this.scriptLane) {
+      this.scripts++;
+      advance(this.x, row);
+      return;
+    }
+    const { tasks, placement } = this;
+    const q = placement.queue(row, this.x.classes[tasks.classOf[row]].modes);
+    if (placement.hasRoom(q)) this.startOn(row, q);
+    else placement.lines[q].push(tasks.idOf(row), tasks.priority[row]);
+  }
+
+  private startOn(row: number, queue: number): void {
+    this.tasks.target[row] = queue;
     advance(this.x, row);
   }
 
@@ -391,6 +404,8 @@ export class Engine implements StageHooks {
   private startReady(): void {
     const { tasks } = this;
     for (let lane = 0; lane < this.ready.length; lane++) {
+      const scripts = lane === this.scriptLane;
+      if (!scripts) this.serveLines(lane);
       const queue = this.ready[lane];
       while (queue.length > 0 && this.hasSlot(lane)) {
         const id = queue.pop();
@@ -399,7 +414,44 @@ export class Engine implements StageHooks {
         this.start(row, lane);
         if (this.released.length > 0) this.drainReleased();
       }
+      if (!scripts) this.steal(lane);
     }
+  }
+
+  /** Starts tasks from the lines of the queues of space `s` while the queues have room. */
+  private serveLines(s: number): void {
+    const { placement } = this;
+    for (const q of placement.execQueues[s]) {
+      while (placement.lines[q].length > 0 && placement.hasRoom(q)) this.startFrom(q, q);
+    }
+  }
+
+  /** A queue that has run dry takes tasks from the longest line of its space: it has nothing better to wait for. */
+  private steal(s: number): void {
+    const { placement, submission } = this;
+    const queues = placement.execQueues[s];
+    if (queues.length === 1) return;
+    for (const q of queues) {
+      const depth = placement.depth[q];
+      if (submission.outstanding[q] > depth >> 6) continue;
+      const most = Math.max(1, depth >> 2);
+      for (
+        let victim = placement.victimFor(q);
+        victim >= 0 && submission.outstanding[q] < most;
+        victim = placement.victimFor(q)
+      ) {
+        this.startFrom(victim, q);
+      }
+    }
+  }
+
+  private startFrom(line: number, queue: number): void {
+    const { tasks } = this;
+    const id = this.placement.lines[line].pop();
+    const row = id & tasks.mask;
+    if (!tasks.contains(id) || tasks.stage[row] !== TaskStage.ready) return;
+    this.startOn(row, queue);
+    if (this.released.length > 0) this.drainReleased();
   }
 
   // --- The pass -----------------------------------------------------------------------------------------------
@@ -546,10 +598,6 @@ export class Engine implements StageHooks {
   }
 
   // --- Hooks of the stages ------------------------------------------------------------------------------------
-
-  chooseQueue(row: number, modes: Uint8Array): number {
-    return this.placement.queue(row, modes);
-  }
 
   issued(row: number): void {
     const { tasks, x } = this;

@@ -119,7 +119,9 @@ export class IdleControl {
       let wanted = issued;
       const lane = backend.queues[q].space;
       if (memoryWanted) wanted = (backend.completed[q] + 1) | 0;
-      else if (windowIsFull || engine.ready[lane].length > 0 || x.slotWaiters[q].length > 0) {
+      else if (windowIsFull || engine.ready[lane].length > 0 ||
+        engine.placement.lines[q].length > 0 ||
+        x.slotWaiters[q].length > 0) {
         const low = Math.min(pending - 1, Math.max(1, engine.placement.depth[q] >> 2));
         wanted = (issued - low) | 0;
       }

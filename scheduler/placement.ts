@@ -3,18 +3,15 @@
 // Rule: the device the user named; else where the first written datum was advised to live or is owned now; else
 // the device with most of the input bytes; else the least loaded one. A device whose memory can never hold the
 // task's data is no candidate. Pure decisions over the tables; nothing is changed here.
+import { NO_QUEUE } from '../devices/backend.js';
 import type { Directory } from '../devices/directory.js';
 import { NO_HOME } from '../devices/directory.js';
 import type { Submission } from '../devices/submission.js';
 import { AccessMode, type TaskClassRow, type TaskTable } from '../stages/task-table.js';
-
-/** A queue stays with the writer of the data it continues unless it is this much behind the emptiest one. */
-const AFFINITY_SHARE = 4;
+import { ReadyQueue } from './ready-queue.js';
 
 /** Tasks dealt to one queue in a row, at most. */
 const RUN = 8;
-/** A queue with fewer commands than this under way is about to have nothing to do. */
-const NEARLY_DRY = 4;
 
 export class Placement {
   private readonly tasks: TaskTable;
@@ -29,7 +26,9 @@ export class Placement {
   /** Queue that took the last task without data of its own on any, per space. */
   private readonly lastQueue: Int16Array;
   /** How many such tasks in a row it took. */
-  private readonly runLength: Int32Array;
+  private readonly runs: Int32Array;
+  /** Ready tasks that were given to a queue and wait for room in it, per queue. */
+  readonly lines: readonly ReadyQueue[];
   /** Tasks placed on each space and not yet retired. */
   readonly load: Int32Array;
   /** Commands that may be queued ahead, per queue. */
@@ -52,7 +51,8 @@ export class Placement {
     this.executesFor = Int16Array.from(queues, (q) =>
       q.kind === 'worker' || q.kind === 'compute' ? q.space : -1,
     );
-    this.runLength = new Int32Array(spaces.length);
+    this.runs = new Int32Array(spaces.length);
+    this.lines = queues.map(() => new ReadyQueue());
     this.lastQueue = Int16Array.from(spaces, (_, s) => Math.max(0, this.executesFor.indexOf(s)));
     this.execQueues = spaces.map((_, s) =>
       queues.flatMap((q, i) =>
@@ -102,42 +102,70 @@ export class Placement {
     return (cls.kernels[s] >= 0 || (s === 0 && cls.body !== undefined)) && bytes <= this.capacity[s];
   }
 
-  /** The queue of the task's device that should run it: the one its data come from, unless that one is behind. */
+  /**
+   * The queue of the task's device that should run it; it may be full.
+   *
+   * A queue is in order, so a task that follows the tail of another queue keeps everything behind it waiting. Hence a
+   * task stays with the queue that wrote its first output last: chains and columns of a grid stay where they are, and
+   * most of what they follow lies on the same queue. It moves when that queue is far behind, or when another is
+   * about to run dry and so has nothing to lose by waiting. New data are dealt out in runs, because neighbours in
+   * program order often share data.
+   */
   queue(row: number, modes: Uint8Array): number {
-    const { tasks, directory: dir } = this;
+    const { tasks, directory: dir, depth, runs } = this;
     const s = tasks.device[row];
     const queues = this.execQueues[s];
     if (queues.length === 1) return queues[0];
-    const { outstanding } = this.submission;
-    const { depth } = this;
     const last = this.lastQueue[s];
     let best = last;
     let least = Number.POSITIVE_INFINITY;
     for (let i = 0; i < queues.length; i++) {
       const q = queues[i];
-      const o = outstanding[q] - depth[q];
-      if (o < least || (o === least && best === last)) {
-        least = o;
+      const b = this.backlog(q);
+      if (b < least || (b === least && best === last)) {
+        least = b;
         best = q;
       }
     }
     const first = tasks.flowStart[row];
     for (let i = 0; i < modes.length; i++) {
       if (modes[i] === AccessMode.read) continue;
-      const q = dir.writeQueue[tasks.flowDatum[first + i] * dir.spaces + s];
-      if (q < 0 || this.executesFor[q] !== s) break;
-      // Stay with the writer of the data it continues, unless that one is behind or the other about to run dry.
-      const most = outstanding[best] < NEARLY_DRY ? RUN : depth[q] / AFFINITY_SHARE;
-      return outstanding[q] < depth[q] && outstanding[q] - outstanding[best] <= most ? q : best;
+      const writer = dir.writeQueue[tasks.flowDatum[first + i] * dir.spaces + s];
+      if (writer < 0 || this.executesFor[writer] !== s) break;
+      const ahead = this.backlog(writer) - least;
+      const most = least <= depth[best] >> 6 ? RUN : depth[writer] >> 2;
+      return ahead > most ? best : writer;
     }
-    // Neighbours in program order often share data: deal them out in runs rather than one by one.
-    if (this.runLength[s] < Math.min(RUN, depth[last] >> 1) && outstanding[last] - depth[last] < least + RUN) {
-      this.runLength[s]++;
+    if (runs[s] < Math.min(RUN, depth[last] >> 1) && this.backlog(last) - least < RUN) {
+      runs[s]++;
       return last;
     }
     this.lastQueue[s] = best;
-    this.runLength[s] = 1;
+    runs[s] = 1;
     return best;
+  }
+
+  /** Commands of a queue that are not seen complete, and tasks that wait for it to have room. */
+  backlog(q: number): number {
+    return this.submission.outstanding[q] + this.lines[q].length;
+  }
+
+  /** Whether a queue may take another command. */
+  hasRoom(q: number): boolean {
+    return this.submission.outstanding[q] < this.depth[q];
+  }
+
+  /** The longest line of another queue of the same space, for a queue that has run dry; NO_QUEUE without one. */
+  victimFor(thief: number): number {
+    let victim = NO_QUEUE;
+    let most = 0;
+    for (const q of this.execQueues[this.executesFor[thief]]) {
+      if (q !== thief && this.lines[q].length > most) {
+        most = this.lines[q].length;
+        victim = q;
+      }
+    }
+    return victim;
   }
 
   /** Whether some queue of space `s` may take another command. */

@@ -19,8 +19,6 @@ export interface StageCounters {
 
 /** What the stages ask of the engine above them. */
 export interface StageHooks {
-  /** The queue of the task's device that should run it; its ring may be full. */
-  chooseQueue(row: number, modes: Uint8Array): number;
   /** Runs the task's JavaScript body; its end is reported to the engine. */
   startBody(row: number): number;
   /** Releases the successors that may follow in queue order. */

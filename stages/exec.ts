@@ -26,7 +26,7 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
   const modes = cls.modes;
   const nFlows = modes.length;
   const nArgs = nFlows + cls.paramNames.length;
-  const queue = x.hooks.chooseQueue(row, modes);
+  const queue = tasks.target[row];
   if (sub.room(queue) < sub.worstCase(nArgs)) {
     x.waitForSlot(row, queue);
     return Outcome.wait;

@@ -90,6 +90,8 @@ export class TaskTable {
   /** Event of the task's execution, once issued. */
   readonly queue: Int16Array;
   readonly seq: Int32Array;
+  /** Queue chosen to run the task; decided when it starts. */
+  readonly target: Int16Array;
   /** Predecessors that have not released the task. */
   readonly pending: Int32Array;
   /** Successor list: value = row * 2 + (1 for a control edge). */
@@ -130,6 +132,7 @@ export class TaskTable {
     this.hinted = new Uint8Array(window);
     this.queue = new Int16Array(window);
     this.seq = new Int32Array(window);
+    this.target = new Int16Array(window);
     this.pending = new Int32Array(window);
     this.successors = new Int32Array(window).fill(-1);
     this.controlEvents = new Int32Array(window).fill(-1);

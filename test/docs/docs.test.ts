@@ -7,12 +7,19 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-const pages = ['README.md', ...readdirSync(path.join(root, 'docs')).filter((f) => f.endsWith('.md')).map((f) => `docs/${f}`)];
+const pages = [
+  'README.md',
+  ...readdirSync(path.join(root, 'docs'))
+    .filter((f) => f.endsWith('.md'))
+    .map((f) => `docs/${f}`),
+];
 const text = (page: string): string => readFileSync(path.join(root, page), 'utf8');
 
 /** Fenced blocks of a language. */
 function blocks(page: string, language: string): string[] {
-  return [...text(page).matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map((m) => m[1]);
+  return [...text(page).matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map(
+    (m) => m[1],
+  );
 }
 
 /** Runs a snippet in a process of its own, as a user would; returns what it printed. */
@@ -22,7 +29,11 @@ function run(code: string): string {
     const file = path.join(folder, 'snippet.mjs');
     const entry = pathToFileURL(path.join(root, 'dist/index.js')).href;
     writeFileSync(file, code.replaceAll("'headrace'", `'${entry}'`));
-    return execFileSync(process.execPath, [file], { encoding: 'utf8', timeout: 30_000, stdio: ['ignore', 'pipe', 'ignore'] });
+    return execFileSync(process.execPath, [file], {
+      encoding: 'utf8',
+      timeout: 30_000,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -34,7 +45,8 @@ describe('README', () => {
     expect(run(example).trim()).toBe('20 11');
   });
   test('the two commands exist', () => {
-    const scripts = (JSON.parse(text('package.json')) as { scripts: Record<string, string> }).scripts;
+    const scripts = (JSON.parse(text('package.json')) as { scripts: Record<string, string> })
+      .scripts;
     expect(scripts['start']).toContain('run cholesky');
     expect(scripts['test']).toContain('scripts/test.mjs');
   });
@@ -54,7 +66,15 @@ describe('kernels', () => {
       const source = path.join(folder, 'scale.c');
       const library = path.join(folder, 'scale.so');
       writeFileSync(source, blocks('docs/kernels.md', 'c')[0]);
-      const flags = ['-O2', '-shared', '-fPIC', '-Wall', '-Werror', '-I', path.join(root, 'native/include')];
+      const flags = [
+        '-O2',
+        '-shared',
+        '-fPIC',
+        '-Wall',
+        '-Werror',
+        '-I',
+        path.join(root, 'native/include'),
+      ];
       execFileSync('cc', [...flags, source, '-o', library]);
       const printed = run(`
         import { readWrite, Runtime, task } from 'headrace';
@@ -76,7 +96,9 @@ describe('pages', () => {
   test.each(pages)('%s: links within the repository lead somewhere', (page) => {
     for (const [, target] of text(page).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)) {
       if (/^[a-z]+:/.test(target)) continue;
-      expect(existsSync(path.join(root, path.dirname(page), target)), `${page} -> ${target}`).toBe(true);
+      expect(existsSync(path.join(root, path.dirname(page), target)), `${page} -> ${target}`).toBe(
+        true,
+      );
     }
   });
 
@@ -84,14 +106,22 @@ describe('pages', () => {
     const rooms = ['scheduler', 'stages', 'devices', 'trace', 'algorithms', 'cli', 'native'];
     const raised = new Set<string>();
     for (const room of rooms) {
-      for (const entry of readdirSync(path.join(root, room), { recursive: true, encoding: 'utf8' })) {
+      for (const entry of readdirSync(path.join(root, room), {
+        recursive: true,
+        encoding: 'utf8',
+      })) {
         if (!entry.endsWith('.ts') && !entry.endsWith('.js')) continue;
-        for (const [, code] of readFileSync(path.join(root, room, entry), 'utf8').matchAll(/'(ERR_[A-Z_]+)'/g)) {
-          if (!code.startsWith('ERR_PARSE_ARGS') && !code.startsWith('ERR_MODULE')) raised.add(code);
+        for (const [, code] of readFileSync(path.join(root, room, entry), 'utf8').matchAll(
+          /'(ERR_[A-Z_]+)'/g,
+        )) {
+          if (!code.startsWith('ERR_PARSE_ARGS') && !code.startsWith('ERR_MODULE'))
+            raised.add(code);
         }
       }
     }
-    const listed = new Set([...text('docs/errors.md').matchAll(/`(ERR_[A-Z_]+)`/g)].map((m) => m[1]));
+    const listed = new Set(
+      [...text('docs/errors.md').matchAll(/`(ERR_[A-Z_]+)`/g)].map((m) => m[1]),
+    );
     expect([...raised].filter((c) => !listed.has(c)).sort(), 'raised but not listed').toEqual([]);
     expect([...listed].filter((c) => !raised.has(c)).sort(), 'listed but never raised').toEqual([]);
   });

@@ -1,0 +1,99 @@
+// Tiled Cholesky and product on real GPUs, data starting in device memory: made there, factorised once to warm up,
+// made again, factorised under the clock.
+// usage: node dist/bench/gpu-algorithms.js [--gpus 1] [--n 32768] [--tile 2048] [--what cholesky|gemm] [--memory 120GiB]
+//        [--streams 4] [--trace file] [--json]
+import { parseArgs } from 'node:util';
+import { cholesky, choleskyFlops, gemm, gemmFlops } from '../algorithms/index.js';
+import { type Graph, Runtime, read, task, TiledMatrix, write } from '../index.js';
+import { type BenchEntry, log, median } from './harness.js';
+
+const { values } = parseArgs({
+  options: {
+    gpus: { type: 'string', default: '1' },
+    n: { type: 'string', default: '32768' },
+    tile: { type: 'string', default: '2048' },
+    what: { type: 'string', default: 'cholesky' },
+    memory: { type: 'string', default: '120GiB' },
+    'host-memory': { type: 'string', default: '64GiB' },
+    streams: { type: 'string', default: '4' },
+    repeats: { type: 'string', default: '3' },
+    trace: { type: 'string' },
+    json: { type: 'boolean' },
+  },
+});
+const gpus = Number(values.gpus);
+const n = Number(values.n);
+const tile = Number(values.tile);
+
+const constant = task({
+  name: 'fill',
+  flows: { to: write('f64') },
+  params: { count: 'i32', value: 'f64' },
+  kernel: 'fill_f64',
+});
+const copy = task({
+  name: 'copy',
+  flows: { to: write('f64'), from: read('f64') },
+  params: { bytes: 'f64' },
+  kernel: 'copy_bytes',
+});
+
+await using runtime = await Runtime.create({
+  driver: 'cuda',
+  gpus,
+  gpuMemory: values.memory,
+  computeStreams: Number(values.streams),
+  hostMemory: values['host-memory'],
+  workers: 1,
+  name: `bench ${values.what}`,
+  ...(values.trace === undefined ? {} : { trace: values.trace }),
+});
+
+/** Off the diagonal 1, on it n: positive definite and well conditioned. */
+const diagonal = new Float64Array(tile * tile).fill(1);
+for (let i = 0; i < tile; i++) diagonal[i * tile + i] = n;
+const pattern = runtime.data(diagonal, { name: 'diagonal tile' });
+
+function fillAll(graph: Graph, a: TiledMatrix<'f64'>): void {
+  for (let j = 0; j < a.tileColumns; j++) {
+    for (let i = a.lower ? j : 0; i < a.tileRows; i++) {
+      const to = a.at(i, j);
+      if (i === j) graph.insert(copy, { to, from: pattern, bytes: to.bytes });
+      else graph.insert(constant, { to, count: to.length, value: 1 });
+    }
+  }
+}
+
+const lower = values.what === 'cholesky';
+const A = new TiledMatrix(runtime, 'f64', { rows: n, tile, lower, name: 'A' });
+const matrices = [A];
+if (!lower) {
+  matrices.push(new TiledMatrix(runtime, 'f64', { rows: n, tile, name: 'B' }));
+  matrices.push(new TiledMatrix(runtime, 'f64', { rows: n, tile, name: 'C' }));
+}
+const flops = lower ? choleskyFlops(n) : gemmFlops(n, n, n);
+const rates: number[] = [];
+for (let i = 0; i <= Number(values.repeats); i++) {
+  await runtime.run((graph) => {
+    for (const m of matrices) if (m.name !== 'C') fillAll(graph, m);
+  });
+  const report = await runtime.run((graph) => {
+    if (lower) cholesky(graph, A);
+    else gemm(graph, A, matrices[1], matrices[2]);
+  });
+  const rate = flops / report.seconds / 1e12;
+  if (i > 0) rates.push(rate);
+  const busy = report.devices.slice(1).map((d) => (d.busySeconds / report.seconds).toFixed(2));
+  log(
+    `${values.what} n=${n} tile=${tile} gpus=${gpus}: ${rate.toFixed(1)} TF/s in ${report.seconds.toFixed(3)} s, ` +
+      `h2d ${(report.bytes.h2d / 1e9).toFixed(2)} GB, d2h ${(report.bytes.d2h / 1e9).toFixed(2)} GB, ` +
+      `d2d ${(report.bytes.d2d / 1e9).toFixed(2)} GB, evictions ${report.evictions}, busy ${busy.join(' ')}`,
+  );
+}
+const entry: BenchEntry = {
+  name: `gpu/${values.what}`,
+  value: median(rates),
+  unit: 'TF/s',
+  params: { gpus, n, tile, streams: Number(values.streams), memory: values.memory },
+};
+process.stdout.write(values.json === true ? `${JSON.stringify([entry])}\n` : `${entry.name} ${entry.value.toFixed(1)} TF/s\n`);

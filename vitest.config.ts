@@ -1,7 +1,8 @@
 // Test suites as vitest projects; `scripts/test.mjs` runs each by itself and adds up their reports.
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 
-const unitRooms = 'scheduler,stages,devices,simulated,trace,algorithms,cli,scripts,docs,oracles,examples';
+const unitRooms =
+  'scheduler,stages,devices,simulated,trace,algorithms,cli,scripts,docs,oracles,examples';
 
 const config: ViteUserConfig = defineConfig({
   test: {

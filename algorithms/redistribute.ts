@@ -46,10 +46,8 @@ function rectangle<E extends Element>(element: E): RectangleClass<E> {
     },
     body: (args: Record<string, unknown>) => {
       const { to, from } = args as { to: Float64Array; from: Float64Array };
-      const { rows, columns, toRow, toColumn, toStride, fromRow, fromColumn, fromStride } = args as Record<
-        string,
-        number
-      >;
+      const { rows, columns, toRow, toColumn, toStride, fromRow, fromColumn, fromStride } =
+        args as Record<string, number>;
       for (let c = 0; c < columns; c++) {
         const source = (fromColumn + c) * fromStride + fromRow;
         to.set(from.subarray(source, source + rows), (toColumn + c) * toStride + toRow);
@@ -66,8 +64,18 @@ const classes = { f64: rectangle('f64'), f32: rectangle('f32') };
  *
  * @throws HeadraceError `ERR_SIZE_MISMATCH` when the matrices differ in size or one of them is a triangle.
  */
-export function redistribute<E extends Element>(graph: Graph, A: TiledMatrix<E>, B: TiledMatrix<E>): void {
-  if (A.rows !== B.rows || A.columns !== B.columns || A.lower || B.lower || A.element !== B.element) {
+export function redistribute<E extends Element>(
+  graph: Graph,
+  A: TiledMatrix<E>,
+  B: TiledMatrix<E>,
+): void {
+  if (
+    A.rows !== B.rows ||
+    A.columns !== B.columns ||
+    A.lower ||
+    B.lower ||
+    A.element !== B.element
+  ) {
     throw new HeadraceError(
       'ERR_SIZE_MISMATCH',
       `'${A.name}' (${A.rows} x ${A.columns}) cannot be copied into '${B.name}' (${B.rows} x ${B.columns})`,

@@ -4,7 +4,7 @@
 //        [--streams 4] [--trace file] [--json]
 import { parseArgs } from 'node:util';
 import { cholesky, choleskyFlops, gemm, gemmFlops } from '../algorithms/index.js';
-import { type Graph, Runtime, read, task, TiledMatrix, write } from '../index.js';
+import { type Graph, Runtime, read, TiledMatrix, task, write } from '../index.js';
 import { type BenchEntry, log, median } from './harness.js';
 
 const { values } = parseArgs({
@@ -96,4 +96,8 @@ const entry: BenchEntry = {
   unit: 'TF/s',
   params: { gpus, n, tile, streams: Number(values.streams), memory: values.memory },
 };
-process.stdout.write(values.json === true ? `${JSON.stringify([entry])}\n` : `${entry.name} ${entry.value.toFixed(1)} TF/s\n`);
+process.stdout.write(
+  values.json === true
+    ? `${JSON.stringify([entry])}\n`
+    : `${entry.name} ${entry.value.toFixed(1)} TF/s\n`,
+);

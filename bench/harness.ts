@@ -1,14 +1,7 @@
 // What every benchmark shares: entries with stable keys, medians, and the two graph shapes of Task Bench that the
 // overhead figures use (Slaughter et al., "Task Bench: A Parameterized Benchmark for Evaluating Parallel Runtime
 // Performance", SC'20).
-import {
-  type Datum,
-  read,
-  type Runtime,
-  type TaskClass,
-  task,
-  write,
-} from '../index.js';
+import { type Datum, type Runtime, read, type TaskClass, task, write } from '../index.js';
 
 /** One figure. `params` say what it was measured with. */
 export interface BenchEntry {
@@ -78,9 +71,13 @@ export async function runShape(
     let from = columns.even;
     let to = columns.odd;
     const extra = work ? { iterations } : {};
-    const cls = (
-      shape === 'stencil' ? (work ? stencilWork : stencilEmpty) : work ? independentWork : independentEmpty
-    ) as unknown as TaskClass;
+    const cls = (shape === 'stencil'
+      ? work
+        ? stencilWork
+        : stencilEmpty
+      : work
+        ? independentWork
+        : independentEmpty) as unknown as TaskClass;
     for (let t = 0; t < steps; t++) {
       for (let p = 0; p < width; p++) {
         if (shape === 'independent') graph.insert(cls, { out: to[p], ...extra } as never);

@@ -55,7 +55,8 @@ async function sweep(
     const target = 0.15 * rate * cores;
     const steps = Math.max(40, Math.min(20_000, Math.ceil(target / (iterations * width))));
     const seconds: number[] = [];
-    for (let i = 0; i < REPEATS; i++) seconds.push(await runShape(rt, columns, shape, steps, iterations));
+    for (let i = 0; i < REPEATS; i++)
+      seconds.push(await runShape(rt, columns, shape, steps, iterations));
     const tasks = steps * width;
     const elapsed = median(seconds);
     points.push({
@@ -122,9 +123,13 @@ export async function metgBenchmarks(): Promise<BenchEntry[]> {
       unit: 'share',
       params: { cores, width },
     });
-    log(`metg/${shape}: ${value.toFixed(2)} us; ${(at20 * 100).toFixed(0)} % of all cores at 20 us tasks`);
+    log(
+      `metg/${shape}: ${value.toFixed(2)} us; ${(at20 * 100).toFixed(0)} % of all cores at 20 us tasks`,
+    );
     for (const p of points) {
-      log(`    ${(p.granularity * 1e6).toFixed(2).padStart(9)} us  ${(p.efficiency * 100).toFixed(1)} %`);
+      log(
+        `    ${(p.granularity * 1e6).toFixed(2).padStart(9)} us  ${(p.efficiency * 100).toFixed(1)} %`,
+      );
     }
   }
   return entries;

@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { read, readWrite, Runtime, task } from '../index.js';
+import { Runtime, read, readWrite, task } from '../index.js';
 import { launchOf, loadMpi, startMpi } from '../native/mpi.js';
 
 const SMALL = 8;
@@ -25,7 +25,8 @@ async function measure(): Promise<void> {
     small: { bytes: SMALL, rawSeconds: raw, ...(await small(raw)) },
   };
   const ways: Record<string, unknown> = { rawBytesPerSecond: LARGE / rawLarge };
-  for (const comm of ['direct', 'ipc', 'staged'] as const) ways[comm] = await large(comm, LARGE / rawLarge);
+  for (const comm of ['direct', 'ipc', 'staged'] as const)
+    ways[comm] = await large(comm, LARGE / rawLarge);
   result['large'] = { bytes: LARGE, ...ways };
   if (rank === 0) process.stdout.write(`${JSON.stringify(result)}\n`);
 }
@@ -56,7 +57,13 @@ async function small(raw: number): Promise<object> {
 
 /** A tile of 16 MiB goes back and forth between emulated GPUs; each step touches one element. */
 async function large(comm: 'direct' | 'ipc' | 'staged', rawRate: number): Promise<object> {
-  const runtime = await Runtime.create({ workers: 1, gpus: 1, gpuMemory: '256MiB', hostMemory: '512MiB', comm });
+  const runtime = await Runtime.create({
+    workers: 1,
+    gpus: 1,
+    gpuMemory: '256MiB',
+    hostMemory: '512MiB',
+    comm,
+  });
   const touch = task({ name: 'touch', flows: { x: readWrite('f64') }, kernel: 'empty' });
   const look = task({ name: 'look', flows: { x: read('f64') }, kernel: 'empty' });
   const x = runtime.data(new Float64Array(LARGE / 8), { rank: 0 });
@@ -77,7 +84,9 @@ if (launchOf(process.env).size === 2) await measure();
 else {
   const named = process.argv.indexOf('--launcher');
   const launcher = named < 0 ? 'mpirun' : (process.argv[named + 1] ?? 'mpirun');
-  const isOpen = /Open MPI|OpenRTE/.test(spawnSync(launcher, ['--version'], { encoding: 'utf8' }).stdout ?? '');
+  const isOpen = /Open MPI|OpenRTE/.test(
+    spawnSync(launcher, ['--version'], { encoding: 'utf8' }).stdout ?? '',
+  );
   const options = isOpen ? ['--allow-run-as-root', '--oversubscribe', '--timeout', '120'] : [];
   const { status } = spawnSync(
     launcher,

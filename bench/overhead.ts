@@ -21,7 +21,12 @@ interface Case {
 const CASES: readonly Case[] = [
   { name: 'host/independent', shape: 'independent', options: { workers: 1 }, devices: 0 },
   { name: 'host/stencil', shape: 'stencil', options: { workers: 1 }, devices: 0 },
-  { name: 'emulated/independent', shape: 'independent', options: { workers: 1, gpus: 1 }, devices: 1 },
+  {
+    name: 'emulated/independent',
+    shape: 'independent',
+    options: { workers: 1, gpus: 1 },
+    devices: 1,
+  },
   { name: 'emulated/stencil', shape: 'stencil', options: { workers: 1, gpus: 1 }, devices: 1 },
 ];
 
@@ -81,7 +86,8 @@ function latency(file: string): BenchEntry[] {
   });
   reader.close();
   waits.sort((a, b) => a - b);
-  const at = (q: number): number => waits[Math.min(waits.length - 1, Math.floor(q * waits.length))] / 1e3;
+  const at = (q: number): number =>
+    waits[Math.min(waits.length - 1, Math.floor(q * waits.length))] / 1e3;
   const params = { of: 'emulated/stencil/traced', tasks: waits.length };
   log(`ready to start: p50 ${at(0.5).toFixed(1)} us, p99 ${at(0.99).toFixed(1)} us`);
   return [

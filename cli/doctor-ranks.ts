@@ -32,7 +32,11 @@ if (port.size > 1) {
   port.publish();
   const until = Date.now() + PATIENCE_MS;
   while (outcome < 0 && Date.now() < until) {
-    port.poll({ message: () => {}, done: (_request, result) => (outcome = result), lost: () => {} });
+    port.poll({
+      message: () => {},
+      done: (_request, result) => (outcome = result),
+      lost: () => {},
+    });
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
   ipc = outcome === 0;

@@ -94,7 +94,9 @@ async function probeRanks(env: CliContext['env']): Promise<RankProbe | string> {
   const version = isOnPath('mpirun', env) ? await firstLine('mpirun', '--version') : undefined;
   if (version === undefined) return 'mpirun is not on PATH';
   const isOpen = /Open MPI|OpenRTE/.test(version);
-  const options = isOpen ? ['--allow-run-as-root', '--oversubscribe', '--timeout', RANKS_SECONDS] : [];
+  const options = isOpen
+    ? ['--allow-run-as-root', '--oversubscribe', '--timeout', RANKS_SECONDS]
+    : [];
   const program = fileURLToPath(new URL('./doctor-ranks.js', import.meta.url));
   return new Promise((resolve) => {
     execFile(
@@ -104,7 +106,11 @@ async function probeRanks(env: CliContext['env']): Promise<RankProbe | string> {
       (error, stdout, stderr) => {
         const line = stdout.split('\n').find((each) => each.startsWith('{'));
         if (line !== undefined) resolve(JSON.parse(line) as RankProbe);
-        else resolve(/\w*Error: .*/.exec(stderr)?.[0] ?? `two ranks cannot be started: ${error?.message ?? 'no answer'}`);
+        else
+          resolve(
+            /\w*Error: .*/.exec(stderr)?.[0] ??
+              `two ranks cannot be started: ${error?.message ?? 'no answer'}`,
+          );
       },
     );
   });
@@ -123,8 +129,16 @@ export interface DoctorFacts {
   };
   /** Ranks of this host can map each other's GPU memory. */
   readonly ipc: boolean;
-  readonly devices: readonly { readonly kind: string; readonly name: string; readonly memoryBytes: number }[];
-  readonly missing: readonly { readonly what: string; readonly disables: string; readonly fix: string }[];
+  readonly devices: readonly {
+    readonly kind: string;
+    readonly name: string;
+    readonly memoryBytes: number;
+  }[];
+  readonly missing: readonly {
+    readonly what: string;
+    readonly disables: string;
+    readonly fix: string;
+  }[];
 }
 
 /** Memory of an emulated GPU unless the program asks for another size. */
@@ -138,7 +152,11 @@ const DISABLES: Readonly<Record<string, string>> = {
   'IPC between ranks': "comm: 'ipc'; data go through messages instead",
 };
 
-function factsOf(findings: readonly Finding[], probe: Probe | string, ranks: RankProbe | string): DoctorFacts {
+function factsOf(
+  findings: readonly Finding[],
+  probe: Probe | string,
+  ranks: RankProbe | string,
+): DoctorFacts {
   const found = typeof ranks !== 'string';
   const drivers = typeof probe === 'string' ? [] : probe.drivers.filter((driver) => driver.found);
   return {
@@ -154,7 +172,11 @@ function factsOf(findings: readonly Finding[], probe: Probe | string, ranks: Ran
     devices: drivers.flatMap(({ name, devices }) =>
       name === 'emulated'
         ? [{ kind: name, name: 'emulated GPU', memoryBytes: EMULATED_BYTES }]
-        : Array.from({ length: devices }, (_, i) => ({ kind: name, name: `${name} GPU ${i}`, memoryBytes: 0 })),
+        : Array.from({ length: devices }, (_, i) => ({
+            kind: name,
+            name: `${name} GPU ${i}`,
+            memoryBytes: 0,
+          })),
     ),
     missing: findings
       .filter(({ state, fix }) => state !== 'ok' && fix !== undefined)
@@ -223,7 +245,11 @@ export async function examine(
     findings.push(
       ranks.ipc
         ? { name: 'IPC between ranks', state: 'ok', found: 'ranks map the memory of emulated GPUs' }
-        : { name: 'IPC between ranks', state: 'absent', found: 'a rank cannot map the memory of another' },
+        : {
+            name: 'IPC between ranks',
+            state: 'absent',
+            found: 'a rank cannot map the memory of another',
+          },
     );
   }
   return { findings, facts: factsOf(findings, probe, ranks) };

@@ -11,7 +11,7 @@
 //     (write-after-read). Most copies are read by one queue only, so the first has its own columns;
 //   - `validMask[d]` has bit s set exactly when the copy in space s is not invalid.
 import { NO_QUEUE } from './backend.js';
-import { CopyEvent, CopyState, ILLEGAL, nextState } from './coherency.js';
+import { type CopyEvent, CopyState, ILLEGAL, nextState } from './coherency.js';
 import { NodePool } from './node-pool.js';
 
 export const NO_BLOCK = -1;
@@ -203,7 +203,8 @@ export class Directory {
       if (happened(this.readerQueue[c], this.readerSeq[c])) this.readerQueue[c] = NO_QUEUE;
       let kept = -1;
       for (let n = this.readersHead[c]; n >= 0; n = pool.free(n)) {
-        if (!happened(pool.value[n], pool.extra[n])) kept = pool.push(kept, pool.value[n], pool.extra[n]);
+        if (!happened(pool.value[n], pool.extra[n]))
+          kept = pool.push(kept, pool.value[n], pool.extra[n]);
       }
       this.readersHead[c] = kept;
     }
@@ -221,16 +222,19 @@ export class Directory {
         if (st === CopyState.owned) owners++;
         if (st !== CopyState.invalid) {
           valid++;
-          if (this.block[c] === NO_BLOCK) throw new Error(`datum ${d}: valid copy without memory in space ${s}`);
+          if (this.block[c] === NO_BLOCK)
+            throw new Error(`datum ${d}: valid copy without memory in space ${s}`);
         }
         const bit = (this.validMask[d] >> s) & 1;
-        if (bit !== (st === CopyState.invalid ? 0 : 1)) throw new Error(`datum ${d}: validMask is wrong`);
+        if (bit !== (st === CopyState.invalid ? 0 : 1))
+          throw new Error(`datum ${d}: validMask is wrong`);
         if (this.pins[c] < 0) throw new Error(`datum ${d}: negative pins in space ${s}`);
         if (this.pins[c] > 0 && this.block[c] === NO_BLOCK) {
           throw new Error(`datum ${d}: pinned without memory in space ${s}`);
         }
       }
-      if (valid > 0 && owners !== 1) throw new Error(`datum ${d}: ${owners} owners of ${valid} copies`);
+      if (valid > 0 && owners !== 1)
+        throw new Error(`datum ${d}: ${owners} owners of ${valid} copies`);
     }
   }
 

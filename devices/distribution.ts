@@ -32,7 +32,10 @@ export function squareGrid(n: number): BlockCyclic {
 export function checkGrid(grid: BlockCyclic, places: number, what: string): BlockCyclic {
   const whole = Number.isInteger(grid.rows) && Number.isInteger(grid.columns);
   if (!whole || grid.rows < 1 || grid.columns < 1) {
-    throw new HeadraceError('ERR_UNDISTRIBUTED', `${what}: a grid of ${grid.rows} x ${grid.columns} has no positions`);
+    throw new HeadraceError(
+      'ERR_UNDISTRIBUTED',
+      `${what}: a grid of ${grid.rows} x ${grid.columns} has no positions`,
+    );
   }
   if (grid.rows * grid.columns > places) {
     throw new HeadraceError(

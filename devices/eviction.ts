@@ -4,12 +4,13 @@
 // place where its value lives) is handed over to another valid copy when there is one, else written back to the
 // host first. To change the rule, change `victim`.
 // Invariant: only copies in the LRU are touched, and those have no pins: nothing issued still uses them.
+
+import { TransferReason } from '../trace/format.js';
 import { CopyState } from './coherency.js';
 import { type Directory, NO_BLOCK } from './directory.js';
 import { LruList } from './lru.js';
 import type { MemorySpace } from './memory-space.js';
 import type { Transfers } from './transfers.js';
-import { TransferReason } from '../trace/format.js';
 import { roundedBytes } from './zone.js';
 
 export interface EvictionCounter {
@@ -22,11 +23,7 @@ export function victim(space: MemorySpace, list: number): number {
 }
 
 /** Offset of a block of `bytes`, dropping clean copies as needed, or -1 when that is not enough. */
-export function makeRoom(
-  space: MemorySpace,
-  counter: EvictionCounter,
-  bytes: number,
-): number {
+export function makeRoom(space: MemorySpace, counter: EvictionCounter, bytes: number): number {
   let offset = space.zone.allocate(bytes);
   while (offset < 0) {
     const d = victim(space, LruList.clean);

@@ -107,7 +107,8 @@ export class MemorySpace {
     dir.block[c] = NO_BLOCK;
     dir.forgetReaders(c);
     dir.writeQueue[c] = -1;
-    if (this.onDrop === undefined || !this.onDrop(d, offset, dir.bytes[d])) this.zone.release(offset);
+    if (this.onDrop === undefined || !this.onDrop(d, offset, dir.bytes[d]))
+      this.zone.release(offset);
     this.freed = true;
   }
 
@@ -146,21 +147,25 @@ export class MemorySpace {
       const c = d * dir.spaces + this.index;
       const list = this.lru.listOf(d);
       if (dir.live[d] === 0) {
-        if (list !== LruList.none) throw new Error(`space ${this.index}: dead datum ${d} is in the LRU`);
+        if (list !== LruList.none)
+          throw new Error(`space ${this.index}: dead datum ${d} is in the LRU`);
         continue;
       }
       if (dir.pins[c] > 0) {
         pinned += dir.bytes[d];
-        if (list !== LruList.none) throw new Error(`space ${this.index}: pinned datum ${d} is in the LRU`);
+        if (list !== LruList.none)
+          throw new Error(`space ${this.index}: pinned datum ${d} is in the LRU`);
       } else if (dir.block[c] === NO_BLOCK) {
-        if (list !== LruList.none) throw new Error(`space ${this.index}: datum ${d} has no block but is listed`);
+        if (list !== LruList.none)
+          throw new Error(`space ${this.index}: datum ${d} has no block but is listed`);
       } else if (!this.isHost && list === LruList.none) {
         throw new Error(`space ${this.index}: unpinned datum ${d} is in no list`);
       }
       if (list === LruList.clean) clean += roundedBytes(dir.bytes[d]);
       if (list === LruList.dirty) {
         dirty += roundedBytes(dir.bytes[d]);
-        if (dir.state[c] !== CopyState.owned) throw new Error(`space ${this.index}: datum ${d} is not dirty`);
+        if (dir.state[c] !== CopyState.owned)
+          throw new Error(`space ${this.index}: datum ${d} is not dirty`);
       }
     }
     if (clean !== this.cleanBytes || dirty !== this.dirtyBytes || pinned !== this.pinnedBytes) {

@@ -29,7 +29,8 @@ const QUEUE_NAMES: readonly QueueInfo['kind'][] = ['worker', 'compute', 'h2d', '
 
 function nameOf<T>(names: readonly T[], kinds: object, kind: number): T {
   const name = names[kind];
-  if (name === undefined) throw new Error(`native core: unknown kind ${kind} of ${Object.keys(kinds)}`);
+  if (name === undefined)
+    throw new Error(`native core: unknown kind ${kind} of ${Object.keys(kinds)}`);
   return name;
 }
 
@@ -346,7 +347,12 @@ export class NativeBackend implements Backend {
   }
 
   /** What the message layer needs to know of the memory spaces. @internal */
-  exported(): { readonly kind: number; readonly base: bigint; readonly bytes: number; readonly fd: number }[] {
+  exported(): {
+    readonly kind: number;
+    readonly base: bigint;
+    readonly bytes: number;
+    readonly fd: number;
+  }[] {
     return this.core.spaces.map(({ kind, bytes }, s) => ({
       kind,
       base: this.core.address(s),

@@ -44,7 +44,9 @@ const CODES: Readonly<Record<string, string>> = {
 };
 
 /** Ranks of this launch as the environment tells: 1 when not started by mpirun. */
-export function launchedRanks(env: Readonly<Record<string, string | undefined>> = process.env): number {
+export function launchedRanks(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): number {
   return launchOf(env).size;
 }
 
@@ -167,11 +169,27 @@ export class NativeNetwork implements NetworkPort {
     return true;
   }
 
-  send(rank: number, tag: number, space: number, offset: number, bytes: number, mode: number, request: number): void {
+  send(
+    rank: number,
+    tag: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    mode: number,
+    request: number,
+  ): void {
     this.transfer(NetCommand.send, rank, tag, space, offset, bytes, mode, request);
   }
 
-  receive(rank: number, tag: number, space: number, offset: number, bytes: number, mode: number, request: number): void {
+  receive(
+    rank: number,
+    tag: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    mode: number,
+    request: number,
+  ): void {
     this.transfer(NetCommand.receive, rank, tag, space, offset, bytes, mode, request);
   }
 
@@ -224,7 +242,10 @@ export class NativeNetwork implements NetworkPort {
           const bytes = eventNumbers[n + NetRecord.size];
           inboxPosition = events[e + NetRecord.position];
           messages++;
-          sink.message(events[e + NetRecord.rank], this.session.inbox.subarray(offset, offset + bytes));
+          sink.message(
+            events[e + NetRecord.rank],
+            this.session.inbox.subarray(offset, offset + bytes),
+          );
           break;
         }
         case NetEvent.done:
@@ -308,7 +329,10 @@ export class NativeNetwork implements NetworkPort {
 
   /** Takes the next command slot, waiting for room if need be; returns its first word. */
   private next(kind: number, rank: number, request: number): number {
-    while (((this.published - Atomics.load(this.words, NetWord.commandsTaken)) | 0) >= NetLimit.records) {
+    while (
+      ((this.published - Atomics.load(this.words, NetWord.commandsTaken)) | 0) >=
+      NetLimit.records
+    ) {
       this.publish();
       this.session.wake();
     }

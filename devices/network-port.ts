@@ -60,8 +60,24 @@ export interface NetworkPort {
 
   /** Sends a control message; false when there is no room now: try again after the next poll. */
   post(rank: number, bytes: Uint8Array): boolean;
-  send(rank: number, tag: number, space: number, offset: number, bytes: number, mode: number, request: number): void;
-  receive(rank: number, tag: number, space: number, offset: number, bytes: number, mode: number, request: number): void;
+  send(
+    rank: number,
+    tag: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    mode: number,
+    request: number,
+  ): void;
+  receive(
+    rank: number,
+    tag: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    mode: number,
+    request: number,
+  ): void;
   ipcRead(
     rank: number,
     remoteSpace: number,
@@ -84,7 +100,11 @@ export interface NetworkPort {
   /** Whether any task is live: while none is, the comm thread may sleep longer. */
   setQuiet(quiet: boolean): void;
   /** Counters for reports. */
-  counters(): { readonly messagesSent: number; readonly messagesReceived: number; readonly flushes: number };
+  counters(): {
+    readonly messagesSent: number;
+    readonly messagesReceived: number;
+    readonly flushes: number;
+  };
   /** Joins all ranks, then ends. Resolves at once when a rank was lost. */
   close(): Promise<void>;
 }

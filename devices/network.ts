@@ -10,9 +10,23 @@
 // - an offer's bytes stay as they are until `offerDone`: every receiver has them or will never ask;
 // - what belongs to an earlier era (before a failed run was settled) is ignored; a `get` is always answered.
 import { HeadraceError } from './errors.js';
-import { NetOutcome, type NetworkPort, type NetworkSink, OUTCOME_NAMES, WireMode } from './network-port.js';
-import { Announce, AnnounceFlag, eachRecord, payloadOf, Wire, type WireRecord, WireWriter } from './network-wire.js';
+import {
+  NetOutcome,
+  type NetworkPort,
+  type NetworkSink,
+  OUTCOME_NAMES,
+  WireMode,
+} from './network-port.js';
 import { tree } from './network-tree.js';
+import {
+  Announce,
+  AnnounceFlag,
+  eachRecord,
+  payloadOf,
+  Wire,
+  type WireRecord,
+  WireWriter,
+} from './network-wire.js';
 
 /** How bytes between ranks travel. */
 export type CommMode = 'auto' | 'direct' | 'staged' | 'ipc';
@@ -58,7 +72,14 @@ export interface Announcement {
 export interface NetworkListener {
   announced(announcement: Announcement): void;
   /** A receive is over. `outcome` is a NetOutcome; refused ones end as cancelled. */
-  received(cookie: number, outcome: number, way: NetworkWay, bytes: number, start: number, end: number): void;
+  received(
+    cookie: number,
+    outcome: number,
+    way: NetworkWay,
+    bytes: number,
+    start: number,
+    end: number,
+  ): void;
   /** No destination needs the offer's bytes any more. */
   offerDone(cookie: number, outcome: number): void;
   /** A record that is not about data. */
@@ -168,7 +189,10 @@ export class NetworkDevice implements NetworkSink {
 
   /** Whether a payload of that size travels in its announcement. */
   isInline(bytes: number): boolean {
-    return bytes <= this.options.inlineBytes && bytes <= this.wire.roomFor(Announce.firstChild + 2 * this.port.size);
+    return (
+      bytes <= this.options.inlineBytes &&
+      bytes <= this.wire.roomFor(Announce.firstChild + 2 * this.port.size)
+    );
   }
 
   /** Requests and offers under way. */
@@ -225,7 +249,8 @@ export class NetworkDevice implements NetworkSink {
       words[at + Announce.space] = space;
       words[at + Announce.offset] = offset;
       words[at + Announce.flags] =
-        (payload === undefined ? 0 : AnnounceFlag.inline) | (fromDevice ? AnnounceFlag.fromDevice : 0);
+        (payload === undefined ? 0 : AnnounceFlag.inline) |
+        (fromDevice ? AnnounceFlag.fromDevice : 0);
       words[at + Announce.priority] = priority;
       words[at + Announce.children] = children.length;
       for (let i = 0; i < children.length; i++) words[at + Announce.firstChild + i] = children[i];
@@ -265,7 +290,17 @@ export class NetworkDevice implements NetworkSink {
   private startSend(send: WaitingSend): void {
     const { offer } = send;
     this.sends++;
-    const id = this.newRequest('send', offer.cookie, offer, send.to, 0, offer.space, offer.bytes, 'direct', send.tag);
+    const id = this.newRequest(
+      'send',
+      offer.cookie,
+      offer,
+      send.to,
+      0,
+      offer.space,
+      offer.bytes,
+      'direct',
+      send.tag,
+    );
     this.port.send(send.to, send.tag, offer.space, offer.offset, offer.bytes, send.mode, id);
   }
 
@@ -307,7 +342,17 @@ export class NetworkDevice implements NetworkSink {
     const toDevice = this.spaces[space].kind !== 'host';
     const { comm } = this.options;
     if ((comm === 'auto' || comm === 'ipc') && this.port.mappable(from, announcement.space)) {
-      const id = this.newRequest('ipc', cookie, undefined, from, announcement.offer, space, bytes, 'ipc', 0);
+      const id = this.newRequest(
+        'ipc',
+        cookie,
+        undefined,
+        from,
+        announcement.offer,
+        space,
+        bytes,
+        'ipc',
+        0,
+      );
       this.port.ipcRead(from, announcement.space, announcement.offset, space, offset, bytes, id);
       return;
     }
@@ -322,7 +367,17 @@ export class NetworkDevice implements NetworkSink {
     const mode = staged ? WireMode.staged : WireMode.direct;
     const tag = this.takeTag();
     const way = staged ? 'staged' : 'direct';
-    const id = this.newRequest('receive', cookie, undefined, from, announcement.offer, space, bytes, way, tag);
+    const id = this.newRequest(
+      'receive',
+      cookie,
+      undefined,
+      from,
+      announcement.offer,
+      space,
+      bytes,
+      way,
+      tag,
+    );
     this.port.receive(from, tag, space, offset, bytes, mode, id);
     this.wire.write(from, Wire.get, [this.era, announcement.offer, tag, mode, id]);
   }
@@ -355,7 +410,18 @@ export class NetworkDevice implements NetworkSink {
   ): number {
     const id = this.nextRequest;
     this.nextRequest = id === 0x3fffffff ? 1 : id + 1;
-    this.requests.set(id, { kind, cookie, offer, from, remoteOffer, space, bytes, way, tag, covered });
+    this.requests.set(id, {
+      kind,
+      cookie,
+      offer,
+      from,
+      remoteOffer,
+      space,
+      bytes,
+      way,
+      tag,
+      covered,
+    });
     return id;
   }
 
@@ -511,7 +577,10 @@ function announcementOf(from: number, record: WireRecord): Announcement {
     priority: words[at + Announce.priority],
     children: count === 0 ? [] : Array.from(words.subarray(first, first + count)),
     isPoisoned: (flags & AnnounceFlag.poisoned) !== 0,
-    payload: (flags & AnnounceFlag.inline) === 0 ? undefined : payloadOf(record, first + count, bytes).slice(),
+    payload:
+      (flags & AnnounceFlag.inline) === 0
+        ? undefined
+        : payloadOf(record, first + count, bytes).slice(),
   };
 }
 
@@ -524,5 +593,9 @@ export function transferError(outcome: number, datum: string, peer: number): Hea
       : outcome === NetOutcome.flush
         ? 'ERR_FLUSH_FAILED'
         : 'ERR_TRANSFER_FAILED';
-  return new HeadraceError(code, `datum '${datum}' from rank ${peer}: ${words}`, { datum, rank: peer, stage: 'comm-in' });
+  return new HeadraceError(code, `datum '${datum}' from rank ${peer}: ${words}`, {
+    datum,
+    rank: peer,
+    stage: 'comm-in',
+  });
 }

@@ -5,11 +5,12 @@
 // (read-after-write) and every event that used b (write-after-read, write-after-write); its own event becomes
 // the write event of b and a reader event of a. Both copies stay pinned until the end is observed.
 // Peer copies are driven by a queue of the destination device.
+
+import { TransferReason } from '../trace/format.js';
 import { NO_QUEUE, Status } from './backend.js';
 import { CopyEvent, CopyState } from './coherency.js';
-import { TransferReason } from '../trace/format.js';
-import { guards } from './guards.js';
 import { type Directory, NO_BLOCK, Poison } from './directory.js';
+import { guards } from './guards.js';
 import type { MemorySpace } from './memory-space.js';
 import type { Submission } from './submission.js';
 import { roundedBytes } from './zone.js';
@@ -137,7 +138,8 @@ export class Transfers {
     const dir = this.directory;
     const to = d * dir.spaces + destination;
     const from = d * dir.spaces + source;
-    if (dir.block[to] === NO_BLOCK) throw new Error(`transfer: datum ${d} has no block in space ${destination}`);
+    if (dir.block[to] === NO_BLOCK)
+      throw new Error(`transfer: datum ${d} has no block in space ${destination}`);
     const t = this.newRow();
     this.datum[t] = d;
     this.doomed[t] = 0;
@@ -210,7 +212,8 @@ export class Transfers {
     if (this.doomed[t] === 1 && status === 0) status = Status.driver;
     if (status !== 0) this.doom(d, destination, this.version[t]);
     this.observer?.transferDone(t, queue, seq, status);
-    if (this.reason[t] === TransferReason.spill) this.spaces[source].arrivingOut -= roundedBytes(dir.bytes[d]);
+    if (this.reason[t] === TransferReason.spill)
+      this.spaces[source].arrivingOut -= roundedBytes(dir.bytes[d]);
     const current = dir.version[d] === this.version[t];
     if (status !== 0) {
       this.failed(d, destination, current);

@@ -64,12 +64,7 @@ export class Zone {
     this.removeFree(segment);
     const rest = this.size[segment] - units;
     if (rest > 0) {
-      const tail = this.newSegment(
-        this.start[segment] + units,
-        rest,
-        segment,
-        this.after[segment],
-      );
+      const tail = this.newSegment(this.start[segment] + units, rest, segment, this.after[segment]);
       if (this.after[segment] !== NIL) this.before[this.after[segment]] = tail;
       this.after[segment] = tail;
       this.size[segment] = units;
@@ -145,7 +140,10 @@ export class Zone {
 
   private binOf(units: number): number {
     const level = 31 - Math.clz32(units);
-    const sub = level >= SUB_BITS ? (units >>> (level - SUB_BITS)) & (SUB - 1) : (units << (SUB_BITS - level)) & (SUB - 1);
+    const sub =
+      level >= SUB_BITS
+        ? (units >>> (level - SUB_BITS)) & (SUB - 1)
+        : (units << (SUB_BITS - level)) & (SUB - 1);
     return level * SUB + sub;
   }
 

@@ -110,7 +110,11 @@ export function loadMpi(launcher: Launch['launcher']): NetAddon {
   if (known !== undefined) return known;
   const paths = candidates(launcher);
   if (paths.length === 0) {
-    throw new MpiError('MPI_NOT_BUILT', 'the message layer was not built: no MPI library was found', APT);
+    throw new MpiError(
+      'MPI_NOT_BUILT',
+      'the message layer was not built: no MPI library was found',
+      APT,
+    );
   }
   tameUcx();
   let problem: MpiError | undefined;
@@ -173,14 +177,23 @@ export async function startMpi(addon: NetAddon): Promise<NetFacts> {
   try {
     return await starting;
   } catch (error) {
-    throw new MpiError('MPI_START', `MPI cannot be started: ${(error as Error).message}`, 'see headrace doctor', error);
+    throw new MpiError(
+      'MPI_START',
+      `MPI cannot be started: ${(error as Error).message}`,
+      'see headrace doctor',
+      error,
+    );
   }
 }
 
 const FINISH_MS = 20_000;
 
 /** Opens a session; collective over all ranks. */
-export async function openMpi(addon: NetAddon, facts: NetFacts, options: NetOptions): Promise<NetSession> {
+export async function openMpi(
+  addon: NetAddon,
+  facts: NetFacts,
+  options: NetOptions,
+): Promise<NetSession> {
   const words = sharedWords(addon, NetWord.words);
   const commands = sharedWords(addon, NetLimit.records * NetRecord.words);
   const events = sharedWords(addon, NetLimit.records * NetRecord.words);
@@ -194,7 +207,12 @@ export async function openMpi(addon: NetAddon, facts: NetFacts, options: NetOpti
   try {
     peers = await addon.open(options, words, commands, events, outbox, inbox);
   } catch (error) {
-    throw new MpiError('MPI_START', `the ranks cannot be joined: ${(error as Error).message}`, 'see headrace doctor', error);
+    throw new MpiError(
+      'MPI_START',
+      `the ranks cannot be joined: ${(error as Error).message}`,
+      'see headrace doctor',
+      error,
+    );
   }
   return {
     facts,

@@ -22,7 +22,13 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
   hostOffset = -1;
 
   /** @internal Use `runtime.data`. */
-  constructor(runtime: Runtime, name: string, element: E, length: number, row: (d: Datum<E>) => number) {
+  constructor(
+    runtime: Runtime,
+    name: string,
+    element: E,
+    length: number,
+    row: (d: Datum<E>) => number,
+  ) {
     this.runtime = runtime;
     this.name = name;
     this.element = element;

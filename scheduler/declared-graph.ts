@@ -41,16 +41,24 @@ export class DeclaredGraph {
   ): this {
     const { after = [], ...rest } = options;
     if (this.inserts.has(name)) {
-      throw new HeadraceError('ERR_DUPLICATE_TASK', `the graph has a task '${name}' already`, { task: name });
-    }
-    if (this.inserts.size >= MAX_TASKS) {
-      throw new HeadraceError('ERR_GRAPH_TOO_LARGE', `a declared graph has at most ${MAX_TASKS} tasks`, {
-        limit: MAX_TASKS,
-        remedy: 'insert tasks with graph.insert instead',
+      throw new HeadraceError('ERR_DUPLICATE_TASK', `the graph has a task '${name}' already`, {
+        task: name,
       });
     }
+    if (this.inserts.size >= MAX_TASKS) {
+      throw new HeadraceError(
+        'ERR_GRAPH_TOO_LARGE',
+        `a declared graph has at most ${MAX_TASKS} tasks`,
+        {
+          limit: MAX_TASKS,
+          remedy: 'insert tasks with graph.insert instead',
+        },
+      );
+    }
     this.afters.set(name, after);
-    this.inserts.set(name, (graph, handles) => graph.insert(cls, args, { ...rest, after: handles }));
+    this.inserts.set(name, (graph, handles) =>
+      graph.insert(cls, args, { ...rest, after: handles }),
+    );
     return this;
   }
 
@@ -68,7 +76,9 @@ export class DeclaredGraph {
     const graph = this.toGraphlib();
     if (!alg.isAcyclic(graph)) {
       const cycle = findCycle(graph);
-      throw new HeadraceError('ERR_CYCLE', `the graph has a cycle: ${cycle.join(' -> ')}`, { cycle });
+      throw new HeadraceError('ERR_CYCLE', `the graph has a cycle: ${cycle.join(' -> ')}`, {
+        cycle,
+      });
     }
     return alg.topsort(graph).map(nameOf);
   }
@@ -90,9 +100,13 @@ export class DeclaredGraph {
     for (const [name, after] of this.afters) {
       for (const predecessor of after) {
         if (!this.afters.has(predecessor)) {
-          throw new HeadraceError('ERR_UNKNOWN_TASK', `task '${name}' comes after '${predecessor}', which is not declared`, {
-            task: name,
-          });
+          throw new HeadraceError(
+            'ERR_UNKNOWN_TASK',
+            `task '${name}' comes after '${predecessor}', which is not declared`,
+            {
+              task: name,
+            },
+          );
         }
         graph.setEdge(idOf(predecessor), idOf(name));
       }

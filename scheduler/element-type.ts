@@ -41,7 +41,11 @@ export function elementTypeOf(array: unknown): ElementType | undefined {
 
 /** An array over `bytes` (which start at a multiple of the element size). */
 export function viewAs<E extends ElementType>(element: E, bytes: Uint8Array): ElementArray<E> {
-  const type = ARRAYS[element] as unknown as new (b: ArrayBufferLike, o: number, n: number) => ElementArray<E>;
+  const type = ARRAYS[element] as unknown as new (
+    b: ArrayBufferLike,
+    o: number,
+    n: number,
+  ) => ElementArray<E>;
   return new type(bytes.buffer, bytes.byteOffset, bytes.byteLength / elementBytes(element));
 }
 

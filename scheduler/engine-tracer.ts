@@ -75,7 +75,8 @@ export class EngineTracer {
     }
     times[at + TaskTime.stageOut] = x.now;
     times[at + TaskTime.finalized] = x.now;
-    let flags: number = tasks.stage[row] >= TaskStage.stageOut ? 6 : tasks.stage[row] - TaskStage.alloc;
+    let flags: number =
+      tasks.stage[row] >= TaskStage.stageOut ? 6 : tasks.stage[row] - TaskStage.alloc;
     if (status === Status.cancelled) flags |= TaskFlag.cancelled;
     else if (status !== Status.ok) flags |= TaskFlag.failed;
     if (queue < 0) flags |= TaskFlag.script;
@@ -160,15 +161,7 @@ export class EngineTracer {
     let ready = 0;
     for (const queue of engine.ready) ready += queue.length;
     for (const line of engine.placement.lines) ready += line.length;
-    recorder.progress(
-      now,
-      ready,
-      engine.tasks.live,
-      0,
-      0,
-      this.insertedTasks,
-      this.retiredTasks,
-    );
+    recorder.progress(now, ready, engine.tasks.live, 0, 0, this.insertedTasks, this.retiredTasks);
   }
 
   private describeDatum(d: number): void {

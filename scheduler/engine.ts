@@ -8,10 +8,10 @@
 // list; nothing is issued before everything it must follow was issued or is over.
 import type { Backend } from '../devices/backend.js';
 import { Status } from '../devices/backend.js';
-import { Directory, type DatumInfo } from '../devices/directory.js';
+import { type DatumInfo, Directory } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
-import { guards } from '../devices/guards.js';
 import { Fifo } from '../devices/fifo.js';
+import { guards } from '../devices/guards.js';
 import { MemorySpace } from '../devices/memory-space.js';
 import { Submission } from '../devices/submission.js';
 import { Transfers } from '../devices/transfers.js';
@@ -22,7 +22,6 @@ import { advance, complete } from '../stages/pipeline.js';
 import { cureOutputs, poisonOutputs } from '../stages/poison.js';
 import { Outcome, WaitReason } from '../stages/stage.js';
 import { type TaskClassRow, TaskStage, TaskTable } from '../stages/task-table.js';
-import type { Ranks } from './ranks.js';
 import { AccessMode, TaskTime } from '../trace/format.js';
 import { Dependencies } from './dependencies.js';
 import { DepthControl } from './depth-control.js';
@@ -30,6 +29,7 @@ import type { EngineTracer } from './engine-tracer.js';
 import { describeFailure } from './failure.js';
 import { IdleControl } from './idle.js';
 import { Placement } from './placement.js';
+import type { Ranks } from './ranks.js';
 import { ReadyQueue } from './ready-queue.js';
 import { RunState } from './run-state.js';
 
@@ -305,7 +305,10 @@ export class Engine implements StageHooks {
           { limit: tasks.window, remedy: 'await graph.space() between insertions' },
         );
       }
-      throw new HeadraceError('ERR_STALLED', `the engine cannot make progress:\n${this.idle.explainAll()}`);
+      throw new HeadraceError(
+        'ERR_STALLED',
+        `the engine cannot make progress:\n${this.idle.explainAll()}`,
+      );
     }
     this.idle.block();
   }
@@ -500,7 +503,8 @@ export class Engine implements StageHooks {
     // Failures first, of copies before those of kernels: what ran behind a failure must not be taken for good, and
     // what was cancelled behind a failed copy not for unchanged, before the failure is known.
     for (let q = queues - 1; q >= 0; q--) {
-      if (backend.failures[q] !== this.failuresSeen[q] && this.isCopyQueue[q] === 1) this.takeFinished(q, true);
+      if (backend.failures[q] !== this.failuresSeen[q] && this.isCopyQueue[q] === 1)
+        this.takeFinished(q, true);
     }
     for (let q = 0; q < queues; q++) {
       if (backend.failures[q] !== this.failuresSeen[q]) this.takeFinished(q, true);
@@ -567,7 +571,8 @@ export class Engine implements StageHooks {
       const id = x.woken.shift();
       const row = id & tasks.mask;
       const reason = tasks.waiting[row];
-      if (!tasks.contains(id) || (reason !== WaitReason.slot && reason !== WaitReason.copy)) continue;
+      if (!tasks.contains(id) || (reason !== WaitReason.slot && reason !== WaitReason.copy))
+        continue;
       this.progressed++;
       advance(x, row);
     }
@@ -588,7 +593,8 @@ export class Engine implements StageHooks {
         const outcome = advance(x, row);
         // It may wait for memory elsewhere by now: on the host, for a copy that takes the way round.
         const where = tasks.stage[row] === TaskStage.alloc ? tasks.device[row] : 0;
-        if (outcome === Outcome.wait && tasks.waiting[row] === WaitReason.memory && where === s) return;
+        if (outcome === Outcome.wait && tasks.waiting[row] === WaitReason.memory && where === s)
+          return;
       }
       space.waiters.shift();
       this.progressed++;
@@ -755,7 +761,8 @@ export class Engine implements StageHooks {
     }
     const task = this.x.describe(row);
     const text = cause instanceof Error ? cause.message : String(cause);
-    const inner = cause instanceof HeadraceError && cause.details.task === undefined ? cause : undefined;
+    const inner =
+      cause instanceof HeadraceError && cause.details.task === undefined ? cause : undefined;
     this.fail(
       row,
       new HeadraceError(inner?.code ?? 'ERR_TASK_FAILED', `task ${task} failed: ${text}`, {
@@ -780,7 +787,8 @@ export class Engine implements StageHooks {
     for (let id = tasks.head; id !== tasks.next; id = (id + 1) | 0) {
       const row = id & tasks.mask;
       const stage = tasks.stage[row];
-      if (tasks.run[row] !== run.slot || stage === TaskStage.done || stage === TaskStage.free) continue;
+      if (tasks.run[row] !== run.slot || stage === TaskStage.done || stage === TaskStage.free)
+        continue;
       const canDrop = tasks.queue[row] === NOT_ISSUED || tasks.queue[row] === BODY_QUEUED;
       if (!canDrop || stage >= TaskStage.stageOut) continue;
       if (guards.dropUnissued) this.dropTask(row, run);
@@ -921,7 +929,9 @@ export class Engine implements StageHooks {
   private poisonFreedBlocks(): void {
     const { queues } = this.backend;
     this.spaces.forEach((space, s) => {
-      const queue = queues.findIndex((q) => q.space === s && q.kind === (s === 0 ? 'worker' : 'd2h'));
+      const queue = queues.findIndex(
+        (q) => q.space === s && q.kind === (s === 0 ? 'worker' : 'd2h'),
+      );
       if (queue < 0) return;
       space.onDrop = (_d, offset, bytes) => {
         if (this.submission.room(queue) < 2) return false;

@@ -22,7 +22,11 @@ export function describeFailure(engine: Engine, row: number, status: number): He
   const tail = words === '' ? '' : `: ${words}`;
   switch (status) {
     case Status.deviceLost:
-      return new HeadraceError('ERR_DEVICE_LOST', `${device} was lost while task ${task} ran${tail}`, base);
+      return new HeadraceError(
+        'ERR_DEVICE_LOST',
+        `${device} was lost while task ${task} ran${tail}`,
+        base,
+      );
     case Status.badArguments:
       return new HeadraceError(
         'ERR_BAD_ARGUMENTS',
@@ -30,8 +34,16 @@ export function describeFailure(engine: Engine, row: number, status: number): He
         base,
       );
     case Status.unknownKernel:
-      return new HeadraceError('ERR_UNKNOWN_KERNEL', `task ${task} has no kernel on ${device}${tail}`, base);
+      return new HeadraceError(
+        'ERR_UNKNOWN_KERNEL',
+        `task ${task} has no kernel on ${device}${tail}`,
+        base,
+      );
     default:
-      return new HeadraceError('ERR_TASK_FAILED', `task ${task} failed on ${device}${tail} (status ${status})`, base);
+      return new HeadraceError(
+        'ERR_TASK_FAILED',
+        `task ${task} failed on ${device}${tail} (status ${status})`,
+        base,
+      );
   }
 }

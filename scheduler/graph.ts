@@ -101,14 +101,16 @@ export class Graph {
       const d = datum.row;
       flows[i] = d;
       bytes += directory.bytes[d];
-      if (modes[i] !== AccessMode.write && directory.written[d] === 0) throw this.neverWritten(bound, i, datum);
+      if (modes[i] !== AccessMode.write && directory.written[d] === 0)
+        throw this.neverWritten(bound, i, datum);
       if (modes[i] !== AccessMode.read) writes++;
     }
     if (writes > 0 && flowNames.length > 1) this.checkDuplicates(bound, named);
     for (let i = 0; i < paramNames.length; i++) {
       const value = named[paramNames[i]];
       if (typeof value === 'number') {
-        if (bound.integer[i] === 1 && (value | 0) !== value) throw this.badParameter(bound, i, value);
+        if (bound.integer[i] === 1 && (value | 0) !== value)
+          throw this.badParameter(bound, i, value);
         params[i] = value;
       } else if (value === true) params[i] = 1;
       else if (value === false) params[i] = 0;
@@ -124,7 +126,17 @@ export class Graph {
     }
     if (bytes > bound.safeBytes || device >= 0) this.checkSize(bound, device);
     if (engine.ranks !== undefined) {
-      return insertOnRanks(engine, engine.ranks, bound.row, run, flows, params, priority, device, options) as TaskHandle;
+      return insertOnRanks(
+        engine,
+        engine.ranks,
+        bound.row,
+        run,
+        flows,
+        params,
+        priority,
+        device,
+        options,
+      ) as TaskHandle;
     }
     return engine.insert(bound.row, run, flows, params, priority, device, after) as TaskHandle;
   }
@@ -175,20 +187,29 @@ export class Graph {
       for (let i = 0; i < n; i++) {
         const j = seen.get(flows[i]);
         if (j === undefined) seen.set(flows[i], i);
-        else if (modes[i] !== AccessMode.read || modes[j] !== AccessMode.read) this.duplicate(bound, named, j, i);
+        else if (modes[i] !== AccessMode.read || modes[j] !== AccessMode.read)
+          this.duplicate(bound, named, j, i);
       }
       return;
     }
     for (let i = 1; i < n; i++) {
       for (let j = 0; j < i; j++) {
-        if (flows[i] === flows[j] && (modes[i] !== AccessMode.read || modes[j] !== AccessMode.read)) {
+        if (
+          flows[i] === flows[j] &&
+          (modes[i] !== AccessMode.read || modes[j] !== AccessMode.read)
+        ) {
           this.duplicate(bound, named, j, i);
         }
       }
     }
   }
 
-  private duplicate(bound: BoundClass, named: Record<string, unknown>, j: number, i: number): never {
+  private duplicate(
+    bound: BoundClass,
+    named: Record<string, unknown>,
+    j: number,
+    i: number,
+  ): never {
     const names = bound.row.flowNames;
     const datum = (named[names[i]] as Datum).name;
     throw new HeadraceError(
@@ -224,7 +245,11 @@ export class Graph {
     let limit = 0;
     let largest = '';
     const candidates =
-      device >= 0 ? [device] : this.runtime.gpuSpaces(row).length > 0 ? this.runtime.gpuSpaces(row) : [0];
+      device >= 0
+        ? [device]
+        : this.runtime.gpuSpaces(row).length > 0
+          ? this.runtime.gpuSpaces(row)
+          : [0];
     for (const s of candidates) {
       const { capacity } = engine.spaces[s].zone;
       if (capacity >= bytes) return;
@@ -251,7 +276,10 @@ export class Graph {
     const { name, flowNames } = bound.row;
     const flow = flowNames[i];
     if (datum === undefined) {
-      return new HeadraceError('ERR_MISSING_ARGUMENT', `task class '${name}' needs a datum for flow '${flow}'`);
+      return new HeadraceError(
+        'ERR_MISSING_ARGUMENT',
+        `task class '${name}' needs a datum for flow '${flow}'`,
+      );
     }
     if (!(datum instanceof Datum)) {
       return new HeadraceError(
@@ -288,14 +316,20 @@ export class Graph {
     return new HeadraceError(
       'ERR_NEVER_WRITTEN',
       `task class '${name}': flow '${flowNames[i]}' reads datum '${datum.name}', which nothing has written`,
-      { datum: datum.name, remedy: 'insert a task that writes it first, or create it from an array' },
+      {
+        datum: datum.name,
+        remedy: 'insert a task that writes it first, or create it from an array',
+      },
     );
   }
 
   private badParameter(bound: BoundClass, i: number, value: unknown): HeadraceError {
     const { name, paramNames } = bound.row;
     if (value === undefined) {
-      return new HeadraceError('ERR_MISSING_ARGUMENT', `task class '${name}' needs parameter '${paramNames[i]}'`);
+      return new HeadraceError(
+        'ERR_MISSING_ARGUMENT',
+        `task class '${name}' needs parameter '${paramNames[i]}'`,
+      );
     }
     return new HeadraceError(
       'ERR_ARGUMENT_TYPE',

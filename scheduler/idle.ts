@@ -6,8 +6,8 @@
 // Invariant: whenever the engine sleeps and a task is live, a doorbell is armed on some queue with commands under
 // way, or a JavaScript body is running: otherwise the graph is stuck, and that is an error, not a sleep.
 import { HeadraceError } from '../devices/errors.js';
-import { STAGE_NAMES, TaskStage } from '../stages/task-table.js';
 import { WAIT_NAMES } from '../stages/stage.js';
+import { STAGE_NAMES, TaskStage } from '../stages/task-table.js';
 import type { Engine } from './engine.js';
 import { INTERNAL_RUN } from './engine.js';
 
@@ -119,9 +119,12 @@ export class IdleControl {
       let wanted = issued;
       const lane = backend.queues[q].space;
       if (memoryWanted) wanted = (backend.completed[q] + 1) | 0;
-      else if (windowIsFull || engine.ready[lane].length > 0 ||
+      else if (
+        windowIsFull ||
+        engine.ready[lane].length > 0 ||
         engine.placement.lines[q].length > 0 ||
-        x.slotWaiters[q].length > 0) {
+        x.slotWaiters[q].length > 0
+      ) {
         const low = Math.min(pending - 1, Math.max(1, engine.placement.depth[q] >> 2));
         wanted = (issued - low) | 0;
       }
@@ -148,7 +151,12 @@ export class IdleControl {
     );
     let failed = false;
     for (const run of engine.runs) {
-      if (run !== undefined && run.slot !== INTERNAL_RUN && run.live > 0 && run.error === undefined) {
+      if (
+        run !== undefined &&
+        run.slot !== INTERNAL_RUN &&
+        run.live > 0 &&
+        run.error === undefined
+      ) {
         engine.failRun(run, error);
         failed = true;
       }
@@ -173,12 +181,17 @@ export class IdleControl {
     const { engine } = this;
     const { tasks, x, spaces } = engine;
     const lines: string[] = [];
-    for (let id = tasks.head; id !== tasks.next && lines.length < MAX_EXPLAINED; id = (id + 1) | 0) {
+    for (
+      let id = tasks.head;
+      id !== tasks.next && lines.length < MAX_EXPLAINED;
+      id = (id + 1) | 0
+    ) {
       const row = id & tasks.mask;
       const stage = tasks.stage[row];
       if (stage === TaskStage.done || stage === TaskStage.free) continue;
       const reason = tasks.waiting[row];
-      const where = tasks.queue[row] >= 0 ? `on queue ${tasks.queue[row]}, record ${tasks.seq[row]}` : '';
+      const where =
+        tasks.queue[row] >= 0 ? `on queue ${tasks.queue[row]}, record ${tasks.seq[row]}` : '';
       const why =
         stage === TaskStage.pending
           ? `waits for ${tasks.pending[row]} predecessors`

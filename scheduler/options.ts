@@ -92,14 +92,20 @@ export function parseBytes(size: ByteSize, what: string): number {
 
 function integer(value: number, what: string, least: number, most: number): number {
   if (!Number.isInteger(value) || value < least || value > most) {
-    throw new HeadraceError('ERR_OPTION', `${what} must be an integer from ${least} to ${most}, not ${value}`);
+    throw new HeadraceError(
+      'ERR_OPTION',
+      `${what} must be an integer from ${least} to ${most}, not ${value}`,
+    );
   }
   return value;
 }
 
 function oneOf<T extends string>(value: T, what: string, allowed: readonly T[]): T {
   if (!allowed.includes(value)) {
-    throw new HeadraceError('ERR_OPTION', `${what} must be one of ${allowed.join(', ')}, not ${String(value)}`);
+    throw new HeadraceError(
+      'ERR_OPTION',
+      `${what} must be one of ${allowed.join(', ')}, not ${String(value)}`,
+    );
   }
   return value;
 }
@@ -116,7 +122,10 @@ function powerOfTwo(value: number, what: string, least: number, most: number): n
 export function resolveOptions(options: RuntimeOptions): ResolvedOptions {
   const driver = options.driver ?? 'emulated';
   if (driver !== 'emulated' && driver !== 'cuda' && driver !== 'hip') {
-    throw new HeadraceError('ERR_OPTION', `driver must be 'emulated', 'cuda' or 'hip', not '${String(driver)}'`);
+    throw new HeadraceError(
+      'ERR_OPTION',
+      `driver must be 'emulated', 'cuda' or 'hip', not '${String(driver)}'`,
+    );
   }
   return {
     workers: integer(options.workers ?? availableParallelism(), 'workers', 1, 256),

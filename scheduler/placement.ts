@@ -89,7 +89,11 @@ export class Placement {
         const d = tasks.flowDatum[first + i];
         if (modes[i] !== AccessMode.write && (dir.validMask[d] >> s) & 1) there += dir.bytes[d];
       }
-      if (best < 0 || there > bestBytes || (there === bestBytes && this.load[s] < this.load[best])) {
+      if (
+        best < 0 ||
+        there > bestBytes ||
+        (there === bestBytes && this.load[s] < this.load[best])
+      ) {
         best = s;
         bestBytes = there;
       }
@@ -99,7 +103,9 @@ export class Placement {
 
   /** Whether a class has a body for space `s` and the space could ever hold `bytes`. */
   canRun(cls: TaskClassRow, s: number, bytes: number): boolean {
-    return (cls.kernels[s] >= 0 || (s === 0 && cls.body !== undefined)) && bytes <= this.capacity[s];
+    return (
+      (cls.kernels[s] >= 0 || (s === 0 && cls.body !== undefined)) && bytes <= this.capacity[s]
+    );
   }
 
   /**

@@ -27,7 +27,9 @@ export function insertOnRanks(
 ): number {
   const rank = wishes?.rank ?? -1;
   if (wishes?.rank !== undefined && (!Number.isInteger(rank) || rank < 0 || rank >= ranks.size)) {
-    throw new HeadraceError('ERR_NO_RANK', `there is no rank ${rank}: there are ${ranks.size}`, { limit: ranks.size });
+    throw new HeadraceError('ERR_NO_RANK', `there is no rank ${rank}: there are ${ranks.size}`, {
+      limit: ranks.size,
+    });
   }
   // Movements are tasks too: inserting them may run bodies, which may use the caller's scratch memory.
   const ownFlows = flows.slice(0, cls.modes.length);
@@ -39,9 +41,13 @@ export function insertOnRanks(
   }
   const after = wishes?.after;
   if (after?.includes(ELSEWHERE) === true) {
-    throw new HeadraceError('ERR_AFTER_ELSEWHERE', `a task of class '${cls.name}' is to follow a task of another rank without data`, {
-      remedy: 'let the first task write a small datum that the second one reads',
-    });
+    throw new HeadraceError(
+      'ERR_AFTER_ELSEWHERE',
+      `a task of class '${cls.name}' is to follow a task of another rank without data`,
+      {
+        remedy: 'let the first task write a small datum that the second one reads',
+      },
+    );
   }
   engine.reserveRow(cls.modes.length, cls.paramNames.length);
   return engine.insert(cls, run, ownFlows, ownParams, priority, device, after);

@@ -9,12 +9,19 @@ import type { ResolvedOptions } from './options.js';
 const CHUNK_BYTES = 512 * 1024;
 
 /** The network port, or undefined in a single process. Collective over all ranks. */
-export async function openRanks(backend: NativeBackend, options: ResolvedOptions): Promise<NetworkPort | undefined> {
+export async function openRanks(
+  backend: NativeBackend,
+  options: ResolvedOptions,
+): Promise<NetworkPort | undefined> {
   const { comm, driver, gpus } = options;
   const isReal = gpus > 0 && driver !== 'emulated';
   if (comm === 'off') return undefined;
   if (comm === 'ipc' && isReal) {
-    throw unavailable('ipc', `memory of ${driver} devices cannot be mapped by another process yet`, "use comm: 'auto'");
+    throw unavailable(
+      'ipc',
+      `memory of ${driver} devices cannot be mapped by another process yet`,
+      "use comm: 'auto'",
+    );
   }
   if (launchedRanks() === 1) {
     // Asking for a way that is not there is an error also where nobody is there to talk to.
@@ -44,5 +51,7 @@ export async function openRanks(backend: NativeBackend, options: ResolvedOptions
 }
 
 function unavailable(comm: string, why: string, remedy: string): HeadraceError {
-  return new HeadraceError('ERR_COMM_UNAVAILABLE', `comm: '${comm}' is not available: ${why}`, { remedy });
+  return new HeadraceError('ERR_COMM_UNAVAILABLE', `comm: '${comm}' is not available: ${why}`, {
+    remedy,
+  });
 }

@@ -188,7 +188,9 @@ export class RankRuns {
       return;
     }
     const failed = run.error !== undefined;
-    const cause = failed ? { code: epoch.failure?.code ?? '', message: epoch.failure?.message ?? '' } : undefined;
+    const cause = failed
+      ? { code: epoch.failure?.code ?? '', message: epoch.failure?.message ?? '' }
+      : undefined;
     const source = failed ? epoch.source : -1;
     if (ranks.rank === 0) this.vote(epoch.number, 0, { source, cause });
     else ranks.device.wire.write(0, Wire.end, [epoch.number], JSON.stringify({ source, cause }));
@@ -198,7 +200,8 @@ export class RankRuns {
   /** A run failed on this rank. Told once, unless the news came from elsewhere. */
   failed(run: RunState, error: HeadraceError): void {
     const epoch = this.bySlot[run.slot];
-    if (epoch === undefined || epoch.failure !== undefined || this.ranks.lostError !== undefined) return;
+    if (epoch === undefined || epoch.failure !== undefined || this.ranks.lostError !== undefined)
+      return;
     epoch.failure = error;
     epoch.source = this.ranks.rank;
     this.spread(epoch.number, error, this.ranks.rank);

@@ -27,16 +27,11 @@ import {
 } from '../devices/network.js';
 import { NetOutcome, type NetworkPort } from '../devices/network-port.js';
 import type { WireRecord } from '../devices/network-wire.js';
-import { grantOffer, grantReceive, NetworkCredits } from '../stages/comm-in.js';
 import { roundedBytes } from '../devices/zone.js';
-import { Outcome } from '../stages/stage.js';
+import { grantOffer, grantReceive, NetworkCredits } from '../stages/comm-in.js';
 import { advance, complete } from '../stages/pipeline.js';
-import {
-  AccessMode,
-  ANY_DEVICE,
-  NetworkRole,
-  type TaskClassRow,
-} from '../stages/task-table.js';
+import { Outcome } from '../stages/stage.js';
+import { AccessMode, ANY_DEVICE, NetworkRole, type TaskClassRow } from '../stages/task-table.js';
 import { type Engine, INTERNAL_RUN } from './engine.js';
 import { RankRuns } from './rank-runs.js';
 import type { NetworkReport } from './report.js';
@@ -119,7 +114,10 @@ export class Ranks implements NetworkListener {
 
   constructor(engine: Engine, port: NetworkPort, options: NetworkOptions) {
     if (port.size > MAX_RANKS) {
-      throw new HeadraceError('ERR_OPTION', `at most ${MAX_RANKS} ranks are supported, not ${port.size}`);
+      throw new HeadraceError(
+        'ERR_OPTION',
+        `at most ${MAX_RANKS} ranks are supported, not ${port.size}`,
+      );
     }
     this.engine = engine;
     this.rank = port.rank;
@@ -210,7 +208,8 @@ export class Ranks implements NetworkListener {
   /** Rank a task belongs to. */
   rankOf(cls: TaskClassRow, flows: Int32Array): number {
     const { modes } = cls;
-    for (let i = 0; i < modes.length; i++) if (modes[i] !== AccessMode.read) return this.owner[flows[i]];
+    for (let i = 0; i < modes.length; i++)
+      if (modes[i] !== AccessMode.read) return this.owner[flows[i]];
     return modes.length > 0 ? this.owner[flows[0]] : 0;
   }
 
@@ -218,7 +217,15 @@ export class Ranks implements NetworkListener {
    * Plans the movements of a task that is about to be inserted on all ranks. Returns true when it is this rank's and
    * has to be inserted here.
    */
-  plan(cls: TaskClassRow, run: RunState, flows: Int32Array, params: Float64Array, priority: number, device: number, at: number): boolean {
+  plan(
+    cls: TaskClassRow,
+    run: RunState,
+    flows: Int32Array,
+    params: Float64Array,
+    priority: number,
+    device: number,
+    at: number,
+  ): boolean {
     const target = at >= 0 ? at : this.rankOf(cls, flows);
     this.runs.count(run, cls, flows, params, this.gid, target);
     const { modes } = cls;
@@ -227,7 +234,8 @@ export class Ranks implements NetworkListener {
       if (modes[i] === AccessMode.write) continue;
       const d = flows[i];
       if (local) {
-        if (this.have[d] === 0) this.receive(d, run, priority, this.wantedSpace(cls, flows, device));
+        if (this.have[d] === 0)
+          this.receive(d, run, priority, this.wantedSpace(cls, flows, device));
       } else if (this.producer[d] === this.rank) this.sendTo(d, target, run, priority);
     }
     if (local) {
@@ -237,7 +245,8 @@ export class Ranks implements NetworkListener {
         if (cls.kernels[s] >= 0 && bytes > this.credits.floor[s]) this.credits.floor[s] = bytes;
       }
     }
-    for (let i = 0; i < modes.length; i++) if (modes[i] !== AccessMode.read) this.written(flows[i], target);
+    for (let i = 0; i < modes.length; i++)
+      if (modes[i] !== AccessMode.read) this.written(flows[i], target);
     return local;
   }
 
@@ -289,7 +298,16 @@ export class Ranks implements NetworkListener {
       open.destinations.push(to, sequence);
       return;
     }
-    const movement = this.newMovement(NetworkRole.send, d, run, this.rank, 0, [to, sequence], 0, undefined);
+    const movement = this.newMovement(
+      NetworkRole.send,
+      d,
+      run,
+      this.rank,
+      0,
+      [to, sequence],
+      0,
+      undefined,
+    );
     this.openSend[d] = movement.index;
     this.insert(this.sendClass, movement, run, priority);
   }
@@ -303,7 +321,16 @@ export class Ranks implements NetworkListener {
     this.runs.expected(run, origin);
     this.figures.receives++;
     const key = keyOf(this.gid[d], origin, sequence);
-    const movement = this.newMovement(NetworkRole.receive, d, run, origin, key, [], wanted, undefined);
+    const movement = this.newMovement(
+      NetworkRole.receive,
+      d,
+      run,
+      origin,
+      key,
+      [],
+      wanted,
+      undefined,
+    );
     movement.announcement = this.early.get(key);
     if (movement.announcement === undefined) this.byKey.set(key, movement);
     else this.early.delete(key);
@@ -416,11 +443,15 @@ export class Ranks implements NetworkListener {
     const datum = this.engine.directory.info[movement.d]?.name ?? `#${movement.d}`;
     this.engine.fail(
       row,
-      new HeadraceError('ERR_DATUM_POISONED', `datum '${datum}' has no usable value on rank ${from}`, {
-        datum,
-        rank: from,
-        stage: 'comm-in',
-      }),
+      new HeadraceError(
+        'ERR_DATUM_POISONED',
+        `datum '${datum}' has no usable value on rank ${from}`,
+        {
+          datum,
+          rank: from,
+          stage: 'comm-in',
+        },
+      ),
     );
   }
 
@@ -449,7 +480,10 @@ export class Ranks implements NetworkListener {
       const announcement = movement.announcement as Announcement;
       if (announcement.bytes !== bytes) {
         const words = `rank ${announcement.from} sent ${announcement.bytes} bytes of a datum that has ${bytes} here`;
-        engine.fail(row, new HeadraceError('ERR_GRAPH_MISMATCH', words, { rank: announcement.from }));
+        engine.fail(
+          row,
+          new HeadraceError('ERR_GRAPH_MISMATCH', words, { rank: announcement.from }),
+        );
       } else if (announcement.payload === undefined) {
         this.device.fetch(announcement, movement.index, space, offset);
       } else {
@@ -459,7 +493,9 @@ export class Ranks implements NetworkListener {
       }
       return Outcome.running;
     }
-    const payload = this.device.isInline(bytes) ? engine.backend.hostView(offset, bytes) : undefined;
+    const payload = this.device.isInline(bytes)
+      ? engine.backend.hostView(offset, bytes)
+      : undefined;
     if (this.openSend[movement.d] === movement.index) this.openSend[movement.d] = NOT_SENT;
     this.figures.sentBytes += (bytes * movement.destinations.length) / 2;
     this.device.offer(
@@ -594,10 +630,14 @@ export class Ranks implements NetworkListener {
   }
 
   lost(rank: number): void {
-    this.lostError = new HeadraceError('ERR_PEER_LOST', `rank ${rank} is gone: its process ended without closing`, {
-      rank,
-      remedy: 'look at the output of that rank',
-    });
+    this.lostError = new HeadraceError(
+      'ERR_PEER_LOST',
+      `rank ${rank} is gone: its process ended without closing`,
+      {
+        rank,
+        remedy: 'look at the output of that rank',
+      },
+    );
     const { engine } = this;
     this.runs.lost(this.lostError);
     // Reads of the program itself wait outside of any run.

@@ -83,7 +83,12 @@ export function totals(engine: Engine): EngineTotals {
 }
 
 /** What happened between two moments. @internal */
-export function difference(engine: Engine, from: EngineTotals, to: EngineTotals, tasks: number): RunReport {
+export function difference(
+  engine: Engine,
+  from: EngineTotals,
+  to: EngineTotals,
+  tasks: number,
+): RunReport {
   const bytes = noBytes();
   for (const kind of Object.keys(bytes) as (keyof BytesByKind)[]) {
     bytes[kind] = to.bytes[kind] - from.bytes[kind];
@@ -122,7 +127,8 @@ export function difference(engine: Engine, from: EngineTotals, to: EngineTotals,
 function networkDifference(from: NetworkReport | undefined, to: NetworkReport): NetworkReport {
   const result: Record<string, number> = { ...to };
   for (const [name, value] of Object.entries(from ?? {})) {
-    if (name !== 'rank' && name !== 'ranks') result[name] = (result[name] as number) - (value as number);
+    if (name !== 'rank' && name !== 'ranks')
+      result[name] = (result[name] as number) - (value as number);
   }
   return result as unknown as NetworkReport;
 }

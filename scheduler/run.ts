@@ -95,7 +95,8 @@ export class Run implements PromiseLike<RunReport> {
   /** Drops queued tasks, lets running ones end; the run then rejects with an AbortError. */
   cancel(reason?: unknown): void {
     if (this.state.over) return;
-    const words = reason instanceof Error ? reason.message : reason === undefined ? '' : String(reason);
+    const words =
+      reason instanceof Error ? reason.message : reason === undefined ? '' : String(reason);
     const text = words === '' ? 'the run was cancelled' : `the run was cancelled: ${words}`;
     this.engine.failRun(this.state, new RunAbortedError(text, reason));
   }
@@ -128,7 +129,11 @@ export class Run implements PromiseLike<RunReport> {
     const known = error instanceof HeadraceError;
     this.engine.failRun(
       this.state,
-      known ? error : new HeadraceError('ERR_PROGRAM', `the program failed: ${String(error)}`, { cause: error }),
+      known
+        ? error
+        : new HeadraceError('ERR_PROGRAM', `the program failed: ${String(error)}`, {
+            cause: error,
+          }),
     );
     this.seal();
   }

@@ -157,18 +157,26 @@ export class Runtime {
     if (isElementType(first)) {
       const length = second as number;
       if (!Number.isSafeInteger(length) || length < 1) {
-        throw new HeadraceError('ERR_OPTION', `a datum needs at least one element, not ${String(length)}`);
+        throw new HeadraceError(
+          'ERR_OPTION',
+          `a datum needs at least one element, not ${String(length)}`,
+        );
       }
       return this.newDatum(first, length, third ?? {});
     }
     const element = elementTypeOf(first);
     if (element === undefined) {
-      throw new HeadraceError('ERR_ARGUMENT_TYPE', 'data are made from a typed array or an element type', {
-        remedy: 'Float64Array, Float32Array, Int32Array, Uint32Array or Uint8Array',
-      });
+      throw new HeadraceError(
+        'ERR_ARGUMENT_TYPE',
+        'data are made from a typed array or an element type',
+        {
+          remedy: 'Float64Array, Float32Array, Int32Array, Uint32Array or Uint8Array',
+        },
+      );
     }
     const values = first as AnyElementArray;
-    if (values.length === 0) throw new HeadraceError('ERR_OPTION', 'a datum needs at least one element');
+    if (values.length === 0)
+      throw new HeadraceError('ERR_OPTION', 'a datum needs at least one element');
     const datum = this.newDatum(element, values.length, (second as DatumOptions | undefined) ?? {});
     if (datum.rank !== this.rank) {
       this.valueIsElsewhere(datum);
@@ -191,10 +199,14 @@ export class Runtime {
     const owner = options.rank ?? 0;
     if (!Number.isInteger(owner) || owner < 0 || owner >= this.ranks) {
       this.engine.directory.remove(datum.row);
-      throw new HeadraceError('ERR_NO_RANK', `datum '${name}': there is no rank ${String(owner)}, there are ${this.ranks}`, {
-        datum: name,
-        limit: this.ranks,
-      });
+      throw new HeadraceError(
+        'ERR_NO_RANK',
+        `datum '${name}': there is no rank ${String(owner)}, there are ${this.ranks}`,
+        {
+          datum: name,
+          limit: this.ranks,
+        },
+      );
     }
     ranks?.addDatum(datum.row, owner);
     if (options.device !== undefined) this.adviseDatum(datum, options.device);
@@ -228,7 +240,8 @@ export class Runtime {
     const dir = engine.directory;
     const d = datum.row;
     let offset = makeRoom(host, engine.x.counters, datum.bytes);
-    while (offset < 0 && engine.waitForTransfers()) offset = makeRoom(host, engine.x.counters, datum.bytes);
+    while (offset < 0 && engine.waitForTransfers())
+      offset = makeRoom(host, engine.x.counters, datum.bytes);
     if (offset < 0) {
       throw new HeadraceError(
         'ERR_OUT_OF_HOST_MEMORY',
@@ -571,7 +584,9 @@ export class Runtime {
   private checkDatum(datum: Datum): void {
     this.checkOpen();
     if (datum.isClosed) {
-      throw new HeadraceError('ERR_DATUM_CLOSED', `datum '${datum.name}' is closed`, { datum: datum.name });
+      throw new HeadraceError('ERR_DATUM_CLOSED', `datum '${datum.name}' is closed`, {
+        datum: datum.name,
+      });
     }
   }
 }

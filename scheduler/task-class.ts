@@ -97,7 +97,10 @@ export function task<const F extends Flows, const P extends Parameters = Record<
   }
   const both = paramNames.find((p) => flowNames.includes(p));
   if (both !== undefined) {
-    throw new HeadraceError('ERR_TASK_CLASS', `task class '${name}' has a flow and a parameter named '${both}'`);
+    throw new HeadraceError(
+      'ERR_TASK_CLASS',
+      `task class '${name}' has a flow and a parameter named '${both}'`,
+    );
   }
   if (
     definition.body === undefined &&

@@ -55,9 +55,16 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
    */
   constructor(runtime: Runtime, element: E, options: TiledMatrixOptions, fill?: TileFill<E>) {
     const columns = options.columns ?? options.rows;
-    for (const [what, value] of Object.entries({ rows: options.rows, columns, tile: options.tile })) {
+    for (const [what, value] of Object.entries({
+      rows: options.rows,
+      columns,
+      tile: options.tile,
+    })) {
       if (!Number.isInteger(value) || value < 1) {
-        throw new HeadraceError('ERR_OPTION', `a matrix needs ${what} of at least 1, not ${String(value)}`);
+        throw new HeadraceError(
+          'ERR_OPTION',
+          `a matrix needs ${what} of at least 1, not ${String(value)}`,
+        );
       }
     }
     const gpus = runtime.gpus.length;
@@ -87,7 +94,11 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
         const name = `${this.name}(${i}, ${j})`;
         const rank = ownerOf(rankGrid, i, j);
         // The tiles of one rank are dealt over its GPUs as if there were no others.
-        const device = ownerOf(this.grid, Math.floor(i / rankGrid.rows), Math.floor(j / rankGrid.columns));
+        const device = ownerOf(
+          this.grid,
+          Math.floor(i / rankGrid.rows),
+          Math.floor(j / rankGrid.columns),
+        );
         const placed = gpus === 0 ? { name, rank } : { name, rank, device };
         let datum: Datum<E>;
         if (fill === undefined || rank !== runtime.rank) {
@@ -146,7 +157,10 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
         const values = await this.at(i, j).read();
         const m = this.rowsOf(i);
         for (let c = 0; c < this.columnsOf(j); c++) {
-          all.set(values.subarray(c * m, (c + 1) * m) as never, (j * this.tile + c) * this.rows + i * this.tile);
+          all.set(
+            values.subarray(c * m, (c + 1) * m) as never,
+            (j * this.tile + c) * this.rows + i * this.tile,
+          );
         }
       }
     }

@@ -15,8 +15,8 @@
 import { CopyState } from '../devices/coherency.js';
 import { NO_BLOCK } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
-import { guards } from '../devices/guards.js';
 import { makeRoom, startWriteBack } from '../devices/eviction.js';
+import { guards } from '../devices/guards.js';
 import type { MemorySpace } from '../devices/memory-space.js';
 import { roundedBytes } from '../devices/zone.js';
 import type { StageContext } from './context.js';
@@ -77,7 +77,8 @@ export function allResident(x: StageContext, row: number): boolean {
     const d = flows[first + i];
     const c = d * spaces + s;
     if (block[c] === NO_BLOCK) return false;
-    if (modes[i] !== AccessMode.write && (state[c] === CopyState.invalid || poison[d] !== 0)) return false;
+    if (modes[i] !== AccessMode.write && (state[c] === CopyState.invalid || poison[d] !== 0))
+      return false;
   }
   const space = x.spaces[s];
   if (guards.taskPins) for (let i = 0; i < n; i++) space.pin(flows[first + i]);
@@ -164,7 +165,14 @@ function requestRoom(
   let handedOver = false;
   while (deficit > 0 && guards.writeBack) {
     const live = x.transfers.live;
-    const released = startWriteBack(space, x.spaces[0], x.directory, x.transfers, x.counters, x.now);
+    const released = startWriteBack(
+      space,
+      x.spaces[0],
+      x.directory,
+      x.transfers,
+      x.counters,
+      x.now,
+    );
     if (released === 0) break;
     if (released < 0) return hostRoom(x);
     if (x.transfers.live === live) handedOver = true;

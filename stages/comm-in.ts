@@ -61,7 +61,12 @@ export function grantOffer(x: StageContext, credits: NetworkCredits, d: number):
  * touching the floor, else the host (from where the consumer's stage-in fetches it: the spill path). On a device the
  * block is granted here; on the host alloc does it, where waiting is fair.
  */
-export function grantReceive(x: StageContext, credits: NetworkCredits, d: number, wanted: number): number {
+export function grantReceive(
+  x: StageContext,
+  credits: NetworkCredits,
+  d: number,
+  wanted: number,
+): number {
   if (wanted <= 0) return 0;
   const dir = x.directory;
   const space = x.spaces[wanted];

@@ -7,7 +7,7 @@ import { NodePool } from '../devices/node-pool.js';
 import type { Submission } from '../devices/submission.js';
 import type { Transfers } from '../devices/transfers.js';
 import { WaitReason } from './stage.js';
-import { type TaskClassRow, STAGE_NAMES, type TaskTable } from './task-table.js';
+import { STAGE_NAMES, type TaskClassRow, type TaskTable } from './task-table.js';
 
 /** Counters of the memory stages. */
 export interface StageCounters {

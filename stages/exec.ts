@@ -135,11 +135,15 @@ function failNotArrived(x: StageContext, row: number, d: number): number {
   const task = x.describe(row);
   x.hooks.fail(
     row,
-    new HeadraceError('ERR_TRANSFER_FAILED', `datum '${datum}' could not be copied for task ${task}`, {
-      datum,
-      task,
-      stage: 'exec',
-    }),
+    new HeadraceError(
+      'ERR_TRANSFER_FAILED',
+      `datum '${datum}' could not be copied for task ${task}`,
+      {
+        datum,
+        task,
+        stage: 'exec',
+      },
+    ),
   );
   return Outcome.fail;
 }

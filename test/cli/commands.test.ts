@@ -242,7 +242,7 @@ describe('doctor', () => {
     expect(report.findings.map((finding: { name: string }) => finding.name)).toContain('Node');
     expect(report.findings).toContainEqual(
       expect.objectContaining({
-        name: 'Open MPI',
+        name: 'MPI',
         state: 'absent',
         fix: expect.stringContaining('libopenmpi-dev'),
       }),

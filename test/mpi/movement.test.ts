@@ -13,8 +13,16 @@ interface Report {
   readonly figures?: { readonly network: Readonly<Record<string, number>> };
 }
 
-const go = async (ranks: number, given: object, env: Record<string, string> = {}): Promise<Report[]> => {
-  const run: RankResult = await mpirun(ranks, 'movement.mjs', { args: [JSON.stringify(given)], env, seconds: 50 });
+const go = async (
+  ranks: number,
+  given: object,
+  env: Record<string, string> = {},
+): Promise<Report[]> => {
+  const run: RankResult = await mpirun(ranks, 'movement.mjs', {
+    args: [JSON.stringify(given)],
+    env,
+    seconds: 50,
+  });
   expect(run.code, run.output).toBe(0);
   const reports = run.reports as unknown as Report[];
   expect(reports, run.output).toHaveLength(ranks);
@@ -46,19 +54,30 @@ describe.skipIf(first === undefined)('data between ranks', () => {
     await go(2, { what: 'tiles', gpus: 1, gpuMemory: '48KiB', size: { count: 10_000, rounds: 1 } });
   });
 
-  test.each(ways)('reach every buffer from every buffer by %s, also when the source dies at once', async (comm) => {
-    const reports = await go(3, { what: 'cover', gpus: 2, comm, inlineBytes: 64 });
-    expect(reports[0]?.steps).toBe(5 * 9 * 8);
-  });
+  test.each(ways)(
+    'reach every buffer from every buffer by %s, also when the source dies at once',
+    async (comm) => {
+      const reports = await go(3, { what: 'cover', gpus: 2, comm, inlineBytes: 64 });
+      expect(reports[0]?.steps).toBe(5 * 9 * 8);
+    },
+  );
 
   test('a failing flush rejects the run with its code on all ranks', async () => {
-    const reports = await go(2, { what: 'flush', gpus: 1, comm: 'direct' }, { HEADRACE_FAIL_FLUSH: '1' });
+    const reports = await go(
+      2,
+      { what: 'flush', gpus: 1, comm: 'direct' },
+      { HEADRACE_FAIL_FLUSH: '1' },
+    );
     expect(reports[1]).toMatchObject({ code: 'ERR_FLUSH_FAILED' });
     expect(reports[0]).toMatchObject({ code: 'ERR_PEER_FAILED', cause: 'ERR_FLUSH_FAILED' });
   });
 
   test("flush: 'off' asks for none", async () => {
-    const reports = await go(2, { what: 'flush', gpus: 1, comm: 'direct', flush: 'off' }, { HEADRACE_FAIL_FLUSH: '1' });
+    const reports = await go(
+      2,
+      { what: 'flush', gpus: 1, comm: 'direct', flush: 'off' },
+      { HEADRACE_FAIL_FLUSH: '1' },
+    );
     expect(reports.map(({ code }) => code)).toEqual(['none', 'none']);
   });
 });

@@ -34,7 +34,15 @@ async function oracle(ranks: number, given: object, library = first): Promise<re
 const total = (reports: readonly Report[], way: 'direct' | 'staged' | 'ipc' | 'inline'): number =>
   reports.reduce((sum, { report }) => sum + report.bytes[way], 0);
 
-const names = ['pingPong', 'reduce', 'writeAfterRead', 'broadcast', 'allToAll', 'redistribute', 'storm'];
+const names = [
+  'pingPong',
+  'reduce',
+  'writeAfterRead',
+  'broadcast',
+  'allToAll',
+  'redistribute',
+  'storm',
+];
 
 describe.skipIf(first === undefined)('oracles on several ranks', () => {
   describe.each([2, 3, 4])('%i ranks', (ranks) => {

@@ -55,6 +55,22 @@ AddGpu runs("a kernel from source runs with its numbers converted and its grid f
   expect(machine, machine.exec(layout.compute(1), "scale", 1, {0, 1, 0, 0}));
 });
 
+AddGpu named("arguments may be bound by position in any order", 1, [] {
+  Machine machine(gpuOptions(1));
+  const Layout layout{1};
+  KernelSource source = scaleSource();
+  source.kernels[0].name = "scale_named";
+  source.kernels[0].rules.signature = {{ArgumentType::pointer, 1}, {ArgumentType::f32, 2},
+                                       {ArgumentType::i32, 0}, {ArgumentType::i64, 1}};
+  source.kernels[0].rules.grid[0] = {0, 128};
+  CHECK(errorOf(machine, source).empty());
+  Event event = machine.exec(layout.compute(1), "fill_f64", 1, {4096, 100, 4});
+  event = machine.exec(layout.compute(1), "scale_named", 2, {0, 4096, 100, 7, 0.5}, event);
+  event = machine.copy(layout.out(1), 0, 0, 1, 4096, 800, event);
+  expect(machine, event);
+  CHECK(machine.at<double>(0, 0)[0] == 9 && machine.at<double>(0, 0)[99] == 9);
+});
+
 AddGpu mismatch("arguments that do not fit the signature are refused", 1, [] {
   Machine machine(gpuOptions(1));
   const Layout layout{1};
@@ -70,7 +86,7 @@ AddGpu mismatch("arguments that do not fit the signature are refused", 1, [] {
 AddGpu declared("a declaration that differs from the source is found when it is compiled", 1, [] {
   Machine machine(gpuOptions(1));
   KernelSource source = scaleSource();
-  source.kernels[0].rules.signature[1] = ArgumentType::f64;
+  source.kernels[0].rules.signature[1].type = ArgumentType::f64;
   CHECK(errorOf(machine, source).find("parameter 2 has 4 bytes") != std::string::npos);
   source.kernels[0].rules.signature = {ArgumentType::pointer};
   CHECK(errorOf(machine, source).find("more parameters") != std::string::npos);

@@ -26,6 +26,9 @@ interface Setting {
   /** Units of 512 bytes beyond what the largest task needs. */
   readonly spare: number;
   readonly inTurns: boolean;
+  readonly streams: number;
+  /** Freed memory is poisoned and invariants are checked; without, other paths and timings. */
+  readonly checked: boolean;
 }
 
 const settings = (gpus: readonly number[]): fc.Arbitrary<Setting> =>
@@ -36,12 +39,23 @@ const settings = (gpus: readonly number[]): fc.Arbitrary<Setting> =>
     runAhead: fc.constantFrom(1, 2, 16, 1024),
     spare: fc.constantFrom(0, 0, 1, 3, 20),
     inTurns: fc.boolean(),
+    streams: fc.constantFrom(1, 1, 2, 3),
+    checked: fc.constantFrom(true, true, false),
   });
 
 function optionsOf(setting: Setting, bytes: number): RuntimeOptions {
-  const { gpus, workers, window, runAhead, spare } = setting;
+  const { gpus, workers, window, runAhead, spare, checked, streams: computeStreams } = setting;
   const gpuMemory = bytes + spare * 512;
-  return { gpus, workers, window, runAhead, gpuMemory, hostMemory: '4MiB', checked: true };
+  return {
+    gpus,
+    workers,
+    window,
+    runAhead,
+    gpuMemory,
+    hostMemory: '4MiB',
+    checked,
+    computeStreams,
+  };
 }
 
 /** With asynchronous bodies a program must leave room in the window, or wait for it. */
@@ -94,6 +108,71 @@ describe('a random program gives the values of its serial execution', () => {
       await fc.assert(
         fc.asyncProperty(rawPrograms(70), settings(gpus), (program, setting) =>
           check(program, setting),
+        ),
+        { numRuns: runs * FACTOR, seed: SEED, endOnFailure: false },
+      );
+    },
+    60_000 * FACTOR,
+  );
+});
+
+/**
+ * The same with host memory for a part of the data only: the program then either gives the right values or is told
+ * that host memory is full. It never hangs, and never computes anything else.
+ */
+async function checkScarce(program: RawProgram, setting: Setting, share: number): Promise<void> {
+  const operations = decode(program);
+  const expected = serial(program, operations);
+  const largest = largestTask(program, operations);
+  const whole = program.data.reduce((sum, d) => sum + d.units * 512, 0);
+  const hostMemory = Math.max(largest, 512 * Math.ceil((whole * share) / 51200));
+  const full = (error: { code: string }): undefined => {
+    expect(['ERR_OUT_OF_HOST_MEMORY', 'ERR_DATUM_POISONED', 'ERR_ABORTED']).toContain(error.code);
+    return undefined;
+  };
+  await onMachine({ ...optionsOf(setting, largest), hostMemory }, async (runtime) => {
+    let data: ReturnType<typeof makeData>;
+    try {
+      data = makeData(runtime, program);
+    } catch (error) {
+      full(error as { code: string });
+      return;
+    }
+    const run = runtime.run(async (graph) => {
+      await insertProgram(
+        graph,
+        data,
+        operations,
+        setting.gpus,
+        new Map(),
+        pauses(graph, setting.inTurns, operations),
+      );
+    });
+    const report = await soon(runtime, run).catch(full);
+    for (let d = 0; d < data.length; d++) {
+      const value = expected.values[d];
+      if (value === undefined) continue;
+      const found = await soon(runtime, data[d].read()).catch(full);
+      if (report !== undefined && found !== undefined) expect(found, `d${d}`).toEqual(value);
+    }
+    await nothingLeft(runtime, data);
+  });
+}
+
+describe('a random program with scarce host memory gives the right values or says that memory is full', () => {
+  it.each([
+    ['on host workers', [0], 40],
+    ['on one GPU', [1], 60],
+    ['on two GPUs', [2], 60],
+  ] as const)(
+    '%s',
+    async (_, gpus, runs) => {
+      await fc.assert(
+        fc.asyncProperty(
+          rawPrograms(50),
+          settings(gpus),
+          fc.integer({ min: 30, max: 130 }),
+          (program, setting, share) => checkScarce(program, setting, share),
         ),
         { numRuns: runs * FACTOR, seed: SEED, endOnFailure: false },
       );

@@ -54,7 +54,7 @@ async function failing() {
         // A plain loop that never yields: the engine alone must notice.
         if (rank === who) await new Promise((r) => setTimeout(r, 20000));
         graph.insert(use, { a: y, x: z });
-        for (let i = 0; ; i++) graph.insert(step, { x: z, i: 100 }, { rank: 0 });
+        for (;;) graph.insert(step, { x: z, i: 100 }, { rank: 0 });
       }
     });
     return { code: 'none' };

@@ -1,13 +1,30 @@
 // Data between ranks under pressure: a blocked JavaScript thread, hardly any device memory, every buffer overwritten
 // right after it was read, failing flushes. Argument: JSON with `what` and options.
+
+import { Runtime, read, readWrite, task, write } from '../../../dist/index.js';
 import { report } from './report.mjs';
-import { read, readWrite, Runtime, task, write } from '../../../dist/index.js';
 
 const { what, size = {}, ...rest } = JSON.parse(process.argv[2]);
-const runtime = await Runtime.create({ workers: 1, checked: what !== 'tiles', hostMemory: '512MiB', gpuMemory: '16MiB', ...rest });
+const runtime = await Runtime.create({
+  workers: 1,
+  checked: what !== 'tiles',
+  hostMemory: '512MiB',
+  gpuMemory: '16MiB',
+  ...rest,
+});
 const { rank, ranks } = runtime;
-const fill = task({ name: 'fill', flows: { x: write('f64') }, params: { n: 'i32', value: 'f64' }, kernel: 'fill_f64' });
-const copyTile = task({ name: 'copy', flows: { b: write('f64'), a: read('f64') }, params: { bytes: 'i32' }, kernel: 'copy_bytes' });
+const fill = task({
+  name: 'fill',
+  flows: { x: write('f64') },
+  params: { n: 'i32', value: 'f64' },
+  kernel: 'fill_f64',
+});
+const copyTile = task({
+  name: 'copy',
+  flows: { b: write('f64'), a: read('f64') },
+  params: { bytes: 'i32' },
+  kernel: 'copy_bytes',
+});
 const allEqual = (values, expected) => values.every((v) => v === expected);
 
 const programs = {
@@ -18,10 +35,16 @@ const programs = {
     const b = runtime.data('f64', n, { name: 'b', rank: 1, device: 0 });
     // Both ranks hold their threads for 200 ms as soon as the transfer is commanded; the comm threads do not care.
     const hold = task({
-      name: 'hold', flows: { s: readWrite('f64') },
-      body: () => { const end = performance.now() + 200; while (performance.now() < end); },
+      name: 'hold',
+      flows: { s: readWrite('f64') },
+      body: () => {
+        const end = performance.now() + 200;
+        while (performance.now() < end);
+      },
     });
-    const s = Array.from({ length: ranks }, (_, r) => runtime.data(new Float64Array(1), { name: `s${r}`, rank: r }));
+    const s = Array.from({ length: ranks }, (_, r) =>
+      runtime.data(new Float64Array(1), { name: `s${r}`, rank: r }),
+    );
     const began = performance.now();
     const figures = await runtime.run((graph) => {
       graph.insert(fill, { x: a, n, value: 1 });
@@ -37,18 +60,31 @@ const programs = {
     const n = size.n ?? 2048;
     const count = size.count ?? 201;
     const rounds = size.rounds ?? 3;
-    const tiles = Array.from({ length: count }, (_, i) => runtime.data('f64', n, { name: `t${i}`, rank: i % ranks }));
-    const sums = Array.from({ length: count }, (_, i) => runtime.data(new Float64Array(1), { name: `s${i}`, rank: (i + 1) % ranks }));
-    const outs = Array.from({ length: count }, (_, i) => runtime.data('f64', n, { name: `o${i}`, rank: (i + 1) % ranks }));
+    const tiles = Array.from({ length: count }, (_, i) =>
+      runtime.data('f64', n, { name: `t${i}`, rank: i % ranks }),
+    );
+    const sums = Array.from({ length: count }, (_, i) =>
+      runtime.data(new Float64Array(1), { name: `s${i}`, rank: (i + 1) % ranks }),
+    );
+    const outs = Array.from({ length: count }, (_, i) =>
+      runtime.data('f64', n, { name: `o${i}`, rank: (i + 1) % ranks }),
+    );
     const check = task({
-      name: 'check', flows: { a: read('f64'), s: readWrite('f64') }, params: { value: 'f64' },
-      body: ({ a, s, value }) => { if (!allEqual(a, value)) s[0] += 1; },
+      name: 'check',
+      flows: { a: read('f64'), s: readWrite('f64') },
+      params: { value: 'f64' },
+      body: ({ a, s, value }) => {
+        if (!allEqual(a, value)) s[0] += 1;
+      },
     });
     const figures = await runtime.run((graph) => {
       for (let r = 0; r < rounds; r++) {
-        for (let i = 0; i < count; i++) graph.insert(fill, { x: tiles[i], n, value: r * count + i });
-        for (let i = 0; i < count; i++) graph.insert(copyTile, { a: tiles[i], b: outs[i], bytes: n * 8 });
-        for (let i = 0; i < count; i++) graph.insert(check, { a: outs[i], s: sums[i], value: r * count + i });
+        for (let i = 0; i < count; i++)
+          graph.insert(fill, { x: tiles[i], n, value: r * count + i });
+        for (let i = 0; i < count; i++)
+          graph.insert(copyTile, { a: tiles[i], b: outs[i], bytes: n * 8 });
+        for (let i = 0; i < count; i++)
+          graph.insert(check, { a: outs[i], s: sums[i], value: r * count + i });
       }
     });
     let wrong = 0;
@@ -65,10 +101,19 @@ const programs = {
     let wrong = 0;
     const places = ['host', ...runtime.gpus.map((_, g) => g)];
     const verify = task({
-      name: 'verify', flows: { a: read('f64') }, params: { value: 'f64' },
+      name: 'verify',
+      flows: { a: read('f64') },
+      params: { value: 'f64' },
       body: ({ a, value }) => {
         for (let i = 0; i < a.length; i++) {
-          if (a[i] !== value) { wrong++; if (wrong < 5) console.error(`rank ${rank}: ${a[i] === dead ? 'killed' : 'stale or garbage'} ${a[i]} for ${value}`); break; }
+          if (a[i] !== value) {
+            wrong++;
+            if (wrong < 5)
+              console.error(
+                `rank ${rank}: ${a[i] === dead ? 'killed' : 'stale or garbage'} ${a[i]} for ${value}`,
+              );
+            break;
+          }
         }
       },
     });
@@ -76,7 +121,12 @@ const programs = {
     for (let e = 0; e <= longest; e += size.stride ?? 4) {
       const n = 2 ** e;
       const buffers = [];
-      for (let r = 0; r < ranks; r++) for (const place of places) buffers.push({ place, datum: runtime.data('f64', n, { name: `${r}-${place}`, rank: r }) });
+      for (let r = 0; r < ranks; r++)
+        for (const place of places)
+          buffers.push({
+            place,
+            datum: runtime.data('f64', n, { name: `${r}-${place}`, rank: r }),
+          });
       await runtime.run((graph) => {
         for (const A of buffers) {
           for (const B of buffers) {
@@ -84,7 +134,8 @@ const programs = {
             const value = ++step;
             graph.insert(fill, { x: A.datum, n, value }, { device: A.place });
             graph.insert(copyTile, { a: A.datum, b: B.datum, bytes: n * 8 }, { device: B.place });
-            if ((value * 3) % 7 !== 0) graph.insert(fill, { x: A.datum, n, value: dead }, { device: A.place });
+            if ((value * 3) % 7 !== 0)
+              graph.insert(fill, { x: A.datum, n, value: dead }, { device: A.place });
             graph.insert(verify, { a: B.datum, value });
           }
         }

@@ -192,14 +192,30 @@ const oracles = {
     const columns = size.columns ?? 47;
     const at = (i, j) => i * 1000 + j;
     const fillTile = (values, row, column, m, cols) => {
-      for (let c = 0; c < cols; c++) for (let r = 0; r < m; r++) values[c * m + r] = at(row + r, column + c);
+      for (let c = 0; c < cols; c++)
+        for (let r = 0; r < m; r++) values[c * m + r] = at(row + r, column + c);
     };
     const zero = (values) => values.fill(0);
     const tall = { rows: ranks, columns: 1 };
     const wide = { rows: 1, columns: ranks, originColumn: 1 };
-    const A = new TiledMatrix(runtime, 'f64', { rows, columns, tile: 16, rankGrid: tall, name: 'A' }, fillTile);
-    const B = new TiledMatrix(runtime, 'f64', { rows, columns, tile: 11, rankGrid: wide, name: 'B' }, zero);
-    const C = new TiledMatrix(runtime, 'f64', { rows, columns, tile: 16, rankGrid: tall, name: 'C' }, zero);
+    const A = new TiledMatrix(
+      runtime,
+      'f64',
+      { rows, columns, tile: 16, rankGrid: tall, name: 'A' },
+      fillTile,
+    );
+    const B = new TiledMatrix(
+      runtime,
+      'f64',
+      { rows, columns, tile: 11, rankGrid: wide, name: 'B' },
+      zero,
+    );
+    const C = new TiledMatrix(
+      runtime,
+      'f64',
+      { rows, columns, tile: 16, rankGrid: tall, name: 'C' },
+      zero,
+    );
     const figures = await runtime.run((graph) => {
       redistribute(graph, A, B);
       redistribute(graph, B, C);
@@ -207,7 +223,8 @@ const oracles = {
     let wrong = 0;
     for (const M of [B, C]) {
       const values = await M.read();
-      for (let j = 0; j < columns; j++) for (let i = 0; i < rows; i++) if (values[j * rows + i] !== at(i, j)) wrong++;
+      for (let j = 0; j < columns; j++)
+        for (let i = 0; i < rows; i++) if (values[j * rows + i] !== at(i, j)) wrong++;
     }
     return { ok: wrong === 0, wrong, report: figures };
   },

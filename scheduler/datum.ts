@@ -5,6 +5,7 @@ import type { ElementArray, ElementType } from './element-type.js';
 import { elementBytes } from './element-type.js';
 import type { Runtime } from './runtime.js';
 
+/** A named array of elements that tasks read and write, wherever its copies are. Made by `Runtime.data`. */
 export class Datum<E extends ElementType = ElementType> implements DatumInfo {
   readonly name: string;
   readonly element: E;

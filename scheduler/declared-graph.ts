@@ -25,6 +25,7 @@ export interface GraphJson {
 
 type Insert = (graph: Graph, after: readonly TaskHandle[]) => TaskHandle;
 
+/** A graph of named tasks, declared in any order, validated before it is inserted. */
 export class DeclaredGraph {
   private readonly inserts: Map<string, Insert> = new Map();
   private readonly afters: Map<string, readonly string[]> = new Map();

@@ -11,8 +11,8 @@ export {
 export type { AnyElementArray, ElementArray, ElementType } from './element-type.js';
 export { type ErrorDetails, HeadraceError, RunAbortedError } from './errors.js';
 export { Graph, type TaskArguments, type TaskHandle, type TaskOptions } from './graph.js';
-export { type ByteSize, parseBytes, type RuntimeOptions } from './options.js';
-export type { DeviceReport, RunReport } from './report.js';
+export { type ByteSize, parseBytes, type ResolvedOptions, type RuntimeOptions } from './options.js';
+export type { DeviceReport, NetworkReport, RunReport } from './report.js';
 export { type Program, Run, type RunEvents, type RunOptions, type RunProgress } from './run.js';
 export { type DatumOptions, type DeviceMemory, Runtime } from './runtime.js';
 export {

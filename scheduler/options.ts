@@ -43,7 +43,7 @@ export interface RuntimeOptions {
   readonly name?: string;
 }
 
-/** Options with every default filled in. @internal */
+/** Options with every default filled in; sizes in bytes. */
 export interface ResolvedOptions {
   readonly workers: number;
   readonly gpus: number;

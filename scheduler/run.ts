@@ -84,6 +84,7 @@ export class Run implements PromiseLike<RunReport> {
     this.start(program, new Graph(runtime, engine, this.state));
   }
 
+  /** How far the run is now. */
   get progress(): RunProgress {
     return {
       inserted: this.state.inserted - this.state.movements,

@@ -55,6 +55,7 @@ interface InternalJob {
 /** Record slack per ring: waits and long argument lists count as records too. */
 const RING_FACTOR = 4;
 
+/** An opened machine: its devices, the data in their memory, and the runs on them. */
 export class Runtime {
   /** Effective options. */
   readonly options: ResolvedOptions;
@@ -405,6 +406,7 @@ export class Runtime {
     return this.closing;
   }
 
+  /** `await using runtime = await Runtime.create()` closes it at the end of the block. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

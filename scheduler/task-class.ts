@@ -9,6 +9,7 @@ export interface Flow<E extends ElementType = ElementType, M extends FlowMode = 
   readonly element: E;
   readonly mode: M;
 }
+/** How a flow uses its datum. */
 export type FlowMode = 'read' | 'write' | 'readWrite';
 
 /** The task reads the datum and leaves it as it is. */
@@ -28,7 +29,9 @@ export function readWrite<E extends ElementType>(element: E): Flow<E, 'readWrite
 export type ParameterType = 'f64' | 'i32' | 'bool';
 type ParameterValue<P extends ParameterType> = P extends 'bool' ? boolean : number;
 
+/** Flows of a task class by name, in the order in which kernels get them. */
 export type Flows = Readonly<Record<string, Flow>>;
+/** Parameters of a task class by name, in the order in which kernels get them. */
 export type Parameters = Readonly<Record<string, ParameterType>>;
 
 /** What a JavaScript body gets: an array per flow, valid until it returns (or its promise settles), and the parameters. */

@@ -32,6 +32,7 @@ export type TileFill<E extends 'f64' | 'f32'> = (
   columns: number,
 ) => void;
 
+/** A matrix of tiles, each a datum of its own, dealt out block-cyclically. */
 export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
   readonly name: string;
   readonly element: E;

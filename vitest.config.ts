@@ -19,6 +19,10 @@ const config: ViteUserConfig = defineConfig({
         test: { name: 'native', include: ['test/native/**/*.test.ts'] },
       },
       {
+        extends: true,
+        test: { name: 'native-gpu', include: ['test/native-gpu/**/*.test.ts'] },
+      },
+      {
         // Type tests sit in a project of their own: `--typecheck.only` on the command line together with
         // projects silently runs the runtime tests instead.
         extends: true,

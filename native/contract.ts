@@ -161,8 +161,15 @@ export interface NativeOptions {
   readonly firstSequence?: number;
 }
 
-/** Type of one argument of a kernel: pointers take the task's flows in order, the others its parameters in order. */
+/** Type of one argument of a kernel. */
 export type NativeArgumentType = 'pointer' | 'f64' | 'f32' | 'i32' | 'i64';
+
+/**
+ * One argument of a kernel: the flow (pointer) or parameter at `index`; a type alone takes the next one in order.
+ */
+export type NativeArgument =
+  | NativeArgumentType
+  | { readonly type: NativeArgumentType; readonly index: number };
 
 /** A launch extent: a constant, or the task's parameter `param` divided by `divisor` (default 1), rounded up. */
 export type NativeExtent = number | { readonly param: number; readonly divisor?: number };
@@ -179,7 +186,7 @@ export interface NativeKernelSource {
     readonly name: string;
     /** Name in the source, or an expression such as `scale<double>`; default: `name`. */
     readonly symbol?: string;
-    readonly signature: readonly NativeArgumentType[];
+    readonly signature: readonly NativeArgument[];
     /** Up to three extents; missing ones are 1. */
     readonly grid: readonly NativeExtent[];
     readonly block: readonly NativeExtent[];

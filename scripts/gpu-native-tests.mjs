@@ -2,7 +2,7 @@
 //   node scripts/gpu-native-tests.mjs [--real] [--no-build] [--sanitize address|thread] [part of a test's name]
 // With --real, tests that ruin their process (a lost device) run afterwards, one process each.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,9 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const sanitize = values.sanitize ?? '';
-const build = join(root, sanitize === '' ? 'build' : `build-${sanitize}`);
+const build = join(root, sanitize === '' ? 'build-stubs' : `build-${sanitize}`);
+// What is carried to a machine with GPUs lies beside the addon.
+const beside = join(root, 'build', 'Release');
 
 function run(command, args, env = {}) {
   const { status, error } = spawnSync(command, args, {
@@ -37,16 +39,32 @@ function must(command, args) {
 
 const libraries = ['stub_cuda', 'stub_hip', 'stub_nvrtc', 'stub_blas'];
 if (values['no-build'] !== true) {
-  must('cmake', ['-S', root, '-B', build, '-DHEADRACE_STUBS=ON', `-DHEADRACE_SANITIZE=${sanitize}`]);
+  must('cmake', [
+    '-S',
+    root,
+    '-B',
+    build,
+    '-DHEADRACE_STUBS=ON',
+    `-DHEADRACE_SANITIZE=${sanitize}`,
+  ]);
   must('cmake', [
     ...['--build', build, '--parallel', '2', '--target'],
     ...['headrace_gpu_tests', 'headrace_gpu_bench', ...libraries],
   ]);
 }
 
-const program = join(build, 'Release', 'headrace_gpu_tests');
+const programs = ['headrace_gpu_tests', 'headrace_gpu_bench'];
+if (values['no-build'] !== true && sanitize === '') {
+  mkdirSync(beside, { recursive: true });
+  for (const file of [...programs, ...libraries.map((name) => `lib${name}.so`)]) {
+    copyFileSync(join(build, 'Release', file), join(beside, file));
+  }
+}
+
+const folder = sanitize === '' && existsSync(beside) ? beside : join(build, 'Release');
+const program = join(folder, 'headrace_gpu_tests');
 const cache = mkdtempSync(join(tmpdir(), 'headrace-kernels-'));
-const stub = (name) => join(build, 'Release', `lib${name}.so`);
+const stub = (name) => join(folder, `lib${name}.so`);
 let status;
 try {
   const env =

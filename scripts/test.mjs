@@ -37,6 +37,9 @@ const suites = {
   unit: { minutes: 15, folders: unitRooms.map((room) => `test/${room}`), ending: '.test.ts' },
   native: { minutes: 10, folders: ['test/native'], ending: '.test.ts' },
   cpp: { minutes: 5, sources: 'native/test/main.cpp', program: 'build-tests/headrace_tests' },
+  // Builds the stub driver libraries too, on which the suite after it runs the addon.
+  gpu: { minutes: 8, sources: 'native/stub/stub.cmake', script: 'scripts/gpu-native-tests.mjs' },
+  'native-gpu': { minutes: 5, folders: ['test/native-gpu'], ending: '.test.ts' },
   types: { minutes: 5, folders: ['test/types'], ending: '.test-d.ts' },
   mpi: { minutes: 15, folders: ['test/mpi'], ending: '.test.ts' },
 };
@@ -102,6 +105,17 @@ async function runProgram({ program, minutes }) {
   return countProgram(stdout, code);
 }
 
+/** A script that builds and runs a native test program. */
+async function runScript({ script, minutes }) {
+  const { code, output, stdout } = await runCommand(process.execPath, [path.join(root, script)], {
+    cwd: root,
+    env: environment(),
+    timeoutMs: limit(minutes),
+  });
+  process.stdout.write(output);
+  return countProgram(stdout, code);
+}
+
 /** Milliseconds; HEADRACE_TEST_SECONDS overrides every limit. */
 function limit(minutes) {
   return 1000 * Number(process.env['HEADRACE_TEST_SECONDS'] ?? minutes * 60);
@@ -131,8 +145,11 @@ for (const [name, suite] of Object.entries(suites)) {
   if (isEnding() || (names.length > 0 && !names.includes(name))) continue;
   if (isEmpty(suite)) continue;
   process.stdout.write(`\n== ${name}\n`);
-  const counts =
-    suite.program !== undefined ? await runProgram(suite) : await runVitest(name, suite, extra);
+  const run = () => {
+    if (suite.script !== undefined) return runScript(suite);
+    return suite.program !== undefined ? runProgram(suite) : runVitest(name, suite, extra);
+  };
+  const counts = await run();
   for (const problem of counts.problems) process.stdout.write(`${name}: ${problem}\n`);
   all.push(counts);
 }

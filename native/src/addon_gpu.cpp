@@ -34,12 +34,19 @@ KernelDeclaration readKernel(const Napi::Object& given) {
   }
   for (std::uint32_t i = 0; i < signature.Length(); ++i) {
     ArgumentType type;
-    const std::string text = Napi::Value(signature[i]).ToString();
+    const Napi::Value each = signature[i];
+    std::int32_t index = -1;
+    Napi::Value word = each;
+    if (each.IsObject()) {
+      word = each.As<Napi::Object>().Get("type");
+      index = each.As<Napi::Object>().Get("index").ToNumber();
+    }
+    const std::string text = word.ToString();
     if (!parseArgumentType(text, &type)) {
       throw CoreError("INVALID_OPTION", "kernel " + kernel.name + ": '" + text +
                                             "' is no argument type (pointer, f64, f32, i32, i64)");
     }
-    kernel.rules.signature.push_back(type);
+    kernel.rules.signature.emplace_back(type, index);
   }
   readExtents(given.Get("grid"), kernel.rules.grid);
   readExtents(given.Get("block"), kernel.rules.block);

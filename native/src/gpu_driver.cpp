@@ -414,11 +414,11 @@ DriverStatus gpuCheckSignature(DeviceHandle handle, FunctionHandle function,
       return on.refuse(DriverStatus::refused, "has " + std::to_string(i) + " parameters, " +
                                                   std::to_string(declared) + " are declared");
     }
-    if (bytes != argumentBytes(rules.signature[i])) {
+    if (bytes != argumentBytes(rules.signature[i].type)) {
       return on.refuse(DriverStatus::refused,
                        "parameter " + std::to_string(i + 1) + " has " + std::to_string(bytes) +
                            " bytes, its declared type has " +
-                           std::to_string(argumentBytes(rules.signature[i])));
+                           std::to_string(argumentBytes(rules.signature[i].type)));
     }
   }
   if (on.api->functionParameter(function, declared, &offset, &bytes) == 0) {

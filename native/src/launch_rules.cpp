@@ -46,22 +46,24 @@ std::size_t argumentBytes(ArgumentType type) {
 
 std::int32_t LaunchRules::plan(const headrace_task& task, headrace_launch& launch,
                                const char** why) const {
-  std::int32_t flow = 0;
-  std::int32_t param = 0;
+  std::int32_t nextFlow = 0;
+  std::int32_t nextParam = 0;
   for (std::size_t i = 0; i < signature.size(); ++i) {
-    const bool pointer = signature[i] == ArgumentType::pointer;
-    if (pointer ? flow >= task.flow_count : param >= task.param_count) {
+    const ArgumentRule& rule = signature[i];
+    const bool pointer = rule.type == ArgumentType::pointer;
+    const std::int32_t index = rule.index >= 0 ? rule.index : pointer ? nextFlow++ : nextParam++;
+    if (index >= (pointer ? task.flow_count : task.param_count)) {
       *why = pointer ? "the task has fewer flows than the kernel has pointers"
                      : "the task has fewer parameters than the kernel has numbers";
       return HEADRACE_BAD_ARGUMENTS;
     }
     launch.arguments[i] = &launch.storage[i];
     if (pointer) {
-      launch.storage[i] = reinterpret_cast<std::uint64_t>(task.flows[flow++]);
+      launch.storage[i] = reinterpret_cast<std::uint64_t>(task.flows[index]);
       continue;
     }
-    const double value = task.params[param++];
-    switch (signature[i]) {
+    const double value = task.params[index];
+    switch (rule.type) {
       case ArgumentType::f64:
         std::memcpy(&launch.storage[i], &value, 8);
         break;
@@ -89,7 +91,7 @@ std::int32_t LaunchRules::plan(const headrace_task& task, headrace_launch& launc
       }
     }
   }
-  if (flow != task.flow_count) {
+  if (nextFlow != 0 && nextFlow != task.flow_count) {
     *why = "the task has more flows than the kernel has pointers";
     return HEADRACE_BAD_ARGUMENTS;
   }

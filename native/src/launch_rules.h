@@ -12,8 +12,16 @@
 
 namespace headrace {
 
-/// Type of one kernel argument, by position. Pointers take the task's flows in order, the others its parameters.
+/// Type of one kernel argument.
 enum class ArgumentType : std::uint8_t { pointer, f64, f32, i32, i64 };
+
+/// One kernel argument: a flow's address (pointer) or a parameter. Without an index, pointers take the task's flows in
+/// order and the others its parameters in order.
+struct ArgumentRule {
+  ArgumentRule(ArgumentType type, std::int32_t index = -1) : type(type), index(index) {}
+  ArgumentType type;
+  std::int32_t index;
+};
 
 /// One extent: `constant`, or the parameter divided by `constant` and rounded up.
 struct ExtentRule {
@@ -22,7 +30,7 @@ struct ExtentRule {
 };
 
 struct LaunchRules {
-  std::vector<ArgumentType> signature;
+  std::vector<ArgumentRule> signature;
   ExtentRule grid[3];
   ExtentRule block[3];
   ExtentRule sharedBytes{-1, 0};

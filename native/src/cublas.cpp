@@ -268,12 +268,15 @@ DriverStatus warmUp(GpuStream& stream) {
 DriverStatus workBytes(GpuStream& stream, std::size_t* bytes) {
   const Libraries& library = libraries();
   const int limit = tileLimit();
+  // The matrix is not looked at, but a null one might be refused.
+  auto* a64 = reinterpret_cast<double*>(stream.tiles->blasWorkspace);
+  auto* a32 = reinterpret_cast<float*>(stream.tiles->blasWorkspace);
   for (const int uplo : {0, 1}) {
     int f64 = 0;
     int f32 = 0;
-    int status = library.f64.potrfBytes(stream.tiles->solver, uplo, limit, nullptr, limit, &f64);
+    int status = library.f64.potrfBytes(stream.tiles->solver, uplo, limit, a64, limit, &f64);
     if (status == 0) {
-      status = library.f32.potrfBytes(stream.tiles->solver, uplo, limit, nullptr, limit, &f32);
+      status = library.f32.potrfBytes(stream.tiles->solver, uplo, limit, a32, limit, &f32);
     }
     if (status != 0) {
       return stream.device->refuse(DriverStatus::refused, "cuSOLVER potrf_bufferSize returned " +
@@ -305,11 +308,14 @@ DriverStatus prepare(GpuStream& stream) {
                            "cuBLAS or cuSOLVER gives no handle: status " + std::to_string(code));
   }
   std::size_t bytes = 0;
+  if (status == DriverStatus::ok) {
+    code = api.memoryAlloc(&tiles.blasWorkspace, kBlasWorkspace);
+    status = device.check(code, "cuMemAlloc");
+  }
   if (status == DriverStatus::ok) status = workBytes(stream, &bytes);
   tiles.workBytes = static_cast<int>(std::min<std::size_t>(bytes, 2147483647));
   if (status == DriverStatus::ok) {
-    code = api.memoryAlloc(&tiles.blasWorkspace, kBlasWorkspace);
-    if (code == 0) code = api.memoryAlloc(&tiles.work, static_cast<std::size_t>(tiles.workBytes));
+    code = api.memoryAlloc(&tiles.work, static_cast<std::size_t>(tiles.workBytes));
     if (code == 0) code = api.memoryAlloc(&tiles.info, stream.sparePinned.size() * 4);
     if (code != 0) status = device.fail(code, "cuMemAlloc");
   }

@@ -11,9 +11,11 @@ const usage = `usage: node scripts/setup.mjs [options]
 Brings dependencies, the native addon and the compiled TypeScript up to date.
 
   --with-mpi            try to get Open MPI too
+  --with-mpich          try to get MPICH beside it too
   --with-chromium       try to get a browser for the viewer's checks too
   --require-openblas    fail when OpenBLAS cannot be had
   --require-mpi         fail when Open MPI cannot be had
+  --require-mpich       fail when MPICH cannot be had
   --require-chromium    fail when no browser can be had
   --force               redo every step
   --help                this text
@@ -33,6 +35,8 @@ function parse() {
         'with-chromium': flag,
         'require-openblas': flag,
         'require-mpi': flag,
+        'with-mpich': flag,
+        'require-mpich': flag,
         'require-chromium': flag,
         force: flag,
         help: flag,
@@ -56,7 +60,7 @@ if (flags.help) {
 }
 forwardSignals();
 const chosen = (prefix) =>
-  ['openblas', 'mpi', 'chromium'].filter((name) => flags[`${prefix}-${name}`] === true);
+  ['openblas', 'mpi', 'mpich', 'chromium'].filter((name) => flags[`${prefix}-${name}`] === true);
 try {
   await setUp({
     root: path.dirname(path.dirname(fileURLToPath(import.meta.url))),

@@ -143,7 +143,7 @@ export function nativeStep({ root, env, run, say, isRoot, osRelease }) {
       packageVersion(root, 'cmake-js'),
       packageVersion(root, 'node-addon-api'),
       // The optional MPI part is built when MPI is there: its arrival makes the build stale.
-      `mpi ${which('mpicc', env) ?? 'none'}`,
+      `mpi ${which('mpicc', env) ?? 'none'}, mpich ${which('mpicc.mpich', env) ?? 'none'}`,
     ]);
   const hasAddon = () => {
     try {
@@ -257,8 +257,8 @@ export function excerpt(text, lines) {
  * @param {typeof runCommand} [options.run]
  * @param {boolean} [options.isRoot]
  * @param {string} [options.osRelease] content of /etc/os-release
- * @param {('openblas' | 'mpi' | 'chromium')[]} [options.want] system packages to try for
- * @param {('openblas' | 'mpi' | 'chromium')[]} [options.require] system packages whose absence is a failure
+ * @param {('openblas' | 'mpi' | 'mpich' | 'chromium')[]} [options.want] system packages to try for
+ * @param {('openblas' | 'mpi' | 'mpich' | 'chromium')[]} [options.require] system packages whose absence is a failure
  * @param {boolean} [options.force] redo every step
  */
 export async function setUp(options) {

@@ -39,7 +39,7 @@ export function findLibrary(names, env = process.env) {
  * @property {(env: NodeJS.ProcessEnv) => boolean} isPresent
  */
 
-/** @type {Record<'openblas' | 'mpi' | 'chromium' | 'make', SystemPackage>} */
+/** @type {Record<'openblas' | 'mpi' | 'mpich' | 'chromium' | 'make', SystemPackage>} */
 export const systemPackages = {
   openblas: {
     name: 'OpenBLAS',
@@ -52,6 +52,13 @@ export const systemPackages = {
     purpose: 'runs use one process only',
     packages: ['libopenmpi-dev', 'openmpi-bin'],
     isPresent: (env) => which('mpirun', env) !== undefined && which('mpicc', env) !== undefined,
+  },
+  mpich: {
+    name: 'MPICH',
+    purpose: 'the message layer is tested over Open MPI only',
+    packages: ['libmpich-dev', 'mpich'],
+    isPresent: (env) =>
+      which('mpirun.mpich', env) !== undefined && which('mpicc.mpich', env) !== undefined,
   },
   chromium: {
     name: 'Chromium',

@@ -57,9 +57,7 @@ async function until(condition, what) {
 }
 // GPU bytes are reached from here by copies of the core's own queues only: use the h2d and d2h queues.
 const host = new Uint8Array(core.hostView(0, 64 * MIB));
-const { NativeBackend } = await import(
-  '../../../dist/devices/native-backend.js'
-);
+const { NativeBackend } = await import('../../../dist/devices/native-backend.js');
 const backend = new NativeBackend(core);
 const queueOf = (kind) => backend.queues.findIndex((q) => q.kind === kind);
 async function copy(kind, dstSpace, dstOffset, srcSpace, srcOffset, bytes) {

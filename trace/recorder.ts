@@ -44,11 +44,11 @@ export class TraceRecorder {
   readonly #sink: TraceSink;
   readonly #counterInterval: number;
   readonly #limit: number;
-  readonly #u8: Uint8Array;
-  readonly #u16: Uint16Array;
-  readonly #u32: Uint32Array;
-  readonly #i32: Int32Array;
-  readonly #f64: Float64Array;
+  #u8: Uint8Array;
+  #u16: Uint16Array;
+  #u32: Uint32Array;
+  #i32: Int32Array;
+  #f64: Float64Array;
   readonly #strings: Map<string, number> = new Map();
   readonly #scratch: Float64Array = new Float64Array(TaskTime.count);
   // No time of a run is earlier than this.
@@ -481,7 +481,8 @@ export class TraceRecorder {
     this.#accessAt = -1;
     if (this.#at === 0) return;
     this.#units += this.#at / UNIT;
-    this.#sink.write(this.#u8.subarray(0, this.#at));
+    if (this.#sink.exchange) this.#goOnWith(this.#sink.exchange(this.#u8, this.#at));
+    else this.#sink.write(this.#u8.subarray(0, this.#at));
     this.#at = 0;
   }
 
@@ -499,6 +500,16 @@ export class TraceRecorder {
     this.#f64[d + 2] = this.#units + this.#at / UNIT;
     this.flush();
     this.#sink.close();
+  }
+
+  #goOnWith(chunk: Uint8Array): void {
+    if (chunk === this.#u8) return;
+    const { buffer, byteOffset, byteLength } = chunk;
+    this.#u8 = chunk;
+    this.#u16 = new Uint16Array(buffer, byteOffset, byteLength / 2);
+    this.#u32 = new Uint32Array(buffer, byteOffset, byteLength / 4);
+    this.#i32 = new Int32Array(buffer, byteOffset, byteLength / 4);
+    this.#f64 = new Float64Array(buffer, byteOffset, byteLength / 8);
   }
 
   // Takes a one-unit record, cleared, and returns its byte offset.

@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -284,6 +285,54 @@ describe('counter samples', () => {
     const recorder = new TraceRecorder(new MemorySink(), testHeader(), { counterInterval: 100 });
     const due = [0, 50, 99, 100, 150, 200, 1000, 1001].filter((time) => recorder.counterDue(time));
     expect(due).toEqual([0, 100, 200, 1000]);
+  });
+});
+
+describe('writing in the background', () => {
+  const write = (recorder: TraceRecorder, from: number, to: number): void => {
+    for (let id = from; id < to; id++) {
+      recorder.access(id, id % 7, AccessMode.read);
+      task(recorder, id, 0, { start: id * 10, end: id * 10 + 9 });
+    }
+  };
+
+  test('a program that never returns to the event loop still gets its whole file', () => {
+    const path = join(folder, 'busy.hrtrace');
+    const recorder = new TraceRecorder(new FileSink(path), testHeader(), { chunkBytes: 65536 });
+    write(recorder, 0, 30_000);
+    recorder.finish();
+    const trace = loadTrace(path);
+    expect(trace.problems).toEqual([]);
+    expect(trace.tasks.count).toBe(30_000);
+    expect(trace.tasks.id.every((id, row) => id === row)).toBe(true);
+  });
+
+  test('a program that does, too, and the file stays as it was when it was finished', async () => {
+    const path = join(folder, 'turns.hrtrace');
+    const recorder = new TraceRecorder(new FileSink(path), testHeader(), { chunkBytes: 65536 });
+    for (let i = 0; i < 40; i++) {
+      write(recorder, i * 1000, (i + 1) * 1000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    recorder.finish();
+    const bytes = readFileSync(path);
+    expect(loadTrace(bytes).tasks.count).toBe(40_000);
+    expect(loadTrace(bytes).problems).toEqual([]);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(readFileSync(path).equals(bytes)).toBe(true);
+  });
+
+  test('a pipe is written in order, at once', async () => {
+    const path = join(folder, 'pipe');
+    execFileSync('mkfifo', [path]);
+    const out = join(folder, 'from-pipe.hrtrace');
+    const reader = spawn('sh', ['-c', 'cat "$0" > "$1"', path, out]);
+    const closed = new Promise((resolve) => reader.on('close', resolve));
+    const recorder = new TraceRecorder(new FileSink(path), testHeader(), { chunkBytes: 65536 });
+    write(recorder, 0, 5000);
+    recorder.finish();
+    await closed;
+    expect(loadTrace(out).tasks.count).toBe(5000);
   });
 });
 

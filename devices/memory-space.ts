@@ -14,6 +14,9 @@ import { Fifo } from './fifo.js';
 import { Lru, LruList } from './lru.js';
 import { roundedBytes, Zone } from './zone.js';
 
+/** The id of no task: ids are int32 and wrap, so that every int32 is one. */
+export const NO_TASK: number = 2 ** 32;
+
 /** Bytes in use in one memory space, for reports. */
 export interface MemoryUse {
   /** Bytes that belong to copies. */
@@ -44,8 +47,8 @@ export class MemorySpace {
   arrivingOut = 0;
   /** Blocks given up that are being poisoned (checked mode) and will be free when that is over. */
   poisoning = 0;
-  /** Task for which fragmentation forces everything out, or 0. */
-  compactingFor = 0;
+  /** Task for which fragmentation forces everything out, or NO_TASK. */
+  compactingFor: number = NO_TASK;
   /** Called with the block of every copy that is given up, before the block is free again. */
   onDrop: ((d: number, offset: number, bytes: number) => boolean) | undefined;
   private readonly directory: Directory;

@@ -12,7 +12,7 @@ import { type DatumInfo, Directory } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
 import { Fifo } from '../devices/fifo.js';
 import { guards } from '../devices/guards.js';
-import { MemorySpace } from '../devices/memory-space.js';
+import { MemorySpace, NO_TASK } from '../devices/memory-space.js';
 import { Submission } from '../devices/submission.js';
 import { Transfers } from '../devices/transfers.js';
 import { roundedBytes } from '../devices/zone.js';
@@ -805,7 +805,7 @@ export class Engine implements StageHooks {
     if (stage >= TaskStage.ready) this.placement.load[tasks.device[row]]--;
     if (stage > TaskStage.ready || this.isMovement(row)) this.leaveLane(row);
     for (const space of this.spaces) {
-      if (space.compactingFor === tasks.idOf(row)) space.compactingFor = 0;
+      if (space.compactingFor === tasks.idOf(row)) space.compactingFor = NO_TASK;
     }
     poisonOutputs(x, row, Status.cancelled);
     this.forget(row);

@@ -17,7 +17,7 @@ import { NO_BLOCK } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
 import { makeRoom, startWriteBack } from '../devices/eviction.js';
 import { guards } from '../devices/guards.js';
-import type { MemorySpace } from '../devices/memory-space.js';
+import { type MemorySpace, NO_TASK } from '../devices/memory-space.js';
 import { roundedBytes } from '../devices/zone.js';
 import type { StageContext } from './context.js';
 import { Outcome } from './stage.js';
@@ -34,12 +34,12 @@ export function alloc(x: StageContext, row: number): number {
   const end = first + x.classes[tasks.classOf[row]].modes.length;
   const id = tasks.idOf(row);
   for (;;) {
-    if (space.compactingFor === id && id !== 0) dropAllClean(x, space);
+    if (space.compactingFor === id) dropAllClean(x, space);
     const missing = missingBytes(x, s, first, end);
     if (missing === 0) {
       const flows = tasks.flowDatum;
       if (guards.taskPins) for (let i = first; i < end; i++) space.pin(flows[i]);
-      if (space.compactingFor === id) space.compactingFor = 0;
+      if (space.compactingFor === id) space.compactingFor = NO_TASK;
       return Outcome.advance;
     }
     const line = space.waiters;
@@ -49,7 +49,7 @@ export function alloc(x: StageContext, row: number): number {
     }
     const reachable = space.reachable >= missing;
     if (reachable && take(x, space, first, end)) {
-      if (space.compactingFor === id) space.compactingFor = 0;
+      if (space.compactingFor === id) space.compactingFor = NO_TASK;
       return Outcome.advance;
     }
     const room = s === 0 ? hostRoom(x) : requestRoom(x, space, missing, reachable, id);

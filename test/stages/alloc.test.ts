@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { CopyEvent, CopyState } from '../../devices/coherency.js';
 import { Directory, NO_BLOCK } from '../../devices/directory.js';
 import type { HeadraceError } from '../../devices/errors.js';
-import { MemorySpace } from '../../devices/memory-space.js';
+import { MemorySpace, NO_TASK } from '../../devices/memory-space.js';
 import { Submission } from '../../devices/submission.js';
 import { Transfers } from '../../devices/transfers.js';
 import { alloc } from '../../stages/alloc.js';
@@ -274,31 +274,57 @@ describe('alloc with ten units', () => {
     expect(bench.gpu.waiters.length).toBe(0);
   });
 
-  it('empties the device when the bytes are there but in pieces, its own copies included', () => {
-    // Free units 2-3, 6-7: four units in two pieces; the task wants three in one piece and its resident copy.
-    const blocks = [bench.clean(2), bench.dirty(2), bench.dirty(2), bench.dirty(2), bench.dirty(2)];
-    const own = blocks[2];
-    bench.dir.apply(blocks[1], GPU, CopyEvent.remoteWrite);
-    bench.gpu.settle(blocks[1]);
-    bench.dir.apply(blocks[3], GPU, CopyEvent.remoteWrite);
-    bench.gpu.settle(blocks[3]);
-    bench.gpu.pin(blocks[0]);
-    bench.gpu.pin(blocks[4]);
-    expect(bench.gpu.zone.available).toBe(4 * UNIT);
-    expect(bench.gpu.zone.largestFree()).toBe(2 * UNIT);
-    const row = bench.task(own, bench.datum(3));
-    expect(alloc(bench.x, row)).toBe(Outcome.wait);
-    // Others hold pins: their return may join the pieces, so nothing is moved yet.
-    expect(bench.transfers.spills).toBe(0);
-    bench.gpu.unpin(blocks[0]);
-    bench.gpu.unpin(blocks[4]);
-    for (let i = 0; i < 5 && bench.gpu.waiters.length > 0; i++) {
-      if (bench.serve().length > 0) break;
-      bench.finishTransfers();
-    }
-    expect(bench.gpu.waiters.length).toBe(0);
+  it.each([1, 0, -1, 2 ** 31 - 1])(
+    'empties the device when the bytes are there but in pieces, for task %i',
+    (id) => {
+      bench.tasks.head = id;
+      bench.tasks.next = id;
+      // Free units 2-3, 6-7: four units in two pieces; the task wants three in one piece and its resident copy.
+      const blocks = [
+        bench.clean(2),
+        bench.dirty(2),
+        bench.dirty(2),
+        bench.dirty(2),
+        bench.dirty(2),
+      ];
+      const own = blocks[2];
+      bench.dir.apply(blocks[1], GPU, CopyEvent.remoteWrite);
+      bench.gpu.settle(blocks[1]);
+      bench.dir.apply(blocks[3], GPU, CopyEvent.remoteWrite);
+      bench.gpu.settle(blocks[3]);
+      bench.gpu.pin(blocks[0]);
+      bench.gpu.pin(blocks[4]);
+      expect(bench.gpu.zone.available).toBe(4 * UNIT);
+      expect(bench.gpu.zone.largestFree()).toBe(2 * UNIT);
+      const row = bench.task(own, bench.datum(3));
+      expect(alloc(bench.x, row)).toBe(Outcome.wait);
+      // Others hold pins: their return may join the pieces, so nothing is moved yet.
+      expect(bench.transfers.spills).toBe(0);
+      bench.gpu.unpin(blocks[0]);
+      bench.gpu.unpin(blocks[4]);
+      for (let i = 0; i < 5 && bench.gpu.waiters.length > 0; i++) {
+        if (bench.serve().length > 0) break;
+        bench.finishTransfers();
+      }
+      expect(bench.gpu.waiters.length).toBe(0);
+      expect(bench.dir.pins[own * 2 + GPU]).toBe(1);
+      expect(bench.gpu.compactingFor).toBe(NO_TASK);
+      bench.check();
+    },
+  );
+
+  it.each([1, 0, -1])('moves its own copy out of the way, for task %i', (id) => {
+    bench.tasks.head = id;
+    bench.tasks.next = id;
+    // Four free units, its own two, four free units; it wants five in one piece.
+    const left = bench.dirty(4);
+    const own = bench.clean(2);
+    bench.dir.apply(left, GPU, CopyEvent.remoteWrite);
+    bench.gpu.settle(left);
+    const row = bench.task(own, bench.datum(5));
+    expect(alloc(bench.x, row)).toBe(Outcome.advance);
+    expect(bench.gpu.zone.used).toBe(7 * UNIT);
     expect(bench.dir.pins[own * 2 + GPU]).toBe(1);
-    expect(bench.gpu.compactingFor).toBe(0);
     bench.check();
   });
 });

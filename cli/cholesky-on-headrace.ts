@@ -28,5 +28,5 @@ export const factoriseOnHeadrace: CholeskyRunner = async (job) => {
     tiles.push(await Promise.all(Array.from({ length: i + 1 }, (_, j) => a.at(i, j).read())));
   }
   a.close();
-  return { factor: (i, j) => tiles[i][j], ranks: 1, report };
+  return { factor: (i, j) => tiles[i][j], ranks: runtime.ranks, report };
 };

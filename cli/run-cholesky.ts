@@ -1,6 +1,7 @@
 // `headrace run cholesky`: gets the matrix, has it factorised, checks the factor, solves, reports.
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import {
   choleskyResidual,
   forwardError,
@@ -25,6 +26,7 @@ import {
   UsageError,
 } from './options.js';
 import { createProgress } from './progress.js';
+import { launch, launched, traceOfRank } from './ranks.js';
 import {
   randomSymmetricMatrix,
   rightHandSide,
@@ -47,6 +49,13 @@ const options = {
   tile: integer({ min: 1, max: 1 << 16, fallback: 256, help: 'rows and columns of a tile' }),
   gpus: integer({ min: 0, max: 30, fallback: 2, help: 'emulated GPUs; 0 runs on host workers' }),
   memory: size({ fallback: '24MiB', help: 'memory of each GPU' }),
+  ranks: integer({
+    min: 1,
+    max: 1024,
+    fallback: undefined,
+    shown: '1, or as launched',
+    help: 'processes, started with mpirun',
+  }),
   dtype: choice(['f64', 'f32'], { fallback: 'f64', help: 'element type' }),
   matrix: text({ metavar: 'FILE', help: 'factorise this Matrix Market file instead' }),
   rhs: text({
@@ -96,9 +105,16 @@ export async function runCholeskyCommand(
     context.stdout.write(choleskyUsage());
     return ExitCode.ok;
   }
+  const world = launched(context.env);
+  if (world === undefined && (values.ranks ?? 1) > 1) {
+    const program = fileURLToPath(new URL('main.js', import.meta.url));
+    const command = [process.execPath, program, 'run', 'cholesky', ...argv];
+    return launch(command, values.ranks ?? 1, context);
+  }
+  const speaks = world === undefined || world.rank === 0;
   const progress = createProgress({
     stream: context.stderr,
-    enabled: !values.json,
+    enabled: !values.json && speaks,
     env: context.env,
   });
   try {
@@ -111,7 +127,7 @@ export async function runCholeskyCommand(
       gpus: values.gpus,
       memory: values.memory,
       workers: values.workers,
-      trace: values.trace,
+      trace: world === undefined ? values.trace : traceOfRank(values.trace, world.rank),
       signal: context.signal,
       onProgress: (done, total) => progress.update('factorise', done, total),
     };
@@ -119,9 +135,11 @@ export async function runCholeskyCommand(
       values.rhs === undefined
         ? undefined
         : rightHandSide(await readMatrixMarketFile(values.rhs), source.n, values.rhs);
-    if (!values.json) context.stdout.write(`${describeJob(job)}\n`);
+    if (!values.json && speaks) context.stdout.write(`${describeJob(job)}\n`);
     const outcome = await runner(job);
     context.signal.throwIfAborted();
+    // Every rank has the factor; one is enough to check it.
+    if (!speaks) return ExitCode.ok;
 
     const residual = await choleskyResidual(grid, job.matrix, outcome.factor, (done, total) => {
       context.signal.throwIfAborted();
@@ -138,7 +156,9 @@ export async function runCholeskyCommand(
     progress.clear();
     context.stdout.write(values.json ? `${JSON.stringify(result)}\n` : describeResult(result));
     if (!values.json && values.trace !== undefined) {
-      context.stdout.write(`\ntrace written to ${values.trace}\n`);
+      context.stdout.write(
+        `\ntrace written to ${values.trace}; to look at it: npx headrace trace view ${values.trace}\n`,
+      );
     }
     return result.ok ? ExitCode.ok : ExitCode.failure;
   } finally {

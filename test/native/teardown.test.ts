@@ -32,6 +32,8 @@ test('a worker thread can be terminated in the middle', async () => {
   for (let round = 0; round < 5; round++) {
     const worker = new Worker(program, { workerData: { mode: 'busy' } });
     await new Promise((resolve) => worker.once('message', resolve));
-    expect(await worker.terminate()).toBeTypeOf('number');
+    // Resolves with nothing when the worker got to its end first; either way the thread is gone.
+    await worker.terminate();
+    expect(worker.threadId).toBe(-1);
   }
 }, 30_000);

@@ -100,6 +100,9 @@ struct GpuDevice {
   std::uint64_t work = 0;                // launches and copies submitted by the device's thread
   std::atomic<bool> lost{false};
   std::atomic<std::int64_t> lostAt{0};
+  /// Its streams may wait for a lost GPU for ever: what would wait for them in turn (freeing, destroying) is left
+  /// undone at the end, and the memory stays allocated as long as the process.
+  std::atomic<bool> stuck{false};
 
   /// Keeps the words of a failed call; returns what it means.
   DriverStatus fail(int code, const char* call);

@@ -57,6 +57,11 @@ void close(DeviceHandle handle) {
     std::lock_guard<std::mutex> guard(openLock);
     openDevices.erase(std::find(openDevices.begin(), openDevices.end(), closing));
   }
+  if (gpuStuck(*closing)) {
+    closing->api->contextSetCurrent(nullptr);
+    delete closing;
+    return;
+  }
   // A dead context answers all of this with its error: there is nothing to be done about it.
   for (const auto& module : closing->modules) closing->api->moduleUnload(module.second);
   closing->api->contextSetCurrent(nullptr);
@@ -100,6 +105,7 @@ DriverStatus memoryAlloc(DeviceHandle handle, std::uint64_t bytes, DeviceAddress
 
 void memoryFree(DeviceHandle handle, DeviceAddress address) {
   GpuDevice& on = device(handle);
+  if (gpuStuck(on)) return;
   if (on.permit("cuMemFree") == DriverStatus::ok) on.api->memoryFree(address);
 }
 
@@ -136,7 +142,10 @@ DriverStatus hostRegister(DeviceHandle handle, void* pointer, std::uint64_t byte
 }
 
 void hostUnregister(DeviceHandle handle, void* pointer) {
-  hostPins(device(handle).spaceKind).remove(*device(handle).api, pointer);
+  std::lock_guard<std::mutex> guard(openLock);
+  const bool stuck = std::any_of(openDevices.begin(), openDevices.end(),
+                                 [](GpuDevice* each) { return gpuStuck(*each); });
+  hostPins(device(handle).spaceKind).remove(stuck ? nullptr : device(handle).api, pointer);
 }
 
 // -- streams and events ---------------------------------------------------------------------------------------------
@@ -164,10 +173,12 @@ DriverStatus streamCreate(DeviceHandle handle, StreamPurpose purpose, StreamHand
 void streamDestroy(StreamHandle handle) {
   GpuStream* closing = &stream(handle);
   GpuDevice& on = *closing->device;
-  if (closing->tiles != nullptr) releaseTiles(*closing);
-  gpuDestroyMarks(*closing);
-  on.api->streamDestroy(closing->stream);
-  if (closing->outcomeWords != nullptr) on.api->hostFree(closing->outcomeWords);
+  if (!gpuStuck(on)) {
+    if (closing->tiles != nullptr) releaseTiles(*closing);
+    gpuDestroyMarks(*closing);
+    on.api->streamDestroy(closing->stream);
+    if (closing->outcomeWords != nullptr) on.api->hostFree(closing->outcomeWords);
+  }
   on.streams.erase(std::find(on.streams.begin(), on.streams.end(), closing));
   delete closing;
 }

@@ -85,6 +85,7 @@ DriverStatus checkForeignWaits(GpuStream& stream, std::int64_t time) {
         time - wait.first->lostAt.load(std::memory_order_relaxed) < kLostGrace) {
       continue;
     }
+    stream.device->stuck.store(true, std::memory_order_relaxed);
     return stream.device->abandon("waits for GPU " + std::to_string(wait.first->ordinal) +
                                   ", which is lost: " + wait.first->error());
   }
@@ -109,6 +110,17 @@ DriverStatus askMarks(GpuStream& stream) {
 }
 
 }  // namespace
+
+bool gpuStuck(GpuDevice& device) {
+  if (!device.stuck.load(std::memory_order_relaxed)) return false;
+  for (GpuStream* stream : device.streams) {
+    // Also when the answer is an error: it may be that of the lost GPU, whose context is current now.
+    if (!stream->marks.empty() && device.api->eventQuery(stream->marks.back().event) != 0) return true;
+  }
+  // The driver ended the waits after all. Once streams are gone nobody can ask any more.
+  if (!device.streams.empty()) device.stuck.store(false, std::memory_order_relaxed);
+  return device.stuck.load(std::memory_order_relaxed);
+}
 
 DriverStatus gpuCreateMarks(GpuStream& stream) {
   while (stream.spare.size() < kEvents) {

@@ -5,6 +5,8 @@
 
 namespace headrace {
 
+/// True when the device was given up and its streams still wait for a GPU that is lost.
+bool gpuStuck(GpuDevice& device);
 DriverStatus gpuCreateMarks(GpuStream& stream);
 void gpuDestroyMarks(GpuStream& stream);
 DriverStatus gpuEventRecord(EventHandle event, StreamHandle stream);

@@ -60,12 +60,12 @@ int HostPins::add(const GpuApi& api, void* space, std::uint64_t bytes, std::uint
   return 0;
 }
 
-void HostPins::remove(const GpuApi& api, void* space) {
+void HostPins::remove(const GpuApi* api, void* space) {
   std::lock_guard<std::mutex> guard(lock_);
   for (auto arena = arenas_.begin(); arena != arenas_.end(); ++arena) {
     if (arena->begin != reinterpret_cast<std::uint64_t>(space)) continue;
     for (const Piece& piece : arena->pieces) {
-      api.hostUnregister(reinterpret_cast<void*>(piece.begin));
+      if (api != nullptr) api->hostUnregister(reinterpret_cast<void*>(piece.begin));
     }
     arenas_.erase(arena);
     return;

@@ -27,8 +27,8 @@ class HostPins {
 
   /// Takes notice of a host space of `reserve` bytes and locks its first `bytes`. Returns the driver's code.
   int add(const GpuApi& api, void* space, std::uint64_t bytes, std::uint64_t reserve);
-  /// Unlocks what is locked of a host space.
-  void remove(const GpuApi& api, void* space);
+  /// Forgets a host space and unlocks what is locked of it (without an API: leaves that as it is).
+  void remove(const GpuApi* api, void* space);
   /// How many of the `bytes` from `pointer` on lie in one page-locked piece; 0 when the first is not locked.
   std::uint64_t locked(const void* pointer, std::uint64_t bytes);
   /// Locks the chunks that hold `bytes` from `pointer` on, if they belong to a known host space. To be called only

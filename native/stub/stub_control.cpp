@@ -44,10 +44,24 @@ __attribute__((visibility("default"))) void stubReset(int devices, int peers, un
   machine.violations.clear();
   machine.pageableCopies = 0;
   machine.adversary.seed(seed);
+  machine.purge();
   for (auto& context : machine.contexts) {
     context.dead = 0;
     context.peers.clear();
   }
+}
+
+/// True when a stream waits for an event of a context that is dead: it will wait for ever.
+__attribute__((visibility("default"))) int stubStuck() {
+  Machine& machine = Machine::instance();
+  Guard guard(machine.lock);
+  for (const Stream* stream : machine.streams) {
+    for (const Operation& operation : stream->operations) {
+      if (operation.kind != Operation::Kind::wait) continue;
+      if (operation.event == nullptr || operation.event->context->dead != 0) return 1;
+    }
+  }
+  return 0;
 }
 
 /// Objects that exist: allocations, registrations, streams, events, modules, retained contexts.

@@ -194,7 +194,10 @@ int streamDestroy(const char* call, void* handle) {
                                           each.kind == Operation::Kind::kernel;
                                  });
   if (works && closing->context->dead == 0) {
-    machine().violation(std::string(call) + ": work is left in the stream");
+    std::string left;
+    for (const Operation& each : closing->operations) left += " " + std::to_string(static_cast<int>(each.kind));
+    machine().violation(std::string(call) + ": work is left in a stream of device " +
+                        std::to_string(closing->context->device) + ":" + left);
   }
   auto& all = machine().streams;
   all.erase(std::find(all.begin(), all.end(), closing));
@@ -223,6 +226,12 @@ int eventDestroy(const char* call, void* handle) {
   }
   for (Stream* each : machine().streams) {
     auto& operations = each->operations;
+    for (Operation& one : operations) {
+      // What waits for an event of a dead context waits for ever, also when the event is gone.
+      if (one.event == event && one.kind == Operation::Kind::wait && event->context->dead != 0) {
+        one.event = nullptr;
+      }
+    }
     operations.erase(std::remove_if(operations.begin(), operations.end(),
                                     [&](const Operation& one) { return one.event == event; }),
                      operations.end());

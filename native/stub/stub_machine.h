@@ -109,6 +109,8 @@ class Machine {
   bool busy(int device, bool kernelsOnly) const;  // device -1: any
   void forbiddenWhileBusy(const char* call, int device);
   void die(Context& context, int code);
+  /// Forgets all objects that were left behind (their memory is not given back).
+  void purge();
 
   int create(Stream** stream, unsigned flags, const char* call);
   int launch(const char* call, Function* function, Stream* stream, const unsigned* grid,

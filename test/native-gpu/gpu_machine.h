@@ -22,6 +22,8 @@ class Stub {
   static void fault(const char* call, std::uint64_t nth, int code);
   static void reset(int devices, bool peers = true, unsigned seed = 1);
   static std::uint64_t live();
+  /// Streams wait for a dead context for ever: then objects are left behind on purpose.
+  static bool stuck();
   static std::uint64_t pageable();
 };
 

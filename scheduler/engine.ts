@@ -290,7 +290,10 @@ export class Engine implements StageHooks {
   private makeWindowRoom(): void {
     const { tasks } = this;
     const head = tasks.head;
-    if (this.pump() || tasks.head !== head) return;
+    const progressed = this.pump();
+    // Room for a good part of the window, not for one task: a pass per finished task would keep a core busy with
+    // looking, and the executors need that core.
+    if (tasks.live <= tasks.window - Math.max(1, tasks.window >> 3)) return;
     if (this.bodies.length > 0) {
       // Inside a body that inserts more than the window holds: other bodies must run for it to go on.
       this.runBodies();
@@ -298,6 +301,7 @@ export class Engine implements StageHooks {
       if (tasks.head !== head) return;
     }
     if (!this.idle.somethingIsUnderWay()) {
+      if (progressed || tasks.head !== head) return;
       if (this.asyncBodies > 0) {
         throw new HeadraceError(
           'ERR_WINDOW_FULL',

@@ -222,6 +222,24 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
     });
   });
 
+  it('abort drops what lies in the queues and has not begun', async () => {
+    await onMachine(options, async (runtime) => {
+      const tile = runtime.data(new Float64Array(COUNT), { name: 'tile' });
+      const one = runtime.data(new Float64Array(COUNT).fill(1), { name: 'one' });
+      const run = runtime.run((graph) => {
+        for (let i = 0; i < 6; i++) {
+          graph.insert(delay, { of: tile, microseconds: 20_000 });
+          graph.insert(add, { to: tile, from: one, count: COUNT });
+        }
+      });
+      run.cancel();
+      await rejection(runtime, run);
+      // Six additions were queued; the first delay may have ended before the cancellation, on a slow machine.
+      expect((await tile.read())[0]).toBeLessThanOrEqual(1);
+      await nothingLeft(runtime, [tile, one]);
+    });
+  });
+
   it('abort while tasks wait for memory and for transfers', async () => {
     await onMachine(
       { ...options, gpuMemory: 3 * 512, window: 64, runAhead: 4 },

@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { type Datum, type Flow, Runtime, type TaskHandle, task } from '../../index.js';
 import { TaskTime } from '../../trace/format.js';
 import { loadTrace } from '../../trace/load.js';
+import { type Trace, taskName } from '../../trace/trace.js';
 import { MACHINES, soon } from '../support/machines.js';
 import { random } from '../support/tasks.js';
 
@@ -34,6 +35,57 @@ function classFor(modes: string, script: boolean) {
   });
 }
 
+/** Large enough that a copy takes about as long as a task. */
+const BYTES = 2 ** 17;
+
+/**
+ * The bytes of one copy: whoever writes them (a task there, a transfer into it) is apart in time from everyone else
+ * who uses them (a task there, a transfer out of it). Returns what overlaps.
+ */
+function overlaps(trace: Trace): string[] {
+  const { tasks, transfers } = trace;
+  const uses = new Map<string, { start: number; end: number; write: boolean; who: string }[]>();
+  const use = (
+    datum: number,
+    space: number,
+    start: number,
+    end: number,
+    write: boolean,
+    who: string,
+  ): void => {
+    const key = `datum ${datum} in space ${space}`;
+    let list = uses.get(key);
+    if (list === undefined) uses.set(key, (list = []));
+    list.push({ start, end, write, who });
+  };
+  for (let r = 0; r < tasks.count; r++) {
+    const [start, end] = [TaskTime.execStart, TaskTime.execEnd].map((t) => tasks.times[t][r]);
+    for (let a = tasks.accesses.start[r]; a < tasks.accesses.start[r + 1]; a++) {
+      const write = (tasks.accessModes[a] & 2) !== 0;
+      use(tasks.accesses.items[a], tasks.space[r], start, end, write, taskName(trace, r));
+    }
+  }
+  for (let t = 0; t < transfers.count; t++) {
+    const [start, end] = [transfers.start[t], transfers.end[t]];
+    use(transfers.datum[t], transfers.source[t], start, end, false, `transfer ${t} out`);
+    use(transfers.datum[t], transfers.destination[t], start, end, true, `transfer ${t} in`);
+  }
+  const found: string[] = [];
+  for (const [key, list] of uses) {
+    list.sort((a, b) => a.start - b.start);
+    let lastWrite = { end: 0, who: '' };
+    let lastUse = { end: 0, who: '' };
+    for (const next of list) {
+      const before = next.write ? lastUse : lastWrite;
+      if (next.start < before.end)
+        found.push(`${key}: ${next.who} began before ${before.who} ended`);
+      if (next.end > lastUse.end) lastUse = next;
+      if (next.write && next.end > lastWrite.end) lastWrite = next;
+    }
+  }
+  return found;
+}
+
 describe.each(MACHINES)('on $name', ({ options, gpus }) => {
   it.each([1, 2, 3])('tasks that must not overlap do not, seed %i', async (seed) => {
     const folder = mkdtempSync(path.join(tmpdir(), 'headrace-order-'));
@@ -47,11 +99,11 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
         ...options,
         window: 128,
         runAhead: 16,
-        gpuMemory: 6 * 512,
+        gpuMemory: 6 * BYTES,
         trace: file,
       });
       const data: Datum<'f64'>[] = Array.from({ length: 9 }, () =>
-        runtime.data(new Float64Array(64)),
+        runtime.data(new Float64Array(BYTES / 8)),
       );
       const handles: TaskHandle[] = [];
       const run = runtime.run((graph) => {
@@ -87,7 +139,8 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
       expect((await soon(runtime, run)).tasks).toBe(400);
       await runtime.close();
 
-      const { tasks } = loadTrace(file);
+      const trace = loadTrace(file);
+      const { tasks } = trace;
       const row = new Array<number>(steps.length).fill(-1);
       for (let r = 0; r < tasks.count; r++) {
         const index = handles.indexOf(tasks.id[r] as TaskHandle);
@@ -123,6 +176,8 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
       }
       expect(pairs).toBeGreaterThan(500);
       expect(wrong).toEqual([]);
+      expect(overlaps(trace)).toEqual([]);
+      if (gpus > 0) expect(trace.transfers.count).toBeGreaterThan(100);
     } finally {
       rmSync(folder, { recursive: true });
     }

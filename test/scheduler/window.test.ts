@@ -7,7 +7,7 @@ import { add, delay, fill, script, spin } from '../support/tasks.js';
 const COUNT = 16;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-describe.each(MACHINES)('on $name', ({ options }) => {
+describe.each(MACHINES)('on $name', ({ options, gpus }) => {
   it('a plain loop inserts a thousand times what the window holds', async () => {
     await onMachine({ ...options, window: 4, runAhead: 2 }, async (runtime) => {
       const one = runtime.data(new Float64Array(COUNT).fill(1));
@@ -23,6 +23,37 @@ describe.each(MACHINES)('on $name', ({ options }) => {
       expect(most).toBeLessThanOrEqual(4);
       expect((await data[0].read())[0]).toBe(1334);
       await nothingLeft(runtime, [one, ...data]);
+    });
+  });
+
+  it('tasks with hundreds of data fill the rings of their queues, and go on when there is room', async () => {
+    await onMachine({ ...options, window: 4096, runAhead: 16, checked: false }, async (runtime) => {
+      const flows = 700;
+      const names = Array.from({ length: flows }, (_, i) => `f${i}`);
+      const wide = task({
+        name: 'wide',
+        flows: Object.fromEntries(names.map((name) => [name, read('f64')])),
+        params: { microseconds: 'f64' },
+        kernel: 'spin',
+      });
+      const data = Array.from({ length: 3 * flows }, () => runtime.data(new Float64Array(8)));
+      const report = await soon(
+        runtime,
+        runtime.run((graph) => {
+          for (let i = 0; i < 40; i++) {
+            const args = Object.fromEntries(
+              names.map((name, k) => [name, data[(i % 3) * flows + k]]),
+            );
+            // The first ones take long enough for the others to pile up behind them.
+            const device = gpus > 0 ? 0 : ('host' as const);
+            graph.insert(wide, { ...args, microseconds: i < 2 ? 20_000 : 20 } as never, { device });
+          }
+        }),
+      );
+      expect(report.tasks).toBe(40);
+      // Whoever had to wait, waited for room in a ring.
+      expect(report.waits['slot']).toBeGreaterThan(0);
+      await nothingLeft(runtime, data);
     });
   });
 

@@ -139,7 +139,7 @@ export class Placement {
       const writer = dir.writeQueue[tasks.flowDatum[first + i] * dir.spaces + s];
       if (writer < 0 || this.executesFor[writer] !== s) break;
       const ahead = this.backlog(writer) - least;
-      const most = least <= depth[best] >> 6 ? RUN : depth[writer] >> 2;
+      const most = least <= depth[best] >> 6 ? RUN : Math.max(RUN, depth[writer] >> 2);
       return ahead > most ? best : writer;
     }
     if (runs[s] < Math.min(RUN, depth[last] >> 1) && this.backlog(last) - least < RUN) {

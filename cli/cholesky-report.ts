@@ -1,5 +1,6 @@
 // The result of `headrace run cholesky`: the JSON object other programs read and the text people read.
 // The JSON keys are a contract: keys may be added, none may change its meaning.
+import { choleskyFlops } from '../algorithms/index.js';
 import type { DeviceReport, RunReport } from '../scheduler/report.js';
 import type { Residual } from './cholesky-check.js';
 import type { CholeskyJob, CholeskyOutcome } from './cholesky-job.js';
@@ -45,11 +46,6 @@ export interface CholeskyChecks {
   readonly residual: Residual;
   readonly forwardError: number | null;
   readonly solveResidual: number;
-}
-
-/** Floating-point operations of a Cholesky factorisation: n^3/3 + n^2/2 + n/6 (LAPACK Working Note 41). */
-export function choleskyFlops(n: number): number {
-  return n ** 3 / 3 + n ** 2 / 2 + n / 6;
 }
 
 /** Largest backward error that counts as rounding. */

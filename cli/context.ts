@@ -14,6 +14,8 @@ export interface CliContext {
   /** Everything else. */
   readonly stderr: ProgressStream;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** How a shell in the current folder starts this program: the words to print before a command. */
+  readonly program: string;
   /** Aborted by the first SIGINT. */
   readonly signal: AbortSignal;
 }

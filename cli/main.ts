@@ -4,6 +4,7 @@
 // longer than the grace time, ends the process.
 import { runCli } from './commands.js';
 import { ExitCode } from './context.js';
+import { programWords } from './program-words.js';
 
 /** Milliseconds a command has to end after it was asked to. */
 const grace = 5000;
@@ -32,5 +33,6 @@ process.exitCode = await runCli(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   env: process.env,
+  program: programWords(process.argv[1], process.cwd()),
   signal: interruption.signal,
 });

@@ -25,6 +25,7 @@ import {
   text,
   UsageError,
 } from './options.js';
+import { shellWord } from './program-words.js';
 import { createProgress } from './progress.js';
 import { launch, launched, traceOfRank } from './ranks.js';
 import {
@@ -157,7 +158,8 @@ export async function runCholeskyCommand(
     context.stdout.write(values.json ? `${JSON.stringify(result)}\n` : describeResult(result));
     if (!values.json && values.trace !== undefined) {
       context.stdout.write(
-        `\ntrace written to ${values.trace}; to look at it: npx headrace trace view ${values.trace}\n`,
+        `\nThe timeline of this run is in ${values.trace}. To open it:\n\n` +
+          `  ${context.program} trace view ${shellWord(values.trace)}\n`,
       );
     }
     return result.ok ? ExitCode.ok : ExitCode.failure;

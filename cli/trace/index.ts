@@ -45,7 +45,7 @@ headrace trace <subcommand> --help tells the options. Traces are recorded with: 
  */
 export async function runTraceCommand(
   argv: readonly string[],
-  context: CliContext = processContext(),
+  context: CliContext,
 ): Promise<number> {
   const [name, ...rest] = argv;
   if (name === '--help' || name === '-h') {
@@ -72,15 +72,4 @@ export async function runTraceCommand(
     }
     throw error;
   }
-}
-
-function processContext(): CliContext {
-  const interruption = new AbortController();
-  process.once('SIGINT', () => interruption.abort());
-  return {
-    stdout: process.stdout,
-    stderr: process.stderr,
-    env: process.env,
-    signal: interruption.signal,
-  };
 }

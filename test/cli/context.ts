@@ -19,6 +19,7 @@ export function testContext(
     stdout: { write: (text) => out.push(text) },
     stderr: { isTTY: settings.isTTY ?? false, columns: 80, write: (text) => err.push(text) },
     env: settings.env ?? {},
+    program: 'headrace',
     signal: controller.signal,
     out: () => out.join(''),
     err: () => err.join(''),

@@ -34,9 +34,9 @@ export function insertOnRanks(
   // Movements are tasks too: inserting them may run bodies, which may use the caller's scratch memory.
   const ownFlows = flows.slice(0, cls.modes.length);
   const ownParams = params.slice(0, cls.paramNames.length);
-  if (!ranks.plan(cls, run, ownFlows, ownParams, priority, device, rank)) {
+  if (!ranks.plan.plan(cls, run, ownFlows, ownParams, priority, device, rank)) {
     // A rank that has nothing to insert must still hear from the others.
-    if (ranks.skipsTurn()) engine.pump();
+    if (ranks.plan.skipsTurn()) engine.pump();
     return ELSEWHERE;
   }
   const after = wishes?.after;

@@ -282,7 +282,7 @@ export class Runtime {
         });
       }
       const { ranks } = this.engine;
-      ranks?.planRead(datum.row, this.engine.runs[INTERNAL_RUN] as RunState);
+      ranks?.plan.planRead(datum.row, this.engine.runs[INTERNAL_RUN] as RunState);
       this.internal(this.readClass, datum, undefined, {
         run: () => {
           const copy = newArray(datum.element, datum.length);
@@ -306,7 +306,7 @@ export class Runtime {
         );
       }
       const { ranks } = this.engine;
-      ranks?.written(datum.row, datum.rank);
+      ranks?.plan.written(datum.row, datum.rank);
       if (datum.rank !== this.rank) {
         resolve();
         return;

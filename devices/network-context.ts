@@ -1,0 +1,141 @@
+// What both directions of the network share: the port, the wire, who listens, the era, and the requests that the port
+// has not answered yet.
+// Invariant: a request's number is in the table from the moment the port gets it until the port says that it is over.
+
+import type { Announcement } from './network-announcement.js';
+import type { NetworkPort } from './network-port.js';
+import { type WireRecord, WireWriter } from './network-wire.js';
+
+/** How bytes between ranks travel. */
+export type CommMode = 'auto' | 'direct' | 'staged' | 'ipc';
+/** When writes of the network to device memory are flushed. */
+export type FlushPolicy = 'auto' | 'force' | 'off';
+
+/** The way a payload took. */
+export type NetworkWay = 'ipc' | 'direct' | 'staged' | 'inline';
+
+/** What the device needs to know of a memory space. */
+export interface NetworkSpace {
+  readonly kind: string;
+}
+
+export interface NetworkOptions {
+  readonly comm: CommMode;
+  readonly flush: FlushPolicy;
+  /** Payloads up to this size travel in the announcement. */
+  readonly inlineBytes: number;
+  /** Destinations from which on a tree is used. */
+  readonly treeFrom: number;
+}
+
+/** Told what happens. */
+export interface NetworkListener {
+  announced(announcement: Announcement): void;
+  /** A receive is over. `outcome` is a NetOutcome; refused ones end as cancelled. */
+  received(
+    cookie: number,
+    outcome: number,
+    way: NetworkWay,
+    bytes: number,
+    start: number,
+    end: number,
+  ): void;
+  /** No destination needs the offer's bytes any more. */
+  offerDone(cookie: number, outcome: number): void;
+  /** A record that is not about data. */
+  control(from: number, record: WireRecord): void;
+  lost(rank: number): void;
+}
+
+/** A send under way belongs to an offer. */
+export interface Offer {
+  readonly id: number;
+  readonly cookie: number;
+  readonly space: number;
+  readonly offset: number;
+  readonly bytes: number;
+  readonly priority: number;
+  /** Destinations that have neither finished nor been given up. */
+  remaining: number;
+  /** Sends under way. */
+  inFlight: number;
+  abandoned: boolean;
+  outcome: number;
+}
+
+/** A receive or mapped read under way. */
+export interface Fetch {
+  readonly kind: 'receive' | 'ipc';
+  readonly cookie: number;
+  readonly from: number;
+  readonly remoteOffer: number;
+  readonly space: number;
+  readonly bytes: number;
+  readonly way: NetworkWay;
+  readonly tag: number;
+}
+
+/** A fetch whose bytes are there. */
+export interface Finished {
+  readonly fetch: Fetch;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What the port was asked for and has not answered. */
+export type Request =
+  | Fetch
+  | { readonly kind: 'send'; readonly offer: Offer; readonly to: number }
+  /** `covered`: the receives it is for. */
+  | { readonly kind: 'flush'; readonly covered: readonly Finished[] };
+
+const LAST_REQUEST = 0x3fffffff;
+
+export class NetworkContext {
+  readonly port: NetworkPort;
+  readonly wire: WireWriter;
+  readonly spaces: readonly NetworkSpace[];
+  readonly options: NetworkOptions;
+  readonly listener: NetworkListener;
+  /** What belongs to an earlier era is ignored. */
+  era = 0;
+  private readonly requests: Map<number, Request> = new Map();
+  private nextRequest = 1;
+
+  constructor(
+    port: NetworkPort,
+    spaces: readonly NetworkSpace[],
+    options: NetworkOptions,
+    listener: NetworkListener,
+  ) {
+    this.port = port;
+    this.wire = new WireWriter(port);
+    this.spaces = spaces;
+    this.options = options;
+    this.listener = listener;
+  }
+
+  /** Requests the port has not answered. */
+  get underWay(): number {
+    return this.requests.size;
+  }
+
+  /** Enters a request; returns its number. */
+  add(request: Request): number {
+    const id = this.nextRequest;
+    this.nextRequest = id === LAST_REQUEST ? 1 : id + 1;
+    this.requests.set(id, request);
+    return id;
+  }
+
+  has(id: number): boolean {
+    return this.requests.has(id);
+  }
+
+  /** The request that is over; undefined when it is not known. */
+  take(id: number): Request | undefined {
+    const request = this.requests.get(id);
+    this.requests.delete(id);
+    return request;
+  }
+}

@@ -1,0 +1,177 @@
+// The sending side: versions of data are offered to other ranks, and sent to those that ask.
+//
+// Invariant: an offer's bytes stay as they are until `offerDone`: every receiver has them or will never ask.
+import type { NetworkContext, Offer } from './network-context.js';
+import { NetOutcome } from './network-port.js';
+import { tree } from './network-tree.js';
+import { Announce, AnnounceFlag, Wire, type WireRecord } from './network-wire.js';
+
+interface WaitingSend {
+  readonly offer: Offer;
+  readonly to: number;
+  readonly tag: number;
+  readonly mode: number;
+}
+
+/** Sends under way at most; more wait, the most urgent first. */
+const MAX_SENDS = 32;
+
+export class NetworkOffers {
+  private readonly n: NetworkContext;
+  private readonly offers: Map<number, Offer> = new Map();
+  private readonly waiting: WaitingSend[] = [];
+  private sends = 0;
+  private nextOffer = 1;
+
+  constructor(n: NetworkContext) {
+    this.n = n;
+  }
+
+  /** Offers that somebody may still ask for. */
+  get open(): number {
+    return this.offers.size;
+  }
+
+  /**
+   * Offers `bytes` at `offset` of `space` to destinations, given as pairs (rank, sequence). With `payload` (the bytes
+   * themselves, when small) the offer is over at once and `offerDone` is not called.
+   */
+  offer(
+    cookie: number,
+    gid: number,
+    origin: number,
+    destinations: readonly number[],
+    space: number,
+    offset: number,
+    bytes: number,
+    priority: number,
+    payload: Uint8Array | undefined,
+  ): void {
+    const { wire, era, spaces, options } = this.n;
+    const branches = tree(destinations, options.treeFrom);
+    let id = 0;
+    if (payload === undefined) {
+      id = this.nextOffer++;
+      this.offers.set(id, {
+        id,
+        cookie,
+        space,
+        offset,
+        bytes,
+        priority,
+        remaining: branches.length,
+        inFlight: 0,
+        abandoned: false,
+        outcome: NetOutcome.ok,
+      });
+    }
+    const fromDevice = spaces[space].kind !== 'host';
+    for (const branch of branches) {
+      const [rank, sequence, ...children] = branch as [number, number, ...number[]];
+      const fields = Announce.firstChild + children.length;
+      const at = wire.begin(rank, Wire.activate, fields, payload === undefined ? 0 : bytes);
+      const words = wire.words(rank);
+      words[at + Announce.era] = era;
+      words[at + Announce.gid] = gid;
+      words[at + Announce.sequence] = sequence;
+      words[at + Announce.origin] = origin;
+      words[at + Announce.bytes] = bytes;
+      words[at + Announce.offer] = id;
+      words[at + Announce.space] = space;
+      words[at + Announce.offset] = offset;
+      words[at + Announce.flags] =
+        (payload === undefined ? 0 : AnnounceFlag.inline) |
+        (fromDevice ? AnnounceFlag.fromDevice : 0);
+      words[at + Announce.priority] = priority;
+      words[at + Announce.children] = children.length;
+      for (let i = 0; i < children.length; i++) words[at + Announce.firstChild + i] = children[i];
+      if (payload !== undefined) wire.payload(rank, at + fields, bytes).set(payload);
+    }
+  }
+
+  /** Tells destinations that what they wait for will not come. Trees are not used: it is rare. */
+  poison(gid: number, origin: number, destinations: readonly number[]): void {
+    const { wire, era } = this.n;
+    for (let i = 0; i < destinations.length; i += 2) {
+      const at = wire.begin(destinations[i], Wire.activate, Announce.firstChild, 0);
+      const words = wire.words(destinations[i]);
+      words.fill(0, at + 2, at + Announce.firstChild);
+      words[at + Announce.era] = era;
+      words[at + Announce.gid] = gid;
+      words[at + Announce.sequence] = destinations[i + 1];
+      words[at + Announce.origin] = origin;
+      words[at + Announce.flags] = AnnounceFlag.poisoned;
+    }
+  }
+
+  /** Nobody new is served from the offers that `which` names; sends under way end. */
+  abandon(which: (cookie: number) => boolean): void {
+    for (const offer of [...this.offers.values()]) {
+      if (!which(offer.cookie)) continue;
+      offer.abandoned = true;
+      offer.outcome = NetOutcome.cancelled;
+      this.settle(offer);
+    }
+  }
+
+  private settle(offer: Offer): void {
+    if (offer.inFlight > 0 || (offer.remaining > 0 && !offer.abandoned)) return;
+    if (this.offers.delete(offer.id)) this.n.listener.offerDone(offer.cookie, offer.outcome);
+  }
+
+  private start({ offer, to, tag, mode }: WaitingSend): void {
+    this.sends++;
+    const id = this.n.add({ kind: 'send', offer, to });
+    this.n.port.send(to, tag, offer.space, offer.offset, offer.bytes, mode, id);
+  }
+
+  /** A receiver asks; it is always answered. */
+  asked(from: number, record: WireRecord): void {
+    const { words, at } = record;
+    const offer = this.offers.get(words[at + 3]);
+    if (offer === undefined || offer.abandoned) {
+      this.n.wire.write(from, Wire.refused, [words[at + 2], words[at + 6]]);
+      return;
+    }
+    offer.inFlight++;
+    const send = { offer, to: from, tag: words[at + 4], mode: words[at + 5] };
+    if (this.sends < MAX_SENDS) {
+      this.start(send);
+      return;
+    }
+    let i = this.waiting.length;
+    while (i > 0 && this.waiting[i - 1].offer.priority < offer.priority) i--;
+    this.waiting.splice(i, 0, send);
+  }
+
+  /** A send is over. */
+  sent(offer: Offer, outcome: number): void {
+    this.sends--;
+    offer.inFlight--;
+    offer.remaining--;
+    if (outcome !== NetOutcome.ok) offer.outcome = outcome;
+    this.settle(offer);
+    while (this.sends < MAX_SENDS && this.waiting.length > 0) {
+      this.start(this.waiting.shift() as WaitingSend);
+    }
+  }
+
+  /** A receiver has read the bytes from mapped memory. */
+  taken(id: number): void {
+    const offer = this.offers.get(id);
+    if (offer === undefined) return;
+    offer.remaining--;
+    this.settle(offer);
+  }
+
+  /** A rank is gone, and with it every offer. */
+  lost(): void {
+    for (const offer of [...this.offers.values()]) {
+      offer.abandoned = true;
+      offer.inFlight = 0;
+      offer.outcome = NetOutcome.lost;
+      this.settle(offer);
+    }
+    this.waiting.length = 0;
+  }
+}

@@ -1,0 +1,76 @@
+// What a rank knows of each datum in program order: who owns it, who writes its latest version, whether that version is
+// here, and whom it was sent to. Tables by datum row.
+//
+// Invariant: `producer[d]` is the rank whose task writes the latest version in program order, on every rank that
+// follows d.
+
+const ROWS = 256;
+/** No movement takes more destinations. */
+export const NOT_SENT = -1;
+
+export class RankData {
+  gid: Int32Array = new Int32Array(ROWS);
+  owner: Int16Array = new Int16Array(ROWS);
+  producer: Int16Array = new Int16Array(ROWS);
+  /** 1: the latest version is here, or will be in the order of the graph. */
+  have: Uint8Array = new Uint8Array(ROWS);
+  /** Movement that may take more destinations for the latest version, or NOT_SENT. */
+  openSend: Int32Array = new Int32Array(ROWS).fill(NOT_SENT);
+  /** Ranks the latest version was sent to; `maskWords` words per datum. */
+  private sentTo: Int32Array;
+  private readonly maskWords: number;
+  private readonly rank: number;
+  private nextGid = 1;
+
+  constructor(rank: number, size: number) {
+    this.rank = rank;
+    this.maskWords = (size + 31) >> 5;
+    this.sentTo = new Int32Array(ROWS * this.maskWords);
+  }
+
+  /** A datum was created on all ranks. */
+  add(d: number, owner: number): void {
+    if (d >= this.gid.length) this.growTo(Math.max(d + 1, this.gid.length * 2));
+    this.gid[d] = this.nextGid++;
+    this.owner[d] = owner;
+    this.written(d, owner);
+  }
+
+  /** The latest version in program order is written by `rank`. */
+  written(d: number, rank: number): void {
+    this.producer[d] = rank;
+    this.have[d] = rank === this.rank ? 1 : 0;
+    this.openSend[d] = NOT_SENT;
+    const at = d * this.maskWords;
+    for (let w = 0; w < this.maskWords; w++) this.sentTo[at + w] = 0;
+  }
+
+  /** Notes that the latest version goes to `rank`; false when it was noted before. */
+  markSent(d: number, rank: number): boolean {
+    const word = d * this.maskWords + (rank >> 5);
+    const bit = 1 << (rank & 31);
+    if ((this.sentTo[word] & bit) !== 0) return false;
+    this.sentTo[word] |= bit;
+    return true;
+  }
+
+  /** Every datum is again what its owner has. */
+  reset(): void {
+    for (let d = 0; d < this.gid.length; d++) this.written(d, this.owner[d]);
+  }
+
+  private growTo(rows: number): void {
+    const grow = <T extends Int32Array | Int16Array | Uint8Array>(from: T, length: number): T => {
+      const to = new (from.constructor as new (n: number) => T)(length);
+      to.set(from as never);
+      return to;
+    };
+    this.gid = grow(this.gid, rows);
+    this.owner = grow(this.owner, rows);
+    this.producer = grow(this.producer, rows);
+    this.have = grow(this.have, rows);
+    const from = this.openSend.length;
+    this.openSend = grow(this.openSend, rows).fill(NOT_SENT, from);
+    this.sentTo = grow(this.sentTo, rows * this.maskWords);
+  }
+}

@@ -1,0 +1,254 @@
+// Planning, in program order: which rank a task runs on, and what has to move for it.
+//
+// A task belongs to the rank that owns the first datum it writes. Inserting a task of another rank costs a send for
+// each input whose latest version is here and not there yet; inserting a task of this rank costs a receive for each
+// input whose latest version is elsewhere. Both are tasks on the data they move, so that the graph's own order keeps
+// versions apart: a later writer waits for the send, a reader for the receive.
+//
+// Invariants:
+// - the n-th send of a datum from rank a to rank b matches the n-th receive of it on b from a: both count in program
+//   order, so no version numbers travel;
+// - a send that has not started takes further destinations of the same version;
+// - one receive per version and rank, whoever wants it.
+import { keyOf, MAX_RANKS } from '../devices/network-announcement.js';
+import { AccessMode, ANY_DEVICE, NetworkRole, type TaskClassRow } from '../stages/task-table.js';
+import type { Engine } from './engine.js';
+import { NOT_SENT, RankData } from './rank-data.js';
+import type { Movement, Movements } from './rank-movements.js';
+import type { RankRuns } from './rank-runs.js';
+import type { RunState } from './run-state.js';
+
+/** Tasks of other ranks between two passes of the engine; a power of two. */
+const PASS_EVERY = 64;
+/** Bytes that a block may take besides its datum's own. */
+const BLOCK_SLACK = 512;
+
+export class RankPlan {
+  readonly data: RankData;
+  /** Movements planned so far. */
+  readonly figures = { sends: 0, receives: 0 };
+  private readonly engine: Engine;
+  private readonly movements: Movements;
+  private readonly runs: RankRuns;
+  private readonly rank: number;
+  private readonly size: number;
+  private readonly treeFrom: number;
+  /** Per space, the bytes of the largest task so far. */
+  private readonly largest: Float64Array;
+  private readonly sendClass: TaskClassRow;
+  private readonly receiveClass: TaskClassRow;
+  private readonly forwardClass: TaskClassRow;
+  private readonly sendCounts: Map<number, number> = new Map();
+  private readonly receiveCounts: Map<number, number> = new Map();
+  private readonly oneFlow: Int32Array = new Int32Array(1);
+  private readonly oneParam: Float64Array = new Float64Array(1);
+  private elsewhere = 0;
+
+  constructor(
+    engine: Engine,
+    movements: Movements,
+    runs: RankRuns,
+    rank: number,
+    size: number,
+    treeFrom: number,
+    largest: Float64Array,
+  ) {
+    this.engine = engine;
+    this.movements = movements;
+    this.runs = runs;
+    this.rank = rank;
+    this.size = size;
+    this.treeFrom = treeFrom;
+    this.largest = largest;
+    this.data = new RankData(rank, size);
+    this.sendClass = this.networkClass('send', AccessMode.read, NetworkRole.send);
+    this.receiveClass = this.networkClass('receive', AccessMode.write, NetworkRole.receive);
+    this.forwardClass = this.networkClass('forward', AccessMode.read, NetworkRole.forward);
+  }
+
+  private networkClass(name: string, mode: number, network: number): TaskClassRow {
+    const { engine } = this;
+    const row: TaskClassRow = {
+      id: engine.x.classes.length,
+      name,
+      flowNames: ['datum'],
+      paramNames: ['movement'],
+      modes: Uint8Array.of(mode),
+      kernels: new Int32Array(engine.backend.spaces.length).fill(-1),
+      body: () => {},
+      explain: undefined,
+      failureCode: undefined,
+      network,
+    };
+    engine.x.classes.push(row);
+    return row;
+  }
+
+  /** Now and then true, for a program that inserts nothing here. */
+  skipsTurn(): boolean {
+    this.elsewhere = (this.elsewhere + 1) & (PASS_EVERY - 1);
+    return this.elsewhere === 0;
+  }
+
+  /** Rank a task belongs to. */
+  rankOf(cls: TaskClassRow, flows: Int32Array): number {
+    const { modes } = cls;
+    const { owner } = this.data;
+    for (let i = 0; i < modes.length; i++) if (modes[i] !== AccessMode.read) return owner[flows[i]];
+    return modes.length > 0 ? owner[flows[0]] : 0;
+  }
+
+  /**
+   * Plans the movements of a task that is about to be inserted on all ranks. Returns true when it is this rank's and
+   * has to be inserted here.
+   */
+  plan(
+    cls: TaskClassRow,
+    run: RunState,
+    flows: Int32Array,
+    params: Float64Array,
+    priority: number,
+    device: number,
+    at: number,
+  ): boolean {
+    const { data } = this;
+    const target = at >= 0 ? at : this.rankOf(cls, flows);
+    this.runs.count(run, cls, flows, params, data.gid, target);
+    const { modes } = cls;
+    const local = target === this.rank;
+    for (let i = 0; i < modes.length; i++) {
+      if (modes[i] === AccessMode.write) continue;
+      const d = flows[i];
+      if (local) {
+        if (data.have[d] === 0)
+          this.receive(d, run, priority, this.wantedSpace(cls, flows, device));
+      } else if (data.producer[d] === this.rank) this.sendTo(d, target, run, priority);
+    }
+    if (local) this.noteSize(cls, flows);
+    for (let i = 0; i < modes.length; i++)
+      if (modes[i] !== AccessMode.read) this.written(flows[i], target);
+    return local;
+  }
+
+  private noteSize(cls: TaskClassRow, flows: Int32Array): void {
+    const { largest, engine } = this;
+    let bytes = 0;
+    for (let i = 0; i < cls.modes.length; i++)
+      bytes += engine.directory.bytes[flows[i]] + BLOCK_SLACK;
+    for (let s = 1; s < largest.length; s++)
+      if (cls.kernels[s] >= 0 && bytes > largest[s]) largest[s] = bytes;
+  }
+
+  /** The latest version of `d` in program order is written by `rank`. */
+  written(d: number, rank: number): void {
+    this.data.written(d, rank);
+    this.engine.directory.written[d] = 1;
+  }
+
+  /** All ranks want the latest version of `d`. */
+  planRead(d: number, run: RunState): void {
+    if (this.data.producer[d] === this.rank) {
+      for (let i = 1; i < this.size; i++) this.sendTo(d, (this.rank + i) % this.size, run, 0);
+    } else if (this.data.have[d] === 0) this.receive(d, run, 0, 0);
+  }
+
+  /** Space the consumer will most likely run on: where its first written datum belongs. */
+  private wantedSpace(cls: TaskClassRow, flows: Int32Array, device: number): number {
+    if (device >= 0) return device;
+    const { modes, kernels } = cls;
+    const dir = this.engine.directory;
+    let gpu = 0;
+    for (let s = 1; s < kernels.length && gpu === 0; s++) if (kernels[s] >= 0) gpu = s;
+    if (gpu === 0) return 0;
+    for (let i = 0; i < modes.length; i++) {
+      if (modes[i] === AccessMode.read) continue;
+      const d = flows[i];
+      const home = dir.home[d] >= 0 ? dir.home[d] : dir.owner(d);
+      if (home > 0 && kernels[home] >= 0) return home;
+      break;
+    }
+    return gpu;
+  }
+
+  private sendTo(d: number, to: number, run: RunState, priority: number): void {
+    const { data, movements } = this;
+    if (!data.markSent(d, to)) return;
+    const sequence = next(this.sendCounts, data.gid[d] * MAX_RANKS + to);
+    this.runs.sent(run, to);
+    this.figures.sends++;
+    const open = data.openSend[d] === NOT_SENT ? undefined : movements.at(data.openSend[d]);
+    if (open !== undefined && !open.started && open.run === run.slot && open.d === d) {
+      open.destinations.push(to, sequence);
+      return;
+    }
+    const send = movements.add({
+      role: NetworkRole.send,
+      d,
+      gid: data.gid[d],
+      run: run.slot,
+      origin: this.rank,
+      key: 0,
+      destinations: [to, sequence],
+      wanted: 0,
+      receive: undefined,
+    });
+    data.openSend[d] = send.index;
+    this.insert(this.sendClass, send, run, priority);
+  }
+
+  private receive(d: number, run: RunState, priority: number, wanted: number): void {
+    const { data, movements } = this;
+    const origin = data.producer[d];
+    const gid = data.gid[d];
+    data.have[d] = 1;
+    const sequence = next(this.receiveCounts, gid * MAX_RANKS + origin);
+    this.runs.expected(run, origin);
+    this.figures.receives++;
+    const common = { d, gid, run: run.slot, origin, destinations: [] };
+    const receive = movements.add({
+      ...common,
+      role: NetworkRole.receive,
+      key: keyOf(gid, origin, sequence),
+      wanted,
+      receive: undefined,
+    });
+    movements.expect(receive);
+    this.insert(this.receiveClass, receive, run, priority);
+    // A tree may make this rank pass the datum on; whether it does is in the announcement.
+    if (this.size - 1 >= this.treeFrom) {
+      const forward = movements.add({
+        ...common,
+        destinations: [],
+        role: NetworkRole.forward,
+        key: 0,
+        wanted: 0,
+        receive,
+      });
+      this.insert(this.forwardClass, forward, run, priority);
+    }
+  }
+
+  private insert(cls: TaskClassRow, movement: Movement, run: RunState, priority: number): void {
+    const { oneFlow, oneParam, engine } = this;
+    engine.reserveRow(1, 1);
+    oneFlow[0] = movement.d;
+    oneParam[0] = movement.index;
+    // The consumer's class says what is written; a receive is not the program's write.
+    run.movements++;
+    engine.insert(cls, run, oneFlow, oneParam, priority, ANY_DEVICE, undefined);
+  }
+
+  /** Every datum is again what its owner has; transfers are counted from the beginning. */
+  beginEra(): void {
+    this.sendCounts.clear();
+    this.receiveCounts.clear();
+    this.data.reset();
+  }
+}
+
+/** The next number of a counter, from 0. */
+function next(counters: Map<number, number>, key: number): number {
+  const value = counters.get(key) ?? 0;
+  counters.set(key, value + 1);
+  return value;
+}

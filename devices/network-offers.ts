@@ -34,7 +34,8 @@ export class NetworkOffers {
 
   /**
    * Offers `bytes` at `offset` of `space` to destinations, given as pairs (rank, sequence). With `payload` (the bytes
-   * themselves, when small) the offer is over at once and `offerDone` is not called.
+   * themselves, when small) the offer is over at once and `offerDone` is not called. Returns how many of them get it
+   * from here; the others are served along the tree.
    */
   offer(
     cookie: number,
@@ -46,7 +47,7 @@ export class NetworkOffers {
     bytes: number,
     priority: number,
     payload: Uint8Array | undefined,
-  ): void {
+  ): number {
     const { wire, era, spaces, options } = this.n;
     const branches = tree(destinations, options.treeFrom);
     let id = 0;
@@ -87,6 +88,7 @@ export class NetworkOffers {
       for (let i = 0; i < children.length; i++) words[at + Announce.firstChild + i] = children[i];
       if (payload !== undefined) wire.payload(rank, at + fields, bytes).set(payload);
     }
+    return branches.length;
   }
 
   /** Tells destinations that what they wait for will not come. Trees are not used: it is rare. */

@@ -196,8 +196,7 @@ export class Ranks implements NetworkListener {
       ? engine.backend.hostView(offset, bytes)
       : undefined;
     this.closeSend(movement);
-    this.figures.sentBytes += (bytes * movement.destinations.length) / 2;
-    this.device.offers.offer(
+    const served = this.device.offers.offer(
       movement.index,
       movement.gid,
       movement.origin,
@@ -208,6 +207,7 @@ export class Ranks implements NetworkListener {
       tasks.priority[row],
       payload,
     );
+    this.figures.sentBytes += served * bytes;
     if (payload !== undefined) complete(engine.x, row, Status.ok);
     return Outcome.running;
   }

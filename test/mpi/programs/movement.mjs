@@ -1,5 +1,5 @@
-// Data between ranks under pressure: a blocked JavaScript thread, hardly any device memory, every buffer overwritten
-// right after it was read, failing flushes. Argument: JSON with `what` and options.
+// Data between ranks under pressure: a blocked JavaScript thread, hardly any device memory, failing
+// flushes. Argument: JSON with `what` and options.
 
 import { Runtime, read, readWrite, task, write } from '../../../dist/index.js';
 import { report } from './report.mjs';
@@ -90,59 +90,6 @@ const programs = {
     let wrong = 0;
     for (const s of sums) wrong += (await s.read())[0];
     return { ok: wrong === 0, wrong, figures };
-  },
-  /**
-   * copy-cover: every ordered pair of buffers (own, one and two ranks away, host and devices), sizes 4 B to 1 MiB; the
-   * source is overwritten with a mark right behind the copy, so that a late read of it shows.
-   */
-  async cover() {
-    const dead = -0xdead;
-    const longest = size.longest ?? 17;
-    let wrong = 0;
-    const places = ['host', ...runtime.gpus.map((_, g) => g)];
-    const verify = task({
-      name: 'verify',
-      flows: { a: read('f64') },
-      params: { value: 'f64' },
-      body: ({ a, value }) => {
-        for (let i = 0; i < a.length; i++) {
-          if (a[i] !== value) {
-            wrong++;
-            if (wrong < 5)
-              console.error(
-                `rank ${rank}: ${a[i] === dead ? 'killed' : 'stale or garbage'} ${a[i]} for ${value}`,
-              );
-            break;
-          }
-        }
-      },
-    });
-    let step = 0;
-    for (let e = 0; e <= longest; e += size.stride ?? 4) {
-      const n = 2 ** e;
-      const buffers = [];
-      for (let r = 0; r < ranks; r++)
-        for (const place of places)
-          buffers.push({
-            place,
-            datum: runtime.data('f64', n, { name: `${r}-${place}`, rank: r }),
-          });
-      await runtime.run((graph) => {
-        for (const A of buffers) {
-          for (const B of buffers) {
-            if (A === B) continue;
-            const value = ++step;
-            graph.insert(fill, { x: A.datum, n, value }, { device: A.place });
-            graph.insert(copyTile, { a: A.datum, b: B.datum, bytes: n * 8 }, { device: B.place });
-            if ((value * 3) % 7 !== 0)
-              graph.insert(fill, { x: A.datum, n, value: dead }, { device: A.place });
-            graph.insert(verify, { a: B.datum, value });
-          }
-        }
-      });
-      for (const { datum } of buffers) datum.close();
-    }
-    return { ok: wrong === 0, wrong, steps: step };
   },
   /** A flush that fails makes the run reject with its code. */
   async flush() {

@@ -1,0 +1,114 @@
+// All oracles on 1 to 4 ranks with 1 and 2 GPUs each, by every way that data can take. One launch per number of ranks
+// and GPUs runs them all; the tests look at what its ranks reported.
+import { beforeAll, describe, expect, test } from 'vitest';
+import { first, type Library, libraries, mpirun } from './mpirun.js';
+
+interface Entry {
+  readonly rank: number;
+  readonly name: string;
+  readonly way: string;
+  readonly problems: readonly string[];
+  readonly pinned: number;
+  readonly hash?: string;
+  readonly steps?: number;
+  readonly inserted?: number;
+  readonly tasks?: number;
+  readonly bytes?: Readonly<Record<'direct' | 'staged' | 'ipc' | 'inline', number>>;
+  readonly network?: Readonly<Record<string, number>>;
+}
+
+const WAYS = ['direct', 'staged', 'ipc', 'inline'] as const;
+const ORACLES = [
+  'pingPong',
+  'permutationChain',
+  'reduce',
+  'writeAfterRead',
+  'allToAll',
+  'randomSums',
+  'taskBench',
+  'stencil',
+  'newTile',
+  'oneReceive',
+  'broadcast',
+  'storm',
+  'copyCover',
+  'cholesky',
+  'gemm',
+  'redistribute',
+];
+const SHORT = [3, 5].flatMap((tiles) =>
+  ['cholesky', 'gemm'].map((name) => `${name}, memory of ${tiles} tiles`),
+);
+/** Oracles whose data are on GPUs when they travel: these must take the way asked for, and no other device way. */
+const FROM_GPUS = ['writeAfterRead', 'allToAll', 'taskBench', 'broadcast', 'storm', 'copyCover'];
+
+/** Factors and products by oracle: the same bits wherever and however they were computed. */
+const hashes = new Map<string, Set<string>>();
+
+function suite(library: Library, ranks: number, gpus: number, ways: readonly string[]): void {
+  let entries: readonly Entry[] = [];
+  let output = '';
+  beforeAll(async () => {
+    const args = [JSON.stringify({ gpus, ways })];
+    const run = await mpirun(ranks, 'grid.mjs', { library, args, seconds: 110 });
+    entries = run.reports as unknown as Entry[];
+    output = run.output;
+    expect(run.code, run.output).toBe(0);
+  }, 120_000);
+
+  describe.each(ways)('%s', (way) => {
+    test.each([...ORACLES, ...SHORT])('%s', (name) => {
+      const mine = entries.filter((entry) => entry.way === way && entry.name === name);
+      expect(mine, output).toHaveLength(ranks);
+      const total = (kind: (typeof WAYS)[number]): number =>
+        mine.reduce((sum, { bytes }) => sum + (bytes?.[kind] ?? 0), 0);
+      for (const { problems, pinned, hash } of mine) {
+        expect(problems, output).toEqual([]);
+        // No reader, send or receive was forgotten.
+        expect(pinned).toBe(0);
+        const oracle = name.split(',')[0] as string;
+        if (hash !== undefined) hashes.set(oracle, (hashes.get(oracle) ?? new Set()).add(hash));
+        if (hash !== undefined) expect([...(hashes.get(oracle) ?? [])]).toHaveLength(1);
+      }
+      if (ranks === 1) for (const kind of WAYS) expect(total(kind)).toBe(0);
+      // The last and largest pieces of copy-cover are never part of an announcement.
+      else if (FROM_GPUS.includes(name) && !(name === 'copyCover' && way === 'inline')) {
+        expect(total(way as (typeof WAYS)[number])).toBeGreaterThan(0);
+        for (const other of ['staged', 'ipc'] as const)
+          if (other !== way) expect(total(other)).toBe(0);
+      }
+      const inserted = mine[0]?.inserted;
+      if (inserted !== undefined)
+        expect(mine.reduce((sum, { tasks }) => sum + (tasks ?? 0), 0)).toBe(inserted);
+    });
+  });
+
+  test('copy-cover made all its steps', () => {
+    const buffers = ranks * (1 + gpus);
+    for (const { name, steps } of entries)
+      if (name === 'copyCover') expect(steps).toBe(7 * buffers * (buffers - 1));
+  });
+}
+
+describe.skipIf(first === undefined).each([1, 2, 3, 4])('%i ranks', (ranks) => {
+  describe.each([1, 2])('%i GPUs each', (gpus) => {
+    suite(first ?? 'openmpi', ranks, gpus, WAYS);
+  });
+});
+
+describe.skipIf(!libraries().includes('mpich'))('MPICH: 3 ranks, 2 GPUs each', () => {
+  suite('mpich', 3, 2, ['direct', 'ipc']);
+});
+
+test.skipIf(first === undefined)('one version reaches many ranks along a tree', async () => {
+  const given = { gpus: 1, ways: ['direct'], only: ['broadcast'], treeFrom: 2 };
+  const run = await mpirun(6, 'grid.mjs', { args: [JSON.stringify(given)] });
+  expect(run.code, run.output).toBe(0);
+  const entries = run.reports as unknown as readonly Entry[];
+  for (const { problems } of entries) expect(problems, run.output).toEqual([]);
+  const tile = 256 * 8;
+  const sent = entries.map(({ network }) => (network?.['sentBytes'] ?? 0) / tile);
+  // Five destinations: three get it from the root, two from those that have it.
+  expect(sent[0], run.output).toBe(3);
+  expect(sent.slice(1).reduce((a, b) => a + b)).toBe(2);
+});

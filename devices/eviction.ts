@@ -13,8 +13,17 @@ import type { MemorySpace } from './memory-space.js';
 import type { Transfers } from './transfers.js';
 import { roundedBytes } from './zone.js';
 
+/** Told about every copy that leaves a space to make room. */
+export interface EvictionObserver {
+  /** The clean copy of datum `d` is about to be dropped from space `s`. */
+  evicted(s: number, d: number): void;
+  /** The dirty copy of datum `d` is on its way from space `s` to the host. */
+  spilled(s: number, d: number): void;
+}
+
 export interface EvictionCounter {
   evictions: number;
+  observer: EvictionObserver | undefined;
 }
 
 /** The datum whose copy should leave next, or -1. */
@@ -28,11 +37,17 @@ export function makeRoom(space: MemorySpace, counter: EvictionCounter, bytes: nu
   while (offset < 0) {
     const d = victim(space, LruList.clean);
     if (d < 0) return -1;
-    space.drop(d);
-    counter.evictions++;
+    dropClean(space, counter, d);
     offset = space.zone.allocate(bytes);
   }
   return offset;
+}
+
+/** Gives up the clean, unpinned copy of datum `d`. */
+export function dropClean(space: MemorySpace, counter: EvictionCounter, d: number): void {
+  counter.observer?.evicted(space.index, d);
+  space.drop(d);
+  counter.evictions++;
 }
 
 /**
@@ -66,6 +81,7 @@ export function startWriteBack(
   if (!transfers.canIssue(0, space.index)) return 0;
   transfers.issue(d, 0, space.index, TransferReason.spill, 0, now);
   counter.evictions++;
+  counter.observer?.spilled(space.index, d);
   return bytes;
 }
 

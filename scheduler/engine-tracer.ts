@@ -18,6 +18,8 @@ import type { TraceSink } from '../trace/sinks.js';
 import type { Engine } from './engine.js';
 
 const COUNT = TaskTime.count;
+/** Above this mean time between insertions the clock is read at every one: it then costs nothing to speak of. */
+const SLOW_INSERTION_NS = 2000;
 
 export class EngineTracer {
   readonly recorder: TraceRecorder;
@@ -28,6 +30,13 @@ export class EngineTracer {
   private readonly knownData: unknown[] = [];
   private insertedTasks = 0;
   private retiredTasks = 0;
+  /** Of the last pass: its time, and how many tasks were inserted before it. */
+  private passTime = 0;
+  private passInserted = 0;
+  /** The program inserts so slowly that the time of the last pass is not the time of an insertion. */
+  private slowInsertion = true;
+  /** Insertions that wait for room in the window: bodies that insert can wait inside others. */
+  private throttled = 0;
 
   constructor(engine: Engine, sink: TraceSink, header: TraceHeader) {
     this.engine = engine;
@@ -38,12 +47,43 @@ export class EngineTracer {
     engine.backend.setTiming(true);
     engine.dependencies.listener = (successor, predecessor) =>
       this.recorder.dependency(successor, predecessor);
+    engine.x.counters.observer = {
+      evicted: (s, d) => this.left(EventKind.evict, s, d),
+      spilled: (s, d) => this.left(EventKind.spill, s, d),
+    };
   }
 
-  inserted(row: number, now: number): void {
+  inserted(row: number): void {
+    const { x, tasks, backend } = this.engine;
+    // The program may have done anything since the last pass: the first insertion after it reads the clock.
+    if (this.slowInsertion || this.insertedTasks === this.passInserted) x.now = backend.now();
     // Older times that are left in the row count as passed: readers clamp them.
-    this.engine.tasks.times[row * COUNT + TaskTime.inserted] = now;
+    tasks.times[row * COUNT + TaskTime.inserted] = x.now;
     this.insertedTasks++;
+  }
+
+  /** The program begins or ends to wait for room in the window. */
+  throttle(begins: boolean): void {
+    if (begins ? this.throttled++ > 0 : --this.throttled > 0) return;
+    const kind = begins ? EventKind.throttleBegin : EventKind.throttleEnd;
+    this.recorder.event(kind, this.engine.backend.now());
+  }
+
+  /** A pass that began at `now` is over. */
+  passed(now: number): void {
+    const insertions = this.insertedTasks - this.passInserted;
+    if (insertions > 0) {
+      this.slowInsertion = now - this.passTime > insertions * SLOW_INSERTION_NS;
+      this.passInserted = this.insertedTasks;
+    }
+    this.passTime = now;
+    this.counters(now);
+  }
+
+  private left(kind: number, s: number, d: number): void {
+    if (this.knownData[d] !== this.engine.directory.info[d]) this.describeDatum(d);
+    const { backend, directory } = this.engine;
+    this.recorder.event(kind, backend.now(), s, undefined, d, directory.bytes[d]);
   }
 
   bodyStarted(row: number): void {
@@ -67,7 +107,10 @@ export class EngineTracer {
     const cls = x.classes[tasks.classOf[row]];
     if (this.knownClasses[cls.id] !== true) {
       this.knownClasses[cls.id] = true;
-      recorder.taskClass(cls.id, cls.name, cls.paramNames);
+      // Where there are data, they tell a task from others of its class better than its parameters, which may be sizes
+      // and strides.
+      const namedByParameters = cls.modes.length === 0;
+      recorder.taskClass(cls.id, cls.name, cls.paramNames, namedByParameters);
     }
     if (queue >= 0) {
       times[at + TaskTime.execStart] = backend.startOf(queue, tasks.seq[row]);
@@ -98,7 +141,15 @@ export class EngineTracer {
       if (this.knownData[d] !== engine.directory.info[d]) this.describeDatum(d);
       recorder.access(id, d, modes[i]);
     }
+    if (cls.paramNames.length > 0)
+      this.parameters(id, tasks.paramStart[row], cls.paramNames.length);
     this.retiredTasks++;
+  }
+
+  private parameters(id: number, at: number, count: number): void {
+    const p = this.engine.tasks.params;
+    const n = Math.min(count, 6);
+    this.recorder.parameters(id, n, p[at], p[at + 1], p[at + 2], p[at + 3], p[at + 4], p[at + 5]);
   }
 
   transferDone(t: number, queue: number, seq: number): void {
@@ -144,7 +195,7 @@ export class EngineTracer {
   }
 
   /** Samples memory and progress when a sample is due. */
-  counters(now: number): void {
+  private counters(now: number): void {
     const { recorder, engine } = this;
     if (!recorder.counterDue(now)) return;
     for (const space of engine.spaces) {
@@ -167,7 +218,8 @@ export class EngineTracer {
   private describeDatum(d: number): void {
     const info = this.engine.directory.info[d];
     this.knownData[d] = info;
-    this.recorder.datum(d, this.engine.directory.bytes[d], 0, info?.name ?? `#${d}`);
+    const home = this.engine.ranks?.ownerOf(d) ?? 0;
+    this.recorder.datum(d, this.engine.directory.bytes[d], home, info?.name ?? `#${d}`);
   }
 }
 
@@ -194,8 +246,8 @@ export function traceHeader(
   return {
     program,
     hostname,
-    rank: 0,
-    ranks: 1,
+    rank: engine.ranks?.rank ?? 0,
+    ranks: engine.ranks?.size ?? 1,
     started: new Date().toISOString(),
     clockOrigin: backend.now(),
     clockOffset: 0,

@@ -238,7 +238,7 @@ export class Engine implements StageHooks {
     tasks.releasedBy[row] = -1;
     tasks.pending[row] = 1;
     run.inserted++;
-    if (this.tracer !== undefined) this.tracer.inserted(row, this.x.now);
+    if (this.tracer !== undefined) this.tracer.inserted(row);
 
     const flowStart = tasks.flowStart[row];
     const modes = cls.modes;
@@ -260,6 +260,8 @@ export class Engine implements StageHooks {
       if (!known) dependencies.register(id, flows[i], modes[i]);
       else if (modes[i] !== AccessMode.read) dependencies.forget(flows[i]);
     }
+    // A program that awaits something between insertions must not keep waiting what it has inserted so far.
+    if (this.insertsSincePass === 0) this.wake();
     if (++this.insertsSincePass >= INSERTS_PER_PASS) this.pump();
     return id;
   }
@@ -269,7 +271,13 @@ export class Engine implements StageHooks {
    * callers that keep arguments in scratch memory call this before they fill it.
    */
   reserveRow(flows: number, params: number): void {
-    while (!this.tasks.hasRoom(flows, params)) this.makeWindowRoom();
+    if (this.tasks.hasRoom(flows, params)) return;
+    this.tracer?.throttle(true);
+    try {
+      while (!this.tasks.hasRoom(flows, params)) this.makeWindowRoom();
+    } finally {
+      this.tracer?.throttle(false);
+    }
   }
 
   private follow(id: number, row: number, after: readonly number[]): void {
@@ -480,7 +488,7 @@ export class Engine implements StageHooks {
       }
       this.tasks.retireHead();
       if (this.submission.sweepDue) this.forgetOldEvents();
-      this.tracer?.counters(x.now);
+      this.tracer?.passed(x.now);
       if (this.checked) this.validateState();
     } finally {
       this.pumping = false;

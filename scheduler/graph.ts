@@ -165,10 +165,17 @@ export class Graph {
    */
   space(): Promise<void> {
     const { engine, run } = this;
+    let waits = false;
+    const wait = (begins: boolean): void => {
+      if (waits !== begins) engine.tracer?.throttle(begins);
+      waits = begins;
+    };
     return new Promise((resolve, reject) => {
       const look = (): void => {
+        const hasSpace = engine.tasks.live <= engine.tasks.window >> 1;
+        wait(!hasSpace && run.error === undefined);
         if (run.error !== undefined) reject(run.error);
-        else if (engine.tasks.live <= engine.tasks.window >> 1) resolve();
+        else if (hasSpace) resolve();
         else {
           engine.wake();
           setTimeout(look, 1);

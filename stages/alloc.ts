@@ -15,7 +15,7 @@
 import { CopyState } from '../devices/coherency.js';
 import { NO_BLOCK } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
-import { makeRoom, startWriteBack } from '../devices/eviction.js';
+import { dropClean, makeRoom, startWriteBack } from '../devices/eviction.js';
 import { guards } from '../devices/guards.js';
 import { type MemorySpace, NO_TASK } from '../devices/memory-space.js';
 import { roundedBytes } from '../devices/zone.js';
@@ -186,8 +186,7 @@ function requestRoom(
 
 function dropAllClean(x: StageContext, space: MemorySpace): void {
   for (let d = space.lru.oldest(1); d >= 0; d = space.lru.oldest(1)) {
-    space.drop(d);
-    x.counters.evictions++;
+    dropClean(space, x.counters, d);
   }
 }
 

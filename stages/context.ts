@@ -1,6 +1,7 @@
 // Everything a stage may look at or change. One object per engine; the stages hold no state of their own.
 import type { Directory } from '../devices/directory.js';
 import type { HeadraceError } from '../devices/errors.js';
+import type { EvictionCounter } from '../devices/eviction.js';
 import { Fifo } from '../devices/fifo.js';
 import type { MemorySpace } from '../devices/memory-space.js';
 import { NodePool } from '../devices/node-pool.js';
@@ -9,10 +10,8 @@ import type { Transfers } from '../devices/transfers.js';
 import { WaitReason } from './stage.js';
 import { STAGE_NAMES, type TaskClassRow, type TaskTable } from './task-table.js';
 
-/** Counters of the memory stages. */
-export interface StageCounters {
-  /** Copies dropped or written back to make room. */
-  evictions: number;
+/** Counters of the memory stages; `evictions` are copies dropped or written back to make room. */
+export interface StageCounters extends EvictionCounter {
   /** Times a task had to wait, by WaitReason. */
   readonly waits: Float64Array;
 }
@@ -37,7 +36,11 @@ export class StageContext {
   readonly transfers: Transfers;
   readonly classes: TaskClassRow[] = [];
   readonly hooks: StageHooks;
-  readonly counters: StageCounters = { evictions: 0, waits: new Float64Array(8) };
+  readonly counters: StageCounters = {
+    evictions: 0,
+    observer: undefined,
+    waits: new Float64Array(8),
+  };
   /** Time of the current engine pass, nanoseconds on the runtime clock. */
   now = 0;
   /** Stage times are recorded. */

@@ -205,8 +205,8 @@ export class Builder {
     const data = new ReusableIds();
     const columns = this.#tasks;
     return {
-      taskClass: (id, name, parameterNames) => {
-        classRows[id] = this.#class(name, parameterNames);
+      taskClass: (id, name, parameterNames, namedByParameters) => {
+        classRows[id] = this.#class(name, parameterNames, namedByParameters);
       },
       datum: (datum) => {
         const row = this.#datum++;
@@ -222,7 +222,7 @@ export class Builder {
         const row = this.#task++;
         columns.id[row] = task.id;
         columns.rank[row] = rank;
-        classRows[task.taskClass] ??= this.#class(`class ${task.taskClass}`, []);
+        classRows[task.taskClass] ??= this.#class(`class ${task.taskClass}`, [], true);
         columns.taskClass[row] = classRows[task.taskClass];
         columns.space[row] = spaceRow(task.device);
         columns.lane[row] = laneRow(task.lane);
@@ -301,10 +301,10 @@ export class Builder {
     }
   }
 
-  #class(name: string, parameterNames: readonly string[]): number {
+  #class(name: string, parameterNames: readonly string[], namedByParameters: boolean): number {
     const known = this.#classByName.get(name);
     if (known !== undefined) return known;
-    this.#classes.push({ name, parameterNames });
+    this.#classes.push({ name, parameterNames, namedByParameters });
     this.#classByName.set(name, this.#classes.length - 1);
     return this.#classes.length - 1;
   }

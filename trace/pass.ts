@@ -199,6 +199,7 @@ export class Pass {
           view.getUint16(at + 2, true),
           this.#string(view.getUint32(at + 4, true)),
           parameters === '' ? [] : parameters.split(','),
+          view.getUint32(at + 12, true) === 0,
         );
         return;
       }

@@ -234,7 +234,7 @@ export class TraceRecorder {
     this.#u16[h] = (head + 0x1000) | (mode << (2 * count));
   }
 
-  /** Up to six integer parameters of a task, shown in its name: gemm(4, 3, 2). Only the first `count` are kept. */
+  /** Up to six parameters of a task, the first `count`; fractions are cut off. */
   parameters(task: number, count: number, a: number, b = 0, c = 0, d = 0, e = 0, f = 0): void {
     const p = this.#unit(RecordKind.parameters, task);
     this.#u8[p + 2] = count;
@@ -331,13 +331,22 @@ export class TraceRecorder {
     return id;
   }
 
-  /** Names a task class. Must come before the first task of the class. */
-  taskClass(id: number, name: string, parameterNames: readonly string[] = []): void {
+  /**
+   * Names a task class. Must come before the first task of the class. With `namedByParameters` the parameters are what
+   * tells its tasks apart, gemm(4, 3, 2); without, they are values to look up, and a datum it writes names a task.
+   */
+  taskClass(
+    id: number,
+    name: string,
+    parameterNames: readonly string[] = [],
+    namedByParameters = true,
+  ): void {
     const nameId = this.string(name);
     const parameters = parameterNames.length === 0 ? NONE : this.string(parameterNames.join(','));
     const p = this.#unit(RecordKind.taskClass, nameId);
     this.#u16[(p >>> 1) + 1] = id;
     this.#u32[(p >>> 2) + 2] = parameters;
+    this.#u32[(p >>> 2) + 3] = namedByParameters ? 0 : 1;
   }
 
   /**

@@ -80,8 +80,13 @@ export interface ClockRecord {
 
 /** What a caller wants to see of a trace; every callback is optional. */
 export interface TraceVisitor {
-  /** A task class got its name. */
-  taskClass?(id: number, name: string, parameterNames: readonly string[]): void;
+  /** A task class got its name. `namedByParameters`: its parameters tell its tasks apart. */
+  taskClass?(
+    id: number,
+    name: string,
+    parameterNames: readonly string[],
+    namedByParameters: boolean,
+  ): void;
   /** A datum got its name. */
   datum?(datum: DatumRecord): void;
   /** A task retired. */

@@ -44,6 +44,8 @@ export interface Space {
 export interface TaskClass {
   readonly name: string;
   readonly parameterNames: readonly string[];
+  /** The parameters tell its tasks apart: gemm(4, 3, 2). */
+  readonly namedByParameters: boolean;
 }
 
 /** Retired tasks in the order they were written, rank by rank. */
@@ -158,14 +160,15 @@ export function isExecutionLane(lane: Lane): boolean {
 }
 
 /**
- * Name of a task as people know it: `gemm(4, 3, 2)`, or with the datum it writes when it has no parameters,
- * `gemm #17 A(4, 3)`.
+ * Name of a task as people know it: `gemm(4, 3, 2)` where the parameters tell the tasks of a class apart, else with
+ * the datum it writes, `gemm #17 A(4, 3)`.
  */
 export function taskName(trace: Trace, row: number): string {
   const { tasks } = trace;
-  const name = trace.classes[tasks.taskClass[row]]?.name ?? `class ${tasks.taskClass[row]}`;
+  const taskClass = trace.classes[tasks.taskClass[row]];
+  const name = taskClass?.name ?? `class ${tasks.taskClass[row]}`;
   const { start, items } = tasks.parameters;
-  if (start[row] < start[row + 1]) {
+  if (taskClass?.namedByParameters !== false && start[row] < start[row + 1]) {
     return `${name}(${items.subarray(start[row], start[row + 1]).join(', ')})`;
   }
   const { accesses, accessModes } = tasks;

@@ -1,11 +1,12 @@
 // `headrace run cholesky --ranks R` starts its ranks itself; one of them prints, all of them work.
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { loadTrace } from '../../trace/index.js';
 import { first } from './mpirun.js';
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
@@ -49,8 +50,13 @@ describe.skipIf(first === undefined)('run cholesky --ranks', () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'headrace-ranks-'));
     try {
       await run(['--ranks', '2', '--trace', path.join(folder, 'run.hrtrace')]);
-      expect(existsSync(path.join(folder, 'run.0.hrtrace'))).toBe(true);
-      expect(existsSync(path.join(folder, 'run.1.hrtrace'))).toBe(true);
+      const files = [0, 1].map((rank) => path.join(folder, `run.${rank}.hrtrace`));
+      const trace = loadTrace(files);
+      expect(trace.ranks.map(({ rank, header }) => [rank, header.ranks])).toEqual([
+        [0, 2],
+        [1, 2],
+      ]);
+      expect(new Set(trace.tasks.rank.subarray(0, trace.tasks.count))).toEqual(new Set([0, 1]));
     } finally {
       rmSync(folder, { recursive: true });
     }

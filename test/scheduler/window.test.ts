@@ -57,6 +57,24 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
     });
   });
 
+  it('tasks start while the program awaits something, also what they do themselves', async () => {
+    await onMachine(options, async (runtime) => {
+      const x = runtime.data(new Float64Array(1));
+      const run = runtime.run(async (graph) => {
+        for (let i = 0; i < 3; i++) {
+          await new Promise<void>((resolve) => {
+            graph.insert(
+              script('tell', () => resolve()),
+              { of: x },
+            );
+          });
+        }
+      });
+      expect((await soon(runtime, run)).tasks).toBe(3);
+      await nothingLeft(runtime, [x]);
+    });
+  });
+
   it('a loop inserts JavaScript bodies beyond the window, also from inside a body', async () => {
     await onMachine({ ...options, window: 8 }, async (runtime) => {
       const datum = runtime.data(new Float64Array(COUNT));

@@ -62,7 +62,7 @@ describe('what the recorder writes, the reader gives back', () => {
       taskClass: (...args) => classes.push(args),
     });
     expect(outcome).toMatchObject({ complete: true, tasks: 1, transfers: 1, problems: [] });
-    expect(classes).toEqual([[65535, 'gemm', ['m', 'n']]]);
+    expect(classes).toEqual([[65535, 'gemm', ['m', 'n'], true]]);
     expect(tasks[0]).toMatchObject({
       id: 4e9,
       taskClass: 65535,

@@ -73,6 +73,7 @@ function taskPanel(model, theme, row, actions) {
     flags & 64 ? 'device chosen by the program' : '',
   ].filter((note) => note !== '');
   const transfers = [...model.transfersOf(row)];
+  const parameters = model.parameterTexts(row);
   return el(
     'div',
     {},
@@ -83,6 +84,7 @@ function taskPanel(model, theme, row, actions) {
       `task ${c.tId[row]} on ${model.laneName(model.taskLane(row))}, ${model.spaceName(c.tSpace[row])}` +
         (notes.length > 0 ? ` (${notes.join(', ')})` : ''),
     ),
+    parameters.length > 0 && el('p.faint', {}, parameters.join(', ')),
     pathNote(model, model.pathOfTask.get(row), actions),
     el('h3', {}, 'Stages'),
     bar,

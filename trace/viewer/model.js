@@ -19,7 +19,7 @@
  * @property {{ rank: number, host: string }[]} ranks
  * @property {Lane[]} lanes
  * @property {{ rank: number, index: number, kind: string, name: string, bytes: number }[]} spaces
- * @property {{ name: string, parameterNames: string[] }[]} classes
+ * @property {{ name: string, parameterNames: string[], namedByParameters: boolean }[]} classes
  * @property {string[]} names
  * @property {string[]} kinds
  * @property {string[]} reasons
@@ -92,7 +92,8 @@ export class Model {
   taskName(row) {
     const { start, items } = this.parameters;
     const name = this.className(row);
-    if (start[row] < start[row + 1]) {
+    const named = this.meta.classes[this.columns.tClass[row]]?.namedByParameters !== false;
+    if (named && start[row] < start[row + 1]) {
       return `${name}(${items.subarray(start[row], start[row + 1]).join(', ')})`;
     }
     const { accesses, columns } = this;
@@ -102,6 +103,15 @@ export class Model {
       }
     }
     return `${name} #${columns.tId[row]}`;
+  }
+
+  /** Its parameters with their names, `n = 256`. @param {number} row @returns {string[]} */
+  parameterTexts(row) {
+    const names = this.meta.classes[this.columns.tClass[row]]?.parameterNames ?? [];
+    const { start, items } = this.parameters;
+    return [...items.subarray(start[row], start[row + 1])].map((value, i) =>
+      names[i] === undefined ? String(value) : `${names[i]} = ${value}`,
+    );
   }
 
   /** @param {number} row */

@@ -51,3 +51,38 @@ extern "C" __global__ void headrace_await_word(const volatile long long* word, l
 extern "C" __global__ void headrace_illegal_address(long long address) {
   *(volatile double*)address = 1;
 }
+
+// Task Bench's checking kernel (kernels_taskbench.cpp), one block. A mismatch goes to *outcome, which lies in host
+// memory: 1 + the first input that is wrong. Everything is checked before anything is written.
+struct TaskBenchInputs {
+  const longlong2* data[16];
+  int columns[16];
+};
+
+extern "C" __global__ void headrace_taskbench(longlong2* output, long long pairs, long long step,
+                                              long long column, long long iterations,
+                                              long long count, volatile int* outcome,
+                                              TaskBenchInputs inputs) {
+  __shared__ int wrong;
+  if (threadIdx.x == 0) wrong = 0x7fffffff;
+  __syncthreads();
+  for (int i = 0; i < count; ++i) {
+    for (long long k = threadIdx.x; k < pairs; k += blockDim.x) {
+      const longlong2 pair = inputs.data[i][k];
+      if (pair.x != step - 1 || pair.y != inputs.columns[i]) atomicMin(&wrong, i + 1);
+    }
+  }
+  __syncthreads();
+  if (wrong != 0x7fffffff) {
+    if (threadIdx.x == 0) {
+      *outcome = wrong;
+      __threadfence_system();
+    }
+    return;
+  }
+  double a = 1.2345;
+  for (long long i = 0; i < iterations; ++i) a = a * a + a;
+  if (a == 0.5) *outcome = 0;
+  const longlong2 mine = make_longlong2(step, column);
+  for (long long k = threadIdx.x; k < pairs; k += blockDim.x) output[k] = mine;
+}

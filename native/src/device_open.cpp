@@ -193,8 +193,12 @@ void DeviceThread::closeDevice() {
   device_ = nullptr;
 }
 
-bool DeviceThread::share(DeviceShare* share) const {
-  return device_ != nullptr && driver_.memoryShare(device_, slab_, share) == DriverStatus::ok;
+bool DeviceThread::share(DeviceShare* share) {
+  if (device_ == nullptr) return false;
+  // A vendor's call needs the device's context, which is current on the device's own thread only.
+  bool shared = false;
+  call([&] { shared = driver_.memoryShare(device_, slab_, share) == DriverStatus::ok; });
+  return shared;
 }
 
 }  // namespace headrace

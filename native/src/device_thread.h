@@ -52,7 +52,7 @@ class DeviceThread {
   void closeDevice();
 
   DeviceHandle device() const { return device_; }
-  bool share(DeviceShare* share) const;
+  bool share(DeviceShare* share);
 
  private:
   enum class Hold { none, held, abandoned };

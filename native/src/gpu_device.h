@@ -72,7 +72,7 @@ struct GpuStream {
   std::deque<std::pair<GpuDevice*, std::uint64_t>> foreignWaits;
   std::int32_t* outcomeWords = nullptr;    // pinned
   std::vector<std::int32_t*> sparePinned;  // those of them that are not in use
-  const Launch* launch = nullptr;          // during an `enqueue` kernel
+  const Launch* launch = nullptr;          // during an `enqueue` kernel or a plan
   TileLibrary* tiles = nullptr;            // cuBLAS and cuSOLVER handles of this stream (cublas.cpp)
 };
 
@@ -128,15 +128,15 @@ struct GpuDevice {
 void enableDriverChecks();
 bool driverChecks();
 
-/// The stream that the running `enqueue` kernel works on; null outside one.
+/// The stream that the running `enqueue` kernel or plan works on; null outside one.
 GpuStream* currentStream();
 
-/// For `enqueue` kernels of ours: the outcome in `pinned` (see `takeOutcome`) becomes the task's status once the
-/// stream has got there. The caller has put a copy to `pinned` into the stream.
+/// For `enqueue` kernels and plans of ours: the outcome in `pinned` (see `takeOutcome`), which the caller's work in the
+/// stream writes, becomes the task's status once the stream has got there.
 void reportLater(GpuStream& stream, std::int32_t* pinned);
 /// A pinned word for `reportLater`; null when as many as can be in flight are.
 std::int32_t* takeOutcome(GpuStream& stream);
-/// Makes the words. Not on the hot path.
+/// Makes the words of a compute stream. Not on the hot path.
 DriverStatus prepareOutcomes(GpuStream& stream);
 /// Gives back a stream's library handles and workspaces (cublas.cpp).
 void releaseTiles(GpuStream& stream);

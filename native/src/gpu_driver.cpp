@@ -159,11 +159,14 @@ DriverStatus streamCreate(DeviceHandle handle, StreamPurpose purpose, StreamHand
   created->purpose = purpose;
   int code = on.api->streamCreate(&created->stream, gpu::kStreamNonBlocking, 0);
   if (code != 0) return on.fail(code, "cuStreamCreateWithPriority");
-  const DriverStatus marks = gpuCreateMarks(*created);
-  if (marks != DriverStatus::ok) {
+  DriverStatus status = gpuCreateMarks(*created);
+  if (status == DriverStatus::ok && purpose == StreamPurpose::compute) {
+    status = prepareOutcomes(*created);
+  }
+  if (status != DriverStatus::ok) {
     gpuDestroyMarks(*created);
     on.api->streamDestroy(created->stream);
-    return marks;
+    return status;
   }
   on.streams.push_back(created.get());
   *result = created.release();
@@ -301,7 +304,11 @@ DriverStatus launchFunction(GpuStream& on, const Launch& launch) {
   } else {
     headrace_task task = launch.task;
     task.stream = on.stream;
+    on.launch = &launch;
+    current = &on;
     code = launch.plan(&task, &plan);
+    current = nullptr;
+    on.launch = nullptr;
   }
   if (code != 0) return rejected(on, launch, code);
   if (plan.grid[0] == 0 || plan.grid[1] == 0 || plan.grid[2] == 0) return DriverStatus::ok;
@@ -464,7 +471,6 @@ bool driverChecks() { return checks.load(std::memory_order_relaxed); }
 GpuStream* currentStream() { return current; }
 
 DriverStatus prepareOutcomes(GpuStream& on) {
-  if (on.outcomeWords != nullptr) return DriverStatus::ok;
   void* words = nullptr;
   const int code =
       on.device->api->hostAlloc(&words, kOutcomesPerStream * sizeof(std::int32_t), gpu::kHostPortable);

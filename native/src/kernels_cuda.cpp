@@ -4,6 +4,8 @@
 //   await_word       flows: word, seen; params: value [, blocks, threads]. Busy until the int64 word equals value (20 s
 //                    at most), then seen = value or -1
 //   illegal_address  writes to an address where nothing is: the device is lost
+//
+// `taskbench` takes up to 16 inputs here and tells of a wrong one through a word of pinned host memory.
 #include <cstring>
 
 #include "gpu_device.h"
@@ -28,16 +30,21 @@ class Arguments {
     return add(&whole, sizeof whole);
   }
   Arguments& number(double value) { return add(&value, sizeof value); }
+  template <typename Struct>
+  Arguments& structure(const Struct& value) {
+    return add(&value, sizeof value);
+  }
 
  private:
   Arguments& add(const void* bytes, std::size_t count) {
-    std::memcpy(&launch_->storage[next_], bytes, count);
-    launch_->arguments[next_] = &launch_->storage[next_];
-    ++next_;
+    std::memcpy(&launch_->storage[word_], bytes, count);
+    launch_->arguments[next_++] = &launch_->storage[word_];
+    word_ += (count + 7) / 8;
     return *this;
   }
   headrace_launch* launch_;
   int next_ = 0;
+  std::size_t word_ = 0;
 };
 
 void shape(headrace_launch* launch, double blocks, double threads) {
@@ -101,6 +108,46 @@ std::int32_t awaitWord(const headrace_task* task, headrace_launch* launch) {
   return 0;
 }
 
+constexpr std::int32_t kTaskBenchParams = 5;
+constexpr std::int32_t kTaskBenchInputs = 16;
+
+/// As in basic.cu.
+struct TaskBenchInputs {
+  const void* data[kTaskBenchInputs];
+  std::int32_t columns[kTaskBenchInputs];
+};
+
+std::int32_t taskBench(const headrace_task* task, headrace_launch* launch) {
+  const std::int32_t count = task->flow_count - 1;
+  if (count < 0 || count > kTaskBenchInputs || task->param_count != kTaskBenchParams + count) {
+    return HEADRACE_BAD_ARGUMENTS;
+  }
+  const double bytes = task->params[3];
+  TaskBenchInputs inputs{};
+  if (!inSpace(task, task->flows[0], bytes)) return HEADRACE_OUT_OF_RANGE;
+  for (std::int32_t i = 0; i < count; ++i) {
+    if (!inSpace(task, task->flows[i + 1], bytes)) return HEADRACE_OUT_OF_RANGE;
+    inputs.data[i] = task->flows[i + 1];
+    inputs.columns[i] = static_cast<std::int32_t>(task->params[kTaskBenchParams + i]);
+  }
+  GpuStream& stream = *currentStream();
+  std::int32_t* outcome = takeOutcome(stream);
+  if (outcome == nullptr) return HEADRACE_DRIVER_ERROR;
+  const double epoch = task->params[2] * 4294967296.0;
+  shape(launch, 1, 64);
+  Arguments(launch)
+      .pointer(task->flows[0])
+      .integer(bytes / 16)
+      .integer(epoch + task->params[0])
+      .integer(task->params[1])
+      .integer(task->params[4])
+      .integer(count)
+      .pointer(outcome)
+      .structure(inputs);
+  reportLater(stream, outcome);
+  return 0;
+}
+
 std::int32_t illegalAddress(const headrace_task*, headrace_launch* launch) {
   shape(launch, 1, 1);
   Arguments(launch).integer(64);
@@ -145,6 +192,7 @@ std::int32_t registerCudaBasicKernels(headrace_registry* registry) {
       {"compute_bound", "headrace_compute_bound", computeBoundPlan},
       {"await_word", "headrace_await_word", awaitWord},
       {"illegal_address", "headrace_illegal_address", illegalAddress},
+      {"taskbench", "headrace_taskbench", taskBench},
   };
   for (const auto& each : kernels) {
     registry->add_device(registry, each.name, HEADRACE_KERNEL_CUDA, kBasicPtx, sizeof kBasicPtx,

@@ -374,6 +374,167 @@ $L__BB5_5:
 	ret;
 
 }
+.visible .entry headrace_taskbench(
+	.param .u64 headrace_taskbench_param_0,
+	.param .u64 headrace_taskbench_param_1,
+	.param .u64 headrace_taskbench_param_2,
+	.param .u64 headrace_taskbench_param_3,
+	.param .u64 headrace_taskbench_param_4,
+	.param .u64 headrace_taskbench_param_5,
+	.param .u64 headrace_taskbench_param_6,
+	.param .align 8 .b8 headrace_taskbench_param_7[192]
+)
+{
+	.reg .pred 	%p<18>;
+	.reg .b32 	%r<15>;
+	.reg .f64 	%fd<19>;
+	.reg .b64 	%rd<50>;
+	.shared .align 4 .u32 _ZZ18headrace_taskbenchE5wrong;
+
+	ld.param.u64 	%rd24, [headrace_taskbench_param_0];
+	ld.param.u64 	%rd25, [headrace_taskbench_param_1];
+	ld.param.u64 	%rd26, [headrace_taskbench_param_2];
+	ld.param.u64 	%rd27, [headrace_taskbench_param_3];
+	ld.param.u64 	%rd28, [headrace_taskbench_param_4];
+	ld.param.u64 	%rd29, [headrace_taskbench_param_5];
+	ld.param.u64 	%rd31, [headrace_taskbench_param_6];
+	mov.b64 	%rd30, headrace_taskbench_param_7;
+	cvta.to.global.u64 	%rd1, %rd31;
+	mov.u32 	%r1, %tid.x;
+	setp.ne.s32 	%p1, %r1, 0;
+	@%p1 bra 	$L__BB7_2;
+
+	mov.u32 	%r6, 2147483647;
+	st.shared.u32 	[_ZZ18headrace_taskbenchE5wrong], %r6;
+
+$L__BB7_2:
+	bar.sync 	0;
+	setp.lt.s64 	%p2, %rd29, 1;
+	@%p2 bra 	$L__BB7_11;
+
+	cvt.u64.u32 	%rd3, %r1;
+	add.s64 	%rd4, %rd26, -1;
+	mov.u32 	%r8, %ntid.x;
+	cvt.u64.u32 	%rd5, %r8;
+	mov.u32 	%r14, 0;
+
+$L__BB7_4:
+	setp.ge.s64 	%p3, %rd3, %rd25;
+	@%p3 bra 	$L__BB7_10;
+
+	mul.wide.s32 	%rd32, %r14, 8;
+	add.s64 	%rd33, %rd30, %rd32;
+	ld.param.u64 	%rd34, [%rd33];
+	cvta.to.global.u64 	%rd6, %rd34;
+	mul.wide.s32 	%rd35, %r14, 4;
+	add.s64 	%rd36, %rd30, %rd35;
+	add.s64 	%rd7, %rd36, 128;
+	mov.u64 	%rd46, %rd3;
+
+$L__BB7_6:
+	shl.b64 	%rd37, %rd46, 4;
+	add.s64 	%rd38, %rd6, %rd37;
+	ld.global.v2.u64 	{%rd39, %rd40}, [%rd38];
+	setp.ne.s64 	%p4, %rd39, %rd4;
+	@%p4 bra 	$L__BB7_8;
+
+	ld.param.s32 	%rd41, [%rd7];
+	setp.eq.s64 	%p5, %rd40, %rd41;
+	@%p5 bra 	$L__BB7_9;
+
+$L__BB7_8:
+	mov.u32 	%r9, _ZZ18headrace_taskbenchE5wrong;
+	add.s32 	%r13, %r14, 1;
+	atom.shared.min.s32 	%r10, [%r9], %r13;
+
+$L__BB7_9:
+	add.s64 	%rd46, %rd46, %rd5;
+	setp.lt.s64 	%p6, %rd46, %rd25;
+	@%p6 bra 	$L__BB7_6;
+
+$L__BB7_10:
+	add.s32 	%r14, %r14, 1;
+	cvt.u64.u32 	%rd42, %r14;
+	setp.lt.s64 	%p7, %rd42, %rd29;
+	@%p7 bra 	$L__BB7_4;
+
+$L__BB7_11:
+	bar.sync 	0;
+	ld.shared.u32 	%r5, [_ZZ18headrace_taskbenchE5wrong];
+	setp.eq.s32 	%p8, %r5, 2147483647;
+	@%p8 bra 	$L__BB7_14;
+	bra.uni 	$L__BB7_12;
+
+$L__BB7_14:
+	setp.lt.s64 	%p10, %rd28, 1;
+	@%p10 bra 	$L__BB7_23;
+
+	add.s64 	%rd43, %rd28, -1;
+	and.b64  	%rd12, %rd28, 3;
+	setp.lt.u64 	%p11, %rd43, 3;
+	mov.f64 	%fd18, 0d3FF3C083126E978D;
+	@%p11 bra 	$L__BB7_18;
+
+	sub.s64 	%rd47, %rd12, %rd28;
+	mov.f64 	%fd18, 0d3FF3C083126E978D;
+
+$L__BB7_17:
+	fma.rn.f64 	%fd11, %fd18, %fd18, %fd18;
+	fma.rn.f64 	%fd12, %fd11, %fd11, %fd11;
+	fma.rn.f64 	%fd13, %fd12, %fd12, %fd12;
+	fma.rn.f64 	%fd18, %fd13, %fd13, %fd13;
+	add.s64 	%rd47, %rd47, 4;
+	setp.ne.s64 	%p12, %rd47, 0;
+	@%p12 bra 	$L__BB7_17;
+
+$L__BB7_18:
+	setp.eq.s64 	%p13, %rd12, 0;
+	@%p13 bra 	$L__BB7_21;
+
+	neg.s64 	%rd48, %rd12;
+
+$L__BB7_20:
+	.pragma "nounroll";
+	fma.rn.f64 	%fd18, %fd18, %fd18, %fd18;
+	add.s64 	%rd48, %rd48, 1;
+	setp.ne.s64 	%p14, %rd48, 0;
+	@%p14 bra 	$L__BB7_20;
+
+$L__BB7_21:
+	setp.neu.f64 	%p15, %fd18, 0d3FE0000000000000;
+	@%p15 bra 	$L__BB7_23;
+
+	mov.u32 	%r11, 0;
+	st.volatile.global.u32 	[%rd1], %r11;
+
+$L__BB7_23:
+	cvt.u64.u32 	%rd49, %r1;
+	setp.ge.s64 	%p16, %rd49, %rd25;
+	@%p16 bra 	$L__BB7_26;
+
+	mov.u32 	%r12, %ntid.x;
+	cvt.u64.u32 	%rd20, %r12;
+	cvta.to.global.u64 	%rd21, %rd24;
+
+$L__BB7_25:
+	shl.b64 	%rd44, %rd49, 4;
+	add.s64 	%rd45, %rd21, %rd44;
+	st.global.v2.u64 	[%rd45], {%rd26, %rd27};
+	add.s64 	%rd49, %rd49, %rd20;
+	setp.lt.s64 	%p17, %rd49, %rd25;
+	@%p17 bra 	$L__BB7_25;
+	bra.uni 	$L__BB7_26;
+
+$L__BB7_12:
+	@%p1 bra 	$L__BB7_26;
+
+	st.volatile.global.u32 	[%rd1], %r5;
+	membar.sys;
+
+$L__BB7_26:
+	ret;
+
+}
 )PTX";
 
 }  // namespace headrace

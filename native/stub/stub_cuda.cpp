@@ -130,7 +130,8 @@ CUDA_EXPORT cuPointerSetAttribute(const void*, int, std::uint64_t) {
 
 CUDA_EXPORT cuIpcGetMemHandle(void* handle, std::uint64_t address) {
   Guard guard(machine().lock);
-  const int code = machine().enter("cuIpcGetMemHandle");
+  int code = machine().enter("cuIpcGetMemHandle");
+  if (code == 0) code = needContext("cuIpcGetMemHandle");
   std::memset(handle, 0, 64);
   std::memcpy(handle, &address, sizeof address);
   return code;

@@ -15,12 +15,6 @@ using Guard = std::lock_guard<std::recursive_mutex>;
 
 Machine& machine() { return Machine::instance(); }
 
-int needContext(const char* call) {
-  if (machine().current() != nullptr) return 0;
-  machine().violation(std::string(call) + ": no context is current");
-  return kInvalidContext;
-}
-
 /// True when unfinished work of any stream touches the bytes (a host range) or the device.
 bool hostInUse(std::uint64_t begin, std::uint64_t bytes) {
   for (const Stream* each : machine().streams) {
@@ -60,6 +54,12 @@ bool move(void* to, const void* from, std::size_t bytes) {
 }
 
 }  // namespace
+
+int needContext(const char* call) {
+  if (machine().current() != nullptr) return 0;
+  machine().violation(std::string(call) + ": no context is current");
+  return kInvalidContext;
+}
 
 int deviceCount(const char* call, int* count) {
   Guard guard(machine().lock);

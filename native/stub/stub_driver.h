@@ -6,6 +6,8 @@
 
 namespace headrace::stub {
 
+/// 0 when a context is current on this thread; else an error, and a broken rule.
+int needContext(const char* call);
 int deviceCount(const char* call, int* count);
 int memoryAlloc(const char* call, std::uint64_t* address, std::size_t bytes);
 int memoryFree(const char* call, std::uint64_t address);

@@ -58,6 +58,29 @@ bool illegal(Machine& machine, Context& context, const std::uint64_t* a) {
   return true;
 }
 
+struct Pair {
+  std::int64_t step;
+  std::int64_t column;
+};
+
+bool taskBench(Machine& machine, Context& context, const std::uint64_t* a) {
+  const std::uint64_t pairs = a[1];
+  const Pair mine{static_cast<std::int64_t>(a[2]), static_cast<std::int64_t>(a[3])};
+  const auto* columns = reinterpret_cast<const std::int32_t*>(a + 7 + 16);
+  for (std::uint64_t i = 0; i < a[5]; ++i) {
+    const auto* input = array<Pair>(machine, context, a[7 + i], pairs);
+    if (input == nullptr) return true;
+    for (std::uint64_t k = 0; k < pairs; ++k) {
+      if (input[k].step == mine.step - 1 && input[k].column == columns[i]) continue;
+      *reinterpret_cast<std::int32_t*>(a[6]) = static_cast<std::int32_t>(i) + 1;
+      return true;
+    }
+  }
+  auto* output = array<Pair>(machine, context, a[0], pairs);
+  for (std::uint64_t k = 0; output != nullptr && k < pairs; ++k) output[k] = mine;
+  return true;
+}
+
 /// scale(double* to, float factor, int count, long long offset): a user's kernel in the tests.
 bool scale(Machine& machine, Context& context, const std::uint64_t* a) {
   float factor;
@@ -82,6 +105,7 @@ const KernelModel* kernelModel(const std::string& name) {
       {"headrace_compute_bound", {8, 8}, empty},
       {"headrace_await_word", {8, 8, 8}, awaitWord},
       {"headrace_illegal_address", {8}, illegal},
+      {"headrace_taskbench", {8, 8, 8, 8, 8, 8, 8, 192}, taskBench},
       {"scale", {8, 4, 4, 8}, scale},
   };
   for (const KernelModel& model : models) {

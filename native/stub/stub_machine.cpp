@@ -203,9 +203,9 @@ int Machine::launch(const char* call, Function* function, Stream* on, const unsi
   std::vector<std::uint64_t> values;
   if (model != nullptr) {
     for (std::size_t i = 0; i < model->sizes.size(); ++i) {
-      std::uint64_t value = 0;
-      std::memcpy(&value, arguments[i], model->sizes[i]);
-      values.push_back(value);
+      const std::size_t at = values.size();
+      values.resize(at + (model->sizes[i] + 7) / 8);
+      std::memcpy(&values[at], arguments[i], model->sizes[i]);
     }
   }
   Context* context = on->context;

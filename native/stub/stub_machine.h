@@ -135,7 +135,7 @@ class Machine {
 struct KernelModel {
   const char* name;
   std::vector<std::size_t> sizes;
-  /// One step; true when finished. Arguments by position as 8-byte values.
+  /// One step; true when finished. Arguments one after the other, each from a new 8-byte value on.
   bool (*run)(Machine& machine, Context& context, const std::uint64_t* arguments);
 };
 const KernelModel* kernelModel(const std::string& name);

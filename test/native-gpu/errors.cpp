@@ -130,11 +130,29 @@ AddGpu cancelled("a kernel's own failure cancels its run and nothing else", 1, [
   CHECK(machine.status(other) == Status::ok);
 });
 
-AddGpu unknown("a kernel that has no CUDA variant is unknown on a GPU", 1, [] {
+AddGpu mismatch("a kernel that finds its inputs wrong reports it, writes nothing and cancels its run", 1, [] {
   Machine machine(gpuOptions(1));
   const Layout layout{1};
-  expect(machine, machine.exec(layout.compute(1), "taskbench", 1, {0, 0, 0, 0, 16, 0}),
-         Status::unknownKernel);
+  const std::int32_t queue = layout.compute(1);
+  machine.fill(queue, 0, 4096, 0);
+  // (t, p) = (1, 4) of epoch 2, 64 bytes at 0, from nothing; then (2, 4) at 1024 from it, twice.
+  machine.exec(queue, "taskbench", 1, {0, 1, 4, 2, 64, 10});
+  const Event good = machine.exec(queue, "taskbench", 3, {1024, 0, 0, 2, 4, 2, 64, 0, 4, 4}, {}, 3);
+  const Event bad = machine.exec(queue, "taskbench", 3, {2048, 0, 0, 2, 4, 2, 64, 0, 4, 5}, {}, 3);
+  const Event stale = machine.exec(queue, "taskbench", 2, {2048, 0, 2, 4, 1, 64, 0, 4}, {}, 4);
+  const Event out = machine.copy(layout.out(1), 0, 0, 1, 0, 4096, stale);
+  expect(machine, out);
+  CHECK(machine.status(good) == 0 && machine.status(bad) == 2 && machine.status(stale) == 1);
+  CHECK(machine.shared(Shared::cancel + 3).load() != 0);
+  const auto* pairs = machine.at<std::int64_t>(0, 1024);
+  for (int k = 0; k < 4; ++k) CHECK(pairs[2 * k] == (2ll << 32) + 2 && pairs[2 * k + 1] == 4);
+  CHECK(pairs[8] == 0 && machine.at<std::int64_t>(0, 2048)[0] == 0);
+});
+
+AddGpu unknown("a kernel that does not exist is unknown, one that leaves the memory is out of range", 1, [] {
+  Machine machine(gpuOptions(1));
+  const Layout layout{1};
+  expect(machine, machine.put(layout.compute(1), Opcode::exec, 99999, 0, {}), Status::unknownKernel);
   expect(machine, machine.exec(layout.compute(1), "fill_f64", 1, {0, 1e9, 0}), Status::outOfRange);
 });
 

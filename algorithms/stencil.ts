@@ -27,9 +27,27 @@ export type StencilClass = TaskClass<
   { readonly radius: 'i32'; readonly leftCount: 'i32'; readonly count: 'i32' }
 >;
 
+/** One thread per element; products are rounded before they are added, as in JavaScript. */
+const cudaSource = `
+extern "C" __global__ void stencil_1d_f64(double* to, const double* left, const double* middle,
+                                          const double* right, const double* weights, int radius,
+                                          int leftCount, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  double sum = 0;
+  for (int k = -radius; k <= radius; ++k) {
+    const int at = i + k;
+    sum += weights[k + radius] *
+           (at < 0 ? left[leftCount + at] : at < count ? middle[at] : right[at - count]);
+  }
+  to[i] = sum;
+}
+`;
+
 /**
- * One block and one step in JavaScript; on GPUs the kernel `stencil_1d_f64`, when one is loaded (its parameters are
- * the radius, the number of elements of the left neighbour, and that of the block).
+ * One block and one step in JavaScript; on CUDA GPUs a kernel compiled at run time; on other GPUs the kernel
+ * `stencil_1d_f64`, when one is loaded (its parameters are the radius, the number of elements of the left neighbour,
+ * and that of the block).
  */
 export const stencilBlock: StencilClass = task({
   name: 'stencil',
@@ -42,6 +60,14 @@ export const stencilBlock: StencilClass = task({
   },
   params: { radius: 'i32', leftCount: 'i32', count: 'i32' },
   gpuKernel: 'stencil_1d_f64',
+  cuda: {
+    source: cudaSource,
+    function: 'stencil_1d_f64',
+    arguments: ['to', 'left', 'middle', 'right', 'weights', 'radius', 'leftCount', 'count'],
+    grid: { parameter: 'count', per: 128 },
+    block: 128,
+    options: ['--fmad=false'],
+  },
   body: ({ to, left, middle, right, weights, radius }) => {
     const n = middle.length;
     for (let i = 0; i < n; i++) {

@@ -6,6 +6,8 @@
 // Invariant kept by every caller: a wait names only commands that were issued before it, so queues waiting
 // for each other cannot form a cycle.
 
+import type { NativeKernelSource } from '../native/contract.js';
+
 export { Status } from '../native/contract.js';
 
 /** A memory space: 0 is the host, g is GPU g-1. */
@@ -45,6 +47,8 @@ export interface Backend {
   kernel(name: string, space: number): number;
   /** Loads a shared object with kernels; returns the names it registered. */
   loadKernels(path: string): string[];
+  /** Compiles CUDA C, or takes PTX or machine code, for the CUDA GPUs at hand; returns the kernels' names. */
+  compileKernels(source: NativeKernelSource): string[];
 
   /**
    * Appends a hold: the queue goes no further until `onQueue` has completed `onSeq`.

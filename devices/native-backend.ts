@@ -6,6 +6,7 @@
 import {
   Control,
   type NativeCore,
+  type NativeKernelSource,
   type NativeOptions,
   Opcode,
   QueueKind,
@@ -42,6 +43,7 @@ const ERROR_CODES: Readonly<Record<string, string>> = {
   OUT_OF_MEMORY: 'ERR_OUT_OF_MEMORY',
   OUT_OF_RANGE: 'ERR_OUT_OF_RANGE',
   KERNEL_LIBRARY: 'ERR_KERNEL_LIBRARY',
+  KERNEL_SOURCE: 'ERR_KERNEL_SOURCE',
   CLOSED: 'ERR_RUNTIME_CLOSED',
 };
 
@@ -121,6 +123,10 @@ export class NativeBackend implements Backend {
 
   loadKernels(path: string): string[] {
     return native(() => this.core.loadKernels(path));
+  }
+
+  compileKernels(source: NativeKernelSource): string[] {
+    return native(() => this.core.compileKernels(source));
   }
 
   wait(queue: number, onQueue: number, onSeq: number): void {

@@ -1,6 +1,7 @@
 // CUDA kernels of task classes: what a user writes (names of flows and parameters) and what native code gets
 // (positions and types). Everything that can be wrong with a declaration is found here, before anything is compiled;
 // what only the source can tell (its parameters' number and sizes) is checked when it is loaded.
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { HeadraceError } from '../devices/errors.js';
@@ -148,9 +149,9 @@ export function cudaKernelSource(owner: CudaKernelOwner, kernel: CudaKernel): Cu
       fail(`its ${what} has ${list.length} dimensions`, 'give one to three');
     return list.map((each, d) => extent(each, `${what}[${d}]`, 1));
   };
-  const kernels = [
+  const code = text(owner, kernel, fail);
+  const launch = [
     {
-      name: `${owner.name} (cuda)`,
       symbol: kernel.function,
       signature,
       grid: extents(kernel.grid, 'grid'),
@@ -158,7 +159,13 @@ export function cudaKernelSource(owner: CudaKernelOwner, kernel: CudaKernel): Cu
       sharedBytes: extent(kernel.sharedBytes ?? 0, 'sharedBytes', 0),
     },
   ];
-  return { ...text(owner, kernel, fail), options: [...(kernel.options ?? [])], kernels };
+  const whole = { ...code, options: [...(kernel.options ?? [])] };
+  // Native code knows kernels by name for as long as the process lives: other code is another name.
+  const hash = createHash('sha256')
+    .update(JSON.stringify([whole, launch]))
+    .digest('hex');
+  const name = `${owner.name} (cuda ${hash.slice(0, 8)})`;
+  return { ...whole, kernels: launch.map((each) => ({ name, ...each })) };
 }
 
 /** Where the code comes from: source text or an image, and its name in messages. */

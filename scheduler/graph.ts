@@ -65,8 +65,8 @@ export class Graph {
    * Returns at once unless the task window is full; then it waits until earlier tasks have run.
    *
    * @throws HeadraceError `ERR_MISSING_ARGUMENT`, `ERR_ARGUMENT_TYPE`, `ERR_FOREIGN_DATUM`, `ERR_DATUM_CLOSED`,
-   *   `ERR_NEVER_WRITTEN`, `ERR_DUPLICATE_DATUM`, `ERR_TASK_TOO_LARGE`, `ERR_UNKNOWN_KERNEL`, `ERR_NO_DEVICE`,
-   *   `ERR_RUN_OVER`; or the run's own error once the run has failed or was aborted.
+   *   `ERR_NEVER_WRITTEN`, `ERR_DUPLICATE_DATUM`, `ERR_TASK_TOO_LARGE`, `ERR_UNKNOWN_KERNEL`, `ERR_KERNEL_SOURCE`,
+   *   `ERR_NO_DEVICE`, `ERR_RUN_OVER`; or the run's own error once the run has failed or was aborted.
    */
   insert<F extends Flows, P extends Parameters>(
     cls: TaskClass<F, P>,

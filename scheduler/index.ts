@@ -2,6 +2,7 @@
 export { type BlockCyclic, ownerOf, squareGrid } from '../devices/distribution.js';
 export type { MemoryUse } from '../devices/memory-space.js';
 export type { BytesByKind } from '../devices/transfers.js';
+export type { CudaArgument, CudaExtent, CudaKernel, CudaScalar } from './cuda-kernel.js';
 export { Datum } from './datum.js';
 export {
   DeclaredGraph,

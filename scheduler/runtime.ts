@@ -11,6 +11,7 @@ import type { NetworkPort } from '../devices/network-port.js';
 import { ANY_DEVICE, type TaskClassRow } from '../stages/task-table.js';
 import { AccessMode } from '../trace/format.js';
 import { FileSink } from '../trace/sinks.js';
+import type { CudaKernelSource } from './cuda-kernel.js';
 import { Datum } from './datum.js';
 import {
   type AnyElementArray,
@@ -29,7 +30,7 @@ import { openRanks } from './rank-open.js';
 import { Ranks } from './ranks.js';
 import { type Program, Run, type RunOptions } from './run.js';
 import type { RunState } from './run-state.js';
-import type { Parameters, TaskClass } from './task-class.js';
+import type { Flows, Parameters, TaskClass } from './task-class.js';
 
 /** Options of a datum. */
 export interface DatumOptions {
@@ -392,6 +393,17 @@ export class Runtime {
   }
 
   /**
+   * Finds and compiles the bodies of a task class now rather than when its first task is inserted: compiling takes a
+   * while, and loading device code may wait for kernels that run.
+   *
+   * @throws HeadraceError `ERR_UNKNOWN_KERNEL`, or `ERR_KERNEL_SOURCE` with the compiler's log
+   */
+  prepare<F extends Flows, P extends Parameters>(cls: TaskClass<F, P>): void {
+    this.checkOpen();
+    this.bind(cls as unknown as TaskClass);
+  }
+
+  /**
    * Loads native kernels from a shared object (docs/kernels.md).
    * @returns the names it registered
    */
@@ -427,7 +439,8 @@ export class Runtime {
     if (known !== undefined) return known;
     const { definition } = cls;
     const { backend, engine } = this;
-    const kernels = Int32Array.from(backend.spaces, (_, s) => {
+    const kernels = Int32Array.from(backend.spaces, ({ kind }, s) => {
+      if (kind === 'cuda' && cls.cuda !== undefined) return this.cudaKernel(cls.cuda, s);
       const wanted = s === 0 ? definition.kernel : (definition.gpuKernel ?? definition.kernel);
       return wanted === undefined || wanted === false ? -1 : backend.kernel(wanted, s);
     });
@@ -484,9 +497,23 @@ export class Runtime {
     return device + 1;
   }
 
+  /** Id of a CUDA kernel on a CUDA GPU; compiled when this process has not seen it yet. */
+  private cudaKernel(source: CudaKernelSource, space: number): number {
+    const { name } = source.kernels[0];
+    if (this.backend.kernel(name, space) < 0) this.backend.compileKernels(source);
+    return this.backend.kernel(name, space);
+  }
+
   private checkBodies(cls: TaskClass, row: TaskClassRow): void {
     const { definition } = cls;
     if (row.body !== undefined || row.kernels.some((k) => k >= 0)) return;
+    if (cls.cuda !== undefined) {
+      throw new HeadraceError(
+        'ERR_UNKNOWN_KERNEL',
+        `task class '${cls.name}' has a CUDA kernel only, and this runtime has no CUDA GPU`,
+        { remedy: "give it a `body` or a `kernel` too, or open the runtime with driver: 'cuda'" },
+      );
+    }
     const names = [definition.kernel, definition.gpuKernel].filter((n) => typeof n === 'string');
     throw new HeadraceError(
       'ERR_UNKNOWN_KERNEL',

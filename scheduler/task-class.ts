@@ -2,6 +2,7 @@
 // types of flows and parameters are inferred so that a wrong name or element type is a compile error.
 import { HeadraceError } from '../devices/errors.js';
 import { AccessMode } from '../trace/format.js';
+import { type CudaKernel, type CudaKernelSource, cudaKernelSource } from './cuda-kernel.js';
 import type { ElementArray, ElementType } from './element-type.js';
 
 /** How a flow uses its datum, and the element type it expects. */
@@ -55,6 +56,8 @@ export interface TaskClassDefinition<F extends Flows, P extends Parameters> {
   readonly kernel?: string;
   /** Name of a kernel for GPUs; `false` keeps the class on the host. */
   readonly gpuKernel?: string | false;
+  /** Kernel in CUDA C, PTX or machine code for CUDA GPUs; goes before `gpuKernel` and `kernel` there. */
+  readonly cuda?: CudaKernel<NoInfer<F>, NoInfer<P>>;
   /** Says what a kernel's positive code means for a task, given its parameters and the names of its data by flow. */
   readonly explain?: (
     code: number,
@@ -76,6 +79,8 @@ export interface TaskClass<F extends Flows = Flows, P extends Parameters = Param
   /** AccessMode per flow. */
   readonly modes: Uint8Array;
   readonly elements: readonly ElementType[];
+  /** The CUDA kernel with positions in place of names. @internal */
+  readonly cuda: CudaKernelSource | undefined;
 }
 
 const MODES: Readonly<Record<FlowMode, number>> = {
@@ -87,7 +92,8 @@ const MODES: Readonly<Record<FlowMode, number>> = {
 /**
  * Defines a task class.
  *
- * @throws HeadraceError `ERR_TASK_CLASS` when it has no body, or a flow and a parameter share a name.
+ * @throws HeadraceError `ERR_TASK_CLASS` when it has no body, a flow and a parameter share a name, or its CUDA kernel is
+ *   declared in a way that does not fit the class.
  */
 export function task<const F extends Flows, const P extends Parameters = Record<never, never>>(
   definition: TaskClassDefinition<F, P>,
@@ -108,10 +114,11 @@ export function task<const F extends Flows, const P extends Parameters = Record<
   if (
     definition.body === undefined &&
     definition.kernel === undefined &&
+    definition.cuda === undefined &&
     (definition.gpuKernel === undefined || definition.gpuKernel === false)
   ) {
     throw new HeadraceError('ERR_TASK_CLASS', `task class '${name}' has no body`, {
-      remedy: 'give it a `body` function or the name of a `kernel`',
+      remedy: 'give it a `body` function, the name of a `kernel` or a `cuda` kernel',
     });
   }
   return Object.freeze({
@@ -121,5 +128,9 @@ export function task<const F extends Flows, const P extends Parameters = Record<
     paramNames,
     modes: Uint8Array.from(flowNames, (f) => MODES[(definition.flows[f] as Flow).mode]),
     elements: flowNames.map((f) => (definition.flows[f] as Flow).element),
+    cuda:
+      definition.cuda === undefined
+        ? undefined
+        : cudaKernelSource(definition, definition.cuda as unknown as CudaKernel),
   });
 }

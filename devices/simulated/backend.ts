@@ -200,6 +200,10 @@ export class SimulatedBackend implements Backend {
     return [];
   }
 
+  compileKernels(): string[] {
+    return [];
+  }
+
   wait(queue: number, onQueue: number, onSeq: number): void {
     this.next(queue, Op.wait, 0, 0, onQueue, onSeq);
   }

@@ -94,6 +94,36 @@ bool scale(Machine& machine, Context& context, const std::uint64_t* a) {
   return true;
 }
 
+/// The stencil of algorithms/stencil.ts.
+bool stencil(Machine& machine, Context& context, const std::uint64_t* a) {
+  const auto integer = [&](int i) {
+    std::int32_t value;
+    std::memcpy(&value, &a[i], sizeof value);
+    return value;
+  };
+  const std::int32_t radius = integer(5);
+  const std::int32_t leftCount = integer(6);
+  const std::int32_t count = integer(7);
+  auto* to = array<double>(machine, context, a[0], static_cast<std::uint64_t>(count));
+  const auto* left = array<double>(machine, context, a[1], static_cast<std::uint64_t>(leftCount));
+  const auto* middle = array<double>(machine, context, a[2], static_cast<std::uint64_t>(count));
+  const auto* right = array<double>(machine, context, a[3], static_cast<std::uint64_t>(radius));
+  const auto* weights = array<double>(machine, context, a[4], static_cast<std::uint64_t>(2 * radius + 1));
+  if (!to || !left || !middle || !right || !weights) return true;
+  for (std::int32_t i = 0; i < count; ++i) {
+    double sum = 0;
+    for (std::int32_t k = -radius; k <= radius; ++k) {
+      const std::int32_t at = i + k;
+      const double product =
+          weights[k + radius] *
+          (at < 0 ? left[leftCount + at] : at < count ? middle[at] : right[at - count]);
+      sum += product;
+    }
+    to[i] = sum;
+  }
+  return true;
+}
+
 }  // namespace
 
 const KernelModel* kernelModel(const std::string& name) {
@@ -107,6 +137,7 @@ const KernelModel* kernelModel(const std::string& name) {
       {"headrace_illegal_address", {8}, illegal},
       {"headrace_taskbench", {8, 8, 8, 8, 8, 8, 8, 192}, taskBench},
       {"scale", {8, 4, 4, 8}, scale},
+      {"stencil_1d_f64", {8, 8, 8, 8, 8, 4, 4, 4}, stencil},
   };
   for (const KernelModel& model : models) {
     if (name == model.name) return &model;

@@ -45,7 +45,7 @@ describe('declaration of a CUDA kernel', () => {
       options: [],
       kernels: [
         {
-          name: 'scale (cuda)',
+          name: expect.stringMatching(/^scale \(cuda [0-9a-f]{8}\)$/),
           symbol: 'scale',
           signature: [
             { type: 'pointer', index: 1 },
@@ -90,5 +90,22 @@ describe('declaration of a CUDA kernel', () => {
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
+  });
+
+  it('has a name of its own for every code: the same class name may stand for another kernel', () => {
+    const name = (change: Change): string =>
+      (
+        cudaKernelSource(owner, { ...kernel, ...change } as CudaKernel).kernels[0] as {
+          name: string;
+        }
+      ).name;
+    expect(name({})).toBe(name({}));
+    const others = [
+      name({}),
+      name({ source: `${kernel.source} ` }),
+      name({ block: 128 }),
+      name({ options: ['-G'] }),
+    ];
+    expect(new Set(others).size).toBe(4);
   });
 });

@@ -1,5 +1,6 @@
 // Machines for tests: the host with one and two workers, and one, two and four emulated GPUs, all with poisoned
 // freed memory and invariants checked after every pass; and what must be true of a runtime when a test is done.
+// HEADRACE_TEST_DRIVER=cuda with HEADRACE_TEST_GPUS=n puts real GPUs (or the stub driver) in the place of all of them.
 import { type Datum, Runtime, type RuntimeOptions } from '../../index.js';
 
 /** A machine a test runs on. */
@@ -19,17 +20,26 @@ function machine(name: string, options: RuntimeOptions): Machine {
   return { name, gpus: options.gpus ?? 0, options: full };
 }
 
+/** Real GPUs to test on; 0: emulated ones. */
+const realGpus =
+  process.env['HEADRACE_TEST_DRIVER'] === 'cuda' ? Number(process.env['HEADRACE_TEST_GPUS']) : 0;
+
 export const HOSTS: readonly Machine[] = [
   machine('host, 1 worker', { workers: 1 }),
   machine('host, 2 workers', { workers: 2 }),
 ];
-export const GPUS: readonly Machine[] = [
-  machine('1 GPU', { workers: 1, gpus: 1 }),
-  machine('2 GPUs', { workers: 1, gpus: 2 }),
-  machine('4 GPUs', { workers: 2, gpus: 4 }),
-];
+export const GPUS: readonly Machine[] =
+  realGpus > 0
+    ? [1, 2, 4]
+        .filter((gpus) => gpus <= realGpus)
+        .map((gpus) => machine(`${gpus} CUDA`, { workers: 1, gpus, driver: 'cuda' }))
+    : [
+        machine('1 GPU', { workers: 1, gpus: 1 }),
+        machine('2 GPUs', { workers: 1, gpus: 2 }),
+        machine('4 GPUs', { workers: 2, gpus: 4 }),
+      ];
 /** Every machine an oracle runs on. */
-export const MACHINES: readonly Machine[] = [...HOSTS, ...GPUS];
+export const MACHINES: readonly Machine[] = realGpus > 0 ? GPUS : [...HOSTS, ...GPUS];
 
 /** Longest wait for something that must happen; milliseconds. */
 const PATIENCE = 20_000;

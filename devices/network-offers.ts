@@ -33,7 +33,8 @@ export class NetworkOffers {
   }
 
   /**
-   * Offers `bytes` at `offset` of `space` to destinations, given as pairs (rank, sequence). With `payload` (the bytes
+   * Offers `bytes` at `offset` of `space` to destinations, given as pairs (rank, sequence); those `apart` are served
+   * from here, whatever their number. With `payload` (the bytes
    * themselves, when small) the offer is over at once and `offerDone` is not called. Returns how many of them get it
    * from here; the others are served along the tree.
    */
@@ -42,6 +43,7 @@ export class NetworkOffers {
     gid: number,
     origin: number,
     destinations: readonly number[],
+    apart: readonly number[],
     space: number,
     offset: number,
     bytes: number,
@@ -50,6 +52,7 @@ export class NetworkOffers {
   ): number {
     const { wire, era, spaces, options } = this.n;
     const branches = tree(destinations, options.treeFrom);
+    for (let i = 0; i < apart.length; i += 2) branches.push([apart[i], apart[i + 1]]);
     let id = 0;
     if (payload === undefined) {
       id = this.nextOffer++;

@@ -96,10 +96,14 @@ export class Dependencies {
     return false;
   }
 
+  /** The live task that writes datum `d`, if any. */
+  writers(d: number): number[] {
+    return this.tasks.contains(this.lastWriter[d]) ? [this.lastWriter[d]] : [];
+  }
+
   /** Live tasks that use datum `d`: what must be over before its memory can go. */
   users(d: number): number[] {
-    const list: number[] = [];
-    if (this.tasks.contains(this.lastWriter[d])) list.push(this.lastWriter[d]);
+    const list = this.writers(d);
     for (let n = this.readers[d]; n >= 0; n = this.readerNodes.next[n]) {
       if (this.tasks.contains(this.readerNodes.value[n])) list.push(this.readerNodes.value[n]);
     }

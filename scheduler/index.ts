@@ -18,9 +18,11 @@ export { type Program, Run, type RunEvents, type RunOptions, type RunProgress } 
 export { type DatumOptions, type DeviceMemory, Runtime } from './runtime.js';
 export {
   type BodyArguments,
+  type FetchPolicy,
   type Flow,
   type FlowMode,
   type Flows,
+  type InputOptions,
   type Parameters,
   type ParameterType,
   read,

@@ -50,5 +50,7 @@ export function insertOnRanks(
     );
   }
   engine.reserveRow(cls.modes.length, cls.paramNames.length);
-  return engine.insert(cls, run, ownFlows, ownParams, priority, device, after);
+  const task = engine.insert(cls, run, ownFlows, ownParams, priority, device, after);
+  ranks.plan.inserted(run, priority, task);
+  return task;
 }

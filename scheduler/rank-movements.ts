@@ -3,6 +3,7 @@
 //
 // Invariant: an announcement is handed to exactly one receive; until that exists it is kept.
 import type { Announcement } from '../devices/network-announcement.js';
+import type { PullGroup } from './rank-pulls.js';
 
 /** One send, receive or forward: what its task row has no columns for. */
 export interface Movement {
@@ -15,10 +16,14 @@ export interface Movement {
   readonly key: number;
   /** Pairs (rank, sequence). */
   readonly destinations: number[];
+  /** The same for those that ask in their own time: nobody else may wait for them along a tree. */
+  readonly apart: number[];
   /** Space the consumer is expected to run on. */
   readonly wanted: number;
   /** The receive a forward belongs to. */
   readonly receive: Movement | undefined;
+  /** The pulled inputs it belongs to; undefined for a receive that asks at once. */
+  readonly pull: PullGroup | undefined;
   task: number;
   /** Space granted to a receive, -1 before. */
   space: number;
@@ -31,7 +36,7 @@ export interface Movement {
 /** What a movement is made of. */
 export type NewMovement = Pick<
   Movement,
-  'role' | 'd' | 'gid' | 'run' | 'origin' | 'key' | 'destinations' | 'wanted' | 'receive'
+  'role' | 'd' | 'gid' | 'run' | 'origin' | 'key' | 'destinations' | 'wanted' | 'receive' | 'pull'
 >;
 
 export class Movements {
@@ -47,6 +52,7 @@ export class Movements {
     const movement: Movement = {
       ...parts,
       index,
+      apart: [],
       task: 0,
       space: -1,
       announcement: undefined,

@@ -15,6 +15,7 @@ import { AccessMode, ANY_DEVICE, NetworkRole, type TaskClassRow } from '../stage
 import type { Engine } from './engine.js';
 import { NOT_SENT, RankData } from './rank-data.js';
 import type { Movement, Movements } from './rank-movements.js';
+import type { PullGroup, RankPulls } from './rank-pulls.js';
 import type { RankRuns } from './rank-runs.js';
 import type { RunState } from './run-state.js';
 
@@ -29,10 +30,12 @@ export class RankPlan {
   readonly figures = { sends: 0, receives: 0 };
   private readonly engine: Engine;
   private readonly movements: Movements;
+  private readonly pulls: RankPulls;
   private readonly runs: RankRuns;
   private readonly rank: number;
   private readonly size: number;
   private readonly treeFrom: number;
+  private readonly isInline: (bytes: number) => boolean;
   /** Per space, the bytes of the largest task so far. */
   private readonly largest: Float64Array;
   private readonly sendClass: TaskClassRow;
@@ -43,22 +46,28 @@ export class RankPlan {
   private readonly oneFlow: Int32Array = new Int32Array(1);
   private readonly oneParam: Float64Array = new Float64Array(1);
   private elsewhere = 0;
+  /** Pulled inputs of the task that is about to be inserted. */
+  private opened: PullGroup | undefined;
 
   constructor(
     engine: Engine,
     movements: Movements,
+    pulls: RankPulls,
     runs: RankRuns,
     rank: number,
     size: number,
     treeFrom: number,
+    isInline: (bytes: number) => boolean,
     largest: Float64Array,
   ) {
     this.engine = engine;
     this.movements = movements;
+    this.pulls = pulls;
     this.runs = runs;
     this.rank = rank;
     this.size = size;
     this.treeFrom = treeFrom;
+    this.isInline = isInline;
     this.largest = largest;
     this.data = new RankData(rank, size);
     this.sendClass = this.networkClass('send', AccessMode.read, NetworkRole.send);
@@ -100,7 +109,7 @@ export class RankPlan {
 
   /**
    * Plans the movements of a task that is about to be inserted on all ranks. Returns true when it is this rank's and
-   * has to be inserted here.
+   * has to be inserted here; `inserted` follows then.
    */
   plan(
     cls: TaskClassRow,
@@ -116,27 +125,75 @@ export class RankPlan {
     this.runs.count(run, cls, flows, params, data.gid, target);
     const { modes } = cls;
     const local = target === this.rank;
+    this.opened = undefined;
+    let pulled = false;
     for (let i = 0; i < modes.length; i++) {
       if (modes[i] === AccessMode.write) continue;
       const d = flows[i];
       if (local) {
-        if (data.have[d] === 0)
-          this.receive(d, run, priority, this.wantedSpace(cls, flows, device));
-      } else if (data.producer[d] === this.rank) this.sendTo(d, target, run, priority);
+        if (data.have[d] === 1) continue;
+        if (this.isPulled(cls, i, d)) pulled = true;
+        else this.receive(d, run, priority, this.wantedSpace(cls, flows, device), undefined);
+      } else if (data.producer[d] === this.rank)
+        this.sendTo(d, target, run, priority, this.isPulled(cls, i, d));
     }
-    if (local) this.noteSize(cls, flows);
+    if (local) {
+      const bytes = this.noteSize(cls, flows);
+      if (pulled) this.pull(cls, run, flows, priority, device, bytes);
+    }
     for (let i = 0; i < modes.length; i++)
       if (modes[i] !== AccessMode.read) this.written(flows[i], target);
     return local;
   }
 
-  private noteSize(cls: TaskClassRow, flows: Int32Array): void {
+  /** What travels in its announcement need not be asked for. */
+  private isPulled({ pulls }: TaskClassRow, flow: number, d: number): boolean {
+    return pulls?.[flow] === 1 && !this.isInline(this.engine.directory.bytes[d]);
+  }
+
+  /** The pulled inputs of a task: received behind a gate that opens when its other inputs are there. */
+  private pull(
+    cls: TaskClassRow,
+    run: RunState,
+    flows: Int32Array,
+    priority: number,
+    device: number,
+    bytes: number,
+  ): void {
+    const { dependencies } = this.engine;
+    const { have } = this.data;
+    const after: number[] = [];
+    for (let i = 0; i < cls.modes.length; i++) {
+      const d = flows[i];
+      if (cls.modes[i] !== AccessMode.read) after.push(...dependencies.users(d));
+      else if (have[d] === 1) after.push(...dependencies.writers(d));
+    }
+    const space = this.wantedSpace(cls, flows, device);
+    const { group, gate } = this.pulls.open(run, space, bytes, priority, after);
+    for (let i = 0; i < cls.modes.length; i++) {
+      const d = flows[i];
+      if (cls.modes[i] === AccessMode.write || have[d] === 1) continue;
+      this.receive(d, run, priority, space, { group, gate });
+    }
+    this.opened = group;
+  }
+
+  /** The task planned last was inserted. */
+  inserted(run: RunState, priority: number, task: number): void {
+    const group = this.opened;
+    if (group === undefined) return;
+    this.opened = undefined;
+    this.pulls.close(group, run, priority, task);
+  }
+
+  private noteSize(cls: TaskClassRow, flows: Int32Array): number {
     const { largest, engine } = this;
     let bytes = 0;
     for (let i = 0; i < cls.modes.length; i++)
       bytes += engine.directory.bytes[flows[i]] + BLOCK_SLACK;
     for (let s = 1; s < largest.length; s++)
       if (cls.kernels[s] >= 0 && bytes > largest[s]) largest[s] = bytes;
+    return bytes;
   }
 
   /** The latest version of `d` in program order is written by `rank`. */
@@ -148,8 +205,9 @@ export class RankPlan {
   /** All ranks want the latest version of `d`. */
   planRead(d: number, run: RunState): void {
     if (this.data.producer[d] === this.rank) {
-      for (let i = 1; i < this.size; i++) this.sendTo(d, (this.rank + i) % this.size, run, 0);
-    } else if (this.data.have[d] === 0) this.receive(d, run, 0, 0);
+      for (let i = 1; i < this.size; i++)
+        this.sendTo(d, (this.rank + i) % this.size, run, 0, false);
+    } else if (this.data.have[d] === 0) this.receive(d, run, 0, 0, undefined);
   }
 
   /** Space the consumer will most likely run on: where its first written datum belongs. */
@@ -170,7 +228,7 @@ export class RankPlan {
     return gpu;
   }
 
-  private sendTo(d: number, to: number, run: RunState, priority: number): void {
+  private sendTo(d: number, to: number, run: RunState, priority: number, apart: boolean): void {
     const { data, movements } = this;
     if (!data.markSent(d, to)) return;
     const sequence = next(this.sendCounts, data.gid[d] * MAX_RANKS + to);
@@ -178,7 +236,7 @@ export class RankPlan {
     this.figures.sends++;
     const open = data.openSend[d] === NOT_SENT ? undefined : movements.at(data.openSend[d]);
     if (open !== undefined && !open.started && open.run === run.slot && open.d === d) {
-      open.destinations.push(to, sequence);
+      (apart ? open.apart : open.destinations).push(to, sequence);
       return;
     }
     const send = movements.add({
@@ -188,15 +246,23 @@ export class RankPlan {
       run: run.slot,
       origin: this.rank,
       key: 0,
-      destinations: [to, sequence],
+      destinations: [],
       wanted: 0,
       receive: undefined,
+      pull: undefined,
     });
+    (apart ? send.apart : send.destinations).push(to, sequence);
     data.openSend[d] = send.index;
-    this.insert(this.sendClass, send, run, priority);
+    this.insert(this.sendClass, send, run, priority, undefined);
   }
 
-  private receive(d: number, run: RunState, priority: number, wanted: number): void {
+  private receive(
+    d: number,
+    run: RunState,
+    priority: number,
+    wanted: number,
+    pull: { readonly group: PullGroup; readonly gate: number } | undefined,
+  ): void {
     const { data, movements } = this;
     const origin = data.producer[d];
     const gid = data.gid[d];
@@ -211,11 +277,17 @@ export class RankPlan {
       key: keyOf(gid, origin, sequence),
       wanted,
       receive: undefined,
+      pull: pull?.group,
     });
     movements.expect(receive);
-    this.insert(this.receiveClass, receive, run, priority);
+    if (pull !== undefined) {
+      pull.group.members.push(receive);
+      pull.group.missing++;
+    }
+    const after = pull === undefined ? undefined : [pull.gate];
+    this.insert(this.receiveClass, receive, run, priority, after);
     // A tree may make this rank pass the datum on; whether it does is in the announcement.
-    if (this.size - 1 >= this.treeFrom) {
+    if (pull === undefined && this.size - 1 >= this.treeFrom) {
       const forward = movements.add({
         ...common,
         destinations: [],
@@ -223,19 +295,26 @@ export class RankPlan {
         key: 0,
         wanted: 0,
         receive,
+        pull: undefined,
       });
-      this.insert(this.forwardClass, forward, run, priority);
+      this.insert(this.forwardClass, forward, run, priority, undefined);
     }
   }
 
-  private insert(cls: TaskClassRow, movement: Movement, run: RunState, priority: number): void {
+  private insert(
+    cls: TaskClassRow,
+    movement: Movement,
+    run: RunState,
+    priority: number,
+    after: readonly number[] | undefined,
+  ): void {
     const { oneFlow, oneParam, engine } = this;
     engine.reserveRow(1, 1);
     oneFlow[0] = movement.d;
     oneParam[0] = movement.index;
     // The consumer's class says what is written; a receive is not the program's write.
     run.movements++;
-    engine.insert(cls, run, oneFlow, oneParam, priority, ANY_DEVICE, undefined);
+    engine.insert(cls, run, oneFlow, oneParam, priority, ANY_DEVICE, after);
   }
 
   /** Every datum is again what its owner has; transfers are counted from the beginning. */

@@ -20,6 +20,7 @@ import { type Engine, INTERNAL_RUN } from './engine.js';
 import { NOT_SENT, type RankData } from './rank-data.js';
 import { type Movement, Movements } from './rank-movements.js';
 import { RankPlan } from './rank-plan.js';
+import { RankPulls } from './rank-pulls.js';
 import { RankRuns } from './rank-runs.js';
 import type { NetworkReport } from './report.js';
 import type { RunState } from './run-state.js';
@@ -41,6 +42,7 @@ export class Ranks implements NetworkListener {
   private readonly engine: Engine;
   private readonly data: RankData;
   private readonly movements: Movements = new Movements();
+  private readonly pulls: RankPulls;
   /** Devices are real and the message layer cannot reach their memory: everything goes through host memory. */
   private readonly viaHost: boolean;
   private readonly failures: Map<number, HeadraceError> = new Map();
@@ -59,13 +61,16 @@ export class Ranks implements NetworkListener {
     this.device = new NetworkDevice(port, engine.backend.spaces, options, this);
     this.credits = new NetworkCredits(engine.x);
     this.runs = new RankRuns(engine, this);
+    this.pulls = new RankPulls(engine, engine.x, (receive) => this.beginReceive(receive));
     this.plan = new RankPlan(
       engine,
       this.movements,
+      this.pulls,
       this.runs,
       this.rank,
       this.size,
       options.treeFrom,
+      (bytes) => this.device.isInline(bytes),
       this.credits.floor,
     );
     this.data = this.plan.data;
@@ -136,7 +141,8 @@ export class Ranks implements NetworkListener {
     movement.waits = false;
     const { from, isPoisoned } = movement.announcement as Announcement;
     if (!isPoisoned) {
-      this.beginReceive(row, movement);
+      if (movement.pull !== undefined) this.pulls.ready(movement.pull);
+      else this.beginReceive(movement);
       return;
     }
     const datum = this.engine.directory.info[movement.d]?.name ?? `#${movement.d}`;
@@ -154,13 +160,18 @@ export class Ranks implements NetworkListener {
     );
   }
 
-  private beginReceive(row: number, movement: Movement): void {
+  private beginReceive(movement: Movement): void {
     const announcement = movement.announcement as Announcement;
     const viaHost = announcement.payload !== undefined || this.viaHost;
-    const { x, directory } = this.engine;
-    const space = viaHost ? 0 : grantReceive(x, this.credits, movement.d, movement.wanted);
+    const { x, directory, tasks } = this.engine;
+    const row = movement.task & tasks.mask;
+    let space = 0;
+    // Pulled inputs have their task's reservation: they take their turn on the device instead of going elsewhere.
+    if (!viaHost && movement.pull !== undefined) space = movement.wanted;
+    else if (!viaHost) space = grantReceive(x, this.credits, movement.d, movement.wanted);
     movement.space = space;
-    this.credits.inFlight[space] += roundedBytes(directory.bytes[movement.d]);
+    if (movement.pull === undefined)
+      this.credits.inFlight[space] += roundedBytes(directory.bytes[movement.d]);
     this.engine.moveTo(row, space);
     advance(x, row);
   }
@@ -201,6 +212,7 @@ export class Ranks implements NetworkListener {
       movement.gid,
       movement.origin,
       movement.destinations,
+      movement.apart,
       space,
       offset,
       bytes,
@@ -220,8 +232,9 @@ export class Ranks implements NetworkListener {
       this.engine.directory.setPoison(movement.d, Poison.writerCancelled);
       return;
     }
-    if (!movement.started)
-      this.device.offers.poison(movement.gid, movement.origin, movement.destinations);
+    if (movement.started) return;
+    for (const list of [movement.destinations, movement.apart])
+      this.device.offers.poison(movement.gid, movement.origin, list);
   }
 
   /** Why a datum that should have come from elsewhere is poisoned. */
@@ -235,7 +248,8 @@ export class Ranks implements NetworkListener {
     if (movement === undefined) return;
     const bytes = roundedBytes(this.engine.directory.bytes[movement.d]);
     if (movement.role === NetworkRole.receive) {
-      if (movement.space >= 0) this.credits.inFlight[movement.space] -= bytes;
+      if (movement.space >= 0 && movement.pull === undefined)
+        this.credits.inFlight[movement.space] -= bytes;
     } else if (movement.space > 0) this.credits.offered[movement.space] -= bytes;
     this.closeSend(movement);
     this.movements.remove(movement);
@@ -267,6 +281,7 @@ export class Ranks implements NetworkListener {
   /** A run failed here: its offers are withdrawn, and the other ranks are told. */
   runFailed(run: RunState, error: HeadraceError): void {
     this.device.offers.abandon((cookie) => this.movements.at(cookie)?.run === run.slot);
+    this.pulls.forget(run);
     this.runs.failed(run, error);
   }
 
@@ -311,7 +326,11 @@ export class Ranks implements NetworkListener {
     else if (outcome === NetOutcome.cancelled) complete(engine.x, row, Status.cancelled);
     else {
       const datum = engine.directory.info[movement.d]?.name ?? `#${movement.d}`;
-      engine.fail(row, this.lostError ?? transferError(outcome, datum, movement.destinations[0]));
+      engine.fail(
+        row,
+        this.lostError ??
+          transferError(outcome, datum, movement.destinations[0] ?? movement.apart[0]),
+      );
     }
   }
 

@@ -451,6 +451,7 @@ export class Runtime {
       flowNames: cls.flowNames,
       paramNames: cls.paramNames,
       modes: cls.modes,
+      pulls: cls.pulls,
       kernels,
       body: this.scriptBody(cls),
       explain:

@@ -9,21 +9,40 @@ import type { ElementArray, ElementType } from './element-type.js';
 export interface Flow<E extends ElementType = ElementType, M extends FlowMode = FlowMode> {
   readonly element: E;
   readonly mode: M;
+  /** When an input of another rank is asked for; default: what the class says. */
+  readonly fetch?: FetchPolicy;
+}
+/**
+ * When an input that another rank produces is asked for. `'push'`: as soon as that rank announces it, ahead of the
+ * task. `'pull'`: once all other inputs of the task are there and everything it touches can be reserved, which keeps
+ * memory free but starts the transfer late.
+ */
+export type FetchPolicy = 'push' | 'pull';
+/** Options of an input. */
+export interface InputOptions {
+  /** When it is asked for where another rank produces it; default: what the class says. */
+  readonly fetch?: FetchPolicy;
 }
 /** How a flow uses its datum. */
 export type FlowMode = 'read' | 'write' | 'readWrite';
 
 /** The task reads the datum and leaves it as it is. */
-export function read<E extends ElementType>(element: E): Flow<E, 'read'> {
-  return { element, mode: 'read' };
+export function read<E extends ElementType>(
+  element: E,
+  options: InputOptions = {},
+): Flow<E, 'read'> {
+  return { element, mode: 'read', ...options };
 }
 /** The task overwrites all of the datum without looking at it; it need not exist yet. */
 export function write<E extends ElementType>(element: E): Flow<E, 'write'> {
   return { element, mode: 'write' };
 }
 /** The task reads the datum and changes it. */
-export function readWrite<E extends ElementType>(element: E): Flow<E, 'readWrite'> {
-  return { element, mode: 'readWrite' };
+export function readWrite<E extends ElementType>(
+  element: E,
+  options: InputOptions = {},
+): Flow<E, 'readWrite'> {
+  return { element, mode: 'readWrite', ...options };
 }
 
 /** A scalar parameter: any finite number, an integer of 32 bits, or a truth value. */
@@ -68,6 +87,8 @@ export interface TaskClassDefinition<F extends Flows, P extends Parameters> {
   ) => string;
   /** `code` of the error raised when a kernel returns a positive code. */
   readonly failureCode?: string;
+  /** When inputs that other ranks produce are asked for, for flows that do not say; default `'push'`. */
+  readonly fetch?: FetchPolicy;
 }
 
 /** A task class, ready to be inserted by any runtime. */
@@ -81,6 +102,8 @@ export interface TaskClass<F extends Flows = Flows, P extends Parameters = Param
   readonly elements: readonly ElementType[];
   /** The CUDA kernel with positions in place of names. @internal */
   readonly cuda: CudaKernelSource | undefined;
+  /** 1 per flow whose input is pulled; undefined when none is. */
+  readonly pulls: Uint8Array | undefined;
 }
 
 const MODES: Readonly<Record<FlowMode, number>> = {
@@ -92,8 +115,8 @@ const MODES: Readonly<Record<FlowMode, number>> = {
 /**
  * Defines a task class.
  *
- * @throws HeadraceError `ERR_TASK_CLASS` when it has no body, a flow and a parameter share a name, or its CUDA kernel is
- *   declared in a way that does not fit the class.
+ * @throws HeadraceError `ERR_TASK_CLASS` when it has no body, a flow and a parameter share a name, its CUDA kernel is
+ *   declared in a way that does not fit the class, or `fetch` is neither 'push' nor 'pull'.
  */
 export function task<const F extends Flows, const P extends Parameters = Record<never, never>>(
   definition: TaskClassDefinition<F, P>,
@@ -132,5 +155,23 @@ export function task<const F extends Flows, const P extends Parameters = Record<
       definition.cuda === undefined
         ? undefined
         : cudaKernelSource(definition, definition.cuda as unknown as CudaKernel),
+    pulls: pullsOf(name, definition),
   });
+}
+
+function pullsOf<F extends Flows, P extends Parameters>(
+  name: string,
+  { flows, fetch = 'push' }: TaskClassDefinition<F, P>,
+): Uint8Array | undefined {
+  const pulls = Uint8Array.from(Object.values(flows), (flow: Flow) => {
+    const policy = flow.fetch ?? fetch;
+    if (policy !== 'push' && policy !== 'pull') {
+      throw new HeadraceError(
+        'ERR_TASK_CLASS',
+        `task class '${name}' has fetch '${String(policy)}'; it must be 'push' or 'pull'`,
+      );
+    }
+    return policy === 'pull' && flow.mode !== 'write' ? 1 : 0;
+  });
+  return pulls.includes(1) ? pulls : undefined;
 }

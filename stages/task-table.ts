@@ -67,6 +67,8 @@ export interface TaskClassRow {
   readonly explain: ((code: number, task: number) => string) | undefined;
   /** Stable error code to use when the kernel returns a positive code. */
   readonly failureCode: string | undefined;
+  /** Per flow 1 where the input is pulled from other ranks; undefined where all are pushed. */
+  readonly pulls?: Uint8Array | undefined;
   /** NetworkRole of the runtime's own classes that move data between ranks; absent elsewhere. */
   readonly network?: number;
 }

@@ -100,6 +100,31 @@ describe.skipIf(!libraries().includes('mpich'))('MPICH: 3 ranks, 2 GPUs each', (
   suite('mpich', 3, 2, ['direct', 'ipc']);
 });
 
+test.skipIf(first === undefined).each([
+  { gpus: 1, ways: ['direct', 'ipc'] },
+  // Hardly any device memory, and trees for those that do not pull.
+  { gpus: 2, ways: ['staged'], treeFrom: 2, gpuMemory: '16KiB' },
+])('pulled inputs give what pushed ones give: %j', async (options) => {
+  const only = [
+    'pingPong',
+    'reduce',
+    'writeAfterRead',
+    'allToAll',
+    'randomSums',
+    'broadcast',
+    'storm',
+  ];
+  const args = [JSON.stringify({ ...options, only, fetch: 'pull' })];
+  const run = await mpirun(4, 'grid.mjs', { args });
+  expect(run.code, run.output).toBe(0);
+  const entries = run.reports as unknown as readonly Entry[];
+  expect(entries, run.output).toHaveLength(only.length * 4 * options.ways.length);
+  for (const { name, problems, pinned } of entries) {
+    expect(problems, `${name}: ${run.output}`).toEqual([]);
+    expect(pinned).toBe(0);
+  }
+});
+
 test.skipIf(first === undefined)('one version reaches many ranks along a tree', async () => {
   const given = { gpus: 1, ways: ['direct'], only: ['broadcast'], treeFrom: 2 };
   const run = await mpirun(6, 'grid.mjs', { args: [JSON.stringify(given)] });

@@ -9,7 +9,12 @@ interface Report {
   readonly code?: string;
   readonly cause?: string;
   readonly pinned: readonly number[];
-  readonly figures?: { readonly network: Readonly<Record<string, number>> };
+  readonly receivedAhead?: number;
+  readonly reserved?: number;
+  readonly figures?: {
+    readonly network: Readonly<Record<string, number>>;
+    readonly spills: number;
+  };
 }
 
 const go = async (
@@ -52,6 +57,29 @@ describe.skipIf(first === undefined)('data between ranks', () => {
   test('ten thousand tiles through three buffers', async () => {
     await go(2, { what: 'tiles', gpus: 1, gpuMemory: '48KiB', size: { count: 10_000, rounds: 1 } });
   });
+
+  test.each(ways)(
+    'by %s: pushed inputs come ahead and spill, pulled ones wait for their task and do not',
+    async (comm) => {
+      const options = { what: 'pull', gpus: 1, comm, gpuMemory: '64KiB' };
+      const spills = async (fetch: 'push' | 'pull'): Promise<[number, Report]> => {
+        const reports = await go(2, { ...options, size: { fetch } });
+        const [, mine] = reports as [Report, Report];
+        return [
+          (mine.figures?.network['spilledReceives'] ?? 0) + (mine.figures?.spills ?? 0),
+          mine,
+        ];
+      };
+      const [pushed, push] = await spills('push');
+      const [pulled, pull] = await spills('pull');
+      expect(push.receivedAhead).toBe(60 * 1024 * 8);
+      expect(pushed).toBeGreaterThan(0);
+      expect(pull.receivedAhead).toBe(0);
+      expect(pull.reserved).toBe(0);
+      expect(pull.figures?.network['spilledReceives']).toBe(0);
+      expect(pulled).toBeLessThan(pushed);
+    },
+  );
 
   test('a failing flush rejects the run with its code on all ranks', async () => {
     const reports = await go(

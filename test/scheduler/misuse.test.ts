@@ -262,6 +262,10 @@ describe('task', () => {
       'ERR_TASK_CLASS',
     );
     expect(thrown(() => task({ name: 'idle', flows: {} })).message).toContain("'idle' has no body");
+    const fetch = 'later' as 'pull';
+    expect(
+      thrown(() => task({ name: 'idle', flows: { x: read('f64', { fetch }) }, kernel: 'empty' })),
+    ).toMatchObject({ code: 'ERR_TASK_CLASS', message: expect.stringContaining("'later'") });
     expect(thrown(() => task({ name: 'idle', flows: {}, gpuKernel: false })).code).toBe(
       'ERR_TASK_CLASS',
     );

@@ -1,5 +1,5 @@
 // Runs every oracle by every way on this number of ranks, and reports each: one launch for all of them.
-// Argument: JSON with `gpus`, `ways`, `only` (names of oracles; default all), and more options of the runtime.
+// Argument: JSON with `gpus`, `ways`, `only` (names of oracles; default all), `fetch` (see world.mjs), and more options of the runtime.
 import { Runtime } from '../../../dist/index.js';
 import * as matrices from './oracles/matrices.mjs';
 import * as order from './oracles/order.mjs';
@@ -8,7 +8,7 @@ import * as places from './oracles/places.mjs';
 import { worldOf } from './oracles/world.mjs';
 import { report } from './report.mjs';
 
-const { gpus = 0, ways = ['auto'], only, ...more } = JSON.parse(process.argv[2] ?? '{}');
+const { gpus = 0, ways = ['auto'], only, fetch: _, ...more } = JSON.parse(process.argv[2] ?? '{}');
 const { TILE, ...tiled } = matrices;
 const oracles = Object.entries({ ...order, ...patterns, ...places, ...tiled });
 const common = {

@@ -91,6 +91,50 @@ const programs = {
     for (const s of sums) wrong += (await s.read())[0];
     return { ok: wrong === 0, wrong, figures };
   },
+  /**
+   * A device of few tiles and a slow consumer of many: pushed inputs pile up in host memory, pulled ones take their
+   * turn on the device. Every tile is closed behind its consumer.
+   */
+  async pull() {
+    const n = 1024;
+    const count = 60;
+    const fetch = size.fetch;
+    const use = task({
+      name: 'use',
+      flows: { sum: readWrite('f64'), x: read('f64', { fetch }) },
+      params: { count: 'i32' },
+      kernel: 'add_f64',
+    });
+    const sum = runtime.data(new Float64Array(n), { name: 'sum', rank: 1, device: 0 });
+    const gate = runtime.data(new Float64Array(1), { name: 'gate', rank: 1 });
+    let receivedAhead = -1;
+    const wait = task({
+      name: 'wait',
+      flows: { gate: readWrite('f64'), sum: readWrite('f64') },
+      // Nobody can use a tile before this ends.
+      body: async ({ gate: g }) => {
+        const received = () => runtime.engine.ranks.report().receivedBytes;
+        const until = performance.now() + (fetch === 'pull' ? 200 : 20_000);
+        while (performance.now() < until && received() < (fetch === 'pull' ? 1 : count * n * 8))
+          await new Promise((go) => setTimeout(go, 5));
+        receivedAhead = received();
+        g[0] = 1;
+      },
+    });
+    const figures = await runtime.run((graph) => {
+      graph.insert(wait, { gate, sum });
+      for (let i = 0; i < count; i++) {
+        const x = runtime.data('f64', n, { name: `x${i}`, rank: 0 });
+        graph.insert(fill, { x, n, value: i });
+        graph.insert(use, { sum, x, count: n });
+        x.close();
+      }
+    });
+    const values = await sum.read();
+    const ok = allEqual(values, (count * (count - 1)) / 2);
+    const used = runtime.engine.ranks.pulls.reserved.reduce((a, b) => a + b, 0);
+    return { ok, figures, receivedAhead, reserved: used };
+  },
   /** A flush that fails makes the run reject with its code. */
   async flush() {
     const n = 4096;

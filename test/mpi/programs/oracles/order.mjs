@@ -1,6 +1,6 @@
 // Order across ranks: tokens, chains, trees, readers and writers of one datum, random dependencies.
 import { read, readWrite, task } from '../../../../dist/index.js';
-import { add, allEqual, COUNT, closeAll, collector, copy, fill, random } from './world.mjs';
+import { add, allEqual, COUNT, closeAll, collector, copy, fetch, fill, random } from './world.mjs';
 
 /** A token visits the host and every GPU of every rank in turn; each adds the ramp: tile[i] = visits * i. */
 export async function pingPong({ runtime, ranks, places }) {
@@ -127,6 +127,7 @@ export async function allToAll({ runtime, ranks, gpus }) {
   for (let r = 0; r < ranks; r++) flows[`in${r}`] = read('f64');
   const look = task({
     name: 'look',
+    fetch,
     flows,
     params: { t: 'i32' },
     body: (args) => {

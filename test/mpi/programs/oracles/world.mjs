@@ -2,29 +2,35 @@
 // put data. An oracle is an async function of a world that returns { problems, report, ... }; every rank calls it.
 import { read, readWrite, task, write } from '../../../../dist/index.js';
 
+/** When inputs of other ranks are asked for. */
+export const { fetch = 'push' } = JSON.parse(process.argv[2] ?? '{}');
 /** Elements of a tile: more than travels in an announcement when little does, less than when much does. */
 export const COUNT = 256;
 
 export const fill = task({
   name: 'fill',
+  fetch,
   flows: { to: write('f64') },
   params: { count: 'i32', value: 'f64' },
   kernel: 'fill_f64',
 });
 export const add = task({
   name: 'add',
+  fetch,
   flows: { to: readWrite('f64'), from: read('f64') },
   params: { count: 'i32' },
   kernel: 'add_f64',
 });
 export const copy = task({
   name: 'copy',
+  fetch,
   flows: { to: write('f64'), from: read('f64') },
   params: { bytes: 'i32' },
   kernel: 'copy_bytes',
 });
 export const copyWords = task({
   name: 'copy words',
+  fetch,
   flows: { to: write('i32'), from: read('i32') },
   params: { bytes: 'i32' },
   kernel: 'copy_bytes',

@@ -26,6 +26,8 @@ export interface ErrorDetails {
   readonly line?: number | undefined;
   /** What the user can do about it, one sentence. */
   readonly remedy?: string | undefined;
+  /** Who waits for what, or who holds the memory: a table, which ends the message. */
+  readonly report?: string | undefined;
   readonly cause?: unknown;
 }
 
@@ -37,8 +39,12 @@ export class HeadraceError extends Error {
   readonly details: ErrorDetails;
 
   constructor(code: string, message: string, details: ErrorDetails = {}) {
-    const text = details.remedy === undefined ? message : `${message} (${details.remedy})`;
-    super(text, details.cause === undefined ? undefined : { cause: details.cause });
+    const remedy = details.remedy === undefined ? '' : ` (${details.remedy})`;
+    const report = details.report === undefined ? '' : `:\n${details.report}`;
+    super(
+      message + remedy + report,
+      details.cause === undefined ? undefined : { cause: details.cause },
+    );
     this.name = 'HeadraceError';
     this.code = code;
     this.details = details;

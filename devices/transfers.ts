@@ -230,6 +230,11 @@ export class Transfers {
     this.freeRows.push(t);
   }
 
+  /** Visits the rows of all copies that are under way. */
+  forEachLive(visit: (t: number) => void): void {
+    for (let t = 0; t < this.used; t++) if (this.datum[t] >= 0) visit(t);
+  }
+
   /** Transfers that read the copy of `d` in space `s` read garbage. */
   private doom(d: number, s: number, version: number): void {
     for (let t = 0; t < this.used; t++) {

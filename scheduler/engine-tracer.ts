@@ -55,8 +55,7 @@ export class EngineTracer {
 
   inserted(row: number): void {
     const { x, tasks, backend } = this.engine;
-    // The program may have done anything since the last pass: the first insertion after it reads the clock.
-    if (this.slowInsertion || this.insertedTasks === this.passInserted) x.now = backend.now();
+    if (this.slowInsertion) x.now = backend.now();
     // Older times that are left in the row count as passed: readers clamp them.
     tasks.times[row * COUNT + TaskTime.inserted] = x.now;
     this.insertedTasks++;
@@ -180,6 +179,11 @@ export class EngineTracer {
   runFailed(error: HeadraceError, now: number): void {
     const kind = error.code === 'ERR_ABORTED' ? EventKind.cancel : EventKind.fail;
     this.recorder.event(kind, now, undefined, undefined, undefined, 0, error.message);
+  }
+
+  /** Nothing has moved for a long time. */
+  watchdog(): void {
+    this.recorder.event(EventKind.watchdog, this.engine.backend.now());
   }
 
   runBegan(): void {

@@ -26,8 +26,10 @@ import { AccessMode, TaskTime } from '../trace/format.js';
 import { Dependencies } from './dependencies.js';
 import { DepthControl } from './depth-control.js';
 import type { EngineTracer } from './engine-tracer.js';
+import { explainAll } from './explain.js';
 import { describeFailure } from './failure.js';
 import { IdleControl } from './idle.js';
+import { memoryText } from './memory-report.js';
 import { Placement } from './placement.js';
 import type { Ranks } from './ranks.js';
 import { ReadyQueue } from './ready-queue.js';
@@ -225,6 +227,12 @@ export class Engine implements StageHooks {
     const nFlows = cls.modes.length;
     const nParams = cls.paramNames.length;
     if (!tasks.hasRoom(nFlows, nParams)) this.reserveRow(nFlows, nParams);
+    if (this.insertsSincePass === 0) {
+      // The program may have done anything since the last pass, and may await something after this insertion, which
+      // must not keep waiting what was inserted so far.
+      this.x.now = this.backend.now();
+      this.wake();
+    }
     const id = tasks.take(nFlows, nParams);
     const row = id & tasks.mask;
     tasks.stage[row] = TaskStage.pending;
@@ -237,6 +245,7 @@ export class Engine implements StageHooks {
     tasks.waiting[row] = 0;
     tasks.releasedBy[row] = -1;
     tasks.pending[row] = 1;
+    tasks.since[row] = this.x.now;
     run.inserted++;
     if (this.tracer !== undefined) this.tracer.inserted(row);
 
@@ -260,8 +269,6 @@ export class Engine implements StageHooks {
       if (!known) dependencies.register(id, flows[i], modes[i]);
       else if (modes[i] !== AccessMode.read) dependencies.forget(flows[i]);
     }
-    // A program that awaits something between insertions must not keep waiting what it has inserted so far.
-    if (this.insertsSincePass === 0) this.wake();
     if (++this.insertsSincePass >= INSERTS_PER_PASS) this.pump();
     return id;
   }
@@ -317,10 +324,9 @@ export class Engine implements StageHooks {
           { limit: tasks.window, remedy: 'await graph.space() between insertions' },
         );
       }
-      throw new HeadraceError(
-        'ERR_STALLED',
-        `the engine cannot make progress:\n${this.idle.explainAll()}`,
-      );
+      throw new HeadraceError('ERR_STALLED', 'the engine cannot make progress', {
+        report: this.explain(),
+      });
     }
     this.idle.block();
   }
@@ -927,7 +933,11 @@ export class Engine implements StageHooks {
 
   /** What every live task waits for, and who holds the memory. */
   explain(): string {
-    return this.idle.explainAll();
+    return explainAll(this);
+  }
+
+  memoryText(): string {
+    return memoryText(this);
   }
 
   get liveScripts(): number {

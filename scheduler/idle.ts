@@ -6,8 +6,6 @@
 // Invariant: whenever the engine sleeps and a task is live, a doorbell is armed on some queue with commands under
 // way, or a JavaScript body is running: otherwise the graph is stuck, and that is an error, not a sleep.
 import { HeadraceError } from '../devices/errors.js';
-import { WAIT_NAMES } from '../stages/stage.js';
-import { STAGE_NAMES, TaskStage } from '../stages/task-table.js';
 import type { Engine } from './engine.js';
 import { INTERNAL_RUN } from './engine.js';
 
@@ -19,7 +17,6 @@ const TURN_NS = 3e6;
 const WATCHDOG_MS = 30_000;
 /** Passes without success before the engine sleeps, where ranks have a core for every thread; nanoseconds. */
 const SPIN_NS = 50_000;
-const MAX_EXPLAINED = 40;
 
 export class IdleControl {
   private readonly engine: Engine;
@@ -144,11 +141,10 @@ export class IdleControl {
       this.schedule();
       return;
     }
-    const error = new HeadraceError(
-      'ERR_STALLED',
-      `no task can make progress:\n${this.explainAll()}`,
-      { remedy: 'this is a defect of Headrace; please report it with this table' },
-    );
+    const error = new HeadraceError('ERR_STALLED', 'no task can make progress', {
+      remedy: 'this is a defect of Headrace; please report it with this table',
+      report: engine.explain(),
+    });
     let failed = false;
     for (const run of engine.runs) {
       if (
@@ -167,47 +163,13 @@ export class IdleControl {
   private watch(): void {
     if (this.watchdog !== undefined) clearTimeout(this.watchdog);
     this.watchdog = setTimeout(() => {
+      this.engine.tracer?.watchdog();
       process.emitWarning(
-        `nothing has completed for ${WATCHDOG_MS / 1000} s:\n${this.explainAll()}`,
+        `nothing has completed for ${WATCHDOG_MS / 1000} s:\n${this.engine.explain()}`,
         'HeadraceWatchdog',
       );
       this.watch();
     }, WATCHDOG_MS);
     this.watchdog.unref();
-  }
-
-  /** One line per live task, oldest first, then the memory of each space. */
-  explainAll(): string {
-    const { engine } = this;
-    const { tasks, x, spaces } = engine;
-    const lines: string[] = [];
-    for (
-      let id = tasks.head;
-      id !== tasks.next && lines.length < MAX_EXPLAINED;
-      id = (id + 1) | 0
-    ) {
-      const row = id & tasks.mask;
-      const stage = tasks.stage[row];
-      if (stage === TaskStage.done || stage === TaskStage.free) continue;
-      const reason = tasks.waiting[row];
-      const where =
-        tasks.queue[row] >= 0 ? `on queue ${tasks.queue[row]}, record ${tasks.seq[row]}` : '';
-      const why =
-        stage === TaskStage.pending
-          ? `waits for ${tasks.pending[row]} predecessors`
-          : reason === 0
-            ? where
-            : `waits for ${WAIT_NAMES[reason]}`;
-      lines.push(`  ${x.describe(row)}: ${STAGE_NAMES[stage]} ${why}`.trimEnd());
-    }
-    if (tasks.live > lines.length) lines.push(`  ... ${tasks.live} tasks in the window in all`);
-    for (const space of spaces) {
-      const use = space.use();
-      lines.push(
-        `  ${engine.spaceName(space.index)}: ${use.used} of ${use.capacity} bytes used, ${use.pinned} pinned, ` +
-          `${use.clean} clean, ${use.dirty} dirty, ${space.waiters.length} tasks in line`,
-      );
-    }
-    return lines.join('\n');
   }
 }

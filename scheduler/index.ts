@@ -11,11 +11,13 @@ export {
 } from './declared-graph.js';
 export type { AnyElementArray, ElementArray, ElementType } from './element-type.js';
 export { type ErrorDetails, HeadraceError, RunAbortedError } from './errors.js';
+export type { ExplainedDatum, TaskExplanation } from './explain.js';
 export { Graph, type TaskArguments, type TaskHandle, type TaskOptions } from './graph.js';
+export type { DeviceMemory, HeldCopy } from './memory-report.js';
 export { type ByteSize, parseBytes, type ResolvedOptions, type RuntimeOptions } from './options.js';
 export type { DeviceReport, NetworkReport, RunReport } from './report.js';
 export { type Program, Run, type RunEvents, type RunOptions, type RunProgress } from './run.js';
-export { type DatumOptions, type DeviceMemory, Runtime } from './runtime.js';
+export { type DatumOptions, Runtime } from './runtime.js';
 export {
   type BodyArguments,
   type FetchPolicy,

@@ -2,7 +2,8 @@
 import { EventEmitter } from 'eventemitter3';
 import { HeadraceError, RunAbortedError } from '../devices/errors.js';
 import type { Engine } from './engine.js';
-import { Graph } from './graph.js';
+import { explainAll, explainTask, type TaskExplanation } from './explain.js';
+import { Graph, type TaskHandle } from './graph.js';
 import { difference, type EngineTotals, type RunReport, totals } from './report.js';
 import type { RunState } from './run-state.js';
 import type { Runtime } from './runtime.js';
@@ -91,6 +92,20 @@ export class Run implements PromiseLike<RunReport> {
       completed: Math.max(0, this.state.retired - this.state.movements),
       inserting: !this.state.sealed,
     };
+  }
+
+  /**
+   * What a task of this run waits for: its stage, the reason, its predecessors, and where its data are.
+   * @throws HeadraceError `ERR_UNKNOWN_TASK` when the run has inserted no such task here
+   */
+  explain(task: TaskHandle): TaskExplanation;
+  /** The same for every live task of the run, and who holds the memory, as text. */
+  explain(): string;
+  explain(task?: TaskHandle): TaskExplanation | string {
+    const { engine, state } = this;
+    // The slot of a run that is over may be another run's by now.
+    const slot = state.over ? -1 : state.slot;
+    return task === undefined ? explainAll(engine, slot) : explainTask(engine, task, slot);
   }
 
   /** Drops queued tasks, lets running ones end; the run then rejects with an AbortError. */

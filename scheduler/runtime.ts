@@ -5,7 +5,6 @@ import { CopyEvent } from '../devices/coherency.js';
 import { NO_HOME } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
 import { makeRoom } from '../devices/eviction.js';
-import type { MemoryUse } from '../devices/memory-space.js';
 import { openNativeBackend } from '../devices/native-backend.js';
 import type { NetworkPort } from '../devices/network-port.js';
 import { ANY_DEVICE, type TaskClassRow } from '../stages/task-table.js';
@@ -25,6 +24,7 @@ import {
 import { Engine, INTERNAL_RUN } from './engine.js';
 import { EngineTracer, traceHeader } from './engine-tracer.js';
 import type { BoundClass } from './graph.js';
+import { type DeviceMemory, memoryReport } from './memory-report.js';
 import { type ResolvedOptions, type RuntimeOptions, resolveOptions } from './options.js';
 import { openRanks } from './rank-open.js';
 import { Ranks } from './ranks.js';
@@ -40,11 +40,6 @@ export interface DatumOptions {
   readonly device?: number | 'host';
   /** Rank that owns it, where there are several; default 0. The owner's values count, the others' are ignored. */
   readonly rank?: number;
-}
-
-/** Memory of one device, as `Runtime.memory` reports it. */
-export interface DeviceMemory extends MemoryUse {
-  readonly name: string;
 }
 
 /** One step of the runtime's own tasks. */
@@ -253,6 +248,7 @@ export class Runtime {
           bytes: datum.bytes,
           limit: host.zone.capacity,
           remedy: 'raise hostMemory or close data that are no longer needed',
+          report: engine.memoryText(),
         },
       );
     }
@@ -374,12 +370,13 @@ export class Runtime {
     return run;
   }
 
-  /** Bytes in use per device: the host first, then the GPUs. */
+  /**
+   * Who holds the memory of each device: bytes in use, the tasks in line for room, and every copy with its state, pins
+   * and holder. The host comes first, then the GPUs. Looks at all data and live tasks, so it is for questions, not for
+   * every task. The same as text is part of `explain()` and of out-of-memory errors.
+   */
   memory(): DeviceMemory[] {
-    return this.engine.spaces.map((space) => ({
-      name: this.engine.spaceName(space.index),
-      ...space.use(),
-    }));
+    return memoryReport(this.engine);
   }
 
   /** Names of the GPUs, by number. */

@@ -209,6 +209,7 @@ export function outOfHostMemory(
         bytes: missing,
         limit: host.zone.capacity,
         remedy: 'raise hostMemory or close data that are no longer needed',
+        report: x.hooks.memoryText(),
       },
     ),
   );

@@ -24,6 +24,8 @@ export interface StageHooks {
   issued(row: number): void;
   /** The task will not complete: record why. */
   fail(row: number, error: HeadraceError): void;
+  /** Who holds the memory, as a table. */
+  memoryText(): string;
   /** The task is over: release what is left and give the row back. */
   retired(row: number, status: number): void;
 }

@@ -17,13 +17,17 @@ export function advance(x: StageContext, row: number): number {
   let outcome: number = Outcome.advance;
   tasks.waiting[row] = 0;
   let stage = tasks.stage[row];
-  if (stage === TaskStage.ready) stage = TaskStage.alloc;
+  if (stage === TaskStage.ready) {
+    stage = TaskStage.alloc;
+    tasks.since[row] = x.now;
+  }
   // No times of alloc and stage-in on the fast path: a stage without a time of its own counts as passed with the one before it.
   if (stage === TaskStage.alloc && allResident(x, row)) stage = TaskStage.commIn;
   if (stage === TaskStage.alloc) {
     tasks.stage[row] = TaskStage.alloc;
     outcome = alloc(x, row);
     if (outcome !== Outcome.advance) return outcome;
+    tasks.since[row] = x.now;
     if (x.tracing) tasks.times[row * TaskTime.count + TaskTime.alloc] = x.now;
     stage = TaskStage.stageIn;
   }

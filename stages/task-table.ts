@@ -105,6 +105,8 @@ export class TaskTable {
   /** WaitReason the task is parked for, 0 when it is not. */
   readonly waiting: Uint8Array;
   readonly releasedBy: Int32Array;
+  /** When the task got as far as it is: time of the pass, nanoseconds on the runtime clock. For reports. */
+  readonly since: Float64Array;
   /** Stage times in nanoseconds on the runtime clock; kept only while tracing: TaskTime.count per row. */
   times: Float64Array;
 
@@ -142,6 +144,7 @@ export class TaskTable {
     this.paramStart = new Int32Array(window);
     this.waiting = new Uint8Array(window);
     this.releasedBy = new Int32Array(window);
+    this.since = new Float64Array(window);
     this.times = new Float64Array(0);
     this.flowTaken = new Int32Array(window);
     this.paramTaken = new Int32Array(window);

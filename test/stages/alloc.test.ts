@@ -42,6 +42,7 @@ class Bench {
       issued: () => {},
       fail: (_row: number, error: HeadraceError) => void this.failures.push(error),
       retired: () => {},
+      memoryText: () => 'the table',
     } as unknown as StageHooks;
     this.x = new StageContext(this.tasks, this.dir, this.spaces, this.sub, this.transfers, hooks);
   }

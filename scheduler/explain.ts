@@ -1,0 +1,192 @@
+// Why a task does not run: its stage, the one reason it waits for, and who can end the wait. Read-only; a question
+// scans the window, so it costs microseconds to milliseconds.
+import { HeadraceError } from '../devices/errors.js';
+import { roundedBytes } from '../devices/zone.js';
+import { WaitReason } from '../stages/stage.js';
+import { STAGE_NAMES, TaskStage } from '../stages/task-table.js';
+import { formatBytes, formatTime } from '../trace/analysis/text.js';
+import { accessModeNames } from '../trace/format.js';
+import type { Engine } from './engine.js';
+import { copyState, memoryText } from './memory-report.js';
+
+/** Tasks named in one table. */
+const MAX_TASKS = 40;
+/** Predecessors named for one task. */
+const MAX_NAMES = 8;
+
+/** A datum of a task, as `Run.explain` reports it. */
+export interface ExplainedDatum {
+  readonly datum: string;
+  readonly bytes: number;
+  readonly mode: string;
+  /** State of its copy on each device that has one, such as `{ host: 'shared', 'gpu 0': 'arriving' }`. */
+  readonly copies: Readonly<Record<string, string>>;
+}
+
+/** What a task waits for, as `Run.explain` reports it. */
+export interface TaskExplanation {
+  /** Class and number, such as `gemm #17`. */
+  readonly task: string;
+  /** `pending`, `ready`, one of the six stages, or `done`. */
+  readonly stage: string;
+  /** Device it runs on; undefined while that is open. */
+  readonly device: string | undefined;
+  /** What it waits for, in words. */
+  readonly reason: string;
+  /** Seconds in this stage; undefined when it is done. */
+  readonly seconds: number | undefined;
+  /** Tasks that must be issued or over first, oldest first, at most eight. */
+  readonly predecessors: readonly string[];
+  readonly data: readonly ExplainedDatum[];
+  /** All of it as text. */
+  readonly text: string;
+}
+
+/**
+ * Explains task `id` of the run in slot `run`. Of a task that has left the window no more is known than that it is over.
+ * @throws HeadraceError `ERR_UNKNOWN_TASK` when no such task was inserted, or into another run
+ */
+export function explainTask(engine: Engine, id: number, run: number): TaskExplanation {
+  const { tasks, x, directory: dir } = engine;
+  const inserted = (id | 0) === id && ((tasks.next - id) | 0) > 0;
+  if (!inserted || (tasks.contains(id) && tasks.run[id & tasks.mask] !== run)) {
+    throw new HeadraceError('ERR_UNKNOWN_TASK', `this run has no task ${String(id)}`, {
+      remedy: 'use the handle that graph.insert returned',
+    });
+  }
+  const row = id & tasks.mask;
+  const stage = tasks.contains(id) ? tasks.stage[row] : TaskStage.done;
+  if (stage === TaskStage.done || stage === TaskStage.free) {
+    const task = `task #${id}`;
+    const nothing = { device: undefined, seconds: undefined, predecessors: [], data: [] };
+    return { task, stage: 'done', reason: 'it is over', ...nothing, text: `${task} is over` };
+  }
+  const task = x.describe(row);
+  const device = stage > TaskStage.pending ? engine.spaceName(tasks.device[row]) : undefined;
+  const seconds = Math.max(0, engine.backend.now() - tasks.since[row]) / 1e9;
+  const predecessors = stage === TaskStage.pending ? predecessorsOf(engine, row) : [];
+  const reason = reasonOf(engine, row);
+  const { modes } = x.classes[tasks.classOf[row]];
+  const data = Array.from(modes, (mode, i) => {
+    const d = tasks.flowDatum[tasks.flowStart[row] + i];
+    const copies: Record<string, string> = {};
+    for (let s = 0; s < dir.spaces; s++) {
+      const state = copyState(engine, d, s);
+      if (state !== 'absent') copies[engine.spaceName(s)] = state;
+    }
+    const mode_ = accessModeNames[mode];
+    return { datum: dir.info[d]?.name ?? `#${d}`, bytes: dir.bytes[d], mode: mode_, copies };
+  });
+  const lines = [
+    `${task}: ${STAGE_NAMES[stage]}${device === undefined ? '' : ` on ${device}`} for ${formatTime(seconds * 1e9)}, ${reason}`,
+    ...predecessors.map((name) => `  after ${name}`),
+    ...data.map(({ datum, bytes, mode, copies }) => {
+      const where = Object.entries(copies).map(([space, state]) => `${state} on ${space}`);
+      return `  ${mode} ${datum}, ${formatBytes(bytes)}: ${where.join(', ') || 'nowhere yet'}`;
+    }),
+  ];
+  return {
+    task,
+    stage: STAGE_NAMES[stage],
+    device,
+    reason,
+    seconds,
+    predecessors,
+    data,
+    text: lines.join('\n'),
+  };
+}
+
+/** One line per live task, oldest first, then the memory of each device. `run`: only tasks of that slot. */
+export function explainAll(engine: Engine, run?: number): string {
+  const { tasks, x } = engine;
+  const lines: string[] = [];
+  let live = 0;
+  for (let id = tasks.head; id !== tasks.next; id = (id + 1) | 0) {
+    const row = id & tasks.mask;
+    const stage = tasks.stage[row];
+    if (stage === TaskStage.done || stage === TaskStage.free) continue;
+    if (run !== undefined && tasks.run[row] !== run) continue;
+    live++;
+    if (lines.length >= MAX_TASKS) continue;
+    const time = formatTime(Math.max(0, engine.backend.now() - tasks.since[row]));
+    lines.push(`  ${x.describe(row)}: ${STAGE_NAMES[stage]} for ${time}, ${reasonOf(engine, row)}`);
+  }
+  if (live > lines.length) lines.push(`  ... ${live} tasks in all`);
+  const memory = memoryText(engine).replaceAll(/^/gm, '  ');
+  return [...lines, memory].join('\n');
+}
+
+/** What the live task in `row` waits for, in words. */
+function reasonOf(engine: Engine, row: number): string {
+  const { tasks, submission, backend } = engine;
+  const stage = tasks.stage[row];
+  if (stage === TaskStage.pending) {
+    const n = tasks.pending[row];
+    return `waits for ${n === 1 ? 'a predecessor' : `${n} predecessors`}`;
+  }
+  if (stage === TaskStage.ready) return 'ready: waits for its turn on its device';
+  switch (tasks.waiting[row]) {
+    case WaitReason.memory:
+      return memoryReason(engine, row);
+    case WaitReason.copy:
+      return 'waits for a copy of its data, or for who still uses it';
+    case WaitReason.receive:
+      return 'waits for a datum that another rank sends';
+    case WaitReason.slot:
+      return `waits for room in the queue of ${queueName(engine, tasks.target[row])}`;
+    case WaitReason.send:
+      return 'waits for a send of what it overwrites';
+    case WaitReason.credit:
+      return 'waits for credits to receive';
+  }
+  const queue = tasks.queue[row];
+  if (queue < 0)
+    return stage === TaskStage.exec ? 'its JavaScript body runs or is next' : 'moves on';
+  const before = (tasks.seq[row] - backend.completed[queue] - 1) | 0;
+  const name = queueName(engine, queue);
+  if (submission.happened(queue, tasks.seq[row])) return `has run on ${name}`;
+  return before <= 0
+    ? `runs on ${name}, or is next`
+    : `queued on ${name} behind ${before} commands`;
+}
+
+function memoryReason(engine: Engine, row: number): string {
+  const { tasks, directory: dir, spaces, x } = engine;
+  // Past alloc it is the host that has no room: for a copy that takes the way round.
+  const s = tasks.stage[row] === TaskStage.alloc ? tasks.device[row] : 0;
+  const first = tasks.flowStart[row];
+  const data = new Set(
+    tasks.flowDatum.subarray(first, first + x.classes[tasks.classOf[row]].modes.length),
+  );
+  let missing = 0;
+  for (const d of data) {
+    if (copyState(engine, d, s) === 'absent') missing += roundedBytes(dir.bytes[d]);
+  }
+  const { waiters } = spaces[s];
+  let line = 0;
+  while (line < waiters.length && waiters.at(line) !== tasks.idOf(row)) line++;
+  const place = line === 0 ? 'next to be served' : `behind ${line} others`;
+  return `waits for ${formatBytes(missing)} on ${engine.spaceName(s)}, ${place}`;
+}
+
+function queueName(engine: Engine, q: number): string {
+  const queue = engine.backend.queues[q];
+  return queue.kind === 'worker' ? `worker ${q}` : `${engine.spaceName(queue.space)} ${queue.kind}`;
+}
+
+/** Live tasks that have not released the one in `row`. */
+function predecessorsOf(engine: Engine, row: number): string[] {
+  const { tasks, x, dependencies } = engine;
+  const names: string[] = [];
+  for (let id = tasks.head; id !== tasks.next && names.length < MAX_NAMES; id = (id + 1) | 0) {
+    const at = id & tasks.mask;
+    for (let n = tasks.successors[at]; n >= 0; n = dependencies.edges.next[n]) {
+      if (dependencies.edges.value[n] >> 1 === row) {
+        names.push(x.describe(at));
+        break;
+      }
+    }
+  }
+  return names;
+}

@@ -948,6 +948,11 @@ export class Engine implements StageHooks {
     return this.bodies.length;
   }
 
+  /** A JavaScript body runs now. */
+  get inBody(): boolean {
+    return this.bodyDepth > 0;
+  }
+
   private poisonFreedBlocks(): void {
     const { queues } = this.backend;
     this.spaces.forEach((space, s) => {

@@ -7,8 +7,11 @@
 const ROWS = 256;
 /** No movement takes more destinations. */
 export const NOT_SENT = -1;
+/** Name of a datum that exists on this rank only. */
+export const NO_GID = -1;
 
 export class RankData {
+  /** Name of the datum that is the same on all ranks, or NO_GID. */
   gid: Int32Array = new Int32Array(ROWS);
   owner: Int16Array = new Int16Array(ROWS);
   producer: Int16Array = new Int16Array(ROWS);
@@ -28,10 +31,10 @@ export class RankData {
     this.sentTo = new Int32Array(ROWS * this.maskWords);
   }
 
-  /** A datum was created on all ranks. */
-  add(d: number, owner: number): void {
+  /** A datum was created on all ranks, or `alone` on this one. */
+  add(d: number, owner: number, alone = false): void {
     if (d >= this.gid.length) this.growTo(Math.max(d + 1, this.gid.length * 2));
-    this.gid[d] = this.nextGid++;
+    this.gid[d] = alone ? NO_GID : this.nextGid++;
     this.owner[d] = owner;
     this.written(d, owner);
   }
@@ -52,6 +55,13 @@ export class RankData {
     if ((this.sentTo[word] & bit) !== 0) return false;
     this.sentTo[word] |= bit;
     return true;
+  }
+
+  /** Whether other ranks have the latest version, or will. */
+  isSent(d: number): boolean {
+    const at = d * this.maskWords;
+    for (let w = 0; w < this.maskWords; w++) if (this.sentTo[at + w] !== 0) return true;
+    return false;
   }
 
   /** Every datum is again what its owner has. */

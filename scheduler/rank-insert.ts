@@ -1,12 +1,13 @@
 // Inserting a task where there are several ranks: plan what has to move, then insert it if it is ours.
+//
+// All ranks insert the same tasks, with one exception: a body runs on one rank only, and what it inserts the others do
+// not see. So it may insert what concerns its own rank alone, and that is checked.
 import { HeadraceError } from '../devices/errors.js';
-import type { TaskClassRow } from '../stages/task-table.js';
+import { AccessMode, type TaskClassRow } from '../stages/task-table.js';
 import type { Engine } from './engine.js';
+import { handleElsewhere, rankOfHandle } from './rank-after.js';
 import type { Ranks } from './ranks.js';
 import type { RunState } from './run-state.js';
-
-/** Handle of a task of another rank. No task of this one has it: ids are int32. */
-const ELSEWHERE = 2 ** 40;
 
 interface Wishes {
   readonly rank?: number;
@@ -25,32 +26,86 @@ export function insertOnRanks(
   device: number,
   wishes: Wishes | undefined,
 ): number {
-  const rank = wishes?.rank ?? -1;
-  if (wishes?.rank !== undefined && (!Number.isInteger(rank) || rank < 0 || rank >= ranks.size)) {
-    throw new HeadraceError('ERR_NO_RANK', `there is no rank ${rank}: there are ${ranks.size}`, {
+  const at = wishes?.rank ?? -1;
+  if (wishes?.rank !== undefined && (!Number.isInteger(at) || at < 0 || at >= ranks.size)) {
+    throw new HeadraceError('ERR_NO_RANK', `there is no rank ${at}: there are ${ranks.size}`, {
       limit: ranks.size,
     });
   }
+  const { plan } = ranks;
+  const target = at >= 0 ? at : plan.rankOf(cls, flows);
   // Movements are tasks too: inserting them may run bodies, which may use the caller's scratch memory.
   const ownFlows = flows.slice(0, cls.modes.length);
   const ownParams = params.slice(0, cls.paramNames.length);
-  if (!ranks.plan.plan(cls, run, ownFlows, ownParams, priority, device, rank)) {
-    // A rank that has nothing to insert must still hear from the others.
-    if (ranks.plan.skipsTurn()) engine.pump();
-    return ELSEWHERE;
+  let after = wishes?.after;
+  if (engine.inBody || run.sealed) {
+    checkAlone(engine, ranks, cls, ownFlows, target, after);
+    engine.reserveRow(cls.modes.length, cls.paramNames.length);
+    return engine.insert(cls, run, ownFlows, ownParams, priority, device, after);
   }
-  const after = wishes?.after;
-  if (after?.includes(ELSEWHERE) === true) {
-    throw new HeadraceError(
-      'ERR_AFTER_ELSEWHERE',
-      `a task of class '${cls.name}' is to follow a task of another rank without data`,
-      {
-        remedy: 'let the first task write a small datum that the second one reads',
-      },
-    );
+  if (after !== undefined && after.length > 0) {
+    if (ranks.runs.isPruned(run)) checkPruned(cls, after, target, ranks.rank);
+    else after = ranks.after.resolve(after, target, run, priority);
+  }
+  if (!plan.plan(cls, run, ownFlows, ownParams, priority, device, target)) {
+    // A rank that has nothing to insert must still hear from the others.
+    if (plan.skipsTurn()) engine.pump();
+    return handleElsewhere(target);
   }
   engine.reserveRow(cls.modes.length, cls.paramNames.length);
   const task = engine.insert(cls, run, ownFlows, ownParams, priority, device, after);
-  ranks.plan.inserted(run, priority, task);
+  plan.inserted(run, priority, task);
   return task;
+}
+
+/** In a pruned run the predecessor's rank may not see the follower, and would not signal. */
+function checkPruned(
+  cls: TaskClassRow,
+  after: readonly number[],
+  target: number,
+  here: number,
+): void {
+  if (after.every((handle) => rankOfHandle(handle, here) === target)) return;
+  throw new HeadraceError(
+    'ERR_AFTER_ELSEWHERE',
+    `a task of class '${cls.name}' is to follow a task of another rank without data in a pruned run`,
+    {
+      remedy:
+        'let the first task write a small datum that the second one reads, or do not prune the run',
+    },
+  );
+}
+
+/** Throws unless no other rank has to know of the task. */
+function checkAlone(
+  engine: Engine,
+  ranks: Ranks,
+  cls: TaskClassRow,
+  flows: Int32Array,
+  target: number,
+  after: readonly number[] | undefined,
+): void {
+  const refuse = (why: string): never => {
+    throw new HeadraceError(
+      'ERR_INSERT_ALONE',
+      `rank ${ranks.rank} inserts a task of class '${cls.name}' of which the other ranks do not know, but ${why}`,
+      {
+        task: cls.name,
+        rank: ranks.rank,
+        remedy: 'insert it in the program function, on all ranks',
+      },
+    );
+  };
+  if (target !== ranks.rank) refuse(`it belongs to rank ${target}`);
+  if (after?.some((handle) => rankOfHandle(handle, ranks.rank) !== ranks.rank) === true)
+    refuse('it follows a task of another rank');
+  const { data } = ranks.plan;
+  for (let i = 0; i < flows.length; i++) {
+    const d = flows[i];
+    const datum = engine.directory.info[d]?.name ?? `#${d}`;
+    if (data.producer[d] !== ranks.rank)
+      refuse(`its datum '${datum}' is written by rank ${data.producer[d]}`);
+    if (cls.modes[i] !== AccessMode.read && data.isSent(d))
+      refuse(`it writes datum '${datum}', which other ranks read`);
+  }
 }

@@ -13,7 +13,7 @@
 import { keyOf, MAX_RANKS } from '../devices/network-announcement.js';
 import { AccessMode, ANY_DEVICE, NetworkRole, type TaskClassRow } from '../stages/task-table.js';
 import type { Engine } from './engine.js';
-import { NOT_SENT, RankData } from './rank-data.js';
+import { NO_GID, NOT_SENT, RankData } from './rank-data.js';
 import type { Movement, Movements } from './rank-movements.js';
 import type { PullGroup, RankPulls } from './rank-pulls.js';
 import type { RankRuns } from './rank-runs.js';
@@ -108,7 +108,7 @@ export class RankPlan {
   }
 
   /**
-   * Plans the movements of a task that is about to be inserted on all ranks. Returns true when it is this rank's and
+   * Plans the movements of a task of rank `target` that is about to be inserted on all ranks. Returns true when it is this rank's and
    * has to be inserted here; `inserted` follows then.
    */
   plan(
@@ -118,10 +118,9 @@ export class RankPlan {
     params: Float64Array,
     priority: number,
     device: number,
-    at: number,
+    target: number,
   ): boolean {
     const { data } = this;
-    const target = at >= 0 ? at : this.rankOf(cls, flows);
     this.runs.count(run, cls, flows, params, data.gid, target);
     const { modes } = cls;
     const local = target === this.rank;
@@ -204,6 +203,7 @@ export class RankPlan {
 
   /** All ranks want the latest version of `d`. */
   planRead(d: number, run: RunState): void {
+    if (this.data.gid[d] === NO_GID) return;
     if (this.data.producer[d] === this.rank) {
       for (let i = 1; i < this.size; i++)
         this.sendTo(d, (this.rank + i) % this.size, run, 0, false);
@@ -228,7 +228,8 @@ export class RankPlan {
     return gpu;
   }
 
-  private sendTo(d: number, to: number, run: RunState, priority: number, apart: boolean): void {
+  /** The latest version of `d`, which is here, goes to rank `to`. */
+  sendTo(d: number, to: number, run: RunState, priority: number, apart: boolean): void {
     const { data, movements } = this;
     if (!data.markSent(d, to)) return;
     const sequence = next(this.sendCounts, data.gid[d] * MAX_RANKS + to);
@@ -256,13 +257,14 @@ export class RankPlan {
     this.insert(this.sendClass, send, run, priority, undefined);
   }
 
-  private receive(
+  /** The latest version of `d` comes from elsewhere; returns the task that receives it. */
+  receive(
     d: number,
     run: RunState,
     priority: number,
     wanted: number,
     pull: { readonly group: PullGroup; readonly gate: number } | undefined,
-  ): void {
+  ): number {
     const { data, movements } = this;
     const origin = data.producer[d];
     const gid = data.gid[d];
@@ -285,7 +287,7 @@ export class RankPlan {
       pull.group.missing++;
     }
     const after = pull === undefined ? undefined : [pull.gate];
-    this.insert(this.receiveClass, receive, run, priority, after);
+    const task = this.insert(this.receiveClass, receive, run, priority, after);
     // A tree may make this rank pass the datum on; whether it does is in the announcement.
     if (pull === undefined && this.size - 1 >= this.treeFrom) {
       const forward = movements.add({
@@ -299,6 +301,7 @@ export class RankPlan {
       });
       this.insert(this.forwardClass, forward, run, priority, undefined);
     }
+    return task;
   }
 
   private insert(
@@ -307,14 +310,14 @@ export class RankPlan {
     run: RunState,
     priority: number,
     after: readonly number[] | undefined,
-  ): void {
+  ): number {
     const { oneFlow, oneParam, engine } = this;
     engine.reserveRow(1, 1);
     oneFlow[0] = movement.d;
     oneParam[0] = movement.index;
     // The consumer's class says what is written; a receive is not the program's write.
     run.movements++;
-    engine.insert(cls, run, oneFlow, oneParam, priority, ANY_DEVICE, after);
+    return engine.insert(cls, run, oneFlow, oneParam, priority, ANY_DEVICE, after);
   }
 
   /** Every datum is again what its owner has; transfers are counted from the beginning. */

@@ -148,6 +148,11 @@ export class RankRuns {
     if (++epoch.tasks % CHECK_EVERY === 0 && !epoch.pruned) this.tell(epoch, false);
   }
 
+  /** Whether the program of a run skips tasks that do not concern its rank. */
+  isPruned(run: RunState): boolean {
+    return this.bySlot[run.slot]?.pruned === true;
+  }
+
   sent(run: RunState, to: number): void {
     const epoch = this.bySlot[run.slot];
     if (epoch !== undefined) epoch.sentTo[to]++;

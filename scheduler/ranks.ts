@@ -17,6 +17,7 @@ import { advance, complete } from '../stages/pipeline.js';
 import { Outcome } from '../stages/stage.js';
 import { NetworkRole } from '../stages/task-table.js';
 import { type Engine, INTERNAL_RUN } from './engine.js';
+import { RankAfter } from './rank-after.js';
 import { NOT_SENT, type RankData } from './rank-data.js';
 import { type Movement, Movements } from './rank-movements.js';
 import { RankPlan } from './rank-plan.js';
@@ -37,6 +38,7 @@ export class Ranks implements NetworkListener {
   /** Set once a rank was lost; nothing works from then on. */
   lostError: HeadraceError | undefined;
   readonly plan: RankPlan;
+  readonly after: RankAfter;
   /** Payload bytes sent and received. */
   private readonly figures = { sentBytes: 0, receivedBytes: 0 };
   private readonly engine: Engine;
@@ -74,15 +76,16 @@ export class Ranks implements NetworkListener {
       this.credits.floor,
     );
     this.data = this.plan.data;
+    this.after = new RankAfter(engine, this.plan, this.rank);
     engine.backend.alsoDue = () => port.due();
   }
 
   // --- Data -------------------------------------------------------------------------------------------------------
 
-  /** A datum was created on all ranks. */
+  /** A datum was created on all ranks; from a body on this one only. */
   addDatum(d: number, owner: number): void {
     this.failures.delete(d);
-    this.data.add(d, owner);
+    this.data.add(d, owner, this.engine.inBody);
   }
 
   ownerOf(d: number): number {

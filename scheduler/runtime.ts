@@ -193,7 +193,8 @@ export class Runtime {
     const name = options.name ?? `data-${this.nextName++}`;
     const datum = new Datum(this, name, element, length, (d) => this.engine.addDatum(d.bytes, d));
     const { ranks } = this.engine;
-    const owner = options.rank ?? 0;
+    // A body runs on one rank only: what it creates is that rank's.
+    const owner = options.rank ?? (this.engine.inBody ? this.rank : 0);
     if (!Number.isInteger(owner) || owner < 0 || owner >= this.ranks) {
       this.engine.directory.remove(datum.row);
       throw new HeadraceError(
@@ -203,6 +204,14 @@ export class Runtime {
           datum: name,
           limit: this.ranks,
         },
+      );
+    }
+    if (this.engine.inBody && owner !== this.rank) {
+      this.engine.directory.remove(datum.row);
+      throw new HeadraceError(
+        'ERR_INSERT_ALONE',
+        `datum '${name}' of rank ${owner} is created by a body on rank ${this.rank}, of which the other ranks do not know`,
+        { datum: name, remedy: 'create it in the program, on all ranks' },
       );
     }
     ranks?.addDatum(datum.row, owner);

@@ -204,3 +204,134 @@ export async function randomSums({ runtime, ranks, home }) {
   closeAll(tiles);
   return { problems, report, inserted };
 }
+
+/** n tasks release one without data, all on different ranks; A(i) feeds B(2i), B(2i+1), both feed C(i), by control only. */
+export async function control({ runtime, ranks }) {
+  const { problems, check } = collector();
+  const n = 5 * ranks;
+  // Written on the rank that runs the task; a task looks only at what its own rank wrote.
+  const ran = new Set();
+  const mark = task({
+    name: 'mark',
+    flows: {},
+    params: { i: 'i32' },
+    body: ({ i }) => void ran.add(i),
+  });
+  const counts = Array.from({ length: ranks }, (_, r) =>
+    runtime.data(new Float64Array(4), { name: `counts-${r}`, rank: r }),
+  );
+  const count = task({
+    name: 'count',
+    flows: { counts: readWrite('f64') },
+    params: { kind: 'i32', needs: 'i32' },
+    body: ({ counts: c, kind, needs }) => {
+      check(needs < 0 || ran.has(needs), () => `kind ${kind} ran before task ${needs}`);
+      c[kind] += 1;
+    },
+  });
+  const spin = task({ name: 'spin', flows: {}, params: { us: 'f64' }, kernel: 'spin' });
+  const report = await runtime.run((graph) => {
+    for (let i = 0; i < n; i++) {
+      const on = (k) => ({ rank: (i + k) % ranks });
+      const slow = graph.insert(spin, { us: 100 }, on(0));
+      const a = graph.insert(mark, { i }, { ...on(0), after: [slow] });
+      const bs = [1, 2].map((k) =>
+        graph.insert(
+          count,
+          { counts: counts[(i + k) % ranks], kind: 1, needs: -1 },
+          { after: [a] },
+        ),
+      );
+      // Back on A's rank, after both of B's, which follow A: what A did must be there.
+      graph.insert(count, { counts: counts[i % ranks], kind: 2, needs: i }, { after: bs });
+    }
+    const all = Array.from({ length: n }, (_, i) =>
+      graph.insert(mark, { i: n + i }, { rank: i % ranks }),
+    );
+    graph.insert(count, { counts: counts[0], kind: 3, needs: n }, { after: all });
+  });
+  const totals = new Float64Array(4);
+  for (const c of counts) {
+    const values = await c.read();
+    for (let k = 0; k < 4; k++) totals[k] += values[k];
+  }
+  check(totals[1] === 2 * n && totals[2] === n && totals[3] === 1, () => `counts ${totals}`);
+  closeAll(counts);
+  return { problems, report };
+}
+
+/** The program awaits values and goes on by them: halve until 1, then count the steps; the other branch never runs. */
+export async function choice({ runtime, ranks, home }) {
+  const { problems, check } = collector();
+  const x = runtime.data(new Float64Array(COUNT).fill(27), { name: 'x', ...home(1) });
+  const change = task({
+    name: 'change',
+    flows: { x: readWrite('f64') },
+    params: { odd: 'bool' },
+    body: ({ x: v, odd }) => {
+      check((v[0] % 2 === 1) === odd, () => `the wrong branch ran for ${v[0]}`);
+      for (let i = 0; i < v.length; i++) v[i] = odd ? 3 * v[i] + 1 : v[i] / 2;
+    },
+  });
+  let steps = 0;
+  const report = await runtime.run(async (graph) => {
+    for (let value = 27; value !== 1; steps++) {
+      graph.insert(change, { x, odd: value % 2 === 1 }, { rank: steps % ranks });
+      [value] = await x.read();
+    }
+  });
+  check(steps === 111, () => `${steps} steps of the Collatz sequence of 27, not 111`);
+  closeAll(x);
+  return { problems, report };
+}
+
+/** Bodies unfold a tree of tasks and data on their own rank; the sums of the ranks are then added up across ranks. */
+export async function unfolding({ runtime, ranks }) {
+  const { problems, check } = collector();
+  const depth = 6;
+  const sums = Array.from({ length: ranks }, (_, r) =>
+    runtime.data(new Float64Array(COUNT), { name: `sum-${r}`, rank: r }),
+  );
+  const others = Array.from({ length: ranks }, (_, r) =>
+    runtime.data(new Float64Array(COUNT), { name: `other-${r}`, rank: r }),
+  );
+  const result = runtime.data(new Float64Array(COUNT), { name: 'result', rank: ranks - 1 });
+  const refused = [];
+  const grow = (graph, sum, other) => {
+    const node = task({
+      name: 'node',
+      flows: {},
+      params: { level: 'i32', rank: 'i32' },
+      body: ({ level, rank }) => {
+        const one = runtime.data(new Float64Array(COUNT).fill(2 ** level), { name: 'one' });
+        graph.insert(add, { to: sum, from: one, count: COUNT });
+        one.close();
+        if (level < depth)
+          for (let k = 0; k < 2; k++) graph.insert(node, { level: level + 1, rank }, { rank });
+        if (level > 0 || ranks === 1) return;
+        try {
+          graph.insert(add, { to: other, from: sum, count: COUNT });
+        } catch (error) {
+          refused.push(error.code);
+        }
+      },
+    });
+    return node;
+  };
+  await runtime.run((graph) => {
+    for (let r = 0; r < ranks; r++) {
+      const node = grow(graph, sums[r], others[(r + 1) % ranks]);
+      graph.insert(node, { level: 0, rank: r }, { rank: r });
+    }
+  });
+  const report = await runtime.run((graph) => {
+    for (const sum of sums) graph.insert(add, { to: result, from: sum, count: COUNT });
+  });
+  const values = await result.read();
+  // Level l has 2^l nodes, each of which adds 2^l.
+  const expected = (ranks * (4 ** (depth + 1) - 1)) / 3;
+  check(allEqual(values, expected), () => `${values[0]}, not ${expected}`);
+  if (ranks > 1) check(refused.join() === 'ERR_INSERT_ALONE', () => `refused: ${refused}`);
+  closeAll(sums, others, result);
+  return { problems, report };
+}

@@ -9,6 +9,7 @@ import { tileKernels } from './tile-kernels.js';
  *
  * A matrix that is not positive definite fails the run with `ERR_NOT_POSITIVE_DEFINITE`, naming tile and pivot.
  * Tasks near the diagonal go first: the critical path runs along it.
+ * In a pruned run every rank inserts only what uses a tile of its own: other ranks read final tiles only.
  *
  * @throws HeadraceError `ERR_SHAPE` when A is not square
  */
@@ -23,19 +24,24 @@ export function cholesky<E extends 'f64' | 'f32'>(graph: Graph, A: TiledMatrix<E
   for (let k = 0; k < nt; k++) {
     // Factor the diagonal tile: A_kk = L_kk L_kk^T.
     const nk = rows(k);
-    graph.insert(
-      potrf,
-      { a: A.at(k, k), n: nk, upper: false, lda: nk },
-      { priority: 3 * (nt - k) },
-    );
+    const diagonal = A.at(k, k);
+    if (!graph.skips(diagonal)) {
+      graph.insert(
+        potrf,
+        { a: diagonal, n: nk, upper: false, lda: nk },
+        { priority: 3 * (nt - k) },
+      );
+    }
 
     // The panel below it: L_ik = A_ik L_kk^-T.
     for (let i = k + 1; i < nt; i++) {
+      const b = A.at(i, k);
+      if (graph.skips(diagonal, b)) continue;
       graph.insert(
         trsm,
         {
-          a: A.at(k, k),
-          b: A.at(i, k),
+          a: diagonal,
+          b,
           m: rows(i),
           n: nk,
           right: true,
@@ -52,29 +58,36 @@ export function cholesky<E extends 'f64' | 'f32'>(graph: Graph, A: TiledMatrix<E
 
     // The trailing matrix: A_ij -= L_ik L_jk^T.
     for (let j = k + 1; j < nt; j++) {
-      graph.insert(
-        syrk,
-        {
-          a: A.at(j, k),
-          c: A.at(j, j),
-          n: rows(j),
-          k: nk,
-          upper: false,
-          trans: false,
-          alpha: -1,
-          beta: 1,
-          lda: rows(j),
-          ldc: rows(j),
-        },
-        { priority: 3 * (nt - j) + 1 },
-      );
+      const ajk = A.at(j, k);
+      const ajj = A.at(j, j);
+      if (!graph.skips(ajk, ajj)) {
+        graph.insert(
+          syrk,
+          {
+            a: ajk,
+            c: ajj,
+            n: rows(j),
+            k: nk,
+            upper: false,
+            trans: false,
+            alpha: -1,
+            beta: 1,
+            lda: rows(j),
+            ldc: rows(j),
+          },
+          { priority: 3 * (nt - j) + 1 },
+        );
+      }
       for (let i = j + 1; i < nt; i++) {
+        const aik = A.at(i, k);
+        const aij = A.at(i, j);
+        if (graph.skips(aik, ajk, aij)) continue;
         graph.insert(
           gemm,
           {
-            a: A.at(i, k),
-            b: A.at(j, k),
-            c: A.at(i, j),
+            a: aik,
+            b: ajk,
+            c: aij,
             m: rows(i),
             n: rows(j),
             k: nk,

@@ -39,11 +39,15 @@ export function gemm<E extends 'f64' | 'f32'>(
   const { gemm: multiply, multiplyInto } = tileKernels(A.element);
   for (let i = 0; i < C.tileRows; i++) {
     for (let j = 0; j < C.tileColumns; j++) {
+      const c = C.at(i, j);
       for (let l = 0; l < A.tileColumns; l++) {
+        const a = A.at(i, l);
+        const b = B.at(l, j);
+        if (graph.skips(a, b, c)) continue;
         const update = {
-          a: A.at(i, l),
-          b: B.at(l, j),
-          c: C.at(i, j),
+          a,
+          b,
+          c,
           m: C.rowsOf(i),
           n: C.columnsOf(j),
           k: A.columnsOf(l),

@@ -1,12 +1,13 @@
 // What a dependency between two ranks costs, against a plain MPI ping-pong of the same library in the same run; and what
 // a large tile takes between emulated GPUs by every way.
 //
-// usage: node dist/bench/network.js [--launcher mpirun.openmpi] [--gpus 1]; it starts itself under mpirun.
-import { spawnSync } from 'node:child_process';
+// usage: node dist/bench/network.js [--launcher mpirun.openmpi]; it starts itself under mpirun.
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { Runtime, read, readWrite, task } from '../index.js';
 import { launchOf, loadMpi, startMpi } from '../native/mpi.js';
+import { underMpirun } from './ranks.js';
 
 const SMALL = 8;
 const LARGE = 16 * 2 ** 20;
@@ -82,16 +83,6 @@ async function large(comm: 'direct' | 'ipc' | 'staged', rawRate: number): Promis
 
 if (launchOf(process.env).size === 2) await measure();
 else {
-  const named = process.argv.indexOf('--launcher');
-  const launcher = named < 0 ? 'mpirun' : (process.argv[named + 1] ?? 'mpirun');
-  const isOpen = /Open MPI|OpenRTE/.test(
-    spawnSync(launcher, ['--version'], { encoding: 'utf8' }).stdout ?? '',
-  );
-  const options = isOpen ? ['--allow-run-as-root', '--oversubscribe', '--timeout', '120'] : [];
-  const { status } = spawnSync(
-    launcher,
-    [...options, '--bind-to', 'none', '-n', '2', process.execPath, fileURLToPath(import.meta.url)],
-    { stdio: 'inherit', env: { ...process.env, MPIEXEC_TIMEOUT: '120' } },
-  );
-  process.exitCode = status ?? 1;
+  const { values } = parseArgs({ options: { launcher: { type: 'string' } } });
+  process.exitCode = underMpirun(2, [fileURLToPath(import.meta.url)], values.launcher);
 }

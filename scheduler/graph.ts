@@ -101,7 +101,7 @@ export class Graph {
       const d = datum.row;
       flows[i] = d;
       bytes += directory.bytes[d];
-      if (modes[i] !== AccessMode.write && directory.written[d] === 0)
+      if (modes[i] !== AccessMode.write && directory.written[d] === 0 && !this.isHidden(d))
         throw this.neverWritten(bound, i, datum);
       if (modes[i] !== AccessMode.read) writes++;
     }
@@ -160,6 +160,16 @@ export class Graph {
   }
 
   /**
+   * Whether this rank may leave out a task on these data: the run is pruned and the rank owns none of them. Always false
+   * in a run that is not pruned, so that an algorithm can ask in any case.
+   */
+  skips(...data: readonly Datum[]): boolean {
+    const { ranks } = this.engine;
+    if (ranks === undefined || !ranks.runs.isPruned(this.run)) return false;
+    return data.every((datum) => ranks.ownerOf(datum.row) !== ranks.rank);
+  }
+
+  /**
    * Resolves when the task window has room for more tasks and the event loop was served. Await it now and then in
    * programs with asynchronous bodies, or to keep timers and sockets going while a million tasks are inserted.
    */
@@ -183,6 +193,12 @@ export class Graph {
       };
       setImmediate(look);
     });
+  }
+
+  /** Whether a datum may have been written by tasks that this rank left out. */
+  private isHidden(d: number): boolean {
+    const { ranks } = this.engine;
+    return ranks?.runs.isPruned(this.run) === true && ranks.ownerOf(d) !== ranks.rank;
   }
 
   private checkDuplicates(bound: BoundClass, named: Record<string, unknown>): void {

@@ -210,6 +210,14 @@ export class RankPlan {
     } else if (this.data.have[d] === 0) this.receive(d, run, 0, 0, undefined);
   }
 
+  /** All ranks want `d`, which is this rank's and has no value: those that cannot know it are told. */
+  refuseRead(d: number, poison: (gid: number, destinations: readonly number[]) => void): void {
+    const gid = this.data.gid[d];
+    for (let to = 0; to < this.size; to++) {
+      if (to !== this.rank) poison(gid, [to, next(this.sendCounts, gid * MAX_RANKS + to)]);
+    }
+  }
+
   /** Space the consumer will most likely run on: where its first written datum belongs. */
   private wantedSpace(cls: TaskClassRow, flows: Int32Array, device: number): number {
     if (device >= 0) return device;

@@ -78,6 +78,8 @@ function hashText(text: string): number {
 export class RankRuns {
   /** Runs of this rank that are not over. */
   open = 0;
+  /** A run was pruned: a rank may not know of what others have written. */
+  everPruned = false;
   private readonly engine: Engine;
   private readonly ranks: Ranks;
   private readonly epochs: Map<number, Epoch> = new Map();
@@ -99,6 +101,7 @@ export class RankRuns {
     const epoch = this.epochOf(this.nextEpoch++);
     epoch.run = run;
     epoch.pruned = pruned;
+    if (pruned) this.everPruned = true;
     this.bySlot[run.slot] = epoch;
     this.open++;
     const failure = this.ranks.lostError ?? epoch.failure;

@@ -92,6 +92,18 @@ export class Ranks implements NetworkListener {
     return this.data.owner[d];
   }
 
+  /** Whether this rank must have seen every writer of a datum. */
+  mustKnow(d: number): boolean {
+    return !this.runs.everPruned || this.data.owner[d] === this.rank;
+  }
+
+  /** A datum of this rank has no value to read; ranks that did not see that are told. */
+  refuseRead(d: number): void {
+    if (!this.runs.everPruned) return;
+    this.plan.refuseRead(d, (gid, to) => this.device.offers.poison(gid, this.rank, to));
+    this.engine.wake();
+  }
+
   // --- The engine's hooks -------------------------------------------------------------------------------------------
 
   private movementOf(row: number): Movement {

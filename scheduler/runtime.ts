@@ -282,12 +282,13 @@ export class Runtime {
   readDatum<E extends ElementType>(datum: Datum<E>): Promise<ElementArray<E>> {
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
-      if (this.engine.directory.written[datum.row] === 0) {
+      const { ranks } = this.engine;
+      if (this.engine.directory.written[datum.row] === 0 && ranks?.mustKnow(datum.row) !== false) {
+        ranks?.refuseRead(datum.row);
         throw new HeadraceError('ERR_NEVER_WRITTEN', `datum '${datum.name}' was never written`, {
           datum: datum.name,
         });
       }
-      const { ranks } = this.engine;
       ranks?.plan.planRead(datum.row, this.engine.runs[INTERNAL_RUN] as RunState);
       this.internal(this.readClass, datum, undefined, {
         run: () => {

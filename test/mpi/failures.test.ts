@@ -13,6 +13,7 @@ interface Entry {
   readonly seconds: number;
   readonly first?: Failure;
   readonly again?: number;
+  readonly refused?: string;
 }
 
 const WHO = 1;
@@ -21,7 +22,7 @@ const firsts = (run: RankResult): Entry[] =>
   entries(run).filter(({ first }) => first !== undefined);
 
 describe.skipIf(libraries().length === 0).each(libraries())('failures over %s', (library) => {
-  test.each(['throw', 'program', 'mismatch'])(
+  test.each(['throw', 'program', 'mismatch', 'pruned'])(
     '%s: all ranks reject, then run again',
     async (way) => {
       const run = await mpirun(3, 'failures.mjs', {
@@ -32,13 +33,16 @@ describe.skipIf(libraries().length === 0).each(libraries())('failures over %s', 
       expect(firsts(run), run.output).toHaveLength(3);
       for (const { rank, first, seconds } of firsts(run)) {
         expect(seconds).toBeLessThan(5);
-        if (way === 'mismatch') {
+        if (way === 'mismatch' || way === 'pruned') {
           expect(first?.code, run.output).toBe('ERR_GRAPH_MISMATCH');
           expect(first?.message).toContain('rank');
         } else if (rank !== WHO)
           expect(first, run.output).toMatchObject({ code: 'ERR_PEER_FAILED', from: WHO });
         else expect(first?.message, run.output).toContain('threw');
       }
+      // Following another rank's task without data needs both ranks to know.
+      const refused = entries(run).flatMap((entry) => entry.refused ?? []);
+      expect(refused, run.output).toEqual(way === 'pruned' ? ['ERR_AFTER_ELSEWHERE'] : []);
       const again = entries(run).filter((entry) => entry.again !== undefined);
       expect(
         again.map((entry) => entry.again),

@@ -38,6 +38,7 @@ const ORACLES = [
   'cholesky',
   'gemm',
   'redistribute',
+  'pruned',
 ];
 const SHORT = [3, 5].flatMap((tiles) =>
   ['cholesky', 'gemm'].map((name) => `${name}, memory of ${tiles} tiles`),

@@ -38,10 +38,28 @@ const use = task({
 const n = 1024;
 const x = runtime.data(new Float64Array(n), { name: 'x', rank: 0 });
 const y = runtime.data(new Float64Array(n), { name: 'y', rank: who });
+const y2 = runtime.data(new Float64Array(n), { name: 'y2', rank: who });
 const z = runtime.data(new Float64Array(n), { name: 'z', rank: 0 });
 
 async function failing() {
   try {
+    if (way === 'pruned') {
+      // One rank leaves out a task that writes its own datum: the other sends what nobody receives.
+      await runtime.run(
+        (graph) => {
+          const handle = graph.insert(step, { x, i: 1000 }, { rank: 0 });
+          if (rank === who) {
+            try {
+              graph.insert(use, { a: y, x: y2 }, { after: [handle] });
+            } catch (error) {
+              say({ refused: error.code });
+            }
+          } else graph.insert(use, { a: x, x: y });
+        },
+        { pruned: true },
+      );
+      return { code: 'none' };
+    }
     await runtime.run(async (graph) => {
       for (let i = 0; i < 12; i++) {
         graph.insert(step, { x, i }, { rank: i % ranks });
@@ -65,7 +83,7 @@ async function failing() {
 const first = await failing();
 say({ first });
 let again;
-if (way === 'throw' || way === 'program' || way === 'mismatch') {
+if (way === 'throw' || way === 'program' || way === 'mismatch' || way === 'pruned') {
   // The runtime stays usable: all ranks start over together.
   try {
     const v = runtime.data(new Float64Array(n), { name: 'v', rank: who });

@@ -116,3 +116,45 @@ export async function redistribute({ runtime, ranks }) {
   for (const each of [a, b, c]) each.close();
   return { problems, report };
 }
+
+/** In a pruned run a rank inserts what uses its own tiles only; factor and product are the same. */
+export async function pruned({ runtime, rank, ranks }) {
+  const { problems, check } = collector();
+  const n = order(9);
+  const hashes = [];
+  const inserted = [];
+  let report;
+  for (const isPruned of [false, true]) {
+    const spd = new TiledMatrix(runtime, 'f64', { rows: n, tile: TILE, lower: true }, fillSpd(n));
+    const matrix = (fill) => new TiledMatrix(runtime, 'f64', { rows: n, tile: TILE }, fill);
+    const [a, b, c] = [matrix(fillIntegers(1)), matrix(fillIntegers(2)), matrix()];
+    let count = 0;
+    report = await runtime.run(
+      (graph) => {
+        const counted = {
+          insert: (...args) => {
+            count++;
+            return graph.insert(...args);
+          },
+          skips: (...data) => graph.skips(...data),
+        };
+        insertCholesky(counted, spd);
+        insertGemm(counted, a, b, c);
+      },
+      { pruned: isPruned },
+    );
+    inserted.push(count);
+    hashes.push(hashOf(await spd.read()) + hashOf(await c.read()));
+    for (const each of [spd, a, b, c]) each.close();
+  }
+  check(hashes[0] === hashes[1], () => 'the results differ');
+  // After a pruned run a rank cannot know that a datum of another rank was never written: it is told.
+  const nothing = runtime.data('f64', 1, { name: 'nothing', rank: 0 });
+  const code = await nothing.read().catch((error) => error.code);
+  const expected = rank === 0 ? 'ERR_NEVER_WRITTEN' : 'ERR_DATUM_POISONED';
+  check(code === expected, () => `reading nothing: ${code}`);
+  nothing.close();
+  if (ranks > 1) check(inserted[1] < inserted[0], () => `inserted ${inserted}`);
+  if (ranks === 4) check(inserted[1] < 0.75 * inserted[0], () => `inserted ${inserted}`);
+  return { problems, report, hash: hashes[0] };
+}

@@ -1,0 +1,78 @@
+// What inserting a tiled Cholesky factorisation costs each rank when it leaves out tasks that do not concern it, on 1,
+// 2, 4 and 8 ranks: time of the inserting thread on a core, because ranks may outnumber cores. Linux only.
+//
+// usage: node dist/bench/insertion.js [--tiles 48] [--launcher mpirun]; it starts itself under mpirun.
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { cholesky } from '../algorithms/index.js';
+import { type Datum, type Graph, Runtime, TiledMatrix } from '../index.js';
+import { launchOf } from '../native/mpi.js';
+import { underMpirun } from './ranks.js';
+
+const RANKS = [1, 2, 4, 8];
+/** Small tiles: what is computed costs little beside what is inserted. */
+const TILE = 4;
+
+const { values } = parseArgs({
+  options: { tiles: { type: 'string', default: '48' }, launcher: { type: 'string' } },
+});
+const tiles = Number(values.tiles);
+
+/** Seconds that the calling thread, which is the process's first, has been on a core. */
+function threadSeconds(): number {
+  const [nanoseconds] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ');
+  return Number(nanoseconds) / 1e9;
+}
+
+async function measure(): Promise<void> {
+  const runtime = await Runtime.create({ workers: 1, comm: 'auto' });
+  const figures: Record<string, unknown> = { ranks: runtime.ranks, tiles };
+  for (const pruned of [false, true]) {
+    const n = tiles * TILE;
+    const fill = (a: Float64Array, row: number, column: number, m: number): void => {
+      for (let i = 0; i < a.length; i++) {
+        const [r, c] = [row + (i % m), column + Math.floor(i / m)];
+        a[i] = r === c ? n + 1 : 1 / (1 + Math.abs(r - c));
+      }
+    };
+    let inserted = 0;
+    let seconds = 0;
+    // The first round warms up.
+    for (let round = 0; round < 2; round++) {
+      const a = new TiledMatrix(runtime, 'f64', { rows: n, tile: TILE, lower: true }, fill);
+      inserted = 0;
+      await runtime.run(
+        (graph) => {
+          const counted = {
+            insert: (...args: Parameters<Graph['insert']>) => {
+              inserted++;
+              return graph.insert(...args);
+            },
+            skips: (...data: readonly Datum[]) => graph.skips(...data),
+          } as unknown as Graph;
+          const began = threadSeconds();
+          cholesky(counted, a);
+          seconds = threadSeconds() - began;
+        },
+        { pruned },
+      );
+      a.close();
+    }
+    figures[pruned ? 'pruned' : 'full'] = { inserted, insertionSeconds: seconds };
+  }
+  const { rank } = runtime;
+  await runtime.close();
+  if (rank === 0) process.stdout.write(`${JSON.stringify(figures)}\n`);
+}
+
+if (launchOf(process.env).size > 1 || process.env['HEADRACE_BENCH_ALONE'] === '1') await measure();
+else {
+  for (const ranks of RANKS) {
+    const file = fileURLToPath(import.meta.url);
+    process.exitCode = underMpirun(ranks, [file, '--tiles', String(tiles)], values.launcher, {
+      HEADRACE_BENCH_ALONE: '1',
+    });
+    if (process.exitCode !== 0) break;
+  }
+}

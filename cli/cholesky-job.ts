@@ -1,6 +1,7 @@
 // What `headrace run cholesky` asks of a runtime and what it gets back, apart from how either is done, so that
 // the command can be tested without one.
 import type { RunReport } from '../scheduler/report.js';
+import type { RunStatus } from '../scheduler/run-status.js';
 import type { SymmetricMatrix } from './spd-matrix.js';
 import type { Dtype, TileGrid, TileValues } from './tile-grid.js';
 
@@ -20,6 +21,8 @@ export interface CholeskyJob {
   readonly signal: AbortSignal;
   /** Tasks finished of tasks inserted. */
   readonly onProgress: (done: number, total: number) => void;
+  /** Told how the run is doing, several times a second also when nothing moves; undefined: nobody watches. */
+  readonly onStatus: ((status: RunStatus) => void) | undefined;
 }
 
 /** What came of it. */

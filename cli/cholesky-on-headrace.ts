@@ -1,8 +1,26 @@
 // Does the job of `headrace run cholesky` on a runtime: tiles in, tasks, tiles out.
 import { cholesky } from '../algorithms/index.js';
-import { Runtime, TiledMatrix } from '../index.js';
-import type { CholeskyRunner } from './cholesky-job.js';
+import { type Run, type RunReport, Runtime, TiledMatrix } from '../index.js';
+import type { CholeskyJob, CholeskyRunner } from './cholesky-job.js';
 import type { TileValues } from './tile-grid.js';
+
+/** Milliseconds between looks at a run in which nothing completes. */
+const watchMs = 250;
+
+/** Waits for the run and tells how it is doing meanwhile. */
+async function followed(run: Run, job: CholeskyJob): Promise<RunReport> {
+  const { onProgress, onStatus } = job;
+  run.events.on('progress', (status) => {
+    onProgress(status.completed, status.inserted);
+    onStatus?.(status);
+  });
+  const timer = onStatus && setInterval(() => onStatus(run.status()), watchMs);
+  try {
+    return await run;
+  } finally {
+    clearInterval(timer);
+  }
+}
 
 /** Factorises on emulated GPUs (or host workers). */
 export const factoriseOnHeadrace: CholeskyRunner = async (job) => {
@@ -21,8 +39,7 @@ export const factoriseOnHeadrace: CholeskyRunner = async (job) => {
     (values, row, column, rows, columns) => matrix.fill(row, column, rows, columns, values),
   );
   const run = runtime.run((graph) => cholesky(graph, a), { signal: job.signal, name: 'cholesky' });
-  run.events.on('progress', ({ completed, inserted }) => job.onProgress(completed, inserted));
-  const report = await run;
+  const report = await followed(run, job);
   const tiles: TileValues[][] = [];
   for (let i = 0; i < grid.count; i++) {
     tiles.push(await Promise.all(Array.from({ length: i + 1 }, (_, j) => a.at(i, j).read())));

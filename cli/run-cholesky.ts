@@ -36,6 +36,7 @@ import {
   symmetricMatrix,
 } from './spd-matrix.js';
 import { tileGrid } from './tile-grid.js';
+import { createWatch } from './watch.js';
 
 const defaultOrder = 4096;
 
@@ -73,6 +74,7 @@ const options = {
     help: 'host worker threads',
   }),
   trace: text({ metavar: 'FILE', help: 'write a trace of every task and transfer' }),
+  watch: flag({ help: 'show rates, memory and waits while it runs' }),
   json: flag({ help: 'print the result as one JSON object' }),
   help: flag({ help: 'this text' }),
 };
@@ -115,9 +117,11 @@ export async function runCholeskyCommand(
   const speaks = world === undefined || world.rank === 0;
   const progress = createProgress({
     stream: context.stderr,
-    enabled: !values.json && speaks,
+    enabled: !values.json && !values.watch && speaks,
     env: context.env,
   });
+  const watch =
+    values.watch && speaks ? createWatch({ stream: context.stderr, env: context.env }) : undefined;
   try {
     const source = await readMatrix(values);
     const grid = tileGrid(source.n, values.tile);
@@ -131,13 +135,14 @@ export async function runCholeskyCommand(
       trace: world === undefined ? values.trace : traceOfRank(values.trace, world.rank),
       signal: context.signal,
       onProgress: (done, total) => progress.update('factorise', done, total),
+      onStatus: watch?.show,
     };
     const given =
       values.rhs === undefined
         ? undefined
         : rightHandSide(await readMatrixMarketFile(values.rhs), source.n, values.rhs);
     if (!values.json && speaks) context.stdout.write(`${describeJob(job)}\n`);
-    const outcome = await runner(job);
+    const outcome = await runner(job).finally(() => watch?.end());
     context.signal.throwIfAborted();
     // Every rank has the factor; one is enough to check it.
     if (!speaks) return ExitCode.ok;

@@ -16,7 +16,8 @@ export { Graph, type TaskArguments, type TaskHandle, type TaskOptions } from './
 export type { DeviceMemory, HeldCopy } from './memory-report.js';
 export { type ByteSize, parseBytes, type ResolvedOptions, type RuntimeOptions } from './options.js';
 export type { DeviceReport, NetworkReport, RunReport } from './report.js';
-export { type Program, Run, type RunEvents, type RunOptions, type RunProgress } from './run.js';
+export { type Program, Run, type RunEvents, type RunOptions } from './run.js';
+export type { DeviceStatus, RunProgress, RunStatus } from './run-status.js';
 export { type DatumOptions, Runtime } from './runtime.js';
 export {
   type BodyArguments,

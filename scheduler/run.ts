@@ -5,22 +5,19 @@ import type { Engine } from './engine.js';
 import { explainAll, explainTask, type TaskExplanation } from './explain.js';
 import { Graph, type TaskHandle } from './graph.js';
 import { difference, type EngineTotals, type RunReport, totals } from './report.js';
+import { runChannels } from './run-channels.js';
 import type { RunState } from './run-state.js';
+import { progressOf, type RunProgress, type RunStatus, StatusSampler } from './run-status.js';
 import type { Runtime } from './runtime.js';
+import { RunSpan } from './telemetry.js';
 
-/** How far a run is. */
-export interface RunProgress {
-  /** Tasks inserted so far; final once `inserting` is false. */
-  readonly inserted: number;
-  readonly completed: number;
-  /** The program function has not ended yet. */
-  readonly inserting: boolean;
-}
-
-/** Events of a run, with their arguments. Listeners must not throw. */
+/**
+ * Events of a run, with their arguments. Listeners must not throw. The same is published on the channels
+ * `headrace:run:start`, `:progress`, `:end` and `:error` of node:diagnostics_channel.
+ */
 export interface RunEvents {
-  /** At most every 50 ms while tasks complete. */
-  progress: [RunProgress];
+  /** At most every 50 ms while tasks complete, and at the end. */
+  progress: [RunStatus];
   /** The run ended well. */
   end: [RunReport];
   /** The run failed or was aborted. */
@@ -36,7 +33,7 @@ export interface RunOptions {
    * are not compared task by task.
    */
   readonly pruned?: boolean;
-  /** Name in traces. */
+  /** Name on channels and of the OpenTelemetry span; default `run`. */
   readonly name?: string;
 }
 
@@ -57,6 +54,9 @@ export class Run implements PromiseLike<RunReport> {
   private reject: (error: Error) => void = () => {};
   private thrown: unknown;
   private lastProgress = 0;
+  private readonly name: string;
+  private readonly sampler: StatusSampler;
+  private readonly span: RunSpan;
   private detach: () => void = () => {};
 
   /** @internal Use `runtime.run`. */
@@ -64,6 +64,9 @@ export class Run implements PromiseLike<RunReport> {
     this.engine = engine;
     this.state = engine.openRun();
     this.before = totals(engine);
+    this.name = options.name ?? 'run';
+    this.sampler = new StatusSampler(engine, this.state, this.before);
+    this.span = new RunSpan(this.name, runtime.rank, runtime.ranks);
     this.done = new Promise<RunReport>((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
@@ -82,16 +85,21 @@ export class Run implements PromiseLike<RunReport> {
       }
     }
     engine.ranks?.runs.begin(this.state, options.pruned ?? false);
+    this.publish('start', {});
     this.start(program, new Graph(runtime, engine, this.state));
   }
 
   /** How far the run is now. */
   get progress(): RunProgress {
-    return {
-      inserted: this.state.inserted - this.state.movements,
-      completed: Math.max(0, this.state.retired - this.state.movements),
-      inserting: !this.state.sealed,
-    };
+    return progressOf(this.state);
+  }
+
+  /**
+   * How the run is doing now: progress, rates, memory per device, and what its tasks wait for. For a timer: with the
+   * events alone nothing is heard of a run in which nothing moves.
+   */
+  status(): RunStatus {
+    return this.sampler.sample();
   }
 
   /**
@@ -127,7 +135,7 @@ export class Run implements PromiseLike<RunReport> {
   private start(program: Program, graph: Graph): void {
     let result: unknown;
     try {
-      result = program(graph);
+      result = this.span.within(() => program(graph));
     } catch (error) {
       this.programFailed(error);
       return;
@@ -162,11 +170,26 @@ export class Run implements PromiseLike<RunReport> {
   }
 
   private progressed(): void {
-    if (this.events.listenerCount('progress') === 0) return;
+    if (!this.isFollowed) return;
     const now = Date.now();
     if (now - this.lastProgress < PROGRESS_MS) return;
     this.lastProgress = now;
-    this.events.emit('progress', this.progress);
+    this.reportProgress();
+  }
+
+  private get isFollowed(): boolean {
+    return this.events.listenerCount('progress') > 0 || runChannels.progress.hasSubscribers;
+  }
+
+  private reportProgress(): void {
+    const status = this.status();
+    this.events.emit('progress', status);
+    this.publish('progress', { status });
+  }
+
+  private publish(what: keyof typeof runChannels, facts: Record<string, unknown>): void {
+    const channel = runChannels[what];
+    if (channel.hasSubscribers) channel.publish({ run: this, name: this.name, ...facts });
   }
 
   private over(): void {
@@ -176,13 +199,17 @@ export class Run implements PromiseLike<RunReport> {
     engine.closeRun(state);
     if (state.error !== undefined) {
       const error = this.thrown instanceof Error ? this.thrown : state.error;
+      this.span.failed(error);
       this.events.emit('error', error);
+      this.publish('error', { error });
       this.reject(error);
       return;
     }
     const report = difference(engine, this.before, totals(engine), state.retired - state.movements);
-    if (this.events.listenerCount('progress') > 0) this.events.emit('progress', this.progress);
+    this.span.ended(report);
+    if (this.isFollowed) this.reportProgress();
     this.events.emit('end', report);
+    this.publish('end', { report });
     this.resolve(report);
   }
 }

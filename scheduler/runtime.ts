@@ -31,6 +31,7 @@ import { Ranks } from './ranks.js';
 import { type Program, Run, type RunOptions } from './run.js';
 import type { RunState } from './run-state.js';
 import type { Flows, Parameters, TaskClass } from './task-class.js';
+import { loadTelemetry } from './telemetry.js';
 
 /** Options of a datum. */
 export interface DatumOptions {
@@ -81,6 +82,7 @@ export class Runtime {
    */
   static async create(options: RuntimeOptions = {}): Promise<Runtime> {
     const resolved = resolveOptions(options);
+    await loadTelemetry();
     const backend = openNativeBackend({
       driver: resolved.driver,
       gpus: resolved.gpus,

@@ -103,6 +103,16 @@ test.skipIf(process.platform === 'win32')(
   },
 );
 
+test('--watch tells on stderr how the run is doing, and leaves the result alone', async () => {
+  const run = `node dist/cli/main.js run cholesky --n 256 --tile 64 --json --watch`;
+  const result = JSON.parse(await shell(`${run} 2> watched`).text);
+  expect(result).toMatchObject({ ok: true, tasks: 20 });
+  const lines = readFileSync(path.join(folder, 'watched'), 'utf8').trim().split('\n');
+  expect(lines.at(-1)).toMatch(
+    /: 20 of 20 tasks \(100 %\); .* tasks\/s, .* moved; .*no tasks in the window$/,
+  );
+});
+
 describe('the words that start the program again', () => {
   test.each([
     ['/repo/dist/cli/main.js', '/repo', 'node dist/cli/main.js'],

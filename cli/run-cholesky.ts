@@ -162,9 +162,14 @@ export async function runCholeskyCommand(
     progress.clear();
     context.stdout.write(values.json ? `${JSON.stringify(result)}\n` : describeResult(result));
     if (!values.json && values.trace !== undefined) {
+      const { trace } = values;
+      const ranks = world?.ranks ?? 1;
+      const files = Array.from({ length: ranks }, (_, r) =>
+        ranks === 1 ? trace : (traceOfRank(trace, r) as string),
+      );
       context.stdout.write(
-        `\nThe timeline of this run is in ${values.trace}. To open it:\n\n` +
-          `  ${context.program} trace view ${shellWord(values.trace)}\n`,
+        `\nThe timeline of this run is in ${files.join(', ')}. To open it:\n\n` +
+          `  ${context.program} trace view ${files.map(shellWord).join(' ')}\n`,
       );
     }
     return result.ok ? ExitCode.ok : ExitCode.failure;

@@ -40,6 +40,19 @@ export interface NetworkListener {
     start: number,
     end: number,
   ): void;
+  /**
+   * One destination has the bytes of an offer, whose number is `message` on both sides. A send of the port's own has
+   * times; what the receiver read or what was part of the announcement has none.
+   */
+  sent(
+    cookie: number,
+    to: number,
+    message: number,
+    way: NetworkWay,
+    bytes: number,
+    start: number,
+    end: number,
+  ): void;
   /** No destination needs the offer's bytes any more. */
   offerDone(cookie: number, outcome: number): void;
   /** A record that is not about data. */
@@ -85,7 +98,12 @@ export interface Finished {
 /** What the port was asked for and has not answered. */
 export type Request =
   | Fetch
-  | { readonly kind: 'send'; readonly offer: Offer; readonly to: number }
+  | {
+      readonly kind: 'send';
+      readonly offer: Offer;
+      readonly to: number;
+      readonly way: NetworkWay;
+    }
   /** `covered`: the receives it is for. */
   | { readonly kind: 'flush'; readonly covered: readonly Finished[] };
 

@@ -1,8 +1,8 @@
 // The sending side: versions of data are offered to other ranks, and sent to those that ask.
 //
 // Invariant: an offer's bytes stay as they are until `offerDone`: every receiver has them or will never ask.
-import type { NetworkContext, Offer } from './network-context.js';
-import { NetOutcome } from './network-port.js';
+import type { NetworkContext, NetworkWay, Offer } from './network-context.js';
+import { NetOutcome, WireMode } from './network-port.js';
 import { tree } from './network-tree.js';
 import { Announce, AnnounceFlag, Wire, type WireRecord } from './network-wire.js';
 
@@ -53,9 +53,8 @@ export class NetworkOffers {
     const { wire, era, spaces, options } = this.n;
     const branches = tree(destinations, options.treeFrom);
     for (let i = 0; i < apart.length; i += 2) branches.push([apart[i], apart[i + 1]]);
-    let id = 0;
+    const id = this.nextOffer++;
     if (payload === undefined) {
-      id = this.nextOffer++;
       this.offers.set(id, {
         id,
         cookie,
@@ -89,7 +88,9 @@ export class NetworkOffers {
       words[at + Announce.priority] = priority;
       words[at + Announce.children] = children.length;
       for (let i = 0; i < children.length; i++) words[at + Announce.firstChild + i] = children[i];
-      if (payload !== undefined) wire.payload(rank, at + fields, bytes).set(payload);
+      if (payload === undefined) continue;
+      wire.payload(rank, at + fields, bytes).set(payload);
+      this.n.listener.sent(cookie, rank, id, 'inline', bytes, 0, 0);
     }
     return branches.length;
   }
@@ -126,7 +127,8 @@ export class NetworkOffers {
 
   private start({ offer, to, tag, mode }: WaitingSend): void {
     this.sends++;
-    const id = this.n.add({ kind: 'send', offer, to });
+    const way = mode === WireMode.staged ? 'staged' : 'direct';
+    const id = this.n.add({ kind: 'send', offer, to, way });
     this.n.port.send(to, tag, offer.space, offer.offset, offer.bytes, mode, id);
   }
 
@@ -150,7 +152,16 @@ export class NetworkOffers {
   }
 
   /** A send is over. */
-  sent(offer: Offer, outcome: number): void {
+  sent(
+    offer: Offer,
+    to: number,
+    way: NetworkWay,
+    outcome: number,
+    start: number,
+    end: number,
+  ): void {
+    const { id, cookie, bytes } = offer;
+    if (outcome === NetOutcome.ok) this.n.listener.sent(cookie, to, id, way, bytes, start, end);
     this.sends--;
     offer.inFlight--;
     offer.remaining--;
@@ -162,9 +173,10 @@ export class NetworkOffers {
   }
 
   /** A receiver has read the bytes from mapped memory. */
-  taken(id: number): void {
+  taken(from: number, id: number): void {
     const offer = this.offers.get(id);
     if (offer === undefined) return;
+    this.n.listener.sent(offer.cookie, from, id, 'ipc', offer.bytes, 0, 0);
     offer.remaining--;
     this.settle(offer);
   }

@@ -22,6 +22,10 @@ export const Wire = {
   fail: 7,
   /** How a rank's graph looks so far: epoch, tasks, digest; text is the last task's class. */
   check: 8,
+  /** What time is it: the asker's time. */
+  clock: 9,
+  /** The answer: the asker's time, and the one here. */
+  time: 10,
 } as const;
 
 /** Fields of an `activate` record, as words from its start. */

@@ -103,7 +103,7 @@ export class NetworkDevice implements NetworkSink {
         this.offers.asked(from, record);
         break;
       case Wire.done:
-        if (isCurrent) this.offers.taken(words[at + 3]);
+        if (isCurrent) this.offers.taken(from, words[at + 3]);
         break;
       case Wire.refused:
         this.fetches.refused(words[at + 3]);
@@ -116,7 +116,8 @@ export class NetworkDevice implements NetworkSink {
   done(id: number, outcome: number, start: number, end: number): void {
     const request = this.n.take(id);
     if (request === undefined) return;
-    if (request.kind === 'send') this.offers.sent(request.offer, outcome);
+    if (request.kind === 'send')
+      this.offers.sent(request.offer, request.to, request.way, outcome, start, end);
     else if (request.kind === 'flush') this.fetches.flushed(request.covered, outcome);
     else this.fetches.over({ fetch: request, start, end }, outcome);
   }

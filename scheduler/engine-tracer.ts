@@ -3,19 +3,23 @@
 // Invariant: recording never changes a decision and never allocates per task.
 import { Status } from '../devices/backend.js';
 import type { HeadraceError } from '../devices/errors.js';
+import type { NetworkWay } from '../devices/network-context.js';
 import { TaskStage } from '../stages/task-table.js';
 import {
   EventKind,
   type LaneKind,
+  NO_INDEX,
   NONE,
   TaskFlag,
   TaskTime,
   type TraceHeader,
   TransferKind,
+  TransferReason,
 } from '../trace/format.js';
 import { TraceRecorder } from '../trace/recorder.js';
 import type { TraceSink } from '../trace/sinks.js';
 import type { Engine } from './engine.js';
+import type { Movement } from './rank-movements.js';
 
 const COUNT = TaskTime.count;
 /** Above this mean time between insertions the clock is read at every one: it then costs nothing to speak of. */
@@ -25,6 +29,8 @@ export class EngineTracer {
   readonly recorder: TraceRecorder;
   private readonly engine: Engine;
   private readonly scriptLane: number;
+  /** -1 in a single process. */
+  private readonly networkLane: number;
   private readonly knownClasses: boolean[] = [];
   /** What the trace calls a datum row, to notice that the row was given to other data. */
   private readonly knownData: unknown[] = [];
@@ -41,7 +47,8 @@ export class EngineTracer {
   constructor(engine: Engine, sink: TraceSink, header: TraceHeader) {
     this.engine = engine;
     this.recorder = new TraceRecorder(sink, header);
-    this.scriptLane = header.lanes.length - 1;
+    this.scriptLane = header.lanes.findIndex(({ kind }) => kind === 'script');
+    this.networkLane = header.lanes.findIndex(({ kind }) => kind === 'network');
     engine.tasks.times = new Float64Array(engine.tasks.window * COUNT);
     engine.x.tracing = true;
     engine.backend.setTiming(true);
@@ -115,19 +122,22 @@ export class EngineTracer {
       times[at + TaskTime.execStart] = backend.startOf(queue, tasks.seq[row]);
       times[at + TaskTime.execEnd] = backend.endOf(queue, tasks.seq[row]);
     }
+    const isMovement = cls.network !== undefined;
+    // Its time on the lane is that of its transfers.
+    if (isMovement) times[at + TaskTime.execStart] = times[at + TaskTime.execEnd] = x.now;
     times[at + TaskTime.stageOut] = x.now;
     times[at + TaskTime.finalized] = x.now;
     let flags: number =
       tasks.stage[row] >= TaskStage.stageOut ? 6 : tasks.stage[row] - TaskStage.alloc;
     if (status === Status.cancelled) flags |= TaskFlag.cancelled;
     else if (status !== Status.ok) flags |= TaskFlag.failed;
-    if (queue < 0) flags |= TaskFlag.script;
+    if (queue < 0 && !isMovement) flags |= TaskFlag.script;
     if (tasks.hinted[row] === 1) flags |= TaskFlag.hinted;
     recorder.taskRow(
       id,
       cls.id,
       tasks.device[row],
-      queue >= 0 ? queue : this.scriptLane,
+      queue >= 0 ? queue : isMovement ? this.networkLane : this.scriptLane,
       flags,
       tasks.releasedBy[row] < 0 ? NONE : tasks.releasedBy[row],
       times,
@@ -174,6 +184,83 @@ export class EngineTracer {
       backend.startOf(queue, seq),
       backend.endOf(queue, seq),
     );
+  }
+
+  /** A payload left for rank `to`, which knows it by the same number. `end` 0: now. */
+  sent(
+    movement: Movement,
+    space: number,
+    to: number,
+    message: number,
+    way: NetworkWay,
+    bytes: number,
+    start: number,
+    end: number,
+  ): void {
+    this.message(
+      TransferReason.send,
+      movement,
+      space,
+      NO_INDEX,
+      to,
+      message,
+      way,
+      bytes,
+      start,
+      end,
+    );
+  }
+
+  /** A payload has come from rank `from`. */
+  received(
+    movement: Movement,
+    space: number,
+    from: number,
+    message: number,
+    way: NetworkWay,
+    bytes: number,
+    start: number,
+    end: number,
+  ): void {
+    const { receive } = TransferReason;
+    this.message(receive, movement, NO_INDEX, space, from, message, way, bytes, start, end);
+  }
+
+  private message(
+    reason: number,
+    { d, task }: Movement,
+    source: number,
+    destination: number,
+    peer: number,
+    message: number,
+    way: NetworkWay,
+    bytes: number,
+    start: number,
+    end: number,
+  ): void {
+    const { directory, backend } = this.engine;
+    if (this.knownData[d] !== directory.info[d]) this.describeDatum(d);
+    this.recorder.transfer(
+      TransferKind[way],
+      reason,
+      this.networkLane,
+      source,
+      destination,
+      task,
+      d,
+      directory.version[d],
+      peer,
+      message,
+      bytes,
+      start,
+      start,
+      end === 0 ? backend.now() : end,
+    );
+  }
+
+  /** One measurement of rank `peer`'s clock: see `TraceRecorder.clock`. */
+  clock(peer: number, time: number, offset: number, error: number): void {
+    this.recorder.clock(peer, time, offset, error);
   }
 
   runFailed(error: HeadraceError, now: number): void {
@@ -236,6 +323,7 @@ export function traceHeader(
 ): TraceHeader {
   const { backend } = engine;
   const name = (s: number): string => engine.spaceName(s);
+  const network = { kind: 'network', name: 'network', space: 0, peer: -1 } as const;
   const lanes = backend.queues.map((q, i) => ({
     kind: q.kind as LaneKind,
     name:
@@ -258,7 +346,11 @@ export function traceHeader(
     dependencies: 'accesses',
     simulated: backend.kind === 'simulated',
     spaces: backend.spaces.map((s) => ({ kind: s.kind, name: s.name, bytes: s.bytes })),
-    lanes: [...lanes, { kind: 'script', name: 'JavaScript', space: 0, peer: -1 }],
+    lanes: [
+      ...lanes,
+      ...(engine.ranks === undefined ? [] : [network]),
+      { kind: 'script', name: 'JavaScript', space: 0, peer: -1 },
+    ],
     options,
   };
 }

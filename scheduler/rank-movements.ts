@@ -31,6 +31,8 @@ export interface Movement {
   /** The row is released and waits for the announcement. */
   waits: boolean;
   started: boolean;
+  /** When it was started; 0 unless traced. */
+  startedAt: number;
 }
 
 /** What a movement is made of. */
@@ -58,6 +60,7 @@ export class Movements {
       announcement: undefined,
       waits: false,
       started: false,
+      startedAt: 0,
     };
     this.table[index] = movement;
     this.live++;

@@ -104,6 +104,7 @@ export class RankRuns {
     if (pruned) this.everPruned = true;
     this.bySlot[run.slot] = epoch;
     this.open++;
+    this.ranks.clocks.measure();
     const failure = this.ranks.lostError ?? epoch.failure;
     if (failure !== undefined) this.engine.failRun(run, failure);
   }
@@ -195,6 +196,7 @@ export class RankRuns {
       this.close(epoch);
       return;
     }
+    ranks.clocks.measure();
     const failed = run.error !== undefined;
     const cause = failed
       ? { code: epoch.failure?.code ?? '', message: epoch.failure?.message ?? '' }

@@ -10,7 +10,7 @@ import { NetworkDevice, transferError } from '../devices/network.js';
 import { type Announcement, MAX_RANKS } from '../devices/network-announcement.js';
 import type { NetworkListener, NetworkOptions, NetworkWay } from '../devices/network-context.js';
 import { NetOutcome, type NetworkPort } from '../devices/network-port.js';
-import type { WireRecord } from '../devices/network-wire.js';
+import { Wire, type WireRecord } from '../devices/network-wire.js';
 import { roundedBytes } from '../devices/zone.js';
 import { grantOffer, grantReceive, NetworkCredits } from '../stages/comm-in.js';
 import { advance, complete } from '../stages/pipeline.js';
@@ -18,6 +18,7 @@ import { Outcome } from '../stages/stage.js';
 import { NetworkRole } from '../stages/task-table.js';
 import { type Engine, INTERNAL_RUN } from './engine.js';
 import { RankAfter } from './rank-after.js';
+import { RankClocks } from './rank-clocks.js';
 import { NOT_SENT, type RankData } from './rank-data.js';
 import { type Movement, Movements } from './rank-movements.js';
 import { RankPlan } from './rank-plan.js';
@@ -35,6 +36,7 @@ export class Ranks implements NetworkListener {
   readonly device: NetworkDevice;
   readonly credits: NetworkCredits;
   readonly runs: RankRuns;
+  readonly clocks: RankClocks;
   /** Set once a rank was lost; nothing works from then on. */
   lostError: HeadraceError | undefined;
   readonly plan: RankPlan;
@@ -63,6 +65,7 @@ export class Ranks implements NetworkListener {
     this.device = new NetworkDevice(port, engine.backend.spaces, options, this);
     this.credits = new NetworkCredits(engine.x);
     this.runs = new RankRuns(engine, this);
+    this.clocks = new RankClocks(engine, this);
     this.pulls = new RankPulls(engine, engine.x, (receive) => this.beginReceive(receive));
     this.plan = new RankPlan(
       engine,
@@ -197,6 +200,7 @@ export class Ranks implements NetworkListener {
     const { tasks, directory: dir } = engine;
     const movement = this.movementOf(row);
     movement.started = true;
+    movement.startedAt = engine.tracer === undefined ? 0 : engine.backend.now();
     tasks.queue[row] = BODY_RUNNING;
     const space = tasks.device[row];
     const offset = dir.block[movement.d * dir.spaces + space];
@@ -214,6 +218,7 @@ export class Ranks implements NetworkListener {
       } else {
         engine.backend.hostView(offset, bytes).set(announcement.payload);
         this.count('inline', bytes);
+        this.traceReceive(movement, 'inline', 0, 0);
         complete(engine.x, row, Status.ok);
       }
       return Outcome.running;
@@ -317,13 +322,21 @@ export class Ranks implements NetworkListener {
     if (movement?.waits === true) this.accept(movement.task & this.engine.tasks.mask, movement);
   }
 
-  received(cookie: number, outcome: number, way: NetworkWay, bytes: number): void {
+  received(
+    cookie: number,
+    outcome: number,
+    way: NetworkWay,
+    bytes: number,
+    start: number,
+    end: number,
+  ): void {
     const movement = this.movements.at(cookie);
     if (movement === undefined) return;
     const { engine } = this;
     const row = movement.task & engine.tasks.mask;
     if (outcome === NetOutcome.ok) {
       this.count(way, bytes);
+      this.traceReceive(movement, way, start, end);
       complete(engine.x, row, Status.ok);
       return;
     }
@@ -350,7 +363,8 @@ export class Ranks implements NetworkListener {
   }
 
   control(from: number, record: WireRecord): void {
-    this.runs.take(from, record);
+    if (record.kind === Wire.clock || record.kind === Wire.time) this.clocks.take(from, record);
+    else this.runs.take(from, record);
   }
 
   lost(rank: number): void {
@@ -371,8 +385,45 @@ export class Ranks implements NetworkListener {
     }
   }
 
+  sent(
+    cookie: number,
+    to: number,
+    message: number,
+    way: NetworkWay,
+    bytes: number,
+    start: number,
+    end: number,
+  ): void {
+    const movement = this.movements.at(cookie);
+    if (movement === undefined) return;
+    const space = this.engine.tasks.device[movement.task & this.engine.tasks.mask];
+    const began = start === 0 ? movement.startedAt : start;
+    this.engine.tracer?.sent(movement, space, to, message, this.counted(way), bytes, began, end);
+  }
+
+  private traceReceive(movement: Movement, way: NetworkWay, start: number, end: number): void {
+    const { from, offer, bytes } = movement.announcement as Announcement;
+    const space = this.engine.tasks.device[movement.task & this.engine.tasks.mask];
+    const began = start === 0 ? movement.startedAt : start;
+    this.engine.tracer?.received(
+      movement,
+      space,
+      from,
+      offer,
+      this.counted(way),
+      bytes,
+      began,
+      end,
+    );
+  }
+
+  /** What a way counts as: to the devices, direct is staged where the message layer cannot reach their memory. */
+  private counted(way: NetworkWay): NetworkWay {
+    return way === 'direct' && this.viaHost ? 'staged' : way;
+  }
+
   private count(taken: NetworkWay, bytes: number): void {
-    const way = taken === 'direct' && this.viaHost ? 'staged' : taken;
+    const way = this.counted(taken);
     this.engine.transfers.bytes[way] += bytes;
     this.figures.receivedBytes += bytes;
   }

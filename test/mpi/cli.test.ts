@@ -6,7 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { loadTrace } from '../../trace/index.js';
+import { loadTrace, TransferReason, traffic } from '../../trace/index.js';
 import { first } from './mpirun.js';
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
@@ -46,17 +46,45 @@ describe.skipIf(first === undefined)('run cholesky --ranks', () => {
     },
   );
 
-  test('every rank writes a trace of its own', async () => {
+  test('every rank writes a trace; together they have both ends of every message, in order', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'headrace-ranks-'));
     try {
-      await run(['--ranks', '2', '--trace', path.join(folder, 'run.hrtrace')]);
-      const files = [0, 1].map((rank) => path.join(folder, `run.${rank}.hrtrace`));
-      const trace = loadTrace(files);
+      const result = await run(['--ranks', '3', '--trace', path.join(folder, 'run.hrtrace')]);
+      const trace = loadTrace([0, 1, 2].map((rank) => path.join(folder, `run.${rank}.hrtrace`)));
+      expect(trace.problems).toEqual([]);
       expect(trace.ranks.map(({ rank, header }) => [rank, header.ranks])).toEqual([
-        [0, 2],
-        [1, 2],
+        [0, 3],
+        [1, 3],
+        [2, 3],
       ]);
-      expect(new Set(trace.tasks.rank.subarray(0, trace.tasks.count))).toEqual(new Set([0, 1]));
+      expect(new Set(trace.tasks.rank.subarray(0, trace.tasks.count))).toEqual(new Set([0, 1, 2]));
+      // Ranks of one host have one clock: the true offset is 0 and lies within the error of every measurement.
+      for (const { rank, clocks } of trace.ranks) {
+        expect(clocks.length).toBeGreaterThanOrEqual(rank === 0 ? 0 : 2);
+        for (const { peer, offset, error } of clocks) {
+          expect(peer).toBe(0);
+          expect(Math.abs(offset)).toBeLessThanOrEqual(error);
+        }
+      }
+      const { transfers } = trace;
+      let messages = 0;
+      for (let row = 0; row < transfers.count; row++) {
+        if (transfers.peer[row] < 0) continue;
+        const other = transfers.partner[row];
+        expect(other).toBeGreaterThanOrEqual(0);
+        if (transfers.reason[row] !== TransferReason.send) continue;
+        messages++;
+        expect(transfers.end[other]).toBeGreaterThanOrEqual(transfers.start[row]);
+        expect(transfers.bytes[other]).toBe(transfers.bytes[row]);
+        expect(transfers.kind[other]).toBe(transfers.kind[row]);
+      }
+      expect(messages).toBeGreaterThan(0);
+      // Besides the run's own, the trace has what reading the result moved.
+      const counted = result['bytes'] as Record<string, number>;
+      const { bytes } = traffic(trace);
+      for (const way of ['ipc', 'direct', 'staged', 'inline'])
+        expect(bytes[way]).toBeGreaterThanOrEqual(counted[way]);
+      expect(bytes['ipc'] + bytes['direct']).toBeGreaterThan(0);
     } finally {
       rmSync(folder, { recursive: true });
     }

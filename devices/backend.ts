@@ -118,6 +118,8 @@ export interface Backend {
   alsoDue?: (() => boolean) | undefined;
   /** Called when the doorbell rings while asleep. */
   onWake(callback: () => void): void;
+  /** Calls the engine back on its own thread, when others there have had their turn. One call may be open. */
+  soon(callback: () => void): void;
   /** Keeps the process alive while a run is open. */
   hold(on: boolean): void;
 

@@ -313,6 +313,9 @@ export class NativeBackend implements Backend {
     return false;
   }
 
+  soon(callback: () => void): void {
+    setImmediate(callback);
+  }
   onWake(callback: () => void): void {
     this.core.onDoorbell(() => {
       Atomics.store(this.shared, Shared.engineAsleep, 0);

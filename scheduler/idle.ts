@@ -36,7 +36,7 @@ export class IdleControl {
   schedule(): void {
     if (this.scheduled) return;
     this.scheduled = true;
-    setImmediate(this.tick);
+    this.engine.backend.soon(this.tick);
   }
 
   /** Blocks the calling thread until a queue has run low. */
@@ -161,6 +161,8 @@ export class IdleControl {
   }
 
   private watch(): void {
+    // Virtual time does not pass while this process is slow; its world says what stands still.
+    if (this.engine.backend.kind === 'simulated') return;
     if (this.watchdog !== undefined) clearTimeout(this.watchdog);
     this.watchdog = setTimeout(() => {
       this.engine.tracer?.watchdog();

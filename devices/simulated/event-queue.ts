@@ -3,17 +3,12 @@
 // on nothing but its seed.
 
 export class EventQueue {
-  private readonly heap: Int32Array;
-  private readonly timeOf: Float64Array;
-  private readonly orderOf: Float64Array;
+  private heap: Int32Array = new Int32Array(64);
+  private timeOf: Float64Array = new Float64Array(64);
+  private orderOf: Float64Array = new Float64Array(64);
   private count = 0;
+  private ids = 0;
   private nextOrder = 0;
-
-  constructor(ids: number) {
-    this.heap = new Int32Array(ids);
-    this.timeOf = new Float64Array(ids);
-    this.orderOf = new Float64Array(ids);
-  }
 
   get length(): number {
     return this.count;
@@ -22,6 +17,23 @@ export class EventQueue {
   /** Time of the next entry; only when `length` is not 0. */
   get time(): number {
     return this.timeOf[this.heap[0]];
+  }
+
+  /** Makes room for `n` more ids; returns the first. */
+  reserve(n: number): number {
+    const first = this.ids;
+    this.ids += n;
+    if (this.ids > this.heap.length) {
+      const length = Math.max(this.ids, this.heap.length * 2);
+      const [heap, timeOf, orderOf] = [this.heap, this.timeOf, this.orderOf];
+      this.heap = new Int32Array(length);
+      this.timeOf = new Float64Array(length);
+      this.orderOf = new Float64Array(length);
+      this.heap.set(heap);
+      this.timeOf.set(timeOf);
+      this.orderOf.set(orderOf);
+    }
+    return first;
   }
 
   push(id: number, time: number): void {

@@ -1,0 +1,105 @@
+// One virtual clock and one queue of events for everything that is simulated together: the queues, engines and
+// messages of all ranks.
+//
+// Each rank's engine has a clock of its own, which runs ahead of the world's while the engine works. It looks at what
+// happened up to then by letting the world run that far; on the way other engines get their turns. So engines nest on
+// one stack, each at most once.
+// Invariants: events happen in the order of their times; an engine is never entered while it is on the stack; while
+// there are events, and the world drives itself, someone is going to let them happen.
+import { EventQueue } from './event-queue.js';
+
+/** What an event belongs to. */
+export interface EventOwner {
+  /** The event with this number (counted from the owner's first) happens now. */
+  happens(event: number): void;
+}
+
+/** A rank, as far as the world needs to know it. */
+export interface Inhabitant {
+  /** Nothing will ever happen any more. */
+  worldIsStill(): void;
+}
+
+/** Turns of engines between two turns of the event loop, on which promises are served. */
+const TURNS = 16;
+
+export class World {
+  time = 0;
+  /** Engine turns so far. */
+  turns = 0;
+  private readonly events: EventQueue = new EventQueue();
+  private readonly owners: EventOwner[] = [];
+  private readonly firstOf: number[] = [];
+  private readonly inhabitants: Inhabitant[] = [];
+  private readonly drivesItself: boolean;
+  private kicked = false;
+
+  /** With `drivesItself` time runs on the event loop; without, the caller lets it run (`step`). */
+  constructor(drivesItself = true) {
+    this.drivesItself = drivesItself;
+  }
+
+  join(inhabitant: Inhabitant): void {
+    this.inhabitants.push(inhabitant);
+  }
+
+  /** Gives an owner `count` events of its own; returns the first one's id. */
+  reserve(owner: EventOwner, count: number): number {
+    const first = this.events.reserve(count);
+    for (let i = 0; i < count; i++) {
+      this.owners.push(owner);
+      this.firstOf.push(first);
+    }
+    return first;
+  }
+
+  /** Event `id` will happen at `time`. It must not be under way. */
+  schedule(id: number, time: number): void {
+    this.events.push(id, time);
+    this.kick();
+  }
+
+  /** Time of the next event; infinite when there is none. */
+  get next(): number {
+    return this.events.length === 0 ? Number.POSITIVE_INFINITY : this.events.time;
+  }
+
+  get isStill(): boolean {
+    return this.events.length === 0;
+  }
+
+  /** Lets the next event happen; false when there is none. */
+  step(): boolean {
+    const { events } = this;
+    if (events.length === 0) return false;
+    if (events.time > this.time) this.time = events.time;
+    const id = events.pop();
+    this.owners[id].happens(id - this.firstOf[id]);
+    return true;
+  }
+
+  /** Lets everything happen that is due up to `limit`. */
+  runUntil(limit: number): void {
+    const { events } = this;
+    while (events.length > 0 && events.time <= limit) this.step();
+  }
+
+  /** Tells everyone that nothing will happen any more. */
+  reportStillness(): void {
+    for (const inhabitant of this.inhabitants) inhabitant.worldIsStill();
+  }
+
+  private kick(): void {
+    if (this.kicked || !this.drivesItself) return;
+    this.kicked = true;
+    setImmediate(() => this.drive());
+  }
+
+  private drive(): void {
+    const until = this.turns + TURNS;
+    while (this.turns < until && this.step());
+    this.kicked = false;
+    if (this.events.length > 0) this.kick();
+    else this.reportStillness();
+  }
+}

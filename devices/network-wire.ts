@@ -128,6 +128,11 @@ export class WireWriter {
     this.payload(rank, at + 3 + fields.length, encoded.length).set(encoded);
   }
 
+  /** Messages that the port had no room for. */
+  get unsent(): number {
+    return this.waiting.length;
+  }
+
   /** Hands everything to the port. */
   flush(): void {
     while (this.waiting.length > 0) {

@@ -78,6 +78,7 @@ export class IdleControl {
       }
       if (!this.somethingIsUnderWay() && engine.liveScripts === 0) return 'stuck';
       if (engine.ranks?.maySpin === true && this.spin()) continue;
+      if (engine.ranks?.mustRetry === true) return 'again';
       this.arm(false);
       if (backend.sleep()) return 'asleep';
       if (backend.now() > until) return 'again';

@@ -287,7 +287,12 @@ export class Ranks implements NetworkListener {
 
   /** The engine has something to wait for. */
   get expecting(): boolean {
-    return this.movements.live > 0 || this.runs.open > 0;
+    return this.movements.live > 0 || this.runs.open > 0 || this.mustRetry;
+  }
+
+  /** Messages that found no room have to be tried again; nobody rings when there is some. */
+  get mustRetry(): boolean {
+    return this.device.wire.unsent > 0 && this.lostError === undefined;
   }
 
   poll(): boolean {

@@ -1,27 +1,42 @@
-// Task classes of simulated cases: one per combination of access modes and kind of body, made once per process.
+// Task classes of simulated cases: one per combination of access modes and kind of body.
 import { type Flow, read, readWrite, type TaskClass, task, write } from '../../scheduler/index.js';
 import type { CaseTask } from './case.js';
 
-const classes: Map<string, TaskClass> = new Map();
+export class CaseClasses {
+  private readonly classes: Map<string, TaskClass> = new Map();
+  private readonly pause: (micros: number) => Promise<void>;
 
-/** The class for a task of a case; its flows are f0, f1, ... and its parameter `us` is its length. */
-export function caseClass(t: CaseTask): TaskClass {
-  const key = `${t.body}:${t.flows.map(([, mode]) => mode).join('')}`;
-  let cls = classes.get(key);
-  if (cls === undefined) {
+  /** `pause` resolves after so many virtual microseconds. */
+  constructor(pause: (micros: number) => Promise<void>) {
+    this.pause = pause;
+  }
+
+  /** The class for a task of a case; its flows are f0, f1, ... and its parameter `us` is its length. */
+  of(t: CaseTask): TaskClass {
+    const key = `${t.body}:${t.flows.map(([, mode]) => mode).join('')}`;
+    let cls = this.classes.get(key);
+    if (cls === undefined) {
+      cls = this.make(key, t);
+      this.classes.set(key, cls);
+    }
+    return cls;
+  }
+
+  private make(key: string, t: CaseTask): TaskClass {
     const flows: Record<string, Flow> = {};
     t.flows.forEach(([, mode], i) => {
       flows[`f${i}`] = mode === 1 ? read('u8') : mode === 2 ? write('u8') : readWrite('u8');
     });
     const shared = { name: key, flows, params: { us: 'f64' } } as const;
+    const { pause } = this;
     const made =
       t.body === 'script'
         ? task({ ...shared, body: () => {} })
-        : t.body === 'host'
-          ? task({ ...shared, kernel: 'k', gpuKernel: false })
-          : task({ ...shared, kernel: 'k' });
-    cls = made as unknown as TaskClass;
-    classes.set(key, cls);
+        : t.body === 'async'
+          ? task({ ...shared, body: ({ us }) => pause(us as number) })
+          : t.body === 'host'
+            ? task({ ...shared, kernel: 'k', gpuKernel: false })
+            : task({ ...shared, kernel: 'k' });
+    return made as unknown as TaskClass;
   }
-  return cls;
 }

@@ -2,16 +2,20 @@
 // kept in a file, shrunk and replayed (`headrace simulate --replay FILE`).
 // Invariant: a case names everything that happens; running it twice gives the same run.
 import type { AdversaryOptions } from '../../devices/simulated/adversary.js';
-import type { Fault } from '../../devices/simulated/faults.js';
+import type { Fault, NetworkFault } from '../../devices/simulated/faults.js';
 import { Random } from '../../devices/simulated/random.js';
+import type { WritesOrdering } from '../../devices/simulated/weak-network.js';
+import { ALIGNMENT } from '../../devices/zone.js';
 
 /** Access modes as in trace/format.ts: 1 read, 2 write, 3 read and write. */
 export type CaseFlow = readonly [datum: number, mode: 1 | 2 | 3];
 
 export interface CaseTask {
   readonly flows: readonly CaseFlow[];
-  /** A kernel for GPUs (or workers without GPUs), a kernel for workers, or a JavaScript body. */
-  readonly body: 'kernel' | 'host' | 'script';
+  /** A kernel for GPUs (or workers without GPUs), a kernel for workers, or a JavaScript body, perhaps asynchronous. */
+  readonly body: 'kernel' | 'host' | 'script' | 'async';
+  /** Rank asked for. */
+  readonly rank?: number;
   /** GPU asked for, counted from 0. */
   readonly device?: number;
   readonly priority?: number;
@@ -28,10 +32,28 @@ export interface CaseDatum {
   readonly initial: boolean;
   /** GPU advised for its writers. */
   readonly home?: number;
+  /** Rank that owns it. */
+  readonly owner?: number;
+}
+
+/** How ranks are connected. */
+export interface CaseNetwork {
+  readonly comm: 'auto' | 'direct' | 'staged';
+  readonly flush: 'auto' | 'force';
+  readonly inlineBytes: number;
+  readonly treeFrom: number;
+  readonly ranksPerHost: number;
+  /** Control messages of a rank under way at most. */
+  readonly room: number;
+  readonly ordering: WritesOrdering;
+  readonly faults: readonly NetworkFault[];
 }
 
 export interface SimulatedCase {
   readonly seed: number;
+  /** Several ranks, each with a machine as described; absent: one. */
+  readonly ranks?: number;
+  readonly network?: CaseNetwork;
   readonly gpus: number;
   readonly gpuUnits: number;
   readonly hostUnits: number;
@@ -60,6 +82,10 @@ export interface SimulatedCase {
 
 /** What a random case may contain. */
 export interface CaseOptions {
+  /** Ranks; default: any number from 1 to 4. */
+  readonly ranks?: number;
+  /** No asynchronous bodies. */
+  readonly synchronous?: boolean;
   readonly tasks?: number;
   readonly gpus?: number;
   readonly faults?: boolean;
@@ -153,8 +179,8 @@ export function largestTask(
   return largest;
 }
 
-/** The case of a seed. Equal seeds and options give equal cases. */
-export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCase {
+/** The case of a seed on one rank, without asynchronous bodies. */
+function caseOfOneRank(seed: number, options: CaseOptions = {}): SimulatedCase {
   const r = new Random(seed);
   const tooLarge = options.tooLarge === true;
   const gpus = options.gpus ?? r.between(tooLarge ? 1 : 0, 4);
@@ -204,4 +230,73 @@ export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCa
       spurious: r.pick([0, 0.1]),
     },
   };
+}
+
+/** Rank that a task runs on. */
+export function rankOf(c: SimulatedCase, task: CaseTask): number {
+  if (task.rank !== undefined) return task.rank;
+  const flow = task.flows.find(([, mode]) => mode !== 1) ?? task.flows[0];
+  return flow === undefined ? 0 : (c.data[flow[0]].owner ?? 0);
+}
+
+/** Rows that a task needs in the window at once, with its receives and forwards, several times over. */
+const LEAST_WINDOW = 64;
+/** Insertion does not wait for asynchronous bodies, so the window holds all tasks. */
+const WHOLE_WINDOW = 2048;
+
+function randomNetwork(r: Random, ranks: number, faults: boolean, tasks: number): CaseNetwork {
+  const list: NetworkFault[] = [];
+  if (faults) {
+    const rank = r.below(ranks);
+    const kind = r.below(4);
+    if (kind === 0) list.push({ kind: 'peerLost', rank, ns: r.real() * 1e3 * tasks });
+    else if (kind === 1) list.push({ kind: 'flush', rank, at: r.below(4) });
+    else if (kind === 2)
+      for (let i = 0; i < 4; i++)
+        list.push({ kind: 'late', at: r.below(tasks * 2), ns: r.real() * 1e6 });
+  }
+  return {
+    comm: r.pick(['auto', 'direct', 'direct', 'staged'] as const),
+    flush: r.pick(['auto', 'force'] as const),
+    inlineBytes: r.pick([0, 0, ALIGNMENT, 8 * ALIGNMENT]),
+    treeFrom: r.pick([2, 3, 4]),
+    ranksPerHost: r.pick([1, 1, 2, 4]),
+    room: r.pick([1, 4, 1000]),
+    ordering: r.pick(['none', 'owner', 'allDevices'] as const),
+    faults: list,
+  };
+}
+
+function onRanks(c: SimulatedCase, r: Random, ranks: number, faults: boolean): SimulatedCase {
+  const data = c.data.map((d) => ({ ...d, owner: r.below(ranks) }));
+  const spread: SimulatedCase = { ...c, ranks, data };
+  const asked = c.tasks.map((t) => (r.chance(0.2) ? { ...t, rank: r.below(ranks) } : t));
+  // Tasks of other ranks cannot be followed without data.
+  const tasks = asked.map((t) => {
+    const { after, ...rest } = t;
+    const kept = after?.filter((p) => rankOf(spread, asked[p]) === rankOf(spread, t));
+    return kept === undefined || kept.length === 0 ? rest : { ...rest, after: kept };
+  });
+  return {
+    ...spread,
+    tasks,
+    faults: c.faults.map((fault) => ({ ...fault, rank: r.below(ranks) })),
+    window: Math.max(c.window, LEAST_WINDOW),
+    network: randomNetwork(r, ranks, faults, c.tasks.length),
+  };
+}
+
+/** The case of a seed. Equal seeds and options give equal cases. */
+export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCase {
+  let c = caseOfOneRank(seed, options);
+  // Numbers of its own, so that what a seed means on one rank does not depend on what there is for several.
+  const r = new Random(seed ^ 0x5ca1ab1e);
+  if (options.synchronous !== true && r.chance(0.3)) {
+    const tasks = c.tasks.map((t) =>
+      t.body === 'script' && r.chance(0.5) ? { ...t, body: 'async' as const } : t,
+    );
+    if (tasks.some((t) => t.body === 'async')) c = { ...c, tasks, window: WHOLE_WINDOW };
+  }
+  const ranks = options.ranks ?? (c.shortOfHost ? 1 : r.pick([1, 1, 1, 2, 2, 3, 4]));
+  return ranks === 1 ? c : onRanks(c, r, ranks, options.faults === true && r.chance(0.5));
 }

@@ -4,6 +4,7 @@ import { HeadraceError } from '../../scheduler/errors.js';
 import { type CliContext, ExitCode } from '../context.js';
 import type { SimulatedCase } from './case.js';
 import { Player } from './play.js';
+import type { RankPlayer } from './rank-player.js';
 
 /** Prints every command and completion of the case; exit code 1 when something is wrong with the run. */
 export async function replay(file: string, context: CliContext): Promise<number> {
@@ -14,10 +15,31 @@ export async function replay(file: string, context: CliContext): Promise<number>
     throw new HeadraceError('ERR_REPLAY', `cannot read the case '${file}'`, { cause });
   }
   const player = new Player(c);
-  const { backend, engine } = player;
-  const say = (line: string): void => {
-    context.stdout.write(`${String(Math.round(backend.now())).padStart(10)} ns  ${line}\n`);
+  let told = 0;
+  const say = (rank: number, time: number, line: string): void => {
+    const where = player.ranks.length > 1 ? `rank ${rank}  ` : '';
+    context.stdout.write(`${String(Math.round(time)).padStart(10)} ns  ${where}${line}\n`);
   };
+  for (const rank of player.ranks) {
+    follow(rank, (line) => say(rank.rank, rank.backend.now(), line));
+    const { onPass } = rank;
+    rank.onPass = () => {
+      onPass?.();
+      for (; told < player.memory.violations.length; told++)
+        say(rank.rank, rank.backend.now(), `! ${player.memory.violations[told].message}`);
+    };
+  }
+  const played = await player.play();
+  for (const problem of played.problems) context.stdout.write(`! ${problem}\n`);
+  context.stdout.write(
+    `${played.outcome === '' ? 'ended well' : `ended with ${played.outcome}`}, ${played.problems.length} problems\n`,
+  );
+  return played.problems.length === 0 ? ExitCode.ok : ExitCode.failure;
+}
+
+/** Prints the commands of a rank and how far its tasks are. */
+function follow(rank: RankPlayer, say: (line: string) => void): void {
+  const { backend, engine } = rank;
   const { exec, copy } = backend;
   backend.exec = (queue, kernel, id, ...rest) => {
     const seq = exec.call(backend, queue, kernel, id, ...rest);
@@ -31,20 +53,10 @@ export async function replay(file: string, context: CliContext): Promise<number>
     );
     return seq;
   };
-  let told = 0;
   let retired = engine.tasks.head;
-  player.onPass = () => {
-    if (engine.tasks.head !== retired) {
-      retired = engine.tasks.head;
-      say(`tasks before #${retired} are retired`);
-    }
-    for (; told < player.memory.violations.length; told++)
-      say(`! ${player.memory.violations[told].message}`);
+  rank.onPass = () => {
+    if (engine.tasks.head === retired) return;
+    retired = engine.tasks.head;
+    say(`tasks before #${retired} are retired`);
   };
-  const played = await player.play();
-  for (const problem of played.problems) context.stdout.write(`! ${problem}\n`);
-  context.stdout.write(
-    `${played.outcome === '' ? 'ended well' : `ended with ${played.outcome}`}, ${played.problems.length} problems\n`,
-  );
-  return played.problems.length === 0 ? ExitCode.ok : ExitCode.failure;
 }

@@ -28,6 +28,8 @@ export interface SimulatedOptions {
   readonly kernels?: Readonly<Record<string, SimulatedKernel>>;
   /** Sees every access to memory, with its order (weak-memory.ts). */
   readonly watcher?: Watcher;
+  /** Bytes of host memory, where only those are real. */
+  readonly hostBytes?: Uint8Array;
 }
 
 /** Blocks of the engine in which the machine had nothing to do, one after the other, until that is an error. */
@@ -51,6 +53,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   onStall: (() => void) | undefined;
 
   private readonly watcher: Watcher | undefined;
+  private readonly hostBytes: Uint8Array | undefined;
   private readonly count: number;
   private readonly armed: Uint8Array;
   private readonly armedAt: Int32Array;
@@ -78,6 +81,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     this.adversary = new Adversary(options.adversary ?? calm);
     this.faults = new FaultPlan(options.faults ?? []);
     this.watcher = options.watcher;
+    this.hostBytes = options.hostBytes;
     this.executor = new Executor(
       this.world,
       machine,
@@ -103,7 +107,6 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     this.turnEvent = this.world.reserve(this, 1);
     this.world.join(this);
     this.executor.onFinished = (q) => this.news(this.isReached(q));
-    this.watcher?.open(this);
   }
 
   /** Records started so far. */
@@ -322,13 +325,13 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
 
   happens(): void {
     this.turnScheduled = false;
+    this.world.turns++;
     if (this.executor.isDead) return;
     if (this.depth > 0) {
       this.turnMissed = true;
       return;
     }
     this.asleep = false;
-    this.world.turns++;
     this.hostTime = Math.max(this.hostTime, this.world.time);
     this.disarm();
     this.depth++;
@@ -346,15 +349,19 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     this.scheduleTurn(Math.max(this.hostTime, this.world.time));
   }
 
-  soon(callback: () => void): void {
+  soon(callback: () => void = this.turn): void {
     this.turn = callback;
-    this.scheduleTurn(Math.max(this.hostTime, this.world.time));
+    if (this.executor.isDead) return;
+    // Never at once: an engine that asks again and again must let time pass.
+    this.scheduleTurn(Math.max(this.hostTime, this.world.time) + Math.max(this.commandNs, 1));
   }
 
   block(microseconds: number): void {
     const { world } = this;
     const until = this.hostTime + microseconds * 1000;
+    const { moves } = world;
     this.depth++;
+    world.wakeOthers(this);
     let rang = this.isDue() || this.adversary.wakesForNothing();
     while (!rang && world.next <= until) {
       world.step();
@@ -364,7 +371,8 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     if (rang) this.hostTime = Math.max(this.hostTime, this.lastNews) + this.wakeNs;
     else this.hostTime = Math.max(this.hostTime, until);
     this.disarm();
-    if (!world.isStill) this.idleBlocks = 0;
+    if (this.executor.isDead) throw new Error('simulation: the rank is gone');
+    if (world.moves !== moves || world.next < Number.POSITIVE_INFINITY) this.idleBlocks = 0;
     else if (++this.idleBlocks > MOST_IDLE_BLOCKS)
       throw new Error(`simulation: the engine blocks for ever; ${this.describeQueues()}`);
   }
@@ -400,7 +408,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   }
 
   hostView(offset: number, bytes: number): Uint8Array {
-    const memory = this.executor.bytes[0];
+    const memory = this.hostBytes ?? this.executor.bytes[0];
     if (memory !== undefined) return memory.subarray(offset, offset + bytes);
     if (this.scratch.length < bytes) this.scratch = new Uint8Array(Math.ceil(bytes / 8) * 8);
     return this.scratch.subarray(0, bytes);
@@ -416,7 +424,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   }
 
   close(): void {
-    this.watcher?.close();
+    // Nothing to give back.
   }
 
   /** The rank is gone: its engine and its queues stand still from now on. */

@@ -3,7 +3,14 @@
 // Invariant: a fault is seen by the engine only in ways a real driver has: a status, or a delay.
 import { Status } from '../backend.js';
 
-export type Fault =
+/** Which rank it strikes; default the first. */
+interface Struck {
+  readonly rank?: number;
+}
+
+export type Fault = Struck & MachineFault;
+
+type MachineFault =
   /** The `at`-th kernel (from 0) returns `code`. */
   | { readonly kind: 'kernel'; readonly at: number; readonly code: number }
   /** The `at`-th copy fails in the driver. */
@@ -14,6 +21,15 @@ export type Fault =
   | { readonly kind: 'hang'; readonly at: number }
   /** The engine thread stops for `ns` nanoseconds before the `at`-th poll. */
   | { readonly kind: 'slowHost'; readonly at: number; readonly ns: number };
+
+/** What goes wrong between ranks. */
+export type NetworkFault =
+  /** The process of a rank dies at `ns`. */
+  | { readonly kind: 'peerLost'; readonly rank: number; readonly ns: number }
+  /** The `at`-th flush of a rank fails. */
+  | { readonly kind: 'flush'; readonly rank: number; readonly at: number }
+  /** The `at`-th control message is late. */
+  | { readonly kind: 'late'; readonly at: number; readonly ns: number };
 
 /** Counts commands and says what becomes of each. */
 export class FaultPlan {

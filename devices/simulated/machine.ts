@@ -44,6 +44,10 @@ export interface MachineDescription {
   /** Between any two GPUs; null: no peer access. */
   readonly d2d: Link | null;
   readonly pairs?: readonly PairLink[];
+  /** Between any two ranks, in and out of each; needed for more than one rank. */
+  readonly network?: Link;
+  /** Ranks that share a host and read each other's memory; default 1. */
+  readonly ranksPerHost?: number;
   readonly engine: EngineCosts;
   /** Seconds per kernel by name; `*` for all others. */
   readonly kernels: Readonly<Record<string, KernelTime>>;
@@ -94,6 +98,8 @@ export function checkMachine(value: unknown): MachineDescription {
     checkNumber(pair.to, `pairs[${i}].to`, 0, true);
     if (pair.link !== null) checkLink(pair.link, `pairs[${i}].link`);
   });
+  if (m.network !== undefined) checkLink(m.network, 'network');
+  if (m.ranksPerHost !== undefined) checkNumber(m.ranksPerHost, 'ranksPerHost', 1, true);
   for (const key of ['command', 'wake', 'launch'] as const)
     checkNumber(m.engine?.[key], `engine.${key}`, 0);
   if (m.kernels === null || typeof m.kernels !== 'object')

@@ -18,53 +18,79 @@ export interface Expectation {
 export const Written = { pending: 0, good: 1, bad: 2 } as const;
 
 export class SerialOracle {
+  /** A task of the program is known by its rank and its id there. */
+  private readonly ranks: number;
+  /** Where there are several ranks, writes count from `commit` on: until then the task is being inserted. */
+  private readonly uncommitted: [datum: number, stamp: number][] = [];
   private readonly flows: Expectation[][] = [];
   private readonly predecessors: (number[] | undefined)[] = [];
   private readonly current: number[] = [];
+  /** Stamps that were to be in a datum, in the order of the program on each rank: rank + datum * ranks. */
   private readonly history: number[][] = [];
   private readonly writer: number[] = [0];
   private readonly state: number[] = [Written.bad];
-  /** Times each task was executed, by id. */
+  /** Times each task was executed, by key. */
   readonly executed: number[] = [];
 
-  /** A datum got its first value from outside; returns the stamp of it. */
-  initial(d: number): number {
+  constructor(ranks = 1) {
+    this.ranks = ranks;
+  }
+
+  /** Names a task of the program. */
+  keyOf(rank: number, id: number): number {
+    return id * this.ranks + rank;
+  }
+
+  /** A datum got its first value from outside, on a rank; returns the stamp of it. */
+  initial(rank: number, d: number): number {
     const stamp = this.stamp(0);
     this.current[d] = stamp;
-    this.history[d] = [stamp];
+    this.history[d * this.ranks + rank] = [stamp];
     this.state[stamp] = Written.good;
     return stamp;
   }
 
-  /** A row is used for a new datum that exists nowhere. */
-  fresh(d: number): void {
-    this.current[d] = GARBAGE;
-    this.history[d] = [];
+  /** A row of a rank is used for a new datum that exists nowhere. */
+  fresh(rank: number, d: number): void {
+    if (rank === 0) this.current[d] = GARBAGE;
+    this.history[d * this.ranks + rank] = [];
   }
 
-  /** Task `id`, being inserted, uses datum `d`. */
-  access(id: number, d: number, mode: number): void {
+  /** Task `key` of a rank, being inserted, uses datum `d`. */
+  access(rank: number, key: number, d: number, mode: number): void {
     const expected = mode === AccessMode.write ? GARBAGE : (this.current[d] ?? GARBAGE);
     let written = GARBAGE;
     if (mode !== AccessMode.read) {
-      written = this.stamp(id);
-      this.current[d] = written;
-      (this.history[d] ??= []).push(written);
+      written = this.stamp(key);
+      if (this.ranks > 1) this.uncommitted.push([d, written]);
+      else this.current[d] = written;
+      (this.history[d * this.ranks + rank] ??= []).push(written);
     }
-    (this.flows[id] ??= []).push({ datum: d, mode, expected, written });
+    (this.flows[key] ??= []).push({ datum: d, mode, expected, written });
   }
 
-  /** Task `id`, being inserted, must follow another without data. */
-  follows(id: number, predecessor: number): void {
-    (this.predecessors[id] ??= []).push(predecessor);
+  /** The latest version of `d` is to come to a rank. */
+  arrives(rank: number, d: number): void {
+    (this.history[d * this.ranks + rank] ??= []).push(this.current[d] ?? GARBAGE);
   }
 
-  flowsOf(id: number): readonly Expectation[] {
-    return this.flows[id] ?? [];
+  /** The task has been inserted on all ranks. */
+  commit(): void {
+    for (const [d, stamp] of this.uncommitted) this.current[d] = stamp;
+    this.uncommitted.length = 0;
   }
 
-  predecessorsOf(id: number): readonly number[] {
-    return this.predecessors[id] ?? [];
+  /** A task, being inserted, must follow another without data. */
+  follows(key: number, predecessor: number): void {
+    (this.predecessors[key] ??= []).push(predecessor);
+  }
+
+  flowsOf(key: number): readonly Expectation[] {
+    return this.flows[key] ?? [];
+  }
+
+  predecessorsOf(key: number): readonly number[] {
+    return this.predecessors[key] ?? [];
   }
 
   /** The writer of a stamp ended: with the value it should have written, or not. */
@@ -76,19 +102,25 @@ export class SerialOracle {
     return this.state[stamp] === Written.good;
   }
 
-  /** The stamp a datum must hold now that nothing runs any more: that of its last writer that ran; 0: nobody did. */
-  final(d: number): number {
-    const list = this.history[d] ?? [];
+  /** The stamp a rank's copy must hold now that nothing runs any more: the last one that was written; 0: none was. */
+  final(rank: number, d: number): number {
+    const list = this.history[d * this.ranks + rank] ?? [];
     for (let i = list.length - 1; i >= 0; i--)
       if (this.state[list[i]] !== Written.pending) return list[i];
     return GARBAGE;
   }
 
+  /** Whether a stamp was to be in a rank's copy at some time. */
+  wasMeantFor(rank: number, d: number, stamp: number): boolean {
+    return this.history[d * this.ranks + rank]?.includes(stamp) === true;
+  }
+
   /** A stamp in words. */
   describe(stamp: number): string {
     if (stamp === GARBAGE) return 'garbage (poison, or a failed or partial write)';
-    const task = this.writer[stamp];
-    return task === 0 ? 'the initial value' : `what task #${task} wrote`;
+    const key = this.writer[stamp];
+    const id = Math.floor(key / this.ranks);
+    return key === 0 ? 'the initial value' : `what task #${id} of rank ${key % this.ranks} wrote`;
   }
 
   private stamp(task: number): number {

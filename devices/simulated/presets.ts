@@ -45,6 +45,7 @@ function h200(gpus: number): MachineDescription {
     h2d: { bandwidth: 55e9, latency: 7.8e-6 },
     d2h: { bandwidth: 55e9, latency: 7.8e-6 },
     d2d: { bandwidth: 388e9, latency: 7.8e-6 },
+    network: { bandwidth: 50e9 * Math.max(1, gpus), latency: 5e-6 }, // assumed: a 400 Gbit/s card per GPU
     engine: { command: 3e-7, wake: 5e-5, launch: 3.1e-6 },
     kernels: { ...tileKernels('f64', dgemm), ...tileKernels('f32', sgemm), '*': 1e-5 },
     hostKernels: { '*': 1e-5, init: 0 },

@@ -1,85 +1,111 @@
-// Happens-before between records of in-order queues and the engine thread, by vector clocks (Fidge 1988, Mattern
-// 1989). The only edges are those that a real machine honours: the order of a queue, a wait for an event, and
-// submission after the engine saw a completion. That two things happened one after the other is no edge.
+// Happens-before between records of in-order queues and engine threads, by vector clocks (Fidge 1988, Mattern 1989).
+// The only edges are those that a real machine honours: the order of a queue, a wait for an event, submission after
+// the engine saw a completion, and a message from one engine to another. That two things happened one after the
+// other is no edge.
 //
-// Invariant: `covers(q, other, seq)` holds exactly when a chain of such edges leads from record `seq` of `other` to
-// the record that `q` runs now.
+// Every queue and every engine thread is an actor. The actors of a rank are its queues, then its engine.
+// Invariant: `covers(a, other, seq)` holds exactly when a chain of such edges leads from act `seq` of `other` to what
+// `a` does now.
 import { NO_QUEUE } from '../backend.js';
 
 export class VectorClocks {
-  /** Clocks: one per queue, and one for the engine thread. */
+  /** Clocks: one per actor. */
   readonly size: number;
-  /** Index of the engine thread. */
-  readonly host: number;
+  private readonly perRank: number;
   private readonly now: Int32Array;
   private readonly snapshots: Int32Array[][];
   private readonly knowledge: (Int32Array | undefined)[][];
-  private readonly waitQueues: number[][];
+  private readonly waitActors: number[][];
   private readonly waitSeqs: number[][];
-  private hostView: Int32Array;
-  private hostMoved = true;
+  /** What each rank's engine knows, as of its last change; undefined: it has changed since. */
+  private readonly views: (Int32Array | undefined)[];
 
-  constructor(queues: number) {
-    this.host = queues;
-    this.size = queues + 1;
-    this.now = new Int32Array(this.size * this.size);
-    this.snapshots = Array.from({ length: queues }, () => []);
-    this.knowledge = Array.from({ length: queues }, () => []);
-    this.waitQueues = Array.from({ length: queues }, () => []);
-    this.waitSeqs = Array.from({ length: queues }, () => []);
-    this.hostView = new Int32Array(this.size);
+  constructor(queues: number, ranks = 1) {
+    this.perRank = queues + 1;
+    this.size = this.perRank * ranks;
+    const { size } = this;
+    this.now = new Int32Array(size * size);
+    this.snapshots = Array.from({ length: size }, () => []);
+    this.knowledge = Array.from({ length: size }, () => []);
+    this.waitActors = Array.from({ length: size }, () => []);
+    this.waitSeqs = Array.from({ length: size }, () => []);
+    this.views = new Array<Int32Array | undefined>(ranks);
   }
 
-  issued(q: number, seq: number, waitQueue: number, waitSeq: number): void {
-    if (this.hostMoved) {
-      this.hostView = this.now.slice(this.host * this.size);
-      this.hostMoved = false;
-    }
-    this.knowledge[q][seq] = this.hostView;
-    this.waitQueues[q][seq] = waitQueue;
-    this.waitSeqs[q][seq] = waitSeq;
+  /** The actor that is queue `q` of a rank. */
+  queue(rank: number, q: number): number {
+    return rank * this.perRank + q;
   }
 
-  /** The engine saw `seq` of queue `q` complete. */
-  seen(q: number, seq: number): void {
-    const snapshot = this.snapshots[q][seq];
-    if (snapshot !== undefined) this.join(this.host, snapshot);
-    this.hostMoved = true;
+  /** The actor that is a rank's engine. */
+  engine(rank: number): number {
+    return (rank + 1) * this.perRank - 1;
   }
 
-  /** The engine thread does something itself; returns its number. */
-  hostAct(): number {
-    this.hostMoved = true;
-    return ++this.now[this.host * this.size + this.host];
+  rankOf(actor: number): number {
+    return Math.floor(actor / this.perRank);
   }
 
-  started(q: number, seq: number): void {
-    const known = this.knowledge[q][seq];
+  /** What a rank's engine knows. */
+  view(rank: number): Int32Array {
+    const a = this.engine(rank);
+    const view = this.views[rank] ?? this.now.slice(a * this.size, (a + 1) * this.size);
+    this.views[rank] = view;
+    return view;
+  }
+
+  issued(a: number, seq: number, waitActor: number, waitSeq: number): void {
+    this.knowledge[a][seq] = this.view(this.rankOf(a));
+    this.waitActors[a][seq] = waitActor;
+    this.waitSeqs[a][seq] = waitSeq;
+  }
+
+  /** The engine of its rank saw `seq` of an actor complete. */
+  seen(a: number, seq: number): void {
+    const snapshot = this.snapshots[a][seq];
+    if (snapshot !== undefined) this.learn(this.rankOf(a), snapshot);
+  }
+
+  /** A rank's engine hears what was known elsewhere. */
+  learn(rank: number, knowledge: Int32Array): void {
+    this.join(this.engine(rank), knowledge);
+    this.views[rank] = undefined;
+  }
+
+  /** A rank's engine does something itself; returns its number. */
+  engineActs(rank: number): number {
+    this.views[rank] = undefined;
+    const a = this.engine(rank);
+    return ++this.now[a * this.size + a];
+  }
+
+  started(a: number, seq: number): void {
+    const known = this.knowledge[a][seq];
     if (known !== undefined) {
-      this.join(q, known);
-      this.knowledge[q][seq] = undefined;
+      this.join(a, known);
+      this.knowledge[a][seq] = undefined;
     }
-    const on = this.waitQueues[q][seq];
+    const on = this.waitActors[a][seq];
     if (on !== NO_QUEUE) {
-      const snapshot = this.snapshots[on][this.waitSeqs[q][seq]];
-      if (snapshot !== undefined) this.join(q, snapshot);
+      const snapshot = this.snapshots[on][this.waitSeqs[a][seq]];
+      if (snapshot !== undefined) this.join(a, snapshot);
     }
-    this.now[q * this.size + q] = seq;
+    this.now[a * this.size + a] = seq;
   }
 
-  finished(q: number, first: number, last: number): void {
-    this.now[q * this.size + q] = last;
-    const snapshot = this.now.slice(q * this.size, (q + 1) * this.size);
-    for (let seq = first; seq <= last; seq++) this.snapshots[q][seq] = snapshot;
+  finished(a: number, first: number, last: number): void {
+    this.now[a * this.size + a] = last;
+    const snapshot = this.now.slice(a * this.size, (a + 1) * this.size);
+    for (let seq = first; seq <= last; seq++) this.snapshots[a][seq] = snapshot;
   }
 
-  /** Whether what `q` runs now comes after record `seq` of `other`. */
-  covers(q: number, other: number, seq: number): boolean {
-    return this.now[q * this.size + other] >= seq;
+  /** Whether what `a` does now comes after act `seq` of `other`. */
+  covers(a: number, other: number, seq: number): boolean {
+    return this.now[a * this.size + other] >= seq;
   }
 
-  private join(q: number, from: Int32Array): void {
-    const base = q * this.size;
+  private join(a: number, from: Int32Array): void {
+    const base = a * this.size;
     const { now } = this;
     for (let j = 0; j < from.length; j++) if (from[j] > now[base + j]) now[base + j] = from[j];
   }

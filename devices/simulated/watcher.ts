@@ -1,15 +1,7 @@
 // What the simulated backend tells about every record, for models of memory and order. A backend without a watcher
 // pays nothing for it.
-import type { QueueInfo, SpaceInfo } from '../backend.js';
-
-/** The machine a watcher watches. */
-export interface Watched {
-  readonly spaces: readonly SpaceInfo[];
-  readonly queues: readonly QueueInfo[];
-}
 
 export interface Watcher {
-  open(machine: Watched): void;
   /** A record was appended; it may start when `waitSeq` of `waitQueue` (or nothing: NO_QUEUE) is done. */
   issued(queue: number, seq: number, waitQueue: number, waitSeq: number): void;
   /** The engine saw all records of a queue up to `seq` complete. */
@@ -39,5 +31,4 @@ export interface Watcher {
     bytes: number,
   ): void;
   fill(queue: number, seq: number, space: number, offset: number, bytes: number): void;
-  close(): void;
 }

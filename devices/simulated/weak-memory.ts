@@ -1,16 +1,20 @@
 // Weak memory: contents are stamps, and a write is visible to a reader only along the edges that justify it.
 //
-// Memory is kept in cells of the allocator's unit. Every cell knows who wrote it last and who read it since. An
-// access that is not ordered (vector-clocks.ts) after the last write, or an overwrite that is not ordered after every
-// reader, is a violation whatever the timing of this particular run, and names the missing edge. An access that is
-// ordered must find the stamp that program order demands (oracle.ts), so a wrong version is found as well.
+// Memory is kept in cells of the allocator's unit (cells.ts), of all ranks together. An access that is not ordered
+// (vector-clocks.ts) after the last write, or an overwrite that is not ordered after every reader, is a violation
+// whatever the timing of this particular run, and names the missing edge. An access that is ordered must find the
+// stamp that program order demands (oracle.ts), so a wrong version is found as well. What the network does to memory
+// is in weak-network.ts.
 // Invariant: freed memory that is written again takes its old contents, and their readers, with it.
 
 import { AccessMode } from '../../trace/format.js';
+import { NO_QUEUE, type QueueInfo } from '../backend.js';
 import { ALIGNMENT, roundedBytes } from '../zone.js';
+import { Cells } from './cells.js';
+import { type MachineDescription, queuesOf, spacesOf } from './machine.js';
 import { GARBAGE, type SerialOracle } from './oracle.js';
 import { VectorClocks } from './vector-clocks.js';
-import type { Watched, Watcher } from './watcher.js';
+import type { Watcher } from './watcher.js';
 
 /** What a violation says is missing or wrong. */
 export type ViolationKind =
@@ -18,6 +22,7 @@ export type ViolationKind =
   | 'write-after-read'
   | 'write-after-write'
   | 'control'
+  | 'flush'
   | 'wrong-version'
   | 'twice'
   | 'outside';
@@ -28,187 +33,194 @@ export interface Violation {
   readonly message: string;
 }
 
-interface Cells {
-  readonly stamp: Int32Array;
-  /** Which unit of the datum the cell holds. */
-  readonly part: Int32Array;
-  readonly writer: Int16Array;
-  readonly writtenAt: Int32Array;
-  /** Last read since the write, per reader: cell * clocks + reader. */
-  readonly readAt: Int32Array;
-}
+const KINDS = ['nothing', 'task', 'copy', 'fill', 'transfer'] as const;
+/** Labels: what an act was, with its number. */
+export const Act = { task: 1, copy: 2, fill: 3, transfer: 4 } as const;
 
-const KINDS = ['nothing', 'task', 'copy', 'fill'] as const;
-
-export class WeakMemory implements Watcher {
+export class WeakMemory {
   readonly violations: Violation[] = [];
   /** Something failed or was cancelled: wrong inputs are no violation, but what comes of them is garbage. */
   tolerant = false;
   /** Reads and writes checked. */
   checks = 0;
+  readonly ranks: number;
+  readonly clocks: VectorClocks;
   private readonly oracle: SerialOracle;
   private readonly bytesOf: (datum: number) => number;
-  private clocks: VectorClocks = new VectorClocks(0);
-  private cells: Cells[] = [];
-  private labels: number[][] = [];
-  private machine: Watched | undefined;
-  /** Event of each executed task: queue * 2^32 + seq. */
+  private readonly cells: readonly (readonly Cells[])[];
+  private readonly queues: readonly QueueInfo[];
+  private readonly labels: number[][];
+  /** Event of each executed task: actor and number. */
   private readonly ranAt: Map<number, readonly [number, number]> = new Map();
 
-  constructor(oracle: SerialOracle, bytesOf: (datum: number) => number) {
+  constructor(
+    oracle: SerialOracle,
+    machine: MachineDescription,
+    ranks: number,
+    bytesOf: (datum: number) => number,
+  ) {
     this.oracle = oracle;
+    this.ranks = ranks;
     this.bytesOf = bytesOf;
+    this.queues = queuesOf(machine);
+    this.clocks = new VectorClocks(this.queues.length, ranks);
+    this.labels = Array.from({ length: this.clocks.size }, () => []);
+    this.cells = Array.from({ length: ranks }, () =>
+      spacesOf(machine).map((space, s) => new Cells(space.bytes, s === 0, this.clocks.size)),
+    );
   }
 
-  open(machine: Watched): void {
-    this.machine = machine;
-    this.clocks = new VectorClocks(machine.queues.length);
-    this.labels = Array.from({ length: machine.queues.length + 1 }, () => []);
-    this.cells = machine.spaces.map((space) => {
-      const units = Math.floor(space.bytes / ALIGNMENT);
-      return {
-        stamp: new Int32Array(units),
-        part: new Int32Array(units),
-        writer: new Int16Array(units).fill(-1),
-        writtenAt: new Int32Array(units),
-        readAt: new Int32Array(units * this.clocks.size),
-      };
-    });
+  /** The bytes of a rank's host memory. */
+  hostBytes(rank: number): Uint8Array {
+    return this.cells[rank][0].bytes as Uint8Array;
   }
 
-  issued(queue: number, seq: number, waitQueue: number, waitSeq: number): void {
-    this.clocks.issued(queue, seq, waitQueue, waitSeq);
+  cellsOf(rank: number, space: number): Cells {
+    return this.cells[rank][space];
   }
 
-  seen(queue: number, seq: number): void {
-    this.clocks.seen(queue, seq);
+  /** What a rank's backend tells. */
+  watcher(rank: number): Watcher {
+    const { clocks } = this;
+    const actor = (queue: number): number => clocks.queue(rank, queue);
+    return {
+      issued: (queue, seq, waitQueue, waitSeq) =>
+        clocks.issued(
+          actor(queue),
+          seq,
+          waitQueue === NO_QUEUE ? NO_QUEUE : actor(waitQueue),
+          waitSeq,
+        ),
+      seen: (queue, seq) => clocks.seen(actor(queue), seq),
+      started: (queue, seq) => clocks.started(actor(queue), seq),
+      finished: (queue, first, last) => clocks.finished(actor(queue), first, last),
+      exec: (queue, seq, space, task, status, args, nFlows) => {
+        this.label(actor(queue), seq, Act.task, task);
+        if (status !== 0) this.tolerant = true;
+        if (status !== -1) this.act(actor(queue), seq, space, task, status === 0, args, nFlows);
+      },
+      copy: (queue, seq, transfer, status, to, toOffset, from, fromOffset, bytes) => {
+        this.label(actor(queue), seq, Act.copy, transfer);
+        if (status !== 0) this.tolerant = true;
+        this.move(actor(queue), seq, status === 0, to, toOffset, from, fromOffset, bytes);
+      },
+      fill: (queue, seq, space, offset, bytes) => {
+        this.label(actor(queue), seq, Act.fill, 0);
+        const units = roundedBytes(bytes) / ALIGNMENT;
+        const first = offset / ALIGNMENT;
+        this.overwrite(actor(queue), seq, rank, space, first, units);
+        const cells = this.cells[rank][space];
+        for (let u = 0; u < units; u++) cells.set(first + u, GARBAGE, u);
+      },
+    };
   }
 
-  started(queue: number, seq: number): void {
-    this.clocks.started(queue, seq);
+  /** The engine of a rank runs the JavaScript body of a task on host memory at these offsets. */
+  hostBody(rank: number, task: number, offsets: ArrayLike<number>, count: number): void {
+    const seq = this.engineActs(rank, Act.task, task);
+    this.act(this.clocks.engine(rank), seq, 0, task, true, offsets, count);
   }
 
-  finished(queue: number, first: number, last: number): void {
-    this.clocks.finished(queue, first, last);
-  }
-
-  exec(
-    queue: number,
-    seq: number,
-    space: number,
-    task: number,
-    status: number,
-    args: ArrayLike<number>,
-    nFlows: number,
-  ): void {
-    this.labels[queue][seq] = task * 4 + 1;
-    if (status === -1) {
-      this.tolerant = true;
-      return;
-    }
-    if (status !== 0) this.tolerant = true;
-    this.act(queue, seq, space, task, status === 0, args, nFlows);
-  }
-
-  copy(
-    queue: number,
-    seq: number,
-    transfer: number,
-    status: number,
-    destination: number,
-    destinationOffset: number,
-    source: number,
-    sourceOffset: number,
-    bytes: number,
-  ): void {
-    this.labels[queue][seq] = transfer * 4 + 2;
+  /** The engine of a rank writes the first value of a datum. */
+  hostWrite(rank: number, offset: number, bytes: number, stamp: number): void {
+    const seq = this.engineActs(rank, Act.task, 0);
     const units = roundedBytes(bytes) / ALIGNMENT;
-    const from = sourceOffset / ALIGNMENT;
-    const to = destinationOffset / ALIGNMENT;
-    if (status !== 0) this.tolerant = true;
-    this.read(queue, seq, source, from, units);
-    this.overwrite(queue, seq, destination, to, units);
-    const a = this.cells[source];
-    const b = this.cells[destination];
-    for (let u = 0; u < units; u++) {
-      b.stamp[to + u] = status === 0 ? a.stamp[from + u] : GARBAGE;
-      b.part[to + u] = a.part[from + u];
-    }
+    this.overwrite(this.clocks.engine(rank), seq, rank, 0, offset / ALIGNMENT, units);
+    this.stampCells(this.cells[rank][0], offset / ALIGNMENT, units, stamp);
   }
 
-  fill(queue: number, seq: number, space: number, offset: number, bytes: number): void {
-    this.labels[queue][seq] = 3;
+  /** The engine of a rank moves bytes of a message into or out of host memory. */
+  hostMoves(rank: number, offset: number, bytes: number, writes: boolean): void {
+    const seq = this.engineActs(rank, Act.transfer, 0);
     const units = roundedBytes(bytes) / ALIGNMENT;
-    this.overwrite(queue, seq, space, offset / ALIGNMENT, units);
-    this.cells[space].stamp.fill(GARBAGE, offset / ALIGNMENT, offset / ALIGNMENT + units);
+    const a = this.clocks.engine(rank);
+    if (writes) this.overwrite(a, seq, rank, 0, offset / ALIGNMENT, units);
+    else this.read(a, seq, rank, 0, offset / ALIGNMENT, units);
   }
 
-  close(): void {
-    // Nothing to give back.
-  }
-
-  /** The engine thread runs the JavaScript body of a task on host memory at these offsets. */
-  hostBody(task: number, offsets: ArrayLike<number>, count: number): void {
-    const seq = this.clocks.hostAct();
-    this.labels[this.clocks.host][seq] = task * 4 + 1;
-    this.act(this.clocks.host, seq, 0, task, true, offsets, count);
-  }
-
-  /** The engine thread writes the first value of a datum. */
-  hostWrite(offset: number, bytes: number, stamp: number): void {
-    const seq = this.clocks.hostAct();
-    const units = roundedBytes(bytes) / ALIGNMENT;
-    this.labels[this.clocks.host][seq] = 1;
-    this.overwrite(this.clocks.host, seq, 0, offset / ALIGNMENT, units);
-    this.stampCells(0, offset / ALIGNMENT, units, stamp);
+  /** A rank's engine does something itself; returns the act's number. */
+  engineActs(rank: number, kind: number, number: number): number {
+    const seq = this.clocks.engineActs(rank);
+    this.label(this.clocks.engine(rank), seq, kind, number);
+    return seq;
   }
 
   /** The stamp all cells of a block hold, or garbage when they differ. */
-  contents(space: number, offset: number, bytes: number): number {
-    return this.stampOf(space, offset / ALIGNMENT, roundedBytes(bytes) / ALIGNMENT);
+  contents(rank: number, space: number, offset: number, bytes: number): number {
+    const units = roundedBytes(bytes) / ALIGNMENT;
+    return this.stampOf(this.cells[rank][space], offset / ALIGNMENT, units);
+  }
+
+  private move(
+    a: number,
+    seq: number,
+    succeeds: boolean,
+    to: number,
+    toOffset: number,
+    from: number,
+    fromOffset: number,
+    bytes: number,
+  ): void {
+    const rank = this.clocks.rankOf(a);
+    const units = roundedBytes(bytes) / ALIGNMENT;
+    const source = fromOffset / ALIGNMENT;
+    const destination = toOffset / ALIGNMENT;
+    this.read(a, seq, rank, from, source, units);
+    this.overwrite(a, seq, rank, to, destination, units);
+    const read = this.cells[rank][from];
+    const written = this.cells[rank][to];
+    for (let u = 0; u < units; u++)
+      written.set(
+        destination + u,
+        succeeds ? read.stamp(source + u) : GARBAGE,
+        read.part(source + u),
+      );
   }
 
   private act(
-    q: number,
+    a: number,
     seq: number,
     space: number,
-    task: number,
+    id: number,
     succeeds: boolean,
     offsets: ArrayLike<number>,
     count: number,
   ): void {
     const { oracle } = this;
+    const rank = this.clocks.rankOf(a);
+    const task = oracle.keyOf(rank, id);
     const runs = (oracle.executed[task] ?? 0) + 1;
     oracle.executed[task] = runs;
-    if (runs > 1) this.report('twice', `task #${task} ran ${runs} times`);
+    if (runs > 1) this.report('twice', `task #${id} ran ${runs} times`);
     for (const p of oracle.predecessorsOf(task)) {
       const at = this.ranAt.get(p);
       if (at === undefined) {
         if (!this.tolerant)
           this.report(
             'control',
-            `${this.name(q, seq)} ran before task #${p}, which it must follow`,
+            `${this.name(a, seq)} ran before task #${p}, which it must follow`,
           );
-      } else if (at[0] !== q && !this.clocks.covers(q, at[0], at[1])) {
-        this.report('control', `no edge orders ${this.name(q, seq)} after task #${p}`);
+      } else if (at[0] !== a && !this.clocks.covers(a, at[0], at[1])) {
+        this.report('control', `no edge orders ${this.name(a, seq)} after task #${p}`);
       }
     }
-    this.ranAt.set(task, [q, seq]);
+    this.ranAt.set(task, [a, seq]);
     const flows = oracle.flowsOf(task);
+    const cells = this.cells[rank][space];
     let good = succeeds;
     for (let i = 0; i < count; i++) {
       const { datum, mode, expected } = flows[i];
       if (mode === AccessMode.write) continue;
       const units = roundedBytes(this.bytesOf(datum)) / ALIGNMENT;
       const at = offsets[i] / ALIGNMENT;
-      this.read(q, seq, space, at, units);
-      const found = this.stampOf(space, at, units);
+      this.read(a, seq, rank, space, at, units);
+      const found = this.stampOf(cells, at, units);
       if (found === expected && oracle.isGood(found)) continue;
       good = false;
       if (!this.tolerant) {
         this.report(
           'wrong-version',
-          `${this.name(q, seq)} reads datum ${datum} in space ${space} and must see ${oracle.describe(expected)}, ` +
+          `${this.name(a, seq)} reads datum ${datum} in space ${space} and must see ${oracle.describe(expected)}, ` +
             `but finds ${oracle.describe(found)}`,
         );
       }
@@ -218,97 +230,161 @@ export class WeakMemory implements Watcher {
       if (mode === AccessMode.read) continue;
       const units = roundedBytes(this.bytesOf(datum)) / ALIGNMENT;
       const at = offsets[i] / ALIGNMENT;
-      this.overwrite(q, seq, space, at, units);
-      this.stampCells(space, at, units, good ? written : GARBAGE);
+      this.overwrite(a, seq, rank, space, at, units);
+      this.stampCells(cells, at, units, good ? written : GARBAGE);
       oracle.settle(written, good);
     }
   }
 
-  private read(q: number, seq: number, space: number, first: number, units: number): void {
-    const cells = this.cells[space];
-    const { size } = this.clocks;
-    this.checks++;
-    if (first < 0 || first + units > cells.stamp.length) {
-      this.report('outside', `${this.name(q, seq)} reads outside of space ${space}`);
-      return;
-    }
-    let reported = false;
-    for (let u = first; u < first + units; u++) {
-      const w = cells.writer[u];
-      if (w >= 0 && w !== q && !reported && !this.clocks.covers(q, w, cells.writtenAt[u])) {
-        reported = true;
-        this.report(
-          'read-after-write',
-          `missing edge read-after-write: ${this.name(w, cells.writtenAt[u])} -> ${this.name(q, seq)} (space ${space}, unit ${u})`,
-        );
-      }
-      cells.readAt[u * size + q] = seq;
-    }
+  /** Checks a read of cells and remembers it. */
+  read(a: number, seq: number, rank: number, space: number, first: number, units: number): void {
+    const cells = this.cells[rank][space];
+    if (!this.checkRead(a, seq, rank, space, first, units)) return;
+    for (let u = first; u < first + units; u++) cells.readAt[u * this.clocks.size + a] = seq;
   }
 
-  private overwrite(q: number, seq: number, space: number, first: number, units: number): void {
-    const cells = this.cells[space];
-    const { size } = this.clocks;
+  /** Whether there are such cells; reports a read of them that nothing orders. */
+  checkRead(
+    a: number,
+    seq: number,
+    rank: number,
+    space: number,
+    first: number,
+    units: number,
+  ): boolean {
+    const cells = this.cells[rank][space];
     this.checks++;
-    if (first < 0 || first + units > cells.stamp.length) {
-      this.report('outside', `${this.name(q, seq)} writes outside of space ${space}`);
-      return;
+    if (first < 0 || first + units > cells.units) {
+      this.report('outside', `${this.name(a, seq)} reads outside of space ${space}`);
+      return false;
     }
-    let reported = false;
+    const isOwn = this.spaceOf(a) === space && this.clocks.rankOf(a) === rank;
     for (let u = first; u < first + units; u++) {
       const w = cells.writer[u];
-      if (w >= 0 && w !== q && !reported && !this.clocks.covers(q, w, cells.writtenAt[u])) {
-        reported = true;
-        this.report(
-          'write-after-write',
-          `missing edge write-after-write: ${this.name(w, cells.writtenAt[u])} -> ${this.name(q, seq)} (space ${space}, unit ${u})`,
-        );
+      if (w >= 0 && w !== a && !this.clocks.covers(a, w, cells.writtenAt[u])) {
+        this.missing('read-after-write', w, cells.writtenAt[u], a, seq, space, u);
+        break;
+      }
+      if (cells.netWrites[u] > 0) {
+        const text = `${this.name(a, seq)} reads what the network is still writing (space ${space}, unit ${u})`;
+        this.report('read-after-write', text);
+        break;
+      }
+      if (cells.unflushed[u] !== 0 && !isOwn) {
+        const text = `${this.name(a, seq)} reads what the network wrote to another device (space ${space}, unit ${u}) without a flush to all devices`;
+        this.report('flush', text);
+        break;
+      }
+    }
+    return true;
+  }
+
+  /** Checks an overwrite of cells and remembers it. */
+  overwrite(
+    a: number,
+    seq: number,
+    rank: number,
+    space: number,
+    first: number,
+    units: number,
+  ): void {
+    if (!this.checkOverwrite(a, seq, rank, space, first, units)) return;
+    const cells = this.cells[rank][space];
+    const { size } = this.clocks;
+    cells.readAt.fill(0, first * size, (first + units) * size);
+    cells.writer.fill(a, first, first + units);
+    cells.writtenAt.fill(seq, first, first + units);
+    cells.unflushed.fill(0, first, first + units);
+  }
+
+  /** Whether there are such cells; reports an overwrite of them that nothing orders. */
+  checkOverwrite(
+    a: number,
+    seq: number,
+    rank: number,
+    space: number,
+    first: number,
+    units: number,
+  ): boolean {
+    const cells = this.cells[rank][space];
+    const { size } = this.clocks;
+    this.checks++;
+    if (first < 0 || first + units > cells.units) {
+      this.report('outside', `${this.name(a, seq)} writes outside of space ${space}`);
+      return false;
+    }
+    for (let u = first; u < first + units; u++) {
+      const w = cells.writer[u];
+      if (w >= 0 && w !== a && !this.clocks.covers(a, w, cells.writtenAt[u])) {
+        this.missing('write-after-write', w, cells.writtenAt[u], a, seq, space, u);
+        return true;
+      }
+      if (cells.netWrites[u] > 0 || cells.netReads[u] > 0) {
+        const what = cells.netWrites[u] > 0 ? 'writing' : 'reading';
+        const text = `${this.name(a, seq)} overwrites what the network is still ${what} (space ${space}, unit ${u})`;
+        this.report(cells.netWrites[u] > 0 ? 'write-after-write' : 'write-after-read', text);
+        return true;
       }
       const base = u * size;
       for (let r = 0; r < size; r++) {
         const at = cells.readAt[base + r];
-        if (at === 0) continue;
-        cells.readAt[base + r] = 0;
-        if (r !== q && !reported && !this.clocks.covers(q, r, at)) {
-          reported = true;
-          this.report(
-            'write-after-read',
-            `missing edge write-after-read: ${this.name(r, at)} -> ${this.name(q, seq)} (space ${space}, unit ${u})`,
-          );
-        }
+        if (at === 0 || r === a || this.clocks.covers(a, r, at)) continue;
+        this.missing('write-after-read', r, at, a, seq, space, u);
+        return true;
       }
-      cells.writer[u] = q;
-      cells.writtenAt[u] = seq;
     }
+    return true;
   }
 
-  private stampCells(space: number, first: number, units: number, stamp: number): void {
-    const cells = this.cells[space];
-    for (let u = 0; u < units; u++) {
-      cells.stamp[first + u] = stamp;
-      cells.part[first + u] = u;
-    }
+  private missing(
+    kind: ViolationKind,
+    from: number,
+    fromSeq: number,
+    to: number,
+    toSeq: number,
+    space: number,
+    unit: number,
+  ): void {
+    this.report(
+      kind,
+      `missing edge ${kind}: ${this.name(from, fromSeq)} -> ${this.name(to, toSeq)} (space ${space}, unit ${unit})`,
+    );
   }
 
-  private stampOf(space: number, first: number, units: number): number {
-    const cells = this.cells[space];
-    const stamp = cells.stamp[first];
+  private stampCells(cells: Cells, first: number, units: number, stamp: number): void {
+    for (let u = 0; u < units; u++) cells.set(first + u, stamp, u);
+  }
+
+  private stampOf(cells: Cells, first: number, units: number): number {
+    const stamp = cells.stamp(first);
     for (let u = 0; u < units; u++) {
-      if (cells.stamp[first + u] !== stamp || cells.part[first + u] !== u) return GARBAGE;
+      if (cells.stamp(first + u) !== stamp || cells.part(first + u) !== u) return GARBAGE;
     }
     return stamp;
   }
 
-  private name(q: number, seq: number): string {
-    const label = this.labels[q]?.[seq] ?? 0;
-    const number = Math.floor(label / 4);
-    const queue = this.machine?.queues[q];
-    const where =
-      queue === undefined ? 'engine thread' : `queue ${q}, ${queue.kind} of space ${queue.space}`;
-    return `${KINDS[label & 3]} #${number} (${where}, record ${seq})`;
+  /** Space an actor works in: that of its queue, the host for an engine. */
+  private spaceOf(a: number): number {
+    return this.queues[a % (this.queues.length + 1)]?.space ?? 0;
   }
 
-  private report(kind: ViolationKind, message: string): void {
+  private label(a: number, seq: number, kind: number, number: number): void {
+    this.labels[a][seq] = number * 8 + kind;
+  }
+
+  /** An act in words. */
+  name(a: number, seq: number): string {
+    const label = this.labels[a]?.[seq] ?? 0;
+    const queue = this.queues[a % (this.queues.length + 1)];
+    const rank = this.ranks > 1 ? ` of rank ${this.clocks.rankOf(a)}` : '';
+    const where =
+      queue === undefined
+        ? `engine thread${rank}`
+        : `queue ${a % (this.queues.length + 1)}${rank}, ${queue.kind} of space ${queue.space}`;
+    return `${KINDS[label & 7]} #${label >> 3} (${where}, record ${seq})`;
+  }
+
+  report(kind: ViolationKind, message: string): void {
     if (this.violations.length < 100) this.violations.push({ kind, message });
   }
 }

@@ -16,6 +16,8 @@ export interface EventOwner {
 
 /** A rank, as far as the world needs to know it. */
 export interface Inhabitant {
+  /** Its engine is to look at what it has been given. */
+  soon(): void;
   /** Nothing will ever happen any more. */
   worldIsStill(): void;
 }
@@ -27,11 +29,16 @@ export class World {
   time = 0;
   /** Engine turns so far. */
   turns = 0;
+  /** Events so far, turns included. */
+  private steps = 0;
   private readonly events: EventQueue = new EventQueue();
-  private readonly owners: EventOwner[] = [];
+  private readonly owners: (EventOwner | undefined)[] = [];
   private readonly firstOf: number[] = [];
   private readonly inhabitants: Inhabitant[] = [];
   private readonly drivesItself: boolean;
+  /** What happens at events that belong to nobody. */
+  private readonly actions: ((() => void) | undefined)[] = [];
+  private readonly freeIds: number[] = [];
   private kicked = false;
 
   /** With `drivesItself` time runs on the event loop; without, the caller lets it run (`step`). */
@@ -44,7 +51,7 @@ export class World {
   }
 
   /** Gives an owner `count` events of its own; returns the first one's id. */
-  reserve(owner: EventOwner, count: number): number {
+  reserve(owner: EventOwner | undefined, count: number): number {
     const first = this.events.reserve(count);
     for (let i = 0; i < count; i++) {
       this.owners.push(owner);
@@ -59,13 +66,21 @@ export class World {
     this.kick();
   }
 
+  /** Does something at `time`, once. */
+  at(time: number, action: () => void): void {
+    const id = this.freeIds.pop() ?? this.reserve(undefined, 1);
+    this.actions[id] = action;
+    this.schedule(id, time);
+  }
+
   /** Time of the next event; infinite when there is none. */
   get next(): number {
     return this.events.length === 0 ? Number.POSITIVE_INFINITY : this.events.time;
   }
 
-  get isStill(): boolean {
-    return this.events.length === 0;
+  /** Events so far that were not turns of engines: the machine's own progress. */
+  get moves(): number {
+    return this.steps - this.turns;
   }
 
   /** Lets the next event happen; false when there is none. */
@@ -74,7 +89,15 @@ export class World {
     if (events.length === 0) return false;
     if (events.time > this.time) this.time = events.time;
     const id = events.pop();
-    this.owners[id].happens(id - this.firstOf[id]);
+    this.steps++;
+    const owner = this.owners[id];
+    if (owner !== undefined) owner.happens(id - this.firstOf[id]);
+    else {
+      const action = this.actions[id];
+      this.actions[id] = undefined;
+      this.freeIds.push(id);
+      action?.();
+    }
     return true;
   }
 
@@ -82,6 +105,14 @@ export class World {
   runUntil(limit: number): void {
     const { events } = this;
     while (events.length > 0 && events.time <= limit) this.step();
+  }
+
+  /**
+   * A rank waits for room in the middle of an insertion. The others, in the middle of theirs too, would go on and so
+   * look at what they have; here they are told to.
+   */
+  wakeOthers(but: Inhabitant): void {
+    for (const inhabitant of this.inhabitants) if (inhabitant !== but) inhabitant.soon();
   }
 
   /** Tells everyone that nothing will happen any more. */

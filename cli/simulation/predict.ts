@@ -1,0 +1,174 @@
+// Runs a program of the algorithms on a described machine, on one rank or many, and adds up what it took.
+import { SimulatedBackend } from '../../devices/simulated/backend.js';
+import type { MachineDescription } from '../../devices/simulated/machine.js';
+import { SimulatedNetwork } from '../../devices/simulated/network.js';
+import { World } from '../../devices/simulated/world.js';
+import { HeadraceError } from '../../scheduler/errors.js';
+import {
+  type Graph,
+  type RunReport,
+  Runtime,
+  TiledMatrix,
+  task,
+  write,
+} from '../../scheduler/index.js';
+import { type LaneUse, summarize } from '../../trace/analysis/index.js';
+import { loadTrace } from '../../trace/load.js';
+import { ProgramBounds } from './bounds.js';
+import { Together } from './together.js';
+
+/** A program over matrices that begin in host memory. */
+export interface Program {
+  readonly matrices: readonly string[];
+  readonly lower: boolean;
+  readonly insert: (graph: Graph, m: readonly TiledMatrix<'f64'>[]) => void;
+  readonly flops: (n: number) => number;
+}
+
+export interface PredictOptions {
+  readonly ranks: number;
+  /** Order of the matrices, and of a tile. */
+  readonly n: number;
+  readonly tile: number;
+  /** Trace file of a rank. */
+  readonly traceOf: (rank: number) => string;
+}
+
+/** A lane of one rank. */
+export interface RankLane extends LaneUse {
+  readonly rank: number;
+}
+
+export interface Prediction {
+  readonly tasks: number;
+  readonly makespanSeconds: number;
+  readonly criticalPathSeconds: number;
+  readonly areaSeconds: number;
+  readonly bytes: Readonly<Record<string, number>>;
+  readonly evictions: number;
+  /** Execution lanes of all ranks: of the GPUs where there are any, else of the workers. */
+  readonly lanes: readonly RankLane[];
+  /** Commands and messages. */
+  readonly events: number;
+  readonly wallSeconds: number;
+}
+
+/** Tiles begin in host memory; making them costs no time. */
+const init = task({ name: 'init', flows: { a: write('f64') }, kernel: 'init', gpuKernel: false });
+
+/** Rows of the task window, records per queue and commands ahead: less where many ranks share this process. */
+const alone = { window: 65_536, ringRecords: 4096, runAhead: 1024 };
+const among = { window: 16_384, ringRecords: 256, runAhead: 64 };
+/** Real and simulated ranks that keep workers for themselves cost memory; tile programs use them for nothing. */
+const WORKERS_AMONG = 1;
+
+function open(machine: MachineDescription, options: PredictOptions) {
+  const { ranks } = options;
+  const world = new World();
+  const sizes = ranks === 1 ? alone : among;
+  const workers = ranks === 1 ? machine.workers : WORKERS_AMONG;
+  const described = { ...machine, workers };
+  const backends = Array.from(
+    { length: ranks },
+    () => new SimulatedBackend({ machine: described, world, ringRecords: sizes.ringRecords }),
+  );
+  let network: SimulatedNetwork | undefined;
+  if (ranks > 1) {
+    if (machine.network === undefined) {
+      throw new HeadraceError(
+        'ERR_MACHINE',
+        `machine '${machine.name}' has no 'network' between ranks`,
+        {
+          remedy: 'add "network": { "bandwidth": ..., "latency": ... } to its description',
+        },
+      );
+    }
+    const { network: link, ranksPerHost = 1 } = machine;
+    const { adversary } = backends[0];
+    network = new SimulatedNetwork(world, backends, { link, ranksPerHost, adversary });
+  }
+  const runtimes = backends.map((backend, rank) =>
+    Runtime.over(
+      backend,
+      {
+        trace: options.traceOf(rank),
+        name: 'simulate',
+        workers,
+        window: sizes.window,
+        runAhead: sizes.runAhead,
+      },
+      network?.ports[rank],
+    ),
+  );
+  return { backends, runtimes, network };
+}
+
+function matricesOf(program: Program, options: PredictOptions, runtime: Runtime) {
+  const { n: rows, tile } = options;
+  return program.matrices.map(
+    (name) => new TiledMatrix(runtime, 'f64', { rows, tile, lower: program.lower, name }),
+  );
+}
+
+/** Simulates the program; resolves when all of it is done and looked at. */
+export async function predict(
+  program: Program,
+  machine: MachineDescription,
+  options: PredictOptions,
+): Promise<Prediction> {
+  const begin = performance.now();
+  const { backends, runtimes, network } = open(machine, options);
+  const bounds = new ProgramBounds(machine);
+  const together = new Together(runtimes, bounds.add);
+  const matrices = runtimes.map((runtime) => matricesOf(program, options, runtime));
+  const each = (visit: (m: number, i: number, j: number) => void): void => {
+    matrices[0].forEach((matrix, m) => {
+      for (let j = 0; j < matrix.tileColumns; j++)
+        for (let i = matrix.lower ? j : 0; i < matrix.tileRows; i++) visit(m, i, j);
+    });
+  };
+  each((m, i, j) => together.share(matrices.map((ofRank) => ofRank[m].at(i, j))));
+  await together.run((graph) =>
+    each((m, i, j) => graph.insert(init, { a: matrices[0][m].at(i, j) })),
+  );
+  const reports = await together.run((graph) => program.insert(graph, matrices[0]));
+  await Promise.all(runtimes.map((runtime) => runtime.close()));
+  const wallSeconds = (performance.now() - begin) / 1000;
+  const lanes = lanesOf(machine, options);
+  const executors =
+    options.ranks *
+    (machine.gpus > 0 ? machine.gpus * (machine.computeStreams ?? 1) : machine.workers);
+  return {
+    tasks: sum(reports, (r) => r.tasks),
+    makespanSeconds: Math.max(...reports.map((r) => r.seconds)),
+    criticalPathSeconds: bounds.criticalPath,
+    areaSeconds: bounds.work / executors,
+    bytes: addBytes(reports),
+    evictions: sum(reports, (r) => r.evictions),
+    lanes,
+    events: sum(backends, (b) => b.events) + (network?.messages ?? 0) + (network?.transfers ?? 0),
+    wallSeconds,
+  };
+}
+
+function sum<T>(list: readonly T[], of: (item: T) => number): number {
+  return list.reduce((total, item) => total + of(item), 0);
+}
+
+function addBytes(reports: readonly RunReport[]): Record<string, number> {
+  const total: Record<string, number> = {};
+  for (const { bytes } of reports)
+    for (const [kind, n] of Object.entries(bytes)) total[kind] = (total[kind] ?? 0) + n;
+  return total;
+}
+
+/** One rank's trace after the other, so that memory does not grow with their number. */
+function lanesOf(machine: MachineDescription, options: PredictOptions): RankLane[] {
+  const lanes: RankLane[] = [];
+  for (let rank = 0; rank < options.ranks; rank++) {
+    const summary = summarize(loadTrace(options.traceOf(rank)));
+    for (const lane of summary.lanes)
+      if (lane.kind === 'compute' || machine.gpus === 0) lanes.push({ ...lane, rank });
+  }
+  return lanes;
+}

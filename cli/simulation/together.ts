@@ -1,0 +1,80 @@
+// One program on several simulated ranks: every task is inserted on the ranks that it concerns before the next one is,
+// so that a rank that waits for room finds all others as far as itself, and the world can go on.
+// Invariant: each rank sees the tasks in program order.
+import {
+  Datum,
+  type Graph,
+  type RunReport,
+  type Runtime,
+  type TaskClass,
+} from '../../scheduler/index.js';
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+/** Told of every task of the program, once. */
+export type Observer = (cls: TaskClass, args: Arguments) => void;
+
+export class Together {
+  private readonly runtimes: readonly Runtime[];
+  private readonly observer: Observer | undefined;
+  /** Of each datum of rank 0, what it is on every rank. */
+  private readonly everywhere: Map<unknown, readonly Datum[]> = new Map();
+  private graphs: Graph[] = [];
+
+  constructor(runtimes: readonly Runtime[], observer?: Observer) {
+    this.runtimes = runtimes;
+    this.observer = observer;
+  }
+
+  /** These are the same datum, rank by rank. Its owner writes it first, which other ranks need not hear of. */
+  share(data: readonly Datum[]): void {
+    this.everywhere.set(data[0], data);
+    for (const [rank, datum] of data.entries())
+      if (datum.rank !== rank) this.runtimes[rank].valueIsElsewhere(datum);
+  }
+
+  /** Runs a program that names data by their handles on rank 0; tasks go to the ranks that own one of their data. */
+  async run(program: (graph: Graph) => void): Promise<RunReport[]> {
+    let release: () => void = () => {};
+    const inserted = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    this.graphs = [];
+    const runs = this.runtimes.map((runtime) =>
+      runtime.run(
+        (graph) => {
+          this.graphs.push(graph);
+          return inserted;
+        },
+        { pruned: true },
+      ),
+    );
+    // Programs use nothing of a graph but `insert`.
+    program({ insert: this.insert } as unknown as Graph);
+    release();
+    return Promise.all(runs);
+  }
+
+  private readonly insert = (cls: TaskClass, args: Arguments, options?: object): void => {
+    this.observer?.(cls, args);
+    if (this.graphs.length === 1) {
+      this.graphs[0].insert(cls, args as never, options);
+      return;
+    }
+    let concerned = 0n;
+    for (const name in args) {
+      const value = args[name];
+      if (value instanceof Datum) concerned |= 1n << BigInt(value.rank);
+    }
+    for (let rank = 0; concerned !== 0n; rank++, concerned >>= 1n) {
+      if ((concerned & 1n) === 0n) continue;
+      const here: Record<string, unknown> = {};
+      for (const name in args) {
+        const value = args[name];
+        here[name] =
+          value instanceof Datum ? (this.everywhere.get(value) as readonly Datum[])[rank] : value;
+      }
+      this.graphs[rank].insert(cls, here as never, options);
+    }
+  };
+}

@@ -492,6 +492,8 @@ export class Engine implements StageHooks {
         // What the bodies released, freed or inserted must be on its way before anyone goes to sleep.
         this.round();
       }
+      // Movements with their bytes at hand end in the middle of a round and give memory back behind those who wait.
+      while (this.memoryCameBack()) this.round();
       this.tasks.retireHead();
       if (this.submission.sweepDue) this.forgetOldEvents();
       this.tracer?.passed(x.now);
@@ -598,6 +600,12 @@ export class Engine implements StageHooks {
       if (this.spaces[s].freed && guards.memoryWake) this.serveMemoryLine(s);
     }
     this.drainReleased();
+  }
+
+  private memoryCameBack(): boolean {
+    if (this.ranks === undefined || !guards.memoryWake) return false;
+    for (const space of this.spaces) if (space.freed && space.waiters.length > 0) return true;
+    return false;
   }
 
   private serveMemoryLine(s: number): void {

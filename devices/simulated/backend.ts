@@ -34,6 +34,8 @@ export interface SimulatedOptions {
 
 /** Blocks of the engine in which the machine had nothing to do, one after the other, until that is an error. */
 const MOST_IDLE_BLOCKS = 1000;
+/** From asking for a turn to having it: an engine that asks again and again must let time pass. */
+const TURN_NS = 1000;
 
 export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   readonly kind = 'simulated';
@@ -352,8 +354,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   soon(callback: () => void = this.turn): void {
     this.turn = callback;
     if (this.executor.isDead) return;
-    // Never at once: an engine that asks again and again must let time pass.
-    this.scheduleTurn(Math.max(this.hostTime, this.world.time) + Math.max(this.commandNs, 1));
+    this.scheduleTurn(Math.max(this.hostTime, this.world.time) + TURN_NS);
   }
 
   block(microseconds: number): void {

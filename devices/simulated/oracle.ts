@@ -28,6 +28,7 @@ export class SerialOracle {
   /** Stamps that were to be in a datum, in the order of the program on each rank: rank + datum * ranks. */
   private readonly history: number[][] = [];
   private readonly writer: number[] = [0];
+  private readonly datum: number[] = [-1];
   private readonly state: number[] = [Written.bad];
   /** Times each task was executed, by key. */
   readonly executed: number[] = [];
@@ -43,7 +44,7 @@ export class SerialOracle {
 
   /** A datum got its first value from outside, on a rank; returns the stamp of it. */
   initial(rank: number, d: number): number {
-    const stamp = this.stamp(0);
+    const stamp = this.stamp(0, d);
     this.current[d] = stamp;
     this.history[d * this.ranks + rank] = [stamp];
     this.state[stamp] = Written.good;
@@ -61,7 +62,7 @@ export class SerialOracle {
     const expected = mode === AccessMode.write ? GARBAGE : (this.current[d] ?? GARBAGE);
     let written = GARBAGE;
     if (mode !== AccessMode.read) {
-      written = this.stamp(key);
+      written = this.stamp(key, d);
       if (this.ranks > 1) this.uncommitted.push([d, written]);
       else this.current[d] = written;
       (this.history[d * this.ranks + rank] ??= []).push(written);
@@ -110,9 +111,9 @@ export class SerialOracle {
     return GARBAGE;
   }
 
-  /** Whether a stamp was to be in a rank's copy at some time. */
-  wasMeantFor(rank: number, d: number, stamp: number): boolean {
-    return this.history[d * this.ranks + rank]?.includes(stamp) === true;
+  /** Whether a stamp is a version of datum `d`. */
+  isOf(d: number, stamp: number): boolean {
+    return this.datum[stamp] === d;
   }
 
   /** A stamp in words. */
@@ -123,8 +124,9 @@ export class SerialOracle {
     return key === 0 ? 'the initial value' : `what task #${id} of rank ${key % this.ranks} wrote`;
   }
 
-  private stamp(task: number): number {
+  private stamp(task: number, d: number): number {
     this.state.push(Written.pending);
+    this.datum.push(d);
     return this.writer.push(task) - 1;
   }
 }

@@ -12,7 +12,7 @@ import type { NetworkListener, NetworkOptions, NetworkWay } from '../devices/net
 import { NetOutcome, type NetworkPort } from '../devices/network-port.js';
 import { Wire, type WireRecord } from '../devices/network-wire.js';
 import { roundedBytes } from '../devices/zone.js';
-import { grantOffer, grantReceive, NetworkCredits } from '../stages/comm-in.js';
+import { grantOffer, grantReceive, NetworkCredits, returnOffer } from '../stages/comm-in.js';
 import { advance, complete } from '../stages/pipeline.js';
 import { Outcome } from '../stages/stage.js';
 import { NetworkRole } from '../stages/task-table.js';
@@ -270,7 +270,8 @@ export class Ranks implements NetworkListener {
     if (movement.role === NetworkRole.receive) {
       if (movement.space >= 0 && movement.pull === undefined)
         this.credits.inFlight[movement.space] -= bytes;
-    } else if (movement.space > 0) this.credits.offered[movement.space] -= bytes;
+    } else if (movement.space > 0)
+      returnOffer(this.engine.x, this.credits, movement.space, movement.d);
     this.closeSend(movement);
     this.movements.remove(movement);
   }

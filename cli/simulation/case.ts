@@ -297,6 +297,6 @@ export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCa
     );
     if (tasks.some((t) => t.body === 'async')) c = { ...c, tasks, window: WHOLE_WINDOW };
   }
-  const ranks = options.ranks ?? (c.shortOfHost ? 1 : r.pick([1, 1, 1, 2, 2, 3, 4]));
+  const ranks = options.ranks ?? (options.faults === true ? 1 : r.pick([1, 1, 1, 2, 2, 3, 4]));
   return ranks === 1 ? c : onRanks(c, r, ranks, options.faults === true && r.chance(0.5));
 }

@@ -128,13 +128,16 @@ export class Player {
       else {
         this.checkOutcomes();
         await this.readBack();
+        if (this.stalled) return this.result();
         await this.drain();
         const isGood = this.alive.every((rank) => rank.outcome === '') && this.isCalm;
         for (const rank of this.alive) rank.checkContents(isGood);
         await this.closeAll();
       }
     } catch (error) {
-      this.problems.push(error instanceof Error ? error.message : String(error));
+      // With a command that never ends, insertion into a full window waits for ever, and is stopped.
+      if (this.hangs) this.stalled = true;
+      else this.problems.push(error instanceof Error ? error.message : String(error));
     }
     this.problems.unshift(...this.memory.violations.map((v) => v.message));
     for (const rank of ranks) {
@@ -171,6 +174,10 @@ export class Player {
 
   private get alive(): RankPlayer[] {
     return this.ranks.filter((rank) => !rank.isDead);
+  }
+
+  private get hangs(): boolean {
+    return this.c.faults.some((fault) => fault.kind === 'hang');
   }
 
   /** Nothing was to go wrong. */
@@ -269,7 +276,7 @@ export class Player {
   }
 
   private checkStall(): void {
-    if (this.c.faults.some((fault) => fault.kind === 'hang')) return;
+    if (this.hangs) return;
     const lines = this.alive.map(
       ({ rank, engine, backend }) =>
         `rank ${rank}:\n${engine.explain()}\n${backend.describeQueues()}`,
@@ -291,7 +298,10 @@ export class Player {
     const { alive } = this;
     for (const rank of alive) rank.closeData();
     await this.drive(() => alive.every((rank) => rank.engine.tasks.live === 0));
-    if (this.stalled) this.checkStall();
+    if (this.stalled) {
+      this.checkStall();
+      return;
+    }
     await this.drain();
     for (const rank of alive) rank.engine.pump();
     await this.drain();

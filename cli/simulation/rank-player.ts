@@ -262,9 +262,8 @@ export class RankPlayer {
         if (dir.state[c] !== CopyState.shared && dir.state[c] !== CopyState.owned) continue;
         if (dir.block[c] === NO_BLOCK) continue;
         const found = memory.contents(rank, s, dir.block[c], dir.bytes[d]);
-        // Of a run that failed elsewhere, receives were dropped: an older version stands.
-        const isRight =
-          found === wanted || (!isGood && memory.ranks > 1 && oracle.wasMeantFor(rank, d, found));
+        // When a run fails on several ranks, receives are dropped and each datum is again what its owner has.
+        const isRight = found === wanted || (!isGood && memory.ranks > 1 && oracle.isOf(d, found));
         if (!isRight || !oracle.isGood(found)) {
           this.problems.push(
             `${datum.name} counts as valid in space ${s} and should hold ${oracle.describe(wanted)}, but holds ${oracle.describe(found)}`,

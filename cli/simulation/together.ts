@@ -49,8 +49,8 @@ export class Together {
         { pruned: true },
       ),
     );
-    // Programs use nothing of a graph but `insert`.
-    program({ insert: this.insert } as unknown as Graph);
+    // Programs use nothing else of a graph. None of their tasks is skipped: each goes to the ranks it concerns.
+    program({ insert: this.insert, skips: () => false } as unknown as Graph);
     release();
     return Promise.all(runs);
   }

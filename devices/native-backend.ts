@@ -105,9 +105,10 @@ export class NativeBackend implements Backend {
       this.completed[q] = Atomics.load(this.control, q * Control.words + Control.completed);
       this.issued[q] = this.completed[q];
     }
-    this.spaces = core.spaces.map((s) => ({
+    this.spaces = core.spaces.map((s, i) => ({
       kind: nameOf(SPACE_NAMES, SpaceKind, s.kind),
-      name: s.name,
+      // GPUs of one model share a name: only the number tells them apart.
+      name: s.uuid === '' ? s.name : `GPU ${i - 1} (${s.name})`,
       bytes: s.bytes,
     }));
     this.queues = core.queues.map((q) => ({

@@ -49,6 +49,11 @@ export const INTERNAL_RUN = 0;
 const RUN_SLOTS = 64;
 /** JavaScript bodies between alloc and their end, at most. */
 const MAX_SCRIPTS = 64;
+/**
+ * Tasks of a GPU that may wait for memory. More would not run any sooner, and would stand in the order in which they
+ * became ready, where the ready queue has program order.
+ */
+const MEMORY_LINE = 4;
 /** Insertions between two passes. */
 const INSERTS_PER_PASS = 32;
 /** A JavaScript body of this row has begun: it cannot be dropped any more. */
@@ -129,7 +134,7 @@ export class Engine implements StageHooks {
       this,
     );
     this.scriptLane = n;
-    this.ready = Array.from({ length: n + 1 }, () => new ReadyQueue());
+    this.ready = Array.from({ length: n + 1 }, () => new ReadyQueue(options.window));
     this.depthControl = new DepthControl(this.submission, this.placement, options.runAhead);
     this.idle = new IdleControl(this);
     this.runs[INTERNAL_RUN] = new RunState(INTERNAL_RUN);
@@ -379,7 +384,13 @@ export class Engine implements StageHooks {
   }
 
   private hasSlot(lane: number): boolean {
-    return lane === this.scriptLane ? this.scripts < MAX_SCRIPTS : this.placement.hasSlot(lane);
+    if (lane === this.scriptLane) return this.scripts < MAX_SCRIPTS;
+    return this.placement.hasSlot(lane) && this.mayWaitForMemory(lane);
+  }
+
+  /** The host's line is open to all: who waits there may wait for what a ready task will give back. */
+  private mayWaitForMemory(s: number): boolean {
+    return s === 0 || this.spaces[s].waiters.length < MEMORY_LINE;
   }
 
   /** Starts a ready task, or puts it in the line of the queue that should run it and is full. */
@@ -443,7 +454,10 @@ export class Engine implements StageHooks {
   private serveLines(s: number): void {
     const { placement } = this;
     for (const q of placement.execQueues[s]) {
-      while (placement.lines[q].length > 0 && placement.hasRoom(q)) this.startFrom(q, q);
+      const line = placement.lines[q];
+      while (line.length > 0 && placement.hasRoom(q) && this.mayWaitForMemory(s)) {
+        this.startFrom(q, q);
+      }
     }
   }
 
@@ -458,7 +472,7 @@ export class Engine implements StageHooks {
       const most = Math.max(1, depth >> 2);
       for (
         let victim = placement.victimFor(q);
-        victim >= 0 && submission.outstanding[q] < most;
+        victim >= 0 && submission.outstanding[q] < most && this.mayWaitForMemory(s);
         victim = placement.victimFor(q)
       ) {
         this.startFrom(victim, q);

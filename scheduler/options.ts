@@ -17,6 +17,11 @@ export interface RuntimeOptions {
   readonly gpuMemory?: ByteSize;
   /** Most host memory data may take; default: three quarters of the machine's. */
   readonly hostMemory?: ByteSize;
+  /**
+   * Host memory that is page-locked when the runtime opens, so that real GPUs copy to and from it at full speed; default
+   * 1 GiB or `hostMemory`, if less. It is used first. More is locked when it is first used while no kernel runs.
+   */
+  readonly pinnedMemory?: ByteSize;
   /** Compute streams per GPU; default 1 for emulated GPUs, 4 for real ones. */
   readonly computeStreams?: number;
   /** Tasks between insertion and retirement at most, a power of two; default 16384. */
@@ -50,6 +55,7 @@ export interface ResolvedOptions {
   readonly driver: 'emulated' | 'cuda' | 'hip';
   readonly gpuBytes: number;
   readonly hostBytes: number;
+  readonly pinnedBytes: number;
   readonly computeStreams: number;
   readonly window: number;
   readonly runAhead: number;
@@ -127,12 +133,14 @@ export function resolveOptions(options: RuntimeOptions): ResolvedOptions {
       `driver must be 'emulated', 'cuda' or 'hip', not '${String(driver)}'`,
     );
   }
+  const hostBytes = parseBytes(options.hostMemory ?? Math.floor(totalmem() * 0.75), 'hostMemory');
   return {
     workers: integer(options.workers ?? availableParallelism(), 'workers', 1, 256),
     gpus: integer(options.gpus ?? 0, 'gpus', 0, 30),
     driver,
     gpuBytes: parseBytes(options.gpuMemory ?? '256MiB', 'gpuMemory'),
-    hostBytes: parseBytes(options.hostMemory ?? Math.floor(totalmem() * 0.75), 'hostMemory'),
+    hostBytes,
+    pinnedBytes: Math.min(parseBytes(options.pinnedMemory ?? '1GiB', 'pinnedMemory'), hostBytes),
     computeStreams: integer(
       options.computeStreams ?? (driver === 'emulated' ? 1 : 4),
       'computeStreams',

@@ -52,7 +52,7 @@ export class Placement {
       q.kind === 'worker' || q.kind === 'compute' ? q.space : -1,
     );
     this.runs = new Int32Array(spaces.length);
-    this.lines = queues.map(() => new ReadyQueue());
+    this.lines = queues.map(() => new ReadyQueue(tasks.window));
     this.lastQueue = Int16Array.from(spaces, (_, s) => Math.max(0, this.executesFor.indexOf(s)));
     this.execQueues = spaces.map((_, s) =>
       queues.flatMap((q, i) =>

@@ -1,26 +1,33 @@
 // Tasks of one device that may start, highest priority first, program order among equals.
-// Almost all programs use priority 0 for almost all tasks, so those go through a plain FIFO; the others through a
-// binary heap. Invariant: an id is in the queue at most once; ids of dropped tasks are skipped by the caller.
-import { Fifo } from '../devices/fifo.js';
+// Almost all programs use priority 0 for almost all tasks, so those go through a bitmap; the others through a binary
+// heap. Program order, not the order of becoming ready: a chain then goes on where its data are rather than taking
+// turns with all other chains, which is what keeps data in a memory too small for all of them.
+// Invariant: an id is in the queue at most once; ids of dropped tasks are skipped by the caller.
+import { ProgramOrder } from './program-order.js';
 
 export class ReadyQueue {
-  private readonly plain: Fifo = new Fifo(1024);
+  private readonly plain: ProgramOrder;
   private readonly heapIds: number[] = [];
   private readonly heapPriorities: number[] = [];
+
+  /** For tasks of a window of that many rows. */
+  constructor(window: number) {
+    this.plain = new ProgramOrder(window);
+  }
 
   get length(): number {
     return this.plain.length + this.heapIds.length;
   }
 
   push(id: number, priority: number): void {
-    if (priority === 0) this.plain.push(id);
+    if (priority === 0) this.plain.add(id);
     else this.up(id, priority);
   }
 
   /** Takes the next id; only when `length` is not 0. */
   pop(): number {
-    if (this.heapIds.length === 0) return this.plain.shift();
-    if (this.plain.length > 0 && this.heapPriorities[0] < 0) return this.plain.shift();
+    if (this.heapIds.length === 0) return this.plain.takeFirst();
+    if (this.plain.length > 0 && this.heapPriorities[0] < 0) return this.plain.takeFirst();
     return this.down();
   }
 

@@ -88,6 +88,7 @@ export class Runtime {
       gpus: resolved.gpus,
       gpuBytes: resolved.gpuBytes,
       hostBytes: resolved.hostBytes,
+      pinnedBytes: resolved.pinnedBytes,
       workers: resolved.workers,
       computeStreams: resolved.computeStreams,
       ringRecords: resolved.runAhead * RING_FACTOR < 1024 ? 1024 : resolved.runAhead * RING_FACTOR,

@@ -22,10 +22,7 @@ export class ProgramOrder {
 
   add(id: number): void {
     if (this.length === 0 || ((id - this.base) | 0) < 0) this.base = id;
-    while (((id - this.base) | 0) > this.mask) {
-      if (this.length > 0) this.takeFirst();
-      if (this.length === 0) this.base = id;
-    }
+    if (((id - this.base) | 0) > this.mask) this.moveBase((id - this.mask) | 0);
     this.length++;
     let at = id & this.mask;
     for (const words of this.levels) {
@@ -38,14 +35,24 @@ export class ProgramOrder {
 
   /** Takes the first id in program order; only when `length` is not 0. */
   takeFirst(): number {
+    const id = this.first();
+    this.remove(id & this.mask);
+    this.length--;
+    this.base = (id + 1) | 0;
+    return id;
+  }
+
+  private first(): number {
     const { base, mask } = this;
     let at = this.next(base & mask);
     if (at < 0) at = this.next(0);
-    this.remove(at);
-    this.length--;
-    const id = (base + ((at - base) & mask)) | 0;
-    this.base = (id + 1) | 0;
-    return id;
+    return (base + ((at - base) & mask)) | 0;
+  }
+
+  /** Drops what lies before the new base. */
+  private moveBase(base: number): void {
+    while (this.length > 0 && ((this.first() - base) | 0) < 0) this.takeFirst();
+    this.base = base;
   }
 
   /** The first row from `at` on whose bit is set, or -1. */

@@ -27,6 +27,7 @@ add_executable(headrace_gpu_tests
   test/native-gpu/hip.cpp
   test/native-gpu/marks.cpp
   test/native-gpu/sources.cpp
+  test/native-gpu/spinning.cpp
   test/native-gpu/tiles.cpp
   native/test/main.cpp
   ${HEADRACE_SOURCES})

@@ -108,7 +108,7 @@ export class NativeBackend implements Backend {
     this.spaces = core.spaces.map((s, i) => ({
       kind: nameOf(SPACE_NAMES, SpaceKind, s.kind),
       // GPUs of one model share a name: only the number tells them apart.
-      name: s.uuid === '' ? s.name : `GPU ${i - 1} (${s.name})`,
+      name: s.kind < SpaceKind.cuda ? s.name : `GPU ${i - 1} (${s.name})`,
       bytes: s.bytes,
     }));
     this.queues = core.queues.map((q) => ({

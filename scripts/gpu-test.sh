@@ -14,5 +14,6 @@ timeout 300 node scripts/gpu-native-tests.mjs --real $build "$@"
 found=$(node -p "require('./build/Release/headrace.node').probe().cuda.devices.length")
 export HEADRACE_TEST_DRIVER=cuda HEADRACE_TEST_GPUS=${HEADRACE_TEST_GPUS:-$found}
 vitest() { timeout 600 node node_modules/vitest/vitest.mjs run "$@"; }
-vitest --project native-gpu
+# One file at a time: one of them looks at how much memory of the GPUs is in use.
+vitest --project native-gpu --no-file-parallelism
 vitest --project unit test/oracles test/algorithms test/scheduler/{random-programs,failure,lifecycle}.test.ts

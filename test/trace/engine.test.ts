@@ -28,6 +28,8 @@ interface Recorded {
   readonly report: RunReport;
   /** From the begin of the run to its end. */
   readonly trace: Trace;
+  /** With what happened after it: a write-back in the background may end later than the run. */
+  readonly whole: Trace;
 }
 
 /** Runs a program with the trace on. `prepare` makes its data. */
@@ -43,7 +45,8 @@ async function recorded(
   } finally {
     await soon(runtime, runtime.close());
   }
-  return { report, trace: cropToRuns(loadTrace(file)) };
+  const whole = loadTrace(file);
+  return { report, trace: cropToRuns(whole), whole };
 }
 
 /** Rows of the events of one kind. */
@@ -57,19 +60,22 @@ describe.each(GPUS)('evictions on $name', ({ options }) => {
   test('every copy that left is an event with its datum, bytes and space', async () => {
     const bytes = 256 * 1024;
     // Eleven data on devices that hold eight: clean ones are dropped, written ones spilled.
-    const { report, trace } = await recorded({ ...options, gpuMemory: 8 * bytes }, (runtime) => {
-      const clean = Array.from({ length: 6 }, (_, i) =>
-        runtime.data(new Float64Array(bytes / 8), { name: `c${i}`, device: 0 }),
-      );
-      const dirty = Array.from({ length: 5 }, (_, i) =>
-        runtime.data(new Float64Array(bytes / 8), { name: `d${i}`, device: 0 }),
-      );
-      return (graph) => {
-        for (let i = 0; i < 60; i++) {
-          graph.insert(add, { to: dirty[i % 5], from: clean[i % 6], count: 8 }, { device: 0 });
-        }
-      };
-    });
+    const { report, trace, whole } = await recorded(
+      { ...options, gpuMemory: 8 * bytes },
+      (runtime) => {
+        const clean = Array.from({ length: 6 }, (_, i) =>
+          runtime.data(new Float64Array(bytes / 8), { name: `c${i}`, device: 0 }),
+        );
+        const dirty = Array.from({ length: 5 }, (_, i) =>
+          runtime.data(new Float64Array(bytes / 8), { name: `d${i}`, device: 0 }),
+        );
+        return (graph) => {
+          for (let i = 0; i < 60; i++) {
+            graph.insert(add, { to: dirty[i % 5], from: clean[i % 6], count: 8 }, { device: 0 });
+          }
+        };
+      },
+    );
     const evicted = eventsOf(trace, EventKind.evict);
     const spilled = eventsOf(trace, EventKind.spill);
     expect(report.spills).toBeGreaterThan(0);
@@ -86,7 +92,7 @@ describe.each(GPUS)('evictions on $name', ({ options }) => {
     for (const row of spilled) {
       expect(data.names[data.name[events.datum[row]]]).toMatch(/^d/);
     }
-    const transfers = [...trace.transfers.reason.subarray(0, trace.transfers.count)];
+    const transfers = [...whole.transfers.reason.subarray(0, whole.transfers.count)];
     expect(transfers.filter((reason) => reason === TransferReason.spill)).toHaveLength(
       report.spills,
     );

@@ -34,6 +34,8 @@ export class EngineTracer {
   private readonly knownClasses: boolean[] = [];
   /** What the trace calls a datum row, to notice that the row was given to other data. */
   private readonly knownData: unknown[] = [];
+  /** Bytes on their way into each space: scratch of a sample. */
+  private readonly arriving: Float64Array;
   private insertedTasks = 0;
   private retiredTasks = 0;
   /** Of the last pass: its time, and how many tasks were inserted before it. */
@@ -49,6 +51,7 @@ export class EngineTracer {
     this.recorder = new TraceRecorder(sink, header);
     this.scriptLane = header.lanes.findIndex(({ kind }) => kind === 'script');
     this.networkLane = header.lanes.findIndex(({ kind }) => kind === 'network');
+    this.arriving = new Float64Array(engine.spaces.length);
     engine.tasks.times = new Float64Array(engine.tasks.window * COUNT);
     engine.x.tracing = true;
     engine.backend.setTiming(true);
@@ -289,21 +292,40 @@ export class EngineTracer {
   private counters(now: number): void {
     const { recorder, engine } = this;
     if (!recorder.counterDue(now)) return;
+    const { arriving } = this;
+    const { transfers, directory } = engine;
+    let inFlight = 0;
+    arriving.fill(0);
+    transfers.forEachLive((t) => {
+      const bytes = directory.bytes[transfers.datum[t]];
+      arriving[transfers.destination[t]] += bytes;
+      inFlight += bytes;
+    });
     for (const space of engine.spaces) {
+      // A copy on its way holds a pin; here it counts once.
+      const coming = Math.min(arriving[space.index], space.pinnedBytes);
       recorder.memory(
         space.index,
         now,
         space.zone.used,
-        space.pinnedBytes,
+        space.pinnedBytes - coming,
         space.dirtyBytes,
         space.cleanBytes,
-        space.arrivingOut,
+        coming,
       );
     }
     let ready = 0;
     for (const queue of engine.ready) ready += queue.length;
     for (const line of engine.placement.lines) ready += line.length;
-    recorder.progress(now, ready, engine.tasks.live, 0, 0, this.insertedTasks, this.retiredTasks);
+    recorder.progress(
+      now,
+      ready,
+      engine.tasks.live,
+      inFlight,
+      0,
+      this.insertedTasks,
+      this.retiredTasks,
+    );
   }
 
   private describeDatum(d: number): void {

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Program, type RunReport, Runtime, type RuntimeOptions } from '../../index.js';
 import { summarize } from '../../trace/analysis/index.js';
 import {
+  CounterKind,
   cropToRuns,
   EventKind,
   loadTrace,
@@ -96,6 +97,13 @@ describe.each(GPUS)('evictions on $name', ({ options }) => {
     expect(transfers.filter((reason) => reason === TransferReason.spill)).toHaveLength(
       report.spills,
     );
+    // Parts of the memory in use are disjoint.
+    const { counters } = trace;
+    for (let row = 0; row < counters.count; row++) {
+      if (counters.kind[row] !== CounterKind.memory) continue;
+      const [used, ...parts] = counters.values.subarray(6 * row, 6 * row + 5);
+      expect(parts.reduce((a, b) => a + b, 0)).toBeLessThanOrEqual(used);
+    }
     const { traffic } = summarize(trace);
     expect(traffic.evictions).toEqual({ count: evicted.length, bytes: evicted.length * bytes });
     expect(traffic.spills).toEqual({ count: spilled.length, bytes: spilled.length * bytes });

@@ -507,8 +507,32 @@ describe.skipIf(reason !== undefined)('in headless Chromium, from disk', () => {
     expect(await page.textContent('#panel h2')).toBe(spot.name);
     const tip = await run<string>(`
       const row = v.rows.find((r) => r.kind === 'tasks' && r.label === 'worker 0');
-      return v.idleAt(400, 24 + row.y + 20)`);
+      return v.wordsAt(400, 24 + row.y + 20)`);
     expect(tip).toMatch(/no ready task.*Much of this/);
+    const memory = await run<string>(`
+      const row = v.rows.find((r) => r.kind === 'memory' && v.model.meta.spaces[r.index].name === 'gpu 0');
+      return v.wordsAt(600, 24 + row.y + 20)`);
+    expect(memory).toMatch(/^[\d.]+ \w+ of [\d.]+ \w+ used: .*(pinned|dirty|clean|arriving)/);
+  });
+
+  test('rows grow into the room there is, and keep their least height where there is none', async () => {
+    const heights = (): Promise<{ rows: number; room: number; task: number }> =>
+      run(`
+        const last = v.rows.at(-1);
+        const task = v.rows.find((r) => r.kind === 'tasks').height;
+        return { rows: last.y + last.height, room: v.canvas.clientHeight - 24, task }`);
+    const before = await heights();
+    await page.setViewportSize({ width: 1300, height: 2400 });
+    await frame();
+    const tall = await heights();
+    expect(tall.task).toBe(52);
+    expect(tall.rows).toBeLessThanOrEqual(tall.room);
+    await page.setViewportSize({ width: 1300, height: 300 });
+    await frame();
+    expect((await heights()).task).toBe(26);
+    await page.setViewportSize({ width: 1300, height: 750 });
+    await frame();
+    expect(await heights()).toEqual(before);
   });
 
   test('stages, classes in focus, dark colours, small windows: nothing breaks', async () => {

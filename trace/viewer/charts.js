@@ -1,5 +1,6 @@
 // Quantities over time: memory under each device, queues of each rank.
 import { firstAbove } from './detail-levels.js';
+import { formatBytes } from './format.js';
 import { GUTTER, timeAt } from './scene.js';
 import { mix } from './theme.js';
 
@@ -60,13 +61,11 @@ export function paintProgress(scene, row) {
   const to = pStart[row.index + 1];
   const bottom = row.y + row.height - 2;
   const height = row.height - 6;
-  for (const [value, filled] of /** @type {[number, boolean][]} */ ([
-    [0, true],
-    [2, false],
+  for (const [value, filled, most] of /** @type {[number, boolean, number][]} */ ([
+    [0, true, row.full],
+    [2, false, row.fullLine],
   ])) {
     const values = model.columns[`pValue${value}`];
-    let most = 0;
-    for (let i = from; i < to; i++) most = Math.max(most, values[i]);
     if (most === 0) continue;
     context.beginPath();
     context.moveTo(GUTTER, bottom);
@@ -86,4 +85,19 @@ export function paintProgress(scene, row) {
       context.stroke();
     }
   }
+}
+
+/** The sample of memory at a moment in words, or '' where there is none. @param {import('./model.js').Model} model @param {number} space @param {number} time */
+export function memoryWords(model, space, time) {
+  const { mStart, mTime } = model.columns;
+  const sample = firstAbove(mTime, mStart[space], mStart[space + 1], time) - 1;
+  if (sample < mStart[space]) return '';
+  const [used, pinned, dirty, clean, arriving] = [0, 1, 2, 3, 4].map(
+    (value) => model.columns[`mValue${value}`][sample],
+  );
+  const parts = Object.entries({ pinned, dirty, clean, arriving })
+    .filter(([, bytes]) => bytes > 0)
+    .map(([band, bytes]) => `${formatBytes(bytes)} ${band}`);
+  const capacity = formatBytes(model.meta.spaces[space].bytes);
+  return `${formatBytes(used)} of ${capacity} used${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`;
 }

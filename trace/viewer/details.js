@@ -13,6 +13,7 @@ import { classColour, stageColour } from './theme.js';
  * @property {(item: Item) => void} select
  * @property {(taskClass: number) => void} focusClass
  * @property {(step: number) => void} walkPath
+ * @property {(name: string) => void} showTab
  */
 
 /** @param {Model} model @param {Theme} theme @param {Item | undefined} item @param {Actions} actions @returns {Node} */
@@ -44,6 +45,13 @@ export function detailsPanel(model, theme, item, actions) {
   return item.type === 'task'
     ? taskPanel(model, theme, item.row, actions)
     : transferPanel(model, item.row, actions);
+}
+
+/** Its lane, and the device where the lane's name does not tell. @param {Model} model @param {number} row */
+function whereOf(model, row) {
+  const lane = model.laneName(model.taskLane(row));
+  const space = model.spaceName(model.columns.tSpace[row]);
+  return lane.startsWith(space) ? lane : `${lane}, ${space}`;
 }
 
 /** @param {Model} model @param {Theme} theme @param {number} row @param {Actions} actions */
@@ -81,7 +89,7 @@ function taskPanel(model, theme, row, actions) {
     el(
       'p',
       {},
-      `task ${c.tId[row]} on ${model.laneName(model.taskLane(row))}, ${model.spaceName(c.tSpace[row])}` +
+      `task ${c.tId[row]} on ${whereOf(model, row)}` +
         (notes.length > 0 ? ` (${notes.join(', ')})` : ''),
     ),
     parameters.length > 0 && el('p.faint', {}, parameters.join(', ')),

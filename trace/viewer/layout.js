@@ -12,10 +12,14 @@ import { formatBytes } from './format.js';
  * @property {number} index lane, space or rank, by kind
  * @property {number} y
  * @property {number} height
- * @property {number} full bytes at full height of a memory row
+ * @property {number} full what the full height is: bytes of a memory row, ready tasks of a progress row
+ * @property {number} fullLine the same for the line in a progress row: bytes in flight
  */
 
 export const STAGE_ROWS = 6;
+/** Rows that grow where there is room to spare, at most by `MOST_GROWTH`. */
+const growing = new Set(['tasks', 'transfers', 'memory', 'progress']);
+const MOST_GROWTH = 2;
 const heights = {
   rank: 22,
   space: 18,
@@ -53,22 +57,59 @@ export function memoryScale(model, space) {
   return peak < capacity / 4 ? peak : capacity;
 }
 
-/** @param {Model} model @param {boolean} stages with rows for the six stages @returns {Row[]} */
-export function makeRows(model, stages) {
+/** Largest of the values of a rank's progress samples. @param {Model} model @param {number} rank @param {number} value */
+function mostProgress(model, rank, value) {
+  const { pStart } = model.columns;
+  const values = model.columns[`pValue${value}`];
+  let most = 0;
+  for (let i = pStart[rank]; i < pStart[rank + 1]; i++) most = Math.max(most, values[i]);
+  return most;
+}
+
+/**
+ * @param {Model} model @param {boolean} stages with rows for the six stages
+ * @param {number} room height there is: rows grow where it is more than they need
+ * @returns {Row[]}
+ */
+export function makeRows(model, stages, room) {
+  const rows = plainRows(model, stages);
+  const height = (/** @type {(row: Row) => boolean} */ which) =>
+    rows.reduce((sum, row) => sum + (which(row) ? row.height : 0), 0);
+  const grows = height((row) => growing.has(row.kind));
+  const factor = Math.min(MOST_GROWTH, (room - height((row) => !growing.has(row.kind))) / grows);
+  if (!(factor > 1)) return rows;
+  let y = 0;
+  for (const row of rows) {
+    row.y = y;
+    if (growing.has(row.kind)) row.height = Math.floor(row.height * factor);
+    y += row.height;
+  }
+  return rows;
+}
+
+/** Rows of their least height. @param {Model} model @param {boolean} stages @returns {Row[]} */
+function plainRows(model, stages) {
   const { meta, columns } = model;
   /** @type {Row[]} */
   const rows = [];
   let y = 0;
   /** @param {Row['kind']} kind @param {string} label @param {number} index */
   const add = (kind, label, index) => {
-    const full = kind === 'memory' ? memoryScale(model, index) : 0;
-    rows.push({ kind, label, index, y, height: heights[kind], full });
+    const isProgress = kind === 'progress';
+    const full =
+      kind === 'memory'
+        ? memoryScale(model, index)
+        : isProgress
+          ? mostProgress(model, index, 0)
+          : 0;
+    const fullLine = isProgress ? mostProgress(model, index, 2) : 0;
+    rows.push({ kind, label, index, y, height: heights[kind], full, fullLine });
     y += heights[kind];
   };
   meta.ranks.forEach(({ rank, host }, rankIndex) => {
     if (meta.ranks.length > 1) add('rank', `rank ${rank}  ${host}`, rankIndex);
     if (columns.pStart[rankIndex + 1] > columns.pStart[rankIndex])
-      add('progress', 'ready tasks', rankIndex);
+      add('progress', `ready tasks / ${mostProgress(model, rankIndex, 0)}`, rankIndex);
     meta.spaces.forEach((space, spaceIndex) => {
       if (space.rank !== rank) return;
       /** @type {[Row['kind'], string, number][]} */

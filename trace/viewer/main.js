@@ -1,4 +1,5 @@
 // Puts the viewer together: state, actions, redraw on change. `window.headrace` is for tests and the curious.
+import { memoryWords } from './charts.js';
 import { sliceAt } from './detail-levels.js';
 import { detailsPanel } from './details.js';
 import { formatTime } from './format.js';
@@ -9,7 +10,7 @@ import { loadModel } from './model.js';
 import { buildPage, press, showTip } from './page.js';
 import { paint } from './paint.js';
 import { legendPanel, summaryPanel } from './panels.js';
-import { GUTTER, rowAt, timeAt } from './scene.js';
+import { GUTTER, RULER, rowAt, timeAt } from './scene.js';
 import { findTask } from './search.js';
 import { makeTheme } from './theme.js';
 import { View } from './view.js';
@@ -26,7 +27,7 @@ class Viewer {
     const dark = matchMedia('(prefers-color-scheme: dark)');
     this.theme = makeTheme(dark.matches);
     this.series = makeLaneSeries(model);
-    this.rows = makeRows(model, false);
+    this.rows = makeRows(model, false, 0);
     /** @type {import('./scene.js').State} */
     this.state = {
       from: 0,
@@ -86,7 +87,13 @@ class Viewer {
     this.mapImage.width = this.width - GUTTER;
     this.mapImage.height = this.map.height;
     paintMinimap(this.mapImage, this.model, this.theme, this.series);
+    this.arrange();
     this.view.clamp();
+  }
+
+  /** Places the rows in the height there is. */
+  arrange() {
+    this.rows = makeRows(this.model, this.state.stages, this.height - RULER);
   }
 
   redraw() {
@@ -184,18 +191,20 @@ class Viewer {
   /** @param {number} x @param {number} y */
   point(x, y) {
     const item = this.itemAt(x, y);
-    showTip(this.canvas, x, y, item ? this.describe(item) : this.idleAt(x, y));
+    showTip(this.canvas, x, y, item ? this.describe(item) : this.wordsAt(x, y));
   }
 
   leave() {
     showTip(this.canvas, 0, 0, '');
   }
 
-  /** Why a lane idles under a pixel, in words. @param {number} x @param {number} y */
-  idleAt(x, y) {
+  /** Why a lane idles under a pixel, or what is in the memory, in words. @param {number} x @param {number} y */
+  wordsAt(x, y) {
     const scene = this.scene();
     const row = rowAt(scene, y);
-    if (row?.kind !== 'tasks' || x < GUTTER) return '';
+    if (x < GUTTER) return '';
+    if (row?.kind === 'memory') return memoryWords(this.model, row.index, timeAt(scene, x));
+    if (row?.kind !== 'tasks') return '';
     const { idle } = this.series[row.index];
     const found = sliceAt(idle, timeAt(scene, x), 0);
     if (found < 0) return '';
@@ -258,7 +267,7 @@ class Viewer {
   toggleStages() {
     this.state.stages = !this.state.stages;
     press('stages', this.state.stages);
-    this.rows = makeRows(this.model, this.state.stages);
+    this.arrange();
     this.view.clamp();
   }
 

@@ -24,6 +24,12 @@ export function summaryPanel(model, theme, actions) {
     'div',
     {},
     el('h2', {}, `${s.program}: ${formatTime(s.makespan)}`),
+    el(
+      'p.faint',
+      {},
+      'Hover for names and reasons, click a task for its story, scroll to zoom. ',
+      link('All keys', () => actions.showTab('details')),
+    ),
     s.problems.length > 0 &&
       el(
         'div.problems',
@@ -154,7 +160,16 @@ function taskRowOf(model, rank, id) {
 /** @param {Model} model @param {Theme} theme @param {Set<number> | undefined} focus @param {Actions} actions @returns {Node} */
 export function legendPanel(model, theme, focus, actions) {
   const idle = idleOfUsedLanes(model.meta.summary);
-  const classes = model.meta.classes.slice(0, 40);
+  const counts = new Float64Array(model.meta.classes.length);
+  for (const taskClass of model.columns.tClass) counts[taskClass]++;
+  const used = model.meta.classes
+    .map(({ name }, index) => ({ name, index }))
+    .filter(({ index }) => counts[index] > 0);
+  const classes = used.slice(0, 40);
+  // What there is most of comes first.
+  const idleShares = model.meta.idle
+    .map((words, index) => ({ ...words, index, time: idle.of(words.reason) }))
+    .sort((a, b) => b.time - a.time);
   return el(
     'div',
     {},
@@ -162,24 +177,24 @@ export function legendPanel(model, theme, focus, actions) {
     el(
       'ul.legend',
       {},
-      ...classes.map((taskClass, i) =>
+      ...classes.map(({ name, index }) =>
         el(
           'li',
           {},
-          swatch(classColour(theme, i)),
+          swatch(classColour(theme, index)),
           el(
             'button.link',
             {
               type: 'button',
-              'aria-pressed': String(focus?.has(i) ?? false),
-              onclick: () => actions.focusClass(i),
+              'aria-pressed': String(focus?.has(index) ?? false),
+              onclick: () => actions.focusClass(index),
             },
-            taskClass.name,
+            name,
           ),
+          ` ${counts[index]}`,
         ),
       ),
-      model.meta.classes.length > classes.length &&
-        el('li', {}, `and ${model.meta.classes.length - classes.length} more`),
+      used.length > classes.length && el('li', {}, `and ${used.length - classes.length} more`),
     ),
     el('h3', {}, 'Stages of a task: tints of its class'),
     el(
@@ -191,12 +206,12 @@ export function legendPanel(model, theme, focus, actions) {
     el(
       'ul.legend',
       {},
-      ...model.meta.idle.map(({ reason, title, advice }, i) =>
+      ...idleShares.map(({ title, advice, index, time }) =>
         el(
           'li',
           {},
-          swatch(theme.idle[i], true),
-          `${title} ${idle.of(reason) > 0 ? formatShare(idle.of(reason), idle.total) : ''}`,
+          swatch(theme.idle[index], true),
+          `${title} ${time > 0 ? formatShare(time, idle.total) : '(none here)'}`,
           el('div.why', {}, advice),
         ),
       ),
@@ -219,6 +234,23 @@ export function legendPanel(model, theme, focus, actions) {
           el('div.why', {}, String(advice)),
         ),
       ),
+    ),
+    el('h3', {}, 'Ready tasks'),
+    el(
+      'ul.legend',
+      {},
+      el(
+        'li',
+        {},
+        swatch(theme.classes[5]),
+        'tasks that could start',
+        el(
+          'div.why',
+          {},
+          'none while lanes idle: more parallel work; many while lanes idle: see what they wait for',
+        ),
+      ),
+      el('li', {}, swatch(theme.kinds[3], true), 'line: bytes on their way'),
     ),
     el('h3', {}, 'Memory'),
     el(

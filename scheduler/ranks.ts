@@ -50,6 +50,8 @@ export class Ranks implements NetworkListener {
   /** Devices are real and the message layer cannot reach their memory: everything goes through host memory. */
   private readonly viaHost: boolean;
   private readonly failures: Map<number, HeadraceError> = new Map();
+  /** What the port was told: nothing is awaited here. */
+  private isQuiet = false;
 
   constructor(engine: Engine, port: NetworkPort, options: NetworkOptions) {
     if (port.size > MAX_RANKS) {
@@ -302,6 +304,9 @@ export class Ranks implements NetworkListener {
 
   publish(): void {
     this.device.publish();
+    if (this.isQuiet === !this.expecting) return;
+    this.isQuiet = !this.isQuiet;
+    this.device.port.setQuiet(this.isQuiet);
   }
 
   /** A run failed here: its offers are withdrawn, and the other ranks are told. */

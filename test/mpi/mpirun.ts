@@ -78,7 +78,7 @@ if (first === undefined && required) {
 }
 
 /** Environment without what an outer launcher or test runner put there. */
-function cleanEnvironment(extra: Readonly<Record<string, string>>): Record<string, string> {
+export function cleanEnvironment(extra: Readonly<Record<string, string>>): Record<string, string> {
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(process.env)) {
     if (value === undefined) continue;

@@ -1,0 +1,107 @@
+// What README and docs/network.md promise of several ranks: the program runs on two, and doctor prints what they show.
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { cleanEnvironment, first, mpirun } from './mpirun.js';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const main = path.join(root, 'dist/cli/main.js');
+
+/** Fenced blocks of a language. */
+function blocks(page: string, language: string): string[] {
+  const text = readFileSync(path.join(root, page), 'utf8');
+  return [...text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map(
+    ([, block]) => block,
+  );
+}
+
+async function headrace(args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], {
+    env: cleanEnvironment({}),
+    cwd: root,
+    timeout: 60_000,
+  });
+  return stdout;
+}
+
+describe.skipIf(first === undefined)('documentation of several ranks', () => {
+  test('the example of docs/network.md prints one value on every rank', async () => {
+    const folder = mkdtempSync(path.join(root, 'dist', 'snippet-'));
+    try {
+      const file = path.join(folder, 'program.mjs');
+      const entry = pathToFileURL(path.join(root, 'dist/index.js')).href;
+      const [program] = blocks('docs/network.md', 'js');
+      writeFileSync(file, program.replaceAll("'headrace'", `'${entry}'`));
+      const run = await mpirun(2, file, { env: { FORCE_COLOR: '0' } });
+      expect(run.code, run.output).toBe(0);
+      expect(run.output.trim().split('\n').sort()).toEqual(['0 2', '1 2']);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test('the two-rank command of the README runs and checks its factor', async () => {
+    const [line] = blocks('README.md', 'sh')
+      .flatMap((block) => block.split('\n'))
+      .filter((each) => each.includes('--ranks 2'));
+    const args = (/npm start -- ([^#]*)/.exec(line)?.[1] ?? '').trim().split(/\s+/);
+    const size = ['--n', '512', '--tile', '100', '--json'];
+    const result = JSON.parse(await headrace(['run', 'cholesky', ...args, ...size]));
+    expect(result).toMatchObject({ ok: true, ranks: 2 });
+  });
+
+  test.each(['README.md', 'docs/network.md'])(
+    'doctor prints the lines that %s shows, but for versions',
+    async (page) => {
+      const shown = blocks(page, 'text')
+        .flatMap((block) => block.split('\n'))
+        .filter((line) => /^(MPI|IPC) /.test(line));
+      expect(shown).toHaveLength(2);
+      // Another library says its name and version; everything else is as shown.
+      const bare = (text: string): string => text.replace(/(Open MPI v|MPICH )[\d.a-z]+/g, 'MPI x');
+      expect(bare(await headrace(['doctor']))).toContain(bare(shown.join('\n')));
+    },
+  );
+
+  test('doctor --json has the keys that scripts look at', async () => {
+    const facts = JSON.parse(await headrace(['doctor', '--json']));
+    expect(facts).toMatchObject({
+      ok: true,
+      node: process.versions.node,
+      addon: true,
+      mpi: {
+        found: true,
+        library: expect.stringMatching(/MPI/),
+        threadLevel: expect.stringMatching(/^(single|funneled|serialized|multiple)$/),
+        gpuAware: { claimed: expect.any(Boolean), proven: expect.any(Boolean) },
+      },
+      ipc: true,
+    });
+    expect(facts.devices).toContainEqual({
+      kind: 'emulated',
+      name: expect.any(String),
+      memoryBytes: expect.any(Number),
+    });
+    for (const missing of facts.missing) {
+      expect(Object.keys(missing).sort()).toEqual(['disables', 'fix', 'what']);
+    }
+  });
+
+  test('without mpirun, doctor says what that disables and how to get it', async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [main, 'doctor', '--json'], {
+      env: { ...cleanEnvironment({}), PATH: path.join(root, 'docs') },
+      timeout: 60_000,
+    }).catch((error: { stdout: string }) => error);
+    const facts = JSON.parse(stdout);
+    expect(facts.mpi.found).toBe(false);
+    expect(facts.ipc).toBe(false);
+    expect(facts.missing).toContainEqual({
+      what: 'MPI',
+      disables: expect.stringMatching(/rank/),
+      fix: expect.stringContaining('libopenmpi-dev'),
+    });
+  });
+});

@@ -5,6 +5,7 @@ import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type CliContext, ExitCode } from './context.js';
+import { type CudaFacts, cudaFindings } from './doctor-cuda.js';
 import { formatTable } from './format.js';
 import { describeOptions, flag, type OptionValues, parseOptions, UsageError } from './options.js';
 
@@ -39,6 +40,8 @@ interface Probe {
     readonly devices: number;
     readonly reason: string;
   }[];
+  /** With the bandwidth as measured, where there are CUDA GPUs. */
+  readonly cuda: CudaFacts | { readonly devices: readonly [] };
 }
 
 /** Runs a program; resolves to its first output line, or undefined when it is missing or fails. */
@@ -64,11 +67,17 @@ function isOnPath(program: string, env: CliContext['env']): boolean {
 
 /** Asks the addon in a child process. */
 async function probeNative(): Promise<Probe | string> {
-  const where = new URL('../native/index.js', import.meta.url).href;
+  const place = (file: string): string => JSON.stringify(new URL(file, import.meta.url).href);
   const code = `
     try {
-      const { loadNative } = await import(${JSON.stringify(where)});
-      console.log(JSON.stringify(loadNative().probe()));
+      const { loadNative } = await import(${place('../native/index.js')});
+      const native = loadNative();
+      const probe = native.probe();
+      if (probe.cuda.devices.length > 0) {
+        const { measureCuda } = await import(${place('./doctor-cuda.js')});
+        probe.cuda = measureCuda(native, probe.cuda);
+      }
+      console.log(JSON.stringify(probe));
     } catch (error) {
       console.log(JSON.stringify(String(error.message).split('\\n')[0]));
     }`;
@@ -133,7 +142,11 @@ export interface DoctorFacts {
     readonly kind: string;
     readonly name: string;
     readonly memoryBytes: number;
+    /** CUDA only. */
+    readonly uuid?: string;
   }[];
+  /** CUDA GPUs in full, with measured bandwidth in GB/s; absent without one. */
+  readonly cuda?: CudaFacts;
   readonly missing: readonly {
     readonly what: string;
     readonly disables: string;
@@ -152,6 +165,12 @@ const DISABLES: Readonly<Record<string, string>> = {
   'IPC between ranks': "comm: 'ipc'; data go through messages instead",
 };
 
+function cudaOf(probe: Probe | string): CudaFacts | undefined {
+  return typeof probe !== 'string' && probe.cuda.devices.length > 0
+    ? (probe.cuda as CudaFacts)
+    : undefined;
+}
+
 function factsOf(
   findings: readonly Finding[],
   probe: Probe | string,
@@ -159,6 +178,7 @@ function factsOf(
 ): DoctorFacts {
   const found = typeof ranks !== 'string';
   const drivers = typeof probe === 'string' ? [] : probe.drivers.filter((driver) => driver.found);
+  const cuda = cudaOf(probe);
   return {
     node: process.versions.node,
     addon: typeof probe !== 'string',
@@ -174,10 +194,12 @@ function factsOf(
         ? [{ kind: name, name: 'emulated GPU', memoryBytes: EMULATED_BYTES }]
         : Array.from({ length: devices }, (_, i) => ({
             kind: name,
-            name: `${name} GPU ${i}`,
-            memoryBytes: 0,
+            name: (name === 'cuda' && cuda?.devices[i]?.name) || `${name} GPU ${i}`,
+            memoryBytes: (name === 'cuda' && cuda?.devices[i]?.bytes) || 0,
+            ...(name === 'cuda' && cuda !== undefined ? { uuid: cuda.devices[i].uuid } : {}),
           })),
     ),
+    ...(cuda === undefined ? {} : { cuda }),
     missing: findings
       .filter(({ state, fix }) => state !== 'ok' && fix !== undefined)
       .map(({ name, fix }) => ({ what: name, disables: DISABLES[name] ?? name, fix: fix ?? '' })),
@@ -231,6 +253,8 @@ export async function examine(
           found: driver.name === 'emulated' ? 'built in' : devices,
         });
     }
+    const cuda = cudaOf(probe);
+    if (cuda !== undefined) findings.push(...cudaFindings(cuda));
   } else {
     findings.push({ name: 'native addon', state: 'missing', found: probe, fix: 'npm run setup' });
   }

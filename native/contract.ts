@@ -299,7 +299,15 @@ export interface NativeModule {
   kernels(): string[];
   /**
    * Nanoseconds per operation of a loop by hand over the CUDA driver, to compare with: 'launch', 'streams', 'devices',
-   * 'stencil', 'parallel' (on `gpus` GPUs), 'h2d', 'd2h', 'd2d' (of `bytes`); native/src/gpu_raw.h says what each does.
+   * 'stencil', 'parallel' (on `gpus` GPUs), 'h2d', 'd2h' (of `bytes`, GPU `to`, default 0), 'd2d' (from GPU `from`,
+   * default 1); native/src/gpu_raw.h says what each does.
    */
-  rawLoop(name: string, gpus: number, count: number, bytes: number): number;
+  rawLoop(
+    name: string,
+    gpus: number,
+    count: number,
+    bytes: number,
+    to?: number,
+    from?: number,
+  ): number;
 }

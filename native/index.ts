@@ -74,7 +74,7 @@ interface Addon {
   queueTable(workers: number, gpus: number, computeStreams: number): number[];
   kernels(): string[];
   probe(): NativeProbe;
-  rawLoop(name: string, gpus: number, count: number, bytes: number): number;
+  rawLoop: NativeModule['rawLoop'];
 }
 
 interface AddonCore {
@@ -168,7 +168,7 @@ function wrap(addon: Addon): NativeModule {
   return {
     kernels: () => addon.kernels(),
     probe: () => addon.probe(),
-    rawLoop: (name, gpus, count, bytes) => typed(() => addon.rawLoop(name, gpus, count, bytes)),
+    rawLoop: (...loop) => typed(() => addon.rawLoop(...loop)),
     open: (options) => typed(() => openCore(addon, options)),
   };
 }

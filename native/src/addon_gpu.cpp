@@ -126,6 +126,8 @@ double rawLoop(const Napi::CallbackInfo& info) {
   loop.gpus = info[1].ToNumber();
   loop.count = info[2].ToNumber();
   loop.bytes = static_cast<std::uint64_t>(info[3].ToNumber().DoubleValue());
+  if (info[4].IsNumber()) loop.to = info[4].As<Napi::Number>();
+  if (info[5].IsNumber()) loop.from = info[5].As<Napi::Number>();
   return runRawLoop(loop);
 }
 

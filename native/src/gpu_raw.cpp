@@ -197,9 +197,9 @@ double parallel(std::int32_t gpus, std::int32_t count) {
 }
 
 double copies(const RawLoop& loop) {
-  Gpu here(0, 1, 1, loop.bytes);
+  Gpu here(loop.to, 1, 1, loop.bytes);
   if (loop.name == "d2d") {
-    Gpu there(1, 1, 1, loop.bytes);
+    Gpu there(loop.from, 1, 1, loop.bytes);
     here.use();
     const int code = api().contextEnablePeer(there.context, 0);
     if (code != gpu::kPeerAlreadyEnabled) check(code, "cuCtxEnablePeerAccess");

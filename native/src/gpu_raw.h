@@ -13,12 +13,14 @@ struct RawLoop {
   /// devices    the same over two GPUs
   /// stencil    4 streams; each step waits for three events of the step before
   /// parallel   empty kernels on `gpus` GPUs at once, a thread each
-  /// h2d, d2h   pinned copies of `bytes`
-  /// d2d        copies from GPU 1 to GPU 0
+  /// h2d, d2h   pinned copies of `bytes` to and from GPU `to`
+  /// d2d        copies of `bytes` from GPU `from` to GPU `to`
   std::string name;
   std::int32_t gpus = 1;
   std::int32_t count = 10000;
   std::uint64_t bytes = 0;
+  std::int32_t to = 0;
+  std::int32_t from = 1;
 };
 
 /// Nanoseconds per kernel (and GPU) or copy, of the whole loop until the GPU is done. Throws CoreError.

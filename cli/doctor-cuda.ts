@@ -1,0 +1,146 @@
+// What the doctor says of CUDA GPUs: devices by UUID, memory, network writes, libraries, and the bandwidth of every way
+// between two memories as measured now. Measuring happens in the child process that asks the addon.
+
+interface Library {
+  readonly found: boolean;
+  readonly library: string;
+  readonly reason: string;
+}
+
+/** What the addon tells of CUDA without trying anything (native/contract.ts, `NativeProbe.cuda`). */
+export interface CudaProbe {
+  readonly devices: readonly {
+    readonly name: string;
+    readonly uuid: string;
+    readonly bytes: number;
+    readonly capability: string;
+    readonly rdmaSupported: boolean;
+    readonly rdmaFlushOptions: number;
+    readonly rdmaOrdering: number;
+  }[];
+  readonly nvrtc: Library;
+  readonly cublas: Library;
+  readonly cusolver: Library;
+}
+
+/** The part of the addon that measuring needs (native/contract.ts, `NativeModule`). */
+export interface MeasuringAddon {
+  open(options: {
+    readonly driver: string;
+    readonly gpus: number;
+    readonly gpuBytes: number;
+    readonly hostBytes: number;
+    readonly workers: number;
+    readonly computeStreams: number;
+    readonly ringRecords: number;
+    readonly checked: boolean;
+  }): { peerAccess(to: number, from: number): boolean; close(): void };
+  rawLoop(
+    name: string,
+    gpus: number,
+    count: number,
+    bytes: number,
+    to?: number,
+    from?: number,
+  ): number;
+}
+
+/** Bytes per copy when bandwidth is measured, and copies. */
+const BYTES = 64 * 2 ** 20;
+const COPIES = 8;
+
+/** GB/s between the host and each GPU, and between GPUs: `peers[to][from]`, 0 where a copy is not direct. */
+export interface CudaBandwidth {
+  readonly h2d: readonly number[];
+  readonly d2h: readonly number[];
+  readonly peers: readonly (readonly number[])[];
+}
+
+/** What was found out about CUDA. */
+export type CudaFacts = CudaProbe & { readonly bandwidth: CudaBandwidth };
+
+/** Measures every way. The GPUs are held open meanwhile: opening one takes longer than measuring. */
+export function measureCuda(native: MeasuringAddon, cuda: CudaProbe): CudaFacts {
+  const gpus = cuda.devices.length;
+  const core = native.open({
+    driver: 'cuda',
+    gpus,
+    gpuBytes: 2 ** 21,
+    hostBytes: 2 ** 20,
+    workers: 0,
+    computeStreams: 1,
+    ringRecords: 64,
+    checked: false,
+  });
+  try {
+    const rate = (name: string, to: number, from?: number): number => {
+      const nanoseconds = native.rawLoop(name, gpus, COPIES, BYTES, to, from);
+      return Number((BYTES / nanoseconds).toFixed(1));
+    };
+    const ordinals = cuda.devices.map((_, i) => i);
+    return {
+      ...cuda,
+      bandwidth: {
+        h2d: ordinals.map((g) => rate('h2d', g)),
+        d2h: ordinals.map((g) => rate('d2h', g)),
+        peers: ordinals.map((to) =>
+          ordinals.map((from) =>
+            to !== from && core.peerAccess(to + 1, from + 1) ? rate('d2d', to, from) : 0,
+          ),
+        ),
+      },
+    };
+  } finally {
+    core.close();
+  }
+}
+
+const ORDERING: Readonly<Record<number, string>> = {
+  0: 'not ordered',
+  100: 'ordered for the owner',
+  200: 'ordered for all GPUs',
+};
+
+/** Findings for the doctor's table. */
+export function cudaFindings({ devices, bandwidth, nvrtc, cublas, cusolver }: CudaFacts): {
+  readonly name: string;
+  readonly state: 'ok' | 'absent';
+  readonly found: string;
+}[] {
+  const gpus = devices.map((gpu, g) => {
+    const flush = [
+      ...(gpu.rdmaFlushOptions & 1 ? ['by the host'] : []),
+      ...(gpu.rdmaFlushOptions & 2 ? ['by the stream'] : []),
+    ];
+    const network = gpu.rdmaSupported
+      ? `network writes ${ORDERING[gpu.rdmaOrdering] ?? gpu.rdmaOrdering}, flush ${flush.join(', ') || 'impossible'}`
+      : 'no network writes to its memory';
+    return {
+      name: `CUDA GPU ${g}`,
+      state: 'ok' as const,
+      found: `${gpu.name}, ${gpu.uuid}, ${(gpu.bytes / 2 ** 30).toFixed(1)} GiB, ${gpu.capability}; ${network}`,
+    };
+  });
+  const ways = devices.map((_, to) => ({
+    name: `copies to GPU ${to}`,
+    state: 'ok' as const,
+    found: [
+      `host ${bandwidth.h2d[to]} GB/s (back ${bandwidth.d2h[to]})`,
+      ...devices.flatMap((_, from) =>
+        from === to
+          ? []
+          : [
+              `GPU ${from} ${bandwidth.peers[to][from] > 0 ? `${bandwidth.peers[to][from]} GB/s` : 'over the host'}`,
+            ],
+      ),
+    ].join(', '),
+  }));
+  const libraries = Object.entries({ NVRTC: nvrtc, cuBLAS: cublas, cuSOLVER: cusolver }).map(
+    ([name, library]) => ({
+      name,
+      state: library.found ? ('ok' as const) : ('absent' as const),
+      found: library.found ? library.library : library.reason,
+    }),
+  );
+  return [...gpus, ...ways, ...libraries];
+}

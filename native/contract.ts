@@ -143,6 +143,8 @@ export interface NativeOptions {
   readonly driver: string;
   /** GPUs to open. */
   readonly gpus: number;
+  /** The driver's number of the first one, modulo those there are; the others follow it (default 0). */
+  readonly firstGpu?: number;
   /** Device memory per GPU. */
   readonly gpuBytes: number;
   /** Address space reserved for host data; pages are touched only when used. */
@@ -159,6 +161,17 @@ export interface NativeOptions {
   readonly pinnedBytes?: number;
   /** Sequence number that all queues start from, for tests of its wrapping (default 0). */
   readonly firstSequence?: number;
+}
+
+/** GPU memory as another process of this host can open it. */
+export interface NativeIpcExport {
+  /** 64 bytes that name the whole allocation. */
+  readonly handle: Uint8Array;
+  /** Where the allocation begins in this process, and the space's first byte in it. */
+  readonly base: bigint;
+  readonly offset: number;
+  /** Differs for every allocation of this process, also at the same address. */
+  readonly generation: bigint;
 }
 
 /** Type of one argument of a kernel. */
@@ -240,8 +253,8 @@ export interface NativeCore {
   shareable(
     space: number,
   ): { readonly pid: number; readonly fd: number; readonly bytes: number } | null;
-  /** The 64 bytes by which another process opens a CUDA or HIP GPU's slab (cuIpcOpenMemHandle), or null. */
-  ipcHandle(space: number): Uint8Array | null;
+  /** How another process opens a CUDA or HIP GPU's slab (cuIpcOpenMemHandle), or null where it cannot. */
+  ipcExport(space: number): NativeIpcExport | null;
   /** Address of a space's first byte in this process (or on its device). */
   address(space: number): bigint;
   /** True when GPU space `to` can copy from GPU space `from` directly. */

@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type {
   NativeCore,
+  NativeIpcExport,
   NativeKernelSource,
   NativeModule,
   NativeOptions,
@@ -89,7 +90,7 @@ interface AddonCore {
   hostView(offset: number, bytes: number): ArrayBuffer;
   lastError(queue: number): string;
   shareable(space: number): { pid: number; fd: number; bytes: number } | null;
-  ipcHandle(space: number): Uint8Array | null;
+  ipcExport(space: number): NativeIpcExport | null;
   address(space: number): bigint;
   peerAccess(to: number, from: number): boolean;
   doorbell(): bigint;
@@ -226,7 +227,7 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     hostView: (offset, bytes) => typed(() => core.hostView(offset, bytes)),
     lastError: (queue) => core.lastError(queue),
     shareable: (space) => core.shareable(space),
-    ipcHandle: (space) => core.ipcHandle(space),
+    ipcExport: (space) => core.ipcExport(space),
     address: (space) => typed(() => core.address(space)),
     peerAccess: (to, from) => core.peerAccess(to, from),
     doorbell: () => typed(() => core.doorbell()),

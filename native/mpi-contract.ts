@@ -20,7 +20,7 @@ export const NetCommand = {
   ipcRead: 4,
   /** Withdraw the receive `request`; it ends as cancelled unless it is matched already. */
   cancel: 5,
-  /** Make what the network wrote to `space` visible to its device. */
+  /** Make what the network wrote to `space` visible to its device, or to all: `status` is a `NetScope`. */
   flush: 6,
   /** Join all ranks at a barrier; the event `closed` follows when all are there. */
   close: 7,
@@ -70,6 +70,9 @@ export const NetMode = {
   staged: 1,
 } as const;
 
+/** Who has to see what the network wrote to a GPU's memory: that GPU, or others that read there as well. CUDA's numbers. */
+export const NetScope = { none: 0, owner: 100, all: 200 } as const;
+
 /** Outcome of a command. */
 export const NetStatus = {
   ok: 0,
@@ -86,6 +89,10 @@ export const NetStatus = {
   flush: 6,
   /** The peer is gone. */
   lost: 7,
+  /** A GPU refused a copy. */
+  device: 8,
+  /** Flushing took too long. */
+  flushTimeout: 9,
 } as const;
 
 /** Words shared by both sides: int32, one 64-byte line per writer. */
@@ -152,6 +159,26 @@ export interface NetSpace {
   readonly bytes: number;
   /** File descriptor behind the space that another process of this host can map, or -1. */
   readonly fd: number;
+  /** Of a real GPU; '' for others. */
+  readonly uuid: string;
+  /** How another process of this host opens a real GPU's memory. */
+  readonly exported: NetExport | undefined;
+  /** The MPI library may be given addresses of this space. */
+  readonly direct: boolean;
+}
+
+/** An allocation that others can open (native/contract.ts, `NativeIpcExport`). */
+export interface NetExport {
+  readonly handle: Uint8Array;
+  readonly base: bigint;
+  readonly offset: number;
+  readonly generation: bigint;
+}
+
+/** A real GPU: its `SpaceKind` and UUID. */
+export interface NetGpu {
+  readonly kind: number;
+  readonly uuid: string;
 }
 
 /** Options of `NetModule.open`. */
@@ -174,8 +201,17 @@ export interface NetPeer {
   /** Same host and process namespace, so that its memory can be mapped. */
   readonly sameHost: boolean;
   readonly pid: number;
-  /** Per space: 1 when this process can map it. */
-  readonly mappable: readonly number[];
+  /** Per space: this process can read it without the owner's help. */
+  readonly mappable: readonly boolean[];
+  /** Per space: the owner's MPI library reads and writes it. */
+  readonly reachable: readonly boolean[];
+}
+
+/** What `open` found out. */
+export interface NetOpened {
+  readonly peers: readonly NetPeer[];
+  /** Why memory of real GPUs is not given to MPI although that was allowed; '' when it is. */
+  readonly directProblem: string;
 }
 
 /** The addon's exports (native/mpi/addon.cpp). */
@@ -188,8 +224,11 @@ export interface NetAddon {
     readonly gpuAware: boolean;
   };
   misalignment(view: Int32Array): number;
-  /** Starts the comm thread and MPI; once per process, later calls give the same answer. */
-  start(): Promise<NetFacts>;
+  /**
+   * Starts the comm thread and MPI; once per process, later calls give the same answer. `gpu` is made current on the
+   * thread first: an MPI library that takes device pointers binds itself to it.
+   */
+  start(gpu: NetGpu | undefined): Promise<NetFacts>;
   /** Collective over all ranks. One session at a time. */
   open(
     options: NetOptions,
@@ -198,11 +237,13 @@ export interface NetAddon {
     events: Int32Array,
     outbox: Uint8Array,
     inbox: Uint8Array,
-  ): Promise<readonly NetPeer[]>;
+  ): Promise<NetOpened>;
   /**
-   * Seconds one way of a plain MPI_Send and MPI_Recv ping-pong between ranks 0 and 1; all ranks call it, before `open`.
+   * Seconds of one transfer by hand between ranks 0 and 1; all ranks call it, before `open`. 'host', 'gpu': one way of a
+   * ping-pong by MPI_Send and MPI_Recv in memory of the host or of the GPU given to `start`; 'ipc': a read of the other
+   * rank's GPU memory.
    */
-  measure(bytes: number, rounds: number): Promise<number>;
+  measure(bytes: number, rounds: number, how: 'host' | 'gpu' | 'ipc'): Promise<number>;
   /** Wakes the comm thread; for when `NetWord.sleeping` was seen set. */
   wake(): void;
   /** Ends the session after `closed` or `lost`. */

@@ -10,7 +10,9 @@ import { fileURLToPath } from 'node:url';
 import {
   type NetAddon,
   type NetFacts,
+  type NetGpu,
   NetLimit,
+  type NetOpened,
   type NetOptions,
   type NetPeer,
   NetRecord,
@@ -146,6 +148,7 @@ export function loadMpi(launcher: Launch['launcher']): NetAddon {
 export interface NetSession {
   readonly facts: NetFacts;
   readonly peers: readonly NetPeer[];
+  readonly directProblem: string;
   readonly words: Int32Array;
   readonly commands: Int32Array;
   readonly events: Int32Array;
@@ -165,10 +168,10 @@ function sharedWords(addon: NetAddon, words: number): Int32Array {
 
 let starting: Promise<NetFacts> | undefined;
 
-/** Starts MPI in this process (once). */
-export async function startMpi(addon: NetAddon): Promise<NetFacts> {
+/** Starts MPI in this process (once); `gpu` as in `NetAddon.start`. */
+export async function startMpi(addon: NetAddon, gpu?: NetGpu): Promise<NetFacts> {
   if (starting === undefined) {
-    starting = addon.start();
+    starting = addon.start(gpu);
     process.once('exit', (code) => {
       // A process that fails must not wait for the others: they are told by its end.
       addon.finish(FINISH_MS, code !== 0);
@@ -203,9 +206,9 @@ export async function openMpi(
   };
   const outbox = bytes();
   const inbox = bytes();
-  let peers: readonly NetPeer[];
+  let opened: NetOpened;
   try {
-    peers = await addon.open(options, words, commands, events, outbox, inbox);
+    opened = await addon.open(options, words, commands, events, outbox, inbox);
   } catch (error) {
     throw new MpiError(
       'MPI_START',
@@ -216,7 +219,8 @@ export async function openMpi(
   }
   return {
     facts,
-    peers,
+    peers: opened.peers,
+    directProblem: opened.directProblem,
     words,
     commands,
     events,

@@ -5,6 +5,7 @@
 // thread has let go of them. The world itself lives as long as the process.
 #include <napi.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -86,9 +87,25 @@ Napi::Value misalignment(const Napi::CallbackInfo& info) {
 
 Napi::Value start(const Napi::CallbackInfo& info) {
   auto facts = std::make_shared<Facts>();
+  GpuName gpu;
+  if (info[0].IsObject()) {
+    const auto given = info[0].As<Napi::Object>();
+    gpu = {given.Get("kind").ToNumber().Int32Value(), given.Get("uuid").ToString().Utf8Value()};
+  }
   return Waiting::promise(
-      info.Env(), [facts] { *facts = World::instance().start(); },
+      info.Env(), [facts, gpu] { *facts = World::instance().start(gpu); },
       [facts](Napi::Env env) -> Napi::Value { return factsObject(env, *facts); });
+}
+
+void readExport(const Napi::Object& given, SpaceView& space) {
+  const auto handle = given.Get("handle").As<Napi::Uint8Array>();
+  bool lossless = true;
+  std::copy_n(handle.Data(), std::min(handle.ByteLength(), sizeof space.exported.handle),
+              space.exported.handle);
+  space.exported.base = given.Get("base").As<Napi::BigInt>().Uint64Value(&lossless);
+  space.exported.offset = static_cast<std::uint64_t>(given.Get("offset").ToNumber().DoubleValue());
+  space.exported.generation = given.Get("generation").As<Napi::BigInt>().Uint64Value(&lossless);
+  space.shared = true;
 }
 
 SessionOptions optionsOf(const Napi::CallbackInfo& info) {
@@ -108,6 +125,10 @@ SessionOptions optionsOf(const Napi::CallbackInfo& info) {
         static_cast<std::uintptr_t>(each.Get("base").As<Napi::BigInt>().Uint64Value(&lossless)));
     space.bytes = each.Get("bytes").ToNumber();
     space.fd = each.Get("fd").ToNumber();
+    space.direct = each.Get("direct").ToBoolean();
+    space.uuid = each.Get("uuid").ToString();
+    const Napi::Value exported = each.Get("exported");
+    if (exported.IsObject()) readExport(exported.As<Napi::Object>(), space);
     options.spaces.push_back(space);
   }
   options.doorbell = reinterpret_cast<const headrace_doorbell*>(
@@ -131,24 +152,29 @@ Napi::Value open(const Napi::CallbackInfo& info) {
   auto* instance = env.GetInstanceData<Instance>();
   instance->views = Napi::Persistent(views);
   auto options = std::make_shared<SessionOptions>(optionsOf(info));
-  auto hellos = std::make_shared<std::vector<Hello>>();
+  auto opened = std::make_shared<Opened>();
   return Waiting::promise(
-      env, [options, hellos] { *hellos = World::instance().open(std::move(*options)); },
-      [hellos](Napi::Env answering) -> Napi::Value {
-        Napi::Array result = Napi::Array::New(answering);
-        for (const Hello& hello : *hellos) {
-          const bool sameHost = hello.host == World::instance().host();
-          Napi::Object peer = Napi::Object::New(answering);
-          peer["sameHost"] = Napi::Boolean::New(answering, sameHost);
-          peer["pid"] = Napi::Number::New(answering, hello.pid);
-          Napi::Array mappable = Napi::Array::New(answering);
-          for (std::int32_t s = 0; s < hello.spaces; ++s) {
-            const bool can = sameHost && hello.space[s].fd >= 0;
-            mappable[mappable.Length()] = Napi::Number::New(answering, can ? 1 : 0);
+      env, [options, opened] { *opened = World::instance().open(std::move(*options)); },
+      [opened](Napi::Env answering) -> Napi::Value {
+        const auto flags = [&](const std::vector<bool>& from) {
+          Napi::Array result = Napi::Array::New(answering);
+          for (const bool each : from) {
+            result[result.Length()] = Napi::Boolean::New(answering, each);
           }
-          peer["mappable"] = mappable;
-          result[result.Length()] = peer;
+          return result;
+        };
+        Napi::Array peers = Napi::Array::New(answering);
+        for (const Opened::Peer& each : opened->peers) {
+          Napi::Object peer = Napi::Object::New(answering);
+          peer["sameHost"] = Napi::Boolean::New(answering, each.sameHost);
+          peer["pid"] = Napi::Number::New(answering, each.pid);
+          peer["mappable"] = flags(each.mappable);
+          peer["reachable"] = flags(each.reachable);
+          peers[peers.Length()] = peer;
         }
+        Napi::Object result = Napi::Object::New(answering);
+        result["peers"] = peers;
+        result["directProblem"] = Napi::String::New(answering, opened->directProblem);
         return result;
       });
 }
@@ -156,10 +182,14 @@ Napi::Value open(const Napi::CallbackInfo& info) {
 Napi::Value measure(const Napi::CallbackInfo& info) {
   const std::int64_t bytes = info[0].ToNumber().Int64Value();
   const int rounds = info[1].ToNumber();
+  const std::string what = info[2].ToString();
+  const World::Raw how = what == "gpu"   ? World::Raw::gpuMemory
+                         : what == "ipc" ? World::Raw::ipcRead
+                                         : World::Raw::hostMemory;
   auto seconds = std::make_shared<double>(0);
   return Waiting::promise(
       info.Env(),
-      [bytes, rounds, seconds] { *seconds = World::instance().measure(bytes, rounds); },
+      [bytes, rounds, how, seconds] { *seconds = World::instance().measure(bytes, rounds, how); },
       [seconds](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *seconds); });
 }
 

@@ -46,6 +46,12 @@ inline constexpr std::int32_t direct = 0;
 inline constexpr std::int32_t staged = 1;
 }  // namespace NetMode
 
+namespace NetScope {
+inline constexpr std::int32_t none = 0;
+inline constexpr std::int32_t owner = 100;
+inline constexpr std::int32_t all = 200;
+}  // namespace NetScope
+
 namespace NetStatus {
 inline constexpr std::int32_t ok = 0;
 inline constexpr std::int32_t cancelled = 1;
@@ -55,6 +61,8 @@ inline constexpr std::int32_t mapping = 4;
 inline constexpr std::int32_t outOfRange = 5;
 inline constexpr std::int32_t flush = 6;
 inline constexpr std::int32_t lost = 7;
+inline constexpr std::int32_t device = 8;
+inline constexpr std::int32_t flushTimeout = 9;
 }  // namespace NetStatus
 
 namespace NetWord {

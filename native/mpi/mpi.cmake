@@ -5,10 +5,20 @@
 set(HEADRACE_MPI_SOURCES
   native/mpi/addon.cpp
   native/mpi/copier.cpp
+  native/mpi/gpu_imports.cpp
+  native/mpi/gpu_mover.cpp
+  native/mpi/gpus.cpp
   native/mpi/imports.cpp
   native/mpi/lifeline.cpp
+  native/mpi/raw.cpp
   native/mpi/session.cpp
-  native/mpi/world.cpp)
+  native/mpi/session_transfers.cpp
+  native/mpi/world.cpp
+  native/mpi/world_open.cpp
+  # GPU drivers are found at run time; the message layer needs their tables only.
+  native/src/cuda_api.cpp
+  native/src/gpu_api.cpp
+  native/src/hip_api.cpp)
 
 function(headrace_mpi_settings target)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/native/mpi)

@@ -12,25 +12,46 @@ namespace {
 
 constexpr int kControlTag = 0;
 constexpr std::int32_t kControlSlots = 8;
-/// Staging buffers for sends, and as many for receives: with one pool, receives that wait for each other's ranks could
-/// take every buffer that the sends need. The engine asks for no more data than receives have buffers for.
-constexpr std::int32_t kBuffers = NetLimit::buffers;
-/// Copies up to this size are done by the comm thread itself.
-constexpr std::int64_t kShortCopy = 32768;
-/// MPI counts are int: longer transfers go in chunks of this size.
-constexpr std::int64_t kLongest = std::int64_t{1} << 30;
+/// Streams of a mover: to and from staging buffers, then those that read memory of peers.
+constexpr std::int32_t kPeerLanes = 8;
+/// After a rank was lost, copies under way get that long to end.
+constexpr std::int64_t kLostPatience = 1'000'000'000;
 
 }  // namespace
 
 Session::Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<Hello> peers,
-                 Parker& parker)
+                 std::uint64_t host, const Gpu* bound, Parker& parker)
     : options_(std::move(options)),
       comm_(comm),
       rank_(rank),
       peers_(std::move(peers)),
       events_(options_.memory),
       inbox_(options_.memory),
+      bound_(bound),
+      gpuImports_(bound),
+      staging_(options_.chunkBytes, bound),
       copier_(parker) {
+  for (const SpaceView& space : options_.spaces) {
+    if (space.gpu == nullptr || movers_.count(space.gpu) != 0) continue;
+    movers_[space.gpu] = std::make_unique<GpuMover>(*space.gpu, 2 + kPeerLanes, parker);
+  }
+  for (std::size_t r = 0; r < peers_.size(); ++r) {
+    const Hello& peer = peers_[r];
+    std::vector<bool>& row = mappable_.emplace_back(static_cast<std::size_t>(peer.spaces), false);
+    const auto owner = static_cast<std::int32_t>(r);
+    // Memory of this process itself needs no mapping.
+    for (std::int32_t s = 0; s < peer.spaces && owner != rank_ && peer.host == host; ++s) {
+      row[static_cast<std::size_t>(s)] = peer.space[s].fd >= 0;
+      if (!peer.space[s].shared || movers_.empty()) continue;
+      bool all = true;
+      std::string why;
+      for (const auto& [gpu, mover] : movers_) {
+        all = all && gpuImports_.open(owner, peer.space[s].exported, *gpu, why) != 0;
+      }
+      row[static_cast<std::size_t>(s)] = all;
+    }
+  }
+  word(NetWord::mappings).store(gpuImports_.made(), std::memory_order_relaxed);
   slots_.resize(kControlSlots);
   for (std::int32_t i = 0; i < kControlSlots; ++i) {
     slots_[i].bytes.resize(NetLimit::message);
@@ -39,6 +60,8 @@ Session::Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<He
 }
 
 Session::~Session() {
+  // Streams first: they may still use staging buffers and mapped memory.
+  movers_.clear();
   if (isLost_) return;
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     if (requests_[i] == MPI_REQUEST_NULL || owners_[i].kind != Kind::controlIn) continue;
@@ -46,8 +69,21 @@ Session::~Session() {
     MPI_Wait(&requests_[i], MPI_STATUS_IGNORE);
   }
   imports_.clear();
+  gpuImports_.clear();
   MPI_Comm_free(&comm_);
 }
+
+bool Session::mappable(int rank, int space) const {
+  const auto& row = mappable_[static_cast<std::size_t>(rank)];
+  return space >= 0 && static_cast<std::size_t>(space) < row.size() &&
+         row[static_cast<std::size_t>(space)];
+}
+
+GpuMover* Session::moverOf(const SpaceView& space) {
+  return space.gpu == nullptr ? nullptr : movers_[space.gpu].get();
+}
+
+std::int32_t Session::laneOf(std::int32_t rank) const { return 2 + rank % kPeerLanes; }
 
 bool Session::commandsWaiting() const {
   return word(NetWord::commandsPublished).load(std::memory_order_seq_cst) !=
@@ -60,6 +96,7 @@ bool Session::tick() {
     moved |= testRequests();
     moved |= handOverMessages();
     if (copies_.size() > 0) moved |= takeCopies();
+    if (!movers_.empty()) moved |= takeGpuTasks();
     if (chunked_.size() > 0) moved |= moveChunks();
   }
   if (events_.publish() && options_.doorbell != nullptr) {
@@ -109,15 +146,12 @@ void Session::perform(const Record& command) {
     case NetCommand::cancel:
       cancel(command.word(NetRecord::request));
       break;
-    case NetCommand::flush: {
-      ++flushes_;
-      word(NetWord::flushes).store(flushes_, std::memory_order_relaxed);
-      const bool fails = options_.failFlush > 0 && flushes_ >= options_.failFlush;
-      done(command.word(NetRecord::request), fails ? NetStatus::flush : NetStatus::ok, now());
+    case NetCommand::flush:
+      beginFlush(command);
       break;
-    }
     case NetCommand::close: {
       imports_.clear();
+      gpuImports_.clear();
       MPI_Request request;
       MPI_Ibarrier(comm_, &request);
       add(request, {Kind::barrier, 0, -1});
@@ -160,111 +194,6 @@ std::uint8_t* Session::locate(std::int32_t space, double offset, double bytes) {
     return nullptr;
   }
   return view.base + static_cast<std::uint64_t>(offset);
-}
-
-std::int32_t Session::newTransfer(const Record& command) {
-  std::int32_t index = static_cast<std::int32_t>(transfers_.size());
-  if (freeTransfers_.empty()) {
-    transfers_.emplace_back();
-  } else {
-    index = freeTransfers_.back();
-    freeTransfers_.pop_back();
-  }
-  Transfer& transfer = transfers_[index];
-  transfer = Transfer{};
-  transfer.live = true;
-  transfer.request = command.word(NetRecord::request);
-  transfer.rank = command.word(NetRecord::rank);
-  transfer.tag = command.word(NetRecord::tag);
-  transfer.bytes = static_cast<std::int64_t>(command.number(NetRecord::size));
-  transfer.start = now();
-  ++live_;
-  return index;
-}
-
-void Session::beginTransfer(const Record& command, bool send) {
-  const std::int32_t space = command.word(NetRecord::space);
-  std::uint8_t* data =
-      locate(space, command.number(NetRecord::offset), command.number(NetRecord::size));
-  if (data == nullptr) {
-    done(command.word(NetRecord::request), NetStatus::outOfRange, now());
-    return;
-  }
-  const std::int32_t index = newTransfer(command);
-  Transfer& transfer = transfers_[index];
-  transfer.send = send;
-  transfer.data = data;
-  transfer.staged = command.word(NetRecord::status) == NetMode::staged;
-  transfer.device = options_.spaces[space].kind != 0;
-  if (transfer.staged || transfer.bytes > kLongest) {
-    transfer.listed = true;
-    chunked_.push_back(index);
-    return;
-  }
-  MPI_Request request;
-  const auto count = static_cast<int>(transfer.bytes);
-  const int code =
-      send ? MPI_Isend(data, count, MPI_BYTE, transfer.rank, transfer.tag, comm_, &request)
-           : MPI_Irecv(data, count, MPI_BYTE, transfer.rank, transfer.tag, comm_, &request);
-  if (code != MPI_SUCCESS) {
-    transfer.status = NetStatus::library;
-    finish(index);
-    return;
-  }
-  add(request, {Kind::whole, index, -1});
-}
-
-void Session::beginIpc(const Record& command) {
-  const std::int32_t rank = command.word(NetRecord::rank);
-  const std::int32_t space = command.word(NetRecord::remoteSpace);
-  const double bytes = command.number(NetRecord::size);
-  const double from = command.number(NetRecord::remoteOffset);
-  std::uint8_t* to = locate(command.word(NetRecord::space), command.number(NetRecord::offset), bytes);
-  const Hello& peer = peers_[static_cast<std::size_t>(rank)];
-  const bool inside = to != nullptr && space >= 0 && space < peer.spaces && from >= 0 &&
-                      from + bytes <= static_cast<double>(peer.space[space].bytes);
-  if (!inside) {
-    done(command.word(NetRecord::request), NetStatus::outOfRange, now());
-    return;
-  }
-  std::string error;
-  const std::uint8_t* base = imports_.map(rank, space, peer.pid, peer.space[space].fd,
-                                          peer.space[space].bytes, error);
-  word(NetWord::mappings).store(imports_.made(), std::memory_order_relaxed);
-  if (base == nullptr) {
-    done(command.word(NetRecord::request), NetStatus::mapping, now());
-    return;
-  }
-  const std::int32_t index = newTransfer(command);
-  Transfer& transfer = transfers_[index];
-  transfer.copied = true;
-  transfer.next = transfer.bytes;
-  transfer.inFlight = 1;
-  const Chunk chunk{index, -1, 0, transfer.bytes};
-  const std::uint8_t* source = base + static_cast<std::uint64_t>(from);
-  if (transfer.bytes <= kShortCopy) {
-    std::memcpy(to, source, static_cast<std::size_t>(transfer.bytes));
-    chunkOver(chunk, NetStatus::ok);
-  } else {
-    copies_.push_back({copier_.copy(to, source, static_cast<std::uint64_t>(transfer.bytes)), chunk});
-  }
-}
-
-void Session::cancel(std::int32_t request) {
-  for (std::size_t t = 0; t < transfers_.size(); ++t) {
-    Transfer& transfer = transfers_[t];
-    if (!transfer.live || transfer.request != request || transfer.send || transfer.copied) continue;
-    transfer.status = NetStatus::cancelled;
-    transfer.next = transfer.bytes;  // no further chunks
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-      const Kind kind = owners_[i].kind;
-      if ((kind == Kind::whole || kind == Kind::chunkIn) &&
-          owners_[i].index == static_cast<std::int32_t>(t) && requests_[i] != MPI_REQUEST_NULL) {
-        MPI_Cancel(&requests_[i]);
-      }
-    }
-    endIfOver(static_cast<std::int32_t>(t));
-  }
 }
 
 // --- Requests -----------------------------------------------------------------------------------------------------
@@ -325,8 +254,7 @@ void Session::completed(const Owner& owner, const MPI_Status& status, bool faile
       Transfer& transfer = transfers_[owner.index];
       std::int32_t outcome = failed ? NetStatus::library : NetStatus::ok;
       const bool whole = owner.kind == Kind::whole;
-      const std::int64_t bytes =
-          whole ? transfer.bytes : chunkSizes_[static_cast<std::size_t>(owner.buffer)];
+      const std::int64_t bytes = whole ? transfer.bytes : staging_.bytes(owner.buffer);
       if (!failed && !transfer.send) {
         int cancelled = 0;
         int count = 0;
@@ -342,20 +270,11 @@ void Session::completed(const Owner& owner, const MPI_Status& status, bool faile
         finish(owner.index);
         break;
       }
-      const Chunk chunk{owner.index, owner.buffer,
-                        chunkOffsets_[static_cast<std::size_t>(owner.buffer)], bytes};
-      const bool copy = owner.kind == Kind::chunkIn && transfer.device && outcome == NetStatus::ok;
-      if (!copy) {
-        chunkOver(chunk, outcome);
-      } else if (bytes <= kShortCopy) {
-        std::memcpy(transfer.data + chunk.offset, buffers_[chunk.buffer].get(),
-                    static_cast<std::size_t>(bytes));
-        chunkOver(chunk, outcome);
-      } else {
-        copies_.push_back({copier_.copy(transfer.data + chunk.offset, buffers_[chunk.buffer].get(),
-                                        static_cast<std::uint64_t>(bytes)),
-                           chunk});
-      }
+      const Chunk chunk{owner.index, owner.buffer, staging_.offset(owner.buffer), bytes};
+      const bool arrived = owner.kind == Kind::chunkIn && transfer.device &&
+                           outcome == NetStatus::ok && transfer.status == NetStatus::ok;
+      if (arrived) chunkArrived(chunk);
+      else chunkOver(chunk, outcome);
       break;
     }
     case Kind::barrier: {
@@ -398,136 +317,7 @@ bool Session::handOverMessages() {
   }
 }
 
-// --- Transfers in chunks ------------------------------------------------------------------------------------------
-
-std::int32_t Session::takeBuffer(bool send) {
-  std::vector<std::int32_t>& free = freeBuffers_[send ? 1 : 0];
-  if (free.empty()) {
-    std::int32_t& made = buffersMade_[send ? 1 : 0];
-    if (made >= kBuffers) return -1;
-    ++made;
-    buffers_.emplace_back(new std::uint8_t[static_cast<std::size_t>(options_.chunkBytes)]);
-    chunkSizes_.push_back(0);
-    chunkOffsets_.push_back(0);
-    return static_cast<std::int32_t>(buffers_.size()) - 1;
-  }
-  const std::int32_t buffer = free.back();
-  free.pop_back();
-  return buffer;
-}
-
-bool Session::moveChunks() {
-  bool moved = false;
-  chunkedNow_.swap(chunked_);
-  for (const std::int32_t index : chunkedNow_) {
-    const auto unfinished = [&] {
-      return transfers_[index].live && transfers_[index].next < transfers_[index].bytes;
-    };
-    while (unfinished() && transfers_[index].inFlight < options_.chunksInFlight && postChunk(index)) {
-      moved = true;
-    }
-    if (unfinished()) {
-      chunked_.push_back(index);
-    } else {
-      transfers_[index].listed = false;
-      if (!transfers_[index].live) freeTransfers_.push_back(index);
-    }
-  }
-  chunkedNow_.clear();
-  return moved;
-}
-
-/// Posts the next chunk of a transfer, or starts the copy that comes before; false when no buffer is free.
-bool Session::postChunk(std::int32_t index) {
-  Transfer& transfer = transfers_[index];
-  const std::int32_t buffer = takeBuffer(transfer.send);
-  if (buffer < 0) return false;
-  const std::int64_t bytes = std::min(transfer.bytes - transfer.next, options_.chunkBytes);
-  const Chunk chunk{index, buffer, transfer.next, bytes};
-  chunkSizes_[static_cast<std::size_t>(buffer)] = bytes;
-  chunkOffsets_[static_cast<std::size_t>(buffer)] = chunk.offset;
-  transfer.next += bytes;
-  ++transfer.inFlight;
-  if (transfer.send && transfer.device) {
-    // Not past copies that come before: chunks are posted in order.
-    if (bytes <= kShortCopy && copies_.empty()) {
-      std::memcpy(buffers_[buffer].get(), transfer.data + chunk.offset,
-                  static_cast<std::size_t>(bytes));
-      chunkCopied(chunk);
-    } else {
-      copies_.push_back({copier_.copy(buffers_[buffer].get(), transfer.data + chunk.offset,
-                                      static_cast<std::uint64_t>(bytes)),
-                         chunk});
-    }
-    return true;
-  }
-  MPI_Request request;
-  std::uint8_t* where = transfer.device ? buffers_[buffer].get() : transfer.data + chunk.offset;
-  const auto count = static_cast<int>(bytes);
-  const int code =
-      transfer.send
-          ? MPI_Isend(where, count, MPI_BYTE, transfer.rank, transfer.tag, comm_, &request)
-          : MPI_Irecv(where, count, MPI_BYTE, transfer.rank, transfer.tag, comm_, &request);
-  if (code == MPI_SUCCESS) {
-    add(request, {transfer.send ? Kind::chunkOut : Kind::chunkIn, index, buffer});
-  } else {
-    chunkOver(chunk, NetStatus::library);
-  }
-  return true;
-}
-
-bool Session::takeCopies() {
-  bool moved = false;
-  const std::uint64_t done = copier_.done();
-  while (!copies_.empty() && copies_.front().number <= done) {
-    const Chunk chunk = copies_.front().chunk;
-    copies_.pop_front();
-    chunkCopied(chunk);
-    moved = true;
-  }
-  return moved;
-}
-
-/// The copy of a chunk is over: a send goes on to the network, a receive or a mapped read is finished.
-void Session::chunkCopied(const Chunk& chunk) {
-  Transfer& transfer = transfers_[chunk.transfer];
-  if (!transfer.send) {
-    chunkOver(chunk, NetStatus::ok);
-    return;
-  }
-  MPI_Request request;
-  const int code = MPI_Isend(buffers_[chunk.buffer].get(), static_cast<int>(chunk.bytes), MPI_BYTE,
-                             transfer.rank, transfer.tag, comm_, &request);
-  if (code == MPI_SUCCESS) add(request, {Kind::chunkOut, chunk.transfer, chunk.buffer});
-  else chunkOver(chunk, NetStatus::library);
-}
-
-void Session::chunkOver(const Chunk& chunk, std::int32_t status) {
-  Transfer& transfer = transfers_[chunk.transfer];
-  if (chunk.buffer >= 0) freeBuffers_[transfer.send ? 1 : 0].push_back(chunk.buffer);
-  transfer.finished += chunk.bytes;
-  --transfer.inFlight;
-  if (status != NetStatus::ok && transfer.status == NetStatus::ok) {
-    transfer.status = status;
-    if (!transfer.send) transfer.next = transfer.bytes;
-  }
-  endIfOver(chunk.transfer);
-}
-
-void Session::endIfOver(std::int32_t index) {
-  const Transfer& transfer = transfers_[index];
-  const bool chunked = transfer.staged || transfer.copied || transfer.bytes > kLongest;
-  if (chunked && transfer.next >= transfer.bytes && transfer.inFlight == 0) finish(index);
-}
-
-void Session::finish(std::int32_t index) {
-  Transfer& transfer = transfers_[index];
-  transfer.live = false;
-  --live_;
-  done(transfer.request, transfer.status, transfer.start);
-  // A listed row is given back by `moveChunks`: two lists must not name it for different transfers.
-  if (!transfer.listed) freeTransfers_.push_back(index);
-}
+// --- The end ----------------------------------------------------------------------------------------------------
 
 void Session::done(std::int32_t request, std::int32_t status, std::int64_t start) {
   Record event{};
@@ -542,8 +332,12 @@ void Session::done(std::int32_t request, std::int32_t status, std::int64_t start
 void Session::lost(int rank) {
   if (isLost_) return;
   isLost_ = true;
-  // Jobs of the copier may still touch memory of this session.
+  // What is being copied still touches memory of this session.
   while (copier_.busy()) pauseProcessor();
+  const std::int64_t until = now() + kLostPatience;
+  for (const auto& [gpu, mover] : movers_) {
+    while (mover->outstanding() > 0 && now() < until) mover->take(finished_);
+  }
   Record event{};
   event.words[NetRecord::kind] = NetEvent::lost;
   event.words[NetRecord::rank] = rank;
@@ -553,6 +347,11 @@ void Session::lost(int rank) {
     transfer.live = false;
     done(transfer.request, NetStatus::lost, transfer.start);
   }
+  for (const std::int32_t ticket : flushing_) {
+    const GpuTask& task = gpuTasks_[static_cast<std::size_t>(ticket)];
+    if (!task.late) done(task.request, NetStatus::lost, task.start);
+  }
+  flushing_.clear();
   live_ = 0;
   messages_.clear();
 }

@@ -5,22 +5,27 @@
 //   order of posting;
 // - nothing here waits for the engine: events that do not fit are kept, commands are always taken;
 // - every send, receive and copy that was commanded ends in exactly one `done` event, also when a peer is lost;
-// - chunks of one transfer are posted in order, so that they match in order.
+// - chunks of one transfer are posted in order, so that they match in order;
+// - memory of a real GPU is touched by its own mover (gpu_mover.h) or by MPI, never by this thread.
 #pragma once
 
 #include <mpi.h>
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "copier.h"
+#include "gpu_imports.h"
+#include "gpu_mover.h"
 #include "headrace/doorbell.h"
 #include "imports.h"
 #include "parker.h"
 #include "rings.h"
+#include "staging.h"
 
 namespace headrace::mpi {
 
@@ -29,6 +34,13 @@ struct SpaceView {
   std::uint8_t* base = nullptr;
   double bytes = 0;
   std::int32_t fd = -1;
+  /// MPI may be given addresses of it.
+  bool direct = true;
+  /// A real GPU's: its UUID, itself once the comm thread has found it, and how others open its memory.
+  std::string uuid;
+  const Gpu* gpu = nullptr;
+  bool shared = false;
+  GpuExport exported{};
 };
 
 struct SessionOptions {
@@ -38,6 +50,7 @@ struct SessionOptions {
   std::int32_t chunksInFlight = 3;
   std::int64_t spinNanoseconds = 1000;
   std::int32_t failFlush = 0;
+  std::int64_t flushNanoseconds = 5'000'000'000;
   SharedMemory memory;
 };
 
@@ -50,12 +63,20 @@ struct Hello {
     std::int32_t kind;
     std::int32_t fd;
     std::uint64_t bytes;
+    /// The driver's number of a real GPU in that process.
+    std::int32_t ordinal;
+    bool direct;
+    bool shared;
+    GpuExport exported;
   } space[NetLimit::spaces];
 };
 
 class Session {
  public:
-  Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<Hello> peers, Parker& parker);
+  /// `bound` is the GPU that is current on this thread, if any. Opens what peers of this host share. Throws
+  /// std::runtime_error.
+  Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<Hello> peers, std::uint64_t host,
+          const Gpu* bound, Parker& parker);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -69,6 +90,8 @@ class Session {
   bool commandsWaiting() const;
   const SessionOptions& options() const { return options_; }
   const std::vector<Hello>& peers() const { return peers_; }
+  /// Whether `space` of `rank` can be read from here without its help.
+  bool mappable(int rank, int space) const;
   Word& word(int i) const { return options_.memory.word(i); }
 
  private:
@@ -85,7 +108,10 @@ class Session {
     bool staged = false;
     bool copied = false;
     bool device = false;
-    bool listed = false;  // in chunked_
+    bool bounced = false;  // a mapped read through a staging buffer
+    bool listed = false;   // in chunked_
+    GpuMover* mover = nullptr;  // of the real GPU whose memory `data` is, or that reads for host memory
+    std::uint64_t from = 0;     // mapped address
     std::int32_t request = 0;
     std::int32_t rank = 0;
     std::int32_t tag = 0;
@@ -102,6 +128,14 @@ class Session {
     std::int32_t buffer;  // -1: none
     std::int64_t offset;
     std::int64_t bytes;
+  };
+  /// What a mover was asked for: a chunk's copy, or a flush.
+  struct GpuTask {
+    bool flush;
+    Chunk chunk;
+    std::int32_t request;
+    std::int64_t start;
+    bool late;  // answered without it
   };
   struct CopyJob {
     std::uint64_t number;
@@ -122,7 +156,9 @@ class Session {
   void perform(const Record& command);
   void beginMessage(const Record& command);
   void beginTransfer(const Record& command, bool send);
+  void beginFlush(const Record& command);
   void beginIpc(const Record& command);
+  void readMapped(const Record& command, const SpaceView& to, std::uint8_t* data);
   void cancel(std::int32_t request);
   bool testRequests();
   void completed(const Owner& owner, const MPI_Status& status, bool failed);
@@ -131,14 +167,22 @@ class Session {
   bool moveChunks();
   bool postChunk(std::int32_t index);
   bool takeCopies();
+  bool takeGpuTasks();
+  void flushOver(const GpuTask& task, int code);
+  void answerLateFlushes();
+  void submit(GpuMover& mover, GpuMover::Job job, const GpuTask& task);
+  void copy(void* to, const void* from, const Chunk& chunk);
+  void chunkArrived(const Chunk& chunk);
   void chunkCopied(const Chunk& chunk);
   void chunkOver(const Chunk& chunk, std::int32_t status);
+  void sendChunk(const Chunk& chunk, std::int64_t bytes);
   void endIfOver(std::int32_t index);
   void finish(std::int32_t index);
   std::int32_t newTransfer(const Record& command);
   void done(std::int32_t request, std::int32_t status, std::int64_t start);
   void add(MPI_Request request, Owner owner);
-  std::int32_t takeBuffer(bool send);
+  GpuMover* moverOf(const SpaceView& space);
+  std::int32_t laneOf(std::int32_t rank) const;
   std::uint8_t* locate(std::int32_t space, double offset, double bytes);
   void freeOutbox();
 
@@ -148,8 +192,18 @@ class Session {
   std::vector<Hello> peers_;
   EventWriter events_;
   InboxWriter inbox_;
+  const Gpu* bound_;
   Imports imports_;
+  GpuImports gpuImports_;
+  std::vector<std::vector<bool>> mappable_;
+  Staging staging_;
   Copier copier_;
+  std::map<const Gpu*, std::unique_ptr<GpuMover>> movers_;
+  std::vector<GpuTask> gpuTasks_;
+  std::vector<std::int32_t> freeGpuTasks_;
+  std::vector<GpuMover::Finished> finished_;
+  /// Tickets of flushes under way, oldest first.
+  std::deque<std::int32_t> flushing_;
 
   std::vector<MPI_Request> requests_;
   std::vector<Owner> owners_;
@@ -166,12 +220,6 @@ class Session {
   std::vector<std::int32_t> chunked_;
   std::vector<std::int32_t> chunkedNow_;
   std::deque<CopyJob> copies_;
-  std::vector<std::unique_ptr<std::uint8_t[]>> buffers_;
-  /// Of receives and of sends.
-  std::vector<std::int32_t> freeBuffers_[2];
-  std::int32_t buffersMade_[2] = {0, 0};
-  std::vector<std::int64_t> chunkSizes_;
-  std::vector<std::int64_t> chunkOffsets_;
   std::int32_t live_ = 0;
   std::int32_t flushes_ = 0;
   bool isLost_ = false;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "clock.h"
+#include "raw.h"
 
 #if defined(OPEN_MPI) && OPEN_MPI
 #include <mpi-ext.h>
@@ -100,10 +101,11 @@ World& World::instance() {
 
 // --- The engine's side --------------------------------------------------------------------------------------------
 
-Facts World::start() {
+Facts World::start(const GpuName& gpu) {
   std::unique_lock<std::mutex> guard(lock_);
   if (!started_) {
     started_ = true;
+    startGpu_ = gpu;
     thread_ = std::thread([this] { run(); });
   }
   changed_.wait(guard, [this] { return up_ || !error_.empty(); });
@@ -121,7 +123,7 @@ void World::give(Order order) {
   changed_.notify_all();
 }
 
-std::vector<Hello> World::open(SessionOptions options) {
+Opened World::open(SessionOptions options) {
   {
     std::lock_guard<std::mutex> guard(lock_);
     if (!up_ || finished_) throw std::runtime_error("MPI is not running");
@@ -135,7 +137,7 @@ std::vector<Hello> World::open(SessionOptions options) {
   changed_.wait(guard, [this] { return answered_; });
   wanted_.reset();
   if (!error_.empty()) throw std::runtime_error(error_);
-  return hellos_;
+  return opened_;
 }
 
 void World::end() {
@@ -148,12 +150,14 @@ void World::end() {
   changed_.wait(guard, [this] { return answered_; });
 }
 
-double World::measure(std::int64_t bytes, int rounds) {
+double World::measure(std::int64_t bytes, int rounds, Raw how) {
   measureBytes_ = bytes;
   measureRounds_ = rounds;
+  measureHow_ = how;
   give(Order::measure);
   std::unique_lock<std::mutex> guard(lock_);
   changed_.wait(guard, [this] { return answered_; });
+  if (!error_.empty()) throw std::runtime_error(error_);
   return measured_;
 }
 
@@ -194,9 +198,13 @@ bool World::initialise() {
   int initialised = 0;
   MPI_Initialized(&initialised);
   std::string error;
+  if (!startGpu_.uuid.empty()) {
+    mpiGpu_ = gpus_.find(startGpu_.kind, startGpu_.uuid, error);
+    if (mpiGpu_ != nullptr) mpiGpu_->makeCurrent();
+  }
   if (initialised != 0) {
     error = "MPI was initialised by someone else in this process";
-  } else {
+  } else if (error.empty()) {
     int provided = 0;
     if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
       error = "MPI_Init_thread failed";
@@ -258,34 +266,6 @@ int World::waitFor(MPI_Request* request) {
   }
 }
 
-void World::openSession() {
-  Hello mine{};
-  mine.host = host_;
-  mine.pid = getpid();
-  mine.spaces = static_cast<std::int32_t>(wanted_->spaces.size());
-  for (std::int32_t s = 0; s < mine.spaces; ++s) {
-    const SpaceView& space = wanted_->spaces[s];
-    mine.space[s] = {space.kind, space.fd, static_cast<std::uint64_t>(space.bytes)};
-  }
-  hellos_.assign(static_cast<std::size_t>(facts_.size), Hello{});
-  MPI_Comm comm = MPI_COMM_NULL;
-  MPI_Request request;
-  MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request);
-  int lost = waitFor(&request);
-  if (lost < 0) {
-    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, hellos_.data(), sizeof mine, MPI_BYTE, comm,
-                   &request);
-    lost = waitFor(&request);
-  }
-  std::lock_guard<std::mutex> guard(lock_);
-  if (lost < 0) {
-    session_ = std::make_unique<Session>(std::move(*wanted_), comm, facts_.rank, hellos_, parker_);
-  } else {
-    error_ = "rank " + std::to_string(lost) + " is gone";
-  }
-}
-
 void World::serve() {
   std::int64_t idleSince = 0;
   for (;;) {
@@ -296,7 +276,7 @@ void World::serve() {
     }
     if (order != Order::none) {
       if (order == Order::open) openSession();
-      if (order == Order::measure) pingPong();
+      if (order == Order::measure) measureRaw();
       bool over = false;
       bool finalized = false;
       if (order == Order::finish) {
@@ -304,6 +284,7 @@ void World::serve() {
         if (session_ == nullptr && lost_ < 0 && !abandon_) {
           lifeline_.leave();
           MPI_Finalize();
+          gpus_.release();
           finalized = true;
         }
       }
@@ -326,22 +307,19 @@ void World::serve() {
   }
 }
 
-void World::pingPong() {
-  std::vector<char> buffer(static_cast<std::size_t>(measureBytes_) + 1, 1);
-  const auto count = static_cast<int>(measureBytes_);
-  constexpr int kTag = 1;
-  for (const int rounds : {measureRounds_ / 10 + 1, measureRounds_}) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    const std::int64_t start = now();
-    for (int i = 0; i < rounds && facts_.rank < 2 && facts_.size > 1; ++i) {
-      const int other = 1 - facts_.rank;
-      if (facts_.rank == 0) MPI_Send(buffer.data(), count, MPI_BYTE, other, kTag, MPI_COMM_WORLD);
-      MPI_Recv(buffer.data(), count, MPI_BYTE, other, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      if (facts_.rank == 1) MPI_Send(buffer.data(), count, MPI_BYTE, other, kTag, MPI_COMM_WORLD);
-    }
-    measured_ = static_cast<double>(now() - start) * 1e-9 / rounds / 2;
+void World::measureRaw() {
+  std::string error;
+  try {
+    const Gpu* gpu = measureHow_ == Raw::hostMemory ? nullptr : mpiGpu_;
+    if (measureHow_ != Raw::hostMemory && gpu == nullptr) throw std::runtime_error("no GPU was named");
+    measured_ = measureHow_ == Raw::ipcRead
+                    ? rawIpcRead(measureBytes_, measureRounds_, facts_.rank, facts_.size, gpu)
+                    : rawPingPong(measureBytes_, measureRounds_, facts_.rank, facts_.size, gpu);
+  } catch (const std::runtime_error& problem) {
+    error = problem.what();
   }
-  MPI_Barrier(MPI_COMM_WORLD);
+  std::lock_guard<std::mutex> guard(lock_);
+  error_ = error;
 }
 
 void World::rest(std::int64_t idleSince) {

@@ -15,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "gpus.h"
 #include "lifeline.h"
 #include "session.h"
 
@@ -30,6 +31,27 @@ struct Facts {
   bool gpuAware = false;
 };
 
+/// A GPU by what every process calls it the same; an empty UUID: none.
+struct GpuName {
+  std::int32_t kind = 0;
+  std::string uuid;
+};
+
+/// What a session found out when it opened.
+struct Opened {
+  struct Peer {
+    bool sameHost;
+    std::int32_t pid;
+    /// Per space: whether it can be read from here without the owner's help, and whether MPI may be given addresses
+    /// of it there.
+    std::vector<bool> mappable;
+    std::vector<bool> reachable;
+  };
+  std::vector<Peer> peers;
+  /// Why MPI is not given addresses of real GPU memory although it was allowed to; empty when it is.
+  std::string directProblem;
+};
+
 /// What the library says without being initialised.
 Facts describeLibrary();
 
@@ -37,15 +59,15 @@ class World {
  public:
   static World& instance();
 
-  /// Starts the thread and MPI. Blocks until done; throws std::runtime_error with the reason.
-  Facts start();
+  /// Starts the thread and MPI. Blocks until done; throws std::runtime_error with the reason. The GPU is made current
+  /// first: an MPI library that takes device pointers binds itself to it (H10).
+  Facts start(const GpuName& gpu);
   /// Opens a session on all ranks. Blocks until all have come; throws std::runtime_error.
-  std::vector<Hello> open(SessionOptions options);
-  /// Seconds that one message of that size takes one way between ranks 0 and 1, by plain MPI_Send and MPI_Recv, as the
-  /// mean over many. All ranks must call it; no session may be open. The bar that benchmarks measure against.
-  double measure(std::int64_t bytes, int rounds);
-  /// Identity of this rank's host in `Hello`.
-  std::uint64_t host() const { return host_; }
+  Opened open(SessionOptions options);
+  enum class Raw { hostMemory, gpuMemory, ipcRead };
+  /// Seconds of one transfer of that size by hand (raw.h). All ranks must call it; no session may be open. Throws
+  /// std::runtime_error.
+  double measure(std::int64_t bytes, int rounds, Raw how);
   void wake() { parker_.unpark(); }
   /// Ends the open session; blocks until the comm thread has let go of it.
   void end();
@@ -59,7 +81,10 @@ class World {
   bool initialise();
   bool tie();
   void openSession();
-  void pingPong();
+  Hello describeSelf();
+  void findGpus();
+  std::string directProblem() const;
+  void measureRaw();
   void serve();
   void rest(std::int64_t idleSince);
   void checkLifeline();
@@ -84,11 +109,17 @@ class World {
   std::unique_ptr<SessionOptions> wanted_;
   std::unique_ptr<Session> session_;
   std::vector<Hello> hellos_;
+  Opened opened_;
+  GpuName startGpu_;
+  Gpus gpus_;
+  /// The one GPU whose addresses MPI may be given, since it binds itself to the first it meets; null before that.
+  const Gpu* mpiGpu_ = nullptr;
   bool finished_ = false;
   bool abandon_ = false;
   bool ended_ = false;
   std::int64_t measureBytes_ = 0;
   int measureRounds_ = 0;
+  Raw measureHow_ = Raw::hostMemory;
   double measured_ = 0;
   int lost_ = -1;
   std::int64_t lookedAt_ = 0;

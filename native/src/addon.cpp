@@ -57,7 +57,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
                            InstanceMethod<&CoreObject::hostView>("hostView"),
                            InstanceMethod<&CoreObject::lastError>("lastError"),
                            InstanceMethod<&CoreObject::shareable>("shareable"),
-                           InstanceMethod<&CoreObject::ipcHandle>("ipcHandle"),
+                           InstanceMethod<&CoreObject::ipcExport>("ipcExport"),
                            InstanceMethod<&CoreObject::address>("address"),
                            InstanceMethod<&CoreObject::peerAccess>("peerAccess"),
                            InstanceMethod<&CoreObject::doorbell>("doorbell"),
@@ -72,6 +72,8 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     CoreOptions options;
     options.driver = given.Get("driver").ToString().Utf8Value();
     options.gpus = given.Get("gpus").ToNumber();
+    const Napi::Value firstGpu = given.Get("firstGpu");
+    if (firstGpu.IsNumber()) options.firstGpu = firstGpu.ToNumber();
     options.gpuBytes = bytes(given, "gpuBytes");
     options.hostBytes = bytes(given, "hostBytes");
     options.pinnedBytes = bytes(given, "pinnedBytes");
@@ -245,24 +247,27 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
 
   Napi::Value shareable(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
-    DeviceShare share{};
-    if (closed_ || !core_->share(info[0].ToNumber(), &share) || share.fd < 0) return env.Null();
+    const DeviceShare* share = closed_ ? nullptr : core_->share(info[0].ToNumber());
+    if (share == nullptr || share->fd < 0) return env.Null();
     Napi::Object result = Napi::Object::New(env);
     result["pid"] = Napi::Number::New(env, getpid());
-    result["fd"] = Napi::Number::New(env, share.fd);
-    result["bytes"] = Napi::Number::New(env, static_cast<double>(share.bytes));
+    result["fd"] = Napi::Number::New(env, share->fd);
+    result["bytes"] = Napi::Number::New(env, static_cast<double>(share->bytes));
     return result;
   }
 
-  Napi::Value ipcHandle(const Napi::CallbackInfo& info) {
+  Napi::Value ipcExport(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
-    DeviceShare share{};
-    if (closed_ || !core_->share(info[0].ToNumber(), &share) || share.ipcBytes == 0) {
-      return env.Null();
-    }
-    Napi::Uint8Array handle = Napi::Uint8Array::New(env, share.ipcBytes);
-    std::copy(share.ipc, share.ipc + share.ipcBytes, handle.Data());
-    return handle;
+    const DeviceShare* share = closed_ ? nullptr : core_->share(info[0].ToNumber());
+    if (share == nullptr || share->ipcBytes == 0) return env.Null();
+    Napi::Uint8Array handle = Napi::Uint8Array::New(env, share->ipcBytes);
+    std::copy(share->ipc, share->ipc + share->ipcBytes, handle.Data());
+    Napi::Object result = Napi::Object::New(env);
+    result["handle"] = handle;
+    result["base"] = Napi::BigInt::New(env, share->base);
+    result["offset"] = Napi::Number::New(env, static_cast<double>(share->offset));
+    result["generation"] = Napi::BigInt::New(env, share->generation);
+    return result;
   }
 
   Napi::Value address(const Napi::CallbackInfo& info) {

@@ -18,7 +18,7 @@ void check(const CoreOptions& options, const std::vector<QueueOptions>& queues) 
     throw CoreError("INVALID_OPTION", "ringRecords must be a power of two of at least 16, not " +
                                           std::to_string(records));
   }
-  if (options.workers < 0 || options.gpus < 0 || options.gpus > 32 ||
+  if (options.workers < 0 || options.gpus < 0 || options.firstGpu < 0 || options.gpus > 32 ||
       (options.gpus > 0 && options.computeStreams < 1)) {
     throw CoreError("INVALID_OPTION",
                     "workers and gpus must not be negative (at most 32 GPUs), and a GPU needs at "
@@ -113,7 +113,8 @@ void Core::openDevices(const CoreOptions& options) {
                                               options.driver + " has " + std::to_string(found));
   }
   for (std::int32_t gpu = 0; gpu < options.gpus; ++gpu) {
-    devices_.push_back(std::make_unique<DeviceThread>(runtime_, *driver, gpu));
+    const std::int32_t ordinal = (options.firstGpu + gpu) % found;
+    devices_.push_back(std::make_unique<DeviceThread>(runtime_, *driver, gpu, ordinal));
     DeviceThread& device = *devices_.back();
     device.call([&] { device.openDevice(options.gpuBytes, runtime_.spaces[gpu + 1]); });
   }
@@ -222,9 +223,9 @@ std::string Core::lastError(std::int32_t queue) const {
   return asked == nullptr ? "" : asked->error();
 }
 
-bool Core::share(std::int32_t space, DeviceShare* share) const {
-  if (closed_ || space < 1 || static_cast<std::size_t>(space) > devices_.size()) return false;
-  return devices_[space - 1]->share(share);
+const DeviceShare* Core::share(std::int32_t space) const {
+  if (closed_ || space < 1 || static_cast<std::size_t>(space) > devices_.size()) return nullptr;
+  return devices_[space - 1]->share();
 }
 
 bool Core::peerAccess(std::int32_t to, std::int32_t from) const {

@@ -23,6 +23,8 @@ namespace headrace {
 struct CoreOptions {
   std::string driver = "emulated";
   std::int32_t gpus = 0;
+  /// Driver's number of the first GPU; the others follow, from 0 again after the last.
+  std::int32_t firstGpu = 0;
   std::uint64_t gpuBytes = 0;
   std::uint64_t hostBytes = 0;
   /// First bytes of host space that are page-locked for a real driver.
@@ -57,7 +59,8 @@ class Core {
   void wake(std::int32_t queue);
   bool waitForDoorbell(double microseconds);
   std::string lastError(std::int32_t queue) const;
-  bool share(std::int32_t space, DeviceShare* share) const;
+  /// How other processes get at a space; null where there is no way.
+  const DeviceShare* share(std::int32_t space) const;
   bool peerAccess(std::int32_t to, std::int32_t from) const;
 
   /// Finishes what was published, ends all threads, frees device memory. With `cancel`, kernels not yet started are

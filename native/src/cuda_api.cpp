@@ -99,6 +99,10 @@ void resolve(Resolver& from, GpuApi& api) {
   from.get(api.errorName, "cuGetErrorName", "cuGetErrorName");
   from.get(api.errorString, "cuGetErrorString", "cuGetErrorString");
   from.optional(api.functionParameter, "cuFuncGetParamInfo", "cuFuncGetParamInfo", 12040);
+  from.optional(api.pointerAttribute, "cuPointerGetAttribute", "cuPointerGetAttribute");
+  from.optional(api.addressRange, "cuMemGetAddressRange", "cuMemGetAddressRange_v2");
+  from.optional(api.ipcOpen, "cuIpcOpenMemHandle", "cuIpcOpenMemHandle_v2");
+  from.optional(api.ipcClose, "cuIpcCloseMemHandle", "cuIpcCloseMemHandle");
   from.optional(api.flushRemoteWrites, "cuFlushGPUDirectRDMAWrites", "cuFlushGPUDirectRDMAWrites");
 }
 

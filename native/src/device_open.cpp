@@ -16,8 +16,9 @@ constexpr std::uint64_t kSlabUnit = std::uint64_t{2} << 20;
 
 }  // namespace
 
-DeviceThread::DeviceThread(Runtime& runtime, const DriverTable& driver, std::int32_t ordinal)
-    : runtime_(runtime), driver_(driver), ordinal_(ordinal) {
+DeviceThread::DeviceThread(Runtime& runtime, const DriverTable& driver, std::int32_t gpu,
+                           std::int32_t ordinal)
+    : runtime_(runtime), driver_(driver), gpu_(gpu), ordinal_(ordinal) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -83,6 +84,7 @@ void DeviceThread::openDevice(std::uint64_t bytes, Space& space) {
                     "cannot allocate " + std::to_string(bytes) + " bytes on " + driver_.name +
                         " GPU " + std::to_string(ordinal_) + ": " + driver_.errorText(device_));
   }
+  shared_ = driver_.memoryShare(device_, slab_, &share_) == DriverStatus::ok;
   space_ = &space;
   space.kind = driver_.spaceKind;
   space.base = slab_;
@@ -94,7 +96,7 @@ void DeviceThread::openDevice(std::uint64_t bytes, Space& space) {
 
 void DeviceThread::openQueue(Queue& queue) {
   auto stream = std::make_unique<StreamQueue>(queue);
-  stream->device = ordinal_;
+  stream->device = gpu_;
   const StreamPurpose purpose = queue.kind == QueueKind::compute ? StreamPurpose::compute
                                 : queue.kind == QueueKind::h2d   ? StreamPurpose::hostToDevice
                                 : queue.kind == QueueKind::d2h   ? StreamPurpose::deviceToHost
@@ -191,14 +193,7 @@ void DeviceThread::closeDevice() {
   if (slab_ != 0) driver_.memoryFree(device_, slab_);
   driver_.close(device_);
   device_ = nullptr;
-}
-
-bool DeviceThread::share(DeviceShare* share) {
-  if (device_ == nullptr) return false;
-  // A vendor's call needs the device's context, which is current on the device's own thread only.
-  bool shared = false;
-  call([&] { shared = driver_.memoryShare(device_, slab_, share) == DriverStatus::ok; });
-  return shared;
+  shared_ = false;
 }
 
 }  // namespace headrace

@@ -36,7 +36,7 @@ std::int32_t variantOf(std::int32_t spaceKind) {
 
 void DeviceThread::run() {
   char name[16];
-  std::snprintf(name, sizeof name, "headrace-g%d", ordinal_);
+  std::snprintf(name, sizeof name, "headrace-g%d", gpu_);
   pthread_setname_np(pthread_self(), name);
   prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // short sleeps that end on time
   for (;;) {
@@ -105,7 +105,7 @@ DeviceThread::Hold DeviceThread::resolveWait(StreamQueue& stream, Queue& target,
 
 DriverStatus DeviceThread::streamWait(StreamQueue& stream, StreamQueue& target,
                                       std::int32_t sequence, bool* completed) {
-  if (target.device == ordinal_) {
+  if (target.device == gpu_) {
     const StreamSlot& slot = target.slot(target.slot(sequence).last);
     return driver_.streamWait(stream.stream, slot.done);
   }
@@ -217,7 +217,7 @@ std::int32_t DeviceThread::launch(StreamQueue& stream, const Command& command,
   launch.task.space_base = reinterpret_cast<void*>(space_->base);
   launch.task.space_bytes = space_->bytes;
   launch.task.space_kind = space_->kind;
-  launch.task.gpu = ordinal_;
+  launch.task.gpu = gpu_;
   launch.task.task = command.task();
   launch.status = command.status();
   launch.cancel = runtime_.cancelWord(command.run());

@@ -27,7 +27,8 @@ namespace headrace {
 
 class DeviceThread {
  public:
-  DeviceThread(Runtime& runtime, const DriverTable& driver, std::int32_t ordinal);
+  /// The `gpu`-th of the core; `ordinal` is the driver's number for it.
+  DeviceThread(Runtime& runtime, const DriverTable& driver, std::int32_t gpu, std::int32_t ordinal);
   /// Ends the thread: the core must be closing. The device stays open for its peers until `closeDevice`.
   ~DeviceThread();
 
@@ -52,7 +53,8 @@ class DeviceThread {
   void closeDevice();
 
   DeviceHandle device() const { return device_; }
-  bool share(DeviceShare* share);
+  /// How others get at the slab, found out when it was allocated; null where there is no way.
+  const DeviceShare* share() const { return shared_ ? &share_ : nullptr; }
 
  private:
   enum class Hold { none, held, abandoned };
@@ -82,9 +84,12 @@ class DeviceThread {
 
   Runtime& runtime_;
   const DriverTable& driver_;
+  const std::int32_t gpu_;
   const std::int32_t ordinal_;
   DeviceHandle device_ = nullptr;
   DeviceAddress slab_ = 0;
+  DeviceShare share_{};
+  bool shared_ = false;
   Space* space_ = nullptr;
   void* registered_ = nullptr;
   std::vector<std::unique_ptr<StreamQueue>> streams_;

@@ -51,8 +51,12 @@ struct DeviceDescription {
 struct DeviceShare {
   std::int32_t fd;         // memfd (emulated) or exported file descriptor
   std::uint64_t bytes;     // size behind it
-  std::uint8_t ipc[64];    // CUipcMemHandle / hipIpcMemHandle_t
+  std::uint8_t ipc[64];    // CUipcMemHandle / hipIpcMemHandle_t: names the whole allocation
   std::uint32_t ipcBytes;  // 0 or 64
+  std::uint64_t base;      // where the allocation begins
+  std::uint64_t offset;    // of the slab in it
+  /// Differs for every allocation of the process, also for one that gets the address of an older one.
+  std::uint64_t generation;
 };
 
 enum class StreamPurpose : std::int32_t { compute, hostToDevice, deviceToHost, peer };

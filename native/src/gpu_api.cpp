@@ -1,5 +1,7 @@
-// Which codes kill a context, and the words for any code: the same numbers in CUDA and HIP.
+// Which codes kill a context, and the words for codes and devices: the same numbers in CUDA and HIP.
 #include "gpu_api.h"
+
+#include <cstdio>
 
 namespace headrace {
 
@@ -33,6 +35,17 @@ std::string gpuErrorText(const GpuApi& api, int code) {
   api.errorString(code, &text);
   return std::string(name != nullptr ? name : "error") + " (" + std::to_string(code) + ")" +
          (text != nullptr ? std::string(": ") + text : "");
+}
+
+std::string gpuUuidText(const unsigned char* bytes) {
+  std::string text = "GPU-";
+  char hex[3];
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    std::snprintf(hex, sizeof hex, "%02x", bytes[i]);
+    text += hex;
+  }
+  return text;
 }
 
 }  // namespace headrace

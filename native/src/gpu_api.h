@@ -13,6 +13,11 @@
 
 namespace headrace {
 
+/// A handle of memory for other processes; both vendors pass it by value.
+struct GpuIpcHandle {
+  unsigned char bytes[64];
+};
+
 struct GpuApi {
   // -- devices --
   int (*init)(unsigned flags);
@@ -70,6 +75,10 @@ struct GpuApi {
   int (*functionParameter)(void* function, std::size_t index, std::size_t* offset,
                            std::size_t* bytes);
   int (*flushRemoteWrites)(int target, int scope);
+  int (*pointerAttribute)(void* value, int attribute, std::uint64_t address);
+  int (*addressRange)(std::uint64_t* base, std::size_t* bytes, std::uint64_t address);
+  int (*ipcOpen)(std::uint64_t* address, GpuIpcHandle handle, unsigned flags);
+  int (*ipcClose)(std::uint64_t address);
 };
 
 /// Codes and flags that both vendors share, by value.
@@ -92,7 +101,14 @@ inline constexpr int kAttributeMinor = 76;
 inline constexpr int kAttributeRdma = 116;
 inline constexpr int kAttributeRdmaFlush = 117;
 inline constexpr int kAttributeRdmaOrdering = 118;
+inline constexpr int kPointerMemoryType = 2;
 inline constexpr int kPointerSyncMemops = 6;
+inline constexpr int kPointerBufferId = 7;
+inline constexpr int kPointerManaged = 8;
+inline constexpr int kPointerIpcCapable = 10;
+inline constexpr unsigned kMemoryTypeDevice = 2;
+inline constexpr unsigned kIpcLazyPeerAccess = 1;
+inline constexpr int kFlushCurrentContext = 0;
 inline constexpr int kJitErrorLog = 5;
 inline constexpr int kJitErrorLogBytes = 6;
 }  // namespace cuda
@@ -106,5 +122,7 @@ const GpuApi* hipApi(std::string& reason);
 bool gpuLost(int code);
 /// "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered".
 std::string gpuErrorText(const GpuApi& api, int code);
+/// "GPU-" and the 16 bytes as nvidia-smi writes them.
+std::string gpuUuidText(const unsigned char* bytes);
 
 }  // namespace headrace

@@ -146,9 +146,6 @@ DriverStatus gpuCheckSignature(DeviceHandle device, FunctionHandle function, con
 /// Unloads what was loaded from an image that goes away.
 void gpuForgetImage(DeviceHandle device, const void* image);
 
-/// "GPU-" and the 16 bytes as nvidia-smi writes them.
-std::string gpuUuidText(const unsigned char* bytes);
-
 /// A driver's table over the functions of gpu_driver.cpp.
 DriverTable gpuDriverTable(const char* name, std::int32_t spaceKind,
                            decltype(DriverTable::probe) probe, decltype(DriverTable::open) open);

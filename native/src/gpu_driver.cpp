@@ -109,11 +109,42 @@ void memoryFree(DeviceHandle handle, DeviceAddress address) {
   if (on.permit("cuMemFree") == DriverStatus::ok) on.api->memoryFree(address);
 }
 
+/// Memory of another kind than the driver's plain allocations must not reach other processes or an MPI library (H13).
+DriverStatus classify(GpuDevice& on, DeviceAddress address) {
+  unsigned type = 0;
+  unsigned managed = 0;
+  unsigned capable = 0;
+  int code = on.api->pointerAttribute(&type, cuda::kPointerMemoryType, address);
+  if (code == 0) code = on.api->pointerAttribute(&managed, cuda::kPointerManaged, address);
+  if (code == 0) code = on.api->pointerAttribute(&capable, cuda::kPointerIpcCapable, address);
+  if (code != 0) return on.fail(code, "cuPointerGetAttribute");
+  if (type != cuda::kMemoryTypeDevice || managed != 0 || capable == 0) {
+    return on.refuse(DriverStatus::unsupported,
+                     managed != 0 ? "managed memory cannot be shared with other processes"
+                                  : "memory that the driver cannot share with other processes");
+  }
+  return DriverStatus::ok;
+}
+
 DriverStatus memoryShare(DeviceHandle handle, DeviceAddress address, DeviceShare* share) {
   GpuDevice& on = device(handle);
   *share = {};
   share->fd = -1;
-  const int code = on.api->ipcGetHandle(share->ipc, address);
+  share->base = address;
+  int code = 0;
+  if (on.api->pointerAttribute != nullptr) {
+    const DriverStatus plain = classify(on, address);
+    if (plain != DriverStatus::ok) return plain;
+    code = on.api->pointerAttribute(&share->generation, cuda::kPointerBufferId, address);
+    if (code != 0) return on.fail(code, "cuPointerGetAttribute");
+  }
+  if (on.api->addressRange != nullptr) {
+    std::size_t bytes = 0;
+    code = on.api->addressRange(&share->base, &bytes, address);
+    if (code != 0) return on.fail(code, "cuMemGetAddressRange");
+    share->offset = address - share->base;
+  }
+  code = on.api->ipcGetHandle(share->ipc, share->base);
   if (code != 0) return on.fail(code, "cuIpcGetMemHandle");
   share->ipcBytes = sizeof share->ipc;
   return DriverStatus::ok;
@@ -455,17 +486,6 @@ void gpuForgetImage(DeviceHandle handle, const void* image) {
 }
 
 void enableDriverChecks() { checks.store(true, std::memory_order_relaxed); }
-std::string gpuUuidText(const unsigned char* bytes) {
-  std::string text = "GPU-";
-  char hex[3];
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    std::snprintf(hex, sizeof hex, "%02x", bytes[i]);
-    text += hex;
-  }
-  return text;
-}
-
 bool driverChecks() { return checks.load(std::memory_order_relaxed); }
 
 GpuStream* currentStream() { return current; }

@@ -69,7 +69,7 @@ CUDA_EXPORT cuDeviceGetAttribute(int* value, int attribute, int device) {
       *value = 1;
       break;
     case 118:
-      *value = 100;
+      *value = machine().rdmaOrdering;
       break;
     default:
       *value = 0;
@@ -128,13 +128,45 @@ CUDA_EXPORT cuPointerSetAttribute(const void*, int, std::uint64_t) {
   return machine().enter("cuPointerSetAttribute");
 }
 
-CUDA_EXPORT cuIpcGetMemHandle(void* handle, std::uint64_t address) {
+CUDA_EXPORT cuPointerGetAttribute(void* value, int attribute, std::uint64_t address) {
   Guard guard(machine().lock);
-  int code = machine().enter("cuIpcGetMemHandle");
-  if (code == 0) code = needContext("cuIpcGetMemHandle");
-  std::memset(handle, 0, 64);
-  std::memcpy(handle, &address, sizeof address);
-  return code;
+  const int code = machine().enter("cuPointerGetAttribute");
+  if (code != 0) return code;
+  auto next = machine().allocations.upper_bound(address);
+  if (next == machine().allocations.begin() || (--next)->second.file < 0) return kInvalidValue;
+  std::uint64_t buffer = next->second.generation;
+  const unsigned word = attribute == 2 ? 2 : attribute == 10 ? 1 : 0;
+  if (attribute == 7) std::memcpy(value, &buffer, sizeof buffer);
+  else std::memcpy(value, &word, sizeof word);
+  return 0;
+}
+
+CUDA_EXPORT cuMemGetAddressRange_v2(std::uint64_t* base, std::size_t* bytes, std::uint64_t address) {
+  Guard guard(machine().lock);
+  const int code = machine().enter("cuMemGetAddressRange");
+  auto next = machine().allocations.upper_bound(address);
+  if (code != 0 || next == machine().allocations.begin()) return code != 0 ? code : kNotFound;
+  --next;
+  *base = next->first;
+  *bytes = next->second.bytes;
+  return 0;
+}
+
+struct StubIpcHandle {
+  unsigned char bytes[64];
+};
+
+CUDA_EXPORT cuIpcGetMemHandle(void* handle, std::uint64_t address) {
+  return ipcGet("cuIpcGetMemHandle", handle, address);
+}
+
+CUDA_EXPORT cuIpcOpenMemHandle_v2(std::uint64_t* address, StubIpcHandle handle, unsigned flags) {
+  if (flags != 1) machine().violation("cuIpcOpenMemHandle: without lazy peer access");
+  return ipcOpen("cuIpcOpenMemHandle", address, &handle);
+}
+
+CUDA_EXPORT cuIpcCloseMemHandle(std::uint64_t address) {
+  return ipcClose("cuIpcCloseMemHandle", address);
 }
 
 CUDA_EXPORT cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned) {
@@ -221,9 +253,14 @@ CUDA_EXPORT cuFuncGetParamInfo(void* function, std::size_t index, std::size_t* o
   return 0;
 }
 
-CUDA_EXPORT cuFlushGPUDirectRDMAWrites(int, int) {
+CUDA_EXPORT cuFlushGPUDirectRDMAWrites(int target, int scope) {
   Guard guard(machine().lock);
-  return machine().enter("cuFlushGPUDirectRDMAWrites");
+  const int code = machine().enter("cuFlushGPUDirectRDMAWrites");
+  if (machine().current() == nullptr) {
+    machine().violation("cuFlushGPUDirectRDMAWrites: no context is current");
+    return kInvalidContext;
+  }
+  return code != 0 ? code : target == 0 && (scope == 100 || scope == 200) ? 0 : kInvalidValue;
 }
 
 CUDA_EXPORT cuGetErrorName(int code, const char** text) {

@@ -1,11 +1,14 @@
 // The stub drivers' calls and the rules they check: see stub_driver.h.
 #include "stub_driver.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace headrace::stub {
 
@@ -81,11 +84,13 @@ int memoryAlloc(const char* call, std::uint64_t* address, std::size_t bytes) {
   }
   if (bytes == 0) return kInvalidValue;
   if (used + bytes > machine().memory) return kOutOfMemory;
-  void* memory = map(bytes);
-  if (memory == nullptr) return kOutOfMemory;
+  const int file = memfd_create("stub-gpu", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) return kOutOfMemory;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return kOutOfMemory;
   std::memset(memory, 0xc3, std::min<std::size_t>(bytes, 1 << 20));
   *address = reinterpret_cast<std::uint64_t>(memory);
-  machine().allocations[*address] = {bytes, device};
+  machine().allocations[*address] = {bytes, device, file, ++machine().generations};
   return 0;
 }
 
@@ -102,7 +107,91 @@ int memoryFree(const char* call, std::uint64_t address) {
     machine().violation(std::string(call) + ": memory in use");
   }
   munmap(reinterpret_cast<void*>(address), found->second.bytes);
+  close(found->second.file);
   machine().allocations.erase(found);
+  return code;
+}
+
+namespace {
+
+/// What a handle holds: where the memory is, in whose words.
+struct Handle {
+  int process;
+  int file;
+  std::uint64_t bytes;
+  std::uint64_t generation;
+};
+
+}  // namespace
+
+int ipcGet(const char* call, void* bytes64, std::uint64_t address) {
+  Guard guard(machine().lock);
+  int code = machine().enter(call);
+  if (code == 0) code = needContext(call);
+  if (code != 0) return code;
+  auto found = machine().allocations.find(address);
+  if (found == machine().allocations.end() || found->second.file < 0) {
+    machine().violation(std::string(call) + ": not the base of an allocation");
+    return kInvalidValue;
+  }
+  const Handle handle{getpid(), found->second.file, found->second.bytes, found->second.generation};
+  std::memset(bytes64, 0, 64);
+  std::memcpy(bytes64, &handle, sizeof handle);
+  return 0;
+}
+
+int ipcOpen(const char* call, std::uint64_t* address, const void* bytes64) {
+  Guard guard(machine().lock);
+  int code = machine().enter(call);
+  if (code == 0) code = needContext(call);
+  if (code != 0) return code;
+  Handle handle;
+  std::memcpy(&handle, bytes64, sizeof handle);
+  if (handle.process == getpid()) {
+    machine().violation(std::string(call) + ": memory of this process itself");
+    return kInvalidContext;
+  }
+  machine().forbiddenWhileBusy(call, machine().current()->device);
+  for (auto& each : machine().imports) {
+    Import& known = each.second;
+    if (known.process != handle.process || known.file != handle.file ||
+        known.context != machine().current()) {
+      continue;
+    }
+    ++known.opened;
+    *address = each.first;
+    return 0;
+  }
+  const std::string path =
+      "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.file);
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return kInvalidHandle;
+  void* memory = mmap(nullptr, handle.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (memory == MAP_FAILED) return kOutOfMemory;
+  *address = reinterpret_cast<std::uint64_t>(memory);
+  machine().imports[*address] = {handle.bytes, machine().current(), 1, handle.process, handle.file};
+  return 0;
+}
+
+int ipcClose(const char* call, std::uint64_t address) {
+  Guard guard(machine().lock);
+  int code = machine().enter(call);
+  if (code == 0) code = needContext(call);
+  auto found = machine().imports.find(address);
+  if (found == machine().imports.end()) {
+    machine().violation(std::string(call) + ": not an opened handle");
+    return kInvalidValue;
+  }
+  if (found->second.context != machine().current()) {
+    machine().violation(std::string(call) + ": another context than the one that opened it");
+  }
+  if (machine().busy(found->second.context->device, false)) {
+    machine().violation(std::string(call) + ": memory in use");
+  }
+  if (--found->second.opened > 0) return code;
+  munmap(reinterpret_cast<void*>(address), found->second.bytes);
+  machine().imports.erase(found);
   return code;
 }
 
@@ -306,7 +395,10 @@ int copyToHost(const char* call, void* to, std::uint64_t from, std::size_t bytes
   if (code != 0) return code;
   Stream* on = machine().stream(call, stream);
   if (on == nullptr) return kInvalidHandle;
-  if (!machine().inDevice(from, bytes, on->context->device)) return outside(call);
+  if (!machine().inDevice(from, bytes, on->context->device) &&
+      !machine().imported(from, bytes, on->context)) {
+    return outside(call);
+  }
   const auto host = reinterpret_cast<std::uint64_t>(to);
   machine().useHost(call, host, bytes);
   return work(call, stream, [=] { return move(to, reinterpret_cast<void*>(from), bytes); }, host,
@@ -321,7 +413,8 @@ int copyOnDevice(const char* call, std::uint64_t to, std::uint64_t from, std::si
   Stream* on = machine().stream(call, stream);
   if (on == nullptr) return kInvalidHandle;
   const int device = on->context->device;
-  if (!machine().inDevice(to, bytes, device) || !machine().inDevice(from, bytes, device)) {
+  if (!machine().inDevice(to, bytes, device) || (!machine().inDevice(from, bytes, device) &&
+                                                 !machine().imported(from, bytes, on->context))) {
     return outside(call);
   }
   return work(call, stream, [=] {

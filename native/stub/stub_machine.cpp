@@ -41,6 +41,7 @@ Machine& Machine::instance() {
 Machine::Machine() {
   devices = environment("HEADRACE_STUB_DEVICES", 2);
   peerAccess = environment("HEADRACE_STUB_PEERS", 1) != 0;
+  rdmaOrdering = environment("HEADRACE_STUB_ORDERING", 100);
   adversary.seed(static_cast<unsigned>(environment("HEADRACE_STUB_SEED", 1)));
   if (const char* text = std::getenv("HEADRACE_STUB_FAULTS")) parseFaults(text, faults);
   contexts.resize(8);
@@ -69,6 +70,14 @@ bool Machine::inDevice(std::uint64_t address, std::uint64_t bytes, int device) c
   if (next == allocations.begin()) return false;
   --next;
   return next->second.device == device && address - next->first <= next->second.bytes &&
+         bytes <= next->second.bytes - (address - next->first);
+}
+
+bool Machine::imported(std::uint64_t address, std::uint64_t bytes, const Context* context) const {
+  auto next = imports.upper_bound(address);
+  if (next == imports.begin()) return false;
+  --next;
+  return next->second.context == context && address - next->first <= next->second.bytes &&
          bytes <= next->second.bytes - (address - next->first);
 }
 
@@ -169,6 +178,7 @@ void Machine::purge() {
   left->emplace_back(modules.begin(), modules.end());
   for (const auto& each : functions) left->back().push_back(each.second);
   allocations.clear();
+  imports.clear();
   registered.clear();
   streams.clear();
   events.clear();

@@ -72,6 +72,17 @@ struct Context {
 struct Range {
   std::uint64_t bytes;
   int device;  // -1: host
+  int file = -1;                 // memfd behind device memory, so that other processes can open it
+  std::uint64_t generation = 0;  // of device memory
+};
+
+/// Memory of another process, opened by its handle in one context.
+struct Import {
+  std::uint64_t bytes;
+  Context* context;
+  int opened;  // how often; the mapping goes with the last close
+  int process;
+  int file;
 };
 
 class Machine {
@@ -84,6 +95,7 @@ class Machine {
   std::uint64_t memory = std::uint64_t{1} << 30;  // per device
   std::vector<Context> contexts;
   std::map<std::uint64_t, Range> allocations;  // device memory and pinned host memory of the driver's own
+  std::map<std::uint64_t, Import> imports;
   std::map<std::uint64_t, std::uint64_t> registered;
   std::vector<Stream*> streams;
   std::vector<Event*> events;
@@ -99,6 +111,10 @@ class Machine {
   void setCurrent(Context* context);
 
   bool inDevice(std::uint64_t address, std::uint64_t bytes, int device) const;
+  /// In memory of another process that `context` has opened.
+  bool imported(std::uint64_t address, std::uint64_t bytes, const Context* context) const;
+  std::uint64_t generations = 0;
+  int rdmaOrdering = 100;
   /// Checks host memory of a copy: counts it if pageable, complains if it spans registrations.
   void useHost(const char* call, std::uint64_t address, std::uint64_t bytes);
   Stream* stream(const char* call, void* handle);

@@ -98,8 +98,9 @@ describe.runIf(built)('the addon on CUDA', () => {
     const core = open(await load());
     try {
       expect(core.compileKernels(scale)).toEqual(['scale']);
-      expect(core.ipcHandle(1)).toHaveLength(64);
-      expect(core.ipcHandle(0)).toBeNull();
+      expect(core.ipcExport(1)?.handle).toHaveLength(64);
+      expect(core.ipcExport(1)?.generation).not.toBe(core.ipcExport(2)?.generation);
+      expect(core.ipcExport(0)).toBeNull();
       const [compute, h2d, d2h] = [0, 1, 2];
       const host = new Float64Array(core.hostView(0, 80));
       host.set([1, 2, 3, 4]);

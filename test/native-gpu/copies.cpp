@@ -14,8 +14,10 @@ AddGpu opening("a core opens, tells its GPUs apart, and closes", 2, [] {
   CHECK(!spaces[1].name.empty() && spaces[1].uuid.rfind("GPU-", 0) == 0);
   CHECK(spaces[1].uuid != spaces[2].uuid);
   CHECK(machine.core->peerAccess(1, 2) && machine.core->peerAccess(2, 1));
-  DeviceShare share{};
-  CHECK(machine.core->share(1, &share) && share.fd == -1 && share.ipcBytes == 64);
+  const DeviceShare* share = machine.core->share(1);
+  CHECK(share != nullptr && share->fd == -1 && share->ipcBytes == 64);
+  CHECK(share->base + share->offset == spaces[1].base);
+  CHECK(share->generation != machine.core->share(2)->generation);
 });
 
 AddGpu share("without a size a GPU gives most of what is free", 1, [] {

@@ -1,0 +1,90 @@
+// What the message layer has a GPU do: copies to and from staging buffers, reads of memory that another process has
+// opened to us, flushes. One thread per GPU, so that the comm thread itself enters the driver only through MPI: a call
+// that takes long here (a flush, a full launch queue) holds up neither messages nor the runtime's own work (H8, H16).
+//
+// Invariants:
+// - everything is put into non-blocking streams made before the first job; nothing here allocates or waits for a
+//   kernel afterwards. A lane is one stream: its jobs are done in order, jobs of different lanes in any order;
+// - every job submitted is handed back by `take` exactly once, with the driver's code;
+// - the thread holds no lock while it is inside the driver.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "gpus.h"
+#include "parker.h"
+
+namespace headrace::mpi {
+
+class GpuMover {
+ public:
+  enum class Kind : std::uint8_t { toHost, toDevice, onDevice, flush };
+  struct Job {
+    Kind kind;
+    std::int32_t lane;
+    /// What `take` names it by.
+    std::int32_t ticket;
+    std::uint64_t to;
+    std::uint64_t from;
+    std::uint64_t bytes;
+    /// Of a flush: CUDA's scope.
+    std::int32_t scope;
+  };
+  struct Finished {
+    std::int32_t ticket;
+    int code;
+  };
+
+  /// Throws std::runtime_error when the streams cannot be made. `comm` is woken for every job that is over.
+  GpuMover(const Gpu& gpu, std::int32_t lanes, Parker& comm);
+  /// Finishes what was submitted.
+  ~GpuMover();
+  GpuMover(const GpuMover&) = delete;
+  GpuMover& operator=(const GpuMover&) = delete;
+
+  void submit(const Job& job);
+  /// Appends what is over; true when anything is.
+  bool take(std::vector<Finished>& finished);
+  /// Jobs submitted and not taken. To be asked by the thread that submits.
+  std::int32_t outstanding() const { return outstanding_; }
+  const Gpu& gpu() const { return gpu_; }
+
+ private:
+  struct Lane {
+    void* stream = nullptr;
+    /// In the stream, in order, each with the event behind it.
+    std::deque<std::pair<void*, std::int32_t>> running;
+  };
+  void run();
+  int prepare();
+  void dismantle();
+  bool begin(const Job& job);
+  int enqueue(const Job& job, Lane& lane);
+  bool look();
+  void finish(std::int32_t ticket, int code);
+
+  const Gpu& gpu_;
+  Parker& comm_;
+  Parker parker_;
+  std::vector<Lane> lanes_;
+  std::vector<void*> events_;
+  std::deque<Job> accepted_;
+  std::int32_t running_ = 0;
+  std::int32_t outstanding_ = 0;
+
+  std::mutex lock_;
+  std::deque<Job> jobs_;
+  std::vector<Finished> finished_;
+  std::atomic<bool> waiting_{false};
+  std::atomic<bool> some_{false};
+  std::atomic<bool> ending_{false};
+  std::atomic<int> ready_{-1};
+  std::thread thread_;
+};
+
+}  // namespace headrace::mpi

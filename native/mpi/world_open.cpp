@@ -1,0 +1,122 @@
+// Opening a session: every rank tells the others about its memory, and finds out what it can reach (see world.h).
+#include <unistd.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "headrace/contract.h"
+#include "world.h"
+
+namespace headrace::mpi {
+
+/// Finds this rank's GPUs. MPI libraries that take device pointers bind themselves to one GPU per process (H10): the
+/// others' memory goes other ways.
+void World::findGpus() {
+  for (SpaceView& space : wanted_->spaces) {
+    if (space.kind != SpaceKind::cuda && space.kind != SpaceKind::hip) continue;
+    std::string why;
+    space.gpu = gpus_.find(space.kind, space.uuid, why);
+    if (space.gpu == nullptr) throw std::runtime_error(why);
+    if (mpiGpu_ == nullptr) mpiGpu_ = space.gpu;
+    space.direct = space.direct && space.gpu == mpiGpu_;
+  }
+}
+
+Hello World::describeSelf() {
+  Hello mine{};
+  mine.host = host_;
+  mine.pid = getpid();
+  mine.spaces = static_cast<std::int32_t>(wanted_->spaces.size());
+  for (std::int32_t s = 0; s < mine.spaces; ++s) {
+    const SpaceView& space = wanted_->spaces[s];
+    auto& told = mine.space[s];
+    told.kind = space.kind;
+    told.fd = space.fd;
+    told.bytes = static_cast<std::uint64_t>(space.bytes);
+    told.ordinal = space.gpu == nullptr ? -1 : space.gpu->ordinal;
+    told.direct = space.direct;
+    told.shared = space.shared;
+    told.exported = space.exported;
+    std::strncpy(told.exported.uuid, space.uuid.c_str(), sizeof told.exported.uuid - 1);
+  }
+  return mine;
+}
+
+/// Such a library compares the drivers' numbers of GPUs across processes of a host, so they must mean the same there.
+/// All ranks look at the same words and come to the same answer.
+std::string World::directProblem() const {
+  for (const Hello& a : hellos_) {
+    for (const Hello& b : hellos_) {
+      if (a.host != b.host) continue;
+      for (std::int32_t s = 0; s < a.spaces; ++s) {
+        for (std::int32_t t = 0; t < b.spaces; ++t) {
+          const auto& x = a.space[s];
+          const auto& y = b.space[t];
+          if (x.ordinal < 0 || y.ordinal < 0 || !x.direct || !y.direct) continue;
+          const bool same = std::strcmp(x.exported.uuid, y.exported.uuid) == 0;
+          if (same != (x.ordinal == y.ordinal)) {
+            return "ranks of one host number its GPUs differently (CUDA_VISIBLE_DEVICES), which MPI libraries mistake "
+                   "for the same GPU";
+          }
+        }
+      }
+    }
+  }
+  return "";
+}
+
+void World::openSession() {
+  std::string error;
+  try {
+    findGpus();
+  } catch (const std::runtime_error& problem) {
+    error = problem.what();
+  }
+  const Hello mine = describeSelf();
+  hellos_.assign(static_cast<std::size_t>(facts_.size), Hello{});
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Request request;
+  MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request);
+  int lost = waitFor(&request);
+  if (lost < 0) {
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, hellos_.data(), sizeof mine, MPI_BYTE, comm,
+                   &request);
+    lost = waitFor(&request);
+  }
+  opened_ = Opened{};
+  if (lost < 0 && error.empty()) {
+    opened_.directProblem = directProblem();
+    if (!opened_.directProblem.empty()) {
+      for (SpaceView& space : wanted_->spaces) space.direct = space.direct && space.gpu == nullptr;
+    }
+    const Gpu* bound = nullptr;
+    for (const SpaceView& space : wanted_->spaces) {
+      if (space.gpu != nullptr && bound == nullptr) bound = space.gpu;
+    }
+    try {
+      auto session = std::make_unique<Session>(std::move(*wanted_), comm, facts_.rank, hellos_, host_,
+                                               bound, parker_);
+      std::lock_guard<std::mutex> guard(lock_);
+      session_ = std::move(session);
+    } catch (const std::runtime_error& problem) {
+      error = problem.what();
+    }
+  }
+  for (std::size_t r = 0; session_ != nullptr && r < hellos_.size(); ++r) {
+    const Hello& hello = hellos_[r];
+    Opened::Peer peer{hello.host == host_, hello.pid, {}, {}};
+    for (std::int32_t s = 0; s < hello.spaces; ++s) {
+      const bool real = hello.space[s].ordinal >= 0;
+      peer.mappable.push_back(session_->mappable(static_cast<int>(r), s));
+      peer.reachable.push_back(hello.space[s].direct && (!real || opened_.directProblem.empty()));
+    }
+    opened_.peers.push_back(std::move(peer));
+  }
+  std::lock_guard<std::mutex> guard(lock_);
+  if (lost >= 0) error_ = "rank " + std::to_string(lost) + " is gone";
+  else error_ = error;
+}
+
+}  // namespace headrace::mpi

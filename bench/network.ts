@@ -18,8 +18,8 @@ async function measure(): Promise<void> {
   const { launcher, rank } = launchOf(process.env);
   const addon = loadMpi(launcher);
   const facts = await startMpi(addon);
-  const raw = await addon.measure(SMALL, 20_000);
-  const rawLarge = await addon.measure(LARGE, 30);
+  const raw = await addon.measure(SMALL, 20_000, 'host');
+  const rawLarge = await addon.measure(LARGE, 30, 'host');
   const result: Record<string, unknown> = {
     library: facts.library,
     cores: availableParallelism(),

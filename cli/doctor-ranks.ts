@@ -18,6 +18,8 @@ const backend = openNativeBackend({
 });
 const port = await openNativeNetwork({
   spaces: backend.exported(),
+  direct: 'never',
+  flush: 'auto',
   doorbell: backend.doorbell(),
   chunkBytes: 65_536,
   failFlush: 0,

@@ -6,6 +6,7 @@
 import {
   Control,
   type NativeCore,
+  type NativeIpcExport,
   type NativeKernelSource,
   type NativeOptions,
   Opcode,
@@ -59,6 +60,20 @@ function native<T>(call: () => T): T {
       remedy: code === 'ERR_NATIVE_MISSING' ? 'run: npm run setup' : undefined,
     });
   }
+}
+
+/** A memory space as the message layer sees it. */
+export interface ExportedSpace {
+  readonly kind: number;
+  /** A GPU behind a driver, whose memory the host cannot touch. */
+  readonly isReal: boolean;
+  readonly base: bigint;
+  readonly bytes: number;
+  readonly fd: number;
+  readonly uuid: string;
+  readonly exported: NativeIpcExport | undefined;
+  readonly flushOptions: number;
+  readonly writeOrdering: number;
 }
 
 /** Opens the native core. Errors are typed; see `Runtime.create`. */
@@ -357,17 +372,17 @@ export class NativeBackend implements Backend {
   }
 
   /** What the message layer needs to know of the memory spaces. @internal */
-  exported(): {
-    readonly kind: number;
-    readonly base: bigint;
-    readonly bytes: number;
-    readonly fd: number;
-  }[] {
-    return this.core.spaces.map(({ kind, bytes }, s) => ({
+  exported(): ExportedSpace[] {
+    return this.core.spaces.map(({ kind, bytes, uuid, flushOptions, writeOrdering }, s) => ({
       kind,
+      isReal: kind === SpaceKind.cuda || kind === SpaceKind.hip,
       base: this.core.address(s),
       bytes,
       fd: this.core.shareable(s)?.fd ?? -1,
+      uuid,
+      exported: this.core.ipcExport(s) ?? undefined,
+      flushOptions,
+      writeOrdering,
     }));
   }
 

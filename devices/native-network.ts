@@ -2,25 +2,36 @@
 // Invariant: the engine never waits for the comm thread except for room in the command ring, which the comm thread
 // empties whatever else it does.
 import {
+  type Launch,
   launchOf,
+  loadedMpiFile,
   loadMpi,
   MpiError,
+  type NetAddon,
   NetCommand,
   NetEvent,
   NetLimit,
   NetRecord,
   type NetSession,
-  type NetSpace,
   NetWord,
   openMpi,
   startMpi,
 } from '../native/mpi.js';
 import { HeadraceError } from './errors.js';
-import type { NetworkPort, NetworkSink } from './network-port.js';
+import { knownProof, type Proof, prove } from './gpu-aware.js';
+import type { ExportedSpace } from './native-backend.js';
+import { type NetworkPort, type NetworkSink, VisibleTo } from './network-port.js';
 
 /** Options of `openNativeNetwork`. */
 export interface NativeNetworkOptions {
-  readonly spaces: readonly NetSpace[];
+  readonly spaces: readonly ExportedSpace[];
+  /**
+   * Whether memory of real GPUs is given to the MPI library: never; where a proof says that it can take it; or without
+   * one, which ends in a crash where it cannot.
+   */
+  readonly direct: 'never' | 'proven' | 'unproven';
+  /** When writes of the network to device memory are flushed; 'off' needs no means to do so. */
+  readonly flush: 'auto' | 'force' | 'off';
   readonly doorbell: bigint;
   readonly chunkBytes: number;
   readonly failFlush: number;
@@ -43,11 +54,33 @@ const CODES: Readonly<Record<string, string>> = {
   MPI_START: 'ERR_MPI_START',
 };
 
-/** Ranks of this launch as the environment tells: 1 when not started by mpirun. */
-export function launchedRanks(
+/** This process's place in its launch as the environment tells; a size of 1 when it was not started by mpirun. */
+export function launched(
   env: Readonly<Record<string, string | undefined>> = process.env,
-): number {
-  return launchOf(env).size;
+): Omit<Launch, 'launcher'> {
+  return launchOf(env);
+}
+
+/** One process per host proves before it starts MPI, so that the others, whose start waits for it, find the answer. */
+async function proofOf(
+  addon: NetAddon,
+  options: NativeNetworkOptions,
+  start: () => Promise<unknown>,
+): Promise<Proof> {
+  const isWanted = options.direct === 'proven' && options.spaces.some(({ isReal }) => isReal);
+  const { gpuAware, library } = addon.describe();
+  const file = loadedMpiFile();
+  if (isWanted && gpuAware && launchOf(process.env).localRank === 0) await prove(file);
+  await start();
+  if (options.direct === 'unproven') return { isProven: true, why: '' };
+  if (!isWanted) return { isProven: false, why: 'it was not asked for' };
+  if (!gpuAware) return { isProven: false, why: `${library} does not take device pointers` };
+  return knownProof(file) ?? { isProven: false, why: 'nobody on this host has proven it' };
+}
+
+/** Writes of the network to this space can be made visible, or need not be. */
+function isFlushable(space: ExportedSpace, flush: NativeNetworkOptions['flush']): boolean {
+  return flush === 'off' || space.writeOrdering >= VisibleTo.all || (space.flushOptions & 1) !== 0;
 }
 
 function typed(error: unknown): unknown {
@@ -71,17 +104,26 @@ export function checkMpi(): void {
 export async function openNativeNetwork(options: NativeNetworkOptions): Promise<NativeNetwork> {
   try {
     const addon = loadMpi(launchOf(process.env).launcher);
-    const facts = await startMpi(addon);
+    const gpu = options.spaces.find(({ isReal }) => isReal);
+    const proof = await proofOf(addon, options, () => startMpi(addon, gpu));
+    const facts = await startMpi(addon, gpu);
+    const isDirect = (space: ExportedSpace): boolean =>
+      !space.isReal || (proof.isProven && isFlushable(space, options.flush));
     const crowded = facts.size * (options.threads + 1) > options.cores;
     const session = await openMpi(addon, facts, {
-      spaces: options.spaces,
+      spaces: options.spaces.map((space) => ({ ...space, direct: isDirect(space) })),
       doorbell: options.doorbell,
       chunkBytes: options.chunkBytes,
       chunksInFlight: CHUNKS_IN_FLIGHT,
       spinNanoseconds: crowded ? CALM_SPIN_NS : EAGER_SPIN_NS,
       failFlush: options.failFlush,
     });
-    return new NativeNetwork(session, crowded);
+    const unflushable =
+      proof.isProven && gpu !== undefined && !isDirect(gpu)
+        ? 'writes of the network to its memory cannot be flushed'
+        : '';
+    const why = proof.why || unflushable || session.opened.directProblem;
+    return new NativeNetwork(session, options.spaces, crowded, why);
   } catch (error) {
     throw typed(error);
   }
@@ -100,7 +142,11 @@ export class NativeNetwork implements NetworkPort {
   readonly threadLevel: string;
   readonly gpuAware: boolean;
   readonly crowded: boolean;
+  /** Why memory of real GPUs is not given to the MPI library, and why a peer's cannot be opened; '' where they are. */
+  readonly directProblem: string;
+  readonly mappingProblem: string;
 
+  private readonly spaces: readonly ExportedSpace[];
   private readonly session: NetSession;
   private readonly words: Int32Array;
   private readonly commands: Int32Array;
@@ -123,8 +169,16 @@ export class NativeNetwork implements NetworkPort {
   };
   private closing: Promise<void> | undefined;
 
-  constructor(session: NetSession, crowded: boolean) {
+  constructor(
+    session: NetSession,
+    spaces: readonly ExportedSpace[],
+    crowded: boolean,
+    directProblem: string,
+  ) {
     this.session = session;
+    this.spaces = spaces;
+    this.directProblem = directProblem;
+    this.mappingProblem = session.opened.mappingProblem;
     this.crowded = crowded;
     this.rank = session.facts.rank;
     this.size = session.facts.size;
@@ -149,7 +203,20 @@ export class NativeNetwork implements NetworkPort {
   }
 
   mappable(rank: number, space: number): boolean {
-    return rank !== this.rank && this.session.peers[rank]?.mappable[space] === 1;
+    return this.session.opened.peers[rank]?.mappable[space] === true;
+  }
+
+  reachable(rank: number, space: number): boolean {
+    return this.session.opened.peers[rank]?.reachable[space] === true;
+  }
+
+  /** Ranks of this host, this one included. */
+  neighbours(): number[] {
+    return this.session.opened.peers.flatMap(({ sameHost }, rank) => (sameHost ? [rank] : []));
+  }
+
+  ordering(space: number): number {
+    return this.spaces[space]?.writeOrdering ?? VisibleTo.none;
   }
 
   post(rank: number, bytes: Uint8Array): boolean {
@@ -211,8 +278,9 @@ export class NativeNetwork implements NetworkPort {
     this.next(NetCommand.cancel, 0, request);
   }
 
-  flush(space: number, request: number): void {
+  flush(space: number, scope: number, request: number): void {
     const c = this.next(NetCommand.flush, 0, request);
+    this.commands[c + NetRecord.status] = scope;
     this.commands[c + NetRecord.space] = space;
   }
 

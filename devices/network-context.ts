@@ -86,6 +86,8 @@ export interface Fetch {
   readonly bytes: number;
   readonly way: NetworkWay;
   readonly tag: number;
+  /** The datum is passed on to other ranks, which may read it where it arrives. */
+  readonly forwards: boolean;
 }
 
 /** A fetch whose bytes are there. */

@@ -5,8 +5,8 @@
 // - a receive is posted before it is asked for, so that a payload never arrives unexpected;
 // - what the network wrote to device memory counts as arrived after the flush that covers it.
 import type { Announcement } from './network-announcement.js';
-import type { Finished, NetworkContext } from './network-context.js';
-import { NetOutcome, WireMode } from './network-port.js';
+import type { Fetch, Finished, NetworkContext } from './network-context.js';
+import { NetOutcome, VisibleTo, WireMode } from './network-port.js';
 import { Wire } from './network-wire.js';
 
 interface WaitingFetch {
@@ -38,15 +38,24 @@ export class NetworkFetches {
   fetch(announcement: Announcement, cookie: number, space: number, offset: number): void {
     const { n } = this;
     const { from, bytes, offer: remoteOffer } = announcement;
-    const toDevice = n.spaces[space].kind !== 'host';
-    const { comm } = n.options;
-    if ((comm === 'auto' || comm === 'ipc') && n.port.mappable(from, announcement.space)) {
-      const way = 'ipc';
-      const id = n.add({ kind: way, cookie, from, remoteOffer, space, bytes, way, tag: 0 });
+    const way = this.wayOf(announcement, space);
+    const forwards = announcement.children.length > 0;
+    if (way === 'ipc') {
+      const id = n.add({
+        kind: way,
+        cookie,
+        from,
+        remoteOffer,
+        space,
+        bytes,
+        way,
+        tag: 0,
+        forwards,
+      });
       n.port.ipcRead(from, announcement.space, announcement.offset, space, offset, bytes, id);
       return;
     }
-    const isStaged = comm === 'staged' && (toDevice || announcement.fromDevice);
+    const isStaged = way === 'staged';
     if (isStaged && this.staged >= n.port.stagedReceives) {
       let i = this.waiting.length;
       while (i > 0 && this.waiting[i - 1].announcement.priority < announcement.priority) i--;
@@ -55,11 +64,37 @@ export class NetworkFetches {
     }
     if (isStaged) this.staged++;
     const mode = isStaged ? WireMode.staged : WireMode.direct;
-    const way = isStaged ? 'staged' : 'direct';
     const tag = this.takeTag();
-    const id = n.add({ kind: 'receive', cookie, from, remoteOffer, space, bytes, way, tag });
+    const id = n.add({
+      kind: 'receive',
+      cookie,
+      from,
+      remoteOffer,
+      space,
+      bytes,
+      way,
+      tag,
+      forwards,
+    });
     n.port.receive(from, tag, space, offset, bytes, mode, id);
     n.wire.write(from, Wire.get, [n.era, remoteOffer, tag, mode, id]);
+  }
+
+  /**
+   * The way asked for, as far as both ends have it; what remains goes the way that is left. Reading the peer's memory
+   * spares it the work, so it comes first where nothing else was asked for.
+   */
+  private wayOf(announcement: Announcement, space: number): 'ipc' | 'direct' | 'staged' {
+    const { port, options, spaces } = this.n;
+    const { from, fromDevice } = announcement;
+    if (options.comm === 'staged') {
+      return fromDevice || spaces[space].kind !== 'host' ? 'staged' : 'direct';
+    }
+    const isReachable =
+      port.reachable(from, announcement.space) && port.reachable(port.rank, space);
+    if (options.comm === 'direct' && isReachable) return 'direct';
+    if (port.mappable(from, announcement.space)) return 'ipc';
+    return isReachable ? 'direct' : 'staged';
   }
 
   private takeTag(): number {
@@ -75,17 +110,27 @@ export class NetworkFetches {
     const { fetch } = finished;
     if (fetch.kind === 'receive') this.tags.delete(fetch.tag);
     else this.n.wire.write(fetch.from, Wire.done, [this.n.era, fetch.remoteOffer]);
-    const needsFlush =
-      outcome === NetOutcome.ok &&
-      fetch.way === 'direct' &&
-      this.n.options.flush !== 'off' &&
-      this.n.spaces[fetch.space].kind !== 'host';
-    if (needsFlush) {
+    if (outcome === NetOutcome.ok && this.neededFlush(fetch) > VisibleTo.none) {
       const list = this.unflushed[fetch.space];
       if (list === undefined) this.unflushed[fetch.space] = [finished];
       else list.push(finished);
     } else this.deliver(finished, outcome);
     if (fetch.way === 'staged') this.nextStaged();
+  }
+
+  /**
+   * How far a fetch must be flushed before anybody may see its bytes (hazard: a completed receive says that the network
+   * card has handed over its last write, not that a GPU sees it). Only direct receives are written by the network;
+   * who reads there is the owner, and others where this rank has more GPUs or passes the datum on.
+   */
+  private neededFlush(fetch: Fetch): number {
+    const { port, options, spaces } = this.n;
+    const { space } = fetch;
+    if (fetch.way !== 'direct' || spaces[space].kind === 'host' || options.flush === 'off') {
+      return VisibleTo.none;
+    }
+    const scope = fetch.forwards || spaces.length > 2 ? VisibleTo.all : VisibleTo.owner;
+    return options.flush === 'force' || port.ordering(space) < scope ? scope : VisibleTo.none;
   }
 
   private nextStaged(): void {
@@ -105,7 +150,8 @@ export class NetworkFetches {
       if (covered === undefined) continue;
       this.unflushed[space] = undefined;
       this.flushes++;
-      this.n.port.flush(space, this.n.add({ kind: 'flush', covered }));
+      const scope = Math.max(...covered.map(({ fetch }) => this.neededFlush(fetch)));
+      this.n.port.flush(space, scope, this.n.add({ kind: 'flush', covered }));
     }
   }
 

@@ -18,6 +18,8 @@ export const NetOutcome = {
   outOfRange: 5,
   flush: 6,
   lost: 7,
+  device: 8,
+  flushTimeout: 9,
 } as const;
 
 /** Words for an outcome. */
@@ -30,10 +32,18 @@ export const OUTCOME_NAMES: readonly string[] = [
   'an offset lies outside of its space',
   'writes of the network to device memory could not be flushed',
   'the peer is gone',
+  'a GPU refused a copy',
+  'flushing writes of the network to device memory took too long',
 ];
 
 /** How a send and its receive travel; both ends use the same. */
 export const WireMode = { direct: 0, staged: 1 } as const;
+
+/**
+ * Who sees what the network wrote to a GPU's memory: nobody for sure, that GPU, or others that read there as well. A
+ * memory space has such an order by itself; a flush brings about more. The values are CUDA's.
+ */
+export const VisibleTo = { none: 0, owner: 100, all: 200 } as const;
 
 /** Takes what `poll` delivers. The view of a message is valid during the call only. */
 export interface NetworkSink {
@@ -57,6 +67,10 @@ export interface NetworkPort {
   readonly crowded: boolean;
   /** Whether `space` of `rank` can be read by mapping it here. */
   mappable(rank: number, space: number): boolean;
+  /** Whether the message layer of `rank` reads and writes its `space` itself; else transfers there are staged. */
+  reachable(rank: number, space: number): boolean;
+  /** A `VisibleTo`: who sees writes of the network to `space` of this rank once they are reported complete. */
+  ordering(space: number): number;
 
   /** Sends a control message; false when there is no room now: try again after the next poll. */
   post(rank: number, bytes: Uint8Array): boolean;
@@ -89,8 +103,8 @@ export interface NetworkPort {
   ): void;
   /** Withdraws a receive that will not be matched. */
   cancel(request: number): void;
-  /** Makes what the network wrote to `space` visible to its device. */
-  flush(space: number, request: number): void;
+  /** Makes what the network wrote to `space` visible to `scope`, a `VisibleTo`. */
+  flush(space: number, scope: number, request: number): void;
   /** Makes all commands visible. */
   publish(): void;
   /** Delivers what has happened; true when there was anything. */

@@ -145,7 +145,9 @@ export function transferError(outcome: number, datum: string, peer: number): Hea
       ? 'ERR_PEER_LOST'
       : outcome === NetOutcome.flush
         ? 'ERR_FLUSH_FAILED'
-        : 'ERR_TRANSFER_FAILED';
+        : outcome === NetOutcome.flushTimeout
+          ? 'ERR_FLUSH_TIMEOUT'
+          : 'ERR_TRANSFER_FAILED';
   return new HeadraceError(code, `datum '${datum}' from rank ${peer}: ${words}`, {
     datum,
     rank: peer,

@@ -126,6 +126,12 @@ export interface NativeSpace {
   readonly bytes: number;
   /** The device's unique id, or '' where it has none. */
   readonly uuid: string;
+  /**
+   * How a network card's writes to it can be flushed (bit 0: from the host), and who sees them without: 0 nobody for
+   * sure, 100 the GPU itself, 200 all.
+   */
+  readonly flushOptions: number;
+  readonly writeOrdering: number;
 }
 
 /** What the native core tells about one queue. */

@@ -212,6 +212,8 @@ export interface NetOpened {
   readonly peers: readonly NetPeer[];
   /** Why memory of real GPUs is not given to MPI although that was allowed; '' when it is. */
   readonly directProblem: string;
+  /** Why memory of a GPU of this host could not be opened; '' when all could. */
+  readonly mappingProblem: string;
 }
 
 /** The addon's exports (native/mpi/addon.cpp). */

@@ -14,7 +14,6 @@ import {
   NetLimit,
   type NetOpened,
   type NetOptions,
-  type NetPeer,
   NetRecord,
   NetWord,
 } from './mpi-contract.js';
@@ -50,16 +49,30 @@ export interface Launch {
   readonly launcher: 'openmpi' | 'mpich' | undefined;
   readonly rank: number;
   readonly size: number;
+  /** The same among the ranks of this host. */
+  readonly localRank: number;
+  readonly localSize: number;
 }
 
 /** Looks at the environment that mpirun sets. */
 export function launchOf(env: Readonly<Record<string, string | undefined>>): Launch {
   const number = (name: string): number => Number.parseInt(env[name] ?? '', 10);
+  // A launcher that does not say where its ranks are leaves them as good as alone.
+  const local = (rank: string, size: string) => ({
+    localRank: number(rank) || 0,
+    localSize: number(size) || 1,
+  });
   const open = number('OMPI_COMM_WORLD_SIZE');
-  if (open > 0) return { launcher: 'openmpi', rank: number('OMPI_COMM_WORLD_RANK'), size: open };
+  if (open > 0) {
+    const where = local('OMPI_COMM_WORLD_LOCAL_RANK', 'OMPI_COMM_WORLD_LOCAL_SIZE');
+    return { launcher: 'openmpi', rank: number('OMPI_COMM_WORLD_RANK'), size: open, ...where };
+  }
   const mpich = number('PMI_SIZE');
-  if (mpich > 0) return { launcher: 'mpich', rank: number('PMI_RANK'), size: mpich };
-  return { launcher: undefined, rank: 0, size: 1 };
+  if (mpich > 0) {
+    const where = local('MPI_LOCALRANKID', 'MPI_LOCALNRANKS');
+    return { launcher: 'mpich', rank: number('PMI_RANK'), size: mpich, ...where };
+  }
+  return { launcher: undefined, rank: 0, size: 1, localRank: 0, localSize: 1 };
 }
 
 const require = createRequire(import.meta.url);
@@ -99,6 +112,12 @@ function candidates(launcher: Launch['launcher']): string[] {
 function tameUcx(): void {
   process.env['UCX_MEM_EVENTS'] ??= 'no';
   process.env['UCX_HANDLE_ERRORS'] ??= 'none';
+}
+
+/** File of the MPI library that an addon of this process has brought in; '' when there is none. */
+export function loadedMpiFile(): string {
+  const maps = readFileSync('/proc/self/maps', 'utf8');
+  return /\s(\/\S*\/libmp(?:i|ich)\.so\S*)/.exec(maps)?.[1] ?? '';
 }
 
 const loaded: Map<string, NetAddon> = new Map();
@@ -147,8 +166,7 @@ export function loadMpi(launcher: Launch['launcher']): NetAddon {
 /** An open session: the shared memory, and who the others are. */
 export interface NetSession {
   readonly facts: NetFacts;
-  readonly peers: readonly NetPeer[];
-  readonly directProblem: string;
+  readonly opened: NetOpened;
   readonly words: Int32Array;
   readonly commands: Int32Array;
   readonly events: Int32Array;
@@ -219,8 +237,7 @@ export async function openMpi(
   }
   return {
     facts,
-    peers: opened.peers,
-    directProblem: opened.directProblem,
+    opened,
     words,
     commands,
     events,

@@ -2,56 +2,66 @@
 import { availableParallelism } from 'node:os';
 import { HeadraceError } from '../devices/errors.js';
 import type { NativeBackend } from '../devices/native-backend.js';
-import { checkMpi, launchedRanks, openNativeNetwork } from '../devices/native-network.js';
+import {
+  checkMpi,
+  launched,
+  type NativeNetwork,
+  openNativeNetwork,
+} from '../devices/native-network.js';
 import type { NetworkPort } from '../devices/network-port.js';
 import type { ResolvedOptions } from './options.js';
 
 const CHUNK_BYTES = 512 * 1024;
+const GPU = 1;
+
+/** The driver's number of this process's first GPU: the ranks of a host share its GPUs out among them. */
+export function firstGpu({ gpus, driver }: ResolvedOptions): number {
+  return driver === 'emulated' ? 0 : launched().localRank * gpus;
+}
 
 /** The network port, or undefined in a single process. Collective over all ranks. */
 export async function openRanks(
   backend: NativeBackend,
   options: ResolvedOptions,
 ): Promise<NetworkPort | undefined> {
-  const { comm, driver, gpus } = options;
+  const { comm, driver, gpus, flush } = options;
   const isReal = gpus > 0 && driver !== 'emulated';
   if (comm === 'off') return undefined;
-  if (comm === 'ipc' && isReal) {
-    throw unavailable(
-      'ipc',
-      `memory of ${driver} devices cannot be mapped by another process yet`,
-      "use comm: 'auto'",
-    );
-  }
-  if (launchedRanks() === 1) {
+  const { size, localSize } = launched();
+  if (size === 1) {
     // Asking for a way that is not there is an error also where nobody is there to talk to.
     if (comm !== 'auto') checkMpi();
     return undefined;
   }
+  // Within one host memory is opened rather than sent, so nobody needs to know what the MPI library can do.
+  const asksMpi = comm === 'direct' || (comm === 'auto' && localSize < size);
   const port = await openNativeNetwork({
     spaces: backend.exported(),
+    direct: asksMpi ? 'proven' : 'never',
+    flush,
     doorbell: backend.doorbell(),
     chunkBytes: CHUNK_BYTES,
     failFlush: Number(process.env['HEADRACE_FAIL_FLUSH'] ?? 0),
     cores: availableParallelism(),
     threads: 1 + options.workers,
   });
-  if (comm === 'direct' && isReal) {
-    const why = port.gpuAware
-      ? 'the library claims to take device pointers, but that has not been proven here'
-      : `${port.library} does not take device pointers`;
-    await port.close();
-    throw unavailable('direct', why, "use comm: 'auto'; data then travel through host memory");
+  const problem = isReal ? missing(port, comm) : '';
+  if (problem !== '' || port.size === 1) await port.close();
+  if (problem !== '') {
+    throw new HeadraceError(
+      'ERR_COMM_UNAVAILABLE',
+      `comm: '${comm}' is not available: ${problem}`,
+      { remedy: "use comm: 'auto', and see headrace doctor" },
+    );
   }
-  if (port.size === 1) {
-    await port.close();
-    return undefined;
-  }
-  return port;
+  return port.size === 1 ? undefined : port;
 }
 
-function unavailable(comm: string, why: string, remedy: string): HeadraceError {
-  return new HeadraceError('ERR_COMM_UNAVAILABLE', `comm: '${comm}' is not available: ${why}`, {
-    remedy,
-  });
+/** Why the way asked for does not exist for real GPUs; '' when it does. */
+function missing(port: NativeNetwork, comm: ResolvedOptions['comm']): string {
+  if (comm === 'direct' && !port.reachable(port.rank, GPU)) return port.directProblem;
+  if (comm !== 'ipc') return '';
+  const others = port.neighbours().filter((rank) => rank !== port.rank);
+  if (others.length === 0) return 'no other rank is on this host';
+  return others.every((rank) => port.mappable(rank, GPU)) ? '' : port.mappingProblem;
 }

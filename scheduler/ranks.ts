@@ -47,8 +47,6 @@ export class Ranks implements NetworkListener {
   private readonly data: RankData;
   private readonly movements: Movements = new Movements();
   private readonly pulls: RankPulls;
-  /** Devices are real and the message layer cannot reach their memory: everything goes through host memory. */
-  private readonly viaHost: boolean;
   private readonly failures: Map<number, HeadraceError> = new Map();
   /** What the port was told: nothing is awaited here. */
   private isQuiet = false;
@@ -63,7 +61,6 @@ export class Ranks implements NetworkListener {
     this.engine = engine;
     this.rank = port.rank;
     this.size = port.size;
-    this.viaHost = engine.backend.spaces.some(({ kind }) => kind === 'cuda' || kind === 'hip');
     this.device = new NetworkDevice(port, engine.backend.spaces, options, this);
     this.credits = new NetworkCredits(engine.x);
     this.runs = new RankRuns(engine, this);
@@ -151,8 +148,7 @@ export class Ranks implements NetworkListener {
   private beginSend(row: number, movement: Movement): void {
     const { directory, x } = this.engine;
     const { d } = movement;
-    const viaHost = this.device.isInline(directory.bytes[d]) || this.viaHost;
-    movement.space = viaHost ? 0 : grantOffer(x, this.credits, d);
+    movement.space = this.device.isInline(directory.bytes[d]) ? 0 : grantOffer(x, this.credits, d);
     this.engine.moveTo(row, movement.space);
     advance(this.engine.x, row);
   }
@@ -182,13 +178,13 @@ export class Ranks implements NetworkListener {
 
   private beginReceive(movement: Movement): void {
     const announcement = movement.announcement as Announcement;
-    const viaHost = announcement.payload !== undefined || this.viaHost;
+    const isHere = announcement.payload !== undefined;
     const { x, directory, tasks } = this.engine;
     const row = movement.task & tasks.mask;
     let space = 0;
     // Pulled inputs have their task's reservation: they take their turn on the device instead of going elsewhere.
-    if (!viaHost && movement.pull !== undefined) space = movement.wanted;
-    else if (!viaHost) space = grantReceive(x, this.credits, movement.d, movement.wanted);
+    if (!isHere && movement.pull !== undefined) space = movement.wanted;
+    else if (!isHere) space = grantReceive(x, this.credits, movement.d, movement.wanted);
     movement.space = space;
     if (movement.pull === undefined)
       this.credits.inFlight[space] += roundedBytes(directory.bytes[movement.d]);
@@ -409,32 +405,17 @@ export class Ranks implements NetworkListener {
     if (movement === undefined) return;
     const space = this.engine.tasks.device[movement.task & this.engine.tasks.mask];
     const began = start === 0 ? movement.startedAt : start;
-    this.engine.tracer?.sent(movement, space, to, message, this.counted(way), bytes, began, end);
+    this.engine.tracer?.sent(movement, space, to, message, way, bytes, began, end);
   }
 
   private traceReceive(movement: Movement, way: NetworkWay, start: number, end: number): void {
     const { from, offer, bytes } = movement.announcement as Announcement;
     const space = this.engine.tasks.device[movement.task & this.engine.tasks.mask];
     const began = start === 0 ? movement.startedAt : start;
-    this.engine.tracer?.received(
-      movement,
-      space,
-      from,
-      offer,
-      this.counted(way),
-      bytes,
-      began,
-      end,
-    );
+    this.engine.tracer?.received(movement, space, from, offer, way, bytes, began, end);
   }
 
-  /** What a way counts as: to the devices, direct is staged where the message layer cannot reach their memory. */
-  private counted(way: NetworkWay): NetworkWay {
-    return way === 'direct' && this.viaHost ? 'staged' : way;
-  }
-
-  private count(taken: NetworkWay, bytes: number): void {
-    const way = this.counted(taken);
+  private count(way: NetworkWay, bytes: number): void {
     this.engine.transfers.bytes[way] += bytes;
     this.figures.receivedBytes += bytes;
   }

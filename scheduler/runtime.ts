@@ -26,7 +26,7 @@ import { EngineTracer, traceHeader } from './engine-tracer.js';
 import type { BoundClass } from './graph.js';
 import { type DeviceMemory, memoryReport } from './memory-report.js';
 import { type ResolvedOptions, type RuntimeOptions, resolveOptions } from './options.js';
-import { openRanks } from './rank-open.js';
+import { firstGpu, openRanks } from './rank-open.js';
 import { Ranks } from './ranks.js';
 import { type Program, Run, type RunOptions } from './run.js';
 import type { RunState } from './run-state.js';
@@ -86,6 +86,7 @@ export class Runtime {
     const backend = openNativeBackend({
       driver: resolved.driver,
       gpus: resolved.gpus,
+      firstGpu: firstGpu(resolved),
       gpuBytes: resolved.gpuBytes,
       hostBytes: resolved.hostBytes,
       pinnedBytes: resolved.pinnedBytes,

@@ -37,7 +37,7 @@ function must(command, args) {
   if (status !== 0) process.exit(status);
 }
 
-const libraries = ['stub_cuda', 'stub_hip', 'stub_nvrtc', 'stub_blas'];
+const libraries = ['stub_cuda', 'stub_hip', 'stub_nvrtc', 'stub_blas', 'stub_mpi_aware'];
 if (values['no-build'] !== true) {
   must('cmake', [
     '-S',

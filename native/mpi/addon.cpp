@@ -174,6 +174,7 @@ Napi::Value open(const Napi::CallbackInfo& info) {
         }
         Napi::Object result = Napi::Object::New(answering);
         result["peers"] = peers;
+        result["mappingProblem"] = Napi::String::New(answering, opened->mappingProblem);
         result["directProblem"] = Napi::String::New(answering, opened->directProblem);
         return result;
       });

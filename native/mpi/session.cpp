@@ -44,9 +44,8 @@ Session::Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<He
       row[static_cast<std::size_t>(s)] = peer.space[s].fd >= 0;
       if (!peer.space[s].shared || movers_.empty()) continue;
       bool all = true;
-      std::string why;
       for (const auto& [gpu, mover] : movers_) {
-        all = all && gpuImports_.open(owner, peer.space[s].exported, *gpu, why) != 0;
+        all = all && gpuImports_.open(owner, peer.space[s].exported, *gpu, mappingProblem_) != 0;
       }
       row[static_cast<std::size_t>(s)] = all;
     }

@@ -92,6 +92,8 @@ class Session {
   const std::vector<Hello>& peers() const { return peers_; }
   /// Whether `space` of `rank` can be read from here without its help.
   bool mappable(int rank, int space) const;
+  /// Why shared memory of a peer could not be opened; empty when all could.
+  const std::string& mappingProblem() const { return mappingProblem_; }
   Word& word(int i) const { return options_.memory.word(i); }
 
  private:
@@ -196,6 +198,7 @@ class Session {
   Imports imports_;
   GpuImports gpuImports_;
   std::vector<std::vector<bool>> mappable_;
+  std::string mappingProblem_;
   Staging staging_;
   Copier copier_;
   std::map<const Gpu*, std::unique_ptr<GpuMover>> movers_;

@@ -50,6 +50,8 @@ struct Opened {
   std::vector<Peer> peers;
   /// Why MPI is not given addresses of real GPU memory although it was allowed to; empty when it is.
   std::string directProblem;
+  /// Why memory of a GPU of this host could not be opened.
+  std::string mappingProblem;
 };
 
 /// What the library says without being initialised.

@@ -104,6 +104,7 @@ void World::openSession() {
       error = problem.what();
     }
   }
+  if (session_ != nullptr) opened_.mappingProblem = session_->mappingProblem();
   for (std::size_t r = 0; session_ != nullptr && r < hellos_.size(); ++r) {
     const Hello& hello = hellos_[r];
     Opened::Peer peer{hello.host == host_, hello.pid, {}, {}};

@@ -149,6 +149,8 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
       each["name"] = Napi::String::New(env, space.name);
       each["bytes"] = Napi::Number::New(env, static_cast<double>(space.bytes));
       each["uuid"] = Napi::String::New(env, space.uuid);
+      each["flushOptions"] = Napi::Number::New(env, space.flushOptions);
+      each["writeOrdering"] = Napi::Number::New(env, space.writeOrdering);
       result[result.Length()] = each;
     }
     return result;

@@ -92,6 +92,8 @@ void DeviceThread::openDevice(std::uint64_t bytes, Space& space) {
   space.device = device_;
   space.name = description.name;
   space.uuid = description.uuid;
+  space.flushOptions = description.flushOptions;
+  space.writeOrdering = description.writeOrdering;
 }
 
 void DeviceThread::openQueue(Queue& queue) {

@@ -44,6 +44,10 @@ struct DeviceDescription {
   char name[128];
   char uuid[64];            // '' where the device has none
   std::uint64_t freeBytes;  // before the slab is allocated; 0 when unknown
+  /// Writes of a network card: how they can be flushed (1: from the host) and who sees them without (0 nobody for sure,
+  /// 100 the GPU itself, 200 all). CUDA's attributes 117 and 118.
+  std::int32_t flushOptions;
+  std::int32_t writeOrdering;
 };
 
 /// How another process (or the message layer) gets at a device's slab. `fd` is -1 and `ipcBytes` 0 where there is no

@@ -555,6 +555,9 @@ DriverStatus gpuOpen(const GpuApi* api, const std::string& why, const char* driv
   if (code == 0 && spaceKind == SpaceKind::cuda) {
     api->deviceAttribute(&opened->major, cuda::kAttributeMajor, opened->device);
     api->deviceAttribute(&opened->minor, cuda::kAttributeMinor, opened->device);
+    api->deviceAttribute(&description->flushOptions, cuda::kAttributeRdmaFlush, opened->device);
+    api->deviceAttribute(&description->writeOrdering, cuda::kAttributeRdmaOrdering, opened->device);
+    if (api->flushRemoteWrites == nullptr) description->flushOptions = 0;
   }
   const bool retained = code == 0;
   if (code == 0) code = api->contextRetain(&opened->context, opened->device);

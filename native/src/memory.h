@@ -37,6 +37,8 @@ struct Space {
   DeviceHandle device = nullptr;
   std::string name;
   std::string uuid;
+  std::int32_t flushOptions = 0;
+  std::int32_t writeOrdering = 0;
 
   /// True when [offset, offset + length) lies inside. Also false for NaN.
   bool contains(double offset, double length) const {

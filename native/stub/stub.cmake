@@ -40,3 +40,13 @@ add_executable(headrace_gpu_bench native/bench/main.cpp ${HEADRACE_SOURCES})
 headrace_settings(headrace_gpu_bench)
 target_include_directories(headrace_gpu_bench PRIVATE ${CMAKE_SOURCE_DIR}/native/test)
 set_target_properties(headrace_gpu_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${stub_output})
+
+# An MPI library that says it takes device pointers.
+find_package(MPI COMPONENTS C QUIET)
+if(MPI_C_FOUND)
+  headrace_stub(stub_mpi_aware native/stub/stub_mpi_aware.cpp)
+  target_compile_definitions(stub_mpi_aware PRIVATE OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
+  target_include_directories(stub_mpi_aware SYSTEM PRIVATE ${MPI_C_INCLUDE_DIRS})
+else()
+  add_library(stub_mpi_aware INTERFACE)
+endif()

@@ -1,7 +1,9 @@
 // Drives the network port alone: control messages around a ring, and data from emulated GPU and host memory by all
 // three ways, with every byte checked.
 
+import { NativeBackend } from '../../../dist/devices/native-backend.js';
 import { openNativeNetwork } from '../../../dist/devices/native-network.js';
+import { VisibleTo } from '../../../dist/devices/network-port.js';
 import { loadNative } from '../../../dist/native/index.js';
 import { report } from './report.mjs';
 
@@ -17,15 +19,12 @@ const core = loadNative().open({
   ringRecords: 64,
   checked: false,
 });
-const spaces = core.spaces.map((s, i) => ({
-  kind: s.kind,
-  base: core.address(i),
-  bytes: s.bytes,
-  fd: core.shareable(i)?.fd ?? -1,
-}));
+const backend = new NativeBackend(core);
 const failFlush = Number(process.argv[2] ?? 0);
 const port = await openNativeNetwork({
-  spaces,
+  spaces: backend.exported(),
+  direct: 'never',
+  flush: 'auto',
   doorbell: core.doorbell(),
   chunkBytes: 65536,
   failFlush,
@@ -57,8 +56,6 @@ async function until(condition, what) {
 }
 // GPU bytes are reached from here by copies of the core's own queues only: use the h2d and d2h queues.
 const host = new Uint8Array(core.hostView(0, 64 * MIB));
-const { NativeBackend } = await import('../../../dist/devices/native-backend.js');
-const backend = new NativeBackend(core);
 const queueOf = (kind) => backend.queues.findIndex((q) => q.kind === kind);
 async function copy(kind, dstSpace, dstOffset, srcSpace, srcOffset, bytes) {
   const q = queueOf(kind);
@@ -132,7 +129,7 @@ for (const bytes of [8, 4096, 65536, 65544, 3 * MIB + 8]) {
 // 3. A receive nobody matches can be withdrawn; a bad offset is refused; a flush answers.
 port.receive(previous, 9, 0, 0, 64, 0, 901);
 port.receive(previous, 9, 0, 64 * MIB, 64, 0, 902);
-port.flush(GPU, 903);
+port.flush(GPU, VisibleTo.owner, 903);
 await until(() => outcomes.has(902) && outcomes.has(903), 'refusal');
 port.cancel(901);
 await until(() => outcomes.has(901), 'cancellation');

@@ -1,0 +1,102 @@
+// What gpu-aware.ts runs on two ranks: each sends bytes of its GPU's memory to the other one's by MPI and looks at what
+// has arrived. Fails when that is wrong. A process of its own, because an MPI library that cannot do it may crash.
+import { type NativeBackend, openNativeBackend } from './native-backend.js';
+import { launched, type NativeNetwork, openNativeNetwork } from './native-network.js';
+import { NetOutcome, WireMode } from './network-port.js';
+
+const GPU = 1;
+const MIB = 2 ** 20;
+const AREA = 8 * MIB;
+const SIZES: readonly number[] = [8, 4096, 256 * 1024, 4 * MIB + 8];
+const PATIENCE_MS = 10_000;
+const NO_WAIT = -1;
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function until(condition: () => boolean, poll: () => void): Promise<void> {
+  const end = Date.now() + PATIENCE_MS;
+  while (!condition()) {
+    if (Date.now() > end) throw new Error('device memory was sent, but did not arrive');
+    poll();
+    await turn();
+  }
+}
+
+/** Copies between host and GPU at the same offsets. */
+async function copy(
+  backend: NativeBackend,
+  kind: 'h2d' | 'd2h',
+  at: number,
+  bytes: number,
+): Promise<void> {
+  const queue = backend.queues.findIndex((each) => each.kind === kind);
+  const [to, from] = kind === 'h2d' ? [GPU, 0] : [0, GPU];
+  const sequence = backend.copy(queue, 0, to, at, from, at, bytes, NO_WAIT, 0);
+  backend.publish();
+  await until(
+    () => ((backend.completed[queue] - sequence) | 0) >= 0,
+    () => backend.poll(),
+  );
+  if (backend.status(queue, sequence) !== 0) throw new Error(backend.lastError(queue));
+}
+
+/** Sends to the other rank and receives from it; the first byte that is wrong, or ''. */
+async function exchange(
+  backend: NativeBackend,
+  port: NativeNetwork,
+  bytes: number,
+): Promise<string> {
+  const other = 1 - port.rank;
+  const value = (rank: number, i: number): number => (rank * 101 + i * 7 + (i >> 9) + 1) & 255;
+  const source = backend.hostView(0, bytes);
+  const target = backend.hostView(AREA, bytes);
+  for (let i = 0; i < bytes; i++) source[i] = value(port.rank, i);
+  for (let i = 0; i < bytes; i++) target[i] = ~value(other, i);
+  await copy(backend, 'h2d', 0, bytes);
+  await copy(backend, 'h2d', AREA, bytes);
+  const outcomes: number[] = [];
+  port.receive(other, 1, GPU, AREA, bytes, WireMode.direct, 1);
+  port.send(other, 1, GPU, 0, bytes, WireMode.direct, 2);
+  port.publish();
+  const sink = {
+    message: (): void => {},
+    done: (_request: number, outcome: number): void => void outcomes.push(outcome),
+    lost: (): void => {},
+  };
+  await until(
+    () => outcomes.length === 2,
+    () => port.poll(sink),
+  );
+  if (outcomes.some((outcome) => outcome !== NetOutcome.ok)) return 'MPI refused device memory';
+  await copy(backend, 'd2h', AREA, bytes);
+  const wrong = target.findIndex((byte, i) => byte !== value(other, i));
+  return wrong < 0 ? '' : `byte ${wrong} of ${bytes} did not arrive in device memory`;
+}
+
+const backend = openNativeBackend({
+  driver: 'cuda',
+  gpus: 1,
+  firstGpu: launched().localRank,
+  gpuBytes: 2 * AREA,
+  hostBytes: 2 * AREA,
+  workers: 1,
+  computeStreams: 1,
+  ringRecords: 64,
+  checked: false,
+});
+const port = await openNativeNetwork({
+  spaces: backend.exported(),
+  direct: 'unproven',
+  flush: 'off',
+  doorbell: backend.doorbell(),
+  chunkBytes: 65_536,
+  failFlush: 0,
+  cores: 1,
+  threads: 2,
+});
+let wrong = port.reachable(port.rank, GPU) ? '' : port.directProblem;
+for (const bytes of SIZES) if (wrong === '') wrong = await exchange(backend, port, bytes);
+await port.close();
+backend.close();
+if (wrong !== '') throw new Error(wrong);
+if (port.rank === 0) process.stdout.write('{}\n');

@@ -1,0 +1,220 @@
+// Several ranks with CUDA GPUs, on the stub driver (node scripts/gpu-native-tests.mjs builds it): staged chunks, memory
+// opened by its IPC handle, device pointers given to MPI, flushes. Each process leaves a report of the driver calls that
+// it made and of the rules that it broke.
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, test } from 'vitest';
+import { libraries, mpirun, type RankResult } from '../mpi/mpirun.js';
+
+const folder = fileURLToPath(new URL('../../build/Release', import.meta.url));
+const stub = (name: string): string => join(folder, `lib${name}.so`);
+const built = existsSync(stub('stub_mpi_aware')) && libraries().includes('openmpi');
+const scratch: string[] = [];
+const temporary = (): string => {
+  const made = mkdtempSync(join(tmpdir(), 'headrace-stub-ranks-'));
+  scratch.push(made);
+  return made;
+};
+afterAll(() => {
+  for (const each of scratch) rmSync(each, { recursive: true, force: true });
+});
+
+interface Outcome {
+  readonly run: RankResult;
+  /** Calls of the driver by name, summed over all processes. */
+  readonly calls: Readonly<Record<string, number>>;
+  readonly broken: readonly string[];
+}
+
+interface Wish {
+  readonly program?: string;
+  readonly ranks?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  /** The MPI library claims to take device pointers: truly, or not. */
+  readonly aware?: 'truly' | 'lie';
+}
+
+async function launch(given: object, wish: Wish = {}): Promise<Outcome> {
+  const reports = temporary();
+  const aware: Record<string, string> =
+    wish.aware === undefined
+      ? {}
+      : { LD_PRELOAD: stub('stub_mpi_aware'), HEADRACE_STUB_AWARE: wish.aware };
+  const run = await mpirun(wish.ranks ?? 2, wish.program ?? 'grid.mjs', {
+    library: 'openmpi',
+    args: [JSON.stringify({ driver: 'cuda', gpus: 1, ...given })],
+    seconds: 100,
+    env: {
+      HEADRACE_CUDA_LIBRARY: stub('stub_cuda'),
+      HEADRACE_NVRTC_LIBRARY: stub('stub_nvrtc'),
+      HEADRACE_CUBLAS_LIBRARY: stub('stub_blas'),
+      HEADRACE_CUSOLVER_LIBRARY: stub('stub_blas'),
+      HEADRACE_CACHE: temporary(),
+      HEADRACE_STUB_REPORT: reports,
+      HEADRACE_STUB_DEVICES: '4',
+      ...aware,
+      ...wish.env,
+    },
+  });
+  const calls: Record<string, number> = {};
+  const broken: string[] = [];
+  for (const file of readdirSync(reports)) {
+    for (const line of readFileSync(join(reports, file), 'utf8').split('\n')) {
+      const space = line.indexOf(' ');
+      const [name, rest] = [line.slice(0, space), line.slice(space + 1)];
+      if (name === 'broken') broken.push(rest);
+      else if (space > 0) calls[name] = (calls[name] ?? 0) + Number(rest);
+    }
+  }
+  return { run, calls, broken };
+}
+
+type Way = 'direct' | 'staged' | 'ipc';
+interface Entry {
+  readonly name: string;
+  readonly problems: readonly string[];
+  readonly pinned: number;
+  readonly bytes: Readonly<Record<Way, number>>;
+  readonly network: { readonly flushes: number };
+}
+
+/** Those with all memory, then with that of 3 and of 5 tiles. */
+const RUNTIMES = 3;
+const ORACLES = ['writeAfterRead', 'taskBench', 'broadcast', 'storm', 'copyCover'];
+
+/** Runs the oracles; all must be right, and no rule of the driver broken. */
+async function oracles(
+  comm: Way | 'auto',
+  given: object,
+  wish: Wish = {},
+): Promise<Outcome & { bytes: Record<Way, number>; flushes: number }> {
+  const outcome = await launch({ ways: [comm], only: ORACLES, ...given }, wish);
+  const { run, broken } = outcome;
+  expect(run.code, run.output).toBe(0);
+  const entries = run.reports as unknown as Entry[];
+  expect(entries, run.output).toHaveLength(ORACLES.length * (wish.ranks ?? 2));
+  const bytes = { direct: 0, staged: 0, ipc: 0 };
+  let flushes = 0;
+  for (const entry of entries) {
+    expect(entry.problems, run.output).toEqual([]);
+    expect(entry.pinned).toBe(0);
+    // copy-cover also sends from host memory, which goes in chunks to GPUs that MPI cannot write to.
+    if (entry.name === 'copyCover') continue;
+    for (const way of ['direct', 'staged', 'ipc'] as const) bytes[way] += entry.bytes[way];
+    flushes += entry.network.flushes;
+  }
+  expect(broken).toEqual([]);
+  return { ...outcome, bytes, flushes };
+}
+
+describe.skipIf(!built)('ranks with CUDA GPUs', () => {
+  test.each([1, 2])('%i GPUs each: staged through page-locked chunks', async (gpus) => {
+    const { bytes, calls } = await oracles('staged', { gpus });
+    expect(bytes.staged).toBeGreaterThan(0);
+    expect(bytes.ipc).toBe(0);
+    expect(calls['cuMemHostAlloc']).toBeGreaterThan(0);
+  });
+
+  test.each([
+    [2, 1],
+    [2, 2],
+    [3, 1],
+  ])(
+    '%i ranks with %i GPUs each read each other memory, opened once and closed',
+    async (ranks, gpus) => {
+      const { bytes, calls } = await oracles('ipc', { gpus }, { ranks });
+      expect(bytes.ipc).toBeGreaterThan(0);
+      expect(bytes.staged).toBe(0);
+      // Every GPU opens the memory of every GPU of the other ranks, once in each of the program's runtimes.
+      const pairs = ranks * gpus * (ranks - 1) * gpus;
+      expect(calls['cuIpcOpenMemHandle']).toBe(RUNTIMES * pairs);
+      expect(calls['cuIpcCloseMemHandle']).toBe(RUNTIMES * pairs);
+    },
+  );
+
+  test('ranks of one host share its GPUs out among them', async () => {
+    const { run } = await launch({ what: 'blocked' }, { program: 'movement.mjs' });
+    const names = run.reports.map(
+      (report) =>
+        (report['figures'] as { devices: { kind: string; name: string }[] }).devices[1]?.name,
+    );
+    expect(names, run.output).toEqual(['Stub GPU 0', 'Stub GPU 1']);
+  });
+
+  test('an MPI library that takes device pointers gets them; nothing is staged', async () => {
+    const { bytes, calls } = await oracles('direct', {}, { aware: 'truly' });
+    expect(bytes.direct).toBeGreaterThan(0);
+    expect(bytes.staged + bytes.ipc).toBe(0);
+    // The GPU orders writes of a card for itself, and nobody else reads there.
+    expect(calls['cuFlushGPUDirectRDMAWrites'] ?? 0).toBe(0);
+  });
+
+  test('it gets those of one GPU per process; the others go another way', async () => {
+    const { bytes, flushes, calls } = await oracles('direct', { gpus: 2 }, { aware: 'truly' });
+    expect(bytes.direct).toBeGreaterThan(0);
+    expect(bytes.ipc).toBeGreaterThan(0);
+    expect(bytes.staged).toBe(0);
+    // The second GPU may read what the card wrote to the first: only a flush to all makes that safe.
+    expect(flushes).toBeGreaterThan(0);
+    expect(calls['cuFlushGPUDirectRDMAWrites']).toBeGreaterThanOrEqual(flushes);
+  });
+
+  test('where the GPU orders nothing every batch of direct receives is flushed', async () => {
+    const env = { HEADRACE_STUB_ORDERING: '0' };
+    const { flushes, calls } = await oracles('direct', {}, { aware: 'truly', env });
+    expect(flushes).toBeGreaterThan(0);
+    expect(calls['cuFlushGPUDirectRDMAWrites']).toBeGreaterThanOrEqual(flushes);
+    const off = await oracles('direct', { flush: 'off' }, { aware: 'truly', env });
+    expect(off.flushes + (off.calls['cuFlushGPUDirectRDMAWrites'] ?? 0)).toBe(0);
+  });
+
+  test('a flush that the driver refuses rejects the run and poisons the copy', async () => {
+    const { run } = await launch(
+      { what: 'flush', comm: 'direct', flush: 'force' },
+      {
+        program: 'movement.mjs',
+        aware: 'truly',
+        env: { HEADRACE_STUB_FAULTS: 'cuFlushGPUDirectRDMAWrites:1:999' },
+      },
+    );
+    expect(run.reports[1], run.output).toMatchObject({ code: 'ERR_FLUSH_FAILED' });
+    expect(run.reports[0], run.output).toMatchObject({ cause: 'ERR_FLUSH_FAILED' });
+  });
+
+  test.each([
+    [undefined, /does not take device pointers/],
+    ['lie', /did not arrive in device memory/],
+  ] as const)(
+    'device pointers are refused to a library that cannot take them (%s)',
+    async (aware, why) => {
+      const { run } = await launch({ ways: ['direct'], only: ['storm'] }, aware && { aware });
+      expect(run.code).not.toBe(0);
+      expect(run.output).toContain('ERR_COMM_UNAVAILABLE');
+      expect(run.output).toMatch(why);
+    },
+  );
+
+  test('memory that cannot be opened is a typed error, and staged without being asked for', async () => {
+    const env = { HEADRACE_STUB_FAULTS: 'cuIpcOpenMemHandle:1:217' };
+    const { run } = await launch({ ways: ['ipc'], only: ['storm'] }, { env });
+    expect(run.output).toContain('ERR_COMM_UNAVAILABLE');
+    expect(run.output).toContain('cuIpcOpenMemHandle');
+    const { bytes } = await oracles('auto', {}, { env });
+    expect(bytes.staged).toBeGreaterThan(0);
+  });
+
+  test.each(['staged', 'ipc'])('a rank that is killed is named within 5 s (%s)', async (comm) => {
+    const { run } = await launch(
+      { way: 'kill', who: 1, comm, inlineBytes: 64 },
+      { program: 'failures.mjs', ranks: 3 },
+    );
+    const told = run.reports.filter((report) => report['rank'] !== 1 && 'first' in report);
+    expect(told, run.output).toHaveLength(2);
+    for (const { first, seconds } of told) {
+      expect(first, run.output).toMatchObject({ code: 'ERR_PEER_LOST', from: 1 });
+      expect(seconds).toBeLessThan(5);
+    }
+  });
+});

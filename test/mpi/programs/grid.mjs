@@ -1,5 +1,6 @@
 // Runs every oracle by every way on this number of ranks, and reports each: one launch for all of them.
-// Argument: JSON with `gpus`, `ways`, `only` (names of oracles; default all), `fetch` (see world.mjs), and more options of the runtime.
+// Argument: JSON with `gpus`, `ways`, `only` (names of oracles; default all), `fetch` (see world.mjs), `repeat` (how
+// often each runs; the last result is reported, or the first with problems), and more options of the runtime.
 import { Runtime } from '../../../dist/index.js';
 import * as matrices from './oracles/matrices.mjs';
 import * as order from './oracles/order.mjs';
@@ -8,7 +9,14 @@ import * as places from './oracles/places.mjs';
 import { worldOf } from './oracles/world.mjs';
 import { report } from './report.mjs';
 
-const { gpus = 0, ways = ['auto'], only, fetch: _, ...more } = JSON.parse(process.argv[2] ?? '{}');
+const {
+  gpus = 0,
+  ways = ['auto'],
+  only,
+  fetch: _,
+  repeat = 1,
+  ...more
+} = JSON.parse(process.argv[2] ?? '{}');
 const { TILE, ...tiled } = matrices;
 const oracles = Object.entries({ ...order, ...patterns, ...places, ...tiled });
 const common = {
@@ -22,17 +30,21 @@ const common = {
 /** Device memory of a few tiles: everything else has to leave, and receives mostly find no room. */
 const short = (tiles) => ({ gpuMemory: tiles * TILE * TILE * 8 });
 
-async function run(way, variant, options, list) {
+async function run(way, variant, options, all) {
+  const list = all.filter(([name]) => only === undefined || only.includes(name));
+  if (list.length === 0) return;
   const comm = way === 'inline' ? 'auto' : way;
   const inlineBytes = way === 'inline' ? 4096 : 64;
   const runtime = await Runtime.create({ ...common, comm, inlineBytes, ...options });
   const world = worldOf(runtime);
   const done = [];
   for (const [name, oracle] of list) {
-    if (only !== undefined && !only.includes(name)) continue;
     let result;
     try {
-      result = await oracle(world);
+      for (let i = 0; i < repeat; i++) {
+        result = await oracle(world);
+        if (result.problems.length > 0) break;
+      }
     } catch (error) {
       result = { problems: [`${error.code}: ${error.message}`] };
     }

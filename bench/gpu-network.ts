@@ -1,0 +1,125 @@
+// Large tiles between two ranks with a real GPU each, by every way, beside the same bytes moved by hand in the same run:
+// plain MPI_Send and MPI_Recv of device memory, and copies from memory opened by its IPC handle.
+//
+// usage: node dist/bench/gpu-network.js [--launcher mpirun] [--mib 128] [--ways direct,ipc,staged]; one JSON object. It
+// starts itself under mpirun.
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { HeadraceError, type RunReport, Runtime, read, readWrite, task } from '../index.js';
+import { launchOf, loadMpi } from '../native/mpi.js';
+import { median } from './harness.js';
+
+const { values } = parseArgs({
+  options: {
+    launcher: { type: 'string', default: 'mpirun' },
+    mib: { type: 'string', default: '128' },
+    ways: { type: 'string', default: 'direct,ipc,staged' },
+  },
+});
+type Way = 'direct' | 'ipc' | 'staged';
+const ways = values.ways.split(',') as Way[];
+const bytes = Number(values.mib) * 2 ** 20;
+/** Tiles on their way at once. */
+const TILES = 8;
+const ROUNDS = 6;
+const HOPS = 20;
+const REPEATS = 3;
+const GIGA = 1e9;
+
+const touch = task({ name: 'touch', flows: { x: readWrite('f64') }, kernel: 'empty' });
+const look = task({ name: 'look', flows: { x: read('f64') }, kernel: 'empty' });
+const fill = task({
+  name: 'fill',
+  flows: { x: readWrite('f64') },
+  params: { n: 'i32', value: 'f64' },
+  kernel: 'fill_f64',
+});
+
+/** GB/s of tiles written on rank 0 and read on rank 1, many at once; and of one that goes to and fro. */
+async function measure(comm: Way): Promise<object> {
+  const runtime = await Runtime.create({
+    driver: 'cuda',
+    gpus: 1,
+    workers: 1,
+    gpuMemory: TILES * bytes * 6,
+    hostMemory: TILES * bytes * 2,
+    comm,
+  });
+  const n = bytes / 8;
+  const tiles = Array.from({ length: TILES }, (_, i) =>
+    runtime.data(new Float64Array(n), { name: `tile ${i}`, rank: 0, device: 0 }),
+  );
+  const streamed = (rounds: number): PromiseLike<RunReport> =>
+    runtime.run((graph) => {
+      for (let round = 0; round < rounds; round++) {
+        for (const x of tiles) graph.insert(fill, { x, n, value: round }, { rank: 0, device: 0 });
+        for (const x of tiles) graph.insert(look, { x }, { rank: 1, device: 0 });
+      }
+    });
+  const [token] = tiles;
+  const hops = (count: number): PromiseLike<RunReport> =>
+    runtime.run((graph) => {
+      for (let i = 0; i < count; i++)
+        graph.insert(touch, { x: token as (typeof tiles)[0] }, { rank: i & 1, device: 0 });
+    });
+  await streamed(1);
+  const rates: number[] = [];
+  let moved: RunReport['bytes'] | undefined;
+  for (let i = 0; i < REPEATS; i++) {
+    const report = await streamed(ROUNDS);
+    rates.push((TILES * ROUNDS * bytes) / report.seconds / GIGA);
+    moved = report.bytes;
+  }
+  await hops(3);
+  const there = await hops(HOPS);
+  await runtime.close();
+  return {
+    gigabytesPerSecond: median(rates),
+    toAndFro: (HOPS * bytes) / there.seconds / GIGA,
+    bytes: moved,
+  };
+}
+
+async function rank(): Promise<void> {
+  const { launcher, rank: me } = launchOf(process.env);
+  const result: Record<string, unknown> = { bytes, tilesAtOnce: TILES };
+  let isDirect = false;
+  for (const way of ways) {
+    try {
+      result[way] = await measure(way);
+      isDirect ||= way === 'direct';
+    } catch (error) {
+      if (!(error instanceof HeadraceError)) throw error;
+      result[way] = { unavailable: error.message };
+    }
+  }
+  const addon = loadMpi(launcher);
+  result['library'] = addon.describe().library;
+  const rate = async (how: 'gpu' | 'ipc'): Promise<number> =>
+    bytes / (await addon.measure(bytes, 50, how)) / GIGA;
+  result['raw'] = {
+    ...(isDirect ? { direct: await rate('gpu') } : {}),
+    ipc: await rate('ipc'),
+  };
+  // What rank 1 receives is what the way is judged by.
+  if (me === 1) process.stdout.write(`${JSON.stringify(result)}\n`);
+}
+
+if (launchOf(process.env).size === 2) await rank();
+else {
+  const isOpen = /Open MPI|OpenRTE/.test(
+    spawnSync(values.launcher, ['--version'], { encoding: 'utf8' }).stdout ?? '',
+  );
+  const options = isOpen ? ['--allow-run-as-root', '--oversubscribe', '--timeout', '150'] : [];
+  const { status } = spawnSync(
+    values.launcher,
+    [
+      ...options,
+      ...['--bind-to', 'none', '-n', '2', process.execPath, fileURLToPath(import.meta.url)],
+      ...process.argv.slice(2),
+    ],
+    { stdio: 'inherit', env: { ...process.env, MPIEXEC_TIMEOUT: '150' } },
+  );
+  process.exitCode = status ?? 1;
+}

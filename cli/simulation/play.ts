@@ -9,7 +9,7 @@ import { Adversary } from '../../devices/simulated/adversary.js';
 import { SimulatedNetwork } from '../../devices/simulated/network.js';
 import { SerialOracle } from '../../devices/simulated/oracle.js';
 import { WeakMemory } from '../../devices/simulated/weak-memory.js';
-import { WeakNetwork } from '../../devices/simulated/weak-network.js';
+import { visibleTo, WeakNetwork } from '../../devices/simulated/weak-network.js';
 import { World } from '../../devices/simulated/world.js';
 import type { HeadraceError } from '../../scheduler/index.js';
 import type { SimulatedCase } from './case.js';
@@ -95,6 +95,7 @@ export class Player {
       ranksPerHost: network.ranksPerHost,
       room: network.room,
       adversary: new Adversary({ ...adversary, seed: adversary.seed + 99 }),
+      ordering: visibleTo[network.ordering],
       watcher: new WeakNetwork(this.memory, network.ordering),
       failsFlush: (rank, nth) => {
         const fails = network.faults.some(

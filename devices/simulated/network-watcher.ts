@@ -29,6 +29,6 @@ export interface NetworkWatcher {
     contents: Int32Array,
     isCopied: boolean,
   ): void;
-  /** What the network wrote to a device so far is visible to everybody. */
-  flushes(rank: number, space: number): void;
+  /** What the network wrote to a device so far is visible to `scope`, a `VisibleTo`. */
+  flushes(rank: number, space: number, scope: number): void;
 }

@@ -20,6 +20,8 @@ export interface SimulatedNetworkOptions {
   /** Control messages of a rank under way at most; more are refused for the moment. */
   readonly room?: number;
   readonly adversary: Adversary;
+  /** A `VisibleTo`: who sees the card's writes to a device without a flush; default nobody for sure. */
+  readonly ordering?: number;
   readonly watcher?: NetworkWatcher;
   /** Nanoseconds that the n-th control message is late. */
   readonly lateBy?: (message: number) => number;
@@ -225,11 +227,18 @@ export class SimulatedNetwork {
       this.options.watcher?.arrives(rank, space, offset, bytes, cargo.stamps, isCopied);
   }
 
-  /** Asked for at `at`; the writes that had arrived by then become visible. */
-  flush(rank: number, space: number, request: number, nth: number, at: number): void {
+  /** Asked for at `at`; the writes that had arrived by then become visible to `scope`. */
+  flush(
+    rank: number,
+    space: number,
+    scope: number,
+    request: number,
+    nth: number,
+    at: number,
+  ): void {
     const fails = this.options.failsFlush?.(rank, nth) === true;
     this.at(at + this.stretched(FLUSH_NS), () => {
-      if (!fails) this.options.watcher?.flushes(rank, space);
+      if (!fails) this.options.watcher?.flushes(rank, space, scope);
       this.ports[rank].ends(request, fails ? NetOutcome.flush : NetOutcome.ok, at);
     });
   }

@@ -1,6 +1,12 @@
 // One rank's end of the simulated network: the network port over virtual time.
 // Invariant: what has arrived is delivered in the order of arrival, and only when the engine polls.
-import { NetOutcome, type NetworkPort, type NetworkSink, WireMode } from '../network-port.js';
+import {
+  NetOutcome,
+  type NetworkPort,
+  type NetworkSink,
+  VisibleTo,
+  WireMode,
+} from '../network-port.js';
 import type { End, SimulatedNetwork } from './network.js';
 
 /** What the network needs of a rank. */
@@ -66,6 +72,14 @@ export class SimulatedPort implements NetworkPort {
     return rank !== this.rank && Math.floor(rank / together) === Math.floor(this.rank / together);
   }
 
+  reachable(_rank: number, _space: number): boolean {
+    return true;
+  }
+
+  ordering(_space: number): number {
+    return this.network.options.ordering ?? VisibleTo.none;
+  }
+
   post(rank: number, bytes: Uint8Array): boolean {
     if (this.underWay >= (this.network.options.room ?? Number.POSITIVE_INFINITY)) return false;
     this.sent++;
@@ -118,9 +132,9 @@ export class SimulatedPort implements NetworkPort {
     this.network.cancel(this.rank, request, this.now());
   }
 
-  flush(space: number, request: number): void {
+  flush(space: number, scope: number, request: number): void {
     this.begin(request);
-    this.network.flush(this.rank, space, request, this.flushed++, this.now());
+    this.network.flush(this.rank, space, scope, request, this.flushed++, this.now());
   }
 
   publish(): void {

@@ -4,15 +4,23 @@
 // at any time: the engine must know by then that nobody else does, and nobody may before it has seen the end. "Over"
 // says that the last write was handed over, not that any device sees it:
 //   - 'none': the owner, too, sees the older contents until the next flush;
-//   - 'owner': the owning device sees the write, others only after a flush;
+//   - 'owner': the owning device sees the write, others only after a flush to all;
 //   - 'allDevices': everybody sees it.
 // Invariant: what is read before a rule makes it visible is the older contents, or is reported.
+import { VisibleTo } from '../network-port.js';
 import { ALIGNMENT, roundedBytes } from '../zone.js';
 import type { NetworkWatcher } from './network-watcher.js';
 import { Act, type WeakMemory } from './weak-memory.js';
 
 /** What the device orders by itself (CUDA attribute 118). */
 export type WritesOrdering = 'none' | 'owner' | 'allDevices';
+
+/** The same as the network port says it. */
+export const visibleTo: Readonly<Record<WritesOrdering, number>> = {
+  none: VisibleTo.none,
+  owner: VisibleTo.owner,
+  allDevices: VisibleTo.all,
+};
 
 /** Memory a request works on. */
 interface Span {
@@ -120,9 +128,9 @@ export class WeakNetwork implements NetworkWatcher {
     else this.pending.push({ rank, space, first, contents });
   }
 
-  flushes(rank: number, space: number): void {
+  flushes(rank: number, space: number, scope: number): void {
     const cells = this.memory.cellsOf(rank, space);
-    cells.unflushed.fill(0);
+    if (scope >= VisibleTo.all) cells.unflushed.fill(0);
     this.pending = this.pending.filter((write) => {
       if (write.rank !== rank || write.space !== space) return true;
       cells.copyIn(write.first, write.contents);

@@ -1,12 +1,16 @@
-// npm run bench [-- --json] [-- --only overhead|metg]: runs the benchmarks, prints a table or a JSON array.
+// npm run bench [-- --json] [-- --only overhead|metg|recording|inspection]: runs the benchmarks, prints a table or a JSON array.
 import { parseArgs } from 'node:util';
 import type { BenchEntry } from './harness.js';
 import { metgBenchmarks } from './metg.js';
 import { overhead } from './overhead.js';
+import { benchRecording } from './trace-record.js';
+import { benchInspection, benchSummary } from './trace-view.js';
 
 const SUITES: Readonly<Record<string, () => Promise<BenchEntry[]>>> = {
   overhead,
   metg: metgBenchmarks,
+  recording: async () => benchRecording(),
+  inspection: async () => [...benchSummary(), ...(await benchInspection())],
 };
 
 const { values } = parseArgs({

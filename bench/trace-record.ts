@@ -13,14 +13,7 @@ import {
   TraceRecorder,
   type TraceSink,
 } from '../trace/index.js';
-
-/** One figure of the benchmark, as `npm run bench -- --json` prints them. */
-export interface TraceFigure {
-  readonly name: string;
-  readonly value: number;
-  readonly unit: string;
-  readonly params: Readonly<Record<string, unknown>>;
-}
+import type { BenchEntry } from './harness.js';
 
 const header: TraceHeader = {
   program: 'bench',
@@ -59,9 +52,9 @@ function record(sink: TraceSink, tasks: number, graph: boolean): number {
 }
 
 /** Measures recording; `tasks` per round. */
-export function benchRecording(tasks = 1_000_000, rounds = 5): TraceFigure[] {
+export function benchRecording(tasks = 1_000_000, rounds = 5): BenchEntry[] {
   const path = join(tmpdir(), `headrace-bench-${process.pid}.hrtrace`);
-  const figures: TraceFigure[] = [];
+  const figures: BenchEntry[] = [];
   const cases: [string, () => TraceSink, boolean][] = [
     ['trace/record/task', () => discard, false],
     ['trace/record/task+graph', () => discard, true],

@@ -15,19 +15,37 @@ import {
 } from '../trace/export/index.js';
 import { writePage } from '../trace/html/index.js';
 import { FileSink, loadTrace, type Trace } from '../trace/index.js';
+import type { BenchEntry } from './harness.js';
 import { launchChromium } from './trace-chromium.js';
-import type { TraceFigure } from './trace-record.js';
 import { randomProgram, simulate, smallMachine } from './trace-synthetic.js';
 
+/** Loading and summing up the trace of a million tasks. */
+export function benchSummary(tasks = 1_000_000): BenchEntry[] {
+  const folder = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
+  try {
+    const file = join(folder, 'trace.hrtrace');
+    const machine = { ...smallMachine, gpuBytes: 100e6 };
+    simulate(randomProgram(tasks, 1, machine), machine, [new FileSink(file)]);
+    const begin = performance.now();
+    const trace = loadTrace(file);
+    summarize(trace, new Waits(trace));
+    const value = Math.round(performance.now() - begin);
+    const params = { tasks: trace.tasks.count, transfers: trace.transfers.count };
+    return [{ name: 'trace/load+summary', value, unit: 'ms', params }];
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
 /** Measures everything with about `slices` slices (tasks and transfers together). */
-export async function benchInspection(slices = 1_000_000): Promise<TraceFigure[]> {
+export async function benchInspection(slices = 1_000_000): Promise<BenchEntry[]> {
   const folder = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
   try {
     const file = join(folder, 'trace.hrtrace');
     const machine = { ...smallMachine, gpuBytes: 100e6 };
     // A random task causes 1.16 transfers on this machine.
     simulate(randomProgram(Math.round(slices / 2.16), 1, machine), machine, [new FileSink(file)]);
-    const figures: TraceFigure[] = [];
+    const figures: BenchEntry[] = [];
     const trace = measure(figures, 'trace/load', () => loadTrace(file));
     const params = { tasks: trace.tasks.count, transfers: trace.transfers.count };
     figures.push({ name: 'trace/file', value: statSync(file).size / 1e6, unit: 'MB', params });
@@ -49,14 +67,14 @@ export async function benchInspection(slices = 1_000_000): Promise<TraceFigure[]
   }
 }
 
-function measure<T>(figures: TraceFigure[], name: string, action: () => T): T {
+function measure<T>(figures: BenchEntry[], name: string, action: () => T): T {
   const begin = performance.now();
   const result = action();
   figures.push({ name, value: Math.round(performance.now() - begin), unit: 'ms', params: {} });
   return result;
 }
 
-function analysis(figures: TraceFigure[], trace: Trace): void {
+function analysis(figures: BenchEntry[], trace: Trace): void {
   const waits = measure(figures, 'trace/waits', () => new Waits(trace));
   measure(figures, 'trace/summary', () => summarize(trace, waits));
   const causes = measure(figures, 'trace/causes', () => new Causes(trace, waits));
@@ -65,7 +83,7 @@ function analysis(figures: TraceFigure[], trace: Trace): void {
   measure(figures, 'trace/what-if/evaluate', () => model.evaluate({ h2d: 2 }));
 }
 
-function exports(figures: TraceFigure[], trace: Trace, folder: string): void {
+function exports(figures: BenchEntry[], trace: Trace, folder: string): void {
   const out = join(folder, 'out');
   const formats = {
     perfetto: exportPerfetto,
@@ -79,7 +97,7 @@ function exports(figures: TraceFigure[], trace: Trace, folder: string): void {
 }
 
 // Runs in the page: pans back and forth for a while and returns milliseconds per frame, as drawn and as shown.
-const pan = `(async (zoom) => {
+const pan = `(async (zoom, moves = true) => {
   const v = await window.headrace;
   v.fit();
   v.state.to = v.model.span / zoom;
@@ -88,7 +106,7 @@ const pan = `(async (zoom) => {
   const drawn = [];
   let last = performance.now();
   for (let i = 0; i < 120; i++) {
-    v.pan(i < 60 ? 25 : -25);
+    if (moves) v.pan(i < 60 ? 25 : -25);
     await new Promise((done) => requestAnimationFrame(done));
     await new Promise((done) => setTimeout(done, 0));
     drawn.push(v.lastFrame);
@@ -100,27 +118,29 @@ const pan = `(async (zoom) => {
   return [at(drawn, 0.5), at(drawn, 0.99), at(frames, 0.5), at(frames, 0.99)];
 })`;
 
-async function viewer(
-  path: string,
-  params: Readonly<Record<string, unknown>>,
-): Promise<TraceFigure[]> {
+async function viewer(path: string, params: BenchEntry['params']): Promise<BenchEntry[]> {
   const browser = await launchChromium();
   if (typeof browser === 'string') {
     return [{ name: 'trace/viewer', value: Number.NaN, unit: 'ms', params: { skipped: browser } }];
   }
   try {
     const page = await browser.newPage({ viewport: { width: 1600, height: 900 } });
-    const figures: TraceFigure[] = [];
+    const figures: BenchEntry[] = [];
     const begin = performance.now();
     await page.goto(pathToFileURL(path).href, { timeout: 120_000 });
     await page.evaluate('window.headrace.then(() => 0)');
     const load = Math.round(performance.now() - begin);
     figures.push({ name: 'trace/viewer/load', value: load, unit: 'ms', params });
+    // What a frame takes in which nothing is drawn is the browser's and the machine's.
+    const [, , idle50, idle99] = await page.evaluate<number[]>(`${pan}(1, false)`);
+    figures.push({ name: 'trace/viewer/no-pan/frame/p50', value: idle50, unit: 'ms', params });
+    figures.push({ name: 'trace/viewer/no-pan/frame/p99', value: idle99, unit: 'ms', params });
     for (const zoom of [1, 10, 100, 1000, 10_000]) {
-      const [p50, p99, frame50, frame99] = await page.evaluate<number[]>(`${pan}(${zoom})`);
-      const name = `trace/viewer/pan/${zoom}x`;
-      const more = { p99, framesP50: frame50, framesP99: frame99, budget: 16.7 };
-      figures.push({ name, value: p50, unit: 'ms/frame', params: more });
+      const times = await page.evaluate<number[]>(`${pan}(${zoom})`);
+      ['draw/p50', 'draw/p99', 'frame/p50', 'frame/p99'].forEach((what, i) => {
+        const name = `trace/viewer/pan/${zoom}x/${what}`;
+        figures.push({ name, value: times[i], unit: 'ms', params: { ...params, budget: 16.7 } });
+      });
     }
     return figures;
   } finally {

@@ -104,7 +104,7 @@ describe.each(GPUS)('evictions on $name', ({ options }) => {
       const [used, ...parts] = counters.values.subarray(6 * row, 6 * row + 5);
       expect(parts.reduce((a, b) => a + b, 0)).toBeLessThanOrEqual(used);
     }
-    const { traffic } = summarize(trace);
+    const { traffic } = summarize(whole);
     expect(traffic.evictions).toEqual({ count: evicted.length, bytes: evicted.length * bytes });
     expect(traffic.spills).toEqual({ count: spilled.length, bytes: spilled.length * bytes });
   });

@@ -1,4 +1,4 @@
-// Paints the timeline on a canvas. Everything is a function of the state; nothing is remembered between frames.
+// Paints the timeline on a canvas. Everything is a function of the state; nothing but scratch memory is kept between frames.
 import { paintMemory, paintProgress } from './charts.js';
 import { firstAbove, forEachVisible } from './detail-levels.js';
 import { formatMark, formatTime, roundStep } from './format.js';
@@ -66,6 +66,13 @@ function paintRow(scene, row) {
 }
 
 /**
+ * Rectangles of one colour: x, width and height each. Kept from frame to frame as scratch memory, because panning that
+ * makes garbage is panning that stops for it.
+ * @type {Map<number, { values: number[], length: number }>}
+ */
+const batches = new Map();
+
+/**
  * Rectangles by colour. Neighbours that touch within a pixel become one; each colour is set once.
  * @param {Scene} scene @param {Series} series @param {(key: number) => string} colour
  * @param {number} bottom @param {number} height @param {number} least width of the smallest slice
@@ -73,31 +80,34 @@ function paintRow(scene, row) {
 function paintSeries(scene, series, colour, bottom, height, least) {
   const { context, width, state } = scene;
   const scale = (width - GUTTER) / (state.to - state.from);
-  /** @type {Map<number, number[]>} */
-  const batches = new Map();
+  for (const batch of batches.values()) batch.length = 0;
   forEachVisible(series, state.from, state.to, width, (start, end, key, share) => {
     let batch = batches.get(key);
     if (!batch) {
-      batch = [];
+      batch = { values: [], length: 0 };
       batches.set(key, batch);
     }
+    const { values, length: n } = batch;
     const x = Math.max(GUTTER - 2, GUTTER + (start - state.from) * scale);
     const w = Math.min(
       width + 2 - x,
       Math.max(least, (end - start) * scale - (share === 1 && (end - start) * scale > 4 ? 1 : 0)),
     );
     const h = Math.max(2, Math.round(share * height));
-    const n = batch.length;
-    if (n > 0 && w < 2 && batch[n - 1] === h && x - (batch[n - 3] + batch[n - 2]) < 0.25) {
-      batch[n - 2] = x + w - batch[n - 3];
+    if (n > 0 && w < 2 && values[n - 1] === h && x - (values[n - 3] + values[n - 2]) < 0.25) {
+      values[n - 2] = x + w - values[n - 3];
     } else {
-      batch.push(x, w, h);
+      values[n] = x;
+      values[n + 1] = w;
+      values[n + 2] = h;
+      batch.length = n + 3;
     }
   });
-  for (const [key, batch] of batches) {
+  for (const [key, { values, length }] of batches) {
+    if (length === 0) continue;
     context.fillStyle = colour(key);
-    for (let i = 0; i < batch.length; i += 3) {
-      context.fillRect(batch[i], bottom - batch[i + 2], batch[i + 1], batch[i + 2]);
+    for (let i = 0; i < length; i += 3) {
+      context.fillRect(values[i], bottom - values[i + 2], values[i + 1], values[i + 2]);
     }
   }
 }

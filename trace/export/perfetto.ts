@@ -1,7 +1,5 @@
 // Perfetto's TrackEvent protobuf: a tree of tracks (rank, device, lanes, counters), one slice per task and transfer,
 // flows for dependencies, messages and the transfers a task waited for, counters for memory and queues.
-// Field numbers: protos/perfetto/trace/ of the Perfetto repository (trace_packet, track_event, track_descriptor,
-// counter_descriptor, interned_data, debug_annotation).
 import {
   CounterKind,
   eventKindNames,
@@ -14,6 +12,7 @@ import {
 import { datumName, NO_ROW, type Trace } from '../trace.js';
 import { Flows } from './flows.js';
 import type { Output } from './output.js';
+import { Annotation, Event, EXPLICIT, Packet, Track, Type } from './perfetto-fields.js';
 import { ProtoWriter } from './protobuf.js';
 import { assignRows, laneWalk } from './rows.js';
 
@@ -25,38 +24,6 @@ export interface PerfettoOptions {
   readonly stages?: boolean;
 }
 
-const Packet = {
-  timestamp: 8,
-  sequence: 10,
-  event: 11,
-  interned: 12,
-  flags: 13,
-  track: 60,
-} as const;
-const Track = {
-  uuid: 1,
-  name: 2,
-  process: 3,
-  parent: 5,
-  counter: 8,
-  childOrdering: 11,
-  rank: 12,
-  processOrdering: 19,
-} as const;
-const Event = {
-  categories: 3,
-  annotations: 4,
-  type: 9,
-  nameId: 10,
-  track: 11,
-  value: 44,
-  flows: 47,
-  ends: 48,
-  correlation: 52,
-} as const;
-const Annotation = { nameId: 1, uint: 3, string: 6 } as const;
-const Type = { begin: 1, end: 2, instant: 3, counter: 4 } as const;
-const EXPLICIT = 3;
 const SEQUENCE = 1;
 const stageNames = [
   'dependencies',

@@ -77,7 +77,10 @@ export class IdleControl {
         continue;
       }
       if (!this.somethingIsUnderWay() && engine.liveScripts === 0) return 'stuck';
-      if (engine.ranks?.maySpin === true && this.spin()) continue;
+      if (engine.ranks?.maySpin === true && this.spin()) {
+        if (backend.now() > until) return 'again';
+        continue;
+      }
       if (engine.ranks?.mustRetry === true) return 'again';
       this.arm(false);
       if (backend.sleep()) return 'asleep';

@@ -22,7 +22,7 @@ const ways = values.ways.split(',') as Way[];
 const bytes = Number(values.mib) * 2 ** 20;
 /** Tiles on their way at once. */
 const TILES = 8;
-const ROUNDS = 6;
+const ROUNDS = 24;
 const HOPS = 20;
 const REPEATS = 3;
 const GIGA = 1e9;

@@ -1,14 +1,16 @@
 // What `headrace doctor` runs on two ranks under mpirun: starts the message layer, reads eight bytes of the other rank's
-// emulated GPU, and prints what it found as one JSON line. A program of its own, because a broken MPI may end the process.
+// GPU (of the driver that is its argument), and prints what it found as one JSON line. A program of its own, because a broken MPI may end the process.
 import { openNativeBackend } from '../devices/native-backend.js';
-import { openNativeNetwork } from '../devices/native-network.js';
+import { launched, loadedMpiFile, openNativeNetwork } from '../devices/native-network.js';
 
 const GPU = 1;
 const PATIENCE_MS = 5000;
 
+const driver = process.argv[2] ?? 'emulated';
 const backend = openNativeBackend({
-  driver: 'emulated',
+  driver,
   gpus: 1,
+  firstGpu: driver === 'emulated' ? 0 : launched().localRank,
   gpuBytes: 1 << 20,
   hostBytes: 1 << 20,
   workers: 1,
@@ -43,9 +45,11 @@ if (port.size > 1) {
   }
   ipc = outcome === 0;
 }
-const { rank, size, library, threadLevel, gpuAware } = port;
+const { rank, size, library, threadLevel, gpuAware, mappingProblem: problem } = port;
+const libraryFile = loadedMpiFile();
 await port.close();
 backend.close();
 if (rank === 0) {
-  process.stdout.write(`${JSON.stringify({ size, library, threadLevel, gpuAware, ipc })}\n`);
+  const found = { size, library, libraryFile, threadLevel, gpuAware, ipc, problem };
+  process.stdout.write(`${JSON.stringify(found)}\n`);
 }

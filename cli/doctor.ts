@@ -4,6 +4,8 @@ import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { prove } from '../devices/gpu-aware.js';
+import { askTwoRanks } from '../devices/two-ranks.js';
 import { type CliContext, ExitCode } from './context.js';
 import { type CudaFacts, cudaFindings } from './doctor-cuda.js';
 import { formatTable } from './format.js';
@@ -91,38 +93,52 @@ interface RankProbe {
   readonly library: string;
   readonly threadLevel: string;
   readonly gpuAware: boolean;
+  /** File of the MPI library. */
+  readonly libraryFile: string;
   readonly ipc: boolean;
+  /** Why a rank cannot read the other one's memory. */
+  readonly problem: string;
 }
 
-const RANKS_SECONDS = '30';
-
-/** Starts two ranks and asks them; a text says why that does not work. */
-async function probeRanks(env: CliContext['env']): Promise<RankProbe | string> {
+/** Starts two ranks with a GPU of that driver each and asks them; a text says why that does not work. */
+async function probeRanks(
+  env: CliContext['env'],
+  driver: 'emulated' | 'cuda',
+): Promise<RankProbe | string> {
   const outer = ['OMPI_COMM_WORLD_SIZE', 'PMI_SIZE'].find((name) => env[name] !== undefined);
   if (outer !== undefined) return 'not looked at under mpirun';
-  const version = isOnPath('mpirun', env) ? await firstLine('mpirun', '--version') : undefined;
-  if (version === undefined) return 'mpirun is not on PATH';
-  const isOpen = /Open MPI|OpenRTE/.test(version);
-  const options = isOpen
-    ? ['--allow-run-as-root', '--oversubscribe', '--timeout', RANKS_SECONDS]
-    : [];
+  if (!isOnPath('mpirun', env)) return 'mpirun is not on PATH';
   const program = fileURLToPath(new URL('./doctor-ranks.js', import.meta.url));
-  return new Promise((resolve) => {
-    execFile(
-      'mpirun',
-      [...options, '-n', '2', process.execPath, program],
-      { timeout: 40_000, env: { ...process.env, MPIEXEC_TIMEOUT: RANKS_SECONDS } },
-      (error, stdout, stderr) => {
-        const line = stdout.split('\n').find((each) => each.startsWith('{'));
-        if (line !== undefined) resolve(JSON.parse(line) as RankProbe);
-        else
-          resolve(
-            /\w*Error: .*/.exec(stderr)?.[0] ??
-              `two ranks cannot be started: ${error?.message ?? 'no answer'}`,
-          );
-      },
-    );
-  });
+  try {
+    return (await askTwoRanks(program, driver)) as unknown as RankProbe;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** What ranks with CUDA GPUs can do: give device pointers to MPI, open each other's memory. */
+async function examineRanksOnGpus(
+  env: CliContext['env'],
+  { gpuAware, library, libraryFile }: RankProbe,
+): Promise<{ readonly findings: Finding[]; readonly isProven: boolean }> {
+  const proof = gpuAware
+    ? await prove(libraryFile)
+    : { isProven: false, why: `${library.split(',')[0]} does not take them` };
+  const ranks = await probeRanks(env, 'cuda');
+  const ipc = typeof ranks !== 'string' && ranks.ipc;
+  const why = typeof ranks === 'string' ? ranks : ranks.problem;
+  const staged = 'data between ranks go through page-locked host memory instead';
+  return {
+    isProven: proof.isProven,
+    findings: [
+      proof.isProven
+        ? { name: 'MPI on GPU memory', state: 'ok', found: 'proven: it sends and receives there' }
+        : { name: 'MPI on GPU memory', state: 'absent', found: `${proof.why}; ${staged}` },
+      ipc
+        ? { name: 'IPC between GPUs', state: 'ok', found: "ranks read each other's GPU memory" }
+        : { name: 'IPC between GPUs', state: 'absent', found: `${why}; ${staged}` },
+    ],
+  };
 }
 
 /** The findings in the form promised to programs (docs/network.md). */
@@ -175,6 +191,7 @@ function factsOf(
   findings: readonly Finding[],
   probe: Probe | string,
   ranks: RankProbe | string,
+  isProven: boolean,
 ): DoctorFacts {
   const found = typeof ranks !== 'string';
   const drivers = typeof probe === 'string' ? [] : probe.drivers.filter((driver) => driver.found);
@@ -186,7 +203,7 @@ function factsOf(
       found,
       library: found ? ranks.library : '',
       threadLevel: found ? ranks.threadLevel : '',
-      gpuAware: { claimed: found && ranks.gpuAware, proven: false },
+      gpuAware: { claimed: found && ranks.gpuAware, proven: isProven },
     },
     ipc: found && ranks.ipc,
     devices: drivers.flatMap(({ name, devices }) =>
@@ -258,7 +275,7 @@ export async function examine(
   } else {
     findings.push({ name: 'native addon', state: 'missing', found: probe, fix: 'npm run setup' });
   }
-  const ranks = isBuilt ? await probeRanks(env) : 'the native addon is missing';
+  const ranks = isBuilt ? await probeRanks(env, 'emulated') : 'the native addon is missing';
   if (typeof ranks === 'string') {
     const fix = `${apt('libopenmpi-dev openmpi-bin')}, then npm run build:native`;
     findings.push({ name: 'MPI', state: 'absent', found: ranks, fix });
@@ -276,7 +293,15 @@ export async function examine(
           },
     );
   }
-  return { findings, facts: factsOf(findings, probe, ranks) };
+  let isProven = false;
+  const hasCuda =
+    isBuilt && probe.drivers.some((driver) => driver.name === 'cuda' && driver.devices > 0);
+  if (hasCuda && typeof ranks !== 'string') {
+    const onGpus = await examineRanksOnGpus(env, ranks);
+    findings.push(...onGpus.findings);
+    isProven = onGpus.isProven;
+  }
+  return { findings, facts: factsOf(findings, probe, ranks, isProven) };
 }
 
 /** Runs the command; exit code 1 when something needed is missing. */

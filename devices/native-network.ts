@@ -54,6 +54,8 @@ const CODES: Readonly<Record<string, string>> = {
   MPI_START: 'ERR_MPI_START',
 };
 
+export { loadedMpiFile } from '../native/mpi.js';
+
 /** This process's place in its launch as the environment tells; a size of 1 when it was not started by mpirun. */
 export function launched(
   env: Readonly<Record<string, string | undefined>> = process.env,

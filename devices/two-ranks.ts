@@ -20,7 +20,10 @@ function firstLine(program: string, argument: string): Promise<string | undefine
  * have ended well.
  * @throws Error saying why there is none: no mpirun, no answer in time, or the ranks' own words.
  */
-export async function askTwoRanks(program: string): Promise<Readonly<Record<string, unknown>>> {
+export async function askTwoRanks(
+  program: string,
+  ...args: readonly string[]
+): Promise<Readonly<Record<string, unknown>>> {
   const version = await firstLine('mpirun', '--version');
   if (version === undefined) throw new Error('mpirun is not on PATH');
   const options = /Open MPI|OpenRTE/.test(version)
@@ -30,7 +33,7 @@ export async function askTwoRanks(program: string): Promise<Readonly<Record<stri
   return new Promise((resolve, reject) => {
     const child = execFile(
       'mpirun',
-      [...options, '-n', '2', process.execPath, program],
+      [...options, '-n', '2', process.execPath, program, ...args],
       { timeout: (SECONDS + 10) * 1000, env: { ...env, MPIEXEC_TIMEOUT: String(SECONDS) } },
       (error, stdout, stderr) => {
         const line = stdout.split('\n').find((each) => each.startsWith('{'));

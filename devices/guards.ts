@@ -69,6 +69,20 @@ export interface Guards {
   dropUnissued: boolean;
   /** A dropped task gives back its pins. */
   dropReleasesPins: boolean;
+  /** What the network wrote to a device is flushed before it counts as arrived (devices/network-fetches.ts). */
+  networkFlush: boolean;
+  /** A receive is over, and what follows it is released, only when its bytes are there (scheduler/ranks.ts). */
+  receiveHeld: boolean;
+  /** An offered copy stays as it is until every receiver has it. */
+  offerHeld: boolean;
+  /** One receive per version and rank (scheduler/rank-plan.ts). */
+  receiveOnce: boolean;
+  /** Offers leave room for the largest task in one piece (stages/comm-in.ts). */
+  offerRoom: boolean;
+  /** Memory that a movement gives back in the middle of a pass wakes those who wait for it. */
+  movementWake: boolean;
+  /** Messages that found no room are tried again. */
+  messageRetry: boolean;
 }
 
 const all: Guards = {
@@ -103,6 +117,13 @@ const all: Guards = {
   cancelQueued: true,
   dropUnissued: true,
   dropReleasesPins: true,
+  networkFlush: true,
+  receiveHeld: true,
+  offerHeld: true,
+  receiveOnce: true,
+  offerRoom: true,
+  movementWake: true,
+  messageRetry: true,
 };
 
 /** Whether guards can be switched off in this process. */

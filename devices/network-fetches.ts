@@ -4,6 +4,7 @@
 // Invariants:
 // - a receive is posted before it is asked for, so that a payload never arrives unexpected;
 // - what the network wrote to device memory counts as arrived after the flush that covers it.
+import { guards } from './guards.js';
 import type { Announcement } from './network-announcement.js';
 import type { Fetch, Finished, NetworkContext } from './network-context.js';
 import { NetOutcome, VisibleTo, WireMode } from './network-port.js';
@@ -110,7 +111,8 @@ export class NetworkFetches {
     const { fetch } = finished;
     if (fetch.kind === 'receive') this.tags.delete(fetch.tag);
     else this.n.wire.write(fetch.from, Wire.done, [this.n.era, fetch.remoteOffer]);
-    if (outcome === NetOutcome.ok && this.neededFlush(fetch) > VisibleTo.none) {
+    const needsFlush = guards.networkFlush && this.neededFlush(fetch) > VisibleTo.none;
+    if (outcome === NetOutcome.ok && needsFlush) {
       const list = this.unflushed[fetch.space];
       if (list === undefined) this.unflushed[fetch.space] = [finished];
       else list.push(finished);

@@ -617,7 +617,7 @@ export class Engine implements StageHooks {
   }
 
   private memoryCameBack(): boolean {
-    if (this.ranks === undefined || !guards.memoryWake) return false;
+    if (this.ranks === undefined || !guards.memoryWake || !guards.movementWake) return false;
     for (const space of this.spaces) if (space.freed && space.waiters.length > 0) return true;
     return false;
   }

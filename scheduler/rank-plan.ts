@@ -10,6 +10,7 @@
 //   order, so no version numbers travel;
 // - a send that has not started takes further destinations of the same version;
 // - one receive per version and rank, whoever wants it.
+import { guards } from '../devices/guards.js';
 import { keyOf, MAX_RANKS } from '../devices/network-announcement.js';
 import { AccessMode, ANY_DEVICE, NetworkRole, type TaskClassRow } from '../stages/task-table.js';
 import type { Engine } from './engine.js';
@@ -130,7 +131,7 @@ export class RankPlan {
       if (modes[i] === AccessMode.write) continue;
       const d = flows[i];
       if (local) {
-        if (data.have[d] === 1) continue;
+        if (data.have[d] === 1 && (guards.receiveOnce || data.producer[d] === this.rank)) continue;
         if (this.isPulled(cls, i, d)) pulled = true;
         else this.receive(d, run, priority, this.wantedSpace(cls, flows, device), undefined);
       } else if (data.producer[d] === this.rank)

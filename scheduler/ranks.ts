@@ -6,6 +6,7 @@
 import { Status } from '../devices/backend.js';
 import { Poison } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
+import { guards } from '../devices/guards.js';
 import { NetworkDevice, transferError } from '../devices/network.js';
 import { type Announcement, MAX_RANKS } from '../devices/network-announcement.js';
 import type { NetworkListener, NetworkOptions, NetworkWay } from '../devices/network-context.js';
@@ -213,6 +214,7 @@ export class Ranks implements NetworkListener {
         );
       } else if (announcement.payload === undefined) {
         this.device.fetches.fetch(announcement, movement.index, space, offset);
+        if (!guards.receiveHeld) complete(engine.x, row, Status.ok);
       } else {
         engine.backend.hostView(offset, bytes).set(announcement.payload);
         this.count('inline', bytes);
@@ -238,7 +240,7 @@ export class Ranks implements NetworkListener {
       payload,
     );
     this.figures.sentBytes += served * bytes;
-    if (payload !== undefined) complete(engine.x, row, Status.ok);
+    if (payload !== undefined || !guards.offerHeld) complete(engine.x, row, Status.ok);
     return Outcome.running;
   }
 
@@ -291,7 +293,7 @@ export class Ranks implements NetworkListener {
 
   /** Messages that found no room have to be tried again; nobody rings when there is some. */
   get mustRetry(): boolean {
-    return this.device.wire.unsent > 0 && this.lostError === undefined;
+    return this.device.wire.unsent > 0 && this.lostError === undefined && guards.messageRetry;
   }
 
   poll(): boolean {

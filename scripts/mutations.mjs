@@ -15,7 +15,7 @@ if (!existsSync(program)) {
   process.exit(2);
 }
 process.env['HEADRACE_MUTATIONS'] = '1';
-const { guardNames } = await import(path.join(dist, 'devices/guards.js'));
+const { mutations } = await import(path.join(dist, 'cli/simulation/mutations.js'));
 
 const argv = process.argv.slice(2);
 const json = argv.includes('--json');
@@ -37,22 +37,21 @@ function line(guard) {
     const timer = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
     child.on('close', (code, signal) => {
       clearTimeout(timer);
+      const { hazard, endless } = mutations.find((m) => m.guard === guard) ?? {};
       if (signal !== null) {
-        resolve({
-          guard,
-          hazard: '',
-          seeds: 1,
-          breaks: `the engine never ends (stopped after ${LIMIT_MS / 1000} s)`,
-        });
+        // Only where that is what a missing guard does; else there was no time to notice anything.
+        const seeds = endless === true ? 1 : 0;
+        const breaks = `the engine never ends (stopped after ${LIMIT_MS / 1000} s)`;
+        resolve({ guard, hazard, seeds, breaks });
       } else if (code !== 0) {
-        resolve({ guard, hazard: '', seeds: 1, breaks: errors.trim().split('\n').at(-1) ?? '' });
+        resolve({ guard, hazard, seeds: 1, breaks: errors.trim().split('\n').at(-1) ?? '' });
       } else resolve(JSON.parse(output));
     });
   });
 }
 
 const results = [];
-for (const guard of wanted.length > 0 ? wanted : guardNames) {
+for (const guard of wanted.length > 0 ? wanted : mutations.map((m) => m.guard)) {
   const result = await line(guard);
   results.push(result);
   if (!json) {

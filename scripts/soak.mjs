@@ -1,7 +1,10 @@
 // Plays random simulated cases for a while and reports what was played and what went wrong (nothing, that is).
 // Failing cases are written to .cache/soak-SEED.json, shrunk, for `headrace simulate --replay FILE`.
 //
-// usage: npm run soak -- [--minutes M | --seconds S | --seeds N] [--first SEED] [--json]
+// With --oracles the cases are the low-memory and all-dirty programs; with --test the last line counts the whole as
+// one test.
+//
+// usage: npm run soak -- [--minutes M | --seconds S | --seeds N] [--first SEED] [--oracles] [--json] [--test]
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,6 +25,8 @@ const { values } = parseArgs({
     seeds: { type: 'string' },
     first: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
+    oracles: { type: 'boolean', default: false },
+    test: { type: 'boolean', default: false },
   },
 });
 const seconds =
@@ -38,6 +43,7 @@ const result = await soak({
   ...(seeds === undefined ? {} : { seeds }),
   ...(seconds === undefined ? {} : { seconds }),
   faultsEvery: 2,
+  oracles: values.oracles,
 });
 const cpu = process.cpuUsage(before);
 const cpuSeconds = (cpu.user + cpu.system) / 1e6;
@@ -60,4 +66,8 @@ if (values.json) process.stdout.write(`${JSON.stringify(report)}\n`);
 else
   for (const [key, value] of Object.entries(report))
     process.stdout.write(`${key}: ${JSON.stringify(value)}\n`);
+if (values.test) {
+  const isGood = result.violations === 0;
+  process.stdout.write(`tests: ${isGood ? 1 : 0} passed, ${isGood ? 0 : 1} failed, 0 skipped\n`);
+}
 process.exitCode = result.violations === 0 ? 0 : 1;

@@ -42,6 +42,13 @@ const suites = {
   'native-gpu': { minutes: 5, folders: ['test/native-gpu'], ending: '.test.ts' },
   types: { minutes: 5, folders: ['test/types'], ending: '.test-d.ts' },
   mpi: { minutes: 15, folders: ['test/mpi'], ending: '.test.ts' },
+  // Random simulated cases for a fixed time: one test.
+  soak: {
+    minutes: 3,
+    sources: 'scripts/soak.mjs',
+    script: 'scripts/soak.mjs',
+    options: ['--seconds', '30', '--test'],
+  },
 };
 
 async function runVitest(name, { minutes }, extra) {
@@ -106,12 +113,16 @@ async function runProgram({ program, minutes }) {
 }
 
 /** A script that builds and runs a native test program. */
-async function runScript({ script, minutes }) {
-  const { code, output, stdout } = await runCommand(process.execPath, [path.join(root, script)], {
-    cwd: root,
-    env: environment(),
-    timeoutMs: limit(minutes),
-  });
+async function runScript({ script, options = [], minutes }) {
+  const { code, output, stdout } = await runCommand(
+    process.execPath,
+    [path.join(root, script), ...options],
+    {
+      cwd: root,
+      env: environment(),
+      timeoutMs: limit(minutes),
+    },
+  );
   process.stdout.write(output);
   return countProgram(stdout, code);
 }

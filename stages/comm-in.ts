@@ -6,6 +6,7 @@
 // blocks nobody: this file decides where it gets it.
 import { NO_BLOCK } from '../devices/directory.js';
 import { makeRoom } from '../devices/eviction.js';
+import { guards } from '../devices/guards.js';
 import { roundedBytes } from '../devices/zone.js';
 import type { StageContext } from './context.js';
 import { Outcome } from './stage.js';
@@ -74,7 +75,11 @@ export function grantOffer(x: StageContext, credits: NetworkCredits, d: number):
   if (s <= 0) return 0;
   const bytes = roundedBytes(dir.bytes[d]);
   const held = credits.offered[s] + bytes;
-  if (held > credits.limit[s] || credits.roomBeside(x, s, d) < credits.floor[s]) return 0;
+  if (
+    held > credits.limit[s] ||
+    (guards.offerRoom && credits.roomBeside(x, s, d) < credits.floor[s])
+  )
+    return 0;
   credits.offered[s] = held;
   const offers = credits.offers[s];
   offers.set(d, (offers.get(d) ?? 0) + 1);

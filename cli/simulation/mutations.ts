@@ -11,6 +11,8 @@ export interface Mutation {
   readonly hazard: string;
   readonly faults?: boolean;
   readonly cases?: CaseOptions;
+  /** Where to begin, when it takes an unusual case to notice. */
+  readonly firstSeed?: number;
   /** Without it the engine may loop for ever: only in a process of its own. */
   readonly endless?: boolean;
 }
@@ -52,6 +54,13 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   cancelQueued: { hazard: H12, faults: true },
   dropUnissued: { hazard: H12, faults: true, endless: true },
   dropReleasesPins: { hazard: H12, faults: true },
+  networkFlush: { hazard: 'H1 writes of the network', cases: { ranks: 2 } },
+  receiveHeld: { hazard: 'H2 consumer before arrival', cases: { ranks: 2 } },
+  offerHeld: { hazard: H5, cases: { ranks: 2 } },
+  receiveOnce: { hazard: 'H18 received twice', cases: { ranks: 2 } },
+  offerRoom: { hazard: H12, cases: { tasks: 200 }, firstSeed: 900_200 },
+  movementWake: { hazard: 'progress', cases: { ranks: 3 }, firstSeed: 200 },
+  messageRetry: { hazard: 'progress', cases: { ranks: 3 } },
 };
 
 export const mutations: readonly Mutation[] = guardNames.map((guard) => ({
@@ -74,7 +83,7 @@ export interface MutationResult {
 export async function mutate(
   mutation: Mutation,
   most = 2000,
-  firstSeed = 1,
+  firstSeed: number = mutation.firstSeed ?? 1,
 ): Promise<MutationResult> {
   const { guard, hazard } = mutation;
   setGuard(guard, false);

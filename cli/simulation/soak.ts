@@ -1,5 +1,6 @@
 // Plays random cases, one after the other, for a time or a number of seeds, and adds up what happened.
 import { type CaseOptions, randomCase, type SimulatedCase } from './case.js';
+import { oracleCase } from './oracle-cases.js';
 import { type Played, play } from './play.js';
 
 export interface SoakOptions {
@@ -9,6 +10,8 @@ export interface SoakOptions {
   /** ... or that many seconds. */
   readonly seconds?: number;
   readonly cases?: CaseOptions;
+  /** The programs of the oracles instead of random ones. */
+  readonly oracles?: boolean;
   /** Every n-th case gets faults; 0: none does. */
   readonly faultsEvery?: number;
   /** Stop at the first case that goes wrong. */
@@ -24,6 +27,8 @@ export interface SoakResult {
   readonly checks: number;
   readonly evictions: number;
   readonly spills: number;
+  readonly messages: number;
+  readonly transfers: number;
   readonly faultsInjected: number;
   /** Runs by outcome: 'ok' or the code of the error. */
   readonly outcomes: Readonly<Record<string, number>>;
@@ -48,6 +53,8 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     checks: 0,
     evictions: 0,
     spills: 0,
+    messages: 0,
+    transfers: 0,
     faultsInjected: 0,
     violations: 0,
   };
@@ -56,14 +63,22 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
   const every = options.faultsEvery ?? 0;
   for (let i = 0; i < seeds && (performance.now() - begin) / 1000 < seconds; i++) {
     const faults = every > 0 && i % every === every - 1;
-    const c = randomCase(firstSeed + i, { ...options.cases, faults });
-    const played = await play(c);
+    const seed = firstSeed + i;
+    const oracle = options.oracles === true ? oracleCase(seed) : undefined;
+    const c = oracle?.case ?? randomCase(seed, { ...options.cases, faults });
+    const result = await play(c);
+    const played =
+      oracle?.mustEvict === true && result.evictions === 0
+        ? { ...result, problems: [`${oracle.name}: nothing was evicted`, ...result.problems] }
+        : result;
     sum.seeds++;
     sum.tasks += played.tasks;
     sum.events += played.events;
     sum.checks += played.checks;
     sum.evictions += played.evictions;
     sum.spills += played.spills;
+    sum.messages += played.messages;
+    sum.transfers += played.transfers;
     sum.faultsInjected += played.injected;
     const outcome = played.outcome === '' ? 'ok' : played.outcome;
     outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;

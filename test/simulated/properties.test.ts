@@ -55,6 +55,13 @@ describe('random graphs', () => {
     expect(result.spills).toBeGreaterThan(1000);
   }, 120_000);
 
+  test('factor, multiply and fill devices of 3 to 21 tiles, and evict where memory is short', async () => {
+    const result = await soak({ firstSeed: 1, seeds: 300, oracles: true, stopAtFirst: true });
+    expect(result.failures.map((f) => f.played.problems)).toEqual([]);
+    expect(result.outcomes).toEqual({ ok: 300 });
+    expect(result.spills).toBeGreaterThan(1000);
+  }, 120_000);
+
   test('run twice the same way', async () => {
     for (const seed of [3, 14, 159]) {
       const c = randomCase(seed, { faults: seed % 2 === 0 });

@@ -27,7 +27,7 @@ import { Dependencies } from './dependencies.js';
 import { DepthControl } from './depth-control.js';
 import type { EngineTracer } from './engine-tracer.js';
 import { explainAll } from './explain.js';
-import { describeFailure } from './failure.js';
+import { computedFromFailure, describeFailure } from './failure.js';
 import { IdleControl } from './idle.js';
 import { memoryText } from './memory-report.js';
 import { Placement } from './placement.js';
@@ -59,6 +59,7 @@ const INSERTS_PER_PASS = 32;
 /** A JavaScript body of this row has begun: it cannot be dropped any more. */
 const BODY_RUNNING = -2;
 const NOT_ISSUED = -1;
+const NO_RUN = -1;
 /** A JavaScript body of this row is about to begin: its outputs count as written, but it can still be dropped. */
 const BODY_QUEUED = -3;
 
@@ -693,9 +694,11 @@ export class Engine implements StageHooks {
     const run = this.runs[tasks.run[row]] as RunState;
     if (this.tainted.size > 0 && this.tainted.delete(tasks.idOf(row))) {
       poisonOutputs(x, row, Status.driver);
+      if (run.slot !== INTERNAL_RUN) this.failRun(run, computedFromFailure(x.describe(row)));
     } else if (status === Status.ok) cureOutputs(x, row);
     if (status !== Status.ok) {
       poisonOutputs(x, row, status);
+      this.taintFollowers(row);
       if (status === Status.cancelled) run.cancelledTasks++;
       else this.failRun(run, describeFailure(this, row, status));
     }
@@ -878,7 +881,7 @@ export class Engine implements StageHooks {
    */
   private taintReaders(d: number, version: number): void {
     if (!guards.poisonBehindTransfer) return;
-    const { tasks, x } = this;
+    const { tasks } = this;
     // The first task inserted after the one that wrote this version.
     let writers = (this.directory.version[d] - version) | 0;
     let from = tasks.next;
@@ -887,7 +890,26 @@ export class Engine implements StageHooks {
       if (this.writes(before & tasks.mask, d) && --writers < 0) break;
       from = before;
     }
-    const bad = new Set([d]);
+    this.taintFrom(from, new Set([d]), NO_RUN);
+  }
+
+  /**
+   * Marks the issued tasks behind one that failed or was cancelled that read, directly or not, what it should have
+   * written. Those of its own run are cancelled with it; those of other runs have computed from nothing.
+   */
+  private taintFollowers(row: number): void {
+    const { tasks, x } = this;
+    const { modes } = x.classes[tasks.classOf[row]];
+    const first = tasks.flowStart[row];
+    const bad = new Set<number>();
+    for (let i = 0; i < modes.length; i++)
+      if (modes[i] !== AccessMode.read) bad.add(tasks.flowDatum[first + i]);
+    if (bad.size > 0) this.taintFrom((tasks.idOf(row) + 1) | 0, bad, tasks.run[row]);
+  }
+
+  /** Marks the issued tasks from `from` on, but for those of run `except`, that read data of `bad` or what those write. */
+  private taintFrom(from: number, bad: Set<number>, except: number): void {
+    const { tasks, x } = this;
     for (let id = from; id !== tasks.next; id = (id + 1) | 0) {
       const row = id & tasks.mask;
       if (tasks.queue[row] === NOT_ISSUED) continue;
@@ -897,7 +919,8 @@ export class Engine implements StageHooks {
       for (let i = 0; i < modes.length; i++) {
         if (modes[i] !== AccessMode.write && bad.has(tasks.flowDatum[start + i])) reads = true;
       }
-      if (reads && tasks.stage[row] < TaskStage.finalize) this.tainted.add(id);
+      if (reads && tasks.stage[row] < TaskStage.finalize && tasks.run[row] !== except)
+        this.tainted.add(id);
       for (let i = 0; i < modes.length; i++) {
         if (modes[i] === AccessMode.read) continue;
         if (reads) bad.add(tasks.flowDatum[start + i]);

@@ -47,3 +47,12 @@ export function describeFailure(engine: Engine, row: number, status: number): He
       );
   }
 }
+
+/** The error of a run whose task was under way when another run failed to write what it reads. */
+export function computedFromFailure(task: string): HeadraceError {
+  return new HeadraceError(
+    'ERR_DATUM_POISONED',
+    `task ${task} read what a task of another run failed to write`,
+    { task, stage: 'exec', remedy: 'await a run before another one reads what it writes' },
+  );
+}

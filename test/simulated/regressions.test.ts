@@ -2,6 +2,9 @@
 import { expect, test } from 'vitest';
 import { randomCase } from '../../cli/simulation/case.js';
 import { play } from '../../cli/simulation/play.js';
+import { SimulatedBackend } from '../../devices/simulated/backend.js';
+import { presets } from '../../devices/simulated/presets.js';
+import { Runtime, read, task, write } from '../../index.js';
 
 /** A block of seeds in which the engine goes wrong without the fix, and whether the cases have faults. */
 const found: readonly (readonly [string, number, number, boolean])[] = [
@@ -21,4 +24,24 @@ test.each(found)('%s', async (_, first, last, faults) => {
       (await play(randomCase(seed, { faults, ranks: 1, synchronous: true }))).problems,
     ).toEqual([]);
   }
+});
+
+test('what a run computed behind the failed task of another run is not readable', async () => {
+  const machine = { ...presets['h200-2'], gpuMemory: 2 ** 20, hostMemory: 2 ** 20 };
+  const faults = [{ kind: 'kernel', at: 0, code: 7 }] as const;
+  const runtime = Runtime.over(new SimulatedBackend({ machine, faults }), {});
+  const make = task({ name: 'make', flows: { to: write('f64') }, kernel: 'make' });
+  const flows = { from: read('f64'), to: write('f64') };
+  const use = task({ name: 'use', flows, kernel: 'use' });
+  const [a, b, c] = ['a', 'b', 'c'].map((name) => runtime.data('f64', 8, { name }));
+  const first = runtime.run((graph) => void graph.insert(make, { to: a }, { device: 0 }));
+  const second = runtime.run((graph) => {
+    graph.insert(use, { from: a, to: b }, { device: 0 });
+    graph.insert(use, { from: b, to: c }, { device: 1 });
+  });
+  await expect(first.done).rejects.toMatchObject({ code: 'ERR_TASK_FAILED' });
+  await expect(second.done).rejects.toMatchObject({ code: 'ERR_DATUM_POISONED' });
+  await expect(b.read()).rejects.toMatchObject({ code: 'ERR_DATUM_POISONED' });
+  await expect(c.read()).rejects.toMatchObject({ code: 'ERR_DATUM_POISONED' });
+  await runtime.close();
 });

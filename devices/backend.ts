@@ -112,6 +112,13 @@ export interface Backend {
   arm(queue: number, seq: number): void;
   /** Blocks the engine thread until an armed doorbell rings or the time is over. */
   block(microseconds: number): void;
+  /** Commands of worker queues can be executed by the engine's thread, which has no core of its own. */
+  readonly full: boolean;
+  /**
+   * As `block`, but executes commands of worker queues meanwhile, where `full`. False when there were none and no
+   * doorbell rang; doorbells must be armed anew then.
+   */
+  serve(microseconds: number): boolean;
   /** From here an armed doorbell calls the wake callback on the event loop. False: one is due already. */
   sleep(): boolean;
   /** Asked before going to sleep: something outside of the queues (the network) is due already. */

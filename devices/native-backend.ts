@@ -89,6 +89,7 @@ export class NativeBackend implements Backend {
   readonly completed: Int32Array;
   readonly issued: Int32Array;
   readonly failures: Int32Array;
+  readonly full: boolean;
   alsoDue: (() => boolean) | undefined;
 
   private readonly core: NativeCore;
@@ -100,10 +101,12 @@ export class NativeBackend implements Backend {
   private readonly dirty: Uint8Array;
   private readonly count: number;
   private readonly chunks: (ArrayBuffer | undefined)[] = [];
+  private beat = 0;
   private closed = false;
 
   constructor(core: NativeCore) {
     this.core = core;
+    this.full = core.full;
     this.control = core.control;
     this.shared = core.shared;
     this.words = core.rings;
@@ -237,6 +240,7 @@ export class NativeBackend implements Backend {
 
   publish(): void {
     const { control, dirty } = this;
+    this.shared[Shared.beat] = ++this.beat;
     for (let q = 0; q < this.count; q++) {
       if (dirty[q] === 0) continue;
       dirty[q] = 0;
@@ -321,9 +325,21 @@ export class NativeBackend implements Backend {
     this.disarm();
   }
 
+  serve(microseconds: number): boolean {
+    Atomics.store(this.shared, Shared.engineAsleep, 1);
+    const served = this.due() || this.core.serveUntilDoorbell(microseconds);
+    Atomics.store(this.shared, Shared.engineAsleep, 0);
+    this.disarm();
+    return served;
+  }
+
   sleep(): boolean {
     Atomics.store(this.shared, Shared.engineAsleep, 2);
-    if (!this.due()) return true;
+    if (!this.due()) {
+      // A worker that made room for the engine looks whether it sleeps after it has said so here.
+      if (Atomics.load(this.shared, Shared.aside) !== 0) this.core.recall();
+      return true;
+    }
     Atomics.store(this.shared, Shared.engineAsleep, 0);
     this.disarm();
     return false;

@@ -90,6 +90,10 @@ export const Shared = {
   timing: 0,
   /** 1: the engine sleeps in `waitForDoorbell`; 2: it sleeps in the event loop; 0: awake. */
   engineAsleep: 16,
+  /** Written by the engine: changes with every pass, so that workers know that it is at work. */
+  beat: 17,
+  /** Written by native code: workers that have stepped aside for the engine (native/src/crew.h). */
+  aside: 32,
   /** First of `runs` words, one per concurrently open run: non-zero cancels its exec commands. */
   cancel: 64,
   runs: 64,
@@ -157,6 +161,8 @@ export interface NativeOptions {
   readonly hostBytes: number;
   /** Host worker threads. */
   readonly workers: number;
+  /** Threads that run at once; default: the cores this process may use. */
+  readonly cores?: number;
   /** Compute streams per GPU. */
   readonly computeStreams: number;
   /** Records per command ring; a power of two. */
@@ -242,6 +248,15 @@ export interface NativeCore {
    * to 1 meanwhile. Returns at once when a ring is due already, and now and then without reason.
    */
   waitForDoorbell(microseconds: number): boolean;
+  /** True when workers take all cores, so that the engine's thread has none of its own. */
+  readonly full: boolean;
+  /**
+   * As `waitForDoorbell`, but where `full` the calling thread executes commands of worker queues meanwhile. False when
+   * there were none to execute and nobody rang.
+   */
+  serveUntilDoorbell(microseconds: number): boolean;
+  /** Calls back workers that have stepped aside; for when the engine goes to sleep on the event loop. */
+  recall(): void;
   /**
    * Called on the JavaScript thread when the doorbell rings while `engineAsleep` is 2. To go to sleep, store 2 and
    * then look whether an armed number is reached already: nobody rings for what happened while the engine was awake.

@@ -85,6 +85,9 @@ interface AddonCore {
   compileKernels(source: NativeKernelSource): string[];
   wake(queue: number): void;
   waitForDoorbell(microseconds: number): boolean;
+  full(): boolean;
+  serveUntilDoorbell(microseconds: number): boolean;
+  recall(): void;
   onDoorbell(callback: () => void): void;
   hold(on: boolean): void;
   hostView(offset: number, bytes: number): ArrayBuffer;
@@ -221,6 +224,9 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     compileKernels: (source) => typed(() => core.compileKernels(source)),
     wake: (queue) => core.wake(queue),
     waitForDoorbell: (microseconds) => core.waitForDoorbell(microseconds),
+    full: core.full(),
+    serveUntilDoorbell: (microseconds) => core.serveUntilDoorbell(microseconds),
+    recall: () => core.recall(),
     onDoorbell: (callback) => core.onDoorbell(callback),
     hold: (on) => core.hold(on),
     now: () => addon.now(),

@@ -33,6 +33,11 @@ export class DepthControl {
     this.depth.fill(Math.min(INITIAL, maximum));
   }
 
+  /** Whether the commands of queue `q` are known to take less than `nanoseconds` on average. */
+  isShort(q: number, nanoseconds: number): boolean {
+    return this.average[q] > 0 && this.average[q] < nanoseconds;
+  }
+
   /** `n` commands of queue `q` were seen complete at time `now` (nanoseconds). */
   completed(q: number, n: number, now: number): void {
     if (n === 0) return;

@@ -83,7 +83,7 @@ export class Engine implements StageHooks {
   /** Told when a task of the runtime's own failed. */
   onInternalFailure: ((row: number, error: HeadraceError) => void) | undefined;
 
-  private readonly depthControl: DepthControl;
+  readonly depthControl: DepthControl;
   private readonly idle: IdleControl;
   private readonly released: Fifo = new Fifo(1024);
   private readonly bodies: Fifo = new Fifo();

@@ -17,6 +17,8 @@ const TURN_NS = 3e6;
 const WATCHDOG_MS = 30_000;
 /** Passes without success before the engine sleeps, where ranks have a core for every thread; nanoseconds. */
 const SPIN_NS = 50_000;
+/** Commands of this average length, in nanoseconds, may be executed by the engine's thread: a longer one holds it up. */
+const SERVED_NS = 100_000;
 
 export class IdleControl {
   private readonly engine: Engine;
@@ -41,8 +43,27 @@ export class IdleControl {
 
   /** Blocks the calling thread until a queue has run low. */
   block(): void {
+    if (this.serve(true, BLOCK_US)) return;
     this.arm(true);
     this.engine.backend.block(BLOCK_US);
+  }
+
+  /**
+   * Where workers take all cores, the engine's thread executes short commands itself instead of sleeping. False when
+   * there is nothing of the kind to do.
+   */
+  private serve(windowIsFull: boolean, microseconds: number): boolean {
+    const { backend, submission, depthControl } = this.engine;
+    if (!backend.full) return false;
+    let work = false;
+    for (let q = 0; q < backend.queues.length; q++) {
+      if (submission.outstanding[q] === 0 || backend.queues[q].kind !== 'worker') continue;
+      if (!depthControl.isShort(q, SERVED_NS)) return false;
+      work = true;
+    }
+    if (!work) return false;
+    this.arm(windowIsFull);
+    return backend.serve(microseconds);
   }
 
   /** Whether any command is between issue and observed completion. */
@@ -82,6 +103,10 @@ export class IdleControl {
         continue;
       }
       if (engine.ranks?.mustRetry === true) return 'again';
+      if (this.serve(false, Math.max(0, until - backend.now()) / 1e3)) {
+        if (backend.now() > until) return 'again';
+        continue;
+      }
       this.arm(false);
       if (backend.sleep()) return 'asleep';
       if (backend.now() > until) return 'again';

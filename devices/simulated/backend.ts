@@ -39,6 +39,7 @@ const TURN_NS = 1000;
 
 export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   readonly kind = 'simulated';
+  readonly full = false;
   readonly spaces: readonly SpaceInfo[];
   readonly queues: readonly QueueInfo[];
   readonly ringRecords: number;
@@ -355,6 +356,10 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     this.turn = callback;
     if (this.executor.isDead) return;
     this.scheduleTurn(Math.max(this.hostTime, this.world.time) + TURN_NS);
+  }
+
+  serve(): boolean {
+    return false;
   }
 
   block(microseconds: number): void {

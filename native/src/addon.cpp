@@ -52,6 +52,9 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
                            InstanceMethod<&CoreObject::compileKernels>("compileKernels"),
                            InstanceMethod<&CoreObject::wake>("wake"),
                            InstanceMethod<&CoreObject::waitForDoorbell>("waitForDoorbell"),
+                           InstanceMethod<&CoreObject::full>("full"),
+                           InstanceMethod<&CoreObject::serveUntilDoorbell>("serveUntilDoorbell"),
+                           InstanceMethod<&CoreObject::recall>("recall"),
                            InstanceMethod<&CoreObject::onDoorbell>("onDoorbell"),
                            InstanceMethod<&CoreObject::hold>("hold"),
                            InstanceMethod<&CoreObject::hostView>("hostView"),
@@ -78,6 +81,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     options.hostBytes = bytes(given, "hostBytes");
     options.pinnedBytes = bytes(given, "pinnedBytes");
     options.workers = given.Get("workers").ToNumber();
+    if (given.Get("cores").IsNumber()) options.cores = given.Get("cores").ToNumber();
     options.computeStreams = given.Get("computeStreams").ToNumber();
     options.ringRecords = given.Get("ringRecords").ToNumber();
     options.checked = given.Get("checked").ToBoolean();
@@ -193,6 +197,19 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
   Napi::Value waitForDoorbell(const Napi::CallbackInfo& info) {
     const bool rang = !closed_ && core_->waitForDoorbell(info[0].ToNumber());
     return Napi::Boolean::New(info.Env(), rang);
+  }
+
+  Napi::Value full(const Napi::CallbackInfo& info) {
+    return Napi::Boolean::New(info.Env(), !closed_ && core_->runtime().crew.full());
+  }
+
+  Napi::Value serveUntilDoorbell(const Napi::CallbackInfo& info) {
+    const bool served = !closed_ && core_->serveUntilDoorbell(info[0].ToNumber());
+    return Napi::Boolean::New(info.Env(), served);
+  }
+
+  void recall(const Napi::CallbackInfo&) {
+    if (!closed_) core_->runtime().crew.recall();
   }
 
   void onDoorbell(const Napi::CallbackInfo& info) {

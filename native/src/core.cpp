@@ -1,9 +1,13 @@
 // Opening and closing a core: see core.h.
 #include "core.h"
 
+#include <sched.h>
+
+
 #include <algorithm>
 
 #include "blas.h"
+#include "clock.h"
 #include "cublas.h"
 #include "gpu_device.h"
 #include "kernels.h"
@@ -33,6 +37,56 @@ void check(const CoreOptions& options, const std::vector<QueueOptions>& queues) 
   }
 }
 
+/// Cores that this process may use.
+std::int32_t usableCores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+/// Executes commands of free worker queues until `rung()`, until the time is over, or until there have been none for a
+/// moment; false then, if there were none at all.
+template <typename Rung>
+bool serveQueues(Crew& crew, Executor& executor, std::int64_t until, Rung rung) {
+  // A worker that is to step aside first ends the record it is at.
+  constexpr std::int64_t kPatience = 200'000;
+  bool served = false;
+  Queue* held = nullptr;
+  std::int64_t idleSince = 0;
+  for (std::uint32_t i = 1;; ++i) {
+    if (rung()) {
+      served = true;
+      break;
+    }
+    if (held != nullptr && executor.canExecute()) {
+      executor.execute();
+      served = true;
+      idleSince = 0;
+      // Records that are worth serving are short: reading the clock for each would show.
+      if (i % 8 == 0 && now() >= until) break;
+      continue;
+    }
+    Queue* other = held == nullptr ? crew.take() : crew.exchange(held, nullptr);
+    if (other != nullptr) {
+      if (held != nullptr) executor.end();
+      executor.begin(*other);
+      held = other;
+      continue;
+    }
+    const std::int64_t time = now();
+    if (idleSince == 0) idleSince = time;
+    const bool hopeless = !crew.hasFree() && !crew.crowded();
+    if (hopeless || time >= until || time - idleSince >= kPatience) break;
+    // The worker that is to step aside may be waiting for this core.
+    sched_yield();
+  }
+  if (held != nullptr) {
+    executor.end();
+    crew.giveBack(held);
+  }
+  return served;
+}
+
 void ringFromOutside(void* self) {
   Doorbell& doorbell = static_cast<Runtime*>(self)->doorbell;
   if (doorbell.engineSleeps()) doorbell.ring();
@@ -60,7 +114,9 @@ std::vector<QueueOptions> Core::queuesOf(const CoreOptions& options) {
 
 Core::Core(const CoreOptions& options, const std::vector<QueueOptions>& queues,
            std::int32_t* control, std::int32_t* shared)
-    : runtime_(reinterpret_cast<Word*>(shared)), externalDoorbell_{ringFromOutside, &runtime_} {
+    : runtime_(reinterpret_cast<Word*>(shared),
+               options.cores > 0 ? options.cores : usableCores()),
+      externalDoorbell_{ringFromOutside, &runtime_} {
   check(options, queues);
   try {
     host_ = std::make_shared<HostMemory>(options.hostBytes);
@@ -89,6 +145,9 @@ Core::Core(const CoreOptions& options, const std::vector<QueueOptions>& queues,
         workers_.push_back(std::make_unique<Worker>(runtime_, *queue));
       }
     }
+    runtime_.crew.complete();
+    executor_ = std::make_unique<Executor>(runtime_);
+    for (auto& worker : workers_) worker->start();
   } catch (...) {
     close(true);
     throw;
@@ -212,10 +271,30 @@ void Core::wake(std::int32_t queue) {
 bool Core::waitForDoorbell(double microseconds) {
   if (closed_) return false;
   const double limit = std::min(std::max(microseconds, 0.0), 1e12);
-  return runtime_.doorbell.wait(static_cast<std::int64_t>(limit * 1000), [this] {
-    return std::any_of(runtime_.queues.begin(), runtime_.queues.end(),
-                       [](const auto& queue) { return queue->doorbellDue(); });
-  });
+  // Who made room for the engine can have the core now.
+  runtime_.crew.recall();
+  return runtime_.doorbell.wait(static_cast<std::int64_t>(limit * 1000),
+                                [this] { return doorbellDue(); });
+}
+
+bool Core::doorbellDue() const {
+  return std::any_of(runtime_.queues.begin(), runtime_.queues.end(),
+                     [](const auto& queue) { return queue->doorbellDue(); });
+}
+
+bool Core::serveUntilDoorbell(double microseconds) {
+  Crew& crew = runtime_.crew;
+  if (closed_ || !crew.full()) return false;
+  const double limit = std::min(std::max(microseconds, 0.0), 1e12);
+  bool served = true;
+  crew.engineServes(true);
+  runtime_.doorbell.workUntilRung(
+      [this] { return doorbellDue(); },
+      [&](auto rung) {
+        served = serveQueues(crew, *executor_, now() + static_cast<std::int64_t>(limit * 1000), rung);
+      });
+  crew.engineServes(false);
+  return served;
 }
 
 std::string Core::lastError(std::int32_t queue) const {
@@ -244,6 +323,7 @@ void Core::close(bool cancel) {
   }
   runtime_.closing.store(true, std::memory_order_seq_cst);
   for (auto& queue : runtime_.queues) queue->wake();
+  runtime_.crew.recall();
   // A worker may wait for a GPU and the other way round: wake all first, then join one after the other.
   workers_.clear();
   for (auto& device : devices_) device->join();

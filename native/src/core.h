@@ -30,6 +30,8 @@ struct CoreOptions {
   /// First bytes of host space that are page-locked for a real driver.
   std::uint64_t pinnedBytes = 0;
   std::int32_t workers = 1;
+  /// Threads that run at once; 0: as many as this process may use.
+  std::int32_t cores = 0;
   std::int32_t computeStreams = 1;
   std::uint32_t ringRecords = 1024;
   bool checked = false;
@@ -58,6 +60,9 @@ class Core {
   void compileKernels(const KernelSource& source, std::vector<std::string>& names);
   void wake(std::int32_t queue);
   bool waitForDoorbell(double microseconds);
+  /// As `waitForDoorbell`, but the calling thread executes commands of worker queues meanwhile. False when it found
+  /// none to execute and nobody rang, or when there is a core for the engine anyway.
+  bool serveUntilDoorbell(double microseconds);
   std::string lastError(std::int32_t queue) const;
   /// How other processes get at a space; null where there is no way.
   const DeviceShare* share(std::int32_t space) const;
@@ -77,12 +82,14 @@ class Core {
  private:
   void openDevices(const CoreOptions& options);
   void prepareTileKernels();
+  bool doorbellDue() const;
 
   Runtime runtime_;
   headrace_doorbell externalDoorbell_;
   std::shared_ptr<HostMemory> host_;
   std::vector<std::unique_ptr<DeviceThread>> devices_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<Executor> executor_;
   std::vector<bool> peers_;
   bool closed_ = false;
 };

@@ -112,7 +112,7 @@ void DeviceThread::openQueue(Queue& queue) {
                                   " GPU " + std::to_string(ordinal_) + ": " +
                                   driver_.errorText(device_));
   }
-  queue.owner = &parker_;
+  queue.setOwner(&parker_);
   queue.stream = stream.get();
   streams_.push_back(std::move(stream));
 }

@@ -373,7 +373,7 @@ void DeviceThread::sleep() {
   watching.clear();
   for (auto& stream : streams_) {
     Queue* target = stream->holdQueue;
-    if (target == nullptr || target->owner == &parker_) continue;
+    if (target == nullptr || target->owner() == &parker_) continue;
     watching.emplace_back(stream->holdForSubmission ? &target->submission : &target->completion,
                           Watcher{stream->holdSequence, &parker_, nullptr, false});
   }

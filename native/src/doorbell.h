@@ -33,6 +33,13 @@ class Doorbell {
     shared_[Shared::engineAsleep].store(0, std::memory_order_seq_cst);
     return rang;
   }
+  /// As `wait`, but the engine's thread does `work(rung)` instead of sleeping; `rung()` tells it when to end.
+  template <typename Due, typename Work>
+  void workUntilRung(Due due, Work work) {
+    shared_[Shared::engineAsleep].store(1, std::memory_order_seq_cst);
+    if (!due()) work([this] { return engine_.poll(); });
+    shared_[Shared::engineAsleep].store(0, std::memory_order_seq_cst);
+  }
   /// What a ring calls (on the ringing thread) while the engine sleeps in its event loop; at most one call is
   /// outstanding until `answered`. Set while no queue can ring, or null.
   void setCall(std::function<void()> call) { call_ = std::move(call); }

@@ -25,6 +25,12 @@ class Parker {
     return state_.exchange(kEmpty, std::memory_order_seq_cst) == kToken;
   }
 
+  /// Takes the token of an `unpark` without sleeping; true when there was one.
+  bool poll() {
+    return state_.load(std::memory_order_relaxed) == kToken &&
+           state_.exchange(kEmpty, std::memory_order_seq_cst) == kToken;
+  }
+
   void unpark() {
     if (state_.exchange(kToken, std::memory_order_seq_cst) == kParked) {
       syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);

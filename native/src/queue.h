@@ -1,6 +1,6 @@
 // One queue as native code sees it: its ring, its control words, and who sleeps for it.
 //
-// Invariants: only the owning thread stores completed, submitted, failures and busy; completed only moves forward, in
+// Invariants: only the thread that serves the queue (crew.h) stores completed, submitted, failures and busy; completed only moves forward, in
 // order, and after everything that the records up to it wrote (release), so whoever sees it (acquire) sees their
 // data. The record with sequence number s lies in slot (s - 1) & mask.
 #pragma once
@@ -40,8 +40,9 @@ class Queue {
   const std::int32_t kind;
   const std::int32_t space;
   const std::int32_t peer;
-  /// The sleeping place of the thread that serves this queue.
-  Parker* owner = nullptr;
+  /// The sleeping place of the thread that serves this queue. Null: nobody who sleeps.
+  Parker* owner() const { return owner_.load(std::memory_order_seq_cst); }
+  void setOwner(Parker* owner) { owner_.store(owner, std::memory_order_seq_cst); }
   /// The stream behind the queue, or null for a host worker.
   StreamQueue* stream = nullptr;
   /// Sleepers for `completed` and (other GPUs' threads) for `submitted`.
@@ -99,7 +100,8 @@ class Queue {
   /// The engine's call after it saw `sleeping`.
   void wake() {
     control_[Control::sleeping].store(0, std::memory_order_seq_cst);
-    if (owner != nullptr) owner->unpark();
+    Parker* sleeper = owner();
+    if (sleeper != nullptr) sleeper->unpark();
   }
 
   void addFailure() {
@@ -128,6 +130,7 @@ class Queue {
   std::int32_t* ring_;
   std::uint32_t mask_;
   Doorbell* doorbell_;
+  std::atomic<Parker*> owner_{nullptr};
   std::int64_t busy_ = 0;
   mutable std::mutex errorLock_;
   std::string error_;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "crew.h"
 #include "doorbell.h"
 #include "headrace/contract.h"
 #include "memory.h"
@@ -15,10 +16,12 @@
 namespace headrace {
 
 struct Runtime {
-  explicit Runtime(Word* sharedWords) : shared(sharedWords), doorbell(sharedWords) {}
+  Runtime(Word* sharedWords, std::int32_t cores)
+      : shared(sharedWords), doorbell(sharedWords), crew(*this, sharedWords, cores) {}
 
   Word* const shared;
   Doorbell doorbell;
+  Crew crew;
   std::vector<std::unique_ptr<Queue>> queues;
   std::vector<Space> spaces;
   Registry& registry = Registry::instance();

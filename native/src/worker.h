@@ -1,45 +1,37 @@
-// A host worker: one thread, one queue; runs kernels and copies on host memory in the order of its ring.
+// A host worker: one thread that serves one worker queue at a time, as a rule always the same (crew.h).
 //
-// Invariants: `completed` is published after every record, so no other queue ever waits for a record that is done;
-// the thread spins for a few microseconds at most, then sleeps until what it waits for has happened.
+// Invariant: the thread spins for a moment at most, then sleeps until what it waits for has happened.
 #pragma once
 
 #include <cstdint>
 #include <thread>
-#include <vector>
 
+#include "executor.h"
 #include "parker.h"
-#include "ring.h"
 #include "runtime.h"
 
 namespace headrace {
 
 class Worker {
  public:
+  /// Joins the crew with `queue`; serves from `start` on.
   Worker(Runtime& runtime, Queue& queue);
   /// The core must be closing.
   ~Worker();
+  void start();
 
  private:
+  enum class Next { execute, giveUp, look, end };
+
   void run();
-  bool waitForWork(std::int32_t sequence);
-  bool waitForEvent(const Command& command);
-  std::int32_t execute(const Command& command, std::int32_t sequence);
-  std::int32_t runKernel(const Command& command, std::int32_t sequence, std::int32_t span);
-  std::int32_t copy(const Command& command);
-  std::int32_t fill(const Command& command);
-  void becomeIdle(std::int64_t time);
-  void becomeBusy();
+  Next waitForWork();
+  Next waitForEvent();
+  bool changeQueue();
 
   Runtime& runtime_;
-  Queue& queue_;
+  Queue& first_;
   Parker parker_;
-  bool stopped_ = false;
-  std::int32_t visible_ = 0;  // last record known to be published
-  std::int64_t busySince_ = 0;
-  std::vector<void*> flows_;
-  std::vector<double> scratch_;
-  headrace_task task_;
+  Executor executor_;
   std::thread thread_;  // last: starts when everything else exists
 };
 

@@ -50,6 +50,8 @@ namespace Shared {
 inline constexpr std::int32_t words = 128;
 inline constexpr std::int32_t timing = 0;
 inline constexpr std::int32_t engineAsleep = 16;
+inline constexpr std::int32_t beat = 17;
+inline constexpr std::int32_t aside = 32;
 inline constexpr std::int32_t cancel = 64;
 inline constexpr std::int32_t runs = 64;
 }  // namespace Shared

@@ -1,0 +1,122 @@
+// Handing queues from thread to thread: see crew.h.
+#include "crew.h"
+
+#include <algorithm>
+
+#include "ring.h"
+#include "runtime.h"
+
+namespace headrace {
+
+void Crew::join(Queue& queue, Parker& parker) {
+  queue.setOwner(&parker);
+  awake_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Crew::complete() { full_ = awake_.load(std::memory_order_relaxed) >= cores_; }
+
+bool Crew::engineIsActive() const {
+  return shared_[Shared::engineAsleep].load(std::memory_order_seq_cst) == 0 ||
+         engineServes_.load(std::memory_order_seq_cst);
+}
+
+std::int32_t Crew::beat() const {
+  return shared_[Shared::beat].load(std::memory_order_relaxed);
+}
+
+bool Crew::canExecute(const Queue& queue) const {
+  const std::int32_t done = queue.completed();
+  if (queue.published() == done) return false;
+  const Command head(queue.record(static_cast<std::int32_t>(static_cast<std::uint32_t>(done) + 1)));
+  const Queue* target = runtime_.queue(head.waitQueue());
+  return target == nullptr || target->hasCompleted(head.waitSequence());
+}
+
+/// Removes a queue from the free ones.
+Queue* Crew::pick(bool runnableOnly) {
+  auto found = std::find_if(free_.begin(), free_.end(),
+                            [&](const Queue* queue) { return canExecute(*queue); });
+  if (found == free_.end()) {
+    if (runnableOnly || free_.empty()) return nullptr;
+    found = free_.begin();
+  }
+  Queue* queue = *found;
+  free_.erase(found);
+  freeCount_.store(static_cast<std::int32_t>(free_.size()), std::memory_order_relaxed);
+  return queue;
+}
+
+Queue* Crew::stepAside(Queue* held, Parker& parker) {
+  std::unique_lock<std::mutex> guard(lock_);
+  if (!crowded() || runtime_.closing.load(std::memory_order_seq_cst)) return nullptr;
+  awake_.fetch_sub(1, std::memory_order_relaxed);
+  free_.push_back(held);
+  freeCount_.store(static_cast<std::int32_t>(free_.size()), std::memory_order_relaxed);
+  aside_.push_back(&parker);
+  // The engine goes to sleep and *then* looks at this word; here it is the other way round, so one sees the other.
+  shared_[Shared::aside].store(static_cast<std::int32_t>(aside_.size()), std::memory_order_seq_cst);
+  std::int32_t lastBeat = beat();
+  Queue* queue = nullptr;
+  for (;;) {
+    const bool wanted = recalled_ || !engineIsActive() || runtime_.closing.load(std::memory_order_seq_cst);
+    if (wanted && (queue = pick(false)) != nullptr) break;
+    guard.unlock();
+    const bool called = parker.park(kSilence);
+    guard.lock();
+    if (!called && !engineServes_.load(std::memory_order_seq_cst) && beat() == lastBeat) {
+      silentBeat_.store(lastBeat, std::memory_order_relaxed);
+      if ((queue = pick(false)) != nullptr) break;
+    }
+    lastBeat = beat();
+  }
+  aside_.erase(std::find(aside_.begin(), aside_.end(), &parker));
+  if (aside_.empty()) recalled_ = false;
+  shared_[Shared::aside].store(static_cast<std::int32_t>(aside_.size()), std::memory_order_seq_cst);
+  awake_.fetch_add(1, std::memory_order_relaxed);
+  queue->setOwner(&parker);
+  return queue;
+}
+
+Queue* Crew::exchange(Queue* held, Parker* parker) {
+  if (!hasFree()) return nullptr;
+  std::unique_lock<std::mutex> guard(lock_, std::try_to_lock);
+  if (!guard.owns_lock()) return nullptr;
+  Queue* queue = pick(true);
+  if (queue == nullptr) return nullptr;
+  free_.push_back(held);
+  freeCount_.store(static_cast<std::int32_t>(free_.size()), std::memory_order_relaxed);
+  queue->setOwner(parker);
+  return queue;
+}
+
+void Crew::fallAsleep() {
+  std::lock_guard<std::mutex> guard(lock_);
+  awake_.fetch_sub(1, std::memory_order_relaxed);
+  if (!free_.empty()) recallLocked();
+}
+
+Queue* Crew::take() {
+  if (!hasFree()) return nullptr;
+  std::unique_lock<std::mutex> guard(lock_, std::try_to_lock);
+  return guard.owns_lock() ? pick(true) : nullptr;
+}
+
+void Crew::giveBack(Queue* held) {
+  std::lock_guard<std::mutex> guard(lock_);
+  free_.push_back(held);
+  freeCount_.store(static_cast<std::int32_t>(free_.size()), std::memory_order_relaxed);
+  if (recalled_) recallLocked();
+}
+
+void Crew::recall() {
+  std::lock_guard<std::mutex> guard(lock_);
+  recallLocked();
+}
+
+void Crew::recallLocked() {
+  if (aside_.empty()) return;
+  recalled_ = true;
+  for (Parker* parker : aside_) parker->unpark();
+}
+
+}  // namespace headrace

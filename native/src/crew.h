@@ -1,0 +1,95 @@
+// Which thread serves which worker queue.
+//
+// As a rule every worker thread serves the queue it was started for. But where there are as many workers as cores, the
+// engine's thread is one too many: it and a worker take turns on one core at the operating system's discretion, and
+// every other worker that waits for the one that was taken off waits with it. So while the engine is active one worker
+// *steps aside*: it gives up its queue and sleeps. Free queues are served by whoever has nothing to do on his own: by
+// other workers, which exchange the queue they hold for a free one when they would wait, and by the engine's thread
+// instead of blocking.
+//
+// Invariants, kept under `lock_`:
+// - a queue is held by at most one thread or is free; as many queues are free, or held by the engine's thread, as
+//   workers have stepped aside;
+// - a worker goes to sleep for lack of work only when no queue is free, or after it has called back those who stepped
+//   aside: a free queue always has somebody who looks at it;
+// - who stepped aside comes back when called, and by himself when the engine is neither active nor heard of for
+//   `kSilence`.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "queue.h"
+
+namespace headrace {
+
+struct Runtime;
+
+class Crew {
+ public:
+  /// `cores`: how many threads of this process run at once.
+  Crew(const Runtime& runtime, Word* shared, std::int32_t cores)
+      : runtime_(runtime), shared_(shared), cores_(cores) {}
+
+  /// A worker thread starts with `queue`. Before any thread runs.
+  void join(Queue& queue, Parker& parker);
+  /// No more threads join.
+  void complete();
+  /// True when there is no core left for the engine: its thread may then serve queues.
+  bool full() const { return full_; }
+
+  /// True when the calling worker should step aside. Costs a few loads.
+  bool crowded() const {
+    if (!full_ || awake_.load(std::memory_order_relaxed) < cores_) return false;
+    return engineIsActive() && beat() != silentBeat_.load(std::memory_order_relaxed);
+  }
+  /// Gives up `held` and sleeps; returns the queue to serve from then on. Null at once when nobody need step aside any
+  /// more: `held` stays with the caller.
+  Queue* stepAside(Queue* held, Parker& parker);
+  /// True when queues are free.
+  bool hasFree() const { return freeCount_.load(std::memory_order_relaxed) != 0; }
+  /// Takes a free queue whose next record can be executed in exchange for `held`; null when there is none. `parker`:
+  /// who is woken for it (null: the engine's thread, which wakes itself).
+  Queue* exchange(Queue* held, Parker* parker);
+
+  /// Bracket a worker's sleep for lack of work.
+  void fallAsleep();
+  void wakeUp() { awake_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// The engine's thread begins and ends to serve queues.
+  void engineServes(bool on) { engineServes_.store(on, std::memory_order_seq_cst); }
+  /// A free queue whose next record can be executed, or null. The engine's thread holds at most one.
+  Queue* take();
+  void giveBack(Queue* held);
+  /// Calls back whoever stepped aside.
+  void recall();
+
+ private:
+  /// The engine has not given a sign for that long: it is busy with something else or sleeps.
+  static constexpr std::int64_t kSilence = 5'000'000;
+
+  bool engineIsActive() const;
+  std::int32_t beat() const;
+  Queue* pick(bool runnableOnly);
+  bool canExecute(const Queue& queue) const;
+  void recallLocked();
+
+  const Runtime& runtime_;
+  Word* const shared_;
+  const std::int32_t cores_;
+  bool full_ = false;
+  std::atomic<bool> engineServes_{false};
+  /// Workers that neither sleep nor stepped aside.
+  std::atomic<std::int32_t> awake_{0};
+  /// The engine's beat when somebody came back for not hearing of it.
+  std::atomic<std::int32_t> silentBeat_{-1};
+  std::atomic<std::int32_t> freeCount_{0};
+  std::mutex lock_;
+  std::vector<Queue*> free_;
+  std::vector<Parker*> aside_;
+  bool recalled_ = false;
+};
+
+}  // namespace headrace

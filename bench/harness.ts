@@ -1,7 +1,7 @@
 // What every benchmark shares: entries with stable keys, medians, and the two graph shapes of Task Bench that the
 // overhead figures use (Slaughter et al., "Task Bench: A Parameterized Benchmark for Evaluating Parallel Runtime
 // Performance", SC'20).
-import { type Datum, type Runtime, read, type TaskClass, task, write } from '../index.js';
+import { type Datum, type Runtime, read, task, write } from '../index.js';
 
 /** One figure. `params` say what it was measured with. */
 export interface BenchEntry {
@@ -65,31 +65,23 @@ export async function runShape(
   iterations?: number,
 ): Promise<number> {
   const width = columns.even.length;
-  const work = iterations !== undefined;
   const start = performance.now();
   await rt.run((graph) => {
     let from = columns.even;
     let to = columns.odd;
-    const extra = work ? { iterations } : {};
-    const cls = (shape === 'stencil'
-      ? work
-        ? stencilWork
-        : stencilEmpty
-      : work
-        ? independentWork
-        : independentEmpty) as unknown as TaskClass;
     for (let t = 0; t < steps; t++) {
       for (let p = 0; p < width; p++) {
-        if (shape === 'independent') graph.insert(cls, { out: to[p], ...extra } as never);
-        else {
-          graph.insert(cls, {
-            out: to[p],
-            left: from[p === 0 ? 0 : p - 1],
-            mid: from[p],
-            right: from[p === width - 1 ? p : p + 1],
-            ...extra,
-          } as never);
+        const out = to[p];
+        if (shape === 'independent') {
+          if (iterations === undefined) graph.insert(independentEmpty, { out });
+          else graph.insert(independentWork, { out, iterations });
+          continue;
         }
+        const left = from[p === 0 ? 0 : p - 1];
+        const mid = from[p];
+        const right = from[p === width - 1 ? p : p + 1];
+        if (iterations === undefined) graph.insert(stencilEmpty, { out, left, mid, right });
+        else graph.insert(stencilWork, { out, left, mid, right, iterations });
       }
       const swap = from;
       from = to;

@@ -139,7 +139,7 @@ export interface Backend {
   close(): void;
 }
 
-/** Records an exec command with `nArgs` arguments needs: four fit inline, eight in each further record. */
+/** Records an exec command with `nArgs` arguments needs: five fit inline, eight in each further record. */
 export function execRecords(nArgs: number): number {
-  return nArgs <= 4 ? 1 : 1 + ((nArgs - 4 + 7) >> 3);
+  return nArgs <= 5 ? 1 : 1 + ((nArgs - 5 + 7) >> 3);
 }

@@ -17,7 +17,7 @@ import {
   Status,
 } from '../native/contract.js';
 import { loadNative, NativeError } from '../native/index.js';
-import { type Backend, NO_QUEUE, type QueueInfo, type SpaceInfo } from './backend.js';
+import type { Backend, QueueInfo, SpaceInfo } from './backend.js';
 import { HeadraceError } from './errors.js';
 
 /** Host memory is shown to JavaScript in pieces of this size, each mapped once. */
@@ -152,7 +152,7 @@ export class NativeBackend implements Backend {
     const words = this.words[queue];
     const at = this.next(queue);
     words[at + Record.head] = Opcode.wait;
-    words[at + Record.waitQueue] = onQueue;
+    words[at + Record.kernel] = (onQueue + 1) << 16;
     words[at + Record.waitSeq] = onSeq;
   }
 
@@ -171,10 +171,9 @@ export class NativeBackend implements Backend {
     const doubles = this.doubles[queue];
     const at = this.next(queue);
     words[at + Record.head] = Opcode.exec | (nFlows << 8) | (nArgs << 20);
-    words[at + Record.kernel] = kernel;
+    words[at + Record.kernel] = kernel | ((waitQueue + 1) << 16);
     words[at + Record.task] = task;
     words[at + Record.run] = run;
-    words[at + Record.waitQueue] = waitQueue;
     words[at + Record.waitSeq] = waitSeq;
     words[at + Record.status] = Status.ok;
     const seq = this.issued[queue];
@@ -208,10 +207,9 @@ export class NativeBackend implements Backend {
     const words = this.words[queue];
     const at = this.next(queue);
     words[at + Record.head] = Opcode.copy | (3 << 20);
-    words[at + Record.kernel] = dstSpace | (srcSpace << 8);
+    words[at + Record.kernel] = dstSpace | (srcSpace << 8) | ((waitQueue + 1) << 16);
     words[at + Record.task] = id;
     words[at + Record.run] = NO_RUN;
-    words[at + Record.waitQueue] = waitQueue;
     words[at + Record.waitSeq] = waitSeq;
     words[at + Record.status] = Status.ok;
     const doubles = this.doubles[queue];
@@ -226,9 +224,9 @@ export class NativeBackend implements Backend {
     const words = this.words[queue];
     const at = this.next(queue);
     words[at + Record.head] = Opcode.fill | (3 << 20);
+    words[at + Record.kernel] = 0;
     words[at + Record.task] = 0;
     words[at + Record.run] = NO_RUN;
-    words[at + Record.waitQueue] = NO_QUEUE;
     words[at + Record.status] = Status.ok;
     const doubles = this.doubles[queue];
     const base = (at >> 1) + Record.argument;

@@ -13,7 +13,7 @@
 export const Opcode = {
   /** Does nothing; completes in order. Used to pad the ring and as a fence. */
   nop: 0,
-  /** Holds the queue until the event in words `waitQueue`/`waitSeq` has happened. */
+  /** Holds the queue until the event of its record (word `kernel`, `waitSeq`) has happened. */
   wait: 1,
   /** Runs a kernel: `nFlows` space-relative byte offsets, then the parameters, all as float64. */
   exec: 2,
@@ -34,7 +34,10 @@ export const Record = {
   doubles: 8,
   /** opcode in bits 0-7, number of flow arguments in bits 8-19, total arguments in bits 20-31. */
   head: 0,
-  /** exec: kernel id. copy: destination space in bits 0-7, source space in bits 8-15. */
+  /**
+   * Bits 0-15: the kernel's id (exec), or destination space in bits 0-7 and source space in bits 8-15 (copy).
+   * Bits 16-31: one more than the queue to wait for before this record starts; 0 for none.
+   */
   kernel: 1,
   /** Task id (exec) or transfer id (copy); carried for traces and error reports only. */
   task: 2,
@@ -43,19 +46,16 @@ export const Record = {
    * command of any kind that fails sets its run's word before it completes.
    */
   run: 3,
-  /** Queue to wait for before this record starts, or -1. */
-  waitQueue: 4,
-  waitSeq: 5,
+  /** What that queue must have completed. */
+  waitSeq: 4,
   /** Written by the queue's thread before it publishes completion: a `Status` value. */
-  status: 6,
-  /** Spare, zero. */
-  spare: 7,
-  /** First float64 argument; four fit, the rest continue in `args` records. */
-  argument: 4,
-  inlineArguments: 4,
+  status: 5,
+  /** First float64 argument; five fit, the rest continue in `args` records. */
+  argument: 3,
+  inlineArguments: 5,
   /** After completion with timing on: start and end in nanoseconds on the runtime clock, over the arguments. */
-  start: 4,
-  end: 5,
+  start: 3,
+  end: 4,
 } as const;
 
 /** Words of a queue's control block: int32, one 64-byte line per writer so that no two writers share a line. */
@@ -92,6 +92,8 @@ export const Shared = {
   engineAsleep: 16,
   /** Written by the engine: changes with every pass, so that workers know that it is at work. */
   beat: 17,
+  /** Written by native code when the engine wakes: the core that it runs on. */
+  engineCore: 18,
   /** Written by native code: workers that have stepped aside for the engine (native/src/crew.h). */
   aside: 32,
   /** First of `runs` words, one per concurrently open run: non-zero cancels its exec commands. */

@@ -54,8 +54,11 @@ const MAX_SCRIPTS = 64;
  * became ready, where the ready queue has program order.
  */
 const MEMORY_LINE = 4;
-/** Insertions between two passes. */
+/** Insertions between two passes: few while executors may have little to do, more when they are known to have enough. */
 const INSERTS_PER_PASS = 32;
+const INSERTS_PER_PASS_WHEN_BUSY = 128;
+/** Tasks that a queue which ran dry takes from another's line, at most: what they write takes their followers along. */
+const STOLEN = 8;
 /** A JavaScript body of this row has begun: it cannot be dropped any more. */
 const BODY_RUNNING = -2;
 const NOT_ISSUED = -1;
@@ -99,6 +102,9 @@ export class Engine implements StageHooks {
   private scripts = 0;
   private asyncBodies = 0;
   private insertsSincePass = 0;
+  private passAfter = INSERTS_PER_PASS;
+  /** No slot above this one has an open run. */
+  private openRuns = 0;
   private pumping = false;
   private draining = false;
   private bodyDepth = 0;
@@ -152,6 +158,7 @@ export class Engine implements StageHooks {
       if (this.runs[slot] === undefined) {
         const run = new RunState(slot);
         this.runs[slot] = run;
+        this.openRuns = Math.max(this.openRuns, slot);
         this.backend.setCancelled(slot, false);
         return run;
       }
@@ -172,6 +179,7 @@ export class Engine implements StageHooks {
   closeRun(run: RunState): void {
     this.backend.setCancelled(run.slot, false);
     this.runs[run.slot] = undefined;
+    while (this.openRuns > 0 && this.runs[this.openRuns] === undefined) this.openRuns--;
   }
 
   // --- Data ---------------------------------------------------------------------------------------------------
@@ -218,7 +226,7 @@ export class Engine implements StageHooks {
 
   /**
    * Inserts a task. `flows` holds datum rows, `params` numbers; both are copied. `device` is a space or
-   * ANY_DEVICE. Returns the task's id. Blocks (pumping) while the window is full.
+   * ANY_DEVICE. Returns the task's id. The caller has reserved the row (`reserveRow`).
    */
   insert(
     cls: TaskClassRow,
@@ -232,7 +240,6 @@ export class Engine implements StageHooks {
     const { tasks, directory, dependencies } = this;
     const nFlows = cls.modes.length;
     const nParams = cls.paramNames.length;
-    if (!tasks.hasRoom(nFlows, nParams)) this.reserveRow(nFlows, nParams);
     if (this.insertsSincePass === 0) {
       // The program may have done anything since the last pass, and may await something after this insertion, which
       // must not keep waiting what was inserted so far.
@@ -275,7 +282,7 @@ export class Engine implements StageHooks {
       if (!known) dependencies.register(id, flows[i], modes[i]);
       else if (modes[i] !== AccessMode.read) dependencies.forget(flows[i]);
     }
-    if (++this.insertsSincePass >= INSERTS_PER_PASS) this.pump();
+    if (++this.insertsSincePass >= this.passAfter) this.pump();
     return id;
   }
 
@@ -470,7 +477,7 @@ export class Engine implements StageHooks {
     for (const q of queues) {
       const depth = placement.depth[q];
       if (submission.outstanding[q] > depth >> 6) continue;
-      const most = Math.max(1, depth >> 2);
+      const most = Math.max(1, Math.min(STOLEN, depth >> 2));
       for (
         let victim = placement.victimFor(q);
         victim >= 0 && submission.outstanding[q] < most && this.mayWaitForMemory(s);
@@ -529,11 +536,13 @@ export class Engine implements StageHooks {
     this.startReady();
     this.backend.publish();
     this.ranks?.publish();
+    this.passAfter = this.placement.allBusy() ? INSERTS_PER_PASS_WHEN_BUSY : INSERTS_PER_PASS;
   }
 
   private takeCompletions(): void {
     const { submission, backend } = this;
     if (!backend.poll()) return;
+    this.placement.lookAgain();
     const queues = backend.queues.length;
     // Failures first, of copies before those of kernels: what ran behind a failure must not be taken for good, and
     // what was cancelled behind a failed copy not for unchanged, before the failure is known.
@@ -965,10 +974,7 @@ export class Engine implements StageHooks {
   }
 
   private reportProgress(): void {
-    for (let slot = 1; slot < RUN_SLOTS; slot++) {
-      const run = this.runs[slot];
-      if (run !== undefined) run.onProgress?.();
-    }
+    for (let slot = 1; slot <= this.openRuns; slot++) this.runs[slot]?.onProgress?.();
   }
 
   /** Makes the engine go on from the event loop: there is something to do, or soon will be. */

@@ -36,6 +36,10 @@ export interface TaskOptions {
 export interface BoundClass {
   readonly row: TaskClassRow;
   readonly cls: TaskClass;
+  /** Element type per flow. */
+  readonly elements: readonly string[];
+  /** Two flows of a task must not be the same datum: there are several, and one writes. */
+  readonly mayClash: boolean;
   readonly integer: Uint8Array;
   /** Largest task that surely fits wherever the class can run. */
   readonly safeBytes: number;
@@ -89,23 +93,22 @@ export class Graph {
       engine.reserveRow(flowNames.length, paramNames.length);
       if (run.error !== undefined) throw run.error;
     }
+    const { elements } = bound;
     let bytes = 0;
-    let writes = 0;
     for (let i = 0; i < flowNames.length; i++) {
       const datum = named[flowNames[i]] as Datum | null | undefined;
       // Only data have this runtime: anything else a program may pass fails here, too.
       if (datum === undefined || datum === null || datum.runtime !== runtime || datum.isClosed) {
         throw this.badDatum(bound, i, datum);
       }
-      if (datum.element !== bound.cls.elements[i]) throw this.badElement(bound, i, datum);
+      if (datum.element !== elements[i]) throw this.badElement(bound, i, datum);
       const d = datum.row;
       flows[i] = d;
       bytes += directory.bytes[d];
       if (modes[i] !== AccessMode.write && directory.written[d] === 0 && !this.isHidden(d))
         throw this.neverWritten(bound, i, datum);
-      if (modes[i] !== AccessMode.read) writes++;
     }
-    if (writes > 0 && flowNames.length > 1) this.checkDuplicates(bound, named);
+    if (bound.mayClash) this.checkDuplicates(bound, named);
     for (let i = 0; i < paramNames.length; i++) {
       const value = named[paramNames[i]];
       if (typeof value === 'number') {

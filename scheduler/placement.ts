@@ -12,6 +12,8 @@ import { ReadyQueue } from './ready-queue.js';
 
 /** Tasks dealt to one queue in a row, at most. */
 const RUN = 8;
+/** So many commands keep a queue busy for longer than a pass takes, whatever they are. */
+const MUCH = 256;
 
 export class Placement {
   private readonly tasks: TaskTable;
@@ -27,6 +29,15 @@ export class Placement {
   private readonly lastQueue: Int16Array;
   /** How many such tasks in a row it took. */
   private readonly runs: Int32Array;
+  /** At most the smallest backlog of a space's queues: what was seen last, or 0 when something completed since. */
+  private readonly leastSeen: Int32Array;
+  /** Queue that took the last task, per space. */
+  private readonly previous: Int16Array;
+  /** Tasks given to a queue that had run dry since something completed, per space. */
+  private readonly moved: Int32Array;
+  /** Scratch of `elect`: votes per queue, all 0 outside of it, and another queue that got some. */
+  private readonly votes: Int32Array;
+  private second = NO_QUEUE;
   /** Ready tasks that were given to a queue and wait for room in it, per queue. */
   readonly lines: readonly ReadyQueue[];
   /** Tasks placed on each space and not yet retired. */
@@ -47,6 +58,9 @@ export class Placement {
     this.capacity = capacity;
     const { spaces, queues } = submission.backend;
     this.load = new Int32Array(spaces.length);
+    this.leastSeen = new Int32Array(spaces.length);
+    this.moved = new Int32Array(spaces.length);
+    this.votes = new Int32Array(queues.length);
     this.depth = new Int32Array(queues.length).fill(maximumDepth);
     this.executesFor = Int16Array.from(queues, (q) =>
       q.kind === 'worker' || q.kind === 'compute' ? q.space : -1,
@@ -54,6 +68,7 @@ export class Placement {
     this.runs = new Int32Array(spaces.length);
     this.lines = queues.map(() => new ReadyQueue(tasks.window));
     this.lastQueue = Int16Array.from(spaces, (_, s) => Math.max(0, this.executesFor.indexOf(s)));
+    this.previous = Int16Array.from(this.lastQueue);
     this.execQueues = spaces.map((_, s) =>
       queues.flatMap((q, i) =>
         q.space === s && (q.kind === 'worker' || q.kind === 'compute') ? [i] : [],
@@ -112,37 +127,92 @@ export class Placement {
    * The queue of the task's device that should run it; it may be full.
    *
    * A queue is in order, so a task that follows the tail of another queue keeps everything behind it waiting. Hence a
-   * task stays with the queue that wrote its first output last: chains and columns of a grid stay where they are, and
-   * most of what they follow lies on the same queue. It moves when that queue is far behind, or when another is
-   * about to run dry and so has nothing to lose by waiting. New data are dealt out in runs, because neighbours in
-   * program order often share data.
+   * task goes to the queue that wrote most of its data: chains stay where they are, and the columns of a grid keep
+   * together, because one that strayed is outvoted by its neighbours at the next step. Where the vote is a draw the
+   * task goes where the one before it went. It leaves its queue only for one that shares its data and is far less
+   * loaded, or for one about to run dry, which has nothing to lose by waiting; of those only a few at a time, because
+   * what they write takes its followers along. New data are dealt out in runs: neighbours in program order often
+   * share data.
    */
   queue(row: number, modes: Uint8Array): number {
-    const { tasks, directory: dir, depth, runs } = this;
-    const s = tasks.device[row];
+    const s = this.tasks.device[row];
     const queues = this.execQueues[s];
     if (queues.length === 1) return queues[0];
+    const elected = this.elect(row, modes, s);
+    const q = elected === NO_QUEUE ? this.deal(s, queues) : this.balance(s, queues, elected);
+    this.previous[s] = q;
+    return q;
+  }
+
+  /** Backlogs may be smaller than at the last look, and queues that ran dry may take tasks again. */
+  lookAgain(): void {
+    this.leastSeen.fill(0);
+    this.moved.fill(0);
+  }
+
+  /** The queue of space `s` with most of the task's data, by last writer; NO_QUEUE when none wrote any. */
+  private elect(row: number, modes: Uint8Array, s: number): number {
+    const { votes, executesFor } = this;
+    const { writeQueue, spaces } = this.directory;
+    const { flowDatum } = this.tasks;
+    const first = this.tasks.flowStart[row];
+    const n = modes.length;
+    let elected = NO_QUEUE;
+    let most = 0;
+    let second = NO_QUEUE;
+    for (let i = 0; i < n; i++) {
+      const q = writeQueue[flowDatum[first + i] * spaces + s];
+      if (q < 0 || executesFor[q] !== s) continue;
+      // What a task changes it must follow in any case.
+      votes[q] += modes[i] === AccessMode.readWrite ? 3 : 1;
+      if (q === elected) most = votes[q];
+      else if (votes[q] > most) {
+        second = elected;
+        elected = q;
+        most = votes[q];
+      } else second = q;
+    }
+    this.second = second;
+    if (second === NO_QUEUE) {
+      if (elected >= 0) votes[elected] = 0;
+      return elected;
+    }
+    const previous = this.previous[s];
+    if (votes[previous] === most) {
+      if (previous !== elected) this.second = elected;
+      elected = previous;
+    }
+    for (let i = 0; i < n; i++) {
+      const q = writeQueue[flowDatum[first + i] * spaces + s];
+      if (q >= 0) votes[q] = 0;
+    }
+    return elected;
+  }
+
+  /** The elected queue, or another if that one is too far behind. */
+  private balance(s: number, queues: readonly number[], elected: number): number {
+    const { depth, moved, second } = this;
+    const backlog = this.backlog(elected);
+    // Between completions backlogs only grow, so an old look at the least of them errs on the side of caution.
+    if (backlog - this.leastSeen[s] <= RUN) return elected;
+    const best = this.leastLoaded(s, queues);
+    const least = this.leastSeen[s];
+    if (backlog - least <= RUN) return elected;
+    if (least <= depth[best] >> 6 && moved[s] < RUN) {
+      moved[s]++;
+      return best;
+    }
+    if (second >= 0 && backlog - this.backlog(second) > Math.max(RUN, depth[elected] >> 2))
+      return second;
+    return elected;
+  }
+
+  /** A queue for a task without data on any. */
+  private deal(s: number, queues: readonly number[]): number {
+    const { depth, runs } = this;
     const last = this.lastQueue[s];
-    let best = last;
-    let least = Number.POSITIVE_INFINITY;
-    for (let i = 0; i < queues.length; i++) {
-      const q = queues[i];
-      const b = this.backlog(q);
-      if (b < least || (b === least && best === last)) {
-        least = b;
-        best = q;
-      }
-    }
-    const first = tasks.flowStart[row];
-    for (let i = 0; i < modes.length; i++) {
-      if (modes[i] === AccessMode.read) continue;
-      const writer = dir.writeQueue[tasks.flowDatum[first + i] * dir.spaces + s];
-      if (writer < 0 || this.executesFor[writer] !== s) break;
-      const ahead = this.backlog(writer) - least;
-      const most = least <= depth[best] >> 6 ? RUN : Math.max(RUN, depth[writer] >> 2);
-      return ahead > most ? best : writer;
-    }
-    if (runs[s] < Math.min(RUN, depth[last] >> 1) && this.backlog(last) - least < RUN) {
+    const best = this.leastLoaded(s, queues);
+    if (runs[s] < Math.min(RUN, depth[last] >> 1) && this.backlog(last) - this.leastSeen[s] < RUN) {
       runs[s]++;
       return last;
     }
@@ -151,9 +221,35 @@ export class Placement {
     return best;
   }
 
+  /** The queue with the smallest backlog, among equals rather not the one that had its turn. */
+  private leastLoaded(s: number, queues: readonly number[]): number {
+    const last = this.lastQueue[s];
+    let best = last;
+    let least = 0x7fffffff;
+    for (let i = 0; i < queues.length; i++) {
+      const q = queues[i];
+      const b = this.backlog(q);
+      if (b < least || (b === least && best === last)) {
+        least = b;
+        best = q;
+      }
+    }
+    this.leastSeen[s] = least;
+    return best;
+  }
+
   /** Commands of a queue that are not seen complete, and tasks that wait for it to have room. */
   backlog(q: number): number {
     return this.submission.outstanding[q] + this.lines[q].length;
+  }
+
+  /** Whether every queue that executes kernels has much to do, as far as was seen. */
+  allBusy(): boolean {
+    const { outstanding } = this.submission;
+    for (let q = 0; q < outstanding.length; q++) {
+      if (this.executesFor[q] >= 0 && outstanding[q] < MUCH) return false;
+    }
+    return true;
   }
 
   /** Whether a queue may take another command. */

@@ -479,6 +479,8 @@ export class Runtime {
     const bound: BoundClass = {
       row,
       cls,
+      elements: cls.elements,
+      mayClash: cls.modes.length > 1 && cls.modes.some((mode) => mode !== AccessMode.read),
       integer: Uint8Array.from(cls.paramNames, (p) =>
         (definition.params as Parameters)[p] === 'i32' ? 1 : 0,
       ),

@@ -114,13 +114,11 @@ export class TaskTable {
   params: Float64Array;
   private readonly flowMask: number;
   private readonly paramMask: number;
+  // Entries in use lie between the oldest live row's and `next`. One is always left free: all would look like none.
   private flowNext = 0;
-  private flowFree: number;
+  private flowUsed = 0;
   private paramNext = 0;
-  private paramFree: number;
-  /** Ring entries a row took, padding included, to give back at retirement. */
-  private readonly flowTaken: Int32Array;
-  private readonly paramTaken: Int32Array;
+  private paramUsed = 0;
 
   constructor(window: number) {
     if (window < 4 || (window & (window - 1)) !== 0) {
@@ -146,15 +144,11 @@ export class TaskTable {
     this.releasedBy = new Int32Array(window);
     this.since = new Float64Array(window);
     this.times = new Float64Array(0);
-    this.flowTaken = new Int32Array(window);
-    this.paramTaken = new Int32Array(window);
     const pool = Math.max(window * 8, 4096);
     this.flowMask = pool - 1;
     this.paramMask = pool - 1;
     this.flowDatum = new Int32Array(pool);
     this.params = new Float64Array(pool);
-    this.flowFree = pool;
-    this.paramFree = pool;
   }
 
   /** Largest number of flows (or parameters) one task may have. */
@@ -176,8 +170,8 @@ export class TaskTable {
   hasRoom(flows: number, params: number): boolean {
     return (
       this.live < this.window &&
-      this.flowFree >= this.padded(this.flowNext, flows, this.flowMask) &&
-      this.paramFree >= this.padded(this.paramNext, params, this.paramMask)
+      this.flowUsed + this.padded(this.flowNext, flows, this.flowMask) <= this.flowMask &&
+      this.paramUsed + this.padded(this.paramNext, params, this.paramMask) <= this.paramMask
     );
   }
 
@@ -189,13 +183,11 @@ export class TaskTable {
     const flowPad = this.padded(this.flowNext, flows, this.flowMask);
     this.flowStart[row] = (this.flowNext + flowPad - flows) & this.flowMask;
     this.flowNext = (this.flowNext + flowPad) & this.flowMask;
-    this.flowFree -= flowPad;
-    this.flowTaken[row] = flowPad;
+    this.flowUsed += flowPad;
     const paramPad = this.padded(this.paramNext, params, this.paramMask);
     this.paramStart[row] = (this.paramNext + paramPad - params) & this.paramMask;
     this.paramNext = (this.paramNext + paramPad) & this.paramMask;
-    this.paramFree -= paramPad;
-    this.paramTaken[row] = paramPad;
+    this.paramUsed += paramPad;
     return id;
   }
 
@@ -207,11 +199,14 @@ export class TaskTable {
       const row = head & this.mask;
       if (this.stage[row] !== TaskStage.done) break;
       this.stage[row] = TaskStage.free;
-      this.flowFree += this.flowTaken[row];
-      this.paramFree += this.paramTaken[row];
       head = (head + 1) | 0;
     }
+    if (head === this.head) return;
     this.head = head;
+    const oldest = head & this.mask;
+    this.flowUsed = head === next ? 0 : (this.flowNext - this.flowStart[oldest]) & this.flowMask;
+    this.paramUsed =
+      head === next ? 0 : (this.paramNext - this.paramStart[oldest]) & this.paramMask;
   }
 
   /** Id of the live task in `row`. */

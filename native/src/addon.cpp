@@ -119,7 +119,10 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
  private:
   static void onRing(Napi::Env env, Napi::Function, CoreObject* object, void*) {
     if (env == nullptr || object->closed_) return;  // the environment goes away: nobody to tell
-    object->core_->runtime().doorbell.answered();
+    Runtime& runtime = object->core_->runtime();
+    runtime.doorbell.answered();
+    runtime.shared[Shared::engineAsleep].store(0, std::memory_order_seq_cst);
+    runtime.crew.engineWakes();
     if (object->callback_.IsEmpty()) return;
     // The plain call: while the environment is torn down JavaScript cannot run any more, which C++ would report by an
     // exception that nobody can catch. An exception of the callback itself stays pending and becomes Node's.

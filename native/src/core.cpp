@@ -273,8 +273,10 @@ bool Core::waitForDoorbell(double microseconds) {
   const double limit = std::min(std::max(microseconds, 0.0), 1e12);
   // Who made room for the engine can have the core now.
   runtime_.crew.recall();
-  return runtime_.doorbell.wait(static_cast<std::int64_t>(limit * 1000),
-                                [this] { return doorbellDue(); });
+  const bool rang = runtime_.doorbell.wait(static_cast<std::int64_t>(limit * 1000),
+                                           [this] { return doorbellDue(); });
+  runtime_.crew.engineWakes();
+  return rang;
 }
 
 bool Core::doorbellDue() const {
@@ -288,6 +290,7 @@ bool Core::serveUntilDoorbell(double microseconds) {
   const double limit = std::min(std::max(microseconds, 0.0), 1e12);
   bool served = true;
   crew.engineServes(true);
+  crew.engineWakes();
   runtime_.doorbell.workUntilRung(
       [this] { return doorbellDue(); },
       [&](auto rung) {

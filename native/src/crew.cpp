@@ -1,8 +1,11 @@
 // Handing queues from thread to thread: see crew.h.
 #include "crew.h"
 
+#include <sched.h>
+
 #include <algorithm>
 
+#include "clock.h"
 #include "ring.h"
 #include "runtime.h"
 
@@ -18,6 +21,25 @@ void Crew::complete() { full_ = awake_.load(std::memory_order_relaxed) >= cores_
 bool Crew::engineIsActive() const {
   return shared_[Shared::engineAsleep].load(std::memory_order_seq_cst) == 0 ||
          engineServes_.load(std::memory_order_seq_cst);
+}
+
+bool Crew::inTheWay(std::int64_t& since) const {
+  const int core = sched_getcpu();
+  if (core < 0 || core == shared_[Shared::engineCore].load(std::memory_order_relaxed)) return true;
+  const std::int64_t time = now();
+  if (since == 0) since = time;
+  return time - since > kStale;
+}
+
+void Crew::engineWakes() {
+  if (!full_) return;
+  shared_[Shared::engineCore].store(sched_getcpu(), std::memory_order_relaxed);
+  if (!crowded()) return;
+  const std::int64_t until = now() + kStale;
+  do {
+    sched_yield();
+  } while (crowded() && now() < until);
+  shared_[Shared::engineCore].store(sched_getcpu(), std::memory_order_relaxed);
 }
 
 std::int32_t Crew::beat() const {

@@ -40,11 +40,16 @@ class Crew {
   /// True when there is no core left for the engine: its thread may then serve queues.
   bool full() const { return full_; }
 
-  /// True when the calling worker should step aside. Costs a few loads.
+  /// True when a worker should step aside. Costs a few loads.
   bool crowded() const {
     if (!full_ || awake_.load(std::memory_order_relaxed) < cores_) return false;
     return engineIsActive() && beat() != silentBeat_.load(std::memory_order_relaxed);
   }
+  /// While crowded: true when it is the calling worker that should. That is the one on the engine's core: the other
+  /// way round that core would have two threads and another none. `since`: when the caller saw it crowded first, or 0.
+  bool inTheWay(std::int64_t& since) const;
+  /// The engine's thread has woken up: gives the worker on its core the time to step aside.
+  void engineWakes();
   /// Gives up `held` and sleeps; returns the queue to serve from then on. Null at once when nobody need step aside any
   /// more: `held` stays with the caller.
   Queue* stepAside(Queue* held, Parker& parker);
@@ -69,6 +74,8 @@ class Crew {
  private:
   /// The engine has not given a sign for that long: it is busy with something else or sleeps.
   static constexpr std::int64_t kSilence = 5'000'000;
+  /// Where the engine was may be an old story: after that time whoever notices steps aside.
+  static constexpr std::int64_t kStale = 100'000;
 
   bool engineIsActive() const;
   std::int32_t beat() const;

@@ -20,12 +20,13 @@ class Command {
   std::int32_t argumentCount() const {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(words_[Record::head]) >> 20);
   }
-  std::int32_t kernel() const { return words_[Record::kernel]; }
+  std::int32_t kernel() const { return words_[Record::kernel] & 0xffff; }
   std::int32_t destinationSpace() const { return words_[Record::kernel] & 0xff; }
   std::int32_t sourceSpace() const { return (words_[Record::kernel] >> 8) & 0xff; }
   std::int32_t task() const { return words_[Record::task]; }
   std::int32_t run() const { return words_[Record::run]; }
-  std::int32_t waitQueue() const { return words_[Record::waitQueue]; }
+  /// -1 without one.
+  std::int32_t waitQueue() const { return (words_[Record::kernel] >> 16) - 1; }
   std::int32_t waitSequence() const { return words_[Record::waitSeq]; }
   std::int32_t* status() const { return words_ + Record::status; }
   double* doubles() const { return reinterpret_cast<double*>(words_); }

@@ -48,11 +48,14 @@ bool Worker::changeQueue() {
   Queue* held = &executor_.queue();
   Queue* other = nullptr;
   if (runtime_.crew.crowded()) {
+    if (!runtime_.crew.inTheWay(crowdedSince_)) return false;
+    crowdedSince_ = 0;
     executor_.end();
     other = runtime_.crew.stepAside(held, parker_);
     executor_.begin(other == nullptr ? *held : *other);
     return other != nullptr;
   }
+  crowdedSince_ = 0;
   other = runtime_.crew.exchange(held, &parker_);
   if (other == nullptr) return false;
   executor_.end();

@@ -32,6 +32,7 @@ class Worker {
   Queue& first_;
   Parker parker_;
   Executor executor_;
+  std::int64_t crowdedSince_ = 0;
   std::thread thread_;  // last: starts when everything else exists
 };
 

@@ -29,12 +29,11 @@ export function exec(machine, queue, seq, waitQueue, waitSeq) {
   const ring = machine.rings[queue];
   const at = ((seq - 1) & machine.mask) * RECORD;
   ring[at] = EXEC;
-  ring[at + 1] = machine.kernel;
+  ring[at + 1] = machine.kernel | ((waitQueue + 1) << 16);
   ring[at + 2] = seq;
   ring[at + 3] = 0;
-  ring[at + 4] = waitQueue;
-  ring[at + 5] = waitSeq;
-  ring[at + 6] = 0;
+  ring[at + 4] = waitSeq;
+  ring[at + 5] = 0;
 }
 
 /** Makes the records up to `seq` visible and wakes the queue's thread. */

@@ -70,7 +70,9 @@ class Machine {
   Event put(std::int32_t queue, std::int32_t opcode, std::int32_t kernel, std::int32_t flows,
             std::initializer_list<double> arguments, Event wait = {}, std::int32_t run = -1) {
     const auto count = static_cast<std::int32_t>(arguments.size());
-    const std::int32_t more = opcode == Opcode::exec && count > 4 ? (count - 4 + 7) / 8 : 0;
+    const std::int32_t more = opcode == Opcode::exec && count > Record::inlineArguments
+                                  ? (count - Record::inlineArguments + 7) / 8
+                                  : 0;
     while (ahead(issued_[queue], completed(queue)) + 1 + more > static_cast<int>(records_)) {
       publish();  // all: this queue may wait for another
       sched_yield();
@@ -78,10 +80,9 @@ class Machine {
     std::int32_t* words = next(queue);
     const std::int32_t sequence = issued_[queue];
     words[Record::head] = opcode | (flows << 8) | (count << 20);
-    words[Record::kernel] = kernel;
+    words[Record::kernel] = (kernel & 0xffff) | ((wait.queue + 1) << 16);
     words[Record::task] = sequence;
     words[Record::run] = run;
-    words[Record::waitQueue] = wait.queue;
     words[Record::waitSeq] = wait.sequence;
     words[Record::status] = 0;
     auto* doubles = reinterpret_cast<double*>(words) + Record::argument;

@@ -53,7 +53,6 @@ async function perform(
   ring[at + Record.head] = head;
   ring[at + Record.kernel] = kernel;
   ring[at + Record.run] = -1;
-  ring[at + Record.waitQueue] = -1;
   const doubles = new Float64Array(ring.buffer, ring.byteOffset + at * 4, Record.doubles);
   for (let i = 0; i < values.length; i++) doubles[Record.argument + i] = values[i]!;
   Atomics.store(core.control, queue * Control.words + Control.published, sequence);

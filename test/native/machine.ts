@@ -94,7 +94,7 @@ export class Machine implements Disposable {
   ): Event {
     const [words, doubles] = this.next(queue);
     const seq = this.issued[queue];
-    words.set([head, kernel, seq, run, wait.queue, wait.seq, 0, 0]);
+    words.set([head, (kernel & 0xffff) | ((wait.queue + 1) << 16), seq, run, wait.seq, 0]);
     doubles.set(args.slice(0, Record.inlineArguments), Record.argument);
     for (let i = Record.inlineArguments; i < args.length; i += Record.doubles) {
       this.next(queue)[1].set(args.slice(i, i + Record.doubles));

@@ -23,14 +23,12 @@ inline constexpr std::int32_t head = 0;
 inline constexpr std::int32_t kernel = 1;
 inline constexpr std::int32_t task = 2;
 inline constexpr std::int32_t run = 3;
-inline constexpr std::int32_t waitQueue = 4;
-inline constexpr std::int32_t waitSeq = 5;
-inline constexpr std::int32_t status = 6;
-inline constexpr std::int32_t spare = 7;
-inline constexpr std::int32_t argument = 4;
-inline constexpr std::int32_t inlineArguments = 4;
-inline constexpr std::int32_t start = 4;
-inline constexpr std::int32_t end = 5;
+inline constexpr std::int32_t waitSeq = 4;
+inline constexpr std::int32_t status = 5;
+inline constexpr std::int32_t argument = 3;
+inline constexpr std::int32_t inlineArguments = 5;
+inline constexpr std::int32_t start = 3;
+inline constexpr std::int32_t end = 4;
 }  // namespace Record
 
 namespace Control {
@@ -51,6 +49,7 @@ inline constexpr std::int32_t words = 128;
 inline constexpr std::int32_t timing = 0;
 inline constexpr std::int32_t engineAsleep = 16;
 inline constexpr std::int32_t beat = 17;
+inline constexpr std::int32_t engineCore = 18;
 inline constexpr std::int32_t aside = 32;
 inline constexpr std::int32_t cancel = 64;
 inline constexpr std::int32_t runs = 64;

@@ -66,9 +66,12 @@ bool serveQueues(Crew& crew, Executor& executor, std::int64_t until, Rung rung) 
       if (i % 8 == 0 && now() >= until) break;
       continue;
     }
-    Queue* other = held == nullptr ? crew.take() : crew.exchange(held, nullptr);
+    Queue* other = crew.take(nullptr);
     if (other != nullptr) {
-      if (held != nullptr) executor.end();
+      if (held != nullptr) {
+        executor.end();
+        crew.giveBack(held);
+      }
       executor.begin(*other);
       held = other;
       continue;

@@ -99,28 +99,18 @@ Queue* Crew::stepAside(Queue* held, Parker& parker) {
   return queue;
 }
 
-Queue* Crew::exchange(Queue* held, Parker* parker) {
-  if (!hasFree()) return nullptr;
-  std::unique_lock<std::mutex> guard(lock_, std::try_to_lock);
-  if (!guard.owns_lock()) return nullptr;
-  Queue* queue = pick(true);
-  if (queue == nullptr) return nullptr;
-  free_.push_back(held);
-  freeCount_.store(static_cast<std::int32_t>(free_.size()), std::memory_order_relaxed);
-  queue->setOwner(parker);
-  return queue;
-}
-
 void Crew::fallAsleep() {
   std::lock_guard<std::mutex> guard(lock_);
   awake_.fetch_sub(1, std::memory_order_relaxed);
   if (!free_.empty()) recallLocked();
 }
 
-Queue* Crew::take() {
+Queue* Crew::take(Parker* parker) {
   if (!hasFree()) return nullptr;
   std::unique_lock<std::mutex> guard(lock_, std::try_to_lock);
-  return guard.owns_lock() ? pick(true) : nullptr;
+  Queue* queue = guard.owns_lock() ? pick(true) : nullptr;
+  if (queue != nullptr) queue->setOwner(parker);
+  return queue;
 }
 
 void Crew::giveBack(Queue* held) {

@@ -55,9 +55,11 @@ class Crew {
   Queue* stepAside(Queue* held, Parker& parker);
   /// True when queues are free.
   bool hasFree() const { return freeCount_.load(std::memory_order_relaxed) != 0; }
-  /// Takes a free queue whose next record can be executed in exchange for `held`; null when there is none. `parker`:
-  /// who is woken for it (null: the engine's thread, which wakes itself).
-  Queue* exchange(Queue* held, Parker* parker);
+  /// A free queue whose next record can be executed, or null. `parker`: who is woken for it (null: the engine's
+  /// thread, which wakes itself). A thread that holds another queue gives that back at once.
+  Queue* take(Parker* parker);
+  /// What the caller did with the queue is over.
+  void giveBack(Queue* held);
 
   /// Bracket a worker's sleep for lack of work.
   void fallAsleep();
@@ -65,9 +67,6 @@ class Crew {
 
   /// The engine's thread begins and ends to serve queues.
   void engineServes(bool on) { engineServes_.store(on, std::memory_order_seq_cst); }
-  /// A free queue whose next record can be executed, or null. The engine's thread holds at most one.
-  Queue* take();
-  void giveBack(Queue* held);
   /// Calls back whoever stepped aside.
   void recall();
 

@@ -56,9 +56,10 @@ bool Worker::changeQueue() {
     return other != nullptr;
   }
   crowdedSince_ = 0;
-  other = runtime_.crew.exchange(held, &parker_);
+  other = runtime_.crew.take(&parker_);
   if (other == nullptr) return false;
   executor_.end();
+  runtime_.crew.giveBack(held);
   executor_.begin(*other);
   return true;
 }

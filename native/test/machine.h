@@ -61,6 +61,8 @@ class Machine {
   ~Machine() { core->close(); }
 
   std::unique_ptr<Core> core;
+  /// What the engine does while it waits; by default it blocks on the doorbell.
+  std::function<void()> pause;
 
   Word& control(std::int32_t queue, std::int32_t word) {
     return reinterpret_cast<Word*>(aligned(control_))[queue * Control::words + word];
@@ -130,7 +132,11 @@ class Machine {
     while (!done(event)) {
       control(event.queue, Control::doorbellAt).store(event.sequence);
       control(event.queue, Control::doorbellArmed).store(1);
-      core->waitForDoorbell(1e6);
+      if (pause) {
+        pause();
+      } else {
+        core->waitForDoorbell(1e6);
+      }
       if (now() > limit) {
         std::fprintf(stderr, "queue %d never completed %d (at %d)\n", event.queue, event.sequence,
                      completed(event.queue));
@@ -171,6 +177,27 @@ class Machine {
   std::vector<std::int32_t> shared_;
   std::vector<std::int32_t> issued_;
 };
+
+// Every value depends on the two neighbours of the step before, on other queues: any missing edge shows.
+inline void crossWaits(Machine& machine, int queues, int steps) {
+  std::vector<Event> before(static_cast<std::size_t>(queues));
+  for (int step = 0; step < steps; ++step) {
+    std::vector<Event> current(before);
+    for (int q = 0; q < queues; ++q) {
+      const int other = (q + 1) % queues;
+      // Two halves of host memory by turns; the column of q is at 64 * q.
+      const double mine = (step % 2) * 4096 + 64 * q;
+      const double from = ((step + 1) % 2) * 4096 + 64 * other;
+      // The other must have done the step before (its value), and have read what is overwritten now.
+      machine.hold(q, before[static_cast<std::size_t>((q + queues - 1) % queues)]);
+      machine.exec(q, "copy_bytes", 2, {mine, from, 8}, before[static_cast<std::size_t>(other)]);
+      current[static_cast<std::size_t>(q)] = machine.exec(q, "add_f64", 2, {mine, 8192, 1, 1});
+    }
+    before = current;
+    if (step % 5 == 0) machine.publish();
+  }
+  machine.finish();
+}
 
 inline CoreOptions small(std::int32_t workers, std::int32_t gpus = 0) {
   CoreOptions options;

@@ -9,13 +9,13 @@ namespace {
 
 Add wrapAround("a ring wraps, sequence numbers wrap as int32, arguments go around the end", [] {
   Machine machine(small(1), INT32_MAX - 100);
+  for (int i = 0; i < 100; ++i) machine.at<double>(0, 800)[i] = 0;
   // 7 parameters: exec + 1 continuation, so that records also straddle the end of the ring.
   Event last;
   for (int i = 0; i < 500; ++i) {
     if (i % 3 == 0) machine.put(0, Opcode::nop, 0, 0, {});
     last = machine.exec(0, "add_f64", 2, {0, 800, 100, 1, 0, 0, 0});
   }
-  for (int i = 0; i < 100; ++i) machine.at<double>(0, 800)[i] = 0;
   machine.finish();
   CHECK(machine.completed(0) < 0);
   Event sum = machine.exec(0, "fill_f64", 1, {0, 100, 2.5});
@@ -32,27 +32,6 @@ Add wrapGpu("a stream's ring wraps as well", [] {
   machine.finish();
   CHECK(machine.at<double>(1, 0)[42] == 500);
 });
-
-// Every value depends on the two neighbours of the step before, on other queues: any missing edge shows.
-void crossWaits(Machine& machine, int queues, int steps) {
-  std::vector<Event> before(static_cast<std::size_t>(queues));
-  for (int step = 0; step < steps; ++step) {
-    std::vector<Event> current(before);
-    for (int q = 0; q < queues; ++q) {
-      const int other = (q + 1) % queues;
-      // Two halves of host memory by turns; the column of q is at 64 * q.
-      const double mine = (step % 2) * 4096 + 64 * q;
-      const double from = ((step + 1) % 2) * 4096 + 64 * other;
-      // The other must have done the step before (its value), and have read what is overwritten now.
-      machine.hold(q, before[static_cast<std::size_t>((q + queues - 1) % queues)]);
-      machine.exec(q, "copy_bytes", 2, {mine, from, 8}, before[static_cast<std::size_t>(other)]);
-      current[static_cast<std::size_t>(q)] = machine.exec(q, "add_f64", 2, {mine, 8192, 1, 1});
-    }
-    before = current;
-    if (step % 5 == 0) machine.publish();
-  }
-  machine.finish();
-}
 
 Add crossed("queues that wait for each other at every step lose nothing (lost wake-ups, order)",
             [] {

@@ -709,9 +709,22 @@ export class Engine implements StageHooks {
       poisonOutputs(x, row, status);
       this.taintFollowers(row);
       if (status === Status.cancelled) run.cancelledTasks++;
-      else this.failRun(run, describeFailure(this, row, status));
+      else this.taskFailed(run, row, describeFailure(this, row, status));
     }
     this.finish(row, run, status);
+  }
+
+  /**
+   * Of the failures seen in one pass the first in program order counts: on a GPU, tasks behind a failed one may have run on
+   * what it left before its run was cancelled, and failed of it.
+   */
+  private taskFailed(run: RunState, row: number, error: HeadraceError): void {
+    const id = this.tasks.idOf(row);
+    if (run.error === undefined) this.failRun(run, error);
+    else if (run.failedAt === this.x.now && ((id - run.failedTask) | 0) < 0) run.error = error;
+    else return;
+    run.failedTask = id;
+    run.failedAt = this.x.now;
   }
 
   private finish(row: number, run: RunState, status: number): void {

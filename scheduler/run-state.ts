@@ -12,6 +12,9 @@ export class RunState {
   sealed = false;
   /** First failure, or the abort. */
   error: HeadraceError | undefined;
+  /** The task that failed, and the time of the pass that saw it; only when a task did. */
+  failedTask = 0;
+  failedAt = -1;
   /** Called once, when the run is over. */
   onOver: (() => void) | undefined;
   /** Called after each engine pass in which tasks retired. */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Overhead per task and bandwidth on the NVIDIA GPUs of this machine, each beside a loop by hand in the same process, then the
-# tiled algorithms with data in GPU memory and with a quarter of it: JSON lines.
+# tiled algorithms with data in GPU memory and with a quarter of it, then large tiles between two ranks: JSON lines.
 # usage: scripts/gpu-bench.sh [GPUs, default all] [tasks per measurement]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,3 +17,4 @@ algorithm --n 32768 --what gemm
 algorithm --n 32768 --what gemm --tile 4096 --memory $((7168 / gpus))MiB --host-memory 30GiB --pinned 30GiB
 algorithm --n 24576 --what gemm --tile 4096 --memory $((4096 / gpus))MiB --host-memory 16GiB --pinned 16GiB
 algorithm --n 32768 --memory $((1229 / gpus))MiB --host-memory 8GiB --pinned 8GiB
+if ((gpus > 1)) && type mpirun >/dev/null 2>&1; then timeout 200 node dist/bench/gpu-network.js; fi

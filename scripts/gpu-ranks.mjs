@@ -150,11 +150,20 @@ const kill = (comm) => ({
   },
 });
 
-const ways = ['direct', 'staged', 'ipc'];
+const doctor = spawnSync(process.execPath, ['dist/cli/main.js', 'doctor', '--json'], {
+  cwd: root,
+  encoding: 'utf8',
+});
+const { mpi, devices } = JSON.parse(doctor.stdout);
+const gpus = devices.filter(({ kind }) => kind === driver).length;
+const isAware = mpi.gpuAware.proven;
+if (!isAware)
+  console.log(`left out: direct, because ${mpi.library} is not proven to take GPU memory`);
+const ways = [...(isAware ? ['direct'] : []), 'staged', 'ipc'];
 const launches = [
   ...ways.map((way) => grid(2, 1, way, true)),
   grid(2, 1, 'auto', false),
-  ...ways.map((way) => grid(2, 2, way, false)),
+  ...(gpus > 1 ? ways.map((way) => grid(2, 2, way, false)) : []),
   spin,
   ...ways.map(kill),
   ...ways.map(cover),

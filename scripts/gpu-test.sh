@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tests on the NVIDIA GPUs of this machine: the native GPU tests (copies, events, kernels from source, tiles, errors,
 # kernels that spin), a lost device in a process of its own, then the oracles, task classes with CUDA kernels, copy-cover and
-# failures in child processes on 1, 2 and 4 GPUs, as many as there are (or HEADRACE_TEST_GPUS).
+# failures in child processes on 1, 2 and 4 GPUs, as many as there are (or HEADRACE_TEST_GPUS); last, where there is an mpirun,
+# the programs of several ranks.
 # usage: scripts/gpu-test.sh [part of a native test's name: only those]
 # Takes the build as it is (build/Release, dist); builds the test program first where it is missing.
 set -euo pipefail
@@ -17,3 +18,7 @@ vitest() { timeout 600 node node_modules/vitest/vitest.mjs run "$@"; }
 # One file at a time: one of them looks at how much memory of the GPUs is in use.
 vitest --project native-gpu --no-file-parallelism
 vitest --project unit test/oracles test/algorithms test/scheduler/{random-programs,failure,lifecycle}.test.ts
+if type mpirun >/dev/null 2>&1; then
+  unset HEADRACE_TEST_DRIVER HEADRACE_TEST_GPUS
+  timeout 600 node scripts/gpu-ranks.mjs
+fi

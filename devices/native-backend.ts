@@ -15,6 +15,7 @@ import {
   Shared,
   SpaceKind,
   Status,
+  Times,
 } from '../native/contract.js';
 import { loadNative, NativeError } from '../native/index.js';
 import type { Backend, QueueInfo, SpaceInfo } from './backend.js';
@@ -97,6 +98,7 @@ export class NativeBackend implements Backend {
   private readonly shared: Int32Array;
   private readonly words: readonly Int32Array[];
   private readonly doubles: readonly Float64Array[];
+  private readonly times: readonly Float64Array[];
   private readonly mask: number;
   private readonly dirty: Uint8Array;
   private readonly count: number;
@@ -110,6 +112,7 @@ export class NativeBackend implements Backend {
     this.control = core.control;
     this.shared = core.shared;
     this.words = core.rings;
+    this.times = core.times;
     this.doubles = core.rings.map((r) => new Float64Array(r.buffer, r.byteOffset, r.length / 2));
     this.ringRecords = core.rings[0].length / Record.words;
     this.mask = this.ringRecords - 1;
@@ -287,11 +290,11 @@ export class NativeBackend implements Backend {
   }
 
   startOf(queue: number, seq: number): number {
-    return this.doubles[queue][((seq - 1) & this.mask) * Record.doubles + Record.start];
+    return this.times[queue][((seq - 1) & this.mask) * Times.doubles + Times.start];
   }
 
   endOf(queue: number, seq: number): number {
-    return this.doubles[queue][((seq - 1) & this.mask) * Record.doubles + Record.end];
+    return this.times[queue][((seq - 1) & this.mask) * Times.doubles + Times.end];
   }
 
   lastError(queue: number): string {

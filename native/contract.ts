@@ -53,9 +53,17 @@ export const Record = {
   /** First float64 argument; five fit, the rest continue in `args` records. */
   argument: 3,
   inlineArguments: 5,
-  /** After completion with timing on: start and end in nanoseconds on the runtime clock, over the arguments. */
-  start: 3,
-  end: 4,
+} as const;
+
+/**
+ * When records ran: a pair of float64 per slot of a ring, in memory of their own, so that reading them does not fetch
+ * the records back from the core that executed them.
+ */
+export const Times = {
+  doubles: 2,
+  /** After completion with timing on: nanoseconds on the runtime clock. */
+  start: 0,
+  end: 1,
 } as const;
 
 /** Words of a queue's control block: int32, one 64-byte line per writer so that no two writers share a line. */
@@ -227,6 +235,8 @@ export interface NativeCore {
   readonly queues: readonly NativeQueue[];
   /** One ring per queue: `ringRecords * Record.words` int32 over shared memory, at `ring.byteOffset` of its buffer. */
   readonly rings: readonly Int32Array[];
+  /** One per queue: `ringRecords * Times.doubles` float64 over shared memory; the slot of a record is that of its ring. */
+  readonly times: readonly Float64Array[];
   /** `queues.length * Control.words` int32. */
   readonly control: Int32Array;
   /** `Shared.words` int32. */

@@ -16,7 +16,7 @@ import type {
   NativeProbe,
   NativeSpace,
 } from './contract.js';
-import { Control, Record, Shared } from './contract.js';
+import { Control, Record, Shared, Times } from './contract.js';
 
 export type * from './contract.js';
 
@@ -67,6 +67,7 @@ interface Addon {
     options: NativeOptions,
     queueTable: Int32Array,
     rings: readonly Int32Array[],
+    times: readonly Float64Array[],
     control: Int32Array,
     shared: Int32Array,
   ) => AddonCore;
@@ -204,6 +205,10 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     peer: table[3 * i + 2]!,
   }));
   const rings = queues.map(() => sharedWords(addon, ringRecords * Record.words));
+  const times = queues.map(() => {
+    const words = sharedWords(addon, ringRecords * Times.doubles * 2);
+    return new Float64Array(words.buffer, words.byteOffset, words.length / 2);
+  });
   const control = sharedWords(addon, Math.max(1, count) * Control.words);
   const shared = sharedWords(addon, Shared.words);
   const first = options.firstSequence ?? 0;
@@ -212,11 +217,12 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
       control[q * Control.words + word] = first;
     }
   }
-  const core = new addon.Core(options, table, rings, control, shared);
+  const core = new addon.Core(options, table, rings, times, control, shared);
   return {
     spaces: core.spaces(),
     queues,
     rings,
+    times,
     control,
     shared,
     kernel: (name, space) => typed(() => core.kernel(name, space)),

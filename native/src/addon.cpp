@@ -68,7 +68,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
                        });
   }
 
-  /// (options, queue table of int32 kind/space/peer, rings, control, shared)
+  /// (options, queue table of int32 kind/space/peer, rings, times, control, shared)
   explicit CoreObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<CoreObject>(info) {
     const Napi::Env env = info.Env();
     const auto given = info[0].As<Napi::Object>();
@@ -88,19 +88,23 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
 
     const std::int32_t* table = words(info[1]);
     const auto rings = info[2].As<Napi::Array>();
+    const auto times = info[3].As<Napi::Array>();
     std::vector<QueueOptions> queues;
     for (std::uint32_t i = 0; i < rings.Length(); ++i) {
       const Napi::Value ring = rings[i];
-      queues.push_back({table[3 * i], table[3 * i + 1], table[3 * i + 2], words(ring)});
+      const Napi::Value pairs = times[i];
+      queues.push_back({table[3 * i], table[3 * i + 1], table[3 * i + 2], words(ring),
+                        reinterpret_cast<double*>(words(pairs))});
     }
     Napi::Object views = Napi::Object::New(env);
     views["rings"] = rings;
-    views["control"] = info[3];
-    views["shared"] = info[4];
+    views["times"] = times;
+    views["control"] = info[4];
+    views["shared"] = info[5];
     views_ = Napi::Persistent(views);
     views_.SuppressDestruct();  // reset by hand in `close`
     try {
-      core_ = std::make_unique<Core>(options, queues, words(info[3]), words(info[4]));
+      core_ = std::make_unique<Core>(options, queues, words(info[4]), words(info[5]));
     } catch (const CoreError& error) {
       views_.Reset();
       fail(env, error.code(), error.what());

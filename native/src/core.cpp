@@ -100,16 +100,16 @@ void ringFromOutside(void* self) {
 std::vector<QueueOptions> Core::queuesOf(const CoreOptions& options) {
   std::vector<QueueOptions> queues;
   for (std::int32_t i = 0; i < options.workers; ++i) {
-    queues.push_back({QueueKind::worker, 0, -1, nullptr});
+    queues.push_back({QueueKind::worker, 0, -1, nullptr, nullptr});
   }
   for (std::int32_t gpu = 1; gpu <= options.gpus; ++gpu) {
     for (std::int32_t i = 0; i < options.computeStreams; ++i) {
-      queues.push_back({QueueKind::compute, gpu, -1, nullptr});
+      queues.push_back({QueueKind::compute, gpu, -1, nullptr, nullptr});
     }
-    queues.push_back({QueueKind::h2d, gpu, -1, nullptr});
-    queues.push_back({QueueKind::d2h, gpu, -1, nullptr});
+    queues.push_back({QueueKind::h2d, gpu, -1, nullptr, nullptr});
+    queues.push_back({QueueKind::d2h, gpu, -1, nullptr, nullptr});
     for (std::int32_t peer = 1; peer <= options.gpus; ++peer) {
-      if (peer != gpu) queues.push_back({QueueKind::peer, gpu, peer, nullptr});
+      if (peer != gpu) queues.push_back({QueueKind::peer, gpu, peer, nullptr, nullptr});
     }
   }
   return queues;
@@ -137,7 +137,8 @@ Core::Core(const CoreOptions& options, const std::vector<QueueOptions>& queues,
   for (const QueueOptions& queue : queues) {
     auto* words = reinterpret_cast<Word*>(control) + std::ptrdiff_t{index} * Control::words;
     runtime_.queues.push_back(std::make_unique<Queue>(index, queue.kind, queue.space, queue.peer,
-                                                      queue.ring, options.ringRecords, words,
+                                                      queue.ring, queue.times,
+                                                      options.ringRecords, words,
                                                       &runtime_.doorbell));
     ++index;
   }

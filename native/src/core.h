@@ -42,6 +42,7 @@ struct QueueOptions {
   std::int32_t space;
   std::int32_t peer;
   std::int32_t* ring;
+  double* times;
 };
 
 class Core {

@@ -320,7 +320,7 @@ void DeviceThread::finish(StreamQueue& stream, const Command& command, StreamSlo
       begin = static_cast<double>(slot.submitted);
       end = static_cast<double>(now());
     }
-    command.setTimes(begin, end);
+    stream.queue.setTimes(command.words(), begin, end);
   }
 }
 

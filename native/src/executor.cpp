@@ -64,7 +64,9 @@ void Executor::execute(bool givenUp) {
       default: break;
     }
   }
-  if (timed) command.setTimes(static_cast<double>(start), static_cast<double>(now()));
+  if (timed) {
+    queue_->setTimes(command.words(), static_cast<double>(start), static_cast<double>(now()));
+  }
   command.setStatus(status);
   if (__builtin_expect(status != Status::ok, 0)) {
     queue_->addFailure();

@@ -26,13 +26,15 @@ class StreamQueue;
 class Queue {
  public:
   Queue(std::int32_t index, std::int32_t kind, std::int32_t space, std::int32_t peer,
-        std::int32_t* ring, std::uint32_t records, Word* control, Doorbell* doorbell)
+        std::int32_t* ring, double* times, std::uint32_t records, Word* control,
+        Doorbell* doorbell)
       : index(index),
         kind(kind),
         space(space),
         peer(peer),
         control_(control),
         ring_(ring),
+        times_(times),
         mask_(records - 1),
         doorbell_(doorbell) {}
 
@@ -55,6 +57,13 @@ class Queue {
   }
   std::int32_t* record(std::int32_t sequence) const {
     return ring_ + static_cast<std::size_t>(slot(sequence)) * Record::words;
+  }
+
+  /// Says when the record at `words` ran; before it completes.
+  void setTimes(const std::int32_t* words, double start, double end) {
+    double* times = times_ + (words - ring_) / Record::words * Times::doubles;
+    times[Times::start] = start;
+    times[Times::end] = end;
   }
 
   std::int32_t published(std::memory_order order = std::memory_order_acquire) const {
@@ -128,6 +137,7 @@ class Queue {
  private:
   Word* control_;
   std::int32_t* ring_;
+  double* times_;
   std::uint32_t mask_;
   Doorbell* doorbell_;
   std::atomic<Parker*> owner_{nullptr};

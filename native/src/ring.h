@@ -43,10 +43,7 @@ class Command {
   void setStatus(std::int32_t status) const {
     if (words_[Record::status] != status) words_[Record::status] = status;
   }
-  void setTimes(double start, double end) const {
-    doubles()[Record::start] = start;
-    doubles()[Record::end] = end;
-  }
+  const std::int32_t* words() const { return words_; }
 
  private:
   std::int32_t* words_;

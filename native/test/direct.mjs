@@ -16,11 +16,15 @@ export function open(workers, gpus, ringRecords) {
     return new Int32Array(buffer, (64 - addon.misalignment(new Int32Array(buffer))) & 63, count);
   };
   const rings = Array.from({ length: table.length / 3 }, () => words(ringRecords * RECORD));
+  const times = rings.map(() => {
+    const pairs = words(ringRecords * 4);
+    return new Float64Array(pairs.buffer, pairs.byteOffset, ringRecords * 2);
+  });
   const control = words(rings.length * CONTROL);
   const shared = words(128);
   const options = { driver: 'emulated', gpus, gpuBytes: 1 << 20, hostBytes: 1 << 20, workers };
   Object.assign(options, { computeStreams: 1, ringRecords, checked: false });
-  const core = new addon.Core(options, table, rings, control, shared);
+  const core = new addon.Core(options, table, rings, times, control, shared);
   return { core, rings, control, shared, mask: ringRecords - 1, kernel: core.kernel('empty') };
 }
 

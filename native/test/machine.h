@@ -46,12 +46,14 @@ class Machine {
     auto queues = Core::queuesOf(options);
     records_ = options.ringRecords;
     rings_.resize(queues.size());
+    times_.assign(queues.size(), std::vector<double>(records_ * Times::doubles));
     control_.resize(queues.size() * Control::words + 16);
     shared_.resize(Shared::words + 16);
     issued_.assign(queues.size(), first);
     for (std::size_t q = 0; q < queues.size(); ++q) {
       rings_[q].resize(static_cast<std::size_t>(records_) * Record::words + 16);
       queues[q].ring = aligned(rings_[q]);
+      queues[q].times = times_[q].data();
       for (const int word : {Control::published, Control::completed, Control::submitted}) {
         aligned(control_)[q * Control::words + static_cast<std::size_t>(word)] = first;
       }
@@ -155,6 +157,10 @@ class Machine {
     return aligned(rings_[event.queue]) +
            ((static_cast<std::uint32_t>(event.sequence) - 1) & (records_ - 1)) * Record::words;
   }
+  const double* times(Event event) {
+    const std::uint32_t slot = (static_cast<std::uint32_t>(event.sequence) - 1) & (records_ - 1);
+    return times_[event.queue].data() + slot * Times::doubles;
+  }
   std::int32_t status(Event event) { return record(event)[Record::status]; }
   template <typename T>
   T* at(std::int32_t space, double offset) {
@@ -173,6 +179,7 @@ class Machine {
   }
   std::uint32_t records_ = 0;
   std::vector<std::vector<std::int32_t>> rings_;
+  std::vector<std::vector<double>> times_;
   std::vector<std::int32_t> control_;
   std::vector<std::int32_t> shared_;
   std::vector<std::int32_t> issued_;

@@ -85,7 +85,7 @@ Add noLostWakeUp("nobody who sleeps for a completion misses it", [] {
   std::vector<Word> control(Control::words);
   std::vector<Word> shared(Shared::words);
   Doorbell doorbell(shared.data());
-  Queue queue(0, QueueKind::worker, 0, -1, nullptr, 64, control.data(), &doorbell);
+  Queue queue(0, QueueKind::worker, 0, -1, nullptr, nullptr, 64, control.data(), &doorbell);
   std::atomic<std::int32_t> seen{0};
   std::thread sleeper([&] {
     Parker parker;
@@ -220,11 +220,11 @@ Add timing("with timing on, every record says when it ran, inside the time it wa
     const Event first = machine.exec(queue, "spin", 0, {300});
     const Event second = machine.exec(queue, "spin", 0, {300});
     machine.finish();
-    const auto* a = reinterpret_cast<double*>(machine.record(first));
-    const auto* b = reinterpret_cast<double*>(machine.record(second));
-    CHECK(a[Record::start] >= before && b[Record::end] <= static_cast<double>(now()));
-    CHECK(a[Record::end] - a[Record::start] >= 290000);
-    CHECK(b[Record::start] >= a[Record::end]);
+    const double* a = machine.times(first);
+    const double* b = machine.times(second);
+    CHECK(a[Times::start] >= before && b[Times::end] <= static_cast<double>(now()));
+    CHECK(a[Times::end] - a[Times::start] >= 290000);
+    CHECK(b[Times::start] >= a[Times::end]);
   }
 });
 

@@ -77,9 +77,9 @@ AddGpu times("times of a stream's commands do not overlap and lie in the run", 1
   const auto after = static_cast<double>(now());
   double last = before;
   for (const Event event : events) {
-    const auto* times = reinterpret_cast<const double*>(machine.record(event));
-    CHECK(times[Record::start] >= last && times[Record::end] >= times[Record::start]);
-    last = times[Record::end];
+    const double* times = machine.times(event);
+    CHECK(times[Times::start] >= last && times[Times::end] >= times[Times::start]);
+    last = times[Times::end];
   }
   CHECK(last <= after);
 });

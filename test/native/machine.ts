@@ -1,6 +1,6 @@
 // What the native tests need beyond the contract: writing records and waiting for them, as the engine does.
 import type { NativeCore, NativeOptions } from '../../native/contract.js';
-import { Control, Opcode, QueueKind, Record, Shared } from '../../native/contract.js';
+import { Control, Opcode, QueueKind, Record, Shared, Times } from '../../native/contract.js';
 import { loadNative } from '../../native/index.js';
 
 export interface Event {
@@ -146,8 +146,9 @@ export class Machine implements Disposable {
   }
 
   times(event: Event): [start: number, end: number] {
-    const doubles = this.record(event.queue, event.seq)[1];
-    return [doubles[Record.start], doubles[Record.end]];
+    const pairs = this.core.times[event.queue];
+    const at = ((event.seq - 1) & this.mask) * Times.doubles;
+    return [pairs[at + Times.start], pairs[at + Times.end]];
   }
 
   /** float64 of host space. */

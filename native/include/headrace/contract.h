@@ -27,9 +27,13 @@ inline constexpr std::int32_t waitSeq = 4;
 inline constexpr std::int32_t status = 5;
 inline constexpr std::int32_t argument = 3;
 inline constexpr std::int32_t inlineArguments = 5;
-inline constexpr std::int32_t start = 3;
-inline constexpr std::int32_t end = 4;
 }  // namespace Record
+
+namespace Times {
+inline constexpr std::int32_t doubles = 2;
+inline constexpr std::int32_t start = 0;
+inline constexpr std::int32_t end = 1;
+}  // namespace Times
 
 namespace Control {
 inline constexpr std::int32_t words = 64;

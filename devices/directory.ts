@@ -76,6 +76,8 @@ export class Directory {
   readerSeq: Int32Array;
   readersHead: Int32Array;
 
+  /** Bytes of the largest datum there ever was. */
+  largest = 0;
   /** Data whose `poison` is not none. */
   poisonedData = 0;
   private rows = 0;
@@ -103,6 +105,7 @@ export class Directory {
     const d = this.freeRows.pop() ?? this.rows++;
     if (d >= this.bytes.length) this.growTo(this.bytes.length * 2);
     this.bytes[d] = bytes;
+    if (bytes > this.largest) this.largest = bytes;
     this.validMask[d] = 0;
     this.version[d] = 0;
     this.home[d] = NO_HOME;

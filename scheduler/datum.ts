@@ -15,8 +15,8 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
   readonly runtime: Runtime;
   /** Row in the directory. @internal */
   readonly row: number;
-  /** @internal */
-  isClosed = false;
+  /** What its runtime gives data of this element type as long as they are open: one look tells all three. @internal */
+  token: object | undefined;
   /** Array over the host copy and the offset it is for, kept because making views is slow. @internal */
   hostArray: ElementArray<E> | undefined;
   /** @internal */
@@ -31,6 +31,7 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
     row: (d: Datum<E>) => number,
   ) {
     this.runtime = runtime;
+    this.token = runtime.tokens[element];
     this.name = name;
     this.element = element;
     this.length = length;
@@ -49,7 +50,7 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
 
   /** True after `close`. */
   get closed(): boolean {
-    return this.isClosed;
+    return this.token === undefined;
   }
 
   /**

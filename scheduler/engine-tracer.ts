@@ -147,12 +147,14 @@ export class EngineTracer {
       at,
     );
     const first = tasks.flowStart[row];
-    const modes = cls.modes;
+    const { modes } = cls;
+    const { knownData } = this;
+    const { info } = engine.directory;
     for (let i = 0; i < modes.length; i++) {
       const d = tasks.flowDatum[first + i];
-      if (this.knownData[d] !== engine.directory.info[d]) this.describeDatum(d);
-      recorder.access(id, d, modes[i]);
+      if (knownData[d] !== info[d]) this.describeDatum(d);
     }
+    recorder.accesses(id, tasks.flowDatum, first, modes);
     if (cls.paramNames.length > 0)
       this.parameters(id, tasks.paramStart[row], cls.paramNames.length);
     this.retiredTasks++;

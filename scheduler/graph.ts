@@ -36,10 +36,10 @@ export interface TaskOptions {
 export interface BoundClass {
   readonly row: TaskClassRow;
   readonly cls: TaskClass;
-  /** Element type per flow. */
-  readonly elements: readonly string[];
-  /** Two flows of a task must not be the same datum: there are several, and one writes. */
-  readonly mayClash: boolean;
+  /** What the datum of each flow must carry (`Datum.token`). */
+  readonly tokens: readonly object[];
+  /** Flows that write, where there are others that must not be the same datum. */
+  readonly written: Uint8Array;
   readonly integer: Uint8Array;
   /** Largest task that surely fits wherever the class can run. */
   readonly safeBytes: number;
@@ -77,7 +77,7 @@ export class Graph {
     args: TaskArguments<F, P>,
     options?: TaskOptions,
   ): TaskHandle {
-    const { engine, run, runtime } = this;
+    const { engine, run } = this;
     if (run.error !== undefined) throw run.error;
     if (run.over) this.throwOver();
     if (this.lastClass !== cls) {
@@ -93,22 +93,18 @@ export class Graph {
       engine.reserveRow(flowNames.length, paramNames.length);
       if (run.error !== undefined) throw run.error;
     }
-    const { elements } = bound;
-    let bytes = 0;
+    const { tokens } = bound;
     for (let i = 0; i < flowNames.length; i++) {
       const datum = named[flowNames[i]] as Datum | null | undefined;
-      // Only data have this runtime: anything else a program may pass fails here, too.
-      if (datum === undefined || datum === null || datum.runtime !== runtime || datum.isClosed) {
+      // Only open data of this runtime and of the flow's type have it: anything else a program may pass fails here.
+      if (datum === undefined || datum === null || datum.token !== tokens[i])
         throw this.badDatum(bound, i, datum);
-      }
-      if (datum.element !== elements[i]) throw this.badElement(bound, i, datum);
       const d = datum.row;
       flows[i] = d;
-      bytes += directory.bytes[d];
       if (modes[i] !== AccessMode.write && directory.written[d] === 0 && !this.isHidden(d))
         throw this.neverWritten(bound, i, datum);
     }
-    if (bound.mayClash) this.checkDuplicates(bound, named);
+    if (bound.written.length > 0) this.checkDuplicates(bound, named);
     for (let i = 0; i < paramNames.length; i++) {
       const value = named[paramNames[i]];
       if (typeof value === 'number') {
@@ -127,7 +123,9 @@ export class Graph {
       if (options.device !== undefined) device = this.deviceHint(bound, options.device);
       after = options.after;
     }
-    if (bytes > bound.safeBytes || device >= 0) this.checkSize(bound, device);
+    const mayBeLarge = directory.largest * flowNames.length > bound.safeBytes;
+    if (device >= 0 || (mayBeLarge && this.sumOfBytes(flowNames.length) > bound.safeBytes))
+      this.checkSize(bound, device);
     if (engine.ranks !== undefined) {
       return insertOnRanks(
         engine,
@@ -218,14 +216,12 @@ export class Graph {
       }
       return;
     }
-    for (let i = 1; i < n; i++) {
-      for (let j = 0; j < i; j++) {
-        if (
-          flows[i] === flows[j] &&
-          (modes[i] !== AccessMode.read || modes[j] !== AccessMode.read)
-        ) {
-          this.duplicate(bound, named, j, i);
-        }
+    const { written } = bound;
+    for (let w = 0; w < written.length; w++) {
+      const i = written[w];
+      const d = flows[i];
+      for (let j = 0; j < n; j++) {
+        if (flows[j] === d && j !== i) this.duplicate(bound, named, Math.min(i, j), Math.max(i, j));
       }
     }
   }
@@ -256,6 +252,12 @@ export class Graph {
       );
     }
     return s;
+  }
+
+  private sumOfBytes(n: number): number {
+    let bytes = 0;
+    for (let i = 0; i < n; i++) bytes += this.engine.directory.bytes[this.flows[i]];
+    return bytes;
   }
 
   /** Throws when no device the task may run on could ever hold its data. */
@@ -321,11 +323,14 @@ export class Graph {
         { datum: datum.name },
       );
     }
-    return new HeadraceError(
-      'ERR_DATUM_CLOSED',
-      `task class '${name}': datum '${datum.name}' for flow '${flow}' is closed`,
-      { datum: datum.name },
-    );
+    if (datum.closed) {
+      return new HeadraceError(
+        'ERR_DATUM_CLOSED',
+        `task class '${name}': datum '${datum.name}' for flow '${flow}' is closed`,
+        { datum: datum.name },
+      );
+    }
+    return this.badElement(bound, i, datum);
   }
 
   private badElement(bound: BoundClass, i: number, datum: Datum): HeadraceError {

@@ -157,6 +157,14 @@ export class Placement {
     const { flowDatum } = this.tasks;
     const first = this.tasks.flowStart[row];
     const n = modes.length;
+    // Nearly always they all lie on one queue.
+    const whose = writeQueue[flowDatum[first] * spaces + s];
+    let same = 1;
+    while (same < n && writeQueue[flowDatum[first + same] * spaces + s] === whose) same++;
+    if (same >= n) {
+      this.second = NO_QUEUE;
+      return n > 0 && whose >= 0 && executesFor[whose] === s ? whose : NO_QUEUE;
+    }
     let elected = NO_QUEUE;
     let most = 0;
     let second = NO_QUEUE;

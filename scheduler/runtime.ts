@@ -69,6 +69,14 @@ export class Runtime {
   private nextJob = 1;
   private nextName = 1;
   private closing: Promise<void> | undefined;
+  /** Carried by open data of this runtime, by element type. @internal */
+  readonly tokens: Readonly<Record<ElementType, object>> = {
+    f64: {},
+    f32: {},
+    i32: {},
+    u32: {},
+    u8: {},
+  };
   private readonly internalArgs: Int32Array = new Int32Array(1);
   private readonly internalParams: Float64Array = new Float64Array(1);
 
@@ -186,7 +194,7 @@ export class Runtime {
     try {
       this.fillAtHome(datum, values);
     } catch (error) {
-      datum.isClosed = true;
+      datum.token = undefined;
       this.engine.directory.remove(datum.row);
       throw error;
     }
@@ -357,8 +365,8 @@ export class Runtime {
 
   /** @internal */
   closeDatum(datum: Datum): void {
-    if (datum.isClosed || this.closing !== undefined) return;
-    datum.isClosed = true;
+    if (datum.closed || this.closing !== undefined) return;
+    datum.token = undefined;
     datum.hostArray = undefined;
     const users = this.engine.dependencies.users(datum.row);
     this.internal(this.closeClass, undefined, users, {
@@ -479,8 +487,11 @@ export class Runtime {
     const bound: BoundClass = {
       row,
       cls,
-      elements: cls.elements,
-      mayClash: cls.modes.length > 1 && cls.modes.some((mode) => mode !== AccessMode.read),
+      tokens: cls.elements.map((element) => this.tokens[element]),
+      written:
+        cls.modes.length > 1
+          ? Uint8Array.from(cls.modes.keys()).filter((i) => cls.modes[i] !== AccessMode.read)
+          : new Uint8Array(0),
       integer: Uint8Array.from(cls.paramNames, (p) =>
         (definition.params as Parameters)[p] === 'i32' ? 1 : 0,
       ),
@@ -626,7 +637,7 @@ export class Runtime {
 
   private checkDatum(datum: Datum): void {
     this.checkOpen();
-    if (datum.isClosed) {
+    if (datum.closed) {
       throw new HeadraceError('ERR_DATUM_CLOSED', `datum '${datum.name}' is closed`, {
         datum: datum.name,
       });

@@ -67,7 +67,7 @@ export function alloc(x: StageContext, row: number): number {
  */
 export function allResident(x: StageContext, row: number): boolean {
   const { tasks, directory: dir } = x;
-  const { block, state, poison, spaces } = dir;
+  const { block, state, poison, poisonedData, spaces } = dir;
   const s = tasks.device[row];
   const modes = x.classes[tasks.classOf[row]].modes;
   const flows = tasks.flowDatum;
@@ -76,9 +76,12 @@ export function allResident(x: StageContext, row: number): boolean {
   for (let i = 0; i < n; i++) {
     const d = flows[first + i];
     const c = d * spaces + s;
-    if (block[c] === NO_BLOCK) return false;
-    if (modes[i] !== AccessMode.write && (state[c] === CopyState.invalid || poison[d] !== 0))
+    // A valid copy has a block.
+    if (modes[i] === AccessMode.write) {
+      if (block[c] === NO_BLOCK) return false;
+    } else if (state[c] === CopyState.invalid || (poisonedData > 0 && poison[d] !== 0)) {
       return false;
+    }
   }
   const space = x.spaces[s];
   if (guards.taskPins) for (let i = 0; i < n; i++) space.pin(flows[first + i]);

@@ -234,6 +234,26 @@ export class TraceRecorder {
     this.#u16[h] = (head + 0x1000) | (mode << (2 * count));
   }
 
+  /** All data of a task: `count` ids of `data` from `first` on, with their modes. As `access` for one after the other. */
+  accesses(task: number, data: Int32Array, first: number, modes: Uint8Array): void {
+    const count = modes.length;
+    if (count > 6 || count === 0) {
+      for (let i = 0; i < count; i++) this.access(task, data[first + i], modes[i]);
+      return;
+    }
+    const p = this.#unit(RecordKind.accesses, task);
+    const u32 = this.#u32;
+    const w = (p >>> 2) + 2;
+    let head = count << 12;
+    for (let i = 0; i < count; i++) {
+      u32[w + i] = data[first + i];
+      head |= modes[i] << (2 * i);
+    }
+    this.#u16[(p >>> 1) + 1] = head;
+    this.#accessAt = p;
+    this.#accessTask = task;
+  }
+
   /** Up to six parameters of a task, the first `count`; fractions are cut off. */
   parameters(task: number, count: number, a: number, b = 0, c = 0, d = 0, e = 0, f = 0): void {
     const p = this.#unit(RecordKind.parameters, task);

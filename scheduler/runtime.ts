@@ -1,4 +1,5 @@
 // The runtime: opens the machine, owns data and runs, closes everything in order. The public entry point.
+
 import { hostname } from 'node:os';
 import type { Backend } from '../devices/backend.js';
 import { CopyEvent } from '../devices/coherency.js';
@@ -24,6 +25,7 @@ import {
 import { Engine, INTERNAL_RUN } from './engine.js';
 import { EngineTracer, traceHeader } from './engine-tracer.js';
 import type { BoundClass } from './graph.js';
+import { raiseInliningBudget } from './inlining.js';
 import { type DeviceMemory, memoryReport } from './memory-report.js';
 import { type ResolvedOptions, type RuntimeOptions, resolveOptions } from './options.js';
 import { firstGpu, openRanks } from './rank-open.js';
@@ -119,6 +121,7 @@ export class Runtime {
   }
 
   private constructor(backend: Backend, options: ResolvedOptions, port: NetworkPort | undefined) {
+    raiseInliningBudget();
     this.backend = backend;
     this.options = options;
     this.engine = new Engine(backend, options);

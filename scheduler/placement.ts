@@ -12,8 +12,8 @@ import { ReadyQueue } from './ready-queue.js';
 
 /** Tasks dealt to one queue in a row, at most. */
 const RUN = 8;
-/** So many commands keep a queue busy for longer than a pass takes, whatever they are. */
-const MUCH = 256;
+/** With that many commands before it a queue does not wait for the next pass, or the engine is what limits the rate. */
+const MUCH = 8;
 
 export class Placement {
   private readonly tasks: TaskTable;
@@ -157,13 +157,17 @@ export class Placement {
     const { flowDatum } = this.tasks;
     const first = this.tasks.flowStart[row];
     const n = modes.length;
-    // Nearly always they all lie on one queue.
-    const whose = writeQueue[flowDatum[first] * spaces + s];
-    let same = 1;
-    while (same < n && writeQueue[flowDatum[first + same] * spaces + s] === whose) same++;
-    if (same >= n) {
-      this.second = NO_QUEUE;
-      return n > 0 && whose >= 0 && executesFor[whose] === s ? whose : NO_QUEUE;
+    // Of few data, two that agree are nearly always in the majority; counting costs more than being wrong now and then.
+    if (n > 0 && n <= 4) {
+      const q = writeQueue[flowDatum[first] * spaces + s];
+      if (
+        q >= 0 &&
+        q === writeQueue[flowDatum[first + n - 1] * spaces + s] &&
+        executesFor[q] === s
+      ) {
+        this.second = NO_QUEUE;
+        return q;
+      }
     }
     let elected = NO_QUEUE;
     let most = 0;

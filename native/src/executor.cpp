@@ -40,8 +40,11 @@ void Executor::becomeBusy() {
 void Executor::execute(bool givenUp) {
   const std::int32_t sequence = next();
   const Command command(queue_->record(sequence));
-  // The engine wrote the records on another core: have the one after next on its way.
-  __builtin_prefetch(queue_->record(sequence) + 2 * Record::words);
+  // The engine wrote the records on another core: have the one after next on its way, but not before it is written,
+  // which would take it from under the engine's hands.
+  if (ahead(visible_, sequence) > 2) {
+    __builtin_prefetch(queue_->record(sequence) + 2 * Record::words);
+  }
   const std::int32_t span = command.span();
   const auto last = static_cast<std::int32_t>(static_cast<std::uint32_t>(sequence) +
                                               static_cast<std::uint32_t>(span) - 1);

@@ -157,17 +157,13 @@ export class Placement {
     const { flowDatum } = this.tasks;
     const first = this.tasks.flowStart[row];
     const n = modes.length;
-    // Of few data, two that agree are nearly always in the majority; counting costs more than being wrong now and then.
-    if (n > 0 && n <= 4) {
-      const q = writeQueue[flowDatum[first] * spaces + s];
-      if (
-        q >= 0 &&
-        q === writeQueue[flowDatum[first + n - 1] * spaces + s] &&
-        executesFor[q] === s
-      ) {
-        this.second = NO_QUEUE;
-        return q;
-      }
+    // Nearly always they agree.
+    const q = n === 0 ? NO_QUEUE : writeQueue[flowDatum[first] * spaces + s];
+    let same = 1;
+    while (same < n && writeQueue[flowDatum[first + same] * spaces + s] === q) same++;
+    if (same >= n && q >= 0 && executesFor[q] === s) {
+      this.second = NO_QUEUE;
+      return q;
     }
     let elected = NO_QUEUE;
     let most = 0;

@@ -5,14 +5,15 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { Runtime, read, readWrite, task } from '../index.js';
+import { Runtime, readWrite, task } from '../index.js';
 import { launchOf, loadMpi, startMpi } from '../native/mpi.js';
+import { relay } from './network-relay.js';
 import { underMpirun } from './ranks.js';
 
 const SMALL = 8;
 const LARGE = 16 * 2 ** 20;
-const ROUNDS = 1000;
-const LARGE_ROUNDS = 20;
+const SMALL_STEPS = 2000;
+const LARGE_STEPS = 40;
 
 async function measure(): Promise<void> {
   const { launcher, rank } = launchOf(process.env);
@@ -35,28 +36,26 @@ async function measure(): Promise<void> {
 /** A token goes back and forth between two ranks: each step is one dependency on the other rank. */
 async function small(raw: number): Promise<object> {
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
+  const seconds = await relay(runtime, SMALL, SMALL_STEPS, 5);
   const pass = task({ name: 'pass', flows: { x: readWrite('f64') }, kernel: 'empty' });
   const x = runtime.data(new Float64Array(SMALL / 8), { rank: 0 });
-  const run = (rounds: number) =>
-    runtime.run((graph) => {
-      for (let i = 0; i < rounds; i++) graph.insert(pass, { x }, { rank: i & 1 });
-    });
-  await run(100);
-  const report = await run(ROUNDS);
+  const report = await runtime.run((graph) => {
+    for (let i = 0; i < SMALL_STEPS; i++) graph.insert(pass, { x }, { rank: i & 1 });
+  });
   await x.read();
   await runtime.close();
-  const seconds = report.seconds / ROUNDS;
   const dependencies = (report.network?.sends ?? 0) + (report.network?.receives ?? 0);
   const messages = (report.network?.messagesSent ?? 0) + (report.network?.messagesReceived ?? 0);
   return {
     oneWaySeconds: seconds,
     timesRaw: seconds / raw,
+    withInsertionSeconds: report.seconds / SMALL_STEPS,
     messagesPerDependency: messages / dependencies,
     payloadBytesPerDependency: (report.network?.sentBytes ?? 0) / (report.network?.sends ?? 1),
   };
 }
 
-/** A tile of 16 MiB goes back and forth between emulated GPUs; each step touches one element. */
+/** A tile of 16 MiB goes back and forth between emulated GPUs; each step is a task without work. */
 async function large(comm: 'direct' | 'ipc' | 'staged', rawRate: number): Promise<object> {
   const runtime = await Runtime.create({
     workers: 1,
@@ -65,20 +64,9 @@ async function large(comm: 'direct' | 'ipc' | 'staged', rawRate: number): Promis
     hostMemory: '512MiB',
     comm,
   });
-  const touch = task({ name: 'touch', flows: { x: readWrite('f64') }, kernel: 'empty' });
-  const look = task({ name: 'look', flows: { x: read('f64') }, kernel: 'empty' });
-  const x = runtime.data(new Float64Array(LARGE / 8), { rank: 0 });
-  const run = (rounds: number) =>
-    runtime.run((graph) => {
-      graph.insert(touch, { x }, { rank: 0 });
-      for (let i = 0; i < rounds; i++) graph.insert(touch, { x }, { rank: (i + 1) & 1 });
-      graph.insert(look, { x }, { rank: 0 });
-    });
-  await run(4);
-  const report = await run(LARGE_ROUNDS);
+  const rate = LARGE / (await relay(runtime, LARGE, LARGE_STEPS, 4));
   await runtime.close();
-  const rate = (LARGE * LARGE_ROUNDS) / report.seconds;
-  return { bytesPerSecond: rate, shareOfRaw: rate / rawRate, received: report.bytes[comm] };
+  return { bytesPerSecond: rate, shareOfRaw: rate / rawRate };
 }
 
 if (launchOf(process.env).size === 2) await measure();

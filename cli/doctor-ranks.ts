@@ -25,8 +25,7 @@ const port = await openNativeNetwork({
   doorbell: backend.doorbell(),
   chunkBytes: 65_536,
   failFlush: 0,
-  cores: 1,
-  threads: 2,
+  crowded: true,
 });
 let ipc = false;
 if (port.size > 1) {

@@ -93,6 +93,8 @@ export interface Backend {
    * record that ran behind it; `failures` may already count records that `completed` does not show yet.
    */
   poll(): boolean;
+  /** Whether `poll` would show anything, or `alsoDue`. Only looks. */
+  hasNews(): boolean;
   /** Outcome of a finished record: a `Status` value. Valid until `ringRecords` further records are issued. */
   status(queue: number, seq: number): number;
   /** Start and end of a finished record in nanoseconds (timing on). Same validity as `status`. */

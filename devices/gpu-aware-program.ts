@@ -91,8 +91,7 @@ const port = await openNativeNetwork({
   doorbell: backend.doorbell(),
   chunkBytes: 65_536,
   failFlush: 0,
-  cores: 1,
-  threads: 2,
+  crowded: true,
 });
 let wrong = port.reachable(port.rank, GPU) ? '' : port.directProblem;
 for (const bytes of SIZES) if (wrong === '') wrong = await exchange(backend, port, bytes);

@@ -253,6 +253,16 @@ export class NativeBackend implements Backend {
     }
   }
 
+  hasNews(): boolean {
+    if (this.alsoDue?.() === true) return true;
+    const { control, completed } = this;
+    for (let q = 0; q < this.count; q++) {
+      if (Atomics.load(control, q * Control.words + Control.completed) !== completed[q])
+        return true;
+    }
+    return false;
+  }
+
   poll(): boolean {
     const { control, completed } = this;
     let moved = false;

@@ -35,17 +35,15 @@ export interface NativeNetworkOptions {
   readonly doorbell: bigint;
   readonly chunkBytes: number;
   readonly failFlush: number;
-  /** Cores of this host. */
-  readonly cores: number;
-  /** Threads per rank besides the comm thread. */
-  readonly threads: number;
+  /** Not every thread of this rank has a core of its own: none may spin for long. */
+  readonly crowded: boolean;
 }
 
 const CHUNKS_IN_FLIGHT = 4;
 /** Between SIGTERM and the end of this process. */
 const GRACE_MS = 900;
 const CALM_SPIN_NS = 1_000;
-const EAGER_SPIN_NS = 100_000;
+const EAGER_SPIN_NS = 1_000_000;
 
 const CODES: Readonly<Record<string, string>> = {
   MPI_NOT_BUILT: 'ERR_MPI_MISSING',
@@ -111,13 +109,12 @@ export async function openNativeNetwork(options: NativeNetworkOptions): Promise<
     const facts = await startMpi(addon, gpu);
     const isDirect = (space: ExportedSpace): boolean =>
       !space.isReal || (proof.isProven && isFlushable(space, options.flush));
-    const crowded = facts.size * (options.threads + 1) > options.cores;
     const session = await openMpi(addon, facts, {
       spaces: options.spaces.map((space) => ({ ...space, direct: isDirect(space) })),
       doorbell: options.doorbell,
       chunkBytes: options.chunkBytes,
       chunksInFlight: CHUNKS_IN_FLIGHT,
-      spinNanoseconds: crowded ? CALM_SPIN_NS : EAGER_SPIN_NS,
+      spinNanoseconds: options.crowded ? CALM_SPIN_NS : EAGER_SPIN_NS,
       failFlush: options.failFlush,
     });
     const unflushable =
@@ -125,7 +122,7 @@ export async function openNativeNetwork(options: NativeNetworkOptions): Promise<
         ? 'writes of the network to its memory cannot be flushed'
         : '';
     const why = proof.why || unflushable || session.opened.directProblem;
-    return new NativeNetwork(session, options.spaces, crowded, why);
+    return new NativeNetwork(session, options.spaces, options.crowded, why);
   } catch (error) {
     throw typed(error);
   }

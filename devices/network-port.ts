@@ -63,7 +63,7 @@ export interface NetworkPort {
   readonly library: string;
   /** The library says that it takes pointers to real device memory. */
   readonly gpuAware: boolean;
-  /** Ranks on this host outnumber its cores: nobody should spin. */
+  /** Threads of the ranks of this host outnumber its cores: nobody should spin. */
   readonly crowded: boolean;
   /** Whether `space` of `rank` can be read by mapping it here. */
   mappable(rank: number, space: number): boolean;

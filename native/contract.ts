@@ -173,6 +173,11 @@ export interface NativeOptions {
   readonly workers: number;
   /** Threads that run at once; default: the cores this process may use. */
   readonly cores?: number;
+  /**
+   * Nanoseconds of plain spinning before an idle thread gives way to others (default: a few). Longer only where every
+   * thread has a core and what it waits for is sure to come soon.
+   */
+  readonly spinNanoseconds?: number;
   /** Compute streams per GPU. */
   readonly computeStreams: number;
   /** Records per command ring; a power of two. */

@@ -56,7 +56,7 @@ export const NetRecord = {
   /** Float64 from here. */
   offset: 4,
   size: 5,
-  /** Commands: remote offset. Events: start in nanoseconds. */
+  /** Commands: remote offset until taken, then when it was taken. Events: start, or when a message came; nanoseconds. */
   remoteOffset: 6,
   start: 6,
   end: 7,

@@ -15,8 +15,12 @@ const BLOCK_US = 2000;
 const TURN_NS = 3e6;
 /** Nothing moved for this long: say who waits for what; milliseconds. */
 const WATCHDOG_MS = 30_000;
-/** Passes without success before the engine sleeps, where ranks have a core for every thread; nanoseconds. */
-const SPIN_NS = 50_000;
+/** Where ranks have a core for every thread, the engine sleeps when it has waited that long; nanoseconds. */
+const SPIN_NS = 1e6;
+/** While it waits like that, others on the event loop have their turn so often; nanoseconds. */
+const SLICE_NS = 100_000;
+/** Looks for news between two looks at the clock. */
+const LOOKS = 64;
 /** Commands of this average length, in nanoseconds, may be executed by the engine's thread: a longer one holds it up. */
 const SERVED_NS = 100_000;
 
@@ -24,6 +28,8 @@ export class IdleControl {
   private readonly engine: Engine;
   private scheduled = false;
   private holding = false;
+  /** When a pass moved something last. */
+  private movedAt = 0;
   private watchdog: NodeJS.Timeout | undefined;
   private readonly tick = (): void => {
     this.turn();
@@ -88,7 +94,7 @@ export class IdleControl {
     const { backend, tasks } = engine;
     const until = backend.now() + TURN_NS;
     for (;;) {
-      engine.pump();
+      if (engine.pump()) this.movedAt = engine.x.now;
       if (tasks.live === 0 && engine.ranks?.expecting !== true) {
         return 'done';
       }
@@ -98,11 +104,11 @@ export class IdleControl {
         continue;
       }
       if (!this.somethingIsUnderWay() && engine.liveScripts === 0) return 'stuck';
-      if (engine.ranks?.maySpin === true && this.spin()) {
-        if (backend.now() > until) return 'again';
+      if (engine.ranks?.mustRetry === true) return 'again';
+      if (engine.ranks?.maySpin === true && engine.x.now - this.movedAt < SPIN_NS) {
+        if (!this.lookOut() || engine.x.now > until) return 'again';
         continue;
       }
-      if (engine.ranks?.mustRetry === true) return 'again';
       if (this.serve(false, Math.max(0, until - backend.now()) / 1e3)) {
         if (backend.now() > until) return 'again';
         continue;
@@ -113,13 +119,16 @@ export class IdleControl {
     }
   }
 
-  /** Where cores are free, the answer of another rank comes sooner than a sleeping thread wakes. */
-  private spin(): boolean {
-    const { engine } = this;
-    const until = engine.backend.now() + SPIN_NS;
+  /**
+   * Where cores are free, the answer of another rank comes sooner than a sleeping thread wakes. Only looks: a pass that
+   * finds nothing would hold up the next one that does. True when there is news.
+   */
+  private lookOut(): boolean {
+    const { backend, x } = this.engine;
+    const until = x.now + SLICE_NS;
     do {
-      if (engine.pump()) return true;
-    } while (engine.backend.now() < until);
+      for (let i = 0; i < LOOKS; i++) if (backend.hasNews()) return true;
+    } while (backend.now() < until);
     return false;
   }
 

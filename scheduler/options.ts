@@ -1,13 +1,14 @@
 // Options of a runtime: their defaults, their limits, and what is said about wrong ones.
-import { availableParallelism, totalmem } from 'node:os';
+import { totalmem } from 'node:os';
 import { HeadraceError } from '../devices/errors.js';
+import { ownCores } from './own-cores.js';
 
 /** Bytes, or a text such as '24MiB', '1.5 GiB', '512kB'. */
 export type ByteSize = number | string;
 
 /** Options of `Runtime.create`. Everything has a default. */
 export interface RuntimeOptions {
-  /** Host worker threads; default: one per core. */
+  /** Host worker threads; default: one per core; ranks of one host share its cores. */
   readonly workers?: number;
   /** GPUs to use; default 0 for the emulated driver. */
   readonly gpus?: number;
@@ -135,7 +136,7 @@ export function resolveOptions(options: RuntimeOptions): ResolvedOptions {
   }
   const hostBytes = parseBytes(options.hostMemory ?? Math.floor(totalmem() * 0.75), 'hostMemory');
   return {
-    workers: integer(options.workers ?? availableParallelism(), 'workers', 1, 256),
+    workers: integer(options.workers ?? ownCores(), 'workers', 1, 256),
     gpus: integer(options.gpus ?? 0, 'gpus', 0, 30),
     driver,
     gpuBytes: parseBytes(options.gpuMemory ?? '256MiB', 'gpuMemory'),

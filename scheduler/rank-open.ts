@@ -1,5 +1,4 @@
 // Whether this process is one of several, and joining them: the only place that looks at how it was launched.
-import { availableParallelism } from 'node:os';
 import { HeadraceError } from '../devices/errors.js';
 import type { NativeBackend } from '../devices/native-backend.js';
 import {
@@ -10,13 +9,25 @@ import {
 } from '../devices/native-network.js';
 import type { NetworkPort } from '../devices/network-port.js';
 import type { ResolvedOptions } from './options.js';
+import { ownCores } from './own-cores.js';
 
 const CHUNK_BYTES = 512 * 1024;
 const GPU = 1;
+const SPIN_NS = 1_000_000;
 
 /** The driver's number of this process's first GPU: the ranks of a host share its GPUs out among them. */
 export function firstGpu({ gpus, driver }: ResolvedOptions): number {
   return driver === 'emulated' ? 0 : launched().localRank * gpus;
+}
+
+/**
+ * How long threads of this process spin before they give way, where several ranks wait for each other: 1 ms when each of
+ * this rank's threads (engine, comm thread, workers, GPUs) has a core of its own, since waking a sleeping one takes
+ * longer than a message between two ranks. 0: as threads of a single process do.
+ */
+export function spinNanoseconds({ comm, workers, gpus }: ResolvedOptions): number {
+  if (comm === 'off' || launched().size === 1) return 0;
+  return 2 + workers + gpus <= ownCores() ? SPIN_NS : 0;
 }
 
 /** The network port, or undefined in a single process. Collective over all ranks. */
@@ -42,8 +53,7 @@ export async function openRanks(
     doorbell: backend.doorbell(),
     chunkBytes: CHUNK_BYTES,
     failFlush: Number(process.env['HEADRACE_FAIL_FLUSH'] ?? 0),
-    cores: availableParallelism(),
-    threads: 1 + options.workers,
+    crowded: spinNanoseconds(options) === 0,
   });
   const problem = isReal ? missing(port, comm) : '';
   if (problem !== '' || port.size === 1) await port.close();

@@ -240,6 +240,14 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     return moved;
   }
 
+  hasNews(): boolean {
+    if (this.alsoDue?.() === true) return true;
+    for (let q = 0; q < this.count; q++) {
+      if (this.completed[q] !== this.executor.done[q]) return true;
+    }
+    return false;
+  }
+
   status(queue: number, seq: number): number {
     const { records } = this.executor;
     return records.outcome[records.slotOf(queue, seq)];

@@ -114,6 +114,8 @@ bool Session::takeCommands() {
   do {
     const Record command =
         options_.memory.commands[static_cast<std::uint32_t>(taken) & (NetLimit::records - 1)];
+    options_.memory.commands[static_cast<std::uint32_t>(taken) & (NetLimit::records - 1)]
+        .doubles[NetRecord::start] = static_cast<double>(now());
     taken = plus(taken, 1);
     word(NetWord::commandsTaken).store(taken, std::memory_order_release);
     perform(command);
@@ -240,6 +242,7 @@ void Session::completed(const Owner& owner, const MPI_Status& status, bool faile
       slot.arrived = true;
       slot.rank = status.MPI_SOURCE;
       slot.length = 0;
+      slot.time = now();
       if (!failed) MPI_Get_count(&status, MPI_BYTE, &slot.length);
       break;
     }
@@ -307,6 +310,7 @@ bool Session::handOverMessages() {
     event.words[NetRecord::kind] = NetEvent::message;
     event.words[NetRecord::rank] = slot.rank;
     if (!inbox_.write(slot.bytes.data(), slot.length, event)) return moved;
+    event.doubles[NetRecord::start] = static_cast<double>(slot.time);
     events_.push(event);
     Word& received = word(NetWord::messagesReceived);
     received.store(plus(received.load(std::memory_order_relaxed), 1), std::memory_order_relaxed);

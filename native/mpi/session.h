@@ -152,6 +152,7 @@ class Session {
     bool arrived = false;
     std::int32_t rank = 0;
     std::int32_t length = 0;
+    std::int64_t time = 0;
   };
 
   bool takeCommands();

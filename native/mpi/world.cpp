@@ -333,7 +333,7 @@ void World::rest(std::int64_t idleSince) {
   const std::int64_t spin = session_->options().spinNanoseconds;
   const std::int64_t idle = now() - idleSince;
   if (idle < spin) {
-    for (int i = 0; i < 8; ++i) pauseProcessor();
+    pauseProcessor();
     return;
   }
   if (idle < spin + (session_->busy() ? kBusyYield : kYield)) {

@@ -82,6 +82,10 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     options.pinnedBytes = bytes(given, "pinnedBytes");
     options.workers = given.Get("workers").ToNumber();
     if (given.Get("cores").IsNumber()) options.cores = given.Get("cores").ToNumber();
+    const Napi::Value spinning = given.Get("spinNanoseconds");
+    if (spinning.IsNumber() && spinning.ToNumber().Int64Value() > 0) {
+      options.spinNanoseconds = spinning.ToNumber();
+    }
     options.computeStreams = given.Get("computeStreams").ToNumber();
     options.ringRecords = given.Get("ringRecords").ToNumber();
     options.checked = given.Get("checked").ToBoolean();

@@ -118,7 +118,7 @@ std::vector<QueueOptions> Core::queuesOf(const CoreOptions& options) {
 Core::Core(const CoreOptions& options, const std::vector<QueueOptions>& queues,
            std::int32_t* control, std::int32_t* shared)
     : runtime_(reinterpret_cast<Word*>(shared),
-               options.cores > 0 ? options.cores : usableCores()),
+               options.cores > 0 ? options.cores : usableCores(), options.spinNanoseconds),
       externalDoorbell_{ringFromOutside, &runtime_} {
   check(options, queues);
   try {

@@ -16,6 +16,7 @@
 #include "headrace/doorbell.h"
 #include "memory.h"
 #include "runtime.h"
+#include "spin.h"
 #include "worker.h"
 
 namespace headrace {
@@ -32,6 +33,8 @@ struct CoreOptions {
   std::int32_t workers = 1;
   /// Threads that run at once; 0: as many as this process may use.
   std::int32_t cores = 0;
+  /// How long idle threads spin before they give way to others (spin.h).
+  std::int64_t spinNanoseconds = kSpinNanoseconds;
   std::int32_t computeStreams = 1;
   std::uint32_t ringRecords = 1024;
   bool checked = false;

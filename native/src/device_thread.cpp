@@ -42,7 +42,7 @@ void DeviceThread::run() {
   for (;;) {
     if (runCalls() || pass()) continue;
     if (ending_.load(std::memory_order_acquire) && finishedAll()) return;
-    if (!spin([this] { return pass(); }, [](std::int64_t) {})) sleep();
+    if (!spin(runtime_.spinNanoseconds, [this] { return pass(); }, [](std::int64_t) {})) sleep();
   }
 }
 

@@ -16,12 +16,17 @@
 namespace headrace {
 
 struct Runtime {
-  Runtime(Word* sharedWords, std::int32_t cores)
-      : shared(sharedWords), doorbell(sharedWords), crew(*this, sharedWords, cores) {}
+  Runtime(Word* sharedWords, std::int32_t cores, std::int64_t spinning)
+      : shared(sharedWords),
+        doorbell(sharedWords),
+        crew(*this, sharedWords, cores),
+        spinNanoseconds(spinning) {}
 
   Word* const shared;
   Doorbell doorbell;
   Crew crew;
+  /// How long an idle thread spins before it gives way to others (spin.h).
+  const std::int64_t spinNanoseconds;
   std::vector<std::unique_ptr<Queue>> queues;
   std::vector<Space> spaces;
   Registry& registry = Registry::instance();

@@ -73,7 +73,7 @@ Worker::Next Worker::waitForWork() {
   const auto ready = [&] {
     return queue.published() != done || (changed = changeQueue());
   };
-  if (!spin(ready, [&](std::int64_t time) { executor_.becomeIdle(time), idle = true; })) {
+  if (!spin(runtime_.spinNanoseconds, ready, [&](std::int64_t time) { executor_.becomeIdle(time), idle = true; })) {
     runtime_.crew.fallAsleep();
     // The engine publishes and then looks at `sleeping`; here it is the other way round (both seq_cst), so either it
     // sees that this thread sleeps and wakes it, or this thread sees the new record.
@@ -101,7 +101,8 @@ Worker::Next Worker::waitForEvent() {
   if (target == nullptr || target->hasCompleted(sequence)) return Next::execute;
   bool idle = false;
   bool changed = false;
-  bool happened = spin([&] { return target->hasCompleted(sequence) || (changed = changeQueue()); },
+  bool happened = spin(runtime_.spinNanoseconds,
+                       [&] { return target->hasCompleted(sequence) || (changed = changeQueue()); },
                        [&](std::int64_t time) { executor_.becomeIdle(time), idle = true; });
   if (changed) return Next::look;
   if (!happened) {

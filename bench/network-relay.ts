@@ -1,0 +1,57 @@
+// A datum that goes back and forth between two ranks: every step is a task that depends on the one before on the other
+// rank. The whole chain is inserted on both ranks before its first task may start, so that the time of a step is that
+// of a dependency, not of an insertion.
+import { type Runtime, read, readWrite, task, write } from '../index.js';
+
+/** Both ranks insert for less time than that. */
+const HELD_MS = 250;
+
+/** Repeats the relay and returns the seconds of one step on rank 0, 0 on others: the least of the repeats. */
+export async function relay(
+  runtime: Runtime,
+  bytes: number,
+  steps: number,
+  repeats: number,
+): Promise<number> {
+  let began = 0;
+  let least = Number.POSITIVE_INFINITY;
+  const held = task({
+    name: 'held',
+    flows: { go: readWrite('f64') },
+    body: async () => {
+      await new Promise((resolve) => setTimeout(resolve, HELD_MS));
+      began = performance.now();
+    },
+  });
+  const first = task({
+    name: 'first',
+    flows: { x: readWrite('f64'), go: read('f64') },
+    kernel: 'empty',
+  });
+  const pass = task({ name: 'pass', flows: { x: readWrite('f64') }, kernel: 'empty' });
+  const last = task({
+    name: 'last',
+    flows: { x: readWrite('f64'), end: write('f64') },
+    kernel: 'empty',
+  });
+  const note = task({
+    name: 'note',
+    flows: { end: read('f64') },
+    body: () => {
+      least = Math.min(least, (performance.now() - began) / 1e3 / steps);
+    },
+  });
+  const x = runtime.data(new Float64Array(bytes / 8), { rank: 0 });
+  const go = runtime.data(new Float64Array(1), { rank: 0 });
+  const end = runtime.data(new Float64Array(1), { rank: 0 });
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    await runtime.run((graph) => {
+      graph.insert(held, { go }, { rank: 0 });
+      graph.insert(first, { x, go }, { rank: 0 });
+      for (let i = 1; i < steps; i++) graph.insert(pass, { x }, { rank: i & 1 });
+      graph.insert(last, { x, end }, { rank: 0 });
+      graph.insert(note, { end }, { rank: 0 });
+    });
+  }
+  return Number.isFinite(least) ? least : 0;
+}

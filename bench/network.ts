@@ -12,6 +12,8 @@ import { underMpirun } from './ranks.js';
 
 const SMALL = 8;
 const LARGE = 16 * 2 ** 20;
+/** Too large for an announcement, so it takes the way of a large tile. */
+const WARM = 32_768;
 const SMALL_STEPS = 2000;
 const LARGE_STEPS = 40;
 
@@ -20,15 +22,18 @@ async function measure(): Promise<void> {
   const addon = loadMpi(launcher);
   const facts = await startMpi(addon);
   const raw = await addon.measure(SMALL, 20_000, 'host');
-  const rawLarge = await addon.measure(LARGE, 30, 'host');
+  const rawHost = LARGE / (await addon.measure(LARGE, 100, 'host'));
+  const rawRate = LARGE / (await addon.measure(LARGE, 100, 'emulated'));
   const result: Record<string, unknown> = {
     library: facts.library,
     cores: availableParallelism(),
     small: { bytes: SMALL, rawSeconds: raw, ...(await small(raw)) },
   };
-  const ways: Record<string, unknown> = { rawBytesPerSecond: LARGE / rawLarge };
-  for (const comm of ['direct', 'ipc', 'staged'] as const)
-    ways[comm] = await large(comm, LARGE / rawLarge);
+  const ways: Record<string, unknown> = {
+    rawBytesPerSecond: rawRate,
+    rawHostBytesPerSecond: rawHost,
+  };
+  for (const comm of ['direct', 'ipc', 'staged'] as const) ways[comm] = await large(comm, rawRate);
   result['large'] = { bytes: LARGE, ...ways };
   if (rank === 0) process.stdout.write(`${JSON.stringify(result)}\n`);
 }
@@ -64,7 +69,9 @@ async function large(comm: 'direct' | 'ipc' | 'staged', rawRate: number): Promis
     hostMemory: '512MiB',
     comm,
   });
-  const rate = LARGE / (await relay(runtime, LARGE, LARGE_STEPS, 4));
+  // Compiles the code of all that is on the way.
+  await relay(runtime, WARM, SMALL_STEPS, 2);
+  const rate = LARGE / (await relay(runtime, LARGE, LARGE_STEPS, 5));
   await runtime.close();
   return { bytesPerSecond: rate, shareOfRaw: rate / rawRate };
 }

@@ -43,7 +43,7 @@ const CHUNKS_IN_FLIGHT = 4;
 /** Between SIGTERM and the end of this process. */
 const GRACE_MS = 900;
 const CALM_SPIN_NS = 1_000;
-const EAGER_SPIN_NS = 1_000_000;
+const EAGER_SPIN_NS = 10_000_000;
 
 const CODES: Readonly<Record<string, string>> = {
   MPI_NOT_BUILT: 'ERR_MPI_MISSING',

@@ -241,11 +241,12 @@ export interface NetAddon {
     inbox: Uint8Array,
   ): Promise<NetOpened>;
   /**
-   * Seconds of one transfer by hand between ranks 0 and 1; all ranks call it, before `open`. 'host', 'gpu': one way of a
-   * ping-pong by MPI_Send and MPI_Recv in memory of the host or of the GPU given to `start`; 'ipc': a read of the other
+   * Seconds of one transfer by hand between ranks 0 and 1; all ranks call it, before `open`. 'host', 'emulated', 'gpu':
+   * one way of a ping-pong by MPI_Send and MPI_Recv in memory of the host, in such as emulated GPUs have (shared between
+   * processes), or in that of the GPU given to `start`; 'ipc': a read of the other
    * rank's GPU memory.
    */
-  measure(bytes: number, rounds: number, how: 'host' | 'gpu' | 'ipc'): Promise<number>;
+  measure(bytes: number, rounds: number, how: 'host' | 'emulated' | 'gpu' | 'ipc'): Promise<number>;
   /** Wakes the comm thread; for when `NetWord.sleeping` was seen set. */
   wake(): void;
   /** Ends the session after `closed` or `lost`. */

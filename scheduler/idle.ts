@@ -16,7 +16,7 @@ const TURN_NS = 3e6;
 /** Nothing moved for this long: say who waits for what; milliseconds. */
 const WATCHDOG_MS = 30_000;
 /** Where ranks have a core for every thread, the engine sleeps when it has waited that long; nanoseconds. */
-const SPIN_NS = 1e6;
+const SPIN_NS = 10e6;
 /** While it waits like that, others on the event loop have their turn so often; nanoseconds. */
 const SLICE_NS = 100_000;
 /** Looks for news between two looks at the clock. */

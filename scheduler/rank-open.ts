@@ -13,7 +13,7 @@ import { ownCores } from './own-cores.js';
 
 const CHUNK_BYTES = 512 * 1024;
 const GPU = 1;
-const SPIN_NS = 1_000_000;
+const SPIN_NS = 10_000_000;
 
 /** The driver's number of this process's first GPU: the ranks of a host share its GPUs out among them. */
 export function firstGpu({ gpus, driver }: ResolvedOptions): number {
@@ -21,9 +21,10 @@ export function firstGpu({ gpus, driver }: ResolvedOptions): number {
 }
 
 /**
- * How long threads of this process spin before they give way, where several ranks wait for each other: 1 ms when each of
+ * How long threads of this process spin before they give way, where several ranks wait for each other: 10 ms when each of
  * this rank's threads (engine, comm thread, workers, GPUs) has a core of its own, since waking a sleeping one takes
- * longer than a message between two ranks. 0: as threads of a single process do.
+ * longer than a message between two ranks (on a virtual machine 100 us and more), and a large transfer takes some
+ * milliseconds. 0: as threads of a single process do.
  */
 export function spinNanoseconds({ comm, workers, gpus }: ResolvedOptions): number {
   if (comm === 'off' || launched().size === 1) return 0;

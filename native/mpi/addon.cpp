@@ -186,6 +186,7 @@ Napi::Value measure(const Napi::CallbackInfo& info) {
   const std::string what = info[2].ToString();
   const World::Raw how = what == "gpu"   ? World::Raw::gpuMemory
                          : what == "ipc" ? World::Raw::ipcRead
+                         : what == "emulated" ? World::Raw::emulatedMemory
                                          : World::Raw::hostMemory;
   auto seconds = std::make_shared<double>(0);
   return Waiting::promise(

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 #include <sched.h>
+#include <sys/mman.h>
 
 #include <cstring>
 #include <stdexcept>
@@ -24,7 +25,15 @@ void check(const Gpu& gpu, int code, const char* call) {
 /// Memory for one message, on a GPU or the host.
 class Buffer {
  public:
-  Buffer(std::int64_t bytes, const Gpu* gpu) : gpu_(gpu) {
+  /// With `shared`, memory of the host is such as emulated GPUs have.
+  Buffer(std::int64_t bytes, const Gpu* gpu, bool shared) : gpu_(gpu) {
+    if (shared) {
+      sharedBytes_ = static_cast<std::size_t>(bytes) + 1;
+      shared_ = ::mmap(nullptr, sharedBytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      if (shared_ == MAP_FAILED) throw std::runtime_error("mmap failed");
+      std::memset(shared_, 1, sharedBytes_);
+      return;
+    }
     if (gpu == nullptr) {
       host_.resize(static_cast<std::size_t>(bytes) + 1, 1);
       return;
@@ -34,17 +43,23 @@ class Buffer {
   }
   ~Buffer() {
     if (device_ != 0) gpu_->api->memoryFree(device_);
+    if (sharedBytes_ > 0) ::munmap(shared_, sharedBytes_);
   }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  void* pointer() { return gpu_ == nullptr ? host_.data() : reinterpret_cast<void*>(device_); }
+  void* pointer() {
+    if (sharedBytes_ > 0) return shared_;
+    return gpu_ == nullptr ? host_.data() : reinterpret_cast<void*>(device_);
+  }
   std::uint64_t address() const { return device_; }
 
  private:
   const Gpu* gpu_;
   std::uint64_t device_ = 0;
   std::vector<char> host_;
+  void* shared_ = nullptr;
+  std::size_t sharedBytes_ = 0;
 };
 
 /// One stream and event of a GPU.
@@ -82,8 +97,9 @@ class Line {
 
 }  // namespace
 
-double rawPingPong(std::int64_t bytes, int rounds, int rank, int size, const Gpu* gpu) {
-  Buffer buffer(bytes, gpu);
+double rawPingPong(std::int64_t bytes, int rounds, int rank, int size, const Gpu* gpu,
+                   bool shared) {
+  Buffer buffer(bytes, gpu, shared);
   const auto count = static_cast<int>(bytes);
   double seconds = 0;
   for (const int repeat : {rounds / 10 + 1, rounds}) {
@@ -105,7 +121,7 @@ double rawIpcRead(std::int64_t bytes, int rounds, int rank, int size, const Gpu*
   if (gpu == nullptr || gpu->api->ipcOpen == nullptr || size < 2) {
     throw std::runtime_error("an IPC read needs two ranks with GPUs");
   }
-  Buffer buffer(bytes, gpu);
+  Buffer buffer(bytes, gpu, false);
   GpuExport exported{};
   double seconds = 0;
   std::string error;

@@ -313,11 +313,13 @@ void World::serve() {
 void World::measureRaw() {
   std::string error;
   try {
-    const Gpu* gpu = measureHow_ == Raw::hostMemory ? nullptr : mpiGpu_;
-    if (measureHow_ != Raw::hostMemory && gpu == nullptr) throw std::runtime_error("no GPU was named");
+    const bool isReal = measureHow_ == Raw::gpuMemory || measureHow_ == Raw::ipcRead;
+    const Gpu* gpu = isReal ? mpiGpu_ : nullptr;
+    if (isReal && gpu == nullptr) throw std::runtime_error("no GPU was named");
     measured_ = measureHow_ == Raw::ipcRead
                     ? rawIpcRead(measureBytes_, measureRounds_, facts_.rank, facts_.size, gpu)
-                    : rawPingPong(measureBytes_, measureRounds_, facts_.rank, facts_.size, gpu);
+                    : rawPingPong(measureBytes_, measureRounds_, facts_.rank, facts_.size, gpu,
+                                  measureHow_ == Raw::emulatedMemory);
   } catch (const std::runtime_error& problem) {
     error = problem.what();
   }

@@ -66,7 +66,7 @@ class World {
   Facts start(const GpuName& gpu);
   /// Opens a session on all ranks. Blocks until all have come; throws std::runtime_error.
   Opened open(SessionOptions options);
-  enum class Raw { hostMemory, gpuMemory, ipcRead };
+  enum class Raw { hostMemory, emulatedMemory, gpuMemory, ipcRead };
   /// Seconds of one transfer of that size by hand (raw.h). All ranks must call it; no session may be open. Throws
   /// std::runtime_error.
   double measure(std::int64_t bytes, int rounds, Raw how);

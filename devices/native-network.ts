@@ -42,6 +42,8 @@ export interface NativeNetworkOptions {
 const CHUNKS_IN_FLIGHT = 4;
 /** Between SIGTERM and the end of this process. */
 const GRACE_MS = 900;
+/** Bytes of a short message. */
+const SHORT = 512;
 const CALM_SPIN_NS = 1_000;
 const EAGER_SPIN_NS = 10_000_000;
 
@@ -152,6 +154,7 @@ export class NativeNetwork implements NetworkPort {
   private readonly commandNumbers: Float64Array;
   private readonly events: Int32Array;
   private readonly eventNumbers: Float64Array;
+  private readonly outboxWords: Int32Array;
   private published = 0;
   private taken = 0;
   private dirty = false;
@@ -191,6 +194,8 @@ export class NativeNetwork implements NetworkPort {
       session.commands.byteOffset,
       session.commands.length / 2,
     );
+    const { outbox } = session;
+    this.outboxWords = new Int32Array(outbox.buffer, outbox.byteOffset, outbox.length >> 2);
     process.on('SIGTERM', this.onTerminate);
     process.on('SIGUSR1', ignore);
     this.events = session.events;
@@ -226,7 +231,7 @@ export class NativeNetwork implements NetworkPort {
     const used = (this.outboxPosition - Atomics.load(this.words, NetWord.outboxFreed)) | 0;
     if (used + skip + padded > NetLimit.ring) return false;
     const offset = skip > 0 ? 0 : at;
-    this.session.outbox.set(bytes, offset);
+    this.write(bytes, offset);
     this.outboxPosition = (this.outboxPosition + skip + padded) | 0;
     const c = this.next(NetCommand.message, rank, 0);
     this.commands[c + NetRecord.position] = this.outboxPosition;
@@ -392,6 +397,19 @@ export class NativeNetwork implements NetworkPort {
     this.commandNumbers[(c >> 1) + NetRecord.offset] = offset;
     this.commandNumbers[(c >> 1) + NetRecord.size] = bytes;
     return c;
+  }
+
+  /** Puts a message into the outbox. Short ones word by word: `set` into shared memory has a price to start with. */
+  private write(bytes: Uint8Array, offset: number): void {
+    const { length, byteOffset } = bytes;
+    if (length > SHORT || ((length | byteOffset) & 3) !== 0) {
+      this.session.outbox.set(bytes, offset);
+      return;
+    }
+    const words = new Int32Array(bytes.buffer, byteOffset, length >> 2);
+    const { outboxWords } = this;
+    const first = offset >> 2;
+    for (let i = 0; i < words.length; i++) outboxWords[first + i] = words[i];
   }
 
   /** Takes the next command slot, waiting for room if need be; returns its first word. */

@@ -14,7 +14,8 @@ export interface Announcement {
   readonly priority: number;
   /** Pairs (rank, sequence) to pass it on to. */
   readonly children: readonly number[];
-  readonly payload: Uint8Array | undefined;
+  /** The bytes themselves, when small: valid during the call that brings them, unless `keepPayload` copied them. */
+  payload: Uint8Array | undefined;
   /** There is nothing to have: the datum's writer failed. */
   readonly isPoisoned: boolean;
 }
@@ -30,7 +31,15 @@ export function keyOf(gid: number, origin: number, sequence: number): number {
   return (gid * KEY_RANK + origin) * KEY_SEQUENCE + (sequence & (KEY_SEQUENCE - 1));
 }
 
-/** Reads an announcement; its payload is copied. */
+/** Copies the payload of an announcement that is not used up at once. */
+export function keepPayload(announcement: Announcement): void {
+  const { payload } = announcement;
+  if (payload === undefined) return;
+  announcement.payload = new Uint8Array(payload.length);
+  announcement.payload.set(payload);
+}
+
+/** Reads an announcement; its payload is a view of the message. */
 export function announcementOf(from: number, record: WireRecord): Announcement {
   const { words, at } = record;
   const count = words[at + Announce.children];
@@ -51,8 +60,6 @@ export function announcementOf(from: number, record: WireRecord): Announcement {
     children: count === 0 ? [] : Array.from(words.subarray(first, first + count)),
     isPoisoned: (flags & AnnounceFlag.poisoned) !== 0,
     payload:
-      (flags & AnnounceFlag.inline) === 0
-        ? undefined
-        : payloadOf(record, first + count, bytes).slice(),
+      (flags & AnnounceFlag.inline) === 0 ? undefined : payloadOf(record, first + count, bytes),
   };
 }

@@ -70,13 +70,15 @@ export class NetworkOffers {
     }
     const fromDevice = spaces[space].kind !== 'host';
     for (const branch of branches) {
-      const [rank, sequence, ...children] = branch as [number, number, ...number[]];
-      const fields = Announce.firstChild + children.length;
+      // The rank to send to and its sequence number, then the pairs it is to serve.
+      const [rank] = branch;
+      const children = branch.length - 2;
+      const fields = Announce.firstChild + children;
       const at = wire.begin(rank, Wire.activate, fields, payload === undefined ? 0 : bytes);
       const words = wire.words(rank);
       words[at + Announce.era] = era;
       words[at + Announce.gid] = gid;
-      words[at + Announce.sequence] = sequence;
+      words[at + Announce.sequence] = branch[1];
       words[at + Announce.origin] = origin;
       words[at + Announce.bytes] = bytes;
       words[at + Announce.offer] = id;
@@ -86,8 +88,8 @@ export class NetworkOffers {
         (payload === undefined ? 0 : AnnounceFlag.inline) |
         (fromDevice ? AnnounceFlag.fromDevice : 0);
       words[at + Announce.priority] = priority;
-      words[at + Announce.children] = children.length;
-      for (let i = 0; i < children.length; i++) words[at + Announce.firstChild + i] = children[i];
+      words[at + Announce.children] = children;
+      for (let i = 0; i < children; i++) words[at + Announce.firstChild + i] = branch[i + 2];
       if (payload === undefined) continue;
       wire.payload(rank, at + fields, bytes).set(payload);
       this.n.listener.sent(cookie, rank, id, 'inline', bytes, 0, 0);

@@ -8,7 +8,7 @@ import { Poison } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
 import { guards } from '../devices/guards.js';
 import { NetworkDevice, transferError } from '../devices/network.js';
-import { type Announcement, MAX_RANKS } from '../devices/network-announcement.js';
+import { type Announcement, keepPayload, MAX_RANKS } from '../devices/network-announcement.js';
 import type { NetworkListener, NetworkOptions, NetworkWay } from '../devices/network-context.js';
 import { NetOutcome, type NetworkPort } from '../devices/network-port.js';
 import { Wire, type WireRecord } from '../devices/network-wire.js';
@@ -329,6 +329,7 @@ export class Ranks implements NetworkListener {
   announced(announcement: Announcement): void {
     const movement = this.movements.announced(announcement);
     if (movement?.waits === true) this.accept(movement.task & this.engine.tasks.mask, movement);
+    if (movement?.started !== true) keepPayload(announcement);
   }
 
   received(

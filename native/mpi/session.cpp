@@ -102,6 +102,7 @@ bool Session::tick() {
     options_.doorbell->ring(options_.doorbell->self);
     moved = true;
   }
+  if (!isLost_) postEmptied();
   return moved;
 }
 
@@ -294,11 +295,17 @@ void Session::completed(const Owner& owner, const MPI_Status& status, bool faile
 
 void Session::postSlot(std::int32_t slot) {
   Slot& each = slots_[slot];
-  each.arrived = false;
   MPI_Request request;
   MPI_Irecv(each.bytes.data(), NetLimit::message, MPI_BYTE, MPI_ANY_SOURCE, kControlTag, comm_,
             &request);
   add(request, {Kind::controlIn, slot, -1});
+}
+
+/// The engine hears of messages before their slots are posted again.
+void Session::postEmptied() {
+  for (; emptied_ > 0; --emptied_) {
+    postSlot((nextSlot_ + kControlSlots - emptied_) % kControlSlots);
+  }
 }
 
 bool Session::handOverMessages() {
@@ -314,7 +321,8 @@ bool Session::handOverMessages() {
     events_.push(event);
     Word& received = word(NetWord::messagesReceived);
     received.store(plus(received.load(std::memory_order_relaxed), 1), std::memory_order_relaxed);
-    postSlot(nextSlot_);
+    slot.arrived = false;
+    ++emptied_;
     nextSlot_ = (nextSlot_ + 1) % kControlSlots;
     moved = true;
   }

@@ -167,6 +167,7 @@ class Session {
   void completed(const Owner& owner, const MPI_Status& status, bool failed);
   bool handOverMessages();
   void postSlot(std::int32_t slot);
+  void postEmptied();
   bool moveChunks();
   bool postChunk(std::int32_t index);
   bool takeCopies();
@@ -216,6 +217,8 @@ class Session {
   std::vector<MPI_Status> statuses_;
   std::vector<Slot> slots_;
   std::int32_t nextSlot_ = 0;
+  /// Slots whose message was handed over and that are to be posted again, the last of them before `nextSlot_`.
+  std::int32_t emptied_ = 0;
   std::deque<Message> messages_;
   std::int32_t firstMessage_ = 0;
   std::vector<Transfer> transfers_;

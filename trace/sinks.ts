@@ -1,6 +1,7 @@
 // Where finished chunks go. A sink never throws while recording: a full disk must not end the run. It remembers the
 // first failure for `close`.
-import { closeSync, fstatSync, openSync, write, writeSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
+import { BackgroundWriter } from './background-writer.js';
 import { TraceError } from './errors.js';
 
 /** Takes the bytes of a trace in order. */
@@ -16,26 +17,24 @@ export interface TraceSink {
   close(): void;
 }
 
-// Chunks that may be on their way to the disk at once; beyond that the engine waits for the disk.
-const CHUNKS_IN_FLIGHT = 8;
-
 /**
- * Writes a file. Full chunks are written in the background, each at its place, so that a slow disk does not hold up
- * the engine; when too many are under way, or the target is not a regular file, they are written at once.
+ * Writes a file. Full chunks are written by a thread of their own, each at its place, so that neither a slow disk nor
+ * the writing itself holds up the engine; when the target is not a regular file they are written at once.
  */
 export class FileSink implements TraceSink {
   readonly path: string;
-  /** Bytes that could not be written. */
+  /** Bytes that could not be written; final after `close`. */
   lost = 0;
-  #fd: number;
+  /** Bytes written on the calling thread: the header, the last chunk, and all when nothing else can write them. */
+  writtenHere = 0;
+  readonly #fd: number;
+  readonly #seekable: boolean;
   #position = 0;
   #failure: unknown;
   #closed = false;
-  #chunks = 0;
-  readonly #seekable: boolean;
-  readonly #free: Uint8Array[] = [];
-  readonly #flying: Map<Uint8Array, { readonly used: number; readonly position: number }> =
-    new Map();
+  /** Started with the first full chunk: short traces need no thread. */
+  #writer: BackgroundWriter | undefined;
+  #mayStart: boolean;
 
   /** Creates or truncates the file; throws `TraceError` ERR_TRACE_WRITE when that is not possible. */
   constructor(path: string) {
@@ -43,6 +42,7 @@ export class FileSink implements TraceSink {
     try {
       this.#fd = openSync(path, 'w');
       this.#seekable = fstatSync(this.#fd).isFile();
+      this.#mayStart = this.#seekable;
     } catch (cause) {
       throw new TraceError(
         'ERR_TRACE_WRITE',
@@ -56,34 +56,35 @@ export class FileSink implements TraceSink {
   write(bytes: Uint8Array): void {
     const position = this.#position;
     this.#position += bytes.length;
+    // In order, so that a failure leaves no hole before it.
+    this.#writer?.drain();
+    this.#failure ??= this.#writer?.failure;
     this.#writeNow(bytes, position);
   }
 
   exchange(chunk: Uint8Array, used: number): Uint8Array {
-    const next =
-      this.#seekable && this.#failure === undefined ? this.#nextChunk(chunk.length) : undefined;
-    if (next === undefined) {
+    if (this.#mayStart) this.#start(chunk.length);
+    const writer = this.#writer;
+    this.#failure ??= writer?.failure;
+    const shared = this.#failure === undefined ? writer?.adopt(chunk, used) : undefined;
+    if (writer === undefined || shared === undefined) {
       this.write(chunk.subarray(0, used));
       return chunk;
     }
-    const position = this.#position;
+    writer.hand(shared, used, this.#position);
     this.#position += used;
-    this.#flying.set(chunk, { used, position });
-    write(this.#fd, chunk, 0, used, position, (error, written) => {
-      this.#landed(chunk, error, written);
-    });
-    return next;
+    return writer.take() ?? new Uint8Array(chunk.length);
   }
 
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    // What is still under way is written once more, now: the same bytes at the same place. Only so is the file whole
-    // when this returns. The descriptor must outlive the background writes.
-    for (const [chunk, { used, position }] of this.#flying) {
-      this.#writeNow(chunk.subarray(0, used), position);
+    if (this.#writer === undefined) this.#closeFile();
+    else {
+      this.#writer.finish(() => this.#closeFile());
+      this.#failure ??= this.#writer.failure;
+      this.lost += this.#writer.lost;
     }
-    this.#closeWhenIdle();
     if (this.#failure !== undefined) {
       throw new TraceError(
         'ERR_TRACE_WRITE',
@@ -95,56 +96,35 @@ export class FileSink implements TraceSink {
     }
   }
 
-  #nextChunk(length: number): Uint8Array | undefined {
-    const free = this.#free.pop();
-    if (free !== undefined) return free;
-    if (this.#chunks >= CHUNKS_IN_FLIGHT) return undefined;
-    this.#chunks++;
-    return new Uint8Array(length);
-  }
-
-  #landed(chunk: Uint8Array, error: Error | null, written: number): void {
-    const flight = this.#flying.get(chunk);
-    this.#flying.delete(chunk);
-    this.#free.push(chunk);
-    // After close the same bytes were written again, and any failure of that was reported.
-    if (flight !== undefined && !this.#closed) {
-      if (error !== null) this.#fail(error, flight.used);
-      else if (written < flight.used) {
-        this.#writeNow(chunk.subarray(written, flight.used), flight.position + written);
-      }
+  #start(chunkBytes: number): void {
+    this.#mayStart = false;
+    try {
+      this.#writer = new BackgroundWriter(this.#fd, chunkBytes, (bytes, position) =>
+        this.#writeNow(bytes, position),
+      );
+    } catch {
+      // No thread or no memory to be had: chunks are written at once.
     }
-    this.#closeWhenIdle();
   }
 
   #writeNow(bytes: Uint8Array, position: number): void {
     // After a failure nothing more is written: a hole in the middle would make the rest unreadable.
-    if (this.#failure !== undefined) {
-      this.lost += bytes.length;
-      return;
-    }
     let done = 0;
     try {
-      while (done < bytes.length) {
+      while (done < bytes.length && this.#failure === undefined) {
         const at = this.#seekable ? position + done : null;
         done += writeSync(this.#fd, bytes, done, bytes.length - done, at);
       }
     } catch (cause) {
-      this.#fail(cause, bytes.length - done);
+      this.#failure = cause;
     }
+    this.writtenHere += done;
+    this.lost += bytes.length - done;
   }
 
-  #fail(cause: unknown, lost: number): void {
-    this.#failure ??= cause;
-    this.lost += lost;
-  }
-
-  #closeWhenIdle(): void {
-    if (!this.#closed || this.#flying.size > 0 || this.#fd < 0) return;
-    const fd = this.#fd;
-    this.#fd = -1;
+  #closeFile(): void {
     try {
-      closeSync(fd);
+      closeSync(this.#fd);
     } catch (cause) {
       this.#failure ??= cause;
     }

@@ -83,6 +83,12 @@ export interface Guards {
   movementWake: boolean;
   /** Messages that found no room are tried again. */
   messageRetry: boolean;
+  /** A task follows those of other ranks that it was inserted `after` (scheduler/rank-after.ts). */
+  afterTokens: boolean;
+  /** Tasks with pulled inputs reserve no more than their share of a device (scheduler/rank-pulls.ts). */
+  pullShare: boolean;
+  /** Ranks whose programs differ are told so (scheduler/rank-runs.ts). */
+  graphDigest: boolean;
 }
 
 const all: Guards = {
@@ -124,6 +130,9 @@ const all: Guards = {
   offerRoom: true,
   movementWake: true,
   messageRetry: true,
+  afterTokens: true,
+  pullShare: true,
+  graphDigest: true,
 };
 
 /** Whether guards can be switched off in this process. */

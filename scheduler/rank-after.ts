@@ -3,6 +3,7 @@
 // The predecessors' rank signals with a token, a datum of eight bytes that is written when they are over and travels
 // like any other; the follower waits for its arrival. Every rank makes the token, so that data keep their names.
 // Invariant: a token is forgotten when its last user is over, also when the run failed.
+import { guards } from '../devices/guards.js';
 import { AccessMode, ANY_DEVICE, type TaskClassRow } from '../stages/task-table.js';
 import { type Engine, INTERNAL_RUN } from './engine.js';
 import type { RankPlan } from './rank-plan.js';
@@ -78,7 +79,8 @@ export class RankAfter {
         this.signal(token, mine, run, priority);
         this.plan.sendTo(token, target, run, priority, false);
       } else if (target === this.rank) {
-        follow.push(this.plan.receive(token, run, priority, 0, undefined));
+        const arrival = this.plan.receive(token, run, priority, 0, undefined);
+        if (guards.afterTokens) follow.push(arrival);
       } else {
         this.engine.directory.remove(token);
         continue;

@@ -10,6 +10,7 @@
 // - per device, the reserved bytes exceed the share only when a single group holds them;
 // - an admitted group can always finish: its data are offered, nothing else of its task is missing. It stands behind
 //   announcements, never before them, so that no rank holds memory while it waits for another rank's progress.
+import { guards } from '../devices/guards.js';
 import type { StageContext } from '../stages/context.js';
 import { ANY_DEVICE, type TaskClassRow } from '../stages/task-table.js';
 import type { Engine } from './engine.js';
@@ -131,7 +132,8 @@ export class RankPulls {
     const line = this.lines[s];
     while (line.length > 0) {
       const [group] = line;
-      if (this.reserved[s] > 0 && this.reserved[s] + group.bytes > this.limit[s]) return;
+      const isTooMuch = this.reserved[s] > 0 && this.reserved[s] + group.bytes > this.limit[s];
+      if (isTooMuch && guards.pullShare) return;
       line.shift();
       this.reserved[s] += group.bytes;
       group.state = 'admitted';

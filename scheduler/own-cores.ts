@@ -8,7 +8,7 @@ export function countCores(list: string): number {
   let count = 0;
   for (const range of list.trim().split(',')) {
     const [first, last = first] = range.split('-').map(Number);
-    if (first !== undefined && last !== undefined) count += last - first + 1;
+    if (range !== '' && first !== undefined && last !== undefined) count += last - first + 1;
   }
   return count;
 }

@@ -317,7 +317,7 @@ export class EngineTracer {
       );
     }
     let ready = 0;
-    for (const queue of engine.ready) ready += queue.length;
+    for (const queue of engine.starter.ready) ready += queue.length;
     for (const line of engine.placement.lines) ready += line.length;
     recorder.progress(
       now,

@@ -156,7 +156,7 @@ export class IdleControl {
       if (memoryWanted) wanted = (backend.completed[q] + 1) | 0;
       else if (
         windowIsFull ||
-        engine.ready[lane].length > 0 ||
+        engine.starter.ready[lane].length > 0 ||
         engine.placement.lines[q].length > 0 ||
         x.slotWaiters[q].length > 0
       ) {

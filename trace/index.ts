@@ -11,4 +11,6 @@ export * from './reader.js';
 export * from './recorder.js';
 export * from './records.js';
 export * from './sinks.js';
+export * from './surroundings-recorder.js';
 export * from './trace.js';
+export * from './unit-writer.js';

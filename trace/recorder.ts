@@ -1,63 +1,22 @@
-// Writes trace records into a chunk and hands full chunks to a sink. It sits in the engine's hot path:
-// no method reads a clock, allocates, or does more than a handful of typed-array stores (names and strings,
-// registered once each, excepted). A record never straddles two chunks.
-import {
-  CounterKind,
-  EventKind,
-  encodeHeader,
-  NO_COORDINATE,
-  NO_INDEX,
-  NONE,
-  RecordKind,
-  TaskTime,
-  type TraceHeader,
-  UNIT,
-} from './format.js';
+// Records of tasks, what they use and follow, and transfers. It sits in the engine's hot path: no method reads a clock,
+// allocates, or does more than a handful of typed-array stores.
+import { NONE, RecordKind, TaskTime, type TraceHeader, UNIT } from './format.js';
 import type { TraceSink } from './sinks.js';
-
-/** Options of a recorder. */
-export interface TraceRecorderOptions {
-  /** Bytes per chunk, a multiple of 64 (default 1 MiB). The sink sees a trace in pieces of at most this size. */
-  readonly chunkBytes?: number;
-  /** Least time between two rounds of counter samples in nanoseconds (default 100 000). */
-  readonly counterInterval?: number;
-}
-
-/** Longest string a record can hold, in UTF-8 bytes; longer ones are cut at a character. */
-export const MAX_STRING_BYTES: number = 255 * UNIT - 8;
+import { SurroundingsRecorder } from './surroundings-recorder.js';
+import { LONGEST_RECORD, type TraceRecorderOptions } from './unit-writer.js';
 
 // Times between `inserted` and the others fit 32 bits of nanoseconds below this.
 const SHORT_LIFE = 0xfffffffe;
-const LARGEST_TASK = 3 * UNIT;
-const encoder = new TextEncoder();
 
 /**
  * Records one rank's run. Times are nanoseconds on the rank's clock (the header's `clockOrigin` is on the same
  * clock); spaces and lanes are indices into the header's tables. Ids are unsigned 32-bit numbers that the caller
  * keeps unique for the whole trace; `NONE` means none.
  */
-export class TraceRecorder {
-  /** Records written so far. */
-  tasks = 0;
-  transfers = 0;
-
-  readonly #sink: TraceSink;
-  readonly #counterInterval: number;
-  readonly #limit: number;
-  #u8: Uint8Array;
-  #u16: Uint16Array;
-  #u32: Uint32Array;
-  #i32: Int32Array;
-  #f64: Float64Array;
-  readonly #strings: Map<string, number> = new Map();
-  readonly #scratch: Float64Array = new Float64Array(TaskTime.count);
+export class TraceRecorder extends SurroundingsRecorder {
   // No time of a run is earlier than this.
   readonly #origin: number;
-  #runBegin: number;
-  #at = 0;
-  #units = 0;
-  #finished = false;
-  #nextCounter = Number.NEGATIVE_INFINITY;
+  readonly #scratch: Float64Array = new Float64Array(TaskTime.count);
   // Open dependencies and accesses records of the current chunk (byte offset, or -1) and whom they are for.
   #dependencyAt = -1;
   #dependencyTask = NONE;
@@ -65,19 +24,15 @@ export class TraceRecorder {
   #accessTask = NONE;
 
   constructor(sink: TraceSink, header: TraceHeader, options: TraceRecorderOptions = {}) {
-    const chunkBytes = Math.max(16 * 1024, options.chunkBytes ?? 1 << 20) & ~63;
-    const chunk = new ArrayBuffer(chunkBytes);
-    this.#sink = sink;
-    this.#counterInterval = options.counterInterval ?? 100_000;
-    this.#limit = chunkBytes;
-    this.#u8 = new Uint8Array(chunk);
-    this.#u16 = new Uint16Array(chunk);
-    this.#u32 = new Uint32Array(chunk);
-    this.#i32 = new Int32Array(chunk);
-    this.#f64 = new Float64Array(chunk);
+    super(sink, header, options);
     this.#origin = header.clockOrigin;
-    this.#runBegin = header.clockOrigin;
-    sink.write(encodeHeader(header));
+  }
+
+  /** Hands what is recorded so far to the sink. */
+  override flush(): void {
+    this.#dependencyAt = -1;
+    this.#accessAt = -1;
+    super.flush();
   }
 
   /**
@@ -102,13 +57,13 @@ export class TraceRecorder {
     times: Float64Array,
     at: number,
   ): void {
-    let p = this.#at;
-    if (p + LARGEST_TASK > this.#limit) {
+    let p = this.at;
+    if (p + LONGEST_RECORD > this.limit) {
       this.flush();
       p = 0;
     }
     let inserted = times[at + TaskTime.inserted];
-    if (!(inserted >= this.#origin)) inserted = this.#runBegin;
+    if (!(inserted >= this.#origin)) inserted = this.runBegin;
     let execStart = times[at + TaskTime.execStart];
     let execEnd = times[at + TaskTime.execEnd];
     const latest = execStart >= inserted ? execStart : Number.POSITIVE_INFINITY;
@@ -134,13 +89,13 @@ export class TraceRecorder {
     let finalized = times[at + TaskTime.finalized];
     if (!(finalized >= stageOut)) finalized = stageOut;
 
-    const u32 = this.#u32;
+    const u32 = this.u32;
     const w = p >>> 2;
     if (finalized - inserted < SHORT_LIFE) {
       u32[w] = RecordKind.task | (2 << 8) | (taskClass << 16);
       // From a whole nanosecond, so that each time is the floor of what was given: order survives rounding.
       const base = Math.floor(inserted);
-      this.#f64[(p >>> 3) + 2] = base;
+      this.f64[(p >>> 3) + 2] = base;
       u32[w + 6] = ready - base;
       u32[w + 7] = alloc - base;
       u32[w + 8] = stageIn - base;
@@ -151,10 +106,10 @@ export class TraceRecorder {
       u32[w + 13] = stageOut - base;
       u32[w + 14] = finalized - base;
       u32[w + 15] = 0;
-      this.#at = p + 2 * UNIT;
+      this.at = p + 2 * UNIT;
     } else {
       u32[w] = RecordKind.longTask | (3 << 8) | (taskClass << 16);
-      const f64 = this.#f64;
+      const f64 = this.f64;
       const d = (p >>> 3) + 2;
       f64[d] = inserted;
       f64[d + 1] = ready;
@@ -166,7 +121,7 @@ export class TraceRecorder {
       f64[d + 7] = execEnd;
       f64[d + 8] = stageOut;
       f64[d + 9] = finalized;
-      this.#at = p + 3 * UNIT;
+      this.at = p + 3 * UNIT;
     }
     u32[w + 1] = device | (lane << 8) | (flags << 16);
     u32[w + 2] = id;
@@ -210,28 +165,28 @@ export class TraceRecorder {
   /** One predecessor of a task; all calls for one successor in a row share records of up to six. */
   dependency(successor: number, predecessor: number): void {
     let p = this.#dependencyAt;
-    if (p < 0 || this.#dependencyTask !== successor || this.#u8[p + 2] === 6) {
-      p = this.#unit(RecordKind.dependencies, successor);
+    if (p < 0 || this.#dependencyTask !== successor || this.u8[p + 2] === 6) {
+      p = this.unit(RecordKind.dependencies, successor);
       this.#dependencyAt = p;
       this.#dependencyTask = successor;
     }
-    const count = this.#u8[p + 2]++;
-    this.#u32[(p >>> 2) + 2 + count] = predecessor;
+    const count = this.u8[p + 2]++;
+    this.u32[(p >>> 2) + 2 + count] = predecessor;
   }
 
   /** One datum of a task, in flow order; `mode` is an `AccessMode`. Shares records like `dependency`. */
   access(task: number, datum: number, mode: number): void {
     let p = this.#accessAt;
-    if (p < 0 || this.#accessTask !== task || this.#u16[(p >>> 1) + 1] >>> 12 === 6) {
-      p = this.#unit(RecordKind.accesses, task);
+    if (p < 0 || this.#accessTask !== task || this.u16[(p >>> 1) + 1] >>> 12 === 6) {
+      p = this.unit(RecordKind.accesses, task);
       this.#accessAt = p;
       this.#accessTask = task;
     }
     const h = (p >>> 1) + 1;
-    const head = this.#u16[h];
+    const head = this.u16[h];
     const count = head >>> 12;
-    this.#u32[(p >>> 2) + 2 + count] = datum;
-    this.#u16[h] = (head + 0x1000) | (mode << (2 * count));
+    this.u32[(p >>> 2) + 2 + count] = datum;
+    this.u16[h] = (head + 0x1000) | (mode << (2 * count));
   }
 
   /** All data of a task: `count` ids of `data` from `first` on, with their modes. As `access` for one after the other. */
@@ -241,24 +196,24 @@ export class TraceRecorder {
       for (let i = 0; i < count; i++) this.access(task, data[first + i], modes[i]);
       return;
     }
-    const p = this.#unit(RecordKind.accesses, task);
-    const u32 = this.#u32;
+    const p = this.unit(RecordKind.accesses, task);
+    const u32 = this.u32;
     const w = (p >>> 2) + 2;
     let head = count << 12;
     for (let i = 0; i < count; i++) {
       u32[w + i] = data[first + i];
       head |= modes[i] << (2 * i);
     }
-    this.#u16[(p >>> 1) + 1] = head;
+    this.u16[(p >>> 1) + 1] = head;
     this.#accessAt = p;
     this.#accessTask = task;
   }
 
   /** Up to six parameters of a task, the first `count`; fractions are cut off. */
   parameters(task: number, count: number, a: number, b = 0, c = 0, d = 0, e = 0, f = 0): void {
-    const p = this.#unit(RecordKind.parameters, task);
-    this.#u8[p + 2] = count;
-    const i32 = this.#i32;
+    const p = this.unit(RecordKind.parameters, task);
+    this.u8[p + 2] = count;
+    const i32 = this.i32;
     const w = (p >>> 2) + 2;
     i32[w] = a;
     i32[w + 1] = b;
@@ -302,262 +257,29 @@ export class TraceRecorder {
     start: number,
     end: number,
   ): void {
-    let p = this.#at;
-    if (p + LARGEST_TASK > this.#limit) {
+    let p = this.at;
+    if (p + LONGEST_RECORD > this.limit) {
       this.flush();
       p = 0;
     }
-    this.#at = p + 2 * UNIT;
+    this.at = p + 2 * UNIT;
     if (!(issued >= this.#origin && issued <= start)) issued = start;
     const w = p >>> 2;
-    const u32 = this.#u32;
+    const u32 = this.u32;
     u32[w] = RecordKind.transfer | (2 << 8) | (kind << 16) | (reason << 24);
     u32[w + 1] = lane | (source << 8) | (destination << 16);
     u32[w + 2] = task;
     u32[w + 3] = datum;
     u32[w + 4] = version;
-    this.#i32[w + 5] = peer;
+    this.i32[w + 5] = peer;
     u32[w + 6] = message;
     u32[w + 7] = 0;
-    const f64 = this.#f64;
+    const f64 = this.f64;
     const d = (p >>> 3) + 4;
     f64[d] = bytes;
     f64[d + 1] = issued;
     f64[d + 2] = start;
     f64[d + 3] = end;
     this.transfers++;
-  }
-
-  /** Number of a text; written to the trace the first time. */
-  string(text: string): number {
-    const known = this.#strings.get(text);
-    if (known !== undefined) return known;
-    const id = this.#strings.size;
-    this.#strings.set(text, id);
-    let bytes = encoder.encode(text);
-    if (bytes.length > MAX_STRING_BYTES) {
-      let cut = MAX_STRING_BYTES;
-      while ((bytes[cut] & 0xc0) === 0x80) cut--;
-      bytes = bytes.subarray(0, cut);
-    }
-    const units = Math.ceil((8 + bytes.length) / UNIT);
-    if (this.#at + units * UNIT > this.#limit) this.flush();
-    const p = this.#at;
-    this.#at = p + units * UNIT;
-    this.#u8.fill(0, p, this.#at);
-    this.#u32[p >>> 2] = RecordKind.string | (units << 8) | (bytes.length << 16);
-    this.#u32[(p >>> 2) + 1] = id;
-    this.#u8.set(bytes, p + 8);
-    return id;
-  }
-
-  /**
-   * Names a task class. Must come before the first task of the class. With `namedByParameters` the parameters are what
-   * tells its tasks apart, gemm(4, 3, 2); without, they are values to look up, and a datum it writes names a task.
-   */
-  taskClass(
-    id: number,
-    name: string,
-    parameterNames: readonly string[] = [],
-    namedByParameters = true,
-  ): void {
-    const nameId = this.string(name);
-    const parameters = parameterNames.length === 0 ? NONE : this.string(parameterNames.join(','));
-    const p = this.#unit(RecordKind.taskClass, nameId);
-    this.#u16[(p >>> 1) + 1] = id;
-    this.#u32[(p >>> 2) + 2] = parameters;
-    this.#u32[(p >>> 2) + 3] = namedByParameters ? 0 : 1;
-  }
-
-  /**
-   * Names a datum: `name` alone or an element of a collection, name(i, j, k).
-   * @param bytes its size, @param home the rank that owns it
-   */
-  datum(
-    id: number,
-    bytes: number,
-    home: number,
-    name: string,
-    i: number = NO_COORDINATE,
-    j: number = NO_COORDINATE,
-    k: number = NO_COORDINATE,
-  ): void {
-    const nameId = this.string(name);
-    const p = this.#unit(RecordKind.datum, id);
-    this.#u16[(p >>> 1) + 1] = home;
-    this.#f64[(p >>> 3) + 1] = bytes;
-    const w = (p >>> 2) + 4;
-    this.#u32[w] = nameId;
-    this.#i32[w + 1] = i;
-    this.#i32[w + 2] = j;
-    this.#i32[w + 3] = k;
-  }
-
-  /**
-   * True when the next round of counter samples is due; the caller then calls `memory` for each space and
-   * `progress` once. Keeps samples at most one per `counterInterval`.
-   */
-  counterDue(time: number): boolean {
-    if (time < this.#nextCounter) return false;
-    this.#nextCounter = time + this.#counterInterval;
-    return true;
-  }
-
-  /** Bytes of one memory space: in use, pinned, dirty, clean, and reserved for copies on their way. */
-  memory(
-    space: number,
-    time: number,
-    used: number,
-    pinned: number,
-    dirty: number,
-    clean: number,
-    arriving: number,
-  ): void {
-    this.#counter(CounterKind.memory, space, time, used, pinned, dirty, clean, arriving, 0);
-  }
-
-  /** Progress of the rank: lengths of queues now, and tasks inserted and retired since the start. */
-  progress(
-    time: number,
-    ready: number,
-    window: number,
-    bytesInFlight: number,
-    messagesInFlight: number,
-    inserted: number,
-    retired: number,
-  ): void {
-    this.#counter(
-      CounterKind.progress,
-      NO_INDEX,
-      time,
-      ready,
-      window,
-      bytesInFlight,
-      messagesInFlight,
-      inserted,
-      retired,
-    );
-  }
-
-  #counter(
-    kind: number,
-    space: number,
-    time: number,
-    a: number,
-    b: number,
-    c: number,
-    d: number,
-    e: number,
-    f: number,
-  ): void {
-    let p = this.#at;
-    if (p + LARGEST_TASK > this.#limit) {
-      this.flush();
-      p = 0;
-    }
-    this.#at = p + 2 * UNIT;
-    this.#u32[p >>> 2] = RecordKind.counter | (2 << 8) | (kind << 16) | (space << 24);
-    this.#u32[(p >>> 2) + 1] = 0;
-    const f64 = this.#f64;
-    const at = (p >>> 3) + 1;
-    f64[at] = time;
-    f64[at + 1] = a;
-    f64[at + 2] = b;
-    f64[at + 3] = c;
-    f64[at + 4] = d;
-    f64[at + 5] = e;
-    f64[at + 6] = f;
-  }
-
-  /** Something that happened at one moment; `kind` is an `EventKind`. Give what applies. */
-  event(
-    kind: number,
-    time: number,
-    space: number = NO_INDEX,
-    task: number = NONE,
-    datum: number = NONE,
-    bytes = 0,
-    text?: string,
-  ): void {
-    if (kind === EventKind.runBegin) this.#runBegin = time;
-    const textId = text === undefined ? NONE : this.string(text);
-    const p = this.#unit(RecordKind.event, task);
-    this.#u8[p + 2] = kind;
-    this.#u8[p + 3] = space;
-    this.#f64[(p >>> 3) + 1] = time;
-    this.#f64[(p >>> 3) + 2] = bytes;
-    this.#u32[(p >>> 2) + 6] = datum;
-    this.#u32[(p >>> 2) + 7] = textId;
-  }
-
-  /**
-   * One measurement of this rank's clock against another's.
-   * @param offset nanoseconds to add to this rank's time to get the peer's
-   * @param error half the round trip, in nanoseconds: the offset is right within this
-   */
-  clock(peer: number, time: number, offset: number, error: number): void {
-    const p = this.#unit(RecordKind.clock, 0);
-    this.#u16[(p >>> 1) + 1] = peer;
-    const d = (p >>> 3) + 1;
-    this.#f64[d] = time;
-    this.#f64[d + 1] = offset;
-    this.#f64[d + 2] = error;
-  }
-
-  /** Hands what is recorded so far to the sink. */
-  flush(): void {
-    this.#dependencyAt = -1;
-    this.#accessAt = -1;
-    if (this.#at === 0) return;
-    this.#units += this.#at / UNIT;
-    if (this.#sink.exchange) this.#goOnWith(this.#sink.exchange(this.#u8, this.#at));
-    else this.#sink.write(this.#u8.subarray(0, this.#at));
-    this.#at = 0;
-  }
-
-  /**
-   * Ends the trace and closes the sink. Further records are an error of the caller. Idempotent.
-   * Throws `TraceError` ERR_TRACE_WRITE when the sink could not keep everything; the run itself is not affected.
-   */
-  finish(): void {
-    if (this.#finished) return;
-    this.#finished = true;
-    const p = this.#unit(RecordKind.end, 0);
-    const d = (p >>> 3) + 1;
-    this.#f64[d] = this.tasks;
-    this.#f64[d + 1] = this.transfers;
-    this.#f64[d + 2] = this.#units + this.#at / UNIT;
-    // Not by way of `exchange`: a short trace needs no thread to write it.
-    this.#sink.write(this.#u8.subarray(0, this.#at));
-    this.#at = 0;
-    this.#sink.close();
-  }
-
-  #goOnWith(chunk: Uint8Array): void {
-    if (chunk === this.#u8) return;
-    const { buffer, byteOffset, byteLength } = chunk;
-    this.#u8 = chunk;
-    this.#u16 = new Uint16Array(buffer, byteOffset, byteLength / 2);
-    this.#u32 = new Uint32Array(buffer, byteOffset, byteLength / 4);
-    this.#i32 = new Int32Array(buffer, byteOffset, byteLength / 4);
-    this.#f64 = new Float64Array(buffer, byteOffset, byteLength / 8);
-  }
-
-  // Takes a one-unit record, cleared, and returns its byte offset.
-  #unit(kind: number, word1: number): number {
-    let p = this.#at;
-    if (p + UNIT > this.#limit) {
-      this.flush();
-      p = 0;
-    }
-    this.#at = p + UNIT;
-    const w = p >>> 2;
-    this.#u32[w] = kind | (1 << 8);
-    this.#u32[w + 1] = word1;
-    const d = (p >>> 3) + 1;
-    this.#f64[d] = 0;
-    this.#f64[d + 1] = 0;
-    this.#f64[d + 2] = 0;
-    return p;
   }
 }

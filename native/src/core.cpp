@@ -181,6 +181,7 @@ void Core::openDevices(const CoreOptions& options) {
     DeviceThread& device = *devices_.back();
     device.call([&] { device.openDevice(options.gpuBytes, runtime_.spaces[gpu + 1]); });
   }
+  tilesAsked_.assign(devices_.size(), false);
   peers_.assign(static_cast<std::size_t>(options.gpus) * options.gpus, false);
   for (std::int32_t gpu = 0; gpu < options.gpus; ++gpu) {
     DeviceThread& device = *devices_[gpu];
@@ -203,12 +204,14 @@ void Core::prepareTileKernels() {
   for (std::size_t gpu = 0; gpu < devices_.size() && !closed_; ++gpu) {
     if (runtime_.spaces[gpu + 1].kind != SpaceKind::cuda) continue;
     DeviceThread& device = *devices_[gpu];
-    device.call([&] {
+    if (tilesAsked_[gpu]) continue;
+    device.callQuiet([&] {
       if (prepareTiles(device.device()) != DriverStatus::outOfMemory) return;
       throw CoreError("OUT_OF_MEMORY",
                       "no memory for the workspaces of cuBLAS and cuSOLVER on GPU " +
                           std::to_string(gpu) + ": ask for less gpuBytes");
     });
+    tilesAsked_[gpu] = true;
   }
 }
 
@@ -227,7 +230,7 @@ void Core::loadKernels(const std::string& path, std::vector<std::string>& names)
   } catch (const std::runtime_error& error) {
     throw CoreError("KERNEL_LIBRARY", error.what());
   }
-  for (auto& device : devices_) device->call([&] { device->loadFunctions(); });
+  for (auto& device : devices_) device->callQuiet([&] { device->loadFunctions(); });
 }
 
 void Core::compileKernels(const KernelSource& source, std::vector<std::string>& names) {
@@ -257,14 +260,14 @@ void Core::compileKernels(const KernelSource& source, std::vector<std::string>& 
   // What does not load or does not fit its declaration must not get a number.
   try {
     for (auto& device : devices_) {
-      device->call([&] { device->tryFunctions(*image, kernels); });
+      device->callQuiet([&] { device->tryFunctions(*image, kernels); });
     }
     runtime_.registry.addDeviceCode(HEADRACE_KERNEL_CUDA, image, kernels, names);
   } catch (const std::runtime_error& error) {
     for (auto& device : devices_) device->call([&] { device->forgetImage(*image); });
     throw CoreError("KERNEL_SOURCE", source.name + ": " + error.what());
   }
-  for (auto& device : devices_) device->call([&] { device->loadFunctions(); });
+  for (auto& device : devices_) device->callQuiet([&] { device->loadFunctions(); });
 }
 
 void Core::wake(std::int32_t queue) {

@@ -95,6 +95,8 @@ class Core {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Executor> executor_;
   std::vector<bool> peers_;
+  /// Per GPU: cuBLAS and cuSOLVER were prepared, or are missing.
+  std::vector<bool> tilesAsked_;
   bool closed_ = false;
 };
 

@@ -4,13 +4,15 @@
 // Invariants: every compute stream has handles of its own, bound to it for good (setting a handle's stream resets its
 // workspace); all workspaces exist before the first task; no call here waits for the GPU. potrf's outcome is copied to
 // a pinned word behind the factorisation and becomes the task's status when the stream has got there.
+#include <sched.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "cublas.h"
-#include "gpu_device.h"
+#include "gpu_events.h"
 #include "kernels.h"
 #include "shared_library.h"
 #include "tile_arguments.h"
@@ -265,6 +267,18 @@ DriverStatus warmUp(GpuStream& stream) {
                                                             "status " + std::to_string(status));
 }
 
+/// The warm-up is over when this returns, so that nothing of ours runs when the pause ends. There is no kernel but the
+/// libraries' own in the way (the caller holds a pause).
+DriverStatus drain(GpuStream& stream) {
+  GpuEvent end;
+  end.device = stream.device;
+  DriverStatus status = gpuEventRecord(&end, &stream);
+  if (status == DriverStatus::ok) {
+    while ((status = gpuEventQuery(&end)) == DriverStatus::notReady) sched_yield();
+  }
+  return status;
+}
+
 DriverStatus workBytes(GpuStream& stream, std::size_t* bytes) {
   const Libraries& library = libraries();
   const int limit = tileLimit();
@@ -289,7 +303,6 @@ DriverStatus workBytes(GpuStream& stream, std::size_t* bytes) {
 }
 
 DriverStatus prepare(GpuStream& stream) {
-  if (stream.tiles != nullptr) return DriverStatus::ok;
   GpuDevice& device = *stream.device;
   const GpuApi& api = *device.api;
   const Libraries& library = libraries();
@@ -326,8 +339,6 @@ DriverStatus prepare(GpuStream& stream) {
                              "cublasSetWorkspace returned " + std::to_string(code));
     }
   }
-  if (status == DriverStatus::ok) status = warmUp<double>(stream);
-  if (status == DriverStatus::ok) status = warmUp<float>(stream);
   if (status != DriverStatus::ok) releaseTiles(stream);
   return status;
 }
@@ -354,12 +365,25 @@ DriverStatus prepareTiles(DeviceHandle handle) {
   if (!libraries().report.found) {
     return device.refuse(DriverStatus::unsupported, libraries().report.reason);
   }
+  std::vector<GpuStream*> fresh;
+  DriverStatus status = DriverStatus::ok;
   for (GpuStream* stream : device.streams) {
-    if (stream->purpose != StreamPurpose::compute) continue;
-    const DriverStatus status = prepare(*stream);
-    if (status != DriverStatus::ok) return status;
+    if (stream->purpose != StreamPurpose::compute || stream->tiles != nullptr) continue;
+    if (status == DriverStatus::ok) status = prepare(*stream);
+    if (status == DriverStatus::ok) fresh.push_back(stream);
   }
-  return DriverStatus::ok;
+  // Only now: what is allocated for one stream would wait for what runs on another.
+  for (GpuStream* stream : fresh) {
+    if (status == DriverStatus::ok) status = warmUp<double>(*stream);
+    if (status == DriverStatus::ok) status = warmUp<float>(*stream);
+  }
+  for (GpuStream* stream : fresh) {
+    const DriverStatus drained = drain(*stream);
+    if (status == DriverStatus::ok) status = drained;
+  }
+  if (status == DriverStatus::ok) return status;
+  for (GpuStream* stream : fresh) releaseTiles(*stream);
+  return status;
 }
 
 std::int32_t registerCudaTileKernels(headrace_registry* registry) {

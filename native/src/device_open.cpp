@@ -1,11 +1,15 @@
 // Opening and closing a GPU, and running a function on its thread.
+#include <sched.h>
+
 #include <condition_variable>
 #include <exception>
 #include <stdexcept>
 
+#include "clock.h"
 #include "core_error.h"
 #include "device_thread.h"
 #include "gpu_device.h"
+#include "launch_pause.h"
 
 namespace headrace {
 
@@ -13,6 +17,8 @@ namespace {
 
 /// A slab whose size nobody asked for is a multiple of this.
 constexpr std::uint64_t kSlabUnit = std::uint64_t{2} << 20;
+/// How long loading a kernel waits for others to end (nanoseconds).
+constexpr std::int64_t kQuietPatience = 10'000'000'000;
 
 }  // namespace
 
@@ -49,6 +55,23 @@ void DeviceThread::call(const std::function<void()>& function) {
   parker_.unpark();
   callDone_.wait(guard, [&] { return result.done; });
   if (result.error) std::rethrow_exception(result.error);
+}
+
+void DeviceThread::callQuiet(const std::function<void()>& function) {
+  call([&] {
+    const std::int64_t limit = now() + kQuietPatience;
+    for (;;) {
+      {
+        const LaunchPause pause;
+        if (pause.holds()) return function();
+      }
+      if (now() > limit) {
+        throw CoreError("DRIVER", "kernels have been running for 10 s, and a kernel can be loaded only while none "
+                                "runs: use its class once before");
+      }
+      if (!pass()) sched_yield();
+    }
+  });
 }
 
 bool DeviceThread::runCalls() {

@@ -34,6 +34,9 @@ class DeviceThread {
 
   /// Runs a function on the device's thread and returns its result; exceptions are passed on.
   void call(const std::function<void()>& function);
+  /// The same at a moment in which no kernel runs, for what loads code or allocates (launch_pause.h). While it waits for
+  /// that, the thread goes on with its work. Throws DRIVER when kernels have been running for 10 s.
+  void callQuiet(const std::function<void()>& function);
 
   // To be used inside `call`, in this order.
   void openDevice(std::uint64_t bytes, Space& space);

@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "gpu_events.h"
 #include "host_pins.h"
+#include "launch_pause.h"
 #include "launch_rules.h"
 
 namespace headrace {
@@ -27,21 +28,11 @@ constexpr std::size_t kOutcomesPerStream = 288;
 std::atomic<bool> checks{false};
 thread_local GpuStream* current = nullptr;
 
-/// All open devices: a host page may be locked only while none of them runs a kernel.
-std::mutex openLock;
-std::vector<GpuDevice*> openDevices;
-
 GpuDevice& device(DeviceHandle handle) { return *static_cast<GpuDevice*>(handle); }
 GpuStream& stream(StreamHandle handle) { return *static_cast<GpuStream*>(handle); }
 
 void say(char* reason, std::size_t bytes, const std::string& text) {
   std::snprintf(reason, bytes, "%s", text.c_str());
-}
-
-bool allQuiet() {
-  std::lock_guard<std::mutex> guard(openLock);
-  return std::all_of(openDevices.begin(), openDevices.end(),
-                     [](const GpuDevice* each) { return each->quiet(); });
 }
 
 // -- opening --------------------------------------------------------------------------------------------------------
@@ -53,10 +44,7 @@ DriverStatus bind(DeviceHandle handle) {
 
 void close(DeviceHandle handle) {
   GpuDevice* closing = &device(handle);
-  {
-    std::lock_guard<std::mutex> guard(openLock);
-    openDevices.erase(std::find(openDevices.begin(), openDevices.end(), closing));
-  }
+  removeOpenDevice(closing);
   if (gpuStuck(*closing)) {
     closing->api->contextSetCurrent(nullptr);
     delete closing;
@@ -173,10 +161,7 @@ DriverStatus hostRegister(DeviceHandle handle, void* pointer, std::uint64_t byte
 }
 
 void hostUnregister(DeviceHandle handle, void* pointer) {
-  std::lock_guard<std::mutex> guard(openLock);
-  const bool stuck = std::any_of(openDevices.begin(), openDevices.end(),
-                                 [](GpuDevice* each) { return gpuStuck(*each); });
-  hostPins(device(handle).spaceKind).remove(stuck ? nullptr : device(handle).api, pointer);
+  hostPins(device(handle).spaceKind).remove(anyStuckDevice() ? nullptr : device(handle).api, pointer);
 }
 
 // -- streams and events ---------------------------------------------------------------------------------------------
@@ -199,7 +184,7 @@ DriverStatus streamCreate(DeviceHandle handle, StreamPurpose purpose, StreamHand
     on.api->streamDestroy(created->stream);
     return status;
   }
-  on.streams.push_back(created.get());
+  addOpenStream(created.get());
   *result = created.release();
   return DriverStatus::ok;
 }
@@ -213,7 +198,7 @@ void streamDestroy(StreamHandle handle) {
     on.api->streamDestroy(closing->stream);
     if (closing->outcomeWords != nullptr) on.api->hostFree(closing->outcomeWords);
   }
-  on.streams.erase(std::find(on.streams.begin(), on.streams.end(), closing));
+  removeOpenStream(closing);
   delete closing;
 }
 
@@ -244,7 +229,8 @@ DriverStatus copyHost(GpuStream& on, const void* host, std::uint64_t bytes, cons
     std::uint64_t piece = pins.locked(from, bytes - done);
     if (piece == 0 && !tried) {
       tried = true;
-      if (allQuiet()) {
+      const LaunchPause pause;
+      if (pause.holds()) {
         pins.lockChunks(*at.api, from, bytes - done);
         continue;
       }
@@ -353,7 +339,7 @@ DriverStatus launch(StreamHandle handle, const Launch* launch) {
   GpuStream& on = stream(handle);
   if (on.device->lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
   ++on.device->work;
-  on.launched.store(on.position + 1, std::memory_order_relaxed);
+  announceLaunch(on);
   if (launch->enqueue == nullptr) return launchFunction(on, *launch);
   headrace_task task = launch->task;
   task.stream = on.stream;
@@ -430,7 +416,8 @@ const char* GpuDevice::error() {
 }
 
 bool GpuDevice::quiet() const {
-  return std::all_of(streams.begin(), streams.end(), [](const GpuStream* each) {
+  // Nothing of a lost GPU runs any more, and nothing of it will be seen to complete.
+  return lost.load(std::memory_order_acquire) || std::all_of(streams.begin(), streams.end(), [](const GpuStream* each) {
     return each->launched.load(std::memory_order_relaxed) <=
            each->completed.load(std::memory_order_acquire);
   });
@@ -570,8 +557,7 @@ DriverStatus gpuOpen(const GpuApi* api, const std::string& why, const char* driv
   }
   say(description->uuid, sizeof description->uuid, gpuUuidText(uuid));
   description->freeBytes = free;
-  std::lock_guard<std::mutex> guard(openLock);
-  openDevices.push_back(opened.get());
+  addOpenDevice(opened.get());
   *result = opened.release();
   return DriverStatus::ok;
 }

@@ -21,7 +21,8 @@ constexpr std::int64_t kLostGrace = 1000000000;
 /// Events made when a stream opens: one per command that may be in flight (256), twice that with times, and some.
 constexpr std::size_t kEvents = 576;
 
-/// Puts a mark at the stream's end. The lock is held. `needed`: make an event if none is spare.
+/// Puts a mark at the stream's end. The lock is held. `needed`: make an event if none is spare, which only the thread
+/// of the stream's own GPU may ask for: an event belongs to the context that is current where it is made.
 DriverStatus mark(GpuStream& stream, bool needed) {
   if (stream.marked == stream.position && stream.position != 0) return DriverStatus::ok;
   GpuDevice& device = *stream.device;
@@ -224,9 +225,12 @@ DriverStatus gpuStreamWait(StreamHandle on, EventHandle handle) {
   }
   std::lock_guard<std::mutex> guard(target->lock);
   if (target->completed.load(std::memory_order_relaxed) >= event->position) return DriverStatus::ok;
-  if (target->marked < event->position && mark(*target, true) != DriverStatus::ok) {
-    // The other device's trouble is not this one's: the caller holds the ring instead.
-    return device.refuse(DriverStatus::unsupported, "the event could not be recorded");
+  if (target->marked < event->position) {
+    const DriverStatus marked = mark(*target, target->device == &device);
+    if (marked != DriverStatus::ok || target->marked < event->position) {
+      // The other device's trouble is not this one's: the caller holds the ring instead.
+      return device.refuse(DriverStatus::unsupported, "the event could not be recorded");
+    }
   }
   const auto first = std::lower_bound(
       target->marks.begin(), target->marks.end(), event->position,

@@ -1,6 +1,6 @@
 // Builds and runs the native GPU tests: on stub driver libraries (default; needs no GPU), or on the GPUs of this machine.
 //   node scripts/gpu-native-tests.mjs [--real] [--no-build] [--sanitize address|thread] [part of a test's name]
-// With --real, tests that ruin their process (a lost device) run afterwards, one process each.
+// With --real, tests that ruin their process (a lost device, the NULL stream) run afterwards, one process each.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -81,8 +81,10 @@ try {
           ...(sanitize === '' ? {} : { HEADRACE_BLAS: 'plain' }),
         };
   status = run(program, positionals, env);
-  if (status === 0 && values.real === true && positionals.length === 0) {
-    status = run(program, ['alone: an illegal address'], { ...env, HEADRACE_GPU_ALONE: '1' });
+  if (values.real === true && positionals.length === 0) {
+    for (const name of ['alone: an illegal address', 'alone: a kernel on the NULL stream']) {
+      status = run(program, [name], { ...env, HEADRACE_GPU_ALONE: '1' }) || status;
+    }
   }
 } finally {
   rmSync(cache, { recursive: true, force: true });

@@ -128,11 +128,22 @@ const used = () =>
   )
     .trim()
     .split('\n');
-const kill = (comm) => ({
-  name: `a rank is killed, ${comm}`,
+const kill = (comm, way) => ({
+  name:
+    way === 'kill'
+      ? `a rank is killed, ${comm}`
+      : `a rank is killed while its GPU is read, ${comm}`,
   run: async () => {
     const before = used();
-    const given = { way: 'kill', who: 1, gpus: 1, device: 0, comm, inlineBytes: 64 };
+    const given = {
+      way,
+      who: 1,
+      gpus: 1,
+      comm,
+      inlineBytes: 64,
+      gpuMemory: '256MiB',
+      hostMemory: '512MiB',
+    };
     const { reports, output } = await launch(3, 'failures.mjs', given);
     const told = reports.filter(({ rank, first }) => rank !== 1 && first !== undefined);
     const problems = told
@@ -144,6 +155,7 @@ const kill = (comm) => ({
     return {
       problems,
       seconds: Math.max(...told.map(({ seconds }) => seconds)),
+      received: told.map(({ received, of }) => `${received} of ${of}`),
       memoryBefore: before,
       memoryAfter: used(),
     };
@@ -165,7 +177,7 @@ const launches = [
   grid(2, 1, 'auto', false),
   ...(gpus > 1 ? ways.map((way) => grid(2, 2, way, false)) : []),
   spin,
-  ...ways.map(kill),
+  ...ways.flatMap((way) => [kill(way, 'kill'), kill(way, 'kill-moving')]),
   ...ways.map(cover),
 ];
 for (const { name, run } of launches) {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "clock.h"
 #include "spin.h"
 
 namespace headrace::mpi {
@@ -35,6 +36,16 @@ GpuMover::~GpuMover() {
   ending_.store(true, std::memory_order_seq_cst);
   parker_.unpark();
   if (thread_.joinable()) thread_.join();
+}
+
+bool GpuMover::isStuck(std::int64_t nanoseconds) const {
+  const std::int64_t since = flushingSince_.load(std::memory_order_relaxed);
+  return since != 0 && now() - since > nanoseconds;
+}
+
+void GpuMover::orphan() {
+  std::lock_guard<std::mutex> guard(lock_);
+  orphaned_ = true;
 }
 
 void GpuMover::submit(const Job& job) {
@@ -99,6 +110,10 @@ void GpuMover::run() {
       accepted_.pop_front();
       moved = true;
     }
+    {
+      std::lock_guard<std::mutex> guard(lock_);
+      if (orphaned_) return;
+    }
     if (running_ > 0) moved |= look();
     if (moved) {
       looks = 0;
@@ -117,7 +132,10 @@ void GpuMover::run() {
 bool GpuMover::begin(const Job& job) {
   if (job.kind == Kind::flush) {
     const auto flush = gpu_.api->flushRemoteWrites;
-    finish(job.ticket, flush == nullptr ? kUnsupported : flush(cuda::kFlushCurrentContext, job.scope));
+    flushingSince_.store(now(), std::memory_order_relaxed);
+    const int code = flush == nullptr ? kUnsupported : flush(cuda::kFlushCurrentContext, job.scope);
+    flushingSince_.store(0, std::memory_order_relaxed);
+    finish(job.ticket, code);
     return true;
   }
   if (events_.empty()) return false;
@@ -167,12 +185,11 @@ bool GpuMover::look() {
 }
 
 void GpuMover::finish(std::int32_t ticket, int code) {
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    finished_.push_back({ticket, code});
-    some_.store(true, std::memory_order_release);
-  }
-  comm_.unpark();
+  std::lock_guard<std::mutex> guard(lock_);
+  finished_.push_back({ticket, code});
+  some_.store(true, std::memory_order_release);
+  // Under the lock: who orphans the mover may be gone, and the comm thread with it, as soon as it has the lock.
+  if (!orphaned_) comm_.unpark();
 }
 
 }  // namespace headrace::mpi

@@ -44,6 +44,11 @@ class GpuMover {
   GpuMover(const Gpu& gpu, std::int32_t lanes, Parker& comm);
   /// Finishes what was submitted.
   ~GpuMover();
+  /// True when the thread has sat in one flush for that long: it may never come back, and the destructor with it.
+  bool isStuck(std::int64_t nanoseconds) const;
+  /// Leaves a stuck mover to itself: when the flush returns after all, its thread touches nothing but the mover (which
+  /// the caller must not destroy) and ends. Its streams and events stay as long as the process.
+  void orphan();
   GpuMover(const GpuMover&) = delete;
   GpuMover& operator=(const GpuMover&) = delete;
 
@@ -84,6 +89,9 @@ class GpuMover {
   std::atomic<bool> some_{false};
   std::atomic<bool> ending_{false};
   std::atomic<int> ready_{-1};
+  /// When the flush under way began; 0 when none is.
+  std::atomic<std::int64_t> flushingSince_{0};
+  bool orphaned_ = false;  // under `lock_`
   std::thread thread_;
 };
 

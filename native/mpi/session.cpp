@@ -60,6 +60,12 @@ Session::Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<He
 
 Session::~Session() {
   // Streams first: they may still use staging buffers and mapped memory.
+  for (auto& [gpu, mover] : movers_) {
+    if (!mover->isStuck(options_.flushNanoseconds)) continue;
+    // It was answered at its deadline; waiting for the driver here would hang the process (H16).
+    mover->orphan();
+    mover.release();
+  }
   movers_.clear();
   if (isLost_) return;
   for (std::size_t i = 0; i < requests_.size(); ++i) {

@@ -1,6 +1,9 @@
 // libcuda as far as Headrace uses it, over the imaginary GPUs (stub_machine.h). Built for tests only.
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "stub_driver.h"
 
@@ -254,6 +257,9 @@ CUDA_EXPORT cuFuncGetParamInfo(void* function, std::size_t index, std::size_t* o
 }
 
 CUDA_EXPORT cuFlushGPUDirectRDMAWrites(int target, int scope) {
+  if (const char* text = std::getenv("HEADRACE_STUB_FLUSH_SECONDS")) {
+    std::this_thread::sleep_for(std::chrono::seconds(std::atoi(text)));
+  }
   Guard guard(machine().lock);
   const int code = machine().enter("cuFlushGPUDirectRDMAWrites");
   if (machine().current() == nullptr) {

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 
 namespace headrace::stub {
 
@@ -225,10 +227,16 @@ int hostFree(const char* call, void* pointer) {
 }
 
 int hostRegister(const char* call, void* pointer, std::size_t bytes) {
+  {
+    Guard guard(machine().lock);
+    int code = machine().enter(call);
+    if (code == 0) code = needContext(call);
+    if (code != 0) return code;
+    machine().forbiddenWhileBusy(call, -1);
+  }
+  // It takes a while, and waits for a kernel that begins meanwhile as well.
+  std::this_thread::sleep_for(std::chrono::microseconds(300));
   Guard guard(machine().lock);
-  int code = machine().enter(call);
-  if (code == 0) code = needContext(call);
-  if (code != 0) return code;
   machine().forbiddenWhileBusy(call, -1);
   const auto begin = reinterpret_cast<std::uint64_t>(pointer);
   if (begin % 4096 != 0 || bytes == 0) return kInvalidValue;

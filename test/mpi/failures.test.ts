@@ -14,6 +14,9 @@ interface Entry {
   readonly first?: Failure;
   readonly again?: number;
   readonly refused?: string;
+  /** Bytes this rank had got, and of how many. */
+  readonly received?: number;
+  readonly of?: number;
 }
 
 const WHO = 1;
@@ -78,4 +81,23 @@ describe.skipIf(libraries().length === 0).each(libraries())('failures over %s', 
     const left = spawnSync('pgrep', ['-f', 'programs/failures.mjs'], { encoding: 'utf8' }).stdout;
     expect(left, 'processes left running').toBe('');
   });
+
+  test.skipIf(library === 'mpich').each(['direct', 'staged', 'ipc'])(
+    'a rank that is killed while its GPU is being read is named (%s)',
+    async (comm) => {
+      const given = { way: 'kill-moving', who: WHO, comm, gpus: 1, gpuMemory: '256MiB' };
+      const run = await mpirun(3, 'failures.mjs', {
+        library,
+        reports: 2,
+        args: [JSON.stringify({ ...given, hostMemory: '512MiB' })],
+      });
+      const told = firsts(run).filter(({ rank }) => rank !== WHO);
+      expect(told, run.output).toHaveLength(2);
+      for (const entry of told) {
+        expect(entry.first, run.output).toMatchObject({ code: 'ERR_PEER_LOST', from: WHO });
+        expect(entry.received, run.output).toBeLessThan(entry.of as number);
+      }
+      expect(told[0]?.received, run.output).toBeGreaterThan(0);
+    },
+  );
 });

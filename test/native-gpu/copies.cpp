@@ -77,6 +77,22 @@ AddGpu noPeers("GPUs without peer access refuse a direct copy and say so", 2, []
   CHECK(Stub::calls("cuMemcpyPeerAsync") == 0 || Stub::violations().empty());
 }, On::stubOnly);
 
+AddGpu pages("host memory is page-locked only while no GPU runs a kernel, whatever other GPUs are about to launch", 2, [] {
+  constexpr int kChunks = 24;
+  CoreOptions options = gpuOptions(2);
+  options.hostBytes = kChunks * HostPins::kChunk;
+  options.pinnedBytes = 4096;
+  Machine machine(options);
+  const Layout layout{2};
+  for (int i = 0; i < kChunks; ++i) {
+    const double offset = static_cast<double>(i * HostPins::kChunk);
+    machine.exec(layout.compute(2), "empty", 0, {});
+    const Event copied = machine.copy(layout.in(1), 1, 0, 0, offset, 8);
+    expect(machine, machine.exec(layout.compute(2), "empty", 0, {}));
+    expect(machine, copied);
+  }
+});
+
 AddGpu fills("a fill writes its bytes and no other", 1, [] {
   Machine machine(gpuOptions(1));
   const Layout layout{1};

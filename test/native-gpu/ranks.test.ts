@@ -196,6 +196,16 @@ describe.skipIf(!built)('ranks with CUDA GPUs', () => {
     expect(run.reports[0], run.output).toMatchObject({ cause: 'ERR_FLUSH_FAILED' });
   });
 
+  test('a flush that does not come back ends at its deadline, and closing does not wait for it', async () => {
+    const { run } = await launch(
+      { what: 'flush', comm: 'direct', flush: 'force' },
+      { program: 'movement.mjs', aware: 'truly', env: { HEADRACE_STUB_FLUSH_SECONDS: '1000' } },
+    );
+    expect(run.reports[1], run.output).toMatchObject({ code: 'ERR_FLUSH_TIMEOUT' });
+    expect(run.reports[0], run.output).toMatchObject({ cause: 'ERR_FLUSH_TIMEOUT' });
+    expect(run.seconds).toBeLessThan(60);
+  });
+
   test.each([
     [undefined, /does not take device pointers/],
     ['lie', /did not arrive in device memory/],
@@ -230,4 +240,18 @@ describe.skipIf(!built)('ranks with CUDA GPUs', () => {
       expect(seconds).toBeLessThan(5);
     }
   });
+
+  test.each(['direct', 'staged', 'ipc'])(
+    'a rank that is killed while its GPU is being read is named (%s)',
+    async (comm) => {
+      const given = { way: 'kill-moving', who: 1, comm, gpuMemory: '256MiB', hostMemory: '512MiB' };
+      const { run } = await launch(given, { program: 'failures.mjs', ranks: 3, aware: 'truly' });
+      const told = run.reports.filter((report) => report['rank'] !== 1 && 'first' in report);
+      expect(told, run.output).toHaveLength(2);
+      for (const { first, received, of } of told) {
+        expect(first, run.output).toMatchObject({ code: 'ERR_PEER_LOST', from: 1 });
+        expect(received).toBeLessThan(of as number);
+      }
+    },
+  );
 });

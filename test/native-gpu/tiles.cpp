@@ -118,5 +118,17 @@ AddGpu unprepared("a tile kernel whose libraries were never asked for says so", 
   CHECK(machine.core->lastError(layout.compute(1)).find("cuBLAS") != std::string::npos);
 });
 
+AddGpu late("tile kernels are prepared between kernels when they are first asked for in the middle of work", 2, [] {
+  Machine machine(gpuOptions(2));
+  const Layout layout{2};
+  for (int gpu = 1; gpu <= 2; ++gpu) {
+    for (int i = 0; i < 20; ++i) machine.exec(layout.compute(gpu), "spin", 0, {100});
+  }
+  machine.publish();
+  while (machine.control(layout.compute(2), Control::submitted).load() == 0) sched_yield();
+  CHECK(machine.core->kernel("gemm_f64", 2) >= 0);
+  machine.finish();
+});
+
 }  // namespace
 }  // namespace headrace::test

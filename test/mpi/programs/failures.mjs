@@ -35,14 +35,59 @@ const use = task({
     x[0] = a[0];
   },
 });
+const fillTile = task({
+  name: 'fillTile',
+  flows: { to: write('f64') },
+  params: { count: 'i32', value: 'f64' },
+  kernel: 'fill_f64',
+});
+const copyTile = task({
+  name: 'copyTile',
+  flows: { b: write('f64'), a: read('f64') },
+  params: { bytes: 'i32' },
+  kernel: 'copy_bytes',
+});
 const n = 1024;
 const x = runtime.data(new Float64Array(n), { name: 'x', rank: 0 });
 const y = runtime.data(new Float64Array(n), { name: 'y', rank: who });
 const y2 = runtime.data(new Float64Array(n), { name: 'y2', rank: who });
 const z = runtime.data(new Float64Array(n), { name: 'z', rank: 0 });
 
+let tilesBytes = 0;
+/** Rank 0 kills the other as soon as the first of many tiles has come from its GPU: the next are on their way. */
+async function killWhileMoving() {
+  const count = 24;
+  const length = 2 ** 19;
+  const tiles = Array.from({ length: count }, (_, i) =>
+    runtime.data('f64', length, { name: `t${i}`, rank: who, device: 0 }),
+  );
+  const copies = Array.from({ length: count * ranks }, (_, i) =>
+    runtime.data('f64', length, { name: `c${i}`, rank: i % ranks, device: 0 }),
+  );
+  const pid = runtime.data(new Float64Array([process.pid]), { name: 'pid', rank: who });
+  const victim = (await pid.read())[0];
+  const before = runtime.engine.ranks.report().receivedBytes;
+  const watch = () => {
+    if (runtime.engine.ranks.report().receivedBytes > before) process.kill(victim, 'SIGKILL');
+    else setImmediate(watch);
+  };
+  if (rank === 0) watch();
+  tilesBytes = count * length * 8;
+  await runtime.run((graph) => {
+    for (const x of tiles) graph.insert(fillTile, { to: x, count: length, value: 1 });
+    for (const [i, b] of copies.entries()) {
+      if (i % ranks !== who)
+        graph.insert(copyTile, { a: tiles[Math.floor(i / ranks)], b, bytes: length * 8 });
+    }
+  });
+}
+
 async function failing() {
   try {
+    if (way === 'kill-moving') {
+      await killWhileMoving();
+      return { code: 'none' };
+    }
     if (way === 'pruned') {
       // One rank leaves out a task that writes its own datum: the other sends what nobody receives.
       await runtime.run(
@@ -81,7 +126,8 @@ async function failing() {
   }
 }
 const first = await failing();
-say({ first });
+const received = runtime.engine.ranks?.report().receivedBytes ?? 0;
+say({ first, received, of: tilesBytes });
 let again;
 if (way === 'throw' || way === 'program' || way === 'mismatch' || way === 'pruned') {
   // The runtime stays usable: all ranks start over together.

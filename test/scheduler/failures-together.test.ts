@@ -1,0 +1,81 @@
+// Of failures that the engine sees together the first in program order is reported, not the first that it looks at.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { readWrite, task } from '../../index.js';
+import { Control } from '../../native/contract.js';
+import { onMachine, soon } from '../support/machines.js';
+
+/** Two tasks on two GPUs that both have begun before either fails, so that neither is cancelled by the other. */
+const SOURCE = `
+#include <headrace/kernel.h>
+#include <sched.h>
+#include <stdatomic.h>
+static atomic_int begun;
+static int32_t fail_together(const headrace_task* task) {
+  atomic_fetch_add(&begun, 1);
+  while (atomic_load(&begun) < 2) sched_yield();
+  return (int32_t)task->params[0];
+}
+int32_t headrace_register(headrace_registry* registry) {
+  return registry->add(registry, "fail_together", HEADRACE_KERNEL_HOST, fail_together);
+}
+`;
+
+const folder = mkdtempSync(path.join(tmpdir(), 'headrace-failures-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function library(): string {
+  const [source, built] = ['kernels.c', 'kernels.so'].map((name) => path.join(folder, name));
+  writeFileSync(source as string, SOURCE);
+  const options = ['-O1', '-shared', '-fPIC', '-I', 'native/include'];
+  execFileSync('cc', [...options, '-o', built as string, source as string]);
+  return built as string;
+}
+
+const failTogether = task({
+  name: 'failTogether',
+  flows: { of: readWrite('f64') },
+  params: { code: 'i32' },
+  kernel: 'fail_together',
+});
+
+it('the first of two failures in program order is named, though the other is looked at first', async () => {
+  const options = {
+    workers: 1,
+    gpus: 2,
+    driver: 'emulated',
+    hostMemory: '16MiB',
+    gpuMemory: '1MiB',
+  };
+  await onMachine({ ...options, checked: true } as const, async (runtime) => {
+    runtime.loadKernels(library());
+    const { control } = runtime.backend as unknown as { control: Int32Array };
+    const queues = control.length / Control.words;
+    const failures = () =>
+      Array.from({ length: queues }, (_, q) =>
+        Atomics.load(control, q * Control.words + Control.failures),
+      ).reduce((sum, count) => sum + count, 0);
+    const data = [0, 1].map(() => runtime.data(new Float64Array(8)));
+    const run = runtime.run(async (graph) => {
+      // GPU 0 is looked at first.
+      graph.insert(failTogether, { of: data[0] as never, code: 11 }, { device: 1 });
+      graph.insert(failTogether, { of: data[1] as never, code: 12 }, { device: 0 });
+      await new Promise((go) => setImmediate(go));
+      // The engine gets no turn before both have failed.
+      const limit = performance.now() + 10_000;
+      while (failures() < 2 && performance.now() < limit);
+      expect(failures()).toBe(2);
+    });
+    const error = await soon(
+      runtime,
+      Promise.resolve(run).then(
+        () => undefined,
+        (e) => e,
+      ),
+    );
+    expect(error).toMatchObject({ code: 'ERR_TASK_FAILED', details: { kernelCode: 11 } });
+  });
+});

@@ -136,6 +136,18 @@ describe.skipIf(!built)('ranks with CUDA GPUs', () => {
     },
   );
 
+  test.each([1, 2])(
+    '%i GPUs each: factorisations and products, also in the memory of few tiles',
+    async (gpus) => {
+      const { run, broken } = await launch({ gpus, ways: ['staged'], only: ['cholesky', 'gemm'] });
+      expect(run.code, run.output).toBe(0);
+      const entries = run.reports as unknown as Entry[];
+      expect(entries, run.output).toHaveLength(2 * 3 * 2);
+      for (const entry of entries) expect(entry.problems, run.output).toEqual([]);
+      expect(broken).toEqual([]);
+    },
+  );
+
   test('a kernel that spins on a word gets it by every way', async () => {
     const { run, broken } = await launch({}, { program: 'spin.mjs', aware: 'truly' });
     expect(run.code, run.output).toBe(0);

@@ -194,16 +194,21 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
       for (let round = 0; round < 5; round++) {
         const controller = new AbortController();
         const reason = new Error(`reason ${round}`);
+        // In the middle of the run, however fast the machine is.
+        const stop = script('stop', async () => {
+          await new Promise((go) => setImmediate(go));
+          controller.abort(reason);
+        });
         const run = runtime.run(
           (graph) => {
             for (let i = 0; i < 3000; i++) {
+              if (i === round * 600) graph.insert(stop, { of: tiles[i % 6] });
               graph.insert(delay, { of: tiles[i % 6], microseconds: 20 });
               graph.insert(add, { to: tiles[i % 6], from: one, count: COUNT });
             }
           },
           { signal: controller.signal },
         );
-        setTimeout(() => controller.abort(reason), round * 4);
         const error = await rejection(runtime, run);
         expect(error).toMatchObject({ name: 'AbortError', code: 'ERR_ABORTED' });
         expect(error.cause).toBe(reason);

@@ -72,12 +72,15 @@ async function killWhileMoving() {
     else setImmediate(watch);
   };
   if (rank === 0) watch();
-  tilesBytes = count * length * 8;
+  const rounds = 20;
+  tilesBytes = rounds * count * length * 8;
   await runtime.run((graph) => {
-    for (const x of tiles) graph.insert(fillTile, { to: x, count: length, value: 1 });
-    for (const [i, b] of copies.entries()) {
-      if (i % ranks !== who)
-        graph.insert(copyTile, { a: tiles[Math.floor(i / ranks)], b, bytes: length * 8 });
+    for (let round = 0; round < rounds; round++) {
+      for (const x of tiles) graph.insert(fillTile, { to: x, count: length, value: round });
+      for (const [i, b] of copies.entries()) {
+        if (i % ranks !== who)
+          graph.insert(copyTile, { a: tiles[Math.floor(i / ranks)], b, bytes: length * 8 });
+      }
     }
   });
 }

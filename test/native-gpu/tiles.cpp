@@ -127,6 +127,10 @@ AddGpu late("tile kernels are prepared between kernels when they are first asked
   machine.publish();
   while (machine.control(layout.compute(2), Control::submitted).load() == 0) sched_yield();
   CHECK(machine.core->kernel("gemm_f64", 2) >= 0);
+  for (int gpu = 1; gpu <= 2; ++gpu) {
+    expect(machine, machine.exec(layout.compute(gpu), "gemm_f64", 3,
+                                 {0, 0, 4096, 8, 8, 8, 0, 1, 1, 0, 8, 8, 8}));
+  }
   machine.finish();
 });
 

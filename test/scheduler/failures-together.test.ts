@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { readWrite, task } from '../../index.js';
+import { type RuntimeOptions, readWrite, task } from '../../index.js';
 import { Control } from '../../native/contract.js';
 import { onMachine, soon } from '../support/machines.js';
 
@@ -43,16 +43,17 @@ const failTogether = task({
 });
 
 it('the first of two failures in program order is named, though the other is looked at first', async () => {
-  const options = {
+  const options: RuntimeOptions = {
     workers: 1,
     gpus: 2,
     driver: 'emulated',
     hostMemory: '16MiB',
     gpuMemory: '1MiB',
+    checked: true,
   };
-  await onMachine({ ...options, checked: true } as const, async (runtime) => {
+  await onMachine(options, async (runtime) => {
     runtime.loadKernels(library());
-    const { control } = runtime.backend as unknown as { control: Int32Array };
+    const { control } = runtime.engine.backend as unknown as { control: Int32Array };
     const queues = control.length / Control.words;
     const failures = () =>
       Array.from({ length: queues }, (_, q) =>

@@ -18,7 +18,9 @@ Executor::Executor(Runtime& runtime) : runtime_(runtime) {
 
 void Executor::begin(Queue& queue) {
   queue_ = &queue;
-  done_ = visible_ = queue.completed();
+  done_ = queue.completed();
+  // Whoever begins again at a queue may be about to execute its next record: that one is visible.
+  visible_ = queue.published();
   becomeBusy();
 }
 

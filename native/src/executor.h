@@ -26,7 +26,7 @@ class Executor {
   std::int32_t done() const { return done_; }
   /// True when there is no published record to execute.
   bool empty() {
-    if (done_ != visible_) return false;
+    if (ahead(visible_, done_) > 0) return false;
     visible_ = queue_->published();
     return done_ == visible_;
   }

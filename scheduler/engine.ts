@@ -185,14 +185,7 @@ export class Engine implements StageHooks {
 
   /** Resolves when no task is live and no command is under way. */
   quiet(): Promise<void> {
-    return new Promise((resolve) => {
-      const look = (): void => {
-        this.pump();
-        if (this.tasks.live === 0 && !this.idle.somethingIsUnderWay()) resolve();
-        else setTimeout(look, 1);
-      };
-      look();
-    });
+    return this.idle.quiet();
   }
 
   // --- Insertion ----------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ export class IdleControl {
   private holding = false;
   /** When a pass moved something last. */
   private movedAt = 0;
+  private readonly whenQuiet: (() => void)[] = [];
   private watchdog: NodeJS.Timeout | undefined;
   private readonly tick = (): void => {
     this.turn();
@@ -45,6 +46,16 @@ export class IdleControl {
     if (this.scheduled) return;
     this.scheduled = true;
     this.engine.backend.soon(this.tick);
+  }
+
+  /** Resolves when no task is live and no command is under way. */
+  quiet(): Promise<void> {
+    this.engine.pump();
+    if (this.isQuiet()) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.whenQuiet.push(resolve);
+      this.schedule();
+    });
   }
 
   /** Blocks the calling thread until a queue has run low. */
@@ -72,6 +83,10 @@ export class IdleControl {
     return backend.serve(microseconds);
   }
 
+  private isQuiet(): boolean {
+    return this.engine.tasks.live === 0 && !this.somethingIsUnderWay();
+  }
+
   /** Whether any command is between issue and observed completion. */
   somethingIsUnderWay(): boolean {
     const { outstanding } = this.engine.submission;
@@ -86,18 +101,19 @@ export class IdleControl {
     if (next === 'again') this.schedule();
     else if (next === 'asleep') this.watch();
     else if (next === 'stuck') this.stuck();
-    else this.hold(false);
+    else {
+      this.hold(false);
+      for (const tell of this.whenQuiet.splice(0)) tell();
+    }
   }
 
   private passes(): 'done' | 'again' | 'asleep' | 'stuck' {
     const { engine } = this;
-    const { backend, tasks } = engine;
+    const { backend } = engine;
     const until = backend.now() + TURN_NS;
     for (;;) {
       if (engine.pump()) this.movedAt = engine.x.now;
-      if (tasks.live === 0 && engine.ranks?.expecting !== true) {
-        return 'done';
-      }
+      if (this.isQuiet()) return 'done';
       this.hold(true);
       if (engine.queuedBodies > 0) {
         if (backend.now() > until) return 'again';

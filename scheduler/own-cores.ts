@@ -3,9 +3,6 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { launched } from '../devices/native-network.js';
 
-/** More cores than any machine has threads for. */
-const UNLIMITED = 2 ** 20;
-
 /** Cores in a list such as `0-3,8`. */
 export function countCores(list: string): number {
   let count = 0;
@@ -35,12 +32,4 @@ export function ownCores(): number {
   const { localSize } = launched();
   if (localSize === 1) return here;
   return Math.max(1, Math.min(here, Math.floor(Math.max(here, coresOfLauncher()) / localSize)));
-}
-
-/**
- * Cores that the crew of workers (native/src/crew.h) may count on. Ranks that share a host do without it, as if they had
- * cores to spare: workers that step aside there were seen to stall programs of several ranks, and why is not known yet.
- */
-export function crewCores(): number {
-  return launched().localSize === 1 ? ownCores() : UNLIMITED;
 }

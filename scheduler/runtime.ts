@@ -28,7 +28,7 @@ import type { BoundClass } from './graph.js';
 import { raiseInliningBudget } from './inlining.js';
 import { type DeviceMemory, memoryReport } from './memory-report.js';
 import { type ResolvedOptions, type RuntimeOptions, resolveOptions } from './options.js';
-import { crewCores } from './own-cores.js';
+import { ownCores } from './own-cores.js';
 import { firstGpu, openRanks, spinNanoseconds } from './rank-open.js';
 import { Ranks } from './ranks.js';
 import { type Program, Run, type RunOptions } from './run.js';
@@ -102,7 +102,7 @@ export class Runtime {
       hostBytes: resolved.hostBytes,
       pinnedBytes: resolved.pinnedBytes,
       workers: resolved.workers,
-      cores: crewCores(),
+      cores: ownCores(),
       spinNanoseconds: spinNanoseconds(resolved),
       computeStreams: resolved.computeStreams,
       ringRecords: resolved.runAhead * RING_FACTOR < 1024 ? 1024 : resolved.runAhead * RING_FACTOR,

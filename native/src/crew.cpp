@@ -64,6 +64,7 @@ Queue* Crew::pick(bool runnableOnly) {
   }
   Queue* queue = *found;
   free_.erase(found);
+  ++taken_;
   freeCount_.store(static_cast<std::int32_t>(free_.size()), std::memory_order_relaxed);
   return queue;
 }
@@ -77,7 +78,7 @@ Queue* Crew::stepAside(Queue* held, Parker& parker) {
   aside_.push_back(&parker);
   // The engine goes to sleep and *then* looks at this word; here it is the other way round, so one sees the other.
   shared_[Shared::aside].store(static_cast<std::int32_t>(aside_.size()), std::memory_order_seq_cst);
-  std::int32_t lastBeat = beat();
+  std::uint64_t lastTaken = taken_;
   Queue* queue = nullptr;
   for (;;) {
     const bool wanted = recalled_ || !engineIsActive() || runtime_.closing.load(std::memory_order_seq_cst);
@@ -85,11 +86,11 @@ Queue* Crew::stepAside(Queue* held, Parker& parker) {
     guard.unlock();
     const bool called = parker.park(kSilence);
     guard.lock();
-    if (!called && !engineServes_.load(std::memory_order_seq_cst) && beat() == lastBeat) {
-      silentBeat_.store(lastBeat, std::memory_order_relaxed);
+    if (!called && !engineServes_.load(std::memory_order_seq_cst) && taken_ == lastTaken) {
+      silentBeat_.store(beat(), std::memory_order_relaxed);
       if ((queue = pick(false)) != nullptr) break;
     }
-    lastBeat = beat();
+    lastTaken = taken_;
   }
   aside_.erase(std::find(aside_.begin(), aside_.end(), &parker));
   if (aside_.empty()) recalled_ = false;

@@ -12,8 +12,8 @@
 //   workers have stepped aside;
 // - a worker goes to sleep for lack of work only when no queue is free, or after it has called back those who stepped
 //   aside: a free queue always has somebody who looks at it;
-// - who stepped aside comes back when called, and by himself when the engine is neither active nor heard of for
-//   `kSilence`.
+// - who stepped aside comes back when called, and by himself when for `kSilence` nobody has taken a queue that is free:
+//   whatever the engine is busy with, what it has published is executed.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,8 @@ class Crew {
   /// True when a worker should step aside. Costs a few loads.
   bool crowded() const {
     if (!full_ || awake_.load(std::memory_order_relaxed) < cores_) return false;
-    return engineIsActive() && beat() != silentBeat_.load(std::memory_order_relaxed);
+    const std::int32_t silent = silentBeat_.load(std::memory_order_relaxed);
+    return engineIsActive() && static_cast<std::uint32_t>(beat()) - static_cast<std::uint32_t>(silent) > kGrace;
   }
   /// While crowded: true when it is the calling worker that should. That is the one on the engine's core: the other
   /// way round that core would have two threads and another none. `since`: when the caller saw it crowded first, or 0.
@@ -71,8 +72,10 @@ class Crew {
   void recall();
 
  private:
-  /// The engine has not given a sign for that long: it is busy with something else or sleeps.
+  /// Nobody has served a free queue for that long: the engine is busy with something else or waits in its event loop.
   static constexpr std::int64_t kSilence = 5'000'000;
+  /// Who came back for that stays, until the engine has passed so often that it is at work again.
+  static constexpr std::uint32_t kGrace = 64;
   /// Where the engine was may be an old story: after that time whoever notices steps aside.
   static constexpr std::int64_t kStale = 100'000;
 
@@ -89,8 +92,10 @@ class Crew {
   std::atomic<bool> engineServes_{false};
   /// Workers that neither sleep nor stepped aside.
   std::atomic<std::int32_t> awake_{0};
-  /// The engine's beat when somebody came back for not hearing of it.
-  std::atomic<std::int32_t> silentBeat_{-1};
+  /// The engine's beat when somebody came back because nobody served what he had left. At first: long ago.
+  std::atomic<std::int32_t> silentBeat_{-1 - static_cast<std::int32_t>(kGrace)};
+  /// Free queues taken so far.
+  std::uint64_t taken_ = 0;
   std::atomic<std::int32_t> freeCount_{0};
   std::mutex lock_;
   std::vector<Queue*> free_;

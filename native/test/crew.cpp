@@ -97,6 +97,29 @@ Add silence("a worker comes back by itself when the engine is busy with somethin
   }
 });
 
+Add passing("queues are emptied while the engine passes again and again and serves none of them", [] {
+  for (const std::int32_t workers : {1, 2}) {
+    Machine machine(crowded(workers, workers));
+    for (int round = 0; round < 5; ++round) {
+      std::vector<Event> events;
+      for (int i = 0; i < 40; ++i) {
+        for (int q = 0; q < workers; ++q) events.push_back(machine.exec(q, "spin", 0, {50}));
+      }
+      beat(machine);
+      machine.publish();
+      // As an engine does that somebody else's timers keep awake.
+      const std::int64_t limit = now() + std::int64_t{5} * 1000000000;
+      for (const Event& event : events) {
+        while (!machine.done(event)) {
+          CHECK(now() < limit);
+          beat(machine);
+          std::this_thread::sleep_for(std::chrono::microseconds(200));
+        }
+      }
+    }
+  }
+});
+
 Add closing("a core closes with its queues emptied, whoever is aside", [] {
   for (int round = 0; round < 50; ++round) {
     auto machine = std::make_unique<Machine>(crowded(2, 2));

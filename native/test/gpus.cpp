@@ -102,7 +102,8 @@ Add forward("a GPU may wait for what the other GPU has not got yet", [] {
     machine.exec(kCompute[2], "spin", 0, {20});
     machine.publish(kCompute[2]);
     machine.finish(first);
-    CHECK(machine.done(event));
+    // What it waited for is over, too; that the other GPU's thread has said so by now is not promised.
+    machine.finish(event);
   }
 });
 

@@ -8,6 +8,7 @@
 import { TransferReason } from '../trace/format.js';
 import { CopyState } from './coherency.js';
 import { type Directory, NO_BLOCK } from './directory.js';
+import { guards } from './guards.js';
 import { LruList } from './lru.js';
 import type { MemorySpace } from './memory-space.js';
 import type { Transfers } from './transfers.js';
@@ -56,7 +57,7 @@ export function dropClean(space: MemorySpace, counter: EvictionCounter, d: numbe
  */
 export function startWriteBack(
   space: MemorySpace,
-  host: MemorySpace,
+  spaces: readonly MemorySpace[],
   dir: Directory,
   transfers: Transfers,
   counter: EvictionCounter,
@@ -65,7 +66,7 @@ export function startWriteBack(
   const d = victim(space, LruList.dirty);
   if (d < 0) return 0;
   const bytes = roundedBytes(dir.bytes[d]);
-  const heir = anotherCopy(dir, d, space.index);
+  const heir = anotherCopy(dir, d, space.index, spaces);
   if (heir >= 0) {
     transfers.handOver(d, heir);
     return bytes;
@@ -74,7 +75,7 @@ export function startWriteBack(
   // It is on its way to the host already, from another device: its arrival makes this copy clean.
   if (dir.state[home] === CopyState.arriving) return 0;
   if (dir.block[home] === NO_BLOCK) {
-    const offset = makeRoom(host, counter, dir.bytes[d]);
+    const offset = makeRoom(spaces[0], counter, dir.bytes[d]);
     if (offset < 0) return -1;
     dir.block[home] = offset;
   }
@@ -85,13 +86,17 @@ export function startWriteBack(
   return bytes;
 }
 
-/** A space other than `s` whose copy of `d` has the value already, or -1. */
-function anotherCopy(dir: Directory, d: number, s: number): number {
+/**
+ * A space other than `s` whose copy of `d` has the value already, or -1. A device where someone waits for memory would
+ * hand it over in turn; so that two of them do not go on with that for ever, only the one of higher number may do it.
+ */
+function anotherCopy(dir: Directory, d: number, s: number, spaces: readonly MemorySpace[]): number {
   let mask = dir.validMask[d] & ~(1 << s);
   while (mask !== 0) {
     const other = mask & 1 ? 0 : 31 - Math.clz32(mask);
     mask &= ~(1 << other);
-    if (dir.state[d * dir.spaces + other] === CopyState.shared) return other;
+    const mayTake = other < s || spaces[other].waiters.length === 0 || !guards.handOverOneWay;
+    if (mayTake && dir.state[d * dir.spaces + other] === CopyState.shared) return other;
   }
   return -1;
 }

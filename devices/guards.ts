@@ -49,6 +49,8 @@ export interface Guards {
   pinBeforeTaking: boolean;
   /** Dirty copies are written back when clean ones do not suffice. */
   writeBack: boolean;
+  /** Two devices short of memory do not hand a copy to and fro (devices/eviction.ts). */
+  handOverOneWay: boolean;
   /** Fragmented memory is emptied when nothing else can help. */
   compaction: boolean;
   /** A task that fits nowhere is refused at insertion. */
@@ -79,6 +81,8 @@ export interface Guards {
   receiveOnce: boolean;
   /** Offers leave room for the largest task in one piece (stages/comm-in.ts). */
   offerRoom: boolean;
+  /** A task that offers leave no room lets others pass (stages/alloc.ts). */
+  offerAside: boolean;
   /** Memory that a movement gives back in the middle of a pass wakes those who wait for it. */
   movementWake: boolean;
   /** Messages that found no room are tried again. */
@@ -113,6 +117,7 @@ const all: Guards = {
   allOrNothing: true,
   pinBeforeTaking: true,
   writeBack: true,
+  handOverOneWay: true,
   compaction: true,
   feasibility: true,
   memoryWake: true,
@@ -128,6 +133,7 @@ const all: Guards = {
   offerHeld: true,
   receiveOnce: true,
   offerRoom: true,
+  offerAside: true,
   movementWake: true,
   messageRetry: true,
   afterTokens: true,

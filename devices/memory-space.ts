@@ -12,6 +12,7 @@ import { CopyEvent, CopyState } from './coherency.js';
 import { type Directory, NO_BLOCK } from './directory.js';
 import { Fifo } from './fifo.js';
 import { Lru, LruList } from './lru.js';
+import { OfferedCopies } from './offered-copies.js';
 import { roundedBytes, Zone } from './zone.js';
 
 /** The id of no task: ids are int32 and wrap, so that every int32 is one. */
@@ -37,6 +38,10 @@ export class MemorySpace {
   readonly lru: Lru = new Lru();
   /** Ids of tasks that wait for bytes here, in order. */
   readonly waiters: Fifo = new Fifo();
+  /** Copies here that other ranks are to take. */
+  readonly offered: OfferedCopies;
+  /** Ids of tasks that let others pass until an offer here is over. */
+  readonly aside: Fifo = new Fifo();
   /** Bytes became free or evictable since the waiters were last looked at. */
   freed = false;
   cleanBytes = 0;
@@ -58,6 +63,7 @@ export class MemorySpace {
     this.index = index;
     this.zone = new Zone(capacity);
     this.directory = directory;
+    this.offered = new OfferedCopies(index, directory);
     this.isHost = index === 0;
   }
 
@@ -72,7 +78,10 @@ export class MemorySpace {
     }
   }
 
-  /** The opposite of `pin`. The last one makes the copy evictable, or frees it when it is out of date. */
+  /**
+   * The opposite of `pin`. The last one makes the copy evictable, or frees it when it is out of date; when only offers
+   * hold it, the first in line may have nothing else to wait for.
+   */
   unpin(d: number): void {
     const dir = this.directory;
     const c = d * dir.spaces + this.index;
@@ -81,7 +90,7 @@ export class MemorySpace {
       this.pinnedCopies--;
       this.settle(d);
       this.freed = true;
-    }
+    } else if (this.offered.holds(d)) this.freed = true;
   }
 
   /** Puts an unpinned copy where its state says it belongs. */

@@ -86,7 +86,7 @@ export interface Fetch {
   readonly bytes: number;
   readonly way: NetworkWay;
   readonly tag: number;
-  /** The datum is passed on to other ranks, which may read it where it arrives. */
+  /** Other ranks may read the datum where it arrives: it is passed on, or this rank owns it. */
   readonly forwards: boolean;
 }
 

@@ -15,6 +15,7 @@ interface WaitingFetch {
   readonly cookie: number;
   readonly space: number;
   readonly offset: number;
+  readonly keeps: boolean;
 }
 
 /** Tags for data: 1 to this. MPI promises tags up to 32767. */
@@ -35,12 +36,21 @@ export class NetworkFetches {
     this.n = n;
   }
 
-  /** Fetches an announced version into `space` at `offset`; `received` follows. Not for inline ones. */
-  fetch(announcement: Announcement, cookie: number, space: number, offset: number): void {
+  /**
+   * Fetches an announced version into `space` at `offset`; `received` follows. Not for inline ones. `keeps`: should the
+   * run fail, what arrives here is what this rank sends to others from then on.
+   */
+  fetch(
+    announcement: Announcement,
+    cookie: number,
+    space: number,
+    offset: number,
+    keeps: boolean,
+  ): void {
     const { n } = this;
     const { from, bytes, offer: remoteOffer } = announcement;
     const way = this.wayOf(announcement, space);
-    const forwards = announcement.children.length > 0;
+    const forwards = keeps || announcement.children.length > 0;
     if (way === 'ipc') {
       const id = n.add({
         kind: way,
@@ -60,7 +70,7 @@ export class NetworkFetches {
     if (isStaged && this.staged >= n.port.stagedReceives) {
       let i = this.waiting.length;
       while (i > 0 && this.waiting[i - 1].announcement.priority < announcement.priority) i--;
-      this.waiting.splice(i, 0, { announcement, cookie, space, offset });
+      this.waiting.splice(i, 0, { announcement, cookie, space, offset, keeps });
       return;
     }
     if (isStaged) this.staged++;
@@ -138,7 +148,8 @@ export class NetworkFetches {
   private nextStaged(): void {
     this.staged--;
     const next = this.waiting.shift();
-    if (next !== undefined) this.fetch(next.announcement, next.cookie, next.space, next.offset);
+    if (next !== undefined)
+      this.fetch(next.announcement, next.cookie, next.space, next.offset, next.keeps);
   }
 
   private deliver({ fetch, start, end }: Finished, outcome: number): void {
@@ -160,6 +171,12 @@ export class NetworkFetches {
   /** A flush is over. */
   flushed(covered: readonly Finished[], outcome: number): void {
     for (const finished of covered) this.deliver(finished, outcome);
+  }
+
+  /** An announced version will not be fetched: its sender need not keep it. */
+  decline({ from, offer, payload, isPoisoned }: Announcement): void {
+    if (payload === undefined && !isPoisoned)
+      this.n.wire.write(from, Wire.declined, [this.n.era, offer]);
   }
 
   /** The sender has withdrawn what `request` asks for. */

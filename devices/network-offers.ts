@@ -183,6 +183,14 @@ export class NetworkOffers {
     this.settle(offer);
   }
 
+  /** A receiver will not ask. */
+  declined(id: number): void {
+    const offer = this.offers.get(id);
+    if (offer === undefined) return;
+    offer.remaining--;
+    this.settle(offer);
+  }
+
   /** A rank is gone, and with it every offer. */
   lost(): void {
     for (const offer of [...this.offers.values()]) {

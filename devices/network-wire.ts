@@ -14,18 +14,20 @@ export const Wire = {
   done: 3,
   /** The offer is gone; nothing will be sent: era, request. */
   refused: 4,
+  /** The receiver has no room for it and will not ask: era, offer. */
+  declined: 5,
   /** All of a run's tasks on a rank are over: epoch, failed, tasks, digest, then the transfers with each rank. */
-  end: 5,
+  end: 6,
   /** Rank 0's answer to all `end`s: epoch, verdict, era; text. */
-  verdict: 6,
+  verdict: 7,
   /** A run failed on this rank: epoch; text is JSON with code, message. */
-  fail: 7,
+  fail: 8,
   /** How a rank's graph looks so far: epoch, tasks, digest; text is the last task's class. */
-  check: 8,
+  check: 9,
   /** What time is it: the asker's time. */
-  clock: 9,
+  clock: 10,
   /** The answer: the asker's time, and the one here. */
-  time: 10,
+  time: 11,
 } as const;
 
 /** Fields of an `activate` record, as words from its start. */

@@ -80,7 +80,7 @@ export class NetworkDevice implements NetworkSink {
     let early = false;
     eachRecord(bytes, (record) => {
       if (early) return;
-      const isData = record.kind <= Wire.refused;
+      const isData = record.kind <= Wire.declined;
       if (isData && record.words[record.at + 2] > this.n.era) {
         // The sender has heard of the end of an era before us: its messages wait for ours.
         early = true;
@@ -107,6 +107,9 @@ export class NetworkDevice implements NetworkSink {
         break;
       case Wire.refused:
         this.fetches.refused(words[at + 3]);
+        break;
+      case Wire.declined:
+        if (isCurrent) this.offers.declined(words[at + 3]);
         break;
       default:
         this.listener.control(from, record);

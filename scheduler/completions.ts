@@ -107,8 +107,9 @@ export class Completions {
       const id = x.woken.shift();
       const row = id & tasks.mask;
       const reason = tasks.waiting[row];
-      if (!tasks.contains(id) || (reason !== WaitReason.slot && reason !== WaitReason.copy))
-        continue;
+      const isWoken =
+        reason === WaitReason.slot || reason === WaitReason.copy || reason === WaitReason.credit;
+      if (!tasks.contains(id) || !isWoken) continue;
       engine.progressed++;
       advance(x, row);
     }

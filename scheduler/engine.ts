@@ -410,8 +410,11 @@ export class Engine implements StageHooks {
     const run = this.runs[tasks.run[row]] as RunState;
     if (this.ranks !== undefined && this.isMovement(row)) this.ranks.failing(row, error);
     else if (run.slot === INTERNAL_RUN) this.onInternalFailure?.(row, error);
-    this.finish(row, run, ran ? Status.badArguments : Status.cancelled);
+    // First the reason, then the end: the last task of a run ends it, and it must not count as a good one. What is done
+    // is not dropped.
+    tasks.stage[row] = TaskStage.done;
     if (run.slot !== INTERNAL_RUN) this.failRun(run, error);
+    this.finish(row, run, ran ? Status.badArguments : Status.cancelled);
   }
 
   retired(row: number, status: number): void {
@@ -464,6 +467,11 @@ export class Engine implements StageHooks {
   /** First failure of a run: what was not issued is dropped, what is under way ends, then the run rejects. */
   failRun(run: RunState, error: HeadraceError): void {
     this.failures.failRun(run, error);
+  }
+
+  /** A task of a failed run that was not issued is over. */
+  dropTask(row: number, run: RunState): void {
+    this.failures.dropTask(row, run);
   }
 
   spaceName(s: number): string {

@@ -138,7 +138,7 @@ function reasonOf(engine: Engine, row: number): string {
     case WaitReason.send:
       return 'waits for a send of what it overwrites';
     case WaitReason.credit:
-      return 'waits for credits to receive';
+      return 'waits until other ranks have taken what its device offers them';
   }
   const queue = tasks.queue[row];
   if (queue < 0)

@@ -63,7 +63,8 @@ export class FailureEffects {
     engine.wake();
   }
 
-  private dropTask(row: number, run: RunState): void {
+  /** A task of a failed run that was not issued is over. */
+  dropTask(row: number, run: RunState): void {
     const { engine } = this;
     const { tasks, x } = engine;
     const stage = tasks.stage[row];

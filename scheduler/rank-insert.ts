@@ -40,6 +40,7 @@ export function insertOnRanks(
   let after = wishes?.after;
   if (engine.inBody || run.sealed) {
     checkAlone(engine, ranks, cls, ownFlows, target, after);
+    plan.noteSize(cls, ownFlows);
     engine.reserveRow(cls.modes.length, cls.paramNames.length);
     return engine.insert(cls, run, ownFlows, ownParams, priority, device, after);
   }
@@ -53,6 +54,9 @@ export function insertOnRanks(
     return handleElsewhere(target);
   }
   engine.reserveRow(cls.modes.length, cls.paramNames.length);
+  // Planning its movements may have taken a pass of the engine, in which the run failed: what was live then is dropped,
+  // and nobody would drop this one.
+  if (run.error !== undefined) throw run.error;
   const task = engine.insert(cls, run, ownFlows, ownParams, priority, device, after);
   plan.inserted(run, priority, task);
   return task;

@@ -31,6 +31,8 @@ export interface Movement {
   /** The row is released and waits for the announcement. */
   waits: boolean;
   started: boolean;
+  /** What it asked for was withdrawn: the run has failed elsewhere, and why is on its way. */
+  refused: boolean;
   /** When it was started; 0 unless traced. */
   startedAt: number;
 }
@@ -60,6 +62,7 @@ export class Movements {
       announcement: undefined,
       waits: false,
       started: false,
+      refused: false,
       startedAt: 0,
     };
     this.table[index] = movement;

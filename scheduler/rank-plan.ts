@@ -186,7 +186,8 @@ export class RankPlan {
     this.pulls.close(group, run, priority, task);
   }
 
-  private noteSize(cls: TaskClassRow, flows: Int32Array): number {
+  /** Offers granted from now on leave room for the task. Returns the bytes of its data. */
+  noteSize(cls: TaskClassRow, flows: Int32Array): number {
     const { largest, engine } = this;
     let bytes = 0;
     for (let i = 0; i < cls.modes.length; i++)

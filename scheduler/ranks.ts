@@ -123,6 +123,12 @@ export class Ranks implements NetworkListener {
       engine.fail(row, this.lostError);
       return;
     }
+    const run = engine.runs[movement.run] as RunState;
+    if (run.error !== undefined) {
+      // It failed between planning and insertion: nobody takes what this offers, or sends what it wants.
+      engine.dropTask(row, run);
+      return;
+    }
     switch (movement.role) {
       case NetworkRole.receive:
         if (movement.announcement !== undefined) this.accept(row, movement);
@@ -213,7 +219,8 @@ export class Ranks implements NetworkListener {
           new HeadraceError('ERR_GRAPH_MISMATCH', words, { rank: announcement.from }),
         );
       } else if (announcement.payload === undefined) {
-        this.device.fetches.fetch(announcement, movement.index, space, offset);
+        const isOwner = this.data.owner[movement.d] === this.rank;
+        this.device.fetches.fetch(announcement, movement.index, space, offset, isOwner);
         if (!guards.receiveHeld) complete(engine.x, row, Status.ok);
       } else {
         engine.backend.hostView(offset, bytes).set(announcement.payload);
@@ -249,10 +256,14 @@ export class Ranks implements NetworkListener {
     const movement = this.movementOf(row);
     if (movement.role === NetworkRole.receive) {
       this.failures.set(movement.d, error);
+      if (!movement.started && movement.announcement !== undefined)
+        this.device.fetches.decline(movement.announcement);
       this.engine.directory.setPoison(movement.d, Poison.writerCancelled);
       return;
     }
     if (movement.started) return;
+    // Where it is the run that failed, the others are told that, and not that the datum has no value.
+    if (movement.run !== INTERNAL_RUN && error.code !== 'ERR_DATUM_POISONED') return;
     for (const list of [movement.destinations, movement.apart])
       this.device.offers.poison(movement.gid, movement.origin, list);
   }
@@ -270,8 +281,7 @@ export class Ranks implements NetworkListener {
     if (movement.role === NetworkRole.receive) {
       if (movement.space >= 0 && movement.pull === undefined)
         this.credits.inFlight[movement.space] -= bytes;
-    } else if (movement.space > 0)
-      returnOffer(this.engine.x, this.credits, movement.space, movement.d);
+    } else if (movement.space > 0) returnOffer(this.engine.x, movement.space, movement.d);
     this.closeSend(movement);
     this.movements.remove(movement);
   }
@@ -311,6 +321,11 @@ export class Ranks implements NetworkListener {
   runFailed(run: RunState, error: HeadraceError): void {
     this.device.offers.abandon((cookie) => this.movements.at(cookie)?.run === run.slot);
     this.pulls.forget(run);
+    for (const movement of [...this.movements.all()]) {
+      if (movement.run !== run.slot || !movement.refused) continue;
+      movement.refused = false;
+      complete(this.engine.x, movement.task & this.engine.tasks.mask, Status.cancelled);
+    }
     this.runs.failed(run, error);
   }
 
@@ -348,6 +363,13 @@ export class Ranks implements NetworkListener {
       this.count(way, bytes);
       this.traceReceive(movement, way, start, end);
       complete(engine.x, row, Status.ok);
+      return;
+    }
+    const run = engine.runs[movement.run];
+    if (outcome === NetOutcome.cancelled && movement.run !== INTERNAL_RUN) {
+      // A rank withdraws offers because its run failed. If that began on a third rank, its message may come later.
+      if (run?.error === undefined) movement.refused = true;
+      else complete(engine.x, row, Status.cancelled);
       return;
     }
     const datum = engine.directory.info[movement.d]?.name ?? `#${movement.d}`;

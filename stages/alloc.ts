@@ -8,7 +8,8 @@
 //   2. Someone else holds the ticket (is first in line for this space): stand behind.
 //   3. Enough can be had by dropping clean copies: drop the least recently used, take the blocks, go on.
 //   4. Enough can be had by writing dirty copies back: start exactly as much as is missing, wait.
-//   5. Otherwise what is missing is pinned by issued work: wait; its completion wakes the ticket holder.
+//   5. What is missing is offered to other ranks: step out of the line until an offer is over.
+//   6. Otherwise what is missing is pinned by issued work: wait; its completion wakes the ticket holder.
 //
 // The first in line is looked at again whenever bytes become free or evictable, and nobody takes bytes past it:
 // with the pins of finished work always returning, it gets its turn, then the next (docs/reliability.md).
@@ -51,6 +52,11 @@ export function alloc(x: StageContext, row: number): number {
     if (reachable && take(x, space, first, end)) {
       if (space.compactingFor === id) space.compactingFor = NO_TASK;
       return Outcome.advance;
+    }
+    if (s > 0 && offersAreInTheWay(x, space, first, end)) {
+      if (space.compactingFor === id) space.compactingFor = NO_TASK;
+      x.stepAside(row, s);
+      return Outcome.wait;
     }
     const room = s === 0 ? hostRoom(x) : requestRoom(x, space, missing, reachable, id);
     if (room === Room.retry) continue;
@@ -125,6 +131,25 @@ function take(x: StageContext, space: MemorySpace, first: number, end: number): 
   return true;
 }
 
+/**
+ * Only offers hold memory of a device for good, and they were granted before a task as large as this one was known: what
+ * they leave in one piece is too little. Other ranks take them in their own time, perhaps after tasks behind this one, so
+ * it must not hold the ticket meanwhile. New offers leave it room; so the last one in its way will be over.
+ */
+function offersAreInTheWay(
+  x: StageContext,
+  space: MemorySpace,
+  first: number,
+  end: number,
+): boolean {
+  const { offered, pinnedCopies, zone } = space;
+  if (offered.bytes === 0 || pinnedCopies > offered.pinned || !guards.offerAside) return false;
+  let needed = 0;
+  for (const d of new Set(x.tasks.flowDatum.subarray(first, end)))
+    needed += roundedBytes(x.directory.bytes[d]);
+  return offered.largestStretch(zone.capacity) < needed;
+}
+
 function missingBytes(x: StageContext, s: number, first: number, end: number): number {
   const dir = x.directory;
   const flows = x.tasks.flowDatum;
@@ -159,23 +184,16 @@ function requestRoom(
 ): number {
   let deficit = missing - space.reachable - space.arrivingOut;
   if (fragmented) {
-    // The bytes are there, but not in one piece. While others hold pins their return may join the pieces;
-    // when nobody does, the task's own resident copies are in the way: everything goes out.
-    if (space.pinnedCopies > 0 || !guards.compaction) return Room.wait;
+    // The bytes are there, but not in one piece. While others hold pins their return may join the pieces; when only
+    // offers do, which may wait for what this task and those behind it are to send, the task's own resident copies are in the way: everything goes out.
+    if (space.pinnedCopies > space.offered.pinned || !guards.compaction) return Room.wait;
     space.compactingFor = id;
     deficit = Number.POSITIVE_INFINITY;
   }
   let handedOver = false;
   while (deficit > 0 && guards.writeBack) {
     const live = x.transfers.live;
-    const released = startWriteBack(
-      space,
-      x.spaces[0],
-      x.directory,
-      x.transfers,
-      x.counters,
-      x.now,
-    );
+    const released = startWriteBack(space, x.spaces, x.directory, x.transfers, x.counters, x.now);
     if (released === 0) break;
     if (released < 0) return hostRoom(x);
     if (x.transfers.live === live) handedOver = true;
@@ -184,7 +202,9 @@ function requestRoom(
   if (handedOver) return Room.retry;
   // Compaction with nothing dirty: dropping what is clean is enough, and no completion would come to wake us. With
   // nothing clean either, the rest is being poisoned or written back, and will wake us when it is free.
-  return fragmented && space.pinnedCopies === 0 && space.cleanBytes > 0 ? Room.retry : Room.wait;
+  return fragmented && space.pinnedCopies <= space.offered.pinned && space.cleanBytes > 0
+    ? Room.retry
+    : Room.wait;
 }
 
 function dropAllClean(x: StageContext, space: MemorySpace): void {

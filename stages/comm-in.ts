@@ -20,16 +20,13 @@ const CREDIT_SHARE = 0.25;
  * to each other, neither could go on; so offers, like receives, hold no more than their share of a device and never
  * what the largest task needs in one piece. What exceeds that is offered from host memory.
  *
- * Invariant: on a device, `inFlight` and `offered` never exceed `limit` each.
+ * Invariant: on a device, the bytes in flight and the bytes offered never exceed `limit` each.
  */
 export class NetworkCredits {
   /** Bytes the network must leave for tasks: those of the largest task so far. */
   readonly floor: Float64Array;
   readonly limit: Float64Array;
   readonly inFlight: Float64Array;
-  readonly offered: Float64Array;
-  /** Per space, how often each datum is offered from there. */
-  readonly offers: readonly Map<number, number>[];
   /** Receives that went to the host because the device had no room for them. */
   spilled = 0;
 
@@ -37,30 +34,7 @@ export class NetworkCredits {
     const n = x.spaces.length;
     this.floor = new Float64Array(n);
     this.inFlight = new Float64Array(n);
-    this.offered = new Float64Array(n);
-    this.offers = Array.from({ length: n }, () => new Map<number, number>());
     this.limit = Float64Array.from(x.spaces, (space) => space.zone.capacity * CREDIT_SHARE);
-  }
-
-  /**
-   * Largest stretch of memory of space `s` between copies that are offered, were `d` offered too. Offered copies cannot
-   * be moved away, so free bytes to both sides of one are no room for what needs them in one piece.
-   */
-  roomBeside(x: StageContext, s: number, d: number): number {
-    const dir = x.directory;
-    const blocks: [offset: number, end: number][] = [];
-    for (const other of new Set([d, ...this.offers[s].keys()])) {
-      const offset = dir.block[other * dir.spaces + s];
-      if (offset !== NO_BLOCK) blocks.push([offset, offset + roundedBytes(dir.bytes[other])]);
-    }
-    blocks.sort(([a], [b]) => a - b);
-    let largest = 0;
-    let from = 0;
-    for (const [offset, end] of [...blocks, [x.spaces[s].zone.capacity, 0]]) {
-      largest = Math.max(largest, offset - from);
-      from = end;
-    }
-    return largest - this.inFlight[s];
   }
 }
 
@@ -73,26 +47,19 @@ export function grantOffer(x: StageContext, credits: NetworkCredits, d: number):
   const dir = x.directory;
   const s = dir.owner(d);
   if (s <= 0) return 0;
-  const bytes = roundedBytes(dir.bytes[d]);
-  const held = credits.offered[s] + bytes;
-  if (
-    held > credits.limit[s] ||
-    (guards.offerRoom && credits.roomBeside(x, s, d) < credits.floor[s])
-  )
-    return 0;
-  credits.offered[s] = held;
-  const offers = credits.offers[s];
-  offers.set(d, (offers.get(d) ?? 0) + 1);
+  const { offered, zone } = x.spaces[s];
+  if (offered.bytes + roundedBytes(dir.bytes[d]) > credits.limit[s]) return 0;
+  const room = offered.largestStretch(zone.capacity, d) - credits.inFlight[s];
+  if (guards.offerRoom && room < credits.floor[s]) return 0;
+  offered.add(d);
   return s;
 }
 
-/** An offer of datum `d` from space `s` is over. */
-export function returnOffer(x: StageContext, credits: NetworkCredits, s: number, d: number): void {
-  credits.offered[s] -= roundedBytes(x.directory.bytes[d]);
-  const offers = credits.offers[s];
-  const left = (offers.get(d) ?? 0) - 1;
-  if (left > 0) offers.set(d, left);
-  else offers.delete(d);
+/** An offer of datum `d` from space `s` is over: those that stepped aside for it stand in line again. */
+export function returnOffer(x: StageContext, s: number, d: number): void {
+  const { offered, aside } = x.spaces[s];
+  offered.remove(d);
+  while (aside.length > 0) x.woken.push(aside.shift());
 }
 
 /**

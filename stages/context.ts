@@ -113,6 +113,13 @@ export class StageContext {
     this.counters.waits[WaitReason.receive]++;
   }
 
+  /** Lets others in line for space `s` pass until an offer from there is over. */
+  stepAside(row: number, s: number): void {
+    this.tasks.waiting[row] = WaitReason.credit;
+    this.counters.waits[WaitReason.credit]++;
+    this.spaces[s].aside.push(this.tasks.idOf(row));
+  }
+
   /** Parks a task until an event has happened. */
   waitForEvent(row: number, queue: number, seq: number): void {
     this.tasks.waiting[row] = WaitReason.copy;

@@ -22,7 +22,7 @@ export function stageOut(x: StageContext, row: number): number {
       while (wanted > 0) {
         const released = startWriteBack(
           space,
-          x.spaces[0],
+          x.spaces,
           x.directory,
           x.transfers,
           x.counters,

@@ -15,7 +15,7 @@ export const WaitReason = {
   slot: 4,
   /** A copy that is being sent and may not be overwritten. */
   send: 5,
-  /** Byte credits for receives. */
+  /** Bytes of its device that are offered to other ranks: it stepped out of the line until an offer is over. */
   credit: 6,
 } as const;
 

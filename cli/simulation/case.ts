@@ -89,6 +89,8 @@ export interface CaseOptions {
   readonly tasks?: number;
   readonly gpus?: number;
   readonly faults?: boolean;
+  /** With faults on several ranks, host memory may be short on each. */
+  readonly shortHosts?: boolean;
   /** Device memory just enough for the largest task. */
   readonly tight?: boolean;
   /** Device memory not even enough for the largest task. */
@@ -267,6 +269,12 @@ function randomNetwork(r: Random, ranks: number, faults: boolean, tasks: number)
   };
 }
 
+/** The case with host memory for all. */
+function withHostMemory(c: SimulatedCase): SimulatedCase {
+  const all = c.data.reduce((units, d) => units + d.units, 0);
+  return { ...c, shortOfHost: false, hostUnits: all * 2 + 16 };
+}
+
 function onRanks(c: SimulatedCase, r: Random, ranks: number, faults: boolean): SimulatedCase {
   const data = c.data.map((d) => ({ ...d, owner: r.below(ranks) }));
   const spread: SimulatedCase = { ...c, ranks, data };
@@ -297,6 +305,8 @@ export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCa
     );
     if (tasks.some((t) => t.body === 'async')) c = { ...c, tasks, window: WHOLE_WINDOW };
   }
-  const ranks = options.ranks ?? (options.faults === true ? 1 : r.pick([1, 1, 1, 2, 2, 3, 4]));
-  return ranks === 1 ? c : onRanks(c, r, ranks, options.faults === true && r.chance(0.5));
+  const ranks = options.ranks ?? r.pick([1, 1, 1, 2, 2, 3, 4]);
+  if (ranks === 1) return c;
+  if (c.shortOfHost && options.shortHosts !== true) c = withHostMemory(c);
+  return onRanks(c, r, ranks, options.faults === true && r.chance(0.5));
 }

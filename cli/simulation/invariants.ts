@@ -13,7 +13,7 @@ import type { Runtime } from '../../scheduler/index.js';
 type Engine = Runtime['engine'];
 
 const Stage = { alloc: 3, stageIn: 4, finalize: 8 } as const;
-const Wait = { memory: 1, copy: 2, slot: 4 } as const;
+const Wait = { memory: 1, copy: 2, slot: 4, credit: 6 } as const;
 const POISON = 255;
 
 export class Invariants {
@@ -147,6 +147,10 @@ export class Invariants {
       if (reason === Wait.memory) {
         for (const space of spaces)
           for (let i = 0; i < space.waiters.length; i++) if (space.waiters.at(i) === id) found++;
+      } else if (reason === Wait.credit) {
+        for (const { aside, offered } of spaces)
+          for (let i = 0; i < aside.length; i++)
+            if (aside.at(i) === id && offered.bytes > 0) found++;
       } else if (reason === Wait.slot) {
         for (const line of x.slotWaiters)
           for (let i = 0; i < line.length; i++) if (line.at(i) === id) found++;

@@ -44,6 +44,12 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   allOrNothing: { hazard: H12 },
   pinBeforeTaking: { hazard: H12 },
   writeBack: { hazard: 'all dirty' },
+  handOverOneWay: {
+    hazard: 'progress',
+    cases: { ranks: 4, tasks: 282 },
+    firstSeed: 1,
+    endless: true,
+  },
   compaction: { hazard: H12 },
   feasibility: { hazard: 'too large', cases: { tooLarge: true } },
   memoryWake: { hazard: 'progress' },
@@ -59,6 +65,7 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   offerHeld: { hazard: H5, cases: { ranks: 2 } },
   receiveOnce: { hazard: 'H18 received twice', cases: { ranks: 2 } },
   offerRoom: { hazard: H12, cases: { tasks: 200 }, firstSeed: 900_200 },
+  offerAside: { hazard: H12, cases: { tasks: 200 }, firstSeed: 900_200 },
   movementWake: { hazard: 'progress', cases: { ranks: 3 }, firstSeed: 200 },
   messageRetry: { hazard: 'progress', cases: { ranks: 3 } },
 };

@@ -183,7 +183,8 @@ export class Player {
 
   /** Nothing was to go wrong. */
   private get isCalm(): boolean {
-    return this.c.faults.length === 0 && (this.c.network?.faults.length ?? 0) === 0;
+    const { faults, network, shortOfHost } = this.c;
+    return faults.length === 0 && (network?.faults.length ?? 0) === 0 && !shortOfHost;
   }
 
   /** Every task is inserted on all ranks before the next one is: as a rank that waits lets all others go on. */
@@ -251,22 +252,26 @@ export class Player {
   /** Reads data back on all ranks, in the same order. */
   private async readBack(): Promise<void> {
     const { c, alive } = this;
-    let open = 0;
+    const open = new Map(alive.map((rank) => [rank, 0]));
+    const count = (rank: RankPlayer, by: number): void => {
+      open.set(rank, (open.get(rank) ?? 0) + by);
+    };
     const errors: HeadraceError[] = [];
     for (const d of c.reads) {
       if (alive.some((rank) => rank.engine.directory.written[rank.data[d].row] === 0)) continue;
       for (const rank of alive) {
-        open++;
+        count(rank, 1);
         rank.data[d].read().then(
-          () => open--,
+          () => count(rank, -1),
           (error: HeadraceError) => {
-            open--;
+            count(rank, -1);
             errors.push(error);
           },
         );
       }
     }
-    await this.drive(() => open === 0);
+    // Of a rank that is lost meanwhile nothing is heard.
+    await this.drive(() => alive.every((rank) => rank.isDead || open.get(rank) === 0));
     if (this.stalled) this.checkStall();
     const fine = expectedReadErrors(
       c,
@@ -298,7 +303,7 @@ export class Player {
   private async closeAll(): Promise<void> {
     const { alive } = this;
     for (const rank of alive) rank.closeData();
-    await this.drive(() => alive.every((rank) => rank.engine.tasks.live === 0));
+    await this.drive(() => this.alive.every((rank) => rank.engine.tasks.live === 0));
     if (this.stalled) {
       this.checkStall();
       return;

@@ -289,7 +289,7 @@ export class RankPlayer {
     }
     const { ranks } = this.engine;
     ranks?.credits.inFlight.forEach((bytes, s) => {
-      const left = bytes + ranks.credits.offered[s];
+      const left = bytes + this.engine.spaces[s].offered.bytes;
       if (left !== 0)
         this.problems.push(`space ${s}: ${left} bytes of credits were not given back`);
     });

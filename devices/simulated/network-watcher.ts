@@ -31,4 +31,6 @@ export interface NetworkWatcher {
   ): void;
   /** What the network wrote to a device so far is visible to `scope`, a `VisibleTo`. */
   flushes(rank: number, space: number, scope: number): void;
+  /** A rank is gone, and with it everything under way. */
+  stops(): void;
 }

@@ -252,6 +252,7 @@ export class SimulatedNetwork {
     const { ports } = this;
     for (const port of ports) if (port.rank !== rank) port.loses(rank);
     this.isLost = true;
+    this.options.watcher?.stops();
   }
 
   /** Resolves when all ranks have come to their ends. */

@@ -106,6 +106,22 @@ export class WeakNetwork implements NetworkWatcher {
     }
   }
 
+  /** Everything under way is over, and nothing of it arrives (the contract of the port). */
+  stops(): void {
+    for (const spans of this.spans.values()) {
+      for (const { rank, space, first, units, writes } of spans) {
+        const cells = this.memory.cellsOf(rank, space);
+        const counts = writes ? cells.netWrites : cells.netReads;
+        for (let u = first; u < first + units; u++) counts[u]--;
+      }
+    }
+    this.spans.clear();
+    // All hear of it, and with it of what was read before: messages that would have said so do not arrive.
+    const { clocks, ranks } = this.memory;
+    const known = Array.from({ length: ranks }, (_, rank) => clocks.view(rank).slice());
+    for (let rank = 0; rank < ranks; rank++) for (const view of known) clocks.learn(rank, view);
+  }
+
   leaves(rank: number, space: number, offset: number, bytes: number): Int32Array {
     const units = roundedBytes(bytes) / ALIGNMENT;
     return this.memory.cellsOf(rank, space).copyOut(offset / ALIGNMENT, units);

@@ -26,6 +26,35 @@ test.each(found)('%s', async (_, first, last, faults) => {
   }
 });
 
+/** The same on several ranks: seed, tasks, ranks (0: as the seed has it), faults. */
+const foundOnRanks: readonly (readonly [string, number, number, number, boolean])[] = [
+  ['a task in pieces between offered copies gets its room in one piece', 1578855874, 275, 0, false],
+  ['a task that waits next to offers is told when only they are left', 1065502524, 116, 2, true],
+  ['two devices short of memory do not hand a copy to and fro', 819482252, 282, 4, true],
+  ['a send planned before its run failed is not offered after', 1372146299, 188, 4, true],
+  ['a task planned before its run failed is not inserted after', 1537533428, 279, 4, true],
+  ['an owner that sends what it received flushes for all to see', 632513674, 110, 3, true],
+  ['a withdrawn offer is not a failed transfer', 1424371409, 27, 4, true],
+  ['a copy of a failed run is not read while the network writes', 928366724, 141, 4, true],
+];
+
+test.each(foundOnRanks)('%s', async (_, seed, tasks, ranks, faults) => {
+  const c = randomCase(seed, { tasks, faults, ...(ranks > 0 ? { ranks } : {}) });
+  expect((await play(c)).problems).toEqual([]);
+});
+
+/** Host memory is short on all ranks: the same. */
+const foundShort: readonly (readonly [string, number, number, number])[] = [
+  ['a run whose last task fails does not end well elsewhere', 1858932069, 9, 2],
+  ['a receiver without room declines, and the offer ends', 56157022, 228, 3],
+  ['a failed run is told as such, not as a datum without a value', 1560529983, 248, 2],
+];
+
+test.each(foundShort)('%s', async (_, seed, tasks, ranks) => {
+  const c = randomCase(seed, { tasks, ranks, faults: true, shortHosts: true });
+  expect((await play(c)).problems).toEqual([]);
+});
+
 test('what a run computed behind the failed task of another run is not readable', async () => {
   const machine = { ...presets['h200-2'], gpuMemory: 2 ** 20, hostMemory: 2 ** 20 };
   const faults = [{ kind: 'kernel', at: 0, code: 7 }] as const;

@@ -44,6 +44,7 @@ export class WeakNetwork implements NetworkWatcher {
   private readonly ordering: WritesOrdering;
   private readonly spans: Map<number, Span[]> = new Map();
   private pending: Pending[] = [];
+  private stopped = false;
 
   constructor(memory: WeakMemory, ordering: WritesOrdering) {
     this.memory = memory;
@@ -67,6 +68,8 @@ export class WeakNetwork implements NetworkWatcher {
     bytes: number,
     writes: boolean,
   ): void {
+    // What is asked for after a loss ends at once and touches nothing.
+    if (this.stopped) return;
     const { memory } = this;
     const first = offset / ALIGNMENT;
     const units = roundedBytes(bytes) / ALIGNMENT;
@@ -108,6 +111,7 @@ export class WeakNetwork implements NetworkWatcher {
 
   /** Everything under way is over, and nothing of it arrives (the contract of the port). */
   stops(): void {
+    this.stopped = true;
     for (const spans of this.spans.values()) {
       for (const { rank, space, first, units, writes } of spans) {
         const cells = this.memory.cellsOf(rank, space);

@@ -46,8 +46,8 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   writeBack: { hazard: 'all dirty' },
   handOverOneWay: {
     hazard: 'progress',
-    cases: { ranks: 4, tasks: 282 },
-    firstSeed: 1,
+    cases: { ranks: 4, tasks: 282, faults: true },
+    firstSeed: 819_482_252,
     endless: true,
   },
   compaction: { hazard: H12 },
@@ -65,7 +65,7 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   offerHeld: { hazard: H5, cases: { ranks: 2 } },
   receiveOnce: { hazard: 'H18 received twice', cases: { ranks: 2 } },
   offerRoom: { hazard: H12, cases: { tasks: 200 }, firstSeed: 900_200 },
-  offerAside: { hazard: H12, cases: { tasks: 200 }, firstSeed: 900_200 },
+  offerAside: { hazard: H12, cases: { tasks: 275 }, firstSeed: 1_578_855_874 },
   movementWake: { hazard: 'progress', cases: { ranks: 3 }, firstSeed: 200 },
   messageRetry: { hazard: 'progress', cases: { ranks: 3 } },
 };

@@ -15,6 +15,9 @@ async function expectGood(c: SimulatedCase): Promise<void> {
   throw new Error(`seed ${c.seed}: ${problems[0]}\nshrunk case: ${JSON.stringify(small)}`);
 }
 
+/** Fixed: the soak looks for what is new, a test run must not fail by chance. */
+const SEED = 20261121;
+
 describe('random graphs', () => {
   test('run right on any machine, whatever the timing', async () => {
     const arbitrary = fc.record({
@@ -23,7 +26,7 @@ describe('random graphs', () => {
     });
     await fc.assert(
       fc.asyncProperty(arbitrary, ({ seed, tasks }) => expectGood(randomCase(seed, { tasks }))),
-      { numRuns: 200 },
+      { numRuns: 200, seed: SEED },
     );
   }, 120_000);
 
@@ -36,7 +39,7 @@ describe('random graphs', () => {
       fc.asyncProperty(arbitrary, ({ seed, tasks }) =>
         expectGood(randomCase(seed, { tasks, faults: true })),
       ),
-      { numRuns: 200 },
+      { numRuns: 200, seed: SEED },
     );
   }, 120_000);
 
@@ -50,7 +53,7 @@ describe('random graphs', () => {
       fc.asyncProperty(arbitrary, ({ seed, tasks, ranks }) =>
         expectGood(randomCase(seed, { tasks, ranks, faults: true })),
       ),
-      { numRuns: 150 },
+      { numRuns: 150, seed: SEED },
     );
   }, 120_000);
 

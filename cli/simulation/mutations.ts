@@ -1,7 +1,8 @@
 // Proves that every guard of the engine is needed: switches one off and plays cases until something is noticed.
 // A guard that can be missed without anyone noticing is either not tested or not needed.
 import { type Guards, guardNames, guards, setGuard } from '../../devices/guards.js';
-import { type CaseOptions, randomCase } from './case.js';
+import { type CaseOptions, randomCase, type SimulatedCase } from './case.js';
+import { directedCases } from './directed-cases.js';
 import { play } from './play.js';
 
 /** What a guard is about, and the cases in which its absence shows. */
@@ -13,6 +14,8 @@ export interface Mutation {
   readonly cases?: CaseOptions;
   /** Where to begin, when it takes an unusual case to notice. */
   readonly firstSeed?: number;
+  /** The case to play, where no random one shows it. */
+  readonly directed?: SimulatedCase;
   /** Without it the engine may loop for ever: only in a process of its own. */
   readonly endless?: boolean;
 }
@@ -65,7 +68,7 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   offerHeld: { hazard: H5, cases: { ranks: 2 } },
   receiveOnce: { hazard: 'H18 received twice', cases: { ranks: 2 } },
   offerRoom: { hazard: H12, cases: { tasks: 200 }, firstSeed: 900_200 },
-  offerAside: { hazard: H12, cases: { tasks: 275 }, firstSeed: 1_578_855_874 },
+  offerAside: { hazard: H12, directed: directedCases.offerInTheWay },
   movementWake: { hazard: 'progress', cases: { ranks: 3 }, firstSeed: 200 },
   messageRetry: { hazard: 'progress', cases: { ranks: 3 } },
 };
@@ -97,8 +100,9 @@ export async function mutate(
   setGuard(guard, false);
   if (guards[guard]) throw new Error(`guard ${guard} could not be switched off`);
   try {
-    for (let i = 0; i < most; i++) {
-      const c = randomCase(firstSeed + i, { ...mutation.cases, faults: mutation.faults === true });
+    const { directed, cases, faults = false } = mutation;
+    for (let i = 0; i < (directed === undefined ? most : 1); i++) {
+      const c = directed ?? randomCase(firstSeed + i, { ...cases, faults });
       const { problems } = await play(c);
       if (problems.length > 0) return { guard, hazard, seeds: i + 1, breaks: problems[0] };
     }

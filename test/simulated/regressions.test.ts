@@ -1,6 +1,7 @@
 // Defects that simulation found in the engine, each by the random case that showed it.
 import { expect, test } from 'vitest';
 import { randomCase } from '../../cli/simulation/case.js';
+import { directedCases } from '../../cli/simulation/directed-cases.js';
 import { play } from '../../cli/simulation/play.js';
 import { SimulatedBackend } from '../../devices/simulated/backend.js';
 import { presets } from '../../devices/simulated/presets.js';
@@ -41,6 +42,12 @@ const foundOnRanks: readonly (readonly [string, number, number, number, boolean]
 test.each(foundOnRanks)('%s', async (_, seed, tasks, ranks, faults) => {
   const c = randomCase(seed, { tasks, faults, ...(ranks > 0 ? { ranks } : {}) });
   expect((await play(c)).problems).toEqual([]);
+});
+
+test('a task that an offer leaves no room lets those pass that the other rank waits for', async () => {
+  const { problems, outcome } = await play(directedCases.offerInTheWay);
+  expect(problems).toEqual([]);
+  expect(outcome).toBe('');
 });
 
 /** Host memory is short on all ranks: the same. */

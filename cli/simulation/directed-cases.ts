@@ -1,0 +1,78 @@
+// Cases made by hand, for what random ones hardly ever come to.
+import type { CaseFlow, CaseTask, SimulatedCase } from './case.js';
+
+const MILLISECOND = 1000;
+/** Rows of the window; insertion waits where the row of a slow task would be needed again. */
+const WINDOW = 32;
+
+/** A machine without whims: what happens is what the program says. */
+const calm: Omit<SimulatedCase, 'data' | 'tasks'> = {
+  seed: 0,
+  ranks: 2,
+  network: {
+    comm: 'direct',
+    flush: 'auto',
+    inlineBytes: 0,
+    treeFrom: 4,
+    ranksPerHost: 1,
+    room: 1000,
+    ordering: 'owner',
+    faults: [],
+  },
+  gpus: 1,
+  gpuUnits: 16,
+  hostUnits: 100,
+  shortOfHost: false,
+  workers: 2,
+  streams: 1,
+  peers: true,
+  window: WINDOW,
+  runAhead: 16,
+  smallRings: false,
+  tooLarge: false,
+  checked: false,
+  reads: [],
+  faults: [],
+  adversary: { seed: 1, spread: 0, holdBack: 0, stall: 0, stallNs: 0, spurious: 0 },
+};
+
+const onGpu = (...flows: CaseFlow[]): CaseTask => ({ flows, body: 'kernel', micros: 1 });
+
+const onHost = (rank: number, micros: number, ...flows: CaseFlow[]): CaseTask => ({
+  flows,
+  body: 'host',
+  micros,
+  rank,
+});
+
+/**
+ * Rank 0 has 16 units of GPU memory and offers the second version of `d` from the middle of them. Rank 1 takes it only
+ * after a task that also reads `e`, which rank 0 computes when the slow `h` has come. Meanwhile, with the offer made, a
+ * task is inserted that needs 10 units in one piece: were it to hold the ticket, `e` would never get its room.
+ */
+function offerInTheWay(): SimulatedCase {
+  const [below, d, h, e, large, out, chain] = [0, 1, 2, 3, 4, 5, 6];
+  const slow = Array.from({ length: 8 }, () => onHost(0, MILLISECOND, [chain, 3]));
+  const program = [
+    onGpu([below, 2]),
+    onGpu([d, 2]),
+    onHost(1, 20 * MILLISECOND, [h, 2]),
+    onGpu([h, 1], [e, 2]),
+    onHost(1, 1, [d, 1], [e, 1], [out, 2]),
+    onGpu([d, 2]),
+    onHost(1, 1, [d, 1]),
+  ];
+  // The window is full before the last task is inserted, which so waits for some of the slow ones: time for the offer.
+  const padding = Array.from({ length: WINDOW / 2 }, () => onHost(0, 1, [chain, 3]));
+  const units = [7, 1, 1, 1, 10, 1, 1];
+  const data = units.map((n, i) => ({
+    units: n,
+    initial: i === chain,
+    owner: i === h || i === out ? 1 : 0,
+  }));
+  return { ...calm, data, tasks: [...slow, ...program, ...padding, onGpu([large, 2])] };
+}
+
+export const directedCases: Readonly<Record<'offerInTheWay', SimulatedCase>> = {
+  offerInTheWay: offerInTheWay(),
+};

@@ -205,6 +205,11 @@ export class Ranks implements NetworkListener {
     const { tasks, directory: dir } = engine;
     const movement = this.movementOf(row);
     movement.started = true;
+    if (this.lostError !== undefined) {
+      // A rank was lost while this one's buffer came: nobody would ask for what it offers.
+      engine.fail(row, this.lostError);
+      return Outcome.running;
+    }
     movement.startedAt = engine.tracer === undefined ? 0 : engine.backend.now();
     tasks.queue[row] = BODY_RUNNING;
     const space = tasks.device[row];

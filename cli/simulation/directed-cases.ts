@@ -1,24 +1,26 @@
 // Cases made by hand, for what random ones hardly ever come to.
-import type { CaseFlow, CaseTask, SimulatedCase } from './case.js';
+import type { CaseFlow, CaseNetwork, CaseTask, SimulatedCase } from './case.js';
 
 const MILLISECOND = 1000;
 /** Rows of the window; insertion waits where the row of a slow task would be needed again. */
 const WINDOW = 32;
 
+const network: CaseNetwork = {
+  comm: 'direct',
+  flush: 'auto',
+  inlineBytes: 0,
+  treeFrom: 4,
+  ranksPerHost: 1,
+  room: 1000,
+  ordering: 'owner',
+  faults: [],
+};
+
 /** A machine without whims: what happens is what the program says. */
 const calm: Omit<SimulatedCase, 'data' | 'tasks'> = {
   seed: 0,
   ranks: 2,
-  network: {
-    comm: 'direct',
-    flush: 'auto',
-    inlineBytes: 0,
-    treeFrom: 4,
-    ranksPerHost: 1,
-    room: 1000,
-    ordering: 'owner',
-    faults: [],
-  },
+  network,
   gpus: 1,
   gpuUnits: 16,
   hostUnits: 100,
@@ -73,6 +75,22 @@ function offerInTheWay(): SimulatedCase {
   return { ...calm, data, tasks: [...slow, ...program, ...padding, onGpu([large, 2])] };
 }
 
-export const directedCases: Readonly<Record<'offerInTheWay', SimulatedCase>> = {
+/** Rank 1 is lost while what it reads, too large to be offered from the GPU, is on its way to the host of rank 0. */
+function lostBeforeOffer(): SimulatedCase {
+  const [d] = [0];
+  return {
+    ...calm,
+    network: {
+      ...network,
+      faults: [{ kind: 'peerLost', rank: 1, ns: 10_000 }],
+    },
+    data: [{ units: 8, initial: false, owner: 0 }],
+    tasks: [onGpu([d, 2])],
+    reads: [d],
+  };
+}
+
+export const directedCases: Readonly<Record<'offerInTheWay' | 'lostBeforeOffer', SimulatedCase>> = {
   offerInTheWay: offerInTheWay(),
+  lostBeforeOffer: lostBeforeOffer(),
 };

@@ -50,6 +50,12 @@ test('a task that an offer leaves no room lets those pass that the other rank wa
   expect(outcome).toBe('');
 });
 
+test('what was to be sent when a rank is lost is not offered after', async () => {
+  const { problems, injected } = await play(directedCases.lostBeforeOffer);
+  expect(problems).toEqual([]);
+  expect(injected).toBe(1);
+});
+
 /** Host memory is short on all ranks: the same. */
 const foundShort: readonly (readonly [string, number, number, number])[] = [
   ['a run whose last task fails does not end well elsewhere', 1858932069, 9, 2],

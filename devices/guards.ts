@@ -21,6 +21,8 @@ export interface Guards {
   execRegistersWrite: boolean;
   /** A JavaScript body waits until what it uses was written. */
   bodyReadAfterWrite: boolean;
+  /** A version is announced to other ranks only when its writer is over, the first time and every other (stages/exec.ts). */
+  announceWritten: boolean;
   /** A JavaScript body waits for the readers of what it overwrites. */
   bodyWriteAfterRead: boolean;
   /** A JavaScript body waits for its control predecessors. */
@@ -103,6 +105,7 @@ const all: Guards = {
   execRegistersRead: true,
   execRegistersWrite: true,
   bodyReadAfterWrite: true,
+  announceWritten: true,
   bodyWriteAfterRead: true,
   bodyControl: true,
   writeInvalidates: true,

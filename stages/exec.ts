@@ -11,7 +11,7 @@ import { guards } from '../devices/guards.js';
 import type { StageContext } from './context.js';
 import { failPoisoned } from './poison.js';
 import { Outcome } from './stage.js';
-import { AccessMode } from './task-table.js';
+import { AccessMode, NetworkRole } from './task-table.js';
 
 export function exec(x: StageContext, row: number): number {
   const cls = x.classes[x.tasks.classOf[row]];
@@ -88,13 +88,16 @@ function followControl(x: StageContext, row: number): void {
 /** JavaScript bodies run on the engine's own thread, so their data must be here now, not by event. */
 function execBody(x: StageContext, row: number): number {
   const { tasks, directory: dir, submission: sub } = x;
-  const modes = x.classes[tasks.classOf[row]].modes;
+  const { modes, network } = x.classes[tasks.classOf[row]];
   const s = tasks.device[row];
   const first = tasks.flowStart[row];
+  // Movements come this way as well: what a rank offers is read by others without any event of this one.
+  const isOffered = network === NetworkRole.send || network === NetworkRole.forward;
+  const awaitsWriter = isOffered ? guards.announceWritten : guards.bodyReadAfterWrite;
   for (let i = 0; i < modes.length; i++) {
     const d = tasks.flowDatum[first + i];
     const c = d * dir.spaces + s;
-    if (guards.bodyReadAfterWrite && !sub.happened(dir.writeQueue[c], dir.writeSeq[c])) {
+    if (awaitsWriter && !sub.happened(dir.writeQueue[c], dir.writeSeq[c])) {
       x.waitForEvent(row, dir.writeQueue[c], dir.writeSeq[c]);
       return Outcome.wait;
     }

@@ -246,13 +246,19 @@ const LEAST_WINDOW = 64;
 /** Insertion does not wait for asynchronous bodies, so the window holds all tasks. */
 const WHOLE_WINDOW = 2048;
 
-function randomNetwork(r: Random, ranks: number, faults: boolean, tasks: number): CaseNetwork {
+function randomNetwork(
+  r: Random,
+  ranks: number,
+  faults: boolean,
+  tasks: number,
+  seed: number,
+): CaseNetwork {
   const list: NetworkFault[] = [];
   if (faults) {
     const rank = r.below(ranks);
     const kind = r.below(4);
     if (kind === 0) list.push({ kind: 'peerLost', rank, ns: r.real() * 1e3 * tasks });
-    else if (kind === 1) list.push({ kind: 'flush', rank, at: r.below(4) });
+    else if (kind === 1) list.push({ kind: 'flush', rank, at: r.below(4), waits: seed % 3 === 0 });
     else if (kind === 2)
       for (let i = 0; i < 4; i++)
         list.push({ kind: 'late', at: r.below(tasks * 2), ns: r.real() * 1e6 });
@@ -290,7 +296,7 @@ function onRanks(c: SimulatedCase, r: Random, ranks: number, faults: boolean): S
     tasks,
     faults: c.faults.map((fault) => ({ ...fault, rank: r.below(ranks) })),
     window: Math.max(c.window, LEAST_WINDOW),
-    network: randomNetwork(r, ranks, faults, c.tasks.length),
+    network: randomNetwork(r, ranks, faults, c.tasks.length, c.seed),
   };
 }
 

@@ -90,7 +90,45 @@ function lostBeforeOffer(): SimulatedCase {
   };
 }
 
-export const directedCases: Readonly<Record<'offerInTheWay' | 'lostBeforeOffer', SimulatedCase>> = {
+/** A GPU's writes by the network are not ordered for anybody; rank 1 reads on its GPU what rank 0 writes, in batches. */
+export function received(
+  faults: CaseNetwork['faults'],
+  body: 'kernel' | 'host' = 'kernel',
+): SimulatedCase {
+  const n = 12;
+  const tasks: CaseTask[] = [];
+  // The last datum is written so late that all others have arrived, and been flushed, before.
+  for (let d = 0; d < n; d++) tasks.push({ ...onGpu([d, 2]), micros: d === n - 1 ? 1000 : 1 });
+  for (let d = 0; d < n; d++) tasks.push({ flows: [[d, 1]], body, micros: 1, rank: 1 });
+  return {
+    ...calm,
+    gpuUnits: 100,
+    window: 64,
+    network: { ...network, ordering: 'none', faults },
+    // The network holds news back, so that several receives end in one look at it.
+    adversary: { ...calm.adversary, spread: 4, holdBack: 0.8 },
+    data: Array.from({ length: n }, () => ({ units: 1, initial: false, owner: 0 })),
+    tasks,
+  };
+}
+
+/** Rank 1 reads every version of one datum of rank 0's GPU through the same mapping. */
+function mappedAgain(): SimulatedCase {
+  const tasks: CaseTask[] = [];
+  for (let version = 0; version < 50; version++)
+    tasks.push({ ...onGpu([0, 2]), micros: 20 }, onHost(1, 1, [0, 1]));
+  return {
+    ...calm,
+    window: 256,
+    network: { ...network, comm: 'auto', ranksPerHost: 2 },
+    data: [{ units: 1, initial: false, owner: 0 }],
+    tasks,
+  };
+}
+
+type Name = 'offerInTheWay' | 'lostBeforeOffer' | 'mappedAgain';
+export const directedCases: Readonly<Record<Name, SimulatedCase>> = {
   offerInTheWay: offerInTheWay(),
   lostBeforeOffer: lostBeforeOffer(),
+  mappedAgain: mappedAgain(),
 };

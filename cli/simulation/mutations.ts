@@ -25,6 +25,7 @@ const H5 = 'H5 overwritten or evicted while in use';
 const H12 = 'H12 partial allocation and cancel';
 const H15 = 'H15 errors spread';
 
+/** A guard that is not here has a test of its own (scripts/lib/guard-tests.mjs). */
 const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = {
   execReadAfterWrite: { hazard: H3 },
   execWriteAfterWrite: { hazard: H3 },
@@ -33,6 +34,10 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   execRegistersRead: { hazard: H5 },
   execRegistersWrite: { hazard: H3 },
   bodyReadAfterWrite: { hazard: 'H4 used before it is finished' },
+  announceWritten: {
+    hazard: 'H17 fresh data behind known handles, H4',
+    directed: directedCases.mappedAgain,
+  },
   bodyWriteAfterRead: { hazard: H5 },
   bodyControl: { hazard: 'control order' },
   writeInvalidates: { hazard: 'H17 stale copies' },
@@ -73,12 +78,10 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   messageRetry: { hazard: 'progress', cases: { ranks: 3 } },
 };
 
-/** Guards that no simulated case needs: tests with ranks of their own switch them off (test/mpi/guards.test.ts). */
-const onRealRanks: readonly (keyof Guards)[] = ['afterTokens', 'pullShare', 'graphDigest'];
-
-export const mutations: readonly Mutation[] = guardNames
-  .filter((guard) => !onRealRanks.includes(guard))
-  .map((guard) => ({ guard, hazard: '', ...about[guard] }));
+export const mutations: readonly Mutation[] = guardNames.flatMap((guard) => {
+  const row = about[guard];
+  return row === undefined ? [] : [{ guard, ...row }];
+});
 
 /** What was noticed without a guard. */
 export interface MutationResult {

@@ -14,7 +14,7 @@ export function expectedOutcomes(c: SimulatedCase): string[] {
   if (has('transfer')) allowed.push('ERR_TRANSFER_FAILED');
   if (has('deviceLost')) allowed.push('ERR_DEVICE_LOST');
   if (has('peerLost')) allowed.push('ERR_PEER_LOST');
-  if (has('flush')) allowed.push('ERR_FLUSH_FAILED');
+  if (has('flush')) allowed.push('ERR_FLUSH_FAILED', 'ERR_FLUSH_TIMEOUT');
   // What fails on one rank fails on all.
   if (allowed.length > 0 && (c.ranks ?? 1) > 1) allowed.push('ERR_PEER_FAILED');
   if (!c.tooLarge) allowed.push('');
@@ -34,5 +34,6 @@ export function expectedReadErrors(c: SimulatedCase, hasFailed: boolean): string
     'ERR_PEER_LOST',
     'ERR_PEER_FAILED',
     'ERR_FLUSH_FAILED',
+    'ERR_FLUSH_TIMEOUT',
   ];
 }

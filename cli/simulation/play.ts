@@ -50,7 +50,7 @@ export class Player {
   readonly problems: string[] = [];
   stalled = false;
   private readonly c: SimulatedCase;
-  private flushesFailed = 0;
+  private flushesStruck = 0;
   private lateMessages = 0;
 
   constructor(c: SimulatedCase) {
@@ -97,12 +97,13 @@ export class Player {
       adversary: new Adversary({ ...adversary, seed: adversary.seed + 99 }),
       ordering: visibleTo[network.ordering],
       watcher: new WeakNetwork(this.memory, network.ordering),
-      failsFlush: (rank, nth) => {
-        const fails = network.faults.some(
+      flushFault: (rank, nth) => {
+        const fault = network.faults.find(
           (f) => f.kind === 'flush' && f.rank === rank && f.at === nth,
         );
-        if (fails) this.flushesFailed++;
-        return fails;
+        if (fault?.kind !== 'flush') return undefined;
+        this.flushesStruck++;
+        return fault.waits === true ? 'waits' : 'fails';
       },
       lateBy: (nth) => {
         const late = network.faults.find((f) => f.kind === 'late' && f.at === nth);
@@ -166,7 +167,7 @@ export class Player {
       transfers: network?.transfers ?? 0,
       injected:
         sum((rank) => rank.backend.faults.injected) +
-        this.flushesFailed +
+        this.flushesStruck +
         this.lateMessages +
         (network?.isLost === true ? 1 : 0),
       nanoseconds: this.world.time,

@@ -26,8 +26,8 @@ type MachineFault =
 export type NetworkFault =
   /** The process of a rank dies at `ns`. */
   | { readonly kind: 'peerLost'; readonly rank: number; readonly ns: number }
-  /** The `at`-th flush of a rank fails. */
-  | { readonly kind: 'flush'; readonly rank: number; readonly at: number }
+  /** The `at`-th flush of a rank fails; `waits`: it does not return before the rank has news from the network. */
+  | { readonly kind: 'flush'; readonly rank: number; readonly at: number; readonly waits?: boolean }
   /** The `at`-th control message is late. */
   | { readonly kind: 'late'; readonly at: number; readonly ns: number };
 

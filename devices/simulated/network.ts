@@ -25,8 +25,8 @@ export interface SimulatedNetworkOptions {
   readonly watcher?: NetworkWatcher;
   /** Nanoseconds that the n-th control message is late. */
   readonly lateBy?: (message: number) => number;
-  /** Whether the n-th flush of a rank fails. */
-  readonly failsFlush?: (rank: number, flush: number) => boolean;
+  /** What becomes of the n-th flush of a rank: it fails, or waits until the rank has news. */
+  readonly flushFault?: (rank: number, flush: number) => 'fails' | 'waits' | undefined;
 }
 
 /** One end of a transfer that waits for the other. */
@@ -47,6 +47,8 @@ interface Match {
 }
 
 const FLUSH_NS = 1000;
+/** A flush that has not returned by then is answered as late (docs/network.md). */
+const FLUSH_DEADLINE_NS = 5e9;
 
 export class SimulatedNetwork {
   readonly ports: SimulatedPort[] = [];
@@ -64,6 +66,8 @@ export class SimulatedNetwork {
   private readonly bandwidth: number;
   private readonly closing: (() => void)[] = [];
   private closed = 0;
+  /** Flushes that wait for news of their rank. */
+  private held: { readonly rank: number; readonly end: (outcome: number) => void }[] = [];
 
   constructor(world: World, stations: readonly Station[], options: SimulatedNetworkOptions) {
     this.world = world;
@@ -236,11 +240,25 @@ export class SimulatedNetwork {
     nth: number,
     at: number,
   ): void {
-    const fails = this.options.failsFlush?.(rank, nth) === true;
-    this.at(at + this.stretched(FLUSH_NS), () => {
-      if (!fails) this.options.watcher?.flushes(rank, space, scope);
-      this.ports[rank].ends(request, fails ? NetOutcome.flush : NetOutcome.ok, at);
+    const fault = this.options.flushFault?.(rank, nth);
+    const end = (outcome: number): void => {
+      if (outcome === NetOutcome.ok) this.options.watcher?.flushes(rank, space, scope);
+      this.ports[rank].ends(request, outcome, at);
+    };
+    const back = at + this.stretched(FLUSH_NS);
+    this.at(back, () => {
+      if (fault !== 'waits') end(fault === 'fails' ? NetOutcome.flush : NetOutcome.ok);
+      else this.held.push({ rank, end });
     });
+    if (fault === 'waits') this.at(back + FLUSH_DEADLINE_NS, () => end(NetOutcome.flushTimeout));
+  }
+
+  /** A rank has news: flushes that waited for that return. */
+  heard(rank: number): void {
+    const { held } = this;
+    if (held.length === 0) return;
+    this.held = held.filter((flush) => flush.rank !== rank);
+    for (const flush of held) if (flush.rank === rank) flush.end(NetOutcome.ok);
   }
 
   // --- Ends -------------------------------------------------------------------------------------------------------

@@ -193,6 +193,7 @@ export class SimulatedPort implements NetworkPort {
 
   arrives(arrival: Arrival): void {
     this.arrivals.push(arrival);
+    this.network.heard(this.rank);
     this.station.news(true);
   }
 

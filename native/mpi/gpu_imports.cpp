@@ -35,7 +35,7 @@ void GpuImports::clear() {
   for (const auto& [key, base] : mappings_) {
     const Gpu& reader = *std::get<4>(key);
     const Current current(reader, usual_);
-    reader.api->ipcClose(base);
+    if (guards.closeImports) reader.api->ipcClose(base);
   }
   mappings_.clear();
 }

@@ -15,6 +15,7 @@
 #include <tuple>
 
 #include "gpus.h"
+#include "guards.h"
 
 namespace headrace::mpi {
 
@@ -45,7 +46,8 @@ class GpuImports {
  private:
   using Key = std::tuple<std::int32_t, std::string, std::uint64_t, std::uint64_t, const Gpu*>;
   static Key keyOf(std::int32_t owner, const GpuExport& exported, const Gpu& reader) {
-    return {owner, exported.uuid, exported.base, exported.generation, &reader};
+    const std::uint64_t generation = guards.importGeneration ? exported.generation : 0;
+    return {owner, exported.uuid, exported.base, generation, &reader};
   }
   const Gpu* usual_;
   std::map<Key, std::uint64_t> mappings_;

@@ -73,7 +73,7 @@ bool GpuMover::take(std::vector<Finished>& finished) {
 int GpuMover::prepare() {
   int code = gpu_.makeCurrent();
   for (Lane& lane : lanes_) {
-    if (code == 0) code = gpu_.api->streamCreate(&lane.stream, gpu::kStreamNonBlocking, 0);
+    if (code == 0) code = gpu_.api->streamCreate(&lane.stream, gpuStreamFlags(), 0);
   }
   while (code == 0 && events_.size() < kEvents) {
     void* event = nullptr;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "clock.h"
+#include "guards.h"
 #include "session.h"
 
 namespace headrace::mpi {
@@ -346,7 +347,7 @@ void Session::flushOver(const GpuTask& task, int code) {
 
 /// A flush that does not come back must not hold up the run for ever (H16): it fails at its deadline.
 void Session::answerLateFlushes() {
-  if (flushing_.empty()) return;
+  if (flushing_.empty() || !guards.flushDeadline) return;
   const std::int64_t limit = now() - options_.flushNanoseconds;
   for (const std::int32_t ticket : flushing_) {
     GpuTask& task = gpuTasks_[static_cast<std::size_t>(ticket)];

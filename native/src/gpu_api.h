@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <string>
 
+#include "guards.h"
+
 namespace headrace {
 
 /// A handle of memory for other processes; both vendors pass it by value.
@@ -112,6 +114,9 @@ inline constexpr int kFlushCurrentContext = 0;
 inline constexpr int kJitErrorLog = 5;
 inline constexpr int kJitErrorLogBytes = 6;
 }  // namespace cuda
+
+/// Of every stream in which work is done: what others put into the NULL stream does not hold it up.
+inline unsigned gpuStreamFlags() { return guards.nonBlockingStreams ? gpu::kStreamNonBlocking : 0; }
 
 /// The table of libcuda.so.1 (or of the library named by HEADRACE_CUDA_LIBRARY), initialised; or null and why not.
 const GpuApi* cudaApi(std::string& reason);

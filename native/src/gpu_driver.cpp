@@ -173,7 +173,7 @@ DriverStatus streamCreate(DeviceHandle handle, StreamPurpose purpose, StreamHand
   auto created = std::make_unique<GpuStream>();
   created->device = &on;
   created->purpose = purpose;
-  int code = on.api->streamCreate(&created->stream, gpu::kStreamNonBlocking, 0);
+  int code = on.api->streamCreate(&created->stream, gpuStreamFlags(), 0);
   if (code != 0) return on.fail(code, "cuStreamCreateWithPriority");
   DriverStatus status = gpuCreateMarks(*created);
   if (status == DriverStatus::ok && purpose == StreamPurpose::compute) {

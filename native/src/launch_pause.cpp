@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpu_events.h"
+#include "guards.h"
 
 namespace headrace {
 
@@ -20,6 +21,7 @@ std::mutex pauseLock;
 std::atomic<bool> paused{false};
 
 bool allQuiet() {
+  if (!guards.launchPause) return true;
   std::lock_guard<std::mutex> guard(openLock);
   return std::all_of(openDevices.begin(), openDevices.end(),
                      [](const GpuDevice* each) { return each->quiet(); });

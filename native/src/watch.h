@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "guards.h"
 #include "parker.h"
 
 namespace headrace {
@@ -68,7 +69,8 @@ class alignas(64) Watch {
     std::lock_guard<std::mutex> guard(lock_);
     for (Watcher** link = &first_; *link != nullptr;) {
       Watcher* watcher = *link;
-      if (ahead(sequence, watcher->target) >= 0) {
+      const std::int32_t past = ahead(sequence, watcher->target);
+      if (past >= 0 && (past == 0 || guards.wakePassed)) {
         *link = watcher->next;
         watcher->linked = false;
         watcher->parker->unpark();  // under the lock: the watcher cannot go away meanwhile

@@ -25,14 +25,18 @@ add_executable(headrace_gpu_tests
   test/native-gpu/errors.cpp
   test/native-gpu/gpu_machine.cpp
   test/native-gpu/hip.cpp
+  test/native-gpu/imports.cpp
   test/native-gpu/marks.cpp
   test/native-gpu/sources.cpp
   test/native-gpu/spinning.cpp
   test/native-gpu/tiles.cpp
+  native/mpi/gpu_imports.cpp
+  native/mpi/gpus.cpp
   native/test/main.cpp
+  native/test/watch.cpp
   ${HEADRACE_SOURCES})
 headrace_settings(headrace_gpu_tests)
-target_include_directories(headrace_gpu_tests PRIVATE ${CMAKE_SOURCE_DIR}/native/test)
+target_include_directories(headrace_gpu_tests PRIVATE ${CMAKE_SOURCE_DIR}/native/mpi ${CMAKE_SOURCE_DIR}/native/test)
 set_target_properties(headrace_gpu_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${stub_output})
 
 # Overhead and bandwidth against loops by hand; means something on real GPUs only.

@@ -2,6 +2,7 @@
 #include "stub_driver.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -108,6 +109,10 @@ int memoryFree(const char* call, std::uint64_t address) {
   if (machine().busy(found->second.device, false)) {
     machine().violation(std::string(call) + ": memory in use");
   }
+  // Importers hold a lock of their own; one whose process is gone holds none.
+  if (flock(found->second.file, LOCK_EX | LOCK_NB) != 0) {
+    machine().violation(std::string(call) + ": memory that another process has open");
+  }
   munmap(reinterpret_cast<void*>(address), found->second.bytes);
   close(found->second.file);
   machine().allocations.erase(found);
@@ -169,10 +174,14 @@ int ipcOpen(const char* call, std::uint64_t* address, const void* bytes64) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return kInvalidHandle;
   void* memory = mmap(nullptr, handle.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
-  if (memory == MAP_FAILED) return kOutOfMemory;
+  if (memory == MAP_FAILED) {
+    close(file);
+    return kOutOfMemory;
+  }
+  flock(file, LOCK_SH | LOCK_NB);
   *address = reinterpret_cast<std::uint64_t>(memory);
-  machine().imports[*address] = {handle.bytes, machine().current(), 1, handle.process, handle.file};
+  machine().imports[*address] = {handle.bytes,   machine().current(), 1,
+                                 handle.process, handle.file,         file};
   return 0;
 }
 
@@ -193,6 +202,7 @@ int ipcClose(const char* call, std::uint64_t address) {
   }
   if (--found->second.opened > 0) return code;
   munmap(reinterpret_cast<void*>(address), found->second.bytes);
+  close(found->second.lock);
   machine().imports.erase(found);
   return code;
 }

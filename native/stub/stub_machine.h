@@ -83,6 +83,7 @@ struct Import {
   int opened;  // how often; the mapping goes with the last close
   int process;
   int file;
+  int lock;  // open, and locked, while it is mapped: whose it is must not free it
 };
 
 class Machine {

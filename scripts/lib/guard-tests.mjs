@@ -1,0 +1,65 @@
+// Guards that no simulated case needs, because their code is native or their promise is one between real ranks. Each has a
+// test of its own, named `without <guard>: ...`, that switches it off and sees what breaks.
+// Invariant: every guard is either in cli/simulation/mutations.ts or here (test/simulated/mutations.test.ts).
+
+const ranks = { project: 'mpi', file: 'test/mpi/guards.test.ts' };
+const native = { project: 'native-gpu', file: 'test/native-gpu/guards.test.ts' };
+const H6 = 'H6 handles of memory';
+const H8 = 'H8 waiting for kernels';
+
+export const guardTests = [
+  {
+    ...ranks,
+    guard: 'afterTokens',
+    hazard: 'control order',
+    breaks: 'a task starts before one of another rank that it follows',
+  },
+  {
+    ...ranks,
+    guard: 'pullShare',
+    hazard: 'progress',
+    breaks: 'pulled inputs reserve more than their share of a device',
+  },
+  {
+    ...ranks,
+    guard: 'graphDigest',
+    hazard: 'programs that differ',
+    breaks: 'ranks whose programs differ are not told',
+  },
+  {
+    ...native,
+    guard: 'closeImports',
+    hazard: H6,
+    breaks: 'memory is freed that another process has open',
+  },
+  {
+    ...native,
+    guard: 'importGeneration',
+    hazard: `${H6}, H17`,
+    breaks: 'a mapping shows memory that is gone',
+  },
+  {
+    ...native,
+    guard: 'wakePassed',
+    hazard: 'H7 counts that are passed',
+    breaks: 'a sleeper is not woken by a larger number than its own',
+  },
+  {
+    ...native,
+    guard: 'nonBlockingStreams',
+    hazard: H8,
+    breaks: 'streams are made that the NULL stream blocks',
+  },
+  {
+    ...native,
+    guard: 'launchPause',
+    hazard: H8,
+    breaks: 'memory is page-locked while a kernel may be running',
+  },
+  {
+    ...native,
+    guard: 'flushDeadline',
+    hazard: 'H16 a flush that hangs',
+    breaks: 'a run waits for a flush that does not return',
+  },
+];

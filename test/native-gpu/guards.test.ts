@@ -1,0 +1,70 @@
+// The guards of the native part (native/src/guards.h): with each the promise holds, without it the stub driver, or a
+// test of the native program, sees what breaks.
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { built, launch, type Outcome, program, stub } from './stub-ranks.js';
+
+/** Runs the tests of the native program whose names contain `name`. */
+function native(name: string, without: string): { readonly code: number | null; output: string } {
+  const { status, stdout, stderr } = spawnSync(program, [name], {
+    encoding: 'utf8',
+    timeout: 60_000,
+    env: {
+      ...process.env,
+      HEADRACE_CUDA_LIBRARY: stub('stub_cuda'),
+      HEADRACE_MUTATIONS: '1',
+      HEADRACE_WITHOUT: without,
+    },
+  });
+  return { code: status, output: stdout + stderr };
+}
+
+describe.skipIf(!existsSync(program))('native tests', () => {
+  test.each([
+    ['importGeneration', 'memory at an address used before', 'imports.cpp'],
+    ['wakePassed', 'a sleeper is woken by a number that passes its own', 'watch.cpp'],
+    ['nonBlockingStreams', 'bytes go to a GPU and come back', 'the NULL stream blocks'],
+    ['launchPause', 'host memory is page-locked only while no GPU runs', 'while a kernel may be'],
+  ])('without %s: "%s" fails', (guard, name, words) => {
+    const whole = native(name, '');
+    expect(whole.code, whole.output).toBe(0);
+    const without = native(name, guard);
+    expect(without.code, without.output).toBe(1);
+    expect(without.output).toContain(words);
+  });
+});
+
+describe.skipIf(!built)('ranks', () => {
+  test('without closeImports: memory is freed that another process has open', async () => {
+    const read = (without: string): Promise<Outcome> =>
+      launch(
+        { ways: ['ipc'], only: ['storm'] },
+        { env: { HEADRACE_MUTATIONS: '1', HEADRACE_WITHOUT: without } },
+      );
+    const whole = await read('');
+    expect(whole.run.code, whole.run.output).toBe(0);
+    expect(whole.broken).toEqual([]);
+    const { broken } = await read('closeImports');
+    expect(broken).toContain('cuMemFree: memory that another process has open');
+  });
+
+  // With it the run ends after 5 s: see ranks.test.ts.
+  test('without flushDeadline: a run waits for a flush that does not return', async () => {
+    const { run } = await launch(
+      { what: 'flush', comm: 'direct', flush: 'force' },
+      {
+        program: 'movement.mjs',
+        aware: 'truly',
+        seconds: 12,
+        env: {
+          HEADRACE_STUB_FLUSH_SECONDS: '1000',
+          HEADRACE_MUTATIONS: '1',
+          HEADRACE_WITHOUT: 'flushDeadline',
+        },
+      },
+    );
+    expect(run.code).not.toBe(0);
+    expect(run.reports).toEqual([]);
+  });
+});

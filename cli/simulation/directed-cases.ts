@@ -126,8 +126,33 @@ function mappedAgain(): SimulatedCase {
   };
 }
 
-type Name = 'offerInTheWay' | 'lostBeforeOffer' | 'mappedAgain';
+/** Both GPUs of rank 0 have a copy of `d`, a long kernel and a task in line that needs more than the kernel leaves. */
+function bothShort(): SimulatedCase {
+  const [d, slow0, slow1, large0, large1] = [0, 1, 2, 3, 4];
+  const on = (device: number, micros: number, ...flows: CaseFlow[]): CaseTask => ({
+    ...onGpu(...flows),
+    device,
+    micros,
+  });
+  return {
+    ...calm,
+    gpus: 2,
+    gpuUnits: 4,
+    data: [1, 2, 2, 4, 4].map((units) => ({ units, initial: false, owner: 0 })),
+    tasks: [
+      on(0, 1, [d, 2]),
+      on(1, 1, [d, 1]),
+      on(0, MILLISECOND, [slow0, 2]),
+      on(1, MILLISECOND, [slow1, 2]),
+      on(0, 1, [large0, 2]),
+      on(1, 1, [large1, 2]),
+    ],
+  };
+}
+
+type Name = 'bothShort' | 'offerInTheWay' | 'lostBeforeOffer' | 'mappedAgain';
 export const directedCases: Readonly<Record<Name, SimulatedCase>> = {
+  bothShort: bothShort(),
   offerInTheWay: offerInTheWay(),
   lostBeforeOffer: lostBeforeOffer(),
   mappedAgain: mappedAgain(),

@@ -54,8 +54,7 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   writeBack: { hazard: 'all dirty' },
   handOverOneWay: {
     hazard: 'progress',
-    cases: { ranks: 4, tasks: 282, faults: true },
-    firstSeed: 819_482_252,
+    directed: directedCases.bothShort,
     endless: true,
   },
   compaction: { hazard: H12 },

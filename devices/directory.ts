@@ -64,6 +64,8 @@ export class Directory {
   /** 1 once a task that writes the datum was inserted or it was created with a value. */
   written: Uint8Array = new Uint8Array(INITIAL_ROWS);
   live: Uint8Array = new Uint8Array(INITIAL_ROWS);
+  /** 1 once the trace was told what the datum is called. */
+  described: Uint8Array = new Uint8Array(INITIAL_ROWS);
   readonly info: (DatumInfo | undefined)[] = [];
 
   // Per copy.
@@ -112,6 +114,7 @@ export class Directory {
     this.poison[d] = Poison.none;
     this.written[d] = 0;
     this.live[d] = 1;
+    this.described[d] = 0;
     this.info[d] = info;
     return d;
   }
@@ -257,6 +260,7 @@ export class Directory {
     this.poisonedBy = resized(this.poisonedBy, rows);
     this.written = resized(this.written, rows);
     this.live = resized(this.live, rows);
+    this.described = resized(this.described, rows);
     this.state = resized(this.state, copies);
     this.pins = resized(this.pins, copies);
     this.block = resized(this.block, copies, NO_BLOCK);

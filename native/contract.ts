@@ -283,7 +283,7 @@ export interface NativeCore {
   hold(on: boolean): void;
   /** Nanoseconds on the runtime clock (CLOCK_MONOTONIC), as used in records. */
   now(): number;
-  /** A view of host space bytes [offset, offset + bytes); detached (length 0) by `close`. */
+  /** A view of host space bytes [offset, offset + bytes); shows zeros after `close`. */
   hostView(offset: number, bytes: number): ArrayBuffer;
   /** Text of the last driver error on a queue, or ''. */
   lastError(queue: number): string;

@@ -4,7 +4,7 @@
 import { Status } from '../devices/backend.js';
 import type { HeadraceError } from '../devices/errors.js';
 import type { NetworkWay } from '../devices/network-context.js';
-import { TaskStage } from '../stages/task-table.js';
+import { type TaskClassRow, TaskStage } from '../stages/task-table.js';
 import {
   EventKind,
   type LaneKind,
@@ -22,6 +22,8 @@ import type { Engine } from './engine.js';
 import type { Movement } from './rank-movements.js';
 
 const COUNT = TaskTime.count;
+/** Tasks recorded in one go. A ring holds many more, so that the times of the first are still there with the last. */
+const BATCH = 64;
 /** Above this mean time between insertions the clock is read at every one: it then costs nothing to speak of. */
 const SLOW_INSERTION_NS = 2000;
 
@@ -32,10 +34,13 @@ export class EngineTracer {
   /** -1 in a single process. */
   private readonly networkLane: number;
   private readonly knownClasses: boolean[] = [];
-  /** What the trace calls a datum row, to notice that the row was given to other data. */
-  private readonly knownData: unknown[] = [];
   /** Bytes on their way into each space: scratch of a sample. */
   private readonly arriving: Float64Array;
+  /** Retired tasks that are not recorded yet: their rows, and flags that only the moment knew. */
+  private readonly rows: Int32Array = new Int32Array(BATCH);
+  private readonly flags: Uint8Array = new Uint8Array(BATCH);
+  private noted = 0;
+  private collecting = false;
   private insertedTasks = 0;
   private retiredTasks = 0;
   /** Of the last pass: its time, and how many tasks were inserted before it. */
@@ -90,7 +95,7 @@ export class EngineTracer {
   }
 
   private left(kind: number, s: number, d: number): void {
-    if (this.knownData[d] !== this.engine.directory.info[d]) this.describeDatum(d);
+    this.name(d);
     const { backend, directory } = this.engine;
     this.recorder.event(kind, backend.now(), s, undefined, d, directory.bytes[d]);
   }
@@ -106,58 +111,97 @@ export class EngineTracer {
     this.engine.tasks.times[row * COUNT + TaskTime.execEnd] = this.engine.backend.now();
   }
 
+  /** A task is over, and its row is about to be given back. Between `begin` and `end` that is noted for later. */
   retired(row: number, status: number): void {
-    const { engine, recorder } = this;
-    const { tasks, x, backend } = engine;
-    const { times } = tasks;
+    const { tasks, x } = this.engine;
     const at = row * COUNT;
-    const id = tasks.idOf(row);
-    const queue = tasks.queue[row];
-    const cls = x.classes[tasks.classOf[row]];
-    if (this.knownClasses[cls.id] !== true) {
-      this.knownClasses[cls.id] = true;
-      // Where there are data, they tell a task from others of its class better than its parameters, which may be sizes
-      // and strides.
-      const namedByParameters = cls.modes.length === 0;
-      recorder.taskClass(cls.id, cls.name, cls.paramNames, namedByParameters);
-    }
-    if (queue >= 0) {
-      times[at + TaskTime.execStart] = backend.startOf(queue, tasks.seq[row]);
-      times[at + TaskTime.execEnd] = backend.endOf(queue, tasks.seq[row]);
-    }
-    const isMovement = cls.network !== undefined;
-    // Its time on the lane is that of its transfers.
-    if (isMovement) times[at + TaskTime.execStart] = times[at + TaskTime.execEnd] = x.now;
-    times[at + TaskTime.stageOut] = x.now;
-    times[at + TaskTime.finalized] = x.now;
+    tasks.times[at + TaskTime.stageOut] = x.now;
+    tasks.times[at + TaskTime.finalized] = x.now;
+    const n = this.noted++;
+    this.rows[n] = row;
     let flags: number =
       tasks.stage[row] >= TaskStage.stageOut ? 6 : tasks.stage[row] - TaskStage.alloc;
-    if (status === Status.cancelled) flags |= TaskFlag.cancelled;
-    else if (status !== Status.ok) flags |= TaskFlag.failed;
-    if (queue < 0 && !isMovement) flags |= TaskFlag.script;
-    if (tasks.hinted[row] === 1) flags |= TaskFlag.hinted;
-    recorder.taskRow(
-      id,
-      cls.id,
-      tasks.device[row],
-      queue >= 0 ? queue : isMovement ? this.networkLane : this.scriptLane,
-      flags,
-      tasks.releasedBy[row] < 0 ? NONE : tasks.releasedBy[row],
-      times,
-      at,
-    );
-    const first = tasks.flowStart[row];
-    const { modes } = cls;
-    const { knownData } = this;
-    const { info } = engine.directory;
-    for (let i = 0; i < modes.length; i++) {
-      const d = tasks.flowDatum[first + i];
-      if (knownData[d] !== info[d]) this.describeDatum(d);
+    if (status !== Status.ok)
+      flags |= status === Status.cancelled ? TaskFlag.cancelled : TaskFlag.failed;
+    this.flags[n] = flags;
+    if (!this.collecting || n + 1 === BATCH) this.record();
+  }
+
+  /**
+   * Many tasks may retire from here to `end`: recording them in one loop costs less than as many calls. No row is taken,
+   * no datum forgotten and no command issued meanwhile, so what rows, directory and rings say of them stays as it is.
+   */
+  begin(): void {
+    this.collecting = true;
+  }
+
+  end(): void {
+    this.collecting = false;
+    this.record();
+  }
+
+  /** Records the tasks that were noted. */
+  private record(): void {
+    const { engine, recorder, rows, knownClasses } = this;
+    const { tasks, x, backend } = engine;
+    const { times, classOf, device, releasedBy, flowStart, flowDatum } = tasks;
+    const { described } = engine.directory;
+    const count = this.noted;
+    this.noted = 0;
+    for (let i = 0; i < count; i++) {
+      const row = rows[i];
+      const at = row * COUNT;
+      const queue = tasks.queue[row];
+      const cls = x.classes[classOf[row]];
+      if (knownClasses[cls.id] !== true) this.describeClass(cls);
+      let flags = this.flags[i];
+      let lane = queue;
+      if (queue >= 0) {
+        const seq = tasks.seq[row];
+        times[at + TaskTime.execStart] = backend.startOf(queue, seq);
+        times[at + TaskTime.execEnd] = backend.endOf(queue, seq);
+      } else if (cls.network !== undefined) {
+        // Its time on the lane is that of its transfers.
+        const end = times[at + TaskTime.finalized];
+        times[at + TaskTime.execStart] = end;
+        times[at + TaskTime.execEnd] = end;
+        lane = this.networkLane;
+      } else {
+        lane = this.scriptLane;
+        flags |= TaskFlag.script;
+      }
+      if (tasks.hinted[row] === 1) flags |= TaskFlag.hinted;
+      const id = tasks.idOf(row);
+      const first = flowStart[row];
+      const { modes } = cls;
+      for (let k = 0; k < modes.length; k++) {
+        if (described[flowDatum[first + k]] === 0) this.describe(flowDatum[first + k]);
+      }
+      const by = releasedBy[row];
+      recorder.taskAndData(
+        id,
+        cls.id,
+        device[row],
+        lane,
+        flags,
+        by,
+        times,
+        at,
+        flowDatum,
+        first,
+        modes,
+      );
+      const params = cls.paramNames.length;
+      if (params > 0) this.parameters(id, tasks.paramStart[row], params);
     }
-    recorder.accesses(id, tasks.flowDatum, first, modes);
-    if (cls.paramNames.length > 0)
-      this.parameters(id, tasks.paramStart[row], cls.paramNames.length);
-    this.retiredTasks++;
+    this.retiredTasks += count;
+  }
+
+  private describeClass(cls: TaskClassRow): void {
+    this.knownClasses[cls.id] = true;
+    // Where there are data, they tell a task from others of its class better than its parameters, which may be sizes
+    // and strides.
+    this.recorder.taskClass(cls.id, cls.name, cls.paramNames, cls.modes.length === 0);
   }
 
   private parameters(id: number, at: number, count: number): void {
@@ -172,7 +216,7 @@ export class EngineTracer {
     const source = transfers.source[t];
     const destination = transfers.destination[t];
     const d = transfers.datum[t];
-    if (this.knownData[d] !== directory.info[d]) this.describeDatum(d);
+    this.name(d);
     this.recorder.transfer(
       source === 0 ? TransferKind.h2d : destination === 0 ? TransferKind.d2h : TransferKind.d2d,
       transfers.reason[t],
@@ -244,7 +288,7 @@ export class EngineTracer {
     end: number,
   ): void {
     const { directory, backend } = this.engine;
-    if (this.knownData[d] !== directory.info[d]) this.describeDatum(d);
+    this.name(d);
     this.recorder.transfer(
       TransferKind[way],
       reason,
@@ -330,11 +374,16 @@ export class EngineTracer {
     );
   }
 
-  private describeDatum(d: number): void {
-    const info = this.engine.directory.info[d];
-    this.knownData[d] = info;
-    const home = this.engine.ranks?.ownerOf(d) ?? 0;
-    this.recorder.datum(d, this.engine.directory.bytes[d], home, info?.name ?? `#${d}`);
+  /** Says in the trace what datum row `d` is called, before it is used there. */
+  private name(d: number): void {
+    if (this.engine.directory.described[d] === 0) this.describe(d);
+  }
+
+  private describe(d: number): void {
+    const { directory, ranks } = this.engine;
+    directory.described[d] = 1;
+    const name = directory.info[d]?.name ?? `#${d}`;
+    this.recorder.datum(d, directory.bytes[d], ranks?.ownerOf(d) ?? 0, name);
   }
 }
 

@@ -134,7 +134,7 @@ export class Placement {
    * what they write takes its followers along. New data are dealt out in runs: neighbours in program order often
    * share data.
    */
-  queue(row: number, modes: Uint8Array): number {
+  queue(row: number, modes: readonly number[]): number {
     const s = this.tasks.device[row];
     const queues = this.execQueues[s];
     if (queues.length === 1) return queues[0];
@@ -151,7 +151,7 @@ export class Placement {
   }
 
   /** The queue of space `s` with most of the task's data, by last writer; NO_QUEUE when none wrote any. */
-  private elect(row: number, modes: Uint8Array, s: number): number {
+  private elect(row: number, modes: readonly number[], s: number): number {
     const { votes, executesFor } = this;
     const { writeQueue, spaces } = this.directory;
     const { flowDatum } = this.tasks;

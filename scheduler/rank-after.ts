@@ -55,7 +55,7 @@ export class RankAfter {
       name,
       flowNames: modes.map(() => 'token'),
       paramNames,
-      modes: Uint8Array.from(modes),
+      modes: [...modes],
       kernels: new Int32Array(engine.backend.spaces.length).fill(-1),
       body: (_id, at) => run(at),
       explain: undefined,

@@ -83,7 +83,7 @@ export class RankPlan {
       name,
       flowNames: ['datum'],
       paramNames: ['movement'],
-      modes: Uint8Array.of(mode),
+      modes: [mode],
       kernels: new Int32Array(engine.backend.spaces.length).fill(-1),
       body: () => {},
       explain: undefined,

@@ -69,7 +69,7 @@ export class RankPulls {
       name,
       flowNames: [],
       paramNames: ['group'],
-      modes: new Uint8Array(0),
+      modes: [],
       kernels: new Int32Array(engine.backend.spaces.length).fill(-1),
       body: (_id, at) => run(at),
       explain: undefined,

@@ -596,7 +596,7 @@ export class Runtime {
       name,
       flowNames: modes.map(() => 'datum'),
       paramNames: ['job'],
-      modes: Uint8Array.from(modes),
+      modes: [...modes],
       kernels: new Int32Array(this.backend.spaces.length).fill(-1),
       body: (_id, at) => {
         const key = engine.tasks.params[engine.tasks.paramStart[at]];

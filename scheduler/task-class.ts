@@ -98,7 +98,7 @@ export interface TaskClass<F extends Flows = Flows, P extends Parameters = Param
   readonly flowNames: readonly string[];
   readonly paramNames: readonly string[];
   /** AccessMode per flow. */
-  readonly modes: Uint8Array;
+  readonly modes: readonly number[];
   readonly elements: readonly ElementType[];
   /** The CUDA kernel with positions in place of names. @internal */
   readonly cuda: CudaKernelSource | undefined;
@@ -149,7 +149,7 @@ export function task<const F extends Flows, const P extends Parameters = Record<
     name,
     flowNames,
     paramNames,
-    modes: Uint8Array.from(flowNames, (f) => MODES[(definition.flows[f] as Flow).mode]),
+    modes: flowNames.map((f) => MODES[(definition.flows[f] as Flow).mode]),
     elements: flowNames.map((f) => (definition.flows[f] as Flow).element),
     cuda:
       definition.cuda === undefined

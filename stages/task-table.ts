@@ -57,7 +57,7 @@ export interface TaskClassRow {
   readonly name: string;
   readonly flowNames: readonly string[];
   /** AccessMode per flow. */
-  readonly modes: Uint8Array;
+  readonly modes: readonly number[];
   readonly paramNames: readonly string[];
   /** Kernel id per space (0 = host), -1 where the class has no kernel for it. */
   readonly kernels: Int32Array;

@@ -12,7 +12,7 @@ import { ChunkState, type WriterMemory, writeChunks } from './chunk-writer.js';
 
 // Chunks that may be on their way to the disk at once; beyond that the engine waits for the disk. Memory that was never
 // used costs nothing, and a thread takes as long to start as an engine takes to fill some ten chunks.
-const CHUNKS = 32;
+const CHUNKS = 256;
 /** A writer that lands nothing for so long (ms) while someone waits for it is taken for dead. */
 const PATIENCE = 5000;
 const REASON_BYTES = 512;

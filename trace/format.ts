@@ -7,7 +7,7 @@
 export const MAGIC: readonly number[] = [0x89, 0x48, 0x52, 0x54, 0x52, 0x43, 0x0d, 0x0a];
 
 /** A reader refuses a newer major version and skips records it does not know of a newer minor one. */
-export const VERSION = { major: 1, minor: 0 } as const;
+export const VERSION = { major: 1, minor: 1 } as const;
 
 /** Size of the preamble and of every unit in bytes. */
 export const UNIT = 32;
@@ -40,7 +40,12 @@ export const RecordKind = {
   counter: 11,
   event: 12,
   clock: 13,
+  /** A task that waited for no memory and no copy, with its data. */
+  residentTask: 14,
 } as const;
+
+/** Data that a residentTask record has room for. */
+export const RESIDENT_DATA = 4;
 
 /** Position of each time in a task's row of ten, in nanoseconds on the rank's clock. */
 export const TaskTime = {

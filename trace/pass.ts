@@ -1,6 +1,14 @@
 // Decodes records from a chunk of bytes and calls a visitor: the inner loop of every reader.
 // It stops at the end record, or at a record that contradicts the format: what came before it is good.
-import { NO_COORDINATE, NONE, RecordKind, TaskTime, type TraceHeader, UNIT } from './format.js';
+import {
+  NO_COORDINATE,
+  NONE,
+  RESIDENT_DATA,
+  RecordKind,
+  TaskTime,
+  type TraceHeader,
+  UNIT,
+} from './format.js';
 import type {
   ClockRecord,
   CounterRecord,
@@ -135,6 +143,11 @@ export class Pass {
         this.#tasks++;
         if (visitor.task) this.#readTask(bytes, view, at);
         return;
+      case RecordKind.residentTask:
+        this.#tasks++;
+        if (visitor.task) this.#readResidentTask(bytes, view, at);
+        if (visitor.accesses) this.#readResidentData(view, at);
+        return;
       case RecordKind.dependencies: {
         if (!visitor.dependencies) return;
         const list = this.#list;
@@ -235,13 +248,7 @@ export class Pass {
   }
 
   #readTask(bytes: Uint8Array, view: DataView, at: number): void {
-    const task = this.#task;
-    task.taskClass = view.getUint16(at + 2, true);
-    task.device = bytes[at + 4];
-    task.lane = bytes[at + 5];
-    task.flags = view.getUint16(at + 6, true);
-    task.id = view.getUint32(at + 8, true);
-    task.releasedBy = view.getUint32(at + 12, true);
+    const task = this.#readTaskHead(bytes, view, at);
     const times = task.times;
     if (bytes[at] === RecordKind.task) {
       const inserted = this.#time(view, at + 16);
@@ -251,6 +258,48 @@ export class Pass {
       for (let i = 0; i < 10; i++) times[i] = this.#time(view, at + 16 + 8 * i);
     }
     this.#visitor.task!(task);
+  }
+
+  #readTaskHead(bytes: Uint8Array, view: DataView, at: number): TaskRecord {
+    const task = this.#task;
+    task.taskClass = view.getUint16(at + 2, true);
+    task.device = bytes[at + 4];
+    task.lane = bytes[at + 5];
+    task.flags = view.getUint16(at + 6, true);
+    task.id = view.getUint32(at + 8, true);
+    task.releasedBy = view.getUint32(at + 12, true);
+    return task;
+  }
+
+  #readResidentTask(bytes: Uint8Array, view: DataView, at: number): void {
+    const task = this.#readTaskHead(bytes, view, at);
+    const times = task.times;
+    const inserted = this.#time(view, at + 16);
+    const ready = inserted + view.getUint32(at + 24, true);
+    const issued = inserted + view.getUint32(at + 28, true);
+    const finalized = inserted + view.getUint32(at + 40, true);
+    times[TaskTime.inserted] = inserted;
+    times[TaskTime.ready] = ready;
+    times[TaskTime.alloc] = ready;
+    times[TaskTime.stageIn] = ready;
+    times[TaskTime.commIn] = issued;
+    times[TaskTime.issued] = issued;
+    times[TaskTime.execStart] = inserted + view.getUint32(at + 32, true);
+    times[TaskTime.execEnd] = inserted + view.getUint32(at + 36, true);
+    times[TaskTime.stageOut] = finalized;
+    times[TaskTime.finalized] = finalized;
+    this.#visitor.task!(task);
+  }
+
+  #readResidentData(view: DataView, at: number): void {
+    const list = this.#list;
+    const head = view.getUint16(at + 44, true);
+    list.task = view.getUint32(at + 8, true);
+    list.count = Math.min(head >>> 12, RESIDENT_DATA);
+    list.modes = head & 0xfff;
+    if (list.count === 0) return;
+    for (let i = 0; i < list.count; i++) list.values[i] = view.getUint32(at + 48 + 4 * i, true);
+    this.#visitor.accesses!(list);
   }
 
   #readTransfer(bytes: Uint8Array, view: DataView, at: number): void {

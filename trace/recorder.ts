@@ -1,6 +1,6 @@
 // Records of tasks, what they use and follow, and transfers. It sits in the engine's hot path: no method reads a clock,
 // allocates, or does more than a handful of typed-array stores.
-import { NONE, RecordKind, TaskTime, type TraceHeader, UNIT } from './format.js';
+import { NONE, RESIDENT_DATA, RecordKind, TaskTime, type TraceHeader, UNIT } from './format.js';
 import type { TraceSink } from './sinks.js';
 import { SurroundingsRecorder } from './surroundings-recorder.js';
 import { LONGEST_RECORD, type TraceRecorderOptions } from './unit-writer.js';
@@ -129,6 +129,79 @@ export class TraceRecorder extends SurroundingsRecorder {
     this.tasks++;
   }
 
+  /**
+   * A retired task, as `taskRow`, and its data, as `accesses`. What most tasks are takes one record: all data were
+   * there when it was ready, and there are at most four.
+   */
+  taskAndData(
+    id: number,
+    taskClass: number,
+    device: number,
+    lane: number,
+    flags: number,
+    releasedBy: number,
+    times: Float64Array,
+    at: number,
+    data: Int32Array,
+    first: number,
+    modes: readonly number[],
+  ): void {
+    const inserted = times[at + TaskTime.inserted];
+    const ready = times[at + TaskTime.ready];
+    const issued = times[at + TaskTime.issued];
+    const execStart = times[at + TaskTime.execStart];
+    const execEnd = times[at + TaskTime.execEnd];
+    const finalized = times[at + TaskTime.finalized];
+    const count = modes.length;
+    const isResident =
+      count <= RESIDENT_DATA &&
+      times[at + TaskTime.alloc] <= ready &&
+      times[at + TaskTime.stageIn] <= ready &&
+      times[at + TaskTime.commIn] === issued &&
+      times[at + TaskTime.stageOut] === finalized;
+    const isInOrder =
+      inserted >= this.#origin &&
+      ready >= inserted &&
+      issued >= ready &&
+      execStart >= inserted &&
+      execEnd >= execStart &&
+      finalized >= execEnd;
+    if (!isResident || !isInOrder || finalized - inserted >= SHORT_LIFE) {
+      this.taskRow(id, taskClass, device, lane, flags, releasedBy, times, at);
+      this.accesses(id, data, first, modes);
+      return;
+    }
+    let p = this.at;
+    if (p + LONGEST_RECORD > this.limit) {
+      this.flush();
+      p = 0;
+    }
+    this.at = p + 2 * UNIT;
+    const base = Math.floor(inserted);
+    const begun = execStart - base;
+    const u32 = this.u32;
+    const w = p >>> 2;
+    u32[w] = RecordKind.residentTask | (2 << 8) | (taskClass << 16);
+    u32[w + 1] = device | (lane << 8) | (flags << 16);
+    u32[w + 2] = id;
+    u32[w + 3] = releasedBy;
+    this.f64[(p >>> 3) + 2] = base;
+    // The engine read its clock once for many tasks: perhaps after this one had begun.
+    u32[w + 6] = Math.min(ready - base, begun);
+    u32[w + 7] = Math.min(issued - base, begun);
+    u32[w + 8] = begun;
+    u32[w + 9] = execEnd - base;
+    u32[w + 10] = finalized - base;
+    let head = count << 12;
+    for (let i = 0; i < count; i++) {
+      u32[w + 12 + i] = data[first + i];
+      head |= modes[i] << (2 * i);
+    }
+    for (let i = count; i < RESIDENT_DATA; i++) u32[w + 12 + i] = 0;
+    u32[w + 11] = head;
+    this.tasks++;
+  }
+
   /** `taskRow` with the ten times as arguments. */
   task(
     id: number,
@@ -190,7 +263,7 @@ export class TraceRecorder extends SurroundingsRecorder {
   }
 
   /** All data of a task: `count` ids of `data` from `first` on, with their modes. As `access` for one after the other. */
-  accesses(task: number, data: Int32Array, first: number, modes: Uint8Array): void {
+  accesses(task: number, data: Int32Array, first: number, modes: readonly number[]): void {
     const count = modes.length;
     if (count > 6 || count === 0) {
       for (let i = 0; i < count; i++) this.access(task, data[first + i], modes[i]);

@@ -34,7 +34,7 @@ export class UnitWriter {
   #units = 0;
   #finished = false;
 
-  constructor(sink: TraceSink, header: TraceHeader, chunkBytes: number = 1 << 20) {
+  constructor(sink: TraceSink, header: TraceHeader, chunkBytes: number = 1 << 17) {
     const bytes = Math.max(16 * 1024, chunkBytes) & ~63;
     const chunk = new ArrayBuffer(bytes);
     this.#sink = sink;

@@ -248,27 +248,13 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
                " lie outside the host space");
     }
     if (length == 0) return Napi::ArrayBuffer::New(env, 0);
-    // The reservation lives as long as any view of it.
+    // The reservation lives as long as any view of it. `close` does not detach the views: once a process has detached
+    // one buffer, V8 checks every access to every typed array.
     auto* owner = new std::shared_ptr<HostMemory>(core_->host());
     const auto count = static_cast<std::size_t>(length);
-    const auto view = Napi::ArrayBuffer::New(
+    return Napi::ArrayBuffer::New(
         env, (*owner)->data() + static_cast<std::size_t>(offset), count,
         [](Napi::Env, void*, std::shared_ptr<HostMemory>* held) { delete held; }, owner);
-    rememberView(view);
-    return view;
-  }
-
-  /// Keeps a weak reference, so that `close` can detach the view: touching it afterwards must not touch memory.
-  void rememberView(const Napi::ArrayBuffer& view) {
-    if (hostViews_.size() >= pruneAt_) {
-      std::vector<Napi::Reference<Napi::ArrayBuffer>> live;
-      for (auto& reference : hostViews_) {
-        if (!reference.Value().IsEmpty()) live.push_back(std::move(reference));
-      }
-      hostViews_.swap(live);
-      pruneAt_ = hostViews_.size() * 2 + 64;
-    }
-    hostViews_.push_back(Napi::Weak(view));
   }
 
   Napi::Value lastError(const Napi::CallbackInfo& info) {
@@ -319,12 +305,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     return Napi::BigInt::New(info.Env(), static_cast<std::uint64_t>(address));
   }
 
-  void close(const Napi::CallbackInfo& info) {
-    if (closed_) return;
-    for (auto& reference : hostViews_) {
-      Napi::ArrayBuffer view = reference.Value();
-      if (!view.IsEmpty() && view.ByteLength() > 0) napi_detach_arraybuffer(info.Env(), view);
-    }
+  void close(const Napi::CallbackInfo&) {
     shutDown(false);
   }
 
@@ -334,7 +315,6 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     closed_ = true;
     core_->close(cancel);
     doorbell_.Release();
-    hostViews_.clear();
     views_.Reset();
     callback_.Reset();
     if (!teardown) napi_remove_env_cleanup_hook(Env(), atTeardown, this);
@@ -352,8 +332,6 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
   DoorbellFunction doorbell_;
   Napi::ObjectReference views_;
   Napi::FunctionReference callback_;
-  std::vector<Napi::Reference<Napi::ArrayBuffer>> hostViews_;
-  std::size_t pruneAt_ = 64;
   bool closed_ = false;
 };
 

@@ -338,6 +338,7 @@ void Core::close(bool cancel) {
   workers_.clear();
   for (auto& device : devices_) device->join();
   for (auto& device : devices_) device->closeDevice();
+  host_->discard();
 }
 
 }  // namespace headrace

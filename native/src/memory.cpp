@@ -24,6 +24,8 @@ HostMemory::HostMemory(std::uint64_t bytes) : bytes_(bytes) {
   if (mapped_ >= (std::uint64_t{4} << 20)) madvise(data, mapped_, MADV_HUGEPAGE);
 }
 
+void HostMemory::discard() { madvise(data_, mapped_, MADV_DONTNEED); }
+
 HostMemory::~HostMemory() { munmap(data_, mapped_); }
 
 }  // namespace headrace

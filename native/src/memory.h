@@ -22,6 +22,8 @@ class HostMemory {
 
   std::uint8_t* data() const { return data_; }
   std::uint64_t bytes() const { return bytes_; }
+  /// Gives the memory back to the system; the addresses stay valid and show zeros. When nobody works with it.
+  void discard();
 
  private:
   std::uint8_t* data_;

@@ -86,7 +86,7 @@ class Bench {
         id: cls,
         name: `task of ${data.length}`,
         flowNames: data.map((_, i) => `f${i}`),
-        modes: new Uint8Array(data.length).fill(AccessMode.readWrite),
+        modes: data.map(() => AccessMode.readWrite),
         paramNames: [],
         kernels: Int32Array.of(0, 0),
         body: undefined,

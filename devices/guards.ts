@@ -85,6 +85,8 @@ export interface Guards {
   offerRoom: boolean;
   /** A task that offers leave no room lets others pass (stages/alloc.ts). */
   offerAside: boolean;
+  /** Room on the host is not waited for where offers of only copies hold all that is pinned (stages/alloc.ts). */
+  hostOffers: boolean;
   /** Memory that a movement gives back in the middle of a pass wakes those who wait for it. */
   movementWake: boolean;
   /** Messages that found no room are tried again. */
@@ -137,6 +139,7 @@ const all: Guards = {
   receiveOnce: true,
   offerRoom: true,
   offerAside: true,
+  hostOffers: true,
   movementWake: true,
   messageRetry: true,
   afterTokens: true,

@@ -1,6 +1,7 @@
 // The copies of one memory space that are offered to other ranks. An offered copy stays where it is until every
 // receiver has it, and when that is depends on other ranks.
 // Invariant: `counts` holds, per datum, how many offers name its copy here; each has at most one pin.
+import { CopyState } from './coherency.js';
 import { type Directory, NO_BLOCK } from './directory.js';
 import { roundedBytes } from './zone.js';
 
@@ -32,6 +33,15 @@ export class OfferedCopies {
   get pinned(): number {
     let copies = 0;
     for (const d of this.counts.keys()) if (this.holds(d)) copies++;
+    return copies;
+  }
+
+  /** Those of them that are the only copy: also when their offers are over they leave no room. */
+  get onlyCopies(): number {
+    const { spaces, state } = this.directory;
+    let copies = 0;
+    for (const d of this.counts.keys())
+      if (this.holds(d) && state[d * spaces + this.space] === CopyState.owned) copies++;
     return copies;
   }
 

@@ -205,6 +205,12 @@ export class Ranks implements NetworkListener {
     const { tasks, directory: dir } = engine;
     const movement = this.movementOf(row);
     movement.started = true;
+    const space = tasks.device[row];
+    if (space === 0 && movement.role !== NetworkRole.receive) {
+      // On a device it counts since it was granted. Who waits for room here may have nothing else to wait for now.
+      engine.spaces[0].offered.add(movement.d);
+      engine.spaces[0].freed = true;
+    }
     if (this.lostError !== undefined) {
       // A rank was lost while this one's buffer came: nobody would ask for what it offers.
       engine.fail(row, this.lostError);
@@ -212,7 +218,6 @@ export class Ranks implements NetworkListener {
     }
     movement.startedAt = engine.tracer === undefined ? 0 : engine.backend.now();
     tasks.queue[row] = BODY_RUNNING;
-    const space = tasks.device[row];
     const offset = dir.block[movement.d * dir.spaces + space];
     const bytes = dir.bytes[movement.d];
     if (movement.role === NetworkRole.receive) {
@@ -286,7 +291,8 @@ export class Ranks implements NetworkListener {
     if (movement.role === NetworkRole.receive) {
       if (movement.space >= 0 && movement.pull === undefined)
         this.credits.inFlight[movement.space] -= bytes;
-    } else if (movement.space > 0) returnOffer(this.engine.x, movement.space, movement.d);
+    } else if (movement.space > 0 || movement.started)
+      returnOffer(this.engine.x, movement.space, movement.d);
     this.closeSend(movement);
     this.movements.remove(movement);
   }

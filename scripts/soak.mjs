@@ -43,6 +43,7 @@ const result = await soak({
   ...(seeds === undefined ? {} : { seeds }),
   ...(seconds === undefined ? {} : { seconds }),
   faultsEvery: 2,
+  cases: { shortHosts: true },
   oracles: values.oracles,
 });
 const cpu = process.cpuUsage(before);

@@ -169,9 +169,14 @@ function hostRoom(x: StageContext): number {
   return nothingComesBack(x) ? Room.never : Room.wait;
 }
 
-/** Nothing that is under way will make room on the host. */
+/**
+ * Nothing that is under way will make room on the host. Offers of what is only there do not either; and were they waited
+ * for, two ranks whose hosts are full would wait for each other.
+ */
 export function nothingComesBack(x: StageContext): boolean {
-  return x.spaces[0].pinnedCopies === 0 && x.spaces[0].poisoning === 0;
+  const { pinnedCopies, poisoning, offered } = x.spaces[0];
+  if (poisoning > 0) return false;
+  return pinnedCopies === 0 || (pinnedCopies === offered.onlyCopies && guards.hostOffers);
 }
 
 /** Starts the write-backs that will make `missing` bytes available. */

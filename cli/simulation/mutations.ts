@@ -73,6 +73,12 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   receiveOnce: { hazard: 'H18 received twice', cases: { ranks: 2 } },
   offerRoom: { hazard: H12, cases: { tasks: 200 }, firstSeed: 900_200 },
   offerAside: { hazard: H12, directed: directedCases.offerInTheWay },
+  hostOffers: {
+    hazard: 'progress',
+    faults: true,
+    cases: { ranks: 2, shortHosts: true },
+    firstSeed: 1400,
+  },
   movementWake: { hazard: 'progress', cases: { ranks: 3 }, firstSeed: 200 },
   messageRetry: { hazard: 'progress', cases: { ranks: 3 } },
 };

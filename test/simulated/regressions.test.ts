@@ -66,6 +66,7 @@ test('two devices short of memory hand what both have to the first of them only'
 const foundShort: readonly (readonly [string, number, number, number])[] = [
   ['a run whose last task fails does not end well elsewhere', 1858932069, 9, 2],
   ['a receiver without room declines, and the offer ends', 56157022, 228, 3],
+  ['hosts full of what they offer each other are not waited for', 449, 40, 2],
   ['a failed run is told as such, not as a datum without a value', 1560529983, 248, 2],
 ];
 

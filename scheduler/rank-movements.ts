@@ -40,7 +40,7 @@ export interface Movement {
 /** What a movement is made of. */
 export type NewMovement = Pick<
   Movement,
-  'role' | 'd' | 'gid' | 'run' | 'origin' | 'key' | 'destinations' | 'wanted' | 'receive' | 'pull'
+  'role' | 'd' | 'gid' | 'run' | 'origin' | 'key' | 'wanted' | 'receive' | 'pull'
 >;
 
 export class Movements {
@@ -53,8 +53,18 @@ export class Movements {
 
   add(parts: NewMovement): Movement {
     const index = this.free.pop() ?? this.table.length;
+    // Field by field: spreading is several times slower.
     const movement: Movement = {
-      ...parts,
+      role: parts.role,
+      d: parts.d,
+      gid: parts.gid,
+      run: parts.run,
+      origin: parts.origin,
+      key: parts.key,
+      destinations: [],
+      wanted: parts.wanted,
+      receive: parts.receive,
+      pull: parts.pull,
       index,
       apart: [],
       task: 0,

@@ -257,7 +257,6 @@ export class RankPlan {
       run: run.slot,
       origin: this.rank,
       key: 0,
-      destinations: [],
       wanted: 0,
       receive: undefined,
       pull: undefined,
@@ -282,10 +281,12 @@ export class RankPlan {
     const sequence = next(this.receiveCounts, gid * MAX_RANKS + origin);
     this.runs.expected(run, origin);
     this.figures.receives++;
-    const common = { d, gid, run: run.slot, origin, destinations: [] };
     const receive = movements.add({
-      ...common,
       role: NetworkRole.receive,
+      d,
+      gid,
+      run: run.slot,
+      origin,
       key: keyOf(gid, origin, sequence),
       wanted,
       receive: undefined,
@@ -301,9 +302,11 @@ export class RankPlan {
     // A tree may make this rank pass the datum on; whether it does is in the announcement.
     if (pull === undefined && this.size - 1 >= this.treeFrom) {
       const forward = movements.add({
-        ...common,
-        destinations: [],
         role: NetworkRole.forward,
+        d,
+        gid,
+        run: run.slot,
+        origin,
         key: 0,
         wanted: 0,
         receive,

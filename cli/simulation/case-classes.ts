@@ -2,8 +2,11 @@
 import { type Flow, read, readWrite, type TaskClass, task, write } from '../../scheduler/index.js';
 import type { CaseTask } from './case.js';
 
+/** Those that know nothing of a case's time serve all cases. */
+const shared: Map<string, TaskClass> = new Map();
+
 export class CaseClasses {
-  private readonly classes: Map<string, TaskClass> = new Map();
+  private readonly ofCase: Map<string, TaskClass> = new Map();
   private readonly pause: (micros: number) => Promise<void>;
 
   /** `pause` resolves after so many virtual microseconds. */
@@ -13,11 +16,13 @@ export class CaseClasses {
 
   /** The class for a task of a case; its flows are f0, f1, ... and its parameter `us` is its length. */
   of(t: CaseTask): TaskClass {
-    const key = `${t.body}:${t.flows.map(([, mode]) => mode).join('')}`;
-    let cls = this.classes.get(key);
+    let key = `${t.body}:`;
+    for (const [, mode] of t.flows) key += mode;
+    const classes = t.body === 'async' ? this.ofCase : shared;
+    let cls = classes.get(key);
     if (cls === undefined) {
       cls = this.make(key, t);
-      this.classes.set(key, cls);
+      classes.set(key, cls);
     }
     return cls;
   }
@@ -27,16 +32,16 @@ export class CaseClasses {
     t.flows.forEach(([, mode], i) => {
       flows[`f${i}`] = mode === 1 ? read('u8') : mode === 2 ? write('u8') : readWrite('u8');
     });
-    const shared = { name: key, flows, params: { us: 'f64' } } as const;
+    const common = { name: key, flows, params: { us: 'f64' } } as const;
     const { pause } = this;
     const made =
       t.body === 'script'
-        ? task({ ...shared, body: () => {} })
+        ? task({ ...common, body: () => {} })
         : t.body === 'async'
-          ? task({ ...shared, body: ({ us }) => pause(us as number) })
+          ? task({ ...common, body: ({ us }) => pause(us as number) })
           : t.body === 'host'
-            ? task({ ...shared, kernel: 'k', gpuKernel: false })
-            : task({ ...shared, kernel: 'k' });
+            ? task({ ...common, kernel: 'k', gpuKernel: false })
+            : task({ ...common, kernel: 'k' });
     return made as unknown as TaskClass;
   }
 }

@@ -7,7 +7,6 @@ import type { NetworkWay } from '../devices/network-context.js';
 import { type TaskClassRow, TaskStage } from '../stages/task-table.js';
 import {
   EventKind,
-  type LaneKind,
   NO_INDEX,
   NONE,
   TaskFlag,
@@ -385,45 +384,4 @@ export class EngineTracer {
     const name = directory.info[d]?.name ?? `#${d}`;
     this.recorder.datum(d, directory.bytes[d], ranks?.ownerOf(d) ?? 0, name);
   }
-}
-
-/** Header of a trace of this engine. */
-export function traceHeader(
-  engine: Engine,
-  program: string,
-  hostname: string,
-  options: Readonly<Record<string, unknown>>,
-): TraceHeader {
-  const { backend } = engine;
-  const name = (s: number): string => engine.spaceName(s);
-  const network = { kind: 'network', name: 'network', space: 0, peer: -1 } as const;
-  const lanes = backend.queues.map((q, i) => ({
-    kind: q.kind as LaneKind,
-    name:
-      q.kind === 'worker'
-        ? `worker ${i}`
-        : q.kind === 'peer'
-          ? `${name(q.space)} from ${name(q.peer)}`
-          : `${name(q.space)} ${q.kind}`,
-    space: q.space,
-    peer: q.peer,
-  }));
-  return {
-    program,
-    hostname,
-    rank: engine.ranks?.rank ?? 0,
-    ranks: engine.ranks?.size ?? 1,
-    started: new Date().toISOString(),
-    clockOrigin: backend.now(),
-    clockOffset: 0,
-    dependencies: 'accesses',
-    simulated: backend.kind === 'simulated',
-    spaces: backend.spaces.map((s) => ({ kind: s.kind, name: s.name, bytes: s.bytes })),
-    lanes: [
-      ...lanes,
-      ...(engine.ranks === undefined ? [] : [network]),
-      { kind: 'script', name: 'JavaScript', space: 0, peer: -1 },
-    ],
-    options,
-  };
 }

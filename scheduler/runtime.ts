@@ -23,7 +23,7 @@ import {
   viewAs,
 } from './element-type.js';
 import { Engine, INTERNAL_RUN } from './engine.js';
-import { EngineTracer, traceHeader } from './engine-tracer.js';
+import { EngineTracer } from './engine-tracer.js';
 import type { BoundClass } from './graph.js';
 import { raiseInliningBudget } from './inlining.js';
 import { type DeviceMemory, memoryReport } from './memory-report.js';
@@ -35,6 +35,7 @@ import { type Program, Run, type RunOptions } from './run.js';
 import type { RunState } from './run-state.js';
 import type { Flows, Parameters, TaskClass } from './task-class.js';
 import { loadTelemetry } from './telemetry.js';
+import { traceHeader } from './trace-header.js';
 
 /** Options of a datum. */
 export interface DatumOptions {

@@ -1,9 +1,9 @@
 // Records of tasks, what they use and follow, and transfers. It sits in the engine's hot path: no method reads a clock,
 // allocates, or does more than a handful of typed-array stores.
-import { NONE, RESIDENT_DATA, RecordKind, TaskTime, type TraceHeader, UNIT } from './format.js';
+import { NONE, RESIDENT_DATA, RecordKind, TaskTime, type TraceHeader } from './format.js';
 import type { TraceSink } from './sinks.js';
 import { SurroundingsRecorder } from './surroundings-recorder.js';
-import { LONGEST_RECORD, type TraceRecorderOptions } from './unit-writer.js';
+import type { TraceRecorderOptions } from './unit-writer.js';
 
 // Times between `inserted` and the others fit 32 bits of nanoseconds below this.
 const SHORT_LIFE = 0xfffffffe;
@@ -57,11 +57,6 @@ export class TraceRecorder extends SurroundingsRecorder {
     times: Float64Array,
     at: number,
   ): void {
-    let p = this.at;
-    if (p + LONGEST_RECORD > this.limit) {
-      this.flush();
-      p = 0;
-    }
     let inserted = times[at + TaskTime.inserted];
     if (!(inserted >= this.#origin)) inserted = this.runBegin;
     let execStart = times[at + TaskTime.execStart];
@@ -89,9 +84,11 @@ export class TraceRecorder extends SurroundingsRecorder {
     let finalized = times[at + TaskTime.finalized];
     if (!(finalized >= stageOut)) finalized = stageOut;
 
+    const isShort = finalized - inserted < SHORT_LIFE;
+    const p = this.take(isShort ? 2 : 3);
     const u32 = this.u32;
     const w = p >>> 2;
-    if (finalized - inserted < SHORT_LIFE) {
+    if (isShort) {
       u32[w] = RecordKind.task | (2 << 8) | (taskClass << 16);
       // From a whole nanosecond, so that each time is the floor of what was given: order survives rounding.
       const base = Math.floor(inserted);
@@ -106,7 +103,6 @@ export class TraceRecorder extends SurroundingsRecorder {
       u32[w + 13] = stageOut - base;
       u32[w + 14] = finalized - base;
       u32[w + 15] = 0;
-      this.at = p + 2 * UNIT;
     } else {
       u32[w] = RecordKind.longTask | (3 << 8) | (taskClass << 16);
       const f64 = this.f64;
@@ -121,7 +117,6 @@ export class TraceRecorder extends SurroundingsRecorder {
       f64[d + 7] = execEnd;
       f64[d + 8] = stageOut;
       f64[d + 9] = finalized;
-      this.at = p + 3 * UNIT;
     }
     u32[w + 1] = device | (lane << 8) | (flags << 16);
     u32[w + 2] = id;
@@ -171,12 +166,7 @@ export class TraceRecorder extends SurroundingsRecorder {
       this.accesses(id, data, first, modes);
       return;
     }
-    let p = this.at;
-    if (p + LONGEST_RECORD > this.limit) {
-      this.flush();
-      p = 0;
-    }
-    this.at = p + 2 * UNIT;
+    const p = this.take(2);
     const base = Math.floor(inserted);
     const begun = execStart - base;
     const u32 = this.u32;
@@ -330,12 +320,7 @@ export class TraceRecorder extends SurroundingsRecorder {
     start: number,
     end: number,
   ): void {
-    let p = this.at;
-    if (p + LONGEST_RECORD > this.limit) {
-      this.flush();
-      p = 0;
-    }
-    this.at = p + 2 * UNIT;
+    const p = this.take(2);
     if (!(issued >= this.#origin && issued <= start)) issued = start;
     const w = p >>> 2;
     const u32 = this.u32;

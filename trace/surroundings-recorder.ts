@@ -10,7 +10,7 @@ import {
   UNIT,
 } from './format.js';
 import type { TraceSink } from './sinks.js';
-import { LONGEST_RECORD, type TraceRecorderOptions, UnitWriter } from './unit-writer.js';
+import { type TraceRecorderOptions, UnitWriter } from './unit-writer.js';
 
 /** Longest string a record can hold, in UTF-8 bytes; longer ones are cut at a character. */
 export const MAX_STRING_BYTES: number = 255 * UNIT - 8;
@@ -44,9 +44,7 @@ export class SurroundingsRecorder extends UnitWriter {
       bytes = bytes.subarray(0, cut);
     }
     const units = Math.ceil((8 + bytes.length) / UNIT);
-    if (this.at + units * UNIT > this.limit) this.flush();
-    const p = this.at;
-    this.at = p + units * UNIT;
+    const p = this.take(units);
     this.u8.fill(0, p, this.at);
     this.u32[p >>> 2] = RecordKind.string | (units << 8) | (bytes.length << 16);
     this.u32[(p >>> 2) + 1] = id;
@@ -153,12 +151,7 @@ export class SurroundingsRecorder extends UnitWriter {
     e: number,
     f: number,
   ): void {
-    let p = this.at;
-    if (p + LONGEST_RECORD > this.limit) {
-      this.flush();
-      p = 0;
-    }
-    this.at = p + 2 * UNIT;
+    const p = this.take(2);
     this.u32[p >>> 2] = RecordKind.counter | (2 << 8) | (kind << 16) | (space << 24);
     this.u32[(p >>> 2) + 1] = 0;
     const f64 = this.f64;

@@ -10,9 +10,6 @@ export interface TraceRecorderOptions {
   readonly counterInterval?: number;
 }
 
-/** Longest record but for strings, in bytes: there is room for one wherever one begins. */
-export const LONGEST_RECORD: number = 3 * UNIT;
-
 /** The chunk being filled. Kinds of records are added by those who extend it; they alone write to its arrays. */
 export class UnitWriter {
   /** Records written so far. */
@@ -74,14 +71,20 @@ export class UnitWriter {
     this.#sink.close();
   }
 
-  /** Takes a one-unit record, cleared, and returns its byte offset. */
-  protected unit(kind: number, word1: number): number {
+  /** Takes a record of `units`, with whatever was there before, and returns its byte offset. The arrays may change. */
+  protected take(units: number): number {
     let p = this.at;
-    if (p + UNIT > this.limit) {
+    if (p + units * UNIT > this.limit) {
       this.flush();
       p = 0;
     }
-    this.at = p + UNIT;
+    this.at = p + units * UNIT;
+    return p;
+  }
+
+  /** Takes a one-unit record, cleared, and returns its byte offset. */
+  protected unit(kind: number, word1: number): number {
+    const p = this.take(1);
     const w = p >>> 2;
     this.u32[w] = kind | (1 << 8);
     this.u32[w + 1] = word1;

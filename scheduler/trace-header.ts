@@ -1,0 +1,44 @@
+// What the trace says before its first record: the machine, the lanes, the program and its options.
+import type { LaneKind, TraceHeader } from '../trace/format.js';
+import type { Engine } from './engine.js';
+
+/** Header of a trace of this engine. */
+export function traceHeader(
+  engine: Engine,
+  program: string,
+  hostname: string,
+  options: Readonly<Record<string, unknown>>,
+): TraceHeader {
+  const { backend } = engine;
+  const name = (s: number): string => engine.spaceName(s);
+  const network = { kind: 'network', name: 'network', space: 0, peer: -1 } as const;
+  const lanes = backend.queues.map((q, i) => ({
+    kind: q.kind as LaneKind,
+    name:
+      q.kind === 'worker'
+        ? `worker ${i}`
+        : q.kind === 'peer'
+          ? `${name(q.space)} from ${name(q.peer)}`
+          : `${name(q.space)} ${q.kind}`,
+    space: q.space,
+    peer: q.peer,
+  }));
+  return {
+    program,
+    hostname,
+    rank: engine.ranks?.rank ?? 0,
+    ranks: engine.ranks?.size ?? 1,
+    started: new Date().toISOString(),
+    clockOrigin: backend.now(),
+    clockOffset: 0,
+    dependencies: 'accesses',
+    simulated: backend.kind === 'simulated',
+    spaces: backend.spaces.map((s) => ({ kind: s.kind, name: s.name, bytes: s.bytes })),
+    lanes: [
+      ...lanes,
+      ...(engine.ranks === undefined ? [] : [network]),
+      { kind: 'script', name: 'JavaScript', space: 0, peer: -1 },
+    ],
+    options,
+  };
+}

@@ -40,11 +40,11 @@ export class EngineTracer {
   private readonly flags: Uint8Array = new Uint8Array(BATCH);
   private noted = 0;
   private collecting = false;
-  private insertedTasks = 0;
   private retiredTasks = 0;
-  /** Of the last pass: its time, and how many tasks were inserted before it. */
+  private insertedTasks = 0;
+  /** Of the last pass: its time, and the id of the next task. */
   private passTime = 0;
-  private passInserted = 0;
+  private passNext: number;
   /** The program inserts so slowly that the time of the last pass is not the time of an insertion. */
   private slowInsertion = true;
   /** Insertions that wait for room in the window: bodies that insert can wait inside others. */
@@ -57,6 +57,7 @@ export class EngineTracer {
     this.networkLane = header.lanes.findIndex(({ kind }) => kind === 'network');
     this.arriving = new Float64Array(engine.spaces.length);
     engine.tasks.times = new Float64Array(engine.tasks.window * COUNT);
+    this.passNext = engine.tasks.next;
     engine.x.tracing = true;
     engine.backend.setTiming(true);
     engine.dependencies.listener = (successor, predecessor) =>
@@ -72,7 +73,6 @@ export class EngineTracer {
     if (this.slowInsertion) x.now = backend.now();
     // Older times that are left in the row count as passed: readers clamp them.
     tasks.times[row * COUNT + TaskTime.inserted] = x.now;
-    this.insertedTasks++;
   }
 
   /** The program begins or ends to wait for room in the window. */
@@ -84,10 +84,12 @@ export class EngineTracer {
 
   /** A pass that began at `now` is over. */
   passed(now: number): void {
-    const insertions = this.insertedTasks - this.passInserted;
+    const { next } = this.engine.tasks;
+    const insertions = (next - this.passNext) | 0;
     if (insertions > 0) {
       this.slowInsertion = now - this.passTime > insertions * SLOW_INSERTION_NS;
-      this.passInserted = this.insertedTasks;
+      this.passNext = next;
+      this.insertedTasks += insertions;
     }
     this.passTime = now;
     this.counters(now);
@@ -113,9 +115,7 @@ export class EngineTracer {
   /** A task is over, and its row is about to be given back. Between `begin` and `end` that is noted for later. */
   retired(row: number, status: number): void {
     const { tasks, x } = this.engine;
-    const at = row * COUNT;
-    tasks.times[at + TaskTime.stageOut] = x.now;
-    tasks.times[at + TaskTime.finalized] = x.now;
+    tasks.times[row * COUNT + TaskTime.finalized] = x.now;
     const n = this.noted++;
     this.rows[n] = row;
     let flags: number =

@@ -21,8 +21,9 @@ export function advance(x: StageContext, row: number): number {
     stage = TaskStage.alloc;
     tasks.since[row] = x.now;
   }
-  // No times of alloc and stage-in on the fast path: a stage without a time of its own counts as passed with the one before it.
-  if (stage === TaskStage.alloc && allResident(x, row)) stage = TaskStage.commIn;
+  // On the fast path there is nothing to wait for up to exec, and no times are taken: a stage without a time of its own
+  // counts as passed with the one before it.
+  if (stage === TaskStage.alloc && allResident(x, row)) stage = TaskStage.exec;
   if (stage === TaskStage.alloc) {
     tasks.stage[row] = TaskStage.alloc;
     outcome = alloc(x, row);

@@ -282,7 +282,7 @@ export class Pass {
     times[TaskTime.ready] = ready;
     times[TaskTime.alloc] = ready;
     times[TaskTime.stageIn] = ready;
-    times[TaskTime.commIn] = issued;
+    times[TaskTime.commIn] = ready;
     times[TaskTime.issued] = issued;
     times[TaskTime.execStart] = inserted + view.getUint32(at + 32, true);
     times[TaskTime.execEnd] = inserted + view.getUint32(at + 36, true);

@@ -125,8 +125,8 @@ export class TraceRecorder extends SurroundingsRecorder {
   }
 
   /**
-   * A retired task, as `taskRow`, and its data, as `accesses`. What most tasks are takes one record: all data were
-   * there when it was ready, and there are at most four.
+   * A retired task, as `taskRow`, and its data, as `accesses`; its stage-out counts as passed when it was finalized. What
+   * most tasks are takes one record: all data were there when it was ready, and there are at most four.
    */
   taskAndData(
     id: number,
@@ -152,8 +152,7 @@ export class TraceRecorder extends SurroundingsRecorder {
       count <= RESIDENT_DATA &&
       times[at + TaskTime.alloc] <= ready &&
       times[at + TaskTime.stageIn] <= ready &&
-      times[at + TaskTime.commIn] === issued &&
-      times[at + TaskTime.stageOut] === finalized;
+      times[at + TaskTime.commIn] <= ready;
     const isInOrder =
       inserted >= this.#origin &&
       ready >= inserted &&
@@ -162,6 +161,7 @@ export class TraceRecorder extends SurroundingsRecorder {
       execEnd >= execStart &&
       finalized >= execEnd;
     if (!isResident || !isInOrder || finalized - inserted >= SHORT_LIFE) {
+      times[at + TaskTime.stageOut] = finalized;
       this.taskRow(id, taskClass, device, lane, flags, releasedBy, times, at);
       this.accesses(id, data, first, modes);
       return;

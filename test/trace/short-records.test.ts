@@ -24,7 +24,9 @@ function told(bytes: Uint8Array): unknown[] {
 }
 
 function long(recorder: TraceRecorder, rows: readonly Row[]): void {
-  rows.forEach(({ times, data, modes }, id) => {
+  rows.forEach(({ data, modes, ...row }, id) => {
+    const times = row.times.slice();
+    times[TaskTime.stageOut] = times[TaskTime.finalized];
     recorder.taskRow(id, 3, 1, 2, 6, id + 7, times, 0);
     recorder.accesses(id, data, 0, modes);
   });
@@ -48,11 +50,9 @@ function resident(steps: readonly number[], modes: readonly number[]): Row {
   const [inserted, ready, issued, execStart, execEnd, finalized] = at;
   times[TaskTime.inserted] = inserted;
   times[TaskTime.ready] = ready;
-  times[TaskTime.commIn] = issued;
   times[TaskTime.issued] = issued;
   times[TaskTime.execStart] = execStart;
   times[TaskTime.execEnd] = execEnd;
-  times[TaskTime.stageOut] = finalized;
   times[TaskTime.finalized] = finalized;
   return { times, data: Int32Array.from(modes, (_, i) => 100 + i), modes };
 }
@@ -82,7 +82,7 @@ const lateRow = fc
   .tuple(residentRow, fc.double({ min: 0, max: 1e6, noNaN: true }))
   .map(([row, late]) => {
     const times = row.times.slice();
-    times[TaskTime.commIn] = times[TaskTime.issued] = times[TaskTime.execStart] + late;
+    times[TaskTime.issued] = times[TaskTime.execStart] + late;
     return { ...row, times };
   });
 

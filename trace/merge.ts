@@ -1,6 +1,6 @@
-// Puts several ranks on one time axis: rank 0's clock, from the measured offsets (interpolated, so that drift
-// between the first and the last measurement is taken out), then shifted by the least amount that makes every
-// message arrive after it left.
+// Puts several ranks on one time axis: rank 0's clock, from the measured offsets (one offset where one explains all
+// measurements; else the clocks drift, and offsets are interpolated), then shifted by the least amount that makes
+// every message arrive after it left.
 import { NONE, TransferReason } from './format.js';
 import type { ClockRecord } from './records.js';
 import type { Trace, TraceRank, TransferColumns } from './trace.js';
@@ -38,16 +38,16 @@ export function matchMessages(trace: { readonly transfers: TransferColumns }): v
  */
 export function alignRanks(trace: Alignable, problems: string[]): void {
   const reference = trace.ranks[0];
-  const shifts = trace.ranks.map((rank) => clockShift(rank, reference, problems));
-  applyShifts(trace, (rank, time) => shifts[rank](time));
+  const clocks = trace.ranks.map((rank) => clockOf(rank, reference, problems));
+  applyShifts(trace, (rank, time) => clocks[rank].shift(time));
   const constant = causalShifts(trace);
   if (constant.some((shift) => shift !== 0)) {
     applyShifts(trace, (rank, time) => time + constant[rank]);
   }
   const worst = Math.max(...constant.map(Math.abs));
-  const errors = trace.ranks.map((rank) => Math.min(...rank.clocks.map((clock) => clock.error)));
-  const bound = Math.max(0, ...errors.filter(Number.isFinite));
-  if (worst > bound + 1) {
+  const bound = Math.max(...clocks.map((clock) => clock.error));
+  // Two ranks may each be off by the bound, in opposite directions.
+  if (worst > 2 * bound + 1) {
     problems.push(
       `clocks: ranks were moved by up to ${Math.round(worst)} ns so that no message arrives before it leaves ` +
         `(measured offsets are right within ${Math.round(bound)} ns)`,
@@ -61,15 +61,18 @@ export function alignRanks(trace: Alignable, problems: string[]): void {
   }
 }
 
-// Time on a rank's axis (relative to its origin) to time on the reference's axis.
-function clockShift(
-  rank: TraceRank,
-  reference: TraceRank,
-  problems: string[],
-): (time: number) => number {
+/** A rank's clock as the reference sees it. */
+interface Clock {
+  /** Time on the rank's axis (relative to its origin) to time on the reference's axis. */
+  readonly shift: (time: number) => number;
+  /** How far off that may be; 0 where nothing was measured. */
+  readonly error: number;
+}
+
+function clockOf(rank: TraceRank, reference: TraceRank, problems: string[]): Clock {
   const origin = rank.header.clockOrigin;
   const base = reference.header.clockOrigin;
-  if (rank === reference) return (time) => time;
+  if (rank === reference) return { shift: (time) => time, error: 0 };
   const samples = rank.clocks
     .filter((clock) => clock.peer === reference.rank)
     .sort((a, b) => a.time - b.time);
@@ -80,13 +83,24 @@ function clockShift(
       );
     }
     const constant = origin + rank.header.clockOffset - reference.header.clockOffset - base;
-    return (time) => time + constant;
+    return { shift: (time) => time + constant, error: 0 };
+  }
+  // Each measurement says between what and what the offset is. Under load the answers take long and these are wide apart:
+  // a slope through two of them would be noise, so clocks count as drifting only where no one offset is in all of them.
+  const low = Math.max(...samples.map(({ offset, error }) => offset - error));
+  const high = Math.min(...samples.map(({ offset, error }) => offset + error));
+  if (low <= high) {
+    const constant = origin - base + (low + high) / 2;
+    return { shift: (time) => time + constant, error: (high - low) / 2 };
   }
   const first = best(samples, 0, Math.ceil(samples.length / 2));
   const last = best(samples, Math.floor(samples.length / 2), samples.length);
   const slope =
     last.time > first.time ? (last.offset - first.offset) / (last.time - first.time) : 0;
-  return (time) => time + origin - base + first.offset + slope * (time - first.time);
+  return {
+    shift: (time) => time + origin - base + first.offset + slope * (time - first.time),
+    error: Math.max(first.error, last.error),
+  };
 }
 
 // The sample with the smallest error in samples[from .. to).

@@ -9,7 +9,14 @@ import { loadTrace, NO_INDEX, NONE, TransferKind, TransferReason } from '../../t
 import { record, task, testHeader } from './support.js';
 
 // Rank 1 sends message 7 to rank 0. Rank 1's clock is 400 ns ahead at the start and gains 100 ns in 1000.
-function twoRanks(measured: boolean): Uint8Array[] {
+type Measurement = readonly [time: number, offset: number, error: number];
+const drifting: readonly Measurement[] = [
+  [5000, -4400, 20],
+  [5001, -9999, 500],
+  [6100, -4500, 10],
+];
+
+function twoRanks(measured: readonly Measurement[]): Uint8Array[] {
   const receive = record(
     (recorder) => {
       task(recorder, 1, 0, { start: 900, end: 950 });
@@ -34,11 +41,7 @@ function twoRanks(measured: boolean): Uint8Array[] {
   );
   const send = record(
     (recorder) => {
-      if (measured) {
-        recorder.clock(0, 5000, -4400, 20);
-        recorder.clock(0, 5001, -9999, 500);
-        recorder.clock(0, 6100, -4500, 10);
-      }
+      for (const [time, offset, error] of measured) recorder.clock(0, time, offset, error);
       task(recorder, 1, 0, { start: 0, end: 550 }, { origin: 5000 });
       recorder.transfer(
         TransferKind.staged,
@@ -64,7 +67,7 @@ function twoRanks(measured: boolean): Uint8Array[] {
 
 describe('several ranks on one time axis', () => {
   test('measured offsets are interpolated, so drift is taken out; the best measurement counts', () => {
-    const trace = loadTrace(twoRanks(true));
+    const trace = loadTrace(twoRanks(drifting));
     // At 5550 the offset is -4400 - 550/11 = -4450: local 5550 is 1100 on rank 0's clock, 100 after its origin.
     expect(trace.transfers.start[1]).toBe(100);
     expect(trace.tasks.times[7][1]).toBe(100);
@@ -73,8 +76,21 @@ describe('several ranks on one time axis', () => {
     expect(trace.problems).toEqual([]);
   });
 
+  test('measurements that one offset explains are no drift, however wide apart they are', () => {
+    // The true offset is -4450; the answers took long, once on the way there and once on the way back.
+    const wide: Measurement[] = [
+      [5000, -3950, 510],
+      [6100, -4950, 505],
+    ];
+    const trace = loadTrace(twoRanks(wide));
+    // Between -4460 and -4445, of which the middle is taken: half a nanosecond is rounded down.
+    expect(trace.transfers.start[1]).toBe(5550 - 4453 - 1000);
+    expect(trace.tasks.times[6][1]).toBe(5000 - 4453 - 1000);
+    expect(trace.problems).toEqual([]);
+  });
+
   test('without measurements clocks are taken as equal, and messages still never arrive before they leave', () => {
-    const trace = loadTrace(twoRanks(false));
+    const trace = loadTrace(twoRanks([]));
     const { start, end, partner } = trace.transfers;
     expect(partner[0]).toBe(1);
     expect(end[0]).toBeGreaterThanOrEqual(start[1]);
@@ -122,7 +138,7 @@ describe('several ranks on one time axis', () => {
   });
 
   test('damaged files of some ranks still merge, and each problem names its rank', () => {
-    const [first, second] = twoRanks(true);
+    const [first, second] = twoRanks(drifting);
     const trace = loadTrace([first, second.subarray(0, second.length - 100)]);
     expect(trace.problems.join('\n')).toMatch(/rank 1 .*cut off/);
   });

@@ -20,15 +20,15 @@ function environment(): NodeJS.ProcessEnv {
   return Object.fromEntries(entries);
 }
 
+function start(args: readonly string[]): Promise<{ stdout: string; stderr: string }> {
+  return promisify(execFile)(process.execPath, [main, 'run', 'cholesky', ...size, ...args], {
+    env: environment(),
+    timeout: 60_000,
+  });
+}
+
 async function run(args: readonly string[]): Promise<Record<string, unknown>> {
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    [main, 'run', 'cholesky', ...size, ...args],
-    {
-      env: environment(),
-      timeout: 60_000,
-    },
-  );
+  const { stdout } = await start(args);
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
@@ -45,6 +45,15 @@ describe.skipIf(first === undefined)('run cholesky --ranks', () => {
       expect(bytes['ipc'] + bytes['direct'] + bytes['inline'] + bytes['staged']).toBeGreaterThan(0);
     },
   );
+
+  test('--watch: one rank shows its progress, up to all of its tasks, beside the result', async () => {
+    const { stdout, stderr } = await start(['--ranks', '2', '--watch']);
+    const lines = stderr.split('\n').filter((line) => / of \d+ tasks/.test(line));
+    const last = /: (\d+) of (\d+) tasks \(100 %\)/.exec(lines.at(-1) ?? '');
+    expect(last, stderr).not.toBeNull();
+    expect(last?.[1]).toBe(last?.[2]);
+    expect((JSON.parse(stdout) as Record<string, unknown>)['ok']).toBe(true);
+  });
 
   test('every rank writes a trace; together they have both ends of every message, in order', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'headrace-ranks-'));

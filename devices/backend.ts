@@ -138,6 +138,8 @@ export interface Backend {
   hostView(offset: number, bytes: number): Uint8Array;
   /** Nanoseconds a queue has spent in kernels and copies so far. */
   busy(queue: number): number;
+  /** Other processes may have device memory open that cannot say when they are done: `close` leaves it alone. */
+  keepShared(): void;
   close(): void;
 }
 

@@ -418,6 +418,10 @@ export class NativeBackend implements Backend {
     return this.core.doorbell();
   }
 
+  keepShared(): void {
+    this.core.keepShared();
+  }
+
   close(): void {
     if (this.closed) return;
     this.closed = true;

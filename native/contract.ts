@@ -299,6 +299,11 @@ export interface NativeCore {
   peerAccess(to: number, from: number): boolean;
   /** Address of the doorbell for other addons (native/include/headrace/doorbell.h); valid until `close`. */
   doorbell(): bigint;
+  /**
+   * From now on `close` leaves device memory alone that other processes may have opened by its IPC handle: it stays until
+   * this process ends.
+   */
+  keepShared(): void;
   /** Stops all threads after what was commanded and frees everything. Idempotent. */
   close(): void;
 }

@@ -97,6 +97,7 @@ interface AddonCore {
   ipcExport(space: number): NativeIpcExport | null;
   address(space: number): bigint;
   peerAccess(to: number, from: number): boolean;
+  keepShared(): void;
   doorbell(): bigint;
   close(): void;
 }
@@ -242,6 +243,7 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     ipcExport: (space) => core.ipcExport(space),
     address: (space) => typed(() => core.address(space)),
     peerAccess: (to, from) => core.peerAccess(to, from),
+    keepShared: () => core.keepShared(),
     doorbell: () => typed(() => core.doorbell()),
     close: () => core.close(),
   };

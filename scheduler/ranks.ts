@@ -420,6 +420,8 @@ export class Ranks implements NetworkListener {
       },
     );
     const { engine } = this;
+    // Without the lost rank no two others can agree any more on who has closed what of whom.
+    engine.backend.keepShared();
     this.runs.lost(this.lostError);
     // Reads of the program itself wait outside of any run.
     for (const movement of [...this.movements.all()]) {

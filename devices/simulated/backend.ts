@@ -437,6 +437,10 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     return this.executor.busyNs[queue];
   }
 
+  keepShared(): void {
+    // No other process has anything of this one.
+  }
+
   close(): void {
     // Nothing to give back.
   }

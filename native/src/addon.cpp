@@ -63,6 +63,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
                            InstanceMethod<&CoreObject::ipcExport>("ipcExport"),
                            InstanceMethod<&CoreObject::address>("address"),
                            InstanceMethod<&CoreObject::peerAccess>("peerAccess"),
+                           InstanceMethod<&CoreObject::keepShared>("keepShared"),
                            InstanceMethod<&CoreObject::doorbell>("doorbell"),
                            InstanceMethod<&CoreObject::close>("close"),
                        });
@@ -298,6 +299,8 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     return Napi::Boolean::New(info.Env(),
                               core_->peerAccess(info[0].ToNumber(), info[1].ToNumber()));
   }
+
+  void keepShared(const Napi::CallbackInfo&) { core_->keepShared(); }
 
   Napi::Value doorbell(const Napi::CallbackInfo& info) {
     requireOpen(info.Env());

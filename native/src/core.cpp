@@ -317,6 +317,10 @@ const DeviceShare* Core::share(std::int32_t space) const {
   return devices_[space - 1]->share();
 }
 
+void Core::keepShared() {
+  for (auto& device : devices_) device->keepShared();
+}
+
 bool Core::peerAccess(std::int32_t to, std::int32_t from) const {
   const auto gpus = static_cast<std::int32_t>(devices_.size());
   if (to < 1 || from < 1 || to > gpus || from > gpus) return false;

@@ -70,6 +70,8 @@ class Core {
   std::string lastError(std::int32_t queue) const;
   /// How other processes get at a space; null where there is no way.
   const DeviceShare* share(std::int32_t space) const;
+  /// From now on `close` leaves device memory alone that other processes may have open.
+  void keepShared();
   bool peerAccess(std::int32_t to, std::int32_t from) const;
 
   /// Finishes what was published, ends all threads, frees device memory. With `cancel`, kernels not yet started are

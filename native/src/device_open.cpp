@@ -215,8 +215,10 @@ void DeviceThread::closeDevice() {
   }
   streams_.clear();
   if (registered_ != nullptr) driver_.hostUnregister(device_, registered_);
-  if (slab_ != 0) driver_.memoryFree(device_, slab_);
-  driver_.close(device_);
+  if (!keepsShared_ || !shared_ || share_.ipcBytes == 0) {
+    if (slab_ != 0) driver_.memoryFree(device_, slab_);
+    driver_.close(device_);
+  }
   device_ = nullptr;
   shared_ = false;
 }

@@ -54,6 +54,9 @@ class DeviceThread {
   void join();
   /// Releases streams, memory and device; after `join` of all devices.
   void closeDevice();
+  /// `closeDevice` leaves memory alone that other processes may have opened by its IPC handle (H6): it then stays, with
+  /// its context, until this process ends.
+  void keepShared() { keepsShared_ = true; }
 
   DeviceHandle device() const { return device_; }
   /// How others get at the slab, found out when it was allocated; null where there is no way.
@@ -93,6 +96,7 @@ class DeviceThread {
   DeviceAddress slab_ = 0;
   DeviceShare share_{};
   bool shared_ = false;
+  bool keepsShared_ = false;
   Space* space_ = nullptr;
   void* registered_ = nullptr;
   std::vector<std::unique_ptr<StreamQueue>> streams_;

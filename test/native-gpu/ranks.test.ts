@@ -169,10 +169,11 @@ describe.skipIf(!built)('ranks with CUDA GPUs', () => {
   });
 
   test.each(['staged', 'ipc'])('a rank that is killed is named within 5 s (%s)', async (comm) => {
-    const { run } = await launch(
+    const { run, broken } = await launch(
       { way: 'kill', who: 1, comm, inlineBytes: 64 },
       { program: 'failures.mjs', ranks: 3 },
     );
+    expect(broken).toEqual([]);
     const told = run.reports.filter((report) => report['rank'] !== 1 && 'first' in report);
     expect(told, run.output).toHaveLength(2);
     for (const { first, seconds } of told) {
@@ -185,7 +186,9 @@ describe.skipIf(!built)('ranks with CUDA GPUs', () => {
     'a rank that is killed while its GPU is being read is named (%s)',
     async (comm) => {
       const given = { way: 'kill-moving', who: 1, comm, gpuMemory: '256MiB', hostMemory: '512MiB' };
-      const { run } = await launch(given, { program: 'failures.mjs', ranks: 3, aware: 'truly' });
+      const wish = { program: 'failures.mjs', ranks: 3, aware: 'truly' } as const;
+      const { run, broken } = await launch(given, wish);
+      expect(broken).toEqual([]);
       const told = run.reports.filter((report) => report['rank'] !== 1 && 'first' in report);
       expect(told, run.output).toHaveLength(2);
       for (const { first, received, of } of told) {

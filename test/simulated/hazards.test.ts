@@ -1,5 +1,6 @@
 // The hazards whose production code is the network's: the rule of the runtime against a model of what hardware may
-// do, and the same without the rule. H3, H5, H12, H15 inside one rank: properties.test.ts and mutations.test.ts.
+// do, and the same without the rule. H3, H4, H5, H12, H15 inside one rank: properties.test.ts with the rules, and
+// mutations.test.ts, whose tests are named by hazard, without.
 import { describe, expect, test } from 'vitest';
 import { ExportedMemory, ImportCache, Semaphore } from '../../devices/simulated/exported-memory.js';
 import {

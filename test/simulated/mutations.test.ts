@@ -12,9 +12,9 @@ const { randomCase } = await import('../../cli/simulation/case.js');
 
 describe('without a guard', () => {
   const inProcess = mutations.filter((m) => m.endless !== true);
-  test.each(inProcess.map((m) => [m.guard, m] as const))(
-    '%s the suite turns red',
-    async (_, mutation) => {
+  test.each(inProcess.map((m) => [m.hazard, m.guard, m] as const))(
+    '%s: without %s the suite turns red',
+    async (_, __, mutation) => {
       const { seeds, breaks } = await mutate(mutation, 1000);
       expect(breaks).not.toBe('');
       expect(seeds).toBeGreaterThan(0);

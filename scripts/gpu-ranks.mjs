@@ -78,7 +78,8 @@ function judgeGrid({ code, reports, output }, way, isPure) {
     if (pinned !== 0) problems.push(`${name}: ${pinned} bytes stay pinned`);
     if (MOVING.includes(name)) for (const kind of Object.keys(sums)) sums[kind] += bytes[kind];
   }
-  if (code !== 0) problems.push(`exit code ${code}: ${output.slice(-1500)}`);
+  if (code !== 0 || reports.length === 0)
+    problems.push(`${reports.length} reports, exit code ${code}: ${output.slice(-1500)}`);
   if (isPure) {
     for (const kind of ['staged', 'ipc']) {
       if (kind !== way && sums[kind] > 0) problems.push(`${sums[kind]} bytes went by ${kind}`);
@@ -167,6 +168,10 @@ const doctor = spawnSync(process.execPath, ['dist/cli/main.js', 'doctor', '--jso
   encoding: 'utf8',
 });
 const { mpi, devices } = JSON.parse(doctor.stdout);
+if (mpi.library === '') {
+  console.log('there is no message layer to test here: see headrace doctor');
+  process.exit(1);
+}
 const gpus = devices.filter(({ kind }) => kind === driver).length;
 const isAware = mpi.gpuAware.proven;
 if (!isAware)

@@ -30,9 +30,11 @@ esac
 part native 300 node scripts/gpu-native-tests.mjs --real $build
 found=$(node -p "require('./build/Release/headrace.node').probe().cuda.devices.length")
 on_gpus=(env HEADRACE_TEST_DRIVER=cuda "HEADRACE_TEST_GPUS=${HEADRACE_TEST_GPUS:-$found}" node node_modules/vitest/vitest.mjs run)
+# Opening a GPU takes most of a test's time: several test files at once where there are cores for them.
+workers=$(($(nproc) / 4 > 2 ? $(nproc) / 4 : 2))
 # One file at a time: one of them looks at how much memory of the GPUs is in use.
 part classes 600 "${on_gpus[@]}" --project native-gpu --no-file-parallelism
-part oracles 600 "${on_gpus[@]}" --project unit test/oracles test/algorithms test/scheduler/{random-programs,failure,lifecycle}.test.ts
+part oracles 600 "${on_gpus[@]}" --maxWorkers "$workers" --project unit test/oracles test/algorithms test/scheduler/{random-programs,failure,lifecycle}.test.ts
 if type mpirun >/dev/null 2>&1; then part ranks 600 node scripts/gpu-ranks.mjs; fi
 if ((${#failed[@]})); then
   echo "failed: ${failed[*]}"

@@ -19,6 +19,8 @@ namespace {
 constexpr std::uint64_t kSlabUnit = std::uint64_t{2} << 20;
 /// How long loading a kernel waits for others to end (nanoseconds).
 constexpr std::int64_t kQuietPatience = 10'000'000'000;
+/// Commands that each ring submits between two looks for that moment.
+constexpr int kQuietTurn = 16;
 
 }  // namespace
 
@@ -69,7 +71,7 @@ void DeviceThread::callQuiet(const std::function<void()>& function) {
         throw CoreError("DRIVER", "kernels have been running for 10 s, and a kernel can be loaded only while none "
                                 "runs: use its class once before");
       }
-      if (!pass()) sched_yield();
+      if (!serve(kQuietTurn)) sched_yield();
     }
   });
 }
@@ -82,7 +84,10 @@ bool DeviceThread::runCalls() {
     callsWaiting_.store(false, std::memory_order_relaxed);
     calls.swap(calls_);
   }
+  turn_.take();
+  bind(*this);
   for (auto& function : calls) function();
+  turn_.giveBack();
   return !calls.empty();
 }
 
@@ -99,7 +104,7 @@ void DeviceThread::openDevice(std::uint64_t bytes, Space& space) {
     // Most of what is free; the rest is for libraries' workspaces and other programs.
     bytes = description.freeBytes / 10 * 9 / kSlabUnit * kSlabUnit;
   }
-  status = driver_.bind(device_);
+  status = bind(*this);
   if (status == DriverStatus::ok) status = driver_.memoryAlloc(device_, bytes, &slab_);
   if (status != DriverStatus::ok) {
     slab_ = 0;
@@ -122,6 +127,7 @@ void DeviceThread::openDevice(std::uint64_t bytes, Space& space) {
 void DeviceThread::openQueue(Queue& queue) {
   auto stream = std::make_unique<StreamQueue>(queue);
   stream->device = gpu_;
+  stream->thread = this;
   const StreamPurpose purpose = queue.kind == QueueKind::compute ? StreamPurpose::compute
                                 : queue.kind == QueueKind::h2d   ? StreamPurpose::hostToDevice
                                 : queue.kind == QueueKind::d2h   ? StreamPurpose::deviceToHost

@@ -18,6 +18,8 @@ namespace {
 constexpr int kTurn = 16;
 /// Commands of one queue that may be in a real stream at once: a stream that is full would block the thread.
 constexpr std::int32_t kMaxInFlight = 256;
+/// Pauses of the processor between two looks of a thread whose GPU another one serves.
+constexpr int kAsidePauses = 128;
 /// How long the thread of a driver that works by itself sleeps between two looks at its events.
 constexpr std::int64_t kPollNanoseconds = 20000;
 
@@ -41,23 +43,67 @@ void DeviceThread::run() {
   prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // short sleeps that end on time
   for (;;) {
     if (runCalls() || pass()) continue;
-    if (ending_.load(std::memory_order_acquire) && finishedAll()) return;
+    if (ended()) return;
     if (!spin(runtime_.spinNanoseconds, [this] { return pass(); }, [](std::int64_t) {})) sleep();
   }
 }
 
-/// One turn for every ring, for the device, and for every stream's completions. True when anything moved.
+/// What the thread does for its own GPU, or else for one that its own waits for. True when anything moved, or when
+/// others see to it that it moves.
 bool DeviceThread::pass() {
+  if (turn_.ownerIsAside() || !turn_.tryTake()) {
+    for (int i = 0; i < kAsidePauses; ++i) pauseProcessor();
+    return true;
+  }
+  bind(*this);
+  const bool moved = serve(kTurn) || helpOthers(*this);
+  turn_.giveBack();
+  return moved;
+}
+
+/// One turn for every ring, for the device, and for every stream's completions. True when anything moved.
+bool DeviceThread::serve(int turn) {
   bool moved = false;
-  for (auto& stream : streams_) moved |= submit(*stream);
+  for (auto& stream : streams_) moved |= submit(*stream, turn);
   if (device_ != nullptr) moved |= driver_.progress(device_) > 0;
   for (auto& stream : streams_) moved |= retire(*stream);
   return moved;
 }
 
-bool DeviceThread::submit(StreamQueue& stream) {
+/// Submits, on the thread of `helper`, for the GPUs whose next commands rings of this one are held for. The turns taken
+/// on the way are kept, so it ends. Not for a driver whose kernels run on the calling thread.
+bool DeviceThread::helpOthers(DeviceThread& helper) {
+  if (!driver_.asynchronous) return false;
   bool moved = false;
-  for (int turn = 0; turn < kTurn && !stream.stopped; ++turn) {
+  for (auto& stream : streams_) {
+    const Queue* target = stream->holdForSubmission ? stream->holdQueue : nullptr;
+    if (target != nullptr) moved |= target->stream->thread->serveFor(helper);
+  }
+  return moved;
+}
+
+/// On another GPU's thread: one command of every ring of this one, and its completions. Its own thread need not be
+/// woken: what lets a ring go on does that (see `sleep`).
+bool DeviceThread::serveFor(DeviceThread& helper) {
+  if (!turn_.tryTake()) return false;
+  helper.bind(*this);
+  const bool moved = serve(1) || helpOthers(helper);
+  if (moved) turn_.keepOwnerAside();
+  turn_.giveBack();
+  return moved;
+}
+
+/// Makes the context of `served` current on this, the calling thread.
+DriverStatus DeviceThread::bind(DeviceThread& served) {
+  if (bound_ == &served || served.device_ == nullptr) return DriverStatus::ok;
+  const DriverStatus status = driver_.bind(served.device_);
+  bound_ = status == DriverStatus::ok ? &served : nullptr;
+  return status;
+}
+
+bool DeviceThread::submit(StreamQueue& stream, int turn) {
+  bool moved = false;
+  for (; turn > 0 && !stream.stopped; --turn) {
     if (stream.queue.published() == stream.next) break;
     if (lost_) {
       lose(stream);
@@ -343,6 +389,13 @@ void DeviceThread::lose(StreamQueue& stream) {
   stream.queue.submission.reached(stream.next);
 }
 
+bool DeviceThread::ended() {
+  if (!ending_.load(std::memory_order_acquire) || !turn_.tryTake()) return false;
+  const bool finished = finishedAll();
+  turn_.giveBack();
+  return finished;
+}
+
 bool DeviceThread::finishedAll() const {
   for (const auto& stream : streams_) {
     if (stream->finished != stream->next) return false;
@@ -360,15 +413,17 @@ bool DeviceThread::inFlight() const {
 
 // Before it parks, the thread (1) registers with every event that could let a held ring or a waiting stream go on,
 // (2) sets `sleeping` on all its queues, and only then (3) looks at all of it once more. Whoever makes one of these
-// things happen does it first and looks for sleepers afterwards, so nothing is missed.
+// things happen does it first and looks for sleepers afterwards, so nothing is missed. Looking takes the GPU's turn. Who
+// has a later turn while the thread sleeps can move only what one of these things has set free, and that wakes it, too.
 void DeviceThread::sleep() {
+  if (!turn_.tryTake()) return;
   const std::size_t waits = foreign_.size();
   foreign_.erase(
       std::remove_if(foreign_.begin(), foreign_.end(),
                      [](const auto& wait) { return wait.first->hasCompleted(wait.second); }),
       foreign_.end());
   // An event that happened since the last pass lets a stream go on: it must not be forgotten by a thread that sleeps.
-  if (foreign_.size() != waits) return;
+  if (foreign_.size() != waits) return turn_.giveBack();
   std::vector<std::pair<Watch*, Watcher>>& watching = watching_;
   watching.clear();
   for (auto& stream : streams_) {
@@ -382,9 +437,10 @@ void DeviceThread::sleep() {
   }
   for (auto& entry : watching) entry.first->add(entry.second);
   for (auto& stream : streams_) stream->queue.setSleeping(true);
-  if (!somethingToDo()) {
-    parker_.park(driver_.asynchronous && inFlight() ? kPollNanoseconds : -1);
-  }
+  const bool awake = somethingToDo();
+  const std::int64_t limit = driver_.asynchronous && inFlight() ? kPollNanoseconds : -1;
+  turn_.giveBack();
+  if (!awake) parker_.park(limit);
   for (auto& stream : streams_) stream->queue.setSleeping(false);
   for (auto& entry : watching) entry.first->remove(entry.second);
 }

@@ -4,6 +4,8 @@
 // becomes a wait of the stream, any other wait holds only its own ring. The thread sleeps only after it has told
 // everyone who could give it work (see `sleep`). Everything a driver must not do while kernels run (open, allocate,
 // load) happens inside `call`, before work exists or on the user's request.
+// The rings and streams are touched only by who has the GPU's turn (device_turn.h): a thread whose ring waits for what
+// another GPU has yet to submit submits it itself (see `helpOthers`).
 #pragma once
 
 #include <condition_variable>
@@ -17,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "device_turn.h"
 #include "driver.h"
 #include "parker.h"
 #include "ring.h"
@@ -68,7 +71,11 @@ class DeviceThread {
   void run();
   bool runCalls();
   bool pass();
-  bool submit(StreamQueue& stream);
+  bool serve(int turn);
+  bool helpOthers(DeviceThread& helper);
+  bool serveFor(DeviceThread& helper);
+  DriverStatus bind(DeviceThread& served);
+  bool submit(StreamQueue& stream, int turn);
   Hold resolveWait(StreamQueue& stream, Queue& target, std::int32_t sequence);
   DriverStatus streamWait(StreamQueue& stream, StreamQueue& target, std::int32_t sequence,
                           bool* completed);
@@ -83,6 +90,7 @@ class DeviceThread {
   bool retire(StreamQueue& stream);
   void finish(StreamQueue& stream, const Command& command, StreamSlot& slot);
   void lose(StreamQueue& stream);
+  bool ended();
   bool finishedAll() const;
   bool inFlight() const;
   void sleep();
@@ -105,6 +113,9 @@ class DeviceThread {
   std::vector<std::pair<Queue*, std::int32_t>> foreign_;
   std::vector<std::pair<Watch*, Watcher>> watching_;
   bool lost_ = false;
+  DeviceTurn turn_;
+  /// The GPU whose context is current on this thread.
+  DeviceThread* bound_ = nullptr;
 
   std::mutex callLock_;
   std::condition_variable callDone_;

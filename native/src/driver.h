@@ -2,8 +2,9 @@
 // CUDA's own semantics. One table exists per driver (emulated, cuda, hip); nothing else in the project knows which
 // one it talks to.
 //
-// Who calls: `probe` may be called on any thread. Every function of a device, `open` included, is called on that
-// device's own thread, which calls `bind` right after `open`, with these exceptions: `streamWait` is called on the thread of the *stream's* device but may name an event of another device of the
+// Who calls: `probe` may be called on any thread. Every function of a device, `open` included, is called by one thread at
+// a time, the one that has the device's turn (device_turn.h) and has called `bind` for it: mostly the device's own.
+// Exceptions: `streamWait` is called in the turn of the *stream's* device but may name an event of another device of the
 // same driver, and `errorText` may be called by anyone.
 //
 // Invariants every driver keeps:

@@ -1,6 +1,6 @@
 // The driver table over a vendor's library: devices, memory, copies and launches (events: gpu_events.cpp).
 //
-// Invariants: a device's functions are called on its own thread with its context current (driver.h); once a call has
+// Invariants: a device's functions are called in its turn with its context current (driver.h); once a call has
 // said that the context is dead, nothing more is asked of it and everything answers `lost`; peers copy only where
 // both directions were found possible, so that the vendor never stages a copy through the host in secret (hazard H3).
 #include <execinfo.h>

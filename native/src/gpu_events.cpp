@@ -14,8 +14,13 @@ constexpr double kSparseBelow = 10000;
 constexpr double kDenseAbove = 14000;
 /// Short commands get a mark every so many, so that the thread learns of their completion in good time.
 constexpr std::uint64_t kMarkEvery = 32;
-/// While it has commands to submit, the thread asks a stream no more often than this (nanoseconds).
-constexpr std::int64_t kQueryGap = 30000;
+/// Who waited for a command of a stream is likely to wait for one of as many that follow.
+constexpr std::uint32_t kAwaited = 16;
+/// While it has commands to submit, the thread asks a stream no more often than this (nanoseconds), and about one mark
+/// only: a question costs as much as half a launch.
+constexpr std::int64_t kQueryGap = 50000;
+/// As many marks as can be outstanding.
+constexpr std::size_t kLongestStride = 256;
 /// How long a stream may go on waiting for a GPU that is lost (nanoseconds).
 constexpr std::int64_t kLostGrace = 1000000000;
 /// Events made when a stream opens: one per command that may be in flight (256), twice that with times, and some.
@@ -93,19 +98,27 @@ DriverStatus checkForeignWaits(GpuStream& stream, std::int64_t time) {
   return DriverStatus::ok;
 }
 
-/// Asks the marks, oldest first in growing steps, and stops at the first that is not done.
-DriverStatus askMarks(GpuStream& stream) {
+/// Asks the marks, oldest first in growing steps, and stops at the first that is not done. In a hurry it asks about one,
+/// as far on as has paid lately. The lock is held but while the driver is asked: another GPU's thread that waits for a
+/// mark must not wait for that. Only the caller takes marks away.
+DriverStatus askMarks(GpuStream& stream, std::unique_lock<std::mutex>& guard, bool hurry) {
   GpuDevice& device = *stream.device;
   std::size_t done = 0;
-  std::size_t step = 1;
-  while (done < stream.marks.size()) {
+  std::size_t step = hurry ? stream.stride : 1;
+  do {
     const std::size_t asked = std::min(done + step, stream.marks.size());
-    const int code = device.api->eventQuery(stream.marks[asked - 1].event);
+    void* event = stream.marks[asked - 1].event;
+    guard.unlock();
+    const int code = device.api->eventQuery(event);
+    guard.lock();
+    if (code != 0 && code != gpu::kNotReady) return device.fail(code, "cuEventQuery");
+    if (hurry) {
+      stream.stride = code == 0 ? std::min(step * 2, kLongestStride) : std::max<std::size_t>(step / 2, 1);
+    }
     if (code == gpu::kNotReady) break;
-    if (code != 0) return device.fail(code, "cuEventQuery");
     done = asked;
     step *= 2;
-  }
+  } while (!hurry && done < stream.marks.size());
   if (done > 0) settle(stream, done);
   return DriverStatus::ok;
 }
@@ -160,7 +173,9 @@ DriverStatus gpuEventRecord(EventHandle handle, StreamHandle on) {
     return event->begins ? DriverStatus::ok : mark(*stream, false);
   }
   // A copy's end is what others wait for as a rule.
-  const bool wanted = stream->dense || stream->purpose != StreamPurpose::compute ||
+  const bool awaited = stream->awaited > 0;
+  if (awaited) --stream->awaited;
+  const bool wanted = awaited || stream->dense || stream->purpose != StreamPurpose::compute ||
                       position - stream->marked >= kMarkEvery;
   return wanted ? mark(*stream, false) : DriverStatus::ok;
 }
@@ -173,15 +188,14 @@ DriverStatus gpuEventQuery(EventHandle handle) {
   if (stream->completed.load(std::memory_order_acquire) < event->position) {
     if (device.lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
     const std::int64_t time = now();
-    if (device.work != stream->workAtQuery && time - stream->lastQuery < kQueryGap) {
-      return DriverStatus::notReady;
-    }
-    std::lock_guard<std::mutex> guard(stream->lock);
+    const bool hurry = device.work != stream->workAtQuery;
+    if (hurry && time - stream->lastQuery < kQueryGap) return DriverStatus::notReady;
+    std::unique_lock<std::mutex> guard(stream->lock);
     stream->lastQuery = time;
     stream->workAtQuery = device.work;
     DriverStatus status = DriverStatus::ok;
     if (stream->marked < event->position) status = mark(*stream, true);
-    if (status == DriverStatus::ok) status = askMarks(*stream);
+    if (status == DriverStatus::ok) status = askMarks(*stream, guard, hurry);
     if (status == DriverStatus::ok) status = checkForeignWaits(*stream, time);
     if (status != DriverStatus::ok) return status;
   }
@@ -193,7 +207,7 @@ DriverStatus gpuEventQuery(EventHandle handle) {
 
 /// Times are what the host saw. A command begins when it was submitted or, if later, when the command before it in the
 /// stream ended; it ended when its mark was seen done. The thread looks every 1.3 us when it has nothing to submit and
-/// every 30 us otherwise, so single times are late by up to that much, while a stream's busy time is exact to one
+/// every 50 us or more otherwise, so single times are late by up to that much, while a stream's busy time is exact to one
 /// such step in total. Pairs of timing events would be exact, and cost 4 us more per launch.
 DriverStatus gpuEventTime(EventHandle handle, double* nanoseconds) {
   const auto* event = static_cast<GpuEvent*>(handle);
@@ -225,6 +239,7 @@ DriverStatus gpuStreamWait(StreamHandle on, EventHandle handle) {
   }
   std::lock_guard<std::mutex> guard(target->lock);
   if (target->completed.load(std::memory_order_relaxed) >= event->position) return DriverStatus::ok;
+  target->awaited = kAwaited;
   if (target->marked < event->position) {
     const DriverStatus marked = mark(*target, target->device == &device);
     if (marked != DriverStatus::ok || target->marked < event->position) {

@@ -16,6 +16,8 @@
 
 namespace headrace {
 
+class DeviceThread;
+
 struct StreamSlot {
   EventHandle plain = nullptr;  // without time
   EventHandle begin = nullptr;  // with time, created when timing is first used
@@ -38,6 +40,7 @@ class StreamQueue {
 
   Queue& queue;
   std::int32_t device = 0;
+  DeviceThread* thread = nullptr;
   StreamHandle stream = nullptr;
   std::vector<StreamSlot> slots;
   std::mutex lock;

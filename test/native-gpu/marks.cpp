@@ -63,6 +63,38 @@ AddGpu foreign("a GPU waits for another GPU's kernel in the middle of its stream
   machine.finish();
 });
 
+AddGpu around("values go around three GPUs; threads serve each other's, sleep and come back", 3, [] {
+  constexpr int kGpus = 3;
+  Machine machine(gpuOptions(kGpus));
+  const Layout layout{kGpus};
+  Event last[2];
+  for (int space = 1; space <= kGpus; ++space) {
+    for (int word = 0; word < 2; ++word) {
+      expect(machine, machine.exec(layout.compute(space), "fill_f64", 1, {8.0 * word, 1, 0}));
+    }
+    expect(machine, machine.exec(layout.compute(space), "fill_f64", 1, {16, 1, 1}));
+  }
+  constexpr int kSteps = 900;
+  for (int i = 0; i < kSteps; ++i) {
+    // One value goes around one way, the other the other way, so that every thread waits for every other's.
+    for (int word = 0; word < 2; ++word) {
+      const int here = 1 + (word == 0 ? i : 2 * i) % kGpus;
+      const int before = 1 + (word == 0 ? i + kGpus - 1 : 2 * i + kGpus - 2) % kGpus;
+      const double at = 8.0 * word;
+      if (i > 0) last[word] = machine.copy(layout.from(here, before), here, at, before, at, 8, last[word]);
+      last[word] = machine.exec(layout.compute(here), "add_f64", 2, {at, 16, 1, 1}, last[word]);
+    }
+    if (i % 5 == 0) machine.publish();
+    if (i % 90 == 89) machine.finish();
+  }
+  for (int word = 0; word < 2; ++word) {
+    const int end = 1 + (word == 0 ? kSteps - 1 : 2 * (kSteps - 1)) % kGpus;
+    expect(machine, machine.copy(layout.out(end), 0, 0, end, 8.0 * word, 8, last[word]));
+    CHECK(*machine.at<double>(0, 0) == kSteps);
+  }
+  machine.finish();
+});
+
 AddGpu times("times of a stream's commands do not overlap and lie in the run", 1, [] {
   Machine machine(gpuOptions(1));
   const Layout layout{1};

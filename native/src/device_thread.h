@@ -68,6 +68,9 @@ class DeviceThread {
  private:
   enum class Hold { none, held, abandoned };
 
+  /// Commands of one queue that may be in a real stream at once: a stream that is full would block the thread.
+  static constexpr std::int32_t kMaxInFlight = 256;
+
   void run();
   bool runCalls();
   bool pass();

@@ -53,7 +53,7 @@ export class Completions {
     const { engine } = this;
     const { submission, backend, x, transfers } = engine;
     let n = 0;
-    engine.tracer?.begin();
+    engine.tracer?.tasks.begin();
     for (let token = submission.takeFinished(q); token !== 0; token = submission.takeFinished(q)) {
       const seq = submission.seen[q];
       let status = 0;
@@ -66,7 +66,7 @@ export class Completions {
       else transfers.finish(-token - 1, q, seq, status);
       n++;
     }
-    engine.tracer?.end();
+    engine.tracer?.tasks.end();
     engine.depthControl.completed(q, n, x.now);
     engine.progressed += n;
     if (x.eventWaiters[q] >= 0) this.wakeEventWaiters(q);

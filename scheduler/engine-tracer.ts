@@ -1,15 +1,12 @@
-// Feeds the trace recorder from the engine: one record per task when it retires, one per transfer, samples of
+// Feeds the trace recorder from the engine: tasks when they retire (task-tracer.ts), one record per transfer, samples of
 // memory. Stage times taken by the engine are those of its pass; times of kernels and copies are the executor's.
 // Invariant: recording never changes a decision and never allocates per task.
-import { Status } from '../devices/backend.js';
 import type { HeadraceError } from '../devices/errors.js';
 import type { NetworkWay } from '../devices/network-context.js';
-import { type TaskClassRow, TaskStage } from '../stages/task-table.js';
 import {
   EventKind,
   NO_INDEX,
   NONE,
-  TaskFlag,
   TaskTime,
   type TraceHeader,
   TransferKind,
@@ -19,45 +16,26 @@ import { TraceRecorder } from '../trace/recorder.js';
 import type { TraceSink } from '../trace/sinks.js';
 import type { Engine } from './engine.js';
 import type { Movement } from './rank-movements.js';
-
-const COUNT = TaskTime.count;
-/** Tasks recorded in one go. A ring holds many more, so that the times of the first are still there with the last. */
-const BATCH = 64;
-/** Above this mean time between insertions the clock is read at every one: it then costs nothing to speak of. */
-const SLOW_INSERTION_NS = 2000;
+import { TaskTracer } from './task-tracer.js';
 
 export class EngineTracer {
   readonly recorder: TraceRecorder;
+  /** Where tasks go. */
+  readonly tasks: TaskTracer;
   private readonly engine: Engine;
-  private readonly scriptLane: number;
   /** -1 in a single process. */
   private readonly networkLane: number;
-  private readonly knownClasses: boolean[] = [];
   /** Bytes on their way into each space: scratch of a sample. */
   private readonly arriving: Float64Array;
-  /** Retired tasks that are not recorded yet: their rows, and flags that only the moment knew. */
-  private readonly rows: Int32Array = new Int32Array(BATCH);
-  private readonly flags: Uint8Array = new Uint8Array(BATCH);
-  private noted = 0;
-  private collecting = false;
-  private retiredTasks = 0;
-  private insertedTasks = 0;
-  /** Of the last pass: its time, and the id of the next task. */
-  private passTime = 0;
-  private passNext: number;
-  /** The program inserts so slowly that the time of the last pass is not the time of an insertion. */
-  private slowInsertion = true;
   /** Insertions that wait for room in the window: bodies that insert can wait inside others. */
   private throttled = 0;
 
   constructor(engine: Engine, sink: TraceSink, header: TraceHeader) {
     this.engine = engine;
     this.recorder = new TraceRecorder(sink, header);
-    this.scriptLane = header.lanes.findIndex(({ kind }) => kind === 'script');
     this.networkLane = header.lanes.findIndex(({ kind }) => kind === 'network');
     this.arriving = new Float64Array(engine.spaces.length);
-    engine.tasks.times = new Float64Array(engine.tasks.window * COUNT);
-    this.passNext = engine.tasks.next;
+    this.tasks = new TaskTracer(engine, this.recorder, header, (d) => this.describe(d));
     engine.x.tracing = true;
     engine.backend.setTiming(true);
     engine.dependencies.listener = (successor, predecessor) =>
@@ -66,13 +44,6 @@ export class EngineTracer {
       evicted: (s, d) => this.left(EventKind.evict, s, d),
       spilled: (s, d) => this.left(EventKind.spill, s, d),
     };
-  }
-
-  inserted(row: number): void {
-    const { x, tasks, backend } = this.engine;
-    if (this.slowInsertion) x.now = backend.now();
-    // Older times that are left in the row count as passed: readers clamp them.
-    tasks.times[row * COUNT + TaskTime.inserted] = x.now;
   }
 
   /** The program begins or ends to wait for room in the window. */
@@ -84,14 +55,7 @@ export class EngineTracer {
 
   /** A pass that began at `now` is over. */
   passed(now: number): void {
-    const { next } = this.engine.tasks;
-    const insertions = (next - this.passNext) | 0;
-    if (insertions > 0) {
-      this.slowInsertion = now - this.passTime > insertions * SLOW_INSERTION_NS;
-      this.passNext = next;
-      this.insertedTasks += insertions;
-    }
-    this.passTime = now;
+    this.tasks.passed(now);
     this.counters(now);
   }
 
@@ -102,111 +66,11 @@ export class EngineTracer {
   }
 
   bodyStarted(row: number): void {
-    const now = this.engine.backend.now();
-    const { times } = this.engine.tasks;
-    times[row * COUNT + TaskTime.issued] = now;
-    times[row * COUNT + TaskTime.execStart] = now;
+    this.engine.tasks.stamp(row, TaskTime.execStart, this.engine.backend.now());
   }
 
   bodyEnded(row: number): void {
-    this.engine.tasks.times[row * COUNT + TaskTime.execEnd] = this.engine.backend.now();
-  }
-
-  /** A task is over, and its row is about to be given back. Between `begin` and `end` that is noted for later. */
-  retired(row: number, status: number): void {
-    const { tasks, x } = this.engine;
-    tasks.times[row * COUNT + TaskTime.finalized] = x.now;
-    const n = this.noted++;
-    this.rows[n] = row;
-    let flags: number =
-      tasks.stage[row] >= TaskStage.stageOut ? 6 : tasks.stage[row] - TaskStage.alloc;
-    if (status !== Status.ok)
-      flags |= status === Status.cancelled ? TaskFlag.cancelled : TaskFlag.failed;
-    this.flags[n] = flags;
-    if (!this.collecting || n + 1 === BATCH) this.record();
-  }
-
-  /**
-   * Many tasks may retire from here to `end`: recording them in one loop costs less than as many calls. No row is taken,
-   * no datum forgotten and no command issued meanwhile, so what rows, directory and rings say of them stays as it is.
-   */
-  begin(): void {
-    this.collecting = true;
-  }
-
-  end(): void {
-    this.collecting = false;
-    this.record();
-  }
-
-  /** Records the tasks that were noted. */
-  private record(): void {
-    const { engine, recorder, rows, knownClasses } = this;
-    const { tasks, x, backend } = engine;
-    const { times, classOf, device, releasedBy, flowStart, flowDatum } = tasks;
-    const { described } = engine.directory;
-    const count = this.noted;
-    this.noted = 0;
-    for (let i = 0; i < count; i++) {
-      const row = rows[i];
-      const at = row * COUNT;
-      const queue = tasks.queue[row];
-      const cls = x.classes[classOf[row]];
-      if (knownClasses[cls.id] !== true) this.describeClass(cls);
-      let flags = this.flags[i];
-      let lane = queue;
-      if (queue >= 0) {
-        const seq = tasks.seq[row];
-        times[at + TaskTime.execStart] = backend.startOf(queue, seq);
-        times[at + TaskTime.execEnd] = backend.endOf(queue, seq);
-      } else if (cls.network !== undefined) {
-        // Its time on the lane is that of its transfers.
-        const end = times[at + TaskTime.finalized];
-        times[at + TaskTime.execStart] = end;
-        times[at + TaskTime.execEnd] = end;
-        lane = this.networkLane;
-      } else {
-        lane = this.scriptLane;
-        flags |= TaskFlag.script;
-      }
-      if (tasks.hinted[row] === 1) flags |= TaskFlag.hinted;
-      const id = tasks.idOf(row);
-      const first = flowStart[row];
-      const { modes } = cls;
-      for (let k = 0; k < modes.length; k++) {
-        if (described[flowDatum[first + k]] === 0) this.describe(flowDatum[first + k]);
-      }
-      const by = releasedBy[row];
-      recorder.taskAndData(
-        id,
-        cls.id,
-        device[row],
-        lane,
-        flags,
-        by,
-        times,
-        at,
-        flowDatum,
-        first,
-        modes,
-      );
-      const params = cls.paramNames.length;
-      if (params > 0) this.parameters(id, tasks.paramStart[row], params);
-    }
-    this.retiredTasks += count;
-  }
-
-  private describeClass(cls: TaskClassRow): void {
-    this.knownClasses[cls.id] = true;
-    // Where there are data, they tell a task from others of its class better than its parameters, which may be sizes
-    // and strides.
-    this.recorder.taskClass(cls.id, cls.name, cls.paramNames, cls.modes.length === 0);
-  }
-
-  private parameters(id: number, at: number, count: number): void {
-    const p = this.engine.tasks.params;
-    const n = Math.min(count, 6);
-    this.recorder.parameters(id, n, p[at], p[at + 1], p[at + 2], p[at + 3], p[at + 4], p[at + 5]);
+    this.engine.tasks.stamp(row, TaskTime.execEnd, this.engine.backend.now());
   }
 
   transferDone(t: number, queue: number, seq: number): void {
@@ -368,8 +232,8 @@ export class EngineTracer {
       engine.tasks.live,
       inFlight,
       0,
-      this.insertedTasks,
-      this.retiredTasks,
+      this.tasks.insertedTasks,
+      this.tasks.retiredTasks,
     );
   }
 

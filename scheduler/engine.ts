@@ -226,7 +226,7 @@ export class Engine implements StageHooks {
     tasks.pending[row] = 1;
     tasks.since[row] = this.x.now;
     run.inserted++;
-    if (this.tracer !== undefined) this.tracer.inserted(row);
+    if (this.tracer !== undefined) this.tracer.tasks.inserted(id);
 
     const flowStart = tasks.flowStart[row];
     const modes = cls.modes;
@@ -366,6 +366,7 @@ export class Engine implements StageHooks {
     this.completions.wakeWaiters();
     this.starter.startReady();
     this.backend.publish();
+    this.tracer?.tasks.issued(this.x.now);
     this.ranks?.publish();
     this.passAfter = this.placement.allBusy() ? INSERTS_PER_PASS_WHEN_BUSY : INSERTS_PER_PASS;
   }
@@ -435,7 +436,7 @@ export class Engine implements StageHooks {
 
   private finish(row: number, run: RunState, status: number): void {
     const { tasks } = this;
-    if (this.tracer !== undefined) this.tracer.retired(row, status);
+    if (this.tracer !== undefined) this.tracer.tasks.retired(row, status);
     this.placement.load[tasks.device[row]]--;
     this.starter.leaveLane(row);
     this.forget(row);

@@ -40,9 +40,10 @@ export class Starter {
 
   /** One predecessor less, the task in row `by`. */
   releaseOne(successor: number, by: number): void {
-    const { tasks } = this.engine;
+    const { tasks, x } = this.engine;
     if (--tasks.pending[successor] === 0) {
       tasks.releasedBy[successor] = tasks.idOf(by);
+      if (x.tracing) tasks.stamp(successor, TaskTime.ready, x.now);
       this.released.push(successor);
     }
   }
@@ -63,7 +64,6 @@ export class Starter {
     } else tasks.device[row] = 0;
     placement.load[s]++;
     tasks.stage[row] = TaskStage.ready;
-    if (x.tracing) tasks.times[row * TaskTime.count + TaskTime.ready] = x.now;
     const lane = s === 0 && cls.kernels[0] < 0 ? this.scriptLane : s;
     const queue = this.ready[lane];
     if (queue.length === 0 && this.hasSlot(lane)) this.start(row, lane);
@@ -72,11 +72,10 @@ export class Starter {
 
   /** A send or receive starts when its datum is there, not when a queue has room; until then it counts on the host. */
   private releaseMovement(row: number): void {
-    const { tasks, x, placement, ranks } = this.engine;
+    const { tasks, placement, ranks } = this.engine;
     tasks.device[row] = 0;
     placement.load[0]++;
     tasks.stage[row] = TaskStage.ready;
-    if (x.tracing) tasks.times[row * TaskTime.count + TaskTime.ready] = x.now;
     ranks?.released(row);
   }
 

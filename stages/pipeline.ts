@@ -29,26 +29,25 @@ export function advance(x: StageContext, row: number): number {
     outcome = alloc(x, row);
     if (outcome !== Outcome.advance) return outcome;
     tasks.since[row] = x.now;
-    if (x.tracing) tasks.times[row * TaskTime.count + TaskTime.alloc] = x.now;
+    if (x.tracing) tasks.stamp(row, TaskTime.alloc, x.now);
     stage = TaskStage.stageIn;
   }
   if (stage === TaskStage.stageIn) {
     tasks.stage[row] = TaskStage.stageIn;
     outcome = stageIn(x, row);
     if (outcome !== Outcome.advance) return outcome;
-    if (x.tracing) tasks.times[row * TaskTime.count + TaskTime.stageIn] = x.now;
+    if (x.tracing) tasks.stamp(row, TaskTime.stageIn, x.now);
     stage = TaskStage.commIn;
   }
   if (stage === TaskStage.commIn) {
     tasks.stage[row] = TaskStage.commIn;
     outcome = commIn(x, row);
     if (outcome !== Outcome.advance) return outcome;
-    if (x.tracing) tasks.times[row * TaskTime.count + TaskTime.commIn] = x.now;
+    if (x.tracing) tasks.stamp(row, TaskTime.commIn, x.now);
   }
   tasks.stage[row] = TaskStage.exec;
   outcome = exec(x, row);
   if (outcome === Outcome.issued) {
-    if (x.tracing) tasks.times[row * TaskTime.count + TaskTime.issued] = x.now;
     x.hooks.issued(row);
   }
   return outcome;

@@ -37,6 +37,8 @@ export const STAGE_NAMES: readonly string[] = [
   'done',
 ];
 
+import { TaskTime } from '../trace/format.js';
+
 export { AccessMode } from '../trace/format.js';
 
 /** No device was asked for. */
@@ -49,6 +51,14 @@ export const NetworkRole = {
   receive: 2,
   /** Passes on what was received, where the announcement asks for it. */
   forward: 3,
+} as const;
+
+/** Which times of a task are its own: see `TaskTable.stamp`. */
+export const Stamp = {
+  /** The task was released by another. */
+  ready: 1,
+  /** Any other. */
+  later: 2,
 } as const;
 
 /** What the engine knows of a task class. Shared by all tasks of the class. */
@@ -107,8 +117,9 @@ export class TaskTable {
   readonly releasedBy: Int32Array;
   /** When the task got as far as it is: time of the pass, nanoseconds on the runtime clock. For reports. */
   readonly since: Float64Array;
-  /** Stage times in nanoseconds on the runtime clock; kept only while tracing: TaskTime.count per row. */
+  /** Stage times in nanoseconds on the runtime clock, TaskTime.count per row, and `Stamp` bits of what a row has. */
   times: Float64Array;
+  readonly stamped: Uint8Array;
 
   flowDatum: Int32Array;
   params: Float64Array;
@@ -144,6 +155,7 @@ export class TaskTable {
     this.releasedBy = new Int32Array(window);
     this.since = new Float64Array(window);
     this.times = new Float64Array(0);
+    this.stamped = new Uint8Array(window);
     const pool = Math.max(window * 8, 4096);
     this.flowMask = pool - 1;
     this.paramMask = pool - 1;
@@ -207,6 +219,20 @@ export class TaskTable {
     this.flowUsed = head === next ? 0 : (this.flowNext - this.flowStart[oldest]) & this.flowMask;
     this.paramUsed =
       head === next ? 0 : (this.paramNext - this.paramStart[oldest]) & this.paramMask;
+  }
+
+  /** From now on `stamp` may be called. */
+  traceTimes(): void {
+    this.times = new Float64Array(this.window * TaskTime.count);
+  }
+
+  /**
+   * Keeps when the task in `row` passed a stage, for the trace. Tasks that wait for nothing have no stamps; other times of
+   * a stamped row are left from earlier tasks and count as passed.
+   */
+  stamp(row: number, stage: number, time: number): void {
+    this.times[row * TaskTime.count + stage] = time;
+    this.stamped[row] |= stage === TaskTime.ready ? Stamp.ready : Stamp.later;
   }
 
   /** Id of the live task in `row`. */

@@ -7,7 +7,7 @@
 export const MAGIC: readonly number[] = [0x89, 0x48, 0x52, 0x54, 0x52, 0x43, 0x0d, 0x0a];
 
 /** A reader refuses a newer major version and skips records it does not know of a newer minor one. */
-export const VERSION = { major: 1, minor: 1 } as const;
+export const VERSION = { major: 1, minor: 2 } as const;
 
 /** Size of the preamble and of every unit in bytes. */
 export const UNIT = 32;
@@ -40,12 +40,25 @@ export const RecordKind = {
   counter: 11,
   event: 12,
   clock: 13,
-  /** A task that waited for no memory and no copy, with its data. */
+  /** A task that waited for no memory and no copy, with its data: written by 1.1, where each had a record of its own. */
   residentTask: 14,
+  /** Tasks that waited for no memory and no copy and have most in common, with their data and parameters. */
+  taskGroup: 15,
 } as const;
 
 /** Data that a residentTask record has room for. */
 export const RESIDENT_DATA = 4;
+
+/** Layout of a taskGroup record. */
+export const TaskGroup = {
+  /** Byte at which the first task begins. */
+  tasks: 32,
+  /** Tasks in one record at most. */
+  most: 255,
+  /** Bits of byte 9: the number of parameters, and whether there is a word for who released a task. */
+  parameters: 7,
+  released: 128,
+} as const;
 
 /** Position of each time in a task's row of ten, in nanoseconds on the rank's clock. */
 export const TaskTime = {

@@ -5,6 +5,7 @@ export * from './crop.js';
 export * from './errors.js';
 export * from './export/index.js';
 export * from './format.js';
+export * from './group-recorder.js';
 export * from './html/index.js';
 export * from './load.js';
 export * from './reader.js';

@@ -9,6 +9,7 @@ import {
   type TraceHeader,
   UNIT,
 } from './format.js';
+import { groupCount, readGroup } from './read-group.js';
 import type {
   ClockRecord,
   CounterRecord,
@@ -147,6 +148,9 @@ export class Pass {
         this.#tasks++;
         if (visitor.task) this.#readResidentTask(bytes, view, at);
         if (visitor.accesses) this.#readResidentData(view, at);
+        return;
+      case RecordKind.taskGroup:
+        this.#readGroup(bytes, view, at);
         return;
       case RecordKind.dependencies: {
         if (!visitor.dependencies) return;
@@ -300,6 +304,24 @@ export class Pass {
     if (list.count === 0) return;
     for (let i = 0; i < list.count; i++) list.values[i] = view.getUint32(at + 48 + 4 * i, true);
     this.#visitor.accesses!(list);
+  }
+
+  #readGroup(bytes: Uint8Array, view: DataView, at: number): void {
+    const visitor = this.#visitor;
+    const count = groupCount(view, at);
+    if (count === 0) {
+      this.#units -= bytes[at + 1];
+      this.#stop(`damaged from unit ${this.#units} on; everything before it was read`);
+      return;
+    }
+    this.#tasks += count;
+    if (!visitor.task && !visitor.accesses && !visitor.parameters) return;
+    const records = {
+      task: this.#readTaskHead(bytes, view, at),
+      data: this.#list,
+      parameters: this.#parameters,
+    };
+    readGroup(view, at, this.#time(view, at + 16), records, visitor);
   }
 
   #readTransfer(bytes: Uint8Array, view: DataView, at: number): void {

@@ -1,32 +1,20 @@
 // Records of tasks, what they use and follow, and transfers. It sits in the engine's hot path: no method reads a clock,
 // allocates, or does more than a handful of typed-array stores.
-import { NONE, RESIDENT_DATA, RecordKind, TaskTime, type TraceHeader } from './format.js';
-import type { TraceSink } from './sinks.js';
-import { SurroundingsRecorder } from './surroundings-recorder.js';
-import type { TraceRecorderOptions } from './unit-writer.js';
-
-// Times between `inserted` and the others fit 32 bits of nanoseconds below this.
-const SHORT_LIFE = 0xfffffffe;
+import { NONE, RecordKind, TaskTime } from './format.js';
+import { GroupRecorder, SHORT_LIFE } from './group-recorder.js';
 
 /**
  * Records one rank's run. Times are nanoseconds on the rank's clock (the header's `clockOrigin` is on the same
  * clock); spaces and lanes are indices into the header's tables. Ids are unsigned 32-bit numbers that the caller
  * keeps unique for the whole trace; `NONE` means none.
  */
-export class TraceRecorder extends SurroundingsRecorder {
-  // No time of a run is earlier than this.
-  readonly #origin: number;
+export class TraceRecorder extends GroupRecorder {
   readonly #scratch: Float64Array = new Float64Array(TaskTime.count);
   // Open dependencies and accesses records of the current chunk (byte offset, or -1) and whom they are for.
   #dependencyAt = -1;
   #dependencyTask = NONE;
   #accessAt = -1;
   #accessTask = NONE;
-
-  constructor(sink: TraceSink, header: TraceHeader, options: TraceRecorderOptions = {}) {
-    super(sink, header, options);
-    this.#origin = header.clockOrigin;
-  }
 
   /** Hands what is recorded so far to the sink. */
   override flush(): void {
@@ -58,7 +46,7 @@ export class TraceRecorder extends SurroundingsRecorder {
     at: number,
   ): void {
     let inserted = times[at + TaskTime.inserted];
-    if (!(inserted >= this.#origin)) inserted = this.runBegin;
+    if (!(inserted >= this.origin)) inserted = this.runBegin;
     let execStart = times[at + TaskTime.execStart];
     let execEnd = times[at + TaskTime.execEnd];
     const latest = execStart >= inserted ? execStart : Number.POSITIVE_INFINITY;
@@ -121,74 +109,6 @@ export class TraceRecorder extends SurroundingsRecorder {
     u32[w + 1] = device | (lane << 8) | (flags << 16);
     u32[w + 2] = id;
     u32[w + 3] = releasedBy;
-    this.tasks++;
-  }
-
-  /**
-   * A retired task, as `taskRow`, and its data, as `accesses`; its stage-out counts as passed when it was finalized. What
-   * most tasks are takes one record: all data were there when it was ready, and there are at most four.
-   */
-  taskAndData(
-    id: number,
-    taskClass: number,
-    device: number,
-    lane: number,
-    flags: number,
-    releasedBy: number,
-    times: Float64Array,
-    at: number,
-    data: Int32Array,
-    first: number,
-    modes: readonly number[],
-  ): void {
-    const inserted = times[at + TaskTime.inserted];
-    const ready = times[at + TaskTime.ready];
-    const issued = times[at + TaskTime.issued];
-    const execStart = times[at + TaskTime.execStart];
-    const execEnd = times[at + TaskTime.execEnd];
-    const finalized = times[at + TaskTime.finalized];
-    const count = modes.length;
-    const isResident =
-      count <= RESIDENT_DATA &&
-      times[at + TaskTime.alloc] <= ready &&
-      times[at + TaskTime.stageIn] <= ready &&
-      times[at + TaskTime.commIn] <= ready;
-    const isInOrder =
-      inserted >= this.#origin &&
-      ready >= inserted &&
-      issued >= ready &&
-      execStart >= inserted &&
-      execEnd >= execStart &&
-      finalized >= execEnd;
-    if (!isResident || !isInOrder || finalized - inserted >= SHORT_LIFE) {
-      times[at + TaskTime.stageOut] = finalized;
-      this.taskRow(id, taskClass, device, lane, flags, releasedBy, times, at);
-      this.accesses(id, data, first, modes);
-      return;
-    }
-    const p = this.take(2);
-    const base = Math.floor(inserted);
-    const begun = execStart - base;
-    const u32 = this.u32;
-    const w = p >>> 2;
-    u32[w] = RecordKind.residentTask | (2 << 8) | (taskClass << 16);
-    u32[w + 1] = device | (lane << 8) | (flags << 16);
-    u32[w + 2] = id;
-    u32[w + 3] = releasedBy;
-    this.f64[(p >>> 3) + 2] = base;
-    // The engine read its clock once for many tasks: perhaps after this one had begun.
-    u32[w + 6] = Math.min(ready - base, begun);
-    u32[w + 7] = Math.min(issued - base, begun);
-    u32[w + 8] = begun;
-    u32[w + 9] = execEnd - base;
-    u32[w + 10] = finalized - base;
-    let head = count << 12;
-    for (let i = 0; i < count; i++) {
-      u32[w + 12 + i] = data[first + i];
-      head |= modes[i] << (2 * i);
-    }
-    for (let i = count; i < RESIDENT_DATA; i++) u32[w + 12 + i] = 0;
-    u32[w + 11] = head;
     this.tasks++;
   }
 
@@ -321,7 +241,7 @@ export class TraceRecorder extends SurroundingsRecorder {
     end: number,
   ): void {
     const p = this.take(2);
-    if (!(issued >= this.#origin && issued <= start)) issued = start;
+    if (!(issued >= this.origin && issued <= start)) issued = start;
     const w = p >>> 2;
     const u32 = this.u32;
     u32[w] = RecordKind.transfer | (2 << 8) | (kind << 16) | (reason << 24);

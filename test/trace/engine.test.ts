@@ -234,3 +234,69 @@ test('parameters are kept; a datum that is written names a task, else its parame
     { name: 'spin(3)', parameters: [['microseconds', 3]] },
   ]);
 });
+
+test.each([1, 2])(
+  'tasks that share records keep their class, data, parameters and times, %i workers',
+  async (workers) => {
+    const inserted: { name: string; data: string[]; parameters: number[] }[] = [];
+    const { trace } = await recorded({ workers }, (runtime) => {
+      const data = Array.from({ length: 42 }, (_, i) =>
+        runtime.data(new Float64Array(16), { name: `d${i}` }),
+      );
+      return (graph) => {
+        for (let i = 0; i < 3000; i++) {
+          // Runs of one class, and now and then one of another; other data every 500 tasks.
+          const first = 7 * Math.floor(i / 500);
+          const [a, b, c] = [first + (i % 5), first + (i % 7), first + ((i + 1) % 7)];
+          if (i % 100 < 60) {
+            const count = i % 17;
+            graph.insert(fill, { to: data[a], count, value: -1 - i });
+            inserted.push({ name: 'fill', data: [`d${a}`], parameters: [count, -1 - i] });
+          } else if (i % 100 < 97) {
+            graph.insert(copy, { to: data[b], from: data[c], bytes: 8 });
+            inserted.push({
+              name: 'copy',
+              data: [`d${b}`, `d${c}`].sort(),
+              parameters: [8],
+            });
+          } else {
+            graph.insert(spin, { microseconds: 1 });
+            inserted.push({ name: 'spin', data: [], parameters: [1] });
+          }
+        }
+      };
+    });
+    const { tasks, classes, data } = trace;
+    expect(tasks.count).toBe(inserted.length);
+    const inOrder = [...Array(tasks.count).keys()].sort((a, b) => tasks.id[a] - tasks.id[b]);
+    const seen = inOrder.map((row) => ({
+      name: classes[tasks.taskClass[row]].name,
+      data: [
+        ...tasks.accesses.items.subarray(tasks.accesses.start[row], tasks.accesses.start[row + 1]),
+      ]
+        .map((datum) => data.names[data.name[datum]])
+        .sort(),
+      parameters: [
+        ...tasks.parameters.items.subarray(
+          tasks.parameters.start[row],
+          tasks.parameters.start[row + 1],
+        ),
+      ],
+    }));
+    expect(seen).toEqual(inserted);
+    for (const row of inOrder) {
+      for (let stage = 1; stage < TaskTime.count; stage++) {
+        expect(tasks.times[stage][row]).toBeGreaterThanOrEqual(tasks.times[stage - 1][row]);
+      }
+      // A queue is in order, and nothing starts before what it follows has ended.
+      const { start, items } = tasks.predecessors;
+      for (const before of items.subarray(start[row], start[row + 1])) {
+        expect(tasks.times[TaskTime.execStart][row]).toBeGreaterThanOrEqual(
+          tasks.times[TaskTime.execEnd][before],
+        );
+      }
+    }
+    const ids = inOrder.map((row) => tasks.times[TaskTime.inserted][row]);
+    expect(ids).toEqual([...ids].sort((a, b) => a - b));
+  },
+);

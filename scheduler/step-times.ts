@@ -1,0 +1,59 @@
+// Times that many consecutive numbers share: of all tasks that were inserted, or all commands that were published, in one
+// pass of the engine. Kept once per pass instead of once per task.
+//
+// Numbers are int32 that count up and wrap. Invariant: a step holds the numbers from its first up to the next step's;
+// steps that hold no number that may still be asked for are dropped, so there are never more than such numbers, and one.
+
+/** A step without a next one reaches this far. */
+const OPEN = 2 ** 30;
+
+export class StepTimes {
+  /** What the last `find` found: its time, and the numbers `first` to `end - 1` that share it. */
+  time = 0;
+  first = 0;
+  end = 0;
+  private readonly firsts: Int32Array;
+  private readonly times: Float64Array;
+  private readonly mask: number;
+  /** Slot of the oldest step, and how many there are. */
+  private oldest = 0;
+  private count = 0;
+
+  /** At most `numbers`, a power of two, may be asked for at any time. */
+  constructor(numbers: number) {
+    this.firsts = new Int32Array(2 * numbers);
+    this.times = new Float64Array(2 * numbers);
+    this.mask = 2 * numbers - 1;
+  }
+
+  /** Numbers from `first` on have `time`. Those before `live` will not be asked for any more. */
+  begin(first: number, time: number, live: number): void {
+    const { firsts, mask } = this;
+    while (this.count > 1 && ((live - firsts[(this.oldest + 1) & mask]) | 0) >= 0) {
+      this.oldest = (this.oldest + 1) & mask;
+      this.count--;
+    }
+    const slot = (this.oldest + this.count++) & mask;
+    firsts[slot] = first;
+    this.times[slot] = time;
+    // What was found last may have been the step that ends here.
+    if (((this.end - first) | 0) > 0) this.end = first;
+  }
+
+  /** Finds the step that holds `n`. */
+  find(n: number): void {
+    if (((n - this.first) | 0) >= 0 && ((this.end - n) | 0) > 0) return;
+    const { firsts, mask, oldest } = this;
+    let low = 0;
+    let high = this.count - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (((n - firsts[(oldest + middle) & mask]) | 0) >= 0) low = middle;
+      else high = middle - 1;
+    }
+    const slot = (oldest + low) & mask;
+    this.time = this.times[slot];
+    this.first = firsts[slot];
+    this.end = low + 1 < this.count ? firsts[(slot + 1) & mask] : (this.first + OPEN) | 0;
+  }
+}

@@ -19,6 +19,7 @@ Executor::Executor(Runtime& runtime) : runtime_(runtime) {
 void Executor::begin(Queue& queue) {
   queue_ = &queue;
   done_ = queue.completed();
+  followsAt_ = 0;
   // Whoever begins again at a queue may be about to execute its next record: that one is visible.
   visible_ = queue.published();
   becomeBusy();
@@ -53,7 +54,10 @@ void Executor::execute(bool givenUp) {
   std::int32_t status = givenUp ? Status::cancelled : Status::ok;
   const std::int32_t opcode = command.opcode();
   const bool timed = opcode >= Opcode::exec && opcode <= Opcode::fill && runtime_.timing();
-  const std::int64_t start = timed ? now() : 0;
+  // What was published before the command before it began, and waits for nothing, begins when that one ends: reading the
+  // clock takes as long as a short kernel.
+  const std::int64_t start =
+      !timed ? 0 : followsAt_ != 0 && command.waitQueue() < 0 ? followsAt_ : now();
   queue_->setSubmitted(last, std::memory_order_relaxed);
   Word* cancel = runtime_.cancelWord(command.run());
   if (status == Status::ok) {
@@ -69,9 +73,11 @@ void Executor::execute(bool givenUp) {
       default: break;
     }
   }
+  const std::int64_t end = timed ? now() : 0;
   if (timed) {
-    queue_->setTimes(command.words(), static_cast<double>(start), static_cast<double>(now()));
+    queue_->setTimes(command.words(), static_cast<double>(start), static_cast<double>(end));
   }
+  followsAt_ = end;
   command.setStatus(status);
   if (__builtin_expect(status != Status::ok, 0)) {
     queue_->addFailure();
@@ -79,7 +85,7 @@ void Executor::execute(bool givenUp) {
   }
   // Whoever sees the last of what was commanded completed may read the busy time at once.
   if (last == visible_) {
-    const std::int64_t time = now();
+    const std::int64_t time = timed ? end : now();
     queue_->addBusy(time - busySince_);
     busySince_ = time;
   }

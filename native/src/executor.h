@@ -27,6 +27,7 @@ class Executor {
   /// True when there is no published record to execute.
   bool empty() {
     if (ahead(visible_, done_) > 0) return false;
+    followsAt_ = 0;
     visible_ = queue_->published();
     return done_ == visible_;
   }
@@ -61,6 +62,8 @@ class Executor {
   std::int32_t done_ = 0;
   std::int32_t visible_ = 0;  // last record known to be published
   std::int64_t busySince_ = 0;
+  /// End of the last command, when it was timed and nothing was waited for since; else 0.
+  std::int64_t followsAt_ = 0;
   bool idle_ = false;
   bool stopped_ = false;
   std::vector<void*> flows_;

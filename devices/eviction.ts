@@ -1,8 +1,9 @@
 // Eviction: which copy leaves a device when room is needed, and how.
 //
-// The rule is least recently used, clean before dirty: a clean copy is dropped at once, a dirty one (the only
-// place where its value lives) is handed over to another valid copy when there is one, else written back to the
-// host first. To change the rule, change `victim`.
+// The rule is furthest next use, as far as the program is known (L. A. Belady, "A study of replacement algorithms for a
+// virtual-storage computer", 1966), least recently used among those without one, clean before dirty: a clean copy is
+// dropped at once, a dirty one (the only place where its value lives) is handed over to another valid copy when there
+// is one, else written back to the host first. To change the rule, change `victim`.
 // Invariant: only copies in the LRU are touched, and those have no pins: nothing issued still uses them.
 
 import { TransferReason } from '../trace/format.js';
@@ -22,21 +23,48 @@ export interface EvictionObserver {
   spilled(s: number, d: number): void;
 }
 
+/** Tells when a copy will be needed. */
+export interface Forecast {
+  /** How far ahead the next use of the copy of datum `d` in space `s` is; Infinity when none is known. */
+  nextUse(d: number, s: number): number;
+}
+
+/** What deciding on an eviction takes, and what is counted and told of it. */
 export interface EvictionCounter {
   evictions: number;
+  readonly forecast: Forecast;
   observer: EvictionObserver | undefined;
 }
 
+/** Copies that are compared, at most: those used least recently. */
+const CANDIDATES = 64;
+
 /** The datum whose copy should leave next, or -1. */
-export function victim(space: MemorySpace, list: number): number {
-  return space.lru.oldest(list);
+export function victim(space: MemorySpace, list: number, forecast: Forecast): number {
+  const { lru, index } = space;
+  const oldest = lru.oldest(list);
+  // Copies on the host are where values rest, not where tasks of GPUs need them.
+  if (index === 0 || lru.count[list] < 2) return oldest;
+  let chosen = oldest;
+  let furthest = -1;
+  let compared = 0;
+  for (let d = oldest; d >= 0 && compared < CANDIDATES; d = lru.newer(d)) {
+    const next = forecast.nextUse(d, index);
+    if (next === Number.POSITIVE_INFINITY) return d;
+    if (next > furthest) {
+      furthest = next;
+      chosen = d;
+    }
+    compared++;
+  }
+  return chosen;
 }
 
 /** Offset of a block of `bytes`, dropping clean copies as needed, or -1 when that is not enough. */
 export function makeRoom(space: MemorySpace, counter: EvictionCounter, bytes: number): number {
   let offset = space.zone.allocate(bytes);
   while (offset < 0) {
-    const d = victim(space, LruList.clean);
+    const d = victim(space, LruList.clean, counter.forecast);
     if (d < 0) return -1;
     dropClean(space, counter, d);
     offset = space.zone.allocate(bytes);
@@ -49,6 +77,7 @@ export function dropClean(space: MemorySpace, counter: EvictionCounter, d: numbe
   counter.observer?.evicted(space.index, d);
   space.drop(d);
   counter.evictions++;
+  space.evictions++;
 }
 
 /**
@@ -63,7 +92,7 @@ export function startWriteBack(
   counter: EvictionCounter,
   now: number,
 ): number {
-  const d = victim(space, LruList.dirty);
+  const d = victim(space, LruList.dirty, counter.forecast);
   if (d < 0) return 0;
   const bytes = roundedBytes(dir.bytes[d]);
   const heir = anotherCopy(dir, d, space.index, spaces);
@@ -82,6 +111,7 @@ export function startWriteBack(
   if (!transfers.canIssue(0, space.index)) return 0;
   transfers.issue(d, 0, space.index, TransferReason.spill, 0, now);
   counter.evictions++;
+  space.evictions++;
   counter.observer?.spilled(space.index, d);
   return bytes;
 }

@@ -50,6 +50,8 @@ export class MemorySpace {
   /** Copies with pins. */
   pinnedCopies = 0;
   arrivingOut = 0;
+  /** Copies that had to leave to make room, so far. */
+  evictions = 0;
   /** Blocks given up that are being poisoned (checked mode) and will be free when that is over. */
   poisoning = 0;
   /** Task for which fragmentation forces everything out, or NO_TASK. */

@@ -7,6 +7,7 @@ import type { MemorySpace } from '../devices/memory-space.js';
 import { NodePool } from '../devices/node-pool.js';
 import type { Submission } from '../devices/submission.js';
 import type { Transfers } from '../devices/transfers.js';
+import { NextUse } from './next-use.js';
 import { WaitReason } from './stage.js';
 import { STAGE_NAMES, type TaskClassRow, type TaskTable } from './task-table.js';
 
@@ -40,6 +41,7 @@ export class StageContext {
   readonly hooks: StageHooks;
   readonly counters: StageCounters = {
     evictions: 0,
+    forecast: new NextUse(this),
     observer: undefined,
     waits: new Float64Array(8),
   };

@@ -1,9 +1,11 @@
 // Stage 5, stage-out: results start their way to whoever asked for them beyond this process or device.
 //
 // Sends start from where the data are. Writing through to the host happens only where it was asked for or where
-// a device is close to full: then the least recently used dirty copies go to the host in the background, so that
-// the next task that needs room finds clean copies to drop instead of waiting for a write-back.
-import { startWriteBack } from '../devices/eviction.js';
+// a device is close to full: then dirty copies go to the host in the background, so that the next task that needs room
+// finds clean copies to drop instead of waiting for a write-back. Only those that no known task uses: the others would be
+// changed and written back again.
+import { startWriteBack, victim } from '../devices/eviction.js';
+import { LruList } from '../devices/lru.js';
 import type { StageContext } from './context.js';
 import { Outcome } from './stage.js';
 
@@ -19,7 +21,10 @@ export function stageOut(x: StageContext, row: number): number {
     const capacity = space.zone.capacity;
     if (space.dirtyBytes > 0 && space.reachable + space.arrivingOut < capacity * LOW_WATER) {
       let wanted = capacity * HIGH_WATER - space.reachable - space.arrivingOut;
+      const { forecast } = x.counters;
       while (wanted > 0) {
+        const d = victim(space, LruList.dirty, forecast);
+        if (d < 0 || forecast.nextUse(d, s) !== Number.POSITIVE_INFINITY) break;
         const released = startWriteBack(
           space,
           x.spaces,

@@ -32,6 +32,7 @@ import { Placement } from './placement.js';
 import type { Ranks } from './ranks.js';
 import { RunState } from './run-state.js';
 import { BODY_RUNNING, ScriptBodies } from './script-bodies.js';
+import { Shortage } from './shortage.js';
 import { Starter } from './starter.js';
 
 export interface EngineOptions {
@@ -60,6 +61,7 @@ export class Engine implements StageHooks {
   readonly submission: Submission;
   readonly transfers: Transfers;
   readonly dependencies: Dependencies;
+  readonly shortage: Shortage;
   readonly placement: Placement;
   readonly x: StageContext;
   readonly runs: (RunState | undefined)[] = new Array<RunState | undefined>(RUN_SLOTS);
@@ -96,12 +98,14 @@ export class Engine implements StageHooks {
     this.transfers = new Transfers(this.directory, this.spaces, this.submission);
     this.dependencies = new Dependencies(this.tasks);
     const capacity = Float64Array.from(this.spaces, (s) => s.zone.capacity);
+    this.shortage = new Shortage(this.spaces, this.submission);
     this.placement = new Placement(
       this.tasks,
       this.directory,
       this.submission,
       capacity,
       options.runAhead,
+      this.shortage.short,
     );
     this.x = new StageContext(
       this.tasks,
@@ -364,6 +368,7 @@ export class Engine implements StageHooks {
     if (this.ranks?.poll() === true) this.progressed++;
     this.starter.drainReleased();
     this.completions.wakeWaiters();
+    this.shortage.look();
     this.starter.startReady();
     this.backend.publish();
     this.tracer?.tasks.issued(this.x.now);

@@ -19,6 +19,8 @@ export class Placement {
   private readonly tasks: TaskTable;
   private readonly directory: Directory;
   private readonly submission: Submission;
+  /** Spaces whose memory is short (shortage.ts). */
+  private readonly short: Uint8Array;
   /** Largest task each space can hold, in bytes. */
   private readonly capacity: Float64Array;
   /** Queues that execute kernels, per space. */
@@ -51,7 +53,9 @@ export class Placement {
     submission: Submission,
     capacity: Float64Array,
     maximumDepth: number,
+    short: Uint8Array,
   ) {
+    this.short = short;
     this.tasks = tasks;
     this.directory = directory;
     this.submission = submission;
@@ -132,12 +136,12 @@ export class Placement {
    * task goes where the one before it went. It leaves its queue only for one that shares its data and is far less
    * loaded, or for one about to run dry, which has nothing to lose by waiting; of those only a few at a time, because
    * what they write takes its followers along. New data are dealt out in runs: neighbours in program order often
-   * share data.
+   * share data. Where memory is short all tasks go to the first queue.
    */
   queue(row: number, modes: readonly number[]): number {
     const s = this.tasks.device[row];
     const queues = this.execQueues[s];
-    if (queues.length === 1) return queues[0];
+    if (queues.length === 1 || this.short[s] !== 0) return queues[0];
     const elected = this.elect(row, modes, s);
     const q = elected === NO_QUEUE ? this.deal(s, queues) : this.balance(s, queues, elected);
     this.previous[s] = q;
@@ -262,7 +266,14 @@ export class Placement {
 
   /** Whether a queue may take another command. */
   hasRoom(q: number): boolean {
-    return this.submission.outstanding[q] < this.depth[q];
+    return this.submission.outstanding[q] < this.depth[q] || this.hasRoomOfAll(q);
+  }
+
+  /** Where memory is short one queue stands for all of its device. */
+  private hasRoomOfAll(q: number): boolean {
+    const s = this.executesFor[q];
+    const all = this.execQueues[s].length;
+    return this.short[s] !== 0 && this.submission.outstanding[q] < this.depth[q] * all;
   }
 
   /** The longest line of another queue of the same space, for a queue that has run dry; NO_QUEUE without one. */
@@ -281,6 +292,7 @@ export class Placement {
   /** Whether some queue of space `s` may take another command. */
   hasSlot(s: number): boolean {
     const queues = this.execQueues[s];
+    if (this.short[s] !== 0) return this.hasRoom(queues[0]);
     for (let i = 0; i < queues.length; i++) {
       const q = queues[i];
       if (this.submission.outstanding[q] < this.depth[q]) return true;

@@ -96,12 +96,18 @@ export class Starter {
 
   private hasSlot(lane: number): boolean {
     if (lane === this.scriptLane) return this.scripts < MAX_SCRIPTS;
-    return this.engine.placement.hasSlot(lane) && this.mayWaitForMemory(lane);
+    return this.engine.placement.hasSlot(lane) && this.mayUseMemory(lane);
   }
 
-  /** The host's line is open to all: who waits there may wait for what a ready task will give back. */
-  private mayWaitForMemory(s: number): boolean {
-    return s === 0 || this.engine.spaces[s].waiters.length < MEMORY_LINE;
+  /**
+   * Whether a task that may need memory of space `s` may start. The host's line is open to all: who waits there may wait
+   * for what a ready task will give back.
+   */
+  private mayUseMemory(s: number): boolean {
+    const { spaces, shortage } = this.engine;
+    if (s === 0) return true;
+    if (spaces[s].waiters.length >= MEMORY_LINE) return false;
+    return shortage.short[s] === 0 || shortage.mayStart(s);
   }
 
   /** Starts a ready task, or puts it in the line of the queue that should run it and is full. */
@@ -154,7 +160,7 @@ export class Starter {
     const { placement } = this.engine;
     for (const q of placement.execQueues[s]) {
       const line = placement.lines[q];
-      while (line.length > 0 && placement.hasRoom(q) && this.mayWaitForMemory(s)) {
+      while (line.length > 0 && placement.hasRoom(q) && this.mayUseMemory(s)) {
         this.startFrom(q, q);
       }
     }
@@ -162,16 +168,16 @@ export class Starter {
 
   /** A queue that has run dry takes tasks from the longest line of its space: it has nothing better to wait for. */
   private steal(s: number): void {
-    const { placement, submission } = this.engine;
+    const { placement, submission, shortage } = this.engine;
     const queues = placement.execQueues[s];
-    if (queues.length === 1) return;
+    if (queues.length === 1 || shortage.short[s] !== 0) return;
     for (const q of queues) {
       const depth = placement.depth[q];
       if (submission.outstanding[q] > depth >> 6) continue;
       const most = Math.max(1, Math.min(STOLEN, depth >> 2));
       for (
         let victim = placement.victimFor(q);
-        victim >= 0 && submission.outstanding[q] < most && this.mayWaitForMemory(s);
+        victim >= 0 && submission.outstanding[q] < most && this.mayUseMemory(s);
         victim = placement.victimFor(q)
       ) {
         this.startFrom(victim, q);

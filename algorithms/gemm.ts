@@ -1,6 +1,7 @@
 // Tiled matrix product: every tile of C is a chain of updates, one per tile of the inner dimension.
 import type { Graph, TiledMatrix } from '../scheduler/index.js';
 import { HeadraceError } from '../scheduler/index.js';
+import { visitProducts } from './gemm-order.js';
 import { tileKernels } from './tile-kernels.js';
 
 /** Scalars of C := alpha A B + beta C. */
@@ -37,54 +38,30 @@ export function gemm<E extends 'f64' | 'f32'>(
     );
   }
   const { gemm: multiply, multiplyInto } = tileKernels(A.element);
-  const inner = A.tileColumns;
-  for (const block of blocksOf(C)) {
-    for (let l = 0; l < inner; l++) {
-      for (const [i, j] of block) {
-        const a = A.at(i, l);
-        const b = B.at(l, j);
-        const c = C.at(i, j);
-        if (graph.skips(a, b, c)) continue;
-        const update = {
-          a,
-          b,
-          c,
-          m: C.rowsOf(i),
-          n: C.columnsOf(j),
-          k: A.columnsOf(l),
-          transA: false,
-          transB: false,
-          alpha,
-          beta: l === 0 ? beta : 1,
-          lda: C.rowsOf(i),
-          ldb: B.rowsOf(l),
-          ldc: C.rowsOf(i),
-        } as const;
-        // With beta = 0 the first update writes C without reading it.
-        if (l === 0 && beta === 0) graph.insert(multiplyInto, update);
-        else graph.insert(multiply, update);
-      }
-    }
-  }
-}
-
-/** Side of the blocks of C, in tiles. */
-const BLOCK = 4;
-
-/**
- * The tiles of C in blocks of 4 x 4. A block reads 8 tiles of A and B per 16 products, where a row of C would read one
- * of B for each: it fits memories that hold a few dozen tiles, and four times fewer bytes come in.
- */
-function* blocksOf(C: TiledMatrix<'f64' | 'f32'>): Generator<(readonly [number, number])[]> {
-  for (let top = 0; top < C.tileRows; top += BLOCK) {
-    for (let left = 0; left < C.tileColumns; left += BLOCK) {
-      const block: (readonly [number, number])[] = [];
-      for (let i = top; i < Math.min(top + BLOCK, C.tileRows); i++) {
-        for (let j = left; j < Math.min(left + BLOCK, C.tileColumns); j++) block.push([i, j]);
-      }
-      yield block;
-    }
-  }
+  visitProducts(C, A.tileColumns, (i, j, l) => {
+    const a = A.at(i, l);
+    const b = B.at(l, j);
+    const c = C.at(i, j);
+    if (graph.skips(a, b, c)) return;
+    const update = {
+      a,
+      b,
+      c,
+      m: C.rowsOf(i),
+      n: C.columnsOf(j),
+      k: A.columnsOf(l),
+      transA: false,
+      transB: false,
+      alpha,
+      beta: l === 0 ? beta : 1,
+      lda: C.rowsOf(i),
+      ldb: B.rowsOf(l),
+      ldc: C.rowsOf(i),
+    } as const;
+    // With beta = 0 the first update writes C without reading it.
+    if (l === 0 && beta === 0) graph.insert(multiplyInto, update);
+    else graph.insert(multiply, update);
+  });
 }
 
 /** Floating-point operations of a product of an m x k and a k x n matrix. */

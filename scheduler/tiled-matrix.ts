@@ -3,8 +3,9 @@
 // tiles are smaller); its leading dimension is its number of rows.
 import { type BlockCyclic, checkGrid, ownerOf, squareGrid } from '../devices/distribution.js';
 import { HeadraceError } from '../devices/errors.js';
+import { roundedBytes } from '../devices/zone.js';
 import type { Datum } from './datum.js';
-import { type ElementArray, newArray } from './element-type.js';
+import { type ElementArray, elementBytes, newArray } from './element-type.js';
 import type { Runtime } from './runtime.js';
 
 /** Options of a tiled matrix. */
@@ -46,6 +47,11 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
   readonly lower: boolean;
   readonly grid: BlockCyclic;
   readonly rankGrid: BlockCyclic;
+  /**
+   * Full tiles that the memory of each GPU holds, for algorithms whose order depends on it. Infinity without GPUs, and on
+   * several ranks: they insert the same tasks, whatever memory each of them has.
+   */
+  readonly tilesPerGpu: number;
   private readonly tiles: (Datum<E> | undefined)[];
 
   /**
@@ -86,6 +92,11 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
       options.rankGrid === undefined
         ? squareGrid(ranks)
         : checkGrid(options.rankGrid, ranks, `matrix '${this.name}'`);
+    const tileBytes = roundedBytes(options.tile ** 2 * elementBytes(element));
+    const memory = ranks > 1 ? [] : runtime.engine.spaces.slice(1);
+    this.tilesPerGpu = Math.floor(
+      Math.min(...memory.map((space) => space.zone.capacity)) / tileBytes,
+    );
     const { rankGrid } = this;
     this.tiles = new Array<Datum<E> | undefined>(this.tileRows * this.tileColumns);
     for (let j = 0; j < this.tileColumns; j++) {

@@ -13,9 +13,9 @@ algorithm() { timeout 300 node dist/bench/gpu-algorithms.js --json --gpus "$gpus
 algorithm --n 65536
 algorithm --n 32768
 algorithm --n 32768 --what gemm
-# Out of core: memory for a quarter of the data, all GPUs together. Where each has little, smaller tiles make better blocks.
-if ((gpus > 1)); then product=2048 factor=1024; else product=4096 factor=2048; fi
-algorithm --n 32768 --what gemm --tile $product --memory $((7168 / gpus))MiB --host-memory 30GiB --pinned 30GiB
-algorithm --n 24576 --what gemm --tile $product --memory $((4096 / gpus))MiB --host-memory 16GiB --pinned 16GiB
-algorithm --n 32768 --tile $factor --memory $((1229 / gpus))MiB --host-memory 8GiB --pinned 8GiB
+# Out of core: memory for a quarter of the data, all GPUs together. Where each has room for few tiles, smaller ones.
+tile=$((gpus > 2 ? 2048 : 4096))
+algorithm --n 32768 --what gemm --tile $tile --memory $((7168 / gpus))MiB --host-memory 30GiB --pinned 30GiB
+algorithm --n 24576 --what gemm --tile $tile --memory $((4096 / gpus))MiB --host-memory 16GiB --pinned 16GiB
+algorithm --n 32768 --memory $((1229 / gpus))MiB --host-memory 8GiB --pinned 8GiB
 if ((gpus > 1)) && type mpirun >/dev/null 2>&1; then timeout 200 node dist/bench/gpu-network.js; fi

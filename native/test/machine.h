@@ -26,6 +26,9 @@ struct Add {
   Add(const char* name, std::function<void()> body) { tests().push_back({name, std::move(body)}); }
 };
 
+/// For a test that cannot run here, before it returns: it counts as skipped.
+void leaveOut(const char* needs);
+
 inline void check(bool good, const char* text, const char* file, int line) {
   if (good) return;
   std::fprintf(stderr, "%s:%d: not true: %s\n", file, line, text);

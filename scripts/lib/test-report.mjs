@@ -57,12 +57,10 @@ export function countVitest(report, exitCode) {
   return { passed, failed, skipped, problems };
 }
 
-// The second form is that of a program that ends at its first failure (native/test/main.cpp).
-const countsLine =
-  /^(?:tests: (\d+) passed, (\d+) failed(?:, (\d+) skipped)?|(\d+) native tests passed)$/;
+const countsLine = /^tests: (\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/;
 
 /**
- * Counts of a program that prints `tests: N passed, N failed[, N skipped]` or `N native tests passed`.
+ * Counts of a program that prints `tests: N passed, N failed[, N skipped]`.
  *
  * @param {string} output
  * @param {number} exitCode
@@ -82,8 +80,8 @@ export function countProgram(output, exitCode) {
     };
   }
   const counts = {
-    passed: Number(match[1] ?? match[4]),
-    failed: Number(match[2] ?? 0),
+    passed: Number(match[1]),
+    failed: Number(match[2]),
     skipped: Number(match[3] ?? 0),
     problems: [],
   };

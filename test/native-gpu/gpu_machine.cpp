@@ -57,12 +57,11 @@ AddGpu::AddGpu(const char* name, int gpus, std::function<void()> body, On on) {
     if (!Stub::present()) {
       // A test that ruins the process is run by name only (scripts/gpu-test.sh).
       const bool alone = std::strncmp(name, "alone:", 6) == 0;
-      if (alone && std::getenv("HEADRACE_GPU_ALONE") == nullptr) return;
+      if (alone && std::getenv("HEADRACE_GPU_ALONE") == nullptr) return leaveOut("its own process");
       if (on != On::stubOnly && realGpus() >= gpus) return body();
-      std::printf("  (left out here: needs %s)\n", on == On::stubOnly ? "the stub" : "more GPUs");
-      return;
+      return leaveOut(on == On::stubOnly ? "the stub" : "more GPUs");
     }
-    if (on == On::realOnly) return;
+    if (on == On::realOnly) return leaveOut("a real GPU");
     for (unsigned seed = 1; seed <= (on == On::any ? 5u : 1u); ++seed) {
       Stub::reset(gpus, true, seed);
       body();

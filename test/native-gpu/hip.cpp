@@ -9,10 +9,7 @@ namespace headrace::test {
 namespace {
 
 Add hip("HIP: a core opens on two GPUs and carries bytes there, across and back", [] {
-  if (std::getenv("HEADRACE_HIP_LIBRARY") == nullptr) {
-    std::printf("  (left out here: needs the stub)\n");
-    return;
-  }
+  if (std::getenv("HEADRACE_HIP_LIBRARY") == nullptr) return leaveOut("the stub");
   CoreOptions options = gpuOptions(2);
   options.driver = "hip";
   Machine machine(options);

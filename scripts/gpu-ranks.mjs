@@ -92,7 +92,7 @@ function judgeGrid({ code, reports, output }, way, isPure) {
 }
 
 const grid = (ranks, gpus, way, isPure, more = {}) => ({
-  name: `oracles, ${ranks} ranks x ${gpus} GPU, ${way}`,
+  name: `oracles, ${ranks} ranks x ${gpus} GPU, ${way}${more.flush === 'force' ? ', flushes forced' : ''}`,
   run: async () =>
     judgeGrid(await launch(ranks, 'grid.mjs', { gpus, ways: [way], ...more }), way, isPure),
 });
@@ -180,6 +180,7 @@ const ways = [...(isAware ? ['direct'] : []), 'staged', 'ipc'];
 const launches = [
   ...ways.map((way) => grid(2, 1, way, true)),
   grid(2, 1, 'auto', false),
+  ...(isAware ? [grid(2, 1, 'direct', true, { flush: 'force' })] : []),
   ...(gpus > 1 ? ways.map((way) => grid(2, 2, way, false)) : []),
   spin,
   ...ways.flatMap((way) => [kill(way, 'kill'), kill(way, 'kill-moving')]),

@@ -75,6 +75,7 @@ export class FailureEffects {
       if (space.compactingFor === tasks.idOf(row)) space.compactingFor = NO_TASK;
     }
     poisonOutputs(x, row, Status.cancelled);
+    tasks.stamped[row] = 0;
     engine.forget(row);
     run.retired++;
     run.cancelledTasks++;

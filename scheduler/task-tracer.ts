@@ -121,7 +121,8 @@ export class TaskTracer {
   /** A task that did not pass all stages, or failed in one. */
   private retiredEarly(row: number, status: number, stage: number): void {
     this.record(ALL_STAGES);
-    let flags = stage >= TaskStage.stageOut ? ALL_STAGES : stage - TaskStage.alloc;
+    // What ended before its first stage, like a forward to nobody, passed none.
+    let flags = stage >= TaskStage.stageOut ? ALL_STAGES : Math.max(0, stage - TaskStage.alloc);
     if (status !== Status.ok)
       flags |= status === Status.cancelled ? TaskFlag.cancelled : TaskFlag.failed;
     this.rows[this.noted++] = row;

@@ -6,7 +6,7 @@
 //   1. Count the bytes missing here. None: pin and go on (the fast path, also taken past waiting tasks, because
 //      it takes no bytes).
 //   2. Someone else holds the ticket (is first in line for this space): stand behind.
-//   3. Enough can be had by dropping clean copies: drop the least recently used, take the blocks, go on.
+//   3. Enough can be had by dropping clean copies: drop what is needed last, take the blocks, go on.
 //   4. Enough can be had by writing dirty copies back: start exactly as much as is missing, wait.
 //   5. What is missing is offered to other ranks: step out of the line until an offer is over.
 //   6. Otherwise what is missing is pinned by issued work: wait; its completion wakes the ticket holder.

@@ -18,7 +18,7 @@ struct TileReport {
 TileReport tileReport();
 
 /// Makes handles and workspaces for all compute streams of a CUDA device and loads the libraries' code by running
-/// each operation once. To be called on the device's thread, before tile kernels run; later calls do nothing.
+/// each operation once. To be called in the device's turn, before tile kernels run; later calls do nothing.
 DriverStatus prepareTiles(DeviceHandle device);
 
 }  // namespace headrace

@@ -85,7 +85,7 @@ bool DeviceThread::runCalls() {
     calls.swap(calls_);
   }
   turn_.take();
-  bind(*this);
+  if (bind(*this) != DriverStatus::ok) lost_ = true;
   for (auto& function : calls) function();
   turn_.giveBack();
   return !calls.empty();

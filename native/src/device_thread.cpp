@@ -41,7 +41,7 @@ bool DeviceThread::pass() {
     for (int i = 0; i < kAsidePauses; ++i) pauseProcessor();
     return true;
   }
-  bind(*this);
+  if (bind(*this) != DriverStatus::ok) lost_ = true;
   const bool moved = serve(kTurn) || helpOthers(*this);
   turn_.giveBack();
   return moved;
@@ -69,11 +69,11 @@ bool DeviceThread::helpOthers(DeviceThread& helper) {
 }
 
 /// On another GPU's thread: one command of every ring of this one, and its completions. Its own thread need not be
-/// woken: what lets a ring go on does that (see `sleep`).
+/// woken: what lets a ring go on does that (see `sleep`). A lost GPU is left to its own thread.
 bool DeviceThread::serveFor(DeviceThread& helper) {
   if (!turn_.tryTake()) return false;
-  helper.bind(*this);
-  const bool moved = serve(1) || helpOthers(helper);
+  const bool alive = !lost_ && helper.bind(*this) == DriverStatus::ok;
+  const bool moved = alive && (serve(1) || helpOthers(helper));
   if (moved) turn_.keepOwnerAside();
   turn_.giveBack();
   return moved;

@@ -156,7 +156,7 @@ struct DriverTable {
   /// Loads device code and finds a function in it (open and load time only).
   DriverStatus (*functionLoad)(DeviceHandle device, const void* image, std::uint64_t imageBytes,
                                const char* symbol, FunctionHandle* function);
-  /// Called by the device's thread between submissions; returns how many operations it carried out. A driver whose
+  /// Called in the device's turn between submissions; returns how many operations it carried out. A driver whose
   /// device works by itself returns 0 (and may look after its own bookkeeping here).
   std::int32_t (*progress)(DeviceHandle device);
 };

@@ -39,6 +39,9 @@ void say(char* reason, std::size_t bytes, const std::string& text) {
 
 DriverStatus bind(DeviceHandle handle) {
   GpuDevice& on = device(handle);
+  if (on.api->contextSetCurrent(on.context) == 0) return DriverStatus::ok;
+  // It may be the error of the GPU that was current until now. That one is not this one's.
+  on.api->contextSetCurrent(nullptr);
   return on.check(on.api->contextSetCurrent(on.context), "cuCtxSetCurrent");
 }
 

@@ -1,8 +1,8 @@
 // One queue as native code sees it: its ring, its control words, and who sleeps for it.
 //
-// Invariants: only the thread that serves the queue (crew.h) stores completed, submitted, failures and busy; completed only moves forward, in
-// order, and after everything that the records up to it wrote (release), so whoever sees it (acquire) sees their
-// data. The record with sequence number s lies in slot (s - 1) & mask.
+// Invariants: only the thread that serves the queue (crew.h, device_turn.h) stores completed, submitted, failures and busy;
+// completed only moves forward, in order, and after everything that the records up to it wrote (release), so whoever
+// sees it (acquire) sees their data. The record with sequence number s lies in slot (s - 1) & mask.
 #pragma once
 
 #include <atomic>

@@ -59,8 +59,9 @@ typedef int32_t (*headrace_kernel)(const headrace_task* task);
 enum { HEADRACE_KERNEL_HOST = 0, HEADRACE_KERNEL_CUDA = 1, HEADRACE_KERNEL_HIP = 2 };
 
 /*
- * How device code (rather than a function that enqueues) is launched: `plan` runs on the device's thread before
- * every launch and fills grid, block and the argument list from the task.
+ * How device code (rather than a function that enqueues) is launched: `plan` runs on a GPU's thread before every
+ * launch and fills grid, block and the argument list from the task. It, and a function that enqueues, finds the context of
+ * the task's GPU current and leaves it so; the thread may be that of another GPU, and another one the next time.
  */
 typedef struct headrace_launch {
   uint32_t grid[3];

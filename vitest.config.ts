@@ -2,7 +2,7 @@
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 
 const unitRooms =
-  'scheduler,stages,devices,simulated,trace,algorithms,cli,scripts,docs,oracles,examples';
+  'scheduler,stages,devices,simulated,trace,algorithms,cli,scripts,docs,oracles,examples,bench';
 
 const config: ViteUserConfig = defineConfig({
   test: {

@@ -1,21 +1,48 @@
 #!/usr/bin/env bash
-# Overhead per task and bandwidth on the NVIDIA GPUs of this machine, each beside a loop by hand in the same process, then the
-# tiled algorithms with data in GPU memory and with a quarter of it, then large tiles between two ranks: JSON lines.
+# Overhead per task and bandwidth on the NVIDIA GPUs of this machine, each beside a loop by hand in the same process; then the
+# tiled algorithms with data in GPU memory and with a quarter of it, beside NVIDIA's own libraries (cuSOLVER, cuSOLVERMg,
+# cuBLAS, cuBLASXt) in the same run; then large tiles between two ranks. JSON lines; at the end a table with the ratios.
+# The programs of the peers are built with nvcc. Without nvcc they are left out, and the table says so.
 # usage: scripts/gpu-bench.sh [GPUs, default all] [tasks per measurement]
 set -euo pipefail
 cd "$(dirname "$0")/.."
+if [[ ${1:-} == --help || ${1:-} == -h ]]; then
+  sed -n '2,/^# usage/s/^# //p' "$0"
+  exit 0
+fi
 unset HEADRACE_CUDA_LIBRARY
+for built in build/Release/headrace.node build/Release/headrace_gpu_bench dist/bench/gpu-algorithms.js; do
+  [[ -e $built ]] || { echo "$built is missing; build it first: npm run setup && node scripts/gpu-native-tests.mjs" >&2; exit 1; }
+done
 probe="require('./build/Release/headrace.node').probe().cuda"
 node -p "JSON.stringify($probe)"
 gpus=${1:-$(node -p "$probe.devices.length")}
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
 timeout 300 build/Release/headrace_gpu_bench "$gpus" "${@:2}"
-algorithm() { timeout 300 node dist/bench/gpu-algorithms.js --json --gpus "$gpus" "$@"; }
+
+peers=
+if type nvcc >/dev/null 2>&1; then
+  peers=$results/gpu_solvers
+  nvcc -O2 -std=c++17 bench/peers/gpu_solvers.cu -o "$peers" -lcusolverMg -lcusolver -lcublas
+fi
+# A benchmark that fails is an entry that is missing, not the end of the others; the table names it.
+entry() { timeout 300 "$@" | tee -a "$results/entries" || echo "failed: $*" | tee -a "$results/entries"; }
+algorithm() { entry node dist/bench/gpu-algorithms.js --json --gpus "$gpus" "$@"; }
+peer() { [[ -z $peers ]] || entry "$peers" "$@" --gpus "$gpus"; }
+
 algorithm --n 65536
+peer cholesky 65536
 algorithm --n 32768
+peer cholesky 32768
 algorithm --n 32768 --what gemm
+if ((gpus == 1)); then peer gemm 32768; fi
 # Out of core: memory for a quarter of the data, all GPUs together. Where each has room for few tiles, smaller ones.
 tile=$((gpus > 2 ? 2048 : 4096))
 algorithm --n 32768 --what gemm --tile $tile --memory $((7168 / gpus))MiB --host-memory 30GiB --pinned 30GiB
 algorithm --n 24576 --what gemm --tile $tile --memory $((4096 / gpus))MiB --host-memory 16GiB --pinned 16GiB
+peer gemm-host 24576
 algorithm --n 32768 --memory $((1229 / gpus))MiB --host-memory 8GiB --pinned 8GiB
 if ((gpus > 1)) && type mpirun >/dev/null 2>&1; then timeout 200 node dist/bench/gpu-network.js; fi
+node dist/bench/gpu-table.js "$results/entries"
+if grep -q '^failed: ' "$results/entries"; then exit 1; fi

@@ -27,6 +27,7 @@ const unitRooms = [
   'docs',
   'oracles',
   'examples',
+  'bench',
 ];
 
 /**

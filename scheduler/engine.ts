@@ -264,7 +264,7 @@ export class Engine implements StageHooks {
     if (this.tasks.hasRoom(flows, params)) return;
     this.tracer?.throttle(true);
     try {
-      while (!this.tasks.hasRoom(flows, params)) this.makeWindowRoom();
+      while (!this.tasks.hasRoom(flows, params)) this.makeWindowRoom(flows, params);
     } finally {
       this.tracer?.throttle(false);
     }
@@ -285,13 +285,13 @@ export class Engine implements StageHooks {
   }
 
   /** Pumps until the window has room again. Called from a plain loop over `insert`, so it may block the thread. */
-  private makeWindowRoom(): void {
+  private makeWindowRoom(flows: number, params: number): void {
     const { tasks } = this;
     const head = tasks.head;
     const progressed = this.pump();
     // Room for a good part of the window, not for one task: a pass per finished task would keep a core busy with
     // looking, and the executors need that core.
-    if (tasks.live <= tasks.window - Math.max(1, tasks.window >> 3)) return;
+    if (tasks.isRoomy(3) && tasks.hasRoom(flows, params)) return;
     if (this.bodies.queued.length > 0) {
       // Inside a body that inserts more than the window holds: other bodies must run for it to go on.
       this.bodies.run();

@@ -183,7 +183,7 @@ export class Graph {
     };
     return new Promise((resolve, reject) => {
       const look = (): void => {
-        const hasSpace = engine.tasks.live <= engine.tasks.window >> 1;
+        const hasSpace = engine.tasks.isRoomy(1);
         wait(!hasSpace && run.error === undefined);
         if (run.error !== undefined) reject(run.error);
         else if (hasSpace) resolve();

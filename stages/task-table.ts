@@ -187,6 +187,19 @@ export class TaskTable {
     );
   }
 
+  /**
+   * Whether at least 1/2^shift of the rows, of the flows and of the parameters are free. Tasks with many arguments fill
+   * the rings of arguments long before they fill the rows.
+   */
+  isRoomy(shift: number): boolean {
+    const free = (size: number, used: number): boolean => size - used >= Math.max(1, size >> shift);
+    return (
+      free(this.window, this.live) &&
+      free(this.flowMask + 1, this.flowUsed) &&
+      free(this.paramMask + 1, this.paramUsed)
+    );
+  }
+
   /** Takes the next row; the caller has checked `hasRoom` and fills the columns. Returns the task id. */
   take(flows: number, params: number): number {
     const id = this.next;

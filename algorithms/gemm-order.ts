@@ -3,7 +3,7 @@
 // Invariant: every product comes once, and those of one tile of C in the order of the inner dimension, so that the
 // result does not depend on the order of the others.
 import type { TiledMatrix } from '../scheduler/index.js';
-import { roomPerGpu } from './room.js';
+import { gpuGrid, type MemoryOptions, roomPerGpu } from './panels.js';
 
 /** Told that tile (i, j) of C gets the product of tiles (i, l) of A and (l, j) of B. */
 export type Visit = (i: number, j: number, l: number) => void;
@@ -12,11 +12,17 @@ export type Visit = (i: number, j: number, l: number) => void;
 const BLOCK = 4;
 
 /** Visits the products of the tiles of C with `inner` tiles in the inner dimension. */
-export function visitProducts(C: TiledMatrix, inner: number, visit: Visit): void {
-  const rows = Math.ceil(C.tileRows / C.grid.rows);
-  const columns = Math.ceil(C.tileColumns / C.grid.columns);
-  if (rows * columns + (rows + columns) * inner <= C.tilesPerGpu) blockByBlock(C, inner, visit);
-  else skewed(C, inner, largestBlock(rows, columns, roomPerGpu(C)), visit);
+export function visitProducts(
+  C: TiledMatrix,
+  inner: number,
+  { tilesPerGpu = C.tilesPerGpu }: MemoryOptions,
+  visit: Visit,
+): void {
+  const grid = gpuGrid(C);
+  const rows = Math.ceil(C.tileRows / grid.rows);
+  const columns = Math.ceil(C.tileColumns / grid.columns);
+  if (rows * columns + (rows + columns) * inner <= tilesPerGpu) blockByBlock(C, inner, visit);
+  else skewed(C, inner, largestBlock(rows, columns, roomPerGpu(tilesPerGpu)), visit);
 }
 
 /** Blocks of 4 x 4 tiles of C, one step of the inner dimension at a time. */
@@ -63,15 +69,16 @@ function largestBlock(rows: number, columns: number, room: number): Block {
  * change at an even pace between blocks. Lines run along the shorter side: a tile is needed for as long as that is.
  */
 function skewed(C: TiledMatrix, inner: number, share: Block, visit: Visit): void {
+  const grid = gpuGrid(C);
   const byColumns = share.columns <= share.rows;
   const [along, across] = byColumns
     ? [
-        { tiles: C.tileRows, side: share.rows * C.grid.rows },
-        { tiles: C.tileColumns, side: share.columns * C.grid.columns },
+        { tiles: C.tileRows, side: share.rows * grid.rows },
+        { tiles: C.tileColumns, side: share.columns * grid.columns },
       ]
     : [
-        { tiles: C.tileColumns, side: share.columns * C.grid.columns },
-        { tiles: C.tileRows, side: share.rows * C.grid.rows },
+        { tiles: C.tileColumns, side: share.columns * grid.columns },
+        { tiles: C.tileRows, side: share.rows * grid.rows },
       ];
   const down = Math.ceil(along.tiles / along.side);
   const blocks = down * Math.ceil(across.tiles / across.side);

@@ -2,10 +2,12 @@
 import type { Graph, TiledMatrix } from '../scheduler/index.js';
 import { HeadraceError } from '../scheduler/index.js';
 import { visitProducts } from './gemm-order.js';
-import { tileKernels } from './tile-kernels.js';
+import type { MemoryOptions } from './panels.js';
+import type { Real } from './tile-classes.js';
+import { gemm as multiply } from './tile-operations.js';
 
-/** Scalars of C := alpha A B + beta C. */
-export interface GemmOptions {
+/** Scalars of C := alpha A B + beta C, and the memory that its order counts on. */
+export interface GemmOptions extends MemoryOptions {
   /** Default 1. */
   readonly alpha?: number;
   /** Default 0: C need not have values. */
@@ -16,7 +18,7 @@ export interface GemmOptions {
  * Inserts the tasks of C := alpha A B + beta C. A is m x k, B k x n, C m x n; all have the same tile size.
  * @throws HeadraceError `ERR_SHAPE` when the shapes or tile sizes do not fit together
  */
-export function gemm<E extends 'f64' | 'f32'>(
+export function gemm<E extends Real>(
   graph: Graph,
   A: TiledMatrix<E>,
   B: TiledMatrix<NoInfer<E>>,
@@ -37,30 +39,9 @@ export function gemm<E extends 'f64' | 'f32'>(
       { remedy: 'give them the same tile size' },
     );
   }
-  const { gemm: multiply, multiplyInto } = tileKernels(A.element);
-  visitProducts(C, A.tileColumns, (i, j, l) => {
-    const a = A.at(i, l);
-    const b = B.at(l, j);
-    const c = C.at(i, j);
-    if (graph.skips(a, b, c)) return;
-    const update = {
-      a,
-      b,
-      c,
-      m: C.rowsOf(i),
-      n: C.columnsOf(j),
-      k: A.columnsOf(l),
-      transA: false,
-      transB: false,
-      alpha,
-      beta: l === 0 ? beta : 1,
-      lda: C.rowsOf(i),
-      ldb: B.rowsOf(l),
-      ldc: C.rowsOf(i),
-    } as const;
-    // With beta = 0 the first update writes C without reading it.
-    if (l === 0 && beta === 0) graph.insert(multiplyInto, update);
-    else graph.insert(multiply, update);
+  visitProducts(C, A.tileColumns, options, (i, j, l) => {
+    // C_ij := alpha A_il B_lj + beta C_ij in the first step, C_ij += alpha A_il B_lj in the others.
+    multiply(graph, A.at(i, l), B.at(l, j), C.at(i, j), { alpha, beta: l === 0 ? beta : 1 });
   });
 }
 

@@ -1,6 +1,7 @@
 // Algorithms over tiled matrices and data, written with the public API only.
 export { cholesky, choleskyFlops } from './cholesky.js';
 export { type GemmOptions, gemm, gemmFlops } from './gemm.js';
+export type { MemoryOptions } from './panels.js';
 export { type RectangleClass, redistribute } from './redistribute.js';
 export { type StencilClass, type StencilData, stencil, stencilBlock } from './stencil.js';
 export {
@@ -12,4 +13,5 @@ export {
   taskBenchColumns,
   taskBenchInputs,
 } from './task-bench.js';
-export { type TileKernels, tileKernels } from './tile-kernels.js';
+export { type Real, type TileClasses, tileClasses } from './tile-classes.js';
+export * as tile from './tile-operations.js';

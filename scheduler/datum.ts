@@ -11,6 +11,8 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
   readonly element: E;
   /** Number of elements. */
   readonly length: number;
+  /** Rows of the column-major matrix that the elements form: `length` unless the datum was made with `rows`. */
+  readonly rows: number;
   /** @internal */
   readonly runtime: Runtime;
   /** Row in the directory. @internal */
@@ -28,6 +30,7 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
     name: string,
     element: E,
     length: number,
+    rows: number,
     row: (d: Datum<E>) => number,
   ) {
     this.runtime = runtime;
@@ -35,7 +38,13 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
     this.name = name;
     this.element = element;
     this.length = length;
+    this.rows = rows;
     this.row = row(this);
+  }
+
+  /** Columns of the matrix that the elements form. */
+  get columns(): number {
+    return this.length / this.rows;
   }
 
   /** Size in bytes. */

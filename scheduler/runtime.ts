@@ -45,6 +45,8 @@ export interface DatumOptions {
   readonly device?: number | 'host';
   /** Rank that owns it, where there are several; default 0. The owner's values count, the others' are ignored. */
   readonly rank?: number;
+  /** Rows of the column-major matrix that its elements form; must divide their number. Default: one column. */
+  readonly rows?: number;
 }
 
 /** One step of the runtime's own tasks. */
@@ -210,7 +212,17 @@ export class Runtime {
 
   private newDatum(element: ElementType, length: number, options: DatumOptions): Datum {
     const name = options.name ?? `data-${this.nextName++}`;
-    const datum = new Datum(this, name, element, length, (d) => this.engine.addDatum(d.bytes, d));
+    const rows = options.rows ?? length;
+    if (!Number.isSafeInteger(rows) || rows < 1 || length % rows !== 0) {
+      throw new HeadraceError(
+        'ERR_OPTION',
+        `datum '${name}': ${length} elements do not form columns of ${String(rows)} rows`,
+        { datum: name },
+      );
+    }
+    const datum = new Datum(this, name, element, length, rows, (d) =>
+      this.engine.addDatum(d.bytes, d),
+    );
     const { ranks } = this.engine;
     // A body runs on one rank only: what it creates is that rank's.
     const owner = options.rank ?? (this.engine.inBody ? this.rank : 0);

@@ -48,8 +48,8 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
   readonly grid: BlockCyclic;
   readonly rankGrid: BlockCyclic;
   /**
-   * Full tiles that the memory of each GPU holds, for algorithms whose order depends on it. Infinity without GPUs, and on
-   * several ranks: they insert the same tasks, whatever memory each of them has.
+   * Full tiles that the memory of each GPU holds. Infinite without GPUs, and on several ranks: a rank does not know the
+   * memory of the others.
    */
   readonly tilesPerGpu: number;
   private readonly tiles: (Datum<E> | undefined)[];
@@ -111,7 +111,7 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
           Math.floor(i / rankGrid.rows),
           Math.floor(j / rankGrid.columns),
         );
-        const placed = gpus === 0 ? { name, rank } : { name, rank, device };
+        const placed = gpus === 0 ? { name, rank, rows: m } : { name, rank, rows: m, device };
         let datum: Datum<E>;
         if (fill === undefined || rank !== runtime.rank) {
           datum = runtime.data(element, m * n, placed);

@@ -1,6 +1,6 @@
 // Tiled Cholesky and product as library functions: precisions, shapes, scalars, priorities, and what they refuse.
 import { describe, expect, it } from 'vitest';
-import { cholesky, choleskyFlops, gemm, gemmFlops, tileKernels } from '../../algorithms/index.js';
+import { cholesky, choleskyFlops, gemm, gemmFlops, tileClasses } from '../../algorithms/index.js';
 import { type HeadraceError, type Runtime, TiledMatrix } from '../../index.js';
 import { MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
 import { fillIntegers, fillSpd, product, residual } from '../support/matrices.js';
@@ -145,7 +145,7 @@ describe('shapes', () => {
     expect(choleskyFlops(1)).toBeCloseTo(1, 12);
     expect(choleskyFlops(3)).toBeCloseTo(14, 12);
     expect(gemmFlops(2, 3, 4)).toBe(48);
-    expect(tileKernels('f32').potrf.elements).toEqual(['f32']);
-    expect(tileKernels('f64')).toBe(tileKernels('f64'));
+    expect(tileClasses('f32').potrf.elements).toEqual(['f32']);
+    expect(tileClasses('f64')).toBe(tileClasses('f64'));
   });
 });

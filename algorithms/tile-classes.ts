@@ -2,7 +2,8 @@
 // Tiles are column-major; leading dimensions are the tiles' own numbers of rows.
 import { type Flow, read, readWrite, type TaskClass, task, write } from '../scheduler/index.js';
 
-type Real = 'f64' | 'f32';
+/** Element types of the tile operations. */
+export type Real = 'f64' | 'f32';
 
 const GEMM = {
   m: 'i32',
@@ -44,7 +45,7 @@ type Write<E extends Real> = Flow<E, 'write'>;
 type Update<E extends Real> = Flow<E, 'readWrite'>;
 
 /** The tile operations of one element type. */
-export interface TileKernels<E extends Real> {
+export interface TileClasses<E extends Real> {
   /** C := alpha op(A) op(B) + beta C; op(A) is m x k, op(B) k x n. */
   readonly gemm: TaskClass<
     { readonly a: Read<E>; readonly b: Read<E>; readonly c: Update<E> },
@@ -63,7 +64,7 @@ export interface TileKernels<E extends Real> {
   readonly potrf: TaskClass<{ readonly a: Update<E> }, typeof POTRF>;
 }
 
-function kernelsFor<E extends Real>(e: E): TileKernels<E> {
+function classesFor<E extends Real>(e: E): TileClasses<E> {
   return {
     gemm: task({
       name: 'gemm',
@@ -101,12 +102,12 @@ function kernelsFor<E extends Real>(e: E): TileKernels<E> {
   };
 }
 
-const KERNELS: { readonly f64: TileKernels<'f64'>; readonly f32: TileKernels<'f32'> } = {
-  f64: kernelsFor('f64'),
-  f32: kernelsFor('f32'),
+const CLASSES: { readonly f64: TileClasses<'f64'>; readonly f32: TileClasses<'f32'> } = {
+  f64: classesFor('f64'),
+  f32: classesFor('f32'),
 };
 
 /** The task classes of the tile operations for an element type. */
-export function tileKernels<E extends Real>(element: E): TileKernels<E> {
-  return KERNELS[element] as unknown as TileKernels<E>;
+export function tileClasses<E extends Real>(element: E): TileClasses<E> {
+  return CLASSES[element] as unknown as TileClasses<E>;
 }

@@ -1,18 +1,12 @@
-// What README and docs promise: examples run and print what they say, links lead somewhere, the list of errors is
-// the list of errors.
+// What README and docs promise: examples run and print what they say, the list of errors is the list
+// of errors. Links: references.test.ts.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-const pages = [
-  'README.md',
-  ...readdirSync(path.join(root, 'docs'))
-    .filter((f) => f.endsWith('.md'))
-    .map((f) => `docs/${f}`),
-];
 const text = (page: string): string => readFileSync(path.join(root, page), 'utf8');
 
 /** Fenced blocks of a language. */
@@ -93,15 +87,6 @@ describe('kernels', () => {
 });
 
 describe('pages', () => {
-  test.each(pages)('%s: links within the repository lead somewhere', (page) => {
-    for (const [, target] of text(page).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)) {
-      if (/^[a-z]+:/.test(target)) continue;
-      expect(existsSync(path.join(root, path.dirname(page), target)), `${page} -> ${target}`).toBe(
-        true,
-      );
-    }
-  });
-
   test('docs/errors.md lists exactly the codes the sources raise', () => {
     const rooms = ['scheduler', 'stages', 'devices', 'trace', 'algorithms', 'cli', 'native'];
     const raised = new Set<string>();

@@ -1,4 +1,4 @@
-// Copy-cover on CUDA (after upcxx's test/copy-cover.cpp): every ordered pair of places, sizes from 8 B to 1 MiB, sources
+// Copy-cover on CUDA (after the test of that name in UPC++): every ordered pair of places, sizes from 8 B to 1 MiB, sources
 // overwritten as soon as the runtime allows it. Every element that arrives must be the one of its round: a stale one, one
 // that was killed before it was read, and garbage are told apart.
 // HEADRACE_TEST_ROUNDS: rounds in all (on real GPUs 10 000).

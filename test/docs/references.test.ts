@@ -1,0 +1,125 @@
+// Documentation and comments name files and sections that exist.
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { listFiles } from '../../scripts/lib/stamp.mjs';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const rooms = [
+  'algorithms',
+  'bench',
+  'cli',
+  'devices',
+  'docs',
+  'examples',
+  'native',
+  'scheduler',
+  'scripts',
+  'stages',
+  'test',
+  'trace',
+];
+const atTop = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'CMakeLists.txt', 'index.ts'];
+const files = [
+  ...atTop.filter((file) => existsSync(path.join(root, file))),
+  ...listFiles(root, rooms, () => true),
+];
+const known = new Set(files);
+const basenames = new Set(files.map((file) => path.basename(file)));
+const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
+const pages = files.filter((file) => file.endsWith('.md'));
+const sources = files.filter((file) => /\.(ts|js|mjs|cpp|h|cu|cmake|sh)$/.test(file));
+
+/** The anchor that a heading gets on a page. */
+function anchor(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[`*_]/g, '')
+    .replace(/[^\p{L}\p{N} -]/gu, '')
+    .trim()
+    .replace(/ /g, '-');
+}
+
+function anchorsOf(page: string): Set<string> {
+  const text = read(page).replace(/```[\s\S]*?```/g, '');
+  return new Set([...text.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchor(heading)));
+}
+
+/** Links of a page that lead nowhere. */
+function brokenLinks(page: string): string[] {
+  const text = read(page).replace(/```[\s\S]*?```/g, '');
+  const broken: string[] = [];
+  for (const [, target] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+    if (/^[a-z]+:/.test(target)) continue;
+    const [file, section] = target.split('#');
+    const at = file === '' ? page : path.normalize(path.join(path.dirname(page), file));
+    if (!existsSync(path.join(root, at))) broken.push(target);
+    else if (section !== undefined && at.endsWith('.md') && !anchorsOf(at).has(section))
+      broken.push(target);
+  }
+  return broken;
+}
+
+/** Names of files as prose writes them: with an ending of ours, and a folder where there is one. */
+const FILE_NAME =
+  /(?<![\w/.$*{-])((?:\.{1,2}\/)*(?:[\w.-]+\/)*[\w-]+(?:\.[\w-]+)*\.(?:ts|mjs|cpp|h|cu|cmake|md|sh))(?![\w/*])/g;
+
+/** Headers of libraries that comments may name. */
+const foreign = new Set(['cuda.h', 'cublas_v2.h', 'cusolverDn.h', 'mpi.h', 'hip_runtime.h']);
+
+/** File names in a text that are neither in the repository nor beside the file that names them. */
+function missingFiles(file: string, text: string): string[] {
+  const missing: string[] = [];
+  for (const [, name] of text.matchAll(FILE_NAME)) {
+    const beside = path.normalize(path.join(path.dirname(file), name));
+    const fromRoom = path.join(file.split('/')[0], name);
+    const found = name.includes('/')
+      ? [name, beside, fromRoom, `native/include/${name}`, `native/${name}`].some(
+          (at) => known.has(at) || known.has(at.replace(/\.js$/, '.ts')),
+        )
+      : basenames.has(name);
+    if (!found && !foreign.has(name)) missing.push(name);
+  }
+  return missing;
+}
+
+/** The comments of a source file, without code. */
+function comments(file: string): string {
+  const text = read(file);
+  const found =
+    file.endsWith('.cmake') || file.endsWith('.sh')
+      ? text.match(/^\s*#.*$/gm)
+      : text.match(/^\s*(?:\/\/|\*|\/\*).*$/gm);
+  return (found ?? []).join('\n');
+}
+
+describe('references', () => {
+  test.each(pages)('links of %s lead somewhere', (page) => {
+    expect(brokenLinks(page)).toEqual([]);
+  });
+
+  test.each(pages)('files named by %s exist', (page) => {
+    expect(missingFiles(page, read(page).replace(/```[\s\S]*?```/g, ''))).toEqual([]);
+  });
+
+  test('every hazard that is cited by number is defined in the glossary', () => {
+    const defined = new Set(
+      [...read('docs/glossary.md').matchAll(/^\| (H\d+) \|/gm)].map((m) => m[1]),
+    );
+    expect(defined.size).toBe(18);
+    const unknown = [...pages, ...sources].flatMap((file) =>
+      [...read(file).matchAll(/\bH([1-9]\d?)\b(?!\d)/g)]
+        .filter(([name, number]) => Number(number) < 100 && !defined.has(name))
+        .map(([name]) => `${file}: ${name}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+
+  test('files named in comments exist', () => {
+    const missing = sources.flatMap((file) =>
+      missingFiles(file, comments(file)).map((name) => `${file}: ${name}`),
+    );
+    expect(missing).toEqual([]);
+  });
+});

@@ -17,6 +17,7 @@ import {
   openMpi,
   startMpi,
 } from '../native/mpi.js';
+import { EndInTime } from './end-in-time.js';
 import { HeadraceError } from './errors.js';
 import { knownProof, type Proof, prove } from './gpu-aware.js';
 import type { ExportedSpace } from './native-backend.js';
@@ -40,8 +41,6 @@ export interface NativeNetworkOptions {
 }
 
 const CHUNKS_IN_FLIGHT = 4;
-/** Between SIGTERM and the end of this process. */
-const GRACE_MS = 900;
 /** Bytes of a short message. */
 const SHORT = 512;
 const CALM_SPIN_NS = 1_000;
@@ -162,13 +161,7 @@ export class NativeNetwork implements NetworkPort {
   private outboxPosition = 0;
   private isLost = false;
   private over: (() => void) | undefined;
-  /**
-   * A launcher that sees a rank die ends the others with SIGTERM, and with SIGKILL a second later. In between the
-   * program can still be told whose fault it was.
-   */
-  private readonly onTerminate = (): void => {
-    setTimeout(() => process.exit(128 + 15), GRACE_MS).unref();
-  };
+  private readonly ending: EndInTime;
   private closing: Promise<void> | undefined;
 
   constructor(
@@ -196,7 +189,7 @@ export class NativeNetwork implements NetworkPort {
     );
     const { outbox } = session;
     this.outboxWords = new Int32Array(outbox.buffer, outbox.byteOffset, outbox.length >> 2);
-    process.on('SIGTERM', this.onTerminate);
+    this.ending = new EndInTime(session.deadline);
     process.on('SIGUSR1', ignore);
     this.events = session.events;
     this.eventNumbers = new Float64Array(
@@ -375,7 +368,7 @@ export class NativeNetwork implements NetworkPort {
         if (!isOver) await new Promise((resolve) => setTimeout(resolve, 1));
       }
     }
-    process.off('SIGTERM', this.onTerminate);
+    this.ending.leave();
     process.off('SIGUSR1', ignore);
     this.session.end();
   }

@@ -256,4 +256,13 @@ export interface NetAddon {
    * `abandon`, the thread ends without MPI: this process dies and the others are told.
    */
   finish(milliseconds: number, abandon: boolean): boolean;
+  /**
+   * From now on signal number `signal` ends this process after that time (exit code 128 + `signal`), whatever JavaScript
+   * does. Node's own handler must be in place; it is called as before.
+   */
+  watchSignal(signal: number, milliseconds: number): void;
+  /** JavaScript has seen the signal and looks after the end itself. */
+  heardSignal(signal: number): void;
+  /** Undoes `watchSignal`. */
+  leaveSignal(signal: number): void;
 }

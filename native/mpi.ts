@@ -175,6 +175,8 @@ export interface NetSession {
   wake(): void;
   /** Lets go of the shared memory; after `closed` or `lost`. */
   end(): void;
+  /** The end of the process in time after a signal, natively. */
+  readonly deadline: Pick<NetAddon, 'watchSignal' | 'heardSignal' | 'leaveSignal'>;
 }
 
 /** `words` zeroed int32 words of shared memory that start at a cache line. */
@@ -245,5 +247,6 @@ export async function openMpi(
     inbox,
     wake: () => addon.wake(),
     end: () => addon.end(),
+    deadline: addon,
   };
 }

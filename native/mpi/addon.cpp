@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "deadline.h"
 #include "world.h"
 
 namespace headrace::mpi {
@@ -207,6 +208,14 @@ Napi::Value finish(const Napi::CallbackInfo& info) {
                                                                       info[1].ToBoolean()));
 }
 
+void watchSignal(const Napi::CallbackInfo& info) {
+  deadline::watch(info[0].ToNumber(), info[1].ToNumber());
+}
+
+void heardSignal(const Napi::CallbackInfo& info) { deadline::heard(info[0].ToNumber()); }
+
+void leaveSignal(const Napi::CallbackInfo& info) { deadline::leave(info[0].ToNumber()); }
+
 Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(new Instance());
   exports["describe"] = Napi::Function::New<describe>(env, "describe");
@@ -217,6 +226,9 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   exports["wake"] = Napi::Function::New<wake>(env, "wake");
   exports["end"] = Napi::Function::New<end>(env, "end");
   exports["finish"] = Napi::Function::New<finish>(env, "finish");
+  exports["watchSignal"] = Napi::Function::New<watchSignal>(env, "watchSignal");
+  exports["heardSignal"] = Napi::Function::New<heardSignal>(env, "heardSignal");
+  exports["leaveSignal"] = Napi::Function::New<leaveSignal>(env, "leaveSignal");
   return exports;
 }
 

@@ -5,6 +5,7 @@
 set(HEADRACE_MPI_SOURCES
   native/mpi/addon.cpp
   native/mpi/copier.cpp
+  native/mpi/deadline.cpp
   native/mpi/gpu_imports.cpp
   native/mpi/gpu_mover.cpp
   native/mpi/gpus.cpp

@@ -178,6 +178,7 @@ class Layout {
     for (let datum = 0; datum < program.data.length; datum++) ranks[0].hostValid.add(datum);
   }
 
+  // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the stages of one task in order.
   place(id: number, task: SyntheticTask, taskClass: number): void {
     const machine = this.#machine;
     const state = this.#ranks[task.rank];

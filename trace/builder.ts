@@ -192,6 +192,7 @@ export class Builder {
   }
 
   // Stores the records of one rank. Task ids stay ids for now: `addRank` turns them into rows.
+  // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one method per kind of record, over the same columns.
   #visitor(header: TraceHeader, clocks: ClockRecord[]): TraceVisitor {
     const { rank } = header;
     const laneBase = this.#lanes.length;

@@ -31,6 +31,7 @@ export function runExtent(
  * The tasks and transfers that ran entirely within `[from, to]`, on the same axis; their other times are clamped to it.
  * Returns the trace itself when nothing lies outside.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one column of the trace after the other.
 export function cropTrace(trace: Trace, from: number, to: number): Trace {
   const { tasks, transfers, counters, events } = trace;
   const starts = tasks.times[TaskTime.execStart];

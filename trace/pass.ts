@@ -136,6 +136,7 @@ export class Pass {
     this.#problems.push(problem);
   }
 
+  // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one case per kind of record.
   #record(bytes: Uint8Array, view: DataView, at: number): void {
     const visitor = this.#visitor;
     switch (bytes[at]) {

@@ -8,6 +8,7 @@ import { classColour, stageColour, stageNames } from './theme.js';
 /** @typedef {import('./details.js').Actions} Actions */
 
 /** @param {Model} model @param {Theme} theme @param {Actions} actions @returns {Node} */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one element after the other, as on the page.
 export function summaryPanel(model, theme, actions) {
   const s = model.meta.summary;
   const idle = idleOfUsedLanes(s);
@@ -158,6 +159,7 @@ function taskRowOf(model, rank, id) {
 }
 
 /** @param {Model} model @param {Theme} theme @param {Set<number> | undefined} focus @param {Actions} actions @returns {Node} */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one element after the other, as on the page.
 export function legendPanel(model, theme, focus, actions) {
   const idle = idleOfUsedLanes(model.meta.summary);
   const counts = new Float64Array(model.meta.classes.length);

@@ -147,3 +147,8 @@ export interface Backend {
 export function execRecords(nArgs: number): number {
   return nArgs <= 5 ? 1 : 1 + ((nArgs - 5 + 7) >> 3);
 }
+
+/** Most arguments an exec command of `records` records may have. */
+export function argumentsOf(records: number): number {
+  return 5 + 8 * (records - 1);
+}

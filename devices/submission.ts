@@ -7,10 +7,15 @@
 //
 // Invariant: between issue and observed completion every record that carries work has its token in `flight`:
 // positive = task row + 1, negative = -(transfer id + 1), 0 = nothing to do on completion.
-import { type Backend, execRecords, NO_QUEUE } from './backend.js';
+import { argumentsOf, type Backend, execRecords, NO_QUEUE } from './backend.js';
 
 /** Records after which old events are forgotten: far below half of the int32 range. */
 const SWEEP_EVERY = 2 ** 28;
+
+/** Records a ring must have at least: a command may wait for every queue before it, and takes a few records itself. */
+export function leastRing(queues: number): number {
+  return queues + 2;
+}
 
 export class Submission {
   readonly backend: Backend;
@@ -33,6 +38,11 @@ export class Submission {
 
   constructor(backend: Backend) {
     const n = backend.queues.length;
+    if (backend.ringRecords < leastRing(n)) {
+      throw new RangeError(
+        `${n} queues need rings of at least ${leastRing(n)} records, not ${backend.ringRecords}`,
+      );
+    }
     this.backend = backend;
     this.queueCount = n;
     this.slotMask = backend.ringRecords - 1;
@@ -79,6 +89,11 @@ export class Submission {
   /** Records a command with `nArgs` arguments may take at most, its waits included. */
   worstCase(nArgs: number): number {
     return this.queueCount + execRecords(nArgs);
+  }
+
+  /** Most arguments of one command: with more it would not fit an empty ring, waits for all queues included. */
+  get mostArguments(): number {
+    return argumentsOf(this.backend.ringRecords - this.queueCount);
   }
 
   /** Whether an event is over, as of the last poll. */

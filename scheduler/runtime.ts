@@ -8,6 +8,7 @@ import { HeadraceError } from '../devices/errors.js';
 import { makeRoom } from '../devices/eviction.js';
 import { openNativeBackend } from '../devices/native-backend.js';
 import type { NetworkPort } from '../devices/network-port.js';
+import { leastRing } from '../devices/submission.js';
 import { ANY_DEVICE, type TaskClassRow } from '../stages/task-table.js';
 import { AccessMode } from '../trace/format.js';
 import { FileSink } from '../trace/sinks.js';
@@ -57,6 +58,16 @@ interface InternalJob {
 
 /** Record slack per ring: waits and long argument lists count as records too. */
 const RING_FACTOR = 4;
+
+/** Records per ring: a power of two with room for what runs ahead, and for a command that waits for every queue. */
+function ringRecords(options: ResolvedOptions): number {
+  const { workers, gpus, computeStreams, runAhead } = options;
+  // Each GPU has streams for kernels, for copies to and from the host, and for copies from each other GPU.
+  const queues = workers + gpus * (computeStreams + 2 + gpus);
+  let records = Math.max(1024, runAhead * RING_FACTOR);
+  while (records < 2 * leastRing(queues)) records *= 2;
+  return records;
+}
 
 /** An opened machine: its devices, the data in their memory, and the runs on them. */
 export class Runtime {
@@ -108,7 +119,7 @@ export class Runtime {
       cores: ownCores(),
       spinNanoseconds: spinNanoseconds(resolved),
       computeStreams: resolved.computeStreams,
-      ringRecords: resolved.runAhead * RING_FACTOR < 1024 ? 1024 : resolved.runAhead * RING_FACTOR,
+      ringRecords: ringRecords(resolved),
       checked: resolved.checked,
     });
     let port: NetworkPort | undefined;
@@ -499,6 +510,7 @@ export class Runtime {
       failureCode: definition.failureCode,
     };
     this.checkBodies(cls, row);
+    this.checkArguments(row);
     engine.x.classes.push(row);
     const gpus = this.gpuSpaces(row);
     const spaces = gpus.length > 0 ? gpus : [0];
@@ -563,6 +575,23 @@ export class Runtime {
       'ERR_UNKNOWN_KERNEL',
       `task class '${cls.name}': no device of this runtime has kernel ${names.map((n) => `'${n}'`).join(' or ')}`,
       { remedy: 'load it with runtime.loadKernels, or check its name' },
+    );
+  }
+
+  /** Throws when a task of the class would not fit an empty window and an empty queue: it would wait for ever. */
+  private checkArguments({ name, flowNames, paramNames }: TaskClassRow): void {
+    const { tasks, submission } = this.engine;
+    const [flows, params] = [flowNames.length, paramNames.length];
+    const each = tasks.maxArguments;
+    const limit = submission.mostArguments;
+    if (flows <= each && params <= each && flows + params <= limit) return;
+    throw new HeadraceError(
+      'ERR_TASK_CLASS',
+      `task class '${name}' has ${flows} data and ${params} parameters; this runtime takes ${each} of each and ${limit} in all`,
+      {
+        limit,
+        remedy: 'split the task, or open the runtime with a larger `window` and `runAhead`',
+      },
     );
   }
 

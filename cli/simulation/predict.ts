@@ -1,8 +1,9 @@
 // Runs a program of the algorithms on a described machine, on one rank or many, and adds up what it took.
 import { SimulatedBackend } from '../../devices/simulated/backend.js';
-import type { MachineDescription } from '../../devices/simulated/machine.js';
+import { type MachineDescription, queuesOf } from '../../devices/simulated/machine.js';
 import { SimulatedNetwork } from '../../devices/simulated/network.js';
 import { World } from '../../devices/simulated/world.js';
+import { leastRing } from '../../devices/submission.js';
 import { HeadraceError } from '../../scheduler/errors.js';
 import {
   type Graph,
@@ -32,6 +33,10 @@ export interface PredictOptions {
   readonly tile: number;
   /** Trace file of a rank. */
   readonly traceOf: (rank: number) => string;
+  /** Called for every task that is inserted; what it throws ends the simulation. */
+  readonly onTask?: (() => void) | undefined;
+  /** Called before the trace of each rank is analysed. */
+  readonly onAnalysis?: ((rank: number) => void) | undefined;
 }
 
 /** A lane of one rank. */
@@ -68,9 +73,11 @@ function open(machine: MachineDescription, options: PredictOptions) {
   const sizes = ranks === 1 ? alone : among;
   const workers = ranks === 1 ? machine.workers : WORKERS_AMONG;
   const described = { ...machine, workers };
+  let { ringRecords } = sizes;
+  while (ringRecords < 2 * leastRing(queuesOf(described).length)) ringRecords *= 2;
   const backends = Array.from(
     { length: ranks },
-    () => new SimulatedBackend({ machine: described, world, ringRecords: sizes.ringRecords }),
+    () => new SimulatedBackend({ machine: described, world, ringRecords }),
   );
   let network: SimulatedNetwork | undefined;
   if (ranks > 1) {
@@ -100,7 +107,7 @@ function open(machine: MachineDescription, options: PredictOptions) {
       network?.ports[rank],
     ),
   );
-  return { backends, runtimes, network };
+  return { world, backends, runtimes, network };
 }
 
 function matricesOf(program: Program, options: PredictOptions, runtime: Runtime) {
@@ -110,16 +117,55 @@ function matricesOf(program: Program, options: PredictOptions, runtime: Runtime)
   );
 }
 
-/** Simulates the program; resolves when all of it is done and looked at. */
+type Simulated = ReturnType<typeof open>;
+
+/** Rejects when nothing will ever happen in the world any more: whoever still waits then would wait for ever. */
+function standstill({ world, runtimes }: Simulated): Promise<never> {
+  return new Promise((_, reject) => {
+    world.onStill = () => {
+      // Programs that are told of an end may insert more; they are told before the event loop turns.
+      setImmediate(() => {
+        if (world.next < Number.POSITIVE_INFINITY) return;
+        const report = runtimes.map((runtime, rank) => `rank ${rank}:\n${runtime.explain()}`);
+        reject(
+          new HeadraceError('ERR_STALLED', 'the simulated machine stands still', {
+            remedy: 'this is a defect of Headrace; please report it with this table',
+            report: report.join('\n'),
+          }),
+        );
+      });
+    };
+  });
+}
+
+/**
+ * Simulates the program; resolves when all of it is done and looked at.
+ *
+ * @throws HeadraceError `ERR_MACHINE` when ranks have no network, `ERR_STALLED` when the engines wait for nothing.
+ */
 export async function predict(
   program: Program,
   machine: MachineDescription,
   options: PredictOptions,
 ): Promise<Prediction> {
   const begin = performance.now();
-  const { backends, runtimes, network } = open(machine, options);
+  const simulated = open(machine, options);
+  const prediction = simulate(program, machine, options, simulated, begin);
+  return Promise.race([prediction, standstill(simulated)]);
+}
+
+async function simulate(
+  program: Program,
+  machine: MachineDescription,
+  options: PredictOptions,
+  { backends, runtimes, network }: Simulated,
+  begin: number,
+): Promise<Prediction> {
   const bounds = new ProgramBounds(machine);
-  const together = new Together(runtimes, bounds.add);
+  const together = new Together(runtimes, (cls, args) => {
+    options.onTask?.();
+    bounds.add(cls, args);
+  });
   const matrices = runtimes.map((runtime) => matricesOf(program, options, runtime));
   const each = (visit: (m: number, i: number, j: number) => void): void => {
     matrices[0].forEach((matrix, m) => {
@@ -166,6 +212,7 @@ function addBytes(reports: readonly RunReport[]): Record<string, number> {
 function lanesOf(machine: MachineDescription, options: PredictOptions): RankLane[] {
   const lanes: RankLane[] = [];
   for (let rank = 0; rank < options.ranks; rank++) {
+    options.onAnalysis?.(rank);
     const summary = summarize(loadTrace(options.traceOf(rank)));
     for (const lane of summary.lanes)
       if (lane.kind === 'compute' || machine.gpus === 0) lanes.push({ ...lane, rank });

@@ -52,8 +52,6 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   readonly executor: Executor;
   /** Something outside of the queues is due: messages. */
   alsoDue: (() => boolean) | undefined;
-  /** Called when the engine sleeps, something is under way, and nothing will ever happen. */
-  onStall: (() => void) | undefined;
 
   private readonly watcher: Watcher | undefined;
   private readonly hostBytes: Uint8Array | undefined;
@@ -399,12 +397,6 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     }
     this.asleep = true;
     return true;
-  }
-
-  worldIsStill(): void {
-    // Without commands under way a JavaScript body will wake the engine; with some, the wake-up was lost or a command hangs.
-    if (!this.asleep || this.executor.isDead) return;
-    if (this.issued.some((seq, q) => seq !== this.completed[q])) this.onStall?.();
   }
 
   onWake(callback: () => void): void {

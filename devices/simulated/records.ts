@@ -10,7 +10,7 @@ export class Records {
   readonly capacity: number;
   readonly op: Uint8Array;
   /** Slots the record takes. */
-  readonly span: Uint8Array;
+  readonly span: Uint16Array;
   /** Kernel of an exec; spaces of a copy. */
   readonly what: Int32Array;
   readonly task: Int32Array;
@@ -30,7 +30,7 @@ export class Records {
     this.mask = capacity - 1;
     const slots = queues * capacity;
     this.op = new Uint8Array(slots);
-    this.span = new Uint8Array(slots);
+    this.span = new Uint16Array(slots);
     this.what = new Int32Array(slots);
     this.task = new Int32Array(slots);
     this.run = new Int32Array(slots);

@@ -18,8 +18,6 @@ export interface EventOwner {
 export interface Inhabitant {
   /** Its engine is to look at what it has been given. */
   soon(): void;
-  /** Nothing will ever happen any more. */
-  worldIsStill(): void;
 }
 
 /** Turns of engines between two turns of the event loop, on which promises are served. */
@@ -40,6 +38,8 @@ export class World {
   private readonly actions: ((() => void) | undefined)[] = [];
   private readonly freeIds: number[] = [];
   private kicked = false;
+  /** Called when nothing will happen any more, unless someone outside gives an engine something to do. */
+  onStill: (() => void) | undefined;
 
   /** With `drivesItself` time runs on the event loop; without, the caller lets it run (`step`). */
   constructor(drivesItself = true) {
@@ -115,11 +115,6 @@ export class World {
     for (const inhabitant of this.inhabitants) if (inhabitant !== but) inhabitant.soon();
   }
 
-  /** Tells everyone that nothing will happen any more. */
-  reportStillness(): void {
-    for (const inhabitant of this.inhabitants) inhabitant.worldIsStill();
-  }
-
   private kick(): void {
     if (this.kicked || !this.drivesItself) return;
     this.kicked = true;
@@ -131,6 +126,6 @@ export class World {
     while (this.turns < until && this.step());
     this.kicked = false;
     if (this.events.length > 0) this.kick();
-    else this.reportStillness();
+    else this.onStill?.();
   }
 }

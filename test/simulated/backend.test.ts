@@ -1,8 +1,13 @@
 // The simulated backend as a backend: real bytes give the results of the native one, virtual time adds up, machines
 // are checked, and predictions have the promised keys.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { expect, test } from 'vitest';
+import { cholesky, choleskyFlops } from '../../algorithms/cholesky.js';
 import type { CliContext } from '../../cli/context.js';
 import { runSimulateCommand } from '../../cli/simulate.js';
+import { type Program, predict } from '../../cli/simulation/predict.js';
 import { SimulatedBackend, type SimulatedKernel } from '../../devices/simulated/backend.js';
 import { compileTime } from '../../devices/simulated/kernel-times.js';
 import { checkMachine } from '../../devices/simulated/machine.js';
@@ -64,6 +69,43 @@ test('a program gives the same results as on native emulated GPUs', async () => 
   const machine = { ...presets['h200-2'], gpuMemory: 5 * 512, hostMemory: 2 ** 16 };
   const simulated = Runtime.over(new SimulatedBackend({ machine, kernels }), { checked: true });
   expect(await results(simulated)).toEqual(await results(native));
+});
+
+test.each([
+  { ranks: 1, gpus: 30 },
+  { ranks: 2, gpus: 15 },
+  { ranks: 2, gpus: 30 },
+])('$ranks ranks of $gpus GPUs, more queues than a short ring has records', async (size) => {
+  let out = '';
+  const context = { stdout: { write: (s: string) => (out += s) } } as unknown as CliContext;
+  const flags = ['--ranks', `${size.ranks}`, '--gpus', `${size.gpus}`, '--n', '4096', '--json'];
+  expect(await runSimulateCommand(['cholesky', ...flags], context)).toBe(0);
+  expect(JSON.parse(out)).toMatchObject({ ok: true, tasks: 4 });
+});
+
+test('ranks that wait for one that is gone are told, not left alone', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'headrace-'));
+  const program: Program = {
+    matrices: ['A'],
+    lower: true,
+    flops: choleskyFlops,
+    insert: (graph, [a]) => {
+      // Tile (1, 1) is the second rank's.
+      const { backend } = (a.at(1, 1) as unknown as { runtime: { backend: SimulatedBackend } })
+        .runtime;
+      for (const other of (backend.world as unknown as { inhabitants: SimulatedBackend[] })
+        .inhabitants)
+        if (other !== backend) other.die();
+      cholesky(graph, a);
+    },
+  };
+  const traceOf = (rank: number) => path.join(folder, `${rank}.hrtrace`);
+  const run = predict(program, presets['h200-1'], { ranks: 2, n: 4096, tile: 1024, traceOf });
+  await expect(run).rejects.toMatchObject({
+    code: 'ERR_STALLED',
+    message: expect.stringMatching(/rank 0:[\s\S]*rank 1:[\s\S]*A\(/),
+  });
+  rmSync(folder, { recursive: true });
 });
 
 test('virtual time is that of the machine: copies and kernels add up', async () => {

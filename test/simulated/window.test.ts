@@ -32,6 +32,22 @@ class Impatient extends SimulatedBackend {
 const named = <T>(count: number, letter: string, value: T): Record<string, T> =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`${letter}${i}`, value]));
 
+/** A class of that many data and parameters, and arguments for a task of it. */
+function wideTask(runtime: Runtime, { flows, params }: { flows: number; params: number }) {
+  const cls = task({
+    name: 'wide',
+    flows: named(flows, 'f', readWrite('f64')),
+    params: named(params, 'p', 'f64' as const),
+    kernel: 'empty',
+  });
+  const data = Array.from({ length: flows }, () => runtime.data(new Float64Array(1)));
+  const args = {
+    ...Object.fromEntries(data.map((datum, i) => [`f${i}`, datum])),
+    ...named(params, 'p', 1),
+  };
+  return { cls, args: args as never };
+}
+
 test.each([
   { flows: 1, params: 1 },
   { flows: 1, params: 10 },
@@ -45,23 +61,55 @@ test.each([
   const tasks = 2000;
   const backend = new Impatient(tasks);
   const runtime = Runtime.over(backend, { window: 512 });
-  const wide = task({
-    name: 'wide',
-    flows: named(flows, 'f', readWrite('f64')),
-    params: named(params, 'p', 'f64' as const),
-    kernel: 'empty',
-  });
-  const data = Array.from({ length: flows }, () => runtime.data(new Float64Array(1)));
-  const args = {
-    ...Object.fromEntries(data.map((datum, i) => [`f${i}`, datum])),
-    ...named(params, 'p', 1),
-  };
+  const { cls, args } = wideTask(runtime, { flows, params });
   const report = await runtime.run((graph) => {
-    for (let i = 0; i < tasks; i++) graph.insert(wide, args as never);
+    for (let i = 0; i < tasks; i++) graph.insert(cls, args);
   });
   expect(report.tasks).toBe(tasks);
   expect(backend.looks).toBeLessThan(backend.most);
   await runtime.close();
+});
+
+test.each([
+  { flows: 1, params: 1025 },
+  { flows: 1025, params: 1 },
+])('a class of $flows data and $params parameters fits no window of 512 rows', async (size) => {
+  const runtime = Runtime.over(new SimulatedBackend({ machine }), { window: 512 });
+  const { cls, args } = wideTask(runtime, size);
+  await expect(
+    runtime.run((graph) => {
+      graph.insert(cls, args);
+    }),
+  ).rejects.toMatchObject({
+    code: 'ERR_TASK_CLASS',
+    message: expect.stringContaining('1024 of each'),
+  });
+  await runtime.close();
+});
+
+test.each([
+  { ringRecords: 64, params: 500, fits: false },
+  { ringRecords: 128, params: 500, fits: true },
+])('a class of $params parameters and a ring of $ringRecords records', async (given) => {
+  const { ringRecords, params, fits } = given;
+  const runtime = Runtime.over(new SimulatedBackend({ machine, ringRecords }), { window: 512 });
+  const { cls, args } = wideTask(runtime, { flows: 1, params });
+  const outcome = await runtime
+    .run((graph) => {
+      graph.insert(cls, args);
+    })
+    .then(
+      () => 'ok',
+      (error: unknown) => (error as { code: string }).code,
+    );
+  expect(outcome).toBe(fits ? 'ok' : 'ERR_TASK_CLASS');
+  await runtime.close();
+});
+
+test('rings too short for a command that waits for every queue are refused', () => {
+  const gpus = { ...presets['h200-8'], gpus: 15 };
+  const backend = new SimulatedBackend({ machine: gpus, ringRecords: 256 });
+  expect(() => Runtime.over(backend)).toThrow(RangeError);
 });
 
 test('space() waits for room for arguments, too', async () => {

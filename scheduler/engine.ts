@@ -80,7 +80,7 @@ export class Engine implements StageHooks {
   private readonly idle: IdleControl;
   private readonly completions: Completions;
   private readonly overRuns: RunState[] = [];
-  private readonly failures: FailureEffects;
+  readonly failures: FailureEffects;
   private insertsSincePass = 0;
   private passAfter = INSERTS_PER_PASS;
   /** No slot above this one has an open run. */

@@ -2,23 +2,31 @@
 import { type Flow, read, readWrite, type TaskClass, task, write } from '../../scheduler/index.js';
 import type { CaseTask } from './case.js';
 
-/** Those that know nothing of a case's time serve all cases. */
+/** Those that know nothing of a case serve all cases. */
 const shared: Map<string, TaskClass> = new Map();
+
+/** Whether the body of a task does more than to use its data. */
+export function behaves(t: CaseTask): boolean {
+  return t.body === 'async' || t.fails === true || t.inserts !== undefined;
+}
 
 export class CaseClasses {
   private readonly ofCase: Map<string, TaskClass> = new Map();
-  private readonly pause: (micros: number) => Promise<void>;
+  private readonly behave: (n: number) => unknown;
 
-  /** `pause` resolves after so many virtual microseconds. */
-  constructor(pause: (micros: number) => Promise<void>) {
-    this.pause = pause;
+  /** `behave` does what the body of task number `n` of the case does besides using its data. */
+  constructor(behave: (n: number) => unknown) {
+    this.behave = behave;
   }
 
-  /** The class for a task of a case; its flows are f0, f1, ... and its parameter `us` is its length. */
+  /**
+   * The class for a task of a case; its flows are f0, f1, ..., its parameter `us` is its length, and `n` names it if its
+   * body does more than to use its data.
+   */
   of(t: CaseTask): TaskClass {
-    let key = `${t.body}:`;
+    let key = behaves(t) ? `${t.body}!:` : `${t.body}:`;
     for (const [, mode] of t.flows) key += mode;
-    const classes = t.body === 'async' ? this.ofCase : shared;
+    const classes = behaves(t) ? this.ofCase : shared;
     let cls = classes.get(key);
     if (cls === undefined) {
       cls = this.make(key, t);
@@ -33,15 +41,18 @@ export class CaseClasses {
       flows[`f${i}`] = mode === 1 ? read('u8') : mode === 2 ? write('u8') : readWrite('u8');
     });
     const common = { name: key, flows, params: { us: 'f64' } } as const;
-    const { pause } = this;
-    const made =
-      t.body === 'script'
+    const { behave } = this;
+    const made = behaves(t)
+      ? task({
+          ...common,
+          params: { us: 'f64', n: 'f64' },
+          body: ({ n }) => behave(n as number) as undefined,
+        })
+      : t.body === 'script'
         ? task({ ...common, body: () => {} })
-        : t.body === 'async'
-          ? task({ ...common, body: ({ us }) => pause(us as number) })
-          : t.body === 'host'
-            ? task({ ...common, kernel: 'k', gpuKernel: false })
-            : task({ ...common, kernel: 'k' });
+        : t.body === 'host'
+          ? task({ ...common, kernel: 'k', gpuKernel: false })
+          : task({ ...common, kernel: 'k' });
     return made as unknown as TaskClass;
   }
 }

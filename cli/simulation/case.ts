@@ -6,6 +6,8 @@ import type { Fault, NetworkFault } from '../../devices/simulated/faults.js';
 import { Random } from '../../devices/simulated/random.js';
 import type { WritesOrdering } from '../../devices/simulated/weak-network.js';
 import { ALIGNMENT } from '../../devices/zone.js';
+import { largestTask, unitsOf } from './case-sizes.js';
+import { mixedProgram } from './mixed-programs.js';
 
 /** Access modes as in trace/format.ts: 1 read, 2 write, 3 read and write. */
 export type CaseFlow = readonly [datum: number, mode: 1 | 2 | 3];
@@ -23,7 +25,26 @@ export interface CaseTask {
   readonly after?: readonly number[];
   /** Length in virtual microseconds. */
   readonly micros: number;
+  /** Its JavaScript body throws, or rejects. */
+  readonly fails?: boolean;
+  /** Tasks that its JavaScript body inserts into its own run. */
+  readonly inserts?: readonly CaseTask[];
 }
+
+/** What a program does next; runs, tasks and data by number. What cannot be done (any more) is left out. */
+export type CaseStep =
+  | readonly ['open', run: number]
+  | readonly ['insert', run: number, task: number]
+  /** The program of the run ends. */
+  | readonly ['end', run: number]
+  | readonly ['cancel', run: number, rank: number]
+  /** A datum that is `later` is created. */
+  | readonly ['make', datum: number]
+  | readonly ['set', datum: number]
+  | readonly ['read', datum: number]
+  | readonly ['close', datum: number]
+  /** The program awaits something else meanwhile. */
+  | readonly ['pass', micros: number];
 
 export interface CaseDatum {
   /** Size in allocation units of 512 bytes. */
@@ -34,6 +55,8 @@ export interface CaseDatum {
   readonly home?: number;
   /** Rank that owns it. */
   readonly owner?: number;
+  /** It is created by a step of the program, not before. */
+  readonly later?: boolean;
 }
 
 /** How ranks are connected. */
@@ -72,6 +95,8 @@ export interface SimulatedCase {
   readonly checked: boolean;
   readonly data: readonly CaseDatum[];
   readonly tasks: readonly CaseTask[];
+  /** The program; without, all tasks are inserted into one run. */
+  readonly steps?: readonly CaseStep[];
   /** Data read back after the run. */
   readonly reads: readonly number[];
   readonly faults: readonly Fault[];
@@ -84,6 +109,8 @@ export interface SimulatedCase {
 export interface CaseOptions {
   /** Ranks; default: any number from 1 to 4. */
   readonly ranks?: number;
+  /** Programs of several runs, with everything that a program can do (mixed-programs.ts). */
+  readonly mixed?: boolean;
   /** No asynchronous bodies. */
   readonly synchronous?: boolean;
   readonly tasks?: number;
@@ -165,22 +192,6 @@ function randomFaults(r: Random, gpus: number, tasks: number): Fault[] {
   }
 }
 
-/** Bytes, in units, of the largest task that must fit on a device. */
-export function largestTask(
-  data: readonly CaseDatum[],
-  tasks: readonly CaseTask[],
-  anywhere = false,
-): number {
-  let largest = 1;
-  for (const task of tasks) {
-    if (task.body !== 'kernel' && !anywhere) continue;
-    let units = 0;
-    for (const [d] of task.flows) units += data[d].units;
-    if (units > largest) largest = units;
-  }
-  return largest;
-}
-
 /** The case of a seed on one rank, without asynchronous bodies. */
 function caseOfOneRank(seed: number, options: CaseOptions = {}): SimulatedCase {
   const r = new Random(seed);
@@ -192,8 +203,7 @@ function caseOfOneRank(seed: number, options: CaseOptions = {}): SimulatedCase {
   );
   const tasks = randomTasks(r, count, data, gpus);
   const largest = largestTask(data, tasks);
-  let all = 0;
-  for (const d of data) all += d.units;
+  const all = unitsOf(data);
   const tight = options.tight ?? r.chance(0.6);
   const gpuUnits = tooLarge
     ? Math.max(1, largest - 1)
@@ -277,8 +287,7 @@ function randomNetwork(
 
 /** The case with host memory for all. */
 function withHostMemory(c: SimulatedCase): SimulatedCase {
-  const all = c.data.reduce((units, d) => units + d.units, 0);
-  return { ...c, shortOfHost: false, hostUnits: all * 2 + 16 };
+  return { ...c, shortOfHost: false, hostUnits: unitsOf(c.data) * 2 + 16 };
 }
 
 function onRanks(c: SimulatedCase, r: Random, ranks: number, faults: boolean): SimulatedCase {
@@ -311,6 +320,7 @@ export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCa
     );
     if (tasks.some((t) => t.body === 'async')) c = { ...c, tasks, window: WHOLE_WINDOW };
   }
+  if (options.mixed === true) c = mixedProgram(c, new Random(seed ^ 0x0ddba11));
   const ranks = options.ranks ?? r.pick([1, 1, 1, 2, 2, 3, 4]);
   if (ranks === 1) return c;
   if (c.shortOfHost && options.shortHosts !== true) c = withHostMemory(c);

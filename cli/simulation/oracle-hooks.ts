@@ -7,18 +7,31 @@ import type { Runtime } from '../../scheduler/index.js';
 import { AccessMode } from '../../trace/format.js';
 
 type Engine = Runtime['engine'];
+type RunState = Parameters<Engine['insert']>[1];
 
 /** A receive is the one movement that writes. */
 const RECEIVE_MODE = AccessMode.write;
+
+/** Who is told what happens on a rank. */
+export interface Told {
+  /** A task that is no movement is about to be inserted. */
+  inserted(run: RunState, key: number): void;
+  /** A row of the directory is used for a new datum. */
+  fresh(row: number): void;
+  /** A row of the directory is about to be given back. */
+  removed(row: number): void;
+}
 
 export function attachOracle(
   rank: number,
   engine: Engine,
   oracle: SerialOracle,
   memory: WeakMemory,
-  onFresh: (d: number) => void,
+  told: Told,
 ): void {
   const { dependencies, directory, tasks, x } = engine;
+  /** Classes of the runtime's own: their bodies are not the program's. */
+  const own = x.classes.length;
   const watched: Set<number> = new Set();
   const isMovement = (row: number): boolean => x.classes[tasks.classOf[row]].network !== undefined;
   const order = dependencies.order.bind(dependencies);
@@ -29,9 +42,10 @@ export function attachOracle(
     order(id, row, d, mode);
   };
   const insert = engine.insert.bind(engine);
-  engine.insert = (cls, ...rest) => {
+  engine.insert = (cls, run, ...rest) => {
     watchBody(cls.id);
-    return insert(cls, ...rest);
+    if (cls.network === undefined) told.inserted(run, oracle.keyOf(rank, tasks.next));
+    return insert(cls, run, ...rest);
   };
   const control = dependencies.control.bind(dependencies);
   dependencies.control = (predecessor, id, row) => {
@@ -43,9 +57,14 @@ export function attachOracle(
   const add = directory.add.bind(directory);
   directory.add = (bytes, info) => {
     const d = add(bytes, info);
-    oracle.fresh(rank, d);
-    onFresh(d);
+    oracle.bind(rank, d, bytes);
+    told.fresh(d);
     return d;
+  };
+  const remove = directory.remove.bind(directory);
+  directory.remove = (d) => {
+    told.removed(d);
+    remove(d);
   };
   watchPayloads(rank, engine, memory);
 
@@ -55,18 +74,44 @@ export function attachOracle(
     const row = x.classes[cls];
     const { body } = row;
     if (body === undefined || row.network !== undefined) return;
-    const offsets = new Float64Array(row.modes.length);
-    x.classes[cls] = {
-      ...row,
-      body: (id, at) => {
-        for (let i = 0; i < offsets.length; i++) {
-          offsets[i] = directory.block[tasks.flowDatum[tasks.flowStart[at] + i] * directory.spaces];
-        }
-        memory.hostBody(rank, id, offsets, offsets.length);
-        return body(id, at);
-      },
-    };
+    const offsetsOf = (at: number): number[] =>
+      row.modes.map(
+        (_, i) => directory.block[tasks.flowDatum[tasks.flowStart[at] + i] * directory.spaces],
+      );
+    const watchedBody =
+      cls < own
+        ? (id: number, at: number): unknown => {
+            memory.tasks.hostActs(rank, id, offsetsOf(at), row.modes.length);
+            return body(id, at);
+          }
+        : (id: number, at: number): unknown => {
+            memory.tasks.bodyBegins(rank, id, offsetsOf(at), row.modes.length);
+            return follow(memory, rank, id, () => body(id, at));
+          };
+    x.classes[cls] = { ...row, body: watchedBody };
   };
+}
+
+/** Runs a body and tells when it ends: before anything that waits for its end goes on. */
+function follow(memory: WeakMemory, rank: number, id: number, body: () => unknown): unknown {
+  let result: unknown;
+  try {
+    result = body();
+  } catch (error) {
+    memory.tasks.bodyEnds(rank, id, false);
+    throw error;
+  }
+  if (!(result instanceof Promise)) {
+    memory.tasks.bodyEnds(rank, id, true);
+    return result;
+  }
+  return result.then(
+    () => memory.tasks.bodyEnds(rank, id, true),
+    (error: unknown) => {
+      memory.tasks.bodyEnds(rank, id, false);
+      throw error;
+    },
+  );
 }
 
 /** Small payloads are moved by the engine itself: whatever host memory a movement asks for, it reads or writes. */

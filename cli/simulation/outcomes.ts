@@ -1,5 +1,10 @@
 // How a case may end: well, or with the typed error of what was made to go wrong in it.
-import type { SimulatedCase } from './case.js';
+import type { CaseTask, SimulatedCase } from './case.js';
+
+/** Its body fails, or that of a task that it inserts. */
+function failsInside(t: CaseTask): boolean {
+  return t.fails === true || t.inserts?.some(failsInside) === true;
+}
 
 /** Codes a rank's run may end with; '' is a good end. */
 export function expectedOutcomes(c: SimulatedCase): string[] {
@@ -8,13 +13,17 @@ export function expectedOutcomes(c: SimulatedCase): string[] {
     c.network?.faults.some((fault) => fault.kind === kind) === true;
   const allowed: string[] = [];
   if (c.tooLarge) allowed.push('ERR_TASK_TOO_LARGE');
-  if (c.cancelAt !== undefined) allowed.push('ERR_ABORTED');
+  const cancels = c.steps?.some(([what]) => what === 'cancel') === true;
+  const fails = c.tasks.some(failsInside);
+  if (c.cancelAt !== undefined || cancels) allowed.push('ERR_ABORTED');
   if (c.shortOfHost) allowed.push('ERR_OUT_OF_HOST_MEMORY');
-  if (has('kernel')) allowed.push('ERR_TASK_FAILED');
+  if (has('kernel') || fails) allowed.push('ERR_TASK_FAILED');
   if (has('transfer')) allowed.push('ERR_TRANSFER_FAILED');
   if (has('deviceLost')) allowed.push('ERR_DEVICE_LOST');
   if (has('peerLost')) allowed.push('ERR_PEER_LOST');
   if (has('flush')) allowed.push('ERR_FLUSH_FAILED', 'ERR_FLUSH_TIMEOUT');
+  // What one run should have written and another one reads.
+  if (allowed.length > 0 && c.steps !== undefined) allowed.push('ERR_DATUM_POISONED');
   // What fails on one rank fails on all.
   if (allowed.length > 0 && (c.ranks ?? 1) > 1) allowed.push('ERR_PEER_FAILED');
   if (!c.tooLarge) allowed.push('');
@@ -36,4 +45,10 @@ export function expectedReadErrors(c: SimulatedCase, hasFailed: boolean): string
     'ERR_FLUSH_FAILED',
     'ERR_FLUSH_TIMEOUT',
   ];
+}
+
+/** Codes writing a datum from the program may fail with. */
+export function expectedSetErrors(c: SimulatedCase): string[] {
+  const codes = expectedReadErrors(c, true);
+  return c.faults.length > 0 || c.shortOfHost || (c.ranks ?? 1) > 1 ? codes : [];
 }

@@ -11,11 +11,10 @@ import { SerialOracle } from '../../devices/simulated/oracle.js';
 import { WeakMemory } from '../../devices/simulated/weak-memory.js';
 import { visibleTo, WeakNetwork } from '../../devices/simulated/weak-network.js';
 import { World } from '../../devices/simulated/world.js';
-import type { HeadraceError } from '../../scheduler/index.js';
 import type { SimulatedCase } from './case.js';
-import { CaseClasses } from './case-classes.js';
-import { expectedOutcomes, expectedReadErrors } from './outcomes.js';
+import { checkContents, checkLeft, checkReads, checkRuns } from './rank-checks.js';
 import { backendOf, machineOf, RankPlayer } from './rank-player.js';
+import { Steps } from './steps.js';
 
 /** What came of a case. */
 export interface Played {
@@ -50,6 +49,7 @@ export class Player {
   readonly problems: string[] = [];
   stalled = false;
   private readonly c: SimulatedCase;
+  private readonly steps: Steps;
   private flushesStruck = 0;
   private lateMessages = 0;
 
@@ -58,31 +58,16 @@ export class Player {
     const { world } = this;
     const size = c.ranks ?? 1;
     this.oracle = new SerialOracle(size);
-    this.memory = new WeakMemory(
-      this.oracle,
-      machineOf(c),
-      size,
-      (d) => this.ranks[0].engine.directory.bytes[d],
-    );
+    this.memory = new WeakMemory(this.oracle, machineOf(c), size);
     const backends = Array.from({ length: size }, (_, rank) =>
       backendOf(c, rank, world, this.memory),
     );
     this.network = this.connect(backends);
-    const classes = new CaseClasses(
-      (micros) => new Promise((resolve) => world.at(world.time + micros * 1000, resolve)),
-    );
     this.ranks = backends.map(
       (backend, rank) =>
-        new RankPlayer(
-          c,
-          rank,
-          backend,
-          this.network?.ports[rank],
-          this.memory,
-          this.oracle,
-          classes,
-        ),
+        new RankPlayer(c, rank, backend, this.network?.ports[rank], this.memory, this.oracle),
     );
+    this.steps = new Steps(c, this.ranks, this.oracle, world, (isOver) => this.drive(isOver));
   }
 
   private connect(backends: ReturnType<typeof backendOf>[]): SimulatedNetwork | undefined {
@@ -124,18 +109,11 @@ export class Player {
   async play(): Promise<Played> {
     const { ranks } = this;
     try {
-      for (const rank of ranks) rank.makeData();
-      await this.runProgram();
+      await this.steps.play();
+      if (!this.stalled)
+        await this.drive(() => this.alive.every((rank) => rank.runs.every((run) => run.isOver)));
       if (this.stalled) this.checkStall();
-      else {
-        this.checkOutcomes();
-        await this.readBack();
-        if (this.stalled) return this.result();
-        await this.drain();
-        const isGood = this.alive.every((rank) => rank.outcome === '') && this.isCalm;
-        for (const rank of this.alive) rank.checkContents(isGood);
-        await this.closeAll();
-      }
+      else await this.check();
     } catch (error) {
       // With a command that never ends, insertion into a full window waits for ever, and is stopped.
       if (this.hangs) this.stalled = true;
@@ -149,11 +127,33 @@ export class Player {
     return this.result();
   }
 
+  private async check(): Promise<void> {
+    this.checkOutcomes();
+    this.steps.readBack(this.c.reads);
+    // Of a rank that is lost meanwhile nothing is heard.
+    await this.drive(() => this.alive.every((rank) => rank.open === 0));
+    if (this.stalled) {
+      this.checkStall();
+      return;
+    }
+    await this.drain();
+    this.memory.tasks.settleDoubts();
+    const isGood =
+      this.isCalm && this.alive.every((rank) => rank.runs.every((run) => run.outcome === ''));
+    for (const rank of this.alive) {
+      checkRuns(rank, this.c);
+      checkReads(rank, this.c);
+      checkContents(rank, isGood);
+    }
+    await this.closeAll();
+  }
+
   private result(): Played {
     const { ranks, network } = this;
     const sum = (of: (rank: RankPlayer) => number): number =>
       ranks.reduce((total, rank) => total + of(rank), 0);
-    const failed = this.alive.find((rank) => rank.outcome !== '');
+    const runs = this.alive.flatMap((rank) => rank.runs);
+    const failed = runs.find((run) => run.outcome !== '');
     return {
       problems: this.problems,
       outcome: this.stalled ? 'stalled' : failed === undefined ? '' : (failed.outcome ?? 'open'),
@@ -188,33 +188,13 @@ export class Player {
     return faults.length === 0 && (network?.faults.length ?? 0) === 0 && !shortOfHost;
   }
 
-  /** Every task is inserted on all ranks before the next one is: as a rank that waits lets all others go on. */
-  private async runProgram(): Promise<void> {
-    const { c } = this;
-    let release: () => void = () => {};
-    const inserted = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    for (const rank of this.ranks) rank.begin(inserted);
-    for (let i = 0; i < c.tasks.length; i++) {
-      if (i === c.cancelAt) this.ranks[i % this.ranks.length].run?.cancel('as the case says');
-      let refused = false;
-      for (const rank of this.alive) if (!rank.insert(i, c.tasks[i])) refused = true;
-      this.oracle.commit();
-      if (refused) break;
-    }
-    if (c.cancelAt === c.tasks.length) this.ranks[0].run?.cancel('as the case says');
-    release();
-    await this.drive(() => this.alive.every((rank) => rank.outcome !== undefined));
-  }
-
   /** Lets time run until something is true; gives up when nothing will happen any more. */
-  private async drive(isOver: () => boolean): Promise<void> {
+  private async drive(isOver: () => boolean): Promise<boolean> {
     const { world } = this;
     const limit = world.turns + MOST_TURNS;
     while (world.turns < limit) {
       await undefined;
-      if (isOver()) return;
+      if (isOver()) return true;
       const { turns } = world;
       let moved = false;
       while (world.turns === turns && world.step()) moved = true;
@@ -224,62 +204,33 @@ export class Player {
       }
       if (moved) continue;
       this.stalled = !isOver();
-      return;
+      return !this.stalled;
     }
     this.problems.push(`the run did not end within ${MOST_TURNS} turns`);
     this.stalled = true;
+    return false;
   }
 
+  /** The ranks agree on how every run ended. */
   private checkOutcomes(): void {
-    const allowed = expectedOutcomes(this.c);
     const { alive } = this;
-    for (const rank of alive) {
-      if (!allowed.includes(rank.outcome ?? 'open'))
-        rank.problems.push(`the run ended with ${rank.outcome || 'success'}`);
-      rank.checkLaunches();
+    const runs = Math.max(0, ...alive.map((rank) => rank.runs.length));
+    let isGood = true;
+    for (let r = 0; r < runs; r++) {
+      const ends = alive.map((rank) => rank.runs[r]?.outcome);
+      const good = ends.filter((outcome) => outcome === '').length;
+      if (good > 0 && good < alive.length && this.network?.isLost !== true)
+        this.problems.push('the run ended well on some ranks and failed on others');
+      if (good < this.ranks.length) isGood = false;
     }
-    const good = alive.filter((rank) => rank.outcome === '');
-    if (good.length > 0 && good.length < alive.length && this.network?.isLost !== true)
-      this.problems.push('the run ended well on some ranks and failed on others');
-    if (good.length < this.ranks.length) return;
+    if (!isGood) return;
     const kernelFaults = this.c.faults.some((fault) => fault.kind === 'kernel');
     if (kernelFaults && this.ranks.some((rank) => rank.backend.faults.injected > 0))
       this.problems.push('a kernel failed, but the run succeeded');
+    if (this.c.steps !== undefined) return;
     let ran = 0;
     for (const n of this.oracle.executed) if (n !== undefined) ran++;
     if (ran < this.c.tasks.length) this.problems.push(`${ran} of ${this.c.tasks.length} tasks ran`);
-  }
-
-  /** Reads data back on all ranks, in the same order. */
-  private async readBack(): Promise<void> {
-    const { c, alive } = this;
-    const open = new Map(alive.map((rank) => [rank, 0]));
-    const count = (rank: RankPlayer, by: number): void => {
-      open.set(rank, (open.get(rank) ?? 0) + by);
-    };
-    const errors: HeadraceError[] = [];
-    for (const d of c.reads) {
-      if (alive.some((rank) => rank.engine.directory.written[rank.data[d].row] === 0)) continue;
-      for (const rank of alive) {
-        count(rank, 1);
-        rank.data[d].read().then(
-          () => count(rank, -1),
-          (error: HeadraceError) => {
-            count(rank, -1);
-            errors.push(error);
-          },
-        );
-      }
-    }
-    // Of a rank that is lost meanwhile nothing is heard.
-    await this.drive(() => alive.every((rank) => rank.isDead || open.get(rank) === 0));
-    if (this.stalled) this.checkStall();
-    const fine = expectedReadErrors(
-      c,
-      alive.some((rank) => rank.outcome !== ''),
-    );
-    for (const error of errors)
-      if (!fine.includes(error.code)) this.problems.push(`reading back: ${error.message}`);
   }
 
   private checkStall(): void {
@@ -312,7 +263,7 @@ export class Player {
     await this.drain();
     for (const rank of alive) rank.engine.pump();
     await this.drain();
-    for (const rank of alive) rank.checkLeft();
+    for (const rank of alive) checkLeft(rank);
     await Promise.all(alive.map((rank) => rank.runtime.close()));
   }
 }

@@ -1,8 +1,5 @@
-// One rank of a simulated case: its engine, its data, and everything about it that can be checked: the tables after
-// every pass (invariants), how its run ended, the contents of its copies at the end, and that no byte and no pin is
-// left.
-import { CopyState } from '../../devices/coherency.js';
-import { NO_BLOCK } from '../../devices/directory.js';
+// One rank of a simulated case: its engine, its data and its runs. It does what the program says, and checks the engine's
+// tables after every pass (invariants.ts). What can be checked at the end is in rank-checks.ts.
 import { SimulatedBackend } from '../../devices/simulated/backend.js';
 import { type MachineDescription, queuesOf } from '../../devices/simulated/machine.js';
 import type { SerialOracle } from '../../devices/simulated/oracle.js';
@@ -10,20 +7,20 @@ import type { SimulatedPort } from '../../devices/simulated/port.js';
 import type { WeakMemory } from '../../devices/simulated/weak-memory.js';
 import type { World } from '../../devices/simulated/world.js';
 import { ALIGNMENT } from '../../devices/zone.js';
-import {
-  type Datum,
-  type Graph,
-  HeadraceError,
-  type Run,
-  Runtime,
-  type TaskHandle,
-} from '../../scheduler/index.js';
+import { type Datum, HeadraceError, Runtime, type TaskHandle } from '../../scheduler/index.js';
 import type { CaseTask, SimulatedCase } from './case.js';
-import type { CaseClasses } from './case-classes.js';
+import { behaves, CaseClasses } from './case-classes.js';
 import { Invariants } from './invariants.js';
 import { attachOracle } from './oracle-hooks.js';
+import { expectedSetErrors } from './outcomes.js';
+import { RankBodies } from './rank-bodies.js';
+import { RunPlayer } from './run-player.js';
 
 type Engine = Runtime['engine'];
+type RunState = Parameters<Engine['insert']>[1];
+
+/** A task that is over (stages/task-table.ts). */
+const DONE = 9;
 
 /** Passes of the engine in which the machine did nothing, one after the other. */
 const MOST_IDLE_PASSES = 5_000;
@@ -71,6 +68,16 @@ export function backendOf(
   });
 }
 
+/** A value that the program asked for. */
+export interface Asked {
+  readonly datum: number;
+  /** The version that it must get. */
+  readonly expected: number;
+  /** Why it did not get any. */
+  error?: HeadraceError;
+}
+
+/** Runs have numbers from 0; what belongs to none is the runtime's own. */
 export class RankPlayer {
   readonly rank: number;
   readonly runtime: Runtime;
@@ -78,21 +85,22 @@ export class RankPlayer {
   readonly backend: SimulatedBackend;
   readonly invariants: Invariants;
   readonly problems: string[] = [];
-  data: Datum<'u8'>[] = [];
-  /** Code of the error the run ended with, '' when it ended well, undefined while it has not ended. */
-  outcome: string | undefined;
-  run: Run | undefined;
-  graph: Graph | undefined;
-  /** Why the program stopped inserting. */
-  thrown: unknown;
+  readonly memory: WeakMemory;
+  readonly oracle: SerialOracle;
+  /** Data of the case by number, once they were created. */
+  readonly data: (Datum<'u8'> | undefined)[] = [];
+  readonly runs: RunPlayer[] = [];
+  readonly asked: Asked[] = [];
+  /** Promises of this rank that the program waits for: reads and writes. */
+  open = 0;
   /** Called after every pass of the engine, for stepping through a replay. */
   onPass: (() => void) | undefined;
   private readonly c: SimulatedCase;
-  private readonly memory: WeakMemory;
-  private readonly oracle: SerialOracle;
   private readonly classes: CaseClasses;
+  private readonly bodies: RankBodies;
   private readonly handles: (TaskHandle | undefined)[] = [];
-  private launchedAtFailure: number | undefined;
+  private readonly runOf: Map<RunState, RunPlayer> = new Map();
+  private beginning: RunPlayer | undefined;
 
   constructor(
     c: SimulatedCase,
@@ -101,14 +109,14 @@ export class RankPlayer {
     port: SimulatedPort | undefined,
     memory: WeakMemory,
     oracle: SerialOracle,
-    classes: CaseClasses,
   ) {
     this.c = c;
     this.rank = rank;
     this.backend = backend;
     this.memory = memory;
     this.oracle = oracle;
-    this.classes = classes;
+    this.bodies = new RankBodies(this, backend.world);
+    this.classes = new CaseClasses((n) => this.bodies.behave(n));
     const { network } = c;
     this.runtime = Runtime.over(
       backend,
@@ -130,14 +138,58 @@ export class RankPlayer {
     );
     this.engine = this.runtime.engine;
     this.invariants = new Invariants(this.engine);
-    attachOracle(rank, this.engine, oracle, memory, (d) => this.invariants.forget(d));
+    attachOracle(rank, this.engine, oracle, memory, {
+      inserted: (run, key) => this.runOf.get(run)?.tasks.push(key),
+      fresh: (row) => this.invariants.forget(row),
+      removed: (row) => this.checkUnused(row),
+    });
     this.checkEveryPass();
-    const failRun = this.engine.failRun.bind(this.engine);
-    this.engine.failRun = (run, error) => {
-      this.memory.tolerant = true;
-      failRun(run, error);
-      this.launchedAtFailure ??= backend.executor.launched;
+    this.watchRuns();
+  }
+
+  /** Notes which run is which, and sees that no kernel of a run starts after the run has failed. */
+  private watchRuns(): void {
+    const { engine, memory } = this;
+    const { executor } = this.backend;
+    const launched: Map<RunState, number> = new Map();
+    const openRun = engine.openRun.bind(engine);
+    engine.openRun = () => {
+      const state = openRun();
+      if (this.beginning !== undefined) this.runOf.set(state, this.beginning);
+      return state;
     };
+    const { failures } = engine;
+    const failRun = failures.failRun.bind(failures);
+    failures.failRun = (run, error) => {
+      if (memory.ranks > 1 || this.c.steps === undefined) memory.tolerant = true;
+      const player = this.runOf.get(run);
+      if (player !== undefined) player.hasFailed = true;
+      failRun(run, error);
+      if (!launched.has(run)) launched.set(run, executor.launched[run.slot]);
+    };
+    const closeRun = engine.closeRun.bind(engine);
+    engine.closeRun = (run) => {
+      if ((launched.get(run) ?? Number.POSITIVE_INFINITY) < executor.launched[run.slot])
+        this.problems.push('kernels of a failed run were started after its failure');
+      closeRun(run);
+    };
+  }
+
+  /** A row of the directory goes back: nobody may use it any more. */
+  private checkUnused(d: number): void {
+    const { tasks, x } = this.engine;
+    for (let id = tasks.head; id !== tasks.next; id = (id + 1) | 0) {
+      const row = id & tasks.mask;
+      if (tasks.stage[row] === 0 || tasks.stage[row] === DONE) continue;
+      const first = tasks.flowStart[row];
+      const end = first + x.classes[tasks.classOf[row]].modes.length;
+      for (let i = first; i < end; i++) {
+        if (tasks.flowDatum[i] === d)
+          this.problems.push(
+            `the row of datum ${d} is given back while ${x.describe(row)} uses it`,
+          );
+      }
+    }
   }
 
   /** The rank's process is gone. */
@@ -147,68 +199,143 @@ export class RankPlayer {
 
   // --- The program ------------------------------------------------------------------------------------------------
 
-  makeData(): void {
-    this.data = this.c.data.map(({ units, initial, home, owner = 0 }, i) => {
-      const bytes = units * ALIGNMENT;
-      const options = {
-        name: `d${i}`,
-        rank: owner,
-        ...(home === undefined ? {} : { device: home }),
-      };
-      if (!initial) return this.runtime.data('u8', bytes, options);
-      const datum = this.runtime.data(new Uint8Array(bytes), options) as Datum<'u8'>;
-      const { block, spaces } = this.engine.directory;
-      if (owner === this.rank) {
-        const stamp = this.oracle.initial(this.rank, datum.row);
-        this.memory.hostWrite(this.rank, block[datum.row * spaces], bytes, stamp);
-      }
-      return datum;
-    });
-  }
-
-  /** Begins the run; tasks are inserted until `inserted` resolves. */
-  begin(inserted: Promise<void>): void {
-    const run = this.runtime.run((graph) => {
-      this.graph = graph;
-      return inserted.then(() => {
-        if (this.thrown !== undefined) throw this.thrown;
-      });
-    });
-    this.run = run;
-    run.done.then(
-      () => {
-        this.outcome = '';
-      },
-      (error: unknown) => {
-        this.outcome = (error as HeadraceError).code ?? String(error);
-        if (this.outcome === 'ERR_PROGRAM' || this.outcome === 'ERR_STALLED')
-          this.problems.push(String(error));
-      },
-    );
-  }
-
-  /** Inserts task `i` of the program; false when it was refused. */
-  insert(i: number, t: CaseTask): boolean {
-    const args: Record<string, unknown> = { us: t.micros };
-    t.flows.forEach(([d], f) => {
-      args[`f${f}`] = this.data[d];
-    });
+  /** Creates a datum of the case. */
+  make(i: number): void {
+    const { units, initial, home, owner = 0 } = this.c.data[i];
+    const { oracle } = this;
+    const bytes = units * ALIGNMENT;
+    const options = {
+      name: `d${i}`,
+      rank: owner,
+      ...(home === undefined ? {} : { device: home }),
+    };
+    oracle.naming = i;
     try {
-      this.handles[i] = this.graph?.insert(this.classes.of(t), args as never, {
-        ...(t.priority === undefined ? {} : { priority: t.priority }),
-        ...(t.device === undefined ? {} : { device: t.device }),
-        ...(t.rank === undefined ? {} : { rank: t.rank }),
-        ...(t.after === undefined
-          ? {}
-          : { after: t.after.map((p) => this.handles[p] as TaskHandle) }),
-      });
+      const datum = initial
+        ? (this.runtime.data(new Uint8Array(bytes), options) as Datum<'u8'>)
+        : this.runtime.data('u8', bytes, options);
+      this.data[i] = datum;
+      if (!initial || owner !== this.rank) return;
+      const { block, spaces } = this.engine.directory;
+      const stamp = oracle.initial(this.rank, datum.row);
+      this.memory.hostWrite(this.rank, block[datum.row * spaces], bytes, stamp);
+    } finally {
+      oracle.naming = undefined;
+    }
+  }
+
+  /** Begins a run; its program goes on until `ended` resolves. */
+  begin(run: number, ended: Promise<void>): void {
+    const player = new RunPlayer();
+    this.runs[run] = player;
+    this.beginning = player;
+    player.begin(this.runtime, ended);
+    this.beginning = undefined;
+  }
+
+  /** Inserts task `i` of the program into a run; false when it was refused. */
+  insert(run: number, i: number, t: CaseTask): boolean {
+    const player = this.runs[run];
+    if (player === undefined) return false;
+    try {
+      this.handles[i] = this.insertInto(player, t, i);
       return true;
     } catch (error) {
       if (this.isDead) return false;
       if (!(error instanceof HeadraceError) || error.code === 'ERR_STALLED') throw error;
-      this.thrown = error;
+      player.thrown = error;
       return false;
     }
+  }
+
+  /** Inserts a task; `n` names it for its body. */
+  insertInto(run: RunPlayer, t: CaseTask, n: number): TaskHandle | undefined {
+    const args: Record<string, unknown> = { us: t.micros };
+    t.flows.forEach(([d], f) => {
+      args[`f${f}`] = this.data[d];
+    });
+    if (behaves(t)) {
+      args['n'] = n;
+      this.bodies.add(n, t, run);
+    }
+    const after = t.after?.flatMap((p) => this.handles[p] ?? []);
+    return run.graph?.insert(this.classes.of(t), args as never, {
+      ...(t.priority === undefined ? {} : { priority: t.priority }),
+      ...(t.device === undefined ? {} : { device: t.device }),
+      ...(t.rank === undefined ? {} : { rank: t.rank }),
+      ...(after === undefined ? {} : { after }),
+    });
+  }
+
+  /** Whether a writer of the datum was inserted here: of a run that failed, other ranks may have inserted more. */
+  knows(i: number): boolean {
+    const { engine, memory } = this;
+    const row = this.data[i]?.row;
+    return row === undefined || memory.ranks === 1 || engine.directory.written[row] !== 0;
+  }
+
+  /** The program wants the value of a datum, which must be the latest version inserted so far. */
+  read(i: number): void {
+    const datum = this.data[i];
+    if (datum === undefined) return;
+    const asked: Asked = { datum: i, expected: this.oracle.latest(i) };
+    this.asked.push(asked);
+    this.open++;
+    datum.read().then(
+      (bytes) => {
+        this.open--;
+        this.checkValue(asked, bytes);
+      },
+      (error: HeadraceError) => {
+        this.open--;
+        asked.error = error;
+      },
+    );
+  }
+
+  private checkValue({ datum, expected }: Asked, bytes: Uint8Array): void {
+    const { oracle, memory } = this;
+    const words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2);
+    for (let u = 0; u < bytes.length / ALIGNMENT; u++) {
+      const [stamp, part] = words.subarray((u * ALIGNMENT) / 4);
+      const isRight = stamp === expected && part === u && oracle.isGood(expected);
+      if (isRight || memory.tolerant) continue;
+      const state = oracle.isGood(expected) ? '' : ', which has no value';
+      this.problems.push(
+        `read() of d${datum} must give ${oracle.describe(expected)}${state}, but gives ${oracle.describe(stamp)} (unit ${u})`,
+      );
+      return;
+    }
+  }
+
+  /** The program sets a datum to the version `stamp`. */
+  set(i: number, stamp: number): void {
+    const datum = this.data[i];
+    if (datum === undefined) return;
+    const bytes = new Uint8Array(datum.bytes);
+    const words = new Int32Array(bytes.buffer);
+    for (let u = 0; u < bytes.length / ALIGNMENT; u++) words.set([stamp, u], (u * ALIGNMENT) / 4);
+    const { oracle } = this;
+    oracle.reserved = datum.rank === this.rank ? stamp : undefined;
+    this.open++;
+    datum.set(bytes).then(
+      () => {
+        this.open--;
+        if (datum.rank === this.rank && !oracle.isGood(stamp))
+          this.problems.push(`set() of d${i} resolved, but did not write`);
+      },
+      (error: HeadraceError) => {
+        this.open--;
+        if (!expectedSetErrors(this.c).includes(error.code))
+          this.problems.push(`set() of d${i}: ${error.message}`);
+      },
+    );
+    oracle.reserved = undefined;
+  }
+
+  close(i: number): void {
+    this.data[i]?.close();
+    this.data[i] = undefined;
   }
 
   private checkEveryPass(): void {
@@ -233,65 +360,12 @@ export class RankPlayer {
     };
   }
 
-  // --- The end ----------------------------------------------------------------------------------------------------
-
   get isBusy(): boolean {
     return this.engine.submission.outstanding.some((n) => n > 0);
   }
 
-  /** No kernel of a run starts after the run has failed. */
-  checkLaunches(): void {
-    const { launched } = this.backend.executor;
-    if (this.launchedAtFailure !== undefined && launched > this.launchedAtFailure)
-      this.problems.push('kernels of a failed run were started after its failure');
-  }
-
-  /** Every copy that counts as valid holds what the last writer that ran wrote; a datum without that is poisoned. */
-  checkContents(isGood: boolean): void {
-    const { engine, oracle, memory, rank } = this;
-    const dir = engine.directory;
-    for (const datum of this.data) {
-      const d = datum.row;
-      if (dir.poison[d] !== 0) {
-        if (isGood) this.problems.push(`${datum.name} is poisoned after a good run`);
-        continue;
-      }
-      const wanted = oracle.final(rank, d);
-      for (let s = 0; s < dir.spaces; s++) {
-        const c = d * dir.spaces + s;
-        if (dir.state[c] !== CopyState.shared && dir.state[c] !== CopyState.owned) continue;
-        if (dir.block[c] === NO_BLOCK) continue;
-        const found = memory.contents(rank, s, dir.block[c], dir.bytes[d]);
-        // When a run fails on several ranks, receives are dropped and each datum is again what its owner has.
-        const isRight = found === wanted || (!isGood && memory.ranks > 1 && oracle.isOf(d, found));
-        if (!isRight || !oracle.isGood(found)) {
-          this.problems.push(
-            `${datum.name} counts as valid in space ${s} and should hold ${oracle.describe(wanted)}, but holds ${oracle.describe(found)}`,
-          );
-        }
-      }
-    }
-  }
-
   closeData(): void {
-    for (const datum of this.data) datum.close();
+    for (const datum of this.data) datum?.close();
     this.engine.wake();
-  }
-
-  checkLeft(): void {
-    for (const space of this.engine.spaces) {
-      if (space.zone.used !== 0)
-        this.problems.push(`space ${space.index}: ${space.zone.used} bytes were not given back`);
-      if (space.pinnedCopies !== 0)
-        this.problems.push(`space ${space.index}: ${space.pinnedCopies} copies stay pinned`);
-      if (space.waiters.length !== 0)
-        this.problems.push(`space ${space.index}: someone still stands in line`);
-    }
-    const { ranks } = this.engine;
-    ranks?.credits.inFlight.forEach((bytes, s) => {
-      const left = bytes + this.engine.spaces[s].offered.bytes;
-      if (left !== 0)
-        this.problems.push(`space ${s}: ${left} bytes of credits were not given back`);
-    });
   }
 }

@@ -41,8 +41,8 @@ export class Executor implements EventOwner {
   readonly bytes: (Uint8Array | undefined)[];
   /** Records started so far. */
   started = 0;
-  /** Kernels started that were not cancelled. */
-  launched = 0;
+  /** Kernels started that were not cancelled, by run. */
+  readonly launched: Int32Array = new Int32Array(RUNS);
   /** The machine is gone: nothing starts or ends any more. */
   isDead = false;
   /** Told of every record that ended. */
@@ -191,7 +191,7 @@ export class Executor implements EventOwner {
       if (this.cancelled[records.run[slot]] !== 0) status = Status.cancelled;
       else {
         status = this.faults.kernel(space);
-        this.launched++;
+        this.launched[records.run[slot]]++;
         const model = (space === 0 ? this.hostTimes : this.gpuTimes)[records.what[slot]];
         const args = records.argumentsOf(q, slot);
         const flows = records.flows[slot];

@@ -1,18 +1,25 @@
 // What every task must see, from program order alone: the version of a datum a task reads is the one written by the
-// last task inserted before it that writes the datum. Versions are stamps, numbers never used twice.
-// Invariant: the oracle knows nothing of queues, copies or time; it is told the insertions, in order.
+// last task inserted before it that writes the datum. Versions are stamps, numbers never used twice. A version is good
+// when its writer ran, succeeded and saw good versions only; a datum whose latest version is not good has no value.
+//
+// Rows of the directory are used again, so a datum of the program has a number of its own here (`bind`).
+// Invariant: the oracle knows nothing of queues, copies or time; it is told the insertions, in order, and how each
+// task ended.
 import { AccessMode } from '../../trace/format.js';
 
 /** Contents that nobody may take for a value. */
 export const GARBAGE = 0;
 
-/** One datum of one task: which stamp it must find, which it leaves (0: none). */
+/** One datum of one task, by the program's number: which stamp it must find, which it leaves (0: none). */
 export interface Expectation {
   readonly datum: number;
   readonly mode: number;
   readonly expected: number;
   readonly written: number;
 }
+
+/** Data that bodies create have numbers from here on. */
+const UNNAMED = 1 << 16;
 
 /** What became of a stamp's writer. */
 export const Written = { pending: 0, good: 1, bad: 2 } as const;
@@ -30,8 +37,23 @@ export class SerialOracle {
   private readonly writer: number[] = [0];
   private readonly datum: number[] = [-1];
   private readonly state: number[] = [Written.bad];
+  /** Of stamps of writes that are not finished, the stamp of the whole. */
+  private readonly partOf: (number | undefined)[] = [];
   /** Times each task was executed, by key. */
   readonly executed: number[] = [];
+  /** Tasks that ran, succeeded and saw good versions, by key. */
+  readonly ranWell: boolean[] = [];
+  /** Tasks that ran and failed by themselves, by key. */
+  readonly failedItself: boolean[] = [];
+  /** Sizes by datum. */
+  readonly bytes: number[] = [];
+  /** The stamp that the next write to be inserted gets, where its bytes carry it already. */
+  reserved: number | undefined;
+  /** Number that the next datum to be created has; undefined: one that no case names. */
+  naming: number | undefined;
+  /** Datum in a row of a rank: rank + row * ranks. */
+  private readonly rows: number[] = [];
+  private unnamed = UNNAMED;
 
   constructor(ranks = 1) {
     this.ranks = ranks;
@@ -43,7 +65,8 @@ export class SerialOracle {
   }
 
   /** A datum got its first value from outside, on a rank; returns the stamp of it. */
-  initial(rank: number, d: number): number {
+  initial(rank: number, row: number): number {
+    const d = this.datumIn(rank, row);
     const stamp = this.stamp(0, d);
     this.current[d] = stamp;
     this.history[d * this.ranks + rank] = [stamp];
@@ -52,17 +75,38 @@ export class SerialOracle {
   }
 
   /** A row of a rank is used for a new datum that exists nowhere. */
-  fresh(rank: number, d: number): void {
-    if (rank === 0) this.current[d] = GARBAGE;
+  bind(rank: number, row: number, bytes: number): void {
+    const d = this.naming ?? this.unnamed++;
+    this.rows[rank + row * this.ranks] = d;
+    this.bytes[d] = bytes;
+    if (rank === 0 || this.naming === undefined) this.current[d] = GARBAGE;
     this.history[d * this.ranks + rank] = [];
   }
 
-  /** Task `key` of a rank, being inserted, uses datum `d`. */
-  access(rank: number, key: number, d: number, mode: number): void {
+  /** The datum in a row of a rank. */
+  datumIn(rank: number, row: number): number {
+    return this.rows[rank + row * this.ranks];
+  }
+
+  /** The stamp of the latest version in program order; 0: there is none. */
+  latest(d: number): number {
+    return this.current[d] ?? GARBAGE;
+  }
+
+  /** A stamp for a write that is not inserted yet. */
+  reserve(d: number): number {
+    return this.stamp(0, d);
+  }
+
+  /** Task `key` of a rank, being inserted, uses the datum in `row`. */
+  access(rank: number, key: number, row: number, mode: number): void {
+    const d = this.datumIn(rank, row);
     const expected = mode === AccessMode.write ? GARBAGE : (this.current[d] ?? GARBAGE);
     let written = GARBAGE;
     if (mode !== AccessMode.read) {
-      written = this.stamp(key, d);
+      written = this.reserved ?? this.stamp(key, d);
+      this.writer[written] = key;
+      this.reserved = undefined;
       if (this.ranks > 1) this.uncommitted.push([d, written]);
       else this.current[d] = written;
       (this.history[d * this.ranks + rank] ??= []).push(written);
@@ -70,15 +114,20 @@ export class SerialOracle {
     (this.flows[key] ??= []).push({ datum: d, mode, expected, written });
   }
 
-  /** The latest version of `d` is to come to a rank. */
-  arrives(rank: number, d: number): void {
+  /** The latest version of the datum in `row` is to come to a rank. */
+  arrives(rank: number, row: number): void {
+    const d = this.datumIn(rank, row);
     (this.history[d * this.ranks + rank] ??= []).push(this.current[d] ?? GARBAGE);
   }
 
-  /** The task has been inserted on all ranks. */
-  commit(): void {
-    for (const [d, stamp] of this.uncommitted) this.current[d] = stamp;
-    this.uncommitted.length = 0;
+  /** Writes of the task that is being inserted on all ranks. */
+  get uncommittedWrites(): number {
+    return this.uncommitted.length;
+  }
+
+  /** The task whose writes come after the first `from` uncommitted ones has been inserted everywhere. */
+  commit(from = 0): void {
+    for (const [d, stamp] of this.uncommitted.splice(from)) this.current[d] = stamp;
   }
 
   /** A task, being inserted, must follow another without data. */
@@ -99,12 +148,22 @@ export class SerialOracle {
     this.state[stamp] = good ? Written.good : Written.bad;
   }
 
+  /** Whether a stamp's writer has ended with the value it should have written. */
   isGood(stamp: number): boolean {
     return this.state[stamp] === Written.good;
   }
 
+  /** What is in a datum while the task that writes stamp `written` is at it. */
+  unfinished(written: number): number {
+    const stamp = this.stamp(this.writer[written], this.datum[written]);
+    this.state[stamp] = Written.bad;
+    this.partOf[stamp] = written;
+    return stamp;
+  }
+
   /** The stamp a rank's copy must hold now that nothing runs any more: the last one that was written; 0: none was. */
-  final(rank: number, d: number): number {
+  final(rank: number, row: number): number {
+    const d = this.datumIn(rank, row);
     const list = this.history[d * this.ranks + rank] ?? [];
     for (let i = list.length - 1; i >= 0; i--)
       if (this.state[list[i]] !== Written.pending) return list[i];
@@ -120,8 +179,15 @@ export class SerialOracle {
   describe(stamp: number): string {
     if (stamp === GARBAGE) return 'garbage (poison, or a failed or partial write)';
     const key = this.writer[stamp];
-    const id = Math.floor(key / this.ranks);
-    return key === 0 ? 'the initial value' : `what task #${id} of rank ${key % this.ranks} wrote`;
+    if (key === 0) return 'the initial value';
+    const text = `what ${this.describeTask(key)} wrote`;
+    return this.partOf[stamp] === undefined ? text : `half of ${text}`;
+  }
+
+  /** A task in words. */
+  describeTask(key: number): string {
+    const id = `task #${Math.floor(key / this.ranks)}`;
+    return this.ranks > 1 ? `${id} of rank ${key % this.ranks}` : id;
   }
 
   private stamp(task: number, d: number): number {

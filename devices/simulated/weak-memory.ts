@@ -7,12 +7,12 @@
 // is in weak-network.ts.
 // Invariant: freed memory that is written again takes its old contents, and their readers, with it.
 
-import { AccessMode } from '../../trace/format.js';
-import { NO_QUEUE, type QueueInfo } from '../backend.js';
+import { NO_QUEUE, type QueueInfo, Status } from '../backend.js';
 import { ALIGNMENT, roundedBytes } from '../zone.js';
 import { Cells } from './cells.js';
 import { type MachineDescription, queuesOf, spacesOf } from './machine.js';
 import { GARBAGE, type SerialOracle } from './oracle.js';
+import { Act, TaskActs } from './task-acts.js';
 import { VectorClocks } from './vector-clocks.js';
 import type { Watcher } from './watcher.js';
 
@@ -24,6 +24,7 @@ export type ViolationKind =
   | 'control'
   | 'flush'
   | 'wrong-version'
+  | 'changed'
   | 'twice'
   | 'outside';
 
@@ -34,34 +35,23 @@ export interface Violation {
 }
 
 const KINDS = ['nothing', 'task', 'copy', 'fill', 'transfer'] as const;
-/** Labels: what an act was, with its number. */
-export const Act = { task: 1, copy: 2, fill: 3, transfer: 4 } as const;
 
 export class WeakMemory {
   readonly violations: Violation[] = [];
-  /** Something failed or was cancelled: wrong inputs are no violation, but what comes of them is garbage. */
+  /** Bytes did not arrive, or ranks fail: wrong inputs are no violation, but what comes of them is garbage. */
   tolerant = false;
   /** Reads and writes checked. */
   checks = 0;
   readonly ranks: number;
   readonly clocks: VectorClocks;
-  private readonly oracle: SerialOracle;
-  private readonly bytesOf: (datum: number) => number;
   private readonly cells: readonly (readonly Cells[])[];
   private readonly queues: readonly QueueInfo[];
   private readonly labels: number[][];
-  /** Event of each executed task: actor and number. */
-  private readonly ranAt: Map<number, readonly [number, number]> = new Map();
+  readonly tasks: TaskActs;
 
-  constructor(
-    oracle: SerialOracle,
-    machine: MachineDescription,
-    ranks: number,
-    bytesOf: (datum: number) => number,
-  ) {
-    this.oracle = oracle;
+  constructor(oracle: SerialOracle, machine: MachineDescription, ranks: number) {
     this.ranks = ranks;
-    this.bytesOf = bytesOf;
+    this.tasks = new TaskActs(this, oracle);
     this.queues = queuesOf(machine);
     this.clocks = new VectorClocks(this.queues.length, ranks);
     this.labels = Array.from({ length: this.clocks.size }, () => []);
@@ -96,8 +86,9 @@ export class WeakMemory {
       finished: (queue, first, last) => clocks.finished(actor(queue), first, last),
       exec: (queue, seq, space, task, status, args, nFlows) => {
         this.label(actor(queue), seq, Act.task, task);
-        if (status !== 0) this.tolerant = true;
-        if (status !== -1) this.act(actor(queue), seq, space, task, status === 0, args, nFlows);
+        if (status === Status.deviceLost) this.tolerant = true;
+        if (status !== Status.cancelled)
+          this.tasks.act(actor(queue), seq, space, task, status === 0, args, nFlows);
       },
       copy: (queue, seq, transfer, status, to, toOffset, from, fromOffset, bytes) => {
         this.label(actor(queue), seq, Act.copy, transfer);
@@ -113,12 +104,6 @@ export class WeakMemory {
         for (let u = 0; u < units; u++) cells.set(first + u, GARBAGE, u);
       },
     };
-  }
-
-  /** The engine of a rank runs the JavaScript body of a task on host memory at these offsets. */
-  hostBody(rank: number, task: number, offsets: ArrayLike<number>, count: number): void {
-    const seq = this.engineActs(rank, Act.task, task);
-    this.act(this.clocks.engine(rank), seq, 0, task, true, offsets, count);
   }
 
   /** The engine of a rank writes the first value of a datum. */
@@ -175,65 +160,6 @@ export class WeakMemory {
         succeeds ? read.stamp(source + u) : GARBAGE,
         read.part(source + u),
       );
-  }
-
-  private act(
-    a: number,
-    seq: number,
-    space: number,
-    id: number,
-    succeeds: boolean,
-    offsets: ArrayLike<number>,
-    count: number,
-  ): void {
-    const { oracle } = this;
-    const rank = this.clocks.rankOf(a);
-    const task = oracle.keyOf(rank, id);
-    const runs = (oracle.executed[task] ?? 0) + 1;
-    oracle.executed[task] = runs;
-    if (runs > 1) this.report('twice', `task #${id} ran ${runs} times`);
-    for (const p of oracle.predecessorsOf(task)) {
-      const at = this.ranAt.get(p);
-      if (at === undefined) {
-        if (!this.tolerant)
-          this.report(
-            'control',
-            `${this.name(a, seq)} ran before task #${p}, which it must follow`,
-          );
-      } else if (at[0] !== a && !this.clocks.covers(a, at[0], at[1])) {
-        this.report('control', `no edge orders ${this.name(a, seq)} after task #${p}`);
-      }
-    }
-    this.ranAt.set(task, [a, seq]);
-    const flows = oracle.flowsOf(task);
-    const cells = this.cells[rank][space];
-    let good = succeeds;
-    for (let i = 0; i < count; i++) {
-      const { datum, mode, expected } = flows[i];
-      if (mode === AccessMode.write) continue;
-      const units = roundedBytes(this.bytesOf(datum)) / ALIGNMENT;
-      const at = offsets[i] / ALIGNMENT;
-      this.read(a, seq, rank, space, at, units);
-      const found = this.stampOf(cells, at, units);
-      if (found === expected && oracle.isGood(found)) continue;
-      good = false;
-      if (!this.tolerant) {
-        this.report(
-          'wrong-version',
-          `${this.name(a, seq)} reads datum ${datum} in space ${space} and must see ${oracle.describe(expected)}, ` +
-            `but finds ${oracle.describe(found)}`,
-        );
-      }
-    }
-    for (let i = 0; i < count; i++) {
-      const { datum, mode, written } = flows[i];
-      if (mode === AccessMode.read) continue;
-      const units = roundedBytes(this.bytesOf(datum)) / ALIGNMENT;
-      const at = offsets[i] / ALIGNMENT;
-      this.overwrite(a, seq, rank, space, at, units);
-      this.stampCells(cells, at, units, good ? written : GARBAGE);
-      oracle.settle(written, good);
-    }
   }
 
   /** Checks a read of cells and remembers it. */
@@ -351,11 +277,12 @@ export class WeakMemory {
     );
   }
 
-  private stampCells(cells: Cells, first: number, units: number, stamp: number): void {
+  stampCells(cells: Cells, first: number, units: number, stamp: number): void {
     for (let u = 0; u < units; u++) cells.set(first + u, stamp, u);
   }
 
-  private stampOf(cells: Cells, first: number, units: number): number {
+  /** The stamp that a whole block holds, or garbage when its cells differ. */
+  stampOf(cells: Cells, first: number, units: number): number {
     const stamp = cells.stamp(first);
     for (let u = 0; u < units; u++) {
       if (cells.stamp(first + u) !== stamp || cells.part(first + u) !== u) return GARBAGE;

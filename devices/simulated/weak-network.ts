@@ -10,7 +10,8 @@
 import { VisibleTo } from '../network-port.js';
 import { ALIGNMENT, roundedBytes } from '../zone.js';
 import type { NetworkWatcher } from './network-watcher.js';
-import { Act, type WeakMemory } from './weak-memory.js';
+import { Act } from './task-acts.js';
+import type { WeakMemory } from './weak-memory.js';
 
 /** What the device orders by itself (CUDA attribute 118). */
 export type WritesOrdering = 'none' | 'owner' | 'allDevices';

@@ -1,0 +1,193 @@
+// Random programs that do everything a program can do, mixed: several runs at once, each cancelled or ended at any moment,
+// bodies in JavaScript that take their time, fail or insert tasks, and `set`, `read`, `close` and new data in between.
+//
+// Invariant: what a step needs may be missing (the run failed, a step before was left out): the player leaves it out then.
+import type { Random } from '../../devices/simulated/random.js';
+import type { CaseDatum, CaseStep, CaseTask, SimulatedCase } from './case.js';
+import { largestTask, unitsOf } from './case-sizes.js';
+
+/** Rows of the window where bodies insert: what they insert has to fit. */
+const WINDOW_TO_GROW = 2048;
+
+/** How often a program does what, per inserted task. */
+interface Habits {
+  readonly passes: number;
+  readonly changes: number;
+  readonly fails: number;
+  readonly grows: number;
+  readonly asynchronous: number;
+}
+
+class Writer {
+  readonly steps: CaseStep[] = [];
+  readonly tasks: CaseTask[] = [];
+  readonly data: CaseDatum[];
+  private readonly r: Random;
+  private readonly habits: Habits;
+  /** Datum that takes the place of another, which was closed. */
+  private readonly now: number[];
+  private readonly written: boolean[];
+
+  constructor(r: Random, c: SimulatedCase, habits: Habits) {
+    this.r = r;
+    this.habits = habits;
+    this.data = [...c.data];
+    this.now = c.data.map((_, d) => d);
+    this.written = c.data.map((d) => d.initial);
+  }
+
+  /** The task with data that are there, and with a body that does more. */
+  task(t: CaseTask, depth: number): CaseTask {
+    const { r, habits } = this;
+    const flows = t.flows.map(([d, mode]) => {
+      const at = this.now[d];
+      const isRead = this.written[at] || mode === 2;
+      if (mode !== 1 || !isRead) this.written[at] = true;
+      return [at, isRead ? mode : 2] as const;
+    });
+    if (t.body === 'kernel' || t.body === 'host') return { ...t, flows };
+    const body = r.chance(habits.asynchronous) ? ('async' as const) : t.body;
+    const fails = r.chance(habits.fails);
+    const inserts =
+      depth < 3 && r.chance(habits.grows)
+        ? Array.from({ length: r.between(1, 3) }, () => this.child(t, depth + 1))
+        : [];
+    return {
+      ...t,
+      flows,
+      body,
+      ...(fails ? { fails } : {}),
+      ...(inserts.length > 0 ? { inserts } : {}),
+    };
+  }
+
+  /** A task that a body inserts: on the same data or others. */
+  private child(parent: CaseTask, depth: number): CaseTask {
+    const { r } = this;
+    const { after: _, device: __, ...rest } = parent;
+    const flows = r.chance(0.5)
+      ? parent.flows
+      : ([[r.below(this.now.length), r.pick([1, 2, 3] as const)]] as const);
+    const body = r.pick(['script', 'script', 'host', 'kernel'] as const);
+    return this.task({ ...rest, flows, body }, depth);
+  }
+
+  /** Something other than inserting a task. */
+  change(): void {
+    const { r } = this;
+    const d = r.below(this.now.length);
+    const at = this.now[d];
+    switch (r.pick(['set', 'read', 'read', 'close'] as const)) {
+      case 'set':
+        this.steps.push(['set', at]);
+        this.written[at] = true;
+        break;
+      case 'read':
+        this.steps.push(['read', at]);
+        break;
+      default:
+        this.steps.push(['close', at]);
+        this.replace(d);
+    }
+  }
+
+  private replace(d: number): void {
+    const { r } = this;
+    const { later: _, ...old } = this.data[this.now[d]];
+    const at = this.data.length;
+    const initial = r.chance(0.5);
+    this.data.push({ ...old, initial, later: true });
+    this.now[d] = at;
+    this.written[at] = initial;
+    if (r.chance(0.3)) this.pass();
+    this.steps.push(['make', at]);
+  }
+
+  pass(): void {
+    const { r } = this;
+    this.steps.push(['pass', Math.ceil(r.real() * r.pick([1, 20, 500]))]);
+  }
+}
+
+/** The runs that are open, in the order in which they were opened. */
+class Runs {
+  private readonly open: number[] = [];
+  private next = 0;
+  private readonly w: Writer;
+  private readonly r: Random;
+  private readonly most: number;
+
+  constructor(w: Writer, r: Random, most: number) {
+    this.w = w;
+    this.r = r;
+    this.most = most;
+  }
+
+  /** One of the open runs, or a new one. */
+  pick(): number {
+    const { open, r } = this;
+    if (open.length === 0 || (open.length < this.most && r.chance(0.2))) {
+      open.push(this.next);
+      this.w.steps.push(['open', this.next++]);
+    }
+    return r.pick(open);
+  }
+
+  /** Some run is cancelled, or its program ends. */
+  finish(cancels: boolean): void {
+    const { open, r, w } = this;
+    if (open.length === 0) return;
+    const at = r.below(open.length);
+    const run = open[at];
+    // A run can be cancelled before its program ends, and after.
+    const isFirst = r.chance(0.5);
+    if (cancels && isFirst) w.steps.push(['cancel', run, r.below(4)]);
+    if (cancels && r.chance(0.3)) return;
+    w.steps.push(['end', run]);
+    if (cancels && !isFirst) {
+      if (r.chance(0.7)) w.pass();
+      w.steps.push(['cancel', run, r.below(4)]);
+    }
+    open.splice(at, 1);
+  }
+}
+
+/** The case with a program of several runs in place of one run of all tasks. */
+export function mixedProgram(c: SimulatedCase, r: Random): SimulatedCase {
+  const scripts = r.pick([0, 0.1, 0.3, 0.6]);
+  const habits: Habits = {
+    passes: r.pick([0, 0.05, 0.3]),
+    changes: r.pick([0, 0.05, 0.2]),
+    fails: r.chance(0.4) ? r.pick([0.02, 0.1]) : 0,
+    grows: r.chance(0.3) ? r.pick([0.1, 0.4]) : 0,
+    asynchronous: r.pick([0, 0.2, 0.7]),
+  };
+  const cancels = r.chance(0.6) ? r.pick([0.02, 0.1]) : 0;
+  const w = new Writer(r, c, habits);
+  const runs = new Runs(w, r, r.between(1, 4));
+  for (const t of c.tasks) {
+    const body = r.chance(scripts) ? ('script' as const) : t.body;
+    const { device, ...rest } = t;
+    const run = runs.pick();
+    const made = w.task(body === 'script' ? { ...rest, body } : { ...t, body }, 0);
+    w.steps.push(['insert', run, w.tasks.length]);
+    w.tasks.push(made);
+    if (r.chance(habits.changes)) w.change();
+    if (r.chance(habits.passes)) w.pass();
+    if (r.chance(cancels)) runs.finish(true);
+    else if (r.chance(0.02)) runs.finish(false);
+  }
+  const { cancelAt: _, ...rest } = c;
+  const { tasks, data, steps } = w;
+  const grows = tasks.some((t) => t.inserts !== undefined);
+  return {
+    ...rest,
+    data,
+    tasks,
+    steps,
+    window: grows ? WINDOW_TO_GROW : r.pick([4, 8, 16, 64, 256]),
+    gpuUnits: Math.max(c.gpuUnits, largestTask(data, tasks)),
+    hostUnits: c.shortOfHost ? c.hostUnits : unitsOf(data) * 2 + 16,
+    reads: data.flatMap((_, d) => (r.chance(0.3) ? [d] : [])),
+  };
+}

@@ -1,0 +1,176 @@
+// Does what the program of a case says, step by step, on all ranks.
+//
+// Every step is done on all ranks before the next one is: as a rank that waits lets all others go on.
+// Invariant: a step is done on every rank that is there, or on none; what it needs and is not there leaves it out.
+import type { SerialOracle } from '../../devices/simulated/oracle.js';
+import type { World } from '../../devices/simulated/world.js';
+import { HeadraceError } from '../../scheduler/index.js';
+import type { CaseStep, CaseTask, SimulatedCase } from './case.js';
+import type { RankPlayer } from './rank-player.js';
+
+/** Lets time run until something is true; false when it never will be. */
+export type Drive = (isOver: () => boolean) => Promise<boolean>;
+
+/** A run whose program has not ended. */
+interface OpenRun {
+  readonly end: () => void;
+  /** It takes no more tasks on some rank. */
+  refused: boolean;
+}
+
+/** One run of all tasks, cancelled where the case says. */
+function oneRun({ tasks, cancelAt, ranks = 1 }: SimulatedCase): CaseStep[] {
+  const steps: CaseStep[] = [['open', 0]];
+  for (let i = 0; i < tasks.length; i++) {
+    if (i === cancelAt) steps.push(['cancel', 0, i % ranks]);
+    steps.push(['insert', 0, i]);
+  }
+  if (cancelAt === tasks.length) steps.push(['cancel', 0, 0]);
+  steps.push(['end', 0]);
+  return steps;
+}
+
+function insertsLater(t: CaseTask): boolean {
+  return t.body === 'async' || t.inserts?.some(insertsLater) === true;
+}
+
+export class Steps {
+  private readonly c: SimulatedCase;
+  private readonly ranks: readonly RankPlayer[];
+  private readonly oracle: SerialOracle;
+  private readonly world: World;
+  private readonly drive: Drive;
+  private readonly open: Map<number, OpenRun> = new Map();
+  private readonly there: Set<number> = new Set();
+  /** Insertion must not block while asynchronous bodies are at work: the program awaits room. */
+  private readonly awaitsRoom: boolean;
+
+  constructor(
+    c: SimulatedCase,
+    ranks: readonly RankPlayer[],
+    oracle: SerialOracle,
+    world: World,
+    drive: Drive,
+  ) {
+    this.c = c;
+    this.ranks = ranks;
+    this.oracle = oracle;
+    this.world = world;
+    this.drive = drive;
+    this.awaitsRoom = c.steps !== undefined && c.tasks.some(insertsLater);
+  }
+
+  private get alive(): RankPlayer[] {
+    return this.ranks.filter((rank) => !rank.isDead);
+  }
+
+  async play(): Promise<void> {
+    const { c } = this;
+    for (const [i, { later }] of c.data.entries()) if (later !== true) this.make(i);
+    for (const step of c.steps ?? oneRun(c)) {
+      if (this.awaitsRoom && !(await this.room())) return;
+      if (!(await this.do(step))) return;
+    }
+    for (const { end } of this.open.values()) end();
+  }
+
+  private async do(step: CaseStep): Promise<boolean> {
+    const [what, n] = step;
+    switch (what) {
+      case 'open':
+        this.begin(n);
+        break;
+      case 'insert':
+        this.insert(n, step[2]);
+        break;
+      case 'end':
+        this.open.get(n)?.end();
+        this.open.delete(n);
+        break;
+      case 'cancel':
+        this.alive[step[2] % this.alive.length]?.runs[n]?.cancel();
+        break;
+      case 'make':
+        this.make(n);
+        break;
+      case 'pass':
+        return this.pass(n);
+      default:
+        this.use(what, n);
+    }
+    return true;
+  }
+
+  /** Resolves when every rank has room for half a window of tasks, as `graph.space()` does. */
+  private room(): Promise<boolean> {
+    const { window } = this.c;
+    const hasRoom = (): boolean =>
+      this.alive.every((rank) => rank.engine.tasks.live <= window >> 1);
+    return hasRoom() ? Promise.resolve(true) : this.drive(hasRoom);
+  }
+
+  private pass(micros: number): Promise<boolean> {
+    let isOver = false;
+    this.world.at(this.world.time + micros * 1000, () => {
+      isOver = true;
+    });
+    return this.drive(() => isOver);
+  }
+
+  private begin(run: number): void {
+    let end: () => void = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    this.open.set(run, { end, refused: false });
+    for (const rank of this.alive) rank.begin(run, ended);
+  }
+
+  private insert(r: number, i: number): void {
+    const run = this.open.get(r);
+    const task = this.c.tasks[i];
+    if (run === undefined || run.refused || !this.canInsert(task)) return;
+    for (const rank of this.alive) if (!rank.insert(r, i, task)) run.refused = true;
+    this.oracle.commit();
+  }
+
+  private canInsert({ flows }: CaseTask): boolean {
+    return flows.every(([d, mode]) => this.there.has(d) && (mode === 2 || this.hasValue(d)));
+  }
+
+  private hasValue(d: number): boolean {
+    return this.oracle.latest(d) !== 0;
+  }
+
+  private make(i: number): void {
+    let isThere = true;
+    for (const rank of this.alive) {
+      try {
+        rank.make(i);
+      } catch (error) {
+        const isShort = error instanceof HeadraceError && error.code === 'ERR_OUT_OF_HOST_MEMORY';
+        if (!isShort || !this.c.shortOfHost) throw error;
+        isThere = false;
+      }
+    }
+    if (isThere) this.there.add(i);
+  }
+
+  private use(what: 'set' | 'read' | 'close', i: number): void {
+    if (!this.there.has(i)) return;
+    if (what === 'read' && !(this.hasValue(i) && this.alive.every((rank) => rank.knows(i)))) return;
+    if (what === 'close') this.there.delete(i);
+    const stamp = what === 'set' ? this.oracle.reserve(i) : 0;
+    for (const rank of this.alive) {
+      if (what === 'read') rank.read(i);
+      else if (what === 'set') rank.set(i, stamp);
+      else rank.close(i);
+    }
+    this.oracle.commit();
+  }
+
+  /** Asks for data when the program has ended. */
+  readBack(list: readonly number[]): void {
+    for (const d of list) this.use('read', d);
+  }
+}

@@ -4,7 +4,7 @@
 // With --oracles the cases are the low-memory and all-dirty programs; with --test the last line counts the whole as
 // one test.
 //
-// usage: npm run soak -- [--minutes M | --seconds S | --seeds N] [--first SEED] [--oracles] [--json] [--test]
+// usage: npm run soak -- [--minutes M | --seconds S | --cases N] [--first SEED] [--oracles] [--json] [--test]
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,7 +22,7 @@ const { values } = parseArgs({
   options: {
     minutes: { type: 'string' },
     seconds: { type: 'string' },
-    seeds: { type: 'string' },
+    cases: { type: 'string' },
     first: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
     oracles: { type: 'boolean', default: false },
@@ -35,7 +35,7 @@ const seconds =
     : values.seconds !== undefined
       ? Number(values.seconds)
       : undefined;
-const seeds = values.seeds === undefined ? undefined : Number(values.seeds);
+const seeds = values.cases === undefined ? undefined : Number(values.cases);
 const before = process.cpuUsage();
 const result = await soak({
   firstSeed: Number(values.first),
@@ -44,6 +44,7 @@ const result = await soak({
   ...(seconds === undefined ? {} : { seconds }),
   faultsEvery: 2,
   cases: { shortHosts: true },
+  mixed: true,
   oracles: values.oracles,
 });
 const cpu = process.cpuUsage(before);

@@ -7,7 +7,7 @@ import { Random } from '../../devices/simulated/random.js';
 import type { WritesOrdering } from '../../devices/simulated/weak-network.js';
 import { ALIGNMENT } from '../../devices/zone.js';
 import { largestTask, unitsOf } from './case-sizes.js';
-import { mixedProgram } from './mixed-programs.js';
+import { type MixedKind, mixedProgram } from './mixed-programs.js';
 
 /** Access modes as in trace/format.ts: 1 read, 2 write, 3 read and write. */
 export type CaseFlow = readonly [datum: number, mode: 1 | 2 | 3];
@@ -111,6 +111,8 @@ export interface CaseOptions {
   readonly ranks?: number;
   /** Programs of several runs, with everything that a program can do (mixed-programs.ts). */
   readonly mixed?: boolean;
+  /** What such programs do not do. */
+  readonly without?: readonly MixedKind[];
   /** No asynchronous bodies. */
   readonly synchronous?: boolean;
   readonly tasks?: number;
@@ -320,7 +322,7 @@ export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCa
     );
     if (tasks.some((t) => t.body === 'async')) c = { ...c, tasks, window: WHOLE_WINDOW };
   }
-  if (options.mixed === true) c = mixedProgram(c, new Random(seed ^ 0x0ddba11));
+  if (options.mixed === true) c = mixedProgram(c, new Random(seed ^ 0x0ddba11), options.without);
   const ranks = options.ranks ?? r.pick([1, 1, 1, 2, 2, 3, 4]);
   if (ranks === 1) return c;
   if (c.shortOfHost && options.shortHosts !== true) c = withHostMemory(c);

@@ -9,6 +9,9 @@ import { largestTask, unitsOf } from './case-sizes.js';
 /** Rows of the window where bodies insert: what they insert has to fit. */
 const WINDOW_TO_GROW = 2048;
 
+/** What makes these programs more than tasks in one run. */
+export type MixedKind = 'runs' | 'cancel' | 'fail' | 'grow' | 'async' | 'close' | 'set' | 'window';
+
 /** How often a program does what, per inserted task. */
 interface Habits {
   readonly passes: number;
@@ -16,6 +19,7 @@ interface Habits {
   readonly fails: number;
   readonly grows: number;
   readonly asynchronous: number;
+  readonly changing: readonly ('set' | 'read' | 'close')[];
 }
 
 class Writer {
@@ -74,10 +78,10 @@ class Writer {
 
   /** Something other than inserting a task. */
   change(): void {
-    const { r } = this;
+    const { r, habits } = this;
     const d = r.below(this.now.length);
     const at = this.now[d];
-    switch (r.pick(['set', 'read', 'read', 'close'] as const)) {
+    switch (r.pick(habits.changing)) {
       case 'set':
         this.steps.push(['set', at]);
         this.written[at] = true;
@@ -153,18 +157,26 @@ class Runs {
 }
 
 /** The case with a program of several runs in place of one run of all tasks. */
-export function mixedProgram(c: SimulatedCase, r: Random): SimulatedCase {
+export function mixedProgram(
+  c: SimulatedCase,
+  r: Random,
+  without: readonly MixedKind[] = [],
+): SimulatedCase {
+  const may = (kind: MixedKind): boolean => !without.includes(kind);
   const scripts = r.pick([0, 0.1, 0.3, 0.6]);
   const habits: Habits = {
     passes: r.pick([0, 0.05, 0.3]),
     changes: r.pick([0, 0.05, 0.2]),
-    fails: r.chance(0.4) ? r.pick([0.02, 0.1]) : 0,
-    grows: r.chance(0.3) ? r.pick([0.1, 0.4]) : 0,
-    asynchronous: r.pick([0, 0.2, 0.7]),
+    fails: may('fail') && r.chance(0.4) ? r.pick([0.02, 0.1]) : 0,
+    grows: may('grow') && r.chance(0.3) ? r.pick([0.1, 0.4]) : 0,
+    asynchronous: may('async') ? r.pick([0, 0.2, 0.7]) : 0,
+    changing: (['set', 'read', 'read', 'close'] as const).filter(
+      (kind) => kind === 'read' || may(kind),
+    ),
   };
-  const cancels = r.chance(0.6) ? r.pick([0.02, 0.1]) : 0;
+  const cancels = may('cancel') && r.chance(0.6) ? r.pick([0.02, 0.1]) : 0;
   const w = new Writer(r, c, habits);
-  const runs = new Runs(w, r, r.between(1, 4));
+  const runs = new Runs(w, r, may('runs') ? r.between(1, 4) : 1);
   for (const t of c.tasks) {
     const body = r.chance(scripts) ? ('script' as const) : t.body;
     const { device, ...rest } = t;
@@ -185,7 +197,7 @@ export function mixedProgram(c: SimulatedCase, r: Random): SimulatedCase {
     data,
     tasks,
     steps,
-    window: grows ? WINDOW_TO_GROW : r.pick([4, 8, 16, 64, 256]),
+    window: grows || !may('window') ? WINDOW_TO_GROW : r.pick([4, 8, 16, 64, 256]),
     gpuUnits: Math.max(c.gpuUnits, largestTask(data, tasks)),
     hostUnits: c.shortOfHost ? c.hostUnits : unitsOf(data) * 2 + 16,
     reads: data.flatMap((_, d) => (r.chance(0.3) ? [d] : [])),

@@ -1,9 +1,14 @@
-// Makes a failing case smaller: leaves out tasks, data and features as long as something still goes wrong.
-import type { CaseTask, SimulatedCase } from './case.js';
+// Makes a failing case smaller: leaves out steps, tasks, data and features as long as the same still goes wrong.
+import type { CaseStep, CaseTask, SimulatedCase } from './case.js';
 import { play } from './play.js';
 
-async function fails(c: SimulatedCase): Promise<boolean> {
-  return (await play(c)).problems.length > 0;
+/** Characters of a problem by which it is known again. */
+const COMPARED = 40;
+
+/** What goes wrong first, without numbers; '' when nothing does. */
+async function failure(c: SimulatedCase): Promise<string> {
+  const [first = ''] = (await play(c)).problems;
+  return first.split('\n')[0].replace(/\d+/g, '').slice(0, COMPARED);
 }
 
 /** Without tasks `from .. from + count`; null when a later task would read what nobody has written. */
@@ -23,19 +28,102 @@ function without(c: SimulatedCase, from: number, count: number): SimulatedCase |
   return { ...c, tasks };
 }
 
+/** Without steps `from .. from + count`: what they would have made, later steps leave out. */
+function withoutSteps(c: SimulatedCase, from: number, count: number): SimulatedCase {
+  return { ...c, steps: c.steps?.filter((_, i) => i < from || i >= from + count) ?? [] };
+}
+
+/** Only the tasks and data that the steps name. */
+function compact(c: SimulatedCase): SimulatedCase {
+  const { steps = [] } = c;
+  const taskAt = new Map<number, number>();
+  for (const [what, , task] of steps)
+    if (what === 'insert' && !taskAt.has(task)) taskAt.set(task, taskAt.size);
+  const dataAt = new Map<number, number>();
+  const dataOf = (t: CaseTask): number[] => [
+    ...t.flows.map(([d]) => d),
+    ...(t.inserts ?? []).flatMap(dataOf),
+  ];
+  const named = new Set([...taskAt.keys()].flatMap((i) => dataOf(c.tasks[i])));
+  for (const [what, d] of steps)
+    if (what === 'make' || what === 'set' || what === 'read' || what === 'close') named.add(d);
+  for (const d of [...named].sort((a, b) => a - b)) dataAt.set(d, dataAt.size);
+  const task = (t: CaseTask): CaseTask => {
+    const { after, inserts, ...rest } = t;
+    const still = after?.flatMap((p) => taskAt.get(p) ?? []) ?? [];
+    return {
+      ...rest,
+      flows: t.flows.map(([d, mode]) => [dataAt.get(d) as number, mode]),
+      ...(still.length > 0 ? { after: still } : {}),
+      ...(inserts === undefined ? {} : { inserts: inserts.map(task) }),
+    };
+  };
+  return {
+    ...c,
+    tasks: [...taskAt.keys()].map((i) => task(c.tasks[i])),
+    data: [...dataAt.keys()].map((d) => c.data[d]),
+    reads: c.reads.flatMap((d) => dataAt.get(d) ?? []),
+    steps: steps.map((step): CaseStep => {
+      if (step[0] === 'insert') return ['insert', step[1], taskAt.get(step[2]) as number];
+      const isData =
+        step[0] === 'make' || step[0] === 'set' || step[0] === 'read' || step[0] === 'close';
+      return isData ? [step[0], dataAt.get(step[1]) as number] : step;
+    }),
+  };
+}
+
+/** Tasks in which something may still be left out: what they insert, follow, and wish for. */
+function simpler(t: CaseTask): CaseTask[] {
+  const { after, inserts, device, priority, ...rest } = t;
+  const list: CaseTask[] = [];
+  if (after !== undefined || device !== undefined || priority !== undefined)
+    list.push({ ...rest, ...(inserts === undefined ? {} : { inserts }) });
+  if (inserts !== undefined) {
+    const { inserts: _, ...alone } = t;
+    list.push(alone);
+    if (inserts.length > 1) for (const each of inserts) list.push({ ...t, inserts: [each] });
+  }
+  for (let i = 0; i < t.flows.length && t.flows.length > 1; i++)
+    list.push({ ...t, flows: t.flows.filter((_, at) => at !== i) });
+  return list;
+}
+
 /** The smallest failing case found by leaving things out. `c` must fail. */
 export async function shrink(c: SimulatedCase, attempts = 500): Promise<SimulatedCase> {
   let best = c;
   let left = attempts;
+  // Something else that goes wrong in a smaller case is another defect.
+  const wanted = await failure(c);
   const attempt = async (next: SimulatedCase | null): Promise<boolean> => {
-    if (next === null || left-- <= 0 || !(await fails(next))) return false;
+    if (next === null || left-- <= 0 || (await failure(next)) !== wanted) return false;
     best = next;
     return true;
   };
-  for (let size = best.tasks.length >> 1; size >= 1 && left > 0; size >>= 1) {
-    for (let from = best.tasks.length - size; from >= 0 && left > 0; ) {
-      await attempt(without(best, from, size));
-      from = Math.min(from - size, best.tasks.length - size);
+  const halve = async (
+    count: () => number,
+    cut: (from: number, size: number) => SimulatedCase | null,
+  ): Promise<void> => {
+    for (let size = count() >> 1; size >= 1 && left > 0; size >>= 1) {
+      for (let from = count() - size; from >= 0 && left > 0; ) {
+        await attempt(cut(from, size));
+        from = Math.min(from - size, count() - size);
+      }
+    }
+  };
+  if (best.steps === undefined)
+    await halve(
+      () => best.tasks.length,
+      (from, size) => without(best, from, size),
+    );
+  else {
+    await halve(
+      () => best.steps?.length ?? 0,
+      (from, size) => withoutSteps(best, from, size),
+    );
+    await attempt(compact(best));
+    for (let i = best.tasks.length - 1; i >= 0; i--) {
+      for (const task of simpler(best.tasks[i]))
+        await attempt({ ...best, tasks: best.tasks.map((t, at) => (at === i ? task : t)) });
     }
   }
   const { adversary } = best;

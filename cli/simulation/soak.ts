@@ -12,6 +12,8 @@ export interface SoakOptions {
   readonly cases?: CaseOptions;
   /** The programs of the oracles instead of random ones. */
   readonly oracles?: boolean;
+  /** Two of three cases are programs of several runs (mixed-programs.ts). */
+  readonly mixed?: boolean;
   /** Every n-th case gets faults; 0: none does. */
   readonly faultsEvery?: number;
   /** Stop at the first case that goes wrong. */
@@ -38,6 +40,8 @@ export interface SoakResult {
 }
 
 const KEPT = 5;
+/** What the engine is to get right in programs of several runs. */
+const soundPrograms: CaseOptions = { ranks: 1, without: ['cancel', 'fail'] };
 
 export async function soak(options: SoakOptions): Promise<SoakResult> {
   const begin = performance.now();
@@ -65,7 +69,9 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     const faults = every > 0 && i % every === every - 1;
     const seed = firstSeed + i;
     const oracle = options.oracles === true ? oracleCase(seed) : undefined;
-    const c = oracle?.case ?? randomCase(seed, { ...options.cases, faults });
+    const mixed = options.mixed === true && i % 3 > 0;
+    const kinds = mixed ? { mixed, ...soundPrograms } : { faults };
+    const c = oracle?.case ?? randomCase(seed, { ...options.cases, ...kinds });
     const result = await play(c);
     const played =
       oracle?.mustEvict === true && result.evictions === 0

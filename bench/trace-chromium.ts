@@ -1,6 +1,6 @@
-// Headless Chromium of the system, for tests, benchmarks and screenshots of the viewer. Absent Chromium or playwright-core skips the tests with a
-// printed reason; HEADRACE_REQUIRE_CHROMIUM=1 turns the skip into a failure.
-import { existsSync } from 'node:fs';
+// Headless Chromium of the system, for tests, benchmarks and screenshots of the viewer.
+import { accessSync, constants } from 'node:fs';
+import path from 'node:path';
 
 /** What the tests use of playwright-core. */
 export interface Page {
@@ -44,13 +44,30 @@ const flags = [
   '--disable-sync',
 ];
 
-const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const names = ['chromium', 'chromium-browser', 'google-chrome'];
+
+/** The browser's program: HEADRACE_CHROMIUM, or the first of the usual names on PATH; undefined when there is none. */
+export function findChromium(): string | undefined {
+  const given = process.env['HEADRACE_CHROMIUM'];
+  const folders = (process.env['PATH'] ?? '').split(path.delimiter);
+  const places =
+    given !== undefined
+      ? [given]
+      : folders.flatMap((folder) => names.map((name) => path.join(folder, name)));
+  return places.find((place) => {
+    try {
+      accessSync(place, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
 
 /** Starts the browser, or says why there is none. */
 export async function launchChromium(): Promise<Browser | string> {
-  const executablePath =
-    process.env['HEADRACE_CHROMIUM'] ?? places.find((place) => existsSync(place));
-  if (executablePath === undefined || !existsSync(executablePath)) {
+  const executablePath = findChromium();
+  if (executablePath === undefined) {
     return 'no Chromium found; install the package chromium, or set HEADRACE_CHROMIUM to the program';
   }
   const name: string = 'playwright-core';
@@ -62,6 +79,3 @@ export async function launchChromium(): Promise<Browser | string> {
   }
   return playwright.chromium.launch({ executablePath, headless: true, args: flags });
 }
-
-/** True when a missing browser must fail the tests. */
-export const chromiumRequired: boolean = process.env['HEADRACE_REQUIRE_CHROMIUM'] === '1';

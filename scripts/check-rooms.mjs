@@ -1,11 +1,19 @@
 // Checks the one-way street between the rooms (docs/architecture.md): which folder may import from which.
 // Also checks that packages imported by name are declared, so that nothing works only by accident.
-// usage: node scripts/check-rooms.mjs [project folder]
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import ts from 'typescript';
+import { commandLine } from './lib/command-line.mjs';
+import { prepare } from './lib/prepare.mjs';
 import { listFiles } from './lib/stamp.mjs';
+import { typescript } from './lib/typescript.mjs';
+
+const usage = `usage: node scripts/check-rooms.mjs [project folder]
+
+Checks which folder imports from which. Exit code 1 when an import is forbidden.
+
+  --help    this text
+`;
 
 /** Room -> rooms it may import. `.` is the package's entry, index.ts. A room may always import itself. */
 export const street = {
@@ -46,7 +54,7 @@ const sourceEndings = ['.ts', '.mts', '.tsx'];
 
 /** Specifiers of all import and export statements and of `import()` with a literal, with their lines. */
 export function importsOf(text) {
-  const { importedFiles } = ts.preProcessFile(text, true, true);
+  const { importedFiles } = typescript().preProcessFile(text, true, true);
   return importedFiles.map(({ fileName, pos }) => ({
     specifier: fileName,
     line: text.slice(0, pos).split('\n').length,
@@ -121,8 +129,10 @@ export function checkProject(root) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { positionals } = commandLine(usage, {}, { words: true });
+  await prepare({ only: ['dependencies'] });
   const root = path.resolve(
-    process.argv[2] ?? path.dirname(path.dirname(fileURLToPath(import.meta.url))),
+    positionals[0] ?? path.dirname(path.dirname(fileURLToPath(import.meta.url))),
   );
   const { files, problems } = checkProject(root);
   for (const problem of problems) console.log(problem);

@@ -2,7 +2,15 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { commandLine } from './lib/command-line.mjs';
 import { listFiles } from './lib/stamp.mjs';
+
+const usage = `usage: node scripts/check-sizes.mjs [project folder]
+
+Warns about source files that have outgrown one idea. Never fails.
+
+  --help    this text
+`;
 
 /** Lines above which a file should be looked at. Tests may be longer: their cases are many and alike. */
 export const limits = { source: 400, test: 700 };
@@ -36,8 +44,9 @@ export function largeFiles(root) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { positionals } = commandLine(usage, {}, { words: true });
   const root = path.resolve(
-    process.argv[2] ?? path.dirname(path.dirname(fileURLToPath(import.meta.url))),
+    positionals[0] ?? path.dirname(path.dirname(fileURLToPath(import.meta.url))),
   );
   for (const { file, lines, limit } of largeFiles(root)) {
     console.log(

@@ -1,12 +1,25 @@
 // Compiles native/cuda/basic.cu to PTX and embeds it in native/src/kernels_cuda_ptx.h. Needs nvcc; to be run by hand
-// after a change of that file:  node scripts/embed-ptx.mjs
+// after a change of that file.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { which } from './lib/command.mjs';
+import { commandLine } from './lib/command-line.mjs';
+import { root } from './lib/prepare.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+commandLine(`usage: node scripts/embed-ptx.mjs
+
+Compiles native/cuda/basic.cu with nvcc and writes native/src/kernels_cuda_ptx.h.
+
+  --help    this text
+`);
+if (which('nvcc') === undefined) {
+  console.error(
+    'nvcc is not on PATH; it comes with the CUDA toolkit: https://developer.nvidia.com/cuda-downloads',
+  );
+  process.exit(1);
+}
 const folder = mkdtempSync(join(tmpdir(), 'headrace-ptx-'));
 try {
   const output = join(folder, 'basic.ptx');

@@ -1,11 +1,19 @@
 // Writes native/include/headrace/contract.h from the constant tables of native/contract.ts, and native/mpi/contract.h
-// from native/mpi-contract.ts, so that both languages have one source of truth. `--check` writes nothing and fails
-// when a header on disk differs.
+// from native/mpi-contract.ts, so that both languages have one source of truth.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import ts from 'typescript';
+import { commandLine } from './lib/command-line.mjs';
+import { prepare } from './lib/prepare.mjs';
+import { typescript } from './lib/typescript.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const usage = `usage: node scripts/generate-contract.mjs [--check]
+
+Writes the C++ headers of the native contract.
+
+  --check    write nothing; exit code 1 when a header on disk differs
+  --help     this text
+`;
 const contracts = [
   { source: 'native/contract.ts', header: 'native/include/headrace/contract.h' },
   { source: 'native/mpi-contract.ts', header: 'native/mpi/contract.h' },
@@ -13,6 +21,7 @@ const contracts = [
 
 /** The exported tables of a contract: name -> { key: number }. Types vanish when transpiled. */
 async function tables(text) {
+  const ts = typescript();
   const javascript = ts.transpileModule(text, {
     compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 },
   }).outputText;
@@ -47,9 +56,11 @@ export async function generate(source = contracts[0].source) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { values } = commandLine(usage, { check: { type: 'boolean', default: false } });
+  await prepare({ only: ['dependencies'] });
   for (const { source, header } of contracts) {
     const wanted = await generate(source);
-    if (!process.argv.includes('--check')) {
+    if (!values.check) {
       writeFileSync(`${root}/${header}`, wanted);
       continue;
     }

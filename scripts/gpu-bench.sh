@@ -10,9 +10,13 @@ if [[ ${1:-} == --help || ${1:-} == -h ]]; then
   sed -n '2,/^# usage/s/^# //p' "$0"
   exit 0
 fi
+if [[ ${1:-} == -* ]]; then
+  echo "there is no option $1" >&2
+  exit 2
+fi
 unset HEADRACE_CUDA_LIBRARY
 for built in build/Release/headrace.node build/Release/headrace_gpu_bench dist/bench/gpu-algorithms.js; do
-  [[ -e $built ]] || { echo "$built is missing; build it first: npm run setup && node scripts/gpu-native-tests.mjs" >&2; exit 1; }
+  [[ -e $built ]] || { echo "$built is missing; to get it: npm run setup -- --with-stubs" >&2; exit 1; }
 done
 probe="require('./build/Release/headrace.node').probe().cuda"
 node -p "JSON.stringify($probe)"

@@ -1,24 +1,36 @@
 // Builds and runs the native GPU tests: on stub driver libraries (default; needs no GPU), or on the GPUs of this machine.
-//   node scripts/gpu-native-tests.mjs [--real] [--no-build] [--sanitize address|thread] [part of a test's name]
 // With --real, tests that ruin their process (a lost device, the NULL stream) run afterwards, one process each.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { runCommand } from './lib/command.mjs';
+import { commandLine, usageError } from './lib/command-line.mjs';
+import { prepare, root } from './lib/prepare.mjs';
+import { buildStubs, stubFolder } from './lib/stubs.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-const { values, positionals } = parseArgs({
-  options: {
+const usage = `usage: node scripts/gpu-native-tests.mjs [options] [part of a test's name]
+
+Builds and runs the native GPU tests; without a name all of them.
+
+  --real                       on the GPUs of this machine, not on the stub drivers
+  --no-build                   take the programs beside the addon as they are
+  --sanitize address|thread    build and run them with this sanitizer
+  --help                       this text
+`;
+const { values, positionals } = commandLine(
+  usage,
+  {
     real: { type: 'boolean' },
     'no-build': { type: 'boolean' },
     sanitize: { type: 'string' },
   },
-  allowPositionals: true,
-});
+  { words: true },
+);
 const sanitize = values.sanitize ?? '';
-const build = join(root, sanitize === '' ? 'build-stubs' : `build-${sanitize}`);
+if (!['', 'address', 'thread'].includes(sanitize))
+  usageError(usage, `--sanitize is 'address' or 'thread', not '${sanitize}'`);
+const build = stubFolder(root, sanitize);
 // What is carried to a machine with GPUs lies beside the addon.
 const beside = join(root, 'build', 'Release');
 
@@ -32,37 +44,26 @@ function run(command, args, env = {}) {
   return status ?? 1;
 }
 
-function must(command, args) {
-  const status = run(command, args);
-  if (status !== 0) process.exit(status);
-}
-
-const libraries = ['stub_cuda', 'stub_hip', 'stub_nvrtc', 'stub_blas', 'stub_mpi_aware'];
 if (values['no-build'] !== true) {
-  must('cmake', [
-    '-S',
-    root,
-    '-B',
-    build,
-    '-DHEADRACE_STUBS=ON',
-    `-DHEADRACE_SANITIZE=${sanitize}`,
-  ]);
-  must('cmake', [
-    ...['--build', build, '--parallel', '2', '--target'],
-    ...['headrace_gpu_tests', 'headrace_gpu_bench', ...libraries],
-  ]);
-}
-
-const programs = ['headrace_gpu_tests', 'headrace_gpu_bench'];
-if (values['no-build'] !== true && sanitize === '') {
-  mkdirSync(beside, { recursive: true });
-  for (const file of [...programs, ...libraries.map((name) => `lib${name}.so`)]) {
-    copyFileSync(join(build, 'Release', file), join(beside, file));
+  await prepare({ stubs: sanitize === '' });
+  if (sanitize !== '') {
+    const { code, output } = await buildStubs(
+      { root, run: runCommand, env: process.env },
+      sanitize,
+    );
+    if (code !== 0) {
+      process.stderr.write(output);
+      process.exit(1);
+    }
   }
 }
 
 const folder = sanitize === '' && existsSync(beside) ? beside : join(build, 'Release');
 const program = join(folder, 'headrace_gpu_tests');
+if (!existsSync(program)) {
+  console.error(`${program} is missing; without --no-build it is built`);
+  process.exit(1);
+}
 const cache = mkdtempSync(join(tmpdir(), 'headrace-kernels-'));
 const stub = (name) => join(folder, `lib${name}.so`);
 let status;

@@ -1,25 +1,32 @@
 // Runs the programs of several ranks on the NVIDIA GPUs of this machine: the oracles by every way, copy-cover, a kernel
 // that spins while data arrive, a killed rank. Prints a line per launch and ends with 1 when anything was wrong.
-// usage: node scripts/gpu-ranks.mjs [--launcher mpirun] [--cover rounds] [--only part of a launch's name]
-//          [--seconds that a launch may take]
-// The rest of the environment says which MPI library is used (PATH, LD_LIBRARY_PATH).
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { which } from './lib/command.mjs';
+import { commandLine, positive } from './lib/command-line.mjs';
+import { root } from './lib/prepare.mjs';
 
-const { values } = parseArgs({
-  options: {
-    launcher: { type: 'string', default: 'mpirun' },
-    cover: { type: 'string', default: '120' },
-    only: { type: 'string', default: '' },
-    driver: { type: 'string', default: 'cuda' },
-    seconds: { type: 'string', default: '120' },
-  },
+const usage = `usage: node scripts/gpu-ranks.mjs [options]
+
+Runs the programs of several ranks on the GPUs of this machine. PATH and LD_LIBRARY_PATH say which MPI library is used.
+It takes the build as it is.
+
+  --launcher PROGRAM    what starts the ranks (mpirun)
+  --cover N             rounds of copy-cover (120)
+  --only TEXT           only launches with this in their names
+  --driver NAME         GPUs of this driver (cuda)
+  --seconds S           what a launch may take (120)
+  --help                this text
+`;
+const { values } = commandLine(usage, {
+  launcher: { type: 'string', default: 'mpirun' },
+  cover: { type: 'string', default: '120' },
+  only: { type: 'string', default: '' },
+  driver: { type: 'string', default: 'cuda' },
+  seconds: { type: 'string', default: '120' },
 });
-const root = fileURLToPath(new URL('..', import.meta.url));
 const { driver } = values;
 const isOpen = /Open MPI|OpenRTE/.test(
   spawnSync(values.launcher, ['--version'], { encoding: 'utf8' }).stdout ?? '',
@@ -27,7 +34,12 @@ const isOpen = /Open MPI|OpenRTE/.test(
 /** Oracles whose data are on GPUs when they travel. */
 const MOVING = ['writeAfterRead', 'allToAll', 'taskBench', 'broadcast', 'storm'];
 
-const seconds = Number(values.seconds);
+const seconds = positive(usage, 'seconds', values.seconds);
+if (!existsSync(path.join(root, 'dist/cli/main.js')) || which(values.launcher) === undefined) {
+  const missing = which(values.launcher) === undefined ? values.launcher : 'dist/cli/main.js';
+  console.error(`${missing} is missing; to get it: npm run setup -- --require-mpi`);
+  process.exit(1);
+}
 
 /** Runs a program on ranks; what they reported, and how it ended. */
 function launch(ranks, program, given) {

@@ -11,6 +11,17 @@
 # limits the GPUs. The last line says what failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+if [[ ${1:-} == --help || ${1:-} == -h ]]; then
+  sed -n '2,/^# usage/s/^# //p' "$0"
+  exit 0
+fi
+if [[ ${1:-} == -* ]]; then
+  echo "there is no option $1" >&2
+  exit 2
+fi
+for built in build/Release/headrace.node dist/index.js node_modules/vitest/vitest.mjs; do
+  [[ -e $built ]] || { echo "$built is missing; to get it: npm run setup" >&2; exit 1; }
+done
 build=--no-build
 [[ -x build/Release/headrace_gpu_tests ]] || build=
 unset HEADRACE_CUDA_LIBRARY HEADRACE_NVRTC_LIBRARY HEADRACE_CUBLAS_LIBRARY HEADRACE_CUSOLVER_LIBRARY

@@ -1,31 +1,41 @@
 // Prints the mutation table: for each guard of the engine, what breaks in simulation when it is missing, and how
 // many random cases it took to notice; for guards of native code and between real ranks the test that notices
-// (lib/guard-tests.mjs; it needs the stub driver and MPI). Exit code 1 when a guard can be missed without anyone noticing.
-//
-// usage: npm run test:mutations -- [--json] [--most N] [guard ...]
+// (lib/guard-tests.mjs; it needs the stub driver and MPI).
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { commandLine, positive, usageError } from './lib/command-line.mjs';
+import { compiled, dist } from './lib/compiled.mjs';
 import { guardTests } from './lib/guard-tests.mjs';
+import { root } from './lib/prepare.mjs';
+import { countVitest } from './lib/test-report.mjs';
 
-const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const dist = path.join(root, process.env['HEADRACE_DIST'] ?? 'dist');
-const program = path.join(dist, 'cli/simulation/mutate.js');
-if (!existsSync(program)) {
-  process.stderr.write('the compiled files are missing; run: npm run build:ts\n');
-  process.exit(2);
-}
+const usage = `usage: npm run test:mutations -- [options] [guard ...]
+
+Switches guards off, all or those named, and tells what notices it. Exit code 1: a guard can be missed without anyone
+noticing, or what its test needs is missing here.
+
+  --most N    random cases to try for each guard (3000)
+  --json      one JSON object
+  --help      this text
+`;
+const { values, positionals: wanted } = commandLine(
+  usage,
+  { json: { type: 'boolean', default: false }, most: { type: 'string', default: '3000' } },
+  { words: true },
+);
+const { json } = values;
+const most = String(positive(usage, 'most', values.most));
+const load = await compiled({ want: ['mpi'], stubs: true });
 process.env['HEADRACE_MUTATIONS'] = '1';
-const { mutations } = await import(path.join(dist, 'cli/simulation/mutations.js'));
-
-const argv = process.argv.slice(2);
-const json = argv.includes('--json');
-const at = argv.indexOf('--most');
-const most = at < 0 ? '3000' : argv[at + 1];
-const wanted = argv.filter((word, i) => !word.startsWith('--') && (at < 0 || i !== at + 1));
+const { mutations } = await load('cli/simulation/mutations.js');
+const program = path.join(dist, 'cli/simulation/mutate.js');
 const LIMIT_MS = 60_000;
+const all = [...mutations, ...guardTests].map((each) => each.guard);
+const unknown = wanted.filter((guard) => !all.includes(guard));
+if (unknown.length > 0) usageError(usage, `there is no guard ${unknown.join(', ')}`);
 
 function line(guard) {
   return new Promise((resolve) => {
@@ -53,12 +63,17 @@ function line(guard) {
   });
 }
 
+/** What its test needs is missing here. */
+function isUntried(result) {
+  return result.seeds === 0 && result.missing !== undefined;
+}
+
 /** The tests named after a guard must have run, and must have seen what they say. */
 function ownTest({ guard, hazard, breaks, project, file }) {
   const folder = mkdtempSync(path.join(tmpdir(), 'headrace-mutations-'));
   const report = path.join(folder, 'report.json');
   const vitest = fileURLToPath(new URL('./vitest.mjs', import.meta.resolve('vitest/package.json')));
-  spawnSync(
+  const { status } = spawnSync(
     process.execPath,
     [
       ...[vitest, 'run', '--project', project, file, '-t', `without ${guard}:`],
@@ -66,38 +81,59 @@ function ownTest({ guard, hazard, breaks, project, file }) {
     ],
     { cwd: root, stdio: 'ignore', timeout: 3 * LIMIT_MS },
   );
-  let passed = 0;
+  let found;
   try {
-    const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, 'utf8'));
-    if (numFailedTests === 0) passed = numPassedTests;
+    found = JSON.parse(readFileSync(report, 'utf8'));
   } catch {
     // No report: the tests did not come to their end.
   }
   rmSync(folder, { recursive: true, force: true });
-  return { guard, hazard, seeds: passed > 0 ? 1 : 0, breaks, test: file };
+  const counts = countVitest(found, status ?? 1, { isPartial: true });
+  const needs = counts.skips.find((skip) => skip.remedy !== undefined);
+  const seeds = counts.failed === 0 && counts.passed > 0 ? 1 : 0;
+  const missing = counts.failed === 0 && needs !== undefined ? needs : undefined;
+  return {
+    guard,
+    hazard,
+    seeds,
+    breaks,
+    test: file,
+    ...(missing === undefined ? {} : { missing }),
+  };
 }
 
-const all = [...mutations, ...guardTests].map((each) => each.guard);
 const results = [];
 for (const guard of wanted.length > 0 ? wanted : all) {
   const own = guardTests.find((each) => each.guard === guard);
   const result = own === undefined ? await line(guard) : ownTest(own);
   results.push(result);
   if (!json) {
-    const seeds = result.seeds === 0 ? 'never' : result.test ? 'test' : String(result.seeds);
-    const breaks = result.breaks.split('\n')[0].slice(0, 110);
+    const seeds = isUntried(result)
+      ? '-'
+      : result.seeds === 0
+        ? 'never'
+        : result.test
+          ? 'test'
+          : String(result.seeds);
+    const breaks = isUntried(result)
+      ? `not tried: needs ${result.missing.what}; to get it: ${result.missing.remedy}`
+      : result.breaks.split('\n')[0].slice(0, 110);
     process.stdout.write(
       `${result.guard.padEnd(22)} ${seeds.padStart(6)}  ${result.hazard.padEnd(40)} ${breaks}\n`,
     );
   }
 }
-const missed = results.filter((r) => r.seeds === 0);
+const untried = results.filter(isUntried);
+const missed = results.filter((r) => r.seeds === 0 && !isUntried(r));
+const names = (list) => list.map((r) => r.guard);
 if (json)
   process.stdout.write(
-    `${JSON.stringify({ guards: results, missed: missed.map((r) => r.guard) })}\n`,
+    `${JSON.stringify({ guards: results, missed: names(missed), untried: names(untried) })}\n`,
   );
-else
+else {
+  const noticed = results.length - missed.length - untried.length;
   process.stdout.write(
-    `guards: ${results.length}, noticed ${results.length - missed.length}, missed ${missed.length}\n`,
+    `guards: ${results.length}, noticed ${noticed}, missed ${missed.length}, not tried ${untried.length}\n`,
   );
-process.exitCode = missed.length > 0 ? 1 : 0;
+}
+process.exitCode = missed.length + untried.length > 0 ? 1 : 0;

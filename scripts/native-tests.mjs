@@ -1,20 +1,25 @@
-// Builds and runs the native test program (no Node inside), plain or under a sanitizer:
-//   node scripts/native-tests.mjs [--sanitize address|thread] [part of a test's name]
+// Builds and runs the native test program (no Node inside), plain or under a sanitizer.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { commandLine, usageError } from './lib/command-line.mjs';
+import { prepare, root } from './lib/prepare.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-const { values, positionals } = parseArgs({
-  options: { sanitize: { type: 'string' } },
-  allowPositionals: true,
-});
+const usage = `usage: node scripts/native-tests.mjs [options] [part of a test's name]
+
+Builds and runs the native tests; without a name all of them.
+
+  --sanitize address|thread    build and run them with this sanitizer
+  --help                       this text
+`;
+const { values, positionals } = commandLine(
+  usage,
+  { sanitize: { type: 'string' } },
+  { words: true },
+);
 const sanitize = values.sanitize ?? '';
-if (!['', 'address', 'thread'].includes(sanitize)) {
-  console.error(`--sanitize is 'address' or 'thread', not '${sanitize}'`);
-  process.exit(2);
-}
+if (!['', 'address', 'thread'].includes(sanitize))
+  usageError(usage, `--sanitize is 'address' or 'thread', not '${sanitize}'`);
+await prepare({ only: ['dependencies'], tools: true });
 const build = join(root, sanitize === '' ? 'build-tests' : `build-${sanitize}`);
 
 function run(command, args, env = {}) {

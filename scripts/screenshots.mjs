@@ -1,20 +1,24 @@
 // Makes the screenshots of docs/inspecting.md: pages of traces in headless Chromium, one picture per panel.
-// usage: node scripts/screenshots.mjs [--trace FILE] [--out FOLDER]
-// Without --trace it shows simulated runs of tiled Cholesky, so that the pictures are the same on every machine.
-// Needs a build (npm run build:ts), Chromium, and the development dependency playwright-core.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
+import { pathToFileURL } from 'node:url';
+import { commandLine } from './lib/command-line.mjs';
+import { compiled } from './lib/compiled.mjs';
+import { root } from './lib/prepare.mjs';
 
-const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const { values } = parseArgs({
-  options: { trace: { type: 'string' }, out: { type: 'string' } },
-});
+const usage = `usage: npm run screenshots -- [options]
+
+Makes the pictures of docs/inspecting.md in Chromium, which it installs where it may.
+
+  --trace FILE    show this trace; else simulated runs of tiled Cholesky, so that the pictures are the same everywhere
+  --out FOLDER    where the pictures go (docs/inspecting)
+  --help          this text
+`;
+const { values } = commandLine(usage, { trace: { type: 'string' }, out: { type: 'string' } });
 const out = path.resolve(values.out ?? path.join(root, 'docs', 'inspecting'));
 
-const load = (file) => import(pathToFileURL(path.join(root, 'dist', file)).href);
+const load = await compiled({ require: ['chromium'] });
 const { launchChromium } = await load('bench/trace-chromium.js');
 const { choleskyProgram, simulateInMemory, smallMachine } = await load('bench/trace-synthetic.js');
 const { cropToRuns, loadTrace } = await load('trace/index.js');

@@ -1,10 +1,7 @@
-// Command line of the set-up: `node scripts/setup.mjs [--require-mpi] [...]`. Run by `npm start` and
-// `npm test` before anything else; silent when there is nothing to do. All messages go to stderr.
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
-import { forwardSignals, isEnding } from './lib/command.mjs';
-import { nodeProblem, SetUpError, setUp } from './lib/set-up.mjs';
+// Command line of the set-up: `node scripts/setup.mjs [--require-mpi] [...]`. Run by `npm start` before anything else;
+// silent when there is nothing to do. All messages go to stderr.
+import { commandLine } from './lib/command-line.mjs';
+import { prepare } from './lib/prepare.mjs';
 
 const usage = `usage: node scripts/setup.mjs [options]
 
@@ -13,6 +10,8 @@ Brings dependencies, the native addon and the compiled TypeScript up to date.
   --with-mpi            try to get Open MPI too
   --with-mpich          try to get MPICH beside it too
   --with-chromium       try to get a browser for the viewer's checks too
+  --with-stubs          build the stub GPU drivers for tests too
+  --for-tests           all of these
   --require-openblas    fail when OpenBLAS cannot be had
   --require-mpi         fail when Open MPI cannot be had
   --require-mpich       fail when MPICH cannot be had
@@ -24,55 +23,23 @@ As root on Debian/Ubuntu missing system packages are installed;
 HEADRACE_NO_SYSTEM_INSTALL=1 turns that off.
 `;
 
-const say = (line) => process.stderr.write(`setup: ${line}\n`);
-
-function parse() {
-  const flag = { type: /** @type {const} */ ('boolean') };
-  try {
-    return parseArgs({
-      options: {
-        'with-mpi': flag,
-        'with-chromium': flag,
-        'require-openblas': flag,
-        'require-mpi': flag,
-        'with-mpich': flag,
-        'require-mpich': flag,
-        'require-chromium': flag,
-        force: flag,
-        help: flag,
-      },
-    }).values;
-  } catch (error) {
-    process.stderr.write(`setup: ${error.message}\n\n${usage}`);
-    process.exit(2);
-  }
-}
-
-const problem = nodeProblem();
-if (problem !== undefined) {
-  say(problem);
-  process.exit(1);
-}
-const flags = parse();
-if (flags.help) {
-  process.stdout.write(usage);
-  process.exit(0);
-}
-forwardSignals();
-const chosen = (prefix) =>
-  ['openblas', 'mpi', 'mpich', 'chromium'].filter((name) => flags[`${prefix}-${name}`] === true);
-try {
-  await setUp({
-    root: path.dirname(path.dirname(fileURLToPath(import.meta.url))),
-    say,
-    want: chosen('with'),
-    require: chosen('require'),
-    force: flags.force === true,
-  });
-} catch (error) {
-  if (!isEnding()) {
-    if (error instanceof SetUpError) say(error.message);
-    else process.stderr.write(`setup: ${error.stack}\n`);
-    process.exitCode = 1;
-  }
-}
+const packages = ['openblas', 'mpi', 'mpich', 'chromium'];
+const names = [
+  'with-mpi',
+  'with-mpich',
+  'with-chromium',
+  'with-stubs',
+  'for-tests',
+  'force',
+].concat(packages.map((name) => `require-${name}`));
+const { values } = commandLine(
+  usage,
+  Object.fromEntries(names.map((name) => [name, { type: /** @type {const} */ ('boolean') }])),
+);
+const isForTests = values['for-tests'] === true;
+await prepare({
+  want: packages.filter((name) => isForTests || values[`with-${name}`] === true),
+  require: packages.filter((name) => values[`require-${name}`] === true),
+  stubs: isForTests || values['with-stubs'] === true,
+  force: values.force === true,
+});

@@ -1,44 +1,41 @@
 // Plays random simulated cases for a while and reports what was played and what went wrong (nothing, that is).
 // Failing cases are written to .cache/soak-SEED.json, shrunk, for `headrace simulate --replay FILE`.
-//
-// With --oracles the cases are the low-memory and all-dirty programs; with --test the last line counts the whole as
-// one test.
-//
-// usage: npm run soak -- [--minutes M | --seconds S | --cases N] [--first SEED] [--oracles] [--json] [--test]
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { commandLine, positive } from './lib/command-line.mjs';
+import { compiled } from './lib/compiled.mjs';
+import { root } from './lib/prepare.mjs';
 
-const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const dist = path.join(root, process.env['HEADRACE_DIST'] ?? 'dist');
-if (!existsSync(path.join(dist, 'cli/simulation/soak.js'))) {
-  process.stderr.write('the compiled files are missing; run: npm run build:ts\n');
-  process.exit(2);
-}
-const { soak } = await import(path.join(dist, 'cli/simulation/soak.js'));
-const { shrink } = await import(path.join(dist, 'cli/simulation/shrink.js'));
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string' },
-    seconds: { type: 'string' },
-    cases: { type: 'string' },
-    first: { type: 'string', default: '1' },
-    json: { type: 'boolean', default: false },
-    oracles: { type: 'boolean', default: false },
-    test: { type: 'boolean', default: false },
-  },
+const usage = `usage: npm run soak -- [options]
+
+Plays random simulated cases; 30 seconds of them unless told otherwise.
+
+  --minutes M    play for M minutes
+  --seconds S    play for S seconds
+  --cases N      play N cases
+  --first SEED   seed of the first case (1)
+  --oracles      the low-memory and all-dirty programs
+  --json         one JSON object
+  --test         count the whole as one test in the last line
+  --help         this text
+`;
+const text = /** @type {const} */ ({ type: 'string' });
+const flag = /** @type {const} */ ({ type: 'boolean', default: false });
+const { values } = commandLine(usage, {
+  ...{ minutes: text, seconds: text, cases: text, first: { ...text, default: '1' } },
+  ...{ json: flag, oracles: flag, test: flag },
 });
-const seconds =
-  values.minutes !== undefined
-    ? Number(values.minutes) * 60
-    : values.seconds !== undefined
-      ? Number(values.seconds)
-      : undefined;
-const seeds = values.cases === undefined ? undefined : Number(values.cases);
+const amount = (name) =>
+  values[name] === undefined ? undefined : positive(usage, name, values[name]);
+const minutes = amount('minutes');
+const seconds = minutes === undefined ? amount('seconds') : minutes * 60;
+const seeds = amount('cases');
+const load = await compiled();
+const { soak } = await load('cli/simulation/soak.js');
+const { shrink } = await load('cli/simulation/shrink.js');
 const before = process.cpuUsage();
 const result = await soak({
-  firstSeed: Number(values.first),
+  firstSeed: positive(usage, 'first', values.first),
   ...(seeds === undefined && seconds === undefined ? { seconds: 30 } : {}),
   ...(seeds === undefined ? {} : { seeds }),
   ...(seconds === undefined ? {} : { seconds }),

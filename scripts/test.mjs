@@ -1,19 +1,23 @@
 // Runs the test suites one after the other and prints, as the very last line, the sum of what they report:
-// `tests: N passed, N failed, N skipped`. Exit code 1 when anything failed or crashed.
-//
-// usage: node scripts/test.mjs [suite ...] [-- vitest arguments]
+// `tests: N passed, N failed, N skipped`. Before it stands why tests were skipped. Exit code 1 when anything failed or crashed.
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { forwardSignals, isEnding, runCommand } from './lib/command.mjs';
+import { commandLine, usageError } from './lib/command-line.mjs';
+import { prepare, root as project } from './lib/prepare.mjs';
 import { listFiles } from './lib/stamp.mjs';
-import { countProgram, countVitest, formatCounts, sumCounts } from './lib/test-report.mjs';
+import {
+  countProgram,
+  countVitest,
+  formatCounts,
+  formatSkips,
+  sumCounts,
+} from './lib/test-report.mjs';
 
 // HEADRACE_TEST_ROOT lets the tests of this script run it on a small project of their own.
-const root =
-  process.env['HEADRACE_TEST_ROOT'] ?? path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const root = process.env['HEADRACE_TEST_ROOT'] ?? project;
 const reports = path.join(root, '.cache', 'test-reports');
-const vitest = fileURLToPath(new URL('./vitest.mjs', import.meta.resolve('vitest/package.json')));
 
 const unitRooms = [
   'scheduler',
@@ -30,6 +34,17 @@ const unitRooms = [
   'bench',
 ];
 
+const usage = (names) => `usage: npm test [-- suite ... [-- vitest arguments]]
+
+Sets up what the tests need (Open MPI, MPICH, Chromium and OpenBLAS where it may install them), then runs the suites, all
+or those named: ${names.join(', ')}.
+
+  --help    this text
+
+Tests whose needs cannot be met are skipped; a table at the end says why. HEADRACE_NO_SYSTEM_INSTALL=1 installs nothing.
+HEADRACE_TEST_REQUIRE=openmpi,mpich,chromium,stubs makes such a skip a failure.
+`;
+
 /**
  * Suites in the order they run; one without sources is left out. A suite that has not ended after so many
  * minutes is ended and counts as failed: code stuck in native threads does not end by vitest's own limits.
@@ -38,7 +53,6 @@ const suites = {
   unit: { minutes: 15, folders: unitRooms.map((room) => `test/${room}`), ending: '.test.ts' },
   native: { minutes: 10, folders: ['test/native'], ending: '.test.ts' },
   cpp: { minutes: 5, sources: 'native/test/main.cpp', program: 'build-tests/headrace_tests' },
-  // Builds the stub driver libraries too, on which the suite after it runs the addon.
   gpu: { minutes: 8, sources: 'native/stub/stub.cmake', script: 'scripts/gpu-native-tests.mjs' },
   'native-gpu': { minutes: 5, folders: ['test/native-gpu'], ending: '.test.ts' },
   types: { minutes: 5, folders: ['test/types'], ending: '.test-d.ts' },
@@ -55,6 +69,7 @@ const suites = {
 async function runVitest(name, { minutes }, extra) {
   const report = path.join(reports, `${name}.json`);
   rmSync(report, { force: true });
+  const vitest = fileURLToPath(new URL('./vitest.mjs', import.meta.resolve('vitest/package.json')));
   const { code } = await runCommand(
     process.execPath,
     [
@@ -75,7 +90,10 @@ async function runVitest(name, { minutes }, extra) {
   } catch {
     parsed = undefined;
   }
-  return countVitest(parsed, code);
+  return countVitest(parsed, code, {
+    isPartial: extra.length > 0,
+    required: (process.env['HEADRACE_TEST_REQUIRE'] ?? '').split(','),
+  });
 }
 
 /** Builds the native test program (a folder of its own: the addon's build stays as set-up left it). */
@@ -101,7 +119,8 @@ async function runProgram({ program, minutes }) {
     const built = await buildProgram();
     if (built.code !== 0) {
       process.stdout.write(built.output);
-      return { passed: 0, failed: 1, skipped: 0, problems: [`${program} could not be built`] };
+      const problems = [`${program} could not be built`];
+      return { passed: 0, failed: 1, skipped: 0, problems, skips: [] };
     }
   }
   const { code, output, stdout } = await runCommand(path.join(root, program), [], {
@@ -139,18 +158,20 @@ function environment() {
   return env;
 }
 
-forwardSignals();
-mkdirSync(reports, { recursive: true });
 const separator = process.argv.indexOf('--');
-const names = process.argv.slice(2, separator === -1 ? undefined : separator);
 const extra = separator === -1 ? [] : process.argv.slice(separator + 1);
+const help = usage(Object.keys(suites));
+const { positionals: names } = commandLine(
+  help,
+  {},
+  { words: true, args: process.argv.slice(2, separator === -1 ? undefined : separator) },
+);
 const unknown = names.filter((name) => !Object.hasOwn(suites, name));
-if (unknown.length > 0) {
-  process.stderr.write(
-    `unknown suite ${unknown.join(', ')}; there are: ${Object.keys(suites).join(', ')}\n`,
-  );
-  process.exit(2);
-}
+if (unknown.length > 0) usageError(help, `unknown suite ${unknown.join(', ')}`);
+if (root === project)
+  await prepare({ want: ['openblas', 'mpi', 'mpich', 'chromium'], stubs: true });
+else forwardSignals();
+mkdirSync(reports, { recursive: true });
 
 const all = [];
 for (const [name, suite] of Object.entries(suites)) {
@@ -173,5 +194,5 @@ function isEmpty(suite) {
 
 const sum = sumCounts(all);
 if (all.length === 0 || isEnding()) sum.failed += 1; // nothing ran, or not to the end: not a success
-process.stdout.write(`\n${formatCounts(sum)}\n`);
+process.stdout.write(`\n${formatSkips(sum)}${formatCounts(sum)}\n`);
 if (!isEnding()) process.exitCode = sum.failed > 0 ? 1 : 0;

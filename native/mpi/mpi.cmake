@@ -21,6 +21,8 @@ set(HEADRACE_MPI_SOURCES
   native/src/gpu_api.cpp
   native/src/hip_api.cpp)
 
+include(${CMAKE_CURRENT_LIST_DIR}/find_mpi.cmake)
+
 function(headrace_mpi_settings target)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/native/mpi)
   # Open MPI's deprecated C++ bindings compile but cannot be loaded from an addon.
@@ -56,7 +58,7 @@ endfunction()
 
 option(HEADRACE_MPI "Build the message layer when MPI is found" ON)
 if(HEADRACE_MPI)
-  find_package(MPI COMPONENTS C QUIET)
+  headrace_find_mpi()
   if(MPI_C_FOUND)
     headrace_addon(mpi ${HEADRACE_MPI_SOURCES})
     headrace_mpi_settings(mpi)

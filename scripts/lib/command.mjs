@@ -42,12 +42,13 @@ export function isEnding() {
 }
 
 /**
- * Path of a program on PATH, or undefined.
+ * Path of a program on PATH, or undefined. An absolute path is looked at itself.
  *
  * @param {string} name
  * @param {NodeJS.ProcessEnv} [env]
  */
 export function which(name, env = process.env) {
+  if (path.isAbsolute(name)) return which(path.basename(name), { PATH: path.dirname(name) });
   for (const folder of (env['PATH'] ?? '').split(path.delimiter)) {
     if (folder === '') continue;
     const file = path.join(folder, name);

@@ -6,12 +6,8 @@ import path from 'node:path';
 import { runCommand, which } from './command.mjs';
 import { withLock } from './lock.mjs';
 import { hashInputs, listFiles, readStamp, writeStamp } from './stamp.mjs';
-import {
-  ensureSystemPackage,
-  installCommand,
-  isDebian,
-  systemPackages,
-} from './system-packages.mjs';
+import { stubsStep } from './stubs.mjs';
+import { ensureSystemPackage, installLine, isDebian, systemPackages } from './system-packages.mjs';
 
 export const MINIMUM_NODE = [20, 19];
 
@@ -52,9 +48,12 @@ export function isInstalledAsLocked(lock, installed) {
   });
 }
 
+/** @typedef {'dependencies' | 'native' | 'typescript' | 'stubs'} StepName */
+
 /**
  * @typedef {object} Step
  * @property {string} title
+ * @property {StepName} name
  * @property {() => boolean} isFresh
  * @property {() => Promise<void>} work leaves the step fresh or throws SetUpError
  */
@@ -72,6 +71,7 @@ export function dependenciesStep({ root, env, run }) {
   const stampFile = path.join(root, 'node_modules', '.headrace-stamp');
   const wanted = () => hashInputs(root, ['package-lock.json']);
   return {
+    name: 'dependencies',
     title: 'installing dependencies (npm ci)',
     isFresh() {
       if (!existsSync(lockFile)) return true; // installed as a package: npm brought the dependencies along
@@ -113,6 +113,11 @@ function nativeSources(root) {
   });
 }
 
+/** The optional MPI parts are built when MPI is there: its arrival makes a build stale. */
+export function mpiFact(env) {
+  return `mpi ${which('mpicc', env) ?? 'none'}, mpich ${which('mpicc.mpich', env) ?? 'none'}`;
+}
+
 /** What is missing to build C++ here, with the command that gets it, or undefined. */
 export function toolProblem(env, isRoot = process.getuid?.() === 0, osRelease = undefined) {
   const missing = [];
@@ -128,9 +133,18 @@ export function toolProblem(env, isRoot = process.getuid?.() === 0, osRelease = 
   const where = isDebian(osRelease, env) ? 'To get it' : 'Debian/Ubuntu';
   return [
     `the native addon cannot be built: ${missing.join(' and ')} not found on PATH.`,
-    `  ${where}: ${installCommand(missing, isRoot)}`,
+    `  ${where}: ${installLine(missing, isRoot)}`,
     '  macOS: xcode-select --install && brew install cmake',
   ].join('\n');
+}
+
+/** Everything that a build of C++ needs, or a SetUpError. */
+export async function ensureTools(context) {
+  const problem = toolProblem(context.env, context.isRoot, context.osRelease);
+  if (problem !== undefined) throw new SetUpError(problem);
+  const maker = await ensureSystemPackage(systemPackages.make, context);
+  if (maker === 'missing')
+    throw new SetUpError('the native addon cannot be built without make or ninja.');
 }
 
 /** @param {Parameters<typeof dependenciesStep>[0]} context @returns {Step} */
@@ -142,8 +156,7 @@ export function nativeStep({ root, env, run, say, isRoot, osRelease }) {
       `${process.platform} ${process.arch} napi ${process.versions.napi}`,
       packageVersion(root, 'cmake-js'),
       packageVersion(root, 'node-addon-api'),
-      // The optional MPI part is built when MPI is there: its arrival makes the build stale.
-      `mpi ${which('mpicc', env) ?? 'none'}, mpich ${which('mpicc.mpich', env) ?? 'none'}`,
+      mpiFact(env),
     ]);
   const hasAddon = () => {
     try {
@@ -153,25 +166,21 @@ export function nativeStep({ root, env, run, say, isRoot, osRelease }) {
     }
   };
   return {
+    name: 'native',
     title: 'building the native addon (cmake-js build)',
     isFresh: () =>
       !existsSync(path.join(root, 'CMakeLists.txt')) ||
       (hasAddon() && readStamp(stampFile) === wanted()),
     async work() {
-      const problem = toolProblem(env, isRoot, osRelease);
-      if (problem !== undefined) throw new SetUpError(problem);
-      const maker = await ensureSystemPackage(systemPackages.make, {
-        say,
-        env,
-        run,
-        isRoot,
-        osRelease,
-      });
-      if (maker === 'missing')
-        throw new SetUpError('the native addon cannot be built without make or ninja.');
+      await ensureTools({ env, run, say, isRoot, osRelease });
       const stamp = wanted();
       const script = path.join(root, 'node_modules', 'cmake-js', 'bin', 'cmake-js');
-      const attempt = () => run(process.execPath, [script, 'build'], { cwd: root, env });
+      // `build` alone does not configure again, so it would not see a library that was installed since.
+      const attempt = async () => {
+        const configured = await run(process.execPath, [script, 'configure'], { cwd: root, env });
+        if (configured.code !== 0) return configured;
+        return run(process.execPath, [script, 'build'], { cwd: root, env });
+      };
       let result = await attempt();
       if (result.code !== 0 && existsSync(build)) {
         say('the native build failed; trying once more from clean');
@@ -216,6 +225,7 @@ export function typescriptStep({ root, env, run }) {
     );
   const entry = path.join(root, 'dist', 'cli', 'main.js');
   return {
+    name: 'typescript',
     title: 'compiling TypeScript (tsc)',
     isFresh: () => existsSync(entry) && readStamp(stampFile) === wanted(),
     async work() {
@@ -259,6 +269,9 @@ export function excerpt(text, lines) {
  * @param {string} [options.osRelease] content of /etc/os-release
  * @param {('openblas' | 'mpi' | 'mpich' | 'chromium')[]} [options.want] system packages to try for
  * @param {('openblas' | 'mpi' | 'mpich' | 'chromium')[]} [options.require] system packages whose absence is a failure
+ * @param {boolean} [options.stubs] build the stub GPU drivers for tests too
+ * @param {StepName[]} [options.only] nothing but these steps
+ * @param {boolean} [options.tools] make sure that C++ can be built, whatever the steps do
  * @param {boolean} [options.force] redo every step
  */
 export async function setUp(options) {
@@ -270,12 +283,23 @@ export async function setUp(options) {
 
   const required = options.require ?? [];
   const wanted = new Set([
-    ...(process.platform === 'linux' ? ['openblas'] : []),
+    ...(process.platform === 'linux' && options.only === undefined ? ['openblas'] : []),
     ...(options.want ?? []),
     ...required,
   ]);
   const cache = path.join(root, '.cache', 'setup');
-  const steps = [dependenciesStep(context), nativeStep(context), typescriptStep(context)];
+  const fail = (output) => {
+    throw new SetUpError(`the stub GPU drivers could not be built:\n${excerpt(output, 80)}`);
+  };
+  const steps = [
+    dependenciesStep(context),
+    nativeStep(context),
+    typescriptStep(context),
+    ...(options.stubs === true
+      ? [stubsStep({ ...context, fail }, nativeSources(root), mpiFact(env))]
+      : []),
+  ].filter(({ name }) => options.only === undefined || options.only.includes(name));
+  if (options.tools === true) await ensureTools(context);
   const absent = (name) => !systemPackages[name].isPresent(env);
   // An absence already reported stays quiet until something else is set up again.
   const absenceFile = (name) => path.join(cache, `${name}.missing`);

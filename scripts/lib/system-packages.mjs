@@ -96,9 +96,14 @@ function readOsRelease() {
   }
 }
 
-/** The command a person types to get these packages. */
+/** The command that installs these packages. */
 export function installCommand(packages, isRoot) {
   return `${isRoot ? '' : 'sudo '}apt-get install -y --no-install-recommends ${packages.join(' ')}`;
+}
+
+/** The whole line: a fresh image has no package lists yet. */
+export function installLine(packages, isRoot = process.getuid?.() === 0) {
+  return `${isRoot ? '' : 'sudo '}apt-get update && ${installCommand(packages, isRoot)}`;
 }
 
 /**
@@ -116,7 +121,8 @@ export async function ensureSystemPackage(wanted, context) {
   const debian = isDebian(context.osRelease ?? readOsRelease(), env);
   if (!debian || !isRoot || env['HEADRACE_NO_SYSTEM_INSTALL'] === '1') {
     say(`${wanted.name} is not installed (${wanted.purpose}).`);
-    say(debian ? `  To get it: ${command}` : `  Debian/Ubuntu: ${command}`);
+    const line = installLine(wanted.packages, isRoot);
+    say(debian ? `  To get it: ${line}` : `  Debian/Ubuntu: ${line}`);
     return 'missing';
   }
   say(`${wanted.name} is not installed: running ${command}`);
@@ -139,6 +145,6 @@ export async function ensureSystemPackage(wanted, context) {
   }
   say(`${wanted.name} could not be installed (${wanted.purpose}). apt-get said:`);
   for (const line of result.output.trim().split('\n').slice(-4)) say(`  ${line}`);
-  say(`  To try again: apt-get update && ${command}`);
+  say(`  To try again: ${installLine(wanted.packages, isRoot)}`);
   return 'missing';
 }

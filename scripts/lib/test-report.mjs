@@ -1,90 +1,119 @@
 // Counts of passed, failed and skipped tests, read from what the suites themselves report.
-// Invariant: a suite that ended badly never counts as zero failures.
+// Invariants: a suite that ended badly never counts as zero failures, and every skipped test says what it needs.
 
-/** @typedef {{ passed: number, failed: number, skipped: number, problems: string[] }} Counts */
+/**
+ * Tests that were left out for one reason.
+ * @typedef {{ id: string, what: string, remedy?: string, count: number }} Skip
+ */
+/** @typedef {{ passed: number, failed: number, skipped: number, problems: string[], skips: Skip[] }} Counts */
 
 function meaning(exitCode) {
   return exitCode === 124 ? 'it did not end in time' : `exit code ${exitCode}`;
 }
 
+/** One failure that no test has to its name. */
+function failure(problem) {
+  return { passed: 0, failed: 1, skipped: 0, problems: [problem], skips: [] };
+}
+
+/** Adds skips of a reason to a list. */
+function addSkip(skips, { id, what, remedy }, count) {
+  const known = skips.find((each) => each.what === what);
+  if (known === undefined) skips.push({ id, what, remedy, count });
+  else known.count += count;
+}
+
+const notChosen = { id: 'chosen', what: 'to be chosen by the arguments' };
+
 /**
  * Counts of one vitest run. A file that could not be loaded, a crashed worker and an unhandled error have no
- * test to their name in the report, so they are counted from the file results and the exit code.
+ * test to their name in the report, so they are counted from the file results and the exit code. A skipped test without a
+ * reason (test/support/needs.ts gives it one) counts as failed.
  *
  * @param {unknown} report parsed JSON report, undefined when there is none
  * @param {number} exitCode
+ * @param {{ isPartial?: boolean, required?: readonly string[] }} [options] isPartial: arguments chose some of the tests;
+ *   required: needs (by id) whose absence is a failure
  * @returns {Counts}
  */
-export function countVitest(report, exitCode) {
-  const problems = [];
+export function countVitest(report, exitCode, options = {}) {
   if (report === null || typeof report !== 'object' || !Array.isArray(report.testResults)) {
-    return {
-      passed: 0,
-      failed: 1,
-      skipped: 0,
-      problems: [`no report was written (${meaning(exitCode)})`],
-    };
+    return failure(`no report was written (${meaning(exitCode)})`);
   }
-  let passed = 0;
-  let failed = 0;
-  let skipped = 0;
+  const counts = { passed: 0, failed: 0, skipped: 0, problems: [], skips: [] };
   for (const file of report.testResults) {
-    let failedHere = 0;
-    for (const test of file.assertionResults ?? []) {
-      if (test.status === 'passed') passed += 1;
-      else if (test.status === 'failed') failedHere += 1;
-      else if (test.status === 'pending') {
-        problems.push(`${test.fullName}: did not come to an end`); // its worker crashed
-        failedHere += 1;
-      } else skipped += 1;
-    }
+    const failedHere = countFile(file, counts, options);
     if (file.status === 'failed' && failedHere === 0) {
-      problems.push(`${file.name}: ${file.message || 'failed outside a test'}`);
-      failedHere = 1;
+      counts.problems.push(`${file.name}: ${file.message || 'failed outside a test'}`);
+      counts.failed += 1;
     }
-    failed += failedHere;
+    counts.failed += failedHere;
   }
+  const { passed, failed, skipped, problems } = counts;
   if (exitCode !== 0 && failed === 0) {
     problems.push(
       `${meaning(exitCode)} although no test failed (a worker crashed, or an error outside a test)`,
     );
-    failed = 1;
+    counts.failed = 1;
   }
   if (exitCode === 0 && passed + failed + skipped === 0) {
     problems.push('no test was run');
-    failed = 1;
+    counts.failed = 1;
   }
-  return { passed, failed, skipped, problems };
+  return counts;
+}
+
+/** Adds the tests of one file but for those that failed, whose number it returns. */
+function countFile(file, counts, { isPartial = false, required = [] }) {
+  let failed = 0;
+  for (const { status, fullName, meta } of file.assertionResults ?? []) {
+    if (status === 'passed') counts.passed += 1;
+    else if (status === 'failed') failed += 1;
+    else if (status === 'pending') {
+      counts.problems.push(`${fullName}: did not come to an end`); // its worker crashed
+      failed += 1;
+    } else if (meta?.needs === undefined && !isPartial) {
+      counts.problems.push(`${fullName}: was skipped without a reason`);
+      failed += 1;
+    } else if (required.includes(meta?.needs?.id)) {
+      counts.problems.push(`${fullName}: needs ${meta.needs.what}, which is required here`);
+      failed += 1;
+    } else {
+      counts.skipped += 1;
+      addSkip(counts.skips, meta?.needs ?? notChosen, 1);
+    }
+  }
+  return failed;
 }
 
 const countsLine = /^tests: (\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/;
+const leftOut = /^\(left out here: needs (.*)\)$/;
 
 /**
- * Counts of a program that prints `tests: N passed, N failed[, N skipped]`.
+ * Counts of a program that prints `tests: N passed, N failed[, N skipped]`, and for each skipped test a line
+ * `(left out here: needs ...)`.
  *
  * @param {string} output
  * @param {number} exitCode
  * @returns {Counts}
  */
 export function countProgram(output, exitCode) {
-  const match = output
-    .split('\n')
-    .map((line) => countsLine.exec(line.trim()))
-    .findLast((found) => found !== null);
+  const lines = output.split('\n').map((line) => line.trim());
+  const match = lines.map((line) => countsLine.exec(line)).findLast((found) => found !== null);
   if (match === undefined || match === null) {
-    return {
-      passed: 0,
-      failed: 1,
-      skipped: 0,
-      problems: [`no counts were printed (${meaning(exitCode)})`],
-    };
+    return failure(`no counts were printed (${meaning(exitCode)})`);
   }
-  const counts = {
-    passed: Number(match[1]),
-    failed: Number(match[2]),
-    skipped: Number(match[3] ?? 0),
-    problems: [],
-  };
+  const [passed, failed, skipped] = [1, 2, 3].map((at) => Number(match[at] ?? 0));
+  const counts = { passed, failed, skipped, problems: [], skips: [] };
+  for (const line of lines) {
+    const what = leftOut.exec(line)?.[1];
+    if (what !== undefined) addSkip(counts.skips, { id: 'native', what }, 1);
+  }
+  const explained = counts.skips.reduce((sum, { count }) => sum + count, 0);
+  if (explained !== skipped) {
+    counts.problems.push(`${skipped} tests were skipped, but reasons were given for ${explained}`);
+    counts.failed += 1;
+  }
   if (exitCode !== 0 && counts.failed === 0) {
     counts.failed = 1;
     counts.problems.push(`${meaning(exitCode)} although no test failed`);
@@ -97,14 +126,27 @@ export function formatCounts({ passed, failed, skipped }) {
   return `tests: ${passed} passed, ${failed} failed, ${skipped} skipped`;
 }
 
+/** Why tests were skipped, most first: one line per reason; '' when none was. */
+export function formatSkips({ skips }) {
+  if (skips.length === 0) return '';
+  const rows = [...skips]
+    .sort((a, b) => b.count - a.count)
+    .map(({ what, remedy, count }) => {
+      const end = remedy === undefined ? '' : `; to get it: ${remedy}`;
+      return `${String(count).padStart(8)}  needs ${what}${end}\n`;
+    });
+  return `skipped tests by reason:\n${rows.join('')}`;
+}
+
 /** @param {Counts[]} all @returns {Counts} */
 export function sumCounts(all) {
-  const sum = { passed: 0, failed: 0, skipped: 0, problems: [] };
+  const sum = { passed: 0, failed: 0, skipped: 0, problems: [], skips: [] };
   for (const counts of all) {
     sum.passed += counts.passed;
     sum.failed += counts.failed;
     sum.skipped += counts.skipped;
     sum.problems.push(...counts.problems);
+    for (const skip of counts.skips) addSkip(sum.skips, skip, skip.count);
   }
   return sum;
 }

@@ -18,8 +18,9 @@ import {
   symmetricMatrix,
 } from '../../cli/spd-matrix.js';
 import { extentOf, firstOf, lowerBytes, tileGrid } from '../../cli/tile-grid.js';
+import { matrix as matrixNeed, needing } from '../support/needs.js';
 import { referenceCholesky } from './reference-cholesky.js';
-import { findSample, sampleTitle } from './sample-data.js';
+import { findSample } from './sample-data.js';
 
 /** All of a matrix, row by row, from blocks of the given tile size. */
 function dense(matrix: SymmetricMatrix, tile: number): number[][] {
@@ -218,8 +219,9 @@ it('counts the bytes of the tiles on and below the diagonal', () => {
 });
 
 const sample = findSample('bcsstk15.mtx');
-it.skipIf(sample === undefined)(
-  sampleTitle('cuts a real sparse matrix into ragged tiles', sample),
+it(
+  'cuts a real sparse matrix into ragged tiles',
+  needing(matrixNeed('bcsstk15.mtx', sample)),
   async () => {
     const market = await readMatrixMarketFile(sample ?? '');
     const matrix = symmetricMatrix(market, 'bcsstk15.mtx');

@@ -19,8 +19,3 @@ export function findSample(name: string): string | undefined {
     .map((folder) => path.join(folder, name))
     .find((file) => existsSync(file));
 }
-
-/** Name of a test on a sample file, with the reason when it is skipped. */
-export function sampleTitle(title: string, sample: string | undefined): string {
-  return sample === undefined ? `${title} (skipped: file not found, set HEADRACE_DATA)` : title;
-}

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { loadTrace, TransferReason, traffic } from '../../trace/index.js';
-import { first } from './mpirun.js';
+import { needing, ranks as rankNeed } from '../support/needs.js';
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const size = ['--n', '512', '--tile', '100', '--gpus', '1', '--memory', '4MiB', '--json'];
@@ -32,7 +32,7 @@ async function run(args: readonly string[]): Promise<Record<string, unknown>> {
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
-describe.skipIf(first === undefined)('run cholesky --ranks', () => {
+describe('run cholesky --ranks', needing(rankNeed), () => {
   test.each([2, 3])(
     '%i ranks: one JSON object, the residual of one rank, data between ranks',
     async (ranks) => {

@@ -5,7 +5,8 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { cleanEnvironment, first, mpirun } from './mpirun.js';
+import { needing, ranks } from '../support/needs.js';
+import { cleanEnvironment, mpirun } from './mpirun.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const main = path.join(root, 'dist/cli/main.js');
@@ -27,7 +28,7 @@ async function headrace(args: readonly string[]): Promise<string> {
   return stdout;
 }
 
-describe.skipIf(first === undefined)('documentation of several ranks', () => {
+describe('documentation of several ranks', needing(ranks), () => {
   test('the example of docs/network.md prints one value on every rank', async () => {
     const folder = mkdtempSync(path.join(root, 'dist', 'snippet-'));
     try {

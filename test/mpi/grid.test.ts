@@ -1,7 +1,8 @@
 // All oracles on 1 to 4 ranks with 1 and 2 GPUs each, by every way that data can take. One launch per number of ranks
 // and GPUs runs them all; the tests look at what its ranks reported.
 import { beforeAll, describe, expect, test } from 'vitest';
-import { first, type Library, libraries, mpirun } from './mpirun.js';
+import { first, type Library, layers, needing, ranks as rankNeed } from '../support/needs.js';
+import { mpirun } from './mpirun.js';
 
 interface Entry {
   readonly rank: number;
@@ -94,21 +95,21 @@ function suite(library: Library, ranks: number, gpus: number, ways: readonly str
   });
 }
 
-describe.skipIf(first === undefined).each([1, 2, 3, 4])('%i ranks', (ranks) => {
+describe.each([1, 2, 3, 4])('%i ranks', needing(rankNeed), (ranks) => {
   describe.each([1, 2])('%i GPUs each', (gpus) => {
     suite(first ?? 'openmpi', ranks, gpus, WAYS);
   });
 });
 
-describe.skipIf(!libraries().includes('mpich'))('MPICH: 3 ranks, 2 GPUs each', () => {
+describe('MPICH: 3 ranks, 2 GPUs each', needing(layers.mpich), () => {
   suite('mpich', 3, 2, ['direct', 'ipc']);
 });
 
-test.skipIf(first === undefined).each([
+test.each([
   { gpus: 1, ways: ['direct', 'ipc'] },
   // Hardly any device memory, and trees for those that do not pull.
   { gpus: 2, ways: ['staged'], treeFrom: 2, gpuMemory: '16KiB' },
-])('pulled inputs give what pushed ones give: %j', async (options) => {
+])('pulled inputs give what pushed ones give: %j', needing(rankNeed), async (options) => {
   const only = [
     'pingPong',
     'reduce',
@@ -129,7 +130,7 @@ test.skipIf(first === undefined).each([
   }
 });
 
-test.skipIf(first === undefined)('one version reaches many ranks along a tree', async () => {
+test('one version reaches many ranks along a tree', needing(rankNeed), async () => {
   const given = { gpus: 1, ways: ['direct'], only: ['broadcast'], treeFrom: 2 };
   const run = await mpirun(6, 'grid.mjs', { args: [JSON.stringify(given)] });
   expect(run.code, run.output).toBe(0);

@@ -1,7 +1,8 @@
 // Guards that only ranks of their own need: with each the promise holds, without it something is seen to break.
 import { describe, expect, test } from 'vitest';
 import type { Guards } from '../../devices/guards.js';
-import { first, mpirun } from './mpirun.js';
+import { needing, ranks } from '../support/needs.js';
+import { mpirun } from './mpirun.js';
 
 interface Seen {
   readonly time?: number;
@@ -19,7 +20,7 @@ async function seen(what: string, off?: keyof Guards): Promise<readonly Seen[]> 
   return run.reports as unknown as Seen[];
 }
 
-describe.skipIf(first === undefined)('two ranks', () => {
+describe('two ranks', needing(ranks), () => {
   test.each([
     [undefined, true],
     ['afterTokens', false],

@@ -1,6 +1,7 @@
 // Data between ranks under pressure: blocked threads, hardly any memory; failing flushes.
 import { describe, expect, test } from 'vitest';
-import { first, mpirun, type RankResult } from './mpirun.js';
+import { needing, ranks as rankNeed } from '../support/needs.js';
+import { mpirun, type RankResult } from './mpirun.js';
 
 interface Report {
   readonly rank: number;
@@ -39,7 +40,7 @@ const go = async (
 
 const ways = ['direct', 'staged', 'ipc'] as const;
 
-describe.skipIf(first === undefined)('data between ranks', () => {
+describe('data between ranks', needing(rankNeed), () => {
   test.each(ways)('go on by %s while both JavaScript threads are blocked', async (comm) => {
     const [a] = await go(2, { what: 'blocked', gpus: 1, comm });
     // One transfer of 8 MiB beside 200 ms of blocked threads.

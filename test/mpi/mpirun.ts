@@ -2,13 +2,12 @@
 //
 // Rules, each of which was needed: mpirun is never killed with SIGKILL (that leaves its ranks running): its own
 // timeout comes first, then SIGTERM; the environment of an outer mpirun and of vitest does not reach the ranks.
-import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-
-export type Library = 'openmpi' | 'mpich';
+import { first, type Library, launcherOf } from '../support/needs.js';
 
 export interface RankOptions {
   readonly args?: readonly string[];
@@ -31,52 +30,6 @@ export interface RankResult {
 }
 
 const root: string = fileURLToPath(new URL('../..', import.meta.url));
-export const required: boolean = process.env['HEADRACE_REQUIRE_MPI'] === '1';
-
-const launchers: Readonly<Record<Library, readonly string[]>> = {
-  openmpi: ['mpirun.openmpi', 'mpirun'],
-  mpich: ['mpirun.mpich', 'mpiexec.hydra'],
-};
-
-const found: Map<Library, string | undefined> = new Map();
-
-function launcherOf(library: Library): string | undefined {
-  if (!found.has(library)) {
-    const words = library === 'openmpi' ? /Open MPI|OpenRTE/ : /HYDRA|MPICH/;
-    found.set(
-      library,
-      launchers[library].find((program) => {
-        const { status, stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
-        return status === 0 && words.test(stdout);
-      }),
-    );
-  }
-  return found.get(library);
-}
-
-function hasAddon(): boolean {
-  const folder = path.join(root, 'build', 'Release');
-  return ['mpi.node', 'mpi-openmpi.node', 'mpi-mpich.node'].some((name) =>
-    existsSync(path.join(folder, name)),
-  );
-}
-
-/** Libraries that can be tested here: launcher and addon are there. */
-export function libraries(): Library[] {
-  const list = (['openmpi', 'mpich'] as const).filter(
-    (library) => launcherOf(library) !== undefined,
-  );
-  return hasAddon() ? list : [];
-}
-
-/** The library to use where one is enough. */
-export const first: Library | undefined = libraries()[0];
-if (first === undefined && required) {
-  throw new Error(
-    'HEADRACE_REQUIRE_MPI=1, but there is no mpirun or build/Release/mpi.node was not built',
-  );
-}
-
 /** Environment without what an outer launcher or test runner put there. */
 export function cleanEnvironment(extra: Readonly<Record<string, string>>): Record<string, string> {
   const env: Record<string, string> = {};

@@ -1,34 +1,36 @@
 // The network port over MPI, without the engine: control messages and data between ranks by every way.
 import { describe, expect, test } from 'vitest';
-import { libraries, mpirun } from './mpirun.js';
+import { LIBRARIES, layers, needing } from '../support/needs.js';
+import { mpirun } from './mpirun.js';
 
-describe.skipIf(libraries().length === 0).each(libraries())('network port over %s', (library) => {
-  test.each([2, 3, 4])(
-    'carries messages in order and data exactly between %i ranks',
-    async (ranks) => {
-      const run = await mpirun(ranks, 'port.mjs', { library });
-      expect(run.code, run.output).toBe(0);
-      expect(run.reports).toHaveLength(ranks);
-      for (const report of run.reports) {
-        expect(report, run.output).toMatchObject({
-          size: ranks,
-          inOrder: true,
-          problems: [],
-          lost: -1,
-          cancelled: 1,
-          refused: 5,
-          flush: 0,
-          mappable: true,
-        });
-      }
-    },
-  );
+for (const library of LIBRARIES)
+  describe(`network port over ${library}`, needing(layers[library]), () => {
+    test.each([2, 3, 4])(
+      'carries messages in order and data exactly between %i ranks',
+      async (ranks) => {
+        const run = await mpirun(ranks, 'port.mjs', { library });
+        expect(run.code, run.output).toBe(0);
+        expect(run.reports).toHaveLength(ranks);
+        for (const report of run.reports) {
+          expect(report, run.output).toMatchObject({
+            size: ranks,
+            inOrder: true,
+            problems: [],
+            lost: -1,
+            cancelled: 1,
+            refused: 5,
+            flush: 0,
+            mappable: true,
+          });
+        }
+      },
+    );
 
-  test('reports a flush that fails', async () => {
-    const run = await mpirun(2, 'port.mjs', { library, args: ['1'] });
-    expect(
-      run.reports.map((report) => report['flush']),
-      run.output,
-    ).toEqual([6, 6]);
+    test('reports a flush that fails', async () => {
+      const run = await mpirun(2, 'port.mjs', { library, args: ['1'] });
+      expect(
+        run.reports.map((report) => report['flush']),
+        run.output,
+      ).toEqual([6, 6]);
+    });
   });
-});

@@ -1,16 +1,13 @@
-// The CUDA side of the addon from TypeScript, on the stub driver libraries (node scripts/gpu-native-tests.mjs builds
-// them); left out where they were not built.
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+// The CUDA side of the addon from TypeScript, on the stub driver libraries (npm run setup -- --with-stubs
+// builds them).
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Control, Opcode, Record } from '../../native/contract.js';
 import type { NativeCore, NativeKernelSource, NativeModule } from '../../native/index.js';
+import { needing, stub, stubDriver } from '../support/needs.js';
 
-const folder = fileURLToPath(new URL('../../build/Release', import.meta.url));
-const stub = (name: string) => join(folder, `lib${name}.so`);
-const built = existsSync(stub('stub_cuda'));
 const cache = mkdtempSync(join(tmpdir(), 'headrace-addon-'));
 afterAll(() => rmSync(cache, { recursive: true, force: true }));
 
@@ -77,7 +74,7 @@ const scale: NativeKernelSource = {
   ],
 };
 
-describe.runIf(built)('the addon on CUDA', () => {
+describe('the addon on CUDA', needing(stubDriver), () => {
   it('tells what the machine has', async () => {
     const { drivers, cuda } = (await load()).probe();
     expect(drivers.find(({ name }) => name === 'cuda')).toMatchObject({ found: true, devices: 2 });

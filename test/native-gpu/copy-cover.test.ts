@@ -4,8 +4,9 @@
 // HEADRACE_TEST_ROUNDS: rounds in all (on real GPUs 10 000).
 import { describe, expect, it } from 'vitest';
 import { type Datum, Runtime } from '../../index.js';
-import { cudaGpus, hasCuda, isReal } from '../support/cuda.js';
+import { cudaGpus, isReal } from '../support/cuda.js';
 import { nothingLeft, soon } from '../support/machines.js';
+import { cuda, needing } from '../support/needs.js';
 import { copy, fill, random } from '../support/tasks.js';
 
 const ROUNDS = Number(process.env['HEADRACE_TEST_ROUNDS'] ?? (isReal ? 10_000 : 600));
@@ -32,7 +33,9 @@ function mismatch(values: Float64Array, round: number): string | undefined {
   return `round ${round}, element ${at} of ${values.length}: ${what} (${value})`;
 }
 
-describe.runIf(hasCuda).each([1, 2, 4].filter((gpus) => gpus <= cudaGpus))('on %i CUDA', (gpus) => {
+const counts = [1, 2, 4].filter((gpus) => gpus <= cudaGpus);
+
+describe.each(counts)('on %i CUDA', needing(cuda), (gpus) => {
   it(`copy-cover, ${ROUNDS} rounds`, { timeout: 200_000 }, async () => {
     const runtime = await Runtime.create({
       driver: 'cuda',

@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CudaKernel, Runtime, read, readWrite, task, write } from '../../index.js';
-import { cudaGpus, hasCuda } from '../support/cuda.js';
+import { cudaGpus } from '../support/cuda.js';
 import { nothingLeft, soon } from '../support/machines.js';
+import { cuda, needing } from '../support/needs.js';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'headrace-cuda-classes-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -47,7 +48,7 @@ async function open(gpus = 1): Promise<Runtime> {
   });
 }
 
-describe.runIf(hasCuda)('task classes with CUDA kernels', () => {
+describe('task classes with CUDA kernels', needing(cuda), () => {
   let runtime: Runtime;
   beforeAll(async () => {
     runtime = await open(Math.min(2, cudaGpus));

@@ -3,7 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { DoctorFacts } from '../../cli/doctor.js';
-import { cudaGpus, hasCuda } from '../support/cuda.js';
+import { cudaGpus } from '../support/cuda.js';
+import { cuda, needing } from '../support/needs.js';
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const doctor = (...options: string[]): string =>
@@ -14,7 +15,7 @@ const doctor = (...options: string[]): string =>
     env: { ...process.env, PATH: '/nowhere' },
   });
 
-describe.runIf(hasCuda)('headrace doctor on CUDA', { timeout: 90_000 }, () => {
+describe('headrace doctor on CUDA', { timeout: 90_000, ...needing(cuda) }, () => {
   it('tells GPUs by UUID, with memory, and the bandwidth of every pair', () => {
     const { devices, cuda } = JSON.parse(doctor('--json')) as DoctorFacts;
     const gpus = devices.filter(({ kind }) => kind === 'cuda');

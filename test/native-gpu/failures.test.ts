@@ -3,7 +3,8 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { cudaGpus, hasCuda, isReal } from '../support/cuda.js';
+import { cudaGpus, isReal } from '../support/cuda.js';
+import { cuda, needing } from '../support/needs.js';
 
 const program = fileURLToPath(new URL('programs/failure.mjs', import.meta.url));
 const gpus = Math.min(2, cudaGpus);
@@ -36,7 +37,7 @@ async function seenBy(what: string): Promise<Record<string, unknown>> {
   return JSON.parse(line) as Record<string, unknown>;
 }
 
-describe.runIf(hasCuda)('failures on CUDA', { timeout: 40_000 }, () => {
+describe('failures on CUDA', { timeout: 40_000, ...needing(cuda) }, () => {
   it('more memory than the GPU has, and a task larger than the GPU: typed, and the runtime goes on', async () => {
     expect(await seenBy('out-of-memory')).toMatchObject({
       open: 'ERR_OUT_OF_MEMORY',

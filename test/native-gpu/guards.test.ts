@@ -1,9 +1,9 @@
 // The guards of the native part (native/src/guards.h): with each the promise holds, without it the stub driver, or a
 // test of the native program, sees what breaks.
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { built, launch, type Outcome, program, stub } from './stub-ranks.js';
+import { gpuProgram, needing, stub, stubRanks } from '../support/needs.js';
+import { launch, type Outcome, program } from './stub-ranks.js';
 
 /** Runs the tests of the native program whose names contain `name`. */
 function native(name: string, without: string): { readonly code: number | null; output: string } {
@@ -20,7 +20,7 @@ function native(name: string, without: string): { readonly code: number | null; 
   return { code: status, output: stdout + stderr };
 }
 
-describe.skipIf(!existsSync(program))('native tests', () => {
+describe('native tests', needing(gpuProgram), () => {
   test.each([
     ['importGeneration', 'memory at an address used before', 'imports.cpp'],
     ['wakePassed', 'a sleeper is woken by a number that passes its own', 'watch.cpp'],
@@ -35,7 +35,7 @@ describe.skipIf(!existsSync(program))('native tests', () => {
   });
 });
 
-describe.skipIf(!built)('ranks', () => {
+describe('ranks', needing(...stubRanks), () => {
   test('without closeImports: memory is freed that another process has open', async () => {
     const read = (without: string): Promise<Outcome> =>
       launch(

@@ -1,7 +1,8 @@
 // Several ranks with CUDA GPUs, on the stub driver: staged chunks, memory opened by its IPC handle, device pointers given
 // to MPI, flushes.
 import { describe, expect, test } from 'vitest';
-import { built, launch, type Outcome, type Wish } from './stub-ranks.js';
+import { needing, stubRanks } from '../support/needs.js';
+import { launch, type Outcome, type Wish } from './stub-ranks.js';
 
 type Way = 'direct' | 'staged' | 'ipc';
 interface Entry {
@@ -39,7 +40,7 @@ async function oracles(
   return { ...outcome, bytes, flushes };
 }
 
-describe.skipIf(!built)('ranks with CUDA GPUs', () => {
+describe('ranks with CUDA GPUs', needing(...stubRanks), () => {
   test.each([1, 2])('%i GPUs each: staged through page-locked chunks', async (gpus) => {
     const { bytes, calls } = await oracles('staged', { gpus });
     expect(bytes.staged).toBeGreaterThan(0);

@@ -1,20 +1,13 @@
-// Ranks with CUDA GPUs on the stub driver (node scripts/gpu-native-tests.mjs builds it). Each process leaves a report of the
+// Ranks with CUDA GPUs on the stub driver (npm run setup -- --with-stubs builds it). Each process leaves a report of the
 // driver calls that it made and of the rules that it broke.
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
-import { libraries, mpirun, type RankResult } from '../mpi/mpirun.js';
+import { mpirun, type RankResult } from '../mpi/mpirun.js';
+import { beside, stub } from '../support/needs.js';
 
-const folder = fileURLToPath(new URL('../../build/Release', import.meta.url));
-export const program: string = join(folder, 'headrace_gpu_tests');
-export const stub = (name: string): string => join(folder, `lib${name}.so`);
-/** On a machine with GPUs the same is run for real: scripts/gpu-ranks.mjs. */
-export const built: boolean =
-  existsSync(stub('stub_mpi_aware')) &&
-  libraries().includes('openmpi') &&
-  process.env['HEADRACE_TEST_DRIVER'] !== 'cuda';
+export const program: string = beside('headrace_gpu_tests');
 const scratch: string[] = [];
 const temporary = (): string => {
   const made = mkdtempSync(join(tmpdir(), 'headrace-stub-ranks-'));

@@ -73,35 +73,32 @@ async function until<T>(look: () => T | undefined): Promise<T> {
   }
 }
 
-test.skipIf(process.platform === 'win32')(
-  'npm start prints one command, and that command opens the timeline',
-  async () => {
-    const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
-    const start = (scripts.start as string).split(' && ').at(-1);
-    const text = await shell(`${start} --n 256 --tile 64`).text;
-    const commands = text.match(/^ {2}.*trace view .*$/gm) ?? [];
-    expect(commands, text).toHaveLength(1);
+test('npm start prints one command, and that command opens the timeline', async () => {
+  const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+  const start = (scripts.start as string).split(' && ').at(-1);
+  const text = await shell(`${start} --n 256 --tile 64`).text;
+  const commands = text.match(/^ {2}.*trace view .*$/gm) ?? [];
+  expect(commands, text).toHaveLength(1);
 
-    const viewer = shell((commands[0] as string).trim(), noteInsteadOfBrowser());
-    try {
-      const [address] = await viewer.printed(/http:\/\/127\.0\.0\.1:\d+\//);
-      const page = await (await fetch(address)).text();
-      expect(page).toMatch(/^<!doctype html>/i);
-      expect(page).toContain('potrf');
-      const opened = await until(() => {
-        try {
-          return readFileSync(path.join(folder, 'opened'), 'utf8') || undefined;
-        } catch {
-          return undefined;
-        }
-      });
-      expect(opened).toBe(address);
-    } finally {
-      viewer.stop();
-      await viewer.text;
-    }
-  },
-);
+  const viewer = shell((commands[0] as string).trim(), noteInsteadOfBrowser());
+  try {
+    const [address] = await viewer.printed(/http:\/\/127\.0\.0\.1:\d+\//);
+    const page = await (await fetch(address)).text();
+    expect(page).toMatch(/^<!doctype html>/i);
+    expect(page).toContain('potrf');
+    const opened = await until(() => {
+      try {
+        return readFileSync(path.join(folder, 'opened'), 'utf8') || undefined;
+      } catch {
+        return undefined;
+      }
+    });
+    expect(opened).toBe(address);
+  } finally {
+    viewer.stop();
+    await viewer.text;
+  }
+});
 
 test('--watch tells on stderr how the run is doing, and leaves the result alone', async () => {
   const run = `node dist/cli/main.js run cholesky --n 256 --tile 64 --json --watch`;

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Datum, HeadraceError, type RunReport, read, readWrite, task } from '../../index.js';
 import { GPUS, MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
+import { gpus as gpuCount, needing } from '../support/needs.js';
 import { add, fill, look, script } from '../support/tasks.js';
 
 const COUNT = 128;
@@ -214,8 +215,9 @@ describe.each(GPUS)('on $name', ({ options, gpus }) => {
 describe('peer copies', () => {
   const [, two, four] = GPUS;
 
-  it.runIf(two !== undefined)(
+  it(
     'D2D used: reads and changes shared by two devices cost the host the first touch only',
+    needing(gpuCount(2)),
     async () => {
       await onMachine(two.options, async (runtime) => {
         const shared = runtime.data(new Float64Array(COUNT).fill(1), { name: 'shared' });
@@ -238,8 +240,9 @@ describe('peer copies', () => {
     },
   );
 
-  it.runIf(four !== undefined)(
+  it(
     'two devices that ask for one datum at the same time fetch it from the host once',
+    needing(gpuCount(4)),
     async () => {
       await onMachine(four.options, async (runtime) => {
         const shared = runtime.data(new Float64Array(COUNT).fill(1), { name: 'shared' });

@@ -49,7 +49,10 @@ function program(name: string): void {
 async function fakeRun(command: string, args: string[]) {
   const text = [command, ...args].join(' ');
   const name = ['cmake-js', 'tsc', 'apt-get', 'npm'].find((word) => text.includes(word)) ?? text;
-  const key = name === 'apt-get' ? `apt-get ${args[0]}` : name;
+  const key =
+    name === 'apt-get' || name === 'cmake-js'
+      ? `${name} ${args[name === 'apt-get' ? 0 : 1]}`
+      : name;
   calls.push(key);
   const left = failing.get(key) ?? 0;
   if (left > 0) {
@@ -57,7 +60,7 @@ async function fakeRun(command: string, args: string[]) {
     return { code: 1, signal: null, output: `${key} says no\n`, stdout: '' };
   }
   if (name === 'npm') mkdirSync(path.join(root, 'node_modules'), { recursive: true });
-  if (name === 'cmake-js') write('build/Release/headrace.node', 'binary');
+  if (key === 'cmake-js build') write('build/Release/headrace.node', 'binary');
   if (name === 'tsc') write('dist/cli/main.js', 'compiled');
   return { code: 0, signal: null, output: '', stdout: '' };
 }
@@ -101,7 +104,7 @@ afterEach(() => {
 describe('steps', () => {
   it('runs every step on a fresh clone and nothing, silently, afterwards', async () => {
     await run();
-    expect(calls).toEqual(['npm', 'cmake-js', 'tsc']);
+    expect(calls).toEqual(['npm', 'cmake-js configure', 'cmake-js build', 'tsc']);
     said = [];
     calls = [];
     await run();
@@ -114,11 +117,11 @@ describe('steps', () => {
     calls = [];
     write('native/src/a.cpp', 'int b;');
     await run();
-    expect(calls).toEqual(['cmake-js']);
+    expect(calls).toEqual(['cmake-js configure', 'cmake-js build']);
     calls = [];
     write('native/contract.ts', 'export const a = 2;');
     await run();
-    expect(calls).toEqual(['cmake-js', 'tsc']);
+    expect(calls).toEqual(['cmake-js configure', 'cmake-js build', 'tsc']);
     calls = [];
     write('native/loader.ts', 'export const b = 2;');
     await run();
@@ -131,7 +134,7 @@ describe('steps', () => {
     rmSync(path.join(root, 'build/Release/headrace.node'));
     rmSync(path.join(root, 'native/loader.ts'));
     await run();
-    expect(calls).toEqual(['cmake-js', 'tsc']);
+    expect(calls).toEqual(['cmake-js configure', 'cmake-js build', 'tsc']);
   });
 
   it('installs again when the lock file changes, unless npm already did so by hand', async () => {
@@ -156,16 +159,23 @@ describe('steps', () => {
 
   it('tries a failed native build once more from clean', async () => {
     write('build/CMakeCache.txt', 'of another folder');
-    failing.set('cmake-js', 1);
+    failing.set('cmake-js build', 1);
     await run();
-    expect(calls).toEqual(['npm', 'cmake-js', 'cmake-js', 'tsc']);
+    expect(calls).toEqual([
+      'npm',
+      'cmake-js configure',
+      'cmake-js build',
+      'cmake-js configure',
+      'cmake-js build',
+      'tsc',
+    ]);
     expect(existsSync(path.join(root, 'build/CMakeCache.txt'))).toBe(false);
   });
 
   it('shows the build output when the second attempt fails too', async () => {
     write('build/CMakeCache.txt', '');
-    failing.set('cmake-js', 2);
-    await expect(run()).rejects.toThrow(/native build failed:\ncmake-js says no/);
+    failing.set('cmake-js build', 2);
+    await expect(run()).rejects.toThrow(/native build failed:\ncmake-js build says no/);
   });
 
   it('shows the first and the last lines of a long output', () => {
@@ -188,9 +198,11 @@ describe('what is missing', () => {
     rmSync(path.join(bin, 'cmake'));
     rmSync(path.join(bin, 'g++'));
     await expect(run()).rejects.toThrow(
-      /cmake and g\+\+ not found on PATH\.\n {2}To get it: sudo apt-get install -y --no-install-recommends cmake g\+\+/,
+      /cmake and g\+\+ not found on PATH\.\n {2}To get it: sudo apt-get update && sudo apt-get install -y --no-install-recommends cmake g\+\+/,
     );
-    expect(toolProblem({ PATH: bin }, true, debian)).toContain('To get it: apt-get install');
+    expect(toolProblem({ PATH: bin }, true, debian)).toContain(
+      'To get it: apt-get update && apt-get install',
+    );
   });
 
   it('refuses a Node that is too old, with what to do', () => {
@@ -221,7 +233,7 @@ describe('what is missing', () => {
     said = [];
     await run({ want: ['mpi'] });
     expect(said.join('\n')).toContain('runs use one process only');
-    expect(calls).toEqual(['npm', 'cmake-js', 'tsc']);
+    expect(calls).toEqual(['npm', 'cmake-js configure', 'cmake-js build', 'tsc']);
     said = [];
     await run({ want: ['mpi'] });
     expect(said).toEqual([]);

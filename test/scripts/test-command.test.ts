@@ -4,7 +4,13 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { countProgram, countVitest, formatCounts } from '../../scripts/lib/test-report.mjs';
+import {
+  countProgram,
+  countVitest,
+  formatCounts,
+  formatSkips,
+  sumCounts,
+} from '../../scripts/lib/test-report.mjs';
 
 const project = path.dirname(path.dirname(path.dirname(fileURLToPath(import.meta.url))));
 
@@ -32,14 +38,56 @@ describe('counting', () => {
     expect(countVitest({ testResults: [] }, 0)).toMatchObject({ failed: 1 });
   });
 
-  it('counts skipped and todo tests as skipped, and one that never ended as failed', () => {
+  const MPI = { id: 'openmpi', what: 'Open MPI', remedy: 'get it' };
+  const reportOf = (...assertionResults: object[]) => ({
+    testResults: [{ name: 'a', status: 'passed', assertionResults }],
+  });
+
+  it('counts one that never ended as failed, and one skipped without a reason', () => {
     const statuses = ['skipped', 'pending', 'todo', 'passed'];
-    const report = {
-      testResults: [
-        { name: 'a', status: 'passed', assertionResults: statuses.map((status) => ({ status })) },
-      ],
-    };
-    expect(formatCounts(countVitest(report, 0))).toBe('tests: 1 passed, 1 failed, 2 skipped');
+    const counts = countVitest(
+      reportOf(...statuses.map((status) => ({ status, fullName: status }))),
+      0,
+    );
+    expect(formatCounts(counts)).toBe('tests: 1 passed, 3 failed, 0 skipped');
+    expect(counts.problems).toContain('todo: was skipped without a reason');
+  });
+
+  it('counts a test whose need is not met as skipped, unless it is required here', () => {
+    const report = reportOf({ status: 'skipped', fullName: 'x', meta: { needs: MPI } });
+    const counts = countVitest(report, 0);
+    expect(counts).toMatchObject({ failed: 0, skipped: 1, problems: [] });
+    expect(counts.skips).toEqual([{ ...MPI, count: 1 }]);
+    const required = countVitest(report, 0, { required: ['openmpi'] });
+    expect(required).toMatchObject({ failed: 1, skipped: 0 });
+    expect(required.problems).toEqual(['x: needs Open MPI, which is required here']);
+    expect(countVitest(report, 0, { required: ['chromium'] })).toMatchObject({ skipped: 1 });
+  });
+
+  it('needs no reason where the arguments chose among the tests', () => {
+    const report = reportOf({ status: 'skipped', fullName: 'x', meta: {} });
+    expect(countVitest(report, 0, { isPartial: true })).toMatchObject({ failed: 0, skipped: 1 });
+  });
+
+  it('adds up skips by reason, most first', () => {
+    const needs = (what: string, times: number) =>
+      Array.from({ length: times }, () => ({
+        status: 'skipped',
+        fullName: what,
+        meta: { needs: { ...MPI, what } },
+      }));
+    const sum = sumCounts([
+      countVitest(reportOf(...needs('a', 1)), 0),
+      countVitest(reportOf(...needs('b', 2), ...needs('a', 11)), 0),
+      countProgram(
+        'x\n  (left out here: needs a real GPU)\ntests: 1 passed, 0 failed, 1 skipped',
+        0,
+      ),
+    ]);
+    expect(formatSkips(sum)).toBe(
+      'skipped tests by reason:\n      12  needs a; to get it: get it\n       2  needs b; to get it: get it\n       1  needs a real GPU\n',
+    );
+    expect(formatSkips(sumCounts([]))).toBe('');
   });
 
   it('reads the counts of a program and does not believe zero failures with a bad exit code', () => {
@@ -48,7 +96,9 @@ describe('counting', () => {
       failed: 0,
       skipped: 0,
     });
-    expect(countProgram('tests: 3 passed, 0 failed, 2 skipped\n', 0)).toMatchObject({ skipped: 2 });
+    // Two are skipped, one says why.
+    const unexplained = '  (left out here: needs x)\ntests: 3 passed, 0 failed, 2 skipped\n';
+    expect(countProgram(unexplained, 0)).toMatchObject({ skipped: 2, failed: 1 });
     expect(countProgram('tests: 3 passed, 0 failed\n', 139)).toMatchObject({
       passed: 3,
       failed: 1,
@@ -82,7 +132,8 @@ describe('the command on a project of its own', () => {
     const imports = "import { expect, expectTypeOf, it } from 'vitest';\n";
     write(
       'test/cli/good.test.ts',
-      `${imports}it('a', () => {}); it.skip('b', () => {}); it.todo('c');\n`,
+      `${imports}const needs = { id: 'x', what: 'a thing', remedy: 'get it' };
+it('a', () => {}); it('b', { skip: true, meta: { needs } }, () => {}); it.skip('c', () => {});\n`,
     );
     write(
       'test/cli/crash.test.ts',
@@ -131,9 +182,13 @@ describe('the command on a project of its own', () => {
     });
   }
 
-  it('counts passed, skipped and todo tests, a crashed worker and a native program', async () => {
+  it('counts passed and skipped tests, a crashed worker and a native program', async () => {
     const { code, last, output } = await command('unit', 'cpp');
-    expect(last, output).toBe('tests: 6 passed, 1 failed, 2 skipped');
+    expect(last, output).toBe('tests: 6 passed, 2 failed, 1 skipped');
+    expect(output).toContain('c: was skipped without a reason');
+    expect(output).toContain(
+      'skipped tests by reason:\n       1  needs a thing; to get it: get it\ntests: ',
+    );
     expect(code).toBe(1);
   });
 

@@ -6,12 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  type Browser,
-  chromiumRequired,
-  launchChromium,
-  type Page,
-} from '../../bench/trace-chromium.js';
+import { type Browser, launchChromium, type Page } from '../../bench/trace-chromium.js';
 import { choleskyProgram, simulateInMemory, smallMachine } from '../../bench/trace-synthetic.js';
 import { criticalPath, summarize } from '../../trace/analysis/index.js';
 import { writeToMemory } from '../../trace/export/index.js';
@@ -23,6 +18,7 @@ import {
   writePage,
 } from '../../trace/html/index.js';
 import { loadTrace, type Trace, taskName } from '../../trace/index.js';
+import { chromium, needing } from '../support/needs.js';
 import { randomTrace } from './random-traces.js';
 import { testHeader, traced } from './support.js';
 
@@ -358,16 +354,8 @@ test('hostile names cannot end the data or the page', () => {
   expect(page.match(/<script/g)!.length).toBe(page.match(/<\/script>/g)!.length);
 });
 
-const launched = await launchChromium();
-const reason = typeof launched === 'string' ? launched : undefined;
-if (reason !== undefined) console.warn(`viewer in Chromium: skipped, ${reason}`);
-
-test.runIf(reason !== undefined && chromiumRequired)('Chromium is required', () => {
-  throw new Error(reason);
-});
-
-describe.skipIf(reason !== undefined)('in headless Chromium, from disk', () => {
-  const browser = launched as Browser;
+describe('in headless Chromium, from disk', needing(chromium), () => {
+  let browser: Browser;
   let page: Page;
   const complaints: string[] = [];
   const run = <T>(script: string): Promise<T> =>
@@ -376,6 +364,9 @@ describe.skipIf(reason !== undefined)('in headless Chromium, from disk', () => {
     run('await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));');
 
   beforeAll(async () => {
+    const launched = await launchChromium();
+    if (typeof launched === 'string') throw new Error(launched);
+    browser = launched;
     const path = join(folder, 'page.html');
     writeFileSync(
       path,

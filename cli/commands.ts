@@ -2,6 +2,7 @@
 // Invariant: with --json stdout carries exactly one JSON value, also on failure.
 import { readFileSync } from 'node:fs';
 import { HeadraceError } from '../scheduler/errors.js';
+import { describeThrown, isError } from '../trace/thrown.js';
 import { type CliContext, ExitCode } from './context.js';
 import { nearest, UsageError } from './options.js';
 
@@ -120,19 +121,20 @@ function reportError(error: unknown, argv: readonly string[], context: CliContex
 function errorFacts(error: unknown, context: CliContext): Record<string, unknown> {
   if (error instanceof HeadraceError) return error.toJSON();
   if (context.signal.aborted) return { code: 'ERR_ABORTED', message: 'interrupted' };
-  return { code: 'ERR_INTERNAL', message: error instanceof Error ? error.message : String(error) };
+  return { code: 'ERR_INTERNAL', message: describeThrown(error) };
 }
 
 /** An expected failure in one line and its causes; a stack for everything that is our own mistake. */
 function describeError(error: unknown): string {
   if (!(error instanceof HeadraceError)) {
-    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const stack = isError(error) && error.stack !== undefined ? error.stack : describeThrown(error);
     return `headrace: internal error: ${stack}\n`;
   }
   let text = `headrace: ${error.message} [${error.code}]\n`;
   let cause: unknown = error.cause;
-  for (let depth = 0; cause instanceof Error && depth < 5; depth++) {
-    if (!error.message.includes(cause.message)) text += `  caused by: ${cause.message}\n`;
+  for (let depth = 0; isError(cause) && depth < 5; depth++) {
+    const words = describeThrown(cause);
+    if (!error.message.includes(words)) text += `  caused by: ${words}\n`;
     cause = cause.cause;
   }
   return text;

@@ -6,6 +6,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { HeadraceError } from '../scheduler/errors.js';
+import { describeThrown } from '../trace/thrown.js';
 
 /** A sparse matrix as stored: indices count from 0, entries in file order, no entry twice. */
 export interface CoordinateMatrix {
@@ -76,7 +77,7 @@ export async function readMatrixMarketFile(path: string): Promise<MatrixMarket> 
     return await readMatrixMarket(createReadStream(path, { highWaterMark: 1 << 18 }), path);
   } catch (cause) {
     if (cause instanceof HeadraceError) throw cause;
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = describeThrown(cause);
     throw new HeadraceError('ERR_MATRIX_MARKET', `cannot read ${path}: ${reason}`, { cause });
   }
 }

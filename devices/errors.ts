@@ -2,6 +2,8 @@
 // every room above throws the same class; `scheduler/errors.ts` is the public door.
 // Invariant: `code` is stable across versions, the message names the user's own objects.
 
+import { describeThrown, isError } from '../trace/thrown.js';
+
 /** Structured facts that travel with an error. All fields are optional; names are the user's own. */
 export interface ErrorDetails {
   /** Task in the user's words: class name and number, e.g. `potrf #12`. */
@@ -56,9 +58,9 @@ export class HeadraceError extends Error {
     const json: Record<string, unknown> = { code: this.code, message: this.message, ...facts };
     if (cause !== undefined) {
       json['cause'] =
-        cause instanceof HeadraceError
+        isError(cause) && cause instanceof HeadraceError
           ? cause.toJSON()
-          : { message: cause instanceof Error ? cause.message : String(cause) };
+          : { message: describeThrown(cause) };
     }
     return json;
   }

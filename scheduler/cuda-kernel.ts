@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { HeadraceError } from '../devices/errors.js';
+import { describeThrown } from '../trace/thrown.js';
 import type { Flows, Parameters, ParameterType } from './task-class.js';
 
 /** C type of a scalar argument: double, float, int, long long. */
@@ -184,9 +185,7 @@ function text(
   try {
     bytes = readFileSync(kernel.file);
   } catch (error) {
-    return fail(
-      `its file cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    return fail(`its file cannot be read: ${describeThrown(error)}`);
   }
   if (/\.(ptx|cubin|fatbin)$/.test(name)) return { name, image: bytes };
   return { name, source: Buffer.from(bytes).toString('utf8') };

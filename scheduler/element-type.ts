@@ -1,4 +1,6 @@
 // Element types of data: their names, sizes and typed arrays.
+import { HeadraceError } from '../devices/errors.js';
+import { describeThrown } from '../trace/thrown.js';
 
 const ARRAYS: {
   readonly f64: Float64ArrayConstructor;
@@ -13,6 +15,12 @@ const ARRAYS: {
   u32: Uint32Array,
   u8: Uint8Array,
 };
+
+/** The getter that every typed array has its name from; undefined for everything else. */
+const kindOf = Object.getOwnPropertyDescriptor(
+  Object.getPrototypeOf(Uint8Array.prototype),
+  Symbol.toStringTag,
+)?.get as () => string | undefined;
 
 /** Name of an element type: 64 and 32 bit floats, 32 bit integers, bytes. */
 export type ElementType = 'f64' | 'f32' | 'i32' | 'u32' | 'u8';
@@ -33,8 +41,10 @@ export function isElementType(value: unknown): value is ElementType {
 
 /** Element type of an array, or undefined when data cannot be made from it. */
 export function elementTypeOf(array: unknown): ElementType | undefined {
+  // What the array itself says: its prototype may be that of another realm, or lie.
+  const kind = Reflect.apply(kindOf, array, []) as string | undefined;
   for (const [name, type] of Object.entries(ARRAYS)) {
-    if (array instanceof type) return name as ElementType;
+    if (kind === type.name) return name as ElementType;
   }
   return undefined;
 }
@@ -49,7 +59,19 @@ export function viewAs<E extends ElementType>(element: E, bytes: Uint8Array): El
   return new type(bytes.buffer, bytes.byteOffset, bytes.byteLength / elementBytes(element));
 }
 
-/** A new zero-filled array. */
+/**
+ * A new zero-filled array.
+ * @throws HeadraceError `ERR_ARRAY_TOO_LARGE` when JavaScript cannot make one of that length.
+ */
 export function newArray<E extends ElementType>(element: E, length: number): ElementArray<E> {
-  return new (ARRAYS[element] as unknown as new (n: number) => ElementArray<E>)(length);
+  try {
+    return new (ARRAYS[element] as unknown as new (n: number) => ElementArray<E>)(length);
+  } catch (cause) {
+    const bytes = length * elementBytes(element);
+    throw new HeadraceError(
+      'ERR_ARRAY_TOO_LARGE',
+      `JavaScript cannot make an array of ${length} elements of ${element}: ${describeThrown(cause)}`,
+      { bytes, remedy: 'use smaller data or tiles, and read them one at a time', cause },
+    );
+  }
 }

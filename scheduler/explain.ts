@@ -6,6 +6,7 @@ import { WaitReason } from '../stages/stage.js';
 import { STAGE_NAMES, TaskStage } from '../stages/task-table.js';
 import { formatBytes, formatTime } from '../trace/analysis/text.js';
 import { accessModeNames } from '../trace/format.js';
+import { shown } from './checks.js';
 import type { Engine } from './engine.js';
 import { copyState, memoryText } from './memory-report.js';
 
@@ -48,9 +49,9 @@ export interface TaskExplanation {
  */
 export function explainTask(engine: Engine, id: number, run: number): TaskExplanation {
   const { tasks, x, directory: dir } = engine;
-  const inserted = (id | 0) === id && ((tasks.next - id) | 0) > 0;
+  const inserted = typeof id === 'number' && tasks.wasTaken(id);
   if (!inserted || (tasks.contains(id) && tasks.run[id & tasks.mask] !== run)) {
-    throw new HeadraceError('ERR_UNKNOWN_TASK', `this run has no task ${String(id)}`, {
+    throw new HeadraceError('ERR_UNKNOWN_TASK', `this run has no task ${shown(id)}`, {
       remedy: 'use the handle that graph.insert returned',
     });
   }

@@ -1,6 +1,7 @@
 // Turns a failed command into the error the user sees: which task, which stage, and why, in the user's words.
 import { Status } from '../devices/backend.js';
 import { HeadraceError } from '../devices/errors.js';
+import { describeThrown, isError } from '../trace/thrown.js';
 import type { Engine } from './engine.js';
 
 /** The error for a task whose command ended with `status` (not ok, not cancelled). */
@@ -11,8 +12,7 @@ export function describeFailure(engine: Engine, row: number, status: number): He
   const device = engine.spaceName(tasks.device[row]);
   const base = { task, stage: 'exec', device } as const;
   if (status > 0) {
-    const said = cls.explain?.(status, row);
-    const text = said ?? `its kernel returned ${status}`;
+    const text = kernelCodeText(status, () => cls.explain?.(status, row));
     return new HeadraceError(cls.failureCode ?? 'ERR_TASK_FAILED', `task ${task} failed: ${text}`, {
       ...base,
       kernelCode: status,
@@ -55,4 +55,28 @@ export function computedFromFailure(task: string): HeadraceError {
     `task ${task} read what a task of another run failed to write`,
     { task, stage: 'exec', remedy: 'await a run before another one reads what it writes' },
   );
+}
+
+/** What a kernel's code means: in the words of the class, which are the program's own and may fail. */
+function kernelCodeText(status: number, explain: () => string | undefined): string {
+  const plain = `its kernel returned ${status}`;
+  try {
+    const said: unknown = explain();
+    return said === undefined ? plain : describeThrown(said);
+  } catch (cause) {
+    return `${plain}, and what explains that failed: ${describeThrown(cause)}`;
+  }
+}
+
+/** The error for a task whose JavaScript body threw or rejected with `cause`, which may be anything. */
+export function bodyFailure(task: string, cause: unknown): HeadraceError {
+  const where = { task, stage: 'exec', cause };
+  const text = `task ${task} failed: ${describeThrown(cause)}`;
+  try {
+    if (isError(cause) && cause instanceof HeadraceError && cause.details.task === undefined)
+      return new HeadraceError(cause.code, text, { ...cause.details, ...where });
+  } catch {
+    // An error whose facts cannot be looked at has none.
+  }
+  return new HeadraceError('ERR_TASK_FAILED', text, where);
 }

@@ -5,12 +5,24 @@ import { guards } from '../devices/guards.js';
 import { roundedBytes } from '../devices/zone.js';
 import { ANY_DEVICE, type TaskClassRow } from '../stages/task-table.js';
 import { AccessMode } from '../trace/format.js';
-import { Datum } from './datum.js';
+import type { Datum } from './datum.js';
 import type { Engine } from './engine.js';
 import { insertOnRanks } from './rank-insert.js';
 import type { RunState } from './run-state.js';
 import type { Runtime } from './runtime.js';
-import type { Flows, Parameters, TaskClass } from './task-class.js';
+import {
+  badArguments,
+  badDatum,
+  badParameter,
+  checkAfter,
+  checkPriority,
+  checkRank,
+  checkTaskOptions,
+  duplicateDatum,
+  neverWritten,
+  reentered,
+} from './task-arguments.js';
+import { type Flows, ParameterKind, type Parameters, type TaskClass } from './task-class.js';
 
 /** Names a task in later insertions (`after`). Only meaningful within the runtime that gave it. */
 export type TaskHandle = number & { readonly __task: unique symbol };
@@ -40,7 +52,9 @@ export interface BoundClass {
   readonly tokens: readonly object[];
   /** Flows that write, where there are others that must not be the same datum. */
   readonly written: Uint8Array;
-  readonly integer: Uint8Array;
+  readonly kinds: Uint8Array;
+  /** Insertions with options whose names are still to be looked at. */
+  unchecked: number;
   /** Largest task that surely fits wherever the class can run. */
   readonly safeBytes: number;
 }
@@ -52,6 +66,8 @@ export class Graph {
   private readonly run: RunState;
   private readonly flows: Int32Array;
   private readonly params: Float64Array;
+  /** Changes with every insertion. */
+  private turn = 0;
   private lastClass: unknown;
   private lastBound: BoundClass | undefined;
 
@@ -85,61 +101,82 @@ export class Graph {
       this.lastClass = cls;
     }
     const bound = this.lastBound as BoundClass;
-    const { flowNames, paramNames, modes } = bound.row;
-    const named = args as unknown as Record<string, unknown>;
+    const { row } = bound;
+    const { flowNames, paramNames } = row;
+    if (args === null || typeof args !== 'object') throw badArguments(bound, args);
     const { flows, params } = this;
     const { directory, tasks } = engine;
     if (!tasks.hasRoom(flowNames.length, paramNames.length)) {
       engine.reserveRow(flowNames.length, paramNames.length);
       if (run.error !== undefined) throw run.error;
     }
-    const { tokens } = bound;
+    // Arguments and options may have getters, and these may do anything.
+    const turn = ++this.turn;
+    const { next } = tasks;
+    this.readArguments(bound, args as unknown as Record<string, unknown>);
+    let priority = 0;
+    let device = ANY_DEVICE;
+    let rank = -1;
+    let after: readonly number[] | undefined;
+    if (options !== undefined) {
+      if (options === null) checkTaskOptions(bound, options);
+      const wish = options;
+      const priorityWish = wish.priority;
+      const deviceWish = wish.device;
+      const rankWish = wish.rank;
+      const afterWish = wish.after;
+      if (priorityWish !== undefined) priority = checkPriority(bound, priorityWish);
+      if (deviceWish !== undefined) device = this.deviceHint(bound, deviceWish);
+      if (rankWish !== undefined) rank = checkRank(bound, rankWish, this.ranks);
+      if (afterWish !== undefined) after = checkAfter(bound, afterWish, tasks, this.ranks);
+      const isEmpty = (priorityWish ?? deviceWish ?? rankWish ?? afterWish) === undefined;
+      if (isEmpty || bound.unchecked > 0) {
+        checkTaskOptions(bound, options);
+        bound.unchecked--;
+      }
+    }
+    if (turn !== this.turn || next !== tasks.next) throw reentered(bound);
+    if (run.error !== undefined) throw run.error;
+    const mayBeLarge = directory.largest * flowNames.length > bound.safeBytes;
+    if (device >= 0 || (mayBeLarge && this.sumOfBytes(flowNames.length) > bound.safeBytes))
+      this.checkSize(bound, device);
+    const { ranks } = engine;
+    return (
+      ranks === undefined
+        ? engine.insert(row, run, flows, params, priority, device, after)
+        : insertOnRanks(engine, ranks, row, run, flows, params, priority, device, rank, after)
+    ) as TaskHandle;
+  }
+
+  /** Checks data and parameters and resolves them to numbers in scratch memory. */
+  private readArguments(bound: BoundClass, named: Record<string, unknown>): void {
+    const { flows, params } = this;
+    const { directory } = this.engine;
+    const { tokens, kinds } = bound;
+    const { flowNames, paramNames, modes } = bound.row;
     for (let i = 0; i < flowNames.length; i++) {
       const datum = named[flowNames[i]] as Datum | null | undefined;
       // Only open data of this runtime and of the flow's type have it: anything else a program may pass fails here.
       if (datum === undefined || datum === null || datum.token !== tokens[i])
-        throw this.badDatum(bound, i, datum);
+        throw badDatum(bound, i, datum, named, this.runtime);
       const d = datum.row;
+      if (directory.info[d] !== datum) throw badDatum(bound, i, datum, named, this.runtime);
       flows[i] = d;
       if (modes[i] !== AccessMode.write && directory.written[d] === 0 && !this.isHidden(d))
-        throw this.neverWritten(bound, i, datum);
+        throw neverWritten(bound, i, datum);
     }
-    if (bound.written.length > 0) this.checkDuplicates(bound, named);
+    if (bound.written.length > 0) this.checkDuplicates(bound);
     for (let i = 0; i < paramNames.length; i++) {
       const value = named[paramNames[i]];
-      if (typeof value === 'number') {
-        if (bound.integer[i] === 1 && (value | 0) !== value)
-          throw this.badParameter(bound, i, value);
+      const kind = kinds[i];
+      if (typeof value === 'number' && kind !== ParameterKind.bool) {
+        if (kind === ParameterKind.i32 && (value | 0) !== value)
+          throw badParameter(bound, i, value, named);
         params[i] = value;
-      } else if (value === true) params[i] = 1;
-      else if (value === false) params[i] = 0;
-      else throw this.badParameter(bound, i, value);
+      } else if (typeof value === 'boolean' && kind === ParameterKind.bool) {
+        params[i] = value ? 1 : 0;
+      } else throw badParameter(bound, i, value, named);
     }
-    let priority = 0;
-    let device = ANY_DEVICE;
-    let after: readonly number[] | undefined;
-    if (options !== undefined) {
-      if (options.priority !== undefined) priority = options.priority | 0;
-      if (options.device !== undefined) device = this.deviceHint(bound, options.device);
-      after = options.after;
-    }
-    const mayBeLarge = directory.largest * flowNames.length > bound.safeBytes;
-    if (device >= 0 || (mayBeLarge && this.sumOfBytes(flowNames.length) > bound.safeBytes))
-      this.checkSize(bound, device);
-    if (engine.ranks !== undefined) {
-      return insertOnRanks(
-        engine,
-        engine.ranks,
-        bound.row,
-        run,
-        flows,
-        params,
-        priority,
-        device,
-        options,
-      ) as TaskHandle;
-    }
-    return engine.insert(bound.row, run, flows, params, priority, device, after) as TaskHandle;
   }
 
   /** This process's number among `ranks`. */
@@ -202,7 +239,7 @@ export class Graph {
     return ranks?.runs.isPruned(this.run) === true && ranks.ownerOf(d) !== ranks.rank;
   }
 
-  private checkDuplicates(bound: BoundClass, named: Record<string, unknown>): void {
+  private checkDuplicates(bound: BoundClass): void {
     const { modes, flowNames } = bound.row;
     const { flows } = this;
     const n = flowNames.length;
@@ -212,7 +249,7 @@ export class Graph {
         const j = seen.get(flows[i]);
         if (j === undefined) seen.set(flows[i], i);
         else if (modes[i] !== AccessMode.read || modes[j] !== AccessMode.read)
-          this.duplicate(bound, named, j, i);
+          throw this.duplicate(bound, j, i);
       }
       return;
     }
@@ -221,24 +258,14 @@ export class Graph {
       const i = written[w];
       const d = flows[i];
       for (let j = 0; j < n; j++) {
-        if (flows[j] === d && j !== i) this.duplicate(bound, named, Math.min(i, j), Math.max(i, j));
+        if (flows[j] === d && j !== i) throw this.duplicate(bound, Math.min(i, j), Math.max(i, j));
       }
     }
   }
 
-  private duplicate(
-    bound: BoundClass,
-    named: Record<string, unknown>,
-    j: number,
-    i: number,
-  ): never {
-    const names = bound.row.flowNames;
-    const datum = (named[names[i]] as Datum).name;
-    throw new HeadraceError(
-      'ERR_DUPLICATE_DATUM',
-      `task class '${bound.row.name}': flows '${names[j]}' and '${names[i]}' are both datum '${datum}', and one writes it`,
-      { datum },
-    );
+  private duplicate(bound: BoundClass, j: number, i: number): HeadraceError {
+    const datum = this.engine.directory.info[this.flows[i]]?.name ?? '';
+    return duplicateDatum(bound, j, i, datum);
   }
 
   private deviceHint(bound: BoundClass, device: number | 'host'): number {
@@ -297,74 +324,6 @@ export class Graph {
         device: largest,
         remedy: "use smaller tiles, more device memory, or { device: 'host' }",
       },
-    );
-  }
-
-  private badDatum(bound: BoundClass, i: number, datum: unknown): HeadraceError {
-    const { name, flowNames } = bound.row;
-    const flow = flowNames[i];
-    if (datum === undefined) {
-      return new HeadraceError(
-        'ERR_MISSING_ARGUMENT',
-        `task class '${name}' needs a datum for flow '${flow}'`,
-      );
-    }
-    if (!(datum instanceof Datum)) {
-      return new HeadraceError(
-        'ERR_ARGUMENT_TYPE',
-        `task class '${name}': flow '${flow}' needs a datum, not ${typeof datum}`,
-        { remedy: 'make one with runtime.data(array)' },
-      );
-    }
-    if (datum.runtime !== this.runtime) {
-      return new HeadraceError(
-        'ERR_FOREIGN_DATUM',
-        `task class '${name}': datum '${datum.name}' for flow '${flow}' belongs to another runtime`,
-        { datum: datum.name },
-      );
-    }
-    if (datum.closed) {
-      return new HeadraceError(
-        'ERR_DATUM_CLOSED',
-        `task class '${name}': datum '${datum.name}' for flow '${flow}' is closed`,
-        { datum: datum.name },
-      );
-    }
-    return this.badElement(bound, i, datum);
-  }
-
-  private badElement(bound: BoundClass, i: number, datum: Datum): HeadraceError {
-    const { name, flowNames } = bound.row;
-    return new HeadraceError(
-      'ERR_ARGUMENT_TYPE',
-      `task class '${name}': flow '${flowNames[i]}' takes ${bound.cls.elements[i]}, but datum '${datum.name}' is ${datum.element}`,
-      { datum: datum.name },
-    );
-  }
-
-  private neverWritten(bound: BoundClass, i: number, datum: Datum): HeadraceError {
-    const { name, flowNames } = bound.row;
-    return new HeadraceError(
-      'ERR_NEVER_WRITTEN',
-      `task class '${name}': flow '${flowNames[i]}' reads datum '${datum.name}', which nothing has written`,
-      {
-        datum: datum.name,
-        remedy: 'insert a task that writes it first, or create it from an array',
-      },
-    );
-  }
-
-  private badParameter(bound: BoundClass, i: number, value: unknown): HeadraceError {
-    const { name, paramNames } = bound.row;
-    if (value === undefined) {
-      return new HeadraceError(
-        'ERR_MISSING_ARGUMENT',
-        `task class '${name}' needs parameter '${paramNames[i]}'`,
-      );
-    }
-    return new HeadraceError(
-      'ERR_ARGUMENT_TYPE',
-      `task class '${name}': parameter '${paramNames[i]}' cannot be ${String(value)}`,
     );
   }
 

@@ -1,6 +1,7 @@
 // Options of a runtime: their defaults, their limits, and what is said about wrong ones.
 import { totalmem } from 'node:os';
 import { HeadraceError } from '../devices/errors.js';
+import { checkOptions, checkText, checkTruth, shown } from './checks.js';
 import { ownCores } from './own-cores.js';
 
 /** Bytes, or a text such as '24MiB', '1.5 GiB', '512kB'. */
@@ -69,6 +70,27 @@ export interface ResolvedOptions {
   readonly flush: 'auto' | 'force' | 'off';
 }
 
+/** Bytes, offsets and counts are exact up to here. */
+export const MOST_BYTES: number = 2 ** 53;
+const RUNTIME_OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
+  workers: true,
+  gpus: true,
+  driver: true,
+  gpuMemory: true,
+  hostMemory: true,
+  pinnedMemory: true,
+  computeStreams: true,
+  window: true,
+  runAhead: true,
+  checked: true,
+  comm: true,
+  inlineBytes: true,
+  treeFrom: true,
+  flush: true,
+  trace: true,
+  name: true,
+};
+
 const UNITS: Readonly<Record<string, number>> = {
   '': 1,
   b: 1,
@@ -80,6 +102,8 @@ const UNITS: Readonly<Record<string, number>> = {
   mib: 2 ** 20,
   gib: 2 ** 30,
   tib: 2 ** 40,
+  pb: 1e15,
+  pib: 2 ** 50,
 };
 
 /**
@@ -87,21 +111,28 @@ const UNITS: Readonly<Record<string, number>> = {
  * @throws HeadraceError `ERR_OPTION` when it is not one; `what` names it in the message.
  */
 export function parseBytes(size: ByteSize, what: string): number {
-  const match = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/i.exec(String(size));
-  const unit = match === null ? undefined : UNITS[(match[2] as string).toLowerCase()];
-  if (match === null || unit === undefined) {
-    throw new HeadraceError('ERR_OPTION', `${what}: '${size}' is not a number of bytes`, {
+  const text = typeof size === 'number' || typeof size === 'string' ? String(size) : '';
+  const match = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/i.exec(text);
+  const name = match === null ? '' : (match[2] as string).toLowerCase();
+  if (match === null || !Object.hasOwn(UNITS, name)) {
+    throw new HeadraceError('ERR_OPTION', `${what}: ${shown(size)} is not a number of bytes`, {
       remedy: "write it like 25165824, '24MiB' or '1.5GB'",
     });
   }
-  return Math.floor(Number(match[1]) * unit);
+  const bytes = Math.floor(Number(match[1]) * UNITS[name]);
+  if (bytes > MOST_BYTES) {
+    throw new HeadraceError('ERR_OPTION', `${what}: ${shown(size)} is more than 2^53 bytes`, {
+      limit: MOST_BYTES,
+    });
+  }
+  return bytes;
 }
 
 function integer(value: number, what: string, least: number, most: number): number {
   if (!Number.isInteger(value) || value < least || value > most) {
     throw new HeadraceError(
       'ERR_OPTION',
-      `${what} must be an integer from ${least} to ${most}, not ${value}`,
+      `${what} must be an integer from ${least} to ${most}, not ${shown(value)}`,
     );
   }
   return value;
@@ -111,7 +142,7 @@ function oneOf<T extends string>(value: T, what: string, allowed: readonly T[]):
   if (!allowed.includes(value)) {
     throw new HeadraceError(
       'ERR_OPTION',
-      `${what} must be one of ${allowed.join(', ')}, not ${String(value)}`,
+      `${what} must be one of ${allowed.join(', ')}, not ${shown(value)}`,
     );
   }
   return value;
@@ -126,14 +157,10 @@ function powerOfTwo(value: number, what: string, least: number, most: number): n
 }
 
 /** Fills in defaults and checks limits. @internal */
-export function resolveOptions(options: RuntimeOptions): ResolvedOptions {
-  const driver = options.driver ?? 'emulated';
-  if (driver !== 'emulated' && driver !== 'cuda' && driver !== 'hip') {
-    throw new HeadraceError(
-      'ERR_OPTION',
-      `driver must be 'emulated', 'cuda' or 'hip', not '${String(driver)}'`,
-    );
-  }
+export function resolveOptions(given: RuntimeOptions): ResolvedOptions {
+  checkOptions(given, Object.keys(RUNTIME_OPTIONS), 'the options of a runtime');
+  const options = { ...given };
+  const driver = oneOf(options.driver ?? 'emulated', 'driver', ['emulated', 'cuda', 'hip']);
   const hostBytes = parseBytes(options.hostMemory ?? Math.floor(totalmem() * 0.75), 'hostMemory');
   return {
     workers: integer(options.workers ?? ownCores(), 'workers', 1, 256),
@@ -150,9 +177,9 @@ export function resolveOptions(options: RuntimeOptions): ResolvedOptions {
     ),
     window: powerOfTwo(options.window ?? 16384, 'window', 4, 2 ** 22),
     runAhead: powerOfTwo(options.runAhead ?? 1024, 'runAhead', 1, 2 ** 15),
-    checked: options.checked ?? false,
-    trace: options.trace,
-    name: options.name ?? 'headrace',
+    checked: checkTruth(options.checked ?? false, 'checked'),
+    trace: options.trace === undefined ? undefined : checkText(options.trace, 'trace'),
+    name: checkText(options.name ?? 'headrace', 'name'),
     comm: oneOf(options.comm ?? 'auto', 'comm', ['auto', 'direct', 'staged', 'ipc', 'off']),
     inlineBytes: parseBytes(options.inlineBytes ?? 4096, 'inlineBytes'),
     treeFrom: integer(options.treeFrom ?? 4, 'treeFrom', 2, 1 << 20),

@@ -18,6 +18,12 @@ export function handleElsewhere(rank: number): number {
   return ELSEWHERE + rank;
 }
 
+/** Whether a number is the handle of a task of another rank, of `ranks` in all. */
+export function isElsewhere(handle: number, ranks: number): boolean {
+  const rank = handle - ELSEWHERE;
+  return ranks > 1 && Number.isInteger(rank) && rank >= 0 && rank < ranks;
+}
+
 /** The rank of a task, by its handle. */
 export function rankOfHandle(handle: number, here: number): number {
   return handle >= ELSEWHERE ? handle - ELSEWHERE : here;

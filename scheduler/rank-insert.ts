@@ -9,12 +9,7 @@ import { handleElsewhere, rankOfHandle } from './rank-after.js';
 import type { Ranks } from './ranks.js';
 import type { RunState } from './run-state.js';
 
-interface Wishes {
-  readonly rank?: number;
-  readonly after?: readonly number[];
-}
-
-/** Returns the task's handle. `flows` and `params` are scratch memory of the caller. */
+/** Returns the task's handle. `flows` and `params` are scratch memory of the caller; `rank` is -1 where any will do. */
 export function insertOnRanks(
   engine: Engine,
   ranks: Ranks,
@@ -24,20 +19,15 @@ export function insertOnRanks(
   params: Float64Array,
   priority: number,
   device: number,
-  wishes: Wishes | undefined,
+  rank: number,
+  handles: readonly number[] | undefined,
 ): number {
-  const at = wishes?.rank ?? -1;
-  if (wishes?.rank !== undefined && (!Number.isInteger(at) || at < 0 || at >= ranks.size)) {
-    throw new HeadraceError('ERR_NO_RANK', `there is no rank ${at}: there are ${ranks.size}`, {
-      limit: ranks.size,
-    });
-  }
   const { plan } = ranks;
-  const target = at >= 0 ? at : plan.rankOf(cls, flows);
+  const target = rank >= 0 ? rank : plan.rankOf(cls, flows);
   // Movements are tasks too: inserting them may run bodies, which may use the caller's scratch memory.
   const ownFlows = flows.slice(0, cls.modes.length);
   const ownParams = params.slice(0, cls.paramNames.length);
-  let after = wishes?.after;
+  let after = handles;
   if (engine.inBody || run.sealed) {
     checkAlone(engine, ranks, cls, ownFlows, target, after);
     plan.noteSize(cls, ownFlows);

@@ -1,6 +1,8 @@
 // A run: one program function inserting tasks, and the handle by which others follow, await or cancel it.
 import { EventEmitter } from 'eventemitter3';
 import { HeadraceError, RunAbortedError } from '../devices/errors.js';
+import { describeThrown, isError } from '../trace/thrown.js';
+import { checkOptions, checkText, checkTruth, shown } from './checks.js';
 import type { Engine } from './engine.js';
 import { explainAll, explainTask, type TaskExplanation } from './explain.js';
 import { Graph, type TaskHandle } from './graph.js';
@@ -10,9 +12,11 @@ import type { RunState } from './run-state.js';
 import { progressOf, type RunProgress, type RunStatus, StatusSampler } from './run-status.js';
 import type { Runtime } from './runtime.js';
 import { RunSpan } from './telemetry.js';
+import { promiseOf } from './thenable.js';
 
 /**
- * Events of a run, with their arguments. Listeners must not throw. The same is published on the channels
+ * Events of a run, with their arguments. A listener that throws causes a process warning (`HEADRACE_LISTENER`); those
+ * behind it do not hear of that event, and the run goes on. The same is published on the channels
  * `headrace:run:start`, `:progress`, `:end` and `:error` of node:diagnostics_channel.
  */
 export interface RunEvents {
@@ -41,6 +45,26 @@ export interface RunOptions {
 export type Program = (graph: Graph) => void | PromiseLike<void>;
 
 const PROGRESS_MS = 50;
+const RUN_OPTIONS: readonly string[] = ['signal', 'pruned', 'name'];
+
+/** The options of a run, each read once and checked. @internal */
+export function checkRunOptions(options: RunOptions): RunOptions {
+  checkOptions(options, RUN_OPTIONS, 'the options of a run');
+  const { signal, pruned = false, name = 'run' } = options;
+  checkTruth(pruned, 'pruned');
+  checkText(name, 'name');
+  if (signal === undefined) return { pruned, name };
+  const given = signal as unknown as Record<string, unknown> | null;
+  if (
+    given === null ||
+    typeof given !== 'object' ||
+    typeof given['aborted'] !== 'boolean' ||
+    typeof given['addEventListener'] !== 'function'
+  ) {
+    throw new HeadraceError('ERR_OPTION', `signal must be an AbortSignal, not ${shown(signal)}`);
+  }
+  return { signal, pruned, name };
+}
 
 /** Handle of a run. Await it (or `done`) for the report. */
 export class Run implements PromiseLike<RunReport> {
@@ -52,7 +76,7 @@ export class Run implements PromiseLike<RunReport> {
   private readonly before: EngineTotals;
   private resolve: (report: RunReport) => void = () => {};
   private reject: (error: Error) => void = () => {};
-  private thrown: unknown;
+  private thrown: Error | undefined;
   private lastProgress = 0;
   private readonly name: string;
   private readonly sampler: StatusSampler;
@@ -76,14 +100,7 @@ export class Run implements PromiseLike<RunReport> {
     this.state.onProgress = () => this.progressed();
     engine.tracer?.runBegan();
     const { signal } = options;
-    if (signal !== undefined) {
-      const abort = (): void => this.cancel(signal.reason);
-      if (signal.aborted) abort();
-      else {
-        signal.addEventListener('abort', abort, { once: true });
-        this.detach = () => signal.removeEventListener('abort', abort);
-      }
-    }
+    if (signal !== undefined) this.guarded('the signal', () => this.follow(signal));
     engine.ranks?.runs.begin(this.state, options.pruned ?? false);
     this.publish('start', {});
     this.start(program, new Graph(runtime, engine, this.state));
@@ -119,8 +136,7 @@ export class Run implements PromiseLike<RunReport> {
   /** Drops queued tasks, lets running ones end; the run then rejects with an AbortError. */
   cancel(reason?: unknown): void {
     if (this.state.over) return;
-    const words =
-      reason instanceof Error ? reason.message : reason === undefined ? '' : String(reason);
+    const words = reason === undefined ? '' : describeThrown(reason);
     const text = words === '' ? 'the run was cancelled' : `the run was cancelled: ${words}`;
     this.engine.failRun(this.state, new RunAbortedError(text, reason));
   }
@@ -132,6 +148,22 @@ export class Run implements PromiseLike<RunReport> {
     return this.done.then(onDone, onError);
   }
 
+  private follow(signal: AbortSignal): void {
+    const abort = (): void => {
+      let reason: unknown;
+      this.guarded('the signal', () => {
+        ({ reason } = signal);
+      });
+      this.cancel(reason);
+    };
+    if (signal.aborted) {
+      abort();
+      return;
+    }
+    signal.addEventListener('abort', abort, { once: true });
+    this.detach = () => signal.removeEventListener('abort', abort);
+  }
+
   private start(program: Program, graph: Graph): void {
     let result: unknown;
     try {
@@ -140,22 +172,24 @@ export class Run implements PromiseLike<RunReport> {
       this.programFailed(error);
       return;
     }
-    if (result !== null && typeof result === 'object' && 'then' in result) {
-      (result as PromiseLike<unknown>).then(
+    const later = promiseOf(result);
+    if (later === undefined) this.seal();
+    else {
+      later.then(
         () => this.seal(),
         (error: unknown) => this.programFailed(error),
       );
-    } else this.seal();
+    }
   }
 
   private programFailed(error: unknown): void {
-    this.thrown = error;
-    const known = error instanceof HeadraceError;
+    if (isError(error)) this.thrown = error;
+    const known = isError(error) && error instanceof HeadraceError;
     this.engine.failRun(
       this.state,
       known
         ? error
-        : new HeadraceError('ERR_PROGRAM', `the program failed: ${String(error)}`, {
+        : new HeadraceError('ERR_PROGRAM', `the program failed: ${describeThrown(error)}`, {
             cause: error,
           }),
     );
@@ -183,8 +217,23 @@ export class Run implements PromiseLike<RunReport> {
 
   private reportProgress(): void {
     const status = this.status();
-    this.events.emit('progress', status);
+    this.tell('progress', status);
     this.publish('progress', { status });
+  }
+
+  private tell<E extends keyof RunEvents>(event: E, fact: RunEvents[E][0]): void {
+    const emit = this.events.emit.bind(this.events) as (event: E, fact: RunEvents[E][0]) => boolean;
+    this.guarded(`a listener of event '${event}'`, () => void emit(event, fact));
+  }
+
+  /** Calls code that is not ours. Its failure is its own: it must not keep the run from ending. */
+  private guarded(what: string, call: () => void): void {
+    try {
+      call();
+    } catch (cause) {
+      const text = `${what} of run '${this.name}' threw: ${describeThrown(cause)}`;
+      process.emitWarning(text, { type: 'HeadraceWarning', code: 'HEADRACE_LISTENER' });
+    }
   }
 
   private publish(what: keyof typeof runChannels, facts: Record<string, unknown>): void {
@@ -194,21 +243,21 @@ export class Run implements PromiseLike<RunReport> {
 
   private over(): void {
     const { engine, state } = this;
-    this.detach();
+    this.guarded('the signal', this.detach);
     engine.tracer?.runEnded();
     engine.closeRun(state);
     if (state.error !== undefined) {
-      const error = this.thrown instanceof Error ? this.thrown : state.error;
-      this.span.failed(error);
-      this.events.emit('error', error);
+      const error = this.thrown ?? state.error;
+      this.guarded('the telemetry', () => this.span.failed(error));
+      this.tell('error', error);
       this.publish('error', { error });
       this.reject(error);
       return;
     }
     const report = difference(engine, this.before, totals(engine), state.retired - state.movements);
-    this.span.ended(report);
+    this.guarded('the telemetry', () => this.span.ended(report));
     if (this.isFollowed) this.reportProgress();
-    this.events.emit('end', report);
+    this.tell('end', report);
     this.publish('end', { report });
     this.resolve(report);
   }

@@ -1,7 +1,7 @@
 // The runtime: opens the machine, owns data and runs, closes everything in order. The public entry point.
 
 import { hostname } from 'node:os';
-import type { Backend } from '../devices/backend.js';
+import { type Backend, MOST_ARGUMENTS } from '../devices/backend.js';
 import { CopyEvent } from '../devices/coherency.js';
 import { NO_HOME } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
@@ -12,12 +12,14 @@ import { leastRing } from '../devices/submission.js';
 import { ANY_DEVICE, type TaskClassRow } from '../stages/task-table.js';
 import { AccessMode } from '../trace/format.js';
 import { FileSink } from '../trace/sinks.js';
+import { checkOptions, checkText, shown } from './checks.js';
 import type { CudaKernelSource } from './cuda-kernel.js';
 import { Datum } from './datum.js';
 import {
   type AnyElementArray,
   type ElementArray,
   type ElementType,
+  elementBytes,
   elementTypeOf,
   isElementType,
   newArray,
@@ -28,13 +30,24 @@ import { EngineTracer } from './engine-tracer.js';
 import type { BoundClass } from './graph.js';
 import { raiseInliningBudget } from './inlining.js';
 import { type DeviceMemory, memoryReport } from './memory-report.js';
-import { type ResolvedOptions, type RuntimeOptions, resolveOptions } from './options.js';
+import {
+  MOST_BYTES,
+  type ResolvedOptions,
+  type RuntimeOptions,
+  resolveOptions,
+} from './options.js';
 import { ownCores } from './own-cores.js';
 import { firstGpu, openRanks, spinNanoseconds } from './rank-open.js';
 import { Ranks } from './ranks.js';
-import { type Program, Run, type RunOptions } from './run.js';
+import { checkRunOptions, type Program, Run, type RunOptions } from './run.js';
 import type { RunState } from './run-state.js';
-import type { Flows, Parameters, TaskClass } from './task-class.js';
+import {
+  type Flows,
+  isTaskClass,
+  ParameterKind,
+  type Parameters,
+  type TaskClass,
+} from './task-class.js';
 import { loadTelemetry } from './telemetry.js';
 import { traceHeader } from './trace-header.js';
 
@@ -50,12 +63,24 @@ export interface DatumOptions {
   readonly rows?: number;
 }
 
+const DATUM_OPTIONS: readonly string[] = ['name', 'device', 'rank', 'rows'];
+
+/** What a new datum is to be: checked options. */
+interface DatumWish {
+  readonly name: string;
+  readonly owner: number;
+  readonly home: number;
+  readonly rows: number | undefined;
+}
+
 /** One step of the runtime's own tasks. */
 interface InternalJob {
   readonly run: () => void;
   readonly fail: (error: HeadraceError) => void;
 }
 
+/** Insertions per class whose options' names are checked: a misspelt name stands in the program's text. */
+const CHECKED_INSERTIONS = 16;
 /** Record slack per ring: waits and long argument lists count as records too. */
 const RING_FACTOR = 4;
 
@@ -184,29 +209,35 @@ export class Runtime {
   ): Datum<any> {
     this.checkOpen();
     if (isElementType(first)) {
+      const wish = this.datumWish(third);
       const length = second as number;
       if (!Number.isSafeInteger(length) || length < 1) {
         throw new HeadraceError(
           'ERR_OPTION',
-          `a datum needs at least one element, not ${String(length)}`,
+          `datum '${wish.name}' needs a whole number of elements of at least 1, not ${shown(length)}`,
+          { datum: wish.name },
         );
       }
-      return this.newDatum(first, length, third ?? {});
+      return this.newDatum(first, length, wish);
     }
     const element = elementTypeOf(first);
     if (element === undefined) {
       throw new HeadraceError(
         'ERR_ARGUMENT_TYPE',
-        'data are made from a typed array or an element type',
+        `data are made from a typed array or an element type, not from ${shown(first)}`,
         {
           remedy: 'Float64Array, Float32Array, Int32Array, Uint32Array or Uint8Array',
         },
       );
     }
+    const wish = this.datumWish(second as DatumOptions | undefined);
     const values = first as AnyElementArray;
-    if (values.length === 0)
-      throw new HeadraceError('ERR_OPTION', 'a datum needs at least one element');
-    const datum = this.newDatum(element, values.length, (second as DatumOptions | undefined) ?? {});
+    if (values.length === 0) {
+      throw new HeadraceError('ERR_OPTION', `datum '${wish.name}' needs at least one element`, {
+        datum: wish.name,
+      });
+    }
+    const datum = this.newDatum(element, values.length, wish);
     if (datum.rank !== this.rank) {
       this.valueIsElsewhere(datum);
       return datum;
@@ -221,43 +252,55 @@ export class Runtime {
     return datum;
   }
 
-  private newDatum(element: ElementType, length: number, options: DatumOptions): Datum {
-    const name = options.name ?? `data-${this.nextName++}`;
-    const rows = options.rows ?? length;
-    if (!Number.isSafeInteger(rows) || rows < 1 || length % rows !== 0) {
-      throw new HeadraceError(
-        'ERR_OPTION',
-        `datum '${name}': ${length} elements do not form columns of ${String(rows)} rows`,
-        { datum: name },
-      );
-    }
-    const datum = new Datum(this, name, element, length, rows, (d) =>
-      this.engine.addDatum(d.bytes, d),
-    );
-    const { ranks } = this.engine;
+  /** The options of a datum, each read once and checked. */
+  private datumWish(options: DatumOptions = {}): DatumWish {
+    checkOptions(options, DATUM_OPTIONS, 'the options of a datum');
+    const { device, rank, rows } = options;
+    const name = checkText(options.name ?? `data-${this.nextName++}`, 'name');
+    const { inBody } = this.engine;
     // A body runs on one rank only: what it creates is that rank's.
-    const owner = options.rank ?? (this.engine.inBody ? this.rank : 0);
+    const owner = rank ?? (inBody ? this.rank : 0);
     if (!Number.isInteger(owner) || owner < 0 || owner >= this.ranks) {
-      this.engine.directory.remove(datum.row);
       throw new HeadraceError(
         'ERR_NO_RANK',
-        `datum '${name}': there is no rank ${String(owner)}, there are ${this.ranks}`,
+        `datum '${name}': there is no rank ${shown(owner)}, there are ${this.ranks}`,
         {
           datum: name,
           limit: this.ranks,
         },
       );
     }
-    if (this.engine.inBody && owner !== this.rank) {
-      this.engine.directory.remove(datum.row);
+    if (inBody && owner !== this.rank) {
       throw new HeadraceError(
         'ERR_INSERT_ALONE',
         `datum '${name}' of rank ${owner} is created by a body on rank ${this.rank}, of which the other ranks do not know`,
         { datum: name, remedy: 'create it in the program, on all ranks' },
       );
     }
-    ranks?.addDatum(datum.row, owner);
-    if (options.device !== undefined) this.adviseDatum(datum, options.device);
+    return { name, owner, rows, home: device === undefined ? NO_HOME : this.homeOf(device) };
+  }
+
+  private newDatum(element: ElementType, length: number, wish: DatumWish): Datum {
+    const { name, owner, home, rows = length } = wish;
+    if (!Number.isSafeInteger(rows) || rows < 1 || length % rows !== 0) {
+      throw new HeadraceError(
+        'ERR_OPTION',
+        `datum '${name}': ${length} elements do not form columns of ${shown(rows)} rows`,
+        { datum: name },
+      );
+    }
+    if (length * elementBytes(element) > MOST_BYTES) {
+      throw new HeadraceError(
+        'ERR_OPTION',
+        `datum '${name}' of ${length} elements has more than 2^53 bytes`,
+        { datum: name, limit: MOST_BYTES },
+      );
+    }
+    const datum = new Datum(this, name, element, length, rows, (d) =>
+      this.engine.addDatum(d.bytes, d),
+    );
+    this.engine.ranks?.addDatum(datum.row, owner);
+    this.engine.directory.home[datum.row] = home;
     return datum;
   }
 
@@ -360,7 +403,8 @@ export class Runtime {
         resolve();
         return;
       }
-      const copy = values.slice();
+      const copy = newArray(datum.element, datum.length);
+      copy.set(values as never);
       this.internal(this.writeClass, datum, undefined, {
         run: () => {
           this.hostArray(datum).set(copy as never);
@@ -374,8 +418,12 @@ export class Runtime {
   /** @internal */
   adviseDatum(datum: Datum, device: number | 'host'): void {
     this.checkDatum(datum);
+    this.engine.directory.home[datum.row] = this.homeOf(device);
+  }
+
+  private homeOf(device: number | 'host'): number {
     const s = this.spaceOf(device);
-    this.engine.directory.home[datum.row] = s === 0 ? NO_HOME : s;
+    return s === 0 ? NO_HOME : s;
   }
 
   /** @internal */
@@ -410,10 +458,19 @@ export class Runtime {
   /**
    * Runs a program: calls it with a graph to insert tasks into, and executes them as they come. Returns at once (or
    * when a synchronous program has inserted everything); await the handle for the report.
+   *
+   * @throws HeadraceError `ERR_ARGUMENT_TYPE` when the program is no function, `ERR_OPTION`, `ERR_TOO_MANY_RUNS`,
+   *   `ERR_RUNTIME_CLOSED`. What the program throws rejects the run.
    */
   run(program: Program, options: RunOptions = {}): Run {
     this.checkOpen();
-    const run = new Run(this, this.engine, program, options);
+    if (typeof program !== 'function') {
+      throw new HeadraceError(
+        'ERR_ARGUMENT_TYPE',
+        `a program is a function that gets a graph, not ${shown(program)}`,
+      );
+    }
+    const run = new Run(this, this.engine, program, checkRunOptions(options));
     this.openRuns.add(run);
     const forget = (): void => {
       this.openRuns.delete(run);
@@ -486,6 +543,12 @@ export class Runtime {
   bind(cls: TaskClass): BoundClass {
     const known = this.bound.get(cls);
     if (known !== undefined) return known;
+    if (!isTaskClass(cls)) {
+      throw new HeadraceError('ERR_ARGUMENT_TYPE', `${shown(cls)} is no task class`, {
+        remedy: 'make one with task({ ... })',
+      });
+    }
+    this.checkArguments(cls);
     const { definition } = cls;
     const { backend, engine } = this;
     const kernels = Int32Array.from(backend.spaces, ({ kind }, s) => {
@@ -523,9 +586,11 @@ export class Runtime {
         cls.modes.length > 1
           ? Uint8Array.from(cls.modes.keys()).filter((i) => cls.modes[i] !== AccessMode.read)
           : new Uint8Array(0),
-      integer: Uint8Array.from(cls.paramNames, (p) =>
-        (definition.params as Parameters)[p] === 'i32' ? 1 : 0,
+      kinds: Uint8Array.from(
+        cls.paramNames,
+        (p) => ParameterKind[(definition.params as Parameters)[p]],
       ),
+      unchecked: CHECKED_INSERTIONS,
       // Rounding adds less than one alignment unit per flow.
       safeBytes: capacity - cls.flowNames.length * 512,
     };
@@ -547,7 +612,7 @@ export class Runtime {
     if (!Number.isInteger(device) || device < 0 || device >= gpus) {
       throw new HeadraceError(
         'ERR_NO_DEVICE',
-        `there is no GPU ${String(device)}: this runtime has ${gpus === 0 ? 'none' : `GPUs 0 to ${gpus - 1}`}`,
+        `there is no GPU ${shown(device)}: this runtime has ${gpus === 0 ? 'none' : `GPUs 0 to ${gpus - 1}`}`,
       );
     }
     return device + 1;
@@ -558,6 +623,19 @@ export class Runtime {
     const { name } = source.kernels[0];
     if (this.backend.kernel(name, space) < 0) this.backend.compileKernels(source);
     return this.backend.kernel(name, space);
+  }
+
+  /** Throws when a task of the class would fit no window or no command. */
+  private checkArguments({ name, flowNames, paramNames }: TaskClass): void {
+    const { tasks, submission } = this.engine;
+    const n = flowNames.length + paramNames.length;
+    const limit = Math.min(tasks.maxArguments, MOST_ARGUMENTS);
+    if (n <= limit && submission.worstCase(n) <= this.backend.ringRecords) return;
+    throw new HeadraceError(
+      'ERR_TASK_CLASS',
+      `task class '${name}' has ${n} flows and parameters, which is more than a command can carry here`,
+      { limit, remedy: 'put several values into one datum' },
+    );
   }
 
   private checkBodies(cls: TaskClass, row: TaskClassRow): void {
@@ -642,9 +720,9 @@ export class Runtime {
       kernels: new Int32Array(this.backend.spaces.length).fill(-1),
       body: (_id, at) => {
         const key = engine.tasks.params[engine.tasks.paramStart[at]];
-        const job = this.jobs.get(key);
+        // A job that throws is a task that fails, and `jobFailed` looks for it.
+        this.jobs.get(key)?.run();
         this.jobs.delete(key);
-        job?.run();
       },
       explain: undefined,
       failureCode: undefined,

@@ -3,11 +3,12 @@
 // Invariants: a body runs at most once; until it begins (`BODY_QUEUED`) its task can still be dropped, from then on
 // (`BODY_RUNNING`) it cannot. A body may insert tasks, which may need a pass: none is under way while one runs.
 import { Status } from '../devices/backend.js';
-import { HeadraceError } from '../devices/errors.js';
 import { Fifo } from '../devices/fifo.js';
 import { complete } from '../stages/pipeline.js';
 import { TaskStage } from '../stages/task-table.js';
 import type { Engine } from './engine.js';
+import { bodyFailure } from './failure.js';
+import { promiseOf } from './thenable.js';
 
 /** In the column of queues: the body of this row has begun. */
 export const BODY_RUNNING = -2;
@@ -50,48 +51,46 @@ export class ScriptBodies {
       try {
         result = body(id, row);
       } catch (cause) {
-        this.ended(id, cause ?? new Error('the body threw nothing'));
+        this.failed(id, cause);
         continue;
       }
-      if (result !== null && typeof result === 'object' && 'then' in result) {
+      const later = promiseOf(result);
+      if (later === undefined) this.ended(id);
+      else {
         this.waiting++;
-        (result as PromiseLike<unknown>).then(
-          () => this.asyncEnded(id, undefined),
-          (cause: unknown) => this.asyncEnded(id, cause ?? new Error('the body rejected')),
+        later.then(
+          () => {
+            this.waiting--;
+            this.ended(id);
+            engine.wake();
+          },
+          (cause: unknown) => {
+            this.waiting--;
+            this.failed(id, cause);
+            engine.wake();
+          },
         );
-      } else this.ended(id, undefined);
+      }
     }
     this.depth--;
   }
 
-  private asyncEnded(id: number, cause: unknown): void {
-    this.waiting--;
-    this.ended(id, cause);
-    this.engine.wake();
+  private ended(id: number): void {
+    const row = this.over(id);
+    complete(this.engine.x, row, Status.ok);
   }
 
-  private ended(id: number, cause: unknown): void {
+  private failed(id: number, cause: unknown): void {
+    const row = this.over(id);
     const { engine } = this;
-    const { x } = engine;
+    engine.fail(row, bodyFailure(engine.x.describe(row), cause));
+  }
+
+  private over(id: number): number {
+    const { engine } = this;
     const row = id & engine.tasks.mask;
     engine.progressed++;
     engine.tracer?.bodyEnded(row);
-    if (cause === undefined) {
-      complete(x, row, Status.ok);
-      return;
-    }
-    const task = x.describe(row);
-    const text = cause instanceof Error ? cause.message : String(cause);
-    const inner =
-      cause instanceof HeadraceError && cause.details.task === undefined ? cause : undefined;
-    engine.fail(
-      row,
-      new HeadraceError(inner?.code ?? 'ERR_TASK_FAILED', `task ${task} failed: ${text}`, {
-        ...inner?.details,
-        task,
-        stage: 'exec',
-        cause,
-      }),
-    );
+    return row;
   }
 }

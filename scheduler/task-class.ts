@@ -2,8 +2,9 @@
 // types of flows and parameters are inferred so that a wrong name or element type is a compile error.
 import { HeadraceError } from '../devices/errors.js';
 import { AccessMode } from '../trace/format.js';
+import { shown } from './checks.js';
 import { type CudaKernel, type CudaKernelSource, cudaKernelSource } from './cuda-kernel.js';
-import type { ElementArray, ElementType } from './element-type.js';
+import { type ElementArray, type ElementType, isElementType } from './element-type.js';
 
 /** How a flow uses its datum, and the element type it expects. */
 export interface Flow<E extends ElementType = ElementType, M extends FlowMode = FlowMode> {
@@ -45,8 +46,10 @@ export function readWrite<E extends ElementType>(
   return { element, mode: 'readWrite', ...options };
 }
 
-/** A scalar parameter: any finite number, an integer of 32 bits, or a truth value. */
+/** A scalar parameter: any number, an integer of 32 bits, or a truth value. */
 export type ParameterType = 'f64' | 'i32' | 'bool';
+/** Numbers of the parameter types. @internal */
+export const ParameterKind = { f64: 0, i32: 1, bool: 2 } as const;
 type ParameterValue<P extends ParameterType> = P extends 'bool' ? boolean : number;
 
 /** Flows of a task class by name, in the order in which kernels get them. */
@@ -112,51 +115,121 @@ const MODES: Readonly<Record<FlowMode, number>> = {
   readWrite: AccessMode.readWrite,
 };
 
+/** Every class that `task` has made. */
+const made: WeakSet<object> = new WeakSet();
+
+/** Whether a value is a task class that `task` has made. @internal */
+export function isTaskClass(value: unknown): value is TaskClass {
+  return typeof value === 'object' && value !== null && made.has(value);
+}
+
 /**
- * Defines a task class.
+ * Defines a task class. The definition is copied.
  *
- * @throws HeadraceError `ERR_TASK_CLASS` when it has no body, a flow and a parameter share a name, its CUDA kernel is
- *   declared in a way that does not fit the class, or `fetch` is neither 'push' nor 'pull'.
+ * @throws HeadraceError `ERR_TASK_CLASS` when it has no name or body, a part of it has the wrong type, a flow and a
+ *   parameter share a name, or its CUDA kernel is declared in a way that does not fit the class.
  */
 export function task<const F extends Flows, const P extends Parameters = Record<never, never>>(
   definition: TaskClassDefinition<F, P>,
 ): TaskClass<F, P> {
-  const flowNames = Object.keys(definition.flows);
-  const paramNames = Object.keys(definition.params ?? {});
-  const { name } = definition;
+  if (definition === null || typeof definition !== 'object')
+    throw new HeadraceError('ERR_TASK_CLASS', `a task class is no ${shown(definition)}`);
+  const given = { ...definition };
+  const { name } = given;
   if (typeof name !== 'string' || name === '') {
     throw new HeadraceError('ERR_TASK_CLASS', 'a task class needs a name');
   }
+  const flows = checkedFlows(name, given.flows);
+  const params = checkedParams(name, given.params);
+  const flowNames = Object.keys(flows);
+  const paramNames = Object.keys(params);
   const both = paramNames.find((p) => flowNames.includes(p));
-  if (both !== undefined) {
-    throw new HeadraceError(
-      'ERR_TASK_CLASS',
-      `task class '${name}' has a flow and a parameter named '${both}'`,
-    );
-  }
-  if (
-    definition.body === undefined &&
-    definition.kernel === undefined &&
-    definition.cuda === undefined &&
-    (definition.gpuKernel === undefined || definition.gpuKernel === false)
-  ) {
-    throw new HeadraceError('ERR_TASK_CLASS', `task class '${name}' has no body`, {
-      remedy: 'give it a `body` function, the name of a `kernel` or a `cuda` kernel',
-    });
-  }
-  return Object.freeze({
-    definition,
+  if (both !== undefined) throw wrong(name, `has a flow and a parameter named '${both}'`);
+  checkBodies(name, given as unknown as TaskClassDefinition<Flows, Parameters>);
+  const copy = { ...given, flows, params } as unknown as TaskClassDefinition<F, P>;
+  const cls = Object.freeze({
+    definition: copy,
     name,
     flowNames,
     paramNames,
-    modes: flowNames.map((f) => MODES[(definition.flows[f] as Flow).mode]),
-    elements: flowNames.map((f) => (definition.flows[f] as Flow).element),
+    modes: flowNames.map((f) => MODES[flows[f].mode]),
+    elements: flowNames.map((f) => flows[f].element),
     cuda:
-      definition.cuda === undefined
+      copy.cuda === undefined
         ? undefined
-        : cudaKernelSource(definition, definition.cuda as unknown as CudaKernel),
-    pulls: pullsOf(name, definition),
+        : cudaKernelSource(copy, copy.cuda as unknown as CudaKernel),
+    pulls: pullsOf(name, copy),
   });
+  made.add(cls);
+  return cls;
+}
+
+function wrong(name: string, text: string, remedy?: string): HeadraceError {
+  return new HeadraceError('ERR_TASK_CLASS', `task class '${name}' ${text}`, { remedy });
+}
+
+function checkedFlows(name: string, given: unknown): Record<string, Flow> {
+  if (given === null || typeof given !== 'object' || Array.isArray(given))
+    throw wrong(name, `needs an object of flows, not ${shown(given)}`);
+  const flows: Record<string, Flow> = {};
+  for (const [key, value] of Object.entries(given as Flows)) {
+    const flow = value === null || typeof value !== 'object' ? undefined : { ...value };
+    if (
+      flow === undefined ||
+      !isElementType(flow.element) ||
+      typeof flow.mode !== 'string' ||
+      !Object.hasOwn(MODES, flow.mode) ||
+      key === '__proto__'
+    ) {
+      throw wrong(name, `has a flow '${key}' that is none`, "write it like read('f64')");
+    }
+    flows[key] = flow;
+  }
+  return flows;
+}
+
+function checkedParams(name: string, given: unknown): Record<string, ParameterType> {
+  if (given === undefined) return {};
+  if (given === null || typeof given !== 'object' || Array.isArray(given))
+    throw wrong(name, `needs an object of parameters, not ${shown(given)}`);
+  const params: Record<string, ParameterType> = {};
+  for (const [key, value] of Object.entries(given as Parameters)) {
+    if (typeof value !== 'string' || !Object.hasOwn(ParameterKind, value) || key === '__proto__') {
+      throw wrong(
+        name,
+        `has a parameter '${key}' of type ${shown(value)}`,
+        `the types are ${Object.keys(ParameterKind).join(', ')}`,
+      );
+    }
+    params[key] = value;
+  }
+  return params;
+}
+
+function checkBodies(name: string, given: TaskClassDefinition<Flows, Parameters>): void {
+  const { body, kernel, gpuKernel, cuda, explain, failureCode } = given;
+  const check = (what: string, value: unknown, type: string): void => {
+    if (value !== undefined && (typeof value !== type || value === null))
+      throw wrong(name, `has ${shown(value)} as its \`${what}\`, not a ${type}`);
+  };
+  check('body', body, 'function');
+  check('kernel', kernel, 'string');
+  check('gpuKernel', gpuKernel === false ? undefined : gpuKernel, 'string');
+  check('cuda', cuda, 'object');
+  check('explain', explain, 'function');
+  check('failureCode', failureCode, 'string');
+  const isEmpty =
+    body === undefined &&
+    kernel === undefined &&
+    cuda === undefined &&
+    (gpuKernel === undefined || gpuKernel === false);
+  if (isEmpty) {
+    throw wrong(
+      name,
+      'has no body',
+      'give it a `body` function, the name of a `kernel` or a `cuda` kernel',
+    );
+  }
 }
 
 function pullsOf<F extends Flows, P extends Parameters>(
@@ -168,7 +241,7 @@ function pullsOf<F extends Flows, P extends Parameters>(
     if (policy !== 'push' && policy !== 'pull') {
       throw new HeadraceError(
         'ERR_TASK_CLASS',
-        `task class '${name}' has fetch '${String(policy)}'; it must be 'push' or 'pull'`,
+        `task class '${name}' has fetch ${shown(policy)}; it must be 'push' or 'pull'`,
       );
     }
     return policy === 'pull' && flow.mode !== 'write' ? 1 : 0;

@@ -126,6 +126,7 @@ export class TaskTable {
   private readonly flowMask: number;
   private readonly paramMask: number;
   // Entries in use lie between the oldest live row's and `next`. One is always left free: all would look like none.
+  private hasWrapped = false;
   private flowNext = 0;
   private flowUsed = 0;
   private paramNext = 0;
@@ -178,6 +179,15 @@ export class TaskTable {
     return ((id - this.head) | 0) >= 0 && ((this.next - id) | 0) > 0;
   }
 
+  /**
+   * Whether `id` was given to a task, which may be over long ago. Ids count from 1 and wrap; none below 1 was given
+   * before the first wrap.
+   */
+  wasTaken(id: number): boolean {
+    if ((id | 0) !== id) return false;
+    return this.contains(id) || (((this.head - id) | 0) > 0 && (this.hasWrapped || id > 0));
+  }
+
   /** Whether a task with that many flows and parameters can be inserted now. */
   hasRoom(flows: number, params: number): boolean {
     return (
@@ -227,6 +237,7 @@ export class TaskTable {
       head = (head + 1) | 0;
     }
     if (head === this.head) return;
+    if (this.head <= 0 || head < this.head) this.hasWrapped = true;
     this.head = head;
     const oldest = head & this.mask;
     this.flowUsed = head === next ? 0 : (this.flowNext - this.flowStart[oldest]) & this.flowMask;

@@ -6,6 +6,7 @@ import { TraceError } from './errors.js';
 import { BYTE_ORDER_MARK, MAGIC, type TraceHeader, UNIT, VERSION } from './format.js';
 import { Pass } from './pass.js';
 import type { TraceOutcome, TraceVisitor } from './records.js';
+import { describeThrown } from './thrown.js';
 
 /** Bytes from somewhere: fills `into` from `at` on, returns how many bytes it got (0 at the end). */
 interface Source {
@@ -160,7 +161,7 @@ function fileSource(path: string): Source {
     }
     size = stat.size;
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = describeThrown(cause);
     throw new TraceError('ERR_TRACE_READ', `cannot open ${path}: ${why}`, path, cause);
   }
   return {
@@ -170,7 +171,7 @@ function fileSource(path: string): Source {
       try {
         return readSync(fd, into, at, length, position);
       } catch (cause) {
-        const why = cause instanceof Error ? cause.message : String(cause);
+        const why = describeThrown(cause);
         throw new TraceError('ERR_TRACE_READ', `cannot read ${path}: ${why}`, path, cause);
       }
     },

@@ -3,6 +3,7 @@
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import { BackgroundWriter } from './background-writer.js';
 import { TraceError } from './errors.js';
+import { describeThrown } from './thrown.js';
 
 /** Takes the bytes of a trace in order. */
 export interface TraceSink {
@@ -46,7 +47,7 @@ export class FileSink implements TraceSink {
     } catch (cause) {
       throw new TraceError(
         'ERR_TRACE_WRITE',
-        `cannot create the trace file ${path}: ${reason(cause)}. Choose a writable path for --trace.`,
+        `cannot create the trace file ${path}: ${describeThrown(cause)}. Choose a writable path for --trace.`,
         path,
         cause,
       );
@@ -88,7 +89,7 @@ export class FileSink implements TraceSink {
     if (this.#failure !== undefined) {
       throw new TraceError(
         'ERR_TRACE_WRITE',
-        `the trace ${this.path} is incomplete: ${reason(this.#failure)}; ${this.lost} of ${this.#position} bytes ` +
+        `the trace ${this.path} is incomplete: ${describeThrown(this.#failure)}; ${this.lost} of ${this.#position} bytes ` +
           'were lost. The run itself is not affected; free disk space and run again.',
         this.path,
         this.#failure,
@@ -155,8 +156,4 @@ export class MemorySink implements TraceSink {
     }
     return whole;
   }
-}
-
-function reason(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

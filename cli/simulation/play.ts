@@ -11,6 +11,7 @@ import { SerialOracle } from '../../devices/simulated/oracle.js';
 import { WeakMemory } from '../../devices/simulated/weak-memory.js';
 import { visibleTo, WeakNetwork } from '../../devices/simulated/weak-network.js';
 import { World } from '../../devices/simulated/world.js';
+import { describeThrown, isError } from '../../trace/thrown.js';
 import type { SimulatedCase } from './case.js';
 import { checkContents, checkLeft, checkReads, checkRuns } from './rank-checks.js';
 import { backendOf, machineOf, RankPlayer } from './rank-player.js';
@@ -117,7 +118,7 @@ export class Player {
     } catch (error) {
       // With a command that never ends, insertion into a full window waits for ever, and is stopped.
       if (this.hangs) this.stalled = true;
-      else this.problems.push(error instanceof Error ? error.message : String(error));
+      else this.problems.push(describeThrown(error));
     }
     this.problems.unshift(...this.memory.violations.map((v) => v.message));
     for (const rank of ranks) {
@@ -273,7 +274,7 @@ export async function play(c: SimulatedCase): Promise<Played> {
   try {
     return await new Player(c).play();
   } catch (error) {
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const text = isError(error) && error.stack !== undefined ? error.stack : describeThrown(error);
     return {
       problems: [text],
       outcome: 'threw',

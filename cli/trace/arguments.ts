@@ -1,6 +1,7 @@
 // Words of a trace command: options by a table for node:util's parseArgs, and how many files it takes.
 // Every wrong word ends in a UsageError with the usage of the command.
 import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { describeThrown } from '../../trace/thrown.js';
 import { nearest, UsageError } from '../options.js';
 
 /** Options as `parseArgs` takes them. */
@@ -91,7 +92,7 @@ export function oneOf<const W extends string>(
 
 // parseArgs' own words, shortened, with the nearest known option.
 function explain(error: unknown, known: TraceOptions): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = describeThrown(error);
   const option = /'(-[^\s'<]+)/.exec(message)?.[1];
   const code = (error as NodeJS.ErrnoException).code;
   if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' && option !== undefined) {

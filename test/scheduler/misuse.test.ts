@@ -66,13 +66,13 @@ describe('Graph.insert', () => {
       'an array',
       { to: new Float64Array(1), count: COUNT, value: 1 },
       'ERR_ARGUMENT_TYPE',
-      "flow 'to' needs a datum, not object",
+      "flow 'to' needs a datum, not an object",
     ],
     [
       'a string',
       { to: 'good', count: COUNT, value: 1 },
       'ERR_ARGUMENT_TYPE',
-      "flow 'to' needs a datum, not string",
+      "flow 'to' needs a datum, not 'good'",
     ],
   ])('refuses %s for a flow', async (_, args, code, message) => {
     const error = await mistake((_runtime, graph) => graph.insert(fill, anything(args)));
@@ -83,7 +83,12 @@ describe('Graph.insert', () => {
 
   it.each([
     ['a missing parameter', { value: 1 }, 'ERR_MISSING_ARGUMENT', "needs parameter 'count'"],
-    ['a string', { count: '16', value: 1 }, 'ERR_ARGUMENT_TYPE', "parameter 'count' cannot be 16"],
+    [
+      'a string',
+      { count: '16', value: 1 },
+      'ERR_ARGUMENT_TYPE',
+      "parameter 'count' cannot be '16'",
+    ],
     [
       'a fraction for an integer',
       { count: 1.5, value: 1 },

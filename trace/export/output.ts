@@ -1,6 +1,7 @@
 // Where exports go: bytes or text, buffered in one chunk, so that a file of any size is written in bounded memory.
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { TraceError } from '../errors.js';
+import { describeThrown } from '../thrown.js';
 
 /** Takes the bytes of an export in order; done with them when `write` returns. */
 export type ByteConsumer = (bytes: Uint8Array) => void;
@@ -99,6 +100,6 @@ function writeFully(fd: number, path: string, bytes: Uint8Array): void {
 }
 
 function writeError(path: string, cause: unknown): TraceError {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = describeThrown(cause);
   return new TraceError('ERR_TRACE_WRITE', `cannot write ${path}: ${why}`, path, cause);
 }

@@ -1,0 +1,49 @@
+// Checks of what a program passes in: a value may be of any type, whatever its declared type says.
+// Invariant: nothing here runs code of the program, except where an object of the program has getters or traps.
+import { HeadraceError } from '../devices/errors.js';
+
+const MOST_LETTERS = 40;
+
+/** A value of the program in a few words, for messages. */
+export function shown(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return value.length > MOST_LETTERS ? `'${value.slice(0, MOST_LETTERS)}...'` : `'${value}'`;
+    case 'bigint':
+      return `${value}n`;
+    case 'function':
+      return 'a function';
+    case 'object':
+      if (value === null) return 'null';
+      return Array.isArray(value) ? 'an array' : 'an object';
+    default:
+      return String(value);
+  }
+}
+
+/**
+ * Checks an object of options: its type, and that there are no others than the known ones.
+ * @throws HeadraceError `ERR_OPTION`; `what` names the object in the message.
+ */
+export function checkOptions(given: unknown, known: readonly string[], what: string): void {
+  if (given === null || typeof given !== 'object' || Array.isArray(given)) {
+    throw new HeadraceError('ERR_OPTION', `${what} must be an object, not ${shown(given)}`);
+  }
+  const unknown = Object.keys(given).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new HeadraceError('ERR_OPTION', `${what} have no '${unknown}'`, {
+    remedy: `the options are ${known.join(', ')}`,
+  });
+}
+
+/** @throws HeadraceError `ERR_OPTION` unless the value is a text; `what` names it in the message. */
+export function checkText(value: unknown, what: string): string {
+  if (typeof value === 'string') return value;
+  throw new HeadraceError('ERR_OPTION', `${what} must be a text, not ${shown(value)}`);
+}
+
+/** @throws HeadraceError `ERR_OPTION` unless the value is true or false; `what` names it in the message. */
+export function checkTruth(value: unknown, what: string): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new HeadraceError('ERR_OPTION', `${what} must be true or false, not ${shown(value)}`);
+}

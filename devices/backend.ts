@@ -143,9 +143,6 @@ export interface Backend {
   close(): void;
 }
 
-/** Flows and parameters that one exec command can carry: their number has twelve bits. */
-export const MOST_ARGUMENTS = 4095;
-
 /** Records an exec command with `nArgs` arguments needs: five fit inline, eight in each further record. */
 export function execRecords(nArgs: number): number {
   return nArgs <= 5 ? 1 : 1 + ((nArgs - 5 + 7) >> 3);

@@ -1,7 +1,7 @@
 // The runtime: opens the machine, owns data and runs, closes everything in order. The public entry point.
 
 import { hostname } from 'node:os';
-import { type Backend, MOST_ARGUMENTS } from '../devices/backend.js';
+import type { Backend } from '../devices/backend.js';
 import { CopyEvent } from '../devices/coherency.js';
 import { NO_HOME } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
@@ -548,7 +548,6 @@ export class Runtime {
         remedy: 'make one with task({ ... })',
       });
     }
-    this.checkArguments(cls);
     const { definition } = cls;
     const { backend, engine } = this;
     const kernels = Int32Array.from(backend.spaces, ({ kind }, s) => {
@@ -623,19 +622,6 @@ export class Runtime {
     const { name } = source.kernels[0];
     if (this.backend.kernel(name, space) < 0) this.backend.compileKernels(source);
     return this.backend.kernel(name, space);
-  }
-
-  /** Throws when a task of the class would fit no window or no command. */
-  private checkArguments({ name, flowNames, paramNames }: TaskClass): void {
-    const { tasks, submission } = this.engine;
-    const n = flowNames.length + paramNames.length;
-    const limit = Math.min(tasks.maxArguments, MOST_ARGUMENTS);
-    if (n <= limit && submission.worstCase(n) <= this.backend.ringRecords) return;
-    throw new HeadraceError(
-      'ERR_TASK_CLASS',
-      `task class '${name}' has ${n} flows and parameters, which is more than a command can carry here`,
-      { limit, remedy: 'put several values into one datum' },
-    );
   }
 
   private checkBodies(cls: TaskClass, row: TaskClassRow): void {

@@ -1,33 +1,49 @@
 // Tiled Cholesky and product on real GPUs, data starting in device memory: made there, factorised once to warm up,
 // made again, factorised under the clock. With less --memory than the data need they go through host memory. Tiles of the
 // last result are compared with a closed form; a difference ends the program with an error.
-// usage: node dist/bench/gpu-algorithms.js [--gpus 1] [--n 32768] [--tile 2048] [--what cholesky|gemm] [--memory 120GiB]
-//        [--host-memory 64GiB] [--pinned 1GiB] [--streams 4] [--repeats 3] [--check 16 (tiles)] [--trace file] [--json]
-import { parseArgs } from 'node:util';
 import { cholesky, choleskyFlops, gemm, gemmFlops } from '../algorithms/index.js';
 import { type Graph, Runtime, read, TiledMatrix, task, write } from '../index.js';
+import { commandLine, positive, usageError } from './command-line.js';
 import { expectedFactor, expectedProduct, worstDifference } from './gpu-reference.js';
 import { type BenchEntry, log, median } from './harness.js';
 
-const { values } = parseArgs({
-  options: {
-    gpus: { type: 'string', default: '1' },
-    n: { type: 'string', default: '32768' },
-    tile: { type: 'string', default: '2048' },
-    what: { type: 'string', default: 'cholesky' },
-    memory: { type: 'string', default: '120GiB' },
-    'host-memory': { type: 'string', default: '64GiB' },
-    pinned: { type: 'string', default: '1GiB' },
-    check: { type: 'string', default: '16' },
-    streams: { type: 'string', default: '4' },
-    repeats: { type: 'string', default: '3' },
-    trace: { type: 'string' },
-    json: { type: 'boolean' },
-  },
+const usage = `usage: node dist/bench/gpu-algorithms.js [options]
+
+Cholesky or a product on the NVIDIA GPUs of this machine, with its result checked.
+
+  --what NAME           cholesky or gemm (cholesky)
+  --gpus N              GPUs (1)
+  --n N                 order of the matrix (32768)
+  --tile N              order of a tile (2048)
+  --memory SIZE         memory of each GPU (120GiB)
+  --host-memory SIZE    host memory (64GiB)
+  --pinned SIZE         of it page-locked at the start (1GiB)
+  --streams N           streams of each GPU (4)
+  --repeats N           times under the clock (3)
+  --check N             tiles that are compared (16)
+  --trace FILE          write a trace
+  --json                one JSON object
+  --help                this text
+`;
+const values = commandLine(usage, {
+  gpus: { type: 'string', default: '1' },
+  n: { type: 'string', default: '32768' },
+  tile: { type: 'string', default: '2048' },
+  what: { type: 'string', default: 'cholesky' },
+  memory: { type: 'string', default: '120GiB' },
+  'host-memory': { type: 'string', default: '64GiB' },
+  pinned: { type: 'string', default: '1GiB' },
+  check: { type: 'string', default: '16' },
+  streams: { type: 'string', default: '4' },
+  repeats: { type: 'string', default: '3' },
+  trace: { type: 'string' },
+  json: { type: 'boolean' },
 });
-const gpus = Number(values.gpus);
-const n = Number(values.n);
-const tile = Number(values.tile);
+if (!['cholesky', 'gemm'].includes(values.what))
+  usageError(usage, `--what is 'cholesky' or 'gemm', not '${values.what}'`);
+const gpus = positive(usage, 'gpus', values.gpus);
+const n = positive(usage, 'n', values.n);
+const tile = positive(usage, 'tile', values.tile);
 
 const constant = task({
   name: 'fill',

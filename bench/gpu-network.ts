@@ -1,25 +1,30 @@
 // Large tiles between two ranks with a real GPU each, by every way, beside the same bytes moved by hand in the same run:
 // plain MPI_Send and MPI_Recv of device memory, and copies from memory opened by its IPC handle.
-//
-// usage: node dist/bench/gpu-network.js [--launcher mpirun] [--mib 128] [--ways direct,ipc,staged]; one JSON object. It
-// starts itself under mpirun.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { HeadraceError, type RunReport, Runtime, read, readWrite, task } from '../index.js';
 import { launchOf, loadMpi } from '../native/mpi.js';
+import { commandLine, positive } from './command-line.js';
 import { median } from './harness.js';
+import { noLauncher } from './ranks.js';
 
-const { values } = parseArgs({
-  options: {
-    launcher: { type: 'string', default: 'mpirun' },
-    mib: { type: 'string', default: '128' },
-    ways: { type: 'string', default: 'direct,ipc,staged' },
-  },
+const usage = `usage: node dist/bench/gpu-network.js [options]
+
+Tiles between two ranks with an NVIDIA GPU each; one JSON object. It starts itself under mpirun.
+
+  --launcher PROGRAM    what starts the ranks (mpirun)
+  --mib N               MiB of a tile (128)
+  --ways LIST           ways to measure (direct,ipc,staged)
+  --help                this text
+`;
+const values = commandLine(usage, {
+  launcher: { type: 'string', default: 'mpirun' },
+  mib: { type: 'string', default: '128' },
+  ways: { type: 'string', default: 'direct,ipc,staged' },
 });
 type Way = 'direct' | 'ipc' | 'staged';
 const ways = values.ways.split(',') as Way[];
-const bytes = Number(values.mib) * 2 ** 20;
+const bytes = positive(usage, 'mib', values.mib) * 2 ** 20;
 /** Tiles on their way at once. */
 const TILES = 8;
 const ROUNDS = 24;
@@ -112,7 +117,7 @@ else {
     spawnSync(values.launcher, ['--version'], { encoding: 'utf8' }).stdout ?? '',
   );
   const options = isOpen ? ['--allow-run-as-root', '--oversubscribe', '--timeout', '150'] : [];
-  const { status } = spawnSync(
+  const { status, error } = spawnSync(
     values.launcher,
     [
       ...options,
@@ -121,5 +126,6 @@ else {
     ],
     { stdio: 'inherit', env: { ...process.env, MPIEXEC_TIMEOUT: '150' } },
   );
+  if (error !== undefined) process.stderr.write(noLauncher(values.launcher));
   process.exitCode = status ?? 1;
 }

@@ -76,6 +76,10 @@ if (process.argv[1]?.endsWith('gpu-table.js') === true) {
     process.stdout.write('usage: node dist/bench/gpu-table.js FILE\n');
     process.exit(file === undefined ? 2 : 0);
   }
+  if (file.startsWith('-')) {
+    process.stderr.write(`there is no option ${file}\n`);
+    process.exit(2);
+  }
   const { entries, failed } = parseEntries(readFileSync(file, 'utf8'));
   if (entries.length > 0) process.stdout.write(`${tableText(compare(entries))}\n`);
   for (const command of failed) process.stdout.write(`failed: ${command}\n`);

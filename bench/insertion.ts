@@ -1,23 +1,30 @@
 // What inserting a tiled Cholesky factorisation costs each rank when it leaves out tasks that do not concern it, on 1,
 // 2, 4 and 8 ranks: time of the inserting thread on a core, because ranks may outnumber cores. Linux only.
-//
-// usage: node dist/bench/insertion.js [--tiles 48] [--launcher mpirun]; it starts itself under mpirun.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { cholesky } from '../algorithms/index.js';
 import { type Datum, type Graph, Runtime, TiledMatrix } from '../index.js';
 import { launchOf } from '../native/mpi.js';
+import { commandLine, positive } from './command-line.js';
 import { underMpirun } from './ranks.js';
 
 const RANKS = [1, 2, 4, 8];
 /** Small tiles: what is computed costs little beside what is inserted. */
 const TILE = 4;
 
-const { values } = parseArgs({
-  options: { tiles: { type: 'string', default: '48' }, launcher: { type: 'string' } },
+const usage = `usage: node dist/bench/insertion.js [options]
+
+What inserting costs a rank, on 1 to 8 ranks; a JSON object for each. It starts itself under mpirun.
+
+  --tiles N             tiles along the diagonal (48)
+  --launcher PROGRAM    what starts the ranks (mpirun)
+  --help                this text
+`;
+const values = commandLine(usage, {
+  tiles: { type: 'string', default: '48' },
+  launcher: { type: 'string' },
 });
-const tiles = Number(values.tiles);
+const tiles = positive(usage, 'tiles', values.tiles);
 
 /** Seconds that the calling thread, which is the process's first, has been on a core. */
 function threadSeconds(): number {

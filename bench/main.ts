@@ -1,5 +1,5 @@
-// npm run bench [-- --json] [-- --only overhead|metg|recording|inspection]: runs the benchmarks, prints a table or a JSON array.
-import { parseArgs } from 'node:util';
+// Runs the benchmarks, prints a table or a JSON array.
+import { commandLine, usageError } from './command-line.js';
 import type { BenchEntry } from './harness.js';
 import { metgBenchmarks } from './metg.js';
 import { overhead } from './overhead.js';
@@ -13,9 +13,16 @@ const SUITES: Readonly<Record<string, () => Promise<BenchEntry[]>>> = {
   inspection: async () => [...benchSummary(), ...(await benchInspection())],
 };
 
-const { values } = parseArgs({
-  options: { json: { type: 'boolean' }, only: { type: 'string' } },
-});
+const names = Object.keys(SUITES);
+const usage = `usage: npm run bench -- [options]
+
+  --only NAME    only these benchmarks: ${names.join(', ')}
+  --json         a JSON array, not a table
+  --help         this text
+`;
+const values = commandLine(usage, { json: { type: 'boolean' }, only: { type: 'string' } });
+if (values.only !== undefined && !names.includes(values.only))
+  usageError(usage, `there are no benchmarks '${values.only}'`);
 const entries: BenchEntry[] = [];
 for (const [name, suite] of Object.entries(SUITES)) {
   if (values.only === undefined || values.only === name) entries.push(...(await suite()));

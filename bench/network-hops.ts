@@ -1,12 +1,10 @@
 // Where the time of a small dependency between two ranks goes, hop by hop: medians over a chain of tasks that takes turns
 // on two ranks, from the moment when the whole chain has been inserted.
-//
-// usage: node dist/bench/network-hops.js [--launcher mpirun.openmpi]; it starts itself under mpirun.
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { launched, type NativeNetwork } from '../devices/native-network.js';
 import { Runtime } from '../index.js';
 import { NetLimit, NetRecord } from '../native/mpi-contract.js';
+import { commandLine } from './command-line.js';
 import { relay } from './network-relay.js';
 import { underMpirun } from './ranks.js';
 
@@ -142,6 +140,13 @@ if (launch.size === 2) {
   }
   await runtime.close();
 } else {
-  const { values } = parseArgs({ options: { launcher: { type: 'string' } } });
+  const usage = `usage: node dist/bench/network-hops.js [options]
+
+Where the time of a small dependency between two ranks goes; a JSON array. It starts itself under mpirun.
+
+  --launcher PROGRAM    what starts the ranks (mpirun)
+  --help                this text
+`;
+  const values = commandLine(usage, { launcher: { type: 'string' } });
   process.exitCode = underMpirun(2, [fileURLToPath(import.meta.url)], values.launcher);
 }

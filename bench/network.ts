@@ -1,12 +1,10 @@
 // What a dependency between two ranks costs, against a plain MPI ping-pong of the same library in the same run; and what
 // a large tile takes between emulated GPUs by every way.
-//
-// usage: node dist/bench/network.js [--launcher mpirun.openmpi]; it starts itself under mpirun.
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { Runtime, readWrite, task } from '../index.js';
 import { launchOf, loadMpi, startMpi } from '../native/mpi.js';
+import { commandLine } from './command-line.js';
 import { relay } from './network-relay.js';
 import { underMpirun } from './ranks.js';
 
@@ -78,6 +76,13 @@ async function large(comm: 'direct' | 'ipc' | 'staged', rawRate: number): Promis
 
 if (launchOf(process.env).size === 2) await measure();
 else {
-  const { values } = parseArgs({ options: { launcher: { type: 'string' } } });
+  const usage = `usage: node dist/bench/network.js [options]
+
+What a dependency and a large tile cost between two ranks; one JSON object. It starts itself under mpirun.
+
+  --launcher PROGRAM    what starts the ranks (mpirun)
+  --help                this text
+`;
+  const values = commandLine(usage, { launcher: { type: 'string' } });
   process.exitCode = underMpirun(2, [fileURLToPath(import.meta.url)], values.launcher);
 }

@@ -3,6 +3,11 @@ import { spawnSync } from 'node:child_process';
 
 const SECONDS = '120';
 
+/** What to say when there is nothing that starts ranks. */
+export function noLauncher(launcher: string): string {
+  return `${launcher} cannot be started; to get it: npm run setup -- --require-mpi\n`;
+}
+
 /** Runs `node` with `args` on `ranks` ranks; returns the exit code. */
 export function underMpirun(
   ranks: number,
@@ -13,10 +18,11 @@ export function underMpirun(
   const { stdout } = spawnSync(launcher, ['--version'], { encoding: 'utf8' });
   const isOpen = /Open MPI|OpenRTE/.test(stdout ?? '');
   const options = isOpen ? ['--allow-run-as-root', '--oversubscribe', '--timeout', SECONDS] : [];
-  const { status } = spawnSync(
+  const { status, error } = spawnSync(
     launcher,
     [...options, '--bind-to', 'none', '-n', String(ranks), process.execPath, ...args],
     { stdio: 'inherit', env: { ...process.env, MPIEXEC_TIMEOUT: SECONDS, ...env } },
   );
+  if (error !== undefined) process.stderr.write(noLauncher(launcher));
   return status ?? 1;
 }

@@ -45,7 +45,7 @@ ${lines.join('')}
   --help      this text; after a command, its options
   --version   the version
 
-Exit codes: 0 success, 1 failure, 2 wrong command line, 130 interrupted.
+Exit codes: 0 success, 1 failure, 2 wrong command line, 130 interrupted (143 by SIGTERM).
 `;
 }
 
@@ -101,7 +101,8 @@ function wantsJson(argv: readonly string[]): boolean {
   return argv.slice(0, end === -1 ? undefined : end).includes('--json');
 }
 
-function reportError(error: unknown, argv: readonly string[], context: CliContext): number {
+/** Says on the context's streams what went wrong; returns the exit code. */
+export function reportError(error: unknown, argv: readonly string[], context: CliContext): number {
   if (wantsJson(argv)) {
     context.stdout.write(`${JSON.stringify({ ok: false, error: errorFacts(error, context) })}\n`);
   }

@@ -16,8 +16,12 @@ export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** How a shell in the current folder starts this program: the words to print before a command. */
   readonly program: string;
-  /** Aborted by the first SIGINT. */
+  /** Aborted by the first SIGINT or SIGTERM, when the event loop turns. */
   readonly signal: AbortSignal;
+  /** Aborts `signal` at once when there was such a signal; for loops that do not let the event loop turn. */
+  readonly checkSignals?: () => void;
+  /** A file or folder to remove if the command is cut off; with `false` no longer. */
+  readonly leftover?: (path: string, unfinished: boolean) => void;
 }
 
 /** Exit codes. */

@@ -1,38 +1,64 @@
 #!/usr/bin/env node
 // The program `headrace`: connects the process to the commands. Everything testable is in commands.ts.
 // The first SIGINT or SIGTERM asks the command to stop and clean up; a second one, or a clean-up that takes
-// longer than the grace time, ends the process.
-import { runCli } from './commands.js';
-import { ExitCode } from './context.js';
+// longer than the grace time, ends the process. Commands run on a thread of their own (on-thread.ts), so that signals
+// are served whatever a command is at; ranks under a launcher do not, because MPI belongs to the process.
+import { describeAwaited } from './awaited.js';
+import { reportError, runCli } from './commands.js';
+import { type CliContext, ExitCode } from './context.js';
+import { runOnThread, withoutResult } from './on-thread.js';
 import { programWords } from './program-words.js';
+import { launched } from './ranks.js';
 
 /** Milliseconds a command has to end after it was asked to. */
 const grace = 5000;
+/** Milliseconds until the process ends when the command is over, but its thread is in a call that does not come back. */
+const lastMoment = 30;
 
+const isRank = launched(process.env) !== undefined;
 const interruption = new AbortController();
-for (const [signal, code] of [
-  ['SIGINT', ExitCode.interrupted],
-  ['SIGTERM', 143],
-] as const) {
+const codes = { SIGINT: ExitCode.interrupted, SIGTERM: 143 } as const;
+let received: keyof typeof codes | undefined;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
-    if (interruption.signal.aborted) process.exit(code);
+    if (interruption.signal.aborted) end(signal);
+    received = signal;
     interruption.abort();
     setTimeout(() => {
       process.stderr.write(`headrace: no end after ${grace / 1000} s, giving up\n`);
-      process.exit(code);
+      end(signal);
     }, grace).unref();
   });
 }
+
+/** Ends the process. Not by `exit` where there is a thread of a command: that would wait for it. */
+function end(signal: keyof typeof codes): void {
+  if (isRank) process.exit(codes[signal]);
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+}
+
 // A reader that closes the pipe early (`headrace ... | head`) is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(ExitCode.ok);
   throw error;
 });
 
-process.exitCode = await runCli(process.argv.slice(2), {
+const argv = process.argv.slice(2);
+const context: CliContext = {
   stdout: process.stdout,
   stderr: process.stderr,
   env: process.env,
   program: programWords(process.argv[1], process.cwd()),
   signal: interruption.signal,
+};
+let hasResult = false;
+process.on('exit', () => {
+  if (!hasResult) process.exitCode = reportError(withoutResult(describeAwaited()), argv, context);
+});
+void (isRank ? runCli(argv, context) : runOnThread(argv, context)).then((code) => {
+  hasResult = true;
+  process.exitCode =
+    received === undefined || code !== ExitCode.interrupted ? code : codes[received];
+  if (received !== undefined) setTimeout(end, lastMoment, received).unref();
 });

@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { awaited } from './awaited.js';
 import {
   choleskyResidual,
   forwardError,
@@ -112,7 +113,7 @@ export async function runCholeskyCommand(
   if (world === undefined && (values.ranks ?? 1) > 1) {
     const program = fileURLToPath(new URL('main.js', import.meta.url));
     const command = [process.execPath, program, 'run', 'cholesky', ...argv];
-    return launch(command, values.ranks ?? 1, context);
+    return awaited('mpirun', launch(command, values.ranks ?? 1, context));
   }
   const speaks = world === undefined || world.rank === 0;
   const progress = createProgress({
@@ -142,7 +143,7 @@ export async function runCholeskyCommand(
         ? undefined
         : rightHandSide(await readMatrixMarketFile(values.rhs), source.n, values.rhs);
     if (!values.json && speaks) context.stdout.write(`${describeJob(job)}\n`);
-    const outcome = await runner(job).finally(() => watch?.end());
+    const outcome = await awaited('the factorisation', runner(job)).finally(() => watch?.end());
     context.signal.throwIfAborted();
     // Every rank has the factor; one is enough to check it.
     if (!speaks) return ExitCode.ok;

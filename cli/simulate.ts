@@ -8,6 +8,7 @@ import { gemm, gemmFlops } from '../algorithms/gemm.js';
 import { checkMachine, type MachineDescription } from '../devices/simulated/machine.js';
 import { presets } from '../devices/simulated/presets.js';
 import { HeadraceError } from '../scheduler/errors.js';
+import { awaited } from './awaited.js';
 import type { CommandRunner } from './commands.js';
 import { type CliContext, ExitCode } from './context.js';
 import {
@@ -19,6 +20,7 @@ import {
   text,
   UsageError,
 } from './options.js';
+import { createProgress, type Progress } from './progress.js';
 import { traceOfRank } from './ranks.js';
 import { type Prediction, type Program, predict, type RankLane } from './simulation/predict.js';
 import { replay } from './simulation/replay.js';
@@ -55,12 +57,14 @@ const programs: Readonly<Record<string, Program>> = {
     lower: true,
     insert: (graph, [a]) => cholesky(graph, a),
     flops: choleskyFlops,
+    tasks: (tiles) => (tiles * (tiles + 1) * (tiles + 2)) / 6,
   },
   gemm: {
     matrices: ['A', 'B', 'C'],
     lower: false,
     insert: (graph, [a, b, c]) => gemm(graph, a, b, c),
     flops: (n) => gemmFlops(n, n, n),
+    tasks: (tiles) => tiles ** 3,
   },
 };
 
@@ -134,6 +138,22 @@ function describe(title: string, p: Prediction, flops: number): string {
   );
 }
 
+/** Tasks of the program on matrices of that many tiles a side, those included that make the tiles. */
+function insertions({ matrices, lower, tasks }: Program, tiles: number): number {
+  const made = lower ? (tiles * (tiles + 1)) / 2 : tiles ** 2;
+  return tasks(tiles) + matrices.length * made;
+}
+
+/** Shows how many tasks were inserted, and ends the simulation when the user asks for it. */
+function follow(total: number, progress: Progress, context: CliContext): () => void {
+  let done = 0;
+  return () => {
+    progress.update('simulate', ++done, total);
+    context.checkSignals?.();
+    context.signal.throwIfAborted();
+  };
+}
+
 /** Runs the command. */
 export const runSimulateCommand: CommandRunner = async (argv: string[], context: CliContext) => {
   const named = argv.length > 0 && !argv[0].startsWith('-') ? argv[0] : undefined;
@@ -155,17 +175,25 @@ export const runSimulateCommand: CommandRunner = async (argv: string[], context:
     throw new UsageError(`unknown program ${JSON.stringify(named)}`, usage);
   const machine = machineOf(values);
   const folder = mkdtempSync(path.join(tmpdir(), 'headrace-'));
+  context.leftover?.(folder, true);
+  const { stderr: stream, env } = context;
+  const progress = createProgress({ stream, enabled: !values.json, env });
   try {
     const { ranks, n, tile } = values;
     const file = values.trace ?? path.join(folder, 'simulated.hrtrace');
     const traceOf = (rank: number): string =>
       ranks === 1 ? file : (traceOfRank(file, rank) as string);
-    const result = await predict(program, machine, { ranks, n, tile, traceOf });
+    const onTask = follow(insertions(program, Math.ceil(n / tile)), progress, context);
+    const onAnalysis = (rank: number): void => progress.update('read traces', rank, ranks);
+    const options = { ranks, n, tile, traceOf, onTask, onAnalysis };
+    const result = await awaited('the simulated run', predict(program, machine, options));
+    progress.clear();
     const title = `${named} on ${ranks === 1 ? '' : `${ranks} ranks of `}${machine.name}, ${machine.gpus} GPUs${ranks === 1 ? '' : ' each'}`;
     if (values.json) context.stdout.write(`${JSON.stringify({ ok: true, ...resultOf(result) })}\n`);
     else context.stdout.write(describe(title, result, program.flops(values.n)));
     return ExitCode.ok;
   } finally {
+    progress.clear();
     rmSync(folder, { recursive: true, force: true });
   }
 };

@@ -24,6 +24,8 @@ export interface Program {
   readonly lower: boolean;
   readonly insert: (graph: Graph, m: readonly TiledMatrix<'f64'>[]) => void;
   readonly flops: (n: number) => number;
+  /** Tasks for matrices of that many tiles a side. */
+  readonly tasks: (tiles: number) => number;
 }
 
 export interface PredictOptions {

@@ -74,7 +74,7 @@ export function exportCommand(argv: readonly string[], context: CliContext): voi
     throw new UsageError(`--output ${target} would overwrite the trace`, exportUsage);
   }
   const trace = loadForCommand(given.files, context.stderr, true);
-  const bytes = writeTo(target, (output) => produce(trace, output));
+  const bytes = writeTo(target, (output) => produce(trace, output), context.leftover);
   if (target !== '-') {
     context.stderr.write(`${target}: ${bytes} bytes; ${opens[format]}\n`);
   }

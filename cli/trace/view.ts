@@ -6,6 +6,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { writeTo, writeToMemory } from '../../trace/export/index.js';
 import { writePage } from '../../trace/html/index.js';
+import { awaited } from '../awaited.js';
 import type { CliContext } from '../context.js';
 import { UsageError } from '../options.js';
 import { parseTraceArguments, wholeNumber } from './arguments.js';
@@ -36,11 +37,11 @@ export async function viewCommand(argv: readonly string[], context: CliContext):
   const trace = loadForCommand(given.files, context.stderr, given.flag('all'));
   const page = writeToMemory((output) => writePage(trace, output));
   const server = pageServer(page);
-  const address = await listening(server, port);
+  const address = await awaited('a port to listen on', listening(server, port));
   context.stdout.write(`${address}\n`);
   context.stderr.write('headrace: press Ctrl-C to end\n');
   if (!given.flag('no-open')) openBrowser(address, context);
-  await interrupted(context.signal);
+  await awaited('an interruption', interrupted(context.signal));
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
 }
@@ -123,6 +124,6 @@ export function htmlCommand(argv: readonly string[], context: CliContext): void 
     throw new UsageError(`--output ${target} would overwrite the trace`, htmlUsage);
   }
   const trace = loadForCommand(given.files, context.stderr, given.flag('all'));
-  const bytes = writeTo(target, (output) => writePage(trace, output));
+  const bytes = writeTo(target, (output) => writePage(trace, output), context.leftover);
   if (target !== '-') context.stderr.write(`${target}: ${bytes} bytes; open it in a browser\n`);
 }

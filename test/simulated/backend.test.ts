@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { cholesky, choleskyFlops } from '../../algorithms/cholesky.js';
-import type { CliContext } from '../../cli/context.js';
 import { runSimulateCommand } from '../../cli/simulate.js';
 import { type Program, predict } from '../../cli/simulation/predict.js';
 import { SimulatedBackend, type SimulatedKernel } from '../../devices/simulated/backend.js';
@@ -14,6 +13,7 @@ import { checkMachine } from '../../devices/simulated/machine.js';
 import { presets } from '../../devices/simulated/presets.js';
 import { Random } from '../../devices/simulated/random.js';
 import { Runtime, read, readWrite, task, write } from '../../index.js';
+import { testContext } from '../cli/context.js';
 
 const doubles = (memory: Uint8Array, offset: number, n: number): Float64Array =>
   new Float64Array(memory.buffer, memory.byteOffset + offset, n);
@@ -77,7 +77,7 @@ test.each([
   { ranks: 2, gpus: 30 },
 ])('$ranks ranks of $gpus GPUs, more queues than a short ring has records', async (size) => {
   let out = '';
-  const context = { stdout: { write: (s: string) => (out += s) } } as unknown as CliContext;
+  const context = { ...testContext(), stdout: { write: (s: string) => (out += s) } };
   const flags = ['--ranks', `${size.ranks}`, '--gpus', `${size.gpus}`, '--n', '4096', '--json'];
   expect(await runSimulateCommand(['cholesky', ...flags], context)).toBe(0);
   expect(JSON.parse(out)).toMatchObject({ ok: true, tasks: 4 });
@@ -89,6 +89,7 @@ test('ranks that wait for one that is gone are told, not left alone', async () =
     matrices: ['A'],
     lower: true,
     flops: choleskyFlops,
+    tasks: () => 20,
     insert: (graph, [a]) => {
       // Tile (1, 1) is the second rank's.
       const { backend } = (a.at(1, 1) as unknown as { runtime: { backend: SimulatedBackend } })
@@ -168,7 +169,7 @@ test('a wrong machine description is refused with the place of the mistake', () 
 
 test('several ranks are simulated in one world: all tasks, bytes by kind, and the wire is used', async () => {
   let out = '';
-  const context = { stdout: { write: (s: string) => (out += s) } } as unknown as CliContext;
+  const context = { ...testContext(), stdout: { write: (s: string) => (out += s) } };
   const flags = '--machine h200-2 --ranks 4 --n 16384 --tile 1024 --json'.split(' ');
   expect(await runSimulateCommand(['cholesky', ...flags], context)).toBe(0);
   const result = JSON.parse(out) as Record<string, number> & { bytes: Record<string, number> };
@@ -186,7 +187,7 @@ test('several ranks are simulated in one world: all tasks, bytes by kind, and th
 
 test('simulate --json prints the promised keys, and bounds that hold', async () => {
   let out = '';
-  const context = { stdout: { write: (s: string) => (out += s) } } as unknown as CliContext;
+  const context = { ...testContext(), stdout: { write: (s: string) => (out += s) } };
   const code = await runSimulateCommand(
     ['cholesky', '--machine', 'h200-2', '--n', '16384', '--tile', '2048', '--json'],
     context,

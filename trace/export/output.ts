@@ -1,5 +1,5 @@
 // Where exports go: bytes or text, buffered in one chunk, so that a file of any size is written in bounded memory.
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import { TraceError } from '../errors.js';
 import { describeThrown } from '../thrown.js';
 
@@ -56,12 +56,18 @@ export class Output {
 
 /**
  * Runs an export into a file; `-` is standard output. Returns the bytes written.
+ * `onUnfinished` hears of a file that is begun (true), and that it is complete (false).
  * Throws `TraceError` ERR_TRACE_WRITE when the file cannot be created or written.
  */
-export function writeTo(path: string, produce: (output: Output) => void): number {
+export function writeTo(
+  path: string,
+  produce: (output: Output) => void,
+  onUnfinished?: (path: string, unfinished: boolean) => void,
+): number {
   let fd: number;
   try {
     fd = path === '-' ? 1 : openSync(path, 'w');
+    if (path !== '-' && fstatSync(fd).isFile()) onUnfinished?.(path, true);
   } catch (cause) {
     throw writeError(path, cause);
   }
@@ -69,6 +75,7 @@ export function writeTo(path: string, produce: (output: Output) => void): number
     const output = new Output((bytes) => writeFully(fd, path, bytes));
     produce(output);
     output.flush();
+    onUnfinished?.(path, false);
     return output.bytes;
   } finally {
     if (path !== '-') closeSync(fd);

@@ -29,12 +29,26 @@ export function squareGrid(n: number): BlockCyclic {
 }
 
 /** @throws HeadraceError `ERR_UNDISTRIBUTED` when the grid has no positions or more than there are places. */
-export function checkGrid(grid: BlockCyclic, places: number, what: string): BlockCyclic {
+export function checkGrid(given: BlockCyclic, places: number, what: string): BlockCyclic {
+  if (given === null || typeof given !== 'object')
+    throw new HeadraceError(
+      'ERR_UNDISTRIBUTED',
+      `${what}: a grid is an object with rows and columns`,
+    );
+  const grid = { ...given };
+  for (const origin of [grid.originRow ?? 0, grid.originColumn ?? 0]) {
+    if (!Number.isSafeInteger(origin) || origin < 0) {
+      throw new HeadraceError(
+        'ERR_UNDISTRIBUTED',
+        `${what}: the origin of a grid must be made of whole numbers of at least 0`,
+      );
+    }
+  }
   const whole = Number.isInteger(grid.rows) && Number.isInteger(grid.columns);
   if (!whole || grid.rows < 1 || grid.columns < 1) {
     throw new HeadraceError(
       'ERR_UNDISTRIBUTED',
-      `${what}: a grid of ${grid.rows} x ${grid.columns} has no positions`,
+      `${what}: a grid of ${String(grid.rows)} x ${String(grid.columns)} has no positions`,
     );
   }
   if (grid.rows * grid.columns > places) {

@@ -2,7 +2,7 @@
 // every room above throws the same class; `scheduler/errors.ts` is the public door.
 // Invariant: `code` is stable across versions, the message names the user's own objects.
 
-import { describeThrown, isError } from '../trace/thrown.js';
+import { describeThrown } from '../trace/thrown.js';
 
 /** Structured facts that travel with an error. All fields are optional; names are the user's own. */
 export interface ErrorDetails {
@@ -56,14 +56,19 @@ export class HeadraceError extends Error {
   toJSON(): Record<string, unknown> {
     const { cause, ...facts } = this.details;
     const json: Record<string, unknown> = { code: this.code, message: this.message, ...facts };
-    if (cause !== undefined) {
-      json['cause'] =
-        isError(cause) && cause instanceof HeadraceError
-          ? cause.toJSON()
-          : { message: describeThrown(cause) };
-    }
+    if (cause !== undefined) json['cause'] = causeJson(cause);
     return json;
   }
+}
+
+/** A cause is whatever a program threw: it may have no facts, or none that can be looked at. */
+function causeJson(cause: unknown): Record<string, unknown> {
+  try {
+    if (cause instanceof HeadraceError) return cause.toJSON();
+  } catch {
+    // Its words are all there is.
+  }
+  return { message: describeThrown(cause) };
 }
 
 /** The run was cancelled by its `AbortSignal` or by `cancel()`. `name` is `AbortError`, as on the web platform. */

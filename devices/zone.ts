@@ -9,7 +9,12 @@ export const ALIGNMENT = 512;
 
 const SUB_BITS = 4;
 const SUB = 1 << SUB_BITS;
-const LEVELS = 40;
+/** Levels of sizes: units up to 2^44, which are 2^53 bytes. */
+const LEVELS = 45;
+/** Shifts take integers below this. */
+const SHIFTABLE = 2 ** 31;
+/** Larger sizes are divided by 2^FAR first. */
+const FAR = 20;
 const NIL = -1;
 
 /** Bytes a block of `bytes` really takes. */
@@ -17,8 +22,8 @@ export function roundedBytes(bytes: number): number {
   return bytes <= ALIGNMENT ? ALIGNMENT : Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
 }
 
-function grow(column: Int32Array): Int32Array {
-  const larger = new Int32Array(column.length * 2);
+function grow<T extends Int32Array | Float64Array>(column: T): T {
+  const larger = new (column.constructor as new (n: number) => T)(column.length * 2);
   larger.set(column);
   return larger;
 }
@@ -31,9 +36,9 @@ export class Zone {
   /** Largest `used` so far. */
   highWater = 0;
 
-  // Segments in units of ALIGNMENT, so that 2^31 units (1 TiB) fit an int32.
-  private start: Int32Array = new Int32Array(64);
-  private size: Int32Array = new Int32Array(64);
+  // Segments in units of ALIGNMENT; exact up to 2^53 bytes.
+  private start: Float64Array = new Float64Array(64);
+  private size: Float64Array = new Float64Array(64);
   private before: Int32Array = new Int32Array(64);
   private after: Int32Array = new Int32Array(64);
   private free: Int32Array = new Int32Array(64);
@@ -139,6 +144,7 @@ export class Zone {
   }
 
   private binOf(units: number): number {
+    if (units >= SHIFTABLE) return this.binOf(Math.floor(units / 2 ** FAR)) + FAR * SUB;
     const level = 31 - Math.clz32(units);
     const sub =
       level >= SUB_BITS

@@ -4,6 +4,7 @@
 // Invariant: node ids are prefixed, so that no task name can be taken for a property of an object.
 import { alg, Graph as Graphlib } from '@dagrejs/graphlib';
 import { HeadraceError } from '../devices/errors.js';
+import { shown } from './checks.js';
 import type { Graph, TaskArguments, TaskHandle, TaskOptions } from './graph.js';
 import type { Flows, Parameters, TaskClass } from './task-class.js';
 
@@ -41,6 +42,13 @@ export class DeclaredGraph {
     options: Omit<TaskOptions, 'after'> & { readonly after?: readonly string[] } = {},
   ): this {
     const { after = [], ...rest } = options;
+    if (!Array.isArray(after) || !after.every((task) => typeof task === 'string')) {
+      throw new HeadraceError(
+        'ERR_ARGUMENT_TYPE',
+        `task ${shown(name)}: after needs an array of task names`,
+        { remedy: "write after: ['name']" },
+      );
+    }
     if (this.inserts.has(name)) {
       throw new HeadraceError('ERR_DUPLICATE_TASK', `the graph has a task '${name}' already`, {
         task: name,

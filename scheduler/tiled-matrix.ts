@@ -4,8 +4,9 @@
 import { type BlockCyclic, checkGrid, ownerOf, squareGrid } from '../devices/distribution.js';
 import { HeadraceError } from '../devices/errors.js';
 import { roundedBytes } from '../devices/zone.js';
+import { checkOptions, checkText, checkTruth, shown } from './checks.js';
 import type { Datum } from './datum.js';
-import { type ElementArray, elementBytes, newArray } from './element-type.js';
+import { type ElementArray, elementBytes, isElementType, newArray } from './element-type.js';
 import type { Runtime } from './runtime.js';
 
 /** Options of a tiled matrix. */
@@ -23,6 +24,18 @@ export interface TiledMatrixOptions {
   readonly lower?: boolean;
   readonly name?: string;
 }
+
+const MATRIX_OPTIONS: readonly string[] = [
+  'rows',
+  'columns',
+  'tile',
+  'grid',
+  'rankGrid',
+  'lower',
+  'name',
+];
+/** Each tile is an object and a row of the directory: more of them would not fit the memory of a process. */
+const MOST_TILES = 2 ** 24;
 
 /** Fills one tile: column-major `values` of `rows` x `columns`, whose first element is (row, column) of the matrix. */
 export type TileFill<E extends 'f64' | 'f32'> = (
@@ -57,32 +70,38 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
   /**
    * A matrix without values: tiles are first written by tasks. With `fill`, tiles get values one at a time.
    *
-   * @throws HeadraceError `ERR_OPTION` for sizes that are not positive integers, `ERR_UNDISTRIBUTED` for a grid that
+   * @throws HeadraceError `ERR_OPTION` for sizes that are not positive integers and for more than 2^24 tiles,
+   *   `ERR_OUT_OF_HOST_MEMORY` when filled tiles do not fit, `ERR_UNDISTRIBUTED` for a grid that
    *   needs more GPUs than there are.
    */
   constructor(runtime: Runtime, element: E, options: TiledMatrixOptions, fill?: TileFill<E>) {
+    checkOptions(options, MATRIX_OPTIONS, 'the options of a matrix');
     const columns = options.columns ?? options.rows;
     for (const [what, value] of Object.entries({
       rows: options.rows,
       columns,
       tile: options.tile,
     })) {
-      if (!Number.isInteger(value) || value < 1) {
+      if (!Number.isSafeInteger(value) || value < 1) {
         throw new HeadraceError(
           'ERR_OPTION',
-          `a matrix needs ${what} of at least 1, not ${String(value)}`,
+          `a matrix needs ${what} of at least 1, not ${shown(value)}`,
         );
       }
     }
+    if (!isElementType(element)) {
+      throw new HeadraceError('ERR_ARGUMENT_TYPE', `a matrix has no elements of ${shown(element)}`);
+    }
     const gpus = runtime.gpus.length;
-    this.name = options.name ?? 'matrix';
+    this.name = checkText(options.name ?? 'matrix', 'name');
     this.element = element;
     this.rows = options.rows;
     this.columns = columns;
     this.tile = options.tile;
     this.tileRows = Math.ceil(this.rows / this.tile);
     this.tileColumns = Math.ceil(columns / this.tile);
-    this.lower = options.lower ?? false;
+    this.lower = checkTruth(options.lower ?? false, 'lower');
+    this.checkTiles();
     this.grid =
       options.grid === undefined
         ? squareGrid(Math.max(1, gpus))
@@ -97,33 +116,55 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
     this.tilesPerGpu = Math.floor(
       Math.min(...memory.map((space) => space.zone.capacity)) / tileBytes,
     );
-    const { rankGrid } = this;
     this.tiles = new Array<Datum<E> | undefined>(this.tileRows * this.tileColumns);
-    for (let j = 0; j < this.tileColumns; j++) {
-      for (let i = this.lower ? j : 0; i < this.tileRows; i++) {
-        const m = this.rowsOf(i);
-        const n = this.columnsOf(j);
-        const name = `${this.name}(${i}, ${j})`;
-        const rank = ownerOf(rankGrid, i, j);
-        // The tiles of one rank are dealt over its GPUs as if there were no others.
-        const device = ownerOf(
-          this.grid,
-          Math.floor(i / rankGrid.rows),
-          Math.floor(j / rankGrid.columns),
-        );
-        const placed = gpus === 0 ? { name, rank, rows: m } : { name, rank, rows: m, device };
-        let datum: Datum<E>;
-        if (fill === undefined || rank !== runtime.rank) {
-          datum = runtime.data(element, m * n, placed);
-          if (fill !== undefined) runtime.valueIsElsewhere(datum);
-        } else {
-          const values = newArray(element, m * n);
-          fill(values, i * this.tile, j * this.tile, m, n);
-          datum = runtime.data(values, placed) as unknown as Datum<E>;
-        }
-        this.tiles[j * this.tileRows + i] = datum;
+    try {
+      for (let j = 0; j < this.tileColumns; j++) {
+        for (let i = this.lower ? j : 0; i < this.tileRows; i++)
+          this.tiles[j * this.tileRows + i] = this.makeTile(runtime, i, j, fill);
       }
+    } catch (error) {
+      this.close();
+      throw error;
     }
+  }
+
+  private makeTile(
+    runtime: Runtime,
+    i: number,
+    j: number,
+    fill: TileFill<E> | undefined,
+  ): Datum<E> {
+    const { element, rankGrid, tile } = this;
+    const m = this.rowsOf(i);
+    const n = this.columnsOf(j);
+    const name = `${this.name}(${i}, ${j})`;
+    const rank = ownerOf(rankGrid, i, j);
+    // The tiles of one rank are dealt over its GPUs as if there were no others.
+    const device = ownerOf(
+      this.grid,
+      Math.floor(i / rankGrid.rows),
+      Math.floor(j / rankGrid.columns),
+    );
+    const placed =
+      runtime.gpus.length === 0 ? { name, rank, rows: m } : { name, rank, rows: m, device };
+    if (fill === undefined || rank !== runtime.rank) {
+      const datum = runtime.data(element, m * n, placed);
+      if (fill !== undefined) runtime.valueIsElsewhere(datum);
+      return datum;
+    }
+    const values = newArray(element, m * n);
+    fill(values, i * tile, j * tile, m, n);
+    return runtime.data(values, placed) as unknown as Datum<E>;
+  }
+
+  private checkTiles(): void {
+    const { name, tileRows, tileColumns } = this;
+    if (tileRows * tileColumns <= MOST_TILES) return;
+    throw new HeadraceError(
+      'ERR_OPTION',
+      `matrix '${name}' would have ${tileRows} x ${tileColumns} tiles; there are ${MOST_TILES} at most`,
+      { limit: MOST_TILES, remedy: 'use larger tiles' },
+    );
   }
 
   /** Rows of the tiles in tile row `i`. */
@@ -142,13 +183,13 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
    */
   at(i: number, j: number): Datum<E> {
     const datum =
-      i >= 0 && i < this.tileRows && j >= 0 && j < this.tileColumns
+      Number.isInteger(i) && i >= 0 && i < this.tileRows && j >= 0 && j < this.tileColumns
         ? this.tiles[j * this.tileRows + i]
         : undefined;
     if (datum === undefined) {
       throw new HeadraceError(
         'ERR_NO_TILE',
-        `matrix '${this.name}' has no tile (${i}, ${j}): it has ${this.tileRows} x ${this.tileColumns}${this.lower ? ', lower triangle only' : ''}`,
+        `matrix '${this.name}' has no tile (${shown(i)}, ${shown(j)}): it has ${this.tileRows} x ${this.tileColumns}${this.lower ? ', lower triangle only' : ''}`,
       );
     }
     return datum;

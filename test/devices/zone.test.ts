@@ -137,3 +137,72 @@ describe('zone', () => {
     expect(() => zone.release(offset)).toThrow('no block');
   });
 });
+
+describe('a zone of more than 2^31 units', () => {
+  it.each([40, 41, 42, 46, 50, 53])('of 2^%i bytes hands out every byte once', (bits) => {
+    const capacity = 2 ** bits;
+    const zone = new Zone(capacity);
+    expect([zone.capacity, zone.available, zone.largestFree()]).toEqual([
+      capacity,
+      capacity,
+      capacity,
+    ]);
+    const half = zone.allocate(capacity / 2);
+    const quarter = zone.allocate(capacity / 4);
+    const rest = zone.allocate(capacity / 4 - ALIGNMENT);
+    const last = zone.allocate(1);
+    expect([half, quarter, rest, last]).toEqual([
+      0,
+      capacity / 2,
+      (capacity / 4) * 3,
+      capacity - ALIGNMENT,
+    ]);
+    expect([zone.used, zone.available, zone.allocate(1)]).toEqual([capacity, 0, -1]);
+    zone.validate();
+    zone.release(quarter);
+    zone.release(half);
+    expect(zone.largestFree()).toBe((capacity / 4) * 3);
+    // A size that its own bin holds only in part.
+    expect(zone.allocate((capacity / 4) * 3)).toBe(0);
+    zone.release(0);
+    zone.release(last);
+    zone.release(rest);
+    zone.validate();
+    expect(zone.largestFree()).toBe(capacity);
+  });
+
+  it('never hands out what overlaps, and gives all of it back, whatever the sizes', () => {
+    const size = fc
+      .record({
+        bits: fc.integer({ min: 0, max: 52 }),
+        more: fc.double({ min: 1, max: 2, noNaN: true }),
+      })
+      .map(({ bits, more }) => Math.floor(2 ** bits * more));
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 41, max: 53 }),
+        fc.array(fc.record({ size, give: fc.boolean() }), { maxLength: 100 }),
+        (bits, steps) => {
+          const zone = new Zone(2 ** bits);
+          const blocks: { readonly at: number; readonly bytes: number }[] = [];
+          for (const step of steps) {
+            if (step.give && blocks.length > 0) zone.release(blocks.shift()?.at as number);
+            const largest = zone.largestFree();
+            const bytes = roundedBytes(step.size);
+            const at = zone.allocate(step.size);
+            expect(at >= 0).toBe(bytes <= largest);
+            if (at < 0) continue;
+            expect(at + bytes).toBeLessThanOrEqual(zone.capacity);
+            for (const block of blocks)
+              expect(at >= block.at + block.bytes || block.at >= at + bytes).toBe(true);
+            blocks.push({ at, bytes });
+            zone.validate();
+          }
+          for (const { at } of blocks) zone.release(at);
+          zone.validate();
+          expect(zone.largestFree()).toBe(zone.capacity);
+        },
+      ),
+    );
+  });
+});

@@ -125,6 +125,8 @@ export interface Backend {
   sleep(): boolean;
   /** Asked before going to sleep: something outside of the queues (the network) is due already. */
   alsoDue?: (() => boolean) | undefined;
+  /** Called when nothing will ever happen any more, by implementations that know (virtual time). */
+  whenStill?: (() => void) | undefined;
   /** Called when the doorbell rings while asleep. */
   onWake(callback: () => void): void;
   /** Calls the engine back on its own thread, when others there have had their turn. One call may be open. */

@@ -97,6 +97,8 @@ export interface Guards {
   pullShare: boolean;
   /** Ranks whose programs differ are told so (scheduler/rank-runs.ts). */
   graphDigest: boolean;
+  /** Ranks that wait for each other in calls that differ are told so (scheduler/rank-calls.ts). */
+  callOrder: boolean;
 }
 
 const all: Guards = {
@@ -145,6 +147,7 @@ const all: Guards = {
   afterTokens: true,
   pullShare: true,
   graphDigest: true,
+  callOrder: true,
 };
 
 /** Whether guards can be switched off in this process. */

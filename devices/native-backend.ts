@@ -92,6 +92,7 @@ export class NativeBackend implements Backend {
   readonly failures: Int32Array;
   readonly full: boolean;
   alsoDue: (() => boolean) | undefined;
+  whenStill: (() => void) | undefined;
 
   private readonly core: NativeCore;
   private readonly control: Int32Array;

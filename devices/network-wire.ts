@@ -28,6 +28,20 @@ export const Wire = {
   clock: 10,
   /** The answer: the asker's time, and the one here. */
   time: 11,
+  /** A rank waits for others while nothing moves. */
+  waiting: 12,
+  /** Rank 0 wants a rank's calls: number of the run (0: the program itself), the first position. */
+  ask: 13,
+  /** The answer: both again; text is JSON. */
+  calls: 14,
+  /** Rank 0: the ranks do not make the same calls: the rank concerned; text is the message. */
+  apart: 15,
+  /** The answer: it was heard. */
+  heard: 16,
+  /** A rank has closed its runtime and is quiet: calls made, their digest. */
+  leaving: 17,
+  /** Rank 0: all have. */
+  left: 18,
 } as const;
 
 /** Fields of an `activate` record, as words from its start. */

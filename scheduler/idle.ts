@@ -60,6 +60,7 @@ export class IdleControl {
 
   /** Blocks the calling thread until a queue has run low. */
   block(): void {
+    this.engine.ranks?.calls.blocks();
     if (this.serve(true, BLOCK_US)) return;
     this.arm(true);
     this.engine.backend.block(BLOCK_US);

@@ -12,6 +12,8 @@ export interface Movement {
   readonly d: number;
   readonly gid: number;
   readonly run: number;
+  /** Of a read by the program function of a run: the run's number; else 0. */
+  readonly program: number;
   readonly origin: number;
   readonly key: number;
   /** Pairs (rank, sequence). */
@@ -46,6 +48,8 @@ export type NewMovement = Pick<
 export class Movements {
   /** Movements whose tasks are live. */
   live = 0;
+  /** Number of the run whose program function reads; 0 at other times. */
+  program = 0;
   private readonly table: (Movement | undefined)[] = [undefined];
   private readonly free: number[] = [];
   private readonly byKey: Map<number, Movement> = new Map();
@@ -59,6 +63,7 @@ export class Movements {
       d: parts.d,
       gid: parts.gid,
       run: parts.run,
+      program: this.program,
       origin: parts.origin,
       key: parts.key,
       destinations: [],

@@ -203,6 +203,11 @@ export class RankPlan {
     this.engine.directory.written[d] = 1;
   }
 
+  /** The latest version of `d` is here, or will be without another rank's help. */
+  isHere(d: number): boolean {
+    return this.data.producer[d] === this.rank || this.data.have[d] === 1;
+  }
+
   /** All ranks want the latest version of `d`. */
   planRead(d: number, run: RunState): void {
     if (this.data.gid[d] === NO_GID) return;

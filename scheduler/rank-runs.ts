@@ -11,7 +11,9 @@ import { HeadraceError } from '../devices/errors.js';
 import { guards } from '../devices/guards.js';
 import { textOf, Wire, type WireRecord } from '../devices/network-wire.js';
 import type { TaskClassRow } from '../stages/task-table.js';
+import { mix } from './call-log.js';
 import type { Engine } from './engine.js';
+import type { CallCount } from './rank-calls.js';
 import type { Ranks } from './ranks.js';
 import type { RunState } from './run-state.js';
 
@@ -33,6 +35,10 @@ interface Epoch {
   failure: HeadraceError | undefined;
   /** Rank on which it began. */
   source: number;
+  /** Calls of this rank before the run. */
+  before: CallCount;
+  /** Its program function has ended here. */
+  isSealed: boolean;
 }
 
 /** One rank's program as rank 0 was told. */
@@ -43,6 +49,8 @@ interface Told {
   readonly lastClass: string;
   readonly sentTo: readonly number[];
   readonly expectedFrom: readonly number[];
+  /** Calls of the rank before the run. */
+  readonly before: CallCount;
 }
 
 interface Cause {
@@ -51,9 +59,15 @@ interface Cause {
 }
 
 /** How a run ended on a rank: well, or because of a failure that began on rank `source`. */
-interface Vote {
+interface Verdict {
   readonly source: number;
   readonly cause?: Cause | undefined;
+}
+
+/** ... and which calls the rank has made before it and in its program function. */
+interface Vote extends Verdict {
+  readonly before: CallCount;
+  readonly inside: CallCount;
 }
 
 /** What rank 0 collects of one run. */
@@ -63,11 +77,6 @@ interface Ballot {
   /** First digest told for a number of tasks. */
   readonly checks: Map<number, Told & { count: number }>;
   refused: boolean;
-}
-
-function mix(hash: number, value: number): number {
-  const h = Math.imul(hash ^ value, 0x9e3779b1);
-  return (h ^ (h >>> 15)) | 0;
 }
 
 function hashText(text: string): number {
@@ -98,16 +107,33 @@ export class RankRuns {
 
   // --- This rank's side -----------------------------------------------------------------------------------------
 
-  begin(run: RunState, pruned: boolean): void {
+  /** A run begins; returns its number, which is the same on all ranks. */
+  begin(run: RunState, name: string, pruned: boolean): number {
     const epoch = this.epochOf(this.nextEpoch++);
     epoch.run = run;
+    epoch.before = this.ranks.calls.runBegins(epoch.number, name, pruned);
     epoch.pruned = pruned;
     if (pruned) this.everPruned = true;
     this.bySlot[run.slot] = epoch;
     this.open++;
     this.ranks.clocks.measure();
     const failure = this.ranks.lostError ?? epoch.failure;
-    if (failure !== undefined) this.engine.failRun(run, failure);
+    if (failure !== undefined) {
+      if (failure === this.ranks.calls.mismatch) this.ranks.calls.told = true;
+      this.engine.failRun(run, failure);
+    }
+    return epoch.number;
+  }
+
+  /** The program function of run `number` has begun here and not ended. */
+  programIsOpen(number: number): boolean {
+    const epoch = this.epochs.get(number);
+    return epoch?.run !== undefined && !epoch.isSealed;
+  }
+
+  /** Why run `number` has failed, as far as it is known here. */
+  failureIn(number: number): HeadraceError | undefined {
+    return this.epochs.get(number)?.failure;
   }
 
   private epochOf(number: number): Epoch {
@@ -124,6 +150,8 @@ export class RankRuns {
         expectedFrom: new Int32Array(this.ranks.size),
         failure: undefined,
         source: -1,
+        before: { made: 0, digest: 0 },
+        isSealed: false,
       };
       this.epochs.set(number, epoch);
     }
@@ -171,7 +199,11 @@ export class RankRuns {
   /** The program function of a run has ended on this rank. */
   sealed(run: RunState): void {
     const epoch = this.bySlot[run.slot];
-    if (epoch !== undefined && run.error === undefined) this.tell(epoch, true);
+    if (epoch === undefined) return;
+    epoch.isSealed = true;
+    if (run.error !== undefined) return;
+    this.ranks.calls.programEnds(epoch.number);
+    this.tell(epoch, true);
   }
 
   private tell(epoch: Epoch, isSealed: boolean): void {
@@ -184,6 +216,7 @@ export class RankRuns {
       lastClass,
       sentTo: isSealed ? Array.from(sentTo) : [],
       expectedFrom: isSealed ? Array.from(expectedFrom) : [],
+      before: epoch.before,
     };
     if (ranks.rank === 0) this.compare(number, told, isSealed);
     else ranks.device.wire.write(0, Wire.check, [number], JSON.stringify({ ...told, isSealed }));
@@ -203,8 +236,10 @@ export class RankRuns {
       ? { code: epoch.failure?.code ?? '', message: epoch.failure?.message ?? '' }
       : undefined;
     const source = failed ? epoch.source : -1;
-    if (ranks.rank === 0) this.vote(epoch.number, 0, { source, cause });
-    else ranks.device.wire.write(0, Wire.end, [epoch.number], JSON.stringify({ source, cause }));
+    const inside = ranks.calls.countOf(epoch.number);
+    const vote: Vote = { source, cause, before: epoch.before, inside };
+    if (ranks.rank === 0) this.vote(epoch.number, 0, vote);
+    else ranks.device.wire.write(0, Wire.end, [epoch.number], JSON.stringify(vote));
     this.engine.wake();
   }
 
@@ -215,6 +250,7 @@ export class RankRuns {
       return;
     epoch.failure = error;
     epoch.source = this.ranks.rank;
+    this.ranks.failReads(error, epoch.number);
     this.spread(epoch.number, error, this.ranks.rank);
     this.engine.wake();
   }
@@ -241,7 +277,7 @@ export class RankRuns {
         break;
       }
       case Wire.verdict:
-        this.verdict(number, words[at + 3], JSON.parse(textOf(record, 2)) as Vote);
+        this.verdict(number, words[at + 3], JSON.parse(textOf(record, 2)) as Verdict);
         break;
       case Wire.fail:
         this.hear(number, words[at + 3], JSON.parse(textOf(record, 2)) as Cause);
@@ -261,40 +297,51 @@ export class RankRuns {
           });
     epoch.failure = error;
     epoch.source = rank;
-    if (epoch.run !== undefined) this.engine.failRun(epoch.run, error);
+    if (epoch.run === undefined) return;
+    this.engine.failRun(epoch.run, error);
+    this.ranks.failReads(error, number);
   }
 
-  private verdict(number: number, era: number, { source, cause }: Vote): void {
+  private verdict(number: number, era: number, { source, cause }: Verdict): void {
     const epoch = this.epochs.get(number);
     if (epoch === undefined) return;
     // The failed rank's own message may still be on its way.
     if (cause !== undefined) this.hear(number, source, cause);
     if (era > this.era) {
       this.era = era;
+      this.ranks.withdrawReads(number);
       this.ranks.beginEra(era);
     }
-    this.close(epoch);
+    this.close(epoch, epoch.before);
   }
 
-  private close(epoch: Epoch): void {
+  /** `agreed`: calls that all ranks have made before it. */
+  private close(epoch: Epoch, agreed?: CallCount): void {
     const { run } = epoch;
     this.epochs.delete(epoch.number);
+    this.ranks.calls.runEnds(epoch.number, agreed);
     if (run === undefined) return;
     this.bySlot[run.slot] = undefined;
     this.open--;
     this.engine.runIsSettled(run);
   }
 
-  /** A rank died: open runs fail; those whose tasks are over need no verdict any more. */
-  lost(error: HeadraceError): void {
+  /**
+   * A rank died or went its own way: open runs fail; those whose tasks are over need no verdict any more. Returns how many
+   * fail because of that.
+   */
+  lost(error: HeadraceError): number {
+    let failed = 0;
     for (const epoch of [...this.epochs.values()]) {
       const { run } = epoch;
       if (run === undefined) continue;
       epoch.failure ??= error;
       const wasOver = run.over;
+      if (run.error === undefined) failed++;
       this.engine.failRun(run, error);
       if (wasOver) this.close(epoch);
     }
+    return failed;
   }
 
   // --- Rank 0 -----------------------------------------------------------------------------------------------------
@@ -314,12 +361,30 @@ export class RankRuns {
     if (ballot.ends.size < this.ranks.size) return;
     this.ballots.delete(number);
     const failed = [...ballot.ends.values()].find((each) => each.cause !== undefined);
+    // Then the answer is what the calls say.
+    if (guards.callOrder && !this.madeTheSame(number, ballot, failed !== undefined)) return;
     const era = failed === undefined ? this.era : this.era + 1;
-    const verdict = failed ?? { source: -1 };
+    const verdict: Verdict =
+      failed === undefined ? { source: -1 } : { source: failed.source, cause: failed.cause };
     for (let r = 1; r < this.ranks.size; r++) {
       this.ranks.device.wire.write(r, Wire.verdict, [number, era], JSON.stringify(verdict));
     }
     this.verdict(number, era, verdict);
+  }
+
+  /** Whether all ranks made the same calls before a run, and in its program function unless that failed. */
+  private madeTheSame(number: number, ballot: Ballot, hasFailed: boolean): boolean {
+    const { judge } = this.ranks.calls;
+    const own = ballot.ends.get(0);
+    if (judge === undefined || own === undefined) return true;
+    for (const [rank, { before, inside }] of ballot.ends) {
+      const differsBefore = !isEqual(before, own.before);
+      if (!differsBefore && (hasFailed || isEqual(inside, own.inside))) continue;
+      if (differsBefore) judge.suspect(rank, 0, `those before run ${number} are not the same`);
+      else judge.suspect(rank, number, 'they are not the same');
+      return false;
+    }
+    return true;
   }
 
   private compare(number: number, told: Told, isSealed: boolean): void {
@@ -329,6 +394,7 @@ export class RankRuns {
     const isOther =
       known !== undefined && (known.tasks !== told.tasks || known.digest !== told.digest);
     if (isOther && guards.graphDigest) {
+      if (this.isOutOfStep(number, ballot, told)) return;
       this.refuse(number, ballot, describeDifference(known, told, isSealed));
       return;
     }
@@ -349,6 +415,7 @@ export class RankRuns {
         const sent = a.sentTo[b.rank] ?? 0;
         const expected = b.expectedFrom[a.rank] ?? 0;
         if (sent === expected) continue;
+        if (this.isOutOfStep(number, ballot, a)) return;
         const text =
           `rank ${b.rank} expects ${expected} data from rank ${a.rank}, which sends ${sent}: ` +
           'the ranks do not follow the same tasks';
@@ -356,6 +423,21 @@ export class RankRuns {
         return;
       }
     }
+  }
+
+  /** Whether graphs differ because the ranks did not make the same calls before: then that is to be said. */
+  private isOutOfStep(number: number, ballot: Ballot, told: Told): boolean {
+    const { judge } = this.ranks.calls;
+    if (judge === undefined || !guards.callOrder) return false;
+    const own = this.epochs.get(number);
+    const all = [told, ...ballot.sealed.values(), ...ballot.checks.values()];
+    const before = own?.run === undefined ? all[0].before : own.before;
+    const other = all.find((each) => !isEqual(each.before, before));
+    if (other === undefined) return false;
+    ballot.refused = true;
+    if (own?.run === undefined || other.rank === 0) judge.inquire();
+    else judge.suspect(other.rank, 0, `those before run ${number} are not the same`);
+    return true;
   }
 
   private refuse(number: number, ballot: Ballot, text: string): void {
@@ -371,6 +453,10 @@ export class RankRuns {
     if (epoch.run !== undefined) this.engine.failRun(epoch.run, error);
     this.engine.wake();
   }
+}
+
+function isEqual(a: CallCount, b: CallCount): boolean {
+  return a.made === b.made && a.digest === b.digest;
 }
 
 function describeDifference(a: Told, b: Told, isSealed: boolean): string {

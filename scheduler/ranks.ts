@@ -19,6 +19,7 @@ import { Outcome } from '../stages/stage.js';
 import { NetworkRole } from '../stages/task-table.js';
 import { type Engine, INTERNAL_RUN } from './engine.js';
 import { RankAfter } from './rank-after.js';
+import { RankCalls } from './rank-calls.js';
 import { RankClocks } from './rank-clocks.js';
 import { NOT_SENT, type RankData } from './rank-data.js';
 import { type Movement, Movements } from './rank-movements.js';
@@ -37,8 +38,9 @@ export class Ranks implements NetworkListener {
   readonly device: NetworkDevice;
   readonly credits: NetworkCredits;
   readonly runs: RankRuns;
+  readonly calls: RankCalls;
   readonly clocks: RankClocks;
-  /** Set once a rank was lost; nothing works from then on. */
+  /** Set once a rank was lost or does not make the same calls; nothing works from then on. */
   lostError: HeadraceError | undefined;
   readonly plan: RankPlan;
   readonly after: RankAfter;
@@ -51,6 +53,8 @@ export class Ranks implements NetworkListener {
   private readonly failures: Map<number, HeadraceError> = new Map();
   /** What the port was told: nothing is awaited here. */
   private isQuiet = false;
+  /** A rank's process has ended. */
+  isLost = false;
 
   constructor(engine: Engine, port: NetworkPort, options: NetworkOptions) {
     if (port.size > MAX_RANKS) {
@@ -80,6 +84,7 @@ export class Ranks implements NetworkListener {
     );
     this.data = this.plan.data;
     this.after = new RankAfter(engine, this.plan, this.rank);
+    this.calls = new RankCalls(engine, this, this.data);
     engine.backend.alsoDue = () => port.due();
   }
 
@@ -89,6 +94,25 @@ export class Ranks implements NetworkListener {
   addDatum(d: number, owner: number): void {
     this.failures.delete(d);
     this.data.add(d, owner, this.engine.inBody);
+    this.calls.created(d, owner);
+  }
+
+  /** All ranks want the latest version of a datum, in the program function of a run or outside of one. */
+  read(d: number): void {
+    const { calls, movements, engine } = this;
+    movements.program = calls.program;
+    const failure = this.runs.failureIn(movements.program);
+    // Ranks leave the program of a failed run at different places: nobody may wait for another one there.
+    if (failure !== undefined) {
+      movements.program = 0;
+      if (this.plan.isHere(d)) return;
+      throw failure;
+    }
+    try {
+      this.plan.planRead(d, engine.runs[INTERNAL_RUN] as RunState);
+    } finally {
+      movements.program = 0;
+    }
   }
 
   ownerOf(d: number): number {
@@ -124,6 +148,11 @@ export class Ranks implements NetworkListener {
       return;
     }
     const run = engine.runs[movement.run] as RunState;
+    const failure = this.runs.failureIn(movement.program);
+    if (failure !== undefined && movement.role === NetworkRole.receive) {
+      engine.fail(row, failure);
+      return;
+    }
     if (run.error !== undefined) {
       // It failed between planning and insertion: nobody takes what this offers, or sends what it wants.
       engine.dropTask(row, run);
@@ -309,7 +338,7 @@ export class Ranks implements NetworkListener {
 
   /** The engine has something to wait for. */
   get expecting(): boolean {
-    return this.movements.live > 0 || this.runs.open > 0 || this.mustRetry;
+    return this.movements.live > 0 || this.runs.open > 0 || this.calls.leaving || this.mustRetry;
   }
 
   /** Messages that found no room have to be tried again; nobody rings when there is some. */
@@ -407,10 +436,12 @@ export class Ranks implements NetworkListener {
 
   control(from: number, record: WireRecord): void {
     if (record.kind === Wire.clock || record.kind === Wire.time) this.clocks.take(from, record);
+    else if (record.kind >= Wire.waiting) this.calls.take(from, record);
     else this.runs.take(from, record);
   }
 
   lost(rank: number): void {
+    this.isLost = true;
     this.lostError = new HeadraceError(
       'ERR_PEER_LOST',
       `rank ${rank} is gone: its process ended without closing`,
@@ -423,11 +454,44 @@ export class Ranks implements NetworkListener {
     // Without the lost rank no two others can agree any more on who has closed what of whom.
     engine.backend.keepShared();
     this.runs.lost(this.lostError);
-    // Reads of the program itself wait outside of any run.
+    this.failReads(this.lostError);
+    this.calls.lost();
+  }
+
+  /**
+   * The ranks are out of step: nothing that this rank waits for will come. What others ask for is refused, so that
+   * requests under way end. True when the program hears of it by something that rejects.
+   */
+  breaksOff(error: HeadraceError): boolean {
+    if (this.lostError !== undefined) return true;
+    this.lostError = error;
+    const { engine, movements } = this;
+    const rejected = this.runs.lost(error) + this.failReads(error);
+    this.device.offers.abandon(() => true);
+    for (const movement of [...movements.all()]) {
+      if (!movement.refused) continue;
+      movement.refused = false;
+      complete(engine.x, movement.task & engine.tasks.mask, Status.cancelled);
+    }
+    return rejected > 0;
+  }
+
+  /** Reads of the program itself wait outside of any run; those in the program function of run `program`, or all. */
+  failReads(error: HeadraceError, program?: number): number {
+    const { engine } = this;
+    let failed = 0;
     for (const movement of [...this.movements.all()]) {
       if (movement.run !== INTERNAL_RUN || !movement.waits) continue;
-      engine.fail(movement.task & engine.tasks.mask, this.lostError);
+      if (program !== undefined && movement.program !== program) continue;
+      engine.fail(movement.task & engine.tasks.mask, error);
+      failed++;
     }
+    return failed;
+  }
+
+  /** What the program function of a failed run offered to others is offered no more: not all of them came to read it. */
+  withdrawReads(program: number): void {
+    this.device.offers.abandon((cookie) => this.movements.at(cookie)?.program === program);
   }
 
   sent(
@@ -475,6 +539,8 @@ export class Ranks implements NetworkListener {
 
   /** Joins all ranks; after that no rank needs anything from this one. */
   async close(): Promise<void> {
+    await this.calls.leaves();
+    this.calls.stop();
     this.engine.backend.alsoDue = undefined;
     this.device.publish();
     await this.device.port.close();

@@ -79,6 +79,8 @@ export class Run implements PromiseLike<RunReport> {
   private thrown: Error | undefined;
   private lastProgress = 0;
   private readonly name: string;
+  /** The same on all ranks, where there are several. */
+  private readonly number: number;
   private readonly sampler: StatusSampler;
   private readonly span: RunSpan;
   private detach: () => void = () => {};
@@ -101,7 +103,7 @@ export class Run implements PromiseLike<RunReport> {
     engine.tracer?.runBegan();
     const { signal } = options;
     if (signal !== undefined) this.guarded('the signal', () => this.follow(signal));
-    engine.ranks?.runs.begin(this.state, options.pruned ?? false);
+    this.number = engine.ranks?.runs.begin(this.state, this.name, options.pruned ?? false) ?? 0;
     this.publish('start', {});
     this.start(program, new Graph(runtime, engine, this.state));
   }
@@ -167,7 +169,9 @@ export class Run implements PromiseLike<RunReport> {
   private start(program: Program, graph: Graph): void {
     let result: unknown;
     try {
-      result = this.span.within(() => program(graph));
+      const { ranks } = this.engine;
+      const call = (): unknown => this.span.within(() => program(graph));
+      result = ranks === undefined ? call() : ranks.calls.within(this.number, call);
     } catch (error) {
       this.programFailed(error);
       return;

@@ -368,13 +368,14 @@ export class Runtime {
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
       const { ranks } = this.engine;
+      ranks?.calls.made('read', datum);
       if (this.engine.directory.written[datum.row] === 0 && ranks?.mustKnow(datum.row) !== false) {
         ranks?.refuseRead(datum.row);
         throw new HeadraceError('ERR_NEVER_WRITTEN', `datum '${datum.name}' was never written`, {
           datum: datum.name,
         });
       }
-      ranks?.plan.planRead(datum.row, this.engine.runs[INTERNAL_RUN] as RunState);
+      ranks?.read(datum.row);
       this.internal(this.readClass, datum, undefined, {
         run: () => {
           const copy = newArray(datum.element, datum.length);
@@ -398,6 +399,7 @@ export class Runtime {
         );
       }
       const { ranks } = this.engine;
+      ranks?.calls.made('set', datum);
       ranks?.plan.written(datum.row, datum.rank);
       if (datum.rank !== this.rank) {
         resolve();
@@ -444,6 +446,7 @@ export class Runtime {
   /** @internal */
   closeDatum(datum: Datum): void {
     if (datum.closed || this.closing !== undefined) return;
+    this.engine.ranks?.calls.made('close', datum);
     datum.token = undefined;
     datum.hostArray = undefined;
     const users = this.engine.dependencies.users(datum.row);
@@ -518,7 +521,13 @@ export class Runtime {
     return this.backend.loadKernels(path);
   }
 
-  /** Waits for open runs, then stops all threads and frees everything. Idempotent. */
+  /**
+   * Waits for open runs, then stops all threads and frees everything. Idempotent. On several ranks every rank must call
+   * it, and it waits for all of them.
+   *
+   * Rejects, when everything is closed, with `ERR_PROGRAM_MISMATCH` if the ranks did not make the same calls and nothing
+   * else has said so on this rank.
+   */
   close(): Promise<void> {
     this.closing ??= this.closeInOrder();
     return this.closing;
@@ -530,11 +539,14 @@ export class Runtime {
   }
 
   private async closeInOrder(): Promise<void> {
+    const { ranks } = this.engine;
+    ranks?.calls.closes();
     await Promise.allSettled([...this.openRuns].map((run) => run.done));
     await this.engine.quiet();
-    await this.engine.ranks?.close();
+    await ranks?.close();
     this.engine.tracer?.recorder.finish();
     this.backend.close();
+    if (ranks !== undefined && !ranks.calls.told) ranks.calls.check();
   }
 
   // --- Classes ------------------------------------------------------------------------------------------------

@@ -204,6 +204,8 @@ export class Player {
         moved = world.next < Number.POSITIVE_INFINITY;
       }
       if (moved) continue;
+      // Who waits may ask the others where they are.
+      if (world.askAround()) continue;
       this.stalled = !isOver();
       return !this.stalled;
     }
@@ -265,7 +267,18 @@ export class Player {
     for (const rank of alive) rank.engine.pump();
     await this.drain();
     for (const rank of alive) checkLeft(rank);
-    await Promise.all(alive.map((rank) => rank.runtime.close()));
+    let open = alive.length;
+    for (const rank of alive) {
+      rank.runtime.close().then(
+        () => open--,
+        (error: unknown) => {
+          open--;
+          rank.problems.push(`closing: ${String(error)}`);
+        },
+      );
+    }
+    await this.drive(() => open === 0);
+    if (this.stalled) this.checkStall();
   }
 }
 

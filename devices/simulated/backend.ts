@@ -52,6 +52,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   readonly executor: Executor;
   /** Something outside of the queues is due: messages. */
   alsoDue: (() => boolean) | undefined;
+  whenStill: (() => void) | undefined;
 
   private readonly watcher: Watcher | undefined;
   private readonly hostBytes: Uint8Array | undefined;
@@ -397,6 +398,10 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     }
     this.asleep = true;
     return true;
+  }
+
+  worldIsStill(): void {
+    if (!this.executor.isDead) this.whenStill?.();
   }
 
   onWake(callback: () => void): void {

@@ -18,6 +18,8 @@ export interface EventOwner {
 export interface Inhabitant {
   /** Its engine is to look at what it has been given. */
   soon(): void;
+  /** Nothing will happen any more, unless it asks others where they are. */
+  worldIsStill(): void;
 }
 
 /** Turns of engines between two turns of the event loop, on which promises are served. */
@@ -115,6 +117,12 @@ export class World {
     for (const inhabitant of this.inhabitants) if (inhabitant !== but) inhabitant.soon();
   }
 
+  /** Nothing will happen any more: those who wait for others may ask them. True when something will happen then. */
+  askAround(): boolean {
+    for (const inhabitant of this.inhabitants) inhabitant.worldIsStill();
+    return this.events.length > 0;
+  }
+
   private kick(): void {
     if (this.kicked || !this.drivesItself) return;
     this.kicked = true;
@@ -126,6 +134,6 @@ export class World {
     while (this.turns < until && this.step());
     this.kicked = false;
     if (this.events.length > 0) this.kick();
-    else this.onStill?.();
+    else if (!this.askAround()) this.onStill?.();
   }
 }

@@ -1,0 +1,94 @@
+// The calls that a program of several ranks makes and that every rank must make: in one order for the program itself,
+// and in one of its own for each run's program function, which may be interleaved with the rest as it likes.
+// Invariant: positions are counted from the beginning, whatever was forgotten since.
+
+/** Kinds of calls. */
+export const CallKind = { data: 1, read: 2, set: 3, close: 4, run: 5, seal: 6, end: 7 } as const;
+
+/** The object of a call, in the user's words. */
+export interface CallObject {
+  readonly name: string;
+  readonly element?: string;
+  readonly length?: number;
+}
+
+/** One call. Two ranks make the same one when kind and both numbers are equal. */
+export interface Call {
+  readonly kind: number;
+  /** Number of the datum or run that is the same on all ranks; for a creation its size and element type. */
+  readonly subject: number;
+  /** Owner of a datum that is created; 1 for a pruned run. */
+  readonly more: number;
+  readonly object: CallObject;
+}
+
+/** Calls kept at most beyond those known to agree; the oldest go first. */
+const MOST_CALLS = 65_536;
+const DROPPED_AT_ONCE = 8192;
+
+export function mix(hash: number, value: number): number {
+  const h = Math.imul(hash ^ value, 0x9e3779b1);
+  return (h ^ (h >>> 15)) | 0;
+}
+
+export class CallLog {
+  /** Words for where the calls are made, '' for the program itself. */
+  readonly where: string;
+  /** Position of the oldest call that is kept. */
+  first = 0;
+  /** Of all calls so far. */
+  digest = 0;
+  private readonly calls: Call[] = [];
+
+  constructor(where: string) {
+    this.where = where;
+  }
+
+  get length(): number {
+    return this.first + this.calls.length;
+  }
+
+  add(kind: number, subject: number, more: number, object: CallObject): void {
+    this.calls.push({ kind, subject, more, object });
+    this.digest = mix(mix(mix(this.digest, kind), subject | 0), more);
+    if (this.calls.length > MOST_CALLS) this.forget(this.first + DROPPED_AT_ONCE);
+  }
+
+  /** The call at a position; undefined when it was forgotten or not made yet. */
+  at(position: number): Call | undefined {
+    return this.calls[position - this.first];
+  }
+
+  /** Calls before `position` are not asked for any more. */
+  forget(position: number): void {
+    if (position <= this.first) return;
+    this.calls.splice(0, position - this.first);
+    this.first = position;
+  }
+
+  /** `call 3`, or `call 2 in the program of run 'solve'`. */
+  place(position: number): string {
+    return `call ${position + 1}${this.where}`;
+  }
+}
+
+/** A call in the user's words. */
+export function wordsOf({ kind, more, object }: Call): string {
+  const datum = `datum '${object.name}'`;
+  switch (kind) {
+    case CallKind.data:
+      return `creation of ${datum} (${object.length} elements of ${object.element}, rank ${more})`;
+    case CallKind.read:
+      return `read of ${datum}`;
+    case CallKind.set:
+      return `set of ${datum}`;
+    case CallKind.close:
+      return `close of ${datum}`;
+    case CallKind.run:
+      return `run '${object.name}'`;
+    case CallKind.seal:
+      return 'the end of that program';
+    default:
+      return 'close of the runtime';
+  }
+}

@@ -68,7 +68,8 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
    * On several ranks every rank must call it at the same place of the program, and every rank gets the value.
    *
    * Rejects with `ERR_DATUM_POISONED` when the last writer failed or was cancelled, `ERR_NEVER_WRITTEN` when
-   * nothing has written the datum, `ERR_DATUM_CLOSED` after `close`.
+   * nothing has written the datum, `ERR_DATUM_CLOSED` after `close`, `ERR_PROGRAM_MISMATCH` when the ranks do not make the
+   * same calls.
    */
   read(): Promise<ElementArray<E>> {
     return this.runtime.readDatum(this);

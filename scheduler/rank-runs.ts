@@ -8,11 +8,11 @@
 // Invariants: a run is reported over exactly once, after the verdict or the loss of a rank; after a failed verdict all
 // ranks begin a new era together.
 import { HeadraceError } from '../devices/errors.js';
-import { guards } from '../devices/guards.js';
 import { textOf, Wire, type WireRecord } from '../devices/network-wire.js';
 import type { TaskClassRow } from '../stages/task-table.js';
 import { mix } from './call-log.js';
 import type { Engine } from './engine.js';
+import { type Cause, RankBallots, type Told, type Verdict, type Vote } from './rank-ballots.js';
 import type { CallCount } from './rank-calls.js';
 import type { Ranks } from './ranks.js';
 import type { RunState } from './run-state.js';
@@ -41,44 +41,6 @@ interface Epoch {
   isSealed: boolean;
 }
 
-/** One rank's program as rank 0 was told. */
-interface Told {
-  readonly rank: number;
-  readonly tasks: number;
-  readonly digest: number;
-  readonly lastClass: string;
-  readonly sentTo: readonly number[];
-  readonly expectedFrom: readonly number[];
-  /** Calls of the rank before the run. */
-  readonly before: CallCount;
-}
-
-interface Cause {
-  readonly code: string;
-  readonly message: string;
-}
-
-/** How a run ended on a rank: well, or because of a failure that began on rank `source`. */
-interface Verdict {
-  readonly source: number;
-  readonly cause?: Cause | undefined;
-}
-
-/** ... and which calls the rank has made before it and in its program function. */
-interface Vote extends Verdict {
-  readonly before: CallCount;
-  readonly inside: CallCount;
-}
-
-/** What rank 0 collects of one run. */
-interface Ballot {
-  readonly ends: Map<number, Vote>;
-  readonly sealed: Map<number, Told>;
-  /** First digest told for a number of tasks. */
-  readonly checks: Map<number, Told & { count: number }>;
-  refused: boolean;
-}
-
 function hashText(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
@@ -94,7 +56,8 @@ export class RankRuns {
   private readonly ranks: Ranks;
   private readonly epochs: Map<number, Epoch> = new Map();
   private readonly bySlot: (Epoch | undefined)[] = [];
-  private readonly ballots: Map<number, Ballot> = new Map();
+  /** On rank 0. */
+  private readonly ballots: RankBallots | undefined;
   private readonly classHashes: number[] = [];
   private readonly bits: DataView = new DataView(new ArrayBuffer(8));
   private nextEpoch = 1;
@@ -103,6 +66,7 @@ export class RankRuns {
   constructor(engine: Engine, ranks: Ranks) {
     this.engine = engine;
     this.ranks = ranks;
+    if (ranks.rank === 0) this.ballots = new RankBallots(ranks, this);
   }
 
   // --- This rank's side -----------------------------------------------------------------------------------------
@@ -218,7 +182,7 @@ export class RankRuns {
       expectedFrom: isSealed ? Array.from(expectedFrom) : [],
       before: epoch.before,
     };
-    if (ranks.rank === 0) this.compare(number, told, isSealed);
+    if (this.ballots !== undefined) this.ballots.compare(number, told, isSealed);
     else ranks.device.wire.write(0, Wire.check, [number], JSON.stringify({ ...told, isSealed }));
   }
 
@@ -238,7 +202,7 @@ export class RankRuns {
     const source = failed ? epoch.source : -1;
     const inside = ranks.calls.countOf(epoch.number);
     const vote: Vote = { source, cause, before: epoch.before, inside };
-    if (ranks.rank === 0) this.vote(epoch.number, 0, vote);
+    if (this.ballots !== undefined) this.decide(epoch.number, 0, vote);
     else ranks.device.wire.write(0, Wire.end, [epoch.number], JSON.stringify(vote));
     this.engine.wake();
   }
@@ -262,6 +226,16 @@ export class RankRuns {
     }
   }
 
+  /** On rank 0: the last of all votes brings the verdict. */
+  private decide(number: number, rank: number, vote: Vote): void {
+    const verdict = this.ballots?.vote(number, rank, vote);
+    if (verdict === undefined) return;
+    const era = verdict.cause === undefined ? this.era : this.era + 1;
+    for (let r = 1; r < this.ranks.size; r++)
+      this.ranks.device.wire.write(r, Wire.verdict, [number, era], JSON.stringify(verdict));
+    this.verdict(number, era, verdict);
+  }
+
   // --- Messages ---------------------------------------------------------------------------------------------------
 
   take(from: number, record: WireRecord): void {
@@ -269,11 +243,11 @@ export class RankRuns {
     const number = words[at + 2];
     switch (record.kind) {
       case Wire.end:
-        this.vote(number, from, JSON.parse(textOf(record, 1)) as Vote);
+        this.decide(number, from, JSON.parse(textOf(record, 1)) as Vote);
         break;
       case Wire.check: {
         const { isSealed, ...told } = JSON.parse(textOf(record, 1)) as Told & { isSealed: boolean };
-        this.compare(number, told, isSealed);
+        this.ballots?.compare(number, told, isSealed);
         break;
       }
       case Wire.verdict:
@@ -344,107 +318,8 @@ export class RankRuns {
     return failed;
   }
 
-  // --- Rank 0 -----------------------------------------------------------------------------------------------------
-
-  private ballot(number: number): Ballot {
-    let ballot = this.ballots.get(number);
-    if (ballot === undefined) {
-      ballot = { ends: new Map(), sealed: new Map(), checks: new Map(), refused: false };
-      this.ballots.set(number, ballot);
-    }
-    return ballot;
-  }
-
-  private vote(number: number, rank: number, vote: Vote): void {
-    const ballot = this.ballot(number);
-    ballot.ends.set(rank, vote);
-    if (ballot.ends.size < this.ranks.size) return;
-    this.ballots.delete(number);
-    const failed = [...ballot.ends.values()].find((each) => each.cause !== undefined);
-    // Then the answer is what the calls say.
-    if (guards.callOrder && !this.madeTheSame(number, ballot, failed !== undefined)) return;
-    const era = failed === undefined ? this.era : this.era + 1;
-    const verdict: Verdict =
-      failed === undefined ? { source: -1 } : { source: failed.source, cause: failed.cause };
-    for (let r = 1; r < this.ranks.size; r++) {
-      this.ranks.device.wire.write(r, Wire.verdict, [number, era], JSON.stringify(verdict));
-    }
-    this.verdict(number, era, verdict);
-  }
-
-  /** Whether all ranks made the same calls before a run, and in its program function unless that failed. */
-  private madeTheSame(number: number, ballot: Ballot, hasFailed: boolean): boolean {
-    const { judge } = this.ranks.calls;
-    const own = ballot.ends.get(0);
-    if (judge === undefined || own === undefined) return true;
-    for (const [rank, { before, inside }] of ballot.ends) {
-      const differsBefore = !isEqual(before, own.before);
-      if (!differsBefore && (hasFailed || isEqual(inside, own.inside))) continue;
-      if (differsBefore) judge.suspect(rank, 0, `those before run ${number} are not the same`);
-      else judge.suspect(rank, number, 'they are not the same');
-      return false;
-    }
-    return true;
-  }
-
-  private compare(number: number, told: Told, isSealed: boolean): void {
-    const ballot = this.ballot(number);
-    if (ballot.refused) return;
-    const known = isSealed ? [...ballot.sealed.values()][0] : ballot.checks.get(told.tasks);
-    const isOther =
-      known !== undefined && (known.tasks !== told.tasks || known.digest !== told.digest);
-    if (isOther && guards.graphDigest) {
-      if (this.isOutOfStep(number, ballot, told)) return;
-      this.refuse(number, ballot, describeDifference(known, told, isSealed));
-      return;
-    }
-    if (isSealed) {
-      ballot.sealed.set(told.rank, told);
-      if (ballot.sealed.size === this.ranks.size) this.compareTransfers(number, ballot);
-    } else {
-      const count = (ballot.checks.get(told.tasks)?.count ?? 0) + 1;
-      if (count === this.ranks.size) ballot.checks.delete(told.tasks);
-      else ballot.checks.set(told.tasks, { ...(known ?? told), count });
-    }
-  }
-
-  /** What each rank sends to each other one must be what that one expects. */
-  private compareTransfers(number: number, ballot: Ballot): void {
-    for (const a of ballot.sealed.values()) {
-      for (const b of ballot.sealed.values()) {
-        const sent = a.sentTo[b.rank] ?? 0;
-        const expected = b.expectedFrom[a.rank] ?? 0;
-        if (sent === expected) continue;
-        if (this.isOutOfStep(number, ballot, a)) return;
-        const text =
-          `rank ${b.rank} expects ${expected} data from rank ${a.rank}, which sends ${sent}: ` +
-          'the ranks do not follow the same tasks';
-        this.refuse(number, ballot, text);
-        return;
-      }
-    }
-  }
-
-  /** Whether graphs differ because the ranks did not make the same calls before: then that is to be said. */
-  private isOutOfStep(number: number, ballot: Ballot, told: Told): boolean {
-    const { judge } = this.ranks.calls;
-    if (judge === undefined || !guards.callOrder) return false;
-    const own = this.epochs.get(number);
-    const all = [told, ...ballot.sealed.values(), ...ballot.checks.values()];
-    const before = own?.run === undefined ? all[0].before : own.before;
-    const other = all.find((each) => !isEqual(each.before, before));
-    if (other === undefined) return false;
-    ballot.refused = true;
-    if (own?.run === undefined || other.rank === 0) judge.inquire();
-    else judge.suspect(other.rank, 0, `those before run ${number} are not the same`);
-    return true;
-  }
-
-  private refuse(number: number, ballot: Ballot, text: string): void {
-    ballot.refused = true;
-    const error = new HeadraceError('ERR_GRAPH_MISMATCH', text, {
-      remedy: 'insert the same tasks in the same order on every rank',
-    });
+  /** Rank 0 has found that the ranks' graphs differ. */
+  refused(number: number, error: HeadraceError): void {
     const epoch = this.epochOf(number);
     if (epoch.failure !== undefined) return;
     epoch.failure = error;
@@ -453,22 +328,10 @@ export class RankRuns {
     if (epoch.run !== undefined) this.engine.failRun(epoch.run, error);
     this.engine.wake();
   }
-}
 
-function isEqual(a: CallCount, b: CallCount): boolean {
-  return a.made === b.made && a.digest === b.digest;
-}
-
-function describeDifference(a: Told, b: Told, isSealed: boolean): string {
-  if (a.tasks !== b.tasks) {
-    return (
-      `the graphs differ: rank ${a.rank} inserted ${a.tasks} tasks (the last of class '${a.lastClass}'), ` +
-      `rank ${b.rank} ${b.tasks} (the last of class '${b.lastClass}')`
-    );
+  /** Calls of this rank before run `number`; undefined when it has not come to it. */
+  before(number: number): CallCount | undefined {
+    const epoch = this.epochs.get(number);
+    return epoch?.run === undefined ? undefined : epoch.before;
   }
-  const where = isSealed ? `${a.tasks} tasks` : `the first ${a.tasks} tasks`;
-  return (
-    `the graphs differ: ranks ${a.rank} and ${b.rank} inserted ${where} that are not the same ` +
-    `(the last ones are of class '${a.lastClass}' and '${b.lastClass}')`
-  );
 }

@@ -27,6 +27,12 @@ export const guardTests = [
     breaks: 'ranks whose programs differ are not told',
   },
   {
+    ...ranks,
+    guard: 'callOrder',
+    hazard: 'programs that differ',
+    breaks: 'ranks that make other calls than the others are not told',
+  },
+  {
     ...native,
     guard: 'closeImports',
     hazard: H6,

@@ -45,4 +45,11 @@ describe('two ranks', needing(ranks), () => {
   ] as const)('without %s: programs that differ end with %s', async (off, code) => {
     for (const each of await seen('digest', off)) expect(each.code).toBe(code);
   });
+
+  test.each([
+    [undefined, 'ERR_PROGRAM_MISMATCH'],
+    ['callOrder', 'none'],
+  ] as const)('without %s: calls that differ end with %s', async (off, code) => {
+    for (const each of await seen('calls', off)) expect(each.code).toBe(code);
+  });
 });

@@ -84,7 +84,16 @@ const programs = {
       return { code: error.code };
     }
   },
+  /** Rank 1 alone reads a datum of its own. */
+  async calls() {
+    const x = runtime.data(new Float64Array(1), { rank: 1 });
+    if (rank === 1) await x.read();
+    return runtime.close().then(
+      () => ({ code: 'none' }),
+      (error) => ({ code: error.code }),
+    );
+  },
 };
 const result = await programs[what]();
-await runtime.close();
+await runtime.close().catch(() => {});
 report(rank, result);

@@ -1,6 +1,7 @@
 // Ranks that do not make the same calls are told which ones, all of them and soon; ranks that are merely late are left alone.
 import { describe, expect, test } from 'vitest';
-import { libraries, mpirun } from './mpirun.js';
+import { LIBRARIES, layers, needing } from '../support/needs.js';
+import { mpirun } from './mpirun.js';
 
 interface Entry {
   readonly rank: number;
@@ -35,36 +36,44 @@ const mistakes: readonly (readonly [way: string, odd: string, others: string, pl
   ['window', "read of datum 'large'", "run 'step'", 'call 3'],
 ];
 
-describe.skipIf(libraries().length === 0).each(libraries())('calls over %s', (library) => {
-  const together = async (ranks: number, way: string, odd: number): Promise<[Entry[], string]> => {
-    const run = await mpirun(ranks, 'calls.mjs', { library, args: [JSON.stringify({ way, odd })] });
-    const entries = run.reports as unknown as Entry[];
-    expect(run.code, run.output).toBe(0);
-    expect(entries, run.output).toHaveLength(ranks);
-    return [entries, run.output];
-  };
+for (const library of LIBRARIES)
+  describe(`calls over ${library}`, needing(layers[library]), () => {
+    const together = async (
+      ranks: number,
+      way: string,
+      odd: number,
+    ): Promise<[Entry[], string]> => {
+      const run = await mpirun(ranks, 'calls.mjs', {
+        library,
+        args: [JSON.stringify({ way, odd })],
+      });
+      const entries = run.reports as unknown as Entry[];
+      expect(run.code, run.output).toBe(0);
+      expect(entries, run.output).toHaveLength(ranks);
+      return [entries, run.output];
+    };
 
-  test.each(mistakes.map((each, i) => [...each, 2 + (i % 2)] as const))(
-    '%s: one rank is at %s, the others at %s',
-    async (way, odd, others, place, ranks) => {
-      // Rank 0 compares: it is the odd one in every other case.
-      const who = way.length % ranks;
-      const [entries, output] = await together(ranks, way, who);
-      const [zero, rest] = who === 0 ? [odd, others] : [others, odd];
-      for (const { first, seconds } of entries) {
-        expect(first.code, output + first.message).toBe('ERR_PROGRAM_MISMATCH');
-        expect(first.message).toContain(`rank 0 is at ${zero} (${place})`);
-        expect(first.message).toContain(`is at ${rest} (${place})`);
-        expect(seconds).toBeLessThan(10);
+    test.each(mistakes.map((each, i) => [...each, 2 + (i % 2)] as const))(
+      '%s: one rank is at %s, the others at %s',
+      async (way, odd, others, place, ranks) => {
+        // Rank 0 compares: it is the odd one in every other case.
+        const who = way.length % ranks;
+        const [entries, output] = await together(ranks, way, who);
+        const [zero, rest] = who === 0 ? [odd, others] : [others, odd];
+        for (const { first, seconds } of entries) {
+          expect(first.code, output + first.message).toBe('ERR_PROGRAM_MISMATCH');
+          expect(first.message).toContain(`rank 0 is at ${zero} (${place})`);
+          expect(first.message).toContain(`is at ${rest} (${place})`);
+          expect(seconds).toBeLessThan(10);
+        }
+      },
+    );
+
+    test.each(['late', 'together', 'failed'])('%s: nothing is wrong', async (way) => {
+      const [entries, output] = await together(3, way, 1);
+      for (const { first, close } of entries) {
+        expect(first, output).toEqual({ code: 'none' });
+        expect(close, output).toBe('well');
       }
-    },
-  );
-
-  test.each(['late', 'together', 'failed'])('%s: nothing is wrong', async (way) => {
-    const [entries, output] = await together(3, way, 1);
-    for (const { first, close } of entries) {
-      expect(first, output).toEqual({ code: 'none' });
-      expect(close, output).toBe('well');
-    }
+    });
   });
-});

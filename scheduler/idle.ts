@@ -221,8 +221,11 @@ export class IdleControl {
     if (this.watchdog !== undefined) clearTimeout(this.watchdog);
     this.watchdog = setTimeout(() => {
       this.engine.tracer?.watchdog();
+      const leaves = this.engine.ranks?.calls.leaving
+        ? '  this rank has closed its runtime and waits for the others to close theirs\n'
+        : '';
       process.emitWarning(
-        `nothing has completed for ${WATCHDOG_MS / 1000} s:\n${this.engine.explain()}`,
+        `nothing has completed for ${WATCHDOG_MS / 1000} s:\n${leaves}${this.engine.explain()}`,
         'HeadraceWatchdog',
       );
       this.watch();

@@ -91,7 +91,7 @@ async function runVitest(name, { minutes }, extra) {
     parsed = undefined;
   }
   return countVitest(parsed, code, {
-    isPartial: extra.length > 0,
+    isPartial: extra.some((word) => /^(-t|--testNamePattern)/.test(word)),
     required: (process.env['HEADRACE_TEST_REQUIRE'] ?? '').split(','),
   });
 }

@@ -28,6 +28,8 @@ import {
 
 let root: string;
 let bin: string;
+/** Whether cmake finds MPI. */
+let hasMpi: boolean;
 let said: string[];
 let calls: string[];
 /** Programs that fail, by the first word of their call. */
@@ -53,7 +55,7 @@ async function fakeRun(command: string, args: string[]) {
     name === 'apt-get' || name === 'cmake-js'
       ? `${name} ${args[name === 'apt-get' ? 0 : 1]}`
       : name;
-  calls.push(key);
+  calls.push(command === 'cmake' ? `cmake ${args[0]}` : key);
   const left = failing.get(key) ?? 0;
   if (left > 0) {
     failing.set(key, left - 1);
@@ -61,6 +63,14 @@ async function fakeRun(command: string, args: string[]) {
   }
   if (name === 'npm') mkdirSync(path.join(root, 'node_modules'), { recursive: true });
   if (key === 'cmake-js build') write('build/Release/headrace.node', 'binary');
+  if (command === 'cmake' && args[0] === '--build') {
+    for (const file of ['headrace_gpu_tests', 'headrace_gpu_bench'].concat(
+      ['cuda', 'hip', 'nvrtc', 'blas', ...(hasMpi ? ['mpi_aware'] : [])].map(
+        (part) => `libstub_${part}.so`,
+      ),
+    ))
+      write(`build-stubs/Release/${file}`, 'binary');
+  }
   if (name === 'tsc') write('dist/cli/main.js', 'compiled');
   return { code: 0, signal: null, output: '', stdout: '' };
 }
@@ -81,6 +91,7 @@ beforeEach(() => {
   root = mkdtempSync(path.join(tmpdir(), 'headrace-set-up-'));
   bin = path.join(root, '..', `${path.basename(root)}-bin`);
   mkdirSync(bin);
+  hasMpi = false;
   said = [];
   calls = [];
   failing = new Map();
@@ -126,6 +137,43 @@ describe('steps', () => {
     write('native/loader.ts', 'export const b = 2;');
     await run();
     expect(calls).toEqual(['tsc']);
+  });
+
+  it('configures and builds again when an MPI library arrives', async () => {
+    await run();
+    for (const name of ['mpicc', 'mpicc.mpich']) {
+      calls = [];
+      program(name);
+      await run();
+      expect(calls).toEqual(['cmake-js configure', 'cmake-js build']);
+    }
+    calls = [];
+    await run();
+    expect(calls).toEqual([]);
+  });
+
+  it('builds the stub drivers when asked, and again when MPI arrives or they are gone', async () => {
+    const stub = (name: string) => path.join(root, 'build/Release', `libstub_${name}.so`);
+    const building = ['cmake -S', 'cmake --build'];
+    await run();
+    expect(existsSync(stub('cuda'))).toBe(false);
+    calls = [];
+    await run({ stubs: true });
+    expect(calls).toEqual(building);
+    expect(existsSync(stub('cuda'))).toBe(true);
+    expect(existsSync(stub('mpi_aware'))).toBe(false);
+    calls = [];
+    await run({ stubs: true });
+    expect(calls).toEqual([]);
+    hasMpi = true;
+    program('mpicc');
+    await run({ stubs: true });
+    expect(calls).toEqual(['cmake-js configure', 'cmake-js build', ...building]);
+    expect(existsSync(stub('mpi_aware'))).toBe(true);
+    calls = [];
+    rmSync(stub('cuda'));
+    await run({ stubs: true });
+    expect(calls).toEqual(building);
   });
 
   it('builds again when an output is gone or a source was removed', async () => {

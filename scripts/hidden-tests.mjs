@@ -113,7 +113,7 @@ async function remedy(where, command, isMended) {
 /** The suites that could use what is hidden pass, and say what they leave out. */
 async function suites() {
   for (const words of [
-    'native cpp gpu native-gpu mpi',
+    'native gpu native-gpu mpi',
     'unit -- test/cli test/algorithms test/trace/viewer.test.ts test/examples test/docs',
   ]) {
     const { code, output } = await shell(`node scripts/test.mjs ${words}`);

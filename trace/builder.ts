@@ -229,7 +229,10 @@ export class Builder {
         columns.lane[row] = laneRow(task.lane);
         columns.flags[row] = task.flags;
         columns.releasedBy[row] = task.releasedBy;
-        for (let i = 0; i < TaskTime.count; i++) columns.times[i][row] = task.times[i];
+        const { times } = task;
+        // Nothing ends before it began, also where the bytes that say so are damaged.
+        times[TaskTime.execEnd] = Math.max(times[TaskTime.execStart], times[TaskTime.execEnd]);
+        for (let i = 0; i < TaskTime.count; i++) columns.times[i][row] = times[i];
       },
       dependencies: (list) => store(this.#edges, list),
       accesses: (list) => {
@@ -260,7 +263,7 @@ export class Builder {
         into.bytes[row] = transfer.bytes;
         into.issued[row] = transfer.issued;
         into.start[row] = transfer.start;
-        into.end[row] = transfer.end;
+        into.end[row] = Math.max(transfer.start, transfer.end);
       },
       counter: (counter) => {
         const row = this.#counter++;

@@ -1,5 +1,6 @@
 // Decodes records from a chunk of bytes and calls a visitor: the inner loop of every reader.
 // It stops at the end record, or at a record that contradicts the format: what came before it is good.
+import { RecordCheck } from './check-record.js';
 import {
   NO_COORDINATE,
   NONE,
@@ -31,6 +32,7 @@ export class Pass {
 
   readonly #origin: number;
   readonly #visitor: TraceVisitor;
+  readonly #check: RecordCheck;
   readonly #strings: string[] = [];
   readonly #problems: string[] = [];
   #ended = false;
@@ -91,6 +93,7 @@ export class Pass {
   constructor(header: TraceHeader, visitor: TraceVisitor) {
     this.#origin = Math.floor(header.clockOrigin);
     this.#visitor = visitor;
+    this.#check = new RecordCheck(header);
   }
 
   /** Decodes all whole records in `bytes[0 .. length)`; returns how many bytes they took. */
@@ -104,8 +107,14 @@ export class Pass {
         return at;
       }
       if (at + units * UNIT > length) return at;
+      const sound = this.#check.look(view, at);
+      if (sound === 'damaged') {
+        this.#stop(`damaged from unit ${this.#units} on; everything before it was read`);
+        return at;
+      }
       this.#units += units;
-      this.#record(bytes, view, at);
+      if (sound === 'unknown') this.#skip(bytes[at]);
+      else this.#record(bytes, view, at);
       at += units * UNIT;
       if (this.done) return at;
     }
@@ -134,6 +143,12 @@ export class Pass {
   #stop(problem: string): void {
     this.done = true;
     this.#problems.push(problem);
+  }
+
+  /** A record of a newer version, or of a kind that only a newer one has. It counts as the end record counts it. */
+  #skip(kind: number): void {
+    this.#skipped++;
+    if (kind === RecordKind.transfer) this.#transfers++;
   }
 
   // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one case per kind of record.
@@ -247,8 +262,6 @@ export class Pass {
       case RecordKind.end:
         this.#readEnd(view, at);
         return;
-      default:
-        this.#skipped++;
     }
   }
 

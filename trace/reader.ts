@@ -2,6 +2,7 @@
 // callbacks are reused for the next record of the kind; copy what must outlive the call.
 // A cut or damaged tail is not an error: everything before it is delivered and the outcome says what is missing.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { checkHeader } from './check-header.js';
 import { TraceError } from './errors.js';
 import { BYTE_ORDER_MARK, MAGIC, type TraceHeader, UNIT, VERSION } from './format.js';
 import { Pass } from './pass.js';
@@ -126,13 +127,11 @@ function readHeader(source: Source): { header: TraceHeader; dataStart: number } 
   const json = new Uint8Array(length);
   readFully(source, json, UNIT);
   try {
-    const header = JSON.parse(decoder.decode(json)) as TraceHeader;
-    if (!Array.isArray(header.spaces) || !Array.isArray(header.lanes)) throw new Error('no tables');
-    return { header, dataStart };
+    return { header: checkHeader(JSON.parse(decoder.decode(json))), dataStart };
   } catch (cause) {
     throw new TraceError(
       'ERR_TRACE_HEADER',
-      `${source.name} has a damaged header; nothing can be recovered.`,
+      `${source.name} has a damaged header (${(cause as Error).message}); nothing can be recovered.`,
       source.name,
       cause,
     );

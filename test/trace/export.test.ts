@@ -25,7 +25,7 @@ import {
 import { assignRows } from '../../trace/export/rows.js';
 import { loadTrace, type Trace, TransferReason } from '../../trace/index.js';
 import { decodePerfetto } from './decode-perfetto.js';
-import { task, traced } from './support.js';
+import { task, testHeader, traced } from './support.js';
 
 const machine = { ...smallMachine, ranks: 2, gpuBytes: 14 * 65536 };
 let cholesky: Trace;
@@ -159,11 +159,14 @@ describe('Perfetto', () => {
   });
 
   test('without flows and stages only slices remain; overlapping transfers of a lane go to sibling tracks', () => {
-    const overlapping = traced((recorder) => {
-      recorder.transfer(5, 5, 6, 255, 0, 0xffffffff, 0xffffffff, 0, 1, 0, 8, 1000, 1000, 1100);
-      recorder.transfer(5, 5, 6, 255, 0, 0xffffffff, 0xffffffff, 0, 1, 1, 8, 1000, 1050, 1150);
-      task(recorder, 1, 0, { start: 5, end: 5 });
-    });
+    const overlapping = traced(
+      (recorder) => {
+        recorder.transfer(5, 5, 6, 255, 0, 0xffffffff, 0xffffffff, 0, 1, 0, 8, 1000, 1000, 1100);
+        recorder.transfer(5, 5, 6, 255, 0, 0xffffffff, 0xffffffff, 0, 1, 1, 8, 1000, 1050, 1150);
+        task(recorder, 1, 0, { start: 5, end: 5 });
+      },
+      testHeader({ ranks: 2 }),
+    );
     const decoded = decodePerfetto(
       writeToMemory((out) => exportPerfetto(overlapping, out, { flows: false, stages: false })),
     );

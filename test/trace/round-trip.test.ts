@@ -31,6 +31,11 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('what the recorder writes, the reader gives back', () => {
   test('every field of a task and a transfer', () => {
+    const { spaces, lanes } = testHeader();
+    const largest = testHeader({
+      spaces: Array.from({ length: 8 }, () => spaces[0]),
+      lanes: Array.from({ length: 251 }, () => lanes[0]),
+    });
     const bytes = record((recorder) => {
       recorder.taskClass(65535, 'gemm', ['m', 'n']);
       recorder.task(
@@ -52,7 +57,7 @@ describe('what the recorder writes, the reader gives back', () => {
         1010,
       );
       recorder.transfer(3, 5, 249, 1, 255, 4e9, 77, 4e9 + 1, -1, 12, 1e15, 2000, 2001, 2002);
-    });
+    }, largest);
     const tasks: TaskRecord[] = [];
     const transfers: TransferRecord[] = [];
     const classes: unknown[] = [];

@@ -34,6 +34,15 @@ export class Fifo {
     return this.ring[(this.first + i) & (this.ring.length - 1)];
   }
 
+  /** Replaces every entry. */
+  replace(by: (value: number) => number): void {
+    const { ring, first } = this;
+    for (let i = 0; i < this.length; i++) {
+      const at = (first + i) & (ring.length - 1);
+      ring[at] = by(ring[at]);
+    }
+  }
+
   private grow(): void {
     const larger = new Int32Array(this.ring.length * 2);
     for (let i = 0; i < this.length; i++) larger[i] = this.at(i);

@@ -25,6 +25,12 @@ export interface Guards {
   announceWritten: boolean;
   /** A JavaScript body waits for the readers of what it overwrites. */
   bodyWriteAfterRead: boolean;
+  /** An asynchronous body that has inserted tasks keeps no others from starting (scheduler/script-bodies.ts). */
+  parentSlots: boolean;
+  /** Successors keep their tasks when the window moves its rows (scheduler/window.ts). */
+  movedEdges: boolean;
+  /** ... and so do completions of what is under way. */
+  movedFlight: boolean;
   /** A JavaScript body waits for its control predecessors. */
   bodyControl: boolean;
   /** A write gives up all other copies. */
@@ -108,6 +114,9 @@ const all: Guards = {
   execControl: true,
   execRegistersRead: true,
   execRegistersWrite: true,
+  parentSlots: true,
+  movedEdges: true,
+  movedFlight: true,
   bodyReadAfterWrite: true,
   announceWritten: true,
   bodyWriteAfterRead: true,

@@ -184,6 +184,19 @@ export class Submission {
     return seq;
   }
 
+  /** Tasks under way have other rows now. */
+  moveRows(rowNow: (row: number) => number): void {
+    for (let q = 0; q < this.queueCount; q++) {
+      const flight = this.flight[q];
+      const last = this.backend.issued[q];
+      for (let seq = this.seen[q]; seq !== last; ) {
+        seq = (seq + 1) | 0;
+        const token = flight[seq & this.slotMask];
+        if (token > 0) flight[seq & this.slotMask] = rowNow(token - 1) + 1;
+      }
+    }
+  }
+
   /** Next finished token of `queue` that carries work, or 0 when all completions were handled. */
   takeFinished(queue: number): number {
     const completed = this.backend.completed[queue];

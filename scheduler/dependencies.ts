@@ -47,6 +47,16 @@ export class Dependencies {
     this.weedAt[d] = 64;
   }
 
+  /** Live tasks have other rows now. */
+  moveRows(rowNow: (row: number) => number): void {
+    const { tasks } = this;
+    const { value, next } = this.edges;
+    for (let id = tasks.head; id !== tasks.next; id = (id + 1) | 0) {
+      for (let n = tasks.successors[id & tasks.mask]; n >= 0; n = next[n])
+        value[n] = rowNow(value[n] >> 1) * 2 + (value[n] & 1);
+    }
+  }
+
   /** Orders task `id` (in `row`) after everything it must follow because it uses datum `d` like that. */
   order(id: number, row: number, d: number, mode: number): void {
     const { tasks, readerNodes } = this;

@@ -34,12 +34,17 @@ import { RunState } from './run-state.js';
 import { BODY_RUNNING, ScriptBodies } from './script-bodies.js';
 import { Shortage } from './shortage.js';
 import { Starter } from './starter.js';
+import { WindowRoom } from './window.js';
 
 export interface EngineOptions {
   /** Live tasks at most; a power of two. */
   readonly window: number;
   /** Commands queued ahead per executor, at most. */
   readonly runAhead: number;
+  /** Tasks that bodies may have inserted beyond the window. */
+  readonly overflow: number;
+  /** Nanoseconds without progress after which the watchdog reports; 0: never. */
+  readonly watchdog: number;
   /** Poison freed blocks with 0xA5 and check invariants after each pass. */
   readonly checked: boolean;
 }
@@ -67,9 +72,13 @@ export class Engine implements StageHooks {
   readonly runs: (RunState | undefined)[] = new Array<RunState | undefined>(RUN_SLOTS);
   readonly starter: Starter;
   readonly bodies: ScriptBodies;
+  readonly room: WindowRoom;
+  readonly idle: IdleControl;
   readonly checked: boolean;
   /** What a pass has done so far. */
   progressed = 0;
+  /** When a pass moved a task last: its time. Messages between ranks alone are no progress. */
+  movedAt = 0;
   tracer: EngineTracer | undefined;
   /** Set where the program runs on several ranks. */
   ranks: Ranks | undefined;
@@ -77,7 +86,6 @@ export class Engine implements StageHooks {
   onInternalFailure: ((row: number, error: HeadraceError) => void) | undefined;
 
   readonly depthControl: DepthControl;
-  private readonly idle: IdleControl;
   private readonly completions: Completions;
   private readonly overRuns: RunState[] = [];
   readonly failures: FailureEffects;
@@ -86,6 +94,8 @@ export class Engine implements StageHooks {
   /** No slot above this one has an open run. */
   private openRuns = 0;
   private pumping = false;
+  /** Of `progressed`, looks that found messages of other ranks. */
+  private messages = 0;
 
   constructor(backend: Backend, options: EngineOptions) {
     this.backend = backend;
@@ -117,10 +127,11 @@ export class Engine implements StageHooks {
     );
     this.starter = new Starter(this, options.window);
     this.bodies = new ScriptBodies(this);
+    this.room = new WindowRoom(this, options.overflow);
     this.completions = new Completions(this);
     this.failures = new FailureEffects(this);
     this.depthControl = new DepthControl(this.submission, this.placement, options.runAhead);
-    this.idle = new IdleControl(this);
+    this.idle = new IdleControl(this, options.watchdog);
     this.runs[INTERNAL_RUN] = new RunState(INTERNAL_RUN);
     this.transfers.observer = {
       transferDone: (t, queue, seq, status) => this.failures.transferDone(t, queue, seq, status),
@@ -180,10 +191,15 @@ export class Engine implements StageHooks {
     dir.remove(d);
   }
 
-  /** Blocks until some transfer is over; false when none is under way. */
-  waitForTransfers(): boolean {
+  /** Blocks until some transfer is over; false when none is under way. `since`: when the wait began. */
+  waitForTransfers(since: number): boolean {
     if (this.transfers.live === 0) return false;
-    if (!this.pump()) this.idle.block();
+    if (this.pump()) return true;
+    this.idle.block();
+    this.idle.reportBlocked(
+      since,
+      'a new datum: waits for host memory that transfers will give back',
+    );
     return true;
   }
 
@@ -244,6 +260,7 @@ export class Engine implements StageHooks {
     const paramStart = tasks.paramStart[row];
     for (let i = 0; i < nParams; i++) tasks.params[paramStart + i] = params[i];
     if (after !== undefined) this.follow(id, row, after);
+    if (this.bodies.waiting > 0) this.bodies.inserted();
 
     if (--tasks.pending[row] === 0) this.starter.release(row);
     // Issued already: its events order later tasks against it, the graph need not.
@@ -257,17 +274,12 @@ export class Engine implements StageHooks {
   }
 
   /**
-   * Waits until a task with that many flows and parameters fits the window. Bodies may run and insert meanwhile, so
-   * callers that keep arguments in scratch memory call this before they fill it.
+   * Waits until a task of that class fits the window, or extends it. Bodies may run and insert meanwhile, so callers that
+   * keep arguments in scratch memory call this before they fill it.
+   * @throws HeadraceError `ERR_WINDOW_FULL`
    */
-  reserveRow(flows: number, params: number): void {
-    if (this.tasks.hasRoom(flows, params)) return;
-    this.tracer?.throttle(true);
-    try {
-      while (!this.tasks.hasRoom(flows, params)) this.makeWindowRoom(flows, params);
-    } finally {
-      this.tracer?.throttle(false);
-    }
+  reserveRow(cls: TaskClassRow): void {
+    this.room.reserve(cls);
   }
 
   private follow(id: number, row: number, after: readonly number[]): void {
@@ -282,36 +294,6 @@ export class Engine implements StageHooks {
         );
       }
     }
-  }
-
-  /** Pumps until the window has room again. Called from a plain loop over `insert`, so it may block the thread. */
-  private makeWindowRoom(flows: number, params: number): void {
-    const { tasks } = this;
-    const head = tasks.head;
-    const progressed = this.pump();
-    // Room for a good part of the window, not for one task: a pass per finished task would keep a core busy with
-    // looking, and the executors need that core.
-    if (tasks.isRoomy(3) && tasks.hasRoom(flows, params)) return;
-    if (this.bodies.queued.length > 0) {
-      // Inside a body that inserts more than the window holds: other bodies must run for it to go on.
-      this.bodies.run();
-      this.pump();
-      if (tasks.head !== head) return;
-    }
-    if (!this.idle.somethingIsUnderWay()) {
-      if (progressed || tasks.head !== head) return;
-      if (this.bodies.waiting > 0) {
-        throw new HeadraceError(
-          'ERR_WINDOW_FULL',
-          `all ${tasks.window} rows of the task window wait for asynchronous bodies, which cannot end while the program inserts without awaiting`,
-          { limit: tasks.window, remedy: 'await graph.space() between insertions' },
-        );
-      }
-      throw new HeadraceError('ERR_STALLED', 'the engine cannot make progress', {
-        report: this.explain(),
-      });
-    }
-    this.idle.block();
   }
 
   // --- Release and start --------------------------------------------------------------------------------------
@@ -337,6 +319,7 @@ export class Engine implements StageHooks {
     this.pumping = true;
     this.insertsSincePass = 0;
     this.progressed = 0;
+    this.messages = 0;
     const { x } = this;
     x.now = this.backend.now();
     try {
@@ -352,12 +335,14 @@ export class Engine implements StageHooks {
       // Movements with their bytes at hand end in the middle of a round and give memory back behind those who wait.
       while (this.completions.memoryCameBack()) this.round();
       this.tasks.retireHead();
+      this.room.passed();
       if (this.submission.sweepDue) this.completions.forgetOldEvents();
       this.tracer?.passed(x.now);
       if (this.checked) this.validateState();
     } finally {
       this.pumping = false;
     }
+    if (this.progressed > this.messages) this.movedAt = this.x.now;
     if (this.progressed > 0) this.reportProgress();
     this.reportOverRuns();
     return this.progressed > 0;
@@ -365,7 +350,10 @@ export class Engine implements StageHooks {
 
   private round(): void {
     this.completions.take();
-    if (this.ranks?.poll() === true) this.progressed++;
+    if (this.ranks?.poll() === true) {
+      this.progressed++;
+      this.messages++;
+    }
     this.starter.drainReleased();
     this.completions.wakeWaiters();
     this.shortage.look();
@@ -529,9 +517,14 @@ export class Engine implements StageHooks {
     return this.bodies.queued.length;
   }
 
-  /** A JavaScript body runs now. */
+  /** The caller is a JavaScript body, also after an `await`. */
   get inBody(): boolean {
-    return this.bodies.depth > 0;
+    return this.bodies.isRunning;
+  }
+
+  /** The caller is called back from a pass. */
+  get inPass(): boolean {
+    return this.pumping;
   }
 
   private poisonFreedBlocks(): void {

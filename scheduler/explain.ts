@@ -9,6 +9,7 @@ import { accessModeNames } from '../trace/format.js';
 import { shown } from './checks.js';
 import type { Engine } from './engine.js';
 import { copyState, memoryText } from './memory-report.js';
+import { BODY_RUNNING } from './script-bodies.js';
 
 /** Tasks named in one table. */
 const MAX_TASKS = 40;
@@ -114,8 +115,28 @@ export function explainAll(engine: Engine, run?: number): string {
     lines.push(`  ${x.describe(row)}: ${STAGE_NAMES[stage]} for ${time}, ${reasonOf(engine, row)}`);
   }
   if (live > lines.length) lines.push(`  ... ${live} tasks in all`);
+  lines.push(...otherWaits(engine));
   const memory = memoryText(engine).replaceAll(/^/gm, '  ');
   return [...lines, memory].join('\n');
+}
+
+/** What the program waits for, besides tasks. */
+function otherWaits(engine: Engine): string[] {
+  const { tasks, room, ranks } = engine;
+  const lines: string[] = [];
+  if (tasks.live >= tasks.window)
+    lines.push(
+      `  the window of ${tasks.window} tasks is full: ${tasks.live} of at most ${room.limit}`,
+    );
+  if (room.waiting > 0)
+    lines.push(
+      `  graph.space() is awaited in ${room.waiting} ${room.waiting === 1 ? 'place' : 'places'}`,
+    );
+  if (ranks?.calls.leaving === true)
+    lines.push('  this rank has closed its runtime and waits for the others to close theirs');
+  if (ranks !== undefined && ranks.runs.open > 0)
+    lines.push(`  ${ranks.runs.open} of the runs have not ended on all ranks`);
+  return lines;
 }
 
 /** What the live task in `row` waits for, in words. */
@@ -126,7 +147,7 @@ function reasonOf(engine: Engine, row: number): string {
     const n = tasks.pending[row];
     return `waits for ${n === 1 ? 'a predecessor' : `${n} predecessors`}`;
   }
-  if (stage === TaskStage.ready) return 'ready: waits for its turn on its device';
+  if (stage === TaskStage.ready) return readyReason(engine, row);
   switch (tasks.waiting[row]) {
     case WaitReason.memory:
       return memoryReason(engine, row);
@@ -142,14 +163,27 @@ function reasonOf(engine: Engine, row: number): string {
       return 'waits until other ranks have taken what its device offers them';
   }
   const queue = tasks.queue[row];
-  if (queue < 0)
-    return stage === TaskStage.exec ? 'its JavaScript body runs or is next' : 'moves on';
+  if (queue === BODY_RUNNING) {
+    const isMovement = engine.isMovement(row);
+    return isMovement
+      ? 'its bytes are under way'
+      : 'its JavaScript body has begun and has not ended';
+  }
+  if (queue < 0) return stage === TaskStage.exec ? 'its JavaScript body is next' : 'moves on';
   const before = (tasks.seq[row] - backend.completed[queue] - 1) | 0;
   const name = queueName(engine, queue);
   if (submission.happened(queue, tasks.seq[row])) return `has run on ${name}`;
   return before <= 0
     ? `runs on ${name}, or is next`
     : `queued on ${name} behind ${before} commands`;
+}
+
+function readyReason(engine: Engine, row: number): string {
+  const { kernels, network } = engine.x.classes[engine.tasks.classOf[row]];
+  const isScript = kernels[engine.tasks.device[row]] < 0 && network === undefined;
+  return isScript && engine.starter.scriptsAreFull
+    ? 'ready: waits until one of the JavaScript bodies under way has ended'
+    : 'ready: waits for its turn on its device';
 }
 
 function memoryReason(engine: Engine, row: number): string {

@@ -107,7 +107,7 @@ export class Graph {
     const { flows, params } = this;
     const { directory, tasks } = engine;
     if (!tasks.hasRoom(flowNames.length, paramNames.length)) {
-      engine.reserveRow(flowNames.length, paramNames.length);
+      engine.reserveRow(bound.row);
       if (run.error !== undefined) throw run.error;
     }
     // Arguments and options may have getters, and these may do anything.
@@ -208,29 +208,12 @@ export class Graph {
   }
 
   /**
-   * Resolves when the task window has room for more tasks and the event loop was served. Await it now and then in
-   * programs with asynchronous bodies, or to keep timers and sockets going while a million tasks are inserted.
+   * Resolves when no more than half a window of tasks waits to be run, asynchronous bodies that have begun not counted,
+   * and the event loop was served. Await it now and then where programs or asynchronous bodies insert many tasks: it
+   * bounds memory, and keeps timers and sockets going. Rejects with the run's error when the run fails.
    */
   space(): Promise<void> {
-    const { engine, run } = this;
-    let waits = false;
-    const wait = (begins: boolean): void => {
-      if (waits !== begins) engine.tracer?.throttle(begins);
-      waits = begins;
-    };
-    return new Promise((resolve, reject) => {
-      const look = (): void => {
-        const hasSpace = engine.tasks.isRoomy(1);
-        wait(!hasSpace && run.error === undefined);
-        if (run.error !== undefined) reject(run.error);
-        else if (hasSpace) resolve();
-        else {
-          engine.wake();
-          setTimeout(look, 1);
-        }
-      };
-      setImmediate(look);
-    });
+    return this.engine.room.space(this.run);
   }
 
   /** Whether a datum may have been written by tasks that this rank left out. */

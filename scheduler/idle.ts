@@ -3,18 +3,22 @@
 // Hysteresis: with more work ready for a queue, the engine wants to be woken when a quarter of the queue's depth is
 // left, not at every completion; without, when the queue is empty; when tasks wait for memory, at the next
 // completion; for a body that waits for an event, at that event.
+// The watchdog reports when no task has moved for a while: from a timer while the engine sleeps on the event loop, and
+// right where it blocks while the program waits in an insertion, because no timer fires then.
 // Invariant: whenever the engine sleeps and a task is live, a doorbell is armed on some queue with commands under
 // way, or a JavaScript body is running: otherwise the graph is stuck, and that is an error, not a sleep.
+import { writeSync } from 'node:fs';
 import { HeadraceError } from '../devices/errors.js';
+import { formatTime } from '../trace/analysis/text.js';
 import type { Engine } from './engine.js';
 import { INTERNAL_RUN } from './engine.js';
 
+/** Timers may fire a little early by the runtime's clock. */
+const ALMOST = 0.99;
 /** Longest block of the engine's thread at a time; microseconds. */
 const BLOCK_US = 2000;
 /** Passes on the event loop are given up after this long, so that timers and sockets are served; nanoseconds. */
 const TURN_NS = 3e6;
-/** Nothing moved for this long: say who waits for what; milliseconds. */
-const WATCHDOG_MS = 30_000;
 /** Where ranks have a core for every thread, the engine sleeps when it has waited that long; nanoseconds. */
 const SPIN_NS = 10e6;
 /** While it waits like that, others on the event loop have their turn so often; nanoseconds. */
@@ -32,12 +36,18 @@ export class IdleControl {
   private movedAt = 0;
   private readonly whenQuiet: (() => void)[] = [];
   private watchdog: NodeJS.Timeout | undefined;
+  /** Nanoseconds without progress after which the watchdog reports; 0: never. */
+  private readonly patience: number;
+  /** When the engine began to hold the process, and when the watchdog reported from a blocked thread last. */
+  private heldSince = 0;
+  private reportedAt = 0;
   private readonly tick = (): void => {
     this.turn();
   };
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, patience: number) {
     this.engine = engine;
+    this.patience = patience;
     engine.backend.onWake(this.tick);
   }
 
@@ -88,19 +98,26 @@ export class IdleControl {
     return this.engine.tasks.live === 0 && !this.somethingIsUnderWay();
   }
 
-  /** Whether any command is between issue and observed completion. */
+  /** Whether any command is between issue and observed completion, or another rank has to do something. */
   somethingIsUnderWay(): boolean {
+    return this.commandsAreUnderWay() || this.engine.ranks?.expecting === true;
+  }
+
+  /** Whether any command is between issue and observed completion. */
+  commandsAreUnderWay(): boolean {
     const { outstanding } = this.engine.submission;
     for (let q = 0; q < outstanding.length; q++) if (outstanding[q] > 0) return true;
-    return this.engine.ranks?.expecting === true;
+    return false;
   }
 
   /** Passes until there is nothing to do but wait, or others on the event loop want their turn. */
   private turn(): void {
     this.scheduled = false;
     const next = this.passes();
-    if (next === 'again') this.schedule();
-    else if (next === 'asleep') this.watch();
+    if (next === 'again') {
+      this.schedule();
+      this.watch();
+    } else if (next === 'asleep') this.watch();
     else if (next === 'stuck') this.stuck();
     else {
       this.hold(false);
@@ -156,6 +173,7 @@ export class IdleControl {
     }
     if (this.holding === on) return;
     this.holding = on;
+    if (on) this.heldSince = this.engine.backend.now();
     this.engine.backend.hold(on);
   }
 
@@ -188,6 +206,13 @@ export class IdleControl {
     }
   }
 
+  stalled(): HeadraceError {
+    return new HeadraceError('ERR_STALLED', 'no task can make progress', {
+      remedy: 'this is a defect of Headrace; please report it with this table',
+      report: this.engine.explain(),
+    });
+  }
+
   /** Live tasks, nothing under way, nobody to wake us: a defect of the engine, reported instead of slept over. */
   private stuck(): void {
     const { engine } = this;
@@ -196,10 +221,7 @@ export class IdleControl {
       this.schedule();
       return;
     }
-    const error = new HeadraceError('ERR_STALLED', 'no task can make progress', {
-      remedy: 'this is a defect of Headrace; please report it with this table',
-      report: engine.explain(),
-    });
+    const error = this.stalled();
     let failed = false;
     for (const run of engine.runs) {
       if (
@@ -215,21 +237,47 @@ export class IdleControl {
     if (!failed) throw error;
   }
 
-  private watch(): void {
+  /** Looks after that long without progress, and then again and again. */
+  private watch(nanoseconds: number = this.patience): void {
     // Virtual time does not pass while this process is slow; its world says what stands still.
-    if (this.engine.backend.kind === 'simulated') return;
-    if (this.watchdog !== undefined) clearTimeout(this.watchdog);
+    if (this.engine.backend.kind === 'simulated' || this.patience === 0) return;
+    if (this.watchdog !== undefined) return;
     this.watchdog = setTimeout(() => {
-      this.engine.tracer?.watchdog();
-      const leaves = this.engine.ranks?.calls.leaving
-        ? '  this rank has closed its runtime and waits for the others to close theirs\n'
-        : '';
-      process.emitWarning(
-        `nothing has completed for ${WATCHDOG_MS / 1000} s:\n${leaves}${this.engine.explain()}`,
-        'HeadraceWatchdog',
-      );
+      this.watchdog = undefined;
+      const quiet = this.quietFor(this.heldSince);
+      if (quiet < this.patience * ALMOST) {
+        this.watch(this.patience - quiet);
+        return;
+      }
+      process.emitWarning(this.report(quiet), 'HeadraceWatchdog');
       this.watch();
-    }, WATCHDOG_MS);
+    }, nanoseconds / 1e6);
     this.watchdog.unref();
+  }
+
+  /**
+   * To be called between blocks of the engine's thread, in a wait that began at `since`. Writes to stderr itself: warnings
+   * are printed by the event loop, which stands still.
+   */
+  reportBlocked(since: number, what: string): void {
+    if (this.engine.backend.kind === 'simulated' || this.patience === 0) return;
+    const quiet = this.quietFor(Math.max(since, this.reportedAt));
+    if (quiet < this.patience) return;
+    this.reportedAt = this.engine.backend.now();
+    writeSync(
+      2,
+      `HeadraceWatchdog: ${this.report(this.quietFor(since))}\n  the thread is blocked in ${what}\n`,
+    );
+  }
+
+  /** Nanoseconds since the last progress after `since`. */
+  private quietFor(since: number): number {
+    return this.engine.backend.now() - Math.max(this.engine.movedAt, since);
+  }
+
+  private report(quiet: number): string {
+    const { engine } = this;
+    engine.tracer?.watchdog();
+    return `nothing has completed for ${formatTime(quiet)}:\n${engine.explain()}`;
   }
 }

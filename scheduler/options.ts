@@ -28,6 +28,13 @@ export interface RuntimeOptions {
   readonly computeStreams?: number;
   /** Tasks between insertion and retirement at most, a power of two; default 16384. */
   readonly window?: number;
+  /**
+   * Tasks that bodies may have inserted beyond the window, which does not make them wait; default 1 048 576. Each takes
+   * about 60 bytes, 4 per datum and 8 per parameter while it is live, and up to twice that as tables double.
+   */
+  readonly overflow?: number;
+  /** Seconds without progress after which it is reported who waits for what; default 30, 0 for never. */
+  readonly watchdog?: number;
   /** Commands queued ahead per executor at most, a power of two; default 1024. */
   readonly runAhead?: number;
   /** Poison freed memory with 0xA5 and check the engine's invariants after each pass. Slow; for tests. */
@@ -60,6 +67,9 @@ export interface ResolvedOptions {
   readonly pinnedBytes: number;
   readonly computeStreams: number;
   readonly window: number;
+  readonly overflow: number;
+  /** Nanoseconds. */
+  readonly watchdog: number;
   readonly runAhead: number;
   readonly checked: boolean;
   readonly trace: string | undefined;
@@ -138,6 +148,16 @@ function integer(value: number, what: string, least: number, most: number): numb
   return value;
 }
 
+function seconds(value: number, what: string): number {
+  if (typeof value !== 'number' || !(value >= 0 && value <= 1e6)) {
+    throw new HeadraceError(
+      'ERR_OPTION',
+      `${what} must be a number of seconds from 0 to 1000000, not ${String(value)}`,
+    );
+  }
+  return value;
+}
+
 function oneOf<T extends string>(value: T, what: string, allowed: readonly T[]): T {
   if (!allowed.includes(value)) {
     throw new HeadraceError(
@@ -176,6 +196,8 @@ export function resolveOptions(given: RuntimeOptions): ResolvedOptions {
       32,
     ),
     window: powerOfTwo(options.window ?? 16384, 'window', 4, 2 ** 22),
+    overflow: integer(options.overflow ?? 2 ** 20, 'overflow', 0, 2 ** 24),
+    watchdog: seconds(options.watchdog ?? 30, 'watchdog') * 1e9,
     runAhead: powerOfTwo(options.runAhead ?? 1024, 'runAhead', 1, 2 ** 15),
     checked: checkTruth(options.checked ?? false, 'checked'),
     trace: options.trace === undefined ? undefined : checkText(options.trace, 'trace'),

@@ -33,6 +33,13 @@ export class ProgramOrder {
     }
   }
 
+  /** The same set for a window of `window` rows; this one is empty then. */
+  resized(window: number): ProgramOrder {
+    const other = new ProgramOrder(window);
+    while (this.length > 0) other.add(this.takeFirst());
+    return other;
+  }
+
   /** Takes the first id in program order; only when `length` is not 0. */
   takeFirst(): number {
     const id = this.first();

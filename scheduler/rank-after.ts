@@ -98,7 +98,7 @@ export class RankAfter {
 
   private signal(token: number, after: readonly number[], run: RunState, priority: number): void {
     const { engine, oneFlow, oneParam } = this;
-    engine.reserveRow(1, 0);
+    engine.reserveRow(this.signalClass);
     oneFlow[0] = token;
     run.movements++;
     engine.insert(this.signalClass, run, oneFlow, oneParam, priority, ANY_DEVICE, after);
@@ -107,7 +107,7 @@ export class RankAfter {
 
   private forget(token: number): void {
     const { engine, oneFlow, oneParam } = this;
-    engine.reserveRow(0, 1);
+    engine.reserveRow(this.forgetClass);
     oneParam[0] = token;
     const run = engine.runs[INTERNAL_RUN] as RunState;
     const users = engine.dependencies.users(token);

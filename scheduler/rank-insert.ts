@@ -31,7 +31,7 @@ export function insertOnRanks(
   if (engine.inBody || run.sealed) {
     checkAlone(engine, ranks, cls, ownFlows, target, after);
     plan.noteSize(cls, ownFlows);
-    engine.reserveRow(cls.modes.length, cls.paramNames.length);
+    engine.reserveRow(cls);
     return engine.insert(cls, run, ownFlows, ownParams, priority, device, after);
   }
   if (after !== undefined && after.length > 0) {
@@ -43,7 +43,7 @@ export function insertOnRanks(
     if (plan.skipsTurn()) engine.pump();
     return handleElsewhere(target);
   }
-  engine.reserveRow(cls.modes.length, cls.paramNames.length);
+  engine.reserveRow(cls);
   // Planning its movements may have taken a pass of the engine, in which the run failed: what was live then is dropped,
   // and nobody would drop this one.
   if (run.error !== undefined) throw run.error;

@@ -330,7 +330,7 @@ export class RankPlan {
     after: readonly number[] | undefined,
   ): number {
     const { oneFlow, oneParam, engine } = this;
-    engine.reserveRow(1, 1);
+    engine.reserveRow(cls);
     oneFlow[0] = movement.d;
     oneParam[0] = movement.index;
     // The consumer's class says what is written; a receive is not the program's write.

@@ -114,7 +114,7 @@ export class RankPulls {
     after: readonly number[],
   ): number {
     const { engine } = this;
-    engine.reserveRow(0, 1);
+    engine.reserveRow(cls);
     this.oneParam[0] = group.index;
     run.movements++;
     return engine.insert(cls, run, this.noFlows, this.oneParam, priority, ANY_DEVICE, after);

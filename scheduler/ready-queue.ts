@@ -6,13 +6,18 @@
 import { ProgramOrder } from './program-order.js';
 
 export class ReadyQueue {
-  private readonly plain: ProgramOrder;
+  private plain: ProgramOrder;
   private readonly heapIds: number[] = [];
   private readonly heapPriorities: number[] = [];
 
   /** For tasks of a window of that many rows. */
   constructor(window: number) {
     this.plain = new ProgramOrder(window);
+  }
+
+  /** The window has another number of rows now. */
+  resize(window: number): void {
+    this.plain = this.plain.resized(window);
   }
 
   get length(): number {

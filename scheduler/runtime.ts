@@ -1,6 +1,7 @@
 // The runtime: opens the machine, owns data and runs, closes everything in order. The public entry point.
 
 import { hostname } from 'node:os';
+import { isAsyncFunction } from 'node:util/types';
 import type { Backend } from '../devices/backend.js';
 import { CopyEvent } from '../devices/coherency.js';
 import { NO_HOME } from '../devices/directory.js';
@@ -331,7 +332,8 @@ export class Runtime {
     const dir = engine.directory;
     const d = datum.row;
     let offset = makeRoom(host, engine.x.counters, datum.bytes);
-    while (offset < 0 && engine.waitForTransfers())
+    const since = offset < 0 ? engine.backend.now() : 0;
+    while (offset < 0 && engine.waitForTransfers(since))
       offset = makeRoom(host, engine.x.counters, datum.bytes);
     if (offset < 0) {
       throw new HeadraceError(
@@ -586,6 +588,7 @@ export class Runtime {
     this.checkBodies(cls, row);
     this.checkArguments(row);
     engine.x.classes.push(row);
+    if (isAsyncFunction(definition.body)) engine.bodies.isAsync(row.id);
     const gpus = this.gpuSpaces(row);
     const spaces = gpus.length > 0 ? gpus : [0];
     const capacity = Math.min(...spaces.map((s) => engine.spaces[s].zone.capacity));
@@ -735,7 +738,7 @@ export class Runtime {
     after: readonly number[] | undefined,
     job: InternalJob,
   ): void {
-    this.engine.reserveRow(1, 1);
+    this.engine.reserveRow(cls);
     const key = this.nextJob++;
     this.jobs.set(key, job);
     if (datum !== undefined) this.internalArgs[0] = datum.row;

@@ -38,6 +38,13 @@ export class Starter {
     this.ready = Array.from({ length: lanes }, () => new ReadyQueue(window));
   }
 
+  /** Live tasks have other rows now, of `rows` in all. */
+  moveRows(rowNow: (row: number) => number, rows: number): void {
+    this.released.replace(rowNow);
+    for (const queue of this.ready) queue.resize(rows);
+    for (const line of this.engine.placement.lines) line.resize(rows);
+  }
+
   /** One predecessor less, the task in row `by`. */
   releaseOne(successor: number, by: number): void {
     const { tasks, x } = this.engine;
@@ -192,6 +199,16 @@ export class Starter {
     if (!tasks.contains(id) || tasks.stage[row] !== TaskStage.ready) return;
     this.startOn(row, queue);
     if (this.released.length > 0) this.drainReleased();
+  }
+
+  /** That many more asynchronous bodies may await tasks: these need slots of their own to start. */
+  parentWaits(more: number): void {
+    this.scripts -= more;
+  }
+
+  /** As many JavaScript bodies are under way as may be, and others are ready. */
+  get scriptsAreFull(): boolean {
+    return this.scripts >= MAX_SCRIPTS && this.ready[this.scriptLane].length > 0;
   }
 
   /** A task that was started is over: one more JavaScript body or movement may start. */

@@ -12,9 +12,9 @@ export class StepTimes {
   time = 0;
   first = 0;
   end = 0;
-  private readonly firsts: Int32Array;
-  private readonly times: Float64Array;
-  private readonly mask: number;
+  private firsts: Int32Array;
+  private times: Float64Array;
+  private mask: number;
   /** Slot of the oldest step, and how many there are. */
   private oldest = 0;
   private count = 0;
@@ -24,6 +24,20 @@ export class StepTimes {
     this.firsts = new Int32Array(2 * numbers);
     this.times = new Float64Array(2 * numbers);
     this.mask = 2 * numbers - 1;
+  }
+
+  /** At most `numbers`, a power of two, may be asked for from now on. */
+  grow(numbers: number): void {
+    const { firsts, times, mask, oldest } = this;
+    if (2 * numbers <= firsts.length) return;
+    this.firsts = new Int32Array(2 * numbers);
+    this.times = new Float64Array(2 * numbers);
+    this.mask = 2 * numbers - 1;
+    this.oldest = 0;
+    for (let i = 0; i < this.count; i++) {
+      this.firsts[i] = firsts[(oldest + i) & mask];
+      this.times[i] = times[(oldest + i) & mask];
+    }
   }
 
   /** Numbers from `first` on have `time`. Those before `live` will not be asked for any more. */

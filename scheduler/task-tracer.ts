@@ -71,6 +71,11 @@ export class TaskTracer {
     tasks.traceTimes();
   }
 
+  /** The window has `rows` rows now. */
+  resize(rows: number): void {
+    this.insertions.grow(rows);
+  }
+
   inserted(id: number): void {
     const { x, backend } = this.engine;
     if (this.slowInsertion) x.now = backend.now();

@@ -3,6 +3,8 @@
 // A task id is an int32 that counts insertions and wraps; its row is `id & mask`. Rows are taken and given back
 // in program order, so memory is O(window) whatever the length of the program, a stale id is recognised by
 // comparing it with the window's ends, and flows and parameters can live in two rings beside the rows.
+// The program waits when `window` rows are live. Bodies do not: the table grows for what they insert, and shrinks again
+// (`resize`). Only the owner of everything that names rows may do either (scheduler/window.ts).
 // Invariants: head..next are the live ids; a row in the window belongs to exactly one id; a task's flows and
 // parameters are contiguous.
 
@@ -83,48 +85,61 @@ export interface TaskClassRow {
   readonly network?: number;
 }
 
+type Column = Uint8Array | Int16Array | Int32Array | Float64Array;
+
+/** Entries of a ring of arguments for a window of that many rows. */
+function leastPool(window: number): number {
+  return Math.max(window * 8, 4096);
+}
+
 export class TaskTable {
+  /** Live rows from which on the program waits; a power of two. There may be more rows than that. */
   readonly window: number;
-  readonly mask: number;
+  /** Number of rows minus 1. */
+  mask: number;
+  /** Rows or rings are larger than the program needs. */
+  isExtended = false;
+  /** Largest number of flows (or parameters) one task may have. */
+  readonly maxArguments: number;
   /** Oldest live id. */
   head = 1;
   /** Id the next task will get. */
   next = 1;
 
-  readonly stage: Uint8Array;
-  readonly classOf: Int32Array;
-  readonly run: Uint8Array;
-  readonly priority: Int32Array;
+  stage: Uint8Array;
+  classOf: Int32Array;
+  run: Uint8Array;
+  priority: Int32Array;
   /** Space the task runs on: 0 host, g = GPU g-1; the hint before placement, ANY_DEVICE without. */
-  readonly device: Int16Array;
+  device: Int16Array;
   /** 1 when the device was the user's wish. */
-  readonly hinted: Uint8Array;
+  hinted: Uint8Array;
   /** Event of the task's execution, once issued. */
-  readonly queue: Int16Array;
-  readonly seq: Int32Array;
+  queue: Int16Array;
+  seq: Int32Array;
   /** Queue chosen to run the task; decided when it starts. */
-  readonly target: Int16Array;
+  target: Int16Array;
   /** Predecessors that have not released the task. */
-  readonly pending: Int32Array;
+  pending: Int32Array;
   /** Successor list: value = row * 2 + (1 for a control edge). */
-  readonly successors: Int32Array;
+  successors: Int32Array;
   /** Events of control predecessors that were issued: value = queue, extra = seq. */
-  readonly controlEvents: Int32Array;
-  readonly flowStart: Int32Array;
-  readonly paramStart: Int32Array;
+  controlEvents: Int32Array;
+  flowStart: Int32Array;
+  paramStart: Int32Array;
   /** WaitReason the task is parked for, 0 when it is not. */
-  readonly waiting: Uint8Array;
-  readonly releasedBy: Int32Array;
+  waiting: Uint8Array;
+  releasedBy: Int32Array;
   /** When the task got as far as it is: time of the pass, nanoseconds on the runtime clock. For reports. */
-  readonly since: Float64Array;
+  since: Float64Array;
   /** Stage times in nanoseconds on the runtime clock, TaskTime.count per row, and `Stamp` bits of what a row has. */
   times: Float64Array;
-  readonly stamped: Uint8Array;
+  stamped: Uint8Array;
 
   flowDatum: Int32Array;
   params: Float64Array;
-  private readonly flowMask: number;
-  private readonly paramMask: number;
+  private flowMask: number;
+  private paramMask: number;
   // Entries in use lie between the oldest live row's and `next`. One is always left free: all would look like none.
   private hasWrapped = false;
   private flowNext = 0;
@@ -157,16 +172,12 @@ export class TaskTable {
     this.since = new Float64Array(window);
     this.times = new Float64Array(0);
     this.stamped = new Uint8Array(window);
-    const pool = Math.max(window * 8, 4096);
+    const pool = leastPool(window);
+    this.maxArguments = pool >> 2;
     this.flowMask = pool - 1;
     this.paramMask = pool - 1;
     this.flowDatum = new Int32Array(pool);
     this.params = new Float64Array(pool);
-  }
-
-  /** Largest number of flows (or parameters) one task may have. */
-  get maxArguments(): number {
-    return (this.flowMask + 1) >> 2;
   }
 
   /** Live rows. */
@@ -188,7 +199,7 @@ export class TaskTable {
     return this.contains(id) || (((this.head - id) | 0) > 0 && (this.hasWrapped || id > 0));
   }
 
-  /** Whether a task with that many flows and parameters can be inserted now. */
+  /** Whether the program may insert a task with that many flows and parameters now. */
   hasRoom(flows: number, params: number): boolean {
     return (
       this.live < this.window &&
@@ -247,7 +258,99 @@ export class TaskTable {
 
   /** From now on `stamp` may be called. */
   traceTimes(): void {
-    this.times = new Float64Array(this.window * TaskTime.count);
+    this.times = new Float64Array((this.mask + 1) * TaskTime.count);
+  }
+
+  /** Doubles what is too small to take one more task, whatever the window. True when rows have moved: see `resize`. */
+  extend(flows: number, params: number): boolean {
+    let rows = this.mask + 1;
+    let flowPool = this.flowMask + 1;
+    let paramPool = this.paramMask + 1;
+    if (this.live > this.mask) rows *= 2;
+    if (this.flowUsed + this.padded(this.flowNext, flows, this.flowMask) > this.flowMask)
+      flowPool *= 2;
+    if (this.paramUsed + this.padded(this.paramNext, params, this.paramMask) > this.paramMask)
+      paramPool *= 2;
+    if (rows + flowPool + paramPool === this.mask + this.flowMask + this.paramMask + 3)
+      return false;
+    this.resize(rows, flowPool, paramPool);
+    this.isExtended = true;
+    return true;
+  }
+
+  /** Gives the rows beyond the program's back when few are live. True when rows have moved. */
+  shrink(): boolean {
+    const pool = leastPool(this.window);
+    if (this.live > this.window >> 2) return false;
+    if (this.flowUsed > pool >> 2 || this.paramUsed > pool >> 2) return false;
+    this.resize(this.window, pool, pool);
+    this.isExtended = false;
+    return true;
+  }
+
+  /**
+   * Moves all live tasks to tables of other sizes, all powers of two that hold them. A task keeps its id; its row
+   * changes with the mask.
+   */
+  private resize(rows: number, flowPool: number, paramPool: number): void {
+    const move = <T extends Column>(from: T, empty = 0, perRow = 1): T =>
+      this.moveColumn(from, rows, empty, perRow);
+    this.stage = move(this.stage);
+    this.classOf = move(this.classOf);
+    this.run = move(this.run);
+    this.priority = move(this.priority);
+    this.device = move(this.device);
+    this.hinted = move(this.hinted);
+    this.queue = move(this.queue);
+    this.seq = move(this.seq);
+    this.target = move(this.target);
+    this.pending = move(this.pending);
+    this.successors = move(this.successors, -1);
+    this.controlEvents = move(this.controlEvents, -1);
+    this.flowStart = move(this.flowStart);
+    this.paramStart = move(this.paramStart);
+    this.waiting = move(this.waiting);
+    this.releasedBy = move(this.releasedBy);
+    this.since = move(this.since);
+    this.stamped = move(this.stamped);
+    if (this.times.length > 0) this.times = move(this.times, 0, TaskTime.count);
+    this.mask = rows - 1;
+    this.moveArguments(flowPool, paramPool);
+  }
+
+  private moveColumn<T extends Column>(from: T, rows: number, empty: number, perRow: number): T {
+    const to = new (from.constructor as new (length: number) => T)(rows * perRow);
+    if (empty !== 0) to.fill(empty);
+    for (let id = this.head; id !== this.next; ) {
+      const old = id & this.mask;
+      const row = id & (rows - 1);
+      const run = Math.min((this.next - id) | 0, this.mask + 1 - old, rows - row);
+      to.set(from.subarray(old * perRow, (old + run) * perRow), row * perRow);
+      id = (id + run) | 0;
+    }
+    return to;
+  }
+
+  /** Arguments in use keep their order and lie at the beginning of the new rings. */
+  private moveArguments(flowPool: number, paramPool: number): void {
+    const { flowMask, paramMask } = this;
+    const firstFlow = (this.flowNext - this.flowUsed) & flowMask;
+    const firstParam = (this.paramNext - this.paramUsed) & paramMask;
+    for (let id = this.head; id !== this.next; id = (id + 1) | 0) {
+      const row = id & this.mask;
+      this.flowStart[row] = (this.flowStart[row] - firstFlow) & flowMask;
+      this.paramStart[row] = (this.paramStart[row] - firstParam) & paramMask;
+    }
+    const flows = new Int32Array(flowPool);
+    for (let i = 0; i < this.flowUsed; i++) flows[i] = this.flowDatum[(firstFlow + i) & flowMask];
+    const params = new Float64Array(paramPool);
+    for (let i = 0; i < this.paramUsed; i++) params[i] = this.params[(firstParam + i) & paramMask];
+    this.flowDatum = flows;
+    this.params = params;
+    this.flowMask = flowPool - 1;
+    this.paramMask = paramPool - 1;
+    this.flowNext = this.flowUsed;
+    this.paramNext = this.paramUsed;
   }
 
   /**

@@ -4,6 +4,7 @@
 
 const ranks = { project: 'mpi', file: 'test/mpi/guards.test.ts' };
 const native = { project: 'native-gpu', file: 'test/native-gpu/guards.test.ts' };
+const growth = { project: 'unit', file: 'test/simulated/growth.test.ts' };
 const H6 = 'H6 handles of memory';
 const H8 = 'H8 waiting for kernels';
 
@@ -31,6 +32,24 @@ export const guardTests = [
     guard: 'callOrder',
     hazard: 'programs that differ',
     breaks: 'ranks that make other calls than the others are not told',
+  },
+  {
+    ...growth,
+    guard: 'movedEdges',
+    hazard: 'the window grows',
+    breaks: 'a successor of a task that was moved is never released',
+  },
+  {
+    ...growth,
+    guard: 'movedFlight',
+    hazard: 'the window grows',
+    breaks: 'a completion is taken for that of another task',
+  },
+  {
+    ...growth,
+    guard: 'parentSlots',
+    hazard: 'progress',
+    breaks: 'bodies that await what they inserted keep it from starting',
   },
   {
     ...native,

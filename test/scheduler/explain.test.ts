@@ -1,5 +1,5 @@
 // Questions at run time: what a task waits for, who holds the memory; and the same table in errors and warnings.
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   type Graph,
   HeadraceError,
@@ -12,10 +12,6 @@ import {
 } from '../../index.js';
 import { nothingLeft, onMachine, soon } from '../support/machines.js';
 import { add, delay, fill, script } from '../support/tasks.js';
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 /** A task class whose body ends when it is told to, and a promise of its begin. */
 function gate() {
@@ -85,7 +81,7 @@ describe('run.explain', () => {
           expect(waiting.text).toContain(`after gate #${first}`);
           const running = run.explain(first);
           expect(running).toMatchObject({ stage: 'exec', device: 'host', predecessors: [] });
-          expect(running.reason).toBe('its JavaScript body runs or is next');
+          expect(running.reason).toBe('its JavaScript body has begun and has not ended');
           expect(run.explain()).toContain(`add #${second}: pending`);
         },
       );
@@ -217,31 +213,29 @@ describe('the same table', () => {
   });
 
   it('is in the warning of the watchdog', async () => {
-    await onMachine(one, async (runtime) => {
+    await onMachine({ ...one, watchdog: 0.05 }, async (runtime) => {
       const a = runtime.data(new Float64Array(4), { name: 'a' });
       const warnings: string[] = [];
-      const listen = (warning: Error): void => void warnings.push(warning.message);
+      let heard = (): void => {};
+      const warned = new Promise<void>((resolve) => {
+        heard = resolve;
+      });
+      const listen = (warning: Error): void => {
+        warnings.push(warning.message);
+        heard();
+      };
       process.on('warning', listen);
       try {
         await whileHeld(
           runtime,
-          (graph, cls) => {
-            vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-            graph.insert(cls, { of: a });
-          },
-          async () => {
-            // The engine goes to sleep on the event loop, and sets its watch then.
-            for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
-            vi.advanceTimersByTime(30_000);
-            vi.useRealTimers();
-            await new Promise((resolve) => setImmediate(resolve));
-          },
+          (graph, cls) => void graph.insert(cls, { of: a }),
+          () => soon(runtime, warned),
         );
       } finally {
         process.off('warning', listen);
       }
       expect(warnings.join('\n')).toMatch(
-        /nothing has completed for 30 s:[\s\S]*gate #\d+: exec[\s\S]*a +32 B +owned +1 .*gate #\d+ \(exec\)/,
+        /nothing has completed for [\d.]+ ms:[\s\S]*gate #\d+: exec[\s\S]*a +32 B +owned +1 .*gate #\d+ \(exec\)/,
       );
       await nothingLeft(runtime, [a]);
     });

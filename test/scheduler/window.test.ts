@@ -1,6 +1,13 @@
 // Insertion against a window that is full, asynchronous bodies, progress and events.
 import { describe, expect, it } from 'vitest';
-import { type Graph, type RunProgress, read, readWrite, task } from '../../index.js';
+import {
+  type Graph,
+  type RunProgress,
+  type RunReport,
+  read,
+  readWrite,
+  task,
+} from '../../index.js';
 import { HOSTS, MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
 import { add, delay, fill, script, spin } from '../support/tasks.js';
 
@@ -164,23 +171,31 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
 });
 
 describe.each(HOSTS)('on $name', ({ options }) => {
-  it('a loop that fills the window with asynchronous bodies is told to await space', async () => {
-    await onMachine({ ...options, window: 16 }, async (runtime) => {
+  it('a loop fills the window with asynchronous bodies, and its overflow; then it is told to await space', async () => {
+    await onMachine({ ...options, window: 16, overflow: 64 }, async (runtime) => {
       const slow = task({ name: 'slow', flows: {}, body: () => pause(1) });
-      const stubborn = runtime.run((graph) => {
-        for (let i = 0; i < 100; i++) graph.insert(slow, {});
-      });
-      await expect(soon(runtime, stubborn)).rejects.toMatchObject({
+      const loop = (count: number): PromiseLike<RunReport> =>
+        runtime.run((graph) => {
+          for (let i = 0; i < count; i++) graph.insert(slow, {});
+        });
+      expect((await soon(runtime, loop(80))).tasks).toBe(80);
+      await expect(soon(runtime, loop(100))).rejects.toMatchObject({
         code: 'ERR_WINDOW_FULL',
-        details: { limit: 16, remedy: 'await graph.space() between insertions' },
+        message: expect.stringMatching(
+          /the program cannot insert a task of class 'slow': .* window of 16 tasks and its overflow of 64 are full, \d+ asynchronous bodies have not ended/,
+        ),
+        details: {
+          limit: 80,
+          remedy: 'await graph.space() between insertions, or raise the option `overflow`',
+        },
       });
       const polite = runtime.run(async (graph) => {
-        for (let i = 0; i < 100; i++) {
+        for (let i = 0; i < 300; i++) {
           graph.insert(slow, {});
           await graph.space();
         }
       });
-      expect((await soon(runtime, polite)).tasks).toBe(100);
+      expect((await soon(runtime, polite)).tasks).toBe(300);
     });
   });
 

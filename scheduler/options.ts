@@ -91,6 +91,8 @@ const RUNTIME_OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
   pinnedMemory: true,
   computeStreams: true,
   window: true,
+  overflow: true,
+  watchdog: true,
   runAhead: true,
   checked: true,
   comm: true,

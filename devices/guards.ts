@@ -27,6 +27,8 @@ export interface Guards {
   bodyWriteAfterRead: boolean;
   /** An asynchronous body that has inserted tasks keeps no others from starting (scheduler/script-bodies.ts). */
   parentSlots: boolean;
+  /** A body gets space where only bodies that wait are under way. */
+  spaceForBodies: boolean;
   /** Successors keep their tasks when the window moves its rows (scheduler/window.ts). */
   movedEdges: boolean;
   /** ... and so do completions of what is under way. */
@@ -115,6 +117,7 @@ const all: Guards = {
   execRegistersRead: true,
   execRegistersWrite: true,
   parentSlots: true,
+  spaceForBodies: true,
   movedEdges: true,
   movedFlight: true,
   bodyReadAfterWrite: true,

@@ -36,6 +36,8 @@ export class ScriptBodies {
   /** Bodies on the stack. */
   depth = 0;
   private readonly engine: Engine;
+  /** The body on the stack awaits `space()`. */
+  private hasAsked = false;
   /** The asynchronous body that called, behind an `await` of it. */
   private readonly context: AsyncLocalStorage<Body> = new AsyncLocalStorage();
   /** Ids of classes whose bodies may be asynchronous, as far as is known. */
@@ -69,6 +71,12 @@ export class ScriptBodies {
     if (body?.isOver === false) this.isParent(body);
   }
 
+  /** The caller waits for others to end, `space()`: a body that does so is no different from one that awaits its children. */
+  awaitsOthers(): void {
+    if (this.depth > 0) this.hasAsked = true;
+    else this.inserted();
+  }
+
   private isParent(body: Body): void {
     if (body.isParent || !guards.parentSlots) return;
     body.isParent = true;
@@ -96,6 +104,7 @@ export class ScriptBodies {
     const run = cls.body as (task: number, row: number) => unknown;
     const body: Body = { isParent: false, isOver: false };
     const before = this.engine.tasks.next;
+    this.hasAsked = false;
     let result: unknown;
     try {
       result = this.asynchronous.has(cls.id) ? this.context.run(body, run, id, row) : run(id, row);
@@ -112,7 +121,7 @@ export class ScriptBodies {
     }
     this.asynchronous.add(cls.id);
     this.waiting++;
-    if (this.engine.tasks.next !== before) this.isParent(body);
+    if (this.hasAsked || this.engine.tasks.next !== before) this.isParent(body);
     later.then(
       () => {
         this.settled(body);

@@ -206,6 +206,11 @@ export class Starter {
     this.scripts -= more;
   }
 
+  /** A JavaScript body is under way that does not wait for tasks, as far as is known. */
+  get hasScripts(): boolean {
+    return this.scripts > 0;
+  }
+
   /** As many JavaScript bodies are under way as may be, and others are ready. */
   get scriptsAreFull(): boolean {
     return this.scripts >= MAX_SCRIPTS && this.ready[this.scriptLane].length > 0;

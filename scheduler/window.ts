@@ -26,6 +26,7 @@ const LAST_PATIENCE_NS = 1e9;
 
 interface SpaceWaiter {
   readonly run: RunState;
+  readonly isBody: boolean;
   readonly resolve: () => void;
   readonly reject: (error: HeadraceError) => void;
 }
@@ -133,13 +134,15 @@ export class WindowRoom {
   /** Resolves when there is space for a good part of a window, after the event loop was served; rejects as the run fails. */
   space(run: RunState): Promise<void> {
     const { engine } = this;
+    const isBody = engine.inBody;
+    if (isBody) engine.bodies.awaitsOthers();
     return new Promise((resolve, reject) => {
       setImmediate(() => {
         if (run.error !== undefined) reject(run.error);
         else if (this.hasSpace) resolve();
         else {
           if (this.waiters.length === 0) engine.tracer?.throttle(true);
-          this.waiters.push({ run, resolve, reject });
+          this.waiters.push({ run, isBody, resolve, reject });
           engine.wake();
         }
       });
@@ -162,13 +165,29 @@ export class WindowRoom {
     return unfinished - bodies.waiting <= tasks.window >> 1;
   }
 
+  /**
+   * Whether nothing is left to wait for but bodies that wait themselves, for what they inserted or for space. One of them
+   * has to go on then: what fills the window may wait for it.
+   */
+  private get allWait(): boolean {
+    const { engine } = this;
+    return (
+      guards.spaceForBodies &&
+      engine.bodies.waiting > 0 &&
+      !engine.starter.hasScripts &&
+      engine.queuedBodies === 0 &&
+      !engine.idle.commandsAreUnderWay()
+    );
+  }
+
   private tellWaiters(): void {
     const hasSpace = this.hasSpace;
+    const forBodies = hasSpace || this.allWait;
     const waiters = this.waiters;
     const kept: SpaceWaiter[] = [];
     for (const waiter of waiters) {
       if (waiter.run.error !== undefined) waiter.reject(waiter.run.error);
-      else if (hasSpace) waiter.resolve();
+      else if (waiter.isBody ? forBodies : hasSpace) waiter.resolve();
       else kept.push(waiter);
     }
     this.waiters = kept;

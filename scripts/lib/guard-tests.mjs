@@ -52,6 +52,12 @@ export const guardTests = [
     breaks: 'bodies that await what they inserted keep it from starting',
   },
   {
+    ...growth,
+    guard: 'spaceForBodies',
+    hazard: 'progress',
+    breaks: 'bodies await space that only they can make',
+  },
+  {
     ...native,
     guard: 'closeImports',
     hazard: H6,

@@ -1,13 +1,13 @@
 // The window that bodies extend, in virtual time, and the guards of its moving rows: without each something breaks.
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Guards } from '../../devices/guards.js';
-import type { Graph, Program } from '../../index.js';
+import type { Flow, Graph, Program, TaskClass } from '../../index.js';
 
 process.env['HEADRACE_MUTATIONS'] = '1';
 const { setGuard, guardNames } = await import('../../devices/guards.js');
 const { SimulatedBackend } = await import('../../devices/simulated/backend.js');
 const { presets } = await import('../../devices/simulated/presets.js');
-const { Runtime, read, readWrite, task } = await import('../../index.js');
+const { Runtime, read, readWrite, task, write } = await import('../../index.js');
 const { mergeSort, quadrature, tree } = await import('../support/growing.js');
 
 const machine = { ...presets['h200-1'], gpus: 0, workers: 2, hostKernels: { '*': 1e-5 } };
@@ -126,6 +126,29 @@ function parents(runtime: Opened): Program {
   };
 }
 
+/** Parents await space before they go on, and more reads than half a window wait for what is still to be inserted. */
+function spaces(runtime: Opened): Program {
+  let graph: Graph;
+  const node: TaskClass<{ readonly out: Flow<'f64', 'write'> }, { readonly left: 'i32' }> = task({
+    name: 'node',
+    flows: { out: write('f64') },
+    params: { left: 'i32' },
+    body: async ({ left }): Promise<void> => {
+      if (left === 1) return;
+      const children = [runtime.data('f64', 1), runtime.data('f64', 1)];
+      for (const out of children) graph.insert(node, { out, left: left - 1 });
+      const sums = children.map((child) => child.read());
+      await graph.space();
+      await Promise.all(sums);
+    },
+  });
+  const root = runtime.data('f64', 1);
+  return (g) => {
+    graph = g;
+    graph.insert(node, { out: root, left: 7 });
+  };
+}
+
 afterEach(() => {
   for (const guard of guardNames) setGuard(guard, true);
   thrown = undefined;
@@ -150,6 +173,7 @@ describe('the extended window', () => {
   const rows = [
     ['movedEdges', 'a successor is lost', bodies],
     ['movedFlight', 'a completion goes to another task', chains],
+    ['spaceForBodies', 'bodies await space that only they can make', spaces],
     ['parentSlots', 'parents keep their children from starting', parents],
   ] as const satisfies readonly (readonly [keyof Guards, string, unknown])[];
 

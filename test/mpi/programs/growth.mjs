@@ -1,0 +1,91 @@
+// Programs that grow from bodies on every rank, in a small window: `{ what, overflow }`.
+import { Runtime, read, readWrite, task, write } from '../../../dist/index.js';
+import { report } from './report.mjs';
+
+const { what, overflow } = JSON.parse(process.argv[2]);
+const runtime = await Runtime.create({ workers: 1, window: 16, overflow });
+const { rank, ranks } = runtime;
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const everyRank = Array.from({ length: ranks }, (_, r) => r);
+const add = task({
+  name: 'add',
+  flows: { to: readWrite('f64'), from: read('f64') },
+  params: { count: 'i32' },
+  kernel: 'add_f64',
+});
+
+const programs = {
+  /** A loop that does not await fills the window with asynchronous bodies of its own. */
+  async full() {
+    let ran = 0;
+    const slow = task({ name: 'slow', flows: {}, body: () => pause(1).then(() => void ran++) });
+    await runtime.run((graph) => {
+      for (let i = 0; i < 100; i++) for (const r of everyRank) graph.insert(slow, {}, { rank: r });
+    });
+    return { ran };
+  },
+  /** Each rank grows a tree, while data go to and fro between the ranks. */
+  async tree() {
+    let ran = 0;
+    let graph;
+    const node = task({
+      name: 'node',
+      flows: {},
+      params: { left: 'i32' },
+      body: ({ left }) => {
+        ran++;
+        for (let i = 0; i < 2 && left > 1; i++) graph.insert(node, { left: left - 1 }, { rank });
+      },
+    });
+    const data = everyRank.map((r) => runtime.data(new Float64Array([1]), { rank: r }));
+    await runtime.run((g) => {
+      graph = g;
+      for (const r of everyRank) graph.insert(node, { left: 12 }, { rank: r });
+      for (let i = 0; i < 200; i++) {
+        for (const r of everyRank)
+          graph.insert(add, { to: data[r], from: data[(r + 1) % ranks], count: 1 });
+      }
+    });
+    return { ran, values: await Promise.all(data.map(async (d) => (await d.read())[0] > 1)) };
+  },
+  /** Parents await what they insert behind an `await`, while the program goes on inserting on all ranks. */
+  async parents() {
+    let graph;
+    const sum = task({
+      name: 'sum',
+      flows: { out: write('f64') },
+      params: { left: 'i32' },
+      body: async ({ out, left }) => {
+        await pause(0);
+        out[0] = 1;
+        if (left === 1) return;
+        const children = [runtime.data('f64', 1), runtime.data('f64', 1)];
+        for (const child of children) graph.insert(sum, { out: child, left: left - 1 });
+        await graph.space();
+        for (const child of children) out[0] += (await child.read())[0];
+        for (const child of children) child.close();
+      },
+    });
+    const roots = everyRank.map((r) => runtime.data('f64', 1, { rank: r }));
+    const data = everyRank.map((r) => runtime.data(new Float64Array([1]), { rank: r }));
+    await runtime.run(async (g) => {
+      graph = g;
+      for (const r of everyRank) graph.insert(sum, { out: roots[r], left: 8 });
+      for (let i = 0; i < 100; i++) {
+        for (const r of everyRank)
+          graph.insert(add, { to: data[r], from: data[(r + 1) % ranks], count: 1 });
+        if (i % 10 === 0) await graph.space();
+      }
+    });
+    return { values: await Promise.all(roots.map(async (root) => (await root.read())[0])) };
+  },
+};
+
+let result;
+try {
+  result = await programs[what]();
+} catch (error) {
+  result = { code: error.code, message: error.message };
+}
+report(rank, result);
+await runtime.close();

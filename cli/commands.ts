@@ -1,6 +1,6 @@
 // Finds the command a command line names, runs it, and turns whatever it throws into words and an exit code.
 // Invariant: with --json stdout carries exactly one JSON value, also on failure.
-import { readFileSync } from 'node:fs';
+import { packageVersion } from '../devices/installation.js';
 import { HeadraceError } from '../scheduler/errors.js';
 import { describeThrown, isError } from '../trace/thrown.js';
 import { type CliContext, ExitCode } from './context.js';
@@ -28,6 +28,10 @@ const commands: Readonly<Record<string, Command>> = {
     summary: 'tell what this machine offers and how to get what is missing',
     load: async () => (await import('./doctor.js')).runDoctorCommand,
   },
+  build: {
+    summary: 'build from source, in an installed package, what it has no built addon for (MPI)',
+    load: async () => (await import('./build.js')).runBuildCommand,
+  },
   simulate: {
     summary: 'predict a run on a machine described in a file',
     load: async () => (await import('./simulate.js')).runSimulateCommand,
@@ -47,22 +51,6 @@ ${lines.join('')}
 
 Exit codes: 0 success, 1 failure, 2 wrong command line, 130 interrupted (143 by SIGTERM).
 `;
-}
-
-/** Version of the package this file belongs to. */
-export function packageVersion(): string {
-  // Compiled code lies one folder deeper than its source.
-  for (const place of ['../package.json', '../../package.json']) {
-    try {
-      const manifest: unknown = JSON.parse(readFileSync(new URL(place, import.meta.url), 'utf8'));
-      if (manifest !== null && typeof manifest === 'object' && 'name' in manifest) {
-        if (manifest.name === 'headrace' && 'version' in manifest) return String(manifest.version);
-      }
-    } catch {
-      // not there: look one folder further up
-    }
-  }
-  return 'unknown';
 }
 
 /** Runs a command line (without `node` and the script) to its exit code. Never rejects. */

@@ -1,10 +1,9 @@
 // `headrace doctor`: what this machine offers, where it was found, and the command that gets what is missing.
 // The native addon is asked in a child process, so that a broken driver cannot take the command down.
 import { execFile } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
-import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { prove } from '../devices/gpu-aware.js';
+import { aptCommand, isOnPath, mpiRemedy } from '../devices/installation.js';
 import { askTwoRanks } from '../devices/two-ranks.js';
 import { type CliContext, ExitCode } from './context.js';
 import { type CudaFacts, cudaFindings } from './doctor-cuda.js';
@@ -46,6 +45,12 @@ interface Probe {
   readonly cuda: CudaFacts | { readonly devices: readonly [] };
 }
 
+/** Why the addon does not load, and what mends that. */
+interface NoProbe {
+  readonly absent: string;
+  readonly remedy: string | undefined;
+}
+
 /** Runs a program; resolves to its first output line, or undefined when it is missing or fails. */
 function firstLine(program: string, ...args: string[]): Promise<string | undefined> {
   return new Promise((resolve) => {
@@ -56,19 +61,8 @@ function firstLine(program: string, ...args: string[]): Promise<string | undefin
   });
 }
 
-function isOnPath(program: string, env: CliContext['env']): boolean {
-  return (env['PATH'] ?? '').split(path.delimiter).some((folder) => {
-    try {
-      accessSync(path.join(folder, program), constants.X_OK);
-      return folder !== '';
-    } catch {
-      return false;
-    }
-  });
-}
-
 /** Asks the addon in a child process. */
-async function probeNative(): Promise<Probe | string> {
+async function probeNative(): Promise<Probe | NoProbe> {
   const place = (file: string): string => JSON.stringify(new URL(file, import.meta.url).href);
   const code = `
     try {
@@ -80,11 +74,12 @@ async function probeNative(): Promise<Probe | string> {
         probe.cuda = measureCuda(native, probe.cuda);
       }
       console.log(JSON.stringify(probe));
-    } catch (error) {
-      console.log(JSON.stringify(String(error.message).split('\\n')[0]));
+    } catch ({ message, remedy }) {
+      console.log(JSON.stringify({ absent: String(message).split('\\n')[0], remedy }));
     }`;
   const line = await firstLine(process.execPath, '--input-type=module', '-e', code);
-  return line === undefined ? 'loading it ended the process' : (JSON.parse(line) as Probe | string);
+  if (line === undefined) return { absent: 'loading it ended the process', remedy: undefined };
+  return JSON.parse(line) as Probe | NoProbe;
 }
 
 /** What two ranks found (doctor-ranks.ts). */
@@ -181,24 +176,24 @@ const DISABLES: Readonly<Record<string, string>> = {
   'IPC between ranks': "comm: 'ipc'; data go through messages instead",
 };
 
-function cudaOf(probe: Probe | string): CudaFacts | undefined {
-  return typeof probe !== 'string' && probe.cuda.devices.length > 0
+function cudaOf(probe: Probe | NoProbe): CudaFacts | undefined {
+  return !('absent' in probe) && probe.cuda.devices.length > 0
     ? (probe.cuda as CudaFacts)
     : undefined;
 }
 
 function factsOf(
   findings: readonly Finding[],
-  probe: Probe | string,
+  probe: Probe | NoProbe,
   ranks: RankProbe | string,
   isProven: boolean,
 ): DoctorFacts {
   const found = typeof ranks !== 'string';
-  const drivers = typeof probe === 'string' ? [] : probe.drivers.filter((driver) => driver.found);
+  const drivers = 'absent' in probe ? [] : probe.drivers.filter((driver) => driver.found);
   const cuda = cudaOf(probe);
   return {
     node: process.versions.node,
-    addon: typeof probe !== 'string',
+    addon: !('absent' in probe),
     mpi: {
       found,
       library: found ? ranks.library : '',
@@ -223,8 +218,6 @@ function factsOf(
   };
 }
 
-const apt = (packages: string): string => `apt-get install ${packages}`;
-
 /** Looks at everything. */
 export async function examine(
   env: CliContext['env'],
@@ -247,17 +240,22 @@ export async function examine(
     else findings.push({ name, state: required ? 'missing' : 'absent', found: 'not on PATH', fix });
   };
   const probe = await probeNative();
-  const isBuilt = typeof probe !== 'string';
+  const isBuilt = !('absent' in probe);
   // The build tools are needed only where the addon still has to be built.
-  await program('cmake', 'cmake', !isBuilt, apt('cmake'));
-  await program('C++ compiler', env['CXX'] ?? 'g++', !isBuilt, apt('g++'));
+  await program('cmake', 'cmake', !isBuilt, aptCommand(['cmake']));
+  await program('C++ compiler', env['CXX'] ?? 'g++', !isBuilt, aptCommand(['g++']));
   if (isBuilt) {
     findings.push({ name: 'native addon', state: 'ok', found: 'loads' });
     const { blas, drivers } = probe;
     findings.push(
       blas.found
         ? { name: 'BLAS', state: 'ok', found: blas.library }
-        : { name: 'BLAS', state: 'absent', found: blas.reason, fix: apt('libopenblas0-pthread') },
+        : {
+            name: 'BLAS',
+            state: 'absent',
+            found: blas.reason,
+            fix: aptCommand(['libopenblas0-pthread']),
+          },
     );
     for (const driver of drivers) {
       const name = `GPU driver ${driver.name}`;
@@ -273,12 +271,13 @@ export async function examine(
     const cuda = cudaOf(probe);
     if (cuda !== undefined) findings.push(...cudaFindings(cuda));
   } else {
-    findings.push({ name: 'native addon', state: 'missing', found: probe, fix: 'npm run setup' });
+    const { absent: found, remedy: fix } = probe;
+    const finding = { name: 'native addon', state: 'missing' as const, found };
+    findings.push(fix === undefined ? finding : { ...finding, fix });
   }
   const ranks = isBuilt ? await probeRanks(env, 'emulated') : 'the native addon is missing';
   if (typeof ranks === 'string') {
-    const fix = `${apt('libopenmpi-dev openmpi-bin')}, then npm run build:native`;
-    findings.push({ name: 'MPI', state: 'absent', found: ranks, fix });
+    findings.push({ name: 'MPI', state: 'absent', found: ranks, fix: mpiRemedy('openmpi', env) });
   } else {
     const pointers = ranks.gpuAware ? 'claims to take' : 'takes no';
     const found = `${ranks.library.split(',')[0]}, thread level ${ranks.threadLevel}, ${pointers} device pointers`;

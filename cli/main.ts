@@ -3,11 +3,11 @@
 // The first SIGINT or SIGTERM asks the command to stop and clean up; a second one, or a clean-up that takes
 // longer than the grace time, ends the process. Commands run on a thread of their own (on-thread.ts), so that signals
 // are served whatever a command is at; ranks under a launcher do not, because MPI belongs to the process.
+import { programWords } from '../devices/installation.js';
 import { describeAwaited } from './awaited.js';
 import { reportError, runCli } from './commands.js';
 import { type CliContext, ExitCode } from './context.js';
 import { runOnThread, withoutResult } from './on-thread.js';
-import { programWords } from './program-words.js';
 import { launched } from './ranks.js';
 
 /** Milliseconds a command has to end after it was asked to. */

@@ -1,6 +1,7 @@
 // `--ranks R`: starts the same command on R ranks under mpirun, unless it already runs under a launcher; then it just
 // joins. Invariant: only rank 0 prints; the exit code is the launcher's.
 import { spawn } from 'node:child_process';
+import { mpiRemedy } from '../devices/installation.js';
 import { HeadraceError } from '../scheduler/errors.js';
 import type { CliContext } from './context.js';
 
@@ -72,7 +73,7 @@ function output(program: string, args: readonly string[], env: Environment): Pro
     child.on('error', (cause) =>
       reject(
         new HeadraceError('ERR_MPI_MISSING', '--ranks needs mpirun, which was not found', {
-          remedy: 'apt-get install libopenmpi-dev openmpi-bin, then npm run setup',
+          remedy: mpiRemedy('openmpi', env),
           cause,
         }),
       ),

@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { shellWord } from '../devices/installation.js';
 import { awaited } from './awaited.js';
 import {
   choleskyResidual,
@@ -26,7 +27,6 @@ import {
   text,
   UsageError,
 } from './options.js';
-import { shellWord } from './program-words.js';
 import { createProgress } from './progress.js';
 import { launch, launched, traceOfRank } from './ranks.js';
 import {

@@ -58,7 +58,7 @@ function native<T>(call: () => T): T {
     const code = ERROR_CODES[error.code] ?? 'ERR_NATIVE';
     throw new HeadraceError(code, error.message, {
       cause: error,
-      remedy: code === 'ERR_NATIVE_MISSING' ? 'run: npm run setup' : undefined,
+      remedy: error.remedy,
     });
   }
 }

@@ -3,10 +3,10 @@
 // The shared memory (rings, control words, shared words) is allocated here, because Node 20's native interface
 // cannot make a SharedArrayBuffer, and is handed over once. Invariant: every ring and every control block starts at a
 // 64-byte boundary, so the views have a byteOffset: make other views with `ring.buffer, ring.byteOffset`.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { causeOfAbsence, causeOfOverride, type NativeAttempt } from './absence.js';
 import type {
   NativeCore,
   NativeIpcExport,
@@ -17,7 +17,9 @@ import type {
   NativeSpace,
 } from './contract.js';
 import { Control, Record, Shared, Times } from './contract.js';
+import { packageRoot, packageVersion, platformPackage } from './installation.js';
 
+export type { NativeAttempt } from './absence.js';
 export type * from './contract.js';
 
 /** Why native code could not do something. */
@@ -37,27 +39,26 @@ export type NativeErrorCode =
   /** The core was closed before. */
   | 'CLOSED';
 
-/** One place where the addon was looked for. */
-export interface NativeAttempt {
-  readonly path: string;
-  readonly reason: string;
+interface NativeErrorDetails {
+  readonly attempts?: readonly NativeAttempt[];
+  readonly remedy?: string;
+  readonly cause?: unknown;
 }
 
 /** Error of the native layer; the scheduler maps it to its own. */
 export class NativeError extends Error {
   readonly code: NativeErrorCode;
   readonly attempts: readonly NativeAttempt[];
+  /** What mends the installation; undefined for all other errors. */
+  readonly remedy: string | undefined;
 
-  constructor(
-    code: NativeErrorCode,
-    message: string,
-    attempts: readonly NativeAttempt[] = [],
-    cause?: unknown,
-  ) {
+  constructor(code: NativeErrorCode, message: string, details: NativeErrorDetails = {}) {
+    const { attempts = [], remedy, cause } = details;
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'NativeError';
     this.code = code;
     this.attempts = attempts;
+    this.remedy = remedy;
   }
 }
 
@@ -104,56 +105,65 @@ interface AddonCore {
 
 const require = createRequire(import.meta.url);
 
-/** The package's directory: the nearest one above this file whose package.json is ours (source or dist layout). */
-function packageRoot(): string {
-  let directory = dirname(fileURLToPath(import.meta.url));
-  for (;;) {
-    const manifest = join(directory, 'package.json');
-    if (existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).name === 'headrace')
-      return directory;
-    const parent = dirname(directory);
-    if (parent === directory) return dirname(fileURLToPath(import.meta.url));
-    directory = parent;
-  }
-}
-
-/** Where the addon may be, in order of preference. `HEADRACE_NATIVE` excludes the others. */
-function candidates(): string[] {
-  const override = process.env['HEADRACE_NATIVE'];
-  if (override !== undefined && override !== '') return [override];
-  return [
-    join(packageRoot(), 'build', 'Release', 'headrace.node'),
-    `@headrace/${process.platform}-${process.arch}`,
-  ];
-}
-
 let loaded: NativeModule | undefined;
 
 /**
- * Loads the addon once per thread.
- * @throws {NativeError} `NATIVE_UNAVAILABLE`, with every place that was tried and why it did not work.
+ * Loads the addon once per thread: `HEADRACE_NATIVE` and nothing else where it is set, else what was built in this
+ * installation, else the package for this platform.
+ * @throws {NativeError} `NATIVE_UNAVAILABLE`, with the cause, a remedy, and every place that was tried.
  */
 export function loadNative(): NativeModule {
   if (loaded !== undefined) return loaded;
+  const override = process.env['HEADRACE_NATIVE'];
   const attempts: NativeAttempt[] = [];
-  for (const path of candidates()) {
-    if (path.startsWith('/') && !existsSync(path)) {
-      attempts.push({ path, reason: 'no such file' });
-      continue;
-    }
+  const attempt = (path: string): NativeModule | undefined => {
     try {
-      loaded = wrap(require(path) as Addon);
-      return loaded;
+      return wrap(require(path) as Addon);
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
       attempts.push({ path, reason: text.split('\n')[0] ?? text });
+      return undefined;
     }
+  };
+  if (override !== undefined && override !== '') {
+    if (existsSync(override)) loaded = attempt(override);
+    else attempts.push({ path: override, reason: 'no such file' });
+    if (loaded === undefined) throw unavailable(causeOfOverride(override), attempts);
+    return loaded;
   }
-  const tried = attempts.map(({ path, reason }) => `  ${path}: ${reason}`).join('\n');
-  throw new NativeError(
+  const built = join(packageRoot(), 'build', 'Release', 'headrace.node');
+  if (existsSync(built)) loaded = attempt(built);
+  else attempts.push({ path: built, reason: 'no such file' });
+  if (loaded !== undefined) return loaded;
+  const version = platformVersion();
+  if (version === packageVersion()) {
+    loaded = attempt(platformPackage());
+    if (loaded !== undefined) return loaded;
+  } else {
+    const reason = version === undefined ? 'it is not installed' : `its version is ${version}`;
+    attempts.push({ path: platformPackage(), reason });
+  }
+  throw unavailable(causeOfAbsence(attempts), attempts);
+}
+
+/** Version of the installed platform package; undefined when there is none. */
+function platformVersion(): string | undefined {
+  try {
+    return (require(`${platformPackage()}/package.json`) as { version: string }).version;
+  } catch {
+    return undefined;
+  }
+}
+
+function unavailable(
+  { cause, remedy }: { readonly cause: string; readonly remedy: string },
+  attempts: readonly NativeAttempt[],
+): NativeError {
+  const tried = attempts.map(({ path, reason }) => `${path}: ${reason}`).join('; ');
+  return new NativeError(
     'NATIVE_UNAVAILABLE',
-    `The native addon could not be loaded. Build it with: npm run build:native\nTried:\n${tried}`,
-    attempts,
+    `The native addon cannot be loaded: ${cause}. Tried: ${tried}`,
+    { attempts, remedy },
   );
 }
 
@@ -164,7 +174,7 @@ function typed<T>(call: () => T): T {
   } catch (error) {
     const code = (error as { code?: unknown }).code;
     if (error instanceof Error && typeof code === 'string') {
-      throw new NativeError(code as NativeErrorCode, error.message, [], error);
+      throw new NativeError(code as NativeErrorCode, error.message, { cause: error });
     }
     throw error;
   }

@@ -5,8 +5,8 @@
 // looked at unless ranks are asked for.
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { doctorCommand, mpiRemedy, packageRoot } from './installation.js';
 import {
   type NetAddon,
   type NetFacts,
@@ -22,7 +22,7 @@ export * from './mpi-contract.js';
 
 /** Why there is no message layer. */
 export type MpiErrorCode =
-  /** The addon was not built: no MPI library was found then. */
+  /** The addon was not built. */
   | 'MPI_NOT_BUILT'
   /** It is there but cannot be loaded, e.g. because libmpi is gone. */
   | 'MPI_NOT_LOADABLE'
@@ -77,21 +77,6 @@ export function launchOf(env: Readonly<Record<string, string | undefined>>): Lau
 
 const require = createRequire(import.meta.url);
 
-function packageRoot(): string {
-  let directory = dirname(fileURLToPath(import.meta.url));
-  for (;;) {
-    const manifest = join(directory, 'package.json');
-    if (existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).name === 'headrace') {
-      return directory;
-    }
-    const parent = dirname(directory);
-    if (parent === directory) return dirname(fileURLToPath(import.meta.url));
-    directory = parent;
-  }
-}
-
-const APT = 'apt-get install libopenmpi-dev openmpi-bin, then: npm run build:native';
-
 function candidates(launcher: Launch['launcher']): string[] {
   const override = process.env['HEADRACE_MPI'];
   if (override !== undefined && override !== '') return [override];
@@ -133,8 +118,8 @@ export function loadMpi(launcher: Launch['launcher']): NetAddon {
   if (paths.length === 0) {
     throw new MpiError(
       'MPI_NOT_BUILT',
-      'the message layer was not built: no MPI library was found',
-      APT,
+      'the message layer was not built for an MPI library of this machine',
+      mpiRemedy(launcher),
     );
   }
   tameUcx();
@@ -145,7 +130,12 @@ export function loadMpi(launcher: Launch['launcher']): NetAddon {
       addon = require(path) as NetAddon;
     } catch (error) {
       const text = (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
-      problem ??= new MpiError('MPI_NOT_LOADABLE', `${path} cannot be loaded: ${text}`, APT, error);
+      problem ??= new MpiError(
+        'MPI_NOT_LOADABLE',
+        `${path} cannot be loaded: ${text}`,
+        mpiRemedy(launcher),
+        error,
+      );
       continue;
     }
     const { flavour } = addon.describe();
@@ -153,7 +143,7 @@ export function loadMpi(launcher: Launch['launcher']): NetAddon {
       problem = new MpiError(
         'MPI_MISMATCH',
         `this process was started by the launcher of ${launcher}, but the message layer was built for ${flavour}`,
-        `use the mpirun of ${flavour}, or build with ${launcher} installed`,
+        `use the mpirun of ${flavour}, or: ${mpiRemedy(launcher)}`,
       );
       continue;
     }
@@ -203,7 +193,7 @@ export async function startMpi(addon: NetAddon, gpu?: NetGpu): Promise<NetFacts>
     throw new MpiError(
       'MPI_START',
       `MPI cannot be started: ${(error as Error).message}`,
-      'see headrace doctor',
+      `see: ${doctorCommand()}`,
       error,
     );
   }
@@ -233,7 +223,7 @@ export async function openMpi(
     throw new MpiError(
       'MPI_START',
       `the ranks cannot be joined: ${(error as Error).message}`,
-      'see headrace doctor',
+      `see: ${doctorCommand()}`,
       error,
     );
   }

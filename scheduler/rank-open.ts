@@ -1,5 +1,6 @@
 // Whether this process is one of several, and joining them: the only place that looks at how it was launched.
 import { HeadraceError } from '../devices/errors.js';
+import { doctorCommand } from '../devices/installation.js';
 import type { NativeBackend } from '../devices/native-backend.js';
 import {
   checkMpi,
@@ -62,7 +63,7 @@ export async function openRanks(
     throw new HeadraceError(
       'ERR_COMM_UNAVAILABLE',
       `comm: '${comm}' is not available: ${problem}`,
-      { remedy: "use comm: 'auto', and see headrace doctor" },
+      { remedy: `use comm: 'auto', and see: ${doctorCommand()}` },
     );
   }
   return port.size === 1 ? undefined : port;

@@ -48,6 +48,7 @@ export const doors = [
   { from: 'devices/backend.ts', to: ['native/contract.ts'] },
   { from: 'devices/native-backend.ts', to: ['native/contract.ts', 'native/index.ts'] },
   { from: 'devices/native-network.ts', to: ['native/mpi.ts'] },
+  { from: 'devices/installation.ts', to: ['native/installation.ts'] },
 ];
 
 const sourceEndings = ['.ts', '.mts', '.tsx'];

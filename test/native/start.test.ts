@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { programWords, shellWord } from '../../cli/program-words.js';
+import { programWords, shellWord } from '../../native/installation.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 let folder: string;

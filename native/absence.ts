@@ -1,0 +1,102 @@
+// Why the addon cannot be loaded, and what mends that. Each state of an installation has one cause and one remedy, and
+// the remedy works in that state (test/native/absence.test.ts, scripts/release/check.mjs).
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import {
+  aptCommand,
+  buildCommand,
+  glibcVersion,
+  isClone,
+  manifestIn,
+  missingTools,
+  OLDEST_GLIBC,
+  PLATFORMS,
+  packageRoot,
+  packageVersion,
+  platformPackage,
+} from './installation.js';
+
+/** One place where the addon was looked for. */
+export interface NativeAttempt {
+  readonly path: string;
+  readonly reason: string;
+}
+
+/** Cause as part of a sentence, remedy as a command or as what to change. */
+export interface Absence {
+  readonly cause: string;
+  readonly remedy: string;
+}
+
+/** `HEADRACE_NATIVE` names something that cannot be loaded. */
+export function causeOfOverride(file: string): Absence {
+  return {
+    cause: `the environment variable HEADRACE_NATIVE names ${file}, which is no addon for this process`,
+    remedy: 'unset HEADRACE_NATIVE, or let it name a headrace.node',
+  };
+}
+
+/** Which state of the installation left these attempts without success. */
+export function causeOfAbsence(attempts: readonly NativeAttempt[]): Absence {
+  const root = packageRoot();
+  if (isClone(root)) return { cause: 'it is not built in this clone', remedy: build() };
+  const platform = `${process.platform}-${process.arch}`;
+  if (process.platform !== 'linux') {
+    return {
+      cause: `there is no built addon for ${process.platform}`,
+      remedy: `run it on Linux with glibc ${OLDEST_GLIBC} or newer`,
+    };
+  }
+  const glibc = glibcVersion();
+  if (glibc === undefined) {
+    return {
+      cause: `the C library of this system is not glibc (it is musl, as on Alpine), for which there is no built addon`,
+      remedy: `run it on a Linux with glibc ${OLDEST_GLIBC} or newer, such as Debian 12`,
+    };
+  }
+  if (!PLATFORMS.includes(platform)) {
+    return { cause: `there is no built addon for ${platform}`, remedy: build() };
+  }
+  const last = attempts.at(-1)?.reason ?? '';
+  if (/GLIBC(XX)?_|CXXABI_/.test(last)) {
+    return {
+      cause: `the addon of ${platformPackage()} needs glibc ${OLDEST_GLIBC} or newer and a libstdc++ of GCC 12 or newer, this system has glibc ${glibc}`,
+      remedy: build(),
+    };
+  }
+  if (/not installed|its version/.test(last)) return packageAbsent(root, last);
+  return { cause: `the addon of ${platformPackage()} does not load`, remedy: build() };
+}
+
+/** The package for this platform was left out, or another version of it was put there. */
+function packageAbsent(root: string, reason: string): Absence {
+  const wanted = `${platformPackage()} ${packageVersion()}`;
+  if (manifestIn(root)?.optionalDependencies?.[platformPackage()] === undefined) {
+    return { cause: `this version has no package ${platformPackage()}`, remedy: build() };
+  }
+  const cause = reason.startsWith('its version')
+    ? `the package ${wanted} is needed, and ${reason}`
+    : `the package ${wanted} is not installed; package managers leave it out with --omit=optional, --no-optional or a lock file made on another platform`;
+  return { cause, remedy: installAgain(root) ?? build() };
+}
+
+/** The command that brings optional dependencies back, by the package manager that installed `root`. */
+function installAgain(root: string): string | undefined {
+  for (let folder = dirname(root); ; folder = dirname(folder)) {
+    const modules = join(folder, 'node_modules');
+    const isNpm = existsSync(join(modules, '.package-lock.json'));
+    const isPnpm = existsSync(join(modules, '.modules.yaml'));
+    if (isNpm || isPnpm) {
+      const command = isNpm ? 'npm install --include=optional' : 'pnpm install --force';
+      return folder === process.cwd() ? command : `cd ${folder} && ${command}`;
+    }
+    if (dirname(folder) === folder) return undefined;
+  }
+}
+
+/** Builds the addon from source, with the tools that are missing for it. */
+function build(): string {
+  const tools = missingTools();
+  const command = buildCommand();
+  return tools.length === 0 ? command : `${aptCommand(tools)} && ${command}`;
+}

@@ -1,0 +1,90 @@
+// What npm calls around packing (package.json: prepack, postpack, prepublishOnly). A clone has no optional dependencies,
+// because it builds its own addon and `npm ci` must not ask for packages of the version that is being made; the package
+// has one for each platform.
+//
+// usage: node scripts/release/manifest.mjs --for-npm             builds, then writes the optional dependencies
+//        node scripts/release/manifest.mjs --restore             takes them out again
+//        node scripts/release/manifest.mjs --require-platforms   fails unless the registry has the platform packages
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { released, root } from './platforms.mjs';
+
+/** The manifest's text with or without the platform packages; `text` is as JSON.stringify writes it. */
+export function withPlatforms(text, platforms) {
+  const { optionalDependencies: _, ...manifest } = JSON.parse(text);
+  if (platforms.length > 0) {
+    manifest.optionalDependencies = Object.fromEntries(
+      platforms.map(({ manifest: { name, version } }) => [name, version]),
+    );
+  }
+  return `${JSON.stringify(manifest, null, 2)}\n`;
+}
+
+/** Rewrites package.json in one step: a reader sees the old or the new text. */
+function rewrite(platforms) {
+  const file = path.join(root, 'package.json');
+  const next = `${file}.next`;
+  writeFileSync(next, withPlatforms(readFileSync(file, 'utf8'), platforms));
+  renameSync(next, file);
+}
+
+/** Headers that `headrace build` compiles with, so that nobody has to install the packages they come from. */
+export const headers = {
+  'node-api-headers': ['LICENSE', 'include'],
+  'node-addon-api': ['LICENSE.md', '.'],
+};
+const headerFiles = {
+  'node-api-headers': [
+    'js_native_api.h',
+    'js_native_api_types.h',
+    'node_api.h',
+    'node_api_types.h',
+  ],
+  'node-addon-api': ['napi-inl.deprecated.h', 'napi-inl.h', 'napi.h'],
+};
+
+function copyHeaders() {
+  const target = path.join(root, 'dist', 'node-api');
+  rmSync(target, { recursive: true, force: true });
+  mkdirSync(target, { recursive: true });
+  for (const [name, [licence, folder]] of Object.entries(headers)) {
+    const from = path.join(root, 'node_modules', name);
+    copyFileSync(path.join(from, licence), path.join(target, `LICENSE.${name}`));
+    for (const file of headerFiles[name]) {
+      copyFileSync(path.join(from, folder, file), path.join(target, file));
+    }
+  }
+}
+
+/** Fails unless the registry has every platform package: headrace without them would install, but not run. */
+function requirePlatforms() {
+  for (const { manifest } of released()) {
+    const wanted = `${manifest.name}@${manifest.version}`;
+    try {
+      execFileSync('npm', ['view', wanted, 'version'], { stdio: ['ignore', 'pipe', 'pipe'] });
+    } catch {
+      process.stderr.write(`${wanted} is not published yet: docs/releasing.md tells the order\n`);
+      process.exitCode = 1;
+    }
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [task] = process.argv.slice(2);
+  if (task === '--for-npm') {
+    execFileSync(process.execPath, [path.join(root, 'scripts', 'setup.mjs')], {
+      stdio: ['ignore', 2, 2],
+    });
+    copyHeaders();
+    rewrite(released());
+  } else if (task === '--restore') {
+    rewrite([]);
+  } else if (task === '--require-platforms') {
+    requirePlatforms();
+  } else {
+    process.stderr.write('usage: manifest.mjs --for-npm | --restore | --require-platforms\n');
+    process.exitCode = 2;
+  }
+}

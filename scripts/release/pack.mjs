@@ -1,0 +1,104 @@
+// Makes the tarballs that are published: headrace, and the platform package for this machine.
+//
+// usage: node scripts/release/pack.mjs [--out FOLDER] [--help]
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { checkContents } from './contents.mjs';
+import { platforms, readManifest, root } from './platforms.mjs';
+import { checkSymbols } from './symbols.mjs';
+
+const usage = `usage: node scripts/release/pack.mjs [--out FOLDER]
+
+Builds what is stale and makes the tarballs that are published: headrace, and the platform package for
+this machine. Their contents are compared with scripts/release/contents.txt.
+
+  --out FOLDER   where they go [release]
+  --help         this text
+`;
+
+const list = readFileSync(new URL('contents.txt', import.meta.url), 'utf8');
+
+/** A release that must not be made; `problems` says why. */
+export class ReleaseError extends Error {
+  constructor(what, problems) {
+    super(`${what}:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+  }
+}
+
+/** Packs a folder with npm; returns the tarball, whose contents are checked. */
+function pack(folder, out) {
+  const text = execFileSync('npm', ['pack', '--json', '--pack-destination', out], {
+    cwd: folder,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+    maxBuffer: 2 ** 26,
+  });
+  const { name, version } = readManifest(folder);
+  const file = path.join(out, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`);
+  if (!text.includes('.tgz')) throw new ReleaseError(`npm pack in ${folder}`, [text]);
+  const unpacked = mkdtempSync(path.join(tmpdir(), 'headrace-tarball-'));
+  try {
+    execFileSync('tar', ['-xzf', file, '-C', unpacked]);
+    const problems = checkContents(path.join(unpacked, 'package'), list);
+    if (problems.length > 0) throw new ReleaseError(`contents of ${file}`, problems);
+  } finally {
+    rmSync(unpacked, { recursive: true });
+  }
+  return file;
+}
+
+/** The package of this machine's platform, with the addon that was built here and is tested here. */
+function packPlatform(out) {
+  const name = `${process.platform}-${process.arch}`;
+  const platform = platforms().find((each) => each.name === name);
+  if (platform === undefined) throw new ReleaseError('platform package', [`none for ${name}`]);
+  const stage = mkdtempSync(path.join(tmpdir(), 'headrace-platform-'));
+  try {
+    cpSync(platform.folder, stage, { recursive: true });
+    copyFileSync(path.join(root, 'LICENSE'), path.join(stage, 'LICENSE'));
+    const addon = path.join(stage, 'headrace.node');
+    copyFileSync(path.join(root, 'build', 'Release', 'headrace.node'), addon);
+    execFileSync('strip', ['--strip-unneeded', addon]);
+    const problems = checkSymbols(addon);
+    if (problems.length > 0) throw new ReleaseError('the addon would not load everywhere', problems);
+    return pack(stage, out);
+  } finally {
+    rmSync(stage, { recursive: true });
+  }
+}
+
+/**
+ * Makes all tarballs.
+ *
+ * @param {string} out folder
+ * @returns {{ main: string, platform: string }} their files
+ */
+export function packAll(out) {
+  mkdirSync(out, { recursive: true });
+  // npm builds before it packs (package.json: prepack).
+  const main = pack(root, out);
+  return { main, platform: packPlatform(out) };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { values } = parseArgs({
+    options: { out: { type: 'string', default: 'release' }, help: { type: 'boolean' } },
+  });
+  if (values.help) {
+    process.stdout.write(usage);
+  } else {
+    try {
+      for (const file of Object.values(packAll(path.resolve(root, values.out)))) {
+        process.stdout.write(`${path.relative(root, file)}\n`);
+      }
+    } catch (error) {
+      if (!(error instanceof ReleaseError)) throw error;
+      process.stderr.write(`release: ${error.message}\n`);
+      process.exitCode = 1;
+    }
+  }
+}

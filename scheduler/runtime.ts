@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 // The runtime: opens the machine, owns data and runs, closes everything in order. The public entry point.
 
 import { hostname } from 'node:os';

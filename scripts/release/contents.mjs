@@ -10,12 +10,12 @@ import { listFiles } from '../lib/stamp.mjs';
 export function pattern(glob) {
   const source = glob
     .split('**/')
-    .map((part) => part.split('*').map(escape).join('[^/]*'))
+    .map((part) => part.split('*').map(literal).join('[^/]*'))
     .join('(?:[^/]+/)*');
   return new RegExp(`^${source}$`);
 }
 
-function escape(text) {
+function literal(text) {
   return text.replace(/[.+?^${}()|[\]\\]/g, '\\$&');
 }
 

@@ -64,7 +64,8 @@ function packPlatform(out) {
     copyFileSync(path.join(root, 'build', 'Release', 'headrace.node'), addon);
     execFileSync('strip', ['--strip-unneeded', addon]);
     const problems = checkSymbols(addon);
-    if (problems.length > 0) throw new ReleaseError('the addon would not load everywhere', problems);
+    if (problems.length > 0)
+      throw new ReleaseError('the addon would not load everywhere', problems);
     return pack(stage, out);
   } finally {
     rmSync(stage, { recursive: true });

@@ -1,0 +1,154 @@
+// Makes the tarballs, installs them in empty projects as their users will, and checks what is promised of an installed
+// package: README and docs/installation.md. No compiler is on the PATH of the projects, except where one is asked for.
+//
+// usage: npm run release:check [-- --npm-only] [-- --help]
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { forwardSignals, isEnding, runCommand, which } from '../lib/command.mjs';
+import { packAll } from './pack.mjs';
+import { readManifest, root } from './platforms.mjs';
+import { managers, Project, pathWithoutCompiler } from './projects.mjs';
+import * as promise from './promises.mjs';
+import { serveRegistry } from './registry.mjs';
+import * as state from './states.mjs';
+import { installTools, nodesOf } from './tools.mjs';
+
+const usage = `usage: node scripts/release/check.mjs [--npm-only] [--help]
+
+Makes the tarballs, installs them in empty projects, and checks what is promised of an installed package:
+with npm, pnpm and yarn, under Node 20, 22 and 24, as ES modules, CommonJS and TypeScript; runs publint
+and are-the-types-wrong.
+
+  --npm-only   only npm and the Node this runs with (about two minutes)
+  --help       this text
+`;
+
+const failures = [];
+let passed = 0;
+let skipped = 0;
+
+/** Runs one check and tells how it ended; the others go on. */
+async function check(name, work) {
+  if (isEnding()) return;
+  const begin = Date.now();
+  try {
+    await work();
+    passed++;
+    process.stdout.write(`ok      ${name} (${((Date.now() - begin) / 1000).toFixed(1)} s)\n`);
+  } catch (error) {
+    failures.push(name);
+    process.stdout.write(`FAILED  ${name}\n${error.stack ?? error}\n`);
+  }
+}
+
+function skip(name, reason) {
+  skipped++;
+  process.stdout.write(`skipped ${name}: ${reason}\n`);
+}
+
+async function lint(tarballs, tool) {
+  const must = async (words) => {
+    const { code, output } = await runCommand(process.execPath, words, { cwd: root });
+    if (code !== 0) throw new Error(output);
+  };
+  const publint = tool('publint', 'src', 'cli.js');
+  const attw = tool('@arethetypeswrong', 'cli', 'dist', 'index.js');
+  for (const file of Object.values(tarballs)) {
+    await check(`publint ${path.basename(file)}`, () => must([publint, 'run', file, '--strict']));
+  }
+  // CommonJS programs get the ES module, which every version of Node that is supported can require.
+  const accepted = ['--profile', 'node16', '--ignore-rules', 'cjs-resolves-to-esm'];
+  await check('are the types wrong', () => must([attw, tarballs.main, ...accepted]));
+}
+
+/** Everything that is promised of one installation. */
+async function installation(project, tarball) {
+  const say = (what) => `${project.name}: ${what}`;
+  await check(say('install'), () => project.install(tarball));
+  await check(say('README example, require'), () => promise.programsRun(project));
+  await check(say('run cholesky'), () => promise.cholesky(project));
+  await check(say('traces, simulation'), () => promise.traces(project));
+  await check(say('viewer'), () => promise.viewer(project));
+  await check(say('doctor'), () => promise.doctor(project));
+}
+
+/** What npm alone is asked: dependencies, types, and states in which something is missing. */
+async function throughNpm(make, tarball, tool) {
+  const project = make('npm --ignore-scripts');
+  await installation(project, tarball);
+  await check('npm: runtime dependencies', () => promise.dependencies(project));
+  await check('npm: types', () => promise.types(project, compilersOf(tool)));
+  await check('npm: build without tools', () => state.buildWithoutTools(project));
+  await check('npm: another version of the addon', () => state.otherVersion(project));
+  const bare = make('npm');
+  await check('npm: --omit=optional and back', () => state.withoutOptional(bare, tarball));
+  const tools = ['cmake', 'g++', 'mpicc', 'mpirun'].filter((name) => which(name) === undefined);
+  const name = 'npm: addon and message layer from source';
+  if (tools.length > 0 && process.env['HEADRACE_REQUIRE_MPI'] !== '1') {
+    skip(name, `${tools.join(', ')} not found`);
+  } else {
+    const PATH = process.env['PATH'];
+    await check(name, () => state.builtFromSource(bare, PATH, { addon: true }));
+  }
+}
+
+/** TypeScript of this project, and older ones where they were installed. */
+function compilersOf(tool) {
+  const folders = [
+    path.join(root, 'node_modules', 'typescript'),
+    ...['typescript-5.4', 'typescript-5.9'].map((name) => tool(name)).filter(existsSync),
+  ];
+  return folders.map((folder) => ({
+    version: readManifest(folder).version,
+    program: path.join(folder, 'bin', 'tsc'),
+  }));
+}
+
+async function main(onlyNpm) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'headrace-release-'));
+  let registry;
+  try {
+    let tarballs;
+    await check('tarballs and their contents', () => {
+      tarballs = packAll(path.join(folder, 'tarballs'));
+    });
+    if (tarballs === undefined) return;
+    const tool = await installTools(!onlyNpm);
+    registry = await serveRegistry(Object.values(tarballs));
+    const { address } = registry;
+    const all = managers(tool);
+    const makeFor = (node, label) => (name) => {
+      const bin = pathWithoutCompiler(folder, node, tool);
+      return new Project({ folder, name: label(name), manager: all[name], address, bin });
+    };
+    await lint(tarballs, tool);
+    await throughNpm(
+      makeFor(process.execPath, (name) => name),
+      tarballs.main,
+      tool,
+    );
+    if (onlyNpm) return;
+    for (const { name: version, program } of nodesOf(tool)) {
+      const make = makeFor(program, (name) => `${version}, ${name}`);
+      for (const name of Object.keys(all)) await installation(make(name), tarballs.main);
+    }
+  } finally {
+    await registry?.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const { values } = parseArgs({
+  options: { 'npm-only': { type: 'boolean' }, help: { type: 'boolean' } },
+});
+if (values.help) {
+  process.stdout.write(usage);
+} else {
+  forwardSignals();
+  await main(values['npm-only'] === true);
+  const failed = failures.length;
+  process.stdout.write(`release: ${passed} passed, ${failed} failed, ${skipped} skipped\n`);
+  process.exitCode = failed > 0 || isEnding() ? 1 : 0;
+}

@@ -1,0 +1,76 @@
+// States in which something is missing from an installation: the error names the cause, and the command that it prints is
+// run as it is printed and mends it.
+import assert from 'node:assert/strict';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { programsRun, readmeExample } from './promises.mjs';
+
+/** The remedy at the end of a message: what is in the last parentheses. */
+export function remedyOf(message) {
+  const match = /\(([^()]+)\)(?: \[\w+\])?\s*$/m.exec(message);
+  assert.ok(match, `no remedy in: ${message}`);
+  return match[1];
+}
+
+const platformFolder = (project) =>
+  path.join(project.folder, 'node_modules', '@headrace', `${process.platform}-${process.arch}`);
+
+/** The platform package was left out: the error says so, and npm brings it back. */
+export async function withoutOptional(project, tarball) {
+  await project.must(['npm', 'install', '--omit=optional', tarball]);
+  project.write('readme.mjs', readmeExample());
+  const { code, output } = await project.run(['node', 'readme.mjs']);
+  assert.notEqual(code, 0);
+  assert.match(output, /ERR_NATIVE_MISSING/);
+  assert.match(output, /package @headrace\/linux-\w+ [\d.]+ is not installed/);
+  const shown = await project.run([...project.manager.start, 'run', 'cholesky']);
+  assert.equal(remedyOf(shown.output), 'npm install --include=optional');
+  const diagnosis = await project.run([...project.manager.start, 'doctor', '--json']);
+  const { missing } = JSON.parse(diagnosis.stdout);
+  const fix = missing.find(({ what }) => what === 'native addon')?.fix;
+  assert.equal(fix, 'npm install --include=optional');
+  await project.must(['sh', '-c', fix]);
+  await programsRun(project);
+}
+
+/** Another version of the platform package is there: it is not loaded. */
+export async function otherVersion(project) {
+  const file = path.join(platformFolder(project), 'package.json');
+  const text = readFileSync(file, 'utf8');
+  writeFileSync(file, text.replace(/"version": "[^"]+"/, '"version": "0.0.1"'));
+  const { code, output } = await project.run(['node', 'readme.mjs']);
+  writeFileSync(file, text);
+  assert.notEqual(code, 0);
+  assert.match(output, /ERR_NATIVE_MISSING/);
+  assert.match(output, /its version is 0\.0\.1/);
+}
+
+/** Without tools `headrace build` names those it needs and the command that gets them. */
+export async function buildWithoutTools(project) {
+  const { code, output } = await project.run([...project.manager.start, 'build']);
+  assert.equal(code, 1, output);
+  assert.match(output, /cmake and g\+\+ and make not found on PATH/);
+  assert.match(remedyOf(output), /apt-get install .*cmake g\+\+ make && npx headrace build$/);
+}
+
+/**
+ * The message layer is missing: what `doctor` prints is run, and two ranks work together. `PATH` has the tools.
+ * With `addon` the addon is missing, too, and is built beside it.
+ */
+export async function builtFromSource(project, PATH, { addon }) {
+  const env = { PATH };
+  if (addon) rmSync(platformFolder(project), { recursive: true });
+  const ask = async () => {
+    const { stdout } = await project.run([...project.manager.start, 'doctor', '--json'], env);
+    return JSON.parse(stdout);
+  };
+  const fix = (await ask()).missing.find(({ what }) => what === 'MPI')?.fix;
+  assert.equal(fix, 'npx headrace build');
+  await project.must(['sh', '-c', fix], env);
+  const { mpi, ok } = await ask();
+  assert.deepEqual({ ok, found: mpi.found }, { ok: true, found: true });
+  const words = ['run', 'cholesky', '--n', '512', '--tile', '64', '--ranks', '2', '--gpus', '1'];
+  const text = await project.must([...project.manager.start, ...words, '--json'], env);
+  const result = JSON.parse(text);
+  assert.deepEqual({ ok: result.ok, ranks: result.ranks }, { ok: true, ranks: 2 });
+}

@@ -1,6 +1,6 @@
 // Why the addon cannot be loaded, and what mends that. Each state of an installation has one cause and one remedy, and
 // the remedy works in that state (test/native/absence.test.ts, scripts/release/check.mjs).
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import {
   aptCommand,
@@ -14,6 +14,7 @@ import {
   packageRoot,
   packageVersion,
   platformPackage,
+  shellWord,
 } from './installation.js';
 
 /** One place where the addon was looked for. */
@@ -68,30 +69,49 @@ export function causeOfAbsence(attempts: readonly NativeAttempt[]): Absence {
   return { cause: `the addon of ${platformPackage()} does not load`, remedy: build() };
 }
 
-/** The package for this platform was left out, or another version of it was put there. */
+/** The package for this platform was left out, was not to be had, or another version of it was put there. */
 function packageAbsent(root: string, reason: string): Absence {
   const wanted = `${platformPackage()} ${packageVersion()}`;
   if (manifestIn(root)?.optionalDependencies?.[platformPackage()] === undefined) {
     return { cause: `this version has no package ${platformPackage()}`, remedy: build() };
   }
-  const cause = reason.startsWith('its version')
-    ? `the package ${wanted} is needed, and ${reason}`
-    : `the package ${wanted} is not installed; package managers leave it out with --omit=optional, --no-optional or a lock file made on another platform`;
-  return { cause, remedy: installAgain(root) ?? build() };
+  if (reason.startsWith('its version')) {
+    return {
+      cause: `the package ${wanted} is needed, and ${reason}`,
+      remedy: installAgain(root) ?? build(),
+    };
+  }
+  const project = projectOf(root);
+  const lock = join(project?.folder ?? '', 'package-lock.json');
+  if (project?.manager === 'npm' && existsSync(lock)) {
+    // npm notes what it leaves out, but not what it could not find.
+    if (!readFileSync(lock, 'utf8').includes(`node_modules/${platformPackage()}"`)) {
+      return { cause: `npm did not find the package ${wanted}`, remedy: build() };
+    }
+  }
+  return {
+    cause: `the package ${wanted} is not installed; package managers leave it out with --omit=optional, --no-optional or a lock file made on another platform`,
+    remedy: installAgain(root) ?? build(),
+  };
+}
+
+/** The project in which `root` is installed, by what package managers leave in its node_modules. */
+function projectOf(root: string): { folder: string; manager: 'npm' | 'pnpm' } | undefined {
+  for (let folder = dirname(root); ; folder = dirname(folder)) {
+    const modules = join(folder, 'node_modules');
+    if (existsSync(join(modules, '.package-lock.json'))) return { folder, manager: 'npm' };
+    if (existsSync(join(modules, '.modules.yaml'))) return { folder, manager: 'pnpm' };
+    if (dirname(folder) === folder) return undefined;
+  }
 }
 
 /** The command that brings optional dependencies back, by the package manager that installed `root`. */
 function installAgain(root: string): string | undefined {
-  for (let folder = dirname(root); ; folder = dirname(folder)) {
-    const modules = join(folder, 'node_modules');
-    const isNpm = existsSync(join(modules, '.package-lock.json'));
-    const isPnpm = existsSync(join(modules, '.modules.yaml'));
-    if (isNpm || isPnpm) {
-      const command = isNpm ? 'npm install --include=optional' : 'pnpm install --force';
-      return folder === process.cwd() ? command : `cd ${folder} && ${command}`;
-    }
-    if (dirname(folder) === folder) return undefined;
-  }
+  const project = projectOf(root);
+  if (project === undefined) return undefined;
+  const { folder, manager } = project;
+  const command = manager === 'npm' ? 'npm install --include=optional' : 'pnpm install --force';
+  return folder === process.cwd() ? command : `cd ${shellWord(folder)} && ${command}`;
 }
 
 /** Builds the addon from source, with the tools that are missing for it. */

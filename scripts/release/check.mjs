@@ -75,22 +75,38 @@ async function installation(project, tarball) {
 }
 
 /** What npm alone is asked: dependencies, types, and states in which something is missing. */
-async function throughNpm(make, tarball, tool) {
+async function throughNpm(make, { main, platform }, tool) {
   const project = make('npm --ignore-scripts');
-  await installation(project, tarball);
+  await installation(project, main);
   await check('npm: runtime dependencies', () => promise.dependencies(project));
   await check('npm: types', () => promise.types(project, compilersOf(tool)));
   await check('npm: build without tools', () => state.buildWithoutTools(project));
   await check('npm: another version of the addon', () => state.otherVersion(project));
-  const bare = make('npm');
-  await check('npm: --omit=optional and back', () => state.withoutOptional(bare, tarball));
-  const tools = ['cmake', 'g++', 'mpicc', 'mpirun'].filter((name) => which(name) === undefined);
-  const name = 'npm: addon and message layer from source';
-  if (tools.length > 0 && process.env['HEADRACE_REQUIRE_MPI'] !== '1') {
-    skip(name, `${tools.join(', ')} not found`);
-  } else {
-    const PATH = process.env['PATH'];
-    await check(name, () => state.builtFromSource(bare, PATH, { addon: true }));
+  const sparse = make('npm');
+  await check('npm: --omit=optional and back', () => state.withoutOptional(sparse, main));
+  const local = make('npm', { address: 'http://127.0.0.1:9' });
+  await check('npm: both tarballs, no registry', async () => {
+    await local.must(['npm', 'install', main, platform]);
+    await promise.programsRun(local);
+  });
+  await withoutPackage(make, main);
+}
+
+/** The registry has no platform package: it is said, and a build from source makes everything. */
+async function withoutPackage(make, main) {
+  const empty = await serveRegistry([main]);
+  try {
+    const project = make('npm', empty);
+    await check('npm: no package for the platform', () => state.notFound(project, main));
+    const tools = ['cmake', 'g++', 'mpicc', 'mpirun'].filter((name) => which(name) === undefined);
+    const name = 'npm: addon and message layer from source';
+    if (tools.length > 0 && process.env['HEADRACE_REQUIRE_MPI'] !== '1') {
+      skip(name, `${tools.join(', ')} not found`);
+    } else {
+      await check(name, () => state.builtFromSource(project, process.env['PATH']));
+    }
+  } finally {
+    await empty.close();
   }
 }
 
@@ -117,16 +133,17 @@ async function main(onlyNpm) {
     if (tarballs === undefined) return;
     const tool = await installTools(!onlyNpm);
     registry = await serveRegistry(Object.values(tarballs));
-    const { address } = registry;
     const all = managers(tool);
-    const makeFor = (node, label) => (name) => {
-      const bin = pathWithoutCompiler(folder, node, tool);
-      return new Project({ folder, name: label(name), manager: all[name], address, bin });
-    };
+    const makeFor =
+      (node, label) =>
+      (name, { address } = registry) => {
+        const bin = pathWithoutCompiler(folder, node, tool);
+        return new Project({ folder, name: label(name), manager: all[name], address, bin });
+      };
     await lint(tarballs, tool);
     await throughNpm(
       makeFor(process.execPath, (name) => name),
-      tarballs.main,
+      tarballs,
       tool,
     );
     if (onlyNpm) return;

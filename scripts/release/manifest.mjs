@@ -65,7 +65,9 @@ function requirePlatforms() {
     try {
       execFileSync('npm', ['view', wanted, 'version'], { stdio: ['ignore', 'pipe', 'pipe'] });
     } catch {
-      process.stderr.write(`${wanted} is not published yet: docs/releasing.md tells the order\n`);
+      process.stderr.write(
+        `${wanted} is not published yet: docs/installation.md tells the order\n`,
+      );
       process.exitCode = 1;
     }
   }

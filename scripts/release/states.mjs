@@ -1,7 +1,7 @@
 // States in which something is missing from an installation: the error names the cause, and the command that it prints is
 // run as it is printed and mends it.
 import assert from 'node:assert/strict';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { programsRun, readmeExample } from './promises.mjs';
 
@@ -33,6 +33,15 @@ export async function withoutOptional(project, tarball) {
   await programsRun(project);
 }
 
+/** The registry did not have the platform package: the error says so, and what it names is a build from source. */
+export async function notFound(project, tarball) {
+  await project.must(['npm', 'install', tarball]);
+  const { code, output } = await project.run([...project.manager.start, 'run', 'cholesky']);
+  assert.notEqual(code, 0);
+  assert.match(output, /npm did not find the package @headrace\/linux-\w+/);
+  assert.match(remedyOf(output), /^.*apt-get install .*cmake g\+\+ make && npx headrace build$/);
+}
+
 /** Another version of the platform package is there: it is not loaded. */
 export async function otherVersion(project) {
   const file = path.join(platformFolder(project), 'package.json');
@@ -54,18 +63,24 @@ export async function buildWithoutTools(project) {
 }
 
 /**
- * The message layer is missing: what `doctor` prints is run, and two ranks work together. `PATH` has the tools.
- * With `addon` the addon is missing, too, and is built beside it.
+ * There is neither addon nor message layer: what `doctor` prints is run, and two ranks work together. `PATH` has the
+ * tools.
  */
-export async function builtFromSource(project, PATH, { addon }) {
+export async function builtFromSource(project, PATH) {
   const env = { PATH };
-  if (addon) rmSync(platformFolder(project), { recursive: true });
   const ask = async () => {
     const { stdout } = await project.run([...project.manager.start, 'doctor', '--json'], env);
     return JSON.parse(stdout);
   };
-  const fix = (await ask()).missing.find(({ what }) => what === 'MPI')?.fix;
-  assert.equal(fix, 'npx headrace build');
+  const fixes = (await ask()).missing.filter(({ what }) => /MPI|addon/.test(what));
+  const fix = 'npx headrace build';
+  assert.deepEqual(
+    fixes.map((each) => [each.what, each.fix]),
+    [
+      ['native addon', fix],
+      ['MPI', fix],
+    ],
+  );
   await project.must(['sh', '-c', fix], env);
   const { mpi, ok } = await ask();
   assert.deepEqual({ ok, found: mpi.found }, { ok: true, found: true });

@@ -13,6 +13,7 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import {
   aptCommand,
@@ -126,7 +127,7 @@ async function build(root: string, withAddon: boolean, context: CliContext): Pro
       ],
       context,
     );
-    await run('cmake', ['--build', cmake, '--parallel'], context);
+    await run('cmake', ['--build', cmake, '--parallel', String(availableParallelism())], context);
     const made = path.join(cmake, 'Release');
     const names = existsSync(made) ? readdirSync(made).filter((name) => /\.node$/.test(name)) : [];
     if (names.length === 0) {

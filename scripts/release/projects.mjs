@@ -40,6 +40,7 @@ export function pathWithoutCompiler(folder, node, tool) {
  * @property {(tarball: string) => string[]} install
  * @property {string[]} start words before `headrace`
  * @property {string[]} node words before a script
+ * @property {boolean} canRequire yarn's plug and play does not find the packages that a required ES module imports
  */
 
 const scoped = (address) => ({ '.npmrc': `@headrace:registry=${address}/\n` });
@@ -65,6 +66,7 @@ export function managers(tool) {
     install: (tarball) => [...yarn, 'add', `headrace@file:${tarball}`],
     start: [...yarn, 'headrace'],
     node: [...yarn, 'node'],
+    canRequire: linker !== 'pnp',
   });
   return {
     npm: {
@@ -72,24 +74,28 @@ export function managers(tool) {
       install: (tarball) => ['npm', 'install', tarball],
       start: ['npx', 'headrace'],
       node: ['node'],
+      canRequire: true,
     },
     'npm --ignore-scripts': {
       files: scoped,
       install: (tarball) => ['npm', 'install', ignoreScripts, tarball],
       start: ['npx', 'headrace'],
       node: ['node'],
+      canRequire: true,
     },
     pnpm: {
       files: scoped,
       install: (tarball) => ['pnpm', 'add', ignoreScripts, tarball],
       start: ['pnpm', 'exec', 'headrace'],
       node: ['node'],
+      canRequire: true,
     },
     'yarn 1': {
       files: scoped,
       install: (tarball) => [...classic, 'add', ignoreScripts, `file:${tarball}`],
       start: [...classic, '-s', 'headrace'],
       node: ['node'],
+      canRequire: true,
     },
     'yarn 4, node_modules': berry('node-modules'),
     'yarn 4, plug and play': berry('pnp'),
@@ -123,7 +129,7 @@ export class Project {
     return runCommand(words[0], words.slice(1), {
       cwd: this.folder,
       env: { ...this.env, ...env },
-      timeoutMs: 300_000,
+      timeoutMs: 600_000,
     });
   }
 

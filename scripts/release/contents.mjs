@@ -74,8 +74,13 @@ function isEmpty(text) {
   return text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '').trim() === 'export {};';
 }
 
-/** Modules that are absent, and modules that nothing public uses. */
-export function unreachable(folder) {
+/**
+ * Modules below dist that are absent, each with the one that imports it, and modules that nothing public uses.
+ *
+ * @param {string} folder of the package
+ * @returns {{ absent: string[], unused: string[] }}
+ */
+export function modules(folder) {
   const manifest = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
   const places = Object.values(manifest.exports ?? {}).filter((each) => typeof each === 'object');
   const clean = (files) => files.map((file) => file.replace(/^\.\//, ''));
@@ -91,15 +96,16 @@ export function unreachable(folder) {
       return !(file === js && isEmpty(readFileSync(path.join(folder, file), 'utf8')));
     },
   );
-  return [
-    ...code.absent,
-    ...types.absent,
-    ...unused.map((file) => `${file} is in the package, but nothing public uses it`),
-  ];
+  return { absent: [...code.absent, ...types.absent], unused };
 }
 
 /** Problems of an unpacked package. */
 export function checkContents(folder, list) {
   const { name } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
-  return [...compare(listFiles(folder, ['.']), linesFor(list, name)), ...unreachable(folder)];
+  const { absent, unused } = modules(folder);
+  return [
+    ...compare(listFiles(folder, ['.']), linesFor(list, name)),
+    ...absent,
+    ...unused.map((file) => `${file} is in the package, but nothing public uses it`),
+  ];
 }

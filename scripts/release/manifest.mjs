@@ -1,6 +1,6 @@
 // What npm calls around packing (package.json: prepack, postpack, prepublishOnly). A clone has no optional dependencies,
 // because it builds its own addon and `npm ci` must not ask for packages of the version that is being made; the package
-// has one for each platform.
+// has one for each platform. Modules that only tests use are left out of the package: nobody has to list them.
 //
 // usage: node scripts/release/manifest.mjs --for-npm             builds, then writes the optional dependencies
 //        node scripts/release/manifest.mjs --restore             takes them out again
@@ -11,9 +11,21 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { released, root } from './platforms.mjs';
 
-/** The manifest's text with or without the platform packages; `text` is as JSON.stringify writes it. */
-export function withPlatforms(text, platforms) {
+/** What packing adds to `files`: modules that are left out one by one. */
+const isLeftOut = (entry) => /^!dist\/[^*]+\.(js|d\.ts)$/.test(entry);
+
+/**
+ * The manifest's text as it is packed: with the platform packages, and without the modules that only tests use. Without
+ * either it is the clone's again. `text` is as JSON.stringify writes it.
+ *
+ * @param {string} text
+ * @param {{ manifest: { name: string, version: string } }[]} platforms
+ * @param {string[]} unused
+ */
+export function packedManifest(text, platforms, unused) {
   const { optionalDependencies: _, ...manifest } = JSON.parse(text);
+  const kept = manifest.files.filter((entry) => !isLeftOut(entry));
+  manifest.files = [...kept, ...unused.map((file) => `!${file}`)];
   if (platforms.length > 0) {
     manifest.optionalDependencies = Object.fromEntries(
       platforms.map(({ manifest: { name, version } }) => [name, version]),
@@ -22,11 +34,19 @@ export function withPlatforms(text, platforms) {
   return `${JSON.stringify(manifest, null, 2)}\n`;
 }
 
+/** Modules in dist that no part of the package uses, outside of folders that are left out as a whole. */
+async function unusedModules() {
+  // It needs a dependency, which a fresh clone gets from the set-up.
+  const { modules } = await import('./contents.mjs');
+  const whole = /^dist\/(bench|examples|test|kernel-|snippet-)|^dist\/cli\/.*\.d\.ts$/;
+  return modules(root).unused.filter((file) => !whole.test(file));
+}
+
 /** Rewrites package.json in one step: a reader sees the old or the new text. */
-function rewrite(platforms) {
+function rewrite(platforms, unused) {
   const file = path.join(root, 'package.json');
   const next = `${file}.next`;
-  writeFileSync(next, withPlatforms(readFileSync(file, 'utf8'), platforms));
+  writeFileSync(next, packedManifest(readFileSync(file, 'utf8'), platforms, unused));
   renameSync(next, file);
 }
 
@@ -80,9 +100,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
       stdio: ['ignore', 2, 2],
     });
     copyHeaders();
-    rewrite(released());
+    rewrite(released(), await unusedModules());
   } else if (task === '--restore') {
-    rewrite([]);
+    rewrite([], []);
   } else if (task === '--require-platforms') {
     requirePlatforms();
   } else {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OLDEST_GLIBC, PLATFORMS } from '../../native/installation.js';
 import { checkContents, compare, linesFor, pattern } from '../../scripts/release/contents.mjs';
-import { withPlatforms } from '../../scripts/release/manifest.mjs';
+import { packedManifest } from '../../scripts/release/manifest.mjs';
 import { platforms, released } from '../../scripts/release/platforms.mjs';
 import { isNewer, limits, needsOf, problemsOf } from '../../scripts/release/symbols.mjs';
 
@@ -133,11 +133,12 @@ describe('manifests', () => {
   const text = read('package.json');
 
   it('the packed one has the platform packages of its version; the clone gets its text back', () => {
-    const packed = withPlatforms(text, released());
+    const packed = packedManifest(text, released(), ['dist/cli/soak.js']);
     expect(JSON.parse(packed).optionalDependencies).toEqual({
       '@headrace/linux-x64': JSON.parse(text).version,
     });
-    expect(withPlatforms(packed, [])).toBe(text);
+    expect(JSON.parse(packed).files).toContain('!dist/cli/soak.js');
+    expect(packedManifest(packed, [], [])).toBe(text);
   });
 
   it('every platform has a template that the loader knows', () => {

@@ -335,6 +335,8 @@ export function describeFindings(findings: readonly Finding[]): string {
   );
   const fixes = findings
     .filter(({ fix }) => fix !== undefined)
-    .map(({ name, fix }) => [`  ${name}`, `  ${fix}`.padEnd(50)]);
+    .map(({ name, fix = '' }) => [`  ${name}`, `  ${fix}`]);
+  const widest = Math.max(...fixes.map(([, fix]) => fix.length));
+  for (const line of fixes) line[1] = line[1].padEnd(widest);
   return fixes.length === 0 ? table : `${table}\nTo get what is not there:\n${formatTable(fixes)}`;
 }

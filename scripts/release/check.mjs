@@ -5,8 +5,9 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
-import { forwardSignals, isEnding, runCommand, which } from '../lib/command.mjs';
+import { isEnding, runCommand, which } from '../lib/command.mjs';
+import { commandLine } from '../lib/command-line.mjs';
+import { prepare } from '../lib/prepare.mjs';
 import { packAll } from './pack.mjs';
 import { readManifest, root } from './platforms.mjs';
 import { managers, Project, pathWithoutCompiler } from './projects.mjs';
@@ -100,7 +101,8 @@ async function withoutPackage(make, main) {
     await check('npm: no package for the platform', () => state.notFound(project, main));
     const tools = ['cmake', 'g++', 'mpicc', 'mpirun'].filter((name) => which(name) === undefined);
     const name = 'npm: addon and message layer from source';
-    if (tools.length > 0 && process.env['HEADRACE_REQUIRE_MPI'] !== '1') {
+    const required = (process.env['HEADRACE_TEST_REQUIRE'] ?? '').split(',');
+    if (tools.length > 0 && !required.includes('openmpi')) {
       skip(name, `${tools.join(', ')} not found`);
     } else {
       await check(name, () => state.builtFromSource(project, process.env['PATH']));
@@ -127,8 +129,8 @@ async function main(onlyNpm) {
   let registry;
   try {
     let tarballs;
-    await check('tarballs and their contents', () => {
-      tarballs = packAll(path.join(folder, 'tarballs'));
+    await check('tarballs and their contents', async () => {
+      tarballs = await packAll(path.join(folder, 'tarballs'));
     });
     if (tarballs === undefined) return;
     const tool = await installTools(!onlyNpm);
@@ -157,15 +159,9 @@ async function main(onlyNpm) {
   }
 }
 
-const { values } = parseArgs({
-  options: { 'npm-only': { type: 'boolean' }, help: { type: 'boolean' } },
-});
-if (values.help) {
-  process.stdout.write(usage);
-} else {
-  forwardSignals();
-  await main(values['npm-only'] === true);
-  const failed = failures.length;
-  process.stdout.write(`release: ${passed} passed, ${failed} failed, ${skipped} skipped\n`);
-  process.exitCode = failed > 0 || isEnding() ? 1 : 0;
-}
+const { values } = commandLine(usage, { 'npm-only': { type: 'boolean' } });
+await prepare();
+await main(values['npm-only'] === true);
+const failed = failures.length;
+process.stdout.write(`release: ${passed} passed, ${failed} failed, ${skipped} skipped\n`);
+process.exitCode = failed > 0 || isEnding() ? 1 : 0;

@@ -6,8 +6,8 @@ import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } fr
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
-import { checkContents } from './contents.mjs';
+import { commandLine } from '../lib/command-line.mjs';
+import { prepare } from '../lib/prepare.mjs';
 import { platforms, readManifest, root } from './platforms.mjs';
 import { checkSymbols } from './symbols.mjs';
 
@@ -30,7 +30,9 @@ export class ReleaseError extends Error {
 }
 
 /** Packs a folder with npm; returns the tarball, whose contents are checked. */
-function pack(folder, out) {
+async function pack(folder, out) {
+  // It needs a dependency, which a fresh clone gets from the set-up.
+  const { checkContents } = await import('./contents.mjs');
   const text = execFileSync('npm', ['pack', '--json', '--pack-destination', out], {
     cwd: folder,
     encoding: 'utf8',
@@ -52,7 +54,7 @@ function pack(folder, out) {
 }
 
 /** The package of this machine's platform, with the addon that was built here and is tested here. */
-function packPlatform(out) {
+async function packPlatform(out) {
   const name = `${process.platform}-${process.arch}`;
   const platform = platforms().find((each) => each.name === name);
   if (platform === undefined) throw new ReleaseError('platform package', [`none for ${name}`]);
@@ -66,7 +68,7 @@ function packPlatform(out) {
     const problems = checkSymbols(addon);
     if (problems.length > 0)
       throw new ReleaseError('the addon would not load everywhere', problems);
-    return pack(stage, out);
+    return await pack(stage, out);
   } finally {
     rmSync(stage, { recursive: true });
   }
@@ -76,30 +78,25 @@ function packPlatform(out) {
  * Makes all tarballs.
  *
  * @param {string} out folder
- * @returns {{ main: string, platform: string }} their files
+ * @returns {Promise<{ main: string, platform: string }>} their files
  */
-export function packAll(out) {
+export async function packAll(out) {
   mkdirSync(out, { recursive: true });
   // npm builds before it packs (package.json: prepack).
-  const main = pack(root, out);
-  return { main, platform: packPlatform(out) };
+  const main = await pack(root, out);
+  return { main, platform: await packPlatform(out) };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values } = parseArgs({
-    options: { out: { type: 'string', default: 'release' }, help: { type: 'boolean' } },
-  });
-  if (values.help) {
-    process.stdout.write(usage);
-  } else {
-    try {
-      for (const file of Object.values(packAll(path.resolve(root, values.out)))) {
-        process.stdout.write(`${path.relative(root, file)}\n`);
-      }
-    } catch (error) {
-      if (!(error instanceof ReleaseError)) throw error;
-      process.stderr.write(`release: ${error.message}\n`);
-      process.exitCode = 1;
+  const { values } = commandLine(usage, { out: { type: 'string', default: 'release' } });
+  await prepare();
+  try {
+    for (const file of Object.values(await packAll(path.resolve(root, values.out)))) {
+      process.stdout.write(`${path.relative(root, file)}\n`);
     }
+  } catch (error) {
+    if (!(error instanceof ReleaseError)) throw error;
+    process.stderr.write(`release: ${error.message}\n`);
+    process.exitCode = 1;
   }
 }

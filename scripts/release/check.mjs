@@ -84,7 +84,9 @@ async function throughNpm(make, { main, platform }, tool) {
   await check('npm: build without tools', () => state.buildWithoutTools(project));
   await check('npm: another version of the addon', () => state.otherVersion(project));
   const sparse = make('npm');
-  await check('npm: --omit=optional and back', () => state.withoutOptional(sparse, main));
+  const omit = ['npm', 'install', '--omit=optional', main];
+  const include = 'npm install --include=optional';
+  await check('npm: --omit=optional and back', () => state.withoutOptional(sparse, omit, include));
   const local = make('npm', { address: 'http://127.0.0.1:9' });
   await check('npm: both tarballs, no registry', async () => {
     await local.must(['npm', 'install', main, platform]);
@@ -149,6 +151,11 @@ async function main(onlyNpm) {
       tool,
     );
     if (onlyNpm) return;
+    const sparse = makeFor(process.execPath, (name) => name)('pnpm');
+    const omit = ['pnpm', 'add', '--no-optional', '--ignore-scripts', tarballs.main];
+    await check('pnpm: --no-optional and back', () =>
+      state.withoutOptional(sparse, omit, 'pnpm install --force'),
+    );
     for (const { name: version, program } of nodesOf(tool)) {
       const make = makeFor(program, (name) => `${version}, ${name}`);
       for (const name of Object.keys(all)) await installation(make(name), tarballs.main);

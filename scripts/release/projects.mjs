@@ -40,7 +40,7 @@ export function pathWithoutCompiler(folder, node, tool) {
  * @property {(tarball: string) => string[]} install
  * @property {string[]} start words before `headrace`
  * @property {string[]} node words before a script
- * @property {boolean} canRequire yarn's plug and play does not find the packages that a required ES module imports
+ * @property {boolean} [isPlugAndPlay] with Node 20 it does not find the packages that a required ES module imports
  */
 
 const scoped = (address) => ({ '.npmrc': `@headrace:registry=${address}/\n` });
@@ -66,7 +66,7 @@ export function managers(tool) {
     install: (tarball) => [...yarn, 'add', `headrace@file:${tarball}`],
     start: [...yarn, 'headrace'],
     node: [...yarn, 'node'],
-    canRequire: linker !== 'pnp',
+    isPlugAndPlay: linker === 'pnp',
   });
   return {
     npm: {
@@ -74,28 +74,24 @@ export function managers(tool) {
       install: (tarball) => ['npm', 'install', tarball],
       start: ['npx', 'headrace'],
       node: ['node'],
-      canRequire: true,
     },
     'npm --ignore-scripts': {
       files: scoped,
       install: (tarball) => ['npm', 'install', ignoreScripts, tarball],
       start: ['npx', 'headrace'],
       node: ['node'],
-      canRequire: true,
     },
     pnpm: {
       files: scoped,
       install: (tarball) => ['pnpm', 'add', ignoreScripts, tarball],
       start: ['pnpm', 'exec', 'headrace'],
       node: ['node'],
-      canRequire: true,
     },
     'yarn 1': {
       files: scoped,
       install: (tarball) => [...classic, 'add', ignoreScripts, `file:${tarball}`],
       start: [...classic, '-s', 'headrace'],
       node: ['node'],
-      canRequire: true,
     },
     'yarn 4, node_modules': berry('node-modules'),
     'yarn 4, plug and play': berry('pnp'),

@@ -130,7 +130,7 @@ export function describeResult(result: CholeskyResult): string {
     ],
   ]);
   const perDevice = formatTable([
-    ['device', 'bytes in', 'bytes out', 'most in use', 'of', 'busy'],
+    ['device', 'bytes in', 'bytes out', 'most in use', 'of', 'busy, all lanes'],
     ...devices.map((device) => [
       device.name,
       formatBytes(device.bytesIn),

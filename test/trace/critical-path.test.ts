@@ -446,7 +446,7 @@ test('a difference by class, lane, reason and option', () => {
   ]);
   expect(diff.lanes[0]).toEqual({ name: 'worker 0', a: 100, b: 40, change: -60 });
   // Worker 1 and the GPU idle 60 ns less each.
-  expect(diff.idle[0]).toEqual({ name: 'noTask', a: 105 + 110, b: 45 + 50, change: -120 });
+  expect(diff.idle[0]).toEqual({ name: 'noTask', a: 105, b: 45, change: -60 });
   expect(diff.options).toEqual([
     { name: 'extra', a: '-', b: 'true' },
     { name: 'tile', a: '256', b: '128' },

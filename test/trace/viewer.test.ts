@@ -245,7 +245,9 @@ describe('the data of the page', () => {
         expect(model.transfers).toBe(random.transfers.count);
         // The drawn idle time is that of the summary.
         const idle: number = model.columns.iDur.reduce((sum: number, d: number) => sum + d, 0);
-        const expected = Object.values(summarize(random).idle).reduce((sum, part) => sum + part, 0);
+        const expected = summarize(random)
+          .lanes.flatMap((lane) => Object.values(lane.idle))
+          .reduce((sum, part) => sum + part, 0);
         expect(idle).toBe(expected);
       }),
       { numRuns: 50 },

@@ -1,4 +1,5 @@
 // What changed between two traces: by class, lane, reason of idle time, and direction of transfers.
+import type { LaneUse } from './lanes.js';
 import type { TraceSummary } from './summary.js';
 import { idleReasons } from './waits.js';
 
@@ -21,9 +22,9 @@ export interface TraceDiff {
   readonly classTotal: readonly Change[];
   readonly classCount: readonly Change[];
   readonly classMean: readonly Change[];
-  /** Busy nanoseconds per execution lane. */
+  /** Busy nanoseconds per execution lane in use. */
   readonly lanes: readonly Change[];
-  /** Idle nanoseconds per reason, over all execution lanes. */
+  /** Idle nanoseconds per reason, over the execution lanes in use, as in the summaries. */
   readonly idle: readonly Change[];
   /** Bytes per kind of transfer. */
   readonly bytes: readonly Change[];
@@ -45,7 +46,7 @@ export function diffSummaries(a: TraceSummary, b: TraceSummary): TraceDiff {
     classTotal: changes(a.classes, b.classes, 'name', (use) => use.total),
     classCount: changes(a.classes, b.classes, 'name', (use) => use.count),
     classMean: changes(a.classes, b.classes, 'name', (use) => use.mean),
-    lanes: changes(a.lanes, b.lanes, 'lane', (use) => use.busy),
+    lanes: changes(a.lanes.filter(isUsed), b.lanes.filter(isUsed), 'lane', (use) => use.busy),
     idle: sorted(idleReasons.map((reason) => change(reason, a.idle[reason], b.idle[reason]))),
     bytes: sorted(
       [...new Set([...Object.keys(a.traffic.bytes), ...Object.keys(b.traffic.bytes)])].map((kind) =>
@@ -57,6 +58,10 @@ export function diffSummaries(a: TraceSummary, b: TraceSummary): TraceDiff {
     memory: changes(a.memory, b.memory, 'space', (use) => use.highWater),
     options: optionChanges(a.options, b.options),
   };
+}
+
+function isUsed({ used }: LaneUse): boolean {
+  return used;
 }
 
 function change(name: string, a: number, b: number): Change {

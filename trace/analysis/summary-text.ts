@@ -3,7 +3,7 @@ import type { CriticalPath, PathStep } from './critical-path.js';
 import type { Change, TraceDiff } from './diff.js';
 import type { TraceSummary } from './summary.js';
 import { formatBytes, formatShare, formatTime, table } from './text.js';
-import { type IdleReason, idleAdvice, idleReasons } from './waits.js';
+import { type IdleReason, idleAdvice, idleReasons, reasonText } from './waits.js';
 
 /** The summary as text of several sections; ends with a newline. */
 export function summaryText(summary: TraceSummary): string {
@@ -38,7 +38,7 @@ export function summaryText(summary: TraceSummary): string {
 }
 
 function laneSection(summary: TraceSummary): string {
-  const shown = idleReasons.filter((reason) => summary.idle[reason] > 0);
+  const shown = idleReasons.filter((reason) => summary.lanes.some((lane) => lane.idle[reason] > 0));
   const rows = summary.lanes.map((lane) => [
     lane.lane,
     String(lane.tasks),
@@ -52,15 +52,14 @@ function idleSection(summary: TraceSummary): string {
   // Lanes of a kind that ran nothing (host workers of a run on GPUs) would drown everything else.
   const lanes = summary.lanes.filter((lane) => lane.used);
   const total = lanes.length * summary.makespan;
-  const idle = (reason: IdleReason): number =>
-    lanes.reduce((sum, lane) => sum + lane.idle[reason], 0);
+  const idle = (reason: IdleReason): number => summary.idle[reason];
   const reasons = idleReasons
     .filter((reason) => total > 0 && idle(reason) >= 0.01 * total)
     .sort((a, b) => idle(b) - idle(a));
   if (reasons.length === 0) return '';
   const lines = reasons.map(
     (reason) =>
-      `  ${formatShare(idle(reason), total).padStart(7)}  ${idleAdvice[reason].title}: ${idleAdvice[reason].advice}`,
+      `  ${formatShare(idle(reason), total).padStart(7)}  ${reasonText(reason)}: ${idleAdvice[reason].advice}`,
   );
   const unused = summary.lanes.length - lanes.length;
   const title =
@@ -162,7 +161,7 @@ export function criticalPathText(path: CriticalPath, limit = 40): string {
   const reasons = idleReasons
     .filter((reason) => path.gapReasons[reason] > 0)
     .sort((a, b) => path.gapReasons[b] - path.gapReasons[a])
-    .map((reason) => `${idleAdvice[reason].title} ${formatTime(path.gapReasons[reason])}`);
+    .map((reason) => `${reasonText(reason)} ${formatTime(path.gapReasons[reason])}`);
   const head = [
     `Critical path: ${steps.length} steps, ${formatTime(makespan)}`,
     `  kernels    ${formatTime(path.kernels).padStart(9)}  ${formatShare(path.kernels, makespan)}`,
@@ -219,7 +218,7 @@ export function diffText(diff: TraceDiff): string {
         ...rowsOf([diff.tasks, diff.evictions, diff.spills], String),
       ],
     ],
-    ['Idle time by reason, all lanes', time(diff.idle)],
+    ['Idle time by reason, lanes in use', time(diff.idle)],
     ['Kernel time by class', time(diff.classTotal)],
     ['Tasks by class', rowsOf(diff.classCount, String)],
     ['Mean kernel time by class', time(diff.classMean)],

@@ -30,7 +30,7 @@ export interface TraceSummary {
   readonly bounds: Bounds;
   /** Execution lanes: busy + idle of all reasons = makespan for each. */
   readonly lanes: readonly LaneUse[];
-  /** Sum over the execution lanes. */
+  /** Sums over the execution lanes in use (`LaneUse.used`). */
   readonly busy: number;
   readonly idle: { readonly [reason in IdleReason]: number };
   readonly transferLanes: readonly TransferLaneUse[];
@@ -48,6 +48,7 @@ export interface TraceSummary {
 /** Summarises a trace. `waits` may be passed when it is needed elsewhere too. */
 export function summarize(trace: Trace, waits: Waits = new Waits(trace)): TraceSummary {
   const lanes = laneUse(trace, waits);
+  const inUse = lanes.filter((lane) => lane.used);
   const { tasks } = trace;
   let failed = 0;
   let cancelled = 0;
@@ -74,11 +75,11 @@ export function summarize(trace: Trace, waits: Waits = new Waits(trace)): TraceS
     cancelled,
     bounds: bounds(trace, waits.graph, lanes),
     lanes,
-    busy: lanes.reduce((sum, lane) => sum + lane.busy, 0),
+    busy: inUse.reduce((sum, lane) => sum + lane.busy, 0),
     idle: Object.fromEntries(
       idleReasons.map((reason) => [
         reason,
-        lanes.reduce((sum, lane) => sum + lane.idle[reason], 0),
+        inUse.reduce((sum, lane) => sum + lane.idle[reason], 0),
       ]),
     ) as TraceSummary['idle'],
     transferLanes: transferLaneUse(trace),

@@ -86,6 +86,11 @@ export const idleAdvice: { readonly [reason in IdleReason]: { title: string; adv
   },
 };
 
+/** A reason in words: its name, by which JSON, tables and the viewer call it, and what it means. */
+export function reasonText(reason: IdleReason): string {
+  return `${reason} (${idleAdvice[reason].title})`;
+}
+
 /** The reason a transfer of each kind stands for. */
 export const reasonOfKind: readonly number[] = [
   IdleReasonNumber.h2d,

@@ -6,7 +6,7 @@ import { criticalPath } from '../analysis/critical-path.js';
 import { forEachIdle } from '../analysis/lanes.js';
 import { summarize, type TraceSummary } from '../analysis/summary.js';
 import { summaryText } from '../analysis/summary-text.js';
-import { idleAdvice, idleReasons, Waits } from '../analysis/waits.js';
+import { idleAdvice, idleReasons, reasonText, Waits } from '../analysis/waits.js';
 import { CounterKind, TaskTime, transferKindNames, transferReasonNames } from '../format.js';
 import { NO_ROW, type Trace, tasksByLane, transfersByLane } from '../trace.js';
 
@@ -55,7 +55,11 @@ export function buildPayload(trace: Trace): Payload {
     kinds: transferKindNames,
     reasons: transferReasonNames,
     releases: causeKinds,
-    idle: idleReasons.map((reason) => ({ reason, ...idleAdvice[reason] })),
+    idle: idleReasons.map((reason) => ({
+      reason,
+      title: reasonText(reason),
+      advice: idleAdvice[reason].advice,
+    })),
     summary: { ...summary, text: undefined },
   };
   return {

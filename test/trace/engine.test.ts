@@ -16,6 +16,7 @@ import {
   TransferReason,
   taskName,
 } from '../../trace/index.js';
+import { tree } from '../support/growing.js';
 import { GPUS, soon } from '../support/machines.js';
 import { add, copy, delay, fill, script, spin } from '../support/tasks.js';
 
@@ -112,6 +113,19 @@ describe.each(GPUS)('evictions on $name', ({ options }) => {
 
 describe('a full window', () => {
   const options: RuntimeOptions = { workers: 1, window: 4, runAhead: 2 };
+
+  test('that bodies extend loses no task, and no time of one', async () => {
+    const { program, seen } = tree(10);
+    const { trace } = await recorded({ ...options, checked: false }, () => program);
+    expect(seen.ran).toBe(1023);
+    expect(trace.tasks.count).toBe(1023);
+    const { times } = trace.tasks;
+    for (let i = 0; i < 1023; i++) {
+      expect(times[TaskTime.inserted][i]).toBeGreaterThan(0);
+      expect(times[TaskTime.execStart][i]).toBeGreaterThanOrEqual(times[TaskTime.inserted][i]);
+      expect(times[TaskTime.execEnd][i]).toBeGreaterThanOrEqual(times[TaskTime.execStart][i]);
+    }
+  });
 
   test('is a span of the trace; what did not fit was inserted after it', async () => {
     const { trace } = await recorded(options, (runtime) => {

@@ -25,10 +25,12 @@ export const Poison = {
   none: 0,
   /** A task that wrote it failed half-way. */
   writerFailed: 1,
-  /** The task that should have written it was cancelled. */
+  /** The task that should have written it was cancelled, and no older value is left. */
   writerCancelled: 2,
   /** A transfer of its only copy failed. */
   transferFailed: 3,
+  /** The same as `writerCancelled`, but nothing was changed: the bytes are those of the value from before. */
+  outdated: 4,
 } as const;
 
 /** What error messages and traces call a datum. */
@@ -59,7 +61,7 @@ export class Directory {
   /** Device advised for tasks that write the datum, or NO_HOME. */
   home: Int32Array = new Int32Array(INITIAL_ROWS);
   poison: Uint8Array = new Uint8Array(INITIAL_ROWS);
-  /** Task that had the last word on `poison`: completions may be seen in another order than they happened. */
+  /** Last task in program order that decided on `poison` (stages/poison.ts). */
   poisonedBy: Int32Array = new Int32Array(INITIAL_ROWS);
   /** 1 once a task that writes the datum was inserted or it was created with a value. */
   written: Uint8Array = new Uint8Array(INITIAL_ROWS);

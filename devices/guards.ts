@@ -73,12 +73,16 @@ export interface Guards {
   eventWake: boolean;
   /** Data whose writer failed or was cancelled cannot be read. */
   poisonOutputs: boolean;
+  /** Whether a datum has a value is decided by its last writer in program order, not by the last that was seen to end. */
+  laterWriterDecides: boolean;
   /** What was computed behind a failed transfer cannot be read. */
   poisonBehindTransfer: boolean;
   /** A failed run cancels what its queues have not started. */
   cancelQueued: boolean;
   /** A failed run drops what was not issued. */
   dropUnissued: boolean;
+  /** What follows a dropped task follows what that one had to follow (scheduler/dropped-tasks.ts). */
+  dropKeepsOrder: boolean;
   /** A dropped task gives back its pins. */
   dropReleasesPins: boolean;
   /** What the network wrote to a device is flushed before it counts as arrived (devices/network-fetches.ts). */
@@ -143,9 +147,11 @@ const all: Guards = {
   slotWake: true,
   eventWake: true,
   poisonOutputs: true,
+  laterWriterDecides: true,
   poisonBehindTransfer: true,
   cancelQueued: true,
   dropUnissued: true,
+  dropKeepsOrder: true,
   dropReleasesPins: true,
   networkFlush: true,
   receiveHeld: true,

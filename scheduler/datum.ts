@@ -67,8 +67,9 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
    *
    * On several ranks every rank must call it at the same place of the program, and every rank gets the value.
    *
-   * Rejects with `ERR_DATUM_POISONED` when the last writer failed or was cancelled, `ERR_NEVER_WRITTEN` when
-   * nothing has written the datum, `ERR_DATUM_CLOSED` after `close`, `ERR_PROGRAM_MISMATCH` when the ranks do not make the
+   * Rejects with `ERR_DATUM_POISONED` when the last of these tasks failed, was cancelled or was dropped, also when the
+   * value from before is still there (docs/guide.md, "Abort and failure"), with `ERR_NEVER_WRITTEN` when nothing has
+   * written the datum, with `ERR_DATUM_CLOSED` after `close`, with `ERR_PROGRAM_MISMATCH` when the ranks do not make the
    * same calls.
    */
   read(): Promise<ElementArray<E>> {
@@ -81,6 +82,18 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
    */
   set(values: ElementArray<E>): Promise<void> {
     return this.runtime.setDatum(this, values);
+  }
+
+  /**
+   * Takes the value from before the tasks that were cancelled for the datum's value, in program order: to go on after
+   * a cancelled run with what it had done until then. Without a cancelled task the value stays as it is. On
+   * several ranks every rank must call it.
+   *
+   * Rejects with `ERR_DATUM_POISONED` when that value is gone: a task failed while it wrote the datum, or was cancelled when
+   * it had been given the memory to overwrite. Further as `read` does.
+   */
+  restore(): Promise<void> {
+    return this.runtime.restoreDatum(this);
   }
 
   /** Advises the device on which tasks that write this datum should run: a GPU number from 0, or 'host'. */

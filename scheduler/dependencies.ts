@@ -2,7 +2,8 @@
 // order. Per datum: the last task that writes it and the tasks that read it since.
 //
 // Edges exist only between tasks that were not issued yet. Once a task is issued, the order against it is kept by
-// the events of the copies it uses (stages/exec.ts), which cost nothing when the two share an in-order queue.
+// the events of the copies it uses (stages/exec.ts), which cost nothing when the two share an in-order queue. A task
+// that is dropped keeps its edges until its own predecessors have released it (dropped-tasks.ts).
 // Invariant: for every datum, every pair of tasks with at least one writer is ordered by an edge or by an event.
 import { NodePool } from '../devices/node-pool.js';
 import { AccessMode, TaskStage, type TaskTable } from '../stages/task-table.js';
@@ -93,14 +94,17 @@ export class Dependencies {
     this.lastWriter[d] = (this.tasks.head - 1) | 0;
   }
 
-  /** Orders task `row` after `predecessor` without data; true when it was issued already and needs an event. */
+  /**
+   * Orders task `row` after `predecessor` without data; true when that one was issued or dropped already, so that its events
+   * are needed.
+   */
   control(predecessor: number, id: number, row: number): boolean {
     const { tasks } = this;
     if (!tasks.contains(predecessor)) return false;
     const p = predecessor & tasks.mask;
     if (tasks.stage[p] === TaskStage.done) return false;
     this.listener?.(id, predecessor);
-    if (tasks.queue[p] >= 0) return true;
+    if (tasks.queue[p] >= 0 || tasks.stage[p] === TaskStage.outlived) return true;
     tasks.successors[p] = this.edges.push(tasks.successors[p], row * 2 + 1, 0);
     tasks.pending[row]++;
     return false;
@@ -123,8 +127,9 @@ export class Dependencies {
   private follow(predecessor: number, row: number): void {
     const { tasks } = this;
     const p = predecessor & tasks.mask;
-    if (tasks.stage[p] === TaskStage.done) return;
-    if (tasks.queue[p] >= 0) return;
+    const stage = tasks.stage[p];
+    // The directory knows the events of what was issued, and of what an outlived task had to follow.
+    if (stage === TaskStage.done || stage === TaskStage.outlived || tasks.queue[p] >= 0) return;
     tasks.successors[p] = this.edges.push(tasks.successors[p], row * 2, 0);
     tasks.pending[row]++;
   }

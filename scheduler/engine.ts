@@ -15,13 +15,14 @@ import { Submission } from '../devices/submission.js';
 import { Transfers } from '../devices/transfers.js';
 import { StageContext, type StageHooks } from '../stages/context.js';
 import { releasePins } from '../stages/finalize.js';
-import { cureOutputs, poisonOutputs } from '../stages/poison.js';
+import { poisonOutputs } from '../stages/poison.js';
 import { Outcome } from '../stages/stage.js';
 import { type TaskClassRow, TaskStage, TaskTable } from '../stages/task-table.js';
 import { AccessMode } from '../trace/format.js';
 import { Completions } from './completions.js';
 import { Dependencies } from './dependencies.js';
 import { DepthControl } from './depth-control.js';
+import { DroppedTasks } from './dropped-tasks.js';
 import type { EngineTracer } from './engine-tracer.js';
 import { explainAll } from './explain.js';
 import { computedFromFailure, describeFailure } from './failure.js';
@@ -74,6 +75,7 @@ export class Engine implements StageHooks {
   readonly bodies: ScriptBodies;
   readonly room: WindowRoom;
   readonly idle: IdleControl;
+  readonly dropped: DroppedTasks;
   readonly checked: boolean;
   /** What a pass has done so far. */
   progressed = 0;
@@ -128,6 +130,7 @@ export class Engine implements StageHooks {
     this.starter = new Starter(this, options.window);
     this.bodies = new ScriptBodies(this);
     this.room = new WindowRoom(this, options.overflow);
+    this.dropped = new DroppedTasks(this);
     this.completions = new Completions(this);
     this.failures = new FailureEffects(this);
     this.depthControl = new DepthControl(this.submission, this.placement, options.runAhead);
@@ -285,14 +288,15 @@ export class Engine implements StageHooks {
   private follow(id: number, row: number, after: readonly number[]): void {
     const { tasks, x } = this;
     for (const predecessor of after) {
-      if (this.dependencies.control(predecessor, id, row)) {
-        const p = predecessor & tasks.mask;
+      if (!this.dependencies.control(predecessor, id, row)) continue;
+      const p = predecessor & tasks.mask;
+      if (tasks.stage[p] === TaskStage.outlived) this.dropped.handEvents(p, row);
+      else
         tasks.controlEvents[row] = x.eventNodes.push(
           tasks.controlEvents[row],
           tasks.queue[p],
           tasks.seq[p],
         );
-      }
     }
   }
 
@@ -309,6 +313,7 @@ export class Engine implements StageHooks {
   /** The task in `row`, which holds nothing yet, has nothing to do. */
   skip(row: number): void {
     this.finish(row, this.runs[this.tasks.run[row]] as RunState, Status.ok);
+    this.forget(row);
   }
 
   // --- The pass -----------------------------------------------------------------------------------------------
@@ -350,6 +355,7 @@ export class Engine implements StageHooks {
 
   private round(): void {
     this.completions.take();
+    this.dropped.look();
     if (this.ranks?.poll() === true) {
       this.progressed++;
       this.messages++;
@@ -400,7 +406,7 @@ export class Engine implements StageHooks {
     if (tasks.stage[row] > TaskStage.alloc && tasks.stage[row] < TaskStage.stageOut) {
       releasePins(x, row);
     }
-    poisonOutputs(x, row, ran ? Status.badArguments : Status.cancelled);
+    if (ran) poisonOutputs(x, row, Status.badArguments);
     const run = this.runs[tasks.run[row]] as RunState;
     if (this.ranks !== undefined && this.isMovement(row)) this.ranks.failing(row, error);
     else if (run.slot === INTERNAL_RUN) this.onInternalFailure?.(row, error);
@@ -409,6 +415,8 @@ export class Engine implements StageHooks {
     tasks.stage[row] = TaskStage.done;
     if (run.slot !== INTERNAL_RUN) this.failRun(run, error);
     this.finish(row, run, ran ? Status.badArguments : Status.cancelled);
+    if (ran) this.forget(row);
+    else this.dropped.drop(row);
   }
 
   retired(row: number, status: number): void {
@@ -417,7 +425,7 @@ export class Engine implements StageHooks {
     if (this.failures.tainted.size > 0 && this.failures.tainted.delete(tasks.idOf(row))) {
       poisonOutputs(x, row, Status.driver);
       if (run.slot !== INTERNAL_RUN) this.failRun(run, computedFromFailure(x.describe(row)));
-    } else if (status === Status.ok) cureOutputs(x, row);
+    }
     if (status !== Status.ok) {
       poisonOutputs(x, row, status);
       this.failures.taintFollowers(row);
@@ -425,14 +433,15 @@ export class Engine implements StageHooks {
       else this.failures.taskFailed(run, row, describeFailure(this, row, status));
     }
     this.finish(row, run, status);
+    this.forget(row);
   }
 
+  /** The task's end is counted; its row and its successors are the caller's. */
   private finish(row: number, run: RunState, status: number): void {
     const { tasks } = this;
     if (this.tracer !== undefined) this.tracer.tasks.retired(row, status);
     this.placement.load[tasks.device[row]]--;
     this.starter.leaveLane(row);
-    this.forget(row);
     run.retired++;
     this.progressed++;
     if (run.sealed && run.live === 0) this.runIsOver(run);

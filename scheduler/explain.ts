@@ -29,7 +29,7 @@ export interface ExplainedDatum {
 export interface TaskExplanation {
   /** Class and number, such as `gemm #17`. */
   readonly task: string;
-  /** `pending`, `ready`, one of the six stages, or `done`. */
+  /** `pending`, `ready`, one of the six stages, `done`, or `dropped`: it will not run, but others are ordered after it. */
   readonly stage: string;
   /** Device it runs on; undefined while that is open. */
   readonly device: string | undefined;
@@ -51,7 +51,9 @@ export interface TaskExplanation {
 export function explainTask(engine: Engine, id: number, run: number): TaskExplanation {
   const { tasks, x, directory: dir } = engine;
   const inserted = typeof id === 'number' && tasks.wasTaken(id);
-  if (!inserted || (tasks.contains(id) && tasks.run[id & tasks.mask] !== run)) {
+  // A dropped task is of no run any more.
+  const isDropped = tasks.contains(id) && tasks.stage[id & tasks.mask] > TaskStage.done;
+  if (!inserted || (tasks.contains(id) && !isDropped && tasks.run[id & tasks.mask] !== run)) {
     throw new HeadraceError('ERR_UNKNOWN_TASK', `this run has no task ${shown(id)}`, {
       remedy: 'use the handle that graph.insert returned',
     });
@@ -64,9 +66,11 @@ export function explainTask(engine: Engine, id: number, run: number): TaskExplan
     return { task, stage: 'done', reason: 'it is over', ...nothing, text: `${task} is over` };
   }
   const task = x.describe(row);
-  const device = stage > TaskStage.pending ? engine.spaceName(tasks.device[row]) : undefined;
+  const isPlaced = stage > TaskStage.pending && stage < TaskStage.done;
+  const device = isPlaced ? engine.spaceName(tasks.device[row]) : undefined;
   const seconds = Math.max(0, engine.backend.now() - tasks.since[row]) / 1e9;
-  const predecessors = stage === TaskStage.pending ? predecessorsOf(engine, row) : [];
+  const isBehind = stage === TaskStage.pending || stage === TaskStage.dropped;
+  const predecessors = isBehind ? predecessorsOf(engine, row) : [];
   const reason = reasonOf(engine, row);
   const { modes } = x.classes[tasks.classOf[row]];
   const data = Array.from(modes, (mode, i) => {
@@ -143,10 +147,11 @@ function otherWaits(engine: Engine): string[] {
 function reasonOf(engine: Engine, row: number): string {
   const { tasks, submission, backend } = engine;
   const stage = tasks.stage[row];
-  if (stage === TaskStage.pending) {
-    const n = tasks.pending[row];
-    return `waits for ${n === 1 ? 'a predecessor' : `${n} predecessors`}`;
-  }
+  const n = tasks.pending[row];
+  const others = n === 1 ? 'a predecessor' : `${n} predecessors`;
+  if (stage === TaskStage.pending) return `waits for ${others}`;
+  if (stage === TaskStage.dropped) return `keeps its place behind ${others}`;
+  if (stage === TaskStage.outlived) return 'keeps its place behind commands that are under way';
   if (stage === TaskStage.ready) return readyReason(engine, row);
   switch (tasks.waiting[row]) {
     case WaitReason.memory:

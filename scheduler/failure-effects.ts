@@ -1,14 +1,13 @@
 // What failures do: a run that fails drops what was not issued and lets end what is under way; what was computed behind
 // a failed transfer or task is marked, so that nobody takes it for a value.
 //
-// Invariant: when a run is over, every datum without a usable value is poisoned, and every byte and pin that its
-// tasks held has been given back.
+// Invariant: when a run is over, every byte and pin that its tasks held has been given back, and every datum without a usable
+// value is poisoned, or will be before anyone who is ordered after the failed or dropped writer (dropped-tasks.ts).
 import { Status } from '../devices/backend.js';
 import { HeadraceError } from '../devices/errors.js';
 import { guards } from '../devices/guards.js';
 import { NO_TASK } from '../devices/memory-space.js';
 import { releasePins } from '../stages/finalize.js';
-import { poisonOutputs } from '../stages/poison.js';
 import { TaskStage } from '../stages/task-table.js';
 import { AccessMode } from '../trace/format.js';
 import { type Engine, INTERNAL_RUN, NOT_ISSUED } from './engine.js';
@@ -74,9 +73,8 @@ export class FailureEffects {
     for (const space of engine.spaces) {
       if (space.compactingFor === tasks.idOf(row)) space.compactingFor = NO_TASK;
     }
-    poisonOutputs(x, row, Status.cancelled);
-    tasks.stamped[row] = 0;
-    engine.forget(row);
+    this.tainted.delete(tasks.idOf(row));
+    engine.dropped.drop(row);
     run.retired++;
     run.cancelledTasks++;
     engine.progressed++;

@@ -234,7 +234,9 @@ export class IdleControl {
         failed = true;
       }
     }
-    if (!failed) throw error;
+    // A dropped task may be behind one that was stuck, and does not come to its end by itself.
+    if (!failed && !engine.dropped.giveUp()) throw error;
+    engine.wake();
   }
 
   /** Looks after that long without progress, and then again and again. */

@@ -64,6 +64,11 @@ export class RankData {
     return false;
   }
 
+  /** Whether `d` is this rank's, but its latest version is not here. */
+  isBehind(d: number): boolean {
+    return this.gid[d] !== NO_GID && this.owner[d] === this.rank && this.have[d] === 0;
+  }
+
   /** Every datum is again what its owner has. */
   reset(): void {
     for (let d = 0; d < this.gid.length; d++) this.written(d, this.owner[d]);

@@ -12,6 +12,7 @@
 // - one receive per version and rank, whoever wants it.
 import { guards } from '../devices/guards.js';
 import { keyOf, MAX_RANKS } from '../devices/network-announcement.js';
+import { markUnwritten } from '../stages/poison.js';
 import { AccessMode, ANY_DEVICE, NetworkRole, type TaskClassRow } from '../stages/task-table.js';
 import type { Engine } from './engine.js';
 import { NO_GID, NOT_SENT, RankData } from './rank-data.js';
@@ -338,8 +339,16 @@ export class RankPlan {
     return engine.insert(cls, run, oneFlow, oneParam, priority, ANY_DEVICE, after);
   }
 
-  /** Every datum is again what its owner has; transfers are counted from the beginning. */
+  /**
+   * Every datum is again what its owner has; transfers are counted from the beginning. What the owner has is no value where
+   * the latest version was to come from another rank: nobody can tell whether it was written, and that is not asked for.
+   */
   beginEra(): void {
+    const { directory: dir, tasks } = this.engine;
+    for (let d = 0; d < dir.length; d++) {
+      if (dir.live[d] === 0 || !this.data.isBehind(d)) continue;
+      markUnwritten(dir, d, (tasks.next - 1) | 0);
+    }
     this.sendCounts.clear();
     this.receiveCounts.clear();
     this.data.reset();

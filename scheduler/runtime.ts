@@ -107,6 +107,7 @@ export class Runtime {
   private readonly jobs: Map<number, InternalJob> = new Map();
   private readonly readClass: TaskClassRow;
   private readonly writeClass: TaskClassRow;
+  private readonly restoreClass: TaskClassRow;
   private readonly closeClass: TaskClassRow;
   private readonly sink: FileSink | undefined;
   private readonly openRuns: Set<Run> = new Set();
@@ -172,6 +173,7 @@ export class Runtime {
     this.engine.onInternalFailure = (row, error) => this.jobFailed(row, error);
     this.readClass = this.internalClass('read', [AccessMode.read]);
     this.writeClass = this.internalClass('set', [AccessMode.write]);
+    this.restoreClass = this.internalClass('restore', [AccessMode.readWrite], true);
     this.closeClass = this.internalClass('close', []);
     if (port !== undefined) {
       this.engine.ranks = new Ranks(this.engine, port, {
@@ -374,9 +376,7 @@ export class Runtime {
       ranks?.calls.made('read', datum);
       if (this.engine.directory.written[datum.row] === 0 && ranks?.mustKnow(datum.row) !== false) {
         ranks?.refuseRead(datum.row);
-        throw new HeadraceError('ERR_NEVER_WRITTEN', `datum '${datum.name}' was never written`, {
-          datum: datum.name,
-        });
+        throw neverWritten(datum);
       }
       ranks?.read(datum.row);
       this.internal(this.readClass, datum, undefined, {
@@ -417,6 +417,20 @@ export class Runtime {
         },
         fail: reject,
       });
+    });
+  }
+
+  /** @internal */
+  restoreDatum(datum: Datum): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.checkDatum(datum);
+      const { ranks } = this.engine;
+      if (this.engine.directory.written[datum.row] === 0 && ranks?.mustKnow(datum.row) !== false)
+        throw neverWritten(datum);
+      ranks?.plan.written(datum.row, datum.rank);
+      if (datum.rank === this.rank)
+        this.internal(this.restoreClass, datum, undefined, { run: resolve, fail: reject });
+      else resolve();
     });
   }
 
@@ -711,7 +725,7 @@ export class Runtime {
 
   // --- The runtime's own tasks --------------------------------------------------------------------------------
 
-  private internalClass(name: string, modes: readonly number[]): TaskClassRow {
+  private internalClass(name: string, modes: readonly number[], restores = false): TaskClassRow {
     const { engine } = this;
     const row: TaskClassRow = {
       id: engine.x.classes.length,
@@ -728,6 +742,7 @@ export class Runtime {
       },
       explain: undefined,
       failureCode: undefined,
+      restores,
     };
     engine.x.classes.push(row);
     return row;
@@ -771,4 +786,10 @@ export class Runtime {
       });
     }
   }
+}
+
+function neverWritten(datum: Datum): HeadraceError {
+  return new HeadraceError('ERR_NEVER_WRITTEN', `datum '${datum.name}' was never written`, {
+    datum: datum.name,
+  });
 }

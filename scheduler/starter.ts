@@ -58,7 +58,10 @@ export class Starter {
   /** Nothing keeps the pending task in `row` back any more. */
   release(row: number): void {
     const { tasks, x, placement, spaces } = this.engine;
-    if (tasks.stage[row] !== TaskStage.pending) return;
+    if (tasks.stage[row] !== TaskStage.pending) {
+      if (tasks.stage[row] === TaskStage.dropped) this.engine.dropped.released(row);
+      return;
+    }
     const cls = x.classes[tasks.classOf[row]];
     if (cls.network !== undefined) {
       this.releaseMovement(row);

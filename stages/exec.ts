@@ -5,11 +5,10 @@
 // memory. From here on the directory speaks of the state after the task, and successors in queues may follow.
 // Invariant: the data's events are brought up to date in the same step that issues the command.
 import { CopyEvent, CopyState } from '../devices/coherency.js';
-import { Poison } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
 import { guards } from '../devices/guards.js';
 import type { StageContext } from './context.js';
-import { failPoisoned } from './poison.js';
+import { cure, failPoisoned, poisonedInput } from './poison.js';
 import { Outcome } from './stage.js';
 import { AccessMode, NetworkRole } from './task-table.js';
 
@@ -31,6 +30,9 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
     x.waitForSlot(row, queue);
     return Outcome.wait;
   }
+  // A writer may have failed since stage-in, while this task waited for room.
+  const poisoned = dir.poisonedData > 0 ? poisonedInput(x, row) : -1;
+  if (poisoned >= 0) return failPoisoned(x, row, poisoned, 'exec');
 
   const spaces = dir.spaces;
   const flows = tasks.flowDatum;
@@ -60,7 +62,8 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
   const params = tasks.paramStart[row];
   for (let i = nFlows; i < nArgs; i++) args[i] = tasks.params[params + i - nFlows];
 
-  const seq = sub.exec(kernel, row, tasks.idOf(row), tasks.run[row], nFlows, nArgs, args);
+  const id = tasks.idOf(row);
+  const seq = sub.exec(kernel, row, id, tasks.run[row], nFlows, nArgs, args);
   tasks.queue[row] = queue;
   tasks.seq[row] = seq;
   const { execRegistersRead, execRegistersWrite } = guards;
@@ -70,6 +73,7 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
       if (execRegistersRead) dir.addReader(d * spaces + s, queue, seq);
     } else {
       writeHere(x, d, s);
+      if (modes[i] === AccessMode.write) cure(dir, d, id);
       if (execRegistersWrite) dir.setWriter(d * spaces + s, queue, seq);
     }
   }
@@ -88,7 +92,7 @@ function followControl(x: StageContext, row: number): void {
 /** JavaScript bodies run on the engine's own thread, so their data must be here now, not by event. */
 function execBody(x: StageContext, row: number): number {
   const { tasks, directory: dir, submission: sub } = x;
-  const { modes, network } = x.classes[tasks.classOf[row]];
+  const { modes, network, restores } = x.classes[tasks.classOf[row]];
   const s = tasks.device[row];
   const first = tasks.flowStart[row];
   // Movements come this way as well: what a rank offers is read by others without any event of this one.
@@ -120,15 +124,19 @@ function execBody(x: StageContext, row: number): number {
     }
   }
   tasks.controlEvents[row] = x.eventNodes.freeList(tasks.controlEvents[row]);
+  const poisoned = dir.poisonedData > 0 ? poisonedInput(x, row) : -1;
+  if (poisoned >= 0) return failPoisoned(x, row, poisoned, 'exec');
   for (let i = 0; i < modes.length; i++) {
     const d = tasks.flowDatum[first + i];
     if (modes[i] === AccessMode.write) continue;
-    if (dir.poison[d] !== Poison.none) return failPoisoned(x, row, d, 'exec');
     // It was on its way when the task passed stage-in, and did not arrive.
     if (dir.state[d * dir.spaces + s] === CopyState.invalid) return failNotArrived(x, row, d);
   }
   for (let i = 0; i < modes.length; i++) {
-    if (modes[i] !== AccessMode.read) writeHere(x, tasks.flowDatum[first + i], s);
+    if (modes[i] === AccessMode.read) continue;
+    const d = tasks.flowDatum[first + i];
+    writeHere(x, d, s);
+    if (modes[i] === AccessMode.write || restores === true) cure(dir, d, tasks.idOf(row));
   }
   return x.hooks.startBody(row);
 }

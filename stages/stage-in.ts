@@ -4,13 +4,13 @@
 // be waited for by the queue, not by the task); otherwise a transfer is commanded from the cheapest valid copy.
 // No wait happens here except for room in a transfer queue: the exec command follows the transfers by event.
 import { CopyState } from '../devices/coherency.js';
-import { NO_BLOCK, Poison } from '../devices/directory.js';
+import { NO_BLOCK } from '../devices/directory.js';
 import { HeadraceError } from '../devices/errors.js';
 import { makeRoom } from '../devices/eviction.js';
 import { TransferReason } from '../trace/format.js';
 import { nothingComesBack, outOfHostMemory } from './alloc.js';
 import type { StageContext } from './context.js';
-import { failPoisoned } from './poison.js';
+import { failPoisoned, poisonedInput } from './poison.js';
 import { Outcome } from './stage.js';
 import { AccessMode } from './task-table.js';
 
@@ -19,10 +19,11 @@ export function stageIn(x: StageContext, row: number): number {
   const s = tasks.device[row];
   const first = tasks.flowStart[row];
   const modes = x.classes[tasks.classOf[row]].modes;
+  const poisoned = dir.poisonedData > 0 ? poisonedInput(x, row) : -1;
+  if (poisoned >= 0) return failPoisoned(x, row, poisoned, 'stage-in');
   for (let i = 0; i < modes.length; i++) {
     if (modes[i] === AccessMode.write) continue;
     const d = tasks.flowDatum[first + i];
-    if (dir.poison[d] !== Poison.none) return failPoisoned(x, row, d, 'stage-in');
     if (dir.state[d * dir.spaces + s] !== CopyState.invalid) continue;
     const outcome = fetch(x, row, d, s);
     if (outcome !== Outcome.advance) return outcome;

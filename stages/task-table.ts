@@ -23,6 +23,10 @@ export const TaskStage = {
   finalize: 8,
   /** Retired; the row is given back when all rows before it are. */
   done: 9,
+  /** Will not run, but some predecessor has not released it: it keeps its place in the order (scheduler/dropped-tasks.ts). */
+  dropped: 10,
+  /** Dropped, and its successors are released: events stand for it until all of them have happened. */
+  outlived: 11,
 } as const;
 
 /** Names of the stages by number, for errors, traces and waits. */
@@ -37,6 +41,8 @@ export const STAGE_NAMES: readonly string[] = [
   'stage-out',
   'finalize',
   'done',
+  'dropped',
+  'dropped',
 ];
 
 import { TaskTime } from '../trace/format.js';
@@ -81,6 +87,8 @@ export interface TaskClassRow {
   readonly failureCode: string | undefined;
   /** Per flow 1 where the input is pulled from other ranks; undefined where all are pushed. */
   readonly pulls?: Uint8Array | undefined;
+  /** Takes the value from before a cancelled write for good; of the runtime's own. */
+  readonly restores?: boolean;
   /** NetworkRole of the runtime's own classes that move data between ranks; absent elsewhere. */
   readonly network?: number;
 }

@@ -31,15 +31,20 @@ export class Completions {
   take(): void {
     const { engine } = this;
     const { submission, backend } = engine;
+    // What kept a datum's memory may have been a body or a movement, whose end no queue tells.
+    for (let n = this.leaving.length; n > 0; n--) engine.forgetDatum(this.leaving.shift());
     if (!backend.poll()) return;
     engine.placement.lookAgain();
     const queues = backend.queues.length;
     // Failures first, of copies before those of kernels: what ran behind a failure must not be taken for good, and
     // what was cancelled behind a failed copy not for unchanged, before the failure is known.
+    let haveFailed = false;
     for (let q = queues - 1; q >= 0; q--) {
-      if (backend.failures[q] !== this.failuresSeen[q] && this.isCopyQueue[q] === 1)
-        this.takeFinished(q, true);
+      if (backend.failures[q] === this.failuresSeen[q]) continue;
+      if (this.isCopyQueue[q] === 1) this.takeFinished(q, true);
+      else haveFailed = true;
     }
+    if (haveFailed) engine.failures.markFailed();
     for (let q = 0; q < queues; q++) {
       if (backend.failures[q] !== this.failuresSeen[q]) this.takeFinished(q, true);
     }

@@ -428,7 +428,6 @@ export class Engine implements StageHooks {
     }
     if (status !== Status.ok) {
       poisonOutputs(x, row, status);
-      this.failures.taintFollowers(row);
       if (status === Status.cancelled) run.cancelledTasks++;
       else this.failures.taskFailed(run, row, describeFailure(this, row, status));
     }

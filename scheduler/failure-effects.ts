@@ -8,6 +8,7 @@ import { HeadraceError } from '../devices/errors.js';
 import { guards } from '../devices/guards.js';
 import { NO_TASK } from '../devices/memory-space.js';
 import { releasePins } from '../stages/finalize.js';
+import { poisonOutputs } from '../stages/poison.js';
 import { TaskStage } from '../stages/task-table.js';
 import { AccessMode } from '../trace/format.js';
 import { type Engine, INTERNAL_RUN, NOT_ISSUED } from './engine.js';
@@ -116,42 +117,71 @@ export class FailureEffects {
       if (this.writes(before & tasks.mask, d) && --writers < 0) break;
       from = before;
     }
-    this.taintFrom(from, new Set([d]), NO_RUN);
+    const bad = new Map([[d, NO_RUN]]);
+    for (let id = from; id !== tasks.next; id = (id + 1) | 0) {
+      if (tasks.queue[id & tasks.mask] !== NOT_ISSUED) this.taintIfBad(id & tasks.mask, bad);
+    }
   }
 
   /**
-   * Marks the issued tasks behind one that failed or was cancelled that read, directly or not, what it should have
-   * written. Those of its own run are cancelled with it; those of other runs have computed from nothing.
+   * Looks at all that is seen to have failed or to have been cancelled on a queue, before any of it and of what ran
+   * behind it is retired: what it should have written is poisoned, and the issued tasks that read that, directly or
+   * not, are marked. Those of its own run are cancelled with it; those of other runs have computed from nothing.
    */
-  taintFollowers(row: number): void {
+  markFailed(): void {
+    const { tasks, submission, backend, x } = this.engine;
+    const bad = new Map<number, number>();
+    for (let id = tasks.head; id !== tasks.next; id = (id + 1) | 0) {
+      const row = id & tasks.mask;
+      const queue = tasks.queue[row];
+      if (queue === NOT_ISSUED) continue;
+      const isSeen =
+        queue >= 0 &&
+        tasks.stage[row] === TaskStage.exec &&
+        submission.happened(queue, tasks.seq[row]);
+      const status = isSeen ? backend.status(queue, tasks.seq[row]) : Status.ok;
+      if (status === Status.ok) {
+        this.taintIfBad(row, bad);
+        continue;
+      }
+      poisonOutputs(x, row, status);
+      this.setOutputs(row, bad, tasks.run[row]);
+    }
+  }
+
+  /**
+   * Marks the issued task in `row` if it reads data of `bad`, and adds what it writes; what it writes without that is
+   * good again. `bad` has the run by whose failure its data are bad, which cancels its own tasks, or NO_RUN.
+   */
+  private taintIfBad(row: number, bad: Map<number, number>): void {
+    if (bad.size === 0) return;
     const { tasks, x } = this.engine;
     const { modes } = x.classes[tasks.classOf[row]];
     const first = tasks.flowStart[row];
-    const bad = new Set<number>();
-    for (let i = 0; i < modes.length; i++)
-      if (modes[i] !== AccessMode.read) bad.add(tasks.flowDatum[first + i]);
-    if (bad.size > 0) this.taintFrom((tasks.idOf(row) + 1) | 0, bad, tasks.run[row]);
+    let isBad = false;
+    let cause = tasks.run[row];
+    for (let i = 0; i < modes.length; i++) {
+      const run = modes[i] === AccessMode.write ? undefined : bad.get(tasks.flowDatum[first + i]);
+      if (run === undefined) continue;
+      isBad = true;
+      if (run !== cause) cause = NO_RUN;
+    }
+    this.setOutputs(row, bad, isBad ? cause : undefined);
+    if (!isBad || cause !== NO_RUN || tasks.stage[row] >= TaskStage.finalize) return;
+    this.tainted.add(tasks.idOf(row));
+    // Tasks that are inserted before it is seen to end find out at once.
+    poisonOutputs(x, row, Status.driver);
   }
 
-  /** Marks the issued tasks from `from` on, but for those of run `except`, that read data of `bad` or what those write. */
-  private taintFrom(from: number, bad: Set<number>, except: number): void {
+  /** What the task in `row` writes is bad because of `run`, or (undefined) good. */
+  private setOutputs(row: number, bad: Map<number, number>, run: number | undefined): void {
     const { tasks, x } = this.engine;
-    for (let id = from; id !== tasks.next; id = (id + 1) | 0) {
-      const row = id & tasks.mask;
-      if (tasks.queue[row] === NOT_ISSUED) continue;
-      const { modes } = x.classes[tasks.classOf[row]];
-      const start = tasks.flowStart[row];
-      let reads = false;
-      for (let i = 0; i < modes.length; i++) {
-        if (modes[i] !== AccessMode.write && bad.has(tasks.flowDatum[start + i])) reads = true;
-      }
-      if (reads && tasks.stage[row] < TaskStage.finalize && tasks.run[row] !== except)
-        this.tainted.add(id);
-      for (let i = 0; i < modes.length; i++) {
-        if (modes[i] === AccessMode.read) continue;
-        if (reads) bad.add(tasks.flowDatum[start + i]);
-        else bad.delete(tasks.flowDatum[start + i]);
-      }
+    const { modes } = x.classes[tasks.classOf[row]];
+    const first = tasks.flowStart[row];
+    for (let i = 0; i < modes.length; i++) {
+      if (modes[i] === AccessMode.read) continue;
+      if (run === undefined) bad.delete(tasks.flowDatum[first + i]);
+      else bad.set(tasks.flowDatum[first + i], run);
     }
   }
 

@@ -19,7 +19,7 @@ import {
   onMachine as onAnyMachine,
   soon,
 } from '../support/machines.js';
-import { delay, fill, look, script, spin } from '../support/tasks.js';
+import { copy, delay, fail, fill, look, script, spin } from '../support/tasks.js';
 
 const COUNT = 64;
 
@@ -372,6 +372,124 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
       );
       expect(runtime.explain()).not.toMatch(/look #/);
       await nothingLeft(runtime, [x]);
+    });
+  });
+});
+
+describe.each(MACHINES)('values after a cancelled writer on $name', ({ options, gpus }) => {
+  const device = gpus > 0 ? 0 : ('host' as const);
+  const filled = (value: number) => new Float64Array(COUNT).fill(value);
+
+  it('a value that is set behind a cancelled writer is the value, whichever is seen to end first', async () => {
+    await onMachine({ ...options, workers: 2 }, async (runtime) => {
+      const busy = runtime.data(filled(0), { name: 'busy' });
+      for (let round = 0; round < 20; round++) {
+        const x = runtime.data(filled(0), { name: 'x' });
+        // The writer is issued, but does not begin before it is cancelled; on a GPU, `set` does not wait for it.
+        const run = runtime.run((graph) => {
+          graph.insert(delay, { of: busy, microseconds: 2000 }, { device });
+          graph.insert(fill, { to: x, count: COUNT, value: 1 }, { device });
+        });
+        run.done.catch(() => {});
+        await turns(round % 3);
+        run.cancel();
+        const set = x.set(filled(2));
+        const other = runtime.run((graph) => void graph.insert(look, { at: x, microseconds: 1 }));
+        await soon(runtime, Promise.all([set, other]));
+        await codeOf(run);
+        await soon(runtime, runtime.engine.quiet());
+        expect(await x.read()).toEqual(filled(2));
+        await busy.restore();
+        x.close();
+      }
+      await nothingLeft(runtime, [busy]);
+    });
+  });
+
+  it('a run that overwrites a datum without a value may read it at once', async () => {
+    await onMachine(options, async (runtime) => {
+      const x = runtime.data(filled(0), { name: 'x' });
+      await codeOf(dropped(runtime, x));
+      expect(await codeOf(x.read())).toBe('ERR_DATUM_POISONED');
+      // All are issued before the first one is over.
+      const run = runtime.run((graph) => {
+        graph.insert(fill, { to: x, count: COUNT, value: 3 }, { device });
+        for (let i = 0; i < 5; i++) graph.insert(delay, { of: x, microseconds: 10 }, { device });
+      });
+      expect((await soon(runtime, run)).tasks).toBe(6);
+      expect(await x.read()).toEqual(filled(3));
+      await nothingLeft(runtime, [x]);
+    });
+  });
+
+  it('tasks that were inserted before a dropped writer read the value from before it', async () => {
+    await onMachine(options, async (runtime) => {
+      const x = runtime.data(filled(4), { name: 'x' });
+      const y = runtime.data('f64', COUNT, { name: 'y' });
+      const { opened, open } = gate();
+      const first = acts('first', () => opened);
+      const healthy = runtime.run((graph) => {
+        const handle = graph.insert(first, {});
+        graph.insert(copy, { to: y, from: x, bytes: COUNT * 8 }, { device, after: [handle] });
+      });
+      await turns();
+      await codeOf(dropped(runtime, x));
+      open();
+      await soon(runtime, healthy);
+      expect(await y.read()).toEqual(filled(4));
+      expect(await codeOf(x.read())).toBe('ERR_DATUM_POISONED');
+      await nothingLeft(runtime, [x, y]);
+    });
+  });
+
+  it('a later run does not resolve with what a cancelled one should have replaced, unless it is restored', async () => {
+    await onMachine(options, async (runtime) => {
+      const x = runtime.data(filled(5), { name: 'x' });
+      const y = runtime.data(filled(0), { name: 'y' });
+      const { opened, open } = gate();
+      const holds = acts('holds', () => opened);
+      const run = runtime.run((graph) => {
+        const handle = graph.insert(holds, {});
+        graph.insert(delay, { of: x, microseconds: 1 }, { device, after: [handle] });
+      });
+      await turns();
+      run.cancel();
+      const later = runtime.run((graph) => {
+        graph.insert(copy, { to: y, from: x, bytes: COUNT * 8 }, { device });
+      });
+      await turns();
+      expect(later.progress.completed).toBe(0);
+      open();
+      expect(await codeOf(soon(runtime, later))).toBe('ERR_DATUM_POISONED');
+      expect(await codeOf(soon(runtime, run))).toBe('ERR_ABORTED');
+      await expect(x.read()).rejects.toThrow(/restore\(\)/);
+      const before = x.read().catch((error: { code: string }) => error.code);
+      const restored = x.restore();
+      const after = x.read();
+      expect(await before).toBe('ERR_DATUM_POISONED');
+      await restored;
+      expect(await after).toEqual(filled(5));
+      await x.restore();
+      expect(await x.read()).toEqual(filled(5));
+      await nothingLeft(runtime, [x, y]);
+    });
+  });
+
+  it('a value that a task failed to replace cannot be restored', async () => {
+    await onMachine(options, async (runtime) => {
+      const x = runtime.data(filled(6), { name: 'x' });
+      const never = runtime.data('f64', COUNT, { name: 'never' });
+      const fails = runtime.run((graph) => void graph.insert(fail, { of: x, code: 1 }));
+      expect(await codeOf(soon(runtime, fails))).toBe('ERR_TASK_FAILED');
+      await codeOf(dropped(runtime, x));
+      expect(await codeOf(x.restore())).toBe('ERR_DATUM_POISONED');
+      expect(await codeOf(never.restore())).toBe('ERR_NEVER_WRITTEN');
+      await codeOf(dropped(runtime, never));
+      expect(await codeOf(never.restore())).toBe('ERR_DATUM_POISONED');
+      await x.set(filled(7));
+      expect(await x.read()).toEqual(filled(7));
+      await nothingLeft(runtime, [x, never]);
+      await expect(x.restore()).rejects.toMatchObject({ code: 'ERR_DATUM_CLOSED' });
     });
   });
 });

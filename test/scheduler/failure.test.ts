@@ -217,9 +217,10 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
         await nothingPinned(runtime);
         // Cancelled updates change nothing: all elements of a tile tell the same number of additions. But the number is
         // not the one of the program, so it is no value until the program says so.
+        // The tasks behind the one that stops are dropped for sure.
+        const behind = tiles[(round * 600) % 6];
+        await expect(behind?.read()).rejects.toMatchObject({ code: 'ERR_DATUM_POISONED' });
         for (const tile of tiles) {
-          if (round === 2)
-            await expect(tile.read()).rejects.toMatchObject({ code: 'ERR_DATUM_POISONED' });
           await tile.restore();
           const values = await tile.read();
           expect(values).toEqual(new Float64Array(COUNT).fill(values[0]));

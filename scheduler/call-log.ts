@@ -3,7 +3,16 @@
 // Invariant: positions are counted from the beginning, whatever was forgotten since.
 
 /** Kinds of calls. */
-export const CallKind = { data: 1, read: 2, set: 3, close: 4, run: 5, seal: 6, end: 7 } as const;
+export const CallKind = {
+  data: 1,
+  read: 2,
+  set: 3,
+  close: 4,
+  run: 5,
+  seal: 6,
+  end: 7,
+  restore: 8,
+} as const;
 
 /** The object of a call, in the user's words. */
 export interface CallObject {
@@ -82,6 +91,8 @@ export function wordsOf({ kind, more, object }: Call): string {
       return `read of ${datum}`;
     case CallKind.set:
       return `set of ${datum}`;
+    case CallKind.restore:
+      return `restore of ${datum}`;
     case CallKind.close:
       return `close of ${datum}`;
     case CallKind.run:

@@ -88,7 +88,7 @@ export class RankCalls {
    * A call on a datum that every rank must make.
    * @throws HeadraceError `ERR_PROGRAM_MISMATCH` when the ranks are out of step, `ERR_INSERT_ALONE` in a body
    */
-  made(kind: 'read' | 'set' | 'close', datum: Datum): void {
+  made(kind: 'read' | 'set' | 'restore' | 'close', datum: Datum): void {
     const gid = this.data.gid[datum.row];
     if (gid === NO_GID) return;
     if (kind !== 'close') this.check();

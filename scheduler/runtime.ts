@@ -425,6 +425,7 @@ export class Runtime {
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
       const { ranks } = this.engine;
+      ranks?.calls.made('restore', datum);
       if (this.engine.directory.written[datum.row] === 0 && ranks?.mustKnow(datum.row) !== false)
         throw neverWritten(datum);
       ranks?.plan.written(datum.row, datum.rank);

@@ -19,7 +19,7 @@ import { AccessMode, TaskStage } from '../stages/task-table.js';
 import { type Engine, INTERNAL_RUN } from './engine.js';
 
 export class DroppedTasks {
-  /** Rows of tasks in stage `outlived`. */
+  /** Ids of tasks in stage `outlived`. */
   private readonly outlived: number[] = [];
   private readonly engine: Engine;
 
@@ -53,7 +53,7 @@ export class DroppedTasks {
     }
     tasks.successors[row] = -1;
     tasks.stage[row] = TaskStage.outlived;
-    if (!this.isOver(row)) this.outlived.push(row);
+    if (!this.isOver(row)) this.outlived.push(tasks.idOf(row));
   }
 
   /** Task `successor`, being inserted or dropped itself, follows what the dropped task in `row` had to follow. */
@@ -67,8 +67,9 @@ export class DroppedTasks {
   /** Gives back the rows of dropped tasks whose predecessors are all over. Once a pass. */
   look(): void {
     const { outlived } = this;
+    const { tasks } = this.engine;
     for (let i = outlived.length - 1; i >= 0; i--) {
-      if (!this.isOver(outlived[i])) continue;
+      if (!this.isOver(outlived[i] & tasks.mask)) continue;
       outlived[i] = outlived[outlived.length - 1];
       outlived.pop();
     }

@@ -21,6 +21,8 @@ type RunState = Parameters<Engine['insert']>[1];
 
 /** A task that is over (stages/task-table.ts). */
 const DONE = 9;
+/** Dropped, and for its data there is nothing left to do. */
+const OUTLIVED = 11;
 
 /** Passes of the engine in which the machine did nothing, one after the other. */
 const MOST_IDLE_PASSES = 5_000;
@@ -180,7 +182,8 @@ export class RankPlayer {
     const { tasks, x } = this.engine;
     for (let id = tasks.head; id !== tasks.next; id = (id + 1) | 0) {
       const row = id & tasks.mask;
-      if (tasks.stage[row] === 0 || tasks.stage[row] === DONE) continue;
+      const stage = tasks.stage[row];
+      if (stage === 0 || stage === DONE || stage === OUTLIVED) continue;
       const first = tasks.flowStart[row];
       const end = first + x.classes[tasks.classOf[row]].modes.length;
       for (let i = first; i < end; i++) {

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { checkSymbols } from '../../scripts/release/symbols.mjs';
+import { linux, needing } from '../support/needs.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const platform = '@headrace/linux-x64';
@@ -152,9 +153,6 @@ describe('an addon that is not there', () => {
   });
 });
 
-test.runIf(process.platform === 'linux')(
-  'the addon that is built here needs nothing newer than promised',
-  () => {
-    expect(checkSymbols(path.join(root, 'build/Release/headrace.node'))).toEqual([]);
-  },
-);
+test('the addon that is built here needs nothing newer than promised', needing(linux), () => {
+  expect(checkSymbols(path.join(root, 'build/Release/headrace.node'))).toEqual([]);
+});

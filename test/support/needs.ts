@@ -136,6 +136,13 @@ export const gpus = (count: number): Need => ({
   isMet: realGpus === 0 || realGpus >= count,
 });
 
+export const linux: Need = {
+  id: 'linux',
+  what: 'Linux',
+  remedy: 'run the tests on Linux',
+  isMet: process.platform === 'linux',
+};
+
 export const chromium: Need = {
   id: 'chromium',
   what: 'Chromium',

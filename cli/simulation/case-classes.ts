@@ -1,13 +1,14 @@
 // Task classes of simulated cases: one per combination of access modes and kind of body.
 import { type Flow, read, readWrite, type TaskClass, task, write } from '../../scheduler/index.js';
-import type { CaseTask } from './case.js';
+import type { CaseTask } from './case-program.js';
 
 /** Those that know nothing of a case serve all cases. */
 const shared: Map<string, TaskClass> = new Map();
 
 /** Whether the body of a task does more than to use its data. */
 export function behaves(t: CaseTask): boolean {
-  return t.body === 'async' || t.fails === true || t.inserts !== undefined;
+  if (t.body === 'async' || t.fails === true) return true;
+  return t.inserts !== undefined || t.grows !== undefined || t.makes !== undefined;
 }
 
 export class CaseClasses {

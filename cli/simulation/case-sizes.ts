@@ -1,5 +1,8 @@
 // How much memory a case needs, in units of the allocator.
-import type { CaseDatum, CaseTask } from './case.js';
+import { type CaseDatum, type CaseTask, OWN } from './case-program.js';
+
+/** Units of a datum that a body creates, at most. */
+export const OWN_UNITS = 2;
 
 /** Units of all data. */
 export function unitsOf(data: readonly CaseDatum[]): number {
@@ -18,8 +21,17 @@ export function largestTask(
       largest = Math.max(largest, largestTask(data, task.inserts, anywhere));
     if (task.body !== 'kernel' && !anywhere) continue;
     let units = 0;
-    for (const [d] of task.flows) units += data[d].units;
+    for (const [d] of task.flows) units += d === OWN ? OWN_UNITS : data[d].units;
     if (units > largest) largest = units;
   }
   return largest;
+}
+
+/** Units of all data that bodies create. */
+export function ownUnits(tasks: readonly CaseTask[]): number {
+  return tasks.reduce(
+    (units, { makes = 0, grows = 0, inserts = [] }) =>
+      units + 2 ** (grows + 1) * (makes + ownUnits(inserts)),
+    0,
+  );
 }

@@ -6,58 +6,9 @@ import type { Fault, NetworkFault } from '../../devices/simulated/faults.js';
 import { Random } from '../../devices/simulated/random.js';
 import type { WritesOrdering } from '../../devices/simulated/weak-network.js';
 import { ALIGNMENT } from '../../devices/zone.js';
+import type { CaseDatum, CaseFlow, CaseStep, CaseTask } from './case-program.js';
 import { largestTask, unitsOf } from './case-sizes.js';
 import { type MixedKind, mixedProgram } from './mixed-programs.js';
-
-/** Access modes as in trace/format.ts: 1 read, 2 write, 3 read and write. */
-export type CaseFlow = readonly [datum: number, mode: 1 | 2 | 3];
-
-export interface CaseTask {
-  readonly flows: readonly CaseFlow[];
-  /** A kernel for GPUs (or workers without GPUs), a kernel for workers, or a JavaScript body, perhaps asynchronous. */
-  readonly body: 'kernel' | 'host' | 'script' | 'async';
-  /** Rank asked for. */
-  readonly rank?: number;
-  /** GPU asked for, counted from 0. */
-  readonly device?: number;
-  readonly priority?: number;
-  /** Earlier tasks that it follows without data. */
-  readonly after?: readonly number[];
-  /** Length in virtual microseconds. */
-  readonly micros: number;
-  /** Its JavaScript body throws, or rejects. */
-  readonly fails?: boolean;
-  /** Tasks that its JavaScript body inserts into its own run. */
-  readonly inserts?: readonly CaseTask[];
-}
-
-/** What a program does next; runs, tasks and data by number. What cannot be done (any more) is left out. */
-export type CaseStep =
-  | readonly ['open', run: number]
-  | readonly ['insert', run: number, task: number]
-  /** The program of the run ends. */
-  | readonly ['end', run: number]
-  | readonly ['cancel', run: number, rank: number]
-  /** A datum that is `later` is created. */
-  | readonly ['make', datum: number]
-  | readonly ['set', datum: number]
-  | readonly ['read', datum: number]
-  | readonly ['close', datum: number]
-  /** The program awaits something else meanwhile. */
-  | readonly ['pass', micros: number];
-
-export interface CaseDatum {
-  /** Size in allocation units of 512 bytes. */
-  readonly units: number;
-  /** It has a value from the start; otherwise a task writes it first. */
-  readonly initial: boolean;
-  /** GPU advised for its writers. */
-  readonly home?: number;
-  /** Rank that owns it. */
-  readonly owner?: number;
-  /** It is created by a step of the program, not before. */
-  readonly later?: boolean;
-}
 
 /** How ranks are connected. */
 export interface CaseNetwork {

@@ -1,5 +1,6 @@
 // Cases made by hand, for what random ones hardly ever come to.
-import type { CaseFlow, CaseNetwork, CaseTask, SimulatedCase } from './case.js';
+import type { CaseNetwork, SimulatedCase } from './case.js';
+import type { CaseFlow, CaseTask } from './case-program.js';
 
 const MILLISECOND = 1000;
 /** Rows of the window; insertion waits where the row of a slow task would be needed again. */

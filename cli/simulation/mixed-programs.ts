@@ -3,8 +3,9 @@
 //
 // Invariant: what a step needs may be missing (the run failed, a step before was left out): the player leaves it out then.
 import type { Random } from '../../devices/simulated/random.js';
-import type { CaseDatum, CaseStep, CaseTask, SimulatedCase } from './case.js';
-import { largestTask, unitsOf } from './case-sizes.js';
+import type { SimulatedCase } from './case.js';
+import { type CaseDatum, type CaseStep, type CaseTask, OWN } from './case-program.js';
+import { largestTask, OWN_UNITS, ownUnits, unitsOf } from './case-sizes.js';
 
 /** Rows of the window where bodies insert: what they insert has to fit. */
 const WINDOW_TO_GROW = 2048;
@@ -52,16 +53,20 @@ class Writer {
     if (t.body === 'kernel' || t.body === 'host') return { ...t, flows };
     const body = r.chance(habits.asynchronous) ? ('async' as const) : t.body;
     const fails = r.chance(habits.fails);
-    const inserts =
-      depth < 3 && r.chance(habits.grows)
-        ? Array.from({ length: r.between(1, 3) }, () => this.child(t, depth + 1))
-        : [];
+    const made = { ...t, flows, body, ...(fails ? { fails } : {}) };
+    if (depth >= 3 || !r.chance(habits.grows)) return made;
+    if (depth === 0 && r.chance(0.2)) return { ...made, grows: r.between(1, 5) };
+    const makes = r.chance(0.4) ? r.between(1, OWN_UNITS) : undefined;
+    const inserts = Array.from({ length: r.between(1, 3) }, () => this.child(t, depth + 1));
+    if (makes === undefined) return { ...made, inserts };
     return {
-      ...t,
-      flows,
-      body,
-      ...(fails ? { fails } : {}),
-      ...(inserts.length > 0 ? { inserts } : {}),
+      ...made,
+      makes,
+      inserts: [
+        { flows: [[OWN, 2]], body: 'script', micros: t.micros },
+        ...inserts,
+        { flows: [[OWN, r.pick([1, 3] as const)]], body: 'host', micros: t.micros },
+      ],
     };
   }
 
@@ -191,7 +196,7 @@ export function mixedProgram(
   }
   const { cancelAt: _, ...rest } = c;
   const { tasks, data, steps } = w;
-  const grows = tasks.some((t) => t.inserts !== undefined);
+  const grows = tasks.some((t) => t.inserts !== undefined || t.grows !== undefined);
   return {
     ...rest,
     data,
@@ -199,7 +204,7 @@ export function mixedProgram(
     steps,
     window: grows || !may('window') ? WINDOW_TO_GROW : r.pick([4, 8, 16, 64, 256]),
     gpuUnits: Math.max(c.gpuUnits, largestTask(data, tasks)),
-    hostUnits: c.shortOfHost ? c.hostUnits : unitsOf(data) * 2 + 16,
+    hostUnits: c.shortOfHost ? c.hostUnits : unitsOf(data) * 2 + ownUnits(tasks) + 16,
     reads: data.flatMap((_, d) => (r.chance(0.3) ? [d] : [])),
   };
 }

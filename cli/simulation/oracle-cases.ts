@@ -2,7 +2,8 @@
 // tiled Cholesky and GEMM with device memory of 3, 4, 5, 8 and 21 tiles, and a device full of dirty copies.
 // Invariant: equal seeds give equal cases; each ends well and evicts where memory is short.
 import { Random } from '../../devices/simulated/random.js';
-import { type CaseFlow, type CaseTask, randomCase, type SimulatedCase } from './case.js';
+import { randomCase, type SimulatedCase } from './case.js';
+import type { CaseFlow, CaseTask } from './case-program.js';
 
 const MEMORIES = [3, 4, 5, 8, 21] as const;
 

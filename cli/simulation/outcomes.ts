@@ -1,5 +1,6 @@
 // How a case may end: well, or with the typed error of what was made to go wrong in it.
-import type { CaseTask, SimulatedCase } from './case.js';
+import type { SimulatedCase } from './case.js';
+import type { CaseTask } from './case-program.js';
 
 /** Its body fails, or that of a task that it inserts. */
 function failsInside(t: CaseTask): boolean {

@@ -1,7 +1,8 @@
 // What JavaScript bodies of a case do besides using their data: they take their time, insert tasks, and fail.
 import type { World } from '../../devices/simulated/world.js';
-import { HeadraceError } from '../../scheduler/index.js';
-import type { CaseTask } from './case.js';
+import { ALIGNMENT } from '../../devices/zone.js';
+import { type Datum, HeadraceError } from '../../scheduler/index.js';
+import { type CaseTask, OWN } from './case-program.js';
 import type { RankPlayer } from './rank-player.js';
 import type { RunPlayer } from './run-player.js';
 
@@ -11,6 +12,8 @@ const FIRST_INSERTED = 1 << 20;
 interface Body {
   readonly task: CaseTask;
   readonly run: RunPlayer;
+  /** What the body that inserted it has created, if anything. */
+  readonly own: Datum<'u8'> | undefined;
 }
 
 export class RankBodies {
@@ -25,8 +28,8 @@ export class RankBodies {
   }
 
   /** Task number `n`, of a run, is about to be inserted. */
-  add(n: number, task: CaseTask, run: RunPlayer): void {
-    this.bodies.set(n, { task, run });
+  add(n: number, task: CaseTask, run: RunPlayer, own: Datum<'u8'> | undefined): void {
+    this.bodies.set(n, { task, run, own });
   }
 
   /** The body of task number `n` runs. */
@@ -41,8 +44,11 @@ export class RankBodies {
 
   private async behaveLater(body: Body): Promise<void> {
     const { micros, fails } = body.task;
+    // On several ranks a body inserts before it awaits anything: later it would be taken for the program.
+    const isAlone = this.rank.memory.ranks === 1;
+    if (!isAlone) this.insert(body);
     await this.pause(micros / 2);
-    this.insert(body);
+    if (isAlone) this.insert(body);
     await this.pause(micros / 2);
     if (fails === true) throw new Error('as the case says');
   }
@@ -53,31 +59,43 @@ export class RankBodies {
     return new Promise((resolve) => world.at(world.time + micros * 1000, resolve));
   }
 
-  private insert({ task, run }: Body): void {
+  private insert({ task, run, own: given }: Body): void {
+    const { grows = 0, inserts = [], makes } = task;
+    const made = makes === undefined ? undefined : this.rank.runtime.data('u8', makes * ALIGNMENT);
+    const own = made ?? given;
+    const { makes: _, ...same } = { ...task, grows: grows - 1 };
+    const children = grows > 0 ? [...inserts, same, same] : inserts;
+    for (const child of children) if (this.isThere(child, own)) this.insertOne(run, child, own);
+    made?.close();
+  }
+
+  private insertOne(run: RunPlayer, child: CaseTask, own: Datum<'u8'> | undefined): void {
     const { rank } = this;
-    for (const child of task.inserts ?? []) {
-      if (!this.isThere(child)) continue;
-      const mark = rank.oracle.uncommittedWrites;
-      try {
-        rank.insertInto(run, child, this.next++);
-      } catch (error) {
-        // Its run has failed, or other ranks would have to know of it.
-        const isExpected =
-          error instanceof HeadraceError &&
-          (run.hasFailed || run.isOver || error.code === 'ERR_INSERT_ALONE');
-        if (!isExpected) throw error;
-        return;
-      } finally {
-        rank.oracle.commit(mark);
-      }
+    const mark = rank.oracle.uncommittedWrites;
+    try {
+      rank.insertInto(run, child, this.next++, own);
+    } catch (error) {
+      // Its run has failed, or other ranks would have to know of it.
+      const isExpected =
+        error instanceof HeadraceError &&
+        (run.hasFailed || run.isOver || error.code === 'ERR_INSERT_ALONE');
+      if (!isExpected) throw error;
+    } finally {
+      rank.oracle.commit(mark);
     }
   }
 
-  /** Whether a task's data are there and have a value. */
-  private isThere(child: CaseTask): boolean {
-    const { data, oracle } = this.rank;
-    return child.flows.every(
-      ([d, mode]) => data[d] !== undefined && (mode === 2 || oracle.latest(d) !== 0),
-    );
+  /**
+   * Whether a task's data are there and have a value. What other ranks can see is not written from a body: which of their
+   * tasks came before would depend on the time.
+   */
+  private isThere(child: CaseTask, own: Datum<'u8'> | undefined): boolean {
+    const { data, oracle, memory, rank } = this.rank;
+    return child.flows.every(([d, mode]) => {
+      const datum = d === OWN ? own : data[d];
+      if (datum === undefined || datum.closed) return false;
+      if (memory.ranks > 1 && d !== OWN && mode !== 1) return false;
+      return mode === 2 || oracle.latest(oracle.datumIn(rank, datum.row), rank) !== 0;
+    });
   }
 }

@@ -8,8 +8,9 @@ import type { WeakMemory } from '../../devices/simulated/weak-memory.js';
 import type { World } from '../../devices/simulated/world.js';
 import { ALIGNMENT } from '../../devices/zone.js';
 import { type Datum, HeadraceError, Runtime, type TaskHandle } from '../../scheduler/index.js';
-import type { CaseTask, SimulatedCase } from './case.js';
+import type { SimulatedCase } from './case.js';
 import { behaves, CaseClasses } from './case-classes.js';
+import { type CaseTask, OWN } from './case-program.js';
 import { Invariants } from './invariants.js';
 import { attachOracle } from './oracle-hooks.js';
 import { expectedSetErrors } from './outcomes.js';
@@ -251,15 +252,15 @@ export class RankPlayer {
     }
   }
 
-  /** Inserts a task; `n` names it for its body. */
-  insertInto(run: RunPlayer, t: CaseTask, n: number): TaskHandle | undefined {
+  /** Inserts a task; `n` names it for its body, `own` is what the body that inserts it has created. */
+  insertInto(run: RunPlayer, t: CaseTask, n: number, own?: Datum<'u8'>): TaskHandle | undefined {
     const args: Record<string, unknown> = { us: t.micros };
     t.flows.forEach(([d], f) => {
-      args[`f${f}`] = this.data[d];
+      args[`f${f}`] = d === OWN ? own : this.data[d];
     });
     if (behaves(t)) {
       args['n'] = n;
-      this.bodies.add(n, t, run);
+      this.bodies.add(n, t, run, own);
     }
     const after = t.after?.flatMap((p) => this.handles[p] ?? []);
     return run.graph?.insert(this.classes.of(t), args as never, {

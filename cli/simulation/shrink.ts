@@ -1,5 +1,6 @@
 // Makes a failing case smaller: leaves out steps, tasks, data and features as long as the same still goes wrong.
-import type { CaseStep, CaseTask, SimulatedCase } from './case.js';
+import type { SimulatedCase } from './case.js';
+import { type CaseStep, type CaseTask, OWN } from './case-program.js';
 import { play } from './play.js';
 
 /** Characters of a problem by which it is known again. */
@@ -47,13 +48,14 @@ function compact(c: SimulatedCase): SimulatedCase {
   const named = new Set([...taskAt.keys()].flatMap((i) => dataOf(c.tasks[i])));
   for (const [what, d] of steps)
     if (what === 'make' || what === 'set' || what === 'read' || what === 'close') named.add(d);
+  named.delete(OWN);
   for (const d of [...named].sort((a, b) => a - b)) dataAt.set(d, dataAt.size);
   const task = (t: CaseTask): CaseTask => {
     const { after, inserts, ...rest } = t;
     const still = after?.flatMap((p) => taskAt.get(p) ?? []) ?? [];
     return {
       ...rest,
-      flows: t.flows.map(([d, mode]) => [dataAt.get(d) as number, mode]),
+      flows: t.flows.map(([d, mode]) => [dataAt.get(d) ?? OWN, mode]),
       ...(still.length > 0 ? { after: still } : {}),
       ...(inserts === undefined ? {} : { inserts: inserts.map(task) }),
     };

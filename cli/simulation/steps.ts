@@ -5,7 +5,8 @@
 import type { SerialOracle } from '../../devices/simulated/oracle.js';
 import type { World } from '../../devices/simulated/world.js';
 import { HeadraceError } from '../../scheduler/index.js';
-import type { CaseStep, CaseTask, SimulatedCase } from './case.js';
+import type { SimulatedCase } from './case.js';
+import type { CaseStep, CaseTask } from './case-program.js';
 import type { RankPlayer } from './rank-player.js';
 
 /** Lets time run until something is true; false when it never will be. */

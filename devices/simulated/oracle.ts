@@ -28,7 +28,7 @@ export class SerialOracle {
   /** A task of the program is known by its rank and its id there. */
   private readonly ranks: number;
   /** Where there are several ranks, writes count from `commit` on: until then the task is being inserted. */
-  private readonly uncommitted: [datum: number, stamp: number][] = [];
+  private readonly uncommitted: [datum: number, stamp: number, rank: number][] = [];
   private readonly flows: Expectation[][] = [];
   private readonly predecessors: (number[] | undefined)[] = [];
   private readonly current: number[] = [];
@@ -88,9 +88,13 @@ export class SerialOracle {
     return this.rows[rank + row * this.ranks];
   }
 
-  /** The stamp of the latest version in program order; 0: there is none. */
-  latest(d: number): number {
-    return this.current[d] ?? GARBAGE;
+  /**
+   * The stamp of the latest version in program order; 0: there is none. On a rank it may be that of a task which is still
+   * being inserted on others.
+   */
+  latest(d: number, rank = -1): number {
+    const own = this.uncommitted.findLast((each) => each[0] === d && each[2] === rank);
+    return own?.[1] ?? this.current[d] ?? GARBAGE;
   }
 
   /** A stamp for a write that is not inserted yet. */
@@ -101,13 +105,13 @@ export class SerialOracle {
   /** Task `key` of a rank, being inserted, uses the datum in `row`. */
   access(rank: number, key: number, row: number, mode: number): void {
     const d = this.datumIn(rank, row);
-    const expected = mode === AccessMode.write ? GARBAGE : (this.current[d] ?? GARBAGE);
+    const expected = mode === AccessMode.write ? GARBAGE : this.latest(d, rank);
     let written = GARBAGE;
     if (mode !== AccessMode.read) {
       written = this.reserved ?? this.stamp(key, d);
       this.writer[written] = key;
       this.reserved = undefined;
-      if (this.ranks > 1) this.uncommitted.push([d, written]);
+      if (this.ranks > 1) this.uncommitted.push([d, written, rank]);
       else this.current[d] = written;
       (this.history[d * this.ranks + rank] ??= []).push(written);
     }

@@ -160,17 +160,27 @@ export class TaskActs {
     const runs = (oracle.executed[task] ?? 0) + 1;
     oracle.executed[task] = runs;
     if (runs > 1) this.memory.report('twice', `task #${id} ran ${runs} times`);
+    this.follows(a, seq, task, this.name(a, seq, space));
+    this.ranAt.set(task, [a, seq]);
+  }
+
+  /** Checks that those have run that a task follows. One that is dropped hands its place on: those that it follows count. */
+  private follows(a: number, seq: number, task: number, who: string): void {
+    const { oracle, memory } = this;
     for (const p of oracle.predecessorsOf(task)) {
       const at = this.ranAt.get(p);
-      const who = this.memory.name(a, seq);
       if (at === undefined) {
-        const message = `${who} (space ${space}) ran before task #${p}, which it must follow`;
-        if (!this.memory.tolerant) this.doubts.push({ kind: 'control', message, task: p });
-      } else if (at[0] !== a && !this.memory.clocks.covers(a, at[0], at[1])) {
-        this.memory.report('control', `no edge orders ${who} after task #${p}`);
+        const message = `${who} ran before ${oracle.describeTask(p)}, which it must follow`;
+        if (!memory.tolerant) this.doubts.push({ kind: 'control', message, task: p });
+        this.follows(a, seq, p, who);
+      } else if (at[0] !== a && !memory.clocks.covers(a, at[0], at[1])) {
+        memory.report('control', `no edge orders ${who} after ${oracle.describeTask(p)}`);
       }
     }
-    this.ranAt.set(task, [a, seq]);
+  }
+
+  private name(a: number, seq: number, space: number): string {
+    return `${this.memory.name(a, seq)} in space ${space}`;
   }
 
   /** Checks what a task reads; true when all of it is good. */

@@ -42,6 +42,8 @@ export type CaseStep =
   | readonly ['set', datum: number]
   | readonly ['read', datum: number]
   | readonly ['close', datum: number]
+  /** The program awaits all runs. */
+  | readonly ['await']
   /** The program awaits something else meanwhile. */
   | readonly ['pass', micros: number];
 

@@ -273,8 +273,9 @@ export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCa
     );
     if (tasks.some((t) => t.body === 'async')) c = { ...c, tasks, window: WHOLE_WINDOW };
   }
-  if (options.mixed === true) c = mixedProgram(c, new Random(seed ^ 0x0ddba11), options.without);
   const ranks = options.ranks ?? r.pick([1, 1, 1, 2, 2, 3, 4]);
+  if (options.mixed === true)
+    c = mixedProgram(c, new Random(seed ^ 0x0ddba11), ranks, options.without);
   if (ranks === 1) return c;
   if (c.shortOfHost && options.shortHosts !== true) c = withHostMemory(c);
   return onRanks(c, r, ranks, options.faults === true && r.chance(0.5));

@@ -125,11 +125,13 @@ class Runs {
   private readonly w: Writer;
   private readonly r: Random;
   private readonly most: number;
+  private readonly ranks: number;
 
-  constructor(w: Writer, r: Random, most: number) {
+  constructor(w: Writer, r: Random, most: number, ranks: number) {
     this.w = w;
     this.r = r;
     this.most = most;
+    this.ranks = ranks;
   }
 
   /** One of the open runs, or a new one. */
@@ -150,14 +152,20 @@ class Runs {
     const run = open[at];
     // A run can be cancelled before its program ends, and after.
     const isFirst = r.chance(0.5);
-    if (cancels && isFirst) w.steps.push(['cancel', run, r.below(4)]);
+    if (cancels && isFirst) w.steps.push(['cancel', run, r.below(this.ranks)]);
     if (cancels && r.chance(0.3)) return;
     w.steps.push(['end', run]);
     if (cancels && !isFirst) {
       if (r.chance(0.7)) w.pass();
-      w.steps.push(['cancel', run, r.below(4)]);
+      w.steps.push(['cancel', run, r.below(this.ranks)]);
     }
     open.splice(at, 1);
+  }
+
+  /** The programs of all runs end, and are awaited. */
+  awaitAll(): void {
+    for (const run of this.open.splice(0)) this.w.steps.push(['end', run]);
+    this.w.steps.push(['await']);
   }
 }
 
@@ -165,6 +173,7 @@ class Runs {
 export function mixedProgram(
   c: SimulatedCase,
   r: Random,
+  ranks: number,
   without: readonly MixedKind[] = [],
 ): SimulatedCase {
   const may = (kind: MixedKind): boolean => !without.includes(kind);
@@ -181,7 +190,11 @@ export function mixedProgram(
   };
   const cancels = may('cancel') && r.chance(0.6) ? r.pick([0.02, 0.1]) : 0;
   const w = new Writer(r, c, habits);
-  const runs = new Runs(w, r, may('runs') ? r.between(1, 4) : 1);
+  const runs = new Runs(w, r, may('runs') ? r.between(1, 4) : 1, ranks);
+  // When a run fails on several ranks all data are again what their owners have, for all of the program at once: it awaits
+  // the runs that may fail before it uses data otherwise.
+  const mayFail = cancels > 0 || habits.fails > 0 || c.faults.length > 0 || c.shortOfHost;
+  const inPhases = ranks > 1 && mayFail;
   for (const t of c.tasks) {
     const body = r.chance(scripts) ? ('script' as const) : t.body;
     const { device, ...rest } = t;
@@ -189,7 +202,10 @@ export function mixedProgram(
     const made = w.task(body === 'script' ? { ...rest, body } : { ...t, body }, 0);
     w.steps.push(['insert', run, w.tasks.length]);
     w.tasks.push(made);
-    if (r.chance(habits.changes)) w.change();
+    if (r.chance(habits.changes)) {
+      if (inPhases) runs.awaitAll();
+      w.change();
+    }
     if (r.chance(habits.passes)) w.pass();
     if (r.chance(cancels)) runs.finish(true);
     else if (r.chance(0.02)) runs.finish(false);

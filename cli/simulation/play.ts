@@ -139,6 +139,7 @@ export class Player {
     }
     await this.drain();
     this.memory.tasks.settleDoubts();
+    this.checkAnswers();
     const isGood =
       this.isCalm && this.alive.every((rank) => rank.runs.every((run) => run.outcome === ''));
     for (const rank of this.alive) {
@@ -234,6 +235,20 @@ export class Player {
     let ran = 0;
     for (const n of this.oracle.executed) if (n !== undefined) ran++;
     if (ran < this.c.tasks.length) this.problems.push(`${ran} of ${this.c.tasks.length} tasks ran`);
+  }
+
+  /** All ranks got the same from each read. */
+  private checkAnswers(): void {
+    const [first, ...others] = this.alive;
+    for (const other of others) {
+      for (const [i, { got, datum }] of first.asked.entries()) {
+        const there = other.asked[i]?.got;
+        if (got !== undefined && there !== undefined && got !== there)
+          this.problems.push(
+            `read() of d${datum} gives ${this.oracle.describe(got)} on rank ${first.rank}, ${this.oracle.describe(there)} on rank ${other.rank}`,
+          );
+      }
+    }
   }
 
   private checkStall(): void {

@@ -72,11 +72,16 @@ export class Steps {
       if (this.awaitsRoom && !(await this.room())) return;
       if (!(await this.do(step))) return;
     }
+    this.endAll();
+  }
+
+  private endAll(): void {
     for (const { end } of this.open.values()) end();
+    this.open.clear();
   }
 
   private async do(step: CaseStep): Promise<boolean> {
-    const [what, n] = step;
+    const [what, n = 0] = step;
     switch (what) {
       case 'open':
         this.begin(n);
@@ -96,6 +101,9 @@ export class Steps {
         break;
       case 'pass':
         return this.pass(n);
+      case 'await':
+        this.endAll();
+        return this.drive(() => this.alive.every((rank) => rank.runs.every((run) => run.isOver)));
       default:
         this.use(what, n);
     }

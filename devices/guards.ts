@@ -111,6 +111,8 @@ export interface Guards {
   graphDigest: boolean;
   /** Ranks that wait for each other in calls that differ are told so (scheduler/rank-calls.ts). */
   callOrder: boolean;
+  /** On several ranks runs that are open at the same time fail together (scheduler/rank-runs.ts). */
+  failTogether: boolean;
 }
 
 const all: Guards = {
@@ -166,6 +168,7 @@ const all: Guards = {
   pullShare: true,
   graphDigest: true,
   callOrder: true,
+  failTogether: true,
 };
 
 /** Whether guards can be switched off in this process. */

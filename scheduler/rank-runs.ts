@@ -5,9 +5,14 @@
 // instead of waiting for data that nobody sends. When a rank's tasks are over it says so; when all are, rank 0 gives
 // the verdict, and only then is the run over anywhere. A rank whose run fails tells all others at once.
 //
-// Invariants: a run is reported over exactly once, after the verdict or the loss of a rank; after a failed verdict all
-// ranks begin a new era together.
+// Runs that are open at the same time fail together: how many tasks of a failed run a rank has inserted depends on when it
+// heard of the failure, so the ranks do not agree any more on which version of its data the others' tasks read.
+//
+// Invariants: a run is reported over exactly once, after the verdict or the loss of a rank; after failed verdicts all
+// ranks begin a new era together, when no run is open on rank 0; a run that begins on a rank while a failed one is not
+// settled there fails.
 import { HeadraceError } from '../devices/errors.js';
+import { guards } from '../devices/guards.js';
 import { textOf, Wire, type WireRecord } from '../devices/network-wire.js';
 import type { TaskClassRow } from '../stages/task-table.js';
 import { mix } from './call-log.js';
@@ -62,6 +67,8 @@ export class RankRuns {
   private readonly bits: DataView = new DataView(new ArrayBuffer(8));
   private nextEpoch = 1;
   private era = 0;
+  /** On rank 0: runs that have failed, until no other is open. */
+  private readonly held: Map<number, Verdict> = new Map();
 
   constructor(engine: Engine, ranks: Ranks) {
     this.engine = engine;
@@ -85,6 +92,9 @@ export class RankRuns {
     if (failure !== undefined) {
       if (failure === this.ranks.calls.mismatch) this.ranks.calls.told = true;
       this.engine.failRun(run, failure);
+    } else if (guards.failTogether) {
+      const failed = [...this.epochs.values()].find((each) => each.failure !== undefined);
+      if (failed !== undefined) this.engine.failRun(run, failedTogether(failed));
     }
     return epoch.number;
   }
@@ -216,7 +226,17 @@ export class RankRuns {
     epoch.source = this.ranks.rank;
     this.ranks.failReads(error, epoch.number);
     this.spread(epoch.number, error, this.ranks.rank);
+    this.failOthers(epoch);
     this.engine.wake();
+  }
+
+  /** A run has failed: so do the others that are not over here. Those that are have had their say. */
+  private failOthers(failed: Epoch): void {
+    if (!guards.failTogether || this.ranks.lostError !== undefined) return;
+    for (const { run, failure } of [...this.epochs.values()]) {
+      if (run !== undefined && !run.over && failure === undefined)
+        this.engine.failRun(run, failedTogether(failed));
+    }
   }
 
   private spread(number: number, error: HeadraceError, source: number): void {
@@ -230,7 +250,26 @@ export class RankRuns {
   private decide(number: number, rank: number, vote: Vote): void {
     const verdict = this.ballots?.vote(number, rank, vote);
     if (verdict === undefined) return;
-    const era = verdict.cause === undefined ? this.era : this.era + 1;
+    if (verdict.cause === undefined) this.proclaim(number, this.era, verdict);
+    else this.held.set(number, verdict);
+    this.proclaimFailures();
+  }
+
+  /** On rank 0: the failed runs are settled together, when no other run is open. */
+  private proclaimFailures(): void {
+    const { held } = this;
+    if (held.size === 0) return;
+    if (guards.failTogether) {
+      for (const { number, run } of this.epochs.values())
+        if (run !== undefined && !held.has(number)) return;
+    }
+    const failures = [...held];
+    held.clear();
+    const era = this.era + 1;
+    for (const [number, verdict] of failures) this.proclaim(number, era, verdict);
+  }
+
+  private proclaim(number: number, era: number, verdict: Verdict): void {
     for (let r = 1; r < this.ranks.size; r++)
       this.ranks.device.wire.write(r, Wire.verdict, [number, era], JSON.stringify(verdict));
     this.verdict(number, era, verdict);
@@ -271,19 +310,23 @@ export class RankRuns {
           });
     epoch.failure = error;
     epoch.source = rank;
-    if (epoch.run === undefined) return;
-    this.engine.failRun(epoch.run, error);
-    this.ranks.failReads(error, number);
+    if (epoch.run !== undefined) {
+      this.engine.failRun(epoch.run, error);
+      this.ranks.failReads(error, number);
+    }
+    this.failOthers(epoch);
   }
 
   private verdict(number: number, era: number, { source, cause }: Verdict): void {
     const epoch = this.epochs.get(number);
     if (epoch === undefined) return;
     // The failed rank's own message may still be on its way.
-    if (cause !== undefined) this.hear(number, source, cause);
+    if (cause !== undefined) {
+      this.hear(number, source, cause);
+      this.ranks.withdrawReads(number);
+    }
     if (era > this.era) {
       this.era = era;
-      this.ranks.withdrawReads(number);
       this.ranks.beginEra(era);
     }
     this.close(epoch, epoch.before);
@@ -326,6 +369,7 @@ export class RankRuns {
     epoch.source = 0;
     this.spread(number, error, 0);
     if (epoch.run !== undefined) this.engine.failRun(epoch.run, error);
+    this.failOthers(epoch);
     this.engine.wake();
   }
 
@@ -334,4 +378,18 @@ export class RankRuns {
     const epoch = this.epochs.get(number);
     return epoch?.run === undefined ? undefined : epoch.before;
   }
+}
+
+/** The error of a run that was open when another one failed. */
+function failedTogether({ number, source, failure }: Epoch): HeadraceError {
+  return new HeadraceError(
+    'ERR_PEER_FAILED',
+    `run ${number} failed on rank ${source} while this one was open: ${failure?.message ?? ''}`,
+    {
+      rank: source,
+      cause: failure,
+      remedy:
+        'on several ranks runs that are open at the same time fail together: await one before the next',
+    },
+  );
 }

@@ -147,8 +147,9 @@ export class Steps {
     return flows.every(([d, mode]) => this.there.has(d) && (mode === 2 || this.hasValue(d)));
   }
 
+  /** Whether something was to write the datum, on all ranks: of a failed run, they may have inserted more or less. */
   private hasValue(d: number): boolean {
-    return this.oracle.latest(d) !== 0;
+    return this.oracle.latest(d) !== 0 && this.alive.every((rank) => rank.knows(d));
   }
 
   private make(i: number): void {
@@ -167,7 +168,7 @@ export class Steps {
 
   private use(what: 'set' | 'read' | 'close', i: number): void {
     if (!this.there.has(i)) return;
-    if (what === 'read' && !(this.hasValue(i) && this.alive.every((rank) => rank.knows(i)))) return;
+    if (what === 'read' && !this.hasValue(i)) return;
     if (what === 'close') this.there.delete(i);
     const stamp = what === 'set' ? this.oracle.reserve(i) : 0;
     for (const rank of this.alive) {

@@ -42,7 +42,7 @@ export type CaseStep =
   | readonly ['set', datum: number]
   | readonly ['read', datum: number]
   | readonly ['close', datum: number]
-  /** The program awaits all runs. */
+  /** The program awaits all runs, reads and writes. */
   | readonly ['await']
   /** The program awaits something else meanwhile. */
   | readonly ['pass', micros: number];

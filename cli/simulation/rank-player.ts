@@ -198,6 +198,11 @@ export class RankPlayer {
     }
   }
 
+  /** All runs are over, and what the program asked for is there. */
+  get isThrough(): boolean {
+    return this.open === 0 && this.runs.every((run) => run.isOver);
+  }
+
   /** The rank's process is gone. */
   get isDead(): boolean {
     return this.backend.executor.isDead;

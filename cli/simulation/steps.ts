@@ -103,7 +103,7 @@ export class Steps {
         return this.pass(n);
       case 'await':
         this.endAll();
-        return this.drive(() => this.alive.every((rank) => rank.runs.every((run) => run.isOver)));
+        return this.drive(() => this.alive.every((rank) => rank.isThrough));
       default:
         this.use(what, n);
     }

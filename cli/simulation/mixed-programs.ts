@@ -205,6 +205,7 @@ export function mixedProgram(
     if (r.chance(habits.changes)) {
       if (inPhases) runs.awaitAll();
       w.change();
+      if (inPhases) runs.awaitAll();
     }
     if (r.chance(habits.passes)) w.pass();
     if (r.chance(cancels)) runs.finish(true);

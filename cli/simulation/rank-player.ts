@@ -96,6 +96,8 @@ export class RankPlayer {
   readonly data: (Datum<'u8'> | undefined)[] = [];
   readonly runs: RunPlayer[] = [];
   readonly asked: Asked[] = [];
+  /** The last version of each datum that the program on this rank has heard of; 0: one that no rank writes. */
+  readonly known: Map<number, number> = new Map();
   /** Promises of this rank that the program waits for: reads and writes. */
   open = 0;
   /** Called after every pass of the engine, for stepping through a replay. */
@@ -226,9 +228,11 @@ export class RankPlayer {
         ? (this.runtime.data(new Uint8Array(bytes), options) as Datum<'u8'>)
         : this.runtime.data('u8', bytes, options);
       this.data[i] = datum;
+      this.known.delete(i);
       if (!initial || owner !== this.rank) return;
       const { block, spaces } = this.engine.directory;
       const stamp = oracle.initial(this.rank, datum.row);
+      this.known.set(i, stamp);
       this.memory.hostWrite(this.rank, block[datum.row * spaces], bytes, stamp);
     } finally {
       oracle.naming = undefined;
@@ -330,6 +334,7 @@ export class RankPlayer {
     const words = new Int32Array(bytes.buffer);
     for (let u = 0; u < bytes.length / ALIGNMENT; u++) words.set([stamp, u], (u * ALIGNMENT) / 4);
     const { oracle } = this;
+    this.known.set(i, stamp);
     oracle.reserved = datum.rank === this.rank ? stamp : undefined;
     this.open++;
     datum.set(bytes).then(

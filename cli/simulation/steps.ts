@@ -8,6 +8,7 @@ import { HeadraceError } from '../../scheduler/index.js';
 import type { SimulatedCase } from './case.js';
 import type { CaseStep, CaseTask } from './case-program.js';
 import type { RankPlayer } from './rank-player.js';
+import { Settlement } from './settlement.js';
 
 /** Lets time run until something is true; false when it never will be. */
 export type Drive = (isOver: () => boolean) => Promise<boolean>;
@@ -41,6 +42,7 @@ export class Steps {
   private readonly oracle: SerialOracle;
   private readonly world: World;
   private readonly drive: Drive;
+  private readonly settlement: Settlement;
   private readonly open: Map<number, OpenRun> = new Map();
   private readonly there: Set<number> = new Set();
   /** Insertion must not block while asynchronous bodies are at work: the program awaits room. */
@@ -58,6 +60,7 @@ export class Steps {
     this.oracle = oracle;
     this.world = world;
     this.drive = drive;
+    this.settlement = new Settlement(c, ranks, oracle);
     this.awaitsRoom = c.steps !== undefined && c.tasks.some(insertsLater);
   }
 
@@ -73,6 +76,12 @@ export class Steps {
       if (!(await this.do(step))) return;
     }
     this.endAll();
+  }
+
+  private async settle(): Promise<boolean> {
+    if (!(await this.drive(() => this.alive.every((rank) => rank.isThrough)))) return false;
+    this.settlement.look();
+    return true;
   }
 
   private endAll(): void {
@@ -103,7 +112,7 @@ export class Steps {
         return this.pass(n);
       case 'await':
         this.endAll();
-        return this.drive(() => this.alive.every((rank) => rank.isThrough));
+        return this.settle();
       default:
         this.use(what, n);
     }
@@ -139,7 +148,12 @@ export class Steps {
     const run = this.open.get(r);
     const task = this.c.tasks[i];
     if (run === undefined || run.refused || !this.canInsert(task)) return;
-    for (const rank of this.alive) if (!rank.insert(r, i, task)) run.refused = true;
+    const inserted = this.alive.filter((rank) => rank.insert(r, i, task));
+    run.refused = inserted.length < this.alive.length;
+    for (const [d, mode] of task.flows) {
+      const stamp = this.oracle.uncommittedOf(d);
+      if (mode !== 1) for (const rank of inserted) rank.known.set(d, stamp);
+    }
     this.oracle.commit();
   }
 
@@ -179,8 +193,9 @@ export class Steps {
     this.oracle.commit();
   }
 
-  /** Asks for data when the program has ended. */
+  /** Asks for data when the program has ended and all runs are over. */
   readBack(list: readonly number[]): void {
+    this.settlement.look();
     for (const d of list) this.use('read', d);
   }
 }

@@ -129,6 +129,24 @@ export class SerialOracle {
     return this.uncommitted.length;
   }
 
+  /** The stamp that the task being inserted on all ranks writes to `d`; 0: the rank it belongs to refused it. */
+  uncommittedOf(d: number): number {
+    return this.uncommitted.find((each) => each[0] === d)?.[1] ?? GARBAGE;
+  }
+
+  /** Of the versions inserted so far, the latest one of `d` counts as `stamp`; 0: as one that was not written. */
+  settleAs(d: number, stamp: number): void {
+    this.current[d] = stamp;
+    if (stamp !== GARBAGE) return;
+    this.current[d] = this.stamp(0, d);
+    this.state[this.current[d]] = Written.bad;
+  }
+
+  /** Rank of the task that writes a stamp. */
+  rankOf(stamp: number): number {
+    return this.writer[stamp] % this.ranks;
+  }
+
   /** The task whose writes come after the first `from` uncommitted ones has been inserted everywhere. */
   commit(from = 0): void {
     for (const [d, stamp] of this.uncommitted.splice(from)) this.current[d] = stamp;

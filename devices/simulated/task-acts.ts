@@ -114,6 +114,10 @@ export class TaskActs {
           : oracle.isGood(stamp);
       if (isWrong) this.memory.report(kind, message);
     }
+    this.forgetDoubts();
+  }
+
+  forgetDoubts(): void {
     this.doubts.length = 0;
   }
 

@@ -123,6 +123,12 @@ export class WeakMemory {
     else this.read(a, seq, rank, 0, offset / ALIGNMENT, units);
   }
 
+  /** What was wrong so far has been settled: from now on inputs count again. */
+  forgive(): void {
+    this.tolerant = false;
+    this.tasks.forgetDoubts();
+  }
+
   /** A rank's engine does something itself; returns the act's number. */
   engineActs(rank: number, kind: number, number: number): number {
     const seq = this.clocks.engineActs(rank);

@@ -41,13 +41,15 @@ function isExplained(rank: RankPlayer, run: RunPlayer): boolean {
       return run.wasCancelled;
     case 'ERR_TASK_FAILED':
       return oracle.failedItself[taskOf(rank, run)] === true;
-    case 'ERR_DATUM_POISONED': {
-      // What brings a datum from another rank is a task of its own, of which the oracle does not know.
-      const tasks = rank.memory.ranks > 1 ? run.tasks : [taskOf(rank, run)];
-      return tasks.some((task) =>
-        oracle.flowsOf(task).some(({ mode, expected }) => mode !== 2 && !oracle.isGood(expected)),
+    case 'ERR_DATUM_POISONED':
+      // Between ranks the task that reads it is another one's, and may have been refused there. Whether the owner may have
+      // poisoned the datum is seen when the run is settled (settlement.ts).
+      return (
+        rank.memory.ranks > 1 ||
+        oracle
+          .flowsOf(taskOf(rank, run))
+          .some(({ mode, expected }) => mode !== 2 && !oracle.isGood(expected))
       );
-    }
     default:
       return true;
   }

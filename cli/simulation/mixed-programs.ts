@@ -7,11 +7,8 @@ import type { SimulatedCase } from './case.js';
 import { type CaseDatum, type CaseStep, type CaseTask, OWN } from './case-program.js';
 import { largestTask, OWN_UNITS, ownUnits, unitsOf } from './case-sizes.js';
 
-/** Rows of the window where bodies insert: what they insert has to fit. */
-const WINDOW_TO_GROW = 2048;
-
 /** What makes these programs more than tasks in one run. */
-export type MixedKind = 'runs' | 'cancel' | 'fail' | 'grow' | 'async' | 'close' | 'set' | 'window';
+export type MixedKind = 'runs' | 'cancel' | 'fail' | 'grow' | 'async' | 'close' | 'set';
 
 /** How often a program does what, per inserted task. */
 interface Habits {
@@ -213,13 +210,12 @@ export function mixedProgram(
   }
   const { cancelAt: _, ...rest } = c;
   const { tasks, data, steps } = w;
-  const grows = tasks.some((t) => t.inserts !== undefined || t.grows !== undefined);
   return {
     ...rest,
     data,
     tasks,
     steps,
-    window: grows || !may('window') ? WINDOW_TO_GROW : r.pick([4, 8, 16, 64, 256]),
+    window: r.pick([4, 8, 16, 64, 256]),
     gpuUnits: Math.max(c.gpuUnits, largestTask(data, tasks)),
     hostUnits: c.shortOfHost ? c.hostUnits : unitsOf(data) * 2 + ownUnits(tasks) + 16,
     reads: data.flatMap((_, d) => (r.chance(0.3) ? [d] : [])),

@@ -83,6 +83,7 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   },
   movementWake: { hazard: 'progress', cases: { ranks: 3 }, firstSeed: 200 },
   messageRetry: { hazard: 'progress', cases: { ranks: 3 } },
+  failTogether: { hazard: 'progress', cases: { ranks: 2, mixed: true } },
 };
 
 export const mutations: readonly Mutation[] = guardNames.flatMap((guard) => {

@@ -14,8 +14,8 @@ const RECEIVE_MODE = AccessMode.write;
 
 /** Who is told what happens on a rank. */
 export interface Told {
-  /** A task that is no movement is about to be inserted. */
-  inserted(run: RunState, key: number): void;
+  /** A task that is no movement is about to be inserted; `own` names it if it is one of the runtime's own. */
+  inserted(run: RunState, key: number, own: string): void;
   /** A row of the directory is used for a new datum. */
   fresh(row: number): void;
   /** A row of the directory is about to be given back. */
@@ -37,14 +37,18 @@ export function attachOracle(
   const order = dependencies.order.bind(dependencies);
   dependencies.order = (id, row, d, mode) => {
     // Movements do not change versions: a receive brings the latest one here, a send reads it.
-    if (!isMovement(row)) oracle.access(rank, oracle.keyOf(rank, id), d, mode);
-    else if (mode === RECEIVE_MODE) oracle.arrives(rank, d);
+    if (!isMovement(row)) {
+      // Making room for a `set` may have run bodies, which insert writers of their own.
+      const isSet = tasks.classOf[row] < own && x.classes[tasks.classOf[row]].name === 'set';
+      oracle.access(rank, oracle.keyOf(rank, id), d, mode, isSet);
+    } else if (mode === RECEIVE_MODE) oracle.arrives(rank, d);
     order(id, row, d, mode);
   };
   const insert = engine.insert.bind(engine);
   engine.insert = (cls, run, ...rest) => {
     watchBody(cls.id);
-    if (cls.network === undefined) told.inserted(run, oracle.keyOf(rank, tasks.next));
+    if (cls.network === undefined)
+      told.inserted(run, oracle.keyOf(rank, tasks.next), cls.id < own ? cls.name : '');
     return insert(cls, run, ...rest);
   };
   const control = dependencies.control.bind(dependencies);

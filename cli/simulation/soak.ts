@@ -40,8 +40,6 @@ export interface SoakResult {
 }
 
 const KEPT = 5;
-/** What the engine is to get right in programs of several runs. */
-const soundPrograms: CaseOptions = { ranks: 1 };
 
 export async function soak(options: SoakOptions): Promise<SoakResult> {
   const begin = performance.now();
@@ -70,8 +68,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     const seed = firstSeed + i;
     const oracle = options.oracles === true ? oracleCase(seed) : undefined;
     const mixed = options.mixed === true && i % 3 > 0;
-    const kinds = mixed ? { mixed, ...soundPrograms } : { faults };
-    const c = oracle?.case ?? randomCase(seed, { ...options.cases, ...kinds });
+    const c = oracle?.case ?? randomCase(seed, { ...options.cases, mixed, faults });
     const result = await play(c);
     const played =
       oracle?.mustEvict === true && result.evictions === 0

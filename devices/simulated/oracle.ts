@@ -102,15 +102,14 @@ export class SerialOracle {
     return this.stamp(0, d);
   }
 
-  /** Task `key` of a rank, being inserted, uses the datum in `row`. */
-  access(rank: number, key: number, row: number, mode: number): void {
+  /** Task `key` of a rank, being inserted, uses the datum in `row`; `isReserved`: it writes the reserved stamp. */
+  access(rank: number, key: number, row: number, mode: number, isReserved = false): void {
     const d = this.datumIn(rank, row);
     const expected = mode === AccessMode.write ? GARBAGE : this.latest(d, rank);
     let written = GARBAGE;
     if (mode !== AccessMode.read) {
-      written = this.reserved ?? this.stamp(key, d);
+      written = (isReserved ? this.reserved : undefined) ?? this.stamp(key, d);
       this.writer[written] = key;
-      this.reserved = undefined;
       if (this.ranks > 1) this.uncommitted.push([d, written, rank]);
       else this.current[d] = written;
       (this.history[d * this.ranks + rank] ??= []).push(written);

@@ -218,6 +218,18 @@ export class RankPlan {
     } else if (this.data.have[d] === 0) this.receive(d, run, 0, 0, undefined);
   }
 
+  /** The owner of `d` takes the latest version for its value again, wherever that is. */
+  planRestore(d: number, run: RunState): void {
+    const { data } = this;
+    const owner = data.owner[d];
+    if (data.gid[d] !== NO_GID) {
+      if (this.rank !== owner) {
+        if (data.producer[d] === this.rank) this.sendTo(d, owner, run, 0, false);
+      } else if (data.have[d] === 0) this.receive(d, run, 0, 0, undefined);
+    }
+    this.written(d, owner);
+  }
+
   /** All ranks want `d`, which is this rank's and has no value: those that cannot know it are told. */
   refuseRead(d: number, poison: (gid: number, destinations: readonly number[]) => void): void {
     const gid = this.data.gid[d];

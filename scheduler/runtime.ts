@@ -428,7 +428,7 @@ export class Runtime {
       ranks?.calls.made('restore', datum);
       if (this.engine.directory.written[datum.row] === 0 && ranks?.mustKnow(datum.row) !== false)
         throw neverWritten(datum);
-      ranks?.plan.written(datum.row, datum.rank);
+      ranks?.plan.planRestore(datum.row, this.engine.runs[INTERNAL_RUN] as RunState);
       if (datum.rank === this.rank)
         this.internal(this.restoreClass, datum, undefined, { run: resolve, fail: reject });
       else resolve();

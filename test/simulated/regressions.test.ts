@@ -94,3 +94,13 @@ test('what a run computed behind the failed task of another run is not readable'
   await expect(c.read()).rejects.toMatchObject({ code: 'ERR_DATUM_POISONED' });
   await runtime.close();
 });
+
+/** Programs of several runs: seed, ranks, faults. */
+const foundInPrograms: readonly (readonly [string, number, number, boolean])[] = [
+  ['restore() takes the latest version to its owner from the rank that wrote it', 48, 3, false],
+  ['runs that are open on several ranks when one fails end with it', 6, 2, false],
+];
+
+test.each(foundInPrograms)('%s', async (_, seed, ranks, faults) => {
+  expect((await play(randomCase(seed, { ranks, mixed: true, faults }))).problems).toEqual([]);
+});

@@ -40,6 +40,7 @@ export type CaseStep =
   /** A datum that is `later` is created. */
   | readonly ['make', datum: number]
   | readonly ['set', datum: number]
+  | readonly ['restore', datum: number]
   | readonly ['read', datum: number]
   | readonly ['close', datum: number]
   /** The program awaits all runs, reads and writes. */

@@ -17,7 +17,7 @@ interface Habits {
   readonly fails: number;
   readonly grows: number;
   readonly asynchronous: number;
-  readonly changing: readonly ('set' | 'read' | 'close')[];
+  readonly changing: readonly ('set' | 'restore' | 'read' | 'close')[];
 }
 
 class Writer {
@@ -83,13 +83,15 @@ class Writer {
     const { r, habits } = this;
     const d = r.below(this.now.length);
     const at = this.now[d];
-    switch (r.pick(habits.changing)) {
+    const what = r.pick(habits.changing);
+    switch (what) {
       case 'set':
         this.steps.push(['set', at]);
         this.written[at] = true;
         break;
+      case 'restore':
       case 'read':
-        this.steps.push(['read', at]);
+        this.steps.push([what, at]);
         break;
       default:
         this.steps.push(['close', at]);
@@ -181,8 +183,8 @@ export function mixedProgram(
     fails: may('fail') && r.chance(0.4) ? r.pick([0.02, 0.1]) : 0,
     grows: may('grow') && r.chance(0.3) ? r.pick([0.1, 0.4]) : 0,
     asynchronous: may('async') ? r.pick([0, 0.2, 0.7]) : 0,
-    changing: (['set', 'read', 'read', 'close'] as const).filter(
-      (kind) => kind === 'read' || may(kind),
+    changing: (['set', 'restore', 'read', 'read', 'close'] as const).filter(
+      (kind) => kind === 'restore' || kind === 'read' || may(kind),
     ),
   };
   const cancels = may('cancel') && r.chance(0.6) ? r.pick([0.02, 0.1]) : 0;

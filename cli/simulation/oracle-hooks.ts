@@ -85,7 +85,9 @@ export function attachOracle(
     const watchedBody =
       cls < own
         ? (id: number, at: number): unknown => {
-            memory.tasks.hostActs(rank, id, offsetsOf(at), row.modes.length);
+            const offsets = offsetsOf(at);
+            if (row.name === 'restore') memory.tasks.hostRestores(rank, id, offsets[0]);
+            else memory.tasks.hostActs(rank, id, offsets, offsets.length);
             return body(id, at);
           }
         : (id: number, at: number): unknown => {

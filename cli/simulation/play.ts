@@ -13,8 +13,9 @@ import { visibleTo, WeakNetwork } from '../../devices/simulated/weak-network.js'
 import { World } from '../../devices/simulated/world.js';
 import { describeThrown, isError } from '../../trace/thrown.js';
 import type { SimulatedCase } from './case.js';
+import { backendOf, machineOf } from './case-machine.js';
 import { checkContents, checkLeft, checkReads, checkRuns } from './rank-checks.js';
-import { backendOf, machineOf, RankPlayer } from './rank-player.js';
+import { RankPlayer } from './rank-player.js';
 import { Steps } from './steps.js';
 
 /** What came of a case. */

@@ -1,11 +1,9 @@
 // One rank of a simulated case: its engine, its data and its runs. It does what the program says, and checks the engine's
 // tables after every pass (invariants.ts). What can be checked at the end is in rank-checks.ts.
-import { SimulatedBackend } from '../../devices/simulated/backend.js';
-import { type MachineDescription, queuesOf } from '../../devices/simulated/machine.js';
+import type { SimulatedBackend } from '../../devices/simulated/backend.js';
 import type { SerialOracle } from '../../devices/simulated/oracle.js';
 import type { SimulatedPort } from '../../devices/simulated/port.js';
 import type { WeakMemory } from '../../devices/simulated/weak-memory.js';
-import type { World } from '../../devices/simulated/world.js';
 import { ALIGNMENT } from '../../devices/zone.js';
 import { type Datum, HeadraceError, Runtime, type TaskHandle } from '../../scheduler/index.js';
 import type { SimulatedCase } from './case.js';
@@ -27,49 +25,6 @@ const OUTLIVED = 11;
 
 /** Passes of the engine in which the machine did nothing, one after the other. */
 const MOST_IDLE_PASSES = 5_000;
-
-export function machineOf(c: SimulatedCase): MachineDescription {
-  const link = { bandwidth: 1e9, latency: 1e-6 };
-  return {
-    name: 'case',
-    gpus: c.gpus,
-    gpuMemory: c.gpuUnits * ALIGNMENT,
-    hostMemory: c.hostUnits * ALIGNMENT,
-    workers: c.workers,
-    computeStreams: c.streams,
-    h2d: link,
-    d2h: link,
-    d2d: c.peers ? link : null,
-    network: link,
-    engine: { command: 2e-7, wake: 2e-6, launch: 1e-6 },
-    kernels: { '*': { product: [0], factor: 1e-6, rate: 1 } },
-  };
-}
-
-/** Records per queue: 128, or the least power of two that holds one task with all its waits. */
-function ringsOf(c: SimulatedCase): number {
-  if (!c.smallRings) return 128;
-  const least = queuesOf(machineOf(c)).length + 4;
-  return 2 ** Math.ceil(Math.log2(least));
-}
-
-/** The backend of a rank of the case. */
-export function backendOf(
-  c: SimulatedCase,
-  rank: number,
-  world: World,
-  memory: WeakMemory,
-): SimulatedBackend {
-  return new SimulatedBackend({
-    machine: machineOf(c),
-    world,
-    ringRecords: ringsOf(c),
-    adversary: { ...c.adversary, seed: c.adversary.seed + rank },
-    faults: c.faults.filter((fault) => (fault.rank ?? 0) === rank),
-    watcher: memory.watcher(rank),
-    hostBytes: memory.hostBytes(rank),
-  });
-}
 
 /** A value that the program asked for. */
 export interface Asked {
@@ -108,8 +63,8 @@ export class RankPlayer {
   private readonly handles: (TaskHandle | undefined)[] = [];
   private readonly runOf: Map<RunState, RunPlayer> = new Map();
   private beginning: RunPlayer | undefined;
-  /** The task that reads for the program, as the oracle names it. */
-  private lastRead = 0;
+  /** The task that reads or restores for the program, as the oracle names it. */
+  private lastAsked = -1;
 
   constructor(
     c: SimulatedCase,
@@ -150,7 +105,7 @@ export class RankPlayer {
     attachOracle(rank, this.engine, oracle, memory, {
       inserted: (run, key, own) => {
         this.runOf.get(run)?.tasks.push(key);
-        if (own === 'read') this.lastRead = key;
+        if (own === 'read' || own === 'restore') this.lastAsked = key;
       },
       fresh: (row) => this.invariants.forget(row),
       removed: (row) => this.checkUnused(row),
@@ -299,15 +254,35 @@ export class RankPlayer {
     const datum = this.data[i];
     if (datum === undefined) return;
     const value = datum.read();
-    // Making room for it may have run bodies: it counts from when it was inserted.
-    const [{ expected }] = this.oracle.flowsOf(this.lastRead);
-    const asked: Asked = { datum: i, expected };
+    const asked = this.ask(i);
+    this.follow(
+      value.then((bytes) => this.checkValue(asked, bytes)),
+      asked,
+    );
+  }
+
+  /** The program wants the value from before what was cancelled. */
+  restore(i: number): void {
+    const datum = this.data[i];
+    if (datum === undefined) return;
+    const done = datum.restore();
+    this.follow(done, this.ask(i));
+  }
+
+  /** What the task that was inserted last for the program must see: making room for it may have run bodies before. */
+  private ask(datum: number): Asked {
+    const [flow] = this.oracle.flowsOf(this.lastAsked);
+    const isThat = flow !== undefined && flow.datum === datum;
+    const asked: Asked = { datum, expected: isThat ? flow.expected : this.oracle.latest(datum) };
     this.asked.push(asked);
+    return asked;
+  }
+
+  private follow(promise: Promise<void>, asked: Asked): void {
     this.open++;
-    value.then(
-      (bytes) => {
+    promise.then(
+      () => {
         this.open--;
-        this.checkValue(asked, bytes);
       },
       (error: HeadraceError) => {
         this.open--;

@@ -45,8 +45,8 @@ export class Settlement {
     const { oracle } = this;
     const { directory: dir } = rank.engine;
     const known = rank.known.get(i);
-    // Nobody has written it, and nobody should have.
-    if (known === undefined) return;
+    // Nobody has written it, or a run that began after the settlement has, elsewhere.
+    if (known === undefined || rank.engine.ranks?.plan.data.have[d] === 0) return;
     const isThere = oracle.isGood(known) && oracle.rankOf(known) === rank.rank;
     if (dir.poison[d] !== 0) {
       if (isThere)

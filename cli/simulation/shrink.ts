@@ -37,6 +37,10 @@ function withoutSteps(c: SimulatedCase, from: number, count: number): SimulatedC
   return { ...c, steps: c.steps?.filter(isKept) ?? [] };
 }
 
+function isOfData(what: CaseStep[0]): boolean {
+  return ['make', 'set', 'restore', 'read', 'close'].includes(what);
+}
+
 /** Only the tasks and data that the steps name. */
 function compact(c: SimulatedCase): SimulatedCase {
   const { steps = [] } = c;
@@ -49,8 +53,7 @@ function compact(c: SimulatedCase): SimulatedCase {
     ...(t.inserts ?? []).flatMap(dataOf),
   ];
   const named = new Set([...taskAt.keys()].flatMap((i) => dataOf(c.tasks[i])));
-  for (const [what, d] of steps)
-    if (what === 'make' || what === 'set' || what === 'read' || what === 'close') named.add(d);
+  for (const [what, d] of steps) if (isOfData(what)) named.add(d as number);
   named.delete(OWN);
   for (const d of [...named].sort((a, b) => a - b)) dataAt.set(d, dataAt.size);
   const task = (t: CaseTask): CaseTask => {
@@ -70,9 +73,9 @@ function compact(c: SimulatedCase): SimulatedCase {
     reads: c.reads.flatMap((d) => dataAt.get(d) ?? []),
     steps: steps.map((step): CaseStep => {
       if (step[0] === 'insert') return ['insert', step[1], taskAt.get(step[2]) as number];
-      const isData =
-        step[0] === 'make' || step[0] === 'set' || step[0] === 'read' || step[0] === 'close';
-      return isData ? [step[0], dataAt.get(step[1]) as number] : step;
+      return isOfData(step[0])
+        ? ([step[0], dataAt.get(step[1] as number)] as unknown as CaseStep)
+        : step;
     }),
   };
 }

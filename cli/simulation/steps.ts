@@ -180,15 +180,20 @@ export class Steps {
     if (isThere) this.there.add(i);
   }
 
-  private use(what: 'set' | 'read' | 'close', i: number): void {
+  private use(what: 'set' | 'restore' | 'read' | 'close', i: number): void {
     if (!this.there.has(i)) return;
-    if (what === 'read' && !this.hasValue(i)) return;
+    if ((what === 'read' || what === 'restore') && !this.hasValue(i)) return;
     if (what === 'close') this.there.delete(i);
     const stamp = what === 'set' ? this.oracle.reserve(i) : 0;
     for (const rank of this.alive) {
       if (what === 'read') rank.read(i);
+      else if (what === 'restore') rank.restore(i);
       else if (what === 'set') rank.set(i, stamp);
       else rank.close(i);
+    }
+    if (what === 'restore') {
+      const restored = this.oracle.uncommittedOf(i);
+      for (const rank of this.alive) rank.known.set(i, restored);
     }
     this.oracle.commit();
   }

@@ -191,6 +191,13 @@ export class SerialOracle {
     return GARBAGE;
   }
 
+  /** The last good version of datum `d` before version `stamp`, as a rank knows them; 0: none. */
+  lastGood(rank: number, d: number, stamp: number): number {
+    const list = this.history[d * this.ranks + rank] ?? [];
+    for (let i = list.indexOf(stamp) - 1; i >= 0; i--) if (this.isGood(list[i])) return list[i];
+    return GARBAGE;
+  }
+
   /** Whether a stamp is a version of datum `d`. */
   isOf(d: number, stamp: number): boolean {
     return this.datum[stamp] === d;

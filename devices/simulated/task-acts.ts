@@ -50,6 +50,35 @@ export class TaskActs {
     this.act(this.memory.clocks.engine(rank), seq, 0, task, true, offsets, count);
   }
 
+  /**
+   * The engine of a rank takes what is at `offset` in host memory for the value of a datum: it must be the last good version
+   * before, and becomes a new one.
+   */
+  hostRestores(rank: number, id: number, offset: number): void {
+    const { oracle, memory } = this;
+    const seq = memory.engineActs(rank, Act.task, id);
+    const a = memory.clocks.engine(rank);
+    const task = oracle.keyOf(rank, id);
+    this.starts(a, seq, task, id, 0);
+    const [{ datum, written }] = oracle.flowsOf(task);
+    const units = roundedBytes(oracle.bytes[datum]) / ALIGNMENT;
+    const at = offset / ALIGNMENT;
+    memory.read(a, seq, rank, 0, at, units);
+    const cells = memory.cellsOf(rank, 0);
+    const found = memory.stampOf(cells, at, units);
+    const wanted = oracle.lastGood(rank, datum, written);
+    if (found !== wanted && !memory.tolerant)
+      memory.report(
+        'wrong-version',
+        `${memory.name(a, seq)} restores datum ${datum}, which was ${oracle.describe(wanted)}, but finds ${oracle.describe(found)}`,
+      );
+    const good = oracle.isGood(found);
+    memory.overwrite(a, seq, rank, 0, at, units);
+    memory.stampCells(cells, at, units, good ? written : GARBAGE);
+    oracle.settle(written, good);
+    this.ended(task, true, good);
+  }
+
   /** The JavaScript body of a task begins on host memory at these offsets; until `bodyEnds` it may do anything there. */
   bodyBegins(rank: number, id: number, offsets: ArrayLike<number>, count: number): void {
     const { oracle } = this;

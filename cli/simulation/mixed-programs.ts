@@ -29,10 +29,12 @@ class Writer {
   /** Datum that takes the place of another, which was closed. */
   private readonly now: number[];
   private readonly written: boolean[];
+  private readonly mayNotFit: boolean;
 
-  constructor(r: Random, c: SimulatedCase, habits: Habits) {
+  constructor(r: Random, c: SimulatedCase, habits: Habits, ranks: number) {
     this.r = r;
     this.habits = habits;
+    this.mayNotFit = c.shortOfHost && ranks > 1;
     this.data = [...c.data];
     this.now = c.data.map((_, d) => d);
     this.written = c.data.map((d) => d.initial);
@@ -103,7 +105,8 @@ class Writer {
     const { r } = this;
     const { later: _, ...old } = this.data[this.now[d]];
     const at = this.data.length;
-    const initial = r.chance(0.5);
+    // Where a value does not fit on one rank, the others would have a datum of which that one does not know.
+    const initial = r.chance(0.5) && !this.mayNotFit;
     this.data.push({ ...old, initial, later: true });
     this.now[d] = at;
     this.written[at] = initial;
@@ -188,7 +191,7 @@ export function mixedProgram(
     ),
   };
   const cancels = may('cancel') && r.chance(0.6) ? r.pick([0.02, 0.1]) : 0;
-  const w = new Writer(r, c, habits);
+  const w = new Writer(r, c, habits, ranks);
   const runs = new Runs(w, r, may('runs') ? r.between(1, 4) : 1, ranks);
   // When a run fails on several ranks all data are again what their owners have, for all of the program at once: it awaits
   // the runs that may fail before it uses data otherwise.

@@ -102,7 +102,7 @@ export const Shared = {
   beat: 17,
   /** Written by native code when the engine wakes: the core that it runs on. */
   engineCore: 18,
-  /** Written by native code: workers that have stepped aside for the engine (native/src/crew.h). */
+  /** Written by native code: workers that have stepped aside for the engine (native/queues/queue_ownership.h). */
   aside: 32,
   /** First of `runs` words, one per concurrently open run: non-zero cancels its exec commands. */
   cancel: 64,
@@ -356,7 +356,7 @@ export interface NativeModule {
   /**
    * Nanoseconds per operation of a loop by hand over the CUDA driver, to compare with: 'launch', 'streams', 'devices',
    * 'stencil', 'parallel' (on `gpus` GPUs), 'h2d', 'd2h' (of `bytes`, GPU `to`, default 0), 'd2d' (from GPU `from`,
-   * default 1); native/src/gpu_raw.h says what each does.
+   * default 1); native/gpu/driver_baseline.h says what each does.
    */
   rawLoop(
     name: string,

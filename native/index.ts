@@ -62,7 +62,7 @@ export class NativeError extends Error {
   }
 }
 
-/** The addon's own exports (native/src/addon.cpp). */
+/** The addon's own exports (native/addon/addon.cpp). */
 interface Addon {
   readonly Core: new (
     options: NativeOptions,

@@ -1,5 +1,5 @@
 // Overhead and bandwidth of the native layer against loops by hand, in one process: one JSON line per measurement with
-// both times and their ratio. The loops by hand are those of gpu_raw.h; the other side writes the same work as command
+// both times and their ratio. The loops by hand are those of gpu/driver_baseline.h; the other side writes the same work as command
 // records into the rings, as the engine does, from one thread.
 //
 // usage: headrace_gpu_bench [gpus] [tasks]      (on the stub the numbers mean nothing)
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu_raw.h"
+#include "gpu/driver_baseline.h"
 #include "machine.h"
 
 namespace headrace::test {
@@ -39,18 +39,18 @@ struct Measured {
 
 /// Best of three of both sides, taken in turns so that clocks and neighbours disturb them alike.
 template <typename Side>
-Measured compare(const RawLoop& loop, Side side) {
+Measured compare(const BaselineLoop& loop, Side side) {
   Measured best{1e300, 1e300};
   for (int i = 0; i < 3; ++i) {
-    best.raw = std::min(best.raw, runRawLoop(loop));
+    best.raw = std::min(best.raw, runBaselineLoop(loop));
     best.headrace = std::min(best.headrace, side());
   }
   return best;
 }
 
 void report(const char* name, const char* unit, Measured best, std::uint64_t bytes = 0) {
-  std::printf("{\"bench\":\"%s\",\"unit\":\"%s\",\"raw\":%.1f,\"headrace\":%.1f,\"ratio\":%.3f", name,
-              unit, best.raw, best.headrace, best.headrace / best.raw);
+  std::printf("{\"bench\":\"%s\",\"unit\":\"%s\",\"raw\":%.1f,\"headrace\":%.1f,\"ratio\":%.3f",
+              name, unit, best.raw, best.headrace, best.headrace / best.raw);
   if (bytes > 0) {
     std::printf(",\"rawGBs\":%.2f,\"headraceGBs\":%.2f", static_cast<double>(bytes) / best.raw,
                 static_cast<double>(bytes) / best.headrace);
@@ -76,8 +76,7 @@ double timed(Machine& machine, std::int32_t count, Insert insert) {
 void chain(std::int32_t count) {
   Machine machine(options(1, 1));
   const std::int32_t empty = kernelId("empty");
-  report("chain of empty kernels", "ns/task",
-         compare({"launch", 1, count, 0}, [&] {
+  report("chain of empty kernels", "ns/task", compare({"launch", 1, count, 0}, [&] {
            return timed(machine, count,
                         [&](std::int32_t) { machine.put(0, Opcode::exec, empty, 0, {}); });
          }));
@@ -104,7 +103,8 @@ void stencil(std::int32_t count) {
            return timed(machine, count, [&](std::int32_t i) {
              const std::int32_t x = i % kWidth;
              if (x > 0 && x + 1 < kWidth) machine.hold(x, before[x - 1]);
-             now[x] = machine.put(x, Opcode::exec, empty, 0, {}, before[x + 1 < kWidth ? x + 1 : x - 1]);
+             now[x] =
+                 machine.put(x, Opcode::exec, empty, 0, {}, before[x + 1 < kWidth ? x + 1 : x - 1]);
              if (x + 1 == kWidth) std::copy(now, now + kWidth, before);
            });
          }));
@@ -142,11 +142,13 @@ void copies(std::int32_t gpus) {
   const auto run = [&](const char* label, const char* raw, std::int32_t queue, std::int32_t to,
                        std::int32_t from) {
     const std::int32_t count = 40;
-    report(label, "ns/copy", compare({raw, gpus, count, bytes}, [&] {
-             return timed(machine, count, [&](std::int32_t) {
-               machine.copy(queue, to, 0, from, size, size);
-             });
-           }),
+    report(label, "ns/copy",
+           compare({raw, gpus, count, bytes},
+                   [&] {
+                     return timed(machine, count, [&](std::int32_t) {
+                       machine.copy(queue, to, 0, from, size, size);
+                     });
+                   }),
            bytes);
   };
   run("h2d 64 MiB pinned", "h2d", 1, 1, 0);

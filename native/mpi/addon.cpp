@@ -185,10 +185,10 @@ Napi::Value measure(const Napi::CallbackInfo& info) {
   const std::int64_t bytes = info[0].ToNumber().Int64Value();
   const int rounds = info[1].ToNumber();
   const std::string what = info[2].ToString();
-  const World::Raw how = what == "gpu"   ? World::Raw::gpuMemory
-                         : what == "ipc" ? World::Raw::ipcRead
+  const World::Raw how = what == "gpu"        ? World::Raw::gpuMemory
+                         : what == "ipc"      ? World::Raw::ipcRead
                          : what == "emulated" ? World::Raw::emulatedMemory
-                                         : World::Raw::hostMemory;
+                                              : World::Raw::hostMemory;
   auto seconds = std::make_shared<double>(0);
   return Waiting::promise(
       info.Env(),
@@ -204,8 +204,8 @@ void end(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value finish(const Napi::CallbackInfo& info) {
-  return Napi::Boolean::New(info.Env(), World::instance().finish(info[0].ToNumber(),
-                                                                      info[1].ToBoolean()));
+  return Napi::Boolean::New(info.Env(),
+                            World::instance().finish(info[0].ToNumber(), info[1].ToBoolean()));
 }
 
 void watchSignal(const Napi::CallbackInfo& info) {

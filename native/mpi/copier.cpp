@@ -5,14 +5,14 @@
 
 #include <cstring>
 
-#include "spin.h"
+#include "queues/spin.h"
 
 namespace headrace::mpi {
 
 Copier::~Copier() {
   if (!thread_.joinable()) return;
   ending_.store(true, std::memory_order_seq_cst);
-  parker_.unpark();
+  sleeper_.unpark();
   thread_.join();
 }
 
@@ -23,7 +23,7 @@ std::uint64_t Copier::copy(void* to, const void* from, std::uint64_t bytes) {
   }
   ++submitted_;
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
-  parker_.unpark();
+  sleeper_.unpark();
   return submitted_;
 }
 
@@ -47,7 +47,7 @@ void Copier::run() {
       continue;
     }
     if (ending_.load(std::memory_order_seq_cst)) return;
-    parker_.park(-1);
+    sleeper_.park(-1);
   }
 }
 

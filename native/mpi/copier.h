@@ -10,13 +10,13 @@
 #include <mutex>
 #include <thread>
 
-#include "parker.h"
+#include "queues/futex_token.h"
 
 namespace headrace::mpi {
 
 class Copier {
  public:
-  explicit Copier(Parker& comm) : comm_(comm) {}
+  explicit Copier(FutexToken& comm) : comm_(comm) {}
   ~Copier();
   Copier(const Copier&) = delete;
   Copier& operator=(const Copier&) = delete;
@@ -34,8 +34,8 @@ class Copier {
   };
   void run();
 
-  Parker& comm_;
-  Parker parker_;
+  FutexToken& comm_;
+  FutexToken sleeper_;
   std::mutex lock_;
   std::deque<Job> jobs_;
   std::uint64_t submitted_ = 0;

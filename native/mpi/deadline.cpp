@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <thread>
 
-#include "clock.h"
+#include "core/clock.h"
 
 namespace headrace::mpi::deadline {
 namespace {
@@ -51,8 +51,10 @@ void take(int signal, siginfo_t* info, void* context) {
   watched.until.compare_exchange_strong(none, now() + watched.patience.load());
   sem_post(&rung());
   const struct sigaction& before = watched.before;
-  if ((before.sa_flags & SA_SIGINFO) != 0) before.sa_sigaction(signal, info, context);
-  else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) before.sa_handler(signal);
+  if ((before.sa_flags & SA_SIGINFO) != 0)
+    before.sa_sigaction(signal, info, context);
+  else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
+    before.sa_handler(signal);
   errno = saved;
 }
 
@@ -79,7 +81,8 @@ void serve() {
     }
     const std::int64_t left = until - now();
     if (left <= 0) _exit(kExitBase + signal);
-    const timespec pause{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
+    const timespec pause{static_cast<time_t>(left / 1'000'000'000),
+                         static_cast<long>(left % 1'000'000'000)};
     nanosleep(&pause, nullptr);
   }
 }

@@ -14,8 +14,8 @@
 #include <string>
 #include <tuple>
 
+#include "core/guards.h"
 #include "gpus.h"
-#include "guards.h"
 
 namespace headrace::mpi {
 
@@ -37,7 +37,8 @@ class GpuImports {
   GpuImports& operator=(const GpuImports&) = delete;
 
   /// First byte of the exported space as `reader` sees it; 0 when it cannot be opened, with a text in `why`.
-  std::uint64_t open(std::int32_t owner, const GpuExport& exported, const Gpu& reader, std::string& why);
+  std::uint64_t open(std::int32_t owner, const GpuExport& exported, const Gpu& reader,
+                     std::string& why);
   /// The same for one that was opened; 0 for others.
   std::uint64_t find(std::int32_t owner, const GpuExport& exported, const Gpu& reader) const;
   void clear();

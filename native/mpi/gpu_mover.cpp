@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "clock.h"
-#include "spin.h"
+#include "core/clock.h"
+#include "queues/spin.h"
 
 namespace headrace::mpi {
 namespace {
@@ -21,7 +21,7 @@ constexpr int kUnsupported = 801;  // CUDA_ERROR_NOT_SUPPORTED
 
 }  // namespace
 
-GpuMover::GpuMover(const Gpu& gpu, std::int32_t lanes, Parker& comm) : gpu_(gpu), comm_(comm) {
+GpuMover::GpuMover(const Gpu& gpu, std::int32_t lanes, FutexToken& comm) : gpu_(gpu), comm_(comm) {
   lanes_.resize(static_cast<std::size_t>(lanes));
   thread_ = std::thread([this] { run(); });
   while (ready_.load(std::memory_order_acquire) < 0) sched_yield();
@@ -34,7 +34,7 @@ GpuMover::GpuMover(const Gpu& gpu, std::int32_t lanes, Parker& comm) : gpu_(gpu)
 
 GpuMover::~GpuMover() {
   ending_.store(true, std::memory_order_seq_cst);
-  parker_.unpark();
+  sleeper_.unpark();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -55,7 +55,7 @@ void GpuMover::submit(const Job& job) {
     jobs_.push_back(job);
   }
   waiting_.store(true, std::memory_order_seq_cst);
-  parker_.unpark();
+  sleeper_.unpark();
 }
 
 bool GpuMover::take(std::vector<Finished>& finished) {
@@ -118,11 +118,13 @@ void GpuMover::run() {
     if (moved) {
       looks = 0;
     } else if (running_ > 0) {
-      if (++looks < kLooks) pauseProcessor();
-      else sched_yield();
+      if (++looks < kLooks)
+        pauseProcessor();
+      else
+        sched_yield();
     } else if (!waiting_.load(std::memory_order_seq_cst)) {
       if (ending_.load(std::memory_order_seq_cst)) break;
-      parker_.park(-1);
+      sleeper_.park(-1);
     }
   }
   dismantle();
@@ -162,8 +164,7 @@ int GpuMover::enqueue(const Job& job, Lane& lane) {
     case Kind::toDevice:
       return api.copyToDevice(job.to, reinterpret_cast<const void*>(job.from), job.bytes,
                               lane.stream);
-    default:
-      return api.copyOnDevice(job.to, job.from, job.bytes, lane.stream);
+    default: return api.copyOnDevice(job.to, job.from, job.bytes, lane.stream);
   }
 }
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "gpus.h"
-#include "parker.h"
+#include "queues/futex_token.h"
 
 namespace headrace::mpi {
 
@@ -41,7 +41,7 @@ class GpuMover {
   };
 
   /// Throws std::runtime_error when the streams cannot be made. `comm` is woken for every job that is over.
-  GpuMover(const Gpu& gpu, std::int32_t lanes, Parker& comm);
+  GpuMover(const Gpu& gpu, std::int32_t lanes, FutexToken& comm);
   /// Finishes what was submitted.
   ~GpuMover();
   /// True when the thread has sat in one flush for that long: it may never come back, and the destructor with it.
@@ -74,8 +74,8 @@ class GpuMover {
   void finish(std::int32_t ticket, int code);
 
   const Gpu& gpu_;
-  Parker& comm_;
-  Parker parker_;
+  FutexToken& comm_;
+  FutexToken sleeper_;
   std::vector<Lane> lanes_;
   std::vector<void*> events_;
   std::deque<Job> accepted_;

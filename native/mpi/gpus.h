@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu_api.h"
+#include "gpu/api.h"
 
 namespace headrace::mpi {
 
@@ -41,8 +41,10 @@ class Current {
  public:
   Current(const Gpu& gpu, const Gpu* usual) : gpu_(gpu), usual_(usual) { gpu.makeCurrent(); }
   ~Current() {
-    if (usual_ != nullptr) usual_->makeCurrent();
-    else gpu_.api->contextSetCurrent(nullptr);
+    if (usual_ != nullptr)
+      usual_->makeCurrent();
+    else
+      gpu_.api->contextSetCurrent(nullptr);
   }
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "clock.h"
+#include "core/clock.h"
 
 namespace headrace::mpi {
 namespace {
@@ -58,7 +58,8 @@ Lifeline::~Lifeline() {
 bool Lifeline::listen(bool oneHost, Address& address, std::string& error) {
   std::memset(&address, 0, sizeof address);
   if (::getrandom(&address.token, sizeof address.token, 0) != sizeof address.token) {
-    address.token = static_cast<std::uint64_t>(now()) ^ (static_cast<std::uint64_t>(getpid()) << 32);
+    address.token =
+        static_cast<std::uint64_t>(now()) ^ (static_cast<std::uint64_t>(getpid()) << 32);
   }
   gethostname(address.host, sizeof address.host - 1);
   listener_ = ::socket(oneHost ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -145,7 +146,8 @@ bool Lifeline::connect(int rank, const Address& address, std::string& error) {
   }
   const Greeting greeting{address.token, rank, 0};
   if (socket < 0 || ::send(socket, &greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting) {
-    error = std::string("cannot connect to rank 0 on ") + address.host + ": " + std::strerror(errno);
+    error =
+        std::string("cannot connect to rank 0 on ") + address.host + ": " + std::strerror(errno);
     if (socket >= 0) ::close(socket);
     return false;
   }

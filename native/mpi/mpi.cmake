@@ -17,9 +17,9 @@ set(HEADRACE_MPI_SOURCES
   native/mpi/world.cpp
   native/mpi/world_open.cpp
   # GPU drivers are found at run time; the message layer needs their tables only.
-  native/src/cuda_api.cpp
-  native/src/gpu_api.cpp
-  native/src/hip_api.cpp)
+  native/gpu/cuda/api.cpp
+  native/gpu/api.cpp
+  native/gpu/hip/api.cpp)
 
 include(${CMAKE_CURRENT_LIST_DIR}/find_mpi.cmake)
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "clock.h"
+#include "core/clock.h"
 #include "gpu_imports.h"
 
 namespace headrace::mpi {
@@ -29,7 +29,8 @@ class Buffer {
   Buffer(std::int64_t bytes, const Gpu* gpu, bool shared) : gpu_(gpu) {
     if (shared) {
       sharedBytes_ = static_cast<std::size_t>(bytes) + 1;
-      shared_ = ::mmap(nullptr, sharedBytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      shared_ =
+          ::mmap(nullptr, sharedBytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
       if (shared_ == MAP_FAILED) throw std::runtime_error("mmap failed");
       std::memset(shared_, 1, sharedBytes_);
       return;

@@ -51,8 +51,10 @@ class EventWriter {
   }
 
   void push(const Record& record) {
-    if (waiting_.empty() && room()) write(record);
-    else waiting_.push_back(record);
+    if (waiting_.empty() && room())
+      write(record);
+    else
+      waiting_.push_back(record);
   }
   /// Makes what was pushed visible; true when there was anything new.
   bool publish() {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "clock.h"
+#include "core/clock.h"
 
 namespace headrace::mpi {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::int64_t kLostPatience = 1'000'000'000;
 }  // namespace
 
 Session::Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<Hello> peers,
-                 std::uint64_t host, const Gpu* bound, Parker& parker)
+                 std::uint64_t host, const Gpu* bound, FutexToken& sleeper)
     : options_(std::move(options)),
       comm_(comm),
       rank_(rank),
@@ -30,10 +30,10 @@ Session::Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<He
       bound_(bound),
       gpuImports_(bound),
       staging_(options_.chunkBytes, bound),
-      copier_(parker) {
+      copier_(sleeper) {
   for (const SpaceView& space : options_.spaces) {
     if (space.gpu == nullptr || movers_.count(space.gpu) != 0) continue;
-    movers_[space.gpu] = std::make_unique<GpuMover>(*space.gpu, 2 + kPeerLanes, parker);
+    movers_[space.gpu] = std::make_unique<GpuMover>(*space.gpu, 2 + kPeerLanes, sleeper);
   }
   for (std::size_t r = 0; r < peers_.size(); ++r) {
     const Hello& peer = peers_[r];
@@ -139,24 +139,12 @@ void Session::perform(const Record& command) {
     return;
   }
   switch (kind) {
-    case NetCommand::message:
-      beginMessage(command);
-      break;
-    case NetCommand::send:
-      beginTransfer(command, true);
-      break;
-    case NetCommand::receive:
-      beginTransfer(command, false);
-      break;
-    case NetCommand::ipcRead:
-      beginIpc(command);
-      break;
-    case NetCommand::cancel:
-      cancel(command.word(NetRecord::request));
-      break;
-    case NetCommand::flush:
-      beginFlush(command);
-      break;
+    case NetCommand::message: beginMessage(command); break;
+    case NetCommand::send: beginTransfer(command, true); break;
+    case NetCommand::receive: beginTransfer(command, false); break;
+    case NetCommand::ipcRead: beginIpc(command); break;
+    case NetCommand::cancel: cancel(command.word(NetRecord::request)); break;
+    case NetCommand::flush: beginFlush(command); break;
     case NetCommand::close: {
       imports_.clear();
       gpuImports_.clear();
@@ -165,8 +153,7 @@ void Session::perform(const Record& command) {
       add(request, {Kind::barrier, 0, -1});
       break;
     }
-    default:
-      break;
+    default: break;
   }
 }
 
@@ -269,8 +256,10 @@ void Session::completed(const Owner& owner, const MPI_Status& status, bool faile
         int count = 0;
         MPI_Test_cancelled(&status, &cancelled);
         MPI_Get_count(&status, MPI_BYTE, &count);
-        if (cancelled != 0) outcome = NetStatus::cancelled;
-        else if (count != bytes) outcome = NetStatus::truncated;
+        if (cancelled != 0)
+          outcome = NetStatus::cancelled;
+        else if (count != bytes)
+          outcome = NetStatus::truncated;
       }
       if (whole) {
         if (outcome != NetStatus::ok || transfer.status == NetStatus::cancelled) {
@@ -282,8 +271,10 @@ void Session::completed(const Owner& owner, const MPI_Status& status, bool faile
       const Chunk chunk{owner.index, owner.buffer, staging_.offset(owner.buffer), bytes};
       const bool arrived = owner.kind == Kind::chunkIn && transfer.device &&
                            outcome == NetStatus::ok && transfer.status == NetStatus::ok;
-      if (arrived) chunkArrived(chunk);
-      else chunkOver(chunk, outcome);
+      if (arrived)
+        chunkArrived(chunk);
+      else
+        chunkOver(chunk, outcome);
       break;
     }
     case Kind::barrier: {
@@ -292,8 +283,7 @@ void Session::completed(const Owner& owner, const MPI_Status& status, bool faile
       events_.push(event);
       break;
     }
-    case Kind::over:
-      break;
+    case Kind::over: break;
   }
 }
 

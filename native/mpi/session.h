@@ -23,7 +23,7 @@
 #include "gpu_mover.h"
 #include "headrace/doorbell.h"
 #include "imports.h"
-#include "parker.h"
+#include "queues/futex_token.h"
 #include "rings.h"
 #include "staging.h"
 
@@ -75,8 +75,8 @@ class Session {
  public:
   /// `bound` is the GPU that is current on this thread, if any. Opens what peers of this host share. Throws
   /// std::runtime_error.
-  Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<Hello> peers, std::uint64_t host,
-          const Gpu* bound, Parker& parker);
+  Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<Hello> peers,
+          std::uint64_t host, const Gpu* bound, FutexToken& sleeper);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -112,8 +112,9 @@ class Session {
     bool device = false;
     bool bounced = false;  // a mapped read through a staging buffer
     bool listed = false;   // in chunked_
-    GpuMover* mover = nullptr;  // of the real GPU whose memory `data` is, or that reads for host memory
-    std::uint64_t from = 0;     // mapped address
+    GpuMover* mover =
+        nullptr;  // of the real GPU whose memory `data` is, or that reads for host memory
+    std::uint64_t from = 0;  // mapped address
     std::int32_t request = 0;
     std::int32_t rank = 0;
     std::int32_t tag = 0;

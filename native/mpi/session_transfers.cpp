@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "clock.h"
-#include "guards.h"
+#include "core/clock.h"
+#include "core/guards.h"
 #include "session.h"
 
 namespace headrace::mpi {
@@ -102,8 +102,8 @@ void Session::beginIpc(const Record& command) {
     return;
   }
   std::string error;
-  const std::uint8_t* base = imports_.map(rank, space, peer.pid, peer.space[space].fd,
-                                          peer.space[space].bytes, error);
+  const std::uint8_t* base =
+      imports_.map(rank, space, peer.pid, peer.space[space].fd, peer.space[space].bytes, error);
   word(NetWord::mappings).store(imports_.made(), std::memory_order_relaxed);
   if (base == nullptr || options_.spaces[here].gpu != nullptr) {
     done(command.word(NetRecord::request), NetStatus::mapping, now());
@@ -176,7 +176,8 @@ bool Session::moveChunks() {
     const auto unfinished = [&] {
       return transfers_[index].live && transfers_[index].next < transfers_[index].bytes;
     };
-    while (unfinished() && transfers_[index].inFlight < options_.chunksInFlight && postChunk(index)) {
+    while (unfinished() && transfers_[index].inFlight < options_.chunksInFlight &&
+           postChunk(index)) {
       moved = true;
     }
     if (unfinished()) {
@@ -222,8 +223,10 @@ bool Session::postChunk(std::int32_t index) {
   std::uint8_t* where = transfer.device ? staging_.data(buffer) : transfer.data + chunk.offset;
   const int code = MPI_Irecv(where, static_cast<int>(bytes), MPI_BYTE, transfer.rank, transfer.tag,
                              comm_, &request);
-  if (code == MPI_SUCCESS) add(request, {Kind::chunkIn, index, buffer});
-  else chunkOver(chunk, NetStatus::library);
+  if (code == MPI_SUCCESS)
+    add(request, {Kind::chunkIn, index, buffer});
+  else
+    chunkOver(chunk, NetStatus::library);
   return true;
 }
 
@@ -264,8 +267,10 @@ bool Session::takeCopies() {
 
 /// The copy of a chunk is over: a send goes on to the network, a receive or a mapped read is finished.
 void Session::chunkCopied(const Chunk& chunk) {
-  if (transfers_[chunk.transfer].send) sendChunk(chunk, chunk.bytes);
-  else chunkOver(chunk, NetStatus::ok);
+  if (transfers_[chunk.transfer].send)
+    sendChunk(chunk, chunk.bytes);
+  else
+    chunkOver(chunk, NetStatus::ok);
 }
 
 /// Fewer bytes than the chunk has tell the receiver that something went wrong here.
@@ -276,8 +281,10 @@ void Session::sendChunk(const Chunk& chunk, std::int64_t bytes) {
   MPI_Request request;
   const int code = MPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, transfer.rank, transfer.tag,
                              comm_, &request);
-  if (code == MPI_SUCCESS) add(request, {Kind::chunkOut, chunk.transfer, chunk.buffer});
-  else chunkOver(chunk, NetStatus::library);
+  if (code == MPI_SUCCESS)
+    add(request, {Kind::chunkOut, chunk.transfer, chunk.buffer});
+  else
+    chunkOver(chunk, NetStatus::library);
 }
 
 void Session::chunkOver(const Chunk& chunk, std::int32_t status) {

@@ -25,7 +25,8 @@ class Staging {
     const auto all = static_cast<std::size_t>(bytes) * 2 * NetLimit::buffers;
     const int code = gpu_->api->hostAlloc(&locked_, all, gpu::kHostPortable);
     if (code != 0) {
-      throw std::runtime_error("no page-locked memory for messages: " + gpuErrorText(*gpu_->api, code));
+      throw std::runtime_error("no page-locked memory for messages: " +
+                               gpuErrorText(*gpu_->api, code));
     }
   }
   ~Staging() {

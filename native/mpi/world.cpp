@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "clock.h"
+#include "core/clock.h"
 #include "raw.h"
 
 #if defined(OPEN_MPI) && OPEN_MPI
@@ -58,14 +58,10 @@ std::uint64_t hostIdentity() {
 
 const char* levelName(int level) {
   switch (level) {
-    case MPI_THREAD_MULTIPLE:
-      return "multiple";
-    case MPI_THREAD_SERIALIZED:
-      return "serialized";
-    case MPI_THREAD_FUNNELED:
-      return "funneled";
-    default:
-      return "single";
+    case MPI_THREAD_MULTIPLE: return "multiple";
+    case MPI_THREAD_SERIALIZED: return "serialized";
+    case MPI_THREAD_FUNNELED: return "funneled";
+    default: return "single";
   }
 }
 
@@ -122,7 +118,7 @@ void World::give(Order order) {
   order_ = order;
   answered_ = false;
   error_.clear();
-  parker_.unpark();
+  sleeper_.unpark();
   changed_.notify_all();
 }
 
@@ -176,8 +172,10 @@ bool World::finish(int milliseconds, bool abandon) {
   changed_.wait_for(guard, std::chrono::milliseconds(milliseconds), [this] { return answered_; });
   const bool answered = answered_;
   guard.unlock();
-  if (answered) thread_.join();
-  else thread_.detach();
+  if (answered)
+    thread_.join();
+  else
+    thread_.detach();
   return finished_;
 }
 
@@ -265,7 +263,7 @@ int World::waitFor(MPI_Request* request) {
     if (flag != 0) return -1;
     checkLifeline();
     if (lost_ >= 0) return lost_;
-    parker_.park(kStep);
+    sleeper_.park(kStep);
   }
 }
 
@@ -329,7 +327,7 @@ void World::measureRaw() {
 
 void World::rest(std::int64_t idleSince) {
   if (session_ == nullptr) {
-    parker_.park(kLook);
+    sleeper_.park(kLook);
     return;
   }
   const std::int64_t spin = session_->options().spinNanoseconds;
@@ -349,7 +347,7 @@ void World::rest(std::int64_t idleSince) {
     const bool quiet = session_->word(NetWord::quiet).load(std::memory_order_relaxed) != 0;
     Word& sleeps = session_->word(NetWord::sleeps);
     sleeps.store(plus(sleeps.load(std::memory_order_relaxed), 1), std::memory_order_relaxed);
-    parker_.park(quiet && !session_->busy() ? kQuietStep : kStep);
+    sleeper_.park(quiet && !session_->busy() ? kQuietStep : kStep);
   }
   sleeping.store(0, std::memory_order_seq_cst);
 }

@@ -70,7 +70,7 @@ class World {
   /// Seconds of one transfer of that size by hand (raw.h). All ranks must call it; no session may be open. Throws
   /// std::runtime_error.
   double measure(std::int64_t bytes, int rounds, Raw how);
-  void wake() { parker_.unpark(); }
+  void wake() { sleeper_.unpark(); }
   /// Ends the open session; blocks until the comm thread has let go of it.
   void end();
   /// Finalizes MPI; false when that is not possible in time (a peer was lost, or does not come). With `abandon`, ends
@@ -103,7 +103,7 @@ class World {
   Order order_ = Order::none;
   std::string error_;
   std::thread thread_;
-  Parker parker_;
+  FutexToken sleeper_;
 
   Facts facts_;
   std::uint64_t host_ = 0;

@@ -56,7 +56,8 @@ std::string World::directProblem() const {
           if (x.ordinal < 0 || y.ordinal < 0 || !x.direct || !y.direct) continue;
           const bool same = std::strcmp(x.exported.uuid, y.exported.uuid) == 0;
           if (same != (x.ordinal == y.ordinal)) {
-            return "ranks of one host number its GPUs differently (CUDA_VISIBLE_DEVICES), which MPI libraries mistake "
+            return "ranks of one host number its GPUs differently (CUDA_VISIBLE_DEVICES), which "
+                   "MPI libraries mistake "
                    "for the same GPU";
           }
         }
@@ -96,8 +97,8 @@ void World::openSession() {
       if (space.gpu != nullptr && bound == nullptr) bound = space.gpu;
     }
     try {
-      auto session = std::make_unique<Session>(std::move(*wanted_), comm, facts_.rank, hellos_, host_,
-                                               bound, parker_);
+      auto session = std::make_unique<Session>(std::move(*wanted_), comm, facts_.rank, hellos_,
+                                               host_, bound, sleeper_);
       std::lock_guard<std::mutex> guard(lock_);
       session_ = std::move(session);
     } catch (const std::runtime_error& problem) {
@@ -116,8 +117,10 @@ void World::openSession() {
     opened_.peers.push_back(std::move(peer));
   }
   std::lock_guard<std::mutex> guard(lock_);
-  if (lost >= 0) error_ = "rank " + std::to_string(lost) + " is gone";
-  else error_ = error;
+  if (lost >= 0)
+    error_ = "rank " + std::to_string(lost) + " is gone";
+  else
+    error_ = error;
 }
 
 }  // namespace headrace::mpi

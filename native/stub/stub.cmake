@@ -17,7 +17,7 @@ endfunction()
 headrace_stub(stub_cuda native/stub/stub_cuda.cpp ${stub_machine})
 headrace_stub(stub_hip native/stub/stub_hip.cpp ${stub_machine})
 headrace_stub(stub_nvrtc native/stub/stub_nvrtc.cpp)
-headrace_stub(stub_blas native/stub/stub_blas.cpp native/src/blas_plain.cpp)
+headrace_stub(stub_blas native/stub/stub_blas.cpp native/kernels/blas_plain.cpp)
 target_link_libraries(stub_blas PRIVATE stub_cuda)
 
 add_executable(headrace_gpu_tests
@@ -33,7 +33,7 @@ add_executable(headrace_gpu_tests
   native/mpi/gpu_imports.cpp
   native/mpi/gpus.cpp
   native/test/main.cpp
-  native/test/watch.cpp
+  native/test/completion_waiters.cpp
   ${HEADRACE_SOURCES})
 headrace_settings(headrace_gpu_tests)
 target_include_directories(headrace_gpu_tests PRIVATE ${CMAKE_SOURCE_DIR}/native/mpi ${CMAKE_SOURCE_DIR}/native/test)

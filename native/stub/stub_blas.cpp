@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "blas.h"
+#include "kernels/blas.h"
 
 using headrace::plainBlas;
 
@@ -26,7 +26,8 @@ struct Handle {
 template <typename Function>
 int later(void* handle, const char* call, Function function) {
   auto* of = static_cast<Handle*>(handle);
-  if (of->stream == nullptr) stubViolation((std::string(call) + ": the handle has no stream").c_str());
+  if (of->stream == nullptr)
+    stubViolation((std::string(call) + ": the handle has no stream").c_str());
   if (!of->workspace && !of->solver) {
     stubViolation((std::string(call) + ": the handle would allocate its workspace").c_str());
   }
@@ -62,8 +63,8 @@ int syrk(void* handle, int fill, int t, int n, int k, const T* alpha, const T* a
 }
 
 template <typename T>
-int trsm(void* handle, int side, int fill, int t, int diag, int m, int n, const T* alpha, const T* a,
-         int lda, T* b, int ldb) {
+int trsm(void* handle, int side, int fill, int t, int diag, int m, int n, const T* alpha,
+         const T* a, int lda, T* b, int ldb) {
   return later(handle, "trsm", [=, alpha = *alpha] {
     plainBlas<T>().trsm(side == 0 ? 'L' : 'R', uplo(fill), trans(t), diag == 0 ? 'N' : 'U', m, n,
                         alpha, a, lda, b, ldb);

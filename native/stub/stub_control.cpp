@@ -63,7 +63,8 @@ __attribute__((visibility("default"))) std::uint64_t stubCalls(const char* call)
 }
 
 /// The `nth` call from now on of that name returns `code`. Codes of a lost context stay.
-__attribute__((visibility("default"))) void stubFault(const char* call, std::uint64_t nth, int code) {
+__attribute__((visibility("default"))) void stubFault(const char* call, std::uint64_t nth,
+                                                      int code) {
   Machine& machine = Machine::instance();
   Guard guard(machine.lock);
   machine.faults.push_back({call, machine.calls[call] + nth, code});
@@ -104,9 +105,10 @@ __attribute__((visibility("default"))) std::uint64_t stubLive() {
   Machine& machine = Machine::instance();
   Guard guard(machine.lock);
   std::uint64_t retained = 0;
-  for (const auto& context : machine.contexts) retained += static_cast<std::uint64_t>(context.retained);
-  return machine.allocations.size() + machine.imports.size() + machine.registered.size() + machine.streams.size() +
-         machine.events.size() + machine.modules.size() + retained;
+  for (const auto& context : machine.contexts)
+    retained += static_cast<std::uint64_t>(context.retained);
+  return machine.allocations.size() + machine.imports.size() + machine.registered.size() +
+         machine.streams.size() + machine.events.size() + machine.modules.size() + retained;
 }
 
 __attribute__((visibility("default"))) std::uint64_t stubPageable() {
@@ -116,7 +118,8 @@ __attribute__((visibility("default"))) std::uint64_t stubPageable() {
 }
 
 /// Puts work into a stream; for the stub of cuBLAS and cuSOLVER. Returns 0 or a code.
-__attribute__((visibility("default"))) int stubEnqueue(void* handle, void (*run)(void*), void* data) {
+__attribute__((visibility("default"))) int stubEnqueue(void* handle, void (*run)(void*),
+                                                       void* data) {
   Machine& machine = Machine::instance();
   Guard guard(machine.lock);
   Stream* on = machine.stream("stubEnqueue", handle);

@@ -58,24 +58,13 @@ CUDA_EXPORT cuDeviceTotalMem_v2(std::size_t* bytes, int device) {
 
 CUDA_EXPORT cuDeviceGetAttribute(int* value, int attribute, int device) {
   switch (attribute) {
-    case 16:
-      *value = 4;
-      break;
-    case 75:
-      *value = 9;
-      break;
-    case 76:
-      *value = 0;
-      break;
+    case 16: *value = 4; break;
+    case 75: *value = 9; break;
+    case 76: *value = 0; break;
     case 116:
-    case 117:
-      *value = 1;
-      break;
-    case 118:
-      *value = machine().rdmaOrdering;
-      break;
-    default:
-      *value = 0;
+    case 117: *value = 1; break;
+    case 118: *value = machine().rdmaOrdering; break;
+    default: *value = 0;
   }
   return exists(device) ? 0 : 101;
 }
@@ -139,12 +128,15 @@ CUDA_EXPORT cuPointerGetAttribute(void* value, int attribute, std::uint64_t addr
   if (next == machine().allocations.begin() || (--next)->second.file < 0) return kInvalidValue;
   std::uint64_t buffer = next->second.generation;
   const unsigned word = attribute == 2 ? 2 : attribute == 10 ? 1 : 0;
-  if (attribute == 7) std::memcpy(value, &buffer, sizeof buffer);
-  else std::memcpy(value, &word, sizeof word);
+  if (attribute == 7)
+    std::memcpy(value, &buffer, sizeof buffer);
+  else
+    std::memcpy(value, &word, sizeof word);
   return 0;
 }
 
-CUDA_EXPORT cuMemGetAddressRange_v2(std::uint64_t* base, std::size_t* bytes, std::uint64_t address) {
+CUDA_EXPORT cuMemGetAddressRange_v2(std::uint64_t* base, std::size_t* bytes,
+                                    std::uint64_t address) {
   Guard guard(machine().lock);
   const int code = machine().enter("cuMemGetAddressRange");
   auto next = machine().allocations.upper_bound(address);
@@ -200,7 +192,8 @@ CUDA_EXPORT cuStreamWaitEvent(void* stream, void* event, unsigned) {
   return streamWait("cuStreamWaitEvent", stream, event);
 }
 
-CUDA_EXPORT cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void* stream) {
+CUDA_EXPORT cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes,
+                                 void* stream) {
   return copyToDevice("cuMemcpyHtoDAsync", to, from, bytes, stream);
 }
 CUDA_EXPORT cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, void* stream) {
@@ -215,7 +208,8 @@ CUDA_EXPORT cuMemcpyPeerAsync(std::uint64_t to, void* toContext, std::uint64_t f
   return copyPeer("cuMemcpyPeerAsync", to, context(toContext), from, context(fromContext), bytes,
                   stream);
 }
-CUDA_EXPORT cuMemsetD8Async(std::uint64_t to, unsigned char value, std::size_t bytes, void* stream) {
+CUDA_EXPORT cuMemsetD8Async(std::uint64_t to, unsigned char value, std::size_t bytes,
+                            void* stream) {
   return fillBytes("cuMemsetD8Async", to, value, 1, bytes, stream);
 }
 CUDA_EXPORT cuMemsetD32Async(std::uint64_t to, unsigned value, std::size_t words, void* stream) {
@@ -223,8 +217,8 @@ CUDA_EXPORT cuMemsetD32Async(std::uint64_t to, unsigned value, std::size_t words
 }
 
 CUDA_EXPORT cuLaunchKernel(void* function, unsigned gridX, unsigned gridY, unsigned gridZ,
-                           unsigned blockX, unsigned blockY, unsigned blockZ, unsigned, void* stream,
-                           void** arguments, void**) {
+                           unsigned blockX, unsigned blockY, unsigned blockZ, unsigned,
+                           void* stream, void** arguments, void**) {
   const unsigned grid[] = {gridX, gridY, gridZ};
   const unsigned block[] = {blockX, blockY, blockZ};
   return launchKernel("cuLaunchKernel", function, grid, block, stream, arguments);

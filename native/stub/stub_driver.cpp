@@ -266,7 +266,8 @@ int hostUnregister(const char* call, void* pointer) {
     return 713;
   }
   machine().forbiddenWhileBusy(call, -1);
-  if (hostInUse(found->first, found->second)) machine().violation(std::string(call) + ": memory in use");
+  if (hostInUse(found->first, found->second))
+    machine().violation(std::string(call) + ": memory in use");
   machine().registered.erase(found);
   return code;
 }
@@ -295,14 +296,14 @@ int streamDestroy(const char* call, void* handle) {
   const int code = machine().enter(call);
   Stream* closing = machine().stream(call, handle);
   if (closing == nullptr) return kInvalidHandle;
-  const bool works = std::any_of(closing->operations.begin(), closing->operations.end(),
-                                 [](const Operation& each) {
-                                   return each.kind == Operation::Kind::work ||
-                                          each.kind == Operation::Kind::kernel;
-                                 });
+  const bool works = std::any_of(
+      closing->operations.begin(), closing->operations.end(), [](const Operation& each) {
+        return each.kind == Operation::Kind::work || each.kind == Operation::Kind::kernel;
+      });
   if (works && closing->context->dead == 0) {
     std::string left;
-    for (const Operation& each : closing->operations) left += " " + std::to_string(static_cast<int>(each.kind));
+    for (const Operation& each : closing->operations)
+      left += " " + std::to_string(static_cast<int>(each.kind));
     machine().violation(std::string(call) + ": work is left in a stream of device " +
                         std::to_string(closing->context->device) + ":" + left);
   }
@@ -403,8 +404,8 @@ int copyToDevice(const char* call, std::uint64_t to, const void* from, std::size
   if (!machine().inDevice(to, bytes, on->context->device)) return outside(call);
   const auto host = reinterpret_cast<std::uint64_t>(from);
   machine().useHost(call, host, bytes);
-  return work(call, stream, [=] { return move(reinterpret_cast<void*>(to), from, bytes); }, host,
-              bytes);
+  return work(
+      call, stream, [=] { return move(reinterpret_cast<void*>(to), from, bytes); }, host, bytes);
 }
 
 int copyToHost(const char* call, void* to, std::uint64_t from, std::size_t bytes, void* stream) {
@@ -419,8 +420,8 @@ int copyToHost(const char* call, void* to, std::uint64_t from, std::size_t bytes
   }
   const auto host = reinterpret_cast<std::uint64_t>(to);
   machine().useHost(call, host, bytes);
-  return work(call, stream, [=] { return move(to, reinterpret_cast<void*>(from), bytes); }, host,
-              bytes);
+  return work(
+      call, stream, [=] { return move(to, reinterpret_cast<void*>(from), bytes); }, host, bytes);
 }
 
 int copyOnDevice(const char* call, std::uint64_t to, std::uint64_t from, std::size_t bytes,
@@ -431,8 +432,8 @@ int copyOnDevice(const char* call, std::uint64_t to, std::uint64_t from, std::si
   Stream* on = machine().stream(call, stream);
   if (on == nullptr) return kInvalidHandle;
   const int device = on->context->device;
-  if (!machine().inDevice(to, bytes, device) || (!machine().inDevice(from, bytes, device) &&
-                                                 !machine().imported(from, bytes, on->context))) {
+  if (!machine().inDevice(to, bytes, device) ||
+      (!machine().inDevice(from, bytes, device) && !machine().imported(from, bytes, on->context))) {
     return outside(call);
   }
   return work(call, stream, [=] {
@@ -563,24 +564,15 @@ int launchKernel(const char* call, void* function, const unsigned* grid, const u
 
 const char* errorName(int code) {
   switch (code) {
-    case 0:
-      return "SUCCESS";
-    case kInvalidValue:
-      return "ERROR_INVALID_VALUE";
-    case kOutOfMemory:
-      return "ERROR_OUT_OF_MEMORY";
-    case kInvalidContext:
-      return "ERROR_INVALID_CONTEXT";
-    case 218:
-      return "ERROR_INVALID_PTX";
-    case kInvalidHandle:
-      return "ERROR_INVALID_HANDLE";
-    case kNotFound:
-      return "ERROR_NOT_FOUND";
-    case kIllegalAddress:
-      return "ERROR_ILLEGAL_ADDRESS";
-    default:
-      return "ERROR_STUB";
+    case 0: return "SUCCESS";
+    case kInvalidValue: return "ERROR_INVALID_VALUE";
+    case kOutOfMemory: return "ERROR_OUT_OF_MEMORY";
+    case kInvalidContext: return "ERROR_INVALID_CONTEXT";
+    case 218: return "ERROR_INVALID_PTX";
+    case kInvalidHandle: return "ERROR_INVALID_HANDLE";
+    case kNotFound: return "ERROR_NOT_FOUND";
+    case kIllegalAddress: return "ERROR_ILLEGAL_ADDRESS";
+    default: return "ERROR_STUB";
   }
 }
 

@@ -26,9 +26,11 @@ int eventDestroy(const char* call, void* event);
 int eventRecord(const char* call, void* event, void* stream);
 int eventQuery(const char* call, void* event);
 int streamWait(const char* call, void* stream, void* event);
-int copyToDevice(const char* call, std::uint64_t to, const void* from, std::size_t bytes, void* stream);
+int copyToDevice(const char* call, std::uint64_t to, const void* from, std::size_t bytes,
+                 void* stream);
 int copyToHost(const char* call, void* to, std::uint64_t from, std::size_t bytes, void* stream);
-int copyOnDevice(const char* call, std::uint64_t to, std::uint64_t from, std::size_t bytes, void* stream);
+int copyOnDevice(const char* call, std::uint64_t to, std::uint64_t from, std::size_t bytes,
+                 void* stream);
 int copyPeer(const char* call, std::uint64_t to, Context* toContext, std::uint64_t from,
              Context* fromContext, std::size_t bytes, void* stream);
 int fillBytes(const char* call, std::uint64_t to, unsigned value, std::size_t width,

@@ -112,7 +112,8 @@ HIP_EXPORT hipMemsetD8Async(void* to, unsigned char value, std::size_t bytes, vo
   return fillBytes("hipMemsetD8Async", address(to), value, 1, bytes, stream);
 }
 HIP_EXPORT hipMemsetD32Async(void* to, int value, std::size_t words, void* stream) {
-  return fillBytes("hipMemsetD32Async", address(to), static_cast<unsigned>(value), 4, words, stream);
+  return fillBytes("hipMemsetD32Async", address(to), static_cast<unsigned>(value), 4, words,
+                   stream);
 }
 HIP_EXPORT hipModuleLaunchKernel(void* function, unsigned gridX, unsigned gridY, unsigned gridZ,
                                  unsigned blockX, unsigned blockY, unsigned blockZ, unsigned,

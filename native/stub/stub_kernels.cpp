@@ -108,15 +108,16 @@ bool stencil(Machine& machine, Context& context, const std::uint64_t* a) {
   const auto* left = array<double>(machine, context, a[1], static_cast<std::uint64_t>(leftCount));
   const auto* middle = array<double>(machine, context, a[2], static_cast<std::uint64_t>(count));
   const auto* right = array<double>(machine, context, a[3], static_cast<std::uint64_t>(radius));
-  const auto* weights = array<double>(machine, context, a[4], static_cast<std::uint64_t>(2 * radius + 1));
+  const auto* weights =
+      array<double>(machine, context, a[4], static_cast<std::uint64_t>(2 * radius + 1));
   if (!to || !left || !middle || !right || !weights) return true;
   for (std::int32_t i = 0; i < count; ++i) {
     double sum = 0;
     for (std::int32_t k = -radius; k <= radius; ++k) {
       const std::int32_t at = i + k;
-      const double product =
-          weights[k + radius] *
-          (at < 0 ? left[leftCount + at] : at < count ? middle[at] : right[at - count]);
+      const double product = weights[k + radius] * (at < 0       ? left[leftCount + at]
+                                                    : at < count ? middle[at]
+                                                                 : right[at - count]);
       sum += product;
     }
     to[i] = sum;

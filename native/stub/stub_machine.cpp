@@ -89,8 +89,8 @@ void Machine::useHost(const char* call, std::uint64_t address, std::uint64_t byt
     }
   }
   auto next = registered.upper_bound(address);
-  const bool inside = next != registered.begin() &&
-                      address < std::prev(next)->first + std::prev(next)->second;
+  const bool inside =
+      next != registered.begin() && address < std::prev(next)->first + std::prev(next)->second;
   if (!inside) {
     ++pageableCopies;
     if (next != registered.end() && next->first < address + bytes) {
@@ -118,7 +118,9 @@ bool Machine::known(const Event* event) const {
   return std::find(events.begin(), events.end(), event) != events.end();
 }
 
-void Machine::push(Stream& on, Operation operation) { on.operations.push_back(std::move(operation)); }
+void Machine::push(Stream& on, Operation operation) {
+  on.operations.push_back(std::move(operation));
+}
 
 /// One step of a stream's first operation; true when something moved.
 bool Machine::step(Stream& on) {

@@ -71,7 +71,7 @@ struct Context {
 
 struct Range {
   std::uint64_t bytes;
-  int device;  // -1: host
+  int device;                    // -1: host
   int file = -1;                 // memfd behind device memory, so that other processes can open it
   std::uint64_t generation = 0;  // of device memory
 };
@@ -95,7 +95,8 @@ class Machine {
   bool peerAccess = true;
   std::uint64_t memory = std::uint64_t{1} << 30;  // per device
   std::vector<Context> contexts;
-  std::map<std::uint64_t, Range> allocations;  // device memory and pinned host memory of the driver's own
+  std::map<std::uint64_t, Range>
+      allocations;  // device memory and pinned host memory of the driver's own
   std::map<std::uint64_t, Import> imports;
   std::map<std::uint64_t, std::uint64_t> registered;
   std::vector<Stream*> streams;

@@ -18,9 +18,8 @@ bool isDevice(const void* pointer) {
   static const auto attribute = [] {
     const char* name = std::getenv("HEADRACE_CUDA_LIBRARY");
     void* driver = name == nullptr ? nullptr : dlopen(name, RTLD_NOW | RTLD_NOLOAD);
-    return driver == nullptr
-               ? nullptr
-               : reinterpret_cast<Attribute>(dlsym(driver, "cuPointerGetAttribute"));
+    return driver == nullptr ? nullptr
+                             : reinterpret_cast<Attribute>(dlsym(driver, "cuPointerGetAttribute"));
   }();
   unsigned type = 0;
   return attribute != nullptr && attribute(&type, 2, reinterpret_cast<unsigned long>(pointer)) == 0;
@@ -28,8 +27,8 @@ bool isDevice(const void* pointer) {
 
 }  // namespace
 
-STUB_EXPORT MPI_Isend(const void* from, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm,
-                      MPI_Request* request) {
+STUB_EXPORT MPI_Isend(const void* from, int count, MPI_Datatype type, int rank, int tag,
+                      MPI_Comm comm, MPI_Request* request) {
   using Isend = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
   static const auto real = reinterpret_cast<Isend>(dlsym(RTLD_NEXT, "MPI_Isend"));
   static const char* mode = std::getenv("HEADRACE_STUB_AWARE");

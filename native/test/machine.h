@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "clock.h"
-#include "core.h"
+#include "core/clock.h"
+#include "core/core.h"
 
 namespace headrace::test {
 

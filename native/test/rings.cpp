@@ -88,15 +88,15 @@ Add noLostWakeUp("nobody who sleeps for a completion misses it", [] {
   Queue queue(0, QueueKind::worker, 0, -1, nullptr, nullptr, 64, control.data(), &doorbell);
   std::atomic<std::int32_t> seen{0};
   std::thread sleeper([&] {
-    Parker parker;
-    Watcher watcher;
-    watcher.parker = &parker;
+    FutexToken sleeper;
+    CompletionWaiter watcher;
+    watcher.sleeper = &sleeper;
     for (std::int32_t round = 1; round <= kRounds; ++round) {
       watcher.target = round;
       queue.completion.add(watcher);
       while (!queue.hasCompleted(round, std::memory_order_seq_cst)) {
         // Nobody else would wake it: a park that runs into its limit although the number is there was forgotten.
-        if (!parker.park(std::int64_t{2} * 1000000000)) CHECK(!queue.hasCompleted(round));
+        if (!sleeper.park(std::int64_t{2} * 1000000000)) CHECK(!queue.hasCompleted(round));
       }
       queue.completion.remove(watcher);
       seen.store(round, std::memory_order_seq_cst);

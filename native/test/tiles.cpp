@@ -3,8 +3,8 @@
 #include <cmath>
 #include <random>
 
-#include "blas.h"
-#include "kernels.h"
+#include "kernels/blas.h"
+#include "kernels/kernels.h"
 #include "machine.h"
 
 namespace headrace::test {

@@ -1,8 +1,8 @@
 // Copies between the host and GPUs, and what keeps them in order.
 #include <cstring>
 
+#include "gpu/host_pins.h"
 #include "gpu_machine.h"
-#include "host_pins.h"
 
 namespace headrace::test {
 namespace {
@@ -67,31 +67,37 @@ AddGpu ring("bytes go from GPU to GPU; every reader sees what its event promised
   CHECK(*result == 2 * kSteps);
 });
 
-AddGpu noPeers("GPUs without peer access refuse a direct copy and say so", 2, [] {
-  Stub::reset(2, false);
-  Machine machine(gpuOptions(2));
-  const Layout layout{2};
-  CHECK(!machine.core->peerAccess(1, 2) && machine.core->peerAccess(1, 1));
-  expect(machine, machine.copy(layout.from(1, 2), 1, 0, 2, 0, 8), Status::driver);
-  CHECK(machine.core->lastError(layout.from(1, 2)).find("peer access") != std::string::npos);
-  CHECK(Stub::calls("cuMemcpyPeerAsync") == 0 || Stub::violations().empty());
-}, On::stubOnly);
+AddGpu noPeers(
+    "GPUs without peer access refuse a direct copy and say so", 2,
+    [] {
+      Stub::reset(2, false);
+      Machine machine(gpuOptions(2));
+      const Layout layout{2};
+      CHECK(!machine.core->peerAccess(1, 2) && machine.core->peerAccess(1, 1));
+      expect(machine, machine.copy(layout.from(1, 2), 1, 0, 2, 0, 8), Status::driver);
+      CHECK(machine.core->lastError(layout.from(1, 2)).find("peer access") != std::string::npos);
+      CHECK(Stub::calls("cuMemcpyPeerAsync") == 0 || Stub::violations().empty());
+    },
+    On::stubOnly);
 
-AddGpu pages("host memory is page-locked only while no GPU runs a kernel, whatever other GPUs are about to launch", 2, [] {
-  constexpr int kChunks = 24;
-  CoreOptions options = gpuOptions(2);
-  options.hostBytes = kChunks * HostPins::kChunk;
-  options.pinnedBytes = 4096;
-  Machine machine(options);
-  const Layout layout{2};
-  for (int i = 0; i < kChunks; ++i) {
-    const double offset = static_cast<double>(i * HostPins::kChunk);
-    machine.exec(layout.compute(2), "empty", 0, {});
-    const Event copied = machine.copy(layout.in(1), 1, 0, 0, offset, 8);
-    expect(machine, machine.exec(layout.compute(2), "empty", 0, {}));
-    expect(machine, copied);
-  }
-});
+AddGpu pages(
+    "host memory is page-locked only while no GPU runs a kernel, whatever other GPUs are about to "
+    "launch",
+    2, [] {
+      constexpr int kChunks = 24;
+      CoreOptions options = gpuOptions(2);
+      options.hostBytes = kChunks * HostPins::kChunk;
+      options.pinnedBytes = 4096;
+      Machine machine(options);
+      const Layout layout{2};
+      for (int i = 0; i < kChunks; ++i) {
+        const double offset = static_cast<double>(i * HostPins::kChunk);
+        machine.exec(layout.compute(2), "empty", 0, {});
+        const Event copied = machine.copy(layout.in(1), 1, 0, 0, offset, 8);
+        expect(machine, machine.exec(layout.compute(2), "empty", 0, {}));
+        expect(machine, copied);
+      }
+    });
 
 AddGpu fills("a fill writes its bytes and no other", 1, [] {
   Machine machine(gpuOptions(1));
@@ -111,29 +117,30 @@ AddGpu outside("copies that leave a space are refused before the driver sees the
   expect(machine, machine.copy(layout.out(1), 0, (1 << 20) - 4, 1, 0, 8), Status::outOfRange);
 });
 
-AddGpu pinning("host memory beyond the pinned part is locked when first used, chunk by chunk", 1, [] {
-  CoreOptions options = gpuOptions(1);
-  options.hostBytes = 3 * HostPins::kChunk;
-  options.pinnedBytes = 1 << 20;
-  Machine machine(options);
-  const Layout layout{1};
-  HostPins& pins = hostPins(SpaceKind::cuda);
-  const std::uint64_t slow = pins.slowBytes.load();
-  const double edges[] = {(1 << 20) - 8, HostPins::kChunk - 8.0, 2.0 * HostPins::kChunk - 8,
-                          3.0 * HostPins::kChunk - 16};
-  for (const double at : edges) {
-    auto* source = machine.at<std::uint64_t>(0, at);
-    source[0] = static_cast<std::uint64_t>(at);
-    source[1] = 77;
-    Event event = machine.copy(layout.in(1), 1, 0, 0, at, 16);
-    event = machine.copy(layout.out(1), 0, 64, 1, 0, 16, event);
-    expect(machine, event);
-    CHECK(machine.at<std::uint64_t>(0, 64)[0] == static_cast<std::uint64_t>(at));
-    CHECK(machine.at<std::uint64_t>(0, 64)[1] == 77);
-  }
-  CHECK(pins.slowBytes.load() == slow);
-  if (Stub::present()) CHECK(Stub::pageable() == 0);
-});
+AddGpu pinning("host memory beyond the pinned part is locked when first used, chunk by chunk", 1,
+               [] {
+                 CoreOptions options = gpuOptions(1);
+                 options.hostBytes = 3 * HostPins::kChunk;
+                 options.pinnedBytes = 1 << 20;
+                 Machine machine(options);
+                 const Layout layout{1};
+                 HostPins& pins = hostPins(SpaceKind::cuda);
+                 const std::uint64_t slow = pins.slowBytes.load();
+                 const double edges[] = {(1 << 20) - 8, HostPins::kChunk - 8.0,
+                                         2.0 * HostPins::kChunk - 8, 3.0 * HostPins::kChunk - 16};
+                 for (const double at : edges) {
+                   auto* source = machine.at<std::uint64_t>(0, at);
+                   source[0] = static_cast<std::uint64_t>(at);
+                   source[1] = 77;
+                   Event event = machine.copy(layout.in(1), 1, 0, 0, at, 16);
+                   event = machine.copy(layout.out(1), 0, 64, 1, 0, 16, event);
+                   expect(machine, event);
+                   CHECK(machine.at<std::uint64_t>(0, 64)[0] == static_cast<std::uint64_t>(at));
+                   CHECK(machine.at<std::uint64_t>(0, 64)[1] == 77);
+                 }
+                 CHECK(pins.slowBytes.load() == slow);
+                 if (Stub::present()) CHECK(Stub::pageable() == 0);
+               });
 
 AddGpu busyPinning("while a kernel runs nothing is locked: the copy goes the slow way", 1, [] {
   CoreOptions options = gpuOptions(1);

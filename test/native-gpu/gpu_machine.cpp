@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "driver.h"
+#include "gpu/driver.h"
 
 namespace headrace::test {
 

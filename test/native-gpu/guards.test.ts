@@ -1,4 +1,4 @@
-// The guards of the native part (native/src/guards.h): with each the promise holds, without it the stub driver, or a
+// The guards of the native part (native/core/guards.h): with each the promise holds, without it the stub driver, or a
 // test of the native program, sees what breaks.
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';

@@ -36,25 +36,29 @@ mpi::GpuExport exportOf(unsigned char name, std::uint64_t generation) {
   return made;
 }
 
-Add generations("memory at an address used before is opened again; a cached mapping shows what it was made for (H6, H17)", [] {
-  mapped.clear();
-  opens = 0;
-  const GpuApi api = table();
-  const mpi::Gpu reader{&api, 0, 0, nullptr, "GPU-here"};
-  mpi::GpuImports imports(nullptr);
-  std::string why;
-  for (unsigned char name = 1; name <= 20; ++name) {
-    const mpi::GpuExport exported = exportOf(name, name);
-    const std::uint64_t at = imports.open(3, exported, reader, why);
-    CHECK(mapped[at - 512] == name);
-    CHECK(imports.open(3, exported, reader, why) == at && imports.find(3, exported, reader) == at);
-  }
-  CHECK(opens == 20);
-  // The same address and generation on another rank's GPU is other memory.
-  CHECK(imports.find(4, exportOf(1, 1), reader) == 0);
-  imports.clear();
-  CHECK(mapped.empty() && imports.made() == 0);
-});
+Add generations(
+    "memory at an address used before is opened again; a cached mapping shows what it was made for "
+    "(H6, H17)",
+    [] {
+      mapped.clear();
+      opens = 0;
+      const GpuApi api = table();
+      const mpi::Gpu reader{&api, 0, 0, nullptr, "GPU-here"};
+      mpi::GpuImports imports(nullptr);
+      std::string why;
+      for (unsigned char name = 1; name <= 20; ++name) {
+        const mpi::GpuExport exported = exportOf(name, name);
+        const std::uint64_t at = imports.open(3, exported, reader, why);
+        CHECK(mapped[at - 512] == name);
+        CHECK(imports.open(3, exported, reader, why) == at &&
+              imports.find(3, exported, reader) == at);
+      }
+      CHECK(opens == 20);
+      // The same address and generation on another rank's GPU is other memory.
+      CHECK(imports.find(4, exportOf(1, 1), reader) == 0);
+      imports.clear();
+      CHECK(mapped.empty() && imports.made() == 0);
+    });
 
 }  // namespace
 }  // namespace headrace::test

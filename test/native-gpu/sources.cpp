@@ -6,7 +6,8 @@
 namespace headrace::test {
 namespace {
 
-const char* const kScale = R"CUDA(extern "C" __global__ void scale(double* to, float factor, int count, long long offset) {
+const char* const kScale =
+    R"CUDA(extern "C" __global__ void scale(double* to, float factor, int count, long long offset) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < count) to[i] = to[i] * factor + offset;
 }
@@ -38,30 +39,33 @@ std::string errorOf(Machine& machine, const KernelSource& source) {
   return "";
 }
 
-AddGpu runs("a kernel from source runs with its numbers converted and its grid from a parameter", 1, [] {
-  Machine machine(gpuOptions(1));
-  const Layout layout{1};
-  std::vector<std::string> names;
-  machine.core->compileKernels(scaleSource(), names);
-  CHECK(names.size() == 1 && machine.core->kernel("scale", 1) >= 0);
-  auto* values = machine.at<double>(0, 0);
-  for (int i = 0; i < 1000; ++i) values[i] = i;
-  Event event = machine.copy(layout.in(1), 1, 0, 0, 0, 8000);
-  event = machine.exec(layout.compute(1), "scale", 1, {0, 1.5, 1000, -3}, event);
-  event = machine.copy(layout.out(1), 0, 16384, 1, 0, 8000, event);
-  expect(machine, event);
-  for (int i = 0; i < 1000; ++i) CHECK(machine.at<double>(0, 16384)[i] == i * 1.5 - 3);
-  // Zero elements are no launch at all, and no error.
-  expect(machine, machine.exec(layout.compute(1), "scale", 1, {0, 1, 0, 0}));
-});
+AddGpu runs("a kernel from source runs with its numbers converted and its grid from a parameter", 1,
+            [] {
+              Machine machine(gpuOptions(1));
+              const Layout layout{1};
+              std::vector<std::string> names;
+              machine.core->compileKernels(scaleSource(), names);
+              CHECK(names.size() == 1 && machine.core->kernel("scale", 1) >= 0);
+              auto* values = machine.at<double>(0, 0);
+              for (int i = 0; i < 1000; ++i) values[i] = i;
+              Event event = machine.copy(layout.in(1), 1, 0, 0, 0, 8000);
+              event = machine.exec(layout.compute(1), "scale", 1, {0, 1.5, 1000, -3}, event);
+              event = machine.copy(layout.out(1), 0, 16384, 1, 0, 8000, event);
+              expect(machine, event);
+              for (int i = 0; i < 1000; ++i) CHECK(machine.at<double>(0, 16384)[i] == i * 1.5 - 3);
+              // Zero elements are no launch at all, and no error.
+              expect(machine, machine.exec(layout.compute(1), "scale", 1, {0, 1, 0, 0}));
+            });
 
 AddGpu named("arguments may be bound by position in any order", 1, [] {
   Machine machine(gpuOptions(1));
   const Layout layout{1};
   KernelSource source = scaleSource();
   source.kernels[0].name = "scale_named";
-  source.kernels[0].rules.signature = {{ArgumentType::pointer, 1}, {ArgumentType::f32, 2},
-                                       {ArgumentType::i32, 0}, {ArgumentType::i64, 1}};
+  source.kernels[0].rules.signature = {{ArgumentType::pointer, 1},
+                                       {ArgumentType::f32, 2},
+                                       {ArgumentType::i32, 0},
+                                       {ArgumentType::i64, 1}};
   source.kernels[0].rules.grid[0] = {0, 128};
   CHECK(errorOf(machine, source).empty());
   Event event = machine.exec(layout.compute(1), "fill_f64", 1, {4096, 100, 4});
@@ -109,7 +113,8 @@ AddGpu image("PTX that is given is used as it is", 1, [] {
   KernelSource source;
   source.name = "nothing.ptx";
   source.image = true;
-  source.source = ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry nothing(\n)\n{\n ret;\n}\n";
+  source.source =
+      ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry nothing(\n)\n{\n ret;\n}\n";
   KernelDeclaration kernel;
   kernel.name = "nothing";
   kernel.symbol = "nothing";

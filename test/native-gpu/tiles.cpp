@@ -13,7 +13,8 @@ constexpr double kBytes = kTile * kTile * 8;
 /// A symmetric positive definite tile, column-major.
 void spd(double* a) {
   for (int j = 0; j < kTile; ++j) {
-    for (int i = 0; i < kTile; ++i) a[j * kTile + i] = i == j ? kTile + 1 : 1.0 / (1 + std::abs(i - j));
+    for (int i = 0; i < kTile; ++i)
+      a[j * kTile + i] = i == j ? kTile + 1 : 1.0 / (1 + std::abs(i - j));
   }
 }
 
@@ -59,7 +60,8 @@ AddGpu operations("gemm, syrk, trsm and potrf agree with the host, in both preci
   auto* single = machine.at<float>(0, 0);
   for (int i = 0; i < 64; ++i) single[i] = static_cast<float>(i % 7);
   Event event = machine.copy(layout.in(1), 1, 0, 0, 0, 1024);
-  event = machine.exec(layout.compute(1), "gemm_f32", 3, {0, 0, 512, 8, 8, 8, 0, 0, 1, 0, 8, 8, 8}, event);
+  event = machine.exec(layout.compute(1), "gemm_f32", 3, {0, 0, 512, 8, 8, 8, 0, 0, 1, 0, 8, 8, 8},
+                       event);
   event = machine.copy(layout.out(1), 0, 2048, 1, 512, 256, event);
   expect(machine, event);
   for (int i = 0; i < 8; ++i) {
@@ -71,44 +73,50 @@ AddGpu operations("gemm, syrk, trsm and potrf agree with the host, in both preci
   }
 });
 
-AddGpu pivot("potrf of a tile that is not positive definite returns the pivot and cancels its run", 1, [] {
-  Machine machine(tileOptions());
-  const Layout layout{1};
-  machine.core->kernel("potrf_f64", 1);
-  auto* a = machine.at<double>(0, 0);
-  spd(a);
-  a[5 * kTile + 5] = -1;
-  Event event = machine.copy(layout.in(1), 1, 0, 0, 0, kBytes);
-  const Event bad = machine.exec(layout.compute(1), "potrf_f64", 1, {0, kTile, 0, kTile}, event, 6);
-  machine.finish(bad);
-  CHECK(machine.status(bad) == 6);
-  CHECK(machine.shared(Shared::cancel + 6).load() != 0);
-  // As many in flight as a stream may hold, several times over: every one reports its own outcome.
-  spd(machine.at<double>(0, kBytes));
-  std::vector<Event> events;
-  for (int i = 0; i < 700; ++i) {
-    const double source = i % 5 == 3 ? 0 : kBytes;
-    event = machine.copy(layout.compute(1), 1, 0, 0, source, kBytes);
-    events.push_back(machine.exec(layout.compute(1), "potrf_f64", 1, {0, kTile, 0, kTile}));
-    if (i % 300 != 299 && i != 699) continue;
-    machine.finish(events.back());
-    for (std::size_t k = 0; k < events.size(); ++k) {
-      const int index = i + 1 - static_cast<int>(events.size()) + static_cast<int>(k);
-      CHECK(machine.status(events[k]) == (index % 5 == 3 ? 6 : 0));
-    }
-    events.clear();
-  }
-});
+AddGpu pivot(
+    "potrf of a tile that is not positive definite returns the pivot and cancels its run", 1, [] {
+      Machine machine(tileOptions());
+      const Layout layout{1};
+      machine.core->kernel("potrf_f64", 1);
+      auto* a = machine.at<double>(0, 0);
+      spd(a);
+      a[5 * kTile + 5] = -1;
+      Event event = machine.copy(layout.in(1), 1, 0, 0, 0, kBytes);
+      const Event bad =
+          machine.exec(layout.compute(1), "potrf_f64", 1, {0, kTile, 0, kTile}, event, 6);
+      machine.finish(bad);
+      CHECK(machine.status(bad) == 6);
+      CHECK(machine.shared(Shared::cancel + 6).load() != 0);
+      // As many in flight as a stream may hold, several times over: every one reports its own outcome.
+      spd(machine.at<double>(0, kBytes));
+      std::vector<Event> events;
+      for (int i = 0; i < 700; ++i) {
+        const double source = i % 5 == 3 ? 0 : kBytes;
+        event = machine.copy(layout.compute(1), 1, 0, 0, source, kBytes);
+        events.push_back(machine.exec(layout.compute(1), "potrf_f64", 1, {0, kTile, 0, kTile}));
+        if (i % 300 != 299 && i != 699) continue;
+        machine.finish(events.back());
+        for (std::size_t k = 0; k < events.size(); ++k) {
+          const int index = i + 1 - static_cast<int>(events.size()) + static_cast<int>(k);
+          CHECK(machine.status(events[k]) == (index % 5 == 3 ? 6 : 0));
+        }
+        events.clear();
+      }
+    });
 
-AddGpu arguments("wrong sizes and tiles outside the memory are refused before a library sees them", 1, [] {
-  Machine machine(tileOptions());
-  const Layout layout{1};
-  machine.core->kernel("gemm_f64", 1);
-  const double n = kTile;
-  expect(machine, machine.exec(layout.compute(1), "potrf_f64", 1, {0, n, 2, n}), Status::badArguments);
-  expect(machine, machine.exec(layout.compute(1), "potrf_f64", 1, {(4 << 20) - 64, n, 0, n}),
-         Status::outOfRange);
-});
+AddGpu arguments("wrong sizes and tiles outside the memory are refused before a library sees them",
+                 1, [] {
+                   Machine machine(tileOptions());
+                   const Layout layout{1};
+                   machine.core->kernel("gemm_f64", 1);
+                   const double n = kTile;
+                   expect(machine, machine.exec(layout.compute(1), "potrf_f64", 1, {0, n, 2, n}),
+                          Status::badArguments);
+                   expect(
+                       machine,
+                       machine.exec(layout.compute(1), "potrf_f64", 1, {(4 << 20) - 64, n, 0, n}),
+                       Status::outOfRange);
+                 });
 
 AddGpu unprepared("a tile kernel whose libraries were never asked for says so", 1, [] {
   Machine machine(tileOptions());
@@ -118,21 +126,23 @@ AddGpu unprepared("a tile kernel whose libraries were never asked for says so", 
   CHECK(machine.core->lastError(layout.compute(1)).find("cuBLAS") != std::string::npos);
 });
 
-AddGpu late("tile kernels are prepared between kernels when they are first asked for in the middle of work", 2, [] {
-  Machine machine(gpuOptions(2));
-  const Layout layout{2};
-  for (int gpu = 1; gpu <= 2; ++gpu) {
-    for (int i = 0; i < 20; ++i) machine.exec(layout.compute(gpu), "spin", 0, {100});
-  }
-  machine.publish();
-  while (machine.control(layout.compute(2), Control::submitted).load() == 0) sched_yield();
-  CHECK(machine.core->kernel("gemm_f64", 2) >= 0);
-  for (int gpu = 1; gpu <= 2; ++gpu) {
-    expect(machine, machine.exec(layout.compute(gpu), "gemm_f64", 3,
-                                 {0, 0, 4096, 8, 8, 8, 0, 1, 1, 0, 8, 8, 8}));
-  }
-  machine.finish();
-});
+AddGpu late(
+    "tile kernels are prepared between kernels when they are first asked for in the middle of work",
+    2, [] {
+      Machine machine(gpuOptions(2));
+      const Layout layout{2};
+      for (int gpu = 1; gpu <= 2; ++gpu) {
+        for (int i = 0; i < 20; ++i) machine.exec(layout.compute(gpu), "spin", 0, {100});
+      }
+      machine.publish();
+      while (machine.control(layout.compute(2), Control::submitted).load() == 0) sched_yield();
+      CHECK(machine.core->kernel("gemm_f64", 2) >= 0);
+      for (int gpu = 1; gpu <= 2; ++gpu) {
+        expect(machine, machine.exec(layout.compute(gpu), "gemm_f64", 3,
+                                     {0, 0, 4096, 8, 8, 8, 0, 1, 1, 0, 8, 8, 8}));
+      }
+      machine.finish();
+    });
 
 }  // namespace
 }  // namespace headrace::test

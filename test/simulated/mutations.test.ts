@@ -22,7 +22,7 @@ describe('without a guard', () => {
   );
 
   test('every guard has a row, or a test of its own', () => {
-    const native = readFileSync(new URL('../../native/src/guards.h', import.meta.url), 'utf8');
+    const native = readFileSync(new URL('../../native/core/guards.h', import.meta.url), 'utf8');
     const all = [
       ...guardNames,
       ...[...native.matchAll(/without != "(\w+)"/g)].map(([, name]) => name),

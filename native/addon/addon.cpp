@@ -1,0 +1,417 @@
+// The Node-API surface: turns JavaScript calls into calls of Core and nothing else. native/index.ts is its only user.
+//
+// Lifetime rules (each a crash or a hang when broken):
+// - the rings, control and shared words are SharedArrayBuffers of JavaScript; `views_` keeps them alive until the
+//   threads are joined;
+// - the thread-safe function is unref'd at once (it must not keep the process alive; `hold` refs it) and released
+//   in `close`, after the threads that could call it are joined;
+// - Node destroys thread-safe functions in environment teardown before finalizers run, so an environment cleanup hook
+//   registered after the function was made closes the core first; worker threads tear down for real;
+// - nothing here is static: several cores per environment and several environments per process must work.
+#include <napi.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "addon/addon_gpu.h"
+#include "core/clock.h"
+#include "core/core.h"
+#include "core/registry.h"
+#include "kernels/blas.h"
+#include "kernels/kernels.h"
+
+namespace headrace {
+namespace {
+
+[[noreturn]] void fail(Napi::Env env, const char* code, const std::string& text) {
+  Napi::Error error = Napi::Error::New(env, text);
+  error.Set("code", Napi::String::New(env, code));
+  throw error;
+}
+
+/// Address of a typed array's first byte. Works for views of shared memory too, whose `ArrayBuffer()` must not be
+/// asked for on Node 20.
+std::int32_t* words(const Napi::Value& value) {
+  const auto array = value.As<Napi::TypedArray>();
+  void* data = nullptr;
+  std::size_t length = 0;
+  napi_get_typedarray_info(array.Env(), array, nullptr, &length, &data, nullptr, nullptr);
+  return static_cast<std::int32_t*>(data);
+}
+
+class CoreObject : public Napi::ObjectWrap<CoreObject> {
+ public:
+  static Napi::Function define(Napi::Env env) {
+    return DefineClass(env, "Core",
+                       {
+                           InstanceMethod<&CoreObject::spaces>("spaces"),
+                           InstanceMethod<&CoreObject::kernel>("kernel"),
+                           InstanceMethod<&CoreObject::loadKernels>("loadKernels"),
+                           InstanceMethod<&CoreObject::compileKernels>("compileKernels"),
+                           InstanceMethod<&CoreObject::wake>("wake"),
+                           InstanceMethod<&CoreObject::waitForDoorbell>("waitForDoorbell"),
+                           InstanceMethod<&CoreObject::full>("full"),
+                           InstanceMethod<&CoreObject::serveUntilDoorbell>("serveUntilDoorbell"),
+                           InstanceMethod<&CoreObject::recall>("recall"),
+                           InstanceMethod<&CoreObject::onDoorbell>("onDoorbell"),
+                           InstanceMethod<&CoreObject::hold>("hold"),
+                           InstanceMethod<&CoreObject::hostView>("hostView"),
+                           InstanceMethod<&CoreObject::lastError>("lastError"),
+                           InstanceMethod<&CoreObject::shareable>("shareable"),
+                           InstanceMethod<&CoreObject::ipcExport>("ipcExport"),
+                           InstanceMethod<&CoreObject::address>("address"),
+                           InstanceMethod<&CoreObject::peerAccess>("peerAccess"),
+                           InstanceMethod<&CoreObject::keepShared>("keepShared"),
+                           InstanceMethod<&CoreObject::doorbell>("doorbell"),
+                           InstanceMethod<&CoreObject::close>("close"),
+                       });
+  }
+
+  /// (options, queue table of int32 kind/space/peer, rings, times, control, shared)
+  explicit CoreObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<CoreObject>(info) {
+    const Napi::Env env = info.Env();
+    const auto given = info[0].As<Napi::Object>();
+    CoreOptions options;
+    options.driver = given.Get("driver").ToString().Utf8Value();
+    options.gpus = given.Get("gpus").ToNumber();
+    const Napi::Value firstGpu = given.Get("firstGpu");
+    if (firstGpu.IsNumber()) options.firstGpu = firstGpu.ToNumber();
+    options.gpuBytes = bytes(given, "gpuBytes");
+    options.hostBytes = bytes(given, "hostBytes");
+    options.pinnedBytes = bytes(given, "pinnedBytes");
+    options.workers = given.Get("workers").ToNumber();
+    if (given.Get("cores").IsNumber()) options.cores = given.Get("cores").ToNumber();
+    const Napi::Value spinning = given.Get("spinNanoseconds");
+    if (spinning.IsNumber() && spinning.ToNumber().Int64Value() > 0) {
+      options.spinNanoseconds = spinning.ToNumber();
+    }
+    options.computeStreams = given.Get("computeStreams").ToNumber();
+    options.ringRecords = given.Get("ringRecords").ToNumber();
+    options.checked = given.Get("checked").ToBoolean();
+
+    const std::int32_t* table = words(info[1]);
+    const auto rings = info[2].As<Napi::Array>();
+    const auto times = info[3].As<Napi::Array>();
+    std::vector<QueueOptions> queues;
+    for (std::uint32_t i = 0; i < rings.Length(); ++i) {
+      const Napi::Value ring = rings[i];
+      const Napi::Value pairs = times[i];
+      queues.push_back({table[3 * i], table[3 * i + 1], table[3 * i + 2], words(ring),
+                        reinterpret_cast<double*>(words(pairs))});
+    }
+    Napi::Object views = Napi::Object::New(env);
+    views["rings"] = rings;
+    views["times"] = times;
+    views["control"] = info[4];
+    views["shared"] = info[5];
+    views_ = Napi::Persistent(views);
+    views_.SuppressDestruct();  // reset by hand in `close`
+    try {
+      core_ = std::make_unique<Core>(options, queues, words(info[4]), words(info[5]));
+    } catch (const CoreError& error) {
+      views_.Reset();
+      fail(env, error.code(), error.what());
+    }
+    doorbell_ = DoorbellFunction::New(env, "headrace doorbell", 1, 1, this);
+    doorbell_.Unref(env);
+    core_->runtime().doorbell.setCall([this] { doorbell_.NonBlockingCall(); });
+    napi_add_env_cleanup_hook(env, atTeardown, this);
+  }
+
+  ~CoreObject() override {
+    if (closed_) return;
+    shutDown(true);
+  }
+
+ private:
+  static void onRing(Napi::Env env, Napi::Function, CoreObject* object, void*) {
+    if (env == nullptr || object->closed_) return;  // the environment goes away: nobody to tell
+    Runtime& runtime = object->core_->runtime();
+    runtime.doorbell.answered();
+    runtime.shared[Shared::engineAsleep].store(0, std::memory_order_seq_cst);
+    runtime.ownership.engineWakes();
+    if (object->callback_.IsEmpty()) return;
+    // The plain call: while the environment is torn down JavaScript cannot run any more, which C++ would report by an
+    // exception that nobody can catch. An exception of the callback itself stays pending and becomes Node's.
+    napi_value ignored = nullptr;
+    napi_call_function(env, env.Undefined(), object->callback_.Value(), 0, nullptr, &ignored);
+  }
+  using DoorbellFunction = Napi::TypedThreadSafeFunction<CoreObject, void, onRing>;
+
+  static void atTeardown(void* object) { static_cast<CoreObject*>(object)->shutDown(true, true); }
+
+  static std::uint64_t bytes(const Napi::Object& options, const char* name) {
+    const Napi::Value value = options.Get(name);
+    if (!value.IsNumber()) return 0;
+    const double number = value.As<Napi::Number>().DoubleValue();
+    if (!(number >= 0) || number > 9007199254740992.0) {
+      fail(value.Env(), "INVALID_OPTION", std::string(name) + " is not a number of bytes");
+    }
+    return static_cast<std::uint64_t>(number);
+  }
+
+  void requireOpen(Napi::Env env) const {
+    if (closed_) fail(env, "CLOSED", "the native core is closed");
+  }
+
+  Napi::Value spaces(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    Napi::Array result = Napi::Array::New(env);
+    for (const Space& space : core_->runtime().spaces) {
+      Napi::Object each = Napi::Object::New(env);
+      each["kind"] = Napi::Number::New(env, space.kind);
+      each["name"] = Napi::String::New(env, space.name);
+      each["bytes"] = Napi::Number::New(env, static_cast<double>(space.bytes));
+      each["uuid"] = Napi::String::New(env, space.uuid);
+      each["flushOptions"] = Napi::Number::New(env, space.flushOptions);
+      each["writeOrdering"] = Napi::Number::New(env, space.writeOrdering);
+      result[result.Length()] = each;
+    }
+    return result;
+  }
+
+  Napi::Value kernel(const Napi::CallbackInfo& info) {
+    requireOpen(info.Env());
+    const std::int32_t space = info[1].IsNumber() ? info[1].ToNumber().Int32Value() : -1;
+    return Napi::Number::New(info.Env(), core_->kernel(info[0].ToString(), space));
+  }
+
+  Napi::Value loadKernels(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    requireOpen(env);
+    std::vector<std::string> names;
+    try {
+      core_->loadKernels(info[0].ToString(), names);
+    } catch (const CoreError& error) {
+      fail(env, error.code(), error.what());
+    }
+    return list(env, names);
+  }
+
+  Napi::Value compileKernels(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    requireOpen(env);
+    std::vector<std::string> names;
+    try {
+      core_->compileKernels(readKernelSource(info[0].As<Napi::Object>()), names);
+    } catch (const CoreError& error) {
+      fail(env, error.code(), error.what());
+    }
+    return list(env, names);
+  }
+
+  void wake(const Napi::CallbackInfo& info) {
+    if (!closed_) core_->wake(info[0].ToNumber());
+  }
+
+  Napi::Value waitForDoorbell(const Napi::CallbackInfo& info) {
+    const bool rang = !closed_ && core_->waitForDoorbell(info[0].ToNumber());
+    return Napi::Boolean::New(info.Env(), rang);
+  }
+
+  Napi::Value full(const Napi::CallbackInfo& info) {
+    return Napi::Boolean::New(info.Env(), !closed_ && core_->runtime().ownership.full());
+  }
+
+  Napi::Value serveUntilDoorbell(const Napi::CallbackInfo& info) {
+    const bool served = !closed_ && core_->serveUntilDoorbell(info[0].ToNumber());
+    return Napi::Boolean::New(info.Env(), served);
+  }
+
+  void recall(const Napi::CallbackInfo&) {
+    if (!closed_) core_->runtime().ownership.recall();
+  }
+
+  void onDoorbell(const Napi::CallbackInfo& info) {
+    callback_ = Napi::Persistent(info[0].As<Napi::Function>());
+    callback_.SuppressDestruct();
+  }
+
+  void hold(const Napi::CallbackInfo& info) {
+    if (closed_) return;
+    if (info[0].ToBoolean()) {
+      doorbell_.Ref(info.Env());
+    } else {
+      doorbell_.Unref(info.Env());
+    }
+  }
+
+  Napi::Value hostView(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    requireOpen(env);
+    const double offset = info[0].ToNumber().DoubleValue();
+    const double length = info[1].ToNumber().DoubleValue();
+    if (!core_->runtime().spaces[0].contains(offset, length)) {
+      fail(env, "OUT_OF_RANGE",
+           "host bytes " + std::to_string(offset) + " + " + std::to_string(length) +
+               " lie outside the host space");
+    }
+    if (length == 0) return Napi::ArrayBuffer::New(env, 0);
+    // The reservation lives as long as any view of it. `close` does not detach the views: once a process has detached
+    // one buffer, V8 checks every access to every typed array.
+    auto* owner = new std::shared_ptr<HostMemory>(core_->host());
+    const auto count = static_cast<std::size_t>(length);
+    return Napi::ArrayBuffer::New(
+        env, (*owner)->data() + static_cast<std::size_t>(offset), count,
+        [](Napi::Env, void*, std::shared_ptr<HostMemory>* held) { delete held; }, owner);
+  }
+
+  Napi::Value lastError(const Napi::CallbackInfo& info) {
+    return Napi::String::New(info.Env(), core_->lastError(info[0].ToNumber()));
+  }
+
+  Napi::Value shareable(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    const DeviceShare* share = closed_ ? nullptr : core_->share(info[0].ToNumber());
+    if (share == nullptr || share->fd < 0) return env.Null();
+    Napi::Object result = Napi::Object::New(env);
+    result["pid"] = Napi::Number::New(env, getpid());
+    result["fd"] = Napi::Number::New(env, share->fd);
+    result["bytes"] = Napi::Number::New(env, static_cast<double>(share->bytes));
+    return result;
+  }
+
+  Napi::Value ipcExport(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    const DeviceShare* share = closed_ ? nullptr : core_->share(info[0].ToNumber());
+    if (share == nullptr || share->ipcBytes == 0) return env.Null();
+    Napi::Uint8Array handle = Napi::Uint8Array::New(env, share->ipcBytes);
+    std::copy(share->ipc, share->ipc + share->ipcBytes, handle.Data());
+    Napi::Object result = Napi::Object::New(env);
+    result["handle"] = handle;
+    result["base"] = Napi::BigInt::New(env, share->base);
+    result["offset"] = Napi::Number::New(env, static_cast<double>(share->offset));
+    result["generation"] = Napi::BigInt::New(env, share->generation);
+    return result;
+  }
+
+  Napi::Value address(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    requireOpen(env);
+    const Space* space = core_->runtime().space(info[0].ToNumber());
+    if (space == nullptr) fail(env, "OUT_OF_RANGE", "there is no such memory space");
+    return Napi::BigInt::New(env, space->base);
+  }
+
+  Napi::Value peerAccess(const Napi::CallbackInfo& info) {
+    return Napi::Boolean::New(info.Env(),
+                              core_->peerAccess(info[0].ToNumber(), info[1].ToNumber()));
+  }
+
+  void keepShared(const Napi::CallbackInfo&) { core_->keepShared(); }
+
+  Napi::Value doorbell(const Napi::CallbackInfo& info) {
+    requireOpen(info.Env());
+    const auto address = reinterpret_cast<std::uintptr_t>(core_->externalDoorbell());
+    return Napi::BigInt::New(info.Env(), static_cast<std::uint64_t>(address));
+  }
+
+  void close(const Napi::CallbackInfo&) { shutDown(false); }
+
+  /// Joins the threads, then lets go of what only they needed. `teardown`: inside the environment's cleanup hook.
+  void shutDown(bool cancel, bool teardown = false) {
+    if (closed_) return;
+    closed_ = true;
+    core_->close(cancel);
+    doorbell_.Release();
+    views_.Reset();
+    callback_.Reset();
+    if (!teardown) napi_remove_env_cleanup_hook(Env(), atTeardown, this);
+  }
+
+ public:
+  static Napi::Array list(Napi::Env env, const std::vector<std::string>& names) {
+    Napi::Array result = Napi::Array::New(env);
+    for (const std::string& name : names) result[result.Length()] = Napi::String::New(env, name);
+    return result;
+  }
+
+ private:
+  std::unique_ptr<Core> core_;
+  DoorbellFunction doorbell_;
+  Napi::ObjectReference views_;
+  Napi::FunctionReference callback_;
+  bool closed_ = false;
+};
+
+/// Bytes by which a view misses a cache line boundary: native/index.ts aligns records and control words with it.
+Napi::Value misalignment(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(
+      info.Env(), static_cast<double>(reinterpret_cast<std::uintptr_t>(words(info[0])) & 63));
+}
+
+Napi::Value nanoseconds(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(now()));
+}
+
+Napi::Value queueTable(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  CoreOptions options;
+  options.workers = info[0].ToNumber();
+  options.gpus = info[1].ToNumber();
+  options.computeStreams = info[2].ToNumber();
+  Napi::Array result = Napi::Array::New(env);
+  for (const QueueOptions& queue : Core::queuesOf(options)) {
+    for (const std::int32_t value : {queue.kind, queue.space, queue.peer}) {
+      result[result.Length()] = Napi::Number::New(env, value);
+    }
+  }
+  return result;
+}
+
+Napi::Value builtInKernels(const Napi::CallbackInfo& info) {
+  return CoreObject::list(info.Env(), Registry::instance().builtIn());
+}
+
+Napi::Value probe(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  Napi::Object result = Napi::Object::New(env);
+  const BlasReport report = blasReport();
+  Napi::Object blas = Napi::Object::New(env);
+  blas["found"] = Napi::Boolean::New(env, report.found);
+  blas["library"] = Napi::String::New(env, report.library);
+  blas["reason"] = Napi::String::New(env, report.reason);
+  result["blas"] = blas;
+  Napi::Array drivers = Napi::Array::New(env);
+  for (const DriverTable* const* driver = allDrivers(); *driver != nullptr; ++driver) {
+    std::int32_t devices = 0;
+    char reason[256] = "";
+    const bool found = (*driver)->probe(&devices, reason, sizeof reason) == DriverStatus::ok;
+    Napi::Object each = Napi::Object::New(env);
+    each["name"] = Napi::String::New(env, (*driver)->name);
+    each["found"] = Napi::Boolean::New(env, found);
+    each["devices"] = Napi::Number::New(env, found ? devices : 0);
+    each["reason"] = Napi::String::New(env, reason);
+    drivers[drivers.Length()] = each;
+  }
+  result["drivers"] = drivers;
+  result["cuda"] = cudaReport(env);
+  return result;
+}
+
+Napi::Value rawLoopTime(const Napi::CallbackInfo& info) {
+  try {
+    return Napi::Number::New(info.Env(), rawLoop(info));
+  } catch (const CoreError& error) {
+    fail(info.Env(), error.code(), error.what());
+  }
+}
+
+Napi::Object initialise(Napi::Env env, Napi::Object exports) {
+  exports["Core"] = CoreObject::define(env);
+  exports["misalignment"] = Napi::Function::New<misalignment>(env, "misalignment");
+  exports["now"] = Napi::Function::New<nanoseconds>(env, "now");
+  exports["queueTable"] = Napi::Function::New<queueTable>(env, "queueTable");
+  exports["kernels"] = Napi::Function::New<builtInKernels>(env, "kernels");
+  exports["rawLoop"] = Napi::Function::New<rawLoopTime>(env, "rawLoop");
+  exports["probe"] = Napi::Function::New<probe>(env, "probe");
+  return exports;
+}
+
+}  // namespace
+
+NODE_API_MODULE(headrace, initialise)
+
+}  // namespace headrace

@@ -1,0 +1,105 @@
+// One opened core: its spaces, queues and threads. Knows nothing of JavaScript; the addon and the native tests both
+// drive it through this class.
+//
+// Invariants: the memory behind rings, control and shared words belongs to the caller and outlives the core; threads
+// exist from `open` to `close`; `close` is idempotent and may be called by the thread that opened the core only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/core_error.h"
+#include "core/kernel_source.h"
+#include "core/memory.h"
+#include "core/runtime.h"
+#include "gpu/device_thread.h"
+#include "headrace/doorbell.h"
+#include "queues/spin.h"
+#include "workers/worker.h"
+
+namespace headrace {
+
+struct CoreOptions {
+  std::string driver = "emulated";
+  std::int32_t gpus = 0;
+  /// Driver's number of the first GPU; the others follow, from 0 again after the last.
+  std::int32_t firstGpu = 0;
+  std::uint64_t gpuBytes = 0;
+  std::uint64_t hostBytes = 0;
+  /// First bytes of host space that are page-locked for a real driver.
+  std::uint64_t pinnedBytes = 0;
+  std::int32_t workers = 1;
+  /// Threads that run at once; 0: as many as this process may use.
+  std::int32_t cores = 0;
+  /// How long idle threads spin before they give way to others (queues/spin.h).
+  std::int64_t spinNanoseconds = kSpinNanoseconds;
+  std::int32_t computeStreams = 1;
+  std::uint32_t ringRecords = 1024;
+  bool checked = false;
+};
+
+struct QueueOptions {
+  std::int32_t kind;
+  std::int32_t space;
+  std::int32_t peer;
+  std::int32_t* ring;
+  double* times;
+};
+
+class Core {
+ public:
+  /// Queues must be `queuesOf(options)`, with rings. Throws CoreError.
+  Core(const CoreOptions& options, const std::vector<QueueOptions>& queues, std::int32_t* control,
+       std::int32_t* shared);
+  ~Core();
+
+  /// The queues that options ask for, in order: workers, then per GPU compute streams, h2d, d2h, peers.
+  static std::vector<QueueOptions> queuesOf(const CoreOptions& options);
+
+  std::int32_t kernel(const std::string& name, std::int32_t space);
+  void loadKernels(const std::string& path, std::vector<std::string>& names);
+  /// Compiles and registers kernels for the CUDA GPUs of this core.
+  void compileKernels(const KernelSource& source, std::vector<std::string>& names);
+  void wake(std::int32_t queue);
+  bool waitForDoorbell(double microseconds);
+  /// As `waitForDoorbell`, but the calling thread executes commands of worker queues meanwhile. False when it found
+  /// none to execute and nobody rang, or when there is a core for the engine anyway.
+  bool serveUntilDoorbell(double microseconds);
+  std::string lastError(std::int32_t queue) const;
+  /// How other processes get at a space; null where there is no way.
+  const DeviceShare* share(std::int32_t space) const;
+  /// From now on `close` leaves device memory alone that other processes may have open.
+  void keepShared();
+  bool peerAccess(std::int32_t to, std::int32_t from) const;
+
+  /// Finishes what was published, ends all threads, frees device memory. With `cancel`, kernels not yet started are
+  /// skipped.
+  void close(bool cancel = false);
+  bool closed() const { return closed_; }
+
+  /// For other addons (the message layer); valid as long as the core exists.
+  const headrace_doorbell* externalDoorbell() const { return &externalDoorbell_; }
+
+  Runtime& runtime() { return runtime_; }
+  const std::shared_ptr<HostMemory>& host() const { return host_; }
+
+ private:
+  void openDevices(const CoreOptions& options);
+  void prepareTileKernels();
+  bool doorbellDue() const;
+
+  Runtime runtime_;
+  headrace_doorbell externalDoorbell_;
+  std::shared_ptr<HostMemory> host_;
+  std::vector<std::unique_ptr<DeviceThread>> devices_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<Executor> executor_;
+  std::vector<bool> peers_;
+  /// Per GPU: cuBLAS and cuSOLVER were prepared, or are missing.
+  std::vector<bool> tilesAsked_;
+  bool closed_ = false;
+};
+
+}  // namespace headrace

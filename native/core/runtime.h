@@ -1,0 +1,58 @@
+// What the threads of one core share: its queues, its spaces, the shared words, and whether it is closing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/memory.h"
+#include "core/registry.h"
+#include "headrace/contract.h"
+#include "queues/doorbell.h"
+#include "queues/queue.h"
+#include "queues/queue_ownership.h"
+
+namespace headrace {
+
+struct Runtime {
+  Runtime(Word* sharedWords, std::int32_t cores, std::int64_t spinning)
+      : shared(sharedWords),
+        doorbell(sharedWords),
+        ownership(*this, sharedWords, cores),
+        spinNanoseconds(spinning) {}
+
+  Word* const shared;
+  Doorbell doorbell;
+  QueueOwnership ownership;
+  /// How long an idle thread spins before it gives way to others (queues/spin.h).
+  const std::int64_t spinNanoseconds;
+  std::vector<std::unique_ptr<Queue>> queues;
+  std::vector<Space> spaces;
+  Registry& registry = Registry::instance();
+  /// Threads end when their rings are empty; waits for commands that were never published are given up.
+  std::atomic<bool> closing{false};
+
+  bool timing() const { return shared[Shared::timing].load(std::memory_order_relaxed) != 0; }
+
+  /// The cancel word of a run, or null for a command that belongs to none.
+  Word* cancelWord(std::int32_t run) const {
+    return static_cast<std::uint32_t>(run) < static_cast<std::uint32_t>(Shared::runs)
+               ? shared + Shared::cancel + run
+               : nullptr;
+  }
+
+  Queue* queue(std::int32_t index) const {
+    return static_cast<std::uint32_t>(index) < queues.size() ? queues[index].get() : nullptr;
+  }
+  const Space* space(std::int32_t index) const {
+    return static_cast<std::uint32_t>(index) < spaces.size() ? &spaces[index] : nullptr;
+  }
+
+  /// True when waiting for `sequence` of `queue` can never end because the core closes and nobody published it.
+  bool abandoned(const Queue& queue, std::int32_t sequence) const {
+    return closing.load(std::memory_order_acquire) && ahead(queue.published(), sequence) < 0;
+  }
+};
+
+}  // namespace headrace

@@ -1,0 +1,131 @@
+// The thread of one GPU: submits the commands of all its queues to their streams and finds out what has finished.
+//
+// Invariants: nothing here blocks while another ring of the same GPU could go on: a wait for a stream's event
+// becomes a wait of the stream, any other wait holds only its own ring. The thread sleeps only after it has told
+// everyone who could give it work (see `sleep`). Everything a driver must not do while kernels run (open, allocate,
+// load) happens inside `call`, before work exists or on the user's request.
+// The rings and streams are touched only by who has the GPU's turn (gpu/submission_lock.h): a thread whose ring waits for what
+// another GPU has yet to submit submits it itself (see `helpOthers`).
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/runtime.h"
+#include "gpu/driver.h"
+#include "gpu/stream_queue.h"
+#include "gpu/submission_lock.h"
+#include "queues/futex_token.h"
+#include "queues/ring.h"
+
+namespace headrace {
+
+class DeviceThread {
+ public:
+  /// The `gpu`-th of the core; `ordinal` is the driver's number for it.
+  DeviceThread(Runtime& runtime, const DriverTable& driver, std::int32_t gpu, std::int32_t ordinal);
+  /// Ends the thread: the core must be closing. The device stays open for its peers until `closeDevice`.
+  ~DeviceThread();
+
+  /// Runs a function on the device's thread and returns its result; exceptions are passed on.
+  void call(const std::function<void()>& function);
+  /// The same at a moment in which no kernel runs, for what loads code or allocates (gpu/quiescent_section.h). While it waits for
+  /// that, the thread goes on with its work. Throws DRIVER when kernels have been running for 10 s.
+  void callQuiet(const std::function<void()>& function);
+
+  // To be used inside `call`, in this order.
+  void openDevice(std::uint64_t bytes, Space& space);
+  void openQueue(Queue& queue);
+  void registerHost(void* pointer, std::uint64_t bytes, std::uint64_t reserve);
+  bool enablePeer(const DeviceThread& peer);
+  /// Loads the device code of all registered kernels that are not loaded yet.
+  void loadFunctions();
+  /// Loads device code that is not registered yet and compares it with its declaration; throws KERNEL_SOURCE.
+  void tryFunctions(const std::string& image, const std::vector<Registry::DeviceKernel>& kernels);
+  void forgetImage(const std::string& image);
+
+  /// Ends the thread after everything published has finished.
+  void join();
+  /// Releases streams, memory and device; after `join` of all devices.
+  void closeDevice();
+  /// `closeDevice` leaves memory alone that other processes may have opened by its IPC handle (H6): it then stays, with
+  /// its context, until this process ends.
+  void keepShared() { keepsShared_ = true; }
+
+  DeviceHandle device() const { return device_; }
+  /// How others get at the slab, found out when it was allocated; null where there is no way.
+  const DeviceShare* share() const { return shared_ ? &share_ : nullptr; }
+
+ private:
+  enum class Hold { none, held, abandoned };
+
+  /// Commands of one queue that may be in a real stream at once: a stream that is full would block the thread.
+  static constexpr std::int32_t kMaxInFlight = 256;
+
+  void run();
+  bool runCalls();
+  bool pass();
+  bool serve(int turn);
+  bool helpOthers(DeviceThread& helper);
+  bool serveFor(DeviceThread& helper);
+  DriverStatus bind(DeviceThread& served);
+  bool submit(StreamQueue& stream, int turn);
+  Hold resolveWait(StreamQueue& stream, Queue& target, std::int32_t sequence);
+  DriverStatus streamWait(StreamQueue& stream, StreamQueue& target, std::int32_t sequence,
+                          bool* completed);
+  void issue(StreamQueue& stream, const Command& command, std::int32_t sequence,
+             std::int32_t status);
+  std::int32_t perform(StreamQueue& stream, const Command& command, std::int32_t sequence);
+  std::int32_t launch(StreamQueue& stream, const Command& command, std::int32_t sequence);
+  std::int32_t copy(StreamQueue& stream, const Command& command);
+  std::int32_t outcome(StreamQueue& stream, DriverStatus status);
+  void fail(const Command& command, std::int32_t status);
+  bool beginTiming(StreamSlot& slot, StreamQueue& stream);
+  bool retire(StreamQueue& stream);
+  void finish(StreamQueue& stream, const Command& command, StreamSlot& slot);
+  void lose(StreamQueue& stream);
+  bool ended();
+  bool finishedAll() const;
+  bool inFlight() const;
+  void sleep();
+  bool somethingToDo();
+
+  Runtime& runtime_;
+  const DriverTable& driver_;
+  const std::int32_t gpu_;
+  const std::int32_t ordinal_;
+  DeviceHandle device_ = nullptr;
+  DeviceAddress slab_ = 0;
+  DeviceShare share_{};
+  bool shared_ = false;
+  bool keepsShared_ = false;
+  Space* space_ = nullptr;
+  void* registered_ = nullptr;
+  std::vector<std::unique_ptr<StreamQueue>> streams_;
+  std::vector<FunctionHandle> functions_;
+  /// Events of other GPUs that a stream of this one may still wait for: their completion must wake this thread.
+  std::vector<std::pair<Queue*, std::int32_t>> foreign_;
+  std::vector<std::pair<CompletionWaiters*, CompletionWaiter>> watching_;
+  bool lost_ = false;
+  SubmissionLock turn_;
+  /// The GPU whose context is current on this thread.
+  DeviceThread* bound_ = nullptr;
+
+  std::mutex callLock_;
+  std::condition_variable callDone_;
+  std::deque<std::function<void()>> calls_;
+  std::atomic<bool> callsWaiting_{false};
+  std::atomic<bool> ending_{false};
+  FutexToken sleeper_;
+  std::thread thread_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,77 @@
+// Pauses between launches: see gpu/quiescent_section.h.
+#include "gpu/quiescent_section.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/guards.h"
+#include "gpu/events.h"
+
+namespace headrace {
+
+namespace {
+
+/// The open GPUs of all cores of the process, and their streams.
+std::mutex openLock;
+std::vector<GpuDevice*> openDevices;
+
+std::mutex pauseLock;
+std::atomic<bool> paused{false};
+
+bool allQuiet() {
+  if (!guards.launchPause) return true;
+  std::lock_guard<std::mutex> guard(openLock);
+  return std::all_of(openDevices.begin(), openDevices.end(),
+                     [](const GpuDevice* each) { return each->quiet(); });
+}
+
+}  // namespace
+
+QuiescentSection::QuiescentSection() {
+  // Nobody is held up where it is plain that there is no pause to be had.
+  if (!allQuiet()) return;
+  one_ = std::unique_lock<std::mutex>(pauseLock);
+  paused.store(true, std::memory_order_seq_cst);
+  holds_ = allQuiet();
+  if (!holds_) paused.store(false, std::memory_order_release);
+}
+
+QuiescentSection::~QuiescentSection() {
+  if (holds_) paused.store(false, std::memory_order_release);
+}
+
+void announceLaunch(GpuStream& stream) {
+  stream.launched.store(stream.position + 1, std::memory_order_seq_cst);
+  while (__builtin_expect(paused.load(std::memory_order_seq_cst), 0)) sched_yield();
+}
+
+void addOpenDevice(GpuDevice* device) {
+  std::lock_guard<std::mutex> guard(openLock);
+  openDevices.push_back(device);
+}
+
+void removeOpenDevice(GpuDevice* device) {
+  std::lock_guard<std::mutex> guard(openLock);
+  openDevices.erase(std::find(openDevices.begin(), openDevices.end(), device));
+}
+
+void addOpenStream(GpuStream* stream) {
+  std::lock_guard<std::mutex> guard(openLock);
+  stream->device->streams.push_back(stream);
+}
+
+void removeOpenStream(GpuStream* stream) {
+  std::lock_guard<std::mutex> guard(openLock);
+  auto& streams = stream->device->streams;
+  streams.erase(std::find(streams.begin(), streams.end(), stream));
+}
+
+bool anyStuckDevice() {
+  std::lock_guard<std::mutex> guard(openLock);
+  return std::any_of(openDevices.begin(), openDevices.end(),
+                     [](GpuDevice* each) { return gpuStuck(*each); });
+}
+
+}  // namespace headrace

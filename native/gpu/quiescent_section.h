@@ -1,0 +1,41 @@
+// Moments in which no kernel runs on any open GPU, for calls that wait for running kernels: page-locking, allocating,
+// loading code (hazard H8). A kernel may itself wait for what the calling thread has yet to deliver, on another GPU too.
+//
+// Invariant: a launch raises its stream's `launched` and then looks whether there is a pause; a pause is announced and
+// then looks at every `launched`. One of the two sees the other: either the pause does not hold, or the launch waits
+// until it is over. Whoever holds one launches nothing through the driver table and waits for no other GPU's thread.
+#pragma once
+
+#include <mutex>
+
+#include "gpu/device.h"
+
+namespace headrace {
+
+class QuiescentSection {
+ public:
+  QuiescentSection();
+  ~QuiescentSection();
+  QuiescentSection(const QuiescentSection&) = delete;
+  QuiescentSection& operator=(const QuiescentSection&) = delete;
+
+  /// False when a kernel may be running: the forbidden calls must not be made now.
+  bool holds() const { return holds_; }
+
+ private:
+  std::unique_lock<std::mutex> one_;
+  bool holds_ = false;
+};
+
+/// Before a launch: from here on the stream counts as running a kernel. Waits until a pause is over.
+void announceLaunch(GpuStream& stream);
+
+/// GPUs count from when they are open, streams from when they are complete.
+void addOpenDevice(GpuDevice* device);
+void removeOpenDevice(GpuDevice* device);
+void addOpenStream(GpuStream* stream);
+void removeOpenStream(GpuStream* stream);
+/// True when a GPU was given up whose streams still wait for another, lost one (gpu/events.h).
+bool anyStuckDevice();
+
+}  // namespace headrace

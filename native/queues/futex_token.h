@@ -1,0 +1,48 @@
+// Puts one thread to sleep and wakes it: a futex with a token.
+//
+// Invariant: an `unpark` is never lost. If the thread is awake it leaves a token and the next `park` returns at once;
+// if the thread sleeps it is woken. `park` may also return without reason: callers re-check what they wait for.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace headrace {
+
+class FutexToken {
+ public:
+  /// Sleeps until `unpark`, for at most `nanoseconds` (negative: without limit). True when there was an `unpark`.
+  bool park(std::int64_t nanoseconds) {
+    if (state_.fetch_sub(1, std::memory_order_seq_cst) == kToken) return true;
+    timespec limit{static_cast<time_t>(nanoseconds / 1000000000),
+                   static_cast<long>(nanoseconds % 1000000000)};
+    syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, kParked, nanoseconds < 0 ? nullptr : &limit,
+            nullptr, 0);
+    return state_.exchange(kEmpty, std::memory_order_seq_cst) == kToken;
+  }
+
+  /// Takes the token of an `unpark` without sleeping; true when there was one.
+  bool poll() {
+    return state_.load(std::memory_order_relaxed) == kToken &&
+           state_.exchange(kEmpty, std::memory_order_seq_cst) == kToken;
+  }
+
+  void unpark() {
+    if (state_.exchange(kToken, std::memory_order_seq_cst) == kParked) {
+      syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    }
+  }
+
+ private:
+  static constexpr std::int32_t kEmpty = 0;
+  static constexpr std::int32_t kToken = 1;
+  static constexpr std::int32_t kParked = -1;
+  static_assert(sizeof(std::atomic<std::int32_t>) == 4, "a futex is a 32-bit word");
+  std::atomic<std::int32_t> state_{kEmpty};
+};
+
+}  // namespace headrace

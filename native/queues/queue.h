@@ -1,0 +1,148 @@
+// One queue as native code sees it: its ring, its control words, and who sleeps for it.
+//
+// Invariants: only the thread that serves the queue (queue_ownership.h, gpu/submission_lock.h) stores completed, submitted, failures and busy;
+// completed only moves forward, in order, and after everything that the records up to it wrote (release), so whoever
+// sees it (acquire) sees their data. The record with sequence number s lies in slot (s - 1) & mask.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "headrace/contract.h"
+#include "queues/completion_waiters.h"
+#include "queues/doorbell.h"
+#include "queues/futex_token.h"
+
+namespace headrace {
+
+using Word = std::atomic<std::int32_t>;
+static_assert(sizeof(Word) == 4 && Word::is_always_lock_free,
+              "shared words are plain int32 in memory");
+
+class StreamQueue;
+
+class Queue {
+ public:
+  Queue(std::int32_t index, std::int32_t kind, std::int32_t space, std::int32_t peer,
+        std::int32_t* ring, double* times, std::uint32_t records, Word* control, Doorbell* doorbell)
+      : index(index),
+        kind(kind),
+        space(space),
+        peer(peer),
+        control_(control),
+        ring_(ring),
+        times_(times),
+        mask_(records - 1),
+        doorbell_(doorbell) {}
+
+  const std::int32_t index;
+  const std::int32_t kind;
+  const std::int32_t space;
+  const std::int32_t peer;
+  /// The sleeping place of the thread that serves this queue. Null: nobody who sleeps.
+  FutexToken* owner() const { return owner_.load(std::memory_order_seq_cst); }
+  void setOwner(FutexToken* owner) { owner_.store(owner, std::memory_order_seq_cst); }
+  /// The stream behind the queue, or null for a host worker.
+  StreamQueue* stream = nullptr;
+  /// Sleepers for `completed` and (other GPUs' threads) for `submitted`.
+  CompletionWaiters completion;
+  CompletionWaiters submission;
+
+  std::uint32_t mask() const { return mask_; }
+  std::uint32_t slot(std::int32_t sequence) const {
+    return (static_cast<std::uint32_t>(sequence) - 1) & mask_;
+  }
+  std::int32_t* record(std::int32_t sequence) const {
+    return ring_ + static_cast<std::size_t>(slot(sequence)) * Record::words;
+  }
+
+  /// Says when the record at `words` ran; before it completes.
+  void setTimes(const std::int32_t* words, double start, double end) {
+    double* times = times_ + (words - ring_) / Record::words * Times::doubles;
+    times[Times::start] = start;
+    times[Times::end] = end;
+  }
+
+  std::int32_t published(std::memory_order order = std::memory_order_acquire) const {
+    return control_[Control::published].load(order);
+  }
+  std::int32_t completed(std::memory_order order = std::memory_order_acquire) const {
+    return control_[Control::completed].load(order);
+  }
+  bool hasCompleted(std::int32_t sequence,
+                    std::memory_order order = std::memory_order_acquire) const {
+    return ahead(completed(order), sequence) >= 0;
+  }
+  bool hasSubmitted(std::int32_t sequence,
+                    std::memory_order order = std::memory_order_acquire) const {
+    return ahead(control_[Control::submitted].load(order), sequence) >= 0;
+  }
+
+  /// Makes everything up to `sequence` finished: for waiting queues, for the engine, and for its doorbell.
+  void publish(std::int32_t sequence) {
+    control_[Control::completed].store(sequence, std::memory_order_seq_cst);
+    completion.reached(sequence);
+    if (doorbellDue() && doorbell_->engineSleeps() &&
+        control_[Control::doorbellArmed].exchange(0, std::memory_order_seq_cst) != 0) {
+      doorbell_->ring();
+    }
+  }
+
+  /// True when the engine has armed a number that is reached.
+  bool doorbellDue() const {
+    return control_[Control::doorbellArmed].load(std::memory_order_seq_cst) != 0 &&
+           hasCompleted(control_[Control::doorbellAt].load(std::memory_order_seq_cst),
+                        std::memory_order_seq_cst);
+  }
+
+  void setSubmitted(std::int32_t sequence, std::memory_order order) {
+    control_[Control::submitted].store(sequence, order);
+  }
+
+  void setSleeping(bool sleeping) {
+    control_[Control::sleeping].store(sleeping ? 1 : 0, std::memory_order_seq_cst);
+  }
+
+  /// The engine's call after it saw `sleeping`.
+  void wake() {
+    control_[Control::sleeping].store(0, std::memory_order_seq_cst);
+    FutexToken* sleeper = owner();
+    if (sleeper != nullptr) sleeper->unpark();
+  }
+
+  void addFailure() {
+    Word& failures = control_[Control::failures];
+    failures.store(failures.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+
+  void addBusy(std::int64_t nanoseconds) {
+    busy_ += nanoseconds;
+    control_[Control::busyLow].store(static_cast<std::int32_t>(busy_), std::memory_order_relaxed);
+    control_[Control::busyHigh].store(static_cast<std::int32_t>(busy_ >> 32),
+                                      std::memory_order_relaxed);
+  }
+
+  void setError(const std::string& text) {
+    std::lock_guard<std::mutex> guard(errorLock_);
+    error_ = text;
+  }
+  std::string error() const {
+    std::lock_guard<std::mutex> guard(errorLock_);
+    return error_;
+  }
+
+ private:
+  Word* control_;
+  std::int32_t* ring_;
+  double* times_;
+  std::uint32_t mask_;
+  Doorbell* doorbell_;
+  std::atomic<FutexToken*> owner_{nullptr};
+  std::int64_t busy_ = 0;
+  mutable std::mutex errorLock_;
+  std::string error_;
+};
+
+}  // namespace headrace

@@ -1,14 +1,9 @@
 // Checks that the C++ files are formatted as .clang-format says. Formats differ between versions of clang-format, so only
 // version 14 (Debian 12) counts; it is installed where the set-up may install packages.
-//
-// usage: node scripts/check-format.mjs [--write] [--help]
-//   --write    formats the files
-// Exit code 1 when a file differs; 0 with a line that says why when clang-format 14 cannot be had.
 import { spawnSync } from 'node:child_process';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { which } from './lib/command.mjs';
+import { commandLine } from './lib/command-line.mjs';
+import { root } from './lib/prepare.mjs';
 import { listFiles } from './lib/stamp.mjs';
 import { ensureSystemPackage } from './lib/system-packages.mjs';
 
@@ -20,19 +15,17 @@ const generated = [
   'native/gpu/cuda/kernels_ptx.h',
 ];
 
-const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const usage = 'usage: node scripts/check-format.mjs [--write] [--help]';
-let values;
-try {
-  ({ values } = parseArgs({ options: { write: { type: 'boolean' }, help: { type: 'boolean' } } }));
-} catch (error) {
-  console.error(`${error.message}\n${usage}`);
-  process.exit(2);
-}
-if (values.help === true) {
-  console.log(usage);
-  process.exit(0);
-}
+const { values } = commandLine(
+  `usage: node scripts/check-format.mjs [--write]
+
+Checks the format of the C++ files. Exit code 1 when a file differs; 0 with a line that says why when clang-format 14 cannot
+be had.
+
+  --write   formats the files
+  --help    this text
+`,
+  { write: { type: 'boolean' } },
+);
 
 /** The command of the right version, or undefined. */
 function findFormatter() {
@@ -70,7 +63,8 @@ const { status, stderr } = spawnSync(formatter, [...mode, ...files], {
   maxBuffer: 1e8,
 });
 const differing = [...new Set([...stderr.matchAll(/^(\S+?):\d+:\d+: error/gm)].map((m) => m[1]))];
-for (const file of differing) console.log(`format: ${file} differs; to mend it: node scripts/check-format.mjs --write`);
+for (const file of differing)
+  console.log(`format: ${file} differs; to mend it: node scripts/check-format.mjs --write`);
 if (status !== 0 && differing.length === 0) console.error(stderr);
 if (status === 0) console.log(`format: ${files.length} files`);
 process.exitCode = status ?? 1;

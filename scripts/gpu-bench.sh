@@ -28,7 +28,7 @@ timeout 300 build/Release/headrace_gpu_bench "$gpus" "${@:2}"
 peers=
 if type nvcc >/dev/null 2>&1; then
   peers=$results/gpu_solvers
-  nvcc -O2 -std=c++17 bench/peers/gpu_solvers.cu -o "$peers" -lcusolverMg -lcusolver -lcublas
+  nvcc -O2 -std=c++17 -Xcompiler -Wno-deprecated-declarations bench/peers/gpu_solvers.cu -o "$peers" -lcusolverMg -lcusolver -lcublas
 fi
 # A benchmark that fails is an entry that is missing, not the end of the others; the table names it.
 entry() { timeout 300 "$@" | tee -a "$results/entries" || echo "failed: $*" | tee -a "$results/entries"; }

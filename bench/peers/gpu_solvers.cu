@@ -5,7 +5,7 @@
 // The matrix is 1 off the diagonal and n on it. Calls are warm: one call is not counted, the best of the others is
 // printed as one JSON line. A result that differs from the closed form (bench/gpu-reference.ts) ends with an error.
 //
-// build: nvcc -O2 -std=c++17 bench/peers/gpu_solvers.cu -o gpu_solvers -lcusolverMg -lcusolver -lcublas
+// build: nvcc -O2 -std=c++17 -Xcompiler -Wno-deprecated-declarations bench/peers/gpu_solvers.cu -o gpu_solvers -lcusolverMg -lcusolver -lcublas
 // usage: gpu_solvers cholesky|gemm|gemm-host N [--gpus G] [--repeats R] [--block B]
 #include <cublasXt.h>
 #include <cublas_v2.h>

@@ -26,13 +26,16 @@ export class Settlement {
   /** All runs are over on all ranks: looks at what the owners have, if some have failed. */
   look(): void {
     const failed = this.ranks[0].runs.filter((run) => run?.outcome !== '').length;
-    if (this.ranks.length === 1 || failed === this.settled || !this.canTell) return;
+    if (this.ranks.length === 1 || failed === this.settled) return;
     this.settled = failed;
+    const { canTell } = this;
     for (const rank of this.ranks) {
+      if (rank.isDead) continue;
       for (const [i, datum] of rank.data.entries())
-        if (datum !== undefined && datum.rank === rank.rank) this.settle(rank, i, datum.row);
+        if (datum !== undefined && datum.rank === rank.rank)
+          this.settle(rank, i, datum.row, canTell);
     }
-    this.ranks[0].memory.forgive();
+    if (canTell) this.ranks[0].memory.forgive();
   }
 
   private get canTell(): boolean {
@@ -41,7 +44,7 @@ export class Settlement {
     return all.every(({ kind }) => HARMLESS.includes(kind));
   }
 
-  private settle(rank: RankPlayer, i: number, d: number): void {
+  private settle(rank: RankPlayer, i: number, d: number, canTell: boolean): void {
     const { oracle } = this;
     const { directory: dir } = rank.engine;
     const known = rank.known.get(i);
@@ -49,16 +52,17 @@ export class Settlement {
     if (known === undefined || rank.engine.ranks?.plan.data.have[d] === 0) return;
     const isThere = oracle.isGood(known) && oracle.rankOf(known) === rank.rank;
     if (dir.poison[d] !== 0) {
-      if (isThere)
+      if (isThere && canTell)
         rank.problems.push(`d${i} is poisoned, but ${oracle.describe(known)} is with its owner`);
       oracle.settleAs(i, 0);
       return;
     }
-    oracle.settleAs(i, known);
     const s = dir.owner(d);
     const block = s < 0 ? NO_BLOCK : dir.block[d * dir.spaces + s];
     const found = block === NO_BLOCK ? 0 : rank.memory.contents(rank.rank, s, block, dir.bytes[d]);
-    if (found !== known || !oracle.isGood(known))
+    // After lost bytes it is any whole version.
+    oracle.settleAs(i, canTell ? known : oracle.isGood(found) ? found : 0);
+    if (canTell && (found !== known || !oracle.isGood(known)))
       rank.problems.push(
         `d${i} counts as good with its owner, which knows of ${oracle.describe(known)}, but has ${oracle.describe(found)}`,
       );

@@ -47,6 +47,7 @@ export function insertOnRanks(
   // Planning its movements may have taken a pass of the engine, in which the run failed: what was live then is dropped,
   // and nobody would drop this one.
   if (run.error !== undefined) throw run.error;
+  plan.writes(cls, ownFlows, target);
   const task = engine.insert(cls, run, ownFlows, ownParams, priority, device, after);
   plan.inserted(run, priority, task);
   return task;

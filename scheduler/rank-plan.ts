@@ -142,9 +142,17 @@ export class RankPlan {
       const bytes = this.noteSize(cls, flows);
       if (pulled) this.pull(cls, run, flows, priority, device, bytes);
     }
+    if (!local) this.writes(cls, flows, target);
+    return local;
+  }
+
+  /**
+   * The task planned last is inserted now. Not before: a body that runs meanwhile, when the window has no room, may insert
+   * readers of the version before, of which this rank may have none.
+   */
+  writes({ modes }: TaskClassRow, flows: Int32Array, target: number): void {
     for (let i = 0; i < modes.length; i++)
       if (modes[i] !== AccessMode.read) this.written(flows[i], target);
-    return local;
   }
 
   /** What travels in its announcement need not be asked for. */

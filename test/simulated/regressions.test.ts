@@ -1,4 +1,5 @@
 // Defects that simulation found in the engine, each by the random case that showed it.
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { randomCase } from '../../cli/simulation/case.js';
 import { directedCases } from '../../cli/simulation/directed-cases.js';
@@ -103,4 +104,11 @@ const foundInPrograms: readonly (readonly [string, number, number, boolean])[] =
 
 test.each(foundInPrograms)('%s', async (_, seed, ranks, faults) => {
   expect((await play(randomCase(seed, { ranks, mixed: true, faults }))).problems).toEqual([]);
+});
+
+test('what a body inserts while the window makes room does not count on a version that is only planned', async () => {
+  const file = new URL('./cases/read-while-planned.json', import.meta.url);
+  const { problems, outcome } = await play(JSON.parse(readFileSync(file, 'utf8')));
+  expect(problems).toEqual([]);
+  expect(outcome).toBe('');
 });

@@ -23,7 +23,7 @@ function native(name: string, without: string): { readonly code: number | null; 
 describe('native tests', needing(gpuProgram), () => {
   test.each([
     ['importGeneration', 'memory at an address used before', 'imports.cpp'],
-    ['wakePassed', 'a sleeper is woken by a number that passes its own', 'watch.cpp'],
+    ['wakePassed', 'a sleeper is woken by a number that passes its own', 'completion_waiters.cpp'],
     ['nonBlockingStreams', 'bytes go to a GPU and come back', 'the NULL stream blocks'],
     ['launchPause', 'host memory is page-locked only while no GPU runs', 'while a kernel may be'],
   ])('without %s: "%s" fails', (guard, name, words) => {

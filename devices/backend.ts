@@ -138,8 +138,13 @@ export interface Backend {
   now(): number;
   /** Bytes of host space. The view stays valid until `close`. */
   hostView(offset: number, bytes: number): Uint8Array;
-  /** Nanoseconds a queue has spent in kernels and copies so far. */
+  /** Nanoseconds during which a queue has had work so far, up to now: never more than the time that has passed. */
   busy(queue: number): number;
+  /**
+   * Moves spans out in which a thread wanted to run but had no core (timing on): triples queue, from, to in nanoseconds.
+   * Queue -1 is the engine's thread; the first queue of a GPU stands for its thread. Returns how many.
+   */
+  takeStolen(into: Float64Array): number;
   /** Other processes may have device memory open that cannot say when they are done: `close` leaves it alone. */
   keepShared(): void;
   close(): void;

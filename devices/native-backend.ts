@@ -96,6 +96,8 @@ export class NativeBackend implements Backend {
 
   private readonly core: NativeCore;
   private readonly control: Int32Array;
+  /** The control words as int64. */
+  private readonly busyWords: BigInt64Array;
   private readonly shared: Int32Array;
   private readonly words: readonly Int32Array[];
   private readonly doubles: readonly Float64Array[];
@@ -111,6 +113,8 @@ export class NativeBackend implements Backend {
     this.core = core;
     this.full = core.full;
     this.control = core.control;
+    const { buffer, byteOffset, length } = core.control;
+    this.busyWords = new BigInt64Array(buffer, byteOffset, length / 2);
     this.shared = core.shared;
     this.words = core.rings;
     this.times = core.times;
@@ -390,13 +394,12 @@ export class NativeBackend implements Backend {
   }
 
   busy(queue: number): number {
-    const base = queue * Control.words;
-    for (;;) {
-      // Two words that change together: the high one must be the same before and after.
-      const high = Atomics.load(this.control, base + Control.busyHigh);
-      const low = Atomics.load(this.control, base + Control.busyLow) >>> 0;
-      if (Atomics.load(this.control, base + Control.busyHigh) === high) return high * 2 ** 32 + low;
-    }
+    const word = Number(Atomics.load(this.busyWords, (queue * Control.words + Control.busy) / 2));
+    return word < 0 ? Math.max(0, word + this.core.now()) : word;
+  }
+
+  takeStolen(into: Float64Array): number {
+    return this.core.takeStolen(into);
   }
 
   /** What the message layer needs to know of the memory spaces. @internal */

@@ -84,11 +84,10 @@ export const Control = {
   /** Written by the queue's thread: 1 while it sleeps and needs a wake-up call. */
   sleeping: 32,
   /**
-   * Written by the queue's thread: nanoseconds during which it had work (low and high words), brought up to date before
-   * the last published record completes. Read high, low, high again.
+   * Written by the queue's thread, one int64 in two words: the nanoseconds during which it had work, from before the last
+   * published record completes; while it has work, those minus the time at which that began (a negative number).
    */
-  busyLow: 34,
-  busyHigh: 35,
+  busy: 34,
 } as const;
 
 /** Words shared by all queues: int32. */
@@ -274,6 +273,12 @@ export interface NativeCore {
   serveUntilDoorbell(microseconds: number): boolean;
   /** Calls back workers that have stepped aside; for when the engine goes to sleep on the event loop. */
   recall(): void;
+  /**
+   * Moves spans of stolen time out (a thread wanted to run and had no core) as triples queue, from and to: nanoseconds on
+   * the runtime clock, queue -1 for the calling thread, the first queue of a GPU for its thread. At most
+   * `into.length / 3`, oldest first; returns how many. There are none without timing, or where the kernel counts none.
+   */
+  takeStolen(into: Float64Array): number;
   /**
    * Called on the JavaScript thread when the doorbell rings while `engineAsleep` is 2. To go to sleep, store 2 and
    * then look whether an armed number is reached already: nobody rings for what happened while the engine was awake.

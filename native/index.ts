@@ -90,6 +90,7 @@ interface AddonCore {
   full(): boolean;
   serveUntilDoorbell(microseconds: number): boolean;
   recall(): void;
+  takeStolen(into: Float64Array): number;
   onDoorbell(callback: () => void): void;
   hold(on: boolean): void;
   hostView(offset: number, bytes: number): ArrayBuffer;
@@ -244,6 +245,7 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     full: core.full(),
     serveUntilDoorbell: (microseconds) => core.serveUntilDoorbell(microseconds),
     recall: () => core.recall(),
+    takeStolen: (into) => core.takeStolen(into),
     onDoorbell: (callback) => core.onDoorbell(callback),
     hold: (on) => core.hold(on),
     now: () => addon.now(),

@@ -18,6 +18,9 @@ import type { Engine } from './engine.js';
 import type { Movement } from './rank-movements.js';
 import { TaskTracer } from './task-tracer.js';
 
+/** Least nanoseconds between two looks at stolen time: each costs 1 to 2 us. */
+const STOLEN_INTERVAL = 1_000_000;
+
 export class EngineTracer {
   readonly recorder: TraceRecorder;
   /** Where tasks go. */
@@ -27,6 +30,9 @@ export class EngineTracer {
   private readonly networkLane: number;
   /** Bytes on their way into each space: scratch of a sample. */
   private readonly arriving: Float64Array;
+  /** Spans of stolen time: scratch of `takeStolen`. */
+  private readonly stolen: Float64Array = new Float64Array(3 * 64);
+  private nextStolen = 0;
   /** Insertions that wait for room in the window: bodies that insert can wait inside others. */
   private throttled = 0;
 
@@ -51,6 +57,25 @@ export class EngineTracer {
     if (begins ? this.throttled++ > 0 : --this.throttled > 0) return;
     const kind = begins ? EventKind.throttleBegin : EventKind.throttleEnd;
     this.recorder.event(kind, this.engine.backend.now());
+  }
+
+  /** A pass begins at `now`. If the engine had no core until then, that must be seen before it does anything. */
+  begins(now: number): void {
+    if (now < this.nextStolen) return;
+    this.nextStolen = now + STOLEN_INTERVAL;
+    this.takeStolen();
+  }
+
+  /** Writes down when threads had no core. */
+  private takeStolen(): void {
+    const { recorder, engine, stolen } = this;
+    let count: number;
+    do {
+      count = engine.backend.takeStolen(stolen);
+      for (let i = 0; i < 3 * count; i += 3) {
+        recorder.stolen(stolen[i] < 0 ? NO_INDEX : stolen[i], stolen[i + 1], stolen[i + 2]);
+      }
+    } while (3 * count === stolen.length);
   }
 
   /** A pass that began at `now` is over. */
@@ -194,6 +219,7 @@ export class EngineTracer {
   }
 
   runEnded(): void {
+    this.takeStolen();
     this.recorder.event(EventKind.runEnd, this.engine.backend.now());
   }
 

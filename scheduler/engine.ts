@@ -327,6 +327,7 @@ export class Engine implements StageHooks {
     this.messages = 0;
     const { x } = this;
     x.now = this.backend.now();
+    this.tracer?.begins(x.now);
     try {
       this.round();
       if (this.bodies.depth === 0 && this.bodies.queued.length > 0) {

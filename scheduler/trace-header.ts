@@ -1,6 +1,7 @@
 // What the trace says before its first record: the machine, the lanes, the program and its options.
 import type { LaneKind, TraceHeader } from '../trace/format.js';
 import type { Engine } from './engine.js';
+import { ownCores } from './own-cores.js';
 
 /** Header of a trace of this engine. */
 export function traceHeader(
@@ -40,5 +41,6 @@ export function traceHeader(
       { kind: 'script', name: 'JavaScript', space: 0, peer: -1 },
     ],
     options,
+    ...(backend.kind === 'simulated' ? {} : { cores: ownCores() }),
   };
 }

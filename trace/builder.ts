@@ -16,6 +16,7 @@ import {
   type Lane,
   NO_ROW,
   type Space,
+  type StolenColumns,
   type TaskClass,
   type TaskColumns,
   type Trace,
@@ -40,12 +41,14 @@ export class Builder {
   #datum = 0;
   #counter = 0;
   #event = 0;
+  #stolenSpan = 0;
 
   readonly #tasks: Omit<TaskColumns, 'predecessors' | 'accesses' | 'accessModes' | 'parameters'>;
   readonly #transfers: TransferColumns;
   readonly #data: Omit<DatumColumns, 'names'>;
   readonly #counters: CounterColumns;
   readonly #events: Omit<EventColumns, 'text'>;
+  readonly #stolen: StolenColumns;
 
   constructor(counts: Counts) {
     this.#edges = new Pairs(counts.edges);
@@ -107,6 +110,13 @@ export class Builder {
       datum: new Int32Array(counts.events),
       time: new Float64Array(counts.events),
       bytes: new Float64Array(counts.events),
+    };
+    this.#stolen = {
+      count: counts.stolen,
+      rank: new Uint16Array(counts.stolen),
+      lane: new Uint16Array(counts.stolen),
+      from: new Float64Array(counts.stolen),
+      to: new Float64Array(counts.stolen),
     };
   }
 
@@ -181,6 +191,7 @@ export class Builder {
       data: { ...this.#data, names: [...this.#names.keys()] },
       counters: this.#counters,
       events: { ...this.#events, text: this.#text },
+      stolen: this.#stolen,
       start: 0,
       end: 0,
       problems,
@@ -283,6 +294,13 @@ export class Builder {
         this.#events.time[row] = event.time;
         this.#events.bytes[row] = event.bytes;
         this.#text.push(event.text);
+      },
+      stolen: ({ lane, from, to }) => {
+        const row = this.#stolenSpan++;
+        this.#stolen.rank[row] = rank;
+        this.#stolen.lane[row] = laneRow(lane);
+        this.#stolen.from[row] = from;
+        this.#stolen.to[row] = Math.max(from, to);
       },
       clock: (clock) => {
         clocks.push({ ...clock });

@@ -48,6 +48,7 @@ export function checkHeader(json: unknown): TraceHeader {
   const header = fieldsOf(json, 'the header');
   for (const name of ['program', 'hostname', 'started']) text(header, name, '');
   if (header['run'] !== undefined) text(header, 'run', '');
+  if (header['cores'] !== undefined) whole(header, 'cores', '', 1, 2 ** 20);
   whole(header, 'ranks', '', 1, MOST_RANKS);
   whole(header, 'rank', '', 0, (header['ranks'] as number) - 1);
   const far = Number.MAX_SAFE_INTEGER;

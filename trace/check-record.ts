@@ -49,6 +49,7 @@ layouts[RecordKind.event] = layout(1, [8], [16]);
 layouts[RecordKind.clock] = layout(1, [8], [], [16, 24]);
 layouts[RecordKind.residentTask] = layout(2, [16]);
 layouts[RecordKind.taskGroup] = layout(1, [16]);
+layouts[RecordKind.stolen] = layout(1, [8, 16]);
 
 /** What a record is: as it should be, of a kind only a newer version knows, or damaged. */
 export type Soundness = 'good' | 'unknown' | 'damaged';
@@ -110,6 +111,8 @@ export class RecordCheck {
           view.getUint8(at + 3) < TransferReason.count;
         return isKnown ? 'good' : 'unknown';
       }
+      case RecordKind.stolen:
+        return this.#isLane(view.getUint8(at + 2)) ? 'good' : 'damaged';
       case RecordKind.counter:
         if (!this.#isSpace(view.getUint8(at + 3))) return 'damaged';
         return view.getUint8(at + 2) <= CounterKind.progress ? 'good' : 'unknown';

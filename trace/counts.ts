@@ -10,6 +10,7 @@ export class Counts {
   data = 0;
   counters = 0;
   events = 0;
+  stolen = 0;
   edges = 0;
   accesses = 0;
   parameters = 0;
@@ -30,6 +31,9 @@ export class Counts {
       },
       event: () => {
         this.events++;
+      },
+      stolen: () => {
+        this.stolen++;
       },
       dependencies: (list) => {
         this.edges += list.count;

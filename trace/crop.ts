@@ -33,7 +33,7 @@ export function runExtent(
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one column of the trace after the other.
 export function cropTrace(trace: Trace, from: number, to: number): Trace {
-  const { tasks, transfers, counters, events } = trace;
+  const { tasks, transfers, counters, events, stolen } = trace;
   const starts = tasks.times[TaskTime.execStart];
   const ends = tasks.times[TaskTime.execEnd];
   const clamp = (time: number): number => Math.min(to, Math.max(from, time));
@@ -51,6 +51,10 @@ export function cropTrace(trace: Trace, from: number, to: number): Trace {
   const eventRows = rowsWhere(
     events.count,
     (row) => events.time[row] >= from && events.time[row] <= to,
+  );
+  const stolenRows = rowsWhere(
+    stolen.count,
+    (row) => stolen.from[row] < to && stolen.to[row] > from,
   );
   const newTask = places(taskRows, tasks.count);
   const newTransfer = places(transferRows, transfers.count);
@@ -116,6 +120,13 @@ export function cropTrace(trace: Trace, from: number, to: number): Trace {
       time: pick(events.time, eventRows),
       bytes: pick(events.bytes, eventRows),
       text: Array.from(eventRows, (row) => events.text[row]),
+    },
+    stolen: {
+      count: stolenRows.length,
+      rank: pick(stolen.rank, stolenRows),
+      lane: pick(stolen.lane, stolenRows),
+      from: pick(stolen.from, stolenRows).map(clamp),
+      to: pick(stolen.to, stolenRows).map(clamp),
     },
     start: from,
     end: to,

@@ -7,7 +7,7 @@
 export const MAGIC: readonly number[] = [0x89, 0x48, 0x52, 0x54, 0x52, 0x43, 0x0d, 0x0a];
 
 /** A reader refuses a newer major version and skips records it does not know of a newer minor one. */
-export const VERSION = { major: 1, minor: 2 } as const;
+export const VERSION = { major: 1, minor: 3 } as const;
 
 /** Size of the preamble and of every unit in bytes. */
 export const UNIT = 32;
@@ -44,6 +44,8 @@ export const RecordKind = {
   residentTask: 14,
   /** Tasks that waited for no memory and no copy and have most in common, with their data and parameters. */
   taskGroup: 15,
+  /** A thread wanted to run and had no core. */
+  stolen: 16,
 } as const;
 
 /** Data that a residentTask record has room for. */
@@ -206,6 +208,8 @@ export interface TraceHeader {
   readonly lanes: readonly TraceLane[];
   /** Options of the run, for people and for `trace diff`. */
   readonly options: Readonly<Record<string, unknown>>;
+  /** Cores that the rank has for its threads. */
+  readonly cores?: number;
 }
 
 function names(table: Readonly<Record<string, number>>): readonly string[] {

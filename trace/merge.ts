@@ -6,7 +6,7 @@ import type { ClockRecord } from './records.js';
 import type { Trace, TraceRank, TransferColumns } from './trace.js';
 
 /** What of a trace alignment changes. */
-type Alignable = Pick<Trace, 'ranks' | 'tasks' | 'transfers' | 'counters' | 'events'>;
+type Alignable = Pick<Trace, 'ranks' | 'tasks' | 'transfers' | 'counters' | 'events' | 'stolen'>;
 
 /**
  * Pairs sends with receives: same ordered pair of ranks, same message number. Fills `transfers.partner`.
@@ -124,6 +124,8 @@ function applyShifts(trace: Alignable, shift: (rankIndex: number, time: number) 
   }
   move(trace.counters.time, trace.counters.rank);
   move(trace.events.time, trace.events.rank);
+  move(trace.stolen.from, trace.stolen.rank);
+  move(trace.stolen.to, trace.stolen.rank);
 }
 
 // Least shift per rank with which every message arrives after it left: longest paths in the graph of ranks whose

@@ -17,6 +17,7 @@ import type {
   DatumRecord,
   EventRecord,
   ListRecord,
+  StolenRecord,
   TaskRecord,
   TraceOutcome,
   TraceVisitor,
@@ -88,6 +89,7 @@ export class Pass {
     bytes: 0,
     text: '',
   };
+  readonly #stolen: StolenRecord = { lane: 0, from: 0, to: 0 };
   readonly #clock: ClockRecord = { peer: 0, time: 0, offset: 0, error: 0 };
 
   constructor(header: TraceHeader, visitor: TraceVisitor) {
@@ -247,6 +249,15 @@ export class Pass {
         datum.j = view.getInt32(at + 24, true);
         datum.k = view.getInt32(at + 28, true);
         visitor.datum(datum);
+        return;
+      }
+      case RecordKind.stolen: {
+        if (!visitor.stolen) return;
+        const stolen = this.#stolen;
+        stolen.lane = bytes[at + 2];
+        stolen.from = this.#time(view, at + 8);
+        stolen.to = this.#time(view, at + 16);
+        visitor.stolen(stolen);
         return;
       }
       case RecordKind.clock: {

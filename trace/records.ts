@@ -69,6 +69,14 @@ export interface EventRecord {
   text: string;
 }
 
+/** A span in which a thread wanted to run and had no core. Times are nanoseconds from `clockOrigin`. */
+export interface StolenRecord {
+  /** The lane it serves, any lane of a GPU for the GPU's thread; `NO_INDEX`: the engine's thread. */
+  lane: number;
+  from: number;
+  to: number;
+}
+
 /** A clock measurement: add `offset` to this rank's clock (raw, not relative) to get the peer's. */
 export interface ClockRecord {
   peer: number;
@@ -103,6 +111,8 @@ export interface TraceVisitor {
   counter?(counter: CounterRecord): void;
   /** Something happened. */
   event?(event: EventRecord): void;
+  /** A thread had no core for a while. */
+  stolen?(stolen: StolenRecord): void;
   /** This rank's clock was compared with another's. */
   clock?(clock: ClockRecord): void;
 }

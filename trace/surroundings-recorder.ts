@@ -187,6 +187,17 @@ export class SurroundingsRecorder extends UnitWriter {
   }
 
   /**
+   * A thread wanted to run from `from` to `to` and had no core.
+   * @param lane the lane it serves, any lane of a GPU for the GPU's thread, `NO_INDEX` for the engine's thread
+   */
+  stolen(lane: number, from: number, to: number): void {
+    const p = this.unit(RecordKind.stolen, 0);
+    this.u8[p + 2] = lane;
+    this.f64[(p >>> 3) + 1] = from;
+    this.f64[(p >>> 3) + 2] = to;
+  }
+
+  /**
    * One measurement of this rank's clock against another's.
    * @param offset nanoseconds to add to this rank's time to get the peer's
    * @param error half the round trip, in nanoseconds: the offset is right within this

@@ -133,6 +133,16 @@ export interface EventColumns {
   readonly text: readonly string[];
 }
 
+/** Spans in which threads wanted to run and had no core, in the order they were written, rank by rank. */
+export interface StolenColumns {
+  readonly count: number;
+  readonly rank: Uint16Array;
+  /** Any lane of the thread (the lanes of a GPU share one); `NO_ROW`: the engine's thread. */
+  readonly lane: Uint16Array;
+  readonly from: Float64Array;
+  readonly to: Float64Array;
+}
+
 /** A whole trace. */
 export interface Trace {
   readonly ranks: readonly TraceRank[];
@@ -144,6 +154,7 @@ export interface Trace {
   readonly data: DatumColumns;
   readonly counters: CounterColumns;
   readonly events: EventColumns;
+  readonly stolen: StolenColumns;
   /** First and last moment of anything in the trace, nanoseconds. */
   readonly start: number;
   readonly end: number;

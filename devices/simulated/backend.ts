@@ -431,7 +431,11 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   }
 
   busy(queue: number): number {
-    return this.executor.busyNs[queue];
+    return this.executor.busy(queue, this.world.time);
+  }
+
+  takeStolen(): number {
+    return 0;
   }
 
   keepShared(): void {

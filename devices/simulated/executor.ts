@@ -209,6 +209,14 @@ export class Executor implements EventOwner {
     if (!Number.isNaN(status)) this.world.schedule(this.firstEvent + q, at + ns);
   }
 
+  /** Nanoseconds that a queue has spent in kernels and copies until `at`, the present. */
+  busy(q: number, at: number): number {
+    const { records, cursor } = this;
+    if (this.state[q] !== Queue.running) return this.busyNs[q];
+    const slot = records.slotOf(q, (cursor[q] + 1) | 0);
+    return this.busyNs[q] + (records.op[slot] === Op.fill ? 0 : at - records.startAt[slot]);
+  }
+
   private end(q: number, at: number): void {
     const { records } = this;
     const first = (this.cursor[q] + 1) | 0;

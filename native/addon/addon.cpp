@@ -55,6 +55,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
                            InstanceMethod<&CoreObject::full>("full"),
                            InstanceMethod<&CoreObject::serveUntilDoorbell>("serveUntilDoorbell"),
                            InstanceMethod<&CoreObject::recall>("recall"),
+                           InstanceMethod<&CoreObject::takeStolen>("takeStolen"),
                            InstanceMethod<&CoreObject::onDoorbell>("onDoorbell"),
                            InstanceMethod<&CoreObject::hold>("hold"),
                            InstanceMethod<&CoreObject::hostView>("hostView"),
@@ -222,6 +223,26 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
 
   void recall(const Napi::CallbackInfo&) {
     if (!closed_) core_->runtime().ownership.recall();
+  }
+
+  /// Fills a Float64Array with queue, from and to of as many spans as it has room for; returns how many.
+  Napi::Value takeStolen(const Napi::CallbackInfo& info) {
+    auto into = info[0].As<Napi::Float64Array>();
+    StolenSpan spans[64];
+    std::size_t count = 0;
+    while (!closed_ && count < into.ElementLength() / 3) {
+      const std::size_t most = std::min(std::size(spans), into.ElementLength() / 3 - count);
+      const std::size_t taken = core_->takeStolen(spans, most);
+      for (std::size_t i = 0; i < taken; ++i) {
+        double* at = into.Data() + 3 * (count + i);
+        at[0] = spans[i].queue;
+        at[1] = static_cast<double>(spans[i].from);
+        at[2] = static_cast<double>(spans[i].to);
+      }
+      count += taken;
+      if (taken < most) break;
+    }
+    return Napi::Number::New(info.Env(), static_cast<double>(count));
   }
 
   void onDoorbell(const Napi::CallbackInfo& info) {

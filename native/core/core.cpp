@@ -118,7 +118,8 @@ Core::Core(const CoreOptions& options, const std::vector<QueueOptions>& queues,
            std::int32_t* control, std::int32_t* shared)
     : runtime_(reinterpret_cast<Word*>(shared), options.cores > 0 ? options.cores : usableCores(),
                options.spinNanoseconds),
-      externalDoorbell_{ringFromOutside, &runtime_} {
+      externalDoorbell_{ringFromOutside, &runtime_},
+      stolen_(runtime_.stolen) {
   check(options, queues);
   try {
     host_ = std::make_shared<HostMemory>(options.hostBytes);
@@ -148,7 +149,7 @@ Core::Core(const CoreOptions& options, const std::vector<QueueOptions>& queues,
       }
     }
     runtime_.ownership.complete();
-    executor_ = std::make_unique<Executor>(runtime_);
+    executor_ = std::make_unique<Executor>(runtime_, stolen_);
     for (auto& worker : workers_) worker->start();
   } catch (...) {
     close(true);
@@ -303,6 +304,12 @@ bool Core::serveUntilDoorbell(double microseconds) {
                                   });
   ownership.engineServes(false);
   return served;
+}
+
+std::size_t Core::takeStolen(StolenSpan* into, std::size_t most) {
+  const std::int64_t time = now();
+  if (stolen_.due(time)) stolen_.look(time, -1);
+  return runtime_.stolen.take(into, most);
 }
 
 std::string Core::lastError(std::int32_t queue) const {

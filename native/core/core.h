@@ -67,6 +67,8 @@ class Core {
   /// As `waitForDoorbell`, but the calling thread executes commands of worker queues meanwhile. False when it found
   /// none to execute and nobody rang, or when there is a core for the engine anyway.
   bool serveUntilDoorbell(double microseconds);
+  /// On the engine's thread: looks at its stolen time too, and moves up to `most` spans out (stolen_time.h).
+  std::size_t takeStolen(StolenSpan* into, std::size_t most);
   std::string lastError(std::int32_t queue) const;
   /// How other processes get at a space; null where there is no way.
   const DeviceShare* share(std::int32_t space) const;
@@ -95,6 +97,8 @@ class Core {
   std::shared_ptr<HostMemory> host_;
   std::vector<std::unique_ptr<DeviceThread>> devices_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  /// Of the engine's thread, also while it executes commands.
+  StolenTime stolen_;
   std::unique_ptr<Executor> executor_;
   std::vector<bool> peers_;
   /// Per GPU: cuBLAS and cuSOLVER were prepared, or are missing.

@@ -8,6 +8,7 @@
 
 #include "core/memory.h"
 #include "core/registry.h"
+#include "core/stolen_time.h"
 #include "headrace/contract.h"
 #include "queues/doorbell.h"
 #include "queues/queue.h"
@@ -30,6 +31,7 @@ struct Runtime {
   std::vector<std::unique_ptr<Queue>> queues;
   std::vector<Space> spaces;
   Registry& registry = Registry::instance();
+  StolenLog stolen;
   /// Threads end when their rings are empty; waits for commands that were never published are given up.
   std::atomic<bool> closing{false};
 

@@ -92,7 +92,7 @@ void DeviceThread::issue(StreamQueue& stream, const Command& command, std::int32
                          std::int32_t status) {
   const std::int32_t last = after(sequence, command.span() - 1);
   StreamSlot& slot = stream.slot(last);
-  if (stream.next == stream.finished) stream.busySince = now();
+  if (stream.next == stream.finished) stream.queue.beginBusy(now());
   const std::int32_t opcode = command.opcode();
   slot.timed = opcode >= Opcode::exec && opcode <= Opcode::fill && runtime_.timing() &&
                beginTiming(slot, stream);
@@ -263,7 +263,7 @@ bool DeviceThread::retire(StreamQueue& stream) {
     return true;
   }
   if (stream.finished == before) return false;
-  if (stream.finished == stream.next) stream.queue.addBusy(now() - stream.busySince);
+  if (stream.finished == stream.next) stream.queue.endBusy(now());
   stream.queue.publish(stream.finished);
   return true;
 }
@@ -291,6 +291,7 @@ void DeviceThread::lose(StreamQueue& stream) {
   const std::int32_t published = stream.queue.published();
   if (stream.finished == published) return;
   stream.queue.setError(driver_.errorText(device_));
+  if (stream.next != stream.finished) stream.queue.endBusy(now());
   while (stream.finished != published) {
     const std::int32_t head = after(stream.finished, 1);
     const Command command(stream.queue.record(head));

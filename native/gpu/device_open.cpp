@@ -26,7 +26,7 @@ constexpr int kQuietTurn = 16;
 
 DeviceThread::DeviceThread(Runtime& runtime, const DriverTable& driver, std::int32_t gpu,
                            std::int32_t ordinal)
-    : runtime_(runtime), driver_(driver), gpu_(gpu), ordinal_(ordinal) {
+    : runtime_(runtime), driver_(driver), gpu_(gpu), ordinal_(ordinal), stolen_(runtime.stolen) {
   thread_ = std::thread([this] { run(); });
 }
 

@@ -44,9 +44,19 @@ bool DeviceThread::pass() {
     return true;
   }
   if (bind(*this) != DriverStatus::ok) lost_ = true;
+  // Before it serves, the thread may have waited for a core to begin; afterwards, in the middle of a kernel.
+  lookForStolen();
   const bool moved = serve(kTurn) || helpOthers(*this);
+  if (moved) lookForStolen();
   turn_.giveBack();
   return moved;
+}
+
+/// All queues of a GPU share the thread: its first one stands for them.
+void DeviceThread::lookForStolen() {
+  if (!runtime_.timing() || streams_.empty()) return;
+  const std::int64_t time = now();
+  if (stolen_.due(time)) stolen_.look(time, streams_.front()->queue.index);
 }
 
 /// One turn for every ring, for the device, and for every stream's completions. True when anything moved.

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/runtime.h"
+#include "core/stolen_time.h"
 #include "gpu/driver.h"
 #include "gpu/stream_queue.h"
 #include "gpu/submission_lock.h"
@@ -74,6 +75,7 @@ class DeviceThread {
   bool runCalls();
   bool pass();
   bool serve(int turn);
+  void lookForStolen();
   bool helpOthers(DeviceThread& helper);
   bool serveFor(DeviceThread& helper);
   DriverStatus bind(DeviceThread& served);
@@ -124,6 +126,7 @@ class DeviceThread {
   std::deque<std::function<void()>> calls_;
   std::atomic<bool> callsWaiting_{false};
   std::atomic<bool> ending_{false};
+  StolenTime stolen_;
   FutexToken sleeper_;
   std::thread thread_;
 };

@@ -51,7 +51,6 @@ class StreamQueue {
   Queue* holdQueue = nullptr;
   std::int32_t holdSequence = 0;
   bool holdForSubmission = false;
-  std::int64_t busySince = 0;
 };
 
 }  // namespace headrace

@@ -32,6 +32,7 @@ class Queue {
         space(space),
         peer(peer),
         control_(control),
+        busyWord_(reinterpret_cast<std::atomic<std::int64_t>*>(control + Control::busy)),
         ring_(ring),
         times_(times),
         mask_(records - 1),
@@ -117,11 +118,14 @@ class Queue {
     failures.store(failures.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
-  void addBusy(std::int64_t nanoseconds) {
-    busy_ += nanoseconds;
-    control_[Control::busyLow].store(static_cast<std::int32_t>(busy_), std::memory_order_relaxed);
-    control_[Control::busyHigh].store(static_cast<std::int32_t>(busy_ >> 32),
-                                      std::memory_order_relaxed);
+  /// Bracket time in which the queue has work. What is read in the middle of it (Control::busy) counts up to then.
+  void beginBusy(std::int64_t time) {
+    busySince_ = time;
+    setBusy(busy_ - time);
+  }
+  void endBusy(std::int64_t time) {
+    busy_ += time - busySince_;
+    setBusy(busy_);
   }
 
   void setError(const std::string& text) {
@@ -134,13 +138,17 @@ class Queue {
   }
 
  private:
+  void setBusy(std::int64_t value) { busyWord_->store(value, std::memory_order_relaxed); }
+
   Word* control_;
+  std::atomic<std::int64_t>* busyWord_;
   std::int32_t* ring_;
   double* times_;
   std::uint32_t mask_;
   Doorbell* doorbell_;
   std::atomic<FutexToken*> owner_{nullptr};
   std::int64_t busy_ = 0;
+  std::int64_t busySince_ = 0;
   mutable std::mutex errorLock_;
   std::string error_;
 };

@@ -128,6 +128,12 @@ class Machine {
     return control(queue, Control::completed).load(std::memory_order_acquire);
   }
   std::int32_t issued(std::int32_t queue) const { return issued_[queue]; }
+  /// Nanoseconds during which the queue has had work up to now, as contract.ts says.
+  std::int64_t busy(std::int32_t queue) {
+    const auto* word = reinterpret_cast<std::atomic<std::int64_t>*>(&control(queue, Control::busy));
+    const std::int64_t value = word->load();
+    return value < 0 ? value + now() : value;
+  }
   bool done(Event event) { return ahead(completed(event.queue), event.sequence) >= 0; }
 
   /// Publishes everything and blocks on the doorbell until the event has happened.

@@ -233,10 +233,33 @@ Add busy("busy time is there as soon as the work is seen completed, without timi
   for (int queue = 0; queue < 2; ++queue) {
     machine.exec(queue, "spin", 0, {3000});
     machine.finish();
-    const std::int32_t busy = machine.control(queue, Control::busyLow).load();
-    CHECK(busy >= 2900000);
+    CHECK(machine.busy(queue) >= 2900000);
   }
 });
+
+Add busyMeanwhile(
+    "busy time grows while work goes on, never faster than the clock, and stands still without",
+    [] {
+      Machine machine(small(1, 1));
+      for (int queue = 0; queue < 2; ++queue) {
+        const std::int64_t begin = now();
+        const Event slow = machine.exec(queue, "spin", 0, {20000});
+        machine.publish();
+        std::int64_t before = 0;
+        // A counter that is brought up to date only at the end stays at 0 until the kernel is over.
+        while (before < 5000000) {
+          CHECK(!machine.done(slow));
+          const std::int64_t busy = machine.busy(queue);
+          CHECK(busy >= before && busy <= now() - begin);
+          before = busy;
+        }
+        machine.finish(slow);
+        const std::int64_t after = machine.busy(queue);
+        CHECK(after <= now() - begin);
+        const std::int64_t until = now() + 1000000;
+        while (now() < until) CHECK(machine.busy(queue) == after);
+      }
+    });
 
 Add closing("close finishes what was published and gives up waits for what never was", [] {
   for (int round = 0; round < 20; ++round) {

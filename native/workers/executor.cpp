@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-Executor::Executor(Runtime& runtime) : runtime_(runtime) {
+Executor::Executor(Runtime& runtime, StolenTime& stolen) : runtime_(runtime), stolen_(stolen) {
   const Space& space = runtime.spaces[0];
   task_ = {};
   task_.space_base = reinterpret_cast<void*>(space.base);
@@ -26,18 +26,18 @@ void Executor::begin(Queue& queue) {
 }
 
 void Executor::end() {
-  if (!idle_) becomeIdle(now());
+  if (busy_) becomeIdle(now());
   queue_ = nullptr;
 }
 
 void Executor::becomeIdle(std::int64_t time) {
-  queue_->addBusy(time - busySince_);
-  idle_ = true;
+  if (busy_) queue_->endBusy(time);
+  busy_ = false;
 }
 
 void Executor::becomeBusy() {
   busySince_ = now();
-  idle_ = false;
+  if (runtime_.timing() && stolen_.due(busySince_)) stolen_.look(busySince_, queue_->index);
 }
 
 void Executor::execute(bool givenUp) {
@@ -52,6 +52,10 @@ void Executor::execute(bool givenUp) {
   const auto last = static_cast<std::int32_t>(static_cast<std::uint32_t>(sequence) +
                                               static_cast<std::uint32_t>(span) - 1);
   std::int32_t status = givenUp ? Status::cancelled : Status::ok;
+  if (!busy_) {
+    busy_ = true;
+    queue_->beginBusy(busySince_);
+  }
   const std::int32_t opcode = command.opcode();
   const bool timed = opcode >= Opcode::exec && opcode <= Opcode::fill && runtime_.timing();
   // What was published before the command before it began, and waits for nothing, begins when that one ends: reading the
@@ -77,6 +81,7 @@ void Executor::execute(bool givenUp) {
   const std::int64_t end = timed ? now() : 0;
   if (timed) {
     queue_->setTimes(command.words(), static_cast<double>(start), static_cast<double>(end));
+    if (stolen_.due(end)) stolen_.look(end, queue_->index);
   }
   followsAt_ = end;
   command.setStatus(status);
@@ -87,8 +92,9 @@ void Executor::execute(bool givenUp) {
   // Whoever sees the last of what was commanded completed may read the busy time at once.
   if (last == visible_) {
     const std::int64_t time = timed ? end : now();
-    queue_->addBusy(time - busySince_);
+    queue_->endBusy(time);
     busySince_ = time;
+    busy_ = false;
   }
   done_ = last;
   queue_->publish(last);

@@ -8,17 +8,19 @@
 #include <vector>
 
 #include "core/runtime.h"
+#include "core/stolen_time.h"
 #include "queues/ring.h"
 
 namespace headrace {
 
 class Executor {
  public:
-  explicit Executor(Runtime& runtime);
+  /// `stolen`: that of the thread that executes.
+  Executor(Runtime& runtime, StolenTime& stolen);
 
   /// Serves `queue` from now on; the caller holds it (queue_ownership.h).
   void begin(Queue& queue);
-  /// Stops serving: the queue's busy time is brought up to date.
+  /// Stops serving: the queue's busy time ends.
   void end();
   Queue& queue() const { return *queue_; }
 
@@ -61,10 +63,13 @@ class Executor {
   Queue* queue_ = nullptr;
   std::int32_t done_ = 0;
   std::int32_t visible_ = 0;  // last record known to be published
+  StolenTime& stolen_;
+  /// When there was no work any more, or yet; the next command begins the queue's busy time then.
   std::int64_t busySince_ = 0;
+  /// The queue's busy time has begun.
+  bool busy_ = false;
   /// End of the last command, when it was timed and nothing was waited for since; else 0.
   std::int64_t followsAt_ = 0;
-  bool idle_ = false;
   bool stopped_ = false;
   std::vector<void*> flows_;
   std::vector<double> scratch_;

@@ -10,7 +10,7 @@
 namespace headrace {
 
 Worker::Worker(Runtime& runtime, Queue& queue)
-    : runtime_(runtime), first_(queue), executor_(runtime) {
+    : runtime_(runtime), first_(queue), stolen_(runtime.stolen), executor_(runtime, stolen_) {
   runtime.ownership.join(queue, sleeper_);
 }
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/runtime.h"
+#include "core/stolen_time.h"
 #include "queues/futex_token.h"
 #include "workers/executor.h"
 
@@ -31,6 +32,7 @@ class Worker {
   Runtime& runtime_;
   Queue& first_;
   FutexToken sleeper_;
+  StolenTime stolen_;
   Executor executor_;
   std::int64_t crowdedSince_ = 0;
   std::thread thread_;  // last: starts when everything else exists

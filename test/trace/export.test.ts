@@ -250,6 +250,7 @@ describe('CSV', () => {
       accesses: cholesky.tasks.accesses.items.length,
       counters: cholesky.counters.count,
       events: cholesky.events.count,
+      stolen: cholesky.stolen.count,
     };
     for (const table of csvTables) {
       const lines = parse(textOf((out) => exportCsv(cholesky, out, table)));

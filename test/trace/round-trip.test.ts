@@ -12,6 +12,7 @@ import {
   loadTrace,
   MAX_STRING_BYTES,
   MemorySink,
+  NO_INDEX,
   NONE,
   rankTracePath,
   type TaskRecord,
@@ -225,6 +226,8 @@ describe('what the recorder writes, the reader gives back', () => {
       recorder.memory(1, 1500, 100, 20, 30, 40, 10);
       recorder.progress(1600, 5, 6, 7, 8, 9, 10);
       recorder.event(EventKind.spill, 1700, 1, 9, 5, 2048, 'why');
+      recorder.stolen(2, 1750, 1790);
+      recorder.stolen(NO_INDEX, 1760, 1795);
       recorder.clock(0, 1800, -12.5, 3);
     });
     const seen: unknown[] = [];
@@ -233,6 +236,7 @@ describe('what the recorder writes, the reader gives back', () => {
       parameters: (l) => seen.push([l.task, ...l.values.subarray(0, l.count)]),
       counter: (c) => seen.push([c.kind, c.space, c.time, ...c.values]),
       event: (e) => seen.push({ ...e }),
+      stolen: (s) => seen.push({ ...s }),
       clock: (c) => seen.push({ ...c }),
     });
     expect(seen).toEqual([
@@ -241,6 +245,8 @@ describe('what the recorder writes, the reader gives back', () => {
       [0, 1, 500, 100, 20, 30, 40, 10, 0],
       [1, 255, 600, 5, 6, 7, 8, 9, 10],
       { kind: EventKind.spill, space: 1, task: 9, datum: 5, time: 700, bytes: 2048, text: 'why' },
+      { lane: 2, from: 750, to: 790 },
+      { lane: 255, from: 760, to: 795 },
       { peer: 0, time: 800, offset: -12.5, error: 3 },
     ]);
   });

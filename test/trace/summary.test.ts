@@ -148,6 +148,7 @@ describe('a summary computed by hand', () => {
       scheduler: 5,
       submission: 0,
       throttled: 0,
+      stolen: 0,
     });
   });
 
@@ -162,6 +163,7 @@ describe('a summary computed by hand', () => {
       scheduler: 5,
       submission: 15,
       throttled: 15,
+      stolen: 0,
     });
   });
 
@@ -177,6 +179,7 @@ describe('a summary computed by hand', () => {
       scheduler: 6,
       submission: 0,
       throttled: 0,
+      stolen: 0,
     });
   });
 

@@ -1,4 +1,5 @@
 // The analysis of traces.
+export * from './advice.js';
 export * from './bounds.js';
 export * from './causes.js';
 export * from './classes.js';
@@ -9,6 +10,7 @@ export * from './intervals.js';
 export * from './lanes.js';
 export * from './memory.js';
 export * from './overlap.js';
+export * from './stolen.js';
 export * from './summary.js';
 export * from './summary-text.js';
 export * from './text.js';

@@ -9,6 +9,7 @@ import {
   tasksByLane,
   transfersByLane,
 } from '../trace.js';
+import { covered } from './stolen.js';
 import { type IdleReason, IdleReasonNumber, idleReasons, type Waits } from './waits.js';
 
 /** An execution lane. Times in nanoseconds. */
@@ -24,6 +25,8 @@ export interface LaneUse {
    */
   readonly used: boolean;
   readonly busy: number;
+  /** Part of `busy` in which the lane's thread had no core: kernels took that much longer. */
+  readonly stretched: number;
   readonly idle: { readonly [reason in IdleReason]: number };
 }
 
@@ -76,6 +79,7 @@ export function laneUse(trace: Trace, waits: Waits): LaneUse[] {
   forEachIdle(trace, waits, (lane, from, to, reason) => {
     idle[lane][reason] += to - from;
   });
+  const stretched = stretchedTime(trace, waits);
   const counts = new Int32Array(trace.lanes.length);
   for (let row = 0; row < trace.tasks.count; row++) {
     if (trace.tasks.lane[row] < counts.length) counts[trace.tasks.lane[row]]++;
@@ -96,12 +100,33 @@ export function laneUse(trace: Trace, waits: Waits): LaneUse[] {
       tasks: counts[index],
       used: usedKinds.has(lane.kind),
       busy: makespan - total,
+      stretched: stretched[index],
       idle: Object.fromEntries(
         idleReasons.map((reason, number) => [reason, idle[index][number]]),
       ) as { [reason in IdleReason]: number },
     });
   });
   return uses;
+}
+
+/** Per lane, the time in which tasks were running there but its thread had no core. */
+function stretchedTime(trace: Trace, waits: Waits): Float64Array {
+  const byLane = tasksByLane(trace);
+  const starts = trace.tasks.times[TaskTime.execStart];
+  const ends = trace.tasks.times[TaskTime.execEnd];
+  const stretched = new Float64Array(trace.lanes.length);
+  trace.lanes.forEach((lane, index) => {
+    if (!isExecutionLane(lane)) return;
+    const still = waits.stolen.standstill(index);
+    if (still.from.length === 0) return;
+    let at = trace.start;
+    for (let i = byLane.start[index]; i < byLane.start[index + 1]; i++) {
+      const task = byLane.items[i];
+      stretched[index] += covered(still, Math.max(at, starts[task]), ends[task]);
+      if (ends[task] > at) at = ends[task];
+    }
+  });
+  return stretched;
 }
 
 /** Busy time (the union of its transfers) and bytes of the transfer lanes. */

@@ -3,7 +3,7 @@ import type { CriticalPath, PathStep } from './critical-path.js';
 import type { Change, TraceDiff } from './diff.js';
 import type { TraceSummary } from './summary.js';
 import { formatBytes, formatShare, formatTime, table } from './text.js';
-import { type IdleReason, idleAdvice, idleReasons, reasonText } from './waits.js';
+import { IdleReasonNumber, idleReasons, reasonText } from './waits.js';
 
 /** The summary as text of several sections; ends with a newline. */
 export function summaryText(summary: TraceSummary): string {
@@ -39,28 +39,35 @@ export function summaryText(summary: TraceSummary): string {
 
 function laneSection(summary: TraceSummary): string {
   const shown = idleReasons.filter((reason) => summary.lanes.some((lane) => lane.idle[reason] > 0));
+  const stretched = summary.lanes.some((lane) => lane.stretched > 0);
   const rows = summary.lanes.map((lane) => [
     lane.lane,
     String(lane.tasks),
     formatShare(lane.busy, summary.makespan),
+    ...(stretched ? [formatShare(lane.stretched, summary.makespan)] : []),
     ...shown.map((reason) => formatShare(lane.idle[reason], summary.makespan)),
   ]);
-  return `Lanes (share of the makespan)\n${table(['lane', 'tasks', 'busy', ...shown], rows)}`;
+  return `Lanes (share of the makespan)\n${table(['lane', 'tasks', 'busy', ...(stretched ? ['stretched'] : []), ...shown], rows)}`;
 }
 
 function idleSection(summary: TraceSummary): string {
   // Lanes of a kind that ran nothing (host workers of a run on GPUs) would drown everything else.
   const lanes = summary.lanes.filter((lane) => lane.used);
   const total = lanes.length * summary.makespan;
-  const idle = (reason: IdleReason): number => summary.idle[reason];
-  const reasons = idleReasons
-    .filter((reason) => total > 0 && idle(reason) >= 0.01 * total)
-    .sort((a, b) => idle(b) - idle(a));
-  if (reasons.length === 0) return '';
-  const lines = reasons.map(
-    (reason) =>
-      `  ${formatShare(idle(reason), total).padStart(7)}  ${reasonText(reason)}: ${idleAdvice[reason].advice}`,
-  );
+  const lines = summary.advice
+    .filter(({ share }) => share >= 0.01)
+    .sort((a, b) => b.share - a.share)
+    .map(
+      ({ nanoseconds, reason, text }) =>
+        `  ${formatShare(nanoseconds, total).padStart(7)}  ${reasonText(reason)}: ${text}`,
+    );
+  if (summary.stretched >= 0.01 * total && total > 0) {
+    const { text } = summary.advice[IdleReasonNumber.stolen];
+    lines.push(
+      `  ${formatShare(summary.stretched, total).padStart(7)}  stretched (kernel under way, thread without a core): ${text}`,
+    );
+  }
+  if (lines.length === 0) return '';
   const unused = summary.lanes.length - lanes.length;
   const title =
     unused > 0 ? `Idle time of the lanes in use (${unused} others left out)` : 'Idle time';

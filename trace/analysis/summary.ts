@@ -1,6 +1,7 @@
 // The summary of a trace: everything a person asks first, as plain data. `summary-text.ts` prints it.
 import { TaskFlag } from '../format.js';
 import type { Trace } from '../trace.js';
+import { type Advice, advise, type RankThreads, rankThreads } from './advice.js';
 import { type Bounds, bounds } from './bounds.js';
 import {
   type ClassUse,
@@ -32,7 +33,12 @@ export interface TraceSummary {
   readonly lanes: readonly LaneUse[];
   /** Sums over the execution lanes in use (`LaneUse.used`). */
   readonly busy: number;
+  /** Part of `busy` in which the lane's thread had no core. */
+  readonly stretched: number;
   readonly idle: { readonly [reason in IdleReason]: number };
+  /** What to do about the idle time of each reason. */
+  readonly advice: readonly Advice[];
+  readonly threads: readonly RankThreads[];
   readonly transferLanes: readonly TransferLaneUse[];
   readonly traffic: Traffic;
   readonly classes: readonly ClassUse[];
@@ -56,6 +62,13 @@ export function summarize(trace: Trace, waits: Waits = new Waits(trace)): TraceS
     if (tasks.flags[row] & TaskFlag.failed) failed++;
     if (tasks.flags[row] & TaskFlag.cancelled) cancelled++;
   }
+  const makespan = trace.end - trace.start;
+  const transferLanes = transferLaneUse(trace);
+  const threads = rankThreads(trace);
+  const classes = classUse(trace);
+  const stretched = inUse.reduce((sum, lane) => sum + lane.stretched, 0);
+  const kernels = classes.reduce((sum, use) => sum + use.total, 0);
+  const kernel = Math.max(0, kernels - stretched) / Math.max(1, tasks.count);
   const first = trace.ranks[0].header;
   const problems = [...trace.problems];
   const unordered = tasks.count - waits.graph.order.length;
@@ -69,22 +82,25 @@ export function summarize(trace: Trace, waits: Waits = new Waits(trace)): TraceS
     ranks: first.ranks,
     options: first.options,
     simulated: first.simulated,
-    makespan: trace.end - trace.start,
+    makespan,
     tasks: tasks.count,
     failed,
     cancelled,
     bounds: bounds(trace, waits.graph, lanes),
     lanes,
     busy: inUse.reduce((sum, lane) => sum + lane.busy, 0),
+    stretched,
     idle: Object.fromEntries(
       idleReasons.map((reason) => [
         reason,
         inUse.reduce((sum, lane) => sum + lane.idle[reason], 0),
       ]),
     ) as TraceSummary['idle'],
-    transferLanes: transferLaneUse(trace),
+    advice: advise({ makespan, lanes, transferLanes, threads, kernel }),
+    threads,
+    transferLanes,
     traffic: traffic(trace),
-    classes: classUse(trace),
+    classes,
     slowest: slowestTasks(trace),
     latency: startLatency(trace),
     memory: memoryUse(trace),

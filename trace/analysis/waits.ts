@@ -9,11 +9,15 @@
 //                                      ends last), or by the next to start
 //   X had not finished comm-in         network, if the rank has one
 //   otherwise                          scheduler (deciding, issuing, launching)
+// Instead of these, the reason is `stolen` while the thread that should have ended it had no core: the engine's before
+// X was inserted or ready, and with that of X's lane at the end; the predecessor's or the transfer's while that stood
+// still, and the engine's until a transfer starts.
 // The spans tile the time exactly: whole nanoseconds, no overlap, no rest.
 import { group, type Lists } from '../columns.js';
 import { EventKind, TaskTime, TransferKind, TransferReason } from '../format.js';
 import type { Trace } from '../trace.js';
 import { type TaskGraph, taskGraph } from './graph.js';
+import { cut, type Spans, StolenTime } from './stolen.js';
 
 /** Reasons of idle time, by number; the order is that of reports. */
 export const idleReasons = [
@@ -26,6 +30,7 @@ export const idleReasons = [
   'scheduler',
   'submission',
   'throttled',
+  'stolen',
 ] as const;
 
 /** Name of a reason. */
@@ -42,6 +47,7 @@ export const IdleReasonNumber: { readonly [reason in IdleReason]: number } = {
   scheduler: 6,
   submission: 7,
   throttled: 8,
+  stolen: 9,
 };
 
 /** What a reason means and what to do about much of it. */
@@ -84,6 +90,10 @@ export const idleAdvice: { readonly [reason in IdleReason]: { title: string; adv
     title: 'task window full',
     advice: 'raise the window, or insert in an order that lets early tasks retire',
   },
+  stolen: {
+    title: 'thread without a core',
+    advice: 'threads outnumber the cores: fewer workers, or fewer other programs on the machine',
+  },
 };
 
 /** A reason in words: its name, by which JSON, tables and the viewer call it, and what it means. */
@@ -111,6 +121,7 @@ export type SpanVisitor = (from: number, to: number, reason: number) => void;
 /** Answers why a task waited. Built once per trace; O(tasks + edges + transfers). */
 export class Waits {
   readonly graph: TaskGraph;
+  readonly stolen: StolenTime;
   readonly #trace: Trace;
   readonly #ofTask: Lists;
   readonly #ofDatum: Lists;
@@ -121,6 +132,7 @@ export class Waits {
   constructor(trace: Trace, graph: TaskGraph = taskGraph(trace)) {
     this.#trace = trace;
     this.graph = graph;
+    this.stolen = new StolenTime(trace);
     const { transfers } = trace;
     const rows = Int32Array.from({ length: transfers.count }, (_, row) => row);
     this.#ofTask = group(trace.tasks.count, transfers.task, rows);
@@ -151,11 +163,16 @@ export class Waits {
 
   /** When the last predecessor of a task stopped running, -Infinity without any. */
   lastPredecessorEnd(row: number): number {
+    const last = this.#lastPredecessor(row);
+    return last < 0 ? Number.NEGATIVE_INFINITY : this.#trace.tasks.times[TaskTime.execEnd][last];
+  }
+
+  #lastPredecessor(row: number): number {
     const { start, items } = this.graph.predecessors;
     const ends = this.#trace.tasks.times[TaskTime.execEnd];
-    let last = Number.NEGATIVE_INFINITY;
+    let last = -1;
     for (let i = start[row]; i < start[row + 1]; i++) {
-      if (ends[items[i]] > last) last = ends[items[i]];
+      if (last < 0 || ends[items[i]] > ends[last]) last = items[i];
     }
     return last;
   }
@@ -195,17 +212,30 @@ export class Waits {
 
   /** Splits `[from, to)` before task `row` ran into spans by reason. */
   split(row: number, from: number, to: number, visit: SpanVisitor): void {
-    const { times } = this.#trace.tasks;
+    const { times, rank, lane } = this.#trace.tasks;
+    const { noTask } = IdleReasonNumber;
+    const engine = this.stolen.engine(rank[row]);
     let at = this.#beforeInsert(row, from, Math.min(to, times[TaskTime.inserted][row]), visit);
-    at = span(at, Math.min(to, this.lastPredecessorEnd(row)), IdleReasonNumber.noTask, visit);
-    at = span(at, Math.min(to, times[TaskTime.ready][row]), IdleReasonNumber.noTask, visit);
+    at = this.#untilPredecessor(this.#lastPredecessor(row), at, to, visit);
+    at = unlessStolen(engine, at, Math.min(to, times[TaskTime.ready][row]), noTask, visit);
     at = span(at, Math.min(to, times[TaskTime.alloc][row]), IdleReasonNumber.memory, visit);
     if (at >= to) return;
     const { transfers } = this.#trace;
     const needed = this.transfersBefore(row).sort((a, b) => transfers.end[b] - transfers.end[a]);
     if (needed.length > 0) at = this.#untilTransfers(needed, at, to, visit);
     at = span(at, Math.min(to, this.#waitsForNetwork(row)), IdleReasonNumber.network, visit);
-    span(at, to, IdleReasonNumber.scheduler, visit);
+    const { scheduler } = IdleReasonNumber;
+    unlessStolen(this.stolen.laneOrEngine(lane[row]), at, to, scheduler, visit);
+  }
+
+  // While the predecessor ran: it may have stood still. Before it ran it waited for reasons of its own.
+  #untilPredecessor(row: number, from: number, to: number, visit: SpanVisitor): number {
+    if (row < 0) return from;
+    const { times, lane } = this.#trace.tasks;
+    const { noTask } = IdleReasonNumber;
+    const at = span(from, Math.min(to, times[TaskTime.execStart][row]), noTask, visit);
+    const still = this.stolen.standstill(lane[row]);
+    return unlessStolen(still, at, Math.min(to, times[TaskTime.execEnd][row]), noTask, visit);
   }
 
   // Walks back from the end of the last transfer: while one is under way it is the reason (of several, the one that
@@ -243,7 +273,12 @@ export class Waits {
       const produced = tasks.times[TaskTime.execEnd][transfers.task[partner]];
       at = span(at, Math.min(to, produced), IdleReasonNumber.noTask, visit);
     }
-    return span(at, to, reasonOfKind[transfers.kind[transfer]], visit);
+    const reason = reasonOfKind[transfers.kind[transfer]];
+    if (isNetworkKind(transfers.kind[transfer])) return span(at, to, reason, visit);
+    const lane = transfers.lane[transfer];
+    const start = Math.min(to, transfers.start[transfer]);
+    at = unlessStolen(this.stolen.laneOrEngine(lane), at, start, reason, visit);
+    return unlessStolen(this.stolen.standstill(lane), at, to, reason, visit);
   }
 
   #waitsForNetwork(row: number): number {
@@ -255,13 +290,16 @@ export class Waits {
 
   #beforeInsert(row: number, from: number, to: number, visit: SpanVisitor): number {
     let at = from;
-    const spans = this.#throttled.get(this.#trace.tasks.rank[row]) ?? [];
+    const rank = this.#trace.tasks.rank[row];
+    const { submission } = IdleReasonNumber;
+    const engine = this.stolen.engine(rank);
+    const spans = this.#throttled.get(rank) ?? [];
     for (let i = firstEndingAfter(spans, from); i < spans.length && at < to; i++) {
       if (spans[i].from >= to) break;
-      at = span(at, Math.min(to, spans[i].from), IdleReasonNumber.submission, visit);
+      at = unlessStolen(engine, at, Math.min(to, spans[i].from), submission, visit);
       at = span(at, Math.min(to, spans[i].to), IdleReasonNumber.throttled, visit);
     }
-    return span(at, to, IdleReasonNumber.submission, visit);
+    return unlessStolen(engine, at, to, submission, visit);
   }
 
   #firstEndAfter(datum: number, time: number): number {
@@ -290,6 +328,22 @@ function feeds(reason: number): boolean {
 function span(from: number, to: number, reason: number, visit: SpanVisitor): number {
   if (to <= from) return from;
   visit(from, to, reason);
+  return to;
+}
+
+// A span of one reason, except while the thread that should have ended it had no core.
+function unlessStolen(
+  stolen: Spans,
+  from: number,
+  to: number,
+  reason: number,
+  visit: SpanVisitor,
+): number {
+  if (to <= from) return from;
+  if (stolen.from.length === 0) return span(from, to, reason, visit);
+  cut(stolen, from, to, (start, end, isStolen) => {
+    visit(start, end, isStolen ? IdleReasonNumber.stolen : reason);
+  });
   return to;
 }
 

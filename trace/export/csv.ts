@@ -5,7 +5,15 @@ import {
   transferKindNames,
   transferReasonNames,
 } from '../format.js';
-import { accessModeName, datumName, laneName, spaceName, type Trace, taskName } from '../trace.js';
+import {
+  accessModeName,
+  datumName,
+  laneName,
+  NO_ROW,
+  spaceName,
+  type Trace,
+  taskName,
+} from '../trace.js';
 import type { Output } from './output.js';
 
 /** The tables. */
@@ -16,6 +24,7 @@ export const csvTables = [
   'accesses',
   'counters',
   'events',
+  'stolen',
 ] as const;
 
 /** Name of a table. */
@@ -159,6 +168,19 @@ const writers: { readonly [table in CsvTable]: (trace: Trace, line: Line) => voi
         events.datum[row] < 0 ? '' : datumName(trace, events.datum[row]),
         events.bytes[row],
         events.text[row],
+      );
+    }
+  },
+  stolen(trace, line) {
+    const { stolen } = trace;
+    line('rank', 'lane', 'from', 'to');
+    for (let row = 0; row < stolen.count; row++) {
+      const lane = stolen.lane[row];
+      line(
+        stolen.rank[row],
+        lane === NO_ROW ? 'engine' : laneName(trace, lane),
+        stolen.from[row] - trace.start,
+        stolen.to[row] - trace.start,
       );
     }
   },

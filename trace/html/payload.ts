@@ -6,7 +6,7 @@ import { criticalPath } from '../analysis/critical-path.js';
 import { forEachIdle } from '../analysis/lanes.js';
 import { summarize, type TraceSummary } from '../analysis/summary.js';
 import { summaryText } from '../analysis/summary-text.js';
-import { idleAdvice, idleReasons, reasonText, Waits } from '../analysis/waits.js';
+import { reasonText, Waits } from '../analysis/waits.js';
 import { CounterKind, TaskTime, transferKindNames, transferReasonNames } from '../format.js';
 import { NO_ROW, type Trace, tasksByLane, transfersByLane } from '../trace.js';
 
@@ -55,10 +55,10 @@ export function buildPayload(trace: Trace): Payload {
     kinds: transferKindNames,
     reasons: transferReasonNames,
     releases: causeKinds,
-    idle: idleReasons.map((reason) => ({
+    idle: summary.advice.map(({ reason, text }) => ({
       reason,
       title: reasonText(reason),
-      advice: idleAdvice[reason].advice,
+      advice: text,
     })),
     summary: { ...summary, text: undefined },
   };

@@ -67,12 +67,19 @@ export function summaryPanel(model, theme, actions) {
         ),
       ),
     ),
+    s.stretched > 0 &&
+      el(
+        'p.why',
+        {},
+        `Stretched kernels (under way, thread without a core): ${formatShare(s.stretched, idle.total)}`,
+      ),
     tableOf(
-      ['lane', 'tasks', 'busy'],
+      ['lane', 'tasks', 'busy', 'stretched'],
       s.lanes.map((/** @type {any} */ lane) => [
         lane.lane,
         String(lane.tasks),
         formatShare(lane.busy, s.makespan),
+        formatShare(lane.stretched, s.makespan),
       ]),
       'Lanes',
     ),

@@ -22,7 +22,7 @@ const classesDark = [
   '#a8a8a8',
 ];
 
-/** Idle reasons by number: noTask, h2d, d2h, d2d, network, memory, scheduler, submission, throttled. */
+/** Idle reasons by number: noTask, h2d, d2h, d2d, network, memory, scheduler, submission, throttled, stolen. */
 const idle = [
   '#dddddd',
   '#99ddff',
@@ -33,6 +33,7 @@ const idle = [
   '#eedd88',
   '#bbcc33',
   '#aaaa00',
+  '#bb88cc',
 ];
 
 /**

@@ -44,8 +44,7 @@ inline constexpr std::int32_t completed = 16;
 inline constexpr std::int32_t failures = 17;
 inline constexpr std::int32_t submitted = 18;
 inline constexpr std::int32_t sleeping = 32;
-inline constexpr std::int32_t busyLow = 34;
-inline constexpr std::int32_t busyHigh = 35;
+inline constexpr std::int32_t busy = 34;
 }  // namespace Control
 
 namespace Shared {

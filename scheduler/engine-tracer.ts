@@ -73,7 +73,9 @@ export class EngineTracer {
     do {
       count = engine.backend.takeStolen(stolen);
       for (let i = 0; i < 3 * count; i += 3) {
-        recorder.stolen(stolen[i] < 0 ? NO_INDEX : stolen[i], stolen[i + 1], stolen[i + 2]);
+        const lane = stolen[i] < 0 ? NO_INDEX : stolen[i];
+        // A record has no room for lanes beyond that.
+        if (stolen[i] < NO_INDEX) recorder.stolen(lane, stolen[i + 1], stolen[i + 2]);
       }
     } while (3 * count === stolen.length);
   }

@@ -5,6 +5,10 @@
 // (read-after-write) and every event that used b (write-after-read, write-after-write); its own event becomes
 // the write event of b and a reader event of a. Both copies stay pinned until the end is observed.
 // Peer copies are driven by a queue of the destination device.
+//
+// A copy that fails makes invalid what it should have brought, and at once all that other copies under way have made of
+// that (`doomed`): nobody attaches to them any more. Their own ends say nothing new: the failure has been told, and whoever
+// was behind them is marked. Runs that begin after the failure have nothing to do with it.
 
 import { TransferReason } from '../trace/format.js';
 import { NO_QUEUE, Status } from './backend.js';
@@ -209,15 +213,14 @@ export class Transfers {
     }
     const d = this.datum[t];
     const source = this.source[t];
-    if (this.doomed[t] === 1 && status === 0) status = Status.driver;
-    if (status !== 0) this.doom(d, destination, this.version[t]);
+    const isDoomed = this.doomed[t] === 1;
+    if (isDoomed) status = Status.ok;
     this.observer?.transferDone(t, queue, seq, status);
     if (this.reason[t] === TransferReason.spill)
       this.spaces[source].arrivingOut -= roundedBytes(dir.bytes[d]);
-    const current = dir.version[d] === this.version[t];
-    if (status !== 0) {
-      this.failed(d, destination, current);
-    } else if (current) {
+    if (status !== Status.ok) {
+      this.failed(d, destination, this.version[t]);
+    } else if (!isDoomed && dir.version[d] === this.version[t]) {
       dir.apply(d, destination, CopyEvent.arrived);
       // The host is where values rest: once it has the current version, device copies may be dropped freely.
       if (destination === 0 && dir.state[d * dir.spaces] === CopyState.shared) this.handOver(d, 0);
@@ -235,16 +238,6 @@ export class Transfers {
     for (let t = 0; t < this.used; t++) if (this.datum[t] >= 0) visit(t);
   }
 
-  /** Transfers that read the copy of `d` in space `s` read garbage. */
-  private doom(d: number, s: number, version: number): void {
-    for (let t = 0; t < this.used; t++) {
-      if (this.datum[t] !== d || this.source[t] !== s || this.version[t] !== version) continue;
-      if (this.doomed[t] === 1) continue;
-      this.doomed[t] = 1;
-      this.doom(d, this.destination[t], version);
-    }
-  }
-
   /** Makes the copy in space `s` the one that keeps the value; it must be shared or arriving with the value. */
   handOver(d: number, s: number): void {
     const dir = this.directory;
@@ -256,15 +249,23 @@ export class Transfers {
     this.spaces[s].settle(d);
   }
 
-  private failed(d: number, destination: number, current: boolean): void {
+  /** The copy of version `version` of `d` does not come to space `s`, nor to where it was to go from there. */
+  private failed(d: number, s: number, version: number): void {
     const dir = this.directory;
-    const c = d * dir.spaces + destination;
+    const c = d * dir.spaces + s;
     // Whoever counted on it must look again.
     for (const space of this.spaces) space.freed = true;
-    if (!current || dir.state[c] === CopyState.invalid) return;
-    // A copy already written here by a task that was issued behind the transfer is lost with it.
-    if (dir.state[c] === CopyState.owned) dir.setPoison(d, Poison.transferFailed);
-    dir.apply(d, destination, CopyEvent.fail);
+    if (dir.version[d] === version && dir.state[c] !== CopyState.invalid) {
+      // It was to keep the value, and the copy that it came from may be given up.
+      if (dir.state[c] === CopyState.owned) dir.setPoison(d, Poison.transferFailed);
+      dir.apply(d, s, CopyEvent.fail);
+    }
+    for (let t = 0; t < this.used; t++) {
+      if (this.datum[t] !== d || this.source[t] !== s || this.version[t] !== version) continue;
+      if (this.doomed[t] === 1) continue;
+      this.doomed[t] = 1;
+      this.failed(d, this.destination[t], version);
+    }
   }
 
   private newRow(): number {

@@ -222,7 +222,10 @@ export function mixedProgram(
     steps,
     window: r.pick([4, 8, 16, 64, 256]),
     gpuUnits: Math.max(c.gpuUnits, largestTask(data, tasks)),
-    hostUnits: c.shortOfHost ? c.hostUnits : unitsOf(data) * 2 + ownUnits(tasks) + 16,
+    // Also where the host is short of memory each task by itself fits, those on data of bodies among them.
+    hostUnits: c.shortOfHost
+      ? Math.max(c.hostUnits, largestTask(data, tasks, true))
+      : unitsOf(data) * 2 + ownUnits(tasks) + 16,
     reads: data.flatMap((_, d) => (r.chance(0.3) ? [d] : [])),
   };
 }

@@ -65,8 +65,12 @@ export class RankBodies {
     const own = made ?? given;
     const { makes: _, ...same } = { ...task, grows: grows - 1 };
     const children = grows > 0 ? [...inserts, same, same] : inserts;
-    for (const child of children) if (this.isThere(child, own)) this.insertOne(run, child, own);
-    made?.close();
+    try {
+      for (const child of children) if (this.isThere(child, own)) this.insertOne(run, child, own);
+    } finally {
+      // Also when a task is refused and the body fails of it.
+      made?.close();
+    }
   }
 
   private insertOne(run: RunPlayer, child: CaseTask, own: Datum<'u8'> | undefined): void {

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { randomCase } from '../../cli/simulation/case.js';
+import { largestTask } from '../../cli/simulation/case-sizes.js';
 import { directedCases } from '../../cli/simulation/directed-cases.js';
 import { play } from '../../cli/simulation/play.js';
 import { SimulatedBackend } from '../../devices/simulated/backend.js';
@@ -106,9 +107,38 @@ test.each(foundInPrograms)('%s', async (_, seed, ranks, faults) => {
   expect((await play(randomCase(seed, { ranks, mixed: true, faults }))).problems).toEqual([]);
 });
 
-test('what a body inserts while the window makes room does not count on a version that is only planned', async () => {
-  const file = new URL('./cases/read-while-planned.json', import.meta.url);
+/** Cases that were shrunk, and how they end. */
+const shrunk: readonly (readonly [string, string, string])[] = [
+  [
+    'what a body inserts while the window makes room does not count on a version that is only planned',
+    'read-while-planned',
+    '',
+  ],
+  [
+    'a run that begins after a copy failed does not fail of the copies that were made of it',
+    'copy-of-a-failed-copy',
+    'ERR_DEVICE_LOST',
+  ],
+  [
+    'a body whose task is refused fails, and closes what it has created',
+    'body-is-refused',
+    'ERR_TASK_FAILED',
+  ],
+];
+
+test.each(shrunk)('%s', async (_, name, end) => {
+  const file = new URL(`./cases/${name}.json`, import.meta.url);
   const { problems, outcome } = await play(JSON.parse(readFileSync(file, 'utf8')));
   expect(problems).toEqual([]);
-  expect(outcome).toBe('');
+  expect(outcome).toBe(end);
+});
+
+test('each task of a program fits by itself, those that bodies insert among them', () => {
+  let onOwn = 0;
+  for (let seed = 1; seed <= 2000; seed++) {
+    const c = randomCase(seed, { ranks: 1, mixed: true, faults: true });
+    if (c.tasks.some((t) => t.makes !== undefined)) onOwn++;
+    expect(c.hostUnits, `seed ${seed}`).toBeGreaterThanOrEqual(largestTask(c.data, c.tasks, true));
+  }
+  expect(onOwn).toBeGreaterThan(5);
 });

@@ -56,7 +56,7 @@ export function createProgress(options: ProgressOptions): Progress {
       if (time - last < intervalMs) return;
       last = time;
       isDrawn = true;
-      const line = progressLine(phase, done, total, (stream.columns ?? 80) - 1);
+      const line = progressLine(phase, done, total, (stream.columns || 80) - 1);
       stream.write(clearLine + (colour ? `\u001b[36m${line}\u001b[39m` : line));
     },
     clear() {

@@ -33,17 +33,39 @@ const seeds = amount('cases');
 const load = await compiled();
 const { soak } = await load('cli/simulation/soak.js');
 const { shrink } = await load('cli/simulation/shrink.js');
+const { createProgress } = await load('cli/progress.js');
+const progress = createProgress({ stream: process.stderr, enabled: !values.json });
+const limit = seeds === undefined && seconds === undefined ? 30 : seconds;
+// The first signal ends the soak with a report of what was played; a second one ends it at once.
+const stop = new AbortController();
+let code = 0;
+for (const [signal, exit] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+]) {
+  // The set-up has ended its children; its handlers would end this process without the report.
+  process.removeAllListeners(signal);
+  process.once(signal, () => {
+    code = exit;
+    stop.abort();
+  });
+}
 const before = process.cpuUsage();
 const result = await soak({
   firstSeed: positive(usage, 'first', values.first),
-  ...(seeds === undefined && seconds === undefined ? { seconds: 30 } : {}),
   ...(seeds === undefined ? {} : { seeds }),
-  ...(seconds === undefined ? {} : { seconds }),
+  ...(limit === undefined ? {} : { seconds: limit }),
   faultsEvery: 2,
   cases: { shortHosts: true },
   mixed: true,
   oracles: values.oracles,
+  signal: stop.signal,
+  played: (cases, elapsed) =>
+    limit === undefined
+      ? progress.update('cases', cases, seeds)
+      : progress.update(`${cases} cases, seconds`, Math.floor(elapsed), limit),
 });
+progress.clear();
 const cpu = process.cpuUsage(before);
 const cpuSeconds = (cpu.user + cpu.system) / 1e6;
 const { failures, ...rest } = result;
@@ -69,4 +91,4 @@ if (values.test) {
   const isGood = result.violations === 0;
   process.stdout.write(`tests: ${isGood ? 1 : 0} passed, ${isGood ? 0 : 1} failed, 0 skipped\n`);
 }
-process.exitCode = result.violations === 0 ? 0 : 1;
+process.exitCode = result.violations > 0 ? 1 : code;

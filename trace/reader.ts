@@ -1,7 +1,7 @@
 // Reads a trace as a stream: one pass, one chunk of memory, a callback per record. The record objects handed to
 // callbacks are reused for the next record of the kind; copy what must outlive the call.
 // A cut or damaged tail is not an error: everything before it is delivered and the outcome says what is missing.
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { checkHeader } from './check-header.js';
 import { TraceError } from './errors.js';
 import { BYTE_ORDER_MARK, MAGIC, type TraceHeader, UNIT, VERSION } from './format.js';
@@ -152,13 +152,16 @@ function fileSource(path: string): Source {
   let fd: number;
   let size: number;
   try {
-    fd = openSync(path, 'r');
-    const stat = fstatSync(fd);
-    if (stat.isDirectory()) {
-      closeSync(fd);
-      throw new Error('it is a directory');
+    // Before it is opened, because that waits for somebody who writes into a pipe.
+    const stat = statSync(path);
+    if (stat.isDirectory()) throw new Error('it is a directory');
+    if (!stat.isFile()) {
+      throw new Error(
+        `it is no file, and a trace is read more than once: copy it first (cat ${path} > copy.hrtrace)`,
+      );
     }
     size = stat.size;
+    fd = openSync(path, 'r');
   } catch (cause) {
     const why = describeThrown(cause);
     throw new TraceError('ERR_TRACE_READ', `cannot open ${path}: ${why}`, path, cause);

@@ -1,4 +1,5 @@
 // Plays random cases, one after the other, for a time or a number of seeds, and adds up what happened.
+import { setImmediate } from 'node:timers/promises';
 import { type CaseOptions, randomCase, type SimulatedCase } from './case.js';
 import { oracleCase } from './oracle-cases.js';
 import { type Played, play } from './play.js';
@@ -18,6 +19,10 @@ export interface SoakOptions {
   readonly faultsEvery?: number;
   /** Stop at the first case that goes wrong. */
   readonly stopAtFirst?: boolean;
+  /** Stop before the next case. The event loop turns several times a second. */
+  readonly signal?: AbortSignal;
+  /** Called after every case. */
+  readonly played?: (cases: number, seconds: number) => void;
 }
 
 export interface SoakResult {
@@ -40,6 +45,8 @@ export interface SoakResult {
 }
 
 const KEPT = 5;
+/** Milliseconds between turns of the event loop, which serves signals. */
+const TURN = 100;
 
 export async function soak(options: SoakOptions): Promise<SoakResult> {
   const begin = performance.now();
@@ -63,7 +70,15 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
   const outcomes: Record<string, number> = {};
   const failures: { case: SimulatedCase; played: Played }[] = [];
   const every = options.faultsEvery ?? 0;
-  for (let i = 0; i < seeds && (performance.now() - begin) / 1000 < seconds; i++) {
+  const isOver = (): boolean =>
+    (performance.now() - begin) / 1000 >= seconds || options.signal?.aborted === true;
+  let turned = begin;
+  for (let i = 0; i < seeds && !isOver(); i++) {
+    if (performance.now() - turned > TURN) {
+      await setImmediate();
+      turned = performance.now();
+      if (isOver()) break;
+    }
     const faults = every > 0 && i % every === every - 1;
     const seed = firstSeed + i;
     const oracle = options.oracles === true ? oracleCase(seed) : undefined;
@@ -90,6 +105,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
       if (failures.length < KEPT) failures.push({ case: c, played });
       if (options.stopAtFirst === true) break;
     }
+    options.played?.(sum.seeds, (performance.now() - begin) / 1000);
   }
   const elapsed = (performance.now() - begin) / 1000;
   return { ...sum, seconds: elapsed, seedsPerSecond: sum.seeds / elapsed, outcomes, failures };

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -60,6 +61,19 @@ describe('files that are not a readable trace are refused with a reason', () => 
     writeFileSync(path, 'hello');
     expect(failure(path).message).toContain(path);
   });
+});
+
+test('a pipe is refused before anybody waits for it, and a copy of it is read', () => {
+  const pipe = join(folder, 'pipe.hrtrace');
+  execFileSync('mkfifo', [pipe]);
+  const { code, message } = failure(pipe);
+  expect(code).toBe('ERR_TRACE_READ');
+  expect(message).toContain(`cannot open ${pipe}: it is no file`);
+  const remedy = /\((cat .*)\)/.exec(message)![1];
+  const source = join(folder, 'source.hrtrace');
+  writeFileSync(source, good);
+  execFileSync('sh', ['-c', `cat ${source} > ${pipe} & ${remedy}`], { cwd: folder });
+  expect(loadTrace(join(folder, 'copy.hrtrace')).tasks.count).toBe(100);
 });
 
 describe('a cut trace', () => {

@@ -17,6 +17,7 @@ import type { TraceSink } from '../trace/sinks.js';
 import type { Engine } from './engine.js';
 import type { Movement } from './rank-movements.js';
 import { TaskTracer } from './task-tracer.js';
+import { lanesOfQueues } from './trace-header.js';
 
 /** Least nanoseconds between two looks at stolen time: each costs 1 to 2 us. */
 const STOLEN_INTERVAL = 1_000_000;
@@ -28,6 +29,8 @@ export class EngineTracer {
   private readonly engine: Engine;
   /** -1 in a single process. */
   private readonly networkLane: number;
+  /** Lane of each queue. */
+  private readonly laneOf: Uint8Array;
   /** Bytes on their way into each space: scratch of a sample. */
   private readonly arriving: Float64Array;
   /** Spans of stolen time: scratch of `takeStolen`. */
@@ -40,6 +43,7 @@ export class EngineTracer {
     this.engine = engine;
     this.recorder = new TraceRecorder(sink, header);
     this.networkLane = header.lanes.findIndex(({ kind }) => kind === 'network');
+    this.laneOf = lanesOfQueues(engine.backend.queues);
     this.arriving = new Float64Array(engine.spaces.length);
     this.tasks = new TaskTracer(engine, this.recorder, header, (d) => this.describe(d));
     engine.x.tracing = true;
@@ -68,14 +72,14 @@ export class EngineTracer {
 
   /** Writes down when threads had no core. */
   private takeStolen(): void {
-    const { recorder, engine, stolen } = this;
+    const { recorder, engine, stolen, laneOf } = this;
     let count: number;
     do {
       count = engine.backend.takeStolen(stolen);
       for (let i = 0; i < 3 * count; i += 3) {
-        const lane = stolen[i] < 0 ? NO_INDEX : stolen[i];
-        // A record has no room for lanes beyond that.
-        if (stolen[i] < NO_INDEX) recorder.stolen(lane, stolen[i + 1], stolen[i + 2]);
+        const lane = stolen[i] < 0 ? NO_INDEX : laneOf[stolen[i]];
+        // Without a lane it would be taken for the engine's thread.
+        if (stolen[i] < 0 || lane !== NO_INDEX) recorder.stolen(lane, stolen[i + 1], stolen[i + 2]);
       }
     } while (3 * count === stolen.length);
   }
@@ -110,7 +114,7 @@ export class EngineTracer {
     this.recorder.transfer(
       source === 0 ? TransferKind.h2d : destination === 0 ? TransferKind.d2h : TransferKind.d2d,
       transfers.reason[t],
-      queue,
+      this.laneOf[queue],
       source,
       destination,
       transfers.task[t] === 0 ? NONE : transfers.task[t],

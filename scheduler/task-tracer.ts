@@ -9,6 +9,7 @@ import { MOST_DATA, MOST_PARAMETERS, SHORT_LIFE } from '../trace/group-recorder.
 import type { TraceRecorder } from '../trace/recorder.js';
 import type { Engine } from './engine.js';
 import { StepTimes } from './step-times.js';
+import { lanesOfQueues } from './trace-header.js';
 
 const COUNT = TaskTime.count;
 /** Tasks recorded in one go. A ring holds many more, so that the times of the first are still there with the last. */
@@ -40,6 +41,8 @@ export class TaskTracer {
   private passNext: number;
   /** Queues that run tasks; when their commands were published, and how many are, by queue. */
   private readonly queues: readonly number[];
+  /** Lane of each queue. */
+  private readonly laneOf: Uint8Array;
   private readonly issues: readonly StepTimes[];
   private readonly published: Int32Array;
   /** Retired tasks that are not recorded yet: their rows. All went well, and all were finalized in this pass. */
@@ -59,6 +62,7 @@ export class TaskTracer {
     this.describe = describe;
     this.scriptLane = lanes.findIndex(({ kind }) => kind === 'script');
     this.networkLane = lanes.findIndex(({ kind }) => kind === 'network');
+    this.laneOf = lanesOfQueues(backend.queues);
     this.insertions = new StepTimes(tasks.window);
     this.queues = [...backend.queues.keys()].filter(
       (q) => backend.queues[q].kind === 'worker' || backend.queues[q].kind === 'compute',
@@ -162,8 +166,10 @@ export class TaskTracer {
     const cls = x.classes[tasks.classOf[row]];
     this.describeUses(cls, row);
     this.completeTimes(row, cls);
-    let lane: number = tasks.queue[row];
-    if (lane < 0) {
+    const queue = tasks.queue[row];
+    let lane: number;
+    if (queue >= 0) lane = this.laneOf[queue];
+    else {
       lane = cls.network === undefined ? this.scriptLane : this.networkLane;
       if (cls.network === undefined) flags |= TaskFlag.script;
     }

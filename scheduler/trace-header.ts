@@ -1,7 +1,21 @@
 // What the trace says before its first record: the machine, the lanes, the program and its options.
-import type { LaneKind, TraceHeader } from '../trace/format.js';
+import { type LaneKind, NO_INDEX, type TraceHeader } from '../trace/format.js';
 import type { Engine } from './engine.js';
 import { ownCores } from './own-cores.js';
+
+/**
+ * Lane of each queue, or NO_INDEX. Records name lanes with 8 bits. Where there are more queues than that, the copies between
+ * GPUs have no lanes: a machine of G GPUs has G (G - 1) queues for them.
+ */
+export function lanesOfQueues(queues: readonly { readonly kind: string }[]): Uint8Array {
+  // The lanes of messages and of JavaScript bodies come after those of the queues.
+  const most = NO_INDEX - 2;
+  const withoutPeers = queues.length > most;
+  let next = 0;
+  return Uint8Array.from(queues, ({ kind }) =>
+    (withoutPeers && kind === 'peer') || next >= most ? NO_INDEX : next++,
+  );
+}
 
 /** Header of a trace of this engine. */
 export function traceHeader(
@@ -13,7 +27,9 @@ export function traceHeader(
   const { backend } = engine;
   const name = (s: number): string => engine.spaceName(s);
   const network = { kind: 'network', name: 'network', space: 0, peer: -1 } as const;
-  const lanes = backend.queues.map((q, i) => ({
+  const laneOf = lanesOfQueues(backend.queues);
+  const named = backend.queues.filter((_, q) => laneOf[q] !== NO_INDEX);
+  const lanes = named.map((q, i) => ({
     kind: q.kind as LaneKind,
     name:
       q.kind === 'worker'

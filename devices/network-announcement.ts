@@ -1,5 +1,5 @@
 // Announcements: a version exists on another rank and can be had. How they are named, and how they are read from the wire.
-import { Announce, AnnounceFlag, payloadOf, type WireRecord } from './network-wire.js';
+import { Announce, AnnounceFlag, payloadOf, textAt, type WireRecord } from './network-wire.js';
 
 /** A version another rank has announced to this one. */
 export interface Announcement {
@@ -16,8 +16,10 @@ export interface Announcement {
   readonly children: readonly number[];
   /** The bytes themselves, when small: valid during the call that brings them, unless `keepPayload` copied them. */
   payload: Uint8Array | undefined;
-  /** There is nothing to have: the datum's writer failed. */
+  /** There is nothing to have: the datum's writer failed, or the sender could not send it. */
   readonly isPoisoned: boolean;
+  /** Why the sender could not; '' where the datum has no value there. */
+  readonly reason: string;
 }
 
 const KEY_SEQUENCE = 4096;
@@ -47,6 +49,7 @@ export function announcementOf(from: number, record: WireRecord): Announcement {
   const flags = words[at + Announce.flags];
   const first = at + Announce.firstChild;
   const origin = words[at + Announce.origin];
+  const isPoisoned = (flags & AnnounceFlag.poisoned) !== 0;
   return {
     key: keyOf(words[at + Announce.gid], origin, words[at + Announce.sequence]),
     from,
@@ -58,7 +61,8 @@ export function announcementOf(from: number, record: WireRecord): Announcement {
     fromDevice: (flags & AnnounceFlag.fromDevice) !== 0,
     priority: words[at + Announce.priority],
     children: count === 0 ? [] : Array.from(words.subarray(first, first + count)),
-    isPoisoned: (flags & AnnounceFlag.poisoned) !== 0,
+    isPoisoned,
+    reason: isPoisoned ? textAt(record, first + count, bytes) : '',
     payload:
       (flags & AnnounceFlag.inline) === 0 ? undefined : payloadOf(record, first + count, bytes),
   };

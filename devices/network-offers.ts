@@ -4,7 +4,7 @@
 import type { NetworkContext, NetworkWay, Offer } from './network-context.js';
 import { NetOutcome, WireMode } from './network-port.js';
 import { tree } from './network-tree.js';
-import { Announce, AnnounceFlag, Wire, type WireRecord } from './network-wire.js';
+import { Announce, AnnounceFlag, textBytes, Wire, type WireRecord } from './network-wire.js';
 
 interface WaitingSend {
   readonly offer: Offer;
@@ -98,12 +98,15 @@ export class NetworkOffers {
   }
 
   /** Tells destinations that what they wait for will not come. Trees are not used: it is rare. */
-  poison(gid: number, origin: number, destinations: readonly number[]): void {
+  poison(gid: number, origin: number, destinations: readonly number[], reason = ''): void {
     const { wire, era } = this.n;
+    const text = textBytes(reason);
     for (let i = 0; i < destinations.length; i += 2) {
-      const at = wire.begin(destinations[i], Wire.activate, Announce.firstChild, 0);
+      const at = wire.begin(destinations[i], Wire.activate, Announce.firstChild, text.length);
       const words = wire.words(destinations[i]);
       words.fill(0, at + 2, at + Announce.firstChild);
+      words[at + Announce.bytes] = text.length;
+      wire.payload(destinations[i], at + Announce.firstChild, text.length).set(text);
       words[at + Announce.era] = era;
       words[at + Announce.gid] = gid;
       words[at + Announce.sequence] = destinations[i + 1];

@@ -136,7 +136,7 @@ export class WireWriter {
 
   /** A record of plain numbers with a text behind. */
   write(rank: number, kind: number, fields: readonly number[], text = ''): void {
-    const encoded = encoder.encode(text.slice(0, LONGEST_TEXT));
+    const encoded = textBytes(text);
     const at = this.begin(rank, kind, 3 + fields.length, encoded.length);
     const words = this.words(rank);
     for (let i = 0; i < fields.length; i++) words[at + 2 + i] = fields[i];
@@ -187,9 +187,19 @@ export function payloadOf(record: WireRecord, word: number, bytes: number): Uint
   return new Uint8Array(words.buffer, words.byteOffset + word * 8, bytes);
 }
 
+/** UTF-8 bytes of a text, cut where it is too long for a record. */
+export function textBytes(text: string): Uint8Array {
+  return encoder.encode(text.slice(0, LONGEST_TEXT));
+}
+
+/** The text of `bytes` bytes at a word of a record. */
+export function textAt(record: WireRecord, word: number, bytes: number): string {
+  // TextDecoder refuses shared memory.
+  return decoder.decode(payloadOf(record, word, bytes).slice());
+}
+
 /** Text of a record written by `write` with `fields` numbers. */
 export function textOf(record: WireRecord, fields: number): string {
-  const bytes = record.words[record.at + 2 + fields];
-  // TextDecoder refuses shared memory.
-  return decoder.decode(payloadOf(record, record.at + 3 + fields, bytes).slice());
+  const at = record.at + 2 + fields;
+  return textAt(record, at + 1, record.words[at]);
 }

@@ -191,24 +191,27 @@ export class Ranks implements NetworkListener {
 
   private accept(row: number, movement: Movement): void {
     movement.waits = false;
-    const { from, isPoisoned } = movement.announcement as Announcement;
+    const { from, isPoisoned, reason } = movement.announcement as Announcement;
     if (!isPoisoned) {
       if (movement.pull !== undefined) this.pulls.ready(movement.pull);
       else this.beginReceive(movement);
       return;
     }
     const datum = this.engine.directory.info[movement.d]?.name ?? `#${movement.d}`;
+    const where = { datum, rank: from, stage: 'comm-in' };
     this.engine.fail(
       row,
-      new HeadraceError(
-        'ERR_DATUM_POISONED',
-        `datum '${datum}' has no usable value on rank ${from}`,
-        {
-          datum,
-          rank: from,
-          stage: 'comm-in',
-        },
-      ),
+      reason === ''
+        ? new HeadraceError(
+            'ERR_DATUM_POISONED',
+            `datum '${datum}' has no usable value on rank ${from}`,
+            where,
+          )
+        : new HeadraceError(
+            'ERR_PEER_FAILED',
+            `rank ${from} could not send datum '${datum}': ${reason}`,
+            where,
+          ),
     );
   }
 
@@ -303,8 +306,11 @@ export class Ranks implements NetworkListener {
     if (movement.started) return;
     // Where it is the run that failed, the others are told that, and not that the datum has no value.
     if (movement.run !== INTERNAL_RUN && error.code !== 'ERR_DATUM_POISONED') return;
+    // A datum that is here, or was on its way here, may have a value all the same.
+    const cause = error.code === 'ERR_DATUM_POISONED' ? this.failures.get(movement.d) : error;
+    const reason = cause?.code === 'ERR_DATUM_POISONED' ? '' : (cause?.message ?? '');
     for (const list of [movement.destinations, movement.apart])
-      this.device.offers.poison(movement.gid, movement.origin, list);
+      this.device.offers.poison(movement.gid, movement.origin, list, reason);
   }
 
   /** Why a datum that should have come from elsewhere is poisoned. */

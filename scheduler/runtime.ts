@@ -430,7 +430,10 @@ export class Runtime {
         throw neverWritten(datum);
       ranks?.plan.planRestore(datum.row, this.engine.runs[INTERNAL_RUN] as RunState);
       if (datum.rank === this.rank)
-        this.internal(this.restoreClass, datum, undefined, { run: resolve, fail: reject });
+        this.internal(this.restoreClass, datum, undefined, {
+          run: resolve,
+          fail: (error) => reject(ranks?.failureOf(datum.row) ?? error),
+        });
       else resolve();
     });
   }

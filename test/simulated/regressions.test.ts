@@ -124,6 +124,11 @@ const shrunk: readonly (readonly [string, string, string])[] = [
     'body-is-refused',
     'ERR_TASK_FAILED',
   ],
+  [
+    'a rank that has no memory for what it passes on says so, and not that the datum has no value',
+    'relay-without-memory',
+    '',
+  ],
 ];
 
 test.each(shrunk)('%s', async (_, name, end) => {
@@ -131,6 +136,16 @@ test.each(shrunk)('%s', async (_, name, end) => {
   const { problems, outcome } = await play(JSON.parse(readFileSync(file, 'utf8')));
   expect(problems).toEqual([]);
   expect(outcome).toBe(end);
+});
+
+/** The same where the owner has no memory to send from, and for restore(): seed, whether the program has several runs. */
+test.each([
+  [8000044, true],
+  [8000766, false],
+  [8001698, true],
+])('a rank that cannot send gives the reason: seed %i', async (seed, mixed) => {
+  const c = randomCase(seed, { mixed, faults: true, shortHosts: true });
+  expect((await play(c)).problems).toEqual([]);
 });
 
 test('each task of a program fits by itself, those that bodies insert among them', () => {

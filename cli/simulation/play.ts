@@ -50,6 +50,8 @@ export class Player {
   readonly ranks: readonly RankPlayer[];
   readonly problems: string[] = [];
   stalled = false;
+  /** Tasks that were over when the ranks asked each other where they are. */
+  private overWhenAsked: number | undefined;
   private readonly c: SimulatedCase;
   private readonly steps: Steps;
   private flushesStruck = 0;
@@ -205,15 +207,38 @@ export class Player {
         await undefined;
         moved = world.next < Number.POSITIVE_INFINITY;
       }
+      this.checkQuestion();
       if (moved) continue;
       // Who waits may ask the others where they are.
-      if (world.askAround()) continue;
+      const over = this.tasksOver;
+      if (world.askAround()) {
+        this.overWhenAsked ??= over;
+        continue;
+      }
       this.stalled = !isOver();
       return !this.stalled;
     }
     this.problems.push(`the run did not end within ${MOST_TURNS} turns`);
     this.stalled = true;
     return false;
+  }
+
+  /** Tasks that are over on ranks that live. */
+  private get tasksOver(): number {
+    return this.alive.reduce((sum, { engine }) => sum + engine.tasks.head, 0);
+  }
+
+  /**
+   * A rank that waits while nothing moves asks the others which calls they made. Where the answer is that all made the same,
+   * the question must not have moved anything: else a wake-up was lost, and the question only hid it.
+   */
+  private checkQuestion(): void {
+    if (this.overWhenAsked === undefined || this.overWhenAsked === this.tasksOver) return;
+    this.overWhenAsked = undefined;
+    const isApart = ({ engine }: RankPlayer): boolean =>
+      engine.ranks !== undefined && engine.ranks.calls.mismatch !== undefined;
+    if (this.alive.some(isApart)) return;
+    this.problems.push('nothing moved until the ranks asked each other where they are');
   }
 
   /** The ranks agree on how every run ended. */

@@ -78,8 +78,8 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   hostOffers: {
     hazard: 'progress',
     faults: true,
-    cases: { ranks: 2, shortHosts: true },
-    firstSeed: 1400,
+    cases: { ranks: 3, shortHosts: true },
+    firstSeed: 20_000,
   },
   movementWake: { hazard: 'progress', cases: { ranks: 3 }, firstSeed: 200 },
   messageRetry: { hazard: 'progress', cases: { ranks: 3 } },

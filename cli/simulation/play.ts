@@ -235,6 +235,8 @@ export class Player {
   private checkQuestion(): void {
     if (this.overWhenAsked === undefined || this.overWhenAsked === this.tasksOver) return;
     this.overWhenAsked = undefined;
+    // A command that never ends is a standstill that is wanted.
+    if (this.hangs) return;
     const isApart = ({ engine }: RankPlayer): boolean =>
       engine.ranks !== undefined && engine.ranks.calls.mismatch !== undefined;
     if (this.alive.some(isApart)) return;

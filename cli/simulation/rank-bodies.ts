@@ -99,6 +99,8 @@ export class RankBodies {
       const datum = d === OWN ? own : data[d];
       if (datum === undefined || datum.closed) return false;
       if (memory.ranks > 1 && d !== OWN && mode !== 1) return false;
+      // Of a run that failed, other ranks may have inserted more.
+      if (mode !== 2 && d !== OWN && !this.rank.knows(d)) return false;
       return mode === 2 || oracle.latest(oracle.datumIn(rank, datum.row), rank) !== 0;
     });
   }

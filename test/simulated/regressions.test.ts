@@ -148,6 +148,11 @@ test.each([
   expect((await play(c)).problems).toEqual([]);
 });
 
+test('a body does not read what only other ranks know of', async () => {
+  const c = randomCase(8201703, { mixed: true, shortHosts: true });
+  expect((await play(c)).problems).toEqual([]);
+});
+
 test('each task of a program fits by itself, those that bodies insert among them', () => {
   let onOwn = 0;
   for (let seed = 1; seed <= 2000; seed++) {

@@ -1,8 +1,6 @@
 // Test suites as vitest projects; `scripts/test.mjs` runs each by itself and adds up their reports.
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
-
-const unitRooms =
-  'scheduler,stages,devices,simulated,trace,algorithms,cli,scripts,docs,oracles,examples,bench';
+import { filesOf } from './scripts/lib/suites.mjs';
 
 const config: ViteUserConfig = defineConfig({
   test: {
@@ -12,15 +10,15 @@ const config: ViteUserConfig = defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'unit', include: [`test/{${unitRooms}}/**/*.test.ts`] },
+        test: { name: 'unit', include: filesOf('unit') },
       },
       {
         extends: true,
-        test: { name: 'native', include: ['test/native/**/*.test.ts'] },
+        test: { name: 'native', include: filesOf('native') },
       },
       {
         extends: true,
-        test: { name: 'native-gpu', include: ['test/native-gpu/**/*.test.ts'] },
+        test: { name: 'native-gpu', include: filesOf('native-gpu') },
       },
       {
         // Type tests sit in a project of their own: `--typecheck.only` on the command line together with
@@ -32,7 +30,7 @@ const config: ViteUserConfig = defineConfig({
           typecheck: {
             enabled: true,
             only: true,
-            include: ['test/types/**/*.test-d.ts'],
+            include: filesOf('types'),
             tsconfig: './tsconfig.json',
           },
         },
@@ -41,7 +39,7 @@ const config: ViteUserConfig = defineConfig({
         extends: true,
         test: {
           name: 'mpi',
-          include: ['test/mpi/**/*.test.ts'],
+          include: filesOf('mpi'),
           fileParallelism: false,
           testTimeout: 60_000,
         },

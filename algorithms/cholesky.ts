@@ -6,29 +6,35 @@
 // the number of tasks on the longest path behind it: 3 (nt - k) for potrf(k); 3 (nt - i) and 2, 1 or 0 more for the trsm,
 // syrk and gemm of row i. In panels all priorities are 0, so that tasks go in program order.
 import { type Graph, HeadraceError, type TiledMatrix } from '../scheduler/index.js';
-import { type MemoryOptions, panelsOf } from './panels.js';
+import { checkGraph, checkMatrix, checkNames, checkTiles, checkTilesPerGpu } from './arguments.js';
+import { MEMORY_OPTIONS, type MemoryOptions, panelsOf } from './panels.js';
 import type { Real } from './tile-classes.js';
-import { gemm, potrf, syrk, trsm } from './tile-operations.js';
+import { gemm, potrf, syrk, trsm } from './tile-tasks.js';
 
 /**
  * Inserts the tasks that overwrite the lower triangle of the symmetric positive definite matrix A (square, square tiles)
- * with L, where A = L L^T. Tiles above the diagonal are neither read nor written. In a pruned run every rank inserts
+ * with L, where A = L L^T. The tasks neither read nor write tiles above the diagonal. In a pruned run every rank inserts
  * only tasks that use a tile of its own: other ranks read final tiles only.
  *
  * A matrix that is not positive definite fails the run with `ERR_NOT_POSITIVE_DEFINITE`, which names tile and pivot.
  *
- * @throws HeadraceError `ERR_SHAPE` when A is not square
+ * @throws HeadraceError `ERR_SHAPE` when A is not square; `ERR_ARGUMENT_TYPE`, `ERR_OPTION` and the errors of `Graph.check`,
+ *   each before the first task is inserted
  */
 export function cholesky<E extends Real>(
   graph: Graph,
   A: TiledMatrix<E>,
   options: MemoryOptions = {},
 ): void {
+  checkGraph('cholesky', graph);
+  checkMatrix('cholesky', 'A', A);
+  checkNames('cholesky', options, MEMORY_OPTIONS);
   if (A.rows !== A.columns) {
     throw new HeadraceError('ERR_SHAPE', `'${A.name}' is ${A.rows} x ${A.columns}, not square`);
   }
   const nt = A.tileRows;
-  const panels = panelsOf(A, options);
+  const panels = panelsOf(A, checkTilesPerGpu('cholesky', options, A));
+  checkTiles('cholesky', 'A', graph, A, true, true);
   const fits = panels.length === 1;
   const first = (row: number, lead: number) => ({ priority: fits ? 3 * (nt - row) + lead : 0 });
   /** Subtracts the product of columns k of rows i and j. */
@@ -40,7 +46,7 @@ export function cholesky<E extends Real>(
     else gemm(graph, a, A.at(j, k), A.at(i, j), { alpha: -1, transB: true }, first(i, 0));
   };
   for (const [begin, end] of panels) {
-    // Everything left of the panel is final. Row by row: then a tile of column k is needed for one row only.
+    // All columns left of the panel are final. Row by row: then only one row needs a tile of column k at a time.
     for (let k = 0; k < begin; k++)
       for (let i = begin; i < nt; i++)
         for (let j = begin; j < Math.min(end, i + 1); j++) update(i, j, k);

@@ -1,21 +1,21 @@
-// The order in which the products of C += A B are inserted: what has to be brought into device memory depends on it.
+// The order in which the products of C += A B are inserted. The traffic into device memory depends on it.
 //
-// Invariant: every product comes once, and those of one tile of C in the order of the inner dimension, so that the
-// result does not depend on the order of the others.
+// Invariant: every product is visited once, and the products of one tile of C in the order of the inner dimension, so the
+// result does not depend on the order of the tiles.
 import type { TiledMatrix } from '../scheduler/index.js';
-import { gpuGrid, type MemoryOptions, roomPerGpu } from './panels.js';
+import { gpuGrid, roomPerGpu } from './panels.js';
 
-/** Told that tile (i, j) of C gets the product of tiles (i, l) of A and (l, j) of B. */
-export type Visit = (i: number, j: number, l: number) => void;
+/** Gets a call for every product: tile (i, j) of C gets the product of tiles (i, l) of A and (l, j) of B. */
+type Visit = (i: number, j: number, l: number) => void;
 
-/** Side of the blocks of C while everything fits device memory, in tiles. */
+/** Side of the blocks of C, in tiles, while the whole problem fits device memory. */
 const BLOCK = 4;
 
-/** Visits the products of the tiles of C with `inner` tiles in the inner dimension. */
+/** Visits the products of the tiles of C with `inner` tiles in the inner dimension, where GPUs hold `tilesPerGpu` tiles. */
 export function visitProducts(
   C: TiledMatrix,
   inner: number,
-  { tilesPerGpu = C.tilesPerGpu }: MemoryOptions,
+  tilesPerGpu: number,
   visit: Visit,
 ): void {
   const grid = gpuGrid(C);
@@ -44,8 +44,8 @@ interface Block {
 }
 
 /**
- * The block of a GPU's share of C for which fewest tiles of A and B come in, where `room` tiles fit: the block and as many
- * tiles of A and of B as its shorter side has.
+ * The block of a GPU's share of C that needs the fewest tiles of A and B, if `room` tiles fit: the block itself and as
+ * many tiles of A and of B as its shorter side has.
  */
 function largestBlock(rows: number, columns: number, room: number): Block {
   let best: Block = { rows: 1, columns: 1 };
@@ -64,9 +64,9 @@ function largestBlock(rows: number, columns: number, room: number): Block {
 
 /**
  * Block after block of C, each GPU with a block of its share, and within a block skewed as in L. E. Cannon, "A cellular
- * computer to implement the Kalman filter algorithm" (1969): each column of the block is a row further on than the
- * next one. So tiles of A and B come in at an even pace rather than all at the beginning of a step, and tiles of C
- * change at an even pace between blocks. Lines run along the shorter side: a tile is needed for as long as that is.
+ * computer to implement the Kalman filter algorithm" (1969): each column of the block is one row ahead of the
+ * next one. So tiles of A and B arrive at an even pace instead of all at the beginning of a step, and tiles of C
+ * change at an even pace between blocks. Lines run along the shorter side, because a tile is needed for that long.
  */
 function skewed(C: TiledMatrix, inner: number, share: Block, visit: Visit): void {
   const grid = gpuGrid(C);

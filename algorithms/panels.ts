@@ -1,4 +1,4 @@
-// How algorithms divide a matrix that does not fit the memory of the GPUs.
+// The division of a matrix that does not fit the memory of the GPUs.
 import type { TiledMatrix } from '../scheduler/index.js';
 
 /** Options of algorithms whose order of insertion depends on the memory of the GPUs. */
@@ -11,29 +11,32 @@ export interface MemoryOptions {
   readonly tilesPerGpu?: number;
 }
 
-/** Share of a GPU's memory for tiles on their way in or out, and their least number. */
+/** Their names. */
+export const MEMORY_OPTIONS: readonly string[] = ['tilesPerGpu'];
+
+/** Share of a GPU's memory for tiles that pass in or out, and their least number. */
 const SHARE = 0.15;
 const LEAST = 4;
 
-/** Full tiles of a GPU's memory that may be kept while others pass through. */
+/** Full tiles of a GPU's memory that may stay while others pass through. */
 export function roomPerGpu(tilesPerGpu: number): number {
   return Math.min(tilesPerGpu - LEAST, tilesPerGpu * (1 - SHARE));
 }
 
-/** Rows and columns of all GPUs of all ranks, as the tiles are dealt over them. */
+/** Rows and columns of the grid of all GPUs of all ranks over which the tiles are dealt. */
 export function gpuGrid({ grid, rankGrid }: TiledMatrix): { rows: number; columns: number } {
   return { rows: grid.rows * rankGrid.rows, columns: grid.columns * rankGrid.columns };
 }
 
 /**
- * Panels of columns [first, end) of a lower triangle, each as wide as the memory of the GPUs allows: one where the matrix
- * fits. A panel stays in memory until it is final, so the columns left of it are read once per panel instead of the whole
+ * Panels of columns [first, end) of a lower triangle, each as wide as the memory of the GPUs allows: one if the matrix
+ * fits. A panel stays in memory until it is final. So the columns left of it are read once per panel instead of the whole
  * trailing matrix once per column (left-looking: S. Toledo, "A survey of out-of-core algorithms in numerical linear
  * algebra", 1999).
  */
 export function panelsOf(
   A: TiledMatrix,
-  { tilesPerGpu = A.tilesPerGpu }: MemoryOptions,
+  tilesPerGpu: number = A.tilesPerGpu,
 ): [first: number, end: number][] {
   const nt = A.tileRows;
   const { rows, columns } = gpuGrid(A);
@@ -41,7 +44,7 @@ export function panelsOf(
   const panels: [number, number][] = [];
   for (let first = 0, end = 0; first < nt; first = end) {
     let tiles = 0;
-    // The columns of the grid take one each.
+    // Each column of the grid takes one.
     do {
       tiles += Math.ceil((nt - end) / rows);
       end = Math.min(nt, end + columns);

@@ -1,6 +1,6 @@
 // Redistribution: a matrix in one set of tiles becomes the same matrix in another, whatever the tile sizes, process grids
-// and origins of the two. Every target tile is assembled from the rectangles in which source tiles overlap it; a rectangle
-// is one task, on the rank of the target tile, so only source tiles travel, each once per rank that needs it.
+// and origins of the two. Each target tile is assembled from the rectangles in which source tiles overlap it. A rectangle
+// is one task on the rank of the target tile, so only source tiles travel, each once per rank that needs it.
 import {
   type Flow,
   type Graph,
@@ -11,6 +11,7 @@ import {
   type TiledMatrix,
   task,
 } from '../scheduler/index.js';
+import { checkDistinct, checkGraph, checkMatrices, checkTiles } from './arguments.js';
 
 type Element = 'f64' | 'f32';
 
@@ -62,25 +63,26 @@ const classes = { f64: rectangle('f64'), f32: rectangle('f32') };
  * Inserts the tasks that copy matrix A into matrix B of the same size, tile by tile. Both keep their distributions. B's
  * tiles must have values (any): a tile is assembled in several steps.
  *
- * @throws HeadraceError `ERR_SIZE_MISMATCH` when the matrices differ in size or one of them is a triangle.
+ * @throws HeadraceError `ERR_SIZE_MISMATCH` when the matrices differ in size or one of them is a triangle;
+ *   `ERR_DUPLICATE_DATUM` when they are the same; `ERR_ARGUMENT_TYPE` and the errors of `Graph.check`, each before the first
+ *   task is inserted
  */
 export function redistribute<E extends Element>(
   graph: Graph,
   A: TiledMatrix<E>,
   B: TiledMatrix<E>,
 ): void {
-  if (
-    A.rows !== B.rows ||
-    A.columns !== B.columns ||
-    A.lower ||
-    B.lower ||
-    A.element !== B.element
-  ) {
+  checkGraph('redistribute', graph);
+  checkMatrices('redistribute', { A, B });
+  checkDistinct('redistribute', { A, B }, 'B');
+  if (A.rows !== B.rows || A.columns !== B.columns || A.lower || B.lower) {
     throw new HeadraceError(
       'ERR_SIZE_MISMATCH',
       `'${A.name}' (${A.rows} x ${A.columns}) cannot be copied into '${B.name}' (${B.rows} x ${B.columns})`,
     );
   }
+  checkTiles('redistribute', 'A', graph, A, true);
+  checkTiles('redistribute', 'B', graph, B, true);
   const copy = classes[A.element] as unknown as RectangleClass<E>;
   for (let j = 0; j < B.tileColumns; j++) {
     for (let i = 0; i < B.tileRows; i++) {

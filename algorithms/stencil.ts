@@ -1,9 +1,9 @@
 // One-dimensional stencil over blocks (Jacobi iteration): in every step each element becomes a weighted sum of its
 // 2r + 1 neighbours, u'[i] = w[0] u[i-r] + ... + w[2r] u[i+r], with zeros beyond both ends. A block reads its
-// own old values and those of its two neighbours; two sets of blocks take turns.
-// Invariant: sums are taken from left to right, so results equal those of the serial loop bit for bit.
+// own old values and those of its two neighbours. Two sets of blocks take turns.
+// Invariant: sums go from left to right, so results equal those of the serial loop bit for bit.
 import {
-  type Datum,
+  Datum,
   type Flow,
   type Graph,
   HeadraceError,
@@ -12,6 +12,7 @@ import {
   task,
   write,
 } from '../scheduler/index.js';
+import { checkCount, checkGraph, wrongType } from './arguments.js';
 
 type Read = Flow<'f64', 'read'>;
 
@@ -46,7 +47,7 @@ extern "C" __global__ void stencil_1d_f64(double* to, const double* left, const 
 
 /**
  * One block and one step in JavaScript; on CUDA GPUs a kernel compiled at run time; on other GPUs the kernel
- * `stencil_1d_f64`, when one is loaded (its parameters are the radius, the number of elements of the left neighbour,
+ * `stencil_1d_f64`, if one is loaded (its parameters are the radius, the number of elements of the left neighbour,
  * and that of the block).
  */
 export const stencilBlock: StencilClass = task({
@@ -90,7 +91,7 @@ export interface StencilData {
   readonly scratch: readonly Datum<'f64'>[];
   /** The 2r + 1 weights. */
   readonly weights: Datum<'f64'>;
-  /** At least r zeros: what lies beyond both ends. */
+  /** At least r zeros: the values beyond both ends. */
   readonly beyond: Datum<'f64'>;
 }
 
@@ -98,7 +99,8 @@ export interface StencilData {
  * Inserts the tasks of `steps` steps.
  *
  * @returns the blocks that hold the result: `blocks` for an even number of steps, else `scratch`
- * @throws HeadraceError `ERR_SHAPE` when the lengths do not fit together
+ * @throws HeadraceError `ERR_SHAPE` when the lengths do not fit together, `ERR_DUPLICATE_DATUM` when a datum comes twice;
+ *   `ERR_ARGUMENT_TYPE` and the errors of `Graph.check`, each before the first task is inserted
  */
 export function stencil(
   graph: Graph,
@@ -106,11 +108,17 @@ export function stencil(
   steps: number,
   block: StencilClass = stencilBlock,
 ): readonly Datum<'f64'>[] {
-  const { weights, beyond } = data;
-  const radius = (weights.length - 1) / 2;
-  check(data, radius);
-  let from = data.blocks;
-  let into = data.scratch;
+  checkGraph('stencil', graph);
+  checkCount('stencil', 'steps', steps);
+  if (typeof data !== 'object' || data === null)
+    throw wrongType('stencil', 'data', 'an object', data);
+  // Copies: what is checked is what is used.
+  const { blocks: first, scratch: second, weights, beyond } = data;
+  const blocks = listOf('blocks', first);
+  const scratch = listOf('scratch', second);
+  const radius = check(graph, { blocks, scratch, weights, beyond });
+  let from = blocks;
+  let into = scratch;
   for (let t = 0; t < steps; t++) {
     for (let b = 0; b < from.length; b++) {
       const left = b === 0 ? beyond : from[b - 1];
@@ -128,19 +136,47 @@ export function stencil(
     }
     [from, into] = [into, from];
   }
-  return from;
+  return from === blocks ? first : second;
 }
 
-function check({ blocks, scratch, beyond }: StencilData, radius: number): void {
+/** A copy of a list of data. */
+function listOf(name: string, list: readonly Datum<'f64'>[]): readonly Datum<'f64'>[] {
+  if (Array.isArray(list)) return [...list];
+  throw wrongType('stencil', name, 'an array of data', list);
+}
+
+/** Checks the data and returns the radius. */
+function check(graph: Graph, { blocks, scratch, weights, beyond }: StencilData): number {
+  const seen: Map<Datum, string> = new Map();
+  const see = (name: string, datum: Datum, reads: boolean): void => {
+    if (!(datum instanceof Datum)) throw wrongType('stencil', name, 'a datum', datum);
+    const { name: called, element } = datum;
+    if (element !== 'f64') throw wrongType('stencil', name, 'a datum of f64', element);
+    graph.check(datum, reads, `stencil: datum '${called}' of ${name}`);
+    const before = seen.get(datum);
+    // What is only read may be read twice.
+    if (before !== undefined && before !== 'weights') {
+      throw new HeadraceError(
+        'ERR_DUPLICATE_DATUM',
+        `stencil: ${before} and ${name} are both datum '${called}'`,
+        { datum: called },
+      );
+    }
+    seen.set(datum, name);
+  };
+  for (const [i, block] of blocks.entries()) see(`blocks[${i}]`, block, true);
+  for (const [i, block] of scratch.entries()) see(`scratch[${i}]`, block, false);
+  see('weights', weights, true);
+  see('beyond', beyond, true);
+  const radius = (weights.length - 1) / 2;
   const fits =
     Number.isInteger(radius) &&
     blocks.length === scratch.length &&
     beyond.length >= radius &&
     blocks.every((block, i) => block.length >= radius && block.length === scratch[i].length);
-  if (!fits) {
-    throw new HeadraceError(
-      'ERR_SHAPE',
-      `a stencil of radius ${radius} needs an odd number of weights, blocks and scratch of the same lengths, and at least ${radius} elements in each block and beyond`,
-    );
-  }
+  if (fits) return radius;
+  throw new HeadraceError(
+    'ERR_SHAPE',
+    `a stencil of radius ${radius} needs an odd number of weights, blocks and scratch of the same lengths, and at least ${radius} elements in each block and beyond`,
+  );
 }

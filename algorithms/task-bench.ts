@@ -1,8 +1,9 @@
 // The graphs of Task Bench: E. Slaughter et al., "Task Bench: A Parameterized Benchmark for Evaluating Parallel
-// Runtime Performance", SC'20, section 3. A graph is a grid of steps x columns; a pattern says which tasks of the
-// step before a task reads. Task (t, p) fills its output with the pair (t, p) after checking every input.
+// Runtime Performance", SC'20, section 3. A graph is a grid of steps x columns. A pattern gives the tasks of the
+// step before that a task reads. Task (t, p) fills its output with the pair (t, p) after checking every input.
+import { checkTruth } from '../scheduler/checks.js';
 import {
-  type Datum,
+  Datum,
   type Flow,
   type Graph,
   HeadraceError,
@@ -12,6 +13,7 @@ import {
   task,
   write,
 } from '../scheduler/index.js';
+import { checkCount, checkGraph, checkNames, wrongType } from './arguments.js';
 
 /** The dependence patterns, by the names of the paper's program. */
 export const TASK_BENCH_PATTERNS = [
@@ -42,6 +44,70 @@ export interface TaskBenchShape {
   readonly period?: number;
   /** Share of the neighbours that `random_nearest` reads; default 0.5. */
   readonly fraction?: number;
+}
+
+const SHAPE: readonly string[] = ['pattern', 'width', 'steps', 'radix', 'period', 'fraction'];
+const OPTIONS: readonly string[] = ['epoch', 'iterations', 'script'];
+
+/** A copy of the shape. @throws HeadraceError `ERR_ARGUMENT_TYPE`, `ERR_OPTION` */
+function checkedShape(shape: TaskBenchShape): TaskBenchShape {
+  if (typeof shape !== 'object' || shape === null || Array.isArray(shape))
+    throw wrongType('task bench', 'shape', 'an object', shape);
+  checkNames('task bench', shape, SHAPE, 'the parts of the shape');
+  const { pattern, width, steps, radix = 3, period = 3, fraction = 0.5 } = shape;
+  if (!TASK_BENCH_PATTERNS.includes(pattern))
+    throw wrongType('task bench', 'pattern', `one of ${TASK_BENCH_PATTERNS.join(', ')}`, pattern);
+  checkCount('task bench', 'width', width, 1, INT32);
+  checkCount('task bench', 'steps', steps, 0, INT32);
+  checkCount('task bench', 'radix', radix, 0, INT32);
+  checkCount('task bench', 'period', period, 1, INT32);
+  if (typeof fraction !== 'number' || !(fraction >= 0 && fraction <= 1))
+    throw wrongType('task bench', 'fraction', 'a number from 0 to 1', fraction);
+  return { pattern, width, steps, radix, period, fraction };
+}
+
+/** Copies of the lists, whose data all tasks can use. */
+function checkedOutputs(
+  graph: Graph,
+  outputs: readonly (readonly Datum<'i32'>[])[],
+  width: number,
+): readonly (readonly Datum<'i32'>[])[] {
+  if (!Array.isArray(outputs)) throw wrongType('task bench', 'outputs', 'an array', outputs);
+  const fields = outputs.map((field: readonly Datum<'i32'>[], f) => {
+    if (Array.isArray(field)) return [...field];
+    throw wrongType('task bench', `outputs[${f}]`, 'an array of data', field);
+  });
+  if (fields.length < 2 || fields.some((field) => field.length < width)) {
+    throw new HeadraceError('ERR_SHAPE', `task bench needs two fields of ${width} outputs each`);
+  }
+  const seen: Map<Datum, { readonly f: number; readonly name: string }> = new Map();
+  for (const [f, field] of fields.entries()) {
+    for (const [p, datum] of field.entries()) {
+      const name = `outputs[${f}][${p}]`;
+      if (!(datum instanceof Datum)) throw wrongType('task bench', name, 'a datum', datum);
+      if (datum.element !== 'i32')
+        throw wrongType('task bench', name, 'a datum of i32', datum.element);
+      graph.check(datum, false, `task bench: datum '${datum.name}' of ${name}`);
+      if (datum.length % PAIR !== 0) {
+        throw new HeadraceError(
+          'ERR_SHAPE',
+          `task bench: the length of ${name} must be a multiple of ${PAIR}, not ${datum.length}`,
+          { datum: datum.name },
+        );
+      }
+      const before = seen.get(datum);
+      // A task writes one field and reads another.
+      if (before !== undefined && before.f !== f) {
+        throw new HeadraceError(
+          'ERR_DUPLICATE_DATUM',
+          `task bench: ${before.name} and ${name} are both datum '${datum.name}'`,
+          { datum: datum.name },
+        );
+      }
+      seen.set(datum, { f, name });
+    }
+  }
+  return fields;
 }
 
 /** Columns that have a task in step `t`: `count` of them from `first` on. */
@@ -122,7 +188,7 @@ function distinct(columns: readonly number[]): number[] {
   return [...new Set(columns)];
 }
 
-/** A number from 0 to 1 that depends on nothing but its arguments: the finaliser of MurmurHash3. */
+/** A number from 0 to 1 that depends on its arguments only: the finaliser of MurmurHash3. */
 function chance(...parts: readonly number[]): number {
   let h = 0x9e3779b9;
   for (const part of parts) {
@@ -133,6 +199,7 @@ function chance(...parts: readonly number[]): number {
   return (h >>> 0) / 2 ** 32;
 }
 
+const INT32 = 2 ** 31 - 1;
 /** int32 elements of a pair: step, epoch, column, 0; the two int64 that the kernel writes. */
 const PAIR = 4;
 
@@ -169,7 +236,7 @@ function makeClass(inputs: number, script: boolean): Class {
     params,
     failureCode: 'ERR_TASK_BENCH_MISMATCH',
     explain: (code, { params: { t, p, epoch, ...from } }) =>
-      `task (${t}, ${p}) of epoch ${epoch} did not find what task (${t - 1}, ${from[`from${code - 1}`]}) writes in its input ${code - 1}`,
+      `task (${t}, ${p}) of epoch ${epoch} did not find the output of task (${t - 1}, ${from[`from${code - 1}`]}) in its input ${code - 1}`,
     ...(script
       ? { body: (args) => checkAndFill(args as unknown as ScriptArguments, inputs) }
       : { kernel: 'taskbench' }),
@@ -195,9 +262,9 @@ function checkAndFill(args: ScriptArguments, inputs: number): void {
   for (let at = 0; at < output.length; at += PAIR) output.set([t, epoch, p, 0], at);
 }
 
-/** How to run a Task Bench graph. */
+/** Options of a Task Bench run. */
 export interface TaskBenchOptions {
-  /** Part of every pair, so that a second run over the same data does not take old pairs for new; default 0. */
+  /** Part of every pair, so that a second run over the same data recognises old pairs; default 0. */
   readonly epoch?: number;
   /** Iterations of the compute-bound kernel per task; default 0. Not in JavaScript bodies. */
   readonly iterations?: number;
@@ -211,21 +278,24 @@ export interface TaskBenchOptions {
  * A task that finds a wrong input fails the run with `ERR_TASK_BENCH_MISMATCH`.
  *
  * @returns the number of tasks
+ * @throws HeadraceError `ERR_SHAPE` for missing outputs and lengths that are no multiples of 4, `ERR_DUPLICATE_DATUM` when a
+ *   datum is in two fields; `ERR_ARGUMENT_TYPE`, `ERR_OPTION` and the errors of `Graph.check`, each before the first task is inserted
  */
 export function taskBench(
   graph: Graph,
-  shape: TaskBenchShape,
-  outputs: readonly (readonly Datum<'i32'>[])[],
+  given: TaskBenchShape,
+  data: readonly (readonly Datum<'i32'>[])[],
   options: TaskBenchOptions = {},
 ): number {
+  checkGraph('task bench', graph);
+  checkNames('task bench', options, OPTIONS);
   const { epoch = 0, iterations = 0, script = false } = options;
+  checkCount('task bench', 'epoch', epoch, -INT32 - 1, INT32);
+  checkCount('task bench', 'iterations', iterations, 0, INT32);
+  checkTruth(script, 'task bench: script');
+  const shape = checkedShape(given);
+  const outputs = checkedOutputs(graph, data, shape.width);
   const fields = outputs.length;
-  if (fields < 2 || outputs.some((field) => field.length < shape.width)) {
-    throw new HeadraceError(
-      'ERR_SHAPE',
-      `task bench needs two fields of ${shape.width} outputs each`,
-    );
-  }
   let tasks = 0;
   for (let t = 0; t < shape.steps; t++) {
     const { first, count } = taskBenchColumns(shape, t);

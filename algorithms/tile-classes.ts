@@ -1,6 +1,15 @@
 // Task classes of the tile operations, one set per element type, over the kernels of a BLAS library.
 // Tiles are column-major; leading dimensions are the tiles' own numbers of rows.
-import { type Flow, read, readWrite, type TaskClass, task, write } from '../scheduler/index.js';
+import { shown } from '../scheduler/checks.js';
+import {
+  type Flow,
+  HeadraceError,
+  read,
+  readWrite,
+  type TaskClass,
+  task,
+  write,
+} from '../scheduler/index.js';
 
 /** Element types of the tile operations. */
 export type Real = 'f64' | 'f32';
@@ -107,7 +116,16 @@ const CLASSES: { readonly f64: TileClasses<'f64'>; readonly f32: TileClasses<'f3
   f32: classesFor('f32'),
 };
 
-/** The task classes of the tile operations for an element type. */
+/**
+ * The task classes of the tile operations for an element type.
+ * @throws HeadraceError `ERR_ARGUMENT_TYPE` for any other element type
+ */
 export function tileClasses<E extends Real>(element: E): TileClasses<E> {
+  if (element !== 'f64' && element !== 'f32') {
+    throw new HeadraceError(
+      'ERR_ARGUMENT_TYPE',
+      `the tile operations take elements of f64 or f32, not ${shown(element)}`,
+    );
+  }
   return CLASSES[element] as unknown as TileClasses<E>;
 }

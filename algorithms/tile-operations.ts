@@ -2,153 +2,87 @@
 // column-major matrix (`rows`); shapes and leading dimensions follow from it. Names and defaults are those of the BLAS:
 // J. Dongarra, J. Du Croz, S. Hammarling, I. Duff, "A set of level 3 basic linear algebra subprograms", ACM TOMS 16 (1990).
 //
-// In a pruned run an operation on tiles of other ranks only inserts nothing and returns undefined.
-import {
-  type Datum,
-  type Graph,
-  HeadraceError,
-  type TaskHandle,
-  type TaskOptions,
-} from '../scheduler/index.js';
-import { type Real, tileClasses } from './tile-classes.js';
+// In a pruned run an operation on tiles of other ranks only inserts no task and returns undefined.
+import type { Datum, Graph, TaskHandle, TaskOptions } from '../scheduler/index.js';
+import { checkGraph, checkNames, checkTile, checkTypes } from './arguments.js';
+import type { Real } from './tile-classes.js';
+import * as tasks from './tile-tasks.js';
 
-/** Scalars of an update: C := alpha ... + beta C. */
-export interface Scalars {
-  /** Default 1. */
-  readonly alpha?: number;
-  /** Default 1. With 0 the operation does not read C, which need not have a value. */
-  readonly beta?: number;
-}
+export type { Scalars, SyrkOptions, TileGemmOptions, TrsmOptions } from './tile-tasks.js';
 
-/** Options of `gemm`. */
-export interface TileGemmOptions extends Scalars {
-  /** Use the transpose of A; default false. */
-  readonly transA?: boolean;
-  /** Use the transpose of B; default false. */
-  readonly transB?: boolean;
-}
-
-/** Options of `syrk`. */
-export interface SyrkOptions extends Scalars {
-  /** Update the upper triangle instead of the lower one; default false. */
-  readonly upper?: boolean;
-  /** C := alpha A^T A + beta C; default false. */
-  readonly trans?: boolean;
-}
-
-/** Options of `trsm`. */
-export interface TrsmOptions {
-  /** B := alpha B op(A)^-1 instead of alpha op(A)^-1 B; default false. */
-  readonly right?: boolean;
-  /** A is an upper triangle; default false. */
-  readonly upper?: boolean;
-  /** Use the transpose of A; default false. */
-  readonly trans?: boolean;
-  /** The diagonal of A is 1 and is not read; default false. */
-  readonly unit?: boolean;
-  /** Default 1. */
-  readonly alpha?: number;
-}
+const TRSM: readonly string[] = ['right', 'upper', 'trans', 'unit', 'alpha'];
+const SYRK: readonly string[] = ['upper', 'trans', 'alpha', 'beta'];
+const GEMM: readonly string[] = ['transA', 'transB', 'alpha', 'beta'];
 
 /**
  * A := L with A = L L^T, in the lower triangle; the upper one is not read.
  * The task fails with `ERR_NOT_POSITIVE_DEFINITE`, which names the tile and the pivot.
- * @throws HeadraceError `ERR_SHAPE` when A is not square
+ * @throws HeadraceError `ERR_SHAPE` when A is not square; `ERR_ARGUMENT_TYPE` and the other errors of `Graph.insert`
  */
 export function potrf<E extends Real>(
   graph: Graph,
   a: Datum<E>,
   wishes?: TaskOptions,
 ): TaskHandle | undefined {
-  if (a.rows !== a.columns) throw misfit('potrf', a);
-  if (graph.skips(a)) return undefined;
-  return graph.insert(
-    tileClasses(a.element).potrf,
-    { a, n: a.rows, upper: false, lda: a.rows },
-    wishes,
-  );
+  checkAll('potrf', graph, { a });
+  return tasks.potrf(graph, a, wishes);
 }
 
 /**
  * B := alpha op(A)^-1 B, or alpha B op(A)^-1 with `right`; A is triangular.
- * @throws HeadraceError `ERR_SHAPE` when A is not square or does not fit B
+ * @throws HeadraceError `ERR_SHAPE` when A is not square or does not fit B; `ERR_ARGUMENT_TYPE`, `ERR_OPTION` and the other
+ *   errors of `Graph.insert`
  */
 export function trsm<E extends Real>(
   graph: Graph,
   a: Datum<E>,
   b: Datum<E>,
-  options: TrsmOptions = {},
+  options: tasks.TrsmOptions = {},
   wishes?: TaskOptions,
 ): TaskHandle | undefined {
-  const { right = false, upper = false, trans = false, unit = false, alpha = 1 } = options;
-  if (a.rows !== a.columns || a.rows !== (right ? b.columns : b.rows)) throw misfit('trsm', a, b);
-  if (graph.skips(a, b)) return undefined;
-  const shape = { m: b.rows, n: b.columns, lda: a.rows, ldb: b.rows };
-  return graph.insert(
-    tileClasses(a.element).trsm,
-    { a, b, right, upper, trans, unit, alpha, ...shape },
-    wishes,
-  );
+  checkAll('trsm', graph, { a, b });
+  checkNames('trsm', options, TRSM);
+  return tasks.trsm(graph, a, b, options, wishes);
 }
 
 /**
  * One triangle of C := alpha A A^T + beta C, or alpha A^T A + beta C with `trans`.
- * @throws HeadraceError `ERR_SHAPE` when C is not square or does not fit A
+ * @throws HeadraceError `ERR_SHAPE` when C is not square or does not fit A; `ERR_ARGUMENT_TYPE`, `ERR_OPTION` and the other
+ *   errors of `Graph.insert`
  */
 export function syrk<E extends Real>(
   graph: Graph,
   a: Datum<E>,
   c: Datum<E>,
-  options: SyrkOptions = {},
+  options: tasks.SyrkOptions = {},
   wishes?: TaskOptions,
 ): TaskHandle | undefined {
-  const { upper = false, trans = false, alpha = 1, beta = 1 } = options;
-  const n = trans ? a.columns : a.rows;
-  if (c.rows !== c.columns || c.rows !== n) throw misfit('syrk', a, c);
-  if (graph.skips(a, c)) return undefined;
-  const shape = { n, k: trans ? a.rows : a.columns, lda: a.rows, ldc: c.rows };
-  return graph.insert(
-    tileClasses(a.element).syrk,
-    { a, c, upper, trans, alpha, beta, ...shape },
-    wishes,
-  );
+  checkAll('syrk', graph, { a, c });
+  checkNames('syrk', options, SYRK);
+  return tasks.syrk(graph, a, c, options, wishes);
 }
 
 /**
  * C := alpha op(A) op(B) + beta C.
- * @throws HeadraceError `ERR_SHAPE` when the tiles do not fit together
+ * @throws HeadraceError `ERR_SHAPE` when the tiles do not fit together; `ERR_ARGUMENT_TYPE`, `ERR_OPTION` and the other errors
+ *   of `Graph.insert`
  */
 export function gemm<E extends Real>(
   graph: Graph,
   a: Datum<E>,
   b: Datum<E>,
   c: Datum<E>,
-  options: TileGemmOptions = {},
+  options: tasks.TileGemmOptions = {},
   wishes?: TaskOptions,
 ): TaskHandle | undefined {
-  const { transA = false, transB = false, alpha = 1, beta = 1 } = options;
-  const m = transA ? a.columns : a.rows;
-  const k = transA ? a.rows : a.columns;
-  const n = transB ? b.rows : b.columns;
-  if (k !== (transB ? b.columns : b.rows) || c.rows !== m || c.columns !== n)
-    throw misfit('gemm', a, b, c);
-  if (graph.skips(a, b, c)) return undefined;
-  const classes = tileClasses(a.element);
-  const scalars = { transA, transB, alpha, beta };
-  const args = { a, b, c, m, n, k, ...scalars, lda: a.rows, ldb: b.rows, ldc: c.rows };
-  // With beta = 0 the task writes C without reading it.
-  return beta === 0
-    ? graph.insert(classes.multiplyInto, args, wishes)
-    : graph.insert(classes.gemm, args, wishes);
+  checkAll('gemm', graph, { a, b, c });
+  checkNames('gemm', options, GEMM);
+  return tasks.gemm(graph, a, b, c, options, wishes);
 }
 
-function misfit(operation: string, ...tiles: readonly Datum[]): HeadraceError {
-  const shapes = tiles.map(({ name, rows, columns }) => `'${name}' (${rows} x ${columns})`);
-  return new HeadraceError(
-    'ERR_SHAPE',
-    `${operation}: the shapes of ${shapes.join(', ')} do not fit`,
-    {
-      remedy: 'make data with { rows }, or use the tiles of a TiledMatrix',
-    },
-  );
+/** The graph can take tasks, and the tiles are open, real and of one element type. */
+function checkAll(operation: string, graph: Graph, tiles: Readonly<Record<string, Datum>>): void {
+  checkGraph(operation, graph);
+  for (const name in tiles) checkTile(operation, name, tiles[name]);
+  checkTypes(operation, tiles);
 }

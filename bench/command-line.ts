@@ -1,4 +1,4 @@
-// Command lines of the benchmarks: `--help` prints the usage text, and a wrong word ends with code 2 and says what is wrong.
+// Command lines of the benchmarks: `--help` prints the usage text; a wrong word ends with code 2 and a message.
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 
 type Options = NonNullable<ParseArgsConfig['options']>;

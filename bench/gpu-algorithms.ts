@@ -1,6 +1,6 @@
-// Tiled Cholesky and product on real GPUs, data starting in device memory: made there, factorised once to warm up,
-// made again, factorised under the clock. With less --memory than the data need they go through host memory. Tiles of the
-// last result are compared with a closed form; a difference ends the program with an error.
+// Tiled Cholesky and product on real GPUs, with data in device memory at the start: the data are made there, factorised
+// once to warm up, made again, and factorised under the clock. With less --memory than the data need they go through host
+// memory. Tiles of the last result are compared with a closed form; a difference ends the program with an error.
 import { cholesky, choleskyFlops, gemm, gemmFlops } from '../algorithms/index.js';
 import { type Graph, Runtime, read, TiledMatrix, task, write } from '../index.js';
 import { commandLine, positive, usageError } from './command-line.js';

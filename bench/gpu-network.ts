@@ -25,7 +25,7 @@ const values = commandLine(usage, {
 type Way = 'direct' | 'ipc' | 'staged';
 const ways = values.ways.split(',') as Way[];
 const bytes = positive(usage, 'mib', values.mib) * 2 ** 20;
-/** Tiles on their way at once. */
+/** Tiles under way at once. */
 const TILES = 8;
 const ROUNDS = 24;
 const HOPS = 20;
@@ -107,7 +107,7 @@ async function rank(): Promise<void> {
     ...(isDirect ? { direct: await rate('gpu') } : {}),
     ipc: await rate('ipc'),
   };
-  // What rank 1 receives is what the way is judged by.
+  // The bytes that rank 1 receives give the rate of a way.
   if (me === 1) process.stdout.write(`${JSON.stringify(result)}\n`);
 }
 

@@ -1,4 +1,4 @@
-// What the matrix of the GPU benchmarks (1 off the diagonal, n on it) becomes, in closed form, so that results of any
+// The results for the matrix of the GPU benchmarks (1 off the diagonal, n on it) in closed form, so that results of any
 // size can be checked tile by tile without another library.
 import type { TiledMatrix } from '../index.js';
 
@@ -24,7 +24,7 @@ export function expectedFactor(n: number): Expected {
 }
 
 /**
- * Largest difference of up to `count` tiles, evenly spread, from what is expected, relative to the largest expected
+ * Largest difference of up to `count` tiles, evenly spread, from the expected values, relative to the largest expected
  * element of the tile. Tiles of a lower matrix count below the diagonal only.
  */
 export async function worstDifference(

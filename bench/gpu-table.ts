@@ -5,8 +5,8 @@
 import { readFileSync } from 'node:fs';
 import type { BenchEntry } from './harness.js';
 
-/** One row: a figure, and the peer's where there is one. */
-export interface Compared {
+/** One row: a figure, and the peer's if there is one. */
+interface Compared {
   readonly entry: BenchEntry;
   readonly peer: BenchEntry | undefined;
 }
@@ -77,7 +77,7 @@ if (process.argv[1]?.endsWith('gpu-table.js') === true) {
     process.exit(file === undefined ? 2 : 0);
   }
   if (file.startsWith('-')) {
-    process.stderr.write(`there is no option ${file}\n`);
+    process.stderr.write(`unknown option ${file}\n`);
     process.exit(2);
   }
   const { entries, failed } = parseEntries(readFileSync(file, 'utf8'));

@@ -1,9 +1,9 @@
-// What every benchmark shares: entries with stable keys, medians, and the two graph shapes of Task Bench that the
+// The common parts of the benchmarks: entries with stable keys, medians, and the two graph shapes of Task Bench that the
 // overhead figures use (Slaughter et al., "Task Bench: A Parameterized Benchmark for Evaluating Parallel Runtime
 // Performance", SC'20).
 import { type Datum, type Runtime, read, task, write } from '../index.js';
 
-/** One figure. `params` say what it was measured with. */
+/** One figure. `params` are the parameters of its measurement. */
 export interface BenchEntry {
   readonly name: string;
   readonly value: number;

@@ -1,4 +1,4 @@
-// What inserting a tiled Cholesky factorisation costs each rank when it leaves out tasks that do not concern it, on 1,
+// The cost of inserting a tiled Cholesky factorisation on each rank when it leaves out tasks that do not concern it, on 1,
 // 2, 4 and 8 ranks: time of the inserting thread on a core, because ranks may outnumber cores. Linux only.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { commandLine, positive } from './command-line.js';
 import { underMpirun } from './ranks.js';
 
 const RANKS = [1, 2, 4, 8];
-/** Small tiles: what is computed costs little beside what is inserted. */
+/** Small tiles: their computation costs little beside their insertion. */
 const TILE = 4;
 
 const usage = `usage: node dist/bench/insertion.js [options]
@@ -26,7 +26,7 @@ const values = commandLine(usage, {
 });
 const tiles = positive(usage, 'tiles', values.tiles);
 
-/** Seconds that the calling thread, which is the process's first, has been on a core. */
+/** Seconds on a core of the calling thread, which is the process's first. */
 function threadSeconds(): number {
   const [nanoseconds] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ');
   return Number(nanoseconds) / 1e9;
@@ -57,6 +57,7 @@ async function measure(): Promise<void> {
               return graph.insert(...args);
             },
             skips: (...data: readonly Datum[]) => graph.skips(...data),
+            check: (...args: Parameters<Graph['check']>) => graph.check(...args),
           } as unknown as Graph;
           const began = threadSeconds();
           cholesky(counted, a);

@@ -23,7 +23,7 @@ const usage = `usage: npm run bench -- [options]
 const values = commandLine(usage, { json: { type: 'boolean' }, only: { type: 'string' } });
 const chosen = values.only?.split(',') ?? names;
 for (const name of chosen)
-  if (!names.includes(name)) usageError(usage, `there are no benchmarks '${name}'`);
+  if (!names.includes(name)) usageError(usage, `unknown benchmarks '${name}'`);
 const entries: BenchEntry[] = [];
 for (const [name, suite] of Object.entries(SUITES)) {
   if (chosen.includes(name)) entries.push(...(await suite()));

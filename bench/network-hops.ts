@@ -1,7 +1,9 @@
-// Where the time of a small dependency between two ranks goes, hop by hop: medians over a chain of tasks that takes turns
-// on two ranks, from the moment when the whole chain has been inserted.
+// The parts of the time of a small dependency between two ranks, hop by hop: medians over a chain of tasks that takes
+// turns on two ranks, from the moment when the whole chain has been inserted.
+
 import { fileURLToPath } from 'node:url';
-import { launched, type NativeNetwork } from '../devices/native-network.js';
+import { FIRST_QUEUE } from '../devices/handles.js';
+import { launched, type NativeNetwork } from '../devices/native/network.js';
 import { Runtime } from '../index.js';
 import { NetLimit, NetRecord } from '../native/mpi-contract.js';
 import { commandLine } from './command-line.js';
@@ -9,12 +11,12 @@ import { relay } from './network-relay.js';
 import { underMpirun } from './ranks.js';
 
 const ROUNDS = 4000;
-/** The relay's messages are in the middle; those that open and close a run are at both ends. */
+/** The relay's messages are in the middle; the messages that open and close a run are at both ends. */
 const MARGIN = 200;
 
 type Times = number[];
 
-/** What one rank noted, in nanoseconds of one clock for all processes of a host. */
+/** The notes of one rank, in nanoseconds of one clock for all processes of a host. */
 interface Notes {
   readonly kernelStart: Times;
   readonly kernelEnd: Times;
@@ -26,11 +28,11 @@ interface Notes {
   readonly issued: Times;
 }
 
-/** Has the ports of a runtime note when things pass them. */
+/** Makes the ports of a runtime note the times of passing messages. */
 function listen(runtime: Runtime): Notes {
   const { engine } = runtime;
   const { backend } = engine;
-  const port = engine.ranks?.device.port as NativeNetwork;
+  const port = runtime.peers?.device.port as NativeNetwork;
   const notes: Notes = {
     kernelStart: [],
     kernelEnd: [],
@@ -49,8 +51,8 @@ function listen(runtime: Runtime): Notes {
     if (!moved || backend.completed[0] === seen) return moved;
     seen = backend.completed[0];
     notes.ended.push(backend.now());
-    notes.kernelStart.push(backend.startOf(0, seen));
-    notes.kernelEnd.push(backend.endOf(0, seen));
+    notes.kernelStart.push(backend.startOf(FIRST_QUEUE, seen));
+    notes.kernelEnd.push(backend.endOf(FIRST_QUEUE, seen));
     return moved;
   };
   let issued = backend.issued[0];
@@ -68,7 +70,7 @@ function listen(runtime: Runtime): Notes {
   const post = port.post.bind(port);
   port.post = (rank, bytes) => {
     const fits = post(rank, bytes);
-    // What the comm thread noted of the message before: by now it has left.
+    // The comm thread's note about the message before: by now it has left.
     const before = messages.pop();
     if (before !== undefined) notes.taken.push(commands[before] as number);
     messages.push(at(inside.published - 1) + NetRecord.start);
@@ -94,7 +96,7 @@ function listen(runtime: Runtime): Notes {
   return notes;
 }
 
-/** Parts of the port that nobody else has a use for. */
+/** Parts of the port that only this benchmark uses. */
 interface Inside {
   readonly commandNumbers: Float64Array;
   readonly eventNumbers: Float64Array;
@@ -134,7 +136,7 @@ if (launch.size === 2) {
   const here = Object.values(hops).reduce((sum, time) => sum + time, 0);
   if (launch.rank === 0) {
     const step = seconds * 1e9;
-    const all = { ...hops, 'MPI, and what else is left': step - here, 'one step': step };
+    const all = { ...hops, 'MPI, and the rest': step - here, 'one step': step };
     const table = Object.entries(all).map(([hop, time]) => ({ hop, ns: Math.round(time) }));
     process.stdout.write(`${JSON.stringify(table, null, 1)}\n`);
   }

@@ -1,5 +1,5 @@
-// What a dependency between two ranks costs, against a plain MPI ping-pong of the same library in the same run; and what
-// a large tile takes between emulated GPUs by every way.
+// The cost of a dependency between two ranks, against a plain MPI ping-pong of the same library in the same run, and
+// the time of a large tile between emulated GPUs by every way.
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Runtime, readWrite, task } from '../index.js';
@@ -10,7 +10,7 @@ import { underMpirun } from './ranks.js';
 
 const SMALL = 8;
 const LARGE = 16 * 2 ** 20;
-/** Too large for an announcement, so it takes the way of a large tile. */
+/** Too large for an announcement, so it goes the way of a large tile. */
 const WARM = 32_768;
 const SMALL_STEPS = 2000;
 const LARGE_STEPS = 40;
@@ -67,7 +67,7 @@ async function large(comm: 'direct' | 'ipc' | 'staged', rawRate: number): Promis
     hostMemory: '512MiB',
     comm,
   });
-  // Compiles the code of all that is on the way.
+  // Compiles all code on the way.
   await relay(runtime, WARM, SMALL_STEPS, 2);
   const rate = LARGE / (await relay(runtime, LARGE, LARGE_STEPS, 5));
   await runtime.close();

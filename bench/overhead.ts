@@ -1,5 +1,5 @@
 // Overhead per task: an empty kernel, insertion included, on one host worker and on one emulated GPU with all data
-// resident; the same with the trace on; and how long a ready task waits for its start.
+// resident; the same with the trace on; and the wait of a ready task for its start.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,9 +1,9 @@
-// Starts a benchmark on several ranks: more ranks than cores are allowed, and the launcher ends what takes too long.
+// Starts a benchmark on several ranks: more ranks than cores are allowed, and the launcher ends a run that takes too long.
 import { spawnSync } from 'node:child_process';
 
 const SECONDS = '120';
 
-/** What to say when there is nothing that starts ranks. */
+/** The message for a machine without a launcher. */
 export function noLauncher(launcher: string): string {
   return `${launcher} cannot be started; to get it: npm run setup -- --require-mpi\n`;
 }

@@ -2,7 +2,7 @@
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 
-/** What the tests use of playwright-core. */
+/** The part of playwright-core that the tests use. */
 export interface Page {
   goto(url: string, options?: { timeout?: number }): Promise<unknown>;
   on(event: string, listener: (value: never) => void): void;
@@ -64,7 +64,7 @@ export function findChromium(): string | undefined {
   });
 }
 
-/** Starts the browser, or says why there is none. */
+/** Starts the browser, or returns the reason why it cannot. */
 export async function launchChromium(): Promise<Browser | string> {
   const executablePath = findChromium();
   if (executablePath === undefined) {

@@ -1,6 +1,6 @@
 // Programs and machines of synthetic traces: a random graph and tiled Cholesky. Deterministic by seed.
 
-/** A task of a synthetic program: data by number, read ones first. The last datum is written. */
+/** A task of a synthetic program: data by number, read ones first. It writes the last datum. */
 export interface SyntheticTask {
   readonly taskClass: string;
   readonly parameters: readonly number[];
@@ -38,7 +38,7 @@ export interface SyntheticMachine {
   readonly networkBandwidth: number;
   /** Nanoseconds between two insertions. */
   readonly insertEvery: number;
-  /** Tasks in the window; the program is held back when it is full. */
+  /** Tasks in the window; insertion waits when it is full. */
   readonly window: number;
 }
 

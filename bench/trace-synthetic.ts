@@ -25,7 +25,7 @@ import {
 export * from './trace-programs.js';
 
 /** Header of rank `rank` of a machine. Lanes: workers, then per GPU compute, in, out and one per peer; then network. */
-export function syntheticHeader(machine: SyntheticMachine, program: string, rank = 0): TraceHeader {
+function syntheticHeader(machine: SyntheticMachine, program: string, rank = 0): TraceHeader {
   const spaces = [{ kind: 'host', name: 'host', bytes: 2 ** 33 }];
   const lanes: TraceLane[] = [];
   const lane = (kind: LaneKind, name: string, space: number, peer = -1): void => {
@@ -66,7 +66,7 @@ interface Resident {
   valid: number;
 }
 
-// What one rank knows while its part of the program is laid out in time.
+// The knowledge of one rank while its part of the program is laid out in time.
 class RankState {
   readonly recorder: TraceRecorder;
   readonly header: TraceHeader;
@@ -197,7 +197,7 @@ class Layout {
     state.nextInsert += machine.insertEvery;
     state.inserted++;
 
-    // Dependencies: last writers of what it reads, last readers and writer of what it writes.
+    // Dependencies: last writers of its inputs, last readers and writer of its output.
     let ready = inserted;
     let releasedBy = NONE;
     const seen = new Set<number>();
@@ -219,18 +219,12 @@ class Layout {
       if (state.named.has(datum)) continue;
       state.named.add(datum);
       const { name, i, j, bytes } = this.#program.data[datum];
-      recorder.datum(datum, bytes, 0, name, i, j);
+      recorder.datum(datum, bytes, 0, name, [i, j]);
     }
     for (const datum of task.reads) recorder.access(id, datum, AccessMode.read);
     const fresh = this.#writer[task.writes] < 0 && task.reads.length > 0;
     recorder.access(id, task.writes, fresh ? AccessMode.write : AccessMode.readWrite);
-    recorder.parameters(
-      id,
-      task.parameters.length,
-      task.parameters[0],
-      task.parameters[1],
-      task.parameters[2],
-    );
+    recorder.parameters(id, task.parameters);
 
     const wanted = fresh ? task.reads : [...task.reads, task.writes];
     const alloc = this.#reserve(state, task, [...task.reads, task.writes], ready);
@@ -267,24 +261,24 @@ class Layout {
     this.#readers[task.writes] = [];
     this.#version[task.writes]++;
 
-    recorder.task(
+    recorder.task({
       id,
       taskClass,
-      task.device,
+      device: task.device,
       lane,
-      6,
+      flags: 6,
       releasedBy,
-      origin + inserted,
-      origin + ready,
-      origin + alloc,
-      origin + stageIn,
-      origin + Math.max(stageIn, commIn),
-      origin + issued,
-      origin + execStart,
-      origin + execEnd,
-      origin + execEnd + 100,
-      origin + finalized,
-    );
+      inserted: origin + inserted,
+      ready: origin + ready,
+      alloc: origin + alloc,
+      stageIn: origin + stageIn,
+      commIn: origin + Math.max(stageIn, commIn),
+      issued: origin + issued,
+      execStart: origin + execStart,
+      execEnd: origin + execEnd,
+      stageOut: origin + execEnd + 100,
+      finalized: origin + finalized,
+    });
     this.#sample(state, execEnd);
   }
 
@@ -346,23 +340,19 @@ class Layout {
     let freed = time;
     if (copy.dirty) {
       freed = this.#copyOut(state, space, NONE, datum, time, TransferReason.spill);
-      state.recorder.event(
-        EventKind.spill,
-        state.header.clockOrigin + freed,
+      state.recorder.event(EventKind.spill, state.header.clockOrigin + freed, {
         space,
-        NONE,
+        task: NONE,
         datum,
-        copy.bytes,
-      );
+        bytes: copy.bytes,
+      });
     } else {
-      state.recorder.event(
-        EventKind.evict,
-        state.header.clockOrigin + time,
+      state.recorder.event(EventKind.evict, state.header.clockOrigin + time, {
         space,
-        NONE,
+        task: NONE,
         datum,
-        copy.bytes,
-      );
+        bytes: copy.bytes,
+      });
     }
     state.resident[space].delete(datum);
     state.used[space] -= copy.bytes;
@@ -469,27 +459,27 @@ class Layout {
       const space = reason === TransferReason.send ? 0 : NO_INDEX;
       const destination = reason === TransferReason.send ? NO_INDEX : 0;
       const forTask = reason === TransferReason.send ? (writer < 0 ? NONE : writer) : id;
-      side.recorder.transfer(
-        TransferKind.staged,
+      side.recorder.transfer({
+        kind: TransferKind.staged,
         reason,
-        on,
-        space,
+        lane: on,
+        source: space,
         destination,
-        forTask,
+        task: forTask,
         datum,
-        this.#version[datum],
+        version: this.#version[datum],
         peer,
         message,
         bytes,
-        clockOrigin + Math.min(start, time),
-        clockOrigin + start + shift,
-        clockOrigin + start + shift + duration,
-      );
+        issued: clockOrigin + Math.min(start, time),
+        start: clockOrigin + start + shift,
+        end: clockOrigin + start + shift + duration,
+      });
     };
     if (!sender.named.has(datum)) {
       sender.named.add(datum);
       const { name, i, j } = this.#program.data[datum];
-      sender.recorder.datum(datum, bytes, 0, name, i, j);
+      sender.recorder.datum(datum, bytes, 0, name, [i, j]);
     }
     record(sender, sendLane, TransferReason.send, task.rank, 0);
     record(state, lane, TransferReason.receive, from, 2000);
@@ -497,6 +487,7 @@ class Layout {
     return start + 2000 + duration;
   }
 
+  // biome-ignore lint/complexity/useMaxParams: private to this file.
   #move(
     state: RankState,
     lane: number,
@@ -515,7 +506,7 @@ class Layout {
     const end = start + Math.ceil(bytes / bandwidth) + 400;
     state.laneFree[lane] = end;
     this.end = Math.max(this.end, end);
-    state.recorder.transfer(
+    state.recorder.transfer({
       kind,
       reason,
       lane,
@@ -523,14 +514,14 @@ class Layout {
       destination,
       task,
       datum,
-      this.#version[datum],
-      -1,
-      NONE,
+      version: this.#version[datum],
+      peer: -1,
+      message: NONE,
       bytes,
-      clockOrigin + time,
-      clockOrigin + start,
-      clockOrigin + end,
-    );
+      issued: clockOrigin + time,
+      start: clockOrigin + start,
+      end: clockOrigin + end,
+    });
     return end;
   }
 
@@ -564,17 +555,25 @@ class Layout {
       let dirty = 0;
       for (const copy of state.resident[space].values()) if (copy.dirty) dirty += copy.bytes;
       const pinned = Math.min(state.used[space] - dirty, 2 ** 20);
-      recorder.memory(
+      recorder.memory({
         space,
-        now,
-        state.used[space],
+        time: now,
+        used: state.used[space],
         pinned,
         dirty,
-        state.used[space] - dirty - pinned,
-        0,
-      );
+        clean: state.used[space] - dirty - pinned,
+        arriving: 0,
+      });
     }
     const backlog = Math.max(0, Math.round((time - state.nextInsert) / 1000));
-    recorder.progress(now, backlog % 97, backlog % 4096, 0, 0, state.inserted, recorder.tasks);
+    recorder.progress({
+      time: now,
+      ready: backlog % 97,
+      window: backlog % 4096,
+      bytesInFlight: 0,
+      messagesInFlight: 0,
+      inserted: state.inserted,
+      retired: recorder.tasks,
+    });
   }
 }

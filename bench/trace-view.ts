@@ -1,4 +1,4 @@
-// What looking at a large trace costs: loading, summary, critical path, exports, writing the page, and the viewer in
+// The cost of analysing a large trace: loading, summary, critical path, exports, writing the page, and the viewer in
 // headless Chromium (loading, and panning at several zooms). The trace is synthetic, one million slices by default.
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -131,7 +131,7 @@ async function viewer(path: string, params: BenchEntry['params']): Promise<Bench
     await page.evaluate('window.headrace.then(() => 0)');
     const load = Math.round(performance.now() - begin);
     figures.push({ name: 'trace/viewer/load', value: load, unit: 'ms', params });
-    // What a frame takes in which nothing is drawn is the browser's and the machine's.
+    // A frame without drawing costs the browser's and the machine's own time.
     const [, , idle50, idle99] = await page.evaluate<number[]>(`${pan}(1, false)`);
     figures.push({ name: 'trace/viewer/no-pan/frame/p50', value: idle50, unit: 'ms', params });
     figures.push({ name: 'trace/viewer/no-pan/frame/p99', value: idle99, unit: 'ms', params });

@@ -1,5 +1,5 @@
-// What a command waits for, so that it can be said when the process runs out of things to do before the command has
-// a result. Each thread has a list of its own.
+// The promises that a command waits for. If the process runs out of work before the command has a result, the error
+// names them. Each thread has a list of its own.
 
 interface Awaited {
   readonly what: string;
@@ -8,7 +8,7 @@ interface Awaited {
 
 const open: Set<Awaited> = new Set();
 
-/** Waits for the promise; while it does, `what` is on the list, with `state` to describe how far it is. */
+/** Waits for the promise. Meanwhile `what` is on the list, with `state` to describe its progress. */
 export async function awaited<T>(
   what: string,
   promise: PromiseLike<T>,
@@ -23,7 +23,7 @@ export async function awaited<T>(
   }
 }
 
-/** The list as text, the innermost last; empty when nothing is awaited. */
+/** The list as text, the innermost last; empty if nothing is awaited. */
 export function describeAwaited(): string {
   return [...open]
     .map(({ what, state }) => (state === undefined ? what : `${what}:\n${state()}`))

@@ -1,7 +1,7 @@
-// `headrace build`: builds from source, where the package is installed, what it has no built addon for: the message layer
-// for each MPI library that is found, and the addon itself where the platform packages have none that loads.
+// `headrace build`: builds the parts of an installed package that have no built addon from source: the message layer
+// for each MPI library that is found, and the addon itself if the platform packages have none that loads.
 // Invariant: files in build/Release are whole at any time. They are built in a folder of their own and moved there last,
-// so a build that fails or is interrupted leaves what was there before.
+// so a build that fails or is interrupted leaves the old files.
 import { spawn } from 'node:child_process';
 import {
   accessSync,
@@ -24,21 +24,21 @@ import {
   mpiRemedy,
   packageRoot,
 } from '../devices/installation.js';
-import { openNativeBackend } from '../devices/native-backend.js';
+import { openNativeBackend } from '../devices/native/backend.js';
 import { HeadraceError } from '../scheduler/errors.js';
 import { type CliContext, ExitCode } from './context.js';
-import { describeOptions, flag, type OptionValues, parseOptions, UsageError } from './options.js';
+import { describeOptions, flag, parseOptions } from './options.js';
 
 const options = {
-  addon: flag({ help: 'build the addon itself too, although there is one that loads' }),
-  json: flag({ help: 'print what was built as one JSON object' }),
+  addon: flag({ help: 'build the addon itself too, although one loads' }),
+  json: flag({ help: 'print the built files as one JSON object' }),
   help: flag({ help: 'this text' }),
 };
 
 const usage = `usage: headrace build [options]
 
-Builds from source what the installed package has no built addon for: the message layer for each MPI
-library found on this machine (Open MPI, MPICH), and the addon itself where none loads. Needs cmake, make
+Builds the missing parts of the installed package from source: the message layer for each MPI library
+found on this machine (Open MPI, MPICH), and the addon itself if none loads. Needs cmake, make
 or ninja, and a C++ compiler; takes about a minute.
 
 ${describeOptions(options)}`;
@@ -48,13 +48,7 @@ export async function runBuildCommand(
   argv: readonly string[],
   context: CliContext,
 ): Promise<number> {
-  let values: OptionValues<typeof options>;
-  try {
-    values = parseOptions(argv, options);
-  } catch (error) {
-    if (error instanceof UsageError) throw new UsageError(error.message, usage);
-    throw error;
-  }
+  const values = parseOptions(argv, options, usage);
   if (values.help) {
     context.stdout.write(usage);
     return ExitCode.ok;
@@ -67,7 +61,7 @@ export async function runBuildCommand(
   return ExitCode.ok;
 }
 
-/** Refuses where nothing can be built, with the command that changes that. */
+/** Refuses if nothing can be built, with the command that changes that. */
 function checkPlace(root: string, env: CliContext['env']): void {
   if (isClone(root)) {
     throw new HeadraceError('ERR_BUILD', `${root} is a clone, which builds itself`, {
@@ -111,7 +105,7 @@ function addonLoads(): boolean {
   }
 }
 
-/** Builds into a folder of its own, tries what came out, and moves it to its place; returns the files. */
+/** Builds into a folder of its own, tries the result, and moves it to its place; returns the files. */
 async function build(root: string, withAddon: boolean, context: CliContext): Promise<string[]> {
   const folder = mkdtempSync(path.join(root, '.build-'));
   try {
@@ -131,9 +125,13 @@ async function build(root: string, withAddon: boolean, context: CliContext): Pro
     const made = path.join(cmake, 'Release');
     const names = existsSync(made) ? readdirSync(made).filter((name) => /\.node$/.test(name)) : [];
     if (names.length === 0) {
-      throw new HeadraceError('ERR_BUILD', 'no MPI library was found, so nothing is to be built', {
-        remedy: mpiRemedy('openmpi', context.env),
-      });
+      throw new HeadraceError(
+        'ERR_BUILD',
+        'no MPI library was found, so there is nothing to build',
+        {
+          remedy: mpiRemedy('openmpi', context.env),
+        },
+      );
     }
     for (const name of names) await tryToLoad(path.join(made, name), context);
     const place = path.join(root, 'build', 'Release');
@@ -155,7 +153,7 @@ async function tryToLoad(file: string, context: CliContext): Promise<void> {
 /** Lines of a failed program's output that are shown. */
 const SHOWN = 60;
 
-/** Runs a program to its end; its output is part of the error when it fails. */
+/** Runs a program to its end; its output is part of the error if it fails. */
 function run(program: string, args: readonly string[], context: CliContext): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {

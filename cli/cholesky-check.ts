@@ -1,16 +1,16 @@
-// Checks a tiled Cholesky factor without help from the code that made it: residual, triangular solves,
-// products with the matrix; all in double precision, whatever the factor's type.
+// Checks a tiled Cholesky factor without the code that made it: residual, triangular solves,
+// products with the matrix. All sums are in double precision, whatever the factor's type.
 // Only one column of tiles is copied at a time; no n x n copy is ever made.
 import type { SymmetricMatrix } from './spd-matrix.js';
 import { extentOf, firstOf, type TileGrid, type TileValues } from './tile-grid.js';
 
-/** Tile (i, j), i >= j, of the factor. What stands above the diagonal of a diagonal tile is ignored. */
-export type FactorTiles = (i: number, j: number) => TileValues;
+/** Tile (i, j), i >= j, of the factor. Values above the diagonal of a diagonal tile are ignored. */
+type FactorTiles = (i: number, j: number) => TileValues;
 
 /** Called between steps; the work is `done` of `total`. Throwing ends the check. */
-export type OnStep = (done: number, total: number) => void;
+type OnStep = (done: number, total: number) => void;
 
-/** What `choleskyResidual` finds. */
+/** The result of `choleskyResidual`. */
 export interface Residual {
   /** Frobenius norm of A - L L^T. */
   readonly residualNorm: number;
@@ -27,7 +27,7 @@ const paddedTo4 = (size: number): number => (size + panel - 1) & -panel;
 
 /**
  * Rows of a tile in groups of four, each group column by column, zeros in place of missing rows: the order in
- * which the product reads them. With `isLower` what stands above the diagonal counts as zero.
+ * which the product reads them. With `isLower` values above the diagonal count as zero.
  */
 function packRows(
   tile: TileValues,

@@ -1,11 +1,11 @@
-// What `headrace run cholesky` asks of a runtime and what it gets back, apart from how either is done, so that
+// The job that `headrace run cholesky` gives to a runtime, and its result. Both are apart from the runtime, so that
 // the command can be tested without one.
-import type { RunReport } from '../scheduler/report.js';
-import type { RunStatus } from '../scheduler/run-status.js';
+import type { RunReport } from '../scheduler/reports/run-report.js';
+import type { RunStatus } from '../scheduler/reports/status.js';
 import type { SymmetricMatrix } from './spd-matrix.js';
 import type { Dtype, TileGrid, TileValues } from './tile-grid.js';
 
-/** A factorisation to do. */
+/** A factorisation. */
 export interface CholeskyJob {
   readonly grid: TileGrid;
   readonly matrix: SymmetricMatrix;
@@ -21,11 +21,11 @@ export interface CholeskyJob {
   readonly signal: AbortSignal;
   /** Tasks finished of tasks inserted. */
   readonly onProgress: (done: number, total: number) => void;
-  /** Told how the run is doing, several times a second also when nothing moves; undefined: nobody watches. */
+  /** Gets the state of the run several times a second, also when nothing moves; undefined: no listener. */
   readonly onStatus: ((status: RunStatus) => void) | undefined;
 }
 
-/** What came of it. */
+/** The result of a job. */
 export interface CholeskyOutcome {
   /** Tile (i, j), i >= j, of the factor. */
   readonly factor: (i: number, j: number) => TileValues;

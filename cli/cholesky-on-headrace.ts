@@ -4,10 +4,10 @@ import { type Run, type RunReport, Runtime, TiledMatrix } from '../index.js';
 import type { CholeskyJob, CholeskyRunner } from './cholesky-job.js';
 import type { TileValues } from './tile-grid.js';
 
-/** Milliseconds between looks at a run in which nothing completes. */
+/** Milliseconds between two reports about a run in which nothing completes. */
 const watchMs = 250;
 
-/** Waits for the run and tells how it is doing meanwhile. */
+/** Waits for the run and reports its state meanwhile. */
 async function followed(run: Run, job: CholeskyJob): Promise<RunReport> {
   const { onProgress, onStatus } = job;
   run.events.on('progress', (status) => {

@@ -1,7 +1,7 @@
 // The result of `headrace run cholesky`: the JSON object other programs read and the text people read.
 // The JSON keys are a contract: keys may be added, none may change its meaning.
 import { choleskyFlops } from '../algorithms/index.js';
-import type { DeviceReport, RunReport } from '../scheduler/report.js';
+import type { DeviceReport, RunReport } from '../scheduler/reports/run-report.js';
 import type { Residual } from './cholesky-check.js';
 import type { CholeskyJob, CholeskyOutcome } from './cholesky-job.js';
 import { formatBytes, formatSeconds, formatTable } from './format.js';
@@ -9,11 +9,11 @@ import { type Dtype, epsilonOf, lowerBytes } from './tile-grid.js';
 
 type BytesByKind = RunReport['bytes'];
 
-/** The order in which tables show the ways bytes travel. */
+/** The order in which tables show the ways of bytes. */
 const byteKinds = ['h2d', 'd2h', 'd2d', 'ipc', 'direct', 'staged', 'inline'] as const;
 
 /** The object `--json` prints. */
-export interface CholeskyResult {
+interface CholeskyResult {
   /** True when the backward error is at the level of rounding. */
   readonly ok: boolean;
   readonly algorithm: 'cholesky';
@@ -27,29 +27,29 @@ export interface CholeskyResult {
   readonly memory: number;
   /** ||A - L L^T||_F / (n ||A||_F). */
   readonly backwardError: number;
-  /** max |x - exact| / max |exact|; null when the right-hand side is the user's and the solution unknown. */
+  /** max |x - exact| / max |exact|; null if the right-hand side is the user's and the solution is unknown. */
   readonly forwardError: number | null;
   /** max |b - A x| / (||A||_F max |x| + max |b|). */
   readonly solveResidual: number;
   readonly tasks: number;
   readonly seconds: number;
   readonly gflops: number;
-  /** Bytes moved, by the way they took. */
+  /** Bytes moved, by way. */
   readonly bytes: BytesByKind;
   readonly evictions: number;
   readonly spills: number;
   readonly devices: readonly DeviceReport[];
 }
 
-/** What the checks found. */
-export interface CholeskyChecks {
+/** The results of the checks. */
+interface CholeskyChecks {
   readonly residual: Residual;
   readonly forwardError: number | null;
   readonly solveResidual: number;
 }
 
 /** Largest backward error that counts as rounding. */
-export function backwardErrorLimit(dtype: Dtype): number {
+function backwardErrorLimit(dtype: Dtype): number {
   return 40 * epsilonOf(dtype); // 8.9e-15 in f64
 }
 
@@ -87,7 +87,7 @@ export function choleskyResult(
 
 const count = (value: number, noun: string): string => `${value} ${noun}${value === 1 ? '' : 's'}`;
 
-/** What will be done, in two lines, before it is done. */
+/** The job in two lines, before it begins. */
 export function describeJob(job: CholeskyJob): string {
   const { grid, dtype, gpus, memory, matrix } = job;
   const tiles = `tiles of ${grid.tile} (${grid.count} x ${grid.count}, ${formatBytes(lowerBytes(grid, dtype))} of ${dtype})`;

@@ -1,5 +1,5 @@
-// The thread of a command: runs the command line it is given and passes on what the command writes.
-// Invariant: the last message is the result, or says what was awaited when there is none.
+// The thread of a command: runs its command line and passes on the output of the command.
+// Invariant: the last message is the result, or names the awaited promises if there is no result.
 import { parentPort, workerData } from 'node:worker_threads';
 import { describeAwaited } from './awaited.js';
 import type { runCli } from './commands.js';
@@ -16,7 +16,7 @@ function stop(): void {
   interruption.abort();
 }
 parentPort?.on('message', stop);
-// The port alone must not keep the thread alive: a command that waits for nothing ends without a result, and says so.
+// The port alone must not keep the thread alive: a command without work ends without a result, and reports that.
 parentPort?.unref();
 
 let isOver = false;

@@ -1,13 +1,10 @@
-// Finds the command a command line names, runs it, and turns whatever it throws into words and an exit code.
+// Finds the command that a command line names, runs it, and turns every error into words and an exit code.
 // Invariant: with --json stdout carries exactly one JSON value, also on failure.
 import { packageVersion } from '../devices/installation.js';
 import { HeadraceError } from '../scheduler/errors.js';
 import { describeThrown, isError } from '../trace/thrown.js';
-import { type CliContext, ExitCode } from './context.js';
+import { type CliContext, type CommandRunner, ExitCode } from './context.js';
 import { nearest, UsageError } from './options.js';
-
-/** Runs a command with the words after its name; resolves to the exit code. */
-export type CommandRunner = (argv: string[], context: CliContext) => Promise<number>;
 
 interface Command {
   readonly summary: string;
@@ -21,15 +18,15 @@ const commands: Readonly<Record<string, Command>> = {
     load: async () => (await import('./run.js')).runRunCommand,
   },
   trace: {
-    summary: 'look at a trace: summary, timeline, critical path, export',
+    summary: 'analyse a trace: summary, timeline, critical path, export',
     load: async () => (await import('./trace/index.js')).runTraceCommand,
   },
   doctor: {
-    summary: 'tell what this machine offers and how to get what is missing',
+    summary: 'report the abilities of this machine, and the commands that install missing parts',
     load: async () => (await import('./doctor.js')).runDoctorCommand,
   },
   build: {
-    summary: 'build from source, in an installed package, what it has no built addon for (MPI)',
+    summary: 'build the missing parts of an installed package from source (MPI)',
     load: async () => (await import('./build.js')).runBuildCommand,
   },
   simulate: {
@@ -39,7 +36,7 @@ const commands: Readonly<Record<string, Command>> = {
 };
 
 /** Usage text of the program. */
-export function mainUsage(): string {
+function mainUsage(): string {
   const lines = Object.entries(commands).map(
     ([name, { summary }]) => `  ${name.padEnd(10)}${summary}\n`,
   );
@@ -89,7 +86,7 @@ function wantsJson(argv: readonly string[]): boolean {
   return argv.slice(0, end === -1 ? undefined : end).includes('--json');
 }
 
-/** Says on the context's streams what went wrong; returns the exit code. */
+/** Prints the failure on the context's streams; returns the exit code. */
 export function reportError(error: unknown, argv: readonly string[], context: CliContext): number {
   if (wantsJson(argv)) {
     context.stdout.write(`${JSON.stringify({ ok: false, error: errorFacts(error, context) })}\n`);
@@ -113,7 +110,7 @@ function errorFacts(error: unknown, context: CliContext): Record<string, unknown
   return { code: 'ERR_INTERNAL', message: describeThrown(error) };
 }
 
-/** An expected failure in one line and its causes; a stack for everything that is our own mistake. */
+/** An expected failure in one line and its causes; a stack for a defect of Headrace. */
 function describeError(error: unknown): string {
   if (!(error instanceof HeadraceError)) {
     const stack = isError(error) && error.stack !== undefined ? error.stack : describeThrown(error);

@@ -1,9 +1,9 @@
-// What a command may touch of the process: its two output streams, the environment and the signal that asks it
+// The part of the process that a command may use: its two output streams, the environment and the signal that asks it
 // to stop. Tests bring their own.
 import type { ProgressStream } from './progress.js';
 
-/** Where text goes. */
-export interface TextOutput {
+/** A sink for text. */
+interface TextOutput {
   write(text: string): unknown;
 }
 
@@ -14,15 +14,18 @@ export interface CliContext {
   /** Everything else. */
   readonly stderr: ProgressStream;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** How a shell in the current folder starts this program: the words to print before a command. */
+  /** The words that start this program from a shell in the current folder, to print before a command. */
   readonly program: string;
   /** Aborted by the first SIGINT or SIGTERM, when the event loop turns. */
   readonly signal: AbortSignal;
-  /** Aborts `signal` at once when there was such a signal; for loops that do not let the event loop turn. */
+  /** Aborts `signal` at once if a signal has arrived; for loops that do not let the event loop turn. */
   readonly checkSignals?: () => void;
-  /** A file or folder to remove if the command is cut off; with `false` no longer. */
+  /** A file or folder to remove if the command is cut off; `false` takes it off the list. */
   readonly leftover?: (path: string, unfinished: boolean) => void;
 }
 
 /** Exit codes. */
 export const ExitCode = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
+
+/** Runs a command with the words after its name; resolves to the exit code. */
+export type CommandRunner = (argv: string[], context: CliContext) => Promise<number>;

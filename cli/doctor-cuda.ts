@@ -1,5 +1,5 @@
-// What the doctor says of CUDA GPUs: devices by UUID, memory, network writes, libraries, and the bandwidth of every way
-// between two memories as measured now. Measuring happens in the child process that asks the addon.
+// The doctor's report about CUDA GPUs: devices by UUID, memory, network writes, libraries, and the measured bandwidth of
+// every way between two memories. The child process that asks the addon measures it.
 
 interface Library {
   readonly found: boolean;
@@ -7,8 +7,8 @@ interface Library {
   readonly reason: string;
 }
 
-/** What the addon tells of CUDA without trying anything (native/contract.ts, `NativeProbe.cuda`). */
-export interface CudaProbe {
+/** The addon's report about CUDA, made without a test (native/contract.ts, `NativeProbe.cuda`). */
+interface CudaProbe {
   readonly devices: readonly {
     readonly name: string;
     readonly uuid: string;
@@ -24,7 +24,7 @@ export interface CudaProbe {
 }
 
 /** The part of the addon that measuring needs (native/contract.ts, `NativeModule`). */
-export interface MeasuringAddon {
+interface MeasuringAddon {
   open(options: {
     readonly driver: string;
     readonly gpus: number;
@@ -49,14 +49,14 @@ export interface MeasuringAddon {
 const BYTES = 64 * 2 ** 20;
 const COPIES = 8;
 
-/** GB/s between the host and each GPU, and between GPUs: `peers[to][from]`, 0 where a copy is not direct. */
-export interface CudaBandwidth {
+/** GB/s between the host and each GPU, and between GPUs: `peers[to][from]`, 0 if a copy is not direct. */
+interface CudaBandwidth {
   readonly h2d: readonly number[];
   readonly d2h: readonly number[];
   readonly peers: readonly (readonly number[])[];
 }
 
-/** What was found out about CUDA. */
+/** The findings about CUDA. */
 export type CudaFacts = CudaProbe & { readonly bandwidth: CudaBandwidth };
 
 /** Measures every way. The GPUs are held open meanwhile: opening one takes longer than measuring. */

@@ -1,7 +1,8 @@
-// What `headrace doctor` runs on two ranks under mpirun: starts the message layer, reads eight bytes of the other rank's
-// GPU (of the driver that is its argument), and prints what it found as one JSON line. A program of its own, because a broken MPI may end the process.
-import { openNativeBackend } from '../devices/native-backend.js';
-import { launched, loadedMpiFile, openNativeNetwork } from '../devices/native-network.js';
+// The program that `headrace doctor` runs on two ranks under mpirun. It starts the message layer, reads eight bytes of the
+// other rank's GPU (its argument names the driver), and prints its findings as one JSON line. It is a program of its own,
+// because a broken MPI may end the process.
+import { openNativeBackend } from '../devices/native/backend.js';
+import { launched, loadedMpiFile, openNativeNetwork } from '../devices/native/network.js';
 
 const GPU = 1;
 const PATIENCE_MS = 5000;
@@ -24,7 +25,6 @@ const port = await openNativeNetwork({
   flush: 'auto',
   doorbell: backend.doorbell(),
   chunkBytes: 65_536,
-  failFlush: 0,
   crowded: true,
 });
 let ipc = false;

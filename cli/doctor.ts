@@ -1,23 +1,23 @@
-// `headrace doctor`: what this machine offers, where it was found, and the command that gets what is missing.
-// The native addon is asked in a child process, so that a broken driver cannot take the command down.
+// `headrace doctor`: the abilities of this machine, their places, and the commands that install missing parts.
+// A child process asks the native addon, so that a broken driver cannot end the command.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { prove } from '../devices/gpu-aware.js';
 import { aptCommand, isOnPath, mpiRemedy } from '../devices/installation.js';
-import { askTwoRanks } from '../devices/two-ranks.js';
+import { prove } from '../devices/native/gpu-aware.js';
+import { askTwoRanks } from '../devices/native/two-ranks.js';
 import { type CliContext, ExitCode } from './context.js';
 import { type CudaFacts, cudaFindings } from './doctor-cuda.js';
 import { formatTable } from './format.js';
-import { describeOptions, flag, type OptionValues, parseOptions, UsageError } from './options.js';
+import { describeOptions, flag, parseOptions } from './options.js';
 
-/** One thing looked for. */
-export interface Finding {
+/** One part of the machine. */
+interface Finding {
   readonly name: string;
   /** missing: needed and absent. absent: optional. */
   readonly state: 'ok' | 'missing' | 'absent';
-  /** Version or place, or why it is not there. */
+  /** Version or place, or the reason why it is absent. */
   readonly found: string;
-  /** What gets it; undefined when nothing has to be done or nothing can. */
+  /** The command that installs it; undefined if nothing is missing or no command helps. */
   readonly fix?: string;
 }
 
@@ -28,11 +28,11 @@ const options = {
 
 const usage = `usage: headrace doctor [options]
 
-Tells what this machine offers to Headrace and how to get what is missing.
+Reports the abilities of this machine for Headrace, and the commands that install missing parts.
 
 ${describeOptions(options)}`;
 
-/** What the addon tells about itself (native/contract.ts, `NativeProbe`). */
+/** The addon's report about itself (native/contract.ts, `NativeProbe`). */
 interface Probe {
   readonly blas: { readonly found: boolean; readonly library: string; readonly reason: string };
   readonly drivers: readonly {
@@ -41,17 +41,17 @@ interface Probe {
     readonly devices: number;
     readonly reason: string;
   }[];
-  /** With the bandwidth as measured, where there are CUDA GPUs. */
+  /** With the measured bandwidth, if there are CUDA GPUs. */
   readonly cuda: CudaFacts | { readonly devices: readonly [] };
 }
 
-/** Why the addon does not load, and what mends that. */
+/** Why the addon does not load, and the remedy. */
 interface NoProbe {
   readonly absent: string;
   readonly remedy: string | undefined;
 }
 
-/** Runs a program; resolves to its first output line, or undefined when it is missing or fails. */
+/** Runs a program; resolves to its first output line, or undefined if it is missing or fails. */
 function firstLine(program: string, ...args: string[]): Promise<string | undefined> {
   return new Promise((resolve) => {
     const child = execFile(program, args, { timeout: 20_000 }, (error, stdout) => {
@@ -82,7 +82,7 @@ async function probeNative(): Promise<Probe | NoProbe> {
   return JSON.parse(line) as Probe | NoProbe;
 }
 
-/** What two ranks found (doctor-ranks.ts). */
+/** The findings of two ranks (doctor-ranks.ts). */
 interface RankProbe {
   readonly size: number;
   readonly library: string;
@@ -95,13 +95,13 @@ interface RankProbe {
   readonly problem: string;
 }
 
-/** Starts two ranks with a GPU of that driver each and asks them; a text says why that does not work. */
+/** Starts two ranks with a GPU of that driver each and asks them; a text gives the reason of a failure. */
 async function probeRanks(
   env: CliContext['env'],
   driver: 'emulated' | 'cuda',
 ): Promise<RankProbe | string> {
   const outer = ['OMPI_COMM_WORLD_SIZE', 'PMI_SIZE'].find((name) => env[name] !== undefined);
-  if (outer !== undefined) return 'not looked at under mpirun';
+  if (outer !== undefined) return 'not examined under mpirun';
   if (!isOnPath('mpirun', env)) return 'mpirun is not on PATH';
   const program = fileURLToPath(new URL('./doctor-ranks.js', import.meta.url));
   try {
@@ -111,7 +111,7 @@ async function probeRanks(
   }
 }
 
-/** What ranks with CUDA GPUs can do: give device pointers to MPI, open each other's memory. */
+/** The abilities of ranks with CUDA GPUs: to give device pointers to MPI, to open each other's memory. */
 async function examineRanksOnGpus(
   env: CliContext['env'],
   { gpuAware, library, libraryFile }: RankProbe,
@@ -144,7 +144,7 @@ export interface DoctorFacts {
     readonly found: boolean;
     readonly library: string;
     readonly threadLevel: string;
-    /** `proven` stays false until device pointers were seen to arrive; emulated GPUs need no such proof. */
+    /** `proven` stays false until device pointers have arrived; emulated GPUs need no such proof. */
     readonly gpuAware: { readonly claimed: boolean; readonly proven: boolean };
   };
   /** Ranks of this host can map each other's GPU memory. */
@@ -218,8 +218,8 @@ function factsOf(
   };
 }
 
-/** Looks at everything. */
-export async function examine(
+/** Examines everything. */
+async function examine(
   env: CliContext['env'],
 ): Promise<{ readonly findings: Finding[]; readonly facts: DoctorFacts }> {
   const findings: Finding[] = [
@@ -241,7 +241,7 @@ export async function examine(
   };
   const probe = await probeNative();
   const isBuilt = !('absent' in probe);
-  // The build tools are needed only where the addon still has to be built.
+  // The build tools are needed only if the addon still has to be built.
   await program('cmake', 'cmake', !isBuilt, aptCommand(['cmake']));
   await program('C++ compiler', env['CXX'] ?? 'g++', !isBuilt, aptCommand(['g++']));
   if (isBuilt) {
@@ -303,18 +303,12 @@ export async function examine(
   return { findings, facts: factsOf(findings, probe, ranks, isProven) };
 }
 
-/** Runs the command; exit code 1 when something needed is missing. */
+/** Runs the command; exit code 1 if a needed part is missing. */
 export async function runDoctorCommand(
   argv: readonly string[],
   context: CliContext,
 ): Promise<number> {
-  let values: OptionValues<typeof options>;
-  try {
-    values = parseOptions(argv, options);
-  } catch (error) {
-    if (error instanceof UsageError) throw new UsageError(error.message, usage);
-    throw error;
-  }
+  const values = parseOptions(argv, options, usage);
   if (values.help) {
     context.stdout.write(usage);
     return ExitCode.ok;
@@ -326,7 +320,7 @@ export async function runDoctorCommand(
   return ok ? ExitCode.ok : ExitCode.failure;
 }
 
-/** Findings as a table, then the commands that get what is missing. */
+/** Findings as a table, then the commands that install missing parts. */
 export function describeFindings(findings: readonly Finding[]): string {
   const marks = { ok: 'ok', missing: 'MISSING', absent: '-' };
   const width = Math.max(...findings.map(({ found }) => found.length));
@@ -338,5 +332,7 @@ export function describeFindings(findings: readonly Finding[]): string {
     .map(({ name, fix = '' }) => [`  ${name}`, `  ${fix}`]);
   const widest = Math.max(...fixes.map(([, fix]) => fix.length));
   for (const line of fixes) line[1] = line[1].padEnd(widest);
-  return fixes.length === 0 ? table : `${table}\nTo get what is not there:\n${formatTable(fixes)}`;
+  return fixes.length === 0
+    ? table
+    : `${table}\nTo install the missing parts:\n${formatTable(fixes)}`;
 }

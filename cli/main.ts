@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // The program `headrace`: connects the process to the commands. Everything testable is in commands.ts.
-// The first SIGINT or SIGTERM asks the command to stop and clean up; a second one, or a clean-up that takes
-// longer than the grace time, ends the process. Commands run on a thread of their own (on-thread.ts), so that signals
-// are served whatever a command is at; ranks under a launcher do not, because MPI belongs to the process.
+// The first SIGINT or SIGTERM asks the command to stop and clean up. A second one, or a clean-up that takes
+// longer than the grace time, ends the process. Commands run on a thread of their own (on-thread.ts), so the process serves
+// signals whatever a command does. Ranks under a launcher do not, because MPI belongs to the process.
 import { programWords } from '../devices/installation.js';
 import { describeAwaited } from './awaited.js';
 import { reportError, runCli } from './commands.js';
@@ -10,9 +10,9 @@ import { type CliContext, ExitCode } from './context.js';
 import { runOnThread, withoutResult } from './on-thread.js';
 import { launched } from './ranks.js';
 
-/** Milliseconds a command has to end after it was asked to. */
+/** Milliseconds that a command has to end after the request. */
 const grace = 5000;
-/** Milliseconds until the process ends when the command is over, but its thread is in a call that does not come back. */
+/** Milliseconds until the process ends if the command is over, but its thread is in a call that does not return. */
 const lastMoment = 30;
 
 const isRank = launched(process.env) !== undefined;
@@ -31,7 +31,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-/** Ends the process. Not by `exit` where there is a thread of a command: that would wait for it. */
+/** Ends the process. Not by `exit` if there is a thread of a command: that would wait for it. */
 function end(signal: keyof typeof codes): void {
   if (isRank) process.exit(codes[signal]);
   process.removeAllListeners(signal);

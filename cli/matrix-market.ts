@@ -1,7 +1,7 @@
 // Reads and writes Matrix Market files (https://math.nist.gov/MatrixMarket/formats.html), in one pass over a
 // stream, so that a file is never held as text.
-// Invariant: whatever is wrong with a file, the error names the line and what was expected there. Nothing is
-// allocated on the word of a size line alone; arrays grow with the entries that really come.
+// Invariant: whatever the defect of a file, the error names the line and the expected text. A size line alone
+// never allocates memory; arrays grow with the entries that really arrive.
 import { createReadStream, createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -31,11 +31,11 @@ export interface ArrayMatrix {
   readonly value: Float64Array;
 }
 
-/** What a Matrix Market file holds. */
+/** The content of a Matrix Market file. */
 export type MatrixMarket = CoordinateMatrix | ArrayMatrix;
 
 /** Text or bytes in pieces of any size. */
-export type TextChunks = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>;
+type TextChunks = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>;
 
 const maximumLine = 1 << 16;
 const maximumSize = 2 ** 31 - 1;
@@ -44,13 +44,13 @@ const maximumSize = 2 ** 31 - 1;
  * Reads a Matrix Market stream.
  *
  * @param chunks text or bytes, cut anywhere
- * @param name what error messages call the source, usually the file's path
+ * @param name name of the source in error messages, usually the file's path
  * @throws HeadraceError `ERR_MATRIX_MARKET` with `details.line`: malformed, or of a kind that is not supported
  * (complex, pattern, skew-symmetric, hermitian).
  */
 export async function readMatrixMarket(chunks: TextChunks, name = 'matrix'): Promise<MatrixMarket> {
   const parser = new Parser(name);
-  const decoder = new TextDecoder('latin1'); // comments may hold anything; all that matters is ASCII
+  const decoder = new TextDecoder('latin1'); // comments may hold anything; only ASCII matters
   let rest = '';
   for await (const chunk of chunks) {
     const text =
@@ -104,7 +104,7 @@ export function* writeMatrixMarket(matrix: MatrixMarket, comment = ''): Generato
   yield piece;
 }
 
-/** Writes a Matrix Market file, replacing what was there. */
+/** Writes a Matrix Market file, replacing an old one. */
 export async function writeMatrixMarketFile(
   path: string,
   matrix: MatrixMarket,
@@ -126,7 +126,7 @@ class Parser {
   #symmetric = false;
   #rows = 0;
   #cols = 0;
-  /** Entries the file must hold. */
+  /** Entries that the file must hold. */
   #expected = 0;
   #sizeLine = 0;
   #count = 0;
@@ -318,7 +318,7 @@ function grown<T extends Int32Array | Float64Array>(old: T, larger: T): T {
 
 type Entries = Pick<CoordinateMatrix, 'rowIndex' | 'colIndex' | 'value'>;
 
-/** Adds up entries of the same place, at the place in the order where the first of them stands. */
+/** Adds up entries of the same place, at the position of the first of them. */
 function sumDuplicates(rowIndex: Int32Array, colIndex: Int32Array, value: Float64Array): Entries {
   const compare = (a: number, b: number): number =>
     colIndex[a] - colIndex[b] || rowIndex[a] - rowIndex[b];

@@ -1,8 +1,8 @@
-// Runs a command on a thread of its own, so that the main thread serves signals whatever the command is at.
+// Runs a command on a thread of its own, so that the main thread serves signals whatever the command does.
 //
-// The first signal asks the command to stop. A command that lets its event loop turn, or looks for signals in its loops,
-// answers and cleans up by itself. One that does not answer is cut off, and what it left behind is removed here.
-// Invariant: a command ends with a result, or it is said that it has none and why.
+// The first signal asks the command to stop. A command that lets its event loop turn, or checks for signals in its loops,
+// answers and cleans up by itself. A command that does not answer is cut off, and this file removes its leftovers.
+// Invariant: a command ends with a result, or with an error that gives the reason.
 import { rmSync } from 'node:fs';
 import { getHeapStatistics } from 'node:v8';
 import { Worker } from 'node:worker_threads';
@@ -11,7 +11,7 @@ import { reportError } from './commands.js';
 import type { CliContext } from './context.js';
 import { type CommandThreadData, type FromCommand, Word } from './thread-messages.js';
 
-/** Milliseconds a command has to answer that it is going to stop. */
+/** Milliseconds that a command has to answer that it will stop. */
 const ANSWER_MS = 80;
 
 /** Runs the command line to its exit code. Never rejects. `commands` is the module with the commands. */
@@ -35,7 +35,7 @@ export function runOnThread(
   };
   const worker = new Worker(new URL('./command-thread.js', import.meta.url), {
     workerData,
-    // A thread has a smaller heap than a process unless it is told.
+    // The default heap of a thread is smaller than that of a process.
     resourceLimits: { maxOldGenerationSizeMb: getHeapStatistics().heap_size_limit / 2 ** 20 },
   });
   const leftovers = new Set<string>();
@@ -48,12 +48,12 @@ export function runOnThread(
       process.off('SIGWINCH', setColumns);
       for (const path of leftovers) rmSync(path, { recursive: true, force: true });
       resolve(code);
-      // Without a signal the thread ends by itself, with what it still has to send.
+      // Without a signal the thread ends by itself, after it has sent the rest of its output.
       if (signal.aborted) void worker.terminate();
     };
     const fail = (error: unknown): void => {
       if (isOver) return;
-      // What a progress bar has drawn.
+      // The rest of a progress bar.
       if (stderr.isTTY === true) stderr.write('\r\u001b[2K');
       end(reportError(error, argv, context));
     };

@@ -1,13 +1,13 @@
 // Command-line options as typed descriptions: one table gives the parser, the types and the usage text.
-// Invariant: nothing is clamped or ignored; every wrong word ends in a UsageError that names the option, what
-// it expects and what was found.
+// Invariant: nothing is clamped or ignored; every wrong word ends in a UsageError that names the option, the expected
+// value and the given one.
 import { parseArgs } from 'node:util';
 import { HeadraceError } from '../scheduler/errors.js';
-import { parseBytes } from '../scheduler/options.js';
+import { parseBytes } from '../scheduler/program/options.js';
 
 /** A wrong command line: exit code 2, with the usage text of the command concerned. */
 export class UsageError extends HeadraceError {
-  /** Usage text of the command, '' while it is not known. */
+  /** Usage text of the command; '' where the error names none. */
   readonly usage: string;
 
   constructor(message: string, usage = '') {
@@ -17,30 +17,30 @@ export class UsageError extends HeadraceError {
   }
 }
 
-/** One option; `T` is what its value becomes. */
-export interface Option<T> {
-  /** What stands for the value in the usage text; undefined: the option takes none. */
+/** One option; `T` is the type of its value. */
+interface Option<T> {
+  /** The placeholder of the value in the usage text; undefined: the option takes none. */
   readonly metavar: string | undefined;
   readonly help: string;
-  /** Turns the text into the value or says what is expected instead. */
+  /** Turns the text into the value, or gives the expected form. */
   readonly parse: (text: string) => { readonly value: T } | { readonly expected: string };
-  /** Value when the option is not given. */
+  /** Value without the option. */
   readonly fallback: T;
-  /** How the usage text shows that value; undefined: not at all. */
+  /** The form of that value in the usage text; undefined: none. */
   readonly shown: string | undefined;
 }
 
 /** A command's options by name, without the dashes. */
-export type OptionTable = Readonly<Record<string, Option<unknown>>>;
+type OptionTable = Readonly<Record<string, Option<unknown>>>;
 
-/** The values a table of options yields. */
+/** The values of a table of options. */
 export type OptionValues<S extends OptionTable> = {
   readonly [K in keyof S]: S[K] extends Option<infer T> ? T : never;
 };
 
 interface Text {
   readonly help: string;
-  /** Shown in the usage text where the fallback does not speak for itself. */
+  /** Shown in the usage text instead of the fallback, if the fallback needs words. */
   readonly shown?: string;
 }
 
@@ -125,20 +125,24 @@ export function flag(spec: Text): Option<boolean> {
 /**
  * Reads the options of a command. Positional arguments are an error; the last of repeated options counts.
  *
- * @throws UsageError without usage text
+ * @throws UsageError with the usage text of the command
  */
 export function parseOptions<S extends OptionTable>(
   argv: readonly string[],
   table: S,
+  usage: string,
 ): OptionValues<S> {
   const values = new Map<string, unknown>(
     Object.entries(table).map(([name, option]) => [name, option.fallback]),
   );
-  for (const [name, given] of Object.entries(split(argv, table))) {
+  for (const [name, given] of Object.entries(split(argv, table, usage))) {
     const option = table[name];
     const result = option.parse(given);
     if ('expected' in result) {
-      throw new UsageError(`--${name} expects ${result.expected}, found ${JSON.stringify(given)}`);
+      throw new UsageError(
+        `--${name} expects ${result.expected}, found ${JSON.stringify(given)}`,
+        usage,
+      );
     }
     values.set(name, result.value);
   }
@@ -146,7 +150,7 @@ export function parseOptions<S extends OptionTable>(
 }
 
 /** The given options and their texts ('' for flags). */
-function split(argv: readonly string[], table: OptionTable): Record<string, string> {
+function split(argv: readonly string[], table: OptionTable, usage: string): Record<string, string> {
   const { tokens } = parseArgs({
     args: [...argv],
     strict: false,
@@ -161,22 +165,22 @@ function split(argv: readonly string[], table: OptionTable): Record<string, stri
   const given: Record<string, string> = {};
   for (const token of tokens) {
     if (token.kind === 'positional') {
-      throw new UsageError(`unexpected argument ${JSON.stringify(token.value)}`);
+      throw new UsageError(`unexpected argument ${JSON.stringify(token.value)}`, usage);
     }
     if (token.kind !== 'option') continue;
     const option = Object.hasOwn(table, token.name) ? table[token.name] : undefined;
     if (option === undefined) {
       const near = nearest(token.name, Object.keys(table));
       const hint = near === undefined ? '' : `, did you mean --${near}?`;
-      throw new UsageError(`unknown option ${token.rawName}${hint}`);
+      throw new UsageError(`unknown option ${token.rawName}${hint}`, usage);
     }
     if (option.metavar === undefined && token.value !== undefined) {
-      throw new UsageError(`--${token.name} takes no value`);
+      throw new UsageError(`--${token.name} takes no value`, usage);
     }
     const isMissing =
       token.value === undefined || (!token.inlineValue && token.value.startsWith('--'));
     if (option.metavar !== undefined && isMissing) {
-      throw new UsageError(`--${token.name} needs a value`);
+      throw new UsageError(`--${token.name} needs a value`, usage);
     }
     given[token.name] = token.value ?? '';
   }

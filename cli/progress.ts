@@ -1,14 +1,14 @@
 // A progress bar on one terminal line. It draws on stderr, only on a terminal, at most ten times a second, and
 // leaves nothing behind.
 
-/** The part of a terminal stream the bar needs. */
+/** The part of a terminal stream that the bar needs. */
 export interface ProgressStream {
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
   write(text: string): unknown;
 }
 
-/** Shows how far something has come. */
+/** Shows progress. */
 export interface Progress {
   /** `done` of `total` steps of the named phase. Cheap enough to call for every step. */
   update(phase: string, done: number, total: number): void;
@@ -17,9 +17,9 @@ export interface Progress {
 }
 
 /** Settings; tests bring their own clock. */
-export interface ProgressOptions {
+interface ProgressOptions {
   readonly stream: ProgressStream;
-  /** False turns it off whatever the stream is. */
+  /** False turns it off for every stream. */
   readonly enabled: boolean;
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Milliseconds. */
@@ -41,7 +41,7 @@ export function progressLine(phase: string, done: number, total: number, width: 
   return `${phase}  [${bar.padEnd(room)}]${tail}`;
 }
 
-/** A bar on the stream, or one that does nothing where a bar has no place. */
+/** A bar on the stream, or one that does nothing if the stream is not a terminal. */
 export function createProgress(options: ProgressOptions): Progress {
   const { stream, enabled, env = process.env, now = () => performance.now() } = options;
   if (!enabled || stream.isTTY !== true || env['TERM'] === 'dumb' || (env['CI'] ?? '') !== '') {

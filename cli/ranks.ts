@@ -1,5 +1,5 @@
-// `--ranks R`: starts the same command on R ranks under mpirun, unless it already runs under a launcher; then it just
-// joins. Invariant: only rank 0 prints; the exit code is the launcher's.
+// `--ranks R`: starts the same command on R ranks under mpirun. Under a launcher it only joins.
+// Invariant: only rank 0 prints; the exit code is the launcher's.
 import { spawn } from 'node:child_process';
 import { mpiRemedy } from '../devices/installation.js';
 import { HeadraceError } from '../scheduler/errors.js';
@@ -25,7 +25,7 @@ export function traceOfRank(file: string | undefined, rank: number): string | un
 }
 
 /** Arguments for mpirun: more ranks than cores are allowed, and no rank is tied to one core. */
-export function launcherArguments(version: string, ranks: number): string[] {
+function launcherArguments(version: string, ranks: number): string[] {
   const openmpi = /Open MPI|OpenRTE/.test(version);
   return [
     ...(openmpi ? ['--allow-run-as-root', '--oversubscribe', '--bind-to', 'none'] : []),
@@ -36,7 +36,7 @@ export function launcherArguments(version: string, ranks: number): string[] {
 
 /**
  * Runs `command` (program and arguments) on `ranks` ranks and passes its output on; resolves with the exit code.
- * Rejects with `ERR_MPI_MISSING` when there is no mpirun.
+ * Rejects with `ERR_MPI_MISSING` if mpirun is missing.
  */
 export async function launch(
   command: readonly string[],

@@ -1,4 +1,4 @@
-// `headrace run cholesky`: gets the matrix, has it factorised, checks the factor, solves, reports.
+// `headrace run cholesky`: gets the matrix, factorises it, checks the factor, solves, reports.
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -83,7 +83,7 @@ const options = {
 type Values = OptionValues<typeof options>;
 
 /** Usage text of the command. */
-export function choleskyUsage(): string {
+function choleskyUsage(): string {
   return `usage: headrace run cholesky [options]
 
 Factorises a symmetric positive definite matrix on emulated GPUs, A = L L^T, solves a system with the factor
@@ -92,7 +92,7 @@ and checks both.
 ${describeOptions(options)}`;
 }
 
-/** Loads the real runtime only when it is needed. */
+/** Loads the real runtime only if it is needed. */
 const onHeadrace: CholeskyRunner = async (job) => {
   const { factoriseOnHeadrace } = await import('./cholesky-on-headrace.js');
   return factoriseOnHeadrace(job);
@@ -180,18 +180,15 @@ export async function runCholeskyCommand(
 }
 
 function parse(argv: readonly string[]): Values {
-  try {
-    const values = parseOptions(argv, options);
-    if (values.matrix !== undefined && values.n !== undefined) {
-      throw new UsageError(
-        '--n and --matrix exclude each other: the file says how large the matrix is',
-      );
-    }
-    return values;
-  } catch (error) {
-    if (error instanceof UsageError) throw new UsageError(error.message, choleskyUsage());
-    throw error;
+  const usage = choleskyUsage();
+  const values = parseOptions(argv, options, usage);
+  if (values.matrix !== undefined && values.n !== undefined) {
+    throw new UsageError(
+      '--n and --matrix exclude each other: the file gives the order of the matrix',
+      usage,
+    );
   }
+  return values;
 }
 
 async function readMatrix(values: Values): Promise<SymmetricMatrix> {

@@ -1,6 +1,5 @@
 // `headrace run <algorithm>`: finds the algorithm.
-import type { CommandRunner } from './commands.js';
-import { ExitCode } from './context.js';
+import { type CommandRunner, ExitCode } from './context.js';
 import { nearest, UsageError } from './options.js';
 
 const algorithms: Readonly<Record<string, () => Promise<CommandRunner>>> = {
@@ -11,10 +10,10 @@ const usage = `usage: headrace run <algorithm> [options]
 
   cholesky    factorise a symmetric positive definite matrix, solve and check
 
-headrace run <algorithm> --help tells the options.
+headrace run <algorithm> --help lists the options.
 `;
 
-/** Runs the algorithm the first word names. */
+/** Runs the algorithm that the first word names. */
 export const runRunCommand: CommandRunner = async (argv, context) => {
   const [name, ...rest] = argv;
   if (name === '--help') {

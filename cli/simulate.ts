@@ -1,16 +1,15 @@
-// `headrace simulate`: predicts a run on a machine that is described, not present, with the real engine in virtual
+// `headrace simulate`: predicts a run on a described machine, with the real engine in virtual
 // time; or steps through a failing case of the random tests (--replay).
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { cholesky, choleskyFlops } from '../algorithms/cholesky.js';
 import { gemm, gemmFlops } from '../algorithms/gemm.js';
-import { checkMachine, type MachineDescription } from '../devices/simulated/machine.js';
-import { presets } from '../devices/simulated/presets.js';
+import { checkMachine, type MachineDescription } from '../devices/simulated/machine/machine.js';
+import { presets } from '../devices/simulated/machine/presets.js';
 import { HeadraceError } from '../scheduler/errors.js';
 import { awaited } from './awaited.js';
-import type { CommandRunner } from './commands.js';
-import { type CliContext, ExitCode } from './context.js';
+import { type CliContext, type CommandRunner, ExitCode } from './context.js';
 import {
   describeOptions,
   flag,
@@ -31,7 +30,7 @@ const options = {
     help: `machine description, or ${Object.keys(presets).join(', ')}`,
     shown: 'h200-4',
   }),
-  ranks: integer({ min: 1, max: 1024, fallback: 1, help: 'ranks, each with a machine like that' }),
+  ranks: integer({ min: 1, max: 1024, fallback: 1, help: 'ranks, each with such a machine' }),
   gpus: integer({
     min: 0,
     max: 30,
@@ -42,7 +41,7 @@ const options = {
   tile: integer({ min: 1, max: 1 << 16, fallback: 2048, help: 'rows and columns of a tile' }),
   trace: text({
     metavar: 'FILE',
-    help: 'keep the trace of the simulated run (one per rank: FILE.0, ...)',
+    help: 'write the trace of the simulated run (one per rank: FILE.0, ...)',
   }),
   replay: text({ metavar: 'FILE', help: 'step through a case of the random tests instead' }),
   json: flag({ help: 'print the result as one JSON object' }),
@@ -138,13 +137,13 @@ function describe(title: string, p: Prediction, flops: number): string {
   );
 }
 
-/** Tasks of the program on matrices of that many tiles a side, those included that make the tiles. */
+/** Tasks of the program on matrices with that many tiles a side, with the tasks that make the tiles. */
 function insertions({ matrices, lower, tasks }: Program, tiles: number): number {
   const made = lower ? (tiles * (tiles + 1)) / 2 : tiles ** 2;
   return tasks(tiles) + matrices.length * made;
 }
 
-/** Shows how many tasks were inserted, and ends the simulation when the user asks for it. */
+/** Shows the number of inserted tasks, and ends the simulation when the user asks for it. */
 function follow(total: number, progress: Progress, context: CliContext): () => void {
   let done = 0;
   return () => {
@@ -157,13 +156,7 @@ function follow(total: number, progress: Progress, context: CliContext): () => v
 /** Runs the command. */
 export const runSimulateCommand: CommandRunner = async (argv: string[], context: CliContext) => {
   const named = argv.length > 0 && !argv[0].startsWith('-') ? argv[0] : undefined;
-  let values: Values;
-  try {
-    values = parseOptions(named === undefined ? argv : argv.slice(1), options);
-  } catch (error) {
-    if (error instanceof UsageError) throw new UsageError(error.message, usage);
-    throw error;
-  }
+  const values = parseOptions(named === undefined ? argv : argv.slice(1), options, usage);
   if (values.help) {
     context.stdout.write(usage);
     return ExitCode.ok;

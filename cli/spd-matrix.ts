@@ -46,7 +46,7 @@ export function randomSymmetricMatrix(n: number, seed = 1): SymmetricMatrix {
   };
 }
 
-/** The same matrix with every entry rounded to single precision: what a run in f32 really works on. */
+/** The same matrix with every entry rounded to single precision: the input of a run in f32. */
 export function roundedTo32(matrix: SymmetricMatrix): SymmetricMatrix {
   return {
     n: matrix.n,
@@ -225,7 +225,7 @@ export function rightHandSide(matrix: MatrixMarket, n: number, name: string): Fl
   if (matrix.cols !== 1 || matrix.rows !== n) {
     throw new HeadraceError(
       'ERR_MATRIX_SIZE',
-      `${name} has ${matrix.rows} rows and ${matrix.cols} columns, a right-hand side of ${n} rows and 1 column is needed`,
+      `${name} has ${matrix.rows} rows and ${matrix.cols} columns, but a right-hand side needs ${n} rows and 1 column`,
     );
   }
   if (matrix.format === 'array') return matrix.value;

@@ -4,7 +4,7 @@
 /** A tile's numbers, column by column. */
 export type TileValues = Float64Array | Float32Array;
 
-/** Element types the commands know. */
+/** Element types of the commands. */
 export type Dtype = 'f64' | 'f32';
 
 /** Bytes of one element. */

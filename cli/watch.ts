@@ -1,19 +1,19 @@
-// `--watch`: what a run is doing, while it does it. On a terminal a few lines that are drawn over and over; elsewhere (a
+// `--watch`: the state of a run, while it runs. On a terminal a few lines that are redrawn; elsewhere (a
 // log, a pipe) one line every two seconds. On stderr, so that results stay apart.
-import type { RunStatus } from '../scheduler/run-status.js';
+import type { RunStatus } from '../scheduler/reports/status.js';
 import { formatBytes, formatSeconds } from './format.js';
 import { type ProgressStream, progressLine } from './progress.js';
 
-/** Shows statuses as they come. */
-export interface Watch {
-  /** Cheap enough for every event: draws as often as is of use. */
+/** Shows statuses as they arrive. */
+interface Watch {
+  /** Cheap enough for every event: draws only as often as it is useful. */
   show(status: RunStatus): void;
-  /** Shows the last status that was not drawn, and leaves the lines where they are. */
+  /** Shows the last status that was not drawn, and leaves the lines on the screen. */
   end(): void;
 }
 
 /** Settings; tests bring their own clock. */
-export interface WatchOptions {
+interface WatchOptions {
   readonly stream: ProgressStream;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Milliseconds. */

@@ -1,12 +1,13 @@
-// The port between the engine and what moves bytes: commands go in, completions come out.
-// Two implementations exist: native threads (native-backend.ts) and virtual time (devices/simulated/).
+// The port between the engine and the machine: commands go in, completions come out.
+// Two implementations exist: native threads (native/backend.ts) and virtual time (devices/simulated/).
 //
 // Every queue is in order. A command's event is (queue, sequence number); `completed[queue]` is the last
 // sequence number known to be finished. Sequence numbers wrap as int32: compare by difference.
-// Invariant kept by every caller: a wait names only commands that were issued before it, so queues waiting
+// Invariant that every caller keeps: a wait names only commands that were issued before it, so queues that wait
 // for each other cannot form a cycle.
 
 import type { NativeKernelSource } from '../native/contract.js';
+import type { QueueId, SpaceId, TaskId } from './handles.js';
 
 export { Status } from '../native/contract.js';
 
@@ -18,23 +19,25 @@ export interface SpaceInfo {
   readonly bytes: number;
 }
 
-/** An in-order executor. */
+/** An in-order executor. Its place in `Backend.queues` is its handle. */
 export interface QueueInfo {
   readonly kind: 'worker' | 'compute' | 'h2d' | 'd2h' | 'peer';
   /** Space whose memory its kernels use (0 for workers). */
-  readonly space: number;
+  readonly space: SpaceId;
   /** Source space of a peer queue, else -1. */
-  readonly peer: number;
+  readonly peer: SpaceId;
 }
 
-/** No event: nothing to wait for. */
-export const NO_QUEUE = -1;
+/** Whether tasks run on a queue. The others only copy. */
+export function executesKernels({ kind }: QueueInfo): boolean {
+  return kind === 'worker' || kind === 'compute';
+}
 
 export interface Backend {
   readonly kind: 'native' | 'simulated';
   readonly spaces: readonly SpaceInfo[];
   readonly queues: readonly QueueInfo[];
-  /** Records a queue can hold between issue and observed completion. */
+  /** Records that a queue can hold between issue and observed completion. */
   readonly ringRecords: number;
   /** completed[q]: sequence number of the last finished record, as of the last `poll`. */
   readonly completed: Int32Array;
@@ -44,92 +47,92 @@ export interface Backend {
   readonly failures: Int32Array;
 
   /** Id of a kernel for queues of this space, or -1. */
-  kernel(name: string, space: number): number;
+  kernel(name: string, space: SpaceId): number;
   /** Loads a shared object with kernels; returns the names it registered. */
   loadKernels(path: string): string[];
-  /** Compiles CUDA C, or takes PTX or machine code, for the CUDA GPUs at hand; returns the kernels' names. */
+  /** Compiles CUDA C, or takes PTX or machine code, for the CUDA GPUs of the machine; returns the kernels' names. */
   compileKernels(source: NativeKernelSource): string[];
 
   /**
    * Appends a hold: the queue goes no further until `onQueue` has completed `onSeq`.
    * Costs one record.
    */
-  wait(queue: number, onQueue: number, onSeq: number): void;
+  wait(queue: QueueId, onQueue: QueueId, onSeq: number): void;
   /**
    * Appends a kernel launch and returns its sequence number. `args` holds `nFlows` byte offsets into the
    * queue's space, then the parameters, `nArgs` numbers in all; they are copied before the call returns.
    * `waitQueue` (or NO_QUEUE) is a hold folded into the record. Costs `execRecords(nArgs)` records.
    */
   exec(
-    queue: number,
+    queue: QueueId,
     kernel: number,
-    task: number,
+    task: TaskId,
     run: number,
     nFlows: number,
     nArgs: number,
     args: Float64Array,
-    waitQueue: number,
+    waitQueue: QueueId,
     waitSeq: number,
   ): number;
   /** Appends a copy between spaces; `id` names the transfer in traces. One record. */
   copy(
-    queue: number,
+    queue: QueueId,
     id: number,
-    dstSpace: number,
+    dstSpace: SpaceId,
     dstOffset: number,
-    srcSpace: number,
+    srcSpace: SpaceId,
     srcOffset: number,
     bytes: number,
-    waitQueue: number,
+    waitQueue: QueueId,
     waitSeq: number,
   ): number;
   /** Appends a fill of the queue's own space (checked mode: poison of freed blocks). One record. */
-  fill(queue: number, offset: number, bytes: number, value: number): number;
+  fill(queue: QueueId, offset: number, bytes: number, value: number): number;
 
   /** Makes all appended commands visible and wakes sleeping queues. Once per batch. */
   publish(): void;
   /**
-   * Refreshes `completed` and `failures`; true when anything moved. A failed record is shown no later than any
+   * Refreshes `completed` and `failures`; true when anything moved. A failed record becomes visible no later than any
    * record that ran behind it; `failures` may already count records that `completed` does not show yet.
    */
   poll(): boolean;
-  /** Whether `poll` would show anything, or `alsoDue`. Only looks. */
+  /** Whether `poll` would show anything, or `alsoDue`. Changes nothing. */
   hasNews(): boolean;
   /** Outcome of a finished record: a `Status` value. Valid until `ringRecords` further records are issued. */
-  status(queue: number, seq: number): number;
+  status(queue: QueueId, seq: number): number;
   /** Start and end of a finished record in nanoseconds (timing on). Same validity as `status`. */
-  startOf(queue: number, seq: number): number;
-  endOf(queue: number, seq: number): number;
+  startOf(queue: QueueId, seq: number): number;
+  endOf(queue: QueueId, seq: number): number;
   /** The driver's words for the last failure on a queue. */
-  lastError(queue: number): string;
+  lastError(queue: QueueId): string;
 
   /** Turns record times on or off. */
   setTiming(on: boolean): void;
-  /** Exec commands of a cancelled run complete with `Status.cancelled` and do nothing. */
+  /** Exec commands of a cancelled run complete with `Status.cancelled` and run no kernel. */
   setCancelled(run: number, on: boolean): void;
-  /** True once a kernel of the run failed or it was cancelled. */
+  /** True once a kernel of the run failed or the run was cancelled. */
   isCancelled(run: number): boolean;
 
   /** Asks for the doorbell when `queue` completes `seq`. One per queue; the latest call wins. */
-  arm(queue: number, seq: number): void;
+  arm(queue: QueueId, seq: number): void;
   /** Blocks the engine thread until an armed doorbell rings or the time is over. */
   block(microseconds: number): void;
-  /** Commands of worker queues can be executed by the engine's thread, which has no core of its own. */
+  /** The engine's thread may execute commands of worker queues, because it has no core of its own. */
   readonly full: boolean;
   /**
-   * As `block`, but executes commands of worker queues meanwhile, where `full`. False when there were none and no
-   * doorbell rang; doorbells must be armed anew then.
+   * As `block`, but executes commands of worker queues meanwhile, if `full`. False when there were none and no
+   * doorbell rang; the caller must arm doorbells anew then.
    */
   serve(microseconds: number): boolean;
-  /** From here an armed doorbell calls the wake callback on the event loop. False: one is due already. */
+  /** From here on an armed doorbell calls the wake callback on the event loop. False: one is due already. */
   sleep(): boolean;
-  /** Asked before going to sleep: something outside of the queues (the network) is due already. */
+  /** The engine asks it before it goes to sleep: something outside of the queues (the network) is due already. */
   alsoDue?: (() => boolean) | undefined;
-  /** Called when nothing will ever happen any more, by implementations that know (virtual time). */
+  /** Called when no event can happen any more, by implementations that know (virtual time). */
   whenStill?: (() => void) | undefined;
   /** Called when the doorbell rings while asleep. */
   onWake(callback: () => void): void;
-  /** Calls the engine back on its own thread, when others there have had their turn. One call may be open. */
+  /** Calls the engine back on its own thread, after other work there has had its turn. One call may be open. */
   soon(callback: () => void): void;
   /** Keeps the process alive while a run is open. */
   hold(on: boolean): void;
@@ -138,16 +141,32 @@ export interface Backend {
   now(): number;
   /** Bytes of host space. The view stays valid until `close`. */
   hostView(offset: number, bytes: number): Uint8Array;
-  /** Nanoseconds during which a queue has had work so far, up to now: never more than the time that has passed. */
-  busy(queue: number): number;
+  /** Nanoseconds up to now during which a queue has had work: never more than the time that has passed. */
+  busy(queue: QueueId): number;
   /**
-   * Moves spans out in which a thread wanted to run but had no core (timing on): triples queue, from, to in nanoseconds.
-   * Queue -1 is the engine's thread; the first queue of a GPU stands for its thread. Returns how many.
+   * Moves out the spans in which a thread wanted to run but had no core (timing on): triples queue, from, to in nanoseconds.
+   * Queue -1 is the engine's thread; the first queue of a GPU stands for its thread. Returns the number of spans.
    */
   takeStolen(into: Float64Array): number;
-  /** Other processes may have device memory open that cannot say when they are done: `close` leaves it alone. */
+  /** Other processes may have device memory open and cannot report its end: `close` does not free it. */
   keepShared(): void;
   close(): void;
+}
+
+/** The first queue for which `test` holds; NO_QUEUE if there is none. */
+export function findQueue(
+  queues: readonly QueueInfo[],
+  test: (queue: QueueInfo) => boolean,
+): QueueId {
+  return queues.findIndex(test) as QueueId;
+}
+
+/** The queues for which `test` holds. */
+export function findQueues(
+  queues: readonly QueueInfo[],
+  test: (queue: QueueInfo) => boolean,
+): QueueId[] {
+  return queues.flatMap((queue, q) => (test(queue) ? [q as QueueId] : []));
 }
 
 /** Records an exec command with `nArgs` arguments needs: five fit inline, eight in each further record. */

@@ -1,4 +1,4 @@
-// The one error type of the project. It lives in the lowest room that can fail on a user's account, so that
+// The one error type of the project. It is in the lowest room that can raise an error about a user's input, so
 // every room above throws the same class; `scheduler/errors.ts` is the public door.
 // Invariant: `code` is stable across versions, the message names the user's own objects.
 
@@ -20,20 +20,20 @@ export interface ErrorDetails {
   readonly bytes?: number | undefined;
   /** The limit that was exceeded, in bytes unless the message says otherwise. */
   readonly limit?: number | undefined;
-  /** A kernel's own code; for potrf the pivot within the tile, counted from 1. */
+  /** The code that a kernel returned; for potrf the pivot within the tile, counted from 1. */
   readonly kernelCode?: number | undefined;
   /** Tasks or classes of a dependency cycle, first and last the same. */
   readonly cycle?: readonly string[] | undefined;
   /** Line of an input file, counted from 1. */
   readonly line?: number | undefined;
-  /** What the user can do about it, one sentence. */
+  /** The user's remedy, one sentence. */
   readonly remedy?: string | undefined;
-  /** Who waits for what, or who holds the memory: a table, which ends the message. */
+  /** A table of all waits, or of the use of memory. The message ends with it. */
   readonly report?: string | undefined;
   readonly cause?: unknown;
 }
 
-/** Every error Headrace raises on purpose. `docs/errors.md` lists the codes. */
+/** Every error that Headrace raises on purpose. `docs/errors.md` lists the codes. */
 export class HeadraceError extends Error {
   /** Stable identifier such as `ERR_TASK_FAILED`. */
   readonly code: string;
@@ -61,12 +61,12 @@ export class HeadraceError extends Error {
   }
 }
 
-/** A cause is whatever a program threw: it may have no facts, or none that can be looked at. */
+/** A cause is any value that a program threw: it may have no facts, or facts that throw when they are read. */
 function causeJson(cause: unknown): Record<string, unknown> {
   try {
     if (cause instanceof HeadraceError) return cause.toJSON();
   } catch {
-    // Its words are all there is.
+    // Only its words are left.
   }
   return { message: describeThrown(cause) };
 }

@@ -1,28 +1,29 @@
 // A growable ring of int32: first in, first out, no allocation after warm-up.
+import type { Column } from './handles.js';
 
-export class Fifo {
-  private ring: Int32Array;
+export class Fifo<V extends number = number> {
+  private ring: Column<Int32Array, V>;
   private first = 0;
-  /** Entries in line. */
+  /** Entries in the ring. */
   length = 0;
 
   constructor(capacity = 64) {
-    this.ring = new Int32Array(capacity);
+    this.ring = new Int32Array(capacity) as Column<Int32Array, V>;
   }
 
-  push(value: number): void {
+  push(value: V): void {
     if (this.length === this.ring.length) this.grow();
     this.ring[(this.first + this.length) & (this.ring.length - 1)] = value;
     this.length++;
   }
 
   /** The entry at the front; only when `length` is not 0. */
-  peek(): number {
+  peek(): V {
     return this.ring[this.first];
   }
 
   /** Takes the entry at the front; only when `length` is not 0. */
-  shift(): number {
+  shift(): V {
     const value = this.ring[this.first];
     this.first = (this.first + 1) & (this.ring.length - 1);
     this.length--;
@@ -30,12 +31,12 @@ export class Fifo {
   }
 
   /** Entry `i` from the front, for reports. */
-  at(i: number): number {
+  at(i: number): V {
     return this.ring[(this.first + i) & (this.ring.length - 1)];
   }
 
   /** Replaces every entry. */
-  replace(by: (value: number) => number): void {
+  replace(by: (value: V) => V): void {
     const { ring, first } = this;
     for (let i = 0; i < this.length; i++) {
       const at = (first + i) & (ring.length - 1);
@@ -44,7 +45,7 @@ export class Fifo {
   }
 
   private grow(): void {
-    const larger = new Int32Array(this.ring.length * 2);
+    const larger = new Int32Array(this.ring.length * 2) as Column<Int32Array, V>;
     for (let i = 0; i < this.length; i++) larger[i] = this.at(i);
     this.ring = larger;
     this.first = 0;

@@ -1,43 +1,44 @@
 // The guards of the engine, by name: every event edge, count, rule and wake-up whose absence would corrupt data or
 // stop progress. They are constants: in a normal process the object is frozen and the compiler folds them away.
 //
-// Only where HEADRACE_MUTATIONS=1 was set before this file was loaded can a test switch one off, to prove that some
-// simulated test turns red without it (`npm run test:mutations`, docs/reliability.md).
+// A test proves for each guard that some test fails without it (`npm run test:mutations`, docs/reliability.md). Only a test
+// can remove guards: its preload (test/support/removable-guards.ts) says so before this file is loaded. No environment
+// variable, option or shipped file does.
 // Invariant: all are true outside of such a test.
 
 /** One switch per guard. */
 export interface Guards {
-  /** A kernel follows the event that wrote what it reads (stages/exec.ts). */
+  /** A kernel follows the event that wrote its inputs (stages/exec.ts). */
   execReadAfterWrite: boolean;
-  /** A kernel follows the event that wrote what it overwrites. */
+  /** A kernel follows the event that wrote the copies that it overwrites. */
   execWriteAfterWrite: boolean;
-  /** A kernel follows the readers of what it overwrites. */
+  /** A kernel follows the readers of the copies that it overwrites. */
   execWriteAfterRead: boolean;
   /** A kernel follows its control predecessors. */
   execControl: boolean;
-  /** A kernel leaves its event with what it reads. */
+  /** A kernel leaves its event with the copies that it reads. */
   execRegistersRead: boolean;
-  /** A kernel leaves its event with what it writes. */
+  /** A kernel leaves its event with the copies that it writes. */
   execRegistersWrite: boolean;
-  /** A JavaScript body waits until what it uses was written. */
+  /** A JavaScript body waits until the writers of its data are over. */
   bodyReadAfterWrite: boolean;
-  /** A version is announced to other ranks only when its writer is over, the first time and every other (stages/exec.ts). */
+  /** A version is announced to other ranks only after its writer is over, the first time and every other (stages/exec.ts). */
   announceWritten: boolean;
-  /** A JavaScript body waits for the readers of what it overwrites. */
+  /** A JavaScript body waits for the readers of the copies that it overwrites. */
   bodyWriteAfterRead: boolean;
-  /** An asynchronous body that has inserted tasks keeps no others from starting (scheduler/script-bodies.ts). */
+  /** An asynchronous body that has inserted tasks keeps no others from starting (scheduler/engine/script-bodies.ts). */
   parentSlots: boolean;
-  /** A body gets space where only bodies that wait are under way. */
+  /** A body gets space when all other bodies under way wait. */
   spaceForBodies: boolean;
-  /** Successors keep their tasks when the window moves its rows (scheduler/window.ts). */
+  /** Successors keep their tasks when the window moves its rows (scheduler/engine/window.ts). */
   movedEdges: boolean;
-  /** ... and so do completions of what is under way. */
+  /** ... and so do completions of commands under way. */
   movedFlight: boolean;
   /** A JavaScript body waits for its control predecessors. */
   bodyControl: boolean;
-  /** A write gives up all other copies. */
+  /** A write invalidates all other copies. */
   writeInvalidates: boolean;
-  /** A copy between spaces follows the event that wrote its source (devices/transfers.ts). */
+  /** A copy between spaces follows the event that wrote its source (devices/memory/transfers.ts). */
   copyReadAfterWrite: boolean;
   /** ... the event that wrote its destination. */
   copyWriteAfterWrite: boolean;
@@ -47,72 +48,87 @@ export interface Guards {
   copyRegistersRead: boolean;
   /** ... and with its destination as the writer. */
   copyRegistersWrite: boolean;
-  /** Source and destination of a copy stay until its end was seen. */
+  /** Source and destination of a copy keep their memory until its end was seen. */
   copyPins: boolean;
-  /** What a task uses stays until its end was seen. */
+  /** The data of a task keep their memory until its end was seen. */
   taskPins: boolean;
-  /** The first in line for memory is not overtaken. */
+  /** No task overtakes the first in line for memory. */
   ticket: boolean;
-  /** A task that gets only part of its memory gives that back. */
+  /** A task that gets only part of its memory returns that part. */
   allOrNothing: boolean;
   /** Making room never takes the task's own inputs. */
   pinBeforeTaking: boolean;
   /** Dirty copies are written back when clean ones do not suffice. */
   writeBack: boolean;
-  /** Two devices short of memory do not hand a copy to and fro (devices/eviction.ts). */
+  /** Two devices short of memory do not hand a copy to and fro (devices/memory/eviction.ts). */
   handOverOneWay: boolean;
-  /** Fragmented memory is emptied when nothing else can help. */
+  /** Fragmented memory is emptied if nothing else can help. */
   compaction: boolean;
-  /** A task that fits nowhere is refused at insertion. */
+  /** Insertion refuses a task that fits no device. */
   feasibility: boolean;
   /** Memory that becomes free or evictable wakes the first in line. */
   memoryWake: boolean;
-  /** Room in a ring wakes those who wait for it. */
+  /** Room in a ring wakes the tasks that wait for it. */
   slotWake: boolean;
   /** An event that happened wakes the bodies that wait for it. */
   eventWake: boolean;
   /** Data whose writer failed or was cancelled cannot be read. */
   poisonOutputs: boolean;
-  /** Whether a datum has a value is decided by its last writer in program order, not by the last that was seen to end. */
+  /** The last writer of a datum in program order decides whether it has a value, not the last one seen to end. */
   laterWriterDecides: boolean;
-  /** What was computed behind a failed transfer cannot be read. */
+  /** Results computed behind a failed transfer cannot be read. */
   poisonBehindTransfer: boolean;
-  /** A failed run cancels what its queues have not started. */
+  /** A failed run cancels the commands that its queues have not started. */
   cancelQueued: boolean;
-  /** A failed run drops what was not issued. */
+  /** A failed run drops the tasks that were not issued. */
   dropUnissued: boolean;
-  /** What follows a dropped task follows what that one had to follow (scheduler/dropped-tasks.ts). */
+  /** Successors of a dropped task follow its predecessors (scheduler/failure/dropped-tasks.ts). */
   dropKeepsOrder: boolean;
-  /** A dropped task gives back its pins. */
+  /** A dropped task returns its pins. */
   dropReleasesPins: boolean;
-  /** What the network wrote to a device is flushed before it counts as arrived (devices/network-fetches.ts). */
+  /** Writes of the network to a device are flushed before they count as arrived (devices/network/fetches.ts). */
   networkFlush: boolean;
-  /** A receive is over, and what follows it is released, only when its bytes are there (scheduler/ranks.ts). */
+  /** A receive ends, and releases its successors, only when its bytes are there (scheduler/ranks/ranks.ts). */
   receiveHeld: boolean;
-  /** An offered copy stays as it is until every receiver has it. */
+  /** An offered copy does not change until every receiver has it. */
   offerHeld: boolean;
-  /** One receive per version and rank (scheduler/rank-plan.ts). */
+  /** One receive per version and rank (scheduler/ranks/plan.ts). */
   receiveOnce: boolean;
   /** Offers leave room for the largest task in one piece (stages/comm-in.ts). */
   offerRoom: boolean;
-  /** A task that offers leave no room lets others pass (stages/alloc.ts). */
+  /** A task for which offers leave no room lets others pass (stages/alloc.ts). */
   offerAside: boolean;
-  /** Room on the host is not waited for where offers of only copies hold all that is pinned (stages/alloc.ts). */
+  /** No task waits for room on the host while offers of only copies hold all pinned memory (stages/alloc.ts). */
   hostOffers: boolean;
-  /** Memory that a movement gives back in the middle of a pass wakes those who wait for it. */
+  /** Memory that a movement returns in the middle of a pass wakes the tasks that wait for it. */
   movementWake: boolean;
   /** Messages that found no room are tried again. */
   messageRetry: boolean;
-  /** A task follows those of other ranks that it was inserted `after` (scheduler/rank-after.ts). */
+  /** A task follows the tasks of other ranks in its `after` (scheduler/ranks/cross-rank-order.ts). */
   afterTokens: boolean;
-  /** Tasks with pulled inputs reserve no more than their share of a device (scheduler/rank-pulls.ts). */
+  /** Tasks with pulled inputs reserve no more than their share of a device (scheduler/ranks/pull-admission.ts). */
   pullShare: boolean;
-  /** Ranks whose programs differ are told so (scheduler/rank-runs.ts). */
+  /** Ranks whose programs differ get an error (scheduler/ranks/agreement.ts). */
   graphDigest: boolean;
-  /** Ranks that wait for each other in calls that differ are told so (scheduler/rank-calls.ts). */
+  /** Ranks that wait for each other in calls that differ get an error (scheduler/ranks/calls.ts). */
   callOrder: boolean;
-  /** On several ranks runs that are open at the same time fail together (scheduler/rank-runs.ts). */
+  /** On several ranks runs that are open at the same time fail together (scheduler/ranks/agreement.ts). */
   failTogether: boolean;
+  /** A run fails that ranks began in different eras (scheduler/ranks/ballots.ts). */
+  oneEra: boolean;
+  /**
+   * A read that ranks make in different eras is rejected, and leaves no trace in the plans. So is one whose value had not
+   * come when the era ended (scheduler/ranks/eras.ts).
+   */
+  tornReads: boolean;
+  /** A read is rejected that a rank makes between a failure and its settlement. */
+  readsRefused: boolean;
+  /** A read is rejected that a rank makes after the loss of another one (scheduler/ranks/ranks.ts). */
+  readsAfterLoss: boolean;
+  /** A withdrawn offer holds its copy until every receiver has answered: one may be reading it (devices/network/offers.ts). */
+  withdrawnHeld: boolean;
+  /** A rank without work of its own answers the messages of others (scheduler/engine/idle.ts). */
+  idleAnswers: boolean;
 }
 
 const all: Guards = {
@@ -169,19 +185,16 @@ const all: Guards = {
   graphDigest: true,
   callOrder: true,
   failTogether: true,
+  oneEra: true,
+  tornReads: true,
+  readsRefused: true,
+  readsAfterLoss: true,
+  withdrawnHeld: true,
+  idleAnswers: true,
 };
 
-/** Whether guards can be switched off in this process. */
-export const guardsCanBeRemoved: boolean = process.env['HEADRACE_MUTATIONS'] === '1';
+/** Set to true on `globalThis` by the preload of a test that removes guards. */
+const REMOVABLE: symbol = Symbol.for('headrace.removable-guards');
 
-export const guards: Readonly<Guards> = guardsCanBeRemoved ? all : Object.freeze(all);
-
-/** Switches one guard off (or on again), in test processes only. */
-export function setGuard(name: keyof Guards, on: boolean): void {
-  if (!guardsCanBeRemoved)
-    throw new Error('guards are constants unless HEADRACE_MUTATIONS=1 is set');
-  all[name] = on;
-}
-
-/** Names of all guards. */
-export const guardNames: readonly (keyof Guards)[] = Object.keys(all) as (keyof Guards)[];
+export const guards: Readonly<Guards> =
+  Reflect.get(globalThis, REMOVABLE) === true ? all : Object.freeze(all);

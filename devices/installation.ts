@@ -1,4 +1,4 @@
-// The installation as the rooms above see it: where it lies, and the commands that mend it.
+// The installation for the rooms above: its folder, and the commands that mend it.
 export {
   aptCommand,
   buildCommand,

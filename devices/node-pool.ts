@@ -1,9 +1,10 @@
 // Singly linked lists over a pool of (value, extra, next) nodes in typed arrays, for the many short lists of the
 // engine: successors of a task, readers of a copy, waiters of a resource. No allocation after warm-up.
 // Invariant: a node is in exactly one list or in the free list. A list is named by its first node, -1 = empty.
+import type { Column } from './handles.js';
 
-export class NodePool {
-  value: Int32Array;
+export class NodePool<V extends number = number> {
+  value: Column<Int32Array, V>;
   extra: Int32Array;
   next: Int32Array;
   private freeHead: number = -1;
@@ -12,13 +13,13 @@ export class NodePool {
   live = 0;
 
   constructor(initial = 1024) {
-    this.value = new Int32Array(initial);
+    this.value = new Int32Array(initial) as Column<Int32Array, V>;
     this.extra = new Int32Array(initial);
     this.next = new Int32Array(initial);
   }
 
   /** Puts a node before `head` and returns the new head. */
-  push(head: number, value: number, extra: number): number {
+  push(head: number, value: V, extra: number): number {
     let n = this.freeHead;
     if (n >= 0) this.freeHead = this.next[n];
     else {
@@ -50,10 +51,10 @@ export class NodePool {
 
   private grow(): void {
     const length = this.next.length * 2;
-    const copy = (from: Int32Array): Int32Array => {
+    const copy = <T extends Int32Array>(from: T): T => {
       const to = new Int32Array(length);
       to.set(from);
-      return to;
+      return to as T;
     };
     this.value = copy(this.value);
     this.extra = copy(this.extra);

@@ -1,20 +1,46 @@
-// Issues commands to queues and tells who was issued where.
+// Issues commands to queues and keeps the task or transfer of every command under way.
 //
-// An event is (queue, sequence number). Before a command, the caller names the events it must follow; this file
-// drops those that need no command because they are over, because they lie on the same in-order queue, or because
-// the queue already waited for a later event of the same source (`known`, one vector clock per queue), and folds
-// the first of the rest into the command's own record. So a command costs at most the edges it needs.
+// An event is (queue, sequence number). Before a command, the caller names the events that it must follow. This file
+// drops the events that need no wait: they are over, or lie on the same in-order queue, or the queue already waited for
+// a later event of the same source (`known`, one vector clock per queue). It folds the first of the rest into the
+// command's own record. So a command costs at most the edges that it needs.
 //
 // Invariant: between issue and observed completion every record that carries work has its token in `flight`:
 // positive = task row + 1, negative = -(transfer id + 1), 0 = nothing to do on completion.
-import { argumentsOf, type Backend, execRecords, NO_QUEUE } from './backend.js';
+
+import { argumentsOf, type Backend, execRecords } from './backend.js';
+import {
+  type Column,
+  FIRST_QUEUE,
+  NO_QUEUE,
+  type QueueId,
+  type SpaceId,
+  type TaskId,
+} from './handles.js';
 
 /** Records after which old events are forgotten: far below half of the int32 range. */
 const SWEEP_EVERY = 2 ** 28;
 
-/** Records a ring must have at least: a command may wait for every queue before it, and takes a few records itself. */
+/** Least records of a ring: a command may wait for every other queue, and takes a few records itself. */
 export function leastRing(queues: number): number {
   return queues + 2;
+}
+
+/** A kernel to be launched. There is one per task, so the caller fills one record again and again. */
+export interface Launch {
+  /** Number of the kernel at the backend. */
+  kernel: number;
+  /** Row of the task, given back with the command's end. */
+  row: number;
+  /** Id of the task. */
+  task: TaskId;
+  /** Slot of the task's run. */
+  run: number;
+  nFlows: number;
+  /** Numbers of `args` that count. */
+  nArgs: number;
+  /** `nFlows` byte offsets into the queue's space, then the parameters. */
+  readonly args: Float64Array;
 }
 
 export class Submission {
@@ -30,9 +56,9 @@ export class Submission {
   private readonly sweptAt: Int32Array;
   private readonly needSeq: Int32Array;
   private readonly needMark: Uint8Array;
-  private readonly needList: Int32Array;
+  private readonly needList: Column<Int32Array, QueueId>;
   private needCount = 0;
-  private needFor = 0;
+  private needFor = FIRST_QUEUE;
   /** Wait records and folded waits issued so far, for figures. */
   waits = 0;
 
@@ -50,28 +76,28 @@ export class Submission {
     this.outstanding = new Int32Array(n);
     this.flight = Array.from({ length: n }, () => new Int32Array(backend.ringRecords));
     this.known = new Int32Array(n * n);
-    for (let q = 0; q < n; q++) this.known.set(this.seen, q * n);
+    for (let q = FIRST_QUEUE; q < n; q++) this.known.set(this.seen, q * n);
     this.sweptAt = Int32Array.from(this.seen);
     this.needSeq = new Int32Array(n);
     this.needMark = new Uint8Array(n);
-    this.needList = new Int32Array(n);
+    this.needList = new Int32Array(n) as Column<Int32Array, QueueId>;
   }
 
   /**
-   * True when some queue has come so far that comparing with old sequence numbers is about to wrap: the caller then
-   * forgets every event that is over (`Directory.forgetHappened`) and calls `refresh`.
+   * True when comparing some queue with old sequence numbers is about to wrap. The caller then forgets every event that is
+   * over (`Directory.forgetHappened`) and calls `refresh`.
    */
   get sweepDue(): boolean {
-    for (let q = 0; q < this.queueCount; q++) {
+    for (let q = FIRST_QUEUE; q < this.queueCount; q++) {
       if (((this.seen[q] - this.sweptAt[q]) | 0) > SWEEP_EVERY) return true;
     }
     return false;
   }
 
-  /** Brings the vector clocks up to what has completed. */
+  /** Updates the vector clocks to the completed records. */
   refresh(): void {
     const n = this.queueCount;
-    for (let q = 0; q < n; q++) {
+    for (let q = FIRST_QUEUE; q < n; q++) {
       const completed = this.backend.completed[q];
       this.sweptAt[q] = this.seen[q];
       for (let mine = 0; mine < n; mine++) {
@@ -82,7 +108,7 @@ export class Submission {
   }
 
   /** Records that may still be written to a queue. */
-  room(queue: number): number {
+  room(queue: QueueId): number {
     return this.backend.ringRecords - ((this.backend.issued[queue] - this.seen[queue]) | 0);
   }
 
@@ -97,18 +123,18 @@ export class Submission {
   }
 
   /** Whether an event is over, as of the last poll. */
-  happened(queue: number, seq: number): boolean {
+  happened(queue: QueueId, seq: number): boolean {
     return queue === NO_QUEUE || ((this.backend.completed[queue] - seq) | 0) >= 0;
   }
 
-  /** Starts collecting the events the next command of `queue` must follow. */
-  begin(queue: number): void {
+  /** Starts collecting the events that the next command of `queue` must follow. */
+  begin(queue: QueueId): void {
     this.needFor = queue;
     this.needCount = 0;
   }
 
   /** The next command must follow this event. */
-  after(queue: number, seq: number): void {
+  after(queue: QueueId, seq: number): void {
     if (queue === NO_QUEUE || queue === this.needFor) return;
     if (((this.backend.completed[queue] - seq) | 0) >= 0) return;
     if (((this.known[this.needFor * this.queueCount + queue] - seq) | 0) >= 0) return;
@@ -121,26 +147,19 @@ export class Submission {
     }
   }
 
-  /** Issues a kernel after the collected events; returns its sequence number. */
-  exec(
-    kernel: number,
-    row: number,
-    task: number,
-    run: number,
-    nFlows: number,
-    nArgs: number,
-    args: Float64Array,
-  ): number {
+  /** Issues a kernel after the collected events; copies the record. Returns the command's sequence number. */
+  exec(launch: Launch): number {
+    const { row } = launch;
     const queue = this.needFor;
     const fold = this.issueWaits(queue);
     const seq = this.backend.exec(
       queue,
-      kernel,
-      task,
-      run,
-      nFlows,
-      nArgs,
-      args,
+      launch.kernel,
+      launch.task,
+      launch.run,
+      launch.nFlows,
+      launch.nArgs,
+      launch.args,
       fold,
       fold === NO_QUEUE ? 0 : this.needSeq[fold],
     );
@@ -152,9 +171,9 @@ export class Submission {
   /** Issues a copy after the collected events; returns its sequence number. */
   copy(
     transfer: number,
-    dstSpace: number,
+    dstSpace: SpaceId,
     dstOffset: number,
-    srcSpace: number,
+    srcSpace: SpaceId,
     srcOffset: number,
     bytes: number,
   ): number {
@@ -176,17 +195,17 @@ export class Submission {
     return seq;
   }
 
-  /** Issues a fill of the queue's own space; `transfer` is told when it is over. */
-  fill(queue: number, transfer: number, offset: number, bytes: number, value: number): number {
+  /** Issues a fill of the queue's own space; its end finishes `transfer`. */
+  fill(queue: QueueId, transfer: number, offset: number, bytes: number, value: number): number {
     const seq = this.backend.fill(queue, offset, bytes, value);
     this.outstanding[queue]++;
     this.flight[queue][seq & this.slotMask] = -(transfer + 1);
     return seq;
   }
 
-  /** Tasks under way have other rows now. */
+  /** Tasks under way have new rows. */
   moveRows(rowNow: (row: number) => number): void {
-    for (let q = 0; q < this.queueCount; q++) {
+    for (let q = FIRST_QUEUE; q < this.queueCount; q++) {
       const flight = this.flight[q];
       const last = this.backend.issued[q];
       for (let seq = this.seen[q]; seq !== last; ) {
@@ -198,7 +217,7 @@ export class Submission {
   }
 
   /** Next finished token of `queue` that carries work, or 0 when all completions were handled. */
-  takeFinished(queue: number): number {
+  takeFinished(queue: QueueId): number {
     const completed = this.backend.completed[queue];
     const flight = this.flight[queue];
     let seq = this.seen[queue];
@@ -217,7 +236,7 @@ export class Submission {
     return 0;
   }
 
-  private issueWaits(queue: number): number {
+  private issueWaits(queue: QueueId): QueueId {
     const n = this.needCount;
     if (n === 0) return NO_QUEUE;
     const base = queue * this.queueCount;

@@ -1,4 +1,4 @@
-// Progress, abort, and what is left afterwards: queued tasks are dropped, running ones end, memory comes back.
+// Progress, abort, and the state afterwards: queued tasks are dropped, running ones end, memory returns.
 import { HeadraceError, Runtime, readWrite, task } from 'headrace';
 
 const work = task({
@@ -36,7 +36,7 @@ try {
 console.log(`pinned: ${runtime.memory().map((m) => m.pinned)}`);
 console.log(`other data can still be read: ${(await unrelated.read())[0]}`);
 
-// Tasks that were dropped should have changed the tiles, so that these have no value now. Take the one that they have:
+// The dropped tasks should have changed the tiles, so the tiles have no value now. Restore the value that they have:
 await Promise.all(tiles.map((tile) => tile.restore()));
 const again = await runtime.run((graph) => {
   for (const tile of tiles) graph.insert(work, { tile, microseconds: 1 });

@@ -1,5 +1,5 @@
-// Factorises a symmetric positive definite matrix on two emulated GPUs whose memory holds a quarter of it each, so
-// that tiles are evicted, written back and copied from device to device.
+// Factorises a symmetric positive definite matrix on two emulated GPUs. The memory of each holds a quarter of it. So
+// tiles are evicted, written back and copied from device to device.
 import { Runtime, TiledMatrix } from 'headrace';
 import { cholesky, choleskyFlops } from 'headrace/algorithms';
 

@@ -15,7 +15,7 @@ const axpy = task({
 });
 
 await using runtime = await Runtime.create();
-const x = runtime.data('f64', 1000); // exists nowhere until a task writes it
+const x = runtime.data('f64', 1000); // has no copy until a task writes it
 const y = runtime.data(new Float64Array(1000));
 const report = await runtime.run((graph) => {
   graph.insert(fill, { x, value: 2 });

@@ -1,4 +1,4 @@
-/* Kernels of one's own, in C: compile into a shared object and give its path to runtime.loadKernels. */
+/* Your own kernels, in C: compile them into a shared object and give its path to runtime.loadKernels. */
 #include <headrace/kernel.h>
 
 /*

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { Runtime } from 'headrace';
 import { stencil } from 'headrace/algorithms';
 
-// -ffp-contract=off: no fused multiply-add, which JavaScript does not have either.
+// -ffp-contract=off: no fused multiply-add, because JavaScript has none.
 const root = path.dirname(fileURLToPath(import.meta.resolve('headrace/package.json')));
 const folder = mkdtempSync(path.join(tmpdir(), 'headrace-example-'));
 const library = path.join(folder, 'kernels.so');
@@ -29,7 +29,7 @@ async function smooth(gpus: number): Promise<Float64Array> {
   await using runtime = await Runtime.create({ gpus, gpuMemory: '64KiB' });
   if (gpus > 0) console.log(`loaded: ${runtime.loadKernels(library).join(', ')}`);
   const lengths = [500, 700, 300, 900];
-  // Neighbouring blocks on different GPUs, so that halos travel from device to device.
+  // Neighbouring blocks are on different GPUs, so halos travel from device to device.
   const place = (b: number): { device?: number } => (gpus > 0 ? { device: b % gpus } : {});
   const blocks = lengths.map((n, b) =>
     runtime.data(

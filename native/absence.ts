@@ -1,5 +1,5 @@
-// Why the addon cannot be loaded, and what mends that. Each state of an installation has one cause and one remedy, and
-// the remedy works in that state (test/native/absence.test.ts, scripts/release/check.mjs).
+// The reasons why the addon cannot be loaded, and their remedies. Each state of an installation has one cause and one
+// remedy, and the remedy works in that state (test/native/absence.test.ts, scripts/release/check.mjs).
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import {
@@ -17,27 +17,30 @@ import {
   shellWord,
 } from './installation.js';
 
-/** One place where the addon was looked for. */
+/** One place in which the loader looked for the addon. */
 export interface NativeAttempt {
   readonly path: string;
   readonly reason: string;
 }
 
-/** Cause as part of a sentence, remedy as a command or as what to change. */
-export interface Absence {
+/** Why an addon that loads is not used: its contract is not that of this package. */
+export const OTHER_SOURCES = 'it was built from other sources than this package';
+
+/** Cause as part of a sentence; remedy as a command, or as a change to make. */
+interface Absence {
   readonly cause: string;
   readonly remedy: string;
 }
 
-/** `HEADRACE_NATIVE` names something that cannot be loaded. */
+/** `HEADRACE_NATIVE` names a file that cannot be loaded. */
 export function causeOfOverride(file: string): Absence {
   return {
-    cause: `the environment variable HEADRACE_NATIVE names ${file}, which is no addon for this process`,
+    cause: `the environment variable HEADRACE_NATIVE names ${file}, which is not an addon for this process`,
     remedy: 'unset HEADRACE_NATIVE, or let it name a headrace.node',
   };
 }
 
-/** Which state of the installation left these attempts without success. */
+/** The state of the installation that left these attempts without success. */
 export function causeOfAbsence(attempts: readonly NativeAttempt[]): Absence {
   const root = packageRoot();
   if (isClone(root)) return { cause: 'it is not built in this clone', remedy: build() };
@@ -61,7 +64,13 @@ export function causeOfAbsence(attempts: readonly NativeAttempt[]): Absence {
   const last = attempts.at(-1)?.reason ?? '';
   if (/GLIBC(XX)?_|CXXABI_/.test(last)) {
     return {
-      cause: `the addon of ${platformPackage()} needs glibc ${OLDEST_GLIBC} or newer and a libstdc++ of GCC 12 or newer, this system has glibc ${glibc}`,
+      cause: `the addon of ${platformPackage()} needs glibc ${OLDEST_GLIBC} or newer and a libstdc++ of GCC 12 or newer, but this system has glibc ${glibc}`,
+      remedy: build(),
+    };
+  }
+  if (last === OTHER_SOURCES) {
+    return {
+      cause: `the package ${platformPackage()} ${packageVersion()} was built from other sources than this package, as after a version was published twice`,
       remedy: build(),
     };
   }
@@ -69,7 +78,7 @@ export function causeOfAbsence(attempts: readonly NativeAttempt[]): Absence {
   return { cause: `the addon of ${platformPackage()} does not load`, remedy: build() };
 }
 
-/** The package for this platform was left out, was not to be had, or another version of it was put there. */
+/** The package for this platform was left out, was not available, or has another version. */
 function packageAbsent(root: string, reason: string): Absence {
   const wanted = `${platformPackage()} ${packageVersion()}`;
   if (manifestIn(root)?.optionalDependencies?.[platformPackage()] === undefined) {
@@ -84,7 +93,7 @@ function packageAbsent(root: string, reason: string): Absence {
   const project = projectOf(root);
   const lock = join(project?.folder ?? '', 'package-lock.json');
   if (project?.manager === 'npm' && existsSync(lock)) {
-    // npm notes what it leaves out, but not what it could not find.
+    // npm notes the packages that it leaves out, but not those that it could not find.
     if (!readFileSync(lock, 'utf8').includes(`node_modules/${platformPackage()}"`)) {
       return { cause: `npm did not find the package ${wanted}`, remedy: build() };
     }
@@ -95,7 +104,7 @@ function packageAbsent(root: string, reason: string): Absence {
   };
 }
 
-/** The project in which `root` is installed, by what package managers leave in its node_modules. */
+/** The project in which `root` is installed, found by the traces of package managers in its node_modules. */
 function projectOf(root: string): { folder: string; manager: 'npm' | 'pnpm' } | undefined {
   for (let folder = dirname(root); ; folder = dirname(folder)) {
     const modules = join(folder, 'node_modules');

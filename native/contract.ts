@@ -1,15 +1,16 @@
-// The one place where TypeScript and C++ agree: opcodes, record layout, control words, status codes.
-// `scripts/generate-contract.mjs` writes native/include/headrace/contract.h from the tables below and a
-// test fails when the two differ. Nothing here depends on anything else in the project.
+// The one agreement between TypeScript and C++: opcodes, record layout, control words, status codes.
+// `scripts/generate-contract.mjs` writes native/include/headrace/contract.h from the tables below, and a
+// test fails when the two differ. This file depends on no other file of the project.
 //
 // A *queue* is an in-order executor: a host worker or one stream of a GPU. Each queue has one command ring
 // (single producer: the engine; single consumer: the queue's native thread). A command's *sequence number* is
 // the count of records written to that ring up to and including it, as a wrapping int32; the queue's
 // `completed` word is the sequence number of the last record that has finished, and it only moves forward in
-// order. The record with sequence number s lies in slot (s - 1) & (ringRecords - 1); an exec with continuations is
-// named by the number of its first record (status and times are there) and completes as a whole. An event is therefore just (queue, sequence number), and waiting for one is `completed - seq >= 0`.
+// order. The record with sequence number s lies in slot (s - 1) & (ringRecords - 1). The number of its first record names
+// an exec with continuations (status and times are there), and it completes as a whole. So an event is just
+// (queue, sequence number), and a wait for one is `completed - seq >= 0`.
 
-/** What a command record asks its queue to do. */
+/** The operation of a command record. */
 export const Opcode = {
   /** Does nothing; completes in order. Used to pad the ring and as a fence. */
   nop: 0,
@@ -46,7 +47,7 @@ export const Record = {
    * command of any kind that fails sets its run's word before it completes.
    */
   run: 3,
-  /** What that queue must have completed. */
+  /** The sequence number that the awaited queue must have completed. */
   waitSeq: 4,
   /** Written by the queue's thread before it publishes completion: a `Status` value. */
   status: 5,
@@ -56,7 +57,7 @@ export const Record = {
 } as const;
 
 /**
- * When records ran: a pair of float64 per slot of a ring, in memory of their own, so that reading them does not fetch
+ * Times of records: a pair of float64 per slot of a ring, in memory of their own, so that reading them does not fetch
  * the records back from the core that executed them.
  */
 export const Times = {
@@ -73,11 +74,11 @@ export const Control = {
   published: 0,
   /** Written by the engine: the queue rings the doorbell when `completed` reaches this, if armed. */
   doorbellAt: 1,
-  /** Written by the engine (1) and cleared by whoever rings (0); left alone while the engine is awake. */
+  /** Written by the engine (1), and cleared by the thread that rings (0); unchanged while the engine is awake. */
   doorbellArmed: 2,
   /** Written by the queue's thread. */
   completed: 16,
-  /** Written by the queue's thread: how many records finished with a status other than ok. */
+  /** Written by the queue's thread: number of records finished with a status other than ok. */
   failures: 17,
   /** Written by the queue's thread: sequence number of the last record it has started or submitted. */
   submitted: 18,
@@ -85,7 +86,7 @@ export const Control = {
   sleeping: 32,
   /**
    * Written by the queue's thread, one int64 in two words: the nanoseconds during which it had work, from before the last
-   * published record completes; while it has work, those minus the time at which that began (a negative number).
+   * published record completes. While it has work, that number minus the time at which the work began (negative).
    */
   busy: 34,
 } as const;
@@ -97,7 +98,7 @@ export const Shared = {
   timing: 0,
   /** 1: the engine sleeps in `waitForDoorbell`; 2: it sleeps in the event loop; 0: awake. */
   engineAsleep: 16,
-  /** Written by the engine: changes with every pass, so that workers know that it is at work. */
+  /** Written by the engine: changes with every pass, so that workers see that it is at work. */
   beat: 17,
   /** Written by native code when the engine wakes: the core that it runs on. */
   engineCore: 18,
@@ -111,7 +112,7 @@ export const Shared = {
 /** Outcome of a command. Positive values are a kernel's own code (for potrf: the pivot, counted from 1). */
 export const Status = {
   ok: 0,
-  /** The run was cancelled before the command started; it did nothing. */
+  /** The run was cancelled before the command started; it ran no kernel. */
   cancelled: -1,
   /** No kernel of that id exists on this queue's device. */
   unknownKernel: -2,
@@ -125,29 +126,29 @@ export const Status = {
   badArguments: -6,
 } as const;
 
-/** What a memory space is. */
+/** Kinds of memory spaces. */
 export const SpaceKind = { host: 0, emulated: 1, cuda: 2, hip: 3 } as const;
 
-/** What a queue is for. A GPU has `compute` streams, one `h2d`, one `d2h`, and one `peer` stream per peer. */
+/** Purposes of queues. A GPU has `compute` streams, one `h2d`, one `d2h`, and one `peer` stream per peer. */
 export const QueueKind = { worker: 0, compute: 1, h2d: 2, d2h: 3, peer: 4 } as const;
 
-/** What the native core tells about one memory space. Space 0 is the host; space g is GPU g-1. */
+/** Facts about one memory space. Space 0 is the host; space g is GPU g-1. */
 export interface NativeSpace {
   readonly kind: number;
   readonly name: string;
   /** Usable bytes; offsets run from 0 to this. */
   readonly bytes: number;
-  /** The device's unique id, or '' where it has none. */
+  /** The device's unique id, or '' if it has none. */
   readonly uuid: string;
   /**
-   * How a network card's writes to it can be flushed (bit 0: from the host), and who sees them without: 0 nobody for
-   * sure, 100 the GPU itself, 200 all.
+   * How a network card's writes to it can be flushed (bit 0: from the host), and the readers that see them without a flush:
+   * 0 none for sure, 100 the GPU itself, 200 all.
    */
   readonly flushOptions: number;
   readonly writeOrdering: number;
 }
 
-/** What the native core tells about one queue. */
+/** Facts about one queue. */
 export interface NativeQueue {
   readonly kind: number;
   /** Space the queue belongs to (its kernels' arguments are offsets into it). */
@@ -162,7 +163,7 @@ export interface NativeOptions {
   readonly driver: string;
   /** GPUs to open. */
   readonly gpus: number;
-  /** The driver's number of the first one, modulo those there are; the others follow it (default 0). */
+  /** The driver's number of the first one, modulo the number of GPUs; the others follow it (default 0). */
   readonly firstGpu?: number;
   /** Device memory per GPU. */
   readonly gpuBytes: number;
@@ -173,8 +174,8 @@ export interface NativeOptions {
   /** Threads that run at once; default: the cores this process may use. */
   readonly cores?: number;
   /**
-   * Nanoseconds of plain spinning before an idle thread gives way to others (default: a few). Longer only where every
-   * thread has a core and what it waits for is sure to come soon.
+   * Nanoseconds of plain spinning before an idle thread yields (default: a few). Longer only if every
+   * thread has a core and the awaited event is sure to happen soon.
    */
   readonly spinNanoseconds?: number;
   /** Compute streams per GPU. */
@@ -193,7 +194,7 @@ export interface NativeOptions {
 export interface NativeIpcExport {
   /** 64 bytes that name the whole allocation. */
   readonly handle: Uint8Array;
-  /** Where the allocation begins in this process, and the space's first byte in it. */
+  /** First address of the allocation in this process, and the space's first byte in it. */
   readonly base: bigint;
   readonly offset: number;
   /** Differs for every allocation of this process, also at the same address. */
@@ -261,27 +262,27 @@ export interface NativeCore {
   wake(queue: number): void;
   /**
    * Blocks the calling thread until the doorbell rings or the time is over; true when it rang. Sets `engineAsleep`
-   * to 1 meanwhile. Returns at once when a ring is due already, and now and then without reason.
+   * to 1 meanwhile. Returns at once if a ring is due already, and now and then without reason.
    */
   waitForDoorbell(microseconds: number): boolean;
   /** True when workers take all cores, so that the engine's thread has none of its own. */
   readonly full: boolean;
   /**
-   * As `waitForDoorbell`, but where `full` the calling thread executes commands of worker queues meanwhile. False when
-   * there were none to execute and nobody rang.
+   * As `waitForDoorbell`, but if `full` the calling thread executes commands of worker queues meanwhile. False when
+   * there were none to execute and no doorbell rang.
    */
   serveUntilDoorbell(microseconds: number): boolean;
-  /** Calls back workers that have stepped aside; for when the engine goes to sleep on the event loop. */
+  /** Calls back workers that have stepped aside; the engine calls it before it sleeps on the event loop. */
   recall(): void;
   /**
-   * Moves spans of stolen time out (a thread wanted to run and had no core) as triples queue, from and to: nanoseconds on
+   * Moves out spans of stolen time (a thread wanted to run and had no core) as triples queue, from and to: nanoseconds on
    * the runtime clock, queue -1 for the calling thread, the first queue of a GPU for its thread. At most
-   * `into.length / 3`, oldest first; returns how many. There are none without timing, or where the kernel counts none.
+   * `into.length / 3`, oldest first; returns their number. There are none without timing, or if the kernel counts none.
    */
   takeStolen(into: Float64Array): number;
   /**
    * Called on the JavaScript thread when the doorbell rings while `engineAsleep` is 2. To go to sleep, store 2 and
-   * then look whether an armed number is reached already: nobody rings for what happened while the engine was awake.
+   * then check whether an armed number is reached already: no doorbell rings for events while the engine was awake.
    */
   onDoorbell(callback: () => void): void;
   /** Keeps (true) or does not keep (false) the process alive for the doorbell. */
@@ -292,11 +293,11 @@ export interface NativeCore {
   hostView(offset: number, bytes: number): ArrayBuffer;
   /** Text of the last driver error on a queue, or ''. */
   lastError(queue: number): string;
-  /** How another process can map a space's memory (/proc/<pid>/fd/<fd>), or null where it cannot. */
+  /** The file by which another process can map a space's memory (/proc/<pid>/fd/<fd>), or null if it cannot. */
   shareable(
     space: number,
   ): { readonly pid: number; readonly fd: number; readonly bytes: number } | null;
-  /** How another process opens a CUDA or HIP GPU's slab (cuIpcOpenMemHandle), or null where it cannot. */
+  /** The handle by which another process opens a CUDA or HIP GPU's slab (cuIpcOpenMemHandle), or null if it cannot. */
   ipcExport(space: number): NativeIpcExport | null;
   /** Address of a space's first byte in this process (or on its device). */
   address(space: number): bigint;
@@ -305,15 +306,15 @@ export interface NativeCore {
   /** Address of the doorbell for other addons (native/include/headrace/doorbell.h); valid until `close`. */
   doorbell(): bigint;
   /**
-   * From now on `close` leaves device memory alone that other processes may have opened by its IPC handle: it stays until
+   * From now on `close` does not free device memory that other processes may have opened by its IPC handle: it stays until
    * this process ends.
    */
   keepShared(): void;
-  /** Stops all threads after what was commanded and frees everything. Idempotent. */
+  /** Stops all threads after the commands so far and frees everything. Idempotent. */
   close(): void;
 }
 
-/** What the addon found on this machine. */
+/** The findings of the addon on this machine. */
 export interface NativeProbe {
   readonly blas: { readonly found: boolean; readonly library: string; readonly reason: string };
   readonly drivers: readonly {
@@ -336,7 +337,7 @@ export interface NativeProbe {
       readonly rdmaFlushOptions: number;
       /** Attribute 118: 0 none, 100 owner, 200 all devices. */
       readonly rdmaOrdering: number;
-      /** Whose memory it can reach, by ordinal. */
+      /** By ordinal: it can reach that GPU's memory. */
       readonly peers: readonly boolean[];
     }[];
     readonly nvrtc: NativeLibrary;
@@ -345,7 +346,7 @@ export interface NativeProbe {
   };
 }
 
-/** A library that was looked for. */
+/** A library that the addon looked for. */
 export interface NativeLibrary {
   readonly found: boolean;
   readonly library: string;
@@ -359,9 +360,9 @@ export interface NativeModule {
   /** Names of the built-in kernels. */
   kernels(): string[];
   /**
-   * Nanoseconds per operation of a loop by hand over the CUDA driver, to compare with: 'launch', 'streams', 'devices',
+   * Nanoseconds per operation of a loop by hand over the CUDA driver, for comparison: 'launch', 'streams', 'devices',
    * 'stencil', 'parallel' (on `gpus` GPUs), 'h2d', 'd2h' (of `bytes`, GPU `to`, default 0), 'd2d' (from GPU `from`,
-   * default 1); native/gpu/driver_baseline.h says what each does.
+   * default 1); native/gpu/driver_baseline.h describes each.
    */
   rawLoop(
     name: string,

@@ -1,4 +1,4 @@
-// Finds and loads the native addon and wraps it: `loadNative()` returns what contract.ts calls NativeModule.
+// Finds and loads the native addon and wraps it: `loadNative()` returns the NativeModule of contract.ts.
 //
 // The shared memory (rings, control words, shared words) is allocated here, because Node 20's native interface
 // cannot make a SharedArrayBuffer, and is handed over once. Invariant: every ring and every control block starts at a
@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { causeOfAbsence, causeOfOverride, type NativeAttempt } from './absence.js';
+import { causeOfAbsence, causeOfOverride, type NativeAttempt, OTHER_SOURCES } from './absence.js';
 import type {
   NativeCore,
   NativeIpcExport,
@@ -17,14 +17,15 @@ import type {
   NativeSpace,
 } from './contract.js';
 import { Control, Record, Shared, Times } from './contract.js';
+import { contractNumber } from './contract-numbers.js';
 import { packageRoot, packageVersion, platformPackage } from './installation.js';
 
 export type { NativeAttempt } from './absence.js';
 export type * from './contract.js';
 
-/** Why native code could not do something. */
-export type NativeErrorCode =
-  /** No usable addon was found; `attempts` says where it was looked for. */
+/** The reasons of native failures. */
+type NativeErrorCode =
+  /** No usable addon was found; `attempts` names the places. */
   | 'NATIVE_UNAVAILABLE'
   | 'INVALID_OPTION'
   /** The GPU driver is missing, has too few devices, or refused to open one. */
@@ -49,7 +50,7 @@ interface NativeErrorDetails {
 export class NativeError extends Error {
   readonly code: NativeErrorCode;
   readonly attempts: readonly NativeAttempt[];
-  /** What mends the installation; undefined for all other errors. */
+  /** The remedy for the installation; undefined for all other errors. */
   readonly remedy: string | undefined;
 
   constructor(code: NativeErrorCode, message: string, details: NativeErrorDetails = {}) {
@@ -64,6 +65,8 @@ export class NativeError extends Error {
 
 /** The addon's own exports (native/addon/addon.cpp). */
 interface Addon {
+  /** Number of the contract from which it was built; addons before the number have none. */
+  readonly contract?: number;
   readonly Core: new (
     options: NativeOptions,
     queueTable: Int32Array,
@@ -109,7 +112,7 @@ const require = createRequire(import.meta.url);
 let loaded: NativeModule | undefined;
 
 /**
- * Loads the addon once per thread: `HEADRACE_NATIVE` and nothing else where it is set, else what was built in this
+ * Loads the addon once per thread: only `HEADRACE_NATIVE` if it is set, else the built addon of this
  * installation, else the package for this platform.
  * @throws {NativeError} `NATIVE_UNAVAILABLE`, with the cause, a remedy, and every place that was tried.
  */
@@ -119,7 +122,9 @@ export function loadNative(): NativeModule {
   const attempts: NativeAttempt[] = [];
   const attempt = (path: string): NativeModule | undefined => {
     try {
-      return wrap(require(path) as Addon);
+      const addon = require(path) as Addon;
+      if (addon.contract !== contractNumber) throw new Error(OTHER_SOURCES);
+      return wrap(addon);
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
       attempts.push({ path, reason: text.split('\n')[0] ?? text });

@@ -1,5 +1,5 @@
-// Where this installation of Headrace lies, which package holds the addon for this machine, and the commands that mend
-// the installation. Invariant: a command that is returned here works when it is pasted into a shell in the current folder.
+// The folder of this installation of Headrace, the package with the addon for this machine, and the commands that mend
+// the installation. Invariant: a returned command works when it is pasted into a shell in the current folder.
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,8 +10,8 @@ export const OLDEST_GLIBC = '2.34';
 /** Platforms for which there is a package with the addon, or a template of one (npm/). */
 export const PLATFORMS: readonly string[] = ['linux-x64', 'linux-arm64'];
 
-/** The part of a package.json that is looked at. */
-export interface Manifest {
+/** The part of a package.json that this file reads. */
+interface Manifest {
   readonly name?: string;
   readonly version?: string;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ export function manifestIn(folder: string): Manifest | undefined {
 
 let root: string | undefined;
 
-/** The package's directory: the nearest one above this file whose package.json is ours (source or dist layout). */
+/** The package's directory: the nearest one above this file whose package.json is headrace's (source or dist layout). */
 export function packageRoot(): string {
   if (root !== undefined) return root;
   const here = dirname(fileURLToPath(import.meta.url));
@@ -48,7 +48,7 @@ export function packageVersion(): string {
   return manifestIn(packageRoot())?.version ?? 'unknown';
 }
 
-/** Name of the package with the addon for this machine, whether there is one or not. */
+/** Name of the package with the addon for this machine, whether it exists or not. */
 export function platformPackage(): string {
   return `@headrace/${process.platform}-${process.arch}`;
 }
@@ -57,7 +57,7 @@ export function platformPackage(): string {
 export function glibcVersion(): string | undefined {
   const report = process.report;
   if (process.platform !== 'linux' || report === undefined) return undefined;
-  // Looking up the names of open connections can take seconds.
+  // A look-up of the names of open connections can take seconds.
   const settings = report as { excludeNetwork?: boolean };
   const before = settings.excludeNetwork;
   settings.excludeNetwork = true;
@@ -86,7 +86,7 @@ function hasProgram(cwd: string): boolean {
 
 /**
  * The words that start the program whose script is `script` (as in `process.argv[1]`) from the folder `cwd`:
- * `npx headrace` where it is a dependency, `headrace` where it is on the path, else `node` with the script.
+ * `npx headrace` if it is a dependency, `headrace` if it is on the path, else `node` with the script.
  */
 export function programWords(script: string | undefined, cwd: string): string {
   if (script === undefined) return 'npx headrace';
@@ -98,7 +98,7 @@ export function programWords(script: string | undefined, cwd: string): string {
   return `node ${shellWord(parts[0] === '..' ? script : place)}`;
 }
 
-/** The command that builds what is missing from source: the set-up of a clone, `headrace build` where it is installed. */
+/** The command that builds the missing parts from source: the set-up of a clone, or `headrace build` if installed. */
 export function buildCommand(cwd: string = process.cwd()): string {
   const folder = packageRoot();
   if (!isClone(folder)) {
@@ -109,12 +109,12 @@ export function buildCommand(cwd: string = process.cwd()): string {
   return `node ${shellWord(join(folder, 'scripts', 'setup.mjs'))}`;
 }
 
-/** The command that tells what this machine offers. */
+/** The command that reports the abilities of this machine. */
 export function doctorCommand(cwd: string = process.cwd()): string {
   return `${programWords(join(packageRoot(), 'dist', 'cli', 'main.js'), cwd)} doctor`;
 }
 
-/** The command that gets Debian packages; the lists of a fresh machine are empty, so they are fetched first. */
+/** The command that installs Debian packages; the lists of a fresh machine are empty, so it fetches them first. */
 export function aptCommand(packages: readonly string[]): string {
   const sudo = process.getuid?.() === 0 ? '' : 'sudo ';
   return `${sudo}apt-get update && ${sudo}apt-get install -y --no-install-recommends ${packages.join(' ')}`;
@@ -149,18 +149,18 @@ export function missingTools(env: Environment = process.env): string[] {
     .map(([name]) => name);
 }
 
-/** Debian packages of an MPI library: what a build of the message layer and a launch need. */
+/** Debian packages of an MPI library: for a build of the message layer and for a launch. */
 const MPI_PACKAGES = {
   openmpi: ['libopenmpi-dev', 'openmpi-bin'],
   mpich: ['libmpich-dev', 'mpich'],
 } as const;
 
-/** True when an MPI compiler wrapper is there, without which no message layer can be built. */
+/** True if an MPI compiler wrapper is installed. Without one no message layer can be built. */
 function hasMpi(library: keyof typeof MPI_PACKAGES, env: Environment): boolean {
   return isOnPath(`mpicc.${library}`, env) && isOnPath(`mpirun.${library}`, env);
 }
 
-/** The command that gets the message layer for an MPI library, from the state this machine is in. */
+/** The command that gets the message layer for an MPI library, from the state of this machine. */
 export function mpiRemedy(
   library: keyof typeof MPI_PACKAGES = 'openmpi',
   env: Environment = process.env,

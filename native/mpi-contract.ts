@@ -1,9 +1,9 @@
-// What the engine and the comm thread (native/mpi) agree on: commands, events and the words they share.
+// The agreement between the engine and the comm thread (native/mpi): commands, events and the words that they share.
 // `scripts/generate-contract.mjs` writes native/mpi/contract.h from these tables; a test fails when the two differ.
 //
 // One ring of 64-byte records goes each way, with one producer and one consumer. Payloads of control messages lie in
-// two byte rings beside them (outbox: engine to comm thread, inbox: the other way), so what a message means is known
-// to TypeScript alone: the comm thread carries bytes.
+// two byte rings beside them (outbox: engine to comm thread, inbox: the other way). Only TypeScript knows the
+// meaning of a message: the comm thread carries bytes.
 // Invariants: positions count records (or bytes) ever written and wrap as int32; a record is valid from the moment
 // `published` passes it until the other side has moved `taken` past it; a message in a byte ring is contiguous and
 // starts at a multiple of 8.
@@ -20,7 +20,7 @@ export const NetCommand = {
   ipcRead: 4,
   /** Withdraw the receive `request`; it ends as cancelled unless it is matched already. */
   cancel: 5,
-  /** Make what the network wrote to `space` visible to its device, or to all: `status` is a `NetScope`. */
+  /** Make the network's writes to `space` visible to its device, or to all: `status` is a `NetScope`. */
   flush: 6,
   /** Join all ranks at a barrier; the event `closed` follows when all are there. */
   close: 7,
@@ -32,7 +32,7 @@ export const NetEvent = {
   message: 1,
   /** Command `request` is over, with `status`. */
   done: 2,
-  /** `rank` is gone: its process ended without saying so first. Nothing more will come from any rank. */
+  /** `rank` is gone: its process ended without announcing it. No event will come from any rank. */
   lost: 3,
   /** All ranks have asked to close. */
   closed: 4,
@@ -56,13 +56,13 @@ export const NetRecord = {
   /** Float64 from here. */
   offset: 4,
   size: 5,
-  /** Commands: remote offset until taken, then when it was taken. Events: start, or when a message came; nanoseconds. */
+  /** Commands: remote offset until taken, then the time of taking. Events: start, or arrival of a message; nanoseconds. */
   remoteOffset: 6,
   start: 6,
   end: 7,
 } as const;
 
-/** How the bytes of a send or receive travel. Both ends must say the same. */
+/** How the bytes of a send or receive travel. Both ends must agree. */
 export const NetMode = {
   /** One message straight from and into the memory space. */
   direct: 0,
@@ -70,7 +70,7 @@ export const NetMode = {
   staged: 1,
 } as const;
 
-/** Who has to see what the network wrote to a GPU's memory: that GPU, or others that read there as well. CUDA's numbers. */
+/** The readers that must see the network's writes to a GPU's memory: that GPU, or all readers there. CUDA's numbers. */
 export const NetScope = { none: 0, owner: 100, all: 200 } as const;
 
 /** Outcome of a command. */
@@ -112,7 +112,7 @@ export const NetWord = {
   eventsPublished: 17,
   /** Comm thread: outbox position that has left. */
   outboxFreed: 18,
-  /** Comm thread: 1 while it sleeps and wants to be woken for a command. */
+  /** Comm thread: 1 while it sleeps and wants a wake-up call for a command. */
   sleeping: 32,
   /** Comm thread: control messages sent and received, flushes, ipc mappings made, times it slept. For reports. */
   messagesSent: 33,
@@ -136,7 +136,7 @@ export const NetLimit = {
   spaces: 32,
 } as const;
 
-/** What the MPI library and the launch offer. */
+/** The facts about the MPI library and the launch. */
 export interface NetFacts {
   readonly rank: number;
   readonly size: number;
@@ -152,18 +152,18 @@ export interface NetFacts {
   readonly gpuAware: boolean;
 }
 
-/** One memory space as the comm thread needs it. */
+/** One memory space for the comm thread. */
 export interface NetSpace {
   readonly kind: number;
   readonly base: bigint;
   readonly bytes: number;
   /** File descriptor behind the space that another process of this host can map, or -1. */
   readonly fd: number;
-  /** Of a real GPU; '' for others. */
+  /** UUID of a real GPU; '' for others. */
   readonly uuid: string;
-  /** How another process of this host opens a real GPU's memory. */
+  /** The handle by which another process of this host opens a real GPU's memory. */
   readonly exported: NetExport | undefined;
-  /** The MPI library may be given addresses of this space. */
+  /** The MPI library may get addresses of this space. */
   readonly direct: boolean;
 }
 
@@ -184,19 +184,17 @@ export interface NetGpu {
 /** Options of `NetModule.open`. */
 export interface NetOptions {
   readonly spaces: readonly NetSpace[];
-  /** Address of the core's doorbell (native/include/headrace/doorbell.h), or 0n: nobody is rung. */
+  /** Address of the core's doorbell (native/include/headrace/doorbell.h), or 0n: none is rung. */
   readonly doorbell: bigint;
   /** Bytes of one staged chunk. */
   readonly chunkBytes: number;
   /** Chunks in flight per transfer. */
   readonly chunksInFlight: number;
-  /** Nanoseconds of plain spinning before the comm thread gives way; larger only where cores are free. */
+  /** Nanoseconds of plain spinning before the comm thread yields; larger only if cores are free. */
   readonly spinNanoseconds: number;
-  /** Tests: this flush (counted from 1) and the ones after it fail. 0: none. */
-  readonly failFlush: number;
 }
 
-/** What each rank told about itself. */
+/** The facts that each rank told about itself. */
 export interface NetPeer {
   /** Same host and process namespace, so that its memory can be mapped. */
   readonly sameHost: boolean;
@@ -207,10 +205,10 @@ export interface NetPeer {
   readonly reachable: readonly boolean[];
 }
 
-/** What `open` found out. */
+/** The findings of `open`. */
 export interface NetOpened {
   readonly peers: readonly NetPeer[];
-  /** Why memory of real GPUs is not given to MPI although that was allowed; '' when it is. */
+  /** Why MPI gets no memory of real GPUs although that was allowed; '' when it does. */
   readonly directProblem: string;
   /** Why memory of a GPU of this host could not be opened; '' when all could. */
   readonly mappingProblem: string;
@@ -218,6 +216,8 @@ export interface NetOpened {
 
 /** The addon's exports (native/mpi/addon.cpp). */
 export interface NetAddon {
+  /** Number of the contract from which it was built; addons before the number have none. */
+  readonly contract?: number;
   /** Facts that need no initialisation. */
   describe(): {
     readonly flavour: string;
@@ -242,18 +242,18 @@ export interface NetAddon {
   ): Promise<NetOpened>;
   /**
    * Seconds of one transfer by hand between ranks 0 and 1; all ranks call it, before `open`. 'host', 'emulated', 'gpu':
-   * one way of a ping-pong by MPI_Send and MPI_Recv in memory of the host, in such as emulated GPUs have (shared between
-   * processes), or in that of the GPU given to `start`; 'ipc': a read of the other
+   * one way of a ping-pong by MPI_Send and MPI_Recv in host memory, in memory as emulated GPUs have it (shared between
+   * processes), or in memory of the GPU given to `start`; 'ipc': a read of the other
    * rank's GPU memory.
    */
   measure(bytes: number, rounds: number, how: 'host' | 'emulated' | 'gpu' | 'ipc'): Promise<number>;
-  /** Wakes the comm thread; for when `NetWord.sleeping` was seen set. */
+  /** Wakes the comm thread, if `NetWord.sleeping` was seen set. */
   wake(): void;
   /** Ends the session after `closed` or `lost`. */
   end(): void;
   /**
    * Finalizes MPI and joins the thread; blocks at most that long. False: a peer was lost or did not come. With
-   * `abandon`, the thread ends without MPI: this process dies and the others are told.
+   * `abandon`, the thread ends without MPI: this process dies and the others learn it.
    */
   finish(milliseconds: number, abandon: boolean): boolean;
   /**
@@ -261,7 +261,7 @@ export interface NetAddon {
    * does. Node's own handler must be in place; it is called as before.
    */
   watchSignal(signal: number, milliseconds: number): void;
-  /** JavaScript has seen the signal and looks after the end itself. */
+  /** JavaScript has seen the signal and ends the process itself. */
   heardSignal(signal: number): void;
   /** Undoes `watchSignal`. */
   leaveSignal(signal: number): void;

@@ -1,11 +1,13 @@
-// Finds and loads the message layer's addon (native/mpi), and allocates what the engine and its comm thread share.
+// Finds and loads the message layer's addon (native/mpi), and allocates the memory that the engine and its comm thread share.
 //
-// There may be one addon per MPI library, because their binary interfaces differ; the launcher's environment says which
-// one this process needs. No addon, no libmpi, the wrong library: each is an MpiError that says what to do, and none is
-// looked at unless ranks are asked for.
+// There may be one addon per MPI library, because their binary interfaces differ. The launcher's environment selects the
+// one for this process. No addon, no libmpi, the wrong library: each is an MpiError with a remedy. None is looked for
+// unless ranks are requested.
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { OTHER_SOURCES } from './absence.js';
+import { netContractNumber } from './contract-numbers.js';
 import { doctorCommand, mpiRemedy, packageRoot } from './installation.js';
 import {
   type NetAddon,
@@ -20,11 +22,11 @@ import {
 
 export * from './mpi-contract.js';
 
-/** Why there is no message layer. */
-export type MpiErrorCode =
+/** The reasons why there is no message layer. */
+type MpiErrorCode =
   /** The addon was not built. */
   | 'MPI_NOT_BUILT'
-  /** It is there but cannot be loaded, e.g. because libmpi is gone. */
+  /** It exists but cannot be loaded, e.g. because libmpi is gone. */
   | 'MPI_NOT_LOADABLE'
   /** The launcher belongs to another MPI library than the addon. */
   | 'MPI_MISMATCH'
@@ -43,7 +45,7 @@ export class MpiError extends Error {
   }
 }
 
-/** What started this process, as far as its environment says. */
+/** The launch of this process, according to its environment. */
 export interface Launch {
   /** 'openmpi' | 'mpich', or undefined: not started by an MPI launcher. */
   readonly launcher: 'openmpi' | 'mpich' | undefined;
@@ -54,10 +56,10 @@ export interface Launch {
   readonly localSize: number;
 }
 
-/** Looks at the environment that mpirun sets. */
+/** Reads the environment that mpirun sets. */
 export function launchOf(env: Readonly<Record<string, string | undefined>>): Launch {
   const number = (name: string): number => Number.parseInt(env[name] ?? '', 10);
-  // A launcher that does not say where its ranks are leaves them as good as alone.
+  // If a launcher does not tell the places of its ranks, each counts as alone on its host.
   const local = (rank: string, size: string) => ({
     localRank: number(rank) || 0,
     localSize: number(size) || 1,
@@ -90,16 +92,16 @@ function candidates(launcher: Launch['launcher']): string[] {
 }
 
 /**
- * UCX (under MPICH, and under Open MPI where it is chosen) patches brk, mmap and munmap of the whole process while other
- * threads allocate; in a process with as many threads as Node has this ends in a crash of V8 now and then (UCX 1.13).
- * It reads its settings when it is loaded, so they are made before. What the user has set stands.
+ * UCX (under MPICH, and under Open MPI if selected) patches brk, mmap and munmap of the whole process while other
+ * threads allocate. In a process with as many threads as Node has, this crashes V8 now and then (UCX 1.13).
+ * UCX reads its settings when it is loaded, so they are set before. The user's own settings stand.
  */
 function tameUcx(): void {
   process.env['UCX_MEM_EVENTS'] ??= 'no';
   process.env['UCX_HANDLE_ERRORS'] ??= 'none';
 }
 
-/** File of the MPI library that an addon of this process has brought in; '' when there is none. */
+/** File of the MPI library that an addon of this process has loaded; '' when there is none. */
 export function loadedMpiFile(): string {
   const maps = readFileSync('/proc/self/maps', 'utf8');
   return /\s(\/\S*\/libmp(?:i|ich)\.so\S*)/.exec(maps)?.[1] ?? '';
@@ -109,7 +111,7 @@ const loaded: Map<string, NetAddon> = new Map();
 
 /**
  * Loads the addon for a launcher's library (undefined: any).
- * @throws {MpiError} saying why there is none.
+ * @throws {MpiError} with the reason.
  */
 export function loadMpi(launcher: Launch['launcher']): NetAddon {
   const known = loaded.get(launcher ?? '');
@@ -128,6 +130,7 @@ export function loadMpi(launcher: Launch['launcher']): NetAddon {
     let addon: NetAddon;
     try {
       addon = require(path) as NetAddon;
+      if (addon.contract !== netContractNumber) throw new Error(OTHER_SOURCES);
     } catch (error) {
       const text = (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
       problem ??= new MpiError(
@@ -153,7 +156,7 @@ export function loadMpi(launcher: Launch['launcher']): NetAddon {
   throw problem as MpiError;
 }
 
-/** An open session: the shared memory, and who the others are. */
+/** An open session: the shared memory, and the facts about the other ranks. */
 export interface NetSession {
   readonly facts: NetFacts;
   readonly opened: NetOpened;
@@ -163,7 +166,7 @@ export interface NetSession {
   readonly outbox: Uint8Array;
   readonly inbox: Uint8Array;
   wake(): void;
-  /** Lets go of the shared memory; after `closed` or `lost`. */
+  /** Releases the shared memory; after `closed` or `lost`. */
   end(): void;
   /** The end of the process in time after a signal, natively. */
   readonly deadline: Pick<NetAddon, 'watchSignal' | 'heardSignal' | 'leaveSignal'>;
@@ -183,7 +186,7 @@ export async function startMpi(addon: NetAddon, gpu?: NetGpu): Promise<NetFacts>
   if (starting === undefined) {
     starting = addon.start(gpu);
     process.once('exit', (code) => {
-      // A process that fails must not wait for the others: they are told by its end.
+      // A process that fails must not wait for the others: its end tells them.
       addon.finish(FINISH_MS, code !== 0);
     });
   }

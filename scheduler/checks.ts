@@ -1,10 +1,10 @@
-// Checks of what a program passes in: a value may be of any type, whatever its declared type says.
-// Invariant: nothing here runs code of the program, except where an object of the program has getters or traps.
+// Checks of values that a program passes in. A value may be of any type, whatever its declared type says.
+// Invariant: these checks run no code of the program, except getters and traps of its own objects.
 import { HeadraceError } from '../devices/errors.js';
 
 const MOST_LETTERS = 40;
 
-/** A value of the program in a few words, for messages. */
+/** A short text for a value of the program, for messages. */
 export function shown(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -22,7 +22,7 @@ export function shown(value: unknown): string {
 }
 
 /**
- * Checks an object of options: its type, and that there are no others than the known ones.
+ * Checks an object of options: its type and the names of its properties.
  * @throws HeadraceError `ERR_OPTION`; `what` names the object in the message.
  */
 export function checkOptions(given: unknown, known: readonly string[], what: string): void {

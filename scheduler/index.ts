@@ -1,24 +1,27 @@
 // The public surface.
-export { type BlockCyclic, ownerOf, squareGrid } from '../devices/distribution.js';
-export type { MemoryUse } from '../devices/memory-space.js';
-export type { BytesByKind } from '../devices/transfers.js';
-export type { CudaArgument, CudaExtent, CudaKernel, CudaScalar } from './cuda-kernel.js';
-export { Datum } from './datum.js';
+export type { TaskHandle } from '../devices/handles.js';
+export { type BlockCyclic, ownerOf, squareGrid } from '../devices/memory/distribution.js';
+export type { MemoryUse } from '../devices/memory/space.js';
+export type { BytesByKind } from '../devices/memory/transfers.js';
+export { type ErrorDetails, HeadraceError, RunAbortedError } from './errors.js';
+export type { CudaArgument, CudaExtent, CudaKernel, CudaScalar } from './program/cuda-kernel.js';
+export { Datum } from './program/datum.js';
+export type { DatumOptions } from './program/datum-options.js';
 export {
   DeclaredGraph,
   type DeclaredTask,
   type GraphJson,
-} from './declared-graph.js';
-export type { AnyElementArray, ElementArray, ElementType } from './element-type.js';
-export { type ErrorDetails, HeadraceError, RunAbortedError } from './errors.js';
-export type { ExplainedDatum, TaskExplanation } from './explain.js';
-export { Graph, type TaskArguments, type TaskHandle, type TaskOptions } from './graph.js';
-export type { DeviceMemory, HeldCopy } from './memory-report.js';
-export { type ByteSize, parseBytes, type ResolvedOptions, type RuntimeOptions } from './options.js';
-export type { DeviceReport, NetworkReport, RunReport } from './report.js';
-export { type Program, Run, type RunEvents, type RunOptions } from './run.js';
-export type { DeviceStatus, RunProgress, RunStatus } from './run-status.js';
-export { type DatumOptions, Runtime } from './runtime.js';
+} from './program/declared-graph.js';
+export type { AnyElementArray, ElementArray, ElementType } from './program/element-type.js';
+export { Graph, type TaskArguments, type TaskOptions } from './program/graph.js';
+export {
+  type ByteSize,
+  parseBytes,
+  type ResolvedOptions,
+  type RuntimeOptions,
+} from './program/options.js';
+export { type Program, Run, type RunEvents, type RunOptions } from './program/run.js';
+export { Runtime } from './program/runtime.js';
 export {
   type BodyArguments,
   type FetchPolicy,
@@ -34,5 +37,9 @@ export {
   type TaskClassDefinition,
   task,
   write,
-} from './task-class.js';
-export { TiledMatrix, type TiledMatrixOptions, type TileFill } from './tiled-matrix.js';
+} from './program/task-class.js';
+export { TiledMatrix, type TiledMatrixOptions, type TileFill } from './program/tiled-matrix.js';
+export type { ExplainedDatum, TaskExplanation } from './reports/explain.js';
+export type { DeviceMemory, HeldCopy } from './reports/memory.js';
+export type { DeviceReport, NetworkReport, RunReport } from './reports/run-report.js';
+export type { DeviceStatus, RunProgress, RunStatus } from './reports/status.js';

@@ -1,5 +1,5 @@
-// Checks that the C++ files are formatted as .clang-format says. Formats differ between versions of clang-format, so only
-// version 14 (Debian 12) counts; it is installed where the set-up may install packages.
+// Checks that the C++ files are formatted according to .clang-format. Formats differ between versions of clang-format,
+// so only version 14 (Debian 12) counts. The set-up installs it if it may install packages.
 import { spawnSync } from 'node:child_process';
 import { which } from './lib/command.mjs';
 import { commandLine } from './lib/command-line.mjs';
@@ -8,7 +8,7 @@ import { listFiles } from './lib/stamp.mjs';
 import { ensureSystemPackage } from './lib/system-packages.mjs';
 
 const MAJOR = 14;
-/** Written by scripts, and formatted by them. */
+/** Files that scripts write and format. */
 const generated = [
   'native/include/headrace/contract.h',
   'native/mpi/contract.h',
@@ -64,7 +64,7 @@ const { status, stderr } = spawnSync(formatter, [...mode, ...files], {
 });
 const differing = [...new Set([...stderr.matchAll(/^(\S+?):\d+:\d+: error/gm)].map((m) => m[1]))];
 for (const file of differing)
-  console.log(`format: ${file} differs; to mend it: node scripts/check-format.mjs --write`);
+  console.log(`format: ${file} differs; to correct it: node scripts/check-format.mjs --write`);
 if (status !== 0 && differing.length === 0) console.error(stderr);
 if (status === 0) console.log(`format: ${files.length} files`);
 process.exitCode = status ?? 1;

@@ -1,4 +1,4 @@
-// Warns about source files that have outgrown one idea. Never fails: size is a hint, not a rule.
+// Warns about source files that probably hold more than one idea. Never fails: size is a hint, not a rule.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,12 +7,12 @@ import { listFiles } from './lib/stamp.mjs';
 
 const usage = `usage: node scripts/check-sizes.mjs [project folder]
 
-Warns about source files that have outgrown one idea. Never fails.
+Warns about source files that probably hold more than one idea. Never fails.
 
   --help    this text
 `;
 
-/** Lines above which a file should be looked at. Tests may be longer: their cases are many and alike. */
+/** Number of lines above which a file needs a look. Tests may be longer, because they have many similar cases. */
 export const limits = { source: 400, test: 700 };
 
 const folders = [

@@ -1,4 +1,4 @@
-// Compiles native/gpu/cuda/basic.cu to PTX and embeds it in native/gpu/cuda/kernels_ptx.h. Needs nvcc; to be run by hand
+// Compiles native/gpu/cuda/basic.cu to PTX and embeds it in native/gpu/cuda/kernels_ptx.h. Needs nvcc. Run it by hand
 // after a change of that file.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ try {
   const output = join(folder, 'basic.ptx');
   const source = join(root, 'native/gpu/cuda/basic.cu');
   execFileSync('nvcc', ['-ptx', '-O3', '-arch=compute_75', '-o', output, source]);
-  // The code uses nothing newer than PTX 6.3: said so, drivers older than this nvcc take it too.
+  // The code needs only PTX 6.3. Declaring that version makes it loadable by drivers that are older than this nvcc.
   const ptx = readFileSync(output, 'utf8')
     .replace(/^\/\/.*\n/gm, '')
     .replace(/^\t\/\/.*\n/gm, '')

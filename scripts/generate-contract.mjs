@@ -1,5 +1,6 @@
 // Writes native/include/headrace/contract.h from the constant tables of native/contract.ts, and native/mpi/contract.h
-// from native/mpi-contract.ts, so that both languages have one source of truth.
+// from native/mpi-contract.ts, so that both languages have one source of truth. Both sides get the contract's number.
+import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { commandLine } from './lib/command-line.mjs';
@@ -9,15 +10,35 @@ import { typescript } from './lib/typescript.mjs';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const usage = `usage: node scripts/generate-contract.mjs [--check]
 
-Writes the C++ headers of the native contract.
+Writes the C++ headers and the numbers of the native contracts.
 
-  --check    write nothing; exit code 1 when a header on disk differs
+  --check    write nothing; exit code 1 when a file on disk differs
   --help     this text
 `;
 const contracts = [
-  { source: 'native/contract.ts', header: 'native/include/headrace/contract.h' },
-  { source: 'native/mpi-contract.ts', header: 'native/mpi/contract.h' },
+  {
+    source: 'native/contract.ts',
+    header: 'native/include/headrace/contract.h',
+    number: 'contractNumber',
+  },
+  {
+    source: 'native/mpi-contract.ts',
+    header: 'native/mpi/contract.h',
+    number: 'netContractNumber',
+  },
 ];
+const numbers = 'native/contract-numbers.ts';
+
+/**
+ * The number of a contract: a hash of its tables and interfaces. Comments and layout do not count. An addon that was built
+ * from another contract has another number.
+ */
+function numberOf(text) {
+  const ts = typescript();
+  const file = ts.createSourceFile('contract.ts', text, ts.ScriptTarget.ES2022);
+  const bare = ts.createPrinter({ removeComments: true }).printFile(file);
+  return createHash('sha256').update(bare).digest().readUInt32LE(0) & 0x7fffffff;
+}
 
 /** The exported tables of a contract: name -> { key: number }. Types vanish when transpiled. */
 async function tables(text) {
@@ -30,8 +51,8 @@ async function tables(text) {
   return Object.entries(module).filter(([, value]) => typeof value === 'object' && value !== null);
 }
 
-/** The header's text. Tables keep the order in which the contract declares them. */
-export async function generate(source = contracts[0].source) {
+/** The header's text. Tables keep the order of the contract. */
+async function generate({ source, number }) {
   const text = readFileSync(`${root}/${source}`, 'utf8');
   const position = (name) => text.indexOf(`export const ${name} `);
   const entries = (await tables(text)).sort(([a], [b]) => position(a) - position(b));
@@ -42,6 +63,9 @@ export async function generate(source = contracts[0].source) {
     '#include <cstdint>',
     '',
     'namespace headrace {',
+    '',
+    '/// Differs for every other contract: the loader compares it.',
+    `inline constexpr std::int32_t ${number} = ${numberOf(text)};`,
   ];
   for (const [name, table] of entries) {
     lines.push('', `namespace ${name} {`);
@@ -55,23 +79,36 @@ export async function generate(source = contracts[0].source) {
   return lines.join('\n');
 }
 
+/** The text of the TypeScript file with the numbers. */
+function generateNumbers() {
+  const lines = [
+    '// Generated from the contracts by scripts/generate-contract.mjs. Do not edit.',
+    '// An addon that was built from another contract has another number, and is not loaded.',
+    '',
+  ];
+  for (const { source, number } of contracts)
+    lines.push(`export const ${number} = ${numberOf(readFileSync(`${root}/${source}`, 'utf8'))};`);
+  return `${lines.join('\n')}\n`;
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { values } = commandLine(usage, { check: { type: 'boolean', default: false } });
   await prepare({ only: ['dependencies'] });
-  for (const { source, header } of contracts) {
-    const wanted = await generate(source);
+  const files = [[numbers, generateNumbers()]];
+  for (const contract of contracts) files.push([contract.header, await generate(contract)]);
+  for (const [file, wanted] of files) {
     if (!values.check) {
-      writeFileSync(`${root}/${header}`, wanted);
+      writeFileSync(`${root}/${file}`, wanted);
       continue;
     }
     let found = '';
     try {
-      found = readFileSync(`${root}/${header}`, 'utf8');
+      found = readFileSync(`${root}/${file}`, 'utf8');
     } catch {
-      // a missing header differs from any wanted one
+      // a missing file differs from any wanted one
     }
     if (found !== wanted) {
-      console.error(`${header} is out of date: run node scripts/generate-contract.mjs`);
+      console.error(`${file} is out of date: run node scripts/generate-contract.mjs`);
       process.exitCode = 1;
     }
   }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Overhead per task and bandwidth on the NVIDIA GPUs of this machine, each beside a loop by hand in the same process; then the
-# tiled algorithms with data in GPU memory and with a quarter of it, beside NVIDIA's own libraries (cuSOLVER, cuSOLVERMg,
-# cuBLAS, cuBLASXt) in the same run; then large tiles between two ranks. JSON lines; at the end a table with the ratios.
-# The programs of the peers are built with nvcc. Without nvcc they are left out, and the table says so.
+# Measures overhead per task and bandwidth on the NVIDIA GPUs of this machine, each beside a loop by hand in the same
+# process; then the tiled algorithms with GPU memory for all data and for a quarter of it, beside NVIDIA's own libraries
+# (cuSOLVER, cuSOLVERMg, cuBLAS, cuBLASXt) in the same run; then large tiles between two ranks. Prints JSON lines, and at
+# the end a table with the ratios. nvcc builds the programs that use NVIDIA's libraries. Without nvcc the table says that
+# they are missing.
 # usage: scripts/gpu-bench.sh [GPUs, default all] [tasks per measurement]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -30,7 +31,7 @@ if type nvcc >/dev/null 2>&1; then
   peers=$results/gpu_solvers
   nvcc -O2 -std=c++17 -Xcompiler -Wno-deprecated-declarations bench/peers/gpu_solvers.cu -o "$peers" -lcusolverMg -lcusolver -lcublas
 fi
-# A benchmark that fails is an entry that is missing, not the end of the others; the table names it.
+# A benchmark that fails leaves its entry out and does not stop the others; the table names it.
 entry() { timeout 300 "$@" | tee -a "$results/entries" || echo "failed: $*" | tee -a "$results/entries"; }
 algorithm() { entry node dist/bench/gpu-algorithms.js --json --gpus "$gpus" "$@"; }
 peer() { [[ -z $peers ]] || entry "$peers" "$@" --gpus "$gpus"; }
@@ -41,7 +42,8 @@ algorithm --n 32768
 peer cholesky 32768
 algorithm --n 32768 --what gemm
 if ((gpus == 1)); then peer gemm 32768; fi
-# Out of core: memory for a quarter of the data, all GPUs together. Where each has room for few tiles, smaller ones.
+# Out of core: memory for a quarter of the data, on all GPUs together. If a GPU has room for few tiles, tiles are
+# smaller.
 tile=$((gpus > 2 ? 2048 : 4096))
 algorithm --n 32768 --what gemm --tile $tile --memory $((7168 / gpus))MiB --host-memory 30GiB --pinned 30GiB
 algorithm --n 24576 --what gemm --tile $tile --memory $((4096 / gpus))MiB --host-memory 16GiB --pinned 16GiB

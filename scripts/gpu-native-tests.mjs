@@ -1,5 +1,6 @@
-// Builds and runs the native GPU tests: on stub driver libraries (default; needs no GPU), or on the GPUs of this machine.
-// With --real, tests that ruin their process (a lost device, the NULL stream) run afterwards, one process each.
+// Builds and runs the native GPU tests: on stub driver libraries (default; needs no GPU), or on the GPUs of this
+// machine. With --real, tests that make their process unusable (a lost device, the NULL stream) run last, one process
+// each.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +8,7 @@ import { join } from 'node:path';
 import { runCommand } from './lib/command.mjs';
 import { commandLine, usageError } from './lib/command-line.mjs';
 import { prepare, root } from './lib/prepare.mjs';
-import { buildStubs, stubFolder } from './lib/stubs.mjs';
+import { buildStubs, sanitizerEnvironment, stubFolder } from './lib/stubs.mjs';
 
 const usage = `usage: node scripts/gpu-native-tests.mjs [options] [part of a test's name]
 
@@ -15,7 +16,7 @@ Builds and runs the native GPU tests; without a name all of them.
 
   --real                       on the GPUs of this machine, not on the stub drivers
   --no-build                   take the programs beside the addon as they are
-  --sanitize address|thread    build and run them with this sanitizer
+  --sanitize address|thread    build and run them with this sanitizer; undefined behaviour counts as address
   --help                       this text
 `;
 const { values, positionals } = commandLine(
@@ -31,7 +32,7 @@ const sanitize = values.sanitize ?? '';
 if (!['', 'address', 'thread'].includes(sanitize))
   usageError(usage, `--sanitize is 'address' or 'thread', not '${sanitize}'`);
 const build = stubFolder(root, sanitize);
-// What is carried to a machine with GPUs lies beside the addon.
+// The programs lie beside the addon, so that they are copied with it to a machine with GPUs.
 const beside = join(root, 'build', 'Release');
 
 function run(command, args, env = {}) {
@@ -61,7 +62,7 @@ if (values['no-build'] !== true) {
 const folder = sanitize === '' && existsSync(beside) ? beside : join(build, 'Release');
 const program = join(folder, 'headrace_gpu_tests');
 if (!existsSync(program)) {
-  console.error(`${program} is missing; without --no-build it is built`);
+  console.error(`${program} is missing; leave out --no-build to build it`);
   process.exit(1);
 }
 const cache = mkdtempSync(join(tmpdir(), 'headrace-kernels-'));
@@ -78,8 +79,7 @@ try {
           HEADRACE_NVRTC_LIBRARY: stub('stub_nvrtc'),
           HEADRACE_CUBLAS_LIBRARY: stub('stub_blas'),
           HEADRACE_CUSOLVER_LIBRARY: stub('stub_blas'),
-          // OpenBLAS is not instrumented: what happens inside it cannot be judged.
-          ...(sanitize === '' ? {} : { HEADRACE_BLAS: 'plain' }),
+          ...(sanitize === '' ? {} : sanitizerEnvironment),
         };
   status = run(program, positionals, env);
   if (values.real === true && positionals.length === 0) {

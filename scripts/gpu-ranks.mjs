@@ -1,5 +1,5 @@
 // Runs the programs of several ranks on the NVIDIA GPUs of this machine: the oracles by every way, copy-cover, a kernel
-// that spins while data arrive, a killed rank. Prints a line per launch and ends with 1 when anything was wrong.
+// that spins while data arrive, a killed rank. Prints a line per launch. Exit code 1 after any failure.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,14 +10,14 @@ import { root } from './lib/prepare.mjs';
 
 const usage = `usage: node scripts/gpu-ranks.mjs [options]
 
-Runs the programs of several ranks on the GPUs of this machine. PATH and LD_LIBRARY_PATH say which MPI library is used.
+Runs the programs of several ranks on the GPUs of this machine. PATH and LD_LIBRARY_PATH choose the MPI library.
 It takes the build as it is.
 
-  --launcher PROGRAM    what starts the ranks (mpirun)
+  --launcher PROGRAM    program that starts the ranks (mpirun)
   --cover N             rounds of copy-cover (120)
   --only TEXT           only launches with this in their names
   --driver NAME         GPUs of this driver (cuda)
-  --seconds S           what a launch may take (120)
+  --seconds S           time limit of a launch (120)
   --help                this text
 `;
 const { values } = commandLine(usage, {
@@ -41,7 +41,7 @@ if (!existsSync(path.join(root, 'dist/cli/main.js')) || which(values.launcher) =
   process.exit(1);
 }
 
-/** Runs a program on ranks; what they reported, and how it ended. */
+/** Runs a program on ranks; returns their reports, and how the launch ended. */
 function launch(ranks, program, given) {
   const folder = mkdtempSync(path.join(tmpdir(), 'headrace-gpu-ranks-'));
   const options = isOpen
@@ -80,7 +80,7 @@ function launch(ranks, program, given) {
   });
 }
 
-/** The oracles by one way: all right, nothing left pinned, and bytes by the ways there are. */
+/** The oracles by one way: all results are right, no bytes stay pinned, and bytes travel only by the ways available. */
 function judgeGrid({ code, reports, output }, way, isPure) {
   const sums = { direct: 0, staged: 0, ipc: 0 };
   const problems = reports.flatMap((entry) =>
@@ -163,7 +163,7 @@ const kill = (comm, way) => ({
       .filter(({ first, seconds }) => first.code !== 'ERR_PEER_LOST' || seconds >= 5)
       .map((each) => JSON.stringify(each));
     if (told.length !== 2)
-      problems.push(`${told.length} of 2 ranks were told: ${output.slice(-800)}`);
+      problems.push(`${told.length} of 2 ranks got the error: ${output.slice(-800)}`);
     await new Promise((go) => setTimeout(go, 1000));
     return {
       problems,

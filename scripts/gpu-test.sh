@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Tests on the NVIDIA GPUs of this machine, in parts that each have a time limit and all run whatever the others say:
-#   native   native GPU tests (copies, events, kernels from source, tiles, errors, kernels that spin), then those that ruin
-#            their process, one process each: an illegal address, a kernel on the NULL stream
+# Tests on the NVIDIA GPUs of this machine, in parts. Each part has a time limit, and all parts run, also after failures:
+#   native native GPU tests (copies, events, kernels from source, tiles, errors, kernels that spin), then tests that make
+#            their process unusable, one process each: an illegal address, a kernel on the NULL stream
 #   classes  task classes with CUDA kernels, doctor, copy-cover (10 000 rounds), and in child processes teardown, out of
 #            memory and an illegal address
-#   oracles  oracles, algorithms, random programs, failures and life cycles on 1, 2 and 4 GPUs, as many as there are
-#   ranks    where there is an mpirun: oracles and copy-cover by every way, a kernel that spins, killed ranks
+#   oracles oracles, algorithms, random programs, failures and life cycles on 1, 2 and 4 GPUs, if there are so many
+#   ranks if there is an mpirun: oracles and copy-cover by every way, a kernel that spins, killed ranks
 # usage: scripts/gpu-test.sh [part | part of a native test's name: only that]
-# Takes the build as it is (build/Release, dist); builds the test program first where it is missing. HEADRACE_TEST_GPUS
-# limits the GPUs. The last line says what failed.
+# Takes the build as it is (build/Release, dist), and builds the test program if it is missing. HEADRACE_TEST_GPUS limits
+# the GPUs. The last line names the failures.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 if [[ ${1:-} == --help || ${1:-} == -h ]]; then
@@ -41,9 +41,9 @@ esac
 part native 300 node scripts/gpu-native-tests.mjs --real $build
 found=$(node -p "require('./build/Release/headrace.node').probe().cuda.devices.length")
 on_gpus=(env HEADRACE_TEST_DRIVER=cuda "HEADRACE_TEST_GPUS=${HEADRACE_TEST_GPUS:-$found}" node node_modules/vitest/vitest.mjs run)
-# Opening a GPU takes most of a test's time: several test files at once where there are cores for them.
+# Opening a GPU takes most of a test's time, so several test files run at once if there are cores for them.
 workers=$(($(nproc) / 4 > 2 ? $(nproc) / 4 : 2))
-# One file at a time: one of them looks at how much memory of the GPUs is in use.
+# One file at a time, because one of them measures the GPU memory in use.
 part classes 600 "${on_gpus[@]}" --project native-gpu --no-file-parallelism
 part oracles 600 "${on_gpus[@]}" --maxWorkers "$workers" --project unit test/oracles test/algorithms test/scheduler/{random-programs,failure,lifecycle}.test.ts
 if type mpirun >/dev/null 2>&1; then part ranks 600 node scripts/gpu-ranks.mjs; fi

@@ -1,5 +1,6 @@
-// Tests a machine without MPI, BLAS and browser, although this one has them (lib/hidden.mjs hides them): a copy of the
-// checkout sets itself up, the suites that could use them pass, and every remedy that is printed works where it is printed.
+// Tests the state of a machine without MPI, BLAS and browser on a machine that has them (lib/hidden.mjs hides them). A
+// copy of the checkout sets itself up, the suites that could use them pass, and every printed remedy works in the state
+// in which it is printed.
 import { spawnSync } from 'node:child_process';
 import {
   cpSync,
@@ -20,10 +21,10 @@ import { prepare, root } from './lib/prepare.mjs';
 
 const usage = `usage: npm run test:hidden -- [options]
 
-Hides MPI, BLAS and the browser from a copy of this checkout, tests there, and tries the remedies that are printed. Needs
+Hides MPI, BLAS and the browser from a copy of this checkout, tests there, and tries the printed remedies. Needs
 Linux and the right to mount file systems (root).
 
-  --may-skip    where nothing can be hidden, count that as one skipped test
+  --may-skip    if nothing can be hidden, count that as one skipped test
   --remedies    try the remedies only
   --keep        keep the copy
   --help        this text
@@ -33,11 +34,11 @@ const { values } = commandLine(usage, {
   'may-skip': flag,
   remedies: flag,
   keep: flag,
-  // What the script calls itself with, inside the namespace.
+  // Arguments of the script for its own call inside the namespace.
   inside: { type: 'string' },
 });
 
-/** Copies what git knows, or would take, of the checkout; dependencies are shared. */
+/** Copies all files of the checkout that git tracks or would add; dependencies are shared. */
 function copyCheckout(folder) {
   const { status, stdout } = spawnSync('git', ['ls-files', '-coz', '--exclude-standard'], {
     cwd: root,
@@ -54,7 +55,7 @@ function copyCheckout(folder) {
   cpSync(path.join(root, 'dist'), path.join(folder, 'dist'), { recursive: true });
 }
 
-/** Runs the whole in a namespace of its own; the exit code. */
+/** Runs everything in a namespace of its own; returns the exit code. */
 async function outside() {
   const why = whyNotHidden();
   if (why !== undefined) {
@@ -80,7 +81,7 @@ let failed = 0;
 let passed = 0;
 let env = process.env;
 
-/** One thing that must be true. */
+/** Checks one condition and prints the result. */
 function check(name, isGood, detail = '') {
   if (isGood) passed += 1;
   else failed += 1;
@@ -89,7 +90,7 @@ function check(name, isGood, detail = '') {
   return isGood;
 }
 
-/** Runs a shell command as a person would; its output is shown when it must succeed and does not. */
+/** Runs a shell command as a user would; prints its output if it must succeed and fails. */
 async function shell(command, more = {}) {
   if (isEnding()) return { code: 130, output: '' };
   return runCommand('bash', ['-c', command], { cwd: root, env: { ...env, ...more } });
@@ -113,7 +114,7 @@ async function remedy(where, command, isMended) {
   check('its remedy helps', await isMended());
 }
 
-/** The suites that could use what is hidden pass, and say what they leave out. */
+/** Checks that the suites that could use the hidden packages pass, and that they name the skipped tests. */
 async function suites() {
   for (const words of [
     'native gpu native-gpu mpi',
@@ -128,7 +129,7 @@ async function suites() {
   }
 }
 
-/** The remedies, each in the state in which it is printed. */
+/** Checks the remedies, each in the state in which it is printed. */
 async function remedies() {
   await remedy('doctor without an addon', (await doctor()).fix('native addon'), async () => {
     const { facts } = await doctor();
@@ -149,7 +150,7 @@ async function remedies() {
   await laterPackages();
 }
 
-/** What the test command and the set-up print once Open MPI is there. */
+/** Checks the output of the test command and of the set-up after Open MPI is installed. */
 async function laterPackages() {
   const needs = async (words) => (await shell(`node scripts/test.mjs ${words}`)).output;
   const named = (output, name) =>
@@ -168,7 +169,7 @@ async function laterPackages() {
     if (code !== 0) process.stdout.write(output);
     return code === 0;
   });
-  // The stub drivers follow the MPI library that is there now.
+  // The stub drivers need a new build for the MPI library that is there now.
   const guards = await strict('native-gpu -- test/native-gpu/guards.test.ts', 'openmpi', 'stubs');
   check('the stub drivers follow the MPI library', guards.code === 0, guards.output);
   const build = await shell('npm run build:native');

@@ -1,11 +1,11 @@
-// Prints the mutation table: for each guard of the engine, what breaks in simulation when it is missing, and how
-// many random cases it took to notice; for guards of native code and between real ranks the test that notices
+// Prints the mutation table: for each guard of the engine, the damage in simulation without it, and the number of random
+// cases until it was noticed; for guards of native code and between real ranks, the test that notices the damage
 // (lib/guard-tests.mjs; it needs the stub driver and MPI).
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { commandLine, positive, usageError } from './lib/command-line.mjs';
 import { compiled, dist } from './lib/compiled.mjs';
 import { guardTests } from './lib/guard-tests.mjs';
@@ -14,8 +14,8 @@ import { countVitest } from './lib/test-report.mjs';
 
 const usage = `usage: npm run test:mutations -- [options] [guard ...]
 
-Switches guards off, all or those named, and tells what notices it. Exit code 1: a guard can be missed without anyone
-noticing, or what its test needs is missing here.
+Switches off all guards or the named ones, and prints the tests that notice it. Exit code 1: no test notices the
+absence of a guard, or its test needs a part that is missing here.
 
   --most N    random cases to try for each guard (3000)
   --json      one JSON object
@@ -29,9 +29,9 @@ const { values, positionals: wanted } = commandLine(
 const { json } = values;
 const most = String(positive(usage, 'most', values.most));
 const load = await compiled({ want: ['mpi'], stubs: true });
-process.env['HEADRACE_MUTATIONS'] = '1';
-const { mutations } = await load('cli/simulation/mutations.js');
-const program = path.join(dist, 'cli/simulation/mutate.js');
+const { mutations } = await load('devices/simulated/cases/mutations.js');
+const program = path.join(dist, 'devices/simulated/cases/mutate.js');
+const preload = pathToFileURL(path.join(dist, 'test/support/removable-guards.js')).href;
 const LIMIT_MS = 60_000;
 const all = [...mutations, ...guardTests].map((each) => each.guard);
 const unknown = wanted.filter((guard) => !all.includes(guard));
@@ -39,8 +39,7 @@ if (unknown.length > 0) usageError(usage, `there is no guard ${unknown.join(', '
 
 function line(guard) {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [program, guard, most], {
-      env: { ...process.env, HEADRACE_MUTATIONS: '1' },
+    const child = spawn(process.execPath, ['--import', preload, program, guard, most], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let output = '';
@@ -52,7 +51,7 @@ function line(guard) {
       clearTimeout(timer);
       const { hazard, endless } = mutations.find((m) => m.guard === guard) ?? {};
       if (signal !== null) {
-        // Only where that is what a missing guard does; else there was no time to notice anything.
+        // Counts only for guards without which the engine never ends. For the others the time limit proves nothing.
         const seeds = endless === true ? 1 : 0;
         const breaks = `the engine never ends (stopped after ${LIMIT_MS / 1000} s)`;
         resolve({ guard, hazard, seeds, breaks });
@@ -63,12 +62,12 @@ function line(guard) {
   });
 }
 
-/** What its test needs is missing here. */
+/** The test of this guard needs a part that is missing here. */
 function isUntried(result) {
   return result.seeds === 0 && result.missing !== undefined;
 }
 
-/** The tests named after a guard must have run, and must have seen what they say. */
+/** Checks that the tests named after a guard have run and have noticed its absence. */
 function ownTest({ guard, hazard, breaks, project, file }) {
   const folder = mkdtempSync(path.join(tmpdir(), 'headrace-mutations-'));
   const report = path.join(folder, 'report.json');
@@ -85,7 +84,7 @@ function ownTest({ guard, hazard, breaks, project, file }) {
   try {
     found = JSON.parse(readFileSync(report, 'utf8'));
   } catch {
-    // No report: the tests did not come to their end.
+    // No report: the tests did not end.
   }
   rmSync(folder, { recursive: true, force: true });
   const counts = countVitest(found, status ?? 1, { isPartial: true });

@@ -3,12 +3,13 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { commandLine, usageError } from './lib/command-line.mjs';
 import { prepare, root } from './lib/prepare.mjs';
+import { sanitizerEnvironment } from './lib/stubs.mjs';
 
 const usage = `usage: node scripts/native-tests.mjs [options] [part of a test's name]
 
 Builds and runs the native tests; without a name all of them.
 
-  --sanitize address|thread    build and run them with this sanitizer
+  --sanitize address|thread    build and run them with this sanitizer; undefined behaviour counts as address
   --help                       this text
 `;
 const { values, positionals } = commandLine(
@@ -35,7 +36,5 @@ function run(command, args, env = {}) {
 run('cmake', ['-S', root, '-B', build, '-DHEADRACE_TESTS=ON', `-DHEADRACE_SANITIZE=${sanitize}`]);
 run('cmake', ['--build', build, '--target', 'headrace_tests', '--parallel', '2']);
 run(join(build, 'headrace_tests'), positionals, {
-  ASAN_OPTIONS: 'detect_leaks=1',
-  // OpenBLAS is not instrumented: what happens inside it cannot be judged.
-  ...(sanitize === 'thread' ? { HEADRACE_BLAS: process.env.HEADRACE_BLAS ?? 'plain' } : {}),
+  ...(sanitize === '' ? {} : sanitizerEnvironment),
 });

@@ -9,10 +9,10 @@ import { root } from './lib/prepare.mjs';
 
 const usage = `usage: npm run screenshots -- [options]
 
-Makes the pictures of docs/inspecting.md in Chromium, which it installs where it may.
+Makes the pictures of docs/inspecting.md in Chromium. Installs Chromium if it may install packages.
 
-  --trace FILE    show this trace; else simulated runs of tiled Cholesky, so that the pictures are the same everywhere
-  --out FOLDER    where the pictures go (docs/inspecting)
+  --trace FILE    show this trace; default: simulated runs of tiled Cholesky, which are the same everywhere
+  --out FOLDER    folder of the pictures (docs/inspecting)
   --help          this text
 `;
 const { values } = commandLine(usage, { trace: { type: 'string' }, out: { type: 'string' } });

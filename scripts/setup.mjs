@@ -1,5 +1,5 @@
-// Command line of the set-up: `node scripts/setup.mjs [--require-mpi] [...]`. Run by `npm start` before anything else;
-// silent when there is nothing to do. All messages go to stderr.
+// Command line of the set-up: `node scripts/setup.mjs [--require-mpi] [...]`. `npm start` runs it first. It prints
+// nothing if nothing is stale. All messages go to stderr.
 import { commandLine } from './lib/command-line.mjs';
 import { prepare } from './lib/prepare.mjs';
 

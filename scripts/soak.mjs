@@ -1,5 +1,5 @@
-// Plays random simulated cases for a while and reports what was played and what went wrong (nothing, that is).
-// Failing cases are written to .cache/soak-SEED.json, shrunk, for `headrace simulate --replay FILE`.
+// Plays random simulated cases for some time and reports their number and the failures.
+// Failing cases are shrunk and written to .cache/soak-SEED.json, for `headrace simulate --replay FILE`.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { commandLine, positive } from './lib/command-line.mjs';
@@ -8,7 +8,7 @@ import { root } from './lib/prepare.mjs';
 
 const usage = `usage: npm run soak -- [options]
 
-Plays random simulated cases; 30 seconds of them unless told otherwise.
+Plays random simulated cases, by default for 30 seconds.
 
   --minutes M    play for M minutes
   --seconds S    play for S seconds
@@ -31,19 +31,19 @@ const minutes = amount('minutes');
 const seconds = minutes === undefined ? amount('seconds') : minutes * 60;
 const seeds = amount('cases');
 const load = await compiled();
-const { soak } = await load('cli/simulation/soak.js');
-const { shrink } = await load('cli/simulation/shrink.js');
+const { soak } = await load('devices/simulated/cases/soak.js');
+const { shrink } = await load('devices/simulated/cases/shrink.js');
 const { createProgress } = await load('cli/progress.js');
 const progress = createProgress({ stream: process.stderr, enabled: !values.json });
 const limit = seeds === undefined && seconds === undefined ? 30 : seconds;
-// The first signal ends the soak with a report of what was played; a second one ends it at once.
+// The first signal ends the soak with a report of the cases so far; a second signal ends it at once.
 const stop = new AbortController();
 let code = 0;
 for (const [signal, exit] of [
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ]) {
-  // The set-up has ended its children; its handlers would end this process without the report.
+  // The set-up has ended its children; its signal handlers would end this process without the report.
   process.removeAllListeners(signal);
   process.once(signal, () => {
     code = exit;

@@ -1,5 +1,5 @@
-// Runs the test suites one after the other and prints, as the very last line, the sum of what they report:
-// `tests: N passed, N failed, N skipped`. Before it stands why tests were skipped. Exit code 1 when anything failed or crashed.
+// Runs the test suites one after the other. The very last line is the sum of their reports: `tests: N passed, N failed,
+// N skipped`. The lines before it give the reasons of skipped tests. Exit code 1 after a failure or a crash.
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +7,7 @@ import { forwardSignals, isEnding, runCommand } from './lib/command.mjs';
 import { commandLine, usageError } from './lib/command-line.mjs';
 import { prepare, root as project } from './lib/prepare.mjs';
 import { listFiles } from './lib/stamp.mjs';
+import { suites } from './lib/suites.mjs';
 import {
   countProgram,
   countVitest,
@@ -15,56 +16,21 @@ import {
   sumCounts,
 } from './lib/test-report.mjs';
 
-// HEADRACE_TEST_ROOT lets the tests of this script run it on a small project of their own.
+// HEADRACE_TEST_ROOT is for tests of this script: it runs on a small project of their own.
 const root = process.env['HEADRACE_TEST_ROOT'] ?? project;
 const reports = path.join(root, '.cache', 'test-reports');
 
-const unitRooms = [
-  'scheduler',
-  'stages',
-  'devices',
-  'simulated',
-  'trace',
-  'algorithms',
-  'cli',
-  'scripts',
-  'docs',
-  'oracles',
-  'examples',
-  'bench',
-];
-
 const usage = (names) => `usage: npm test [-- suite ... [-- vitest arguments]]
 
-Sets up what the tests need (Open MPI, MPICH, Chromium and OpenBLAS where it may install them), then runs the suites, all
-or those named: ${names.join(', ')}.
+Sets up the needs of the tests (Open MPI, MPICH, Chromium and OpenBLAS, if it may install packages), then runs all
+suites or the named ones: ${names.join(', ')}.
 
   --help    this text
 
-Tests whose needs cannot be met are skipped; a table at the end says why. HEADRACE_NO_SYSTEM_INSTALL=1 installs nothing.
-HEADRACE_TEST_REQUIRE=openmpi,mpich,chromium,stubs makes such a skip a failure.
+Tests whose needs cannot be met are skipped; a table at the end gives the reasons.
+HEADRACE_NO_SYSTEM_INSTALL=1 installs nothing.
+HEADRACE_TEST_REQUIRE=openmpi,mpich,chromium,stubs,sanitizers makes such a skip a failure.
 `;
-
-/**
- * Suites in the order they run; one without sources is left out. A suite that has not ended after so many
- * minutes is ended and counts as failed: code stuck in native threads does not end by vitest's own limits.
- */
-const suites = {
-  unit: { minutes: 15, folders: unitRooms.map((room) => `test/${room}`), ending: '.test.ts' },
-  native: { minutes: 10, folders: ['test/native'], ending: '.test.ts' },
-  cpp: { minutes: 5, sources: 'native/test/main.cpp', program: 'build-tests/headrace_tests' },
-  gpu: { minutes: 8, sources: 'native/stub/stub.cmake', script: 'scripts/gpu-native-tests.mjs' },
-  'native-gpu': { minutes: 5, folders: ['test/native-gpu'], ending: '.test.ts' },
-  types: { minutes: 5, folders: ['test/types'], ending: '.test-d.ts' },
-  mpi: { minutes: 15, folders: ['test/mpi'], ending: '.test.ts' },
-  // Random simulated cases for a fixed time: one test.
-  soak: {
-    minutes: 3,
-    sources: 'scripts/soak.mjs',
-    script: 'scripts/soak.mjs',
-    options: ['--seconds', '30', '--test'],
-  },
-};
 
 async function runVitest(name, { minutes }, extra) {
   const report = path.join(reports, `${name}.json`);
@@ -96,7 +62,7 @@ async function runVitest(name, { minutes }, extra) {
   });
 }
 
-/** Builds the native test program (a folder of its own: the addon's build stays as set-up left it). */
+/** Builds the native test program (in a folder of its own; the addon's build stays as the set-up left it). */
 async function buildProgram() {
   const cmake = (...args) => runCommand('cmake', args, { cwd: root });
   const folder = 'build-tests';
@@ -132,7 +98,7 @@ async function runProgram({ program, minutes }) {
   return countProgram(stdout, code);
 }
 
-/** A script that builds and runs a native test program. */
+/** Runs a script that builds and runs a native test program. */
 async function runScript({ script, options = [], minutes }) {
   const { code, output, stdout } = await runCommand(
     process.execPath,

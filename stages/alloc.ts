@@ -1,30 +1,33 @@
 // Stage 1, alloc: all-or-nothing reservation of device memory.
 //
-// The task ends this stage with a block and a pin for every datum it touches, or with nothing at all. It never
-// holds part of what it needs, so two tasks cannot each sit on half of the memory.
+// The task ends this stage with a block and a pin for every datum that it touches, or with nothing at all. It never
+// holds part of its memory, so two tasks cannot each hold half of the memory.
 //
-//   1. Count the bytes missing here. None: pin and go on (the fast path, also taken past waiting tasks, because
-//      it takes no bytes).
-//   2. Someone else holds the ticket (is first in line for this space): stand behind.
-//   3. Enough can be had by dropping clean copies: drop what is needed last, take the blocks, go on.
-//   4. Enough can be had by writing dirty copies back: start exactly as much as is missing, wait.
-//   5. What is missing is offered to other ranks: step out of the line until an offer is over.
-//   6. Otherwise what is missing is pinned by issued work: wait; its completion wakes the ticket holder.
+//   1. Count the bytes that the task lacks here. If it lacks none, pin and go on. This fast path may pass waiting tasks,
+//      because it takes no bytes.
+//   2. If another task holds the ticket (is first in line for this space), stand behind it.
+//   3. If dropping clean copies gives enough bytes, drop the copies needed last, take the blocks, and go on.
+//   4. If writing dirty copies back gives enough bytes, start exactly as many write-backs as needed, and wait.
+//   5. If offers to other ranks hold the bytes, step out of the line until an offer is over.
+//   6. Otherwise issued work pins the bytes: wait. Its completion wakes the ticket holder.
 //
-// The first in line is looked at again whenever bytes become free or evictable, and nobody takes bytes past it:
-// with the pins of finished work always returning, it gets its turn, then the next (docs/reliability.md).
-import { CopyState } from '../devices/coherency.js';
-import { NO_BLOCK } from '../devices/directory.js';
+// The engine calls the first task in line again whenever bytes become free or evictable, and no other task takes bytes
+// before it. The pins of finished work always return, so it gets its turn, then the next one (docs/reliability.md).
+
 import { HeadraceError } from '../devices/errors.js';
-import { dropClean, makeRoom, startWriteBack } from '../devices/eviction.js';
 import { guards } from '../devices/guards.js';
-import { type MemorySpace, NO_TASK } from '../devices/memory-space.js';
-import { roundedBytes } from '../devices/zone.js';
+import type { TaskId } from '../devices/handles.js';
+import { CopyState } from '../devices/memory/coherency.js';
+import { NO_BLOCK } from '../devices/memory/directory.js';
+import { distinctBytes, missingBytes } from '../devices/memory/distinct-bytes.js';
+import { dropClean, startWriteBack } from '../devices/memory/eviction.js';
+import type { MemorySpace } from '../devices/memory/space.js';
 import type { StageContext } from './context.js';
+import { roomFor } from './next-use.js';
 import { Outcome } from './stage.js';
 import { AccessMode } from './task-table.js';
 
-/** What asking for room came to. */
+/** Result of a request for room. */
 const Room = { wait: 0, retry: 1, never: 2 } as const;
 
 export function alloc(x: StageContext, row: number): number {
@@ -35,12 +38,12 @@ export function alloc(x: StageContext, row: number): number {
   const end = first + x.classes[tasks.classOf[row]].modes.length;
   const id = tasks.idOf(row);
   for (;;) {
-    if (space.compactingFor === id) dropAllClean(x, space);
-    const missing = missingBytes(x, s, first, end);
+    if (space.isCompactingFor(id)) dropAllClean(x, space);
+    const missing = missingBytes(x.directory, tasks.flowDatum, first, end, s);
     if (missing === 0) {
       const flows = tasks.flowDatum;
       if (guards.taskPins) for (let i = first; i < end; i++) space.pin(flows[i]);
-      if (space.compactingFor === id) space.compactingFor = NO_TASK;
+      space.endCompaction(id);
       return Outcome.advance;
     }
     const line = space.waiters;
@@ -50,11 +53,11 @@ export function alloc(x: StageContext, row: number): number {
     }
     const reachable = space.reachable >= missing;
     if (reachable && take(x, space, first, end)) {
-      if (space.compactingFor === id) space.compactingFor = NO_TASK;
+      space.endCompaction(id);
       return Outcome.advance;
     }
     if (s > 0 && offersAreInTheWay(x, space, first, end)) {
-      if (space.compactingFor === id) space.compactingFor = NO_TASK;
+      space.endCompaction(id);
       x.stepAside(row, s);
       return Outcome.wait;
     }
@@ -68,7 +71,7 @@ export function alloc(x: StageContext, row: number): number {
 }
 
 /**
- * The fast path over alloc and stage-in: when every datum has a block here, and those that are read a value, the
+ * The fast path over alloc and stage-in. If every datum has a block here, and every datum to be read has a value, the
  * task needs no bytes and no transfer. Pins everything and returns true, or changes nothing.
  */
 export function allResident(x: StageContext, row: number): boolean {
@@ -94,12 +97,12 @@ export function allResident(x: StageContext, row: number): boolean {
   return true;
 }
 
-/** Takes every missing block, or none: what was taken goes back, and nothing is held while waiting. */
+/** Takes every missing block, or none: it returns a partial set of blocks, and the task holds nothing while it waits. */
 function take(x: StageContext, space: MemorySpace, first: number, end: number): boolean {
   const dir = x.directory;
   const flows = x.tasks.flowDatum;
   const s = space.index;
-  // Pin what is resident first: making room must not evict the task's own inputs.
+  // Pin the resident copies first: making room must not evict the task's own inputs.
   for (let i = first; i < end; i++) {
     if (dir.block[flows[i] * dir.spaces + s] !== NO_BLOCK && guards.pinBeforeTaking) {
       space.pin(flows[i]);
@@ -109,19 +112,14 @@ function take(x: StageContext, space: MemorySpace, first: number, end: number): 
     const d = flows[taken];
     const c = d * dir.spaces + s;
     if (dir.block[c] !== NO_BLOCK) continue;
-    const offset = makeRoom(space, x.counters, dir.bytes[d]);
+    const offset = roomFor(x, space, dir.bytes[d]);
     if (offset < 0) {
-      const wake = space.freed;
       if (!guards.allOrNothing) return false;
-      // Blocks that were never used need no poison, whose end would be news to the one who waits.
-      const { onDrop } = space;
-      space.onDrop = undefined;
-      for (let i = first; i < end; i++) {
-        if (dir.block[flows[i] * dir.spaces + s] !== NO_BLOCK) space.unpin(flows[i]);
-      }
-      // Giving back what was never used must not look like news to the one who waits: it would spin.
-      space.freed = wake;
-      space.onDrop = onDrop;
+      space.returnUnused(() => {
+        for (let i = first; i < end; i++) {
+          if (dir.block[flows[i] * dir.spaces + s] !== NO_BLOCK) space.unpin(flows[i]);
+        }
+      });
       return false;
     }
     dir.block[c] = offset;
@@ -132,9 +130,10 @@ function take(x: StageContext, space: MemorySpace, first: number, end: number): 
 }
 
 /**
- * Only offers hold memory of a device for good, and they were granted before a task as large as this one was known: what
- * they leave in one piece is too little. Other ranks take them in their own time, perhaps after tasks behind this one, so
- * it must not hold the ticket meanwhile. New offers leave it room; so the last one in its way will be over.
+ * Whether only offers hold memory of a device that the task needs. The offers were granted before a task as large as this
+ * one was known, so they leave too little in one piece. Other ranks take them at their own time, perhaps after tasks
+ * behind this one, so this task must not hold the ticket meanwhile. New offers leave it room, so the last one in its way
+ * will be over.
  */
 function offersAreInTheWay(
   x: StageContext,
@@ -144,34 +143,18 @@ function offersAreInTheWay(
 ): boolean {
   const { offered, pinnedCopies, zone } = space;
   if (offered.bytes === 0 || pinnedCopies > offered.pinned || !guards.offerAside) return false;
-  let needed = 0;
-  for (const d of new Set(x.tasks.flowDatum.subarray(first, end)))
-    needed += roundedBytes(x.directory.bytes[d]);
+  const needed = distinctBytes(x.directory, x.tasks.flowDatum, first, end);
   return offered.largestStretch(zone.capacity) < needed;
 }
 
-function missingBytes(x: StageContext, s: number, first: number, end: number): number {
-  const dir = x.directory;
-  const flows = x.tasks.flowDatum;
-  let missing = 0;
-  for (let i = first; i < end; i++) {
-    const d = flows[i];
-    if (dir.block[d * dir.spaces + s] !== NO_BLOCK) continue;
-    let again = false;
-    for (let j = first; j < i; j++) if (flows[j] === d) again = true;
-    if (!again) missing += roundedBytes(dir.bytes[d]);
-  }
-  return missing;
-}
-
-/** Nothing lies below the host: what is pinned will come back, the rest will not. */
+/** No memory lies below the host: pinned bytes return, and no other bytes do. */
 function hostRoom(x: StageContext): number {
   return nothingComesBack(x) ? Room.never : Room.wait;
 }
 
 /**
- * Nothing that is under way will make room on the host. Offers of what is only there do not either; and were they waited
- * for, two ranks whose hosts are full would wait for each other.
+ * Whether no work under way will make room on the host. Offers of the only copy of a datum make none. If tasks waited for
+ * them, two ranks with full hosts would wait for each other.
  */
 export function nothingComesBack(x: StageContext): boolean {
   const { pinnedCopies, poisoning, offered } = x.spaces[0];
@@ -185,16 +168,18 @@ function requestRoom(
   space: MemorySpace,
   missing: number,
   fragmented: boolean,
-  id: number,
+  id: TaskId,
 ): number {
   let deficit = missing - space.reachable - space.arrivingOut;
   if (fragmented) {
-    // The bytes are there, but not in one piece. While others hold pins their return may join the pieces; when only
-    // offers do, which may wait for what this task and those behind it are to send, the task's own resident copies are in the way: everything goes out.
+    // The bytes are there, but not in one piece. While others hold pins, their return may join the pieces. If only offers
+    // hold pins, they may wait for data that this task and those behind it have yet to send. Then the task's own resident
+    // copies are in the way, and everything goes out.
     if (space.pinnedCopies > space.offered.pinned || !guards.compaction) return Room.wait;
-    space.compactingFor = id;
+    space.beginCompaction(id);
     deficit = Number.POSITIVE_INFINITY;
   }
+  if (deficit > 0) x.ahead.look();
   let handedOver = false;
   while (deficit > 0 && guards.writeBack) {
     const live = x.transfers.live;
@@ -205,8 +190,8 @@ function requestRoom(
     deficit -= released;
   }
   if (handedOver) return Room.retry;
-  // Compaction with nothing dirty: dropping what is clean is enough, and no completion would come to wake us. With
-  // nothing clean either, the rest is being poisoned or written back, and will wake us when it is free.
+  // Compaction without dirty copies: dropping the clean ones is enough, and no completion would wake this task. Without
+  // clean ones either, the other blocks are being poisoned or written back, and their end will wake it.
   return fragmented && space.pinnedCopies <= space.offered.pinned && space.cleanBytes > 0
     ? Room.retry
     : Room.wait;

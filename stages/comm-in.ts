@@ -1,29 +1,31 @@
 // Stage 3, comm-in: data that other ranks produce.
 //
-// A receive is a task of its own on the network device (it writes the datum, so ordering against local readers and
-// writers is the graph's), which is why a consumer finds its remote inputs already local here and holds nothing while
-// it waits for them. A receive itself gets memory only once its bytes are announced, so that what is slow to come
-// blocks nobody: this file decides where it gets it.
-import { NO_BLOCK } from '../devices/directory.js';
-import { makeRoom } from '../devices/eviction.js';
+// A receive is a task of its own on the network device. It writes the datum, so the graph orders it against local
+// readers and writers. Therefore a consumer finds its remote inputs in local memory here, and holds nothing while it
+// waits for them. A receive gets memory only after its bytes are announced, so a slow rank blocks no memory. This file
+// decides the space of that memory.
+
 import { guards } from '../devices/guards.js';
-import { roundedBytes } from '../devices/zone.js';
+import { type DatumId, HOST, type SpaceId } from '../devices/handles.js';
+import { NO_BLOCK } from '../devices/memory/directory.js';
+import { roundedBytes } from '../devices/memory/zone.js';
 import type { StageContext } from './context.js';
+import { roomFor } from './next-use.js';
 import { Outcome } from './stage.js';
 
-/** Share of a device's memory that receives under way may hold, and as much for copies offered to other ranks. */
+/** Share of a device's memory that receives under way may hold. Copies offered to other ranks may hold as much. */
 const CREDIT_SHARE = 0.25;
 
 /**
- * Byte credits of the network, per space. A copy that is offered stays pinned until the other rank has taken it, which
- * may be long: the other rank may need memory for tasks that come before. Were all memory of two ranks held by offers
- * to each other, neither could go on; so offers, like receives, hold no more than their share of a device and never
- * what the largest task needs in one piece. What exceeds that is offered from host memory.
+ * Byte credits of the network, per space. An offered copy stays pinned until the other rank has taken it. That may take
+ * long, because the other rank may need memory for earlier tasks. If offers to each other held all memory of two ranks,
+ * neither could go on. So offers, like receives, hold no more than their share of a device, and never the room that the
+ * largest task needs in one piece. Further data are offered from host memory.
  *
  * Invariant: on a device, the bytes in flight and the bytes offered never exceed `limit` each.
  */
 export class NetworkCredits {
-  /** Bytes the network must leave for tasks: those of the largest task so far. */
+  /** Bytes that the network must leave for tasks: the bytes of the largest task so far. */
   readonly floor: Float64Array;
   readonly limit: Float64Array;
   readonly inFlight: Float64Array;
@@ -42,38 +44,38 @@ export function commIn(_x: StageContext, _row: number): number {
   return Outcome.advance;
 }
 
-/** The space from which datum `d` is offered: where it is while the credits last, else the host. Takes the credits. */
-export function grantOffer(x: StageContext, credits: NetworkCredits, d: number): number {
+/** The space from which datum `d` is offered: its own space while the credits last, else the host. Takes the credits. */
+export function grantOffer(x: StageContext, credits: NetworkCredits, d: DatumId): SpaceId {
   const dir = x.directory;
   const s = dir.owner(d);
-  if (s <= 0) return 0;
+  if (s <= 0) return HOST;
   const { offered, zone } = x.spaces[s];
-  if (offered.bytes + roundedBytes(dir.bytes[d]) > credits.limit[s]) return 0;
+  if (offered.bytes + roundedBytes(dir.bytes[d]) > credits.limit[s]) return HOST;
   const room = offered.largestStretch(zone.capacity, d) - credits.inFlight[s];
-  if (guards.offerRoom && room < credits.floor[s]) return 0;
+  if (guards.offerRoom && room < credits.floor[s]) return HOST;
   offered.add(d);
   return s;
 }
 
-/** An offer of datum `d` from space `s` is over: those that stepped aside for it stand in line again. */
-export function returnOffer(x: StageContext, s: number, d: number): void {
+/** An offer of datum `d` from space `s` is over: the tasks that stepped aside for it stand in line again. */
+export function returnOffer(x: StageContext, s: SpaceId, d: DatumId): void {
   const { offered, aside } = x.spaces[s];
   offered.remove(d);
   while (aside.length > 0) x.woken.push(aside.shift());
 }
 
 /**
- * The space into which datum `d` is received: the one that was predicted for its consumer if it has room now without
- * touching the floor, else the host (from where the consumer's stage-in fetches it: the spill path). On a device the
- * block is granted here; on the host alloc does it, where waiting is fair.
+ * The space into which datum `d` is received: the predicted space of its consumer if it has room now without touching the
+ * floor, else the host (the consumer's stage-in copies it from there: the spill path). This function grants the block on
+ * a device. On the host alloc grants it, because waiting is fair there.
  */
 export function grantReceive(
   x: StageContext,
   credits: NetworkCredits,
-  d: number,
-  wanted: number,
-): number {
-  if (wanted <= 0) return 0;
+  d: DatumId,
+  wanted: SpaceId,
+): SpaceId {
+  if (wanted <= 0) return HOST;
   const dir = x.directory;
   const space = x.spaces[wanted];
   const c = d * dir.spaces + wanted;
@@ -83,10 +85,10 @@ export function grantReceive(
     space.waiters.length === 0 &&
     credits.inFlight[wanted] + bytes <= credits.limit[wanted] &&
     space.reachable - bytes >= credits.floor[wanted];
-  const offset = fits ? makeRoom(space, x.counters, dir.bytes[d]) : -1;
+  const offset = fits ? roomFor(x, space, dir.bytes[d]) : -1;
   if (offset < 0) {
     credits.spilled++;
-    return 0;
+    return HOST;
   }
   dir.block[c] = offset;
   return wanted;

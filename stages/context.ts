@@ -1,34 +1,51 @@
-// Everything a stage may look at or change. One object per engine; the stages hold no state of their own.
-import type { Directory } from '../devices/directory.js';
+// All state that a stage may read or change. One object per engine; the stages hold no state of their own.
+
 import type { HeadraceError } from '../devices/errors.js';
-import type { EvictionCounter } from '../devices/eviction.js';
 import { Fifo } from '../devices/fifo.js';
-import type { MemorySpace } from '../devices/memory-space.js';
+import { NO_TASK, type QueueId, type SpaceId, type TaskId } from '../devices/handles.js';
+import type { Directory } from '../devices/memory/directory.js';
+import type { EvictionCounter } from '../devices/memory/eviction.js';
+import type { MemorySpace } from '../devices/memory/space.js';
+import type { Transfers } from '../devices/memory/transfers.js';
 import { NodePool } from '../devices/node-pool.js';
-import type { Submission } from '../devices/submission.js';
-import type { Transfers } from '../devices/transfers.js';
-import { NextUse } from './next-use.js';
+import type { Launch, Submission } from '../devices/submission.js';
+import { LookAhead } from './next-use.js';
 import { WaitReason } from './stage.js';
-import { STAGE_NAMES, type TaskClassRow, type TaskTable } from './task-table.js';
+import type { TaskClassRow, TaskTable } from './task-table.js';
 
 /** Counters of the memory stages; `evictions` are copies dropped or written back to make room. */
-export interface StageCounters extends EvictionCounter {
+interface StageCounters extends EvictionCounter {
   /** Times a task had to wait, by WaitReason. */
   readonly waits: Float64Array;
 }
 
-/** What the stages ask of the engine above them. */
+/** The requests of the stages to the engine above them. */
 export interface StageHooks {
   /** Runs the task's JavaScript body; its end is reported to the engine. */
   startBody(row: number): number;
   /** Releases the successors that may follow in queue order. */
   issued(row: number): void;
-  /** The task will not complete: record why. */
+  /** The task will not complete: records the reason. */
   fail(row: number, error: HeadraceError): void;
-  /** Who holds the memory, as a table. */
+  /** The use of memory, as a table. */
   memoryText(): string;
-  /** The task is over: release what is left and give the row back. */
-  retired(row: number, status: number): void;
+}
+
+function unset(): never {
+  throw new Error('the hooks of the stages are not set');
+}
+
+const noHooks: StageHooks = {
+  startBody: unset,
+  issued: unset,
+  fail: unset,
+  memoryText: unset,
+};
+
+/** Who is told of stages and waits, in checked runs. */
+export interface StageWatcher {
+  entered(row: number, stage: number): void;
+  waits(row: number, reason: number): void;
 }
 
 export class StageContext {
@@ -38,26 +55,29 @@ export class StageContext {
   readonly submission: Submission;
   readonly transfers: Transfers;
   readonly classes: TaskClassRow[] = [];
-  readonly hooks: StageHooks;
-  readonly counters: StageCounters = {
-    evictions: 0,
-    forecast: new NextUse(this),
-    observer: undefined,
-    waits: new Float64Array(8),
-  };
+  /** Set by the engine before the first task. */
+  hooks: StageHooks = noHooks;
+  /** Tells eviction the next uses of copies. */
+  readonly ahead: LookAhead;
+  readonly counters: StageCounters;
   /** Time of the current engine pass, nanoseconds on the runtime clock. */
   now = 0;
+  /** Undefined where nobody wants to know of every stage. */
+  watcher: StageWatcher | undefined;
   /** Stage times are recorded. */
   tracing = false;
-  /** Scratch for kernel arguments. */
-  readonly args: Float64Array;
+  /** Scratch: the kernel that is launched. */
+  readonly launch: Launch;
   /** Tasks that wait for room in a queue's ring, by queue. */
-  readonly slotWaiters: readonly Fifo[];
-  /** Tasks that wait for an event: per queue a list of (task id, seq). */
+  readonly slotWaiters: readonly Fifo<TaskId>[];
+  /** Tasks that wait for an event, by queue: lists of `waiterNodes`. */
   readonly eventWaiters: Int32Array;
-  readonly eventNodes: NodePool = new NodePool();
-  /** Tasks whose wait is over and that must be looked at again. */
-  readonly woken: Fifo = new Fifo();
+  /** Nodes of waiters: value = task id, extra = sequence number. */
+  readonly waiterNodes: NodePool<TaskId> = new NodePool<TaskId>();
+  /** Events of tasks: value = queue, extra = sequence number. */
+  readonly eventNodes: NodePool<QueueId> = new NodePool<QueueId>();
+  /** Tasks whose wait is over: the engine calls their stages again. */
+  readonly woken: Fifo<TaskId> = new Fifo<TaskId>();
 
   constructor(
     tasks: TaskTable,
@@ -65,17 +85,23 @@ export class StageContext {
     spaces: readonly MemorySpace[],
     submission: Submission,
     transfers: Transfers,
-    hooks: StageHooks,
   ) {
     this.tasks = tasks;
     this.directory = directory;
     this.spaces = spaces;
     this.submission = submission;
     this.transfers = transfers;
-    this.hooks = hooks;
+    this.ahead = new LookAhead(this);
+    this.counters = {
+      evictions: 0,
+      forecast: this.ahead.uses,
+      observer: undefined,
+      waits: new Float64Array(8),
+    };
     const queues = submission.backend.queues.length;
-    this.args = new Float64Array(tasks.maxArguments * 2);
-    this.slotWaiters = Array.from({ length: queues }, () => new Fifo());
+    const args = new Float64Array(tasks.maxArguments * 2);
+    this.launch = { kernel: 0, row: 0, task: NO_TASK, run: 0, nFlows: 0, nArgs: 0, args };
+    this.slotWaiters = Array.from({ length: queues }, () => new Fifo<TaskId>());
     this.eventWaiters = new Int32Array(queues).fill(-1);
   }
 
@@ -84,49 +110,44 @@ export class StageContext {
     return `${this.classes[this.tasks.classOf[row]].name} #${this.tasks.idOf(row)}`;
   }
 
-  /** The stage a task is in, in words. */
-  stageName(row: number): string {
-    return STAGE_NAMES[this.tasks.stage[row]];
+  private wait(row: number, reason: number): void {
+    this.tasks.waiting[row] = reason;
+    this.counters.waits[reason]++;
+    this.watcher?.waits(row, reason);
   }
 
   /** Parks a task on the FIFO of space `s`. */
-  waitForMemory(row: number, s: number): void {
-    this.tasks.waiting[row] = WaitReason.memory;
-    this.counters.waits[WaitReason.memory]++;
+  waitForMemory(row: number, s: SpaceId): void {
+    this.wait(row, WaitReason.memory);
     this.spaces[s].waiters.push(this.tasks.idOf(row));
   }
 
-  /** The first in line of a space goes on waiting where it stands. */
+  /** The first in line of a space keeps its place and waits. */
   waitAtHead(row: number): void {
-    this.tasks.waiting[row] = WaitReason.memory;
-    this.counters.waits[WaitReason.memory]++;
+    this.wait(row, WaitReason.memory);
   }
 
   /** Parks a task until `queue` has room. */
-  waitForSlot(row: number, queue: number): void {
-    this.tasks.waiting[row] = WaitReason.slot;
-    this.counters.waits[WaitReason.slot]++;
+  waitForSlot(row: number, queue: QueueId): void {
+    this.wait(row, WaitReason.slot);
     this.slotWaiters[queue].push(this.tasks.idOf(row));
   }
 
   /** A receive has no announcement yet: it holds nothing, and the announcement continues it. */
   waitForReceive(row: number): void {
-    this.tasks.waiting[row] = WaitReason.receive;
-    this.counters.waits[WaitReason.receive]++;
+    this.wait(row, WaitReason.receive);
   }
 
   /** Lets others in line for space `s` pass until an offer from there is over. */
-  stepAside(row: number, s: number): void {
-    this.tasks.waiting[row] = WaitReason.credit;
-    this.counters.waits[WaitReason.credit]++;
+  stepAside(row: number, s: SpaceId): void {
+    this.wait(row, WaitReason.credit);
     this.spaces[s].aside.push(this.tasks.idOf(row));
   }
 
   /** Parks a task until an event has happened. */
-  waitForEvent(row: number, queue: number, seq: number): void {
-    this.tasks.waiting[row] = WaitReason.copy;
-    this.counters.waits[WaitReason.copy]++;
-    this.eventWaiters[queue] = this.eventNodes.push(
+  waitForEvent(row: number, queue: QueueId, seq: number): void {
+    this.wait(row, WaitReason.copy);
+    this.eventWaiters[queue] = this.waiterNodes.push(
       this.eventWaiters[queue],
       this.tasks.idOf(row),
       seq,

@@ -1,16 +1,19 @@
-// Stage 4, exec: the task's command goes to a queue of its device, behind every event its data ask for.
+// Stage 4, exec: the task's command goes to a queue of its device, behind every event that its data ask for.
 //
-// Which events: for a datum read, the one that wrote the copy here; for a datum written, that one and every
-// reader of the copy here since. Readers of older versions in other spaces are not waited for: they read other
-// memory. From here on the directory speaks of the state after the task, and successors in queues may follow.
-// Invariant: the data's events are brought up to date in the same step that issues the command.
-import { CopyEvent, CopyState } from '../devices/coherency.js';
+// The events: for a datum that the task reads, the event that wrote the copy here; for a datum that it writes, that event
+// and the events of every reader of the copy here since. The task does not wait for readers of older versions in other
+// spaces, because they read other memory. From here on the directory describes the state after the task, and successors
+// in queues may follow.
+// Invariant: the step that issues the command also updates the events of the data.
+
 import { HeadraceError } from '../devices/errors.js';
 import { guards } from '../devices/guards.js';
+import { type DatumId, NO_DATUM, type SpaceId } from '../devices/handles.js';
+import { CopyEvent, CopyState } from '../devices/memory/coherency.js';
 import type { StageContext } from './context.js';
 import { cure, failPoisoned, poisonedInput } from './poison.js';
 import { Outcome } from './stage.js';
-import { AccessMode, NetworkRole } from './task-table.js';
+import { AccessMode, Execution, NetworkRole } from './task-table.js';
 
 export function exec(x: StageContext, row: number): number {
   const cls = x.classes[x.tasks.classOf[row]];
@@ -31,13 +34,14 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
     return Outcome.wait;
   }
   // A writer may have failed since stage-in, while this task waited for room.
-  const poisoned = dir.poisonedData > 0 ? poisonedInput(x, row) : -1;
+  const poisoned = dir.poisonedData > 0 ? poisonedInput(x, row) : NO_DATUM;
   if (poisoned >= 0) return failPoisoned(x, row, poisoned, 'exec');
 
   const spaces = dir.spaces;
   const flows = tasks.flowDatum;
   const first = tasks.flowStart[row];
-  const args = x.args;
+  const { launch } = x;
+  const { args } = launch;
   const { block, writeQueue, writeSeq, readerQueue, readerSeq, readersHead } = dir;
   const { execReadAfterWrite, execWriteAfterWrite, execWriteAfterRead } = guards;
   sub.begin(queue);
@@ -63,7 +67,14 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
   for (let i = nFlows; i < nArgs; i++) args[i] = tasks.params[params + i - nFlows];
 
   const id = tasks.idOf(row);
-  const seq = sub.exec(kernel, row, id, tasks.run[row], nFlows, nArgs, args);
+  launch.kernel = kernel;
+  launch.row = row;
+  launch.task = id;
+  launch.run = tasks.run[row];
+  launch.nFlows = nFlows;
+  launch.nArgs = nArgs;
+  const seq = sub.exec(launch);
+  tasks.execution[row] = Execution.command;
   tasks.queue[row] = queue;
   tasks.seq[row] = seq;
   const { execRegistersRead, execRegistersWrite } = guards;
@@ -73,7 +84,7 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
       if (execRegistersRead) dir.addReader(d * spaces + s, queue, seq);
     } else {
       writeHere(x, d, s);
-      if (modes[i] === AccessMode.write) cure(dir, d, id);
+      if (modes[i] === AccessMode.write) cure(x, d, id);
       if (execRegistersWrite) dir.setWriter(d * spaces + s, queue, seq);
     }
   }
@@ -89,13 +100,13 @@ function followControl(x: StageContext, row: number): void {
   x.tasks.controlEvents[row] = -1;
 }
 
-/** JavaScript bodies run on the engine's own thread, so their data must be here now, not by event. */
+/** JavaScript bodies run on the engine's own thread, so their data must be present now. An event is not enough. */
 function execBody(x: StageContext, row: number): number {
   const { tasks, directory: dir, submission: sub } = x;
   const { modes, network, restores } = x.classes[tasks.classOf[row]];
   const s = tasks.device[row];
   const first = tasks.flowStart[row];
-  // Movements come this way as well: what a rank offers is read by others without any event of this one.
+  // Movements take this path as well: other ranks read an offered copy without any event of this rank.
   const isOffered = network === NetworkRole.send || network === NetworkRole.forward;
   const awaitsWriter = isOffered ? guards.announceWritten : guards.bodyReadAfterWrite;
   for (let i = 0; i < modes.length; i++) {
@@ -124,24 +135,24 @@ function execBody(x: StageContext, row: number): number {
     }
   }
   tasks.controlEvents[row] = x.eventNodes.freeList(tasks.controlEvents[row]);
-  const poisoned = dir.poisonedData > 0 ? poisonedInput(x, row) : -1;
+  const poisoned = dir.poisonedData > 0 ? poisonedInput(x, row) : NO_DATUM;
   if (poisoned >= 0) return failPoisoned(x, row, poisoned, 'exec');
   for (let i = 0; i < modes.length; i++) {
     const d = tasks.flowDatum[first + i];
     if (modes[i] === AccessMode.write) continue;
-    // It was on its way when the task passed stage-in, and did not arrive.
+    // It was under way when the task passed stage-in, and did not arrive.
     if (dir.state[d * dir.spaces + s] === CopyState.invalid) return failNotArrived(x, row, d);
   }
   for (let i = 0; i < modes.length; i++) {
     if (modes[i] === AccessMode.read) continue;
     const d = tasks.flowDatum[first + i];
     writeHere(x, d, s);
-    if (modes[i] === AccessMode.write || restores === true) cure(dir, d, tasks.idOf(row));
+    if (modes[i] === AccessMode.write || restores === true) cure(x, d, tasks.idOf(row));
   }
   return x.hooks.startBody(row);
 }
 
-function failNotArrived(x: StageContext, row: number, d: number): number {
+function failNotArrived(x: StageContext, row: number, d: DatumId): number {
   const datum = x.directory.info[d]?.name ?? `#${d}`;
   const task = x.describe(row);
   x.hooks.fail(
@@ -160,14 +171,14 @@ function failNotArrived(x: StageContext, row: number, d: number): number {
 }
 
 /** A new version of `d` exists, in space `s` only. */
-function writeHere(x: StageContext, d: number, s: number): void {
+function writeHere(x: StageContext, d: DatumId, s: SpaceId): void {
   const dir = x.directory;
   dir.version[d] = (dir.version[d] + 1) | 0;
   const others = dir.validMask[d] & ~(1 << s);
   dir.apply(d, s, CopyEvent.write);
   if (others === 0 || !guards.writeInvalidates) return;
   for (let mask = others; mask !== 0; ) {
-    const other = 31 - Math.clz32(mask);
+    const other = (31 - Math.clz32(mask)) as SpaceId;
     mask &= ~(1 << other);
     dir.apply(d, other, CopyEvent.remoteWrite);
     x.spaces[other].settle(d);

@@ -1,65 +1,63 @@
-// When the copies on a device are needed next, as far as the program is known: tasks that were inserted and not issued, in
-// program order. Looked for only when something has to leave a device that is full, so that other programs pay nothing.
+// The look ahead: the next use of every copy on a device, as far as the program is known: the tasks that were inserted and
+// not issued, in program order. A stage looks before copies leave a full device. Eviction reads the result
+// (devices/memory/eviction.ts). Programs whose data fit the devices pay nothing.
 //
-// Invariant: what is known is from the current pass. A use that was issued since counts as one that is near; the copy
-// is pinned in most cases, and whatever is answered decides how much is moved, never whether it is right.
-import { NO_HOME } from '../devices/directory.js';
-import type { Forecast } from '../devices/eviction.js';
+// Invariant: the knowledge is from the current pass. A use that was issued since counts as a near one, and its copy
+// is pinned in most cases. A wrong answer changes the number of bytes that move, never the correctness.
+import type { SpaceId, TaskId } from '../devices/handles.js';
+import { makeRoom, NextUses } from '../devices/memory/eviction.js';
+import type { MemorySpace } from '../devices/memory/space.js';
 import type { StageContext } from './context.js';
-import { AccessMode, TaskStage } from './task-table.js';
+import { homeOfWritten } from './home.js';
+import { Execution, TaskStage } from './task-table.js';
 
-/** Tasks looked at, at most: a look costs about ten microseconds, as long as moving half a megabyte. */
+/** Limit of tasks per look: a look costs about ten microseconds, as long as moving half a megabyte. */
 const SIGHT = 1024;
 
-export class NextUse implements Forecast {
+/** The uses that a look finds, and the time of the last one. */
+export class LookAhead {
+  readonly uses: NextUses;
   private readonly x: StageContext;
-  /** Per copy: which look saw it, times SIGHT, plus the place in it of the task that uses the copy first. */
-  private seen: Float64Array = new Float64Array(0);
-  private look = 0;
   private lookedAt = -1;
 
   constructor(x: StageContext) {
     this.x = x;
+    this.uses = new NextUses(x.directory.spaces, SIGHT);
   }
 
-  nextUse(d: number, s: number): number {
-    if (this.x.now !== this.lookedAt) this.lookAhead();
-    const seen = this.seen[d * this.x.directory.spaces + s];
-    return seen >= this.look ? seen - this.look : Number.POSITIVE_INFINITY;
-  }
-
-  private lookAhead(): void {
-    const { tasks, directory: dir, classes, now } = this.x;
-    if (this.seen.length < dir.state.length) this.seen = new Float64Array(dir.state.length);
-    this.lookedAt = now;
-    this.look += SIGHT;
-    let at = this.look;
-    const end = at + SIGHT;
-    for (let id = tasks.head; id !== tasks.next && at < end; id = (id + 1) | 0) {
+  /** Looks, at most once a pass. */
+  look(): void {
+    const { x, uses } = this;
+    if (x.now === this.lookedAt) return;
+    this.lookedAt = x.now;
+    const { tasks, directory, classes } = x;
+    uses.begin(directory.bytes.length);
+    let at = 0;
+    for (let id = tasks.head; id !== tasks.next && at < SIGHT; id = ((id + 1) | 0) as TaskId) {
       const row = id & tasks.mask;
-      if (tasks.queue[row] >= 0 || tasks.stage[row] > TaskStage.exec) continue;
+      if (tasks.execution[row] === Execution.command || tasks.stage[row] > TaskStage.exec) continue;
       const modes = classes[tasks.classOf[row]].modes;
       const s = this.deviceOf(row, modes);
       if (s <= 0) continue;
       const first = tasks.flowStart[row];
-      for (let i = 0; i < modes.length; i++) {
-        const c = tasks.flowDatum[first + i] * dir.spaces + s;
-        if (this.seen[c] < this.look) this.seen[c] = at;
-      }
+      for (let i = 0; i < modes.length; i++) uses.add(tasks.flowDatum[first + i], s, at);
       at++;
     }
   }
 
-  /** Where a task will run, or -1 when that is open: as placement decides, by what it writes first. */
-  private deviceOf(row: number, modes: readonly number[]): number {
-    const { tasks, directory: dir } = this.x;
+  /** The device of a task, or -1 when it is open. */
+  private deviceOf(row: number, modes: readonly number[]): SpaceId {
+    const { tasks, directory } = this.x;
     if (tasks.device[row] >= 0) return tasks.device[row];
-    const first = tasks.flowStart[row];
-    for (let i = 0; i < modes.length; i++) {
-      if (modes[i] === AccessMode.read) continue;
-      const d = tasks.flowDatum[first + i];
-      return dir.home[d] !== NO_HOME ? dir.home[d] : dir.owner(d);
-    }
-    return -1;
+    return homeOfWritten(directory, modes, tasks.flowDatum, tasks.flowStart[row]);
   }
+}
+
+/** Offset of a block of `bytes` in `space`, or -1: clean copies leave as needed, the one needed last first. */
+export function roomFor(x: StageContext, space: MemorySpace, bytes: number): number {
+  const offset = space.zone.allocate(bytes);
+  if (offset >= 0) return offset;
+  // Values rest on the host, and eviction there asks for no next use.
+  if (space.index > 0) x.ahead.look();
+  return makeRoom(space, x.counters, bytes);
 }

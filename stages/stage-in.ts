@@ -1,12 +1,14 @@
-// Stage 2, stage-in: every datum the task reads gets its bytes into the block that alloc granted.
+// Stage 2, stage-in: every datum that the task reads gets its bytes into the block that alloc granted.
 //
-// A copy that is here is used as it is; one that is on its way here already is attached to (its write event will
-// be waited for by the queue, not by the task); otherwise a transfer is commanded from the cheapest valid copy.
-// No wait happens here except for room in a transfer queue: the exec command follows the transfers by event.
-import { CopyState } from '../devices/coherency.js';
-import { NO_BLOCK } from '../devices/directory.js';
+// The task uses a copy that is here as it is. If a copy is under way to here, the task joins it: its queue will wait for
+// the write event. Otherwise this stage commands a transfer from the cheapest valid copy.
+// The stage waits only for room in a transfer queue, because the exec command follows the transfers by event.
+
 import { HeadraceError } from '../devices/errors.js';
-import { makeRoom } from '../devices/eviction.js';
+import { type DatumId, HOST, NO_DATUM, type SpaceId } from '../devices/handles.js';
+import { CopyState } from '../devices/memory/coherency.js';
+import { NO_BLOCK } from '../devices/memory/directory.js';
+import { makeRoom } from '../devices/memory/eviction.js';
 import { TransferReason } from '../trace/format.js';
 import { nothingComesBack, outOfHostMemory } from './alloc.js';
 import type { StageContext } from './context.js';
@@ -19,7 +21,7 @@ export function stageIn(x: StageContext, row: number): number {
   const s = tasks.device[row];
   const first = tasks.flowStart[row];
   const modes = x.classes[tasks.classOf[row]].modes;
-  const poisoned = dir.poisonedData > 0 ? poisonedInput(x, row) : -1;
+  const poisoned = dir.poisonedData > 0 ? poisonedInput(x, row) : NO_DATUM;
   if (poisoned >= 0) return failPoisoned(x, row, poisoned, 'stage-in');
   for (let i = 0; i < modes.length; i++) {
     if (modes[i] === AccessMode.write) continue;
@@ -31,16 +33,16 @@ export function stageIn(x: StageContext, row: number): number {
   return Outcome.advance;
 }
 
-/** Commands the transfers that bring datum `d` to space `s`, over the host where two devices have no link. */
-function fetch(x: StageContext, row: number, d: number, s: number): number {
+/** Commands the transfers that bring datum `d` to space `s`, over the host if two devices have no link. */
+function fetch(x: StageContext, row: number, d: DatumId, s: SpaceId): number {
   const { directory: dir, transfers } = x;
   let source = transfers.chooseSource(d, s);
   if (source < 0) {
     if (dir.validMask[d] === 0) return lost(x, row, d);
-    const relay = transfers.chooseSource(d, 0);
+    const relay = transfers.chooseSource(d, HOST);
     const outcome = fetchToHost(x, row, d, relay);
     if (outcome !== Outcome.advance) return outcome;
-    source = 0;
+    source = HOST;
   }
   if (!transfers.canIssue(s, source)) {
     x.waitForSlot(row, transfers.queue(s, source));
@@ -50,16 +52,16 @@ function fetch(x: StageContext, row: number, d: number, s: number): number {
   return Outcome.advance;
 }
 
-function fetchToHost(x: StageContext, row: number, d: number, source: number): number {
+function fetchToHost(x: StageContext, row: number, d: DatumId, source: SpaceId): number {
   const { directory: dir, transfers } = x;
   if (source < 0) return lost(x, row, d);
-  if (!transfers.canIssue(0, source)) {
-    x.waitForSlot(row, transfers.queue(0, source));
+  if (!transfers.canIssue(HOST, source)) {
+    x.waitForSlot(row, transfers.queue(HOST, source));
     return Outcome.wait;
   }
   const home = d * dir.spaces;
   if (dir.block[home] === NO_BLOCK) {
-    // The line of the host holds for those who come by on the way between two devices, too.
+    // The line of the host also holds for copies on the way between two devices.
     const line = x.spaces[0].waiters;
     const id = x.tasks.idOf(row);
     const isFirst = line.length > 0 && line.peek() === id;
@@ -68,16 +70,16 @@ function fetchToHost(x: StageContext, row: number, d: number, source: number): n
     if (offset < 0) {
       if (mayTake && nothingComesBack(x)) return outOfHostMemory(x, row, dir.bytes[d], 'stage-in');
       if (isFirst) x.waitAtHead(row);
-      else x.waitForMemory(row, 0);
+      else x.waitForMemory(row, HOST);
       return Outcome.wait;
     }
     dir.block[home] = offset;
   }
-  transfers.issue(d, 0, source, TransferReason.stageIn, x.tasks.idOf(row), x.now);
+  transfers.issue(d, HOST, source, TransferReason.stageIn, x.tasks.idOf(row), x.now);
   return Outcome.advance;
 }
 
-function lost(x: StageContext, row: number, d: number): number {
+function lost(x: StageContext, row: number, d: DatumId): number {
   const datum = x.directory.info[d]?.name ?? `#${d}`;
   x.hooks.fail(
     row,

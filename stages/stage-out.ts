@@ -1,11 +1,10 @@
-// Stage 5, stage-out: results start their way to whoever asked for them beyond this process or device.
+// Stage 5, stage-out: writes results back to the host in the background.
 //
-// Sends start from where the data are. Writing through to the host happens only where it was asked for or where
-// a device is close to full: then dirty copies go to the host in the background, so that the next task that needs room
-// finds clean copies to drop instead of waiting for a write-back. Only those that no known task uses: the others would be
-// changed and written back again.
-import { startWriteBack, victim } from '../devices/eviction.js';
-import { LruList } from '../devices/lru.js';
+// Sends start from the space of the data, so they need no write-back. This stage writes back only on a device that is
+// close to full. The next task that needs room then finds clean copies to drop, instead of waiting for a write-back. It
+// writes back only copies that no known task uses: a task would change the others, and they would be written back again.
+import { startWriteBack, victim } from '../devices/memory/eviction.js';
+import { LruList } from '../devices/memory/lru.js';
 import type { StageContext } from './context.js';
 import { Outcome } from './stage.js';
 
@@ -22,6 +21,7 @@ export function stageOut(x: StageContext, row: number): number {
     if (space.dirtyBytes > 0 && space.reachable + space.arrivingOut < capacity * LOW_WATER) {
       let wanted = capacity * HIGH_WATER - space.reachable - space.arrivingOut;
       const { forecast } = x.counters;
+      x.ahead.look();
       while (wanted > 0) {
         const d = victim(space, LruList.dirty, forecast);
         if (d < 0 || forecast.nextUse(d, s) !== Number.POSITIVE_INFINITY) break;

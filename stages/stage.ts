@@ -1,8 +1,7 @@
-// What a stage is: one transition function over one task row, idempotent, that advances, waits for exactly one
-// named reason, or fails. The pipeline (pipeline.ts) calls them in order; nothing else does.
-import type { StageContext } from './context.js';
+// A stage is one transition function over one task row. It is idempotent. It advances, waits for exactly one
+// named reason, or fails. Only the pipeline (pipeline.ts) calls the stages, in order.
 
-/** Why a task waits. Every wait has one reason and sits on that reason's wake list. */
+/** The reasons for which a task waits. Every wait has one reason and is on the wake list of that reason. */
 export const WaitReason = {
   none: 0,
   /** Device or host memory: on the FIFO of its space; the first in line holds the ticket. */
@@ -13,10 +12,8 @@ export const WaitReason = {
   receive: 3,
   /** Room in a queue's ring. */
   slot: 4,
-  /** A copy that is being sent and may not be overwritten. */
-  send: 5,
   /** Bytes of its device that are offered to other ranks: it stepped out of the line until an offer is over. */
-  credit: 6,
+  credit: 5,
 } as const;
 
 /** Names of the reasons by number, for reports. */
@@ -26,7 +23,6 @@ export const WAIT_NAMES: readonly string[] = [
   'copy',
   'receive',
   'slot',
-  'send',
   'credit',
 ];
 
@@ -41,6 +37,3 @@ export const Outcome = {
   /** A JavaScript body was started; its end continues the task. */
   running: 4,
 } as const;
-
-/** A transition function. */
-export type Stage = (context: StageContext, row: number) => number;

@@ -1,10 +1,10 @@
 // The window of live tasks, as a ring of rows in typed arrays.
 //
-// A task id is an int32 that counts insertions and wraps; its row is `id & mask`. Rows are taken and given back
-// in program order, so memory is O(window) whatever the length of the program, a stale id is recognised by
-// comparing it with the window's ends, and flows and parameters can live in two rings beside the rows.
-// The program waits when `window` rows are live. Bodies do not: the table grows for what they insert, and shrinks again
-// (`resize`). Only the owner of everything that names rows may do either (scheduler/window.ts).
+// A task id is an int32 that counts insertions and wraps; its row is `id & mask`. Rows are taken and returned in program
+// order. So memory is O(window) whatever the length of the program, a comparison with the window's ends recognises a
+// stale id, and flows and parameters can live in two rings beside the rows.
+// The program waits when `window` rows are live. Bodies do not: the table grows for their tasks, and shrinks again
+// (`resize`). Only scheduler/engine/window.ts may call it, because it also updates every other list of rows.
 // Invariants: head..next are the live ids; a row in the window belongs to exactly one id; a task's flows and
 // parameters are contiguous.
 
@@ -23,7 +23,7 @@ export const TaskStage = {
   finalize: 8,
   /** Retired; the row is given back when all rows before it are. */
   done: 9,
-  /** Will not run, but some predecessor has not released it: it keeps its place in the order (scheduler/dropped-tasks.ts). */
+  /** Will not run, but keeps its place in the order until its predecessors release it (scheduler/failure/dropped-tasks.ts). */
   dropped: 10,
   /** Dropped, and its successors are released: events stand for it until all of them have happened. */
   outlived: 11,
@@ -45,31 +45,53 @@ export const STAGE_NAMES: readonly string[] = [
   'dropped',
 ];
 
+import {
+  type Column,
+  type DatumId,
+  NO_SPACE,
+  type QueueId,
+  type SpaceId,
+  type TaskId,
+} from '../devices/handles.js';
 import { TaskTime } from '../trace/format.js';
 
 export { AccessMode } from '../trace/format.js';
 
-/** No device was asked for. */
-export const ANY_DEVICE = -1;
+/** The way in which a task executes, from the moment it does. */
+export const Execution = {
+  /** It does not execute yet, or never will. */
+  none: 0,
+  /** Its kernel is a command: the event `queue`, `seq` is its end. */
+  command: 1,
+  /** Its JavaScript body is about to begin; its outputs count as written, and it can still be dropped. */
+  bodyQueued: 2,
+  /** Its JavaScript body has begun. */
+  body: 3,
+  /** Its transfer between ranks has begun. */
+  movement: 4,
+} as const;
 
-/** What a task of the runtime's own does on the network. */
+/** No device was asked for. */
+export const ANY_DEVICE: SpaceId = NO_SPACE;
+
+/** The part of a task of the runtime's own on the network. */
 export const NetworkRole = {
   none: 0,
   send: 1,
   receive: 2,
-  /** Passes on what was received, where the announcement asks for it. */
+  /** Passes on a received datum, if the announcement asks for it. */
   forward: 3,
 } as const;
 
-/** Which times of a task are its own: see `TaskTable.stamp`. */
+/** The times that a task has of its own: see `TaskTable.stamp`. */
 export const Stamp = {
-  /** The task was released by another. */
+  /** Another task released the task. */
   ready: 1,
   /** Any other. */
   later: 2,
 } as const;
 
-/** What the engine knows of a task class. Shared by all tasks of the class. */
+/** The engine's knowledge of a task class. All tasks of the class share it. */
 export interface TaskClassRow {
   readonly id: number;
   readonly name: string;
@@ -80,20 +102,20 @@ export interface TaskClassRow {
   /** Kernel id per space (0 = host), -1 where the class has no kernel for it. */
   readonly kernels: Int32Array;
   /** JavaScript body, run on the engine's thread with host data, or undefined. */
-  readonly body: ((task: number, row: number) => unknown) | undefined;
+  readonly body: ((task: TaskId, row: number) => unknown) | undefined;
   /** Turns a kernel's positive code into words, e.g. the pivot of a factorisation. */
-  readonly explain: ((code: number, task: number) => string) | undefined;
+  readonly explain: ((code: number, row: number) => string) | undefined;
   /** Stable error code to use when the kernel returns a positive code. */
   readonly failureCode: string | undefined;
-  /** Per flow 1 where the input is pulled from other ranks; undefined where all are pushed. */
+  /** Per flow 1 if the input is pulled from other ranks; undefined if all are pushed. */
   readonly pulls?: Uint8Array | undefined;
-  /** Takes the value from before a cancelled write for good; of the runtime's own. */
+  /** Accepts the value from before a cancelled write; of the runtime's own. */
   readonly restores?: boolean;
   /** NetworkRole of the runtime's own classes that move data between ranks; absent elsewhere. */
   readonly network?: number;
 }
 
-type Column = Uint8Array | Int16Array | Int32Array | Float64Array;
+type AnyColumn = Uint8Array | Int16Array | Int32Array | Float64Array;
 
 /** Entries of a ring of arguments for a window of that many rows. */
 function leastPool(window: number): number {
@@ -101,7 +123,7 @@ function leastPool(window: number): number {
 }
 
 export class TaskTable {
-  /** Live rows from which on the program waits; a power of two. There may be more rows than that. */
+  /** From this number of live rows on the program waits; a power of two. The table may have more rows. */
   readonly window: number;
   /** Number of rows minus 1. */
   mask: number;
@@ -110,23 +132,25 @@ export class TaskTable {
   /** Largest number of flows (or parameters) one task may have. */
   readonly maxArguments: number;
   /** Oldest live id. */
-  head = 1;
+  head: TaskId = 1 as TaskId;
   /** Id the next task will get. */
-  next = 1;
+  next: TaskId = 1 as TaskId;
 
   stage: Uint8Array;
   classOf: Int32Array;
   run: Uint8Array;
   priority: Int32Array;
   /** Space the task runs on: 0 host, g = GPU g-1; the hint before placement, ANY_DEVICE without. */
-  device: Int16Array;
-  /** 1 when the device was the user's wish. */
+  device: Column<Int16Array, SpaceId>;
+  /** 1 if the program chose the device. */
   hinted: Uint8Array;
-  /** Event of the task's execution, once issued. */
-  queue: Int16Array;
+  /** Execution of the task. */
+  execution: Uint8Array;
+  /** Event of the task's command; without a meaning for other tasks. */
+  queue: Column<Int16Array, QueueId>;
   seq: Int32Array;
   /** Queue chosen to run the task; decided when it starts. */
-  target: Int16Array;
+  target: Column<Int16Array, QueueId>;
   /** Predecessors that have not released the task. */
   pending: Int32Array;
   /** Successor list: value = row * 2 + (1 for a control edge). */
@@ -135,20 +159,20 @@ export class TaskTable {
   controlEvents: Int32Array;
   flowStart: Int32Array;
   paramStart: Int32Array;
-  /** WaitReason the task is parked for, 0 when it is not. */
+  /** WaitReason of a parked task, else 0. */
   waiting: Uint8Array;
   releasedBy: Int32Array;
-  /** When the task got as far as it is: time of the pass, nanoseconds on the runtime clock. For reports. */
+  /** Time of the pass that brought the task to its present point, nanoseconds on the runtime clock. For reports. */
   since: Float64Array;
-  /** Stage times in nanoseconds on the runtime clock, TaskTime.count per row, and `Stamp` bits of what a row has. */
+  /** Stage times in nanoseconds on the runtime clock, TaskTime.count per row, and the `Stamp` bits of a row. */
   times: Float64Array;
   stamped: Uint8Array;
 
-  flowDatum: Int32Array;
+  flowDatum: Column<Int32Array, DatumId>;
   params: Float64Array;
   private flowMask: number;
   private paramMask: number;
-  // Entries in use lie between the oldest live row's and `next`. One is always left free: all would look like none.
+  // Entries in use lie between the oldest live row's and `next`. One entry is always free: a full ring would look empty.
   private hasWrapped = false;
   private flowNext = 0;
   private flowUsed = 0;
@@ -165,11 +189,12 @@ export class TaskTable {
     this.classOf = new Int32Array(window);
     this.run = new Uint8Array(window);
     this.priority = new Int32Array(window);
-    this.device = new Int16Array(window);
+    this.device = new Int16Array(window) as Column<Int16Array, SpaceId>;
     this.hinted = new Uint8Array(window);
-    this.queue = new Int16Array(window);
+    this.execution = new Uint8Array(window);
+    this.queue = new Int16Array(window) as Column<Int16Array, QueueId>;
     this.seq = new Int32Array(window);
-    this.target = new Int16Array(window);
+    this.target = new Int16Array(window) as Column<Int16Array, QueueId>;
     this.pending = new Int32Array(window);
     this.successors = new Int32Array(window).fill(-1);
     this.controlEvents = new Int32Array(window).fill(-1);
@@ -184,7 +209,7 @@ export class TaskTable {
     this.maxArguments = pool >> 2;
     this.flowMask = pool - 1;
     this.paramMask = pool - 1;
-    this.flowDatum = new Int32Array(pool);
+    this.flowDatum = new Int32Array(pool) as Column<Int32Array, DatumId>;
     this.params = new Float64Array(pool);
   }
 
@@ -193,16 +218,16 @@ export class TaskTable {
     return (this.next - this.head) | 0;
   }
 
-  /** Whether `id` names a task that is still in the window. */
+  /** Whether `id` names a task in the window. */
   contains(id: number): boolean {
     return ((id - this.head) | 0) >= 0 && ((this.next - id) | 0) > 0;
   }
 
   /**
-   * Whether `id` was given to a task, which may be over long ago. Ids count from 1 and wrap; none below 1 was given
-   * before the first wrap.
+   * Whether a task had `id`. It may be over long ago. Ids count from 1 and wrap; none below 1 was given before the first
+   * wrap.
    */
-  wasTaken(id: number): boolean {
+  wasTaken(id: number): id is TaskId {
     if ((id | 0) !== id) return false;
     return this.contains(id) || (((this.head - id) | 0) > 0 && (this.hasWrapped || id > 0));
   }
@@ -230,10 +255,10 @@ export class TaskTable {
   }
 
   /** Takes the next row; the caller has checked `hasRoom` and fills the columns. Returns the task id. */
-  take(flows: number, params: number): number {
+  take(flows: number, params: number): TaskId {
     const id = this.next;
     const row = id & this.mask;
-    this.next = (id + 1) | 0;
+    this.next = ((id + 1) | 0) as TaskId;
     const flowPad = this.padded(this.flowNext, flows, this.flowMask);
     this.flowStart[row] = (this.flowNext + flowPad - flows) & this.flowMask;
     this.flowNext = (this.flowNext + flowPad) & this.flowMask;
@@ -245,7 +270,7 @@ export class TaskTable {
     return id;
   }
 
-  /** Gives back the rows of finished tasks at the head of the window. */
+  /** Returns the rows of finished tasks at the head of the window. */
   retireHead(): void {
     let head = this.head;
     const next = this.next;
@@ -253,7 +278,7 @@ export class TaskTable {
       const row = head & this.mask;
       if (this.stage[row] !== TaskStage.done) break;
       this.stage[row] = TaskStage.free;
-      head = (head + 1) | 0;
+      head = ((head + 1) | 0) as TaskId;
     }
     if (head === this.head) return;
     if (this.head <= 0 || head < this.head) this.hasWrapped = true;
@@ -269,7 +294,7 @@ export class TaskTable {
     this.times = new Float64Array((this.mask + 1) * TaskTime.count);
   }
 
-  /** Doubles what is too small to take one more task, whatever the window. True when rows have moved: see `resize`. */
+  /** Doubles the tables that are too small for one more task, whatever the window. True when rows have moved: see `resize`. */
   extend(flows: number, params: number): boolean {
     let rows = this.mask + 1;
     let flowPool = this.flowMask + 1;
@@ -286,7 +311,7 @@ export class TaskTable {
     return true;
   }
 
-  /** Gives the rows beyond the program's back when few are live. True when rows have moved. */
+  /** Returns the rows beyond the program's when few are live. True when rows have moved. */
   shrink(): boolean {
     const pool = leastPool(this.window);
     if (this.live > this.window >> 2) return false;
@@ -301,7 +326,7 @@ export class TaskTable {
    * changes with the mask.
    */
   private resize(rows: number, flowPool: number, paramPool: number): void {
-    const move = <T extends Column>(from: T, empty = 0, perRow = 1): T =>
+    const move = <T extends AnyColumn>(from: T, empty = 0, perRow = 1): T =>
       this.moveColumn(from, rows, empty, perRow);
     this.stage = move(this.stage);
     this.classOf = move(this.classOf);
@@ -309,6 +334,7 @@ export class TaskTable {
     this.priority = move(this.priority);
     this.device = move(this.device);
     this.hinted = move(this.hinted);
+    this.execution = move(this.execution);
     this.queue = move(this.queue);
     this.seq = move(this.seq);
     this.target = move(this.target);
@@ -326,7 +352,7 @@ export class TaskTable {
     this.moveArguments(flowPool, paramPool);
   }
 
-  private moveColumn<T extends Column>(from: T, rows: number, empty: number, perRow: number): T {
+  private moveColumn<T extends AnyColumn>(from: T, rows: number, empty: number, perRow: number): T {
     const to = new (from.constructor as new (length: number) => T)(rows * perRow);
     if (empty !== 0) to.fill(empty);
     for (let id = this.head; id !== this.next; ) {
@@ -334,7 +360,7 @@ export class TaskTable {
       const row = id & (rows - 1);
       const run = Math.min((this.next - id) | 0, this.mask + 1 - old, rows - row);
       to.set(from.subarray(old * perRow, (old + run) * perRow), row * perRow);
-      id = (id + run) | 0;
+      id = ((id + run) | 0) as TaskId;
     }
     return to;
   }
@@ -344,12 +370,12 @@ export class TaskTable {
     const { flowMask, paramMask } = this;
     const firstFlow = (this.flowNext - this.flowUsed) & flowMask;
     const firstParam = (this.paramNext - this.paramUsed) & paramMask;
-    for (let id = this.head; id !== this.next; id = (id + 1) | 0) {
+    for (let id = this.head; id !== this.next; id = ((id + 1) | 0) as TaskId) {
       const row = id & this.mask;
       this.flowStart[row] = (this.flowStart[row] - firstFlow) & flowMask;
       this.paramStart[row] = (this.paramStart[row] - firstParam) & paramMask;
     }
-    const flows = new Int32Array(flowPool);
+    const flows = new Int32Array(flowPool) as Column<Int32Array, DatumId>;
     for (let i = 0; i < this.flowUsed; i++) flows[i] = this.flowDatum[(firstFlow + i) & flowMask];
     const params = new Float64Array(paramPool);
     for (let i = 0; i < this.paramUsed; i++) params[i] = this.params[(firstParam + i) & paramMask];
@@ -362,17 +388,22 @@ export class TaskTable {
   }
 
   /**
-   * Keeps when the task in `row` passed a stage, for the trace. Tasks that wait for nothing have no stamps; other times of
-   * a stamped row are left from earlier tasks and count as passed.
+   * Keeps the time at which the task in `row` passed a stage, for the trace. Tasks that do not wait have no stamps. Other
+   * times of a stamped row are left from earlier tasks and count as passed.
    */
   stamp(row: number, stage: number, time: number): void {
     this.times[row * TaskTime.count + stage] = time;
     this.stamped[row] |= stage === TaskTime.ready ? Stamp.ready : Stamp.later;
   }
 
+  /** Whether the task in `row` is a command of queue `q`. */
+  isOn(row: number, q: QueueId): boolean {
+    return this.execution[row] === Execution.command && this.queue[row] === q;
+  }
+
   /** Id of the live task in `row`. */
-  idOf(row: number): number {
-    return (this.head + ((row - this.head) & this.mask)) | 0;
+  idOf(row: number): TaskId {
+    return ((this.head + ((row - this.head) & this.mask)) | 0) as TaskId;
   }
 
   private padded(at: number, count: number, mask: number): number {

@@ -1,19 +1,19 @@
-// Writes a file from a thread of its own, so that a program that never returns to the event loop is not held up by it.
+// Writes a file from a thread of its own, so that it does not hold up a program that never returns to the event loop.
 //
-// Invariant: a chunk belongs to exactly one thread, and its state word says to which. The recording thread alone turns
-// free into filling into handed and counts `handed`; the writer alone turns handed into writing into free and counts
-// `landed`, in that order, so that whoever saw the count finds the chunk free. Either may turn handed into its own state,
-// by a compare-exchange: so a chunk can be taken back from a writer that does not come. Every byte handed over has its
-// place in the file, is written there by one of the two (by both when the writer died at it: the same bytes at the same
-// place), or is counted as lost. Until the writer is known to be done with it, a chunk is not filled anew and the
-// descriptor not closed.
+// Invariant: a chunk belongs to exactly one thread, and its state word names that thread. Only the recording thread turns
+// free into filling into handed and counts `handed`. Only the writer turns handed into writing into free and counts
+// `landed`, in that order, so a thread that has seen the count finds the chunk free. Either may turn handed into its own
+// state, by a compare-exchange. So the recording thread can take a chunk back from a writer that does not come. Every byte
+// handed over has its place in the file. One of the two threads writes it there (both, if the writer died at it: the same
+// bytes at the same place), or it counts as lost. Until the writer is known to have finished with a chunk, the chunk is
+// not filled anew and the descriptor stays open.
 import { Worker } from 'node:worker_threads';
 import { ChunkState, type WriterMemory, writeChunks } from './chunk-writer.js';
 
-// Chunks that may be on their way to the disk at once; beyond that the engine waits for the disk. Memory that was never
-// used costs nothing, and a thread takes as long to start as an engine takes to fill some ten chunks.
+// Limit of chunks under way to the disk; beyond that the engine waits for the disk. Untouched memory costs nothing,
+// and a thread takes as long to start as an engine takes to fill some ten chunks.
 const CHUNKS = 256;
-/** A writer that lands nothing for so long (ms) while someone waits for it is taken for dead. */
+/** A writer that lands nothing for so long (ms) while another thread waits for it counts as dead. */
 const PATIENCE = 5000;
 const REASON_BYTES = 512;
 
@@ -31,7 +31,7 @@ export class BackgroundWriter {
   #whenEnded: (() => void) | undefined;
 
   /**
-   * Starts the thread; throws when the system has none to give.
+   * Starts the thread; throws when the system has none left.
    * @param writeNow writes bytes on the calling thread, for a writer that died; never throws
    */
   constructor(
@@ -81,7 +81,7 @@ export class BackgroundWriter {
     return this.#memory.lost[0];
   }
 
-  /** The chunk itself, or a copy of its first `used` bytes when it is not of the shared memory; undefined as `take`. */
+  /** The chunk itself, or a copy of its first `used` bytes if it is not in the shared memory; undefined as `take`. */
   adopt(chunk: Uint8Array, used: number): Uint8Array | undefined {
     if (chunk.buffer === this.#memory.bytes.buffer) return chunk;
     const copy = this.take();
@@ -89,12 +89,12 @@ export class BackgroundWriter {
     return copy;
   }
 
-  /** A chunk to fill; waits for one. Undefined when the writer is dead: what it had not written is written then. */
+  /** A chunk to fill; waits for one. Undefined when the writer is dead: then its unwritten chunks are written first. */
   take(): Uint8Array | undefined {
     const { state, landed } = this.#memory;
     while (!this.#over) {
       const seen = Atomics.load(landed, 0);
-      // The lowest, so that as little memory as possible is ever touched.
+      // The lowest, so that as little memory as possible is touched.
       for (let i = 0; i < CHUNKS; i++) {
         if (Atomics.load(state, i) !== ChunkState.free) continue;
         state[i] = ChunkState.filling;
@@ -127,7 +127,7 @@ export class BackgroundWriter {
   }
 
   /**
-   * Drains and ends the thread. `done` is called when nobody uses the descriptor any more: at once unless the writer
+   * Drains and ends the thread. `done` is called when no thread uses the descriptor any more: at once unless the writer
    * died at a chunk.
    */
   finish(done: () => void): void {
@@ -143,7 +143,7 @@ export class BackgroundWriter {
     if (Atomics.wait(landed, 0, seen, this.#patience) === 'timed-out') this.#takeBack();
   }
 
-  /** The writer does not come: writes everything it has not written. */
+  /** The writer does not come: writes all its unwritten chunks. */
   #takeBack(): void {
     const { state, landed, order, used, position } = this.#memory;
     this.#end();
@@ -164,9 +164,9 @@ export class BackgroundWriter {
 
 function startThread(memory: WriterMemory, ended: () => void): void {
   const source = `(${writeChunks})(require('node:worker_threads').workerData, require('node:fs').writeSync)`;
-  // The program's loaders, preloads and environment are no business of this thread.
+  // The thread does not need the program's loaders, preloads and environment.
   const worker = new Worker(source, { eval: true, workerData: memory, execArgv: [], env: {} });
-  // A writer that failed to come up is noticed by who waits for it; the event must have a listener.
+  // The waiting thread notices a writer that failed to start; the event must have a listener.
   worker.on('error', () => {});
   worker.once('exit', ended);
   worker.unref();

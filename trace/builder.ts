@@ -1,5 +1,5 @@
-// Fills the columns of a trace: every table is counted first and gets its exact size, then filled rank by rank.
-// While a rank is read its task ids are stored as they come; afterwards they become rows. Datum ids become rows at
+// Fills the columns of a trace: every table is counted first and gets its exact size, then it is filled rank by rank.
+// While a rank is read, its task ids are stored as they are; afterwards they become rows. Datum ids become rows at
 // once: a runtime may give the id of a closed datum to a new one, and a record means the latest datum of that id.
 
 import { group, IdIndex, type Lists, ReusableIds } from './columns.js';
@@ -120,7 +120,7 @@ export class Builder {
     };
   }
 
-  addRank(reader: TraceReader): TraceRank {
+  addRank(reader: TraceReader, onBytes?: (bytes: number) => void): TraceRank {
     const { header } = reader;
     const first = {
       task: this.#task,
@@ -131,7 +131,7 @@ export class Builder {
       parameter: this.#parameters.count,
     };
     const clocks: ClockRecord[] = [];
-    const outcome = reader.read(this.#visitor(header, clocks));
+    const outcome = reader.read(this.#visitor(header, clocks), onBytes);
 
     const taskIndex = new IdIndex(this.#tasks.id, first.task, this.#task);
     const taskRow = (id: number): number => (id === NONE ? -1 : taskIndex.row(id));
@@ -241,7 +241,7 @@ export class Builder {
         columns.flags[row] = task.flags;
         columns.releasedBy[row] = task.releasedBy;
         const { times } = task;
-        // Nothing ends before it began, also where the bytes that say so are damaged.
+        // An end is never before its begin, even if the bytes are damaged.
         times[TaskTime.execEnd] = Math.max(times[TaskTime.execStart], times[TaskTime.execEnd]);
         for (let i = 0; i < TaskTime.count; i++) columns.times[i][row] = times[i];
       },

@@ -1,4 +1,4 @@
-// Checks the JSON header of a trace, once, so that everything behind the reader may rely on it.
+// Checks the JSON header of a trace, once, so that the code behind the reader may rely on it.
 import { type LaneKind, NO_INDEX, type TraceHeader } from './format.js';
 
 const laneKinds: readonly LaneKind[] = [
@@ -43,7 +43,7 @@ function table(fields: Fields, name: string): readonly unknown[] {
   return value;
 }
 
-/** The header, if everything known of it is in order; throws an Error that names the first field that is not. */
+/** The header, if every known field is valid; throws an Error that names the first invalid one. */
 export function checkHeader(json: unknown): TraceHeader {
   const header = fieldsOf(json, 'the header');
   for (const name of ['program', 'hostname', 'started']) text(header, name, '');
@@ -57,7 +57,7 @@ export function checkHeader(json: unknown): TraceHeader {
   if (typeof header['simulated'] !== 'boolean') throw new Error('simulated is not true or false');
   const { dependencies } = header;
   if (![undefined, 'recorded', 'accesses'].includes(dependencies as string | undefined))
-    throw new Error('dependencies is not a word that is known');
+    throw new Error('dependencies is not a known word');
   fieldsOf(header['options'], 'options');
   const spaces = table(header, 'spaces');
   spaces.forEach((entry, i) => {

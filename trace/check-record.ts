@@ -1,5 +1,5 @@
-// Checks a record before anyone sees it: its length, that times and amounts are numbers of a possible size, and that it
-// names only lanes, spaces and ranks that the header has.
+// Checks a record before any visitor sees it: its length, the range of its times and amounts, and that it
+// names only lanes, spaces and ranks of the header.
 import {
   CounterKind,
   EventKind,
@@ -16,7 +16,7 @@ import {
 const MOST_TIME = 2 ** 52;
 
 interface Layout {
-  /** Units the record has at least. */
+  /** Least number of units of the record. */
   readonly units: number;
   /** Offsets of float64 values: times, amounts that are not negative, and differences. */
   readonly times: readonly number[];
@@ -51,8 +51,8 @@ layouts[RecordKind.residentTask] = layout(2, [16]);
 layouts[RecordKind.taskGroup] = layout(1, [16]);
 layouts[RecordKind.stolen] = layout(1, [8, 16]);
 
-/** What a record is: as it should be, of a kind only a newer version knows, or damaged. */
-export type Soundness = 'good' | 'unknown' | 'damaged';
+/** A record is valid, of a kind that only a newer version knows, or damaged. */
+type Soundness = 'good' | 'unknown' | 'damaged';
 
 /** Checks the records of one trace. */
 export class RecordCheck {

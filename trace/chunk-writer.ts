@@ -1,19 +1,19 @@
-// What the background writer's thread runs: it writes chunks of shared memory at their places in the file, in the order
-// in which they were handed over. A Worker cannot load TypeScript, so its source is the text of `writeChunks`, which
-// therefore uses nothing but its arguments and globals.
+// The program of the background writer's thread: it writes chunks of shared memory at their places in the file, in the
+// order in which they were handed over. A Worker cannot load TypeScript, so its source is the text of `writeChunks`, which
+// therefore uses only its arguments and globals.
 
-/** What a chunk is in; the numbers are also spelt out in `writeChunks`. */
+/** States of a chunk; `writeChunks` spells the numbers out as well. */
 export const ChunkState = {
   free: 0,
   /** Belongs to the thread that records. */
   filling: 1,
   /** Complete, the writer has not begun it. */
   handed: 2,
-  /** The writer is at it. */
+  /** The writer writes it. */
   writing: 3,
 } as const;
 
-/** The memory both threads see; all arrays are views of SharedArrayBuffers. */
+/** The memory that both threads see; all arrays are views of SharedArrayBuffers. */
 export interface WriterMemory {
   readonly fd: number;
   /** All chunks, one after the other. */
@@ -25,9 +25,9 @@ export interface WriterMemory {
   readonly position: Float64Array;
   /** The chunks in the order they were handed over, a ring. */
   readonly order: Int32Array;
-  /** One word: how many chunks were handed over so far, or -1: the writer ends. */
+  /** One word: the number of chunks handed over so far, or -1: the writer ends. */
   readonly handed: Int32Array;
-  /** One word: how many of them the writer is done with. */
+  /** One word: the number of them that the writer has finished. */
   readonly landed: Int32Array;
   /** One word: not 0 when a write failed: the length of `reason`, UTF-8, plus one. */
   readonly failed: Int32Array;
@@ -36,7 +36,7 @@ export interface WriterMemory {
   readonly lost: Float64Array;
 }
 
-/** Writes what is handed over until `handed` is -1. `write` is `fs.writeSync`. */
+/** Writes the chunks handed over until `handed` is -1. `write` is `fs.writeSync`. */
 export function writeChunks(
   memory: WriterMemory,
   write: (
@@ -60,7 +60,7 @@ export function writeChunks(
       continue;
     }
     const chunk = order[next % order.length];
-    // The other thread may have taken it back.
+    // The other thread may have taken the chunk back.
     if (Atomics.compareExchange(state, chunk, handedOver, writing) === handedOver) {
       const length = used[chunk];
       let done = 0;

@@ -62,7 +62,7 @@ export class IdIndex {
   }
 }
 
-/** Rows of ids that may be given to something else later: `row` answers for the latest `set`. */
+/** Rows of ids that may name another object later: `row` answers for the latest `set`. */
 export class ReusableIds {
   #dense: Int32Array = new Int32Array(1024).fill(-1);
   readonly #sparse: Map<number, number> = new Map();

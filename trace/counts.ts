@@ -1,7 +1,7 @@
-// First pass over a trace: how many rows of everything, so that columns get their exact size; and the pairs that
+// First pass over a trace: the number of rows of every table, so that columns get their exact size; and the pairs that
 // become lists per task.
 import type { TraceReader } from './reader.js';
-import type { ListRecord } from './records.js';
+import type { ListRecord, TraceVisitor } from './records.js';
 
 /** Rows of every table. */
 export class Counts {
@@ -15,8 +15,8 @@ export class Counts {
   accesses = 0;
   parameters = 0;
 
-  add(reader: TraceReader): void {
-    reader.read({
+  add(reader: TraceReader, onBytes?: (bytes: number) => void): void {
+    const visitor: TraceVisitor = {
       task: () => {
         this.tasks++;
       },
@@ -44,7 +44,8 @@ export class Counts {
       parameters: (list) => {
         this.parameters += list.count;
       },
-    });
+    };
+    reader.read(visitor, onBytes);
   }
 }
 

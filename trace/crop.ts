@@ -1,4 +1,4 @@
-// A part of a trace: the time in which runs were going on. What a program does before its first run and after its last
+// A part of a trace: the time of its runs. The work of a program before its first run and after its last
 // (reading results back, closing data) would otherwise be part of the makespan.
 
 import type { Lists } from './columns.js';
@@ -23,7 +23,7 @@ export function runExtent(
     }
   }
   if (from === Number.POSITIVE_INFINITY) return undefined;
-  // A run that did not end goes on to the end of the trace.
+  // A run that did not end lasts to the end of the trace.
   return { from, to: open > 0 ? trace.end : Math.max(to, from) };
 }
 

@@ -1,4 +1,4 @@
-// Errors of the trace room. Every one has a stable code and says what to do about it.
+// Errors of the trace room. Every one has a stable code and names the remedy.
 
 /** Stable codes of trace errors. */
 export type TraceErrorCode =
@@ -19,7 +19,7 @@ export type TraceErrorCode =
   /** A request that makes no sense for this trace. */
   | 'ERR_TRACE_USAGE';
 
-/** What went wrong with a trace; `path` names the file where there is one. */
+/** A failure with a trace; `path` names its file if there is one. */
 export class TraceError extends Error {
   readonly code: TraceErrorCode;
   readonly path: string | undefined;

@@ -1,12 +1,12 @@
-// The binary trace: record kinds, layouts and the names behind the numbers. Owns nothing at run time.
-// A file is a 32-byte preamble, a JSON header padded to whole units, then 32-byte units; a record is one head
-// unit and its continuation units, and byte 1 of every record is its length in units, so a reader can skip what
-// it does not know and a cut file is good up to its last whole record. docs/trace-format.md has the tables.
+// The binary trace: record kinds, layouts and the names behind the numbers. Owns no state at run time.
+// A file is a 32-byte preamble, a JSON header padded to whole units, then 32-byte units. A record is one head
+// unit and its continuation units. Byte 1 of every record is its length in units, so a reader can skip unknown
+// kinds, and a cut file is good up to its last whole record. docs/trace-format.md has the tables.
 
 /** First eight bytes of a trace; the odd ones make text-mode damage visible, as in PNG. */
 export const MAGIC: readonly number[] = [0x89, 0x48, 0x52, 0x54, 0x52, 0x43, 0x0d, 0x0a];
 
-/** A reader refuses a newer major version and skips records it does not know of a newer minor one. */
+/** A reader refuses a newer major version and skips unknown records of a newer minor one. */
 export const VERSION = { major: 1, minor: 3 } as const;
 
 /** Size of the preamble and of every unit in bytes. */
@@ -21,7 +21,7 @@ export const NONE = 0xffffffff;
 export const NO_INDEX = 0xff;
 /** No peer rank. */
 export const NO_PEER = -1;
-/** An index a datum does not have. */
+/** The index of a datum without one. */
 export const NO_COORDINATE = -0x80000000;
 
 /** Byte 0 of every record. */
@@ -40,24 +40,24 @@ export const RecordKind = {
   counter: 11,
   event: 12,
   clock: 13,
-  /** A task that waited for no memory and no copy, with its data: written by 1.1, where each had a record of its own. */
+  /** A task that waited for no memory and no copy, with its data: written by 1.1, which had one record per task. */
   residentTask: 14,
-  /** Tasks that waited for no memory and no copy and have most in common, with their data and parameters. */
+  /** Tasks that waited for no memory and no copy and share most fields, with their data and parameters. */
   taskGroup: 15,
   /** A thread wanted to run and had no core. */
   stolen: 16,
 } as const;
 
-/** Data that a residentTask record has room for. */
+/** Limit of data in a residentTask record. */
 export const RESIDENT_DATA = 4;
 
 /** Layout of a taskGroup record. */
 export const TaskGroup = {
   /** Byte at which the first task begins. */
   tasks: 32,
-  /** Tasks in one record at most. */
+  /** Limit of tasks in one record. */
   most: 255,
-  /** Bits of byte 9: the number of parameters, and whether there is a word for who released a task. */
+  /** Bits of byte 9: the number of parameters, and whether each task has a word for the task that released it. */
   parameters: 7,
   released: 128,
 } as const;
@@ -95,12 +95,12 @@ export const TaskFlag = {
   hinted: 64,
 } as const;
 
-/** Which way the bytes went. The order is that of the report and of `--json`. */
+/** The ways of bytes. The order is that of the report and of `--json`. */
 export const TransferKind = {
   h2d: 0,
   d2h: 1,
   d2d: 2,
-  /** Read from memory another process of this host mapped for us. */
+  /** Read from memory that another process of this host mapped for this one. */
   ipc: 3,
   /** A message straight into or out of GPU memory. */
   direct: 4,
@@ -111,7 +111,7 @@ export const TransferKind = {
   count: 7,
 } as const;
 
-/** Why a transfer happened. */
+/** The reasons of transfers. */
 export const TransferReason = {
   stageIn: 0,
   /** Memory was short: the only copy of a dirty datum was written to host memory. */
@@ -129,7 +129,7 @@ export const TransferReason = {
 /** How a task uses a datum; two bits each in an accesses record. */
 export const AccessMode = { read: 1, write: 2, readWrite: 3 } as const;
 
-/** What a counter record samples, six float64 values each. */
+/** The quantities of a counter record, six float64 values each. */
 export const CounterKind = {
   /** Per memory space, bytes: used, pinned, dirty, clean, arriving, 0. */
   memory: 0,
@@ -137,7 +137,7 @@ export const CounterKind = {
   progress: 1,
 } as const;
 
-/** Things that happen at one moment. */
+/** Events at one moment. */
 export const EventKind = {
   /** A clean copy was dropped to make room. */
   evict: 0,
@@ -161,7 +161,7 @@ export const EventKind = {
   count: 12,
 } as const;
 
-/** What an in-order lane is. */
+/** Kinds of in-order lanes. */
 export type LaneKind = 'worker' | 'compute' | 'h2d' | 'd2h' | 'peer' | 'network' | 'script';
 
 /** A memory space; the index in the header is the `device`, `source` and `destination` of records. */
@@ -195,11 +195,11 @@ export interface TraceHeader {
   readonly started: string;
   /** Time on the rank's clock at the start, in nanoseconds; readers report times relative to it. */
   readonly clockOrigin: number;
-  /** What to add to this rank's clock to get rank 0's, in nanoseconds, as known at the start. */
+  /** Rank 0's clock minus this rank's clock, in nanoseconds, as known at the start. */
   readonly clockOffset: number;
   /**
-   * 'accesses': dependencies records hold explicit (control) dependencies only; those that follow from what tasks
-   * read and write in program order are left to the reader. Default 'recorded': all are recorded.
+   * 'accesses': dependencies records hold explicit (control) dependencies only; the reader infers the others from the
+   * data that tasks read and write in program order. Default 'recorded': all are recorded.
    */
   readonly dependencies?: 'recorded' | 'accesses';
   /** Virtual time: the run was simulated. */

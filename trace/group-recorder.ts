@@ -1,7 +1,8 @@
-// Records of tasks that have most in common: one class, one lane, and the times that the engine takes once for many. Of
-// each task only its id, the times of its body, its data and its parameters are left, which whoever opened the group
-// writes as words: a call per task would cost more than the record.
+// Records of tasks that share most fields: one class, one lane, and the times that the engine takes once for many. A task
+// in a group has only its id, the times of its body, its data and its parameters. The caller that opened the group
+// writes these as words: a call per task would cost more than the record.
 import { RecordKind, TaskGroup, type TraceHeader, UNIT } from './format.js';
+import type { GroupHead } from './recorder-input.js';
 import type { TraceSink } from './sinks.js';
 import { SurroundingsRecorder } from './surroundings-recorder.js';
 import type { TraceRecorderOptions } from './unit-writer.js';
@@ -9,12 +10,12 @@ import type { TraceRecorderOptions } from './unit-writer.js';
 /** Times between `inserted` and the others fit 32 bits of nanoseconds below this. */
 export const SHORT_LIFE = 0xfffffffe;
 
-/** Data of a task that a group has room for. */
+/** Limit of data of a task in a group. */
 export const MOST_DATA = 6;
-/** Parameters of a task that a group has room for. */
+/** Limit of parameters of a task in a group. */
 export const MOST_PARAMETERS = 6;
 
-/** The part of a recorder that records tasks in groups. Between `openGroup` and `closeGroup` nothing else is recorded. */
+/** The part of a recorder that records tasks in groups. Between `openGroup` and `closeGroup` no other record is written. */
 export class GroupRecorder extends SurroundingsRecorder {
   /** No time of a run is earlier than this. */
   readonly origin: number;
@@ -25,12 +26,12 @@ export class GroupRecorder extends SurroundingsRecorder {
     this.origin = header.clockOrigin;
   }
 
-  /** The chunk in which the open group lies, as words: of use until the group is closed. */
+  /** The chunk of the open group, as words: valid until the group is closed. */
   get words(): Uint32Array {
     return this.u32;
   }
 
-  /** How many tasks of a kind one group can hold: see `openGroup`. */
+  /** Limit of tasks of a kind in one group: see `openGroup`. */
   roomForGroup(isReleased: boolean, data: number, parameters: number): number {
     const words = (255 * UNIT - TaskGroup.tasks) >> 2;
     return Math.min(TaskGroup.most, Math.floor(words / wordsOf(isReleased, data, parameters)));
@@ -38,45 +39,28 @@ export class GroupRecorder extends SurroundingsRecorder {
 
   /**
    * Begins a record of at most `room` retired tasks that passed alloc, stage-in and comm-in when they were ready, and
-   * stage-out when they were finalized. Times are nanoseconds, in the order of the arguments, and the last less than
-   * `SHORT_LIFE` after the first; a body that began before `issued` counts as issued when it began.
+   * stage-out when they were finalized.
    *
-   * @param flags `TaskFlag` bits and the number of completed stages
-   * @param modes an `AccessMode` for each datum of a task, `MOST_DATA` at most
-   * @param parameters how many parameters each task has, `MOST_PARAMETERS` at most
-   * @param isReleased there is a word for the predecessor that released the task last
-   * @returns index in `words` of what is told of the first task, one task after the other: id, the predecessor, begin
+   * @returns index in `words` of the first task's words, one task after the other: id, the predecessor, begin
    * and end of the body in whole nanoseconds from `inserted` rounded down, data, parameters
    */
-  openGroup(
-    taskClass: number,
-    device: number,
-    lane: number,
-    flags: number,
-    modes: readonly number[],
-    parameters: number,
-    isReleased: boolean,
-    inserted: number,
-    ready: number,
-    issued: number,
-    finalized: number,
-    room: number,
-  ): number {
+  openGroup(head: GroupHead, room: number): number {
+    const { modes, parameters, isReleased } = head;
     const words = room * wordsOf(isReleased, modes.length, parameters);
     const p = this.take(Math.ceil((TaskGroup.tasks + 4 * words) / UNIT));
-    const base = Math.floor(inserted);
+    const base = Math.floor(head.inserted);
     const u32 = this.u32;
     const w = p >>> 2;
     let accesses = modes.length << 12;
     for (let i = 0; i < modes.length; i++) accesses |= modes[i] << (2 * i);
     const layout = parameters | (isReleased ? TaskGroup.released : 0);
-    u32[w] = RecordKind.taskGroup | (taskClass << 16);
-    u32[w + 1] = device | (lane << 8) | (flags << 16);
+    u32[w] = RecordKind.taskGroup | (head.taskClass << 16);
+    u32[w + 1] = head.device | (head.lane << 8) | (head.flags << 16);
     u32[w + 2] = (layout << 8) | (accesses << 16);
-    u32[w + 3] = ready - base;
+    u32[w + 3] = head.ready - base;
     this.f64[(p >>> 3) + 2] = base;
-    u32[w + 6] = issued - base;
-    u32[w + 7] = finalized - base;
+    u32[w + 6] = head.issued - base;
+    u32[w + 7] = head.finalized - base;
     this.#groupAt = p;
     return (p + TaskGroup.tasks) >>> 2;
   }

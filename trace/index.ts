@@ -10,6 +10,7 @@ export * from './html/index.js';
 export * from './load.js';
 export * from './reader.js';
 export * from './recorder.js';
+export * from './recorder-input.js';
 export * from './records.js';
 export * from './sinks.js';
 export * from './surroundings-recorder.js';

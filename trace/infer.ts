@@ -1,10 +1,10 @@
-// Dependencies that follow from what tasks read and write. An engine that infers them from program order does not
-// record them (that would cost more than everything else in a trace): the reader infers them the same way.
+// Dependencies that follow from the data that tasks read and write. An engine that infers them from program order does
+// not record them (that would cost more than all other records): the reader infers them the same way.
 import type { Lists } from './columns.js';
 import { AccessMode } from './format.js';
 
 /** The columns of tasks that inference needs. */
-export interface AccessingTasks {
+interface AccessingTasks {
   readonly count: number;
   readonly id: Uint32Array;
   readonly rank: Uint16Array;

@@ -8,11 +8,15 @@ import type { Trace } from './trace.js';
 
 /**
  * Loads one trace, or the traces of several ranks of one run (in any order), from paths or from memory.
- * Cut or damaged tails and missing ranks give a partial trace whose `problems` say what is missing.
+ * Cut or damaged tails and missing ranks give a partial trace whose `problems` name the missing parts. `onProgress` is told
+ * the bytes read so far, of `total`; its error ends the loading.
  *
- * Throws `TraceError`: those of `TraceReader.open`, and ERR_TRACE_MERGE for files that are not of one run.
+ * Throws `TraceError`: the errors of `TraceReader.open`, and ERR_TRACE_MERGE for files that are not of one run.
  */
-export function loadTrace(sources: string | Uint8Array | readonly (string | Uint8Array)[]): Trace {
+export function loadTrace(
+  sources: string | Uint8Array | readonly (string | Uint8Array)[],
+  onProgress?: (done: number, total: number) => void,
+): Trace {
   const list = Array.isArray(sources) ? sources : [sources as string | Uint8Array];
   const readers: TraceReader[] = [];
   try {
@@ -23,10 +27,17 @@ export function loadTrace(sources: string | Uint8Array | readonly (string | Uint
     }
     readers.sort((a, b) => a.header.rank - b.header.rank);
     const problems = checkRun(readers);
+    // Every file is read twice: its rows are counted, then filled in.
+    const total = 2 * readers.reduce((sum, { size }) => sum + size, 0);
+    let done = 0;
+    const onBytes = (bytes: number): void => {
+      done += bytes;
+      onProgress?.(done, total);
+    };
     const counts = new Counts();
-    for (const reader of readers) counts.add(reader);
+    for (const reader of readers) counts.add(reader, onBytes);
     const builder = new Builder(counts);
-    const ranks = readers.map((reader) => builder.addRank(reader));
+    const ranks = readers.map((reader) => builder.addRank(reader, onBytes));
     return builder.finish(ranks, problems);
   } finally {
     for (const reader of readers) reader.close();

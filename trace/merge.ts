@@ -1,11 +1,11 @@
-// Puts several ranks on one time axis: rank 0's clock, from the measured offsets (one offset where one explains all
-// measurements; else the clocks drift, and offsets are interpolated), then shifted by the least amount that makes
-// every message arrive after it left.
+// Puts several ranks on one time axis: rank 0's clock, by the measured offsets. If one offset explains all
+// measurements, it holds; else the clocks drift, and offsets are interpolated. Then ranks are shifted by the least amount
+// that makes every message arrive after it left.
 import { NONE, TransferReason } from './format.js';
 import type { ClockRecord } from './records.js';
 import type { Trace, TraceRank, TransferColumns } from './trace.js';
 
-/** What of a trace alignment changes. */
+/** The parts of a trace that alignment changes. */
 type Alignable = Pick<Trace, 'ranks' | 'tasks' | 'transfers' | 'counters' | 'events' | 'stolen'>;
 
 /**
@@ -34,7 +34,7 @@ export function matchMessages(trace: { readonly transfers: TransferColumns }): v
 
 /**
  * Moves all times of all ranks to rank 0's clock (the lowest rank present), relative to its `clockOrigin`.
- * Appends to `problems` what had to be repaired.
+ * Appends its repairs to `problems`.
  */
 export function alignRanks(trace: Alignable, problems: string[]): void {
   const reference = trace.ranks[0];
@@ -61,11 +61,11 @@ export function alignRanks(trace: Alignable, problems: string[]): void {
   }
 }
 
-/** A rank's clock as the reference sees it. */
+/** A rank's clock from the view of the reference. */
 interface Clock {
   /** Time on the rank's axis (relative to its origin) to time on the reference's axis. */
   readonly shift: (time: number) => number;
-  /** How far off that may be; 0 where nothing was measured. */
+  /** Bound of its error; 0 without measurements. */
   readonly error: number;
 }
 
@@ -85,8 +85,8 @@ function clockOf(rank: TraceRank, reference: TraceRank, problems: string[]): Clo
     const constant = origin + rank.header.clockOffset - reference.header.clockOffset - base;
     return { shift: (time) => time + constant, error: 0 };
   }
-  // Each measurement says between what and what the offset is. Under load the answers take long and these are wide apart:
-  // a slope through two of them would be noise, so clocks count as drifting only where no one offset is in all of them.
+  // Each measurement bounds the offset on both sides. Under load the answers take long and the bounds are far apart. A
+  // slope through two of them would be noise, so clocks count as drifting only if no single offset is within all of them.
   const low = Math.max(...samples.map(({ offset, error }) => offset - error));
   const high = Math.min(...samples.map(({ offset, error }) => offset + error));
   if (low <= high) {
@@ -129,8 +129,8 @@ function applyShifts(trace: Alignable, shift: (rankIndex: number, time: number) 
 }
 
 // Least shift per rank with which every message arrives after it left: longest paths in the graph of ranks whose
-// edge a -> b is the worst violation of a message from a to b. Rank 0 stays where it is. When no constant shifts
-// do (the clocks drift against each other), the shifts found after one round per rank are returned.
+// edge a -> b is the worst violation of a message from a to b. Rank 0 does not move. If no constant shifts
+// suffice (the clocks drift against each other), the shifts after one round per rank are returned.
 function causalShifts(trace: Alignable): number[] {
   const ranks = trace.ranks.length;
   const indexOf = new Map(trace.ranks.map((rank, index) => [rank.rank, index]));

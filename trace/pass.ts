@@ -1,5 +1,5 @@
 // Decodes records from a chunk of bytes and calls a visitor: the inner loop of every reader.
-// It stops at the end record, or at a record that contradicts the format: what came before it is good.
+// It stops at the end record, or at a record that contradicts the format: all records before it are good.
 import { RecordCheck } from './check-record.js';
 import {
   NO_COORDINATE,
@@ -98,7 +98,7 @@ export class Pass {
     this.#check = new RecordCheck(header);
   }
 
-  /** Decodes all whole records in `bytes[0 .. length)`; returns how many bytes they took. */
+  /** Decodes all whole records in `bytes[0 .. length)`; returns their length in bytes. */
   take(bytes: Uint8Array, length: number): number {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     let at = 0;
@@ -147,7 +147,7 @@ export class Pass {
     this.#problems.push(problem);
   }
 
-  /** A record of a newer version, or of a kind that only a newer one has. It counts as the end record counts it. */
+  /** A record of a newer version, or of a kind that only a newer one has. It counts like the end record's count. */
   #skip(kind: number): void {
     this.#skipped++;
     if (kind === RecordKind.transfer) this.#transfers++;
@@ -391,7 +391,7 @@ export class Pass {
   }
 
   // Whole nanoseconds, so that sums of many times stay exact in float64. Always rounded down (as the recorder
-  // does), so that what ended before something else began still does.
+  // does), so that an end before another begin stays before it.
   #time(view: DataView, at: number): number {
     return Math.floor(view.getFloat64(at, true) - this.#origin);
   }

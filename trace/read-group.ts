@@ -1,15 +1,15 @@
-// Decodes a record of many tasks: each is told as if it had a record of its own.
+// Decodes a record of many tasks: the visitor sees each as if it had a record of its own.
 import { NONE, TaskGroup, TaskTime, UNIT } from './format.js';
 import type { ListRecord, TaskRecord, TraceVisitor } from './records.js';
 
 /** The reused records that a group fills: class, device, lane and flags of `task` are those of the group already. */
-export interface GroupRecords {
+interface GroupRecords {
   readonly task: TaskRecord;
   readonly data: ListRecord;
   readonly parameters: ListRecord;
 }
 
-/** How many tasks the record at `at` holds; 0 when it contradicts the format. */
+/** The number of tasks in the record at `at`; 0 when it contradicts the format. */
 export function groupCount(view: DataView, at: number): number {
   const count = view.getUint8(at + 8);
   const end = TaskGroup.tasks + 4 * count * wordsPerTask(view, at);
@@ -49,7 +49,7 @@ export function readGroup(
     p += 4 + 4 * released;
     const start = inserted + view.getUint32(p, true);
     times[TaskTime.inserted] = inserted;
-    // The engine read its clock once for all: perhaps after this one had begun.
+    // The engine read its clock once for all tasks, perhaps after this one had begun.
     const readyHere = Math.min(ready, start);
     times[TaskTime.ready] = readyHere;
     times[TaskTime.alloc] = readyHere;

@@ -1,6 +1,6 @@
-// Reads a trace as a stream: one pass, one chunk of memory, a callback per record. The record objects handed to
-// callbacks are reused for the next record of the kind; copy what must outlive the call.
-// A cut or damaged tail is not an error: everything before it is delivered and the outcome says what is missing.
+// Reads a trace as a stream: one pass, one chunk of memory, a callback per record. The record objects of
+// callbacks are reused for the next record of the kind; copy the fields that must outlive the call.
+// A cut or damaged tail is not an error: all records before it are delivered and the outcome names the missing parts.
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { checkHeader } from './check-header.js';
 import { TraceError } from './errors.js';
@@ -9,7 +9,7 @@ import { Pass } from './pass.js';
 import type { TraceOutcome, TraceVisitor } from './records.js';
 import { describeThrown } from './thrown.js';
 
-/** Bytes from somewhere: fills `into` from `at` on, returns how many bytes it got (0 at the end). */
+/** A source of bytes: fills `into` from `at` on, returns the number of bytes (0 at the end). */
 interface Source {
   readonly name: string;
   readonly size: number;
@@ -23,7 +23,7 @@ const decoder = new TextDecoder();
 /** One trace of one rank, opened. */
 export class TraceReader {
   readonly header: TraceHeader;
-  /** Where it came from, for messages. */
+  /** Its source, for messages. */
   readonly name: string;
   /** Bytes of the file. */
   readonly size: number;
@@ -63,8 +63,11 @@ export class TraceReader {
     this.#source.close();
   }
 
-  /** Reads all records in file order. May be called again. Throws ERR_TRACE_READ when the disk fails. */
-  read(visitor: TraceVisitor): TraceOutcome {
+  /**
+   * Reads all records in file order; `onBytes` is told after each chunk how many bytes it had. May be called again. Throws
+   * ERR_TRACE_READ when the disk fails.
+   */
+  read(visitor: TraceVisitor, onBytes?: (bytes: number) => void): TraceOutcome {
     const pass = new Pass(this.header, visitor);
     // One chunk; the unfinished record at its end is moved to the front before the next read.
     const chunk = new Uint8Array(CHUNK + 256 * UNIT);
@@ -75,6 +78,7 @@ export class TraceReader {
       const wanted = Math.min(CHUNK, this.size - position);
       const got = wanted > 0 ? this.#source.read(chunk, kept, wanted, position) : 0;
       position += got;
+      onBytes?.(got);
       const length = kept + got;
       const used = pass.take(chunk, length);
       if (pass.done) break;
@@ -152,12 +156,12 @@ function fileSource(path: string): Source {
   let fd: number;
   let size: number;
   try {
-    // Before it is opened, because that waits for somebody who writes into a pipe.
+    // Before it is opened: opening a pipe waits for a writer.
     const stat = statSync(path);
     if (stat.isDirectory()) throw new Error('it is a directory');
     if (!stat.isFile()) {
       throw new Error(
-        `it is no file, and a trace is read more than once: copy it first (cat ${path} > copy.hrtrace)`,
+        `it is not a file, and a trace is read more than once: copy it first (cat ${path} > copy.hrtrace)`,
       );
     }
     size = stat.size;

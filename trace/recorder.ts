@@ -1,7 +1,8 @@
-// Records of tasks, what they use and follow, and transfers. It sits in the engine's hot path: no method reads a clock,
+// Records of tasks, their data, their predecessors, and transfers. It is in the engine's hot path: no method reads a clock,
 // allocates, or does more than a handful of typed-array stores.
 import { NONE, RecordKind, TaskTime } from './format.js';
-import { GroupRecorder, SHORT_LIFE } from './group-recorder.js';
+import { GroupRecorder, MOST_PARAMETERS, SHORT_LIFE } from './group-recorder.js';
+import type { FinishedTransfer, RetiredTask, TaskHead } from './recorder-input.js';
 
 /**
  * Records one rank's run. Times are nanoseconds on the rank's clock (the header's `clockOrigin` is on the same
@@ -10,13 +11,13 @@ import { GroupRecorder, SHORT_LIFE } from './group-recorder.js';
  */
 export class TraceRecorder extends GroupRecorder {
   readonly #scratch: Float64Array = new Float64Array(TaskTime.count);
-  // Open dependencies and accesses records of the current chunk (byte offset, or -1) and whom they are for.
+  // Open dependencies and accesses records of the current chunk (byte offset, or -1) and their tasks.
   #dependencyAt = -1;
   #dependencyTask = NONE;
   #accessAt = -1;
   #accessTask = NONE;
 
-  /** Hands what is recorded so far to the sink. */
+  /** Hands the records so far to the sink. */
   override flush(): void {
     this.#dependencyAt = -1;
     this.#accessAt = -1;
@@ -25,26 +26,13 @@ export class TraceRecorder extends GroupRecorder {
 
   /**
    * A retired task, from ten consecutive float64 of `times` starting at `at` (see `TaskTime`). This is the cheap
-   * form: numbers passed one by one are boxed by V8 when the call is not inlined.
+   * form: a time that is the field of an object is boxed by V8.
    *
-   * A stage that was skipped or never reached may hold 0, NaN or any earlier time: it counts as passed at the time
-   * of the stage before it, an insertion at the begin of the run. Stage times taken per batch are clamped so that they never contradict `execStart` and
-   * `execEnd`, which are kept exactly.
-   *
-   * @param taskClass 0 to 65535, as given to `taskClass`
-   * @param flags `TaskFlag` bits and the number of completed stages
-   * @param releasedBy the predecessor that released it last, or `NONE`
+   * A skipped or unreached stage may hold 0, NaN or any earlier time. It counts as passed at the time
+   * of the stage before it, an insertion at the begin of the run. Stage times taken per batch are clamped, so they never
+   * contradict `execStart` and `execEnd`, which are kept exactly.
    */
-  taskRow(
-    id: number,
-    taskClass: number,
-    device: number,
-    lane: number,
-    flags: number,
-    releasedBy: number,
-    times: Float64Array,
-    at: number,
-  ): void {
+  taskRow(head: TaskHead, times: Float64Array, at: number): void {
     let inserted = times[at + TaskTime.inserted];
     if (!(inserted >= this.origin)) inserted = this.runBegin;
     let execStart = times[at + TaskTime.execStart];
@@ -76,9 +64,10 @@ export class TraceRecorder extends GroupRecorder {
     const p = this.take(isShort ? 2 : 3);
     const u32 = this.u32;
     const w = p >>> 2;
+    const { taskClass } = head;
     if (isShort) {
       u32[w] = RecordKind.task | (2 << 8) | (taskClass << 16);
-      // From a whole nanosecond, so that each time is the floor of what was given: order survives rounding.
+      // From a whole nanosecond, so that each time is the floor of the given one: order survives rounding.
       const base = Math.floor(inserted);
       this.f64[(p >>> 3) + 2] = base;
       u32[w + 6] = ready - base;
@@ -106,43 +95,26 @@ export class TraceRecorder extends GroupRecorder {
       f64[d + 8] = stageOut;
       f64[d + 9] = finalized;
     }
-    u32[w + 1] = device | (lane << 8) | (flags << 16);
-    u32[w + 2] = id;
-    u32[w + 3] = releasedBy;
+    u32[w + 1] = head.device | (head.lane << 8) | (head.flags << 16);
+    u32[w + 2] = head.id;
+    u32[w + 3] = head.releasedBy;
     this.tasks++;
   }
 
-  /** `taskRow` with the ten times as arguments. */
-  task(
-    id: number,
-    taskClass: number,
-    device: number,
-    lane: number,
-    flags: number,
-    releasedBy: number,
-    inserted: number,
-    ready: number,
-    alloc: number,
-    stageIn: number,
-    commIn: number,
-    issued: number,
-    execStart: number,
-    execEnd: number,
-    stageOut: number,
-    finalized: number,
-  ): void {
+  /** `taskRow` with the ten times in the record. */
+  task(task: RetiredTask): void {
     const t = this.#scratch;
-    t[0] = inserted;
-    t[1] = ready;
-    t[2] = alloc;
-    t[3] = stageIn;
-    t[4] = commIn;
-    t[5] = issued;
-    t[6] = execStart;
-    t[7] = execEnd;
-    t[8] = stageOut;
-    t[9] = finalized;
-    this.taskRow(id, taskClass, device, lane, flags, releasedBy, t, 0);
+    t[0] = task.inserted;
+    t[1] = task.ready;
+    t[2] = task.alloc;
+    t[3] = task.stageIn;
+    t[4] = task.commIn;
+    t[5] = task.issued;
+    t[6] = task.execStart;
+    t[7] = task.execEnd;
+    t[8] = task.stageOut;
+    t[9] = task.finalized;
+    this.taskRow(task, t, 0);
   }
 
   /** One predecessor of a task; all calls for one successor in a row share records of up to six. */
@@ -192,72 +164,42 @@ export class TraceRecorder extends GroupRecorder {
     this.#accessTask = task;
   }
 
-  /** Up to six parameters of a task, the first `count`; fractions are cut off. */
-  parameters(task: number, count: number, a: number, b = 0, c = 0, d = 0, e = 0, f = 0): void {
+  /** Up to six parameters of a task: `count` of `values` from `first` on; fractions are cut off. */
+  parameters(
+    task: number,
+    values: ArrayLike<number>,
+    first = 0,
+    count: number = values.length,
+  ): void {
     const p = this.unit(RecordKind.parameters, task);
     this.u8[p + 2] = count;
     const i32 = this.i32;
     const w = (p >>> 2) + 2;
-    i32[w] = a;
-    i32[w + 1] = b;
-    i32[w + 2] = c;
-    i32[w + 3] = d;
-    i32[w + 4] = e;
-    i32[w + 5] = f;
+    for (let i = 0; i < MOST_PARAMETERS; i++) i32[w + i] = i < count ? values[first + i] : 0;
   }
 
-  /**
-   * A finished transfer. An issue time that was never taken (0, or later than the start) becomes the start.
-   *
-   * @param kind `TransferKind`
-   * @param reason `TransferReason`
-   * @param lane the lane that carried it
-   * @param source memory space, or `NO_INDEX` when it is on another rank
-   * @param destination memory space, or `NO_INDEX` when it is on another rank
-   * @param task the task it was for (for a send: the task that produced the datum), or `NONE`
-   * @param datum id of the datum, or `NONE`
-   * @param version version of the datum
-   * @param peer the other rank of a message, or `NO_PEER`
-   * @param message number of the message between this ordered pair of ranks, equal on both sides, or `NONE`
-   * @param bytes bytes moved
-   * @param issued when it was handed to the lane
-   * @param start when the bytes began to move
-   * @param end when they had arrived
-   */
-  transfer(
-    kind: number,
-    reason: number,
-    lane: number,
-    source: number,
-    destination: number,
-    task: number,
-    datum: number,
-    version: number,
-    peer: number,
-    message: number,
-    bytes: number,
-    issued: number,
-    start: number,
-    end: number,
-  ): void {
+  /** A finished transfer. */
+  transfer(transfer: FinishedTransfer): void {
     const p = this.take(2);
+    const { start } = transfer;
+    let { issued } = transfer;
     if (!(issued >= this.origin && issued <= start)) issued = start;
     const w = p >>> 2;
     const u32 = this.u32;
-    u32[w] = RecordKind.transfer | (2 << 8) | (kind << 16) | (reason << 24);
-    u32[w + 1] = lane | (source << 8) | (destination << 16);
-    u32[w + 2] = task;
-    u32[w + 3] = datum;
-    u32[w + 4] = version;
-    this.i32[w + 5] = peer;
-    u32[w + 6] = message;
+    u32[w] = RecordKind.transfer | (2 << 8) | (transfer.kind << 16) | (transfer.reason << 24);
+    u32[w + 1] = transfer.lane | (transfer.source << 8) | (transfer.destination << 16);
+    u32[w + 2] = transfer.task;
+    u32[w + 3] = transfer.datum;
+    u32[w + 4] = transfer.version;
+    this.i32[w + 5] = transfer.peer;
+    u32[w + 6] = transfer.message;
     u32[w + 7] = 0;
     const f64 = this.f64;
     const d = (p >>> 3) + 4;
-    f64[d] = bytes;
+    f64[d] = transfer.bytes;
     f64[d + 1] = issued;
     f64[d + 2] = start;
-    f64[d + 3] = end;
+    f64[d + 3] = transfer.end;
     this.transfers++;
   }
 }

@@ -39,7 +39,7 @@ export interface ListRecord {
   modes: number;
 }
 
-/** A datum. Coordinates it does not have are `NO_COORDINATE`. */
+/** A datum. Missing coordinates are `NO_COORDINATE`. */
 export interface DatumRecord {
   id: number;
   home: number;
@@ -86,7 +86,7 @@ export interface ClockRecord {
   error: number;
 }
 
-/** What a caller wants to see of a trace; every callback is optional. */
+/** The callbacks of a reader; every one is optional. */
 export interface TraceVisitor {
   /** A task class got its name. `namedByParameters`: its parameters tell its tasks apart. */
   taskClass?(
@@ -109,7 +109,7 @@ export interface TraceVisitor {
   parameters?(list: ListRecord): void;
   /** A sample of memory or progress. */
   counter?(counter: CounterRecord): void;
-  /** Something happened. */
+  /** An event. */
   event?(event: EventRecord): void;
   /** A thread had no core for a while. */
   stolen?(stolen: StolenRecord): void;
@@ -117,9 +117,9 @@ export interface TraceVisitor {
   clock?(clock: ClockRecord): void;
 }
 
-/** How reading ended. */
+/** The outcome of reading. */
 export interface TraceOutcome {
-  /** The end record was there and agrees with what was read. */
+  /** The end record was there and agrees with the records that were read. */
   readonly complete: boolean;
   readonly tasks: number;
   readonly transfers: number;
@@ -127,6 +127,6 @@ export interface TraceOutcome {
   readonly units: number;
   /** Records of kinds this version does not know. */
   readonly skipped: number;
-  /** What is missing, in words; empty for a complete trace. */
+  /** The missing parts, in words; empty for a complete trace. */
   readonly problems: readonly string[];
 }

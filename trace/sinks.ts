@@ -1,4 +1,4 @@
-// Where finished chunks go. A sink never throws while recording: a full disk must not end the run. It remembers the
+// The targets of finished chunks. A sink never throws while recording: a full disk must not end the run. It remembers the
 // first failure for `close`.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import { BackgroundWriter } from './background-writer.js';
@@ -10,8 +10,8 @@ export interface TraceSink {
   /** Consumes or copies `bytes` before it returns; never throws. */
   write(bytes: Uint8Array): void;
   /**
-   * Takes over a chunk of which the first `used` bytes are the next of the trace, and returns one of the same size to
-   * go on with (or the same one, when it is done with it). Never throws. Sinks without it get `write`.
+   * Takes over a chunk whose first `used` bytes are the next of the trace, and returns one of the same size to
+   * continue with (or the same one, if it has finished with it). Never throws. Sinks without it get `write`.
    */
   exchange?(chunk: Uint8Array, used: number): Uint8Array;
   /** Ends the trace. Throws `TraceError` with the first failure, if any. */
@@ -19,8 +19,8 @@ export interface TraceSink {
 }
 
 /**
- * Writes a file. Full chunks are written by a thread of their own, each at its place, so that neither a slow disk nor
- * the writing itself holds up the engine; when the target is not a regular file they are written at once.
+ * Writes a file. A thread of its own writes full chunks, each at its place, so that neither a slow disk nor
+ * the writing itself holds up the engine. If the target is not a regular file, chunks are written at once.
  */
 export class FileSink implements TraceSink {
   readonly path: string;
@@ -104,7 +104,7 @@ export class FileSink implements TraceSink {
         this.#writeNow(bytes, position),
       );
     } catch {
-      // No thread or no memory to be had: chunks are written at once.
+      // The system has no thread or no memory left: chunks are written at once.
     }
   }
 
@@ -135,7 +135,7 @@ export class FileSink implements TraceSink {
 /** Keeps the trace in memory: for tests, live views and the simulator. */
 export class MemorySink implements TraceSink {
   readonly chunks: Uint8Array[] = [];
-  /** Called with each chunk as it comes. */
+  /** Called with each chunk as it arrives. */
   onChunk: ((bytes: Uint8Array) => void) | undefined;
 
   write(bytes: Uint8Array): void {

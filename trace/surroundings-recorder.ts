@@ -1,4 +1,4 @@
-// Records of what is not a task or a transfer: names, samples, events, clocks. Names and strings are written once each.
+// Records of everything except tasks and transfers: names, samples, events, clocks. Names and strings are written once each.
 import {
   CounterKind,
   EventKind,
@@ -9,17 +9,18 @@ import {
   type TraceHeader,
   UNIT,
 } from './format.js';
+import type { EventDetails, MemorySample, ProgressSample } from './recorder-input.js';
 import type { TraceSink } from './sinks.js';
 import { type TraceRecorderOptions, UnitWriter } from './unit-writer.js';
 
-/** Longest string a record can hold, in UTF-8 bytes; longer ones are cut at a character. */
+/** Longest string of a record, in UTF-8 bytes; longer ones are cut at a character. */
 export const MAX_STRING_BYTES: number = 255 * UNIT - 8;
 
 const encoder = new TextEncoder();
 
-/** The part of a recorder that tells what surrounds the tasks. */
+/** The part of a recorder that records the surroundings of the tasks. */
 export class SurroundingsRecorder extends UnitWriter {
-  /** When the run began, for tasks whose insertion was not timed. */
+  /** The begin of the run, for tasks without a time of insertion. */
   protected runBegin: number;
   readonly #strings: Map<string, number> = new Map();
   readonly #counterInterval: number;
@@ -53,8 +54,8 @@ export class SurroundingsRecorder extends UnitWriter {
   }
 
   /**
-   * Names a task class. Must come before the first task of the class. With `namedByParameters` the parameters are what
-   * tells its tasks apart, gemm(4, 3, 2); without, they are values to look up, and a datum it writes names a task.
+   * Names a task class. Must come before the first task of the class. With `namedByParameters` the parameters
+   * tell its tasks apart, gemm(4, 3, 2); without, they are values to look up, and a written datum names a task.
    */
   taskClass(
     id: number,
@@ -72,16 +73,16 @@ export class SurroundingsRecorder extends UnitWriter {
 
   /**
    * Names a datum: `name` alone or an element of a collection, name(i, j, k).
-   * @param bytes its size, @param home the rank that owns it
+   * @param bytes its size
+   * @param home the rank that owns it
+   * @param coordinates none, or up to three
    */
   datum(
     id: number,
     bytes: number,
     home: number,
     name: string,
-    i: number = NO_COORDINATE,
-    j: number = NO_COORDINATE,
-    k: number = NO_COORDINATE,
+    coordinates: readonly number[] = [],
   ): void {
     const nameId = this.string(name);
     const p = this.unit(RecordKind.datum, id);
@@ -89,9 +90,7 @@ export class SurroundingsRecorder extends UnitWriter {
     this.f64[(p >>> 3) + 1] = bytes;
     const w = (p >>> 2) + 4;
     this.u32[w] = nameId;
-    this.i32[w + 1] = i;
-    this.i32[w + 2] = j;
-    this.i32[w + 3] = k;
+    for (let n = 0; n < 3; n++) this.i32[w + 1 + n] = coordinates[n] ?? NO_COORDINATE;
   }
 
   /**
@@ -104,78 +103,44 @@ export class SurroundingsRecorder extends UnitWriter {
     return true;
   }
 
-  /** Bytes of one memory space: in use, pinned, dirty, clean, and reserved for copies on their way. */
-  memory(
-    space: number,
-    time: number,
-    used: number,
-    pinned: number,
-    dirty: number,
-    clean: number,
-    arriving: number,
-  ): void {
-    this.#counter(CounterKind.memory, space, time, used, pinned, dirty, clean, arriving, 0);
+  /** The bytes of one memory space now. */
+  memory(sample: MemorySample): void {
+    const at = this.#counter(CounterKind.memory, sample.space, sample.time);
+    const f64 = this.f64;
+    f64[at] = sample.used;
+    f64[at + 1] = sample.pinned;
+    f64[at + 2] = sample.dirty;
+    f64[at + 3] = sample.clean;
+    f64[at + 4] = sample.arriving;
+    f64[at + 5] = 0;
   }
 
-  /** Progress of the rank: lengths of queues now, and tasks inserted and retired since the start. */
-  progress(
-    time: number,
-    ready: number,
-    window: number,
-    bytesInFlight: number,
-    messagesInFlight: number,
-    inserted: number,
-    retired: number,
-  ): void {
-    this.#counter(
-      CounterKind.progress,
-      NO_INDEX,
-      time,
-      ready,
-      window,
-      bytesInFlight,
-      messagesInFlight,
-      inserted,
-      retired,
-    );
+  /** The progress of the rank now. */
+  progress(sample: ProgressSample): void {
+    const at = this.#counter(CounterKind.progress, NO_INDEX, sample.time);
+    const f64 = this.f64;
+    f64[at] = sample.ready;
+    f64[at + 1] = sample.window;
+    f64[at + 2] = sample.bytesInFlight;
+    f64[at + 3] = sample.messagesInFlight;
+    f64[at + 4] = sample.inserted;
+    f64[at + 5] = sample.retired;
   }
 
-  #counter(
-    kind: number,
-    space: number,
-    time: number,
-    a: number,
-    b: number,
-    c: number,
-    d: number,
-    e: number,
-    f: number,
-  ): void {
+  /** Begins a sample; returns the place of its six values among the float64. */
+  #counter(kind: number, space: number, time: number): number {
     const p = this.take(2);
     this.u32[p >>> 2] = RecordKind.counter | (2 << 8) | (kind << 16) | (space << 24);
     this.u32[(p >>> 2) + 1] = 0;
-    const f64 = this.f64;
     const at = (p >>> 3) + 1;
-    f64[at] = time;
-    f64[at + 1] = a;
-    f64[at + 2] = b;
-    f64[at + 3] = c;
-    f64[at + 4] = d;
-    f64[at + 5] = e;
-    f64[at + 6] = f;
+    this.f64[at] = time;
+    return at + 1;
   }
 
-  /** Something that happened at one moment; `kind` is an `EventKind`. Give what applies. */
-  event(
-    kind: number,
-    time: number,
-    space: number = NO_INDEX,
-    task: number = NONE,
-    datum: number = NONE,
-    bytes = 0,
-    text?: string,
-  ): void {
+  /** An event at one moment; `kind` is an `EventKind`. */
+  event(kind: number, time: number, details: EventDetails = {}): void {
     if (kind === EventKind.runBegin) this.runBegin = time;
+    const { space = NO_INDEX, task = NONE, datum = NONE, bytes = 0, text } = details;
     const textId = text === undefined ? NONE : this.string(text);
     const p = this.unit(RecordKind.event, task);
     this.u8[p + 2] = kind;
@@ -200,7 +165,7 @@ export class SurroundingsRecorder extends UnitWriter {
   /**
    * One measurement of this rank's clock against another's.
    * @param offset nanoseconds to add to this rank's time to get the peer's
-   * @param error half the round trip, in nanoseconds: the offset is right within this
+   * @param error half the round trip, in nanoseconds, which bounds the error of the offset
    */
   clock(peer: number, time: number, offset: number, error: number): void {
     const p = this.unit(RecordKind.clock, 0);

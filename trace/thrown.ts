@@ -1,7 +1,7 @@
-// Words for values that others throw: a program may throw anything, also what cannot be turned into text.
-// Invariant: no function here throws, whatever it is given. It lies in the lowest room because every room above needs it.
+// Words for values that other code throws: a program may throw anything, also values without a text.
+// Invariant: no function here throws, whatever its argument. It is in the lowest room because every room above needs it.
 
-/** Whether a value is an Error. False for one that does not let itself be asked. */
+/** Whether a value is an Error. False for one that throws when it is examined. */
 export function isError(value: unknown): value is Error {
   try {
     return value instanceof Error;
@@ -10,7 +10,7 @@ export function isError(value: unknown): value is Error {
   }
 }
 
-/** What a thrown value says: the message of an error, else the value as text, else its type. */
+/** The words of a thrown value: the message of an error, else the value as text, else its type. */
 export function describeThrown(value: unknown): string {
   try {
     return `${isError(value) ? value.message : String(value)}`;

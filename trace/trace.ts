@@ -1,4 +1,4 @@
-// A loaded trace: one or more ranks as columns of typed arrays on one time axis. Plain data; `load.ts` builds it,
+// A loaded trace: one or more ranks as columns of typed arrays on one time axis. Plain data: `load.ts` builds it,
 // the analysis and the exports read it. A row is an index into the columns of its table; -1 means none.
 // Lanes, spaces and classes of all ranks share one table each.
 import type { Lists } from './columns.js';
@@ -48,7 +48,7 @@ export interface TaskClass {
   readonly namedByParameters: boolean;
 }
 
-/** Retired tasks in the order they were written, rank by rank. */
+/** Retired tasks in the order of their records, rank by rank. */
 export interface TaskColumns {
   readonly count: number;
   readonly id: Uint32Array;
@@ -63,15 +63,15 @@ export interface TaskColumns {
   readonly releasedBy: Int32Array;
   /** Ten columns in `TaskTime` order, whole nanoseconds from the start of the trace. */
   readonly times: readonly Float64Array[];
-  /** Task rows this task waited for. */
+  /** Task rows that this task waited for. */
   readonly predecessors: Lists;
-  /** Datum rows this task used; `accessModes` runs along `accesses.items`. */
+  /** Datum rows that this task used; `accessModes` runs along `accesses.items`. */
   readonly accesses: Lists;
   readonly accessModes: Uint8Array;
   readonly parameters: Lists;
 }
 
-/** Transfers in the order they were written, rank by rank. */
+/** Transfers in the order of their records, rank by rank. */
 export interface TransferColumns {
   readonly count: number;
   readonly rank: Uint16Array;
@@ -80,7 +80,7 @@ export interface TransferColumns {
   readonly lane: Uint16Array;
   readonly source: Uint16Array;
   readonly destination: Uint16Array;
-  /** Task row it was for, or -1. */
+  /** Row of the task that needed it, or -1. */
   readonly task: Int32Array;
   /** Datum row, or -1. */
   readonly datum: Int32Array;
@@ -120,7 +120,7 @@ export interface CounterColumns {
   readonly values: Float64Array;
 }
 
-/** Events in the order they were written, rank by rank. */
+/** Events in the order of their records, rank by rank. */
 export interface EventColumns {
   readonly count: number;
   readonly rank: Uint16Array;
@@ -133,7 +133,7 @@ export interface EventColumns {
   readonly text: readonly string[];
 }
 
-/** Spans in which threads wanted to run and had no core, in the order they were written, rank by rank. */
+/** Spans in which threads wanted to run and had no core, in the order of their records, rank by rank. */
 export interface StolenColumns {
   readonly count: number;
   readonly rank: Uint16Array;
@@ -155,10 +155,10 @@ export interface Trace {
   readonly counters: CounterColumns;
   readonly events: EventColumns;
   readonly stolen: StolenColumns;
-  /** First and last moment of anything in the trace, nanoseconds. */
+  /** First and last moment of the trace, nanoseconds. */
   readonly start: number;
   readonly end: number;
-  /** What is missing or was repaired, in words. */
+  /** The missing and the repaired parts, in words. */
   readonly problems: readonly string[];
 }
 
@@ -171,8 +171,8 @@ export function isExecutionLane(lane: Lane): boolean {
 }
 
 /**
- * Name of a task as people know it: `gemm(4, 3, 2)` where the parameters tell the tasks of a class apart, else with
- * the datum it writes, `gemm #17 A(4, 3)`.
+ * Name of a task for people: `gemm(4, 3, 2)` if the parameters tell the tasks of a class apart, else with
+ * the datum that it writes, `gemm #17 A(4, 3)`.
  */
 export function taskName(trace: Trace, row: number): string {
   const { tasks } = trace;

@@ -10,7 +10,7 @@ export interface TraceRecorderOptions {
   readonly counterInterval?: number;
 }
 
-/** The chunk being filled. Kinds of records are added by those who extend it; they alone write to its arrays. */
+/** The chunk being filled. Subclasses add the kinds of records; only they write to its arrays. */
 export class UnitWriter {
   /** Records written so far. */
   tasks = 0;
@@ -44,7 +44,7 @@ export class UnitWriter {
     sink.write(encodeHeader(header));
   }
 
-  /** Hands what is recorded so far to the sink. */
+  /** Hands the records so far to the sink. */
   flush(): void {
     if (this.at === 0) return;
     this.#units += this.at / UNIT;
@@ -65,13 +65,13 @@ export class UnitWriter {
     this.f64[d] = this.tasks;
     this.f64[d + 1] = this.transfers;
     this.f64[d + 2] = this.#units + this.at / UNIT;
-    // Not by way of `exchange`: a short trace needs no thread to write it.
+    // Not through `exchange`: a short trace needs no thread to write it.
     this.#sink.write(this.u8.subarray(0, this.at));
     this.at = 0;
     this.#sink.close();
   }
 
-  /** Takes a record of `units`, with whatever was there before, and returns its byte offset. The arrays may change. */
+  /** Takes a record of `units`, with its old content, and returns its byte offset. The arrays may change. */
   protected take(units: number): number {
     let p = this.at;
     if (p + units * UNIT > this.limit) {

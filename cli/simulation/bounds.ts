@@ -1,11 +1,11 @@
-// How fast a program could be at best, from its tasks in program order and the times of their kernels: its longest
-// chain, and its work divided by everything that can work. Data take no time to move here.
-import { type CompiledTime, compileTime } from '../../devices/simulated/kernel-times.js';
-import type { MachineDescription } from '../../devices/simulated/machine.js';
+// Lower bounds of the time of a program, from its tasks in program order and the times of their kernels: its longest
+// chain, and its work divided by the number of executors. Data take no time to move here.
+import { type CompiledTime, compileTime } from '../../devices/simulated/machine/kernel-times.js';
+import type { MachineDescription } from '../../devices/simulated/machine/machine.js';
 import { Datum, type TaskClass } from '../../scheduler/index.js';
 import { AccessMode } from '../../trace/format.js';
 
-/** When the last writer of a datum has ended, and the last of all its users. */
+/** The end of the last writer of a datum, and of the last of all its users. */
 interface Use {
   written: number;
   used: number;
@@ -48,7 +48,7 @@ export class ProgramBounds {
   };
 
   private useOf(datum: unknown): Use {
-    if (!(datum instanceof Datum)) throw new Error('a flow is no datum');
+    if (!(datum instanceof Datum)) throw new Error('a flow is not a datum');
     let use = this.uses.get(datum);
     if (use === undefined) {
       use = { written: 0, used: 0 };

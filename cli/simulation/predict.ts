@@ -1,8 +1,8 @@
-// Runs a program of the algorithms on a described machine, on one rank or many, and adds up what it took.
-import { SimulatedBackend } from '../../devices/simulated/backend.js';
-import { type MachineDescription, queuesOf } from '../../devices/simulated/machine.js';
-import { SimulatedNetwork } from '../../devices/simulated/network.js';
-import { World } from '../../devices/simulated/world.js';
+// Runs a program of the algorithms on a described machine, on one rank or many, and adds up its costs.
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import { type MachineDescription, queuesOf } from '../../devices/simulated/machine/machine.js';
+import { World } from '../../devices/simulated/machine/world.js';
+import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
 import { leastRing } from '../../devices/submission.js';
 import { HeadraceError } from '../../scheduler/errors.js';
 import {
@@ -24,18 +24,18 @@ export interface Program {
   readonly lower: boolean;
   readonly insert: (graph: Graph, m: readonly TiledMatrix<'f64'>[]) => void;
   readonly flops: (n: number) => number;
-  /** Tasks for matrices of that many tiles a side. */
+  /** Number of tasks for matrices with that many tiles a side. */
   readonly tasks: (tiles: number) => number;
 }
 
-export interface PredictOptions {
+interface PredictOptions {
   readonly ranks: number;
   /** Order of the matrices, and of a tile. */
   readonly n: number;
   readonly tile: number;
   /** Trace file of a rank. */
   readonly traceOf: (rank: number) => string;
-  /** Called for every task that is inserted; what it throws ends the simulation. */
+  /** Called for every inserted task; an error that it throws ends the simulation. */
   readonly onTask?: (() => void) | undefined;
   /** Called before the trace of each rank is analysed. */
   readonly onAnalysis?: ((rank: number) => void) | undefined;
@@ -53,7 +53,7 @@ export interface Prediction {
   readonly areaSeconds: number;
   readonly bytes: Readonly<Record<string, number>>;
   readonly evictions: number;
-  /** Execution lanes of all ranks: of the GPUs where there are any, else of the workers. */
+  /** Execution lanes of all ranks: of the GPUs if there are any, else of the workers. */
   readonly lanes: readonly RankLane[];
   /** Commands and messages. */
   readonly events: number;
@@ -63,10 +63,10 @@ export interface Prediction {
 /** Tiles begin in host memory; making them costs no time. */
 const init = task({ name: 'init', flows: { a: write('f64') }, kernel: 'init', gpuKernel: false });
 
-/** Rows of the task window, records per queue and commands ahead: less where many ranks share this process. */
+/** Rows of the task window, records per queue and commands ahead: fewer if many ranks share this process. */
 const alone = { window: 65_536, ringRecords: 4096, runAhead: 1024 };
 const among = { window: 16_384, ringRecords: 256, runAhead: 64 };
-/** Real and simulated ranks that keep workers for themselves cost memory; tile programs use them for nothing. */
+/** Workers cost memory on real and simulated ranks, and tile programs do not use them. */
 const WORKERS_AMONG = 1;
 
 function open(machine: MachineDescription, options: PredictOptions) {
@@ -121,11 +121,11 @@ function matricesOf(program: Program, options: PredictOptions, runtime: Runtime)
 
 type Simulated = ReturnType<typeof open>;
 
-/** Rejects when nothing will ever happen in the world any more: whoever still waits then would wait for ever. */
+/** Rejects when no event can happen in the world any more: every wait that is left would last for ever. */
 function standstill({ world, runtimes }: Simulated): Promise<never> {
   return new Promise((_, reject) => {
     world.onStill = () => {
-      // Programs that are told of an end may insert more; they are told before the event loop turns.
+      // Programs may insert more tasks when something ends; they learn of the end before the event loop turns.
       setImmediate(() => {
         if (world.next < Number.POSITIVE_INFINITY) return;
         const report = runtimes.map((runtime, rank) => `rank ${rank}:\n${runtime.explain()}`);
@@ -141,7 +141,7 @@ function standstill({ world, runtimes }: Simulated): Promise<never> {
 }
 
 /**
- * Simulates the program; resolves when all of it is done and looked at.
+ * Simulates the program; resolves when all of it is done and analysed.
  *
  * @throws HeadraceError `ERR_MACHINE` when ranks have no network, `ERR_STALLED` when the engines wait for nothing.
  */

@@ -1,12 +1,12 @@
-// Steps through a case from a file, one engine pass after the other, and says what goes wrong where.
+// Steps through a case from a file, one engine pass after the other, and reports every violation with its place.
 import { readFileSync } from 'node:fs';
+import type { SimulatedCase } from '../../devices/simulated/cases/case.js';
+import { Player } from '../../devices/simulated/cases/play.js';
+import type { RankPlayer } from '../../devices/simulated/cases/rank-player.js';
 import { HeadraceError } from '../../scheduler/errors.js';
 import { type CliContext, ExitCode } from '../context.js';
-import type { SimulatedCase } from './case.js';
-import { Player } from './play.js';
-import type { RankPlayer } from './rank-player.js';
 
-/** Prints every command and completion of the case; exit code 1 when something is wrong with the run. */
+/** Prints every command and completion of the case; exit code 1 if the run has a violation. */
 export async function replay(file: string, context: CliContext): Promise<number> {
   let c: SimulatedCase;
   try {
@@ -37,7 +37,7 @@ export async function replay(file: string, context: CliContext): Promise<number>
   return played.problems.length === 0 ? ExitCode.ok : ExitCode.failure;
 }
 
-/** Prints the commands of a rank and how far its tasks are. */
+/** Prints the commands of a rank and the progress of its tasks. */
 function follow(rank: RankPlayer, say: (line: string) => void): void {
   const { backend, engine } = rank;
   const { exec, copy } = backend;

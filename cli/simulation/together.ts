@@ -1,5 +1,5 @@
-// One program on several simulated ranks: every task is inserted on the ranks that it concerns before the next one is,
-// so that a rank that waits for room finds all others as far as itself, and the world can go on.
+// One program on several simulated ranks. Every task is inserted on its ranks before the next task is. So a rank that
+// waits for room finds all others at the same place, and the world can go on.
 // Invariant: each rank sees the tasks in program order.
 import {
   Datum,
@@ -11,13 +11,13 @@ import {
 
 type Arguments = Readonly<Record<string, unknown>>;
 
-/** Told of every task of the program, once. */
-export type Observer = (cls: TaskClass, args: Arguments) => void;
+/** Gets a call for every task of the program, once. */
+type Observer = (cls: TaskClass, args: Arguments) => void;
 
 export class Together {
   private readonly runtimes: readonly Runtime[];
   private readonly observer: Observer | undefined;
-  /** Of each datum of rank 0, what it is on every rank. */
+  /** For each datum of rank 0, its datum on every rank. */
   private readonly everywhere: Map<unknown, readonly Datum[]> = new Map();
   private graphs: Graph[] = [];
 
@@ -26,11 +26,11 @@ export class Together {
     this.observer = observer;
   }
 
-  /** These are the same datum, rank by rank. Its owner writes it first, which other ranks need not hear of. */
+  /** These are the same datum, rank by rank. Its owner writes it first, and other ranks need not know that. */
   share(data: readonly Datum[]): void {
     this.everywhere.set(data[0], data);
     for (const [rank, datum] of data.entries())
-      if (datum.rank !== rank) this.runtimes[rank].valueIsElsewhere(datum);
+      if (datum.rank !== rank) this.runtimes[rank].programData.valueIsElsewhere(datum);
   }
 
   /** Runs a program that names data by their handles on rank 0; tasks go to the ranks that own one of their data. */
@@ -49,8 +49,8 @@ export class Together {
         { pruned: true },
       ),
     );
-    // Programs use nothing else of a graph. None of their tasks is skipped: each goes to the ranks it concerns.
-    program({ insert: this.insert, skips: () => false } as unknown as Graph);
+    // Programs use nothing else of a graph. They skip no task: each task goes to its ranks.
+    program({ insert: this.insert, skips: () => false, check: () => {} } as unknown as Graph);
     release();
     return Promise.all(runs);
   }

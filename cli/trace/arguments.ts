@@ -1,13 +1,13 @@
-// Words of a trace command: options by a table for node:util's parseArgs, and how many files it takes.
+// Words of a trace command: options by a table for node:util's parseArgs, and the number of files.
 // Every wrong word ends in a UsageError with the usage of the command.
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { describeThrown } from '../../trace/thrown.js';
 import { nearest, UsageError } from '../options.js';
 
 /** Options as `parseArgs` takes them. */
-export type TraceOptions = NonNullable<ParseArgsConfig['options']>;
+type TraceOptions = NonNullable<ParseArgsConfig['options']>;
 
-/** What a command line gave: files and option values (string, true, or a list for repeated options). */
+/** The words of a command line: files and option values (string, true, or a list for repeated options). */
 export interface TraceArguments {
   readonly files: readonly string[];
   readonly text: (name: string) => string | undefined;
@@ -16,7 +16,7 @@ export interface TraceArguments {
 }
 
 /**
- * Parses the words after a subcommand. `files` are the least and most positional words.
+ * Parses the words after a subcommand. `files` are the least and the most positional words.
  * Throws UsageError with `usage`.
  */
 export function parseTraceArguments(

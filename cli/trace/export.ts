@@ -38,7 +38,7 @@ const opens: { readonly [format in Format]: string } = {
   graphlib: "read it with json.read of '@dagrejs/graphlib'",
 };
 
-export const exportUsage: string = `usage: headrace trace export FILE... [--format FORMAT] [-o OUT] [options]
+const exportUsage: string = `usage: headrace trace export FILE... [--format FORMAT] [-o OUT] [options]
 
   --format FORMAT      ${formats.join(', ')} [perfetto]
   -o, --output OUT     file to write, - for standard output [FILE with the format's ending]
@@ -73,7 +73,7 @@ export function exportCommand(argv: readonly string[], context: CliContext): voi
   if (given.files.includes(target)) {
     throw new UsageError(`--output ${target} would overwrite the trace`, exportUsage);
   }
-  const trace = loadForCommand(given.files, context.stderr, true);
+  const trace = loadForCommand(given.files, context, true);
   const bytes = writeTo(target, (output) => produce(trace, output), context.leftover);
   if (target !== '-') {
     context.stderr.write(`${target}: ${bytes} bytes; ${opens[format]}\n`);

@@ -1,10 +1,11 @@
-// Which files a trace argument means: the file itself, or the files of all ranks of a run recorded under that name.
+// The files of a trace argument: the file itself, or the files of all ranks of a run recorded under that name.
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { cropToRuns, loadTrace, type Trace } from '../../trace/index.js';
-import type { TextOutput } from '../context.js';
+import type { CliContext } from '../context.js';
+import { createProgress } from '../progress.js';
 
-/** `out.hrtrace` -> itself, or `out.0.hrtrace`, `out.1.hrtrace` ... when only those exist. */
+/** `out.hrtrace` -> itself, or `out.0.hrtrace`, `out.1.hrtrace` ... if only those exist. */
 export function resolveTraceFiles(names: readonly string[]): string[] {
   return names.flatMap((name) => {
     if (existsSync(name)) return [name];
@@ -30,12 +31,33 @@ function rankOf(file: string, base: string): number {
   return match ? Number(match[1]) : -1;
 }
 
+/** Loads traces with a progress bar, unless that is to be quiet, and stops when the user asks for it. */
+function load(files: readonly string[], context: CliContext, isQuiet: boolean): Trace {
+  const { stderr: stream, env, signal } = context;
+  const progress = createProgress({ stream, enabled: !isQuiet, env });
+  try {
+    return loadTrace(files, (done, total) => {
+      progress.update('read traces', done, total);
+      context.checkSignals?.();
+      signal.throwIfAborted();
+    });
+  } finally {
+    progress.clear();
+  }
+}
+
 /**
- * Loads traces and says on `notes` what is missing from them. Unless `all` is set, only the time of the runs is kept:
- * not what the program did before the first and after the last.
+ * Loads traces and reports their missing parts on stderr. Unless `all` is set, it keeps the time of the runs only, and
+ * drops the time before the first and after the last.
  */
-export function loadForCommand(names: readonly string[], notes: TextOutput, all: boolean): Trace {
-  const trace = loadTrace(resolveTraceFiles(names));
+export function loadForCommand(
+  names: readonly string[],
+  context: CliContext,
+  all: boolean,
+  isQuiet = false,
+): Trace {
+  const { stderr: notes } = context;
+  const trace = load(resolveTraceFiles(names), context, isQuiet);
   for (const problem of trace.problems) notes.write(`headrace: note: ${problem}\n`);
   if (all) return trace;
   const runs = cropToRuns(trace);

@@ -15,10 +15,10 @@ const subcommands: {
 } = {
   summary: { summary: 'makespan, idle reasons, bytes, classes, memory', run: summaryCommand },
   'critical-path': {
-    summary: 'what determined the makespan, and what if something were faster',
+    summary: 'the chain that determined the makespan, and predictions for faster parts',
     run: criticalPathCommand,
   },
-  diff: { summary: 'what changed between two traces', run: diffCommand },
+  diff: { summary: 'the differences between two traces', run: diffCommand },
   view: { summary: 'open the timeline in a browser', run: viewCommand },
   html: { summary: 'write the timeline as one self-contained file', run: htmlCommand },
   export: {
@@ -28,20 +28,20 @@ const subcommands: {
 };
 
 /** Usage of `headrace trace`. */
-export function traceUsage(): string {
+function traceUsage(): string {
   const lines = Object.entries(subcommands).map(
     ([name, { summary }]) => `  ${name.padEnd(15)}${summary}\n`,
   );
   return `usage: headrace trace <subcommand> FILE... [options]
 
 ${lines.join('')}
-headrace trace <subcommand> --help tells the options. Traces are recorded with: headrace run ... --trace FILE
+headrace trace <subcommand> --help lists the options. Traces are recorded with: headrace run ... --trace FILE
 `;
 }
 
 /**
  * Runs `headrace trace` with the words after it; resolves to the exit code. Throws UsageError for a wrong command
- * line and HeadraceError for a trace that cannot be read, which the program's main turns into words and exit codes.
+ * line and HeadraceError for a trace that cannot be read. The program's main turns them into words and exit codes.
  */
 export async function runTraceCommand(
   argv: readonly string[],

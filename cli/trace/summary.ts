@@ -17,13 +17,13 @@ import type { CliContext } from '../context.js';
 import { parseTraceArguments, wholeNumber } from './arguments.js';
 import { loadForCommand } from './files.js';
 
-export const summaryUsage = `usage: headrace trace summary FILE... [--json] [--all]
+const summaryUsage = `usage: headrace trace summary FILE... [--json] [--all]
 
 Makespan and its bounds, busy and idle time per lane with the reasons, bytes moved and required, task classes,
 memory, overlap. Give one file per rank, or the name they were recorded under.
 
   --json   one JSON object with all numbers (times in nanoseconds, sizes in bytes)
-  --all    also what happened before the first run and after the last
+  --all    also the time before the first run and after the last
 `;
 
 /** The summary of a trace. */
@@ -38,21 +38,23 @@ export function summaryCommand(argv: readonly string[], context: CliContext): vo
     context.stdout.write(summaryUsage);
     return;
   }
-  const summary = summarize(loadForCommand(given.files, context.stderr, given.flag('all')));
+  const summary = summarize(
+    loadForCommand(given.files, context, given.flag('all'), given.flag('json')),
+  );
   context.stdout.write(given.flag('json') ? `${JSON.stringify(summary)}\n` : summaryText(summary));
 }
 
-export const pathUsage = `usage: headrace trace critical-path FILE... [--what-if NAME=FACTOR]... [--limit N] [--json] [--all]
+const pathUsage = `usage: headrace trace critical-path FILE... [--what-if NAME=FACTOR]... [--limit N] [--json] [--all]
 
-The chain of tasks, transfers and messages that determined the makespan, with what released each and the gap
-before it.
+The chain of tasks, transfers and messages that determined the makespan, with the cause that released each and the
+gap before it.
 
-  --what-if NAME=FACTOR   evaluate the recorded graph again with something FACTOR times as fast, or free.
+  --what-if NAME=FACTOR   evaluate the recorded graph again with a part FACTOR times as fast, or free.
                           NAME is a task class, h2d, d2h, d2d, network, transfers (all four), scheduler, memory
-                          or submission. Repeat it to change several things at once: network=2, gemm=free
+                          or submission. Repeat it to change several parts at once: network=2, gemm=free
   --limit N               steps to print [40]
   --json                  one JSON object with all steps
-  --all                   also what happened before the first run and after the last
+  --all                   also the time before the first run and after the last
 `;
 
 /** The critical path, and what-if. */
@@ -73,7 +75,7 @@ export function criticalPathCommand(argv: readonly string[], context: CliContext
     return;
   }
   const limit = wholeNumber(given, 'limit', [2, 1e9], pathUsage) ?? 40;
-  const trace = loadForCommand(given.files, context.stderr, given.flag('all'));
+  const trace = loadForCommand(given.files, context, given.flag('all'), given.flag('json'));
   const settings = given.list('what-if');
   const scenario = parseWhatIf(settings, trace);
   const causes = new Causes(trace, new Waits(trace));
@@ -96,12 +98,12 @@ export function criticalPathCommand(argv: readonly string[], context: CliContext
   }
 }
 
-export const diffUsage = `usage: headrace trace diff A B [--json] [--all]
+const diffUsage = `usage: headrace trace diff A B [--json] [--all]
 
-What changed from trace A to trace B: makespan, idle time by reason, kernel time by class, lanes, bytes, memory.
+The differences between trace A and trace B: makespan, idle time by reason, kernel time by class, lanes, bytes, memory.
 
   --json   one JSON object
-  --all    also what happened before the first run and after the last
+  --all    also the time before the first run and after the last
 `;
 
 /** The difference between two traces. */
@@ -117,7 +119,7 @@ export function diffCommand(argv: readonly string[], context: CliContext): void 
     return;
   }
   const [a, b] = given.files.map((file) =>
-    summarize(loadForCommand([file], context.stderr, given.flag('all'))),
+    summarize(loadForCommand([file], context, given.flag('all'), given.flag('json'))),
   );
   const diff = diffSummaries(a, b);
   context.stdout.write(given.flag('json') ? `${JSON.stringify(diff)}\n` : diffText(diff));

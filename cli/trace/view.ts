@@ -12,13 +12,13 @@ import { UsageError } from '../options.js';
 import { parseTraceArguments, wholeNumber } from './arguments.js';
 import { loadForCommand } from './files.js';
 
-export const viewUsage = `usage: headrace trace view FILE... [--no-open] [--port N] [--all]
+const viewUsage = `usage: headrace trace view FILE... [--no-open] [--port N] [--all]
 
 Serves the timeline on this machine and opens it in the browser; ends with Ctrl-C.
 
   --no-open   only print the address
   --port N    port to listen on [any free one]
-  --all       also what happened before the first run and after the last
+  --all       also the time before the first run and after the last
 `;
 
 /** Serves the timeline until interrupted. */
@@ -34,7 +34,7 @@ export async function viewCommand(argv: readonly string[], context: CliContext):
     return;
   }
   const port = wholeNumber(given, 'port', [0, 65535], viewUsage) ?? 0;
-  const trace = loadForCommand(given.files, context.stderr, given.flag('all'));
+  const trace = loadForCommand(given.files, context, given.flag('all'));
   const page = writeToMemory((output) => writePage(trace, output));
   const server = pageServer(page);
   const address = await awaited('a port to listen on', listening(server, port));
@@ -99,12 +99,12 @@ function openBrowser(address: string, context: CliContext): void {
   child.unref();
 }
 
-export const htmlUsage = `usage: headrace trace html FILE... -o OUT.html [--all]
+const htmlUsage = `usage: headrace trace html FILE... -o OUT.html [--all]
 
 Writes the timeline as one self-contained file that works from disk.
 
   -o, --output OUT   file to write, - for standard output [FILE with the ending .html]
-  --all              also what happened before the first run and after the last
+  --all              also the time before the first run and after the last
 `;
 
 /** Writes the page into a file. */
@@ -123,7 +123,7 @@ export function htmlCommand(argv: readonly string[], context: CliContext): void 
   if (given.files.includes(target)) {
     throw new UsageError(`--output ${target} would overwrite the trace`, htmlUsage);
   }
-  const trace = loadForCommand(given.files, context.stderr, given.flag('all'));
+  const trace = loadForCommand(given.files, context, given.flag('all'));
   const bytes = writeTo(target, (output) => writePage(trace, output), context.leftover);
   if (target !== '-') context.stderr.write(`${target}: ${bytes} bytes; open it in a browser\n`);
 }

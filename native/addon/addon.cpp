@@ -1,13 +1,13 @@
-// The Node-API surface: turns JavaScript calls into calls of Core and nothing else. native/index.ts is its only user.
+// The Node-API surface: it only turns JavaScript calls into calls of Core. native/index.ts is its only user.
 //
 // Lifetime rules (each a crash or a hang when broken):
 // - the rings, control and shared words are SharedArrayBuffers of JavaScript; `views_` keeps them alive until the
 //   threads are joined;
 // - the thread-safe function is unref'd at once (it must not keep the process alive; `hold` refs it) and released
 //   in `close`, after the threads that could call it are joined;
-// - Node destroys thread-safe functions in environment teardown before finalizers run, so an environment cleanup hook
-//   registered after the function was made closes the core first; worker threads tear down for real;
-// - nothing here is static: several cores per environment and several environments per process must work.
+// - Node destroys thread-safe functions in environment teardown before finalizers run. So an environment cleanup hook,
+//   registered after the function was made, closes the core first; worker threads tear down for real;
+// - no state here is static: several cores per environment and several environments per process must work.
 #include <napi.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ namespace {
 }
 
 /// Address of a typed array's first byte. Works for views of shared memory too, whose `ArrayBuffer()` must not be
-/// asked for on Node 20.
+/// called on Node 20.
 std::int32_t* words(const Napi::Value& value) {
   const auto array = value.As<Napi::TypedArray>();
   void* data = nullptr;
@@ -128,14 +128,15 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
 
  private:
   static void onRing(Napi::Env env, Napi::Function, CoreObject* object, void*) {
-    if (env == nullptr || object->closed_) return;  // the environment goes away: nobody to tell
+    if (env == nullptr || object->closed_)
+      return;  // the environment is being torn down: no listener is left
     Runtime& runtime = object->core_->runtime();
     runtime.doorbell.answered();
     runtime.shared[Shared::engineAsleep].store(0, std::memory_order_seq_cst);
     runtime.ownership.engineWakes();
     if (object->callback_.IsEmpty()) return;
-    // The plain call: while the environment is torn down JavaScript cannot run any more, which C++ would report by an
-    // exception that nobody can catch. An exception of the callback itself stays pending and becomes Node's.
+    // The plain call: while the environment is torn down JavaScript cannot run any more. C++ would report that by an
+    // exception that no code can catch. An exception of the callback itself stays pending and becomes Node's.
     napi_value ignored = nullptr;
     napi_call_function(env, env.Undefined(), object->callback_.Value(), 0, nullptr, &ignored);
   }
@@ -225,7 +226,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     if (!closed_) core_->runtime().ownership.recall();
   }
 
-  /// Fills a Float64Array with queue, from and to of as many spans as it has room for; returns how many.
+  /// Fills a Float64Array with queue, from and to of as many spans as fit; returns their number.
   Napi::Value takeStolen(const Napi::CallbackInfo& info) {
     auto into = info[0].As<Napi::Float64Array>();
     StolenSpan spans[64];
@@ -331,7 +332,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
 
   void close(const Napi::CallbackInfo&) { shutDown(false); }
 
-  /// Joins the threads, then lets go of what only they needed. `teardown`: inside the environment's cleanup hook.
+  /// Joins the threads, then releases the objects that only they needed. `teardown`: inside the environment's cleanup hook.
   void shutDown(bool cancel, bool teardown = false) {
     if (closed_) return;
     closed_ = true;
@@ -421,6 +422,7 @@ Napi::Value rawLoopTime(const Napi::CallbackInfo& info) {
 }
 
 Napi::Object initialise(Napi::Env env, Napi::Object exports) {
+  exports["contract"] = Napi::Number::New(env, contractNumber);
   exports["Core"] = CoreObject::define(env);
   exports["misalignment"] = Napi::Function::New<misalignment>(env, "misalignment");
   exports["now"] = Napi::Function::New<nanoseconds>(env, "now");

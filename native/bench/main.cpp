@@ -1,6 +1,6 @@
 // Overhead and bandwidth of the native layer against loops by hand, in one process: one JSON line per measurement with
-// both times and their ratio. The loops by hand are those of gpu/driver_baseline.h; the other side writes the same work as command
-// records into the rings, as the engine does, from one thread.
+// both times and their ratio. The loops by hand are those of gpu/driver_baseline.h. The other side writes the same work
+// as command records into the rings, as the engine does, from one thread.
 //
 // usage: headrace_gpu_bench [gpus] [tasks]      (on the stub the numbers mean nothing)
 #include <algorithm>
@@ -59,7 +59,7 @@ void report(const char* name, const char* unit, Measured best, std::uint64_t byt
   std::fflush(stdout);
 }
 
-/// Nanoseconds per task of what `insert(i)` writes, until all is done.
+/// Nanoseconds per task that `insert(i)` writes, until all are done.
 template <typename Insert>
 double timed(Machine& machine, std::int32_t count, Insert insert) {
   for (std::int32_t i = 0; i < count / 10 + 1; ++i) insert(i);

@@ -13,7 +13,7 @@ inline std::int64_t now() {
   return static_cast<std::int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
-/// Tells the processor that the thread spins, so that it saves power and leaves memory order speculation alone.
+/// Tells the processor that the thread spins, so that it saves power and does not speculate on memory order.
 inline void pauseProcessor() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

@@ -44,10 +44,10 @@ std::int32_t usableCores() {
 }
 
 /// Executes commands of free worker queues until `rung()`, until the time is over, or until there have been none for a
-/// moment; false then, if there were none at all.
+/// moment. False then, if there were none at all.
 template <typename Rung>
 bool serveQueues(QueueOwnership& ownership, Executor& executor, std::int64_t until, Rung rung) {
-  // A worker that is to step aside first ends the record it is at.
+  // A worker that will step aside first ends its present record.
   constexpr std::int64_t kPatience = 200'000;
   bool served = false;
   Queue* held = nullptr;
@@ -61,7 +61,7 @@ bool serveQueues(QueueOwnership& ownership, Executor& executor, std::int64_t unt
       executor.execute();
       served = true;
       idleSince = 0;
-      // Records that are worth serving are short: reading the clock for each would show.
+      // Records that are worth serving are short: a clock reading for each would cost too much.
       if (i % 8 == 0 && now() >= until) break;
       continue;
     }
@@ -79,7 +79,7 @@ bool serveQueues(QueueOwnership& ownership, Executor& executor, std::int64_t unt
     if (idleSince == 0) idleSince = time;
     const bool hopeless = !ownership.hasFree() && !ownership.crowded();
     if (hopeless || time >= until || time - idleSince >= kPatience) break;
-    // The worker that is to step aside may be waiting for this core.
+    // The worker that will step aside may be waiting for this core.
     sched_yield();
   }
   if (held != nullptr) {
@@ -197,7 +197,7 @@ void Core::openDevices(const CoreOptions& options) {
   }
 }
 
-/// Libraries are looked for and warmed up when somebody asks for the kernels that use them, never on the hot path.
+/// Libraries are found and warmed up when a program asks for the kernels that use them, never on the hot path.
 void Core::prepareTileKernels() {
   blasReport();
   for (std::size_t gpu = 0; gpu < devices_.size() && !closed_; ++gpu) {
@@ -255,7 +255,7 @@ void Core::compileKernels(const KernelSource& source, std::vector<std::string>& 
     kernels.push_back(
         {declared.name, compiled.symbols[i], std::make_shared<const LaunchRules>(declared.rules)});
   }
-  // What does not load or does not fit its declaration must not get a number.
+  // Code that does not load or does not fit its declaration must not get a number.
   try {
     for (auto& device : devices_) {
       device->callQuiet([&] { device->tryFunctions(*image, kernels); });
@@ -276,7 +276,7 @@ void Core::wake(std::int32_t queue) {
 bool Core::waitForDoorbell(double microseconds) {
   if (closed_) return false;
   const double limit = std::min(std::max(microseconds, 0.0), 1e12);
-  // Who made room for the engine can have the core now.
+  // The worker that made room for the engine can have the core now.
   runtime_.ownership.recall();
   const bool rang = runtime_.doorbell.wait(static_cast<std::int64_t>(limit * 1000),
                                            [this] { return doorbellDue(); });
@@ -343,7 +343,7 @@ void Core::close(bool cancel) {
   runtime_.closing.store(true, std::memory_order_seq_cst);
   for (auto& queue : runtime_.queues) queue->wake();
   runtime_.ownership.recall();
-  // A worker may wait for a GPU and the other way round: wake all first, then join one after the other.
+  // A worker may wait for a GPU and vice versa: wake all first, then join one after the other.
   workers_.clear();
   for (auto& device : devices_) device->join();
   for (auto& device : devices_) device->closeDevice();

@@ -1,8 +1,8 @@
-// One opened core: its spaces, queues and threads. Knows nothing of JavaScript; the addon and the native tests both
+// One opened core: its spaces, queues and threads. It does not know JavaScript; the addon and the native tests both
 // drive it through this class.
 //
 // Invariants: the memory behind rings, control and shared words belongs to the caller and outlives the core; threads
-// exist from `open` to `close`; `close` is idempotent and may be called by the thread that opened the core only.
+// exist from `open` to `close`; `close` is idempotent, and only the thread that opened the core may call it.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,9 @@ struct CoreOptions {
   /// First bytes of host space that are page-locked for a real driver.
   std::uint64_t pinnedBytes = 0;
   std::int32_t workers = 1;
-  /// Threads that run at once; 0: as many as this process may use.
+  /// Limit of threads that run at once; 0: as many as this process may use.
   std::int32_t cores = 0;
-  /// How long idle threads spin before they give way to others (queues/spin.h).
+  /// How long idle threads spin before they yield (queues/spin.h).
   std::int64_t spinNanoseconds = kSpinNanoseconds;
   std::int32_t computeStreams = 1;
   std::uint32_t ringRecords = 1024;
@@ -55,7 +55,7 @@ class Core {
        std::int32_t* shared);
   ~Core();
 
-  /// The queues that options ask for, in order: workers, then per GPU compute streams, h2d, d2h, peers.
+  /// The queues of the options, in order: workers, then per GPU compute streams, h2d, d2h, peers.
   static std::vector<QueueOptions> queuesOf(const CoreOptions& options);
 
   std::int32_t kernel(const std::string& name, std::int32_t space);
@@ -65,19 +65,19 @@ class Core {
   void wake(std::int32_t queue);
   bool waitForDoorbell(double microseconds);
   /// As `waitForDoorbell`, but the calling thread executes commands of worker queues meanwhile. False when it found
-  /// none to execute and nobody rang, or when there is a core for the engine anyway.
+  /// none to execute and no doorbell rang, or when the engine has a core of its own.
   bool serveUntilDoorbell(double microseconds);
-  /// On the engine's thread: looks at its stolen time too, and moves up to `most` spans out (stolen_time.h).
+  /// On the engine's thread: reads its stolen time too, and moves up to `most` spans out (stolen_time.h).
   std::size_t takeStolen(StolenSpan* into, std::size_t most);
   std::string lastError(std::int32_t queue) const;
-  /// How other processes get at a space; null where there is no way.
+  /// How other processes open a space; null if they cannot.
   const DeviceShare* share(std::int32_t space) const;
-  /// From now on `close` leaves device memory alone that other processes may have open.
+  /// From now on `close` does not free device memory that other processes may have open.
   void keepShared();
   bool peerAccess(std::int32_t to, std::int32_t from) const;
 
-  /// Finishes what was published, ends all threads, frees device memory. With `cancel`, kernels not yet started are
-  /// skipped.
+  /// Finishes the published commands, ends all threads, frees device memory. With `cancel`, kernels that have not started
+  /// are skipped.
   void close(bool cancel = false);
   bool closed() const { return closed_; }
 

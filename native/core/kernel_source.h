@@ -1,4 +1,4 @@
-// Kernels that users give as CUDA C source, PTX or cubin: what was declared about them, and the compiled result.
+// Kernels that users give as CUDA C source, PTX or cubin: their declarations, and the compiled result.
 #pragma once
 
 #include <string>

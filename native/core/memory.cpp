@@ -20,7 +20,7 @@ HostMemory::HostMemory(std::uint64_t bytes) : bytes_(bytes) {
                              " bytes of address space for host data: " + std::strerror(errno));
   }
   data_ = static_cast<std::uint8_t*>(data);
-  // Fewer page faults and translation misses for tiles; harmless where it is not supported.
+  // Fewer page faults and translation misses for tiles; harmless on systems without support.
   if (mapped_ >= (std::uint64_t{4} << 20)) madvise(data, mapped_, MADV_HUGEPAGE);
 }
 

@@ -1,4 +1,4 @@
-// Memory spaces: the host reservation and what every thread needs to know about each space.
+// Memory spaces: the host reservation and the data of each space that every thread needs.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace headrace {
 
-/// Host space: one reservation of address space whose pages exist once they are touched. Shared by the core and by
-/// every view handed to JavaScript; unmapped when the last of them is gone.
+/// Host space: one reservation of address space whose pages exist once they are touched. The core and every view in
+/// JavaScript share it; it is unmapped when the last of them is gone.
 class HostMemory {
  public:
-  /// Throws std::runtime_error when the address space cannot be had.
+  /// Throws std::runtime_error when the system has no such address space.
   explicit HostMemory(std::uint64_t bytes);
   ~HostMemory();
   HostMemory(const HostMemory&) = delete;
@@ -22,7 +22,7 @@ class HostMemory {
 
   std::uint8_t* data() const { return data_; }
   std::uint64_t bytes() const { return bytes_; }
-  /// Gives the memory back to the system; the addresses stay valid and show zeros. When nobody works with it.
+  /// Returns the memory to the system; the addresses stay valid and show zeros. Only while no thread uses it.
   void discard();
 
  private:
@@ -31,7 +31,7 @@ class HostMemory {
   std::uint64_t mapped_;
 };
 
-/// One memory space. `base` is its first byte: a host address where the host can reach it, else a device address.
+/// One memory space. `base` is its first byte: a host address if the host can reach it, else a device address.
 struct Space {
   std::int32_t kind = 0;
   std::uint64_t base = 0;

@@ -16,7 +16,7 @@ static_assert(HEADRACE_DEVICE_LOST == Status::deviceLost, "kernel.h repeats cont
 static_assert(HEADRACE_DRIVER_ERROR == Status::driver, "kernel.h repeats contract.ts");
 static_assert(HEADRACE_BAD_ARGUMENTS == Status::badArguments, "kernel.h repeats contract.ts");
 
-/// What one library (or the set of built-in kernels) offers; becomes visible as a whole or not at all.
+/// The kernels of one library (or the built-in ones); they become visible together or not at all.
 struct RegistryBatch {
   Registry* registry;
   std::vector<KernelEntry> entries;
@@ -56,7 +56,7 @@ bool hasVariant(const KernelEntry& entry, std::int32_t kind) {
 }  // namespace
 
 Registry& Registry::instance() {
-  // Never destroyed: threads of a worker that is torn down late may still look things up.
+  // Never destroyed: threads of a worker that is torn down late may still look up kernels.
   static Registry* registry = new Registry;
   return *registry;
 }

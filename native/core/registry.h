@@ -44,9 +44,9 @@ class Registry {
   std::int32_t find(const std::string& name, std::int32_t spaceKind);
   /// Names of the built-in kernels.
   std::vector<std::string> builtIn() const { return builtIn_; }
-  /// Loads a library; appends what it registers to `names`. Throws std::runtime_error with the reason.
+  /// Loads a library; appends the names that it registers to `names`. Throws std::runtime_error with the reason.
   void load(const std::string& path, std::vector<std::string>& names);
-  /// Adds device code of one kind of GPU and keeps it as long as the process; on an exception it is the caller's still.
+  /// Adds device code for one kind of GPU and keeps it as long as the process. After an exception the caller still owns it.
   struct DeviceKernel {
     std::string name;
     std::string symbol;

@@ -1,4 +1,4 @@
-// What the threads of one core share: its queues, its spaces, the shared words, and whether it is closing.
+// The state that the threads of one core share: its queues, its spaces, the shared words, and whether it is closing.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ struct Runtime {
   Word* const shared;
   Doorbell doorbell;
   QueueOwnership ownership;
-  /// How long an idle thread spins before it gives way to others (queues/spin.h).
+  /// How long an idle thread spins before it yields (queues/spin.h).
   const std::int64_t spinNanoseconds;
   std::vector<std::unique_ptr<Queue>> queues;
   std::vector<Space> spaces;
@@ -51,7 +51,7 @@ struct Runtime {
     return static_cast<std::uint32_t>(index) < spaces.size() ? &spaces[index] : nullptr;
   }
 
-  /// True when waiting for `sequence` of `queue` can never end because the core closes and nobody published it.
+  /// True when waiting for `sequence` of `queue` can never end because the core closes and no thread published it.
   bool abandoned(const Queue& queue, std::int32_t sequence) const {
     return closing.load(std::memory_order_acquire) && ahead(queue.published(), sequence) < 0;
   }

@@ -1,4 +1,4 @@
-// Libraries found at run time: tries names in order, resolves symbols, remembers why it failed. Never unloads:
+// Libraries found at run time: tries names in order, resolves symbols, remembers the reason of a failure. Never unloads:
 // drivers keep threads and handlers of their own.
 #pragma once
 

@@ -27,7 +27,7 @@ StolenTime::~StolenTime() {
   if (file_ >= 0) ::close(file_);
 }
 
-/// Nanoseconds that the calling thread has waited for a core so far; false where the kernel does not count them.
+/// Nanoseconds that the calling thread has waited for a core so far; false if the kernel does not count them.
 bool StolenTime::read(std::int64_t& waited) {
   if (missing_) return false;
   if (file_ < 0) file_ = ::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);

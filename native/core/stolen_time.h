@@ -1,12 +1,12 @@
-// Stolen time: time in which a thread wanted to run but had no core. It stretches kernels and delays whatever the thread
-// would do next, and no clock in a record tells it from work.
+// Stolen time: time in which a thread wanted to run but had no core. It stretches kernels and delays the next work of the
+// thread, and no clock in a record tells it from work.
 //
 // The operating system counts it for every thread (/proc/thread-self/schedstat: nanoseconds on a run queue). Each thread
-// reads its own count where it has just run or waited, at most every `kInterval`: a look costs 1 to 2 us. What was stolen
-// since the look before lies directly before the look, because a thread that gets its core back goes on at once.
+// reads its own count after it has run or waited, at most every `kInterval`: a reading costs 1 to 2 us. The time stolen
+// since the reading before lies directly before the reading, because a thread that gets its core back continues at once.
 //
-// Invariants: only its own thread uses a `StolenTime`; the spans of one thread do not overlap and come in order. Nothing
-// is looked at unless records are timed.
+// Invariants: only its own thread uses a `StolenTime`; the spans of one thread do not overlap and are in order. Threads
+// read the count only while records are timed.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,17 @@ struct StolenSpan {
 class StolenLog {
  public:
   void add(const StolenSpan& span);
-  /// Moves up to `most` spans out, oldest first; returns how many.
+  /// Moves up to `most` spans out, oldest first; returns their number.
   std::size_t take(StolenSpan* into, std::size_t most);
 
  private:
-  /// Nobody takes the spans of a run whose trace has ended: then the latest are dropped.
+  /// No tracer takes the spans of a run whose trace has ended: then the latest are dropped.
   static constexpr std::size_t kMost = 16384;
   std::mutex lock_;
   std::vector<StolenSpan> spans_;
 };
 
-/// What one thread knows of its stolen time.
+/// The stolen time of one thread.
 class StolenTime {
  public:
   explicit StolenTime(StolenLog& log) : log_(log) {}
@@ -45,9 +45,9 @@ class StolenTime {
   StolenTime(const StolenTime&) = delete;
   StolenTime& operator=(const StolenTime&) = delete;
 
-  /// True when a look at `time` is worth its cost.
+  /// True when a reading at `time` is worth its cost.
   bool due(std::int64_t time) const { return time - lookedAt_ >= kInterval; }
-  /// Looks, and logs what was stolen since the last look, as time of `queue`. The first look only begins to count.
+  /// Reads, and logs the time stolen since the last reading as time of `queue`. The first reading only begins to count.
   void look(std::int64_t time, std::int32_t queue);
 
  private:
@@ -59,7 +59,7 @@ class StolenTime {
 
   StolenLog& log_;
   std::int64_t lookedAt_ = 0;
-  /// Time on run queues that is logged already; -1: there was no look yet.
+  /// Time on run queues that is logged already; -1: before the first reading.
   std::int64_t logged_ = -1;
   int file_ = -1;
   bool missing_ = false;

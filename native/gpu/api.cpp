@@ -1,4 +1,4 @@
-// Which codes kill a context, and the words for codes and devices: the same numbers in CUDA and HIP.
+// The codes that kill a context, and the words for codes and devices: the same numbers in CUDA and HIP.
 #include "gpu/api.h"
 
 #include <cstdio>

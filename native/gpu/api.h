@@ -1,5 +1,5 @@
-// What Headrace calls in a vendor's driver library, in one shape: libcuda's functions are stored as they are (their
-// types are declared here, so that no CUDA header is needed to build), libamdhip64's with small adapters where the
+// The calls of Headrace into a vendor's driver library, in one shape. libcuda's functions are stored as they are (their
+// types are declared here, so that the build needs no CUDA header). libamdhip64's have small adapters if their
 // shapes differ.
 //
 // Invariant: a table that a loader returns is complete but for the members under "may be missing", and stays valid
@@ -115,15 +115,15 @@ inline constexpr int kJitErrorLog = 5;
 inline constexpr int kJitErrorLogBytes = 6;
 }  // namespace cuda
 
-/// Of every stream in which work is done: what others put into the NULL stream does not hold it up.
+/// For every stream in which work is done: work in the NULL stream does not block it.
 inline unsigned gpuStreamFlags() { return guards.nonBlockingStreams ? gpu::kStreamNonBlocking : 0; }
 
-/// The table of libcuda.so.1 (or of the library named by HEADRACE_CUDA_LIBRARY), initialised; or null and why not.
+/// The table of libcuda.so.1 (or of the library named by HEADRACE_CUDA_LIBRARY), initialised; or null and the reason.
 const GpuApi* cudaApi(std::string& reason);
 /// The same for libamdhip64.so (HEADRACE_HIP_LIBRARY).
 const GpuApi* hipApi(std::string& reason);
 
-/// True when the code means that the context is dead: nothing on the device works any more.
+/// True when the code means that the context is dead: no call on the device works any more.
 bool gpuLost(int code);
 /// "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered".
 std::string gpuErrorText(const GpuApi& api, int code);

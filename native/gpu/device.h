@@ -1,15 +1,15 @@
 // A GPU behind a real driver (CUDA or HIP): its context, streams, events and loaded code.
 //
 // Recording an event costs little here, because the events that the rest of the runtime sees are only positions in a
-// stream: `position` counts recordings. A real event, a *mark*, is put into the stream only where someone needs it:
+// stream: `position` counts recordings. A real event, a *mark*, is put into the stream only if it is needed:
 // - a wait of another stream takes the first mark at or after the position, or puts one at the stream's end;
 // - a question about completion puts one at the end if no mark is outstanding, and asks only the marks;
 // - while commands take long (more than `kSparseBelow`), or other streams have waited for one of the last ones, every
-//   recording gets its mark, so that waits are exact and cost the waiter one call.
-// Measured on H200: a launch with an event is 0.5 us dearer than without, a question costs 1.27 us.
+//   recording gets its mark. So waits are exact and cost the waiter one call.
+// Measured on H200: a launch with an event costs 0.5 us more than one without, a question costs 1.27 us.
 //
 // Invariants: marks of a stream are in order of position and were recorded in that order; `completed` is a position
-// whose mark was seen done (and only grows); everything before it is done, since a stream works in order. Marks are
+// whose mark was seen done (and only grows); all work before it is done, since a stream works in order. Marks are
 // touched under the stream's lock only, since other GPUs' threads wait for them.
 #pragma once
 
@@ -36,7 +36,7 @@ struct GpuMark {
   std::uint64_t position;
 };
 
-/// Where the outcome of a library call (potrf's info) lands in pinned memory, and where it must go when done.
+/// The pinned memory in which the outcome of a library call (potrf's info) arrives, and the word that gets it.
 struct GpuOutcome {
   std::uint64_t position;  // known when `completed` reaches this
   std::int32_t* pinned;
@@ -53,15 +53,15 @@ struct GpuStream {
   std::uint64_t position = 0;  // recordings so far; stored by the owner under `lock`
   std::atomic<std::uint64_t> completed{0};
   std::deque<GpuMark> marks;  // outstanding, oldest first
-  std::vector<void*> spare;   // events without a recording that matters
+  std::vector<void*> spare;   // events without a recording in use
   std::uint64_t marked = 0;   // position of the newest mark
   std::uint32_t awaited =
       0;  // so many of the next recordings get a mark: other streams have waited lately
 
-  /// Position that the newest launch will get: what tells other threads whether a kernel may be running.
+  /// Position of the newest launch: other threads see by it whether a kernel may be running.
   std::atomic<std::uint64_t> launched{0};
 
-  // Only who has the device's turn:
+  // Only for the thread that holds the device's submission lock:
   bool pairOpen = false;  // a timed command's begin is recorded, its end is not
   std::int64_t lastQuery = 0;
   std::uint64_t workAtQuery = 0;
@@ -72,10 +72,10 @@ struct GpuStream {
   double previousEnd = 0;     // of the newest timed command
   std::int64_t seenDone = 0;  // when `completed` was last brought up to date
   std::deque<GpuOutcome> outcomes;
-  /// Waits for other GPUs: whom, and the position before which it must have ended.
+  /// Waits for other GPUs: the GPU, and the position before which the wait must have ended.
   std::deque<std::pair<GpuDevice*, std::uint64_t>> foreignWaits;
   std::int32_t* outcomeWords = nullptr;    // pinned
-  std::vector<std::int32_t*> sparePinned;  // those of them that are not in use
+  std::vector<std::int32_t*> sparePinned;  // the unused ones
   const Launch* launch = nullptr;          // during an `enqueue` kernel or a plan
   TileLibrary* tiles = nullptr;  // cuBLAS and cuSOLVER handles of this stream (gpu/cuda/tiles.cpp)
 };
@@ -99,18 +99,18 @@ struct GpuDevice {
   int major = 0;
   int minor = 0;
   std::vector<GpuStream*> streams;
-  std::vector<GpuDevice*> peers;         // whose memory this one may read
+  std::vector<GpuDevice*> peers;         // this one may read their memory
   std::map<const void*, void*> modules;  // by image
   std::uint64_t work = 0;                // launches and copies submitted
   std::atomic<bool> lost{false};
   std::atomic<std::int64_t> lostAt{0};
-  /// Its streams may wait for a lost GPU for ever: what would wait for them in turn (freeing, destroying) is left
-  /// undone at the end, and the memory stays allocated as long as the process.
+  /// Its streams may wait for a lost GPU for ever. Calls that would wait for them (freeing, destroying) are omitted
+  /// at the end, and the memory stays allocated as long as the process.
   std::atomic<bool> stuck{false};
 
-  /// Keeps the words of a failed call; returns what it means.
+  /// Keeps the words of a failed call; returns its meaning.
   DriverStatus fail(int code, const char* call);
-  /// The same for a refusal of our own.
+  /// The same for a refusal of this driver table.
   DriverStatus refuse(DriverStatus status, const std::string& text);
   /// Gives the device up for a reason that is not an error of its own.
   DriverStatus abandon(const std::string& text);
@@ -120,7 +120,7 @@ struct GpuDevice {
   const char* error();
   /// False while a kernel may be running: calls that could wait for it are forbidden then (hazard H8).
   bool quiet() const;
-  /// With checks on, refuses a call that could block on a running kernel and says who made it.
+  /// With checks on, refuses a call that could block on a running kernel and names its caller.
   DriverStatus permit(const char* call);
 
  private:
@@ -135,20 +135,20 @@ bool driverChecks();
 /// The stream that the running `enqueue` kernel or plan works on; null outside one.
 GpuStream* currentStream();
 
-/// For `enqueue` kernels and plans of ours: the outcome in `pinned` (see `takeOutcome`), which the caller's work in the
+/// For built-in `enqueue` kernels and plans: the outcome in `pinned` (see `takeOutcome`), which the caller's work in the
 /// stream writes, becomes the task's status once the stream has got there.
 void reportLater(GpuStream& stream, std::int32_t* pinned);
 /// A pinned word for `reportLater`; null when as many as can be in flight are.
 std::int32_t* takeOutcome(GpuStream& stream);
 /// Makes the words of a compute stream. Not on the hot path.
 DriverStatus prepareOutcomes(GpuStream& stream);
-/// Gives back a stream's library handles and workspaces (gpu/cuda/tiles.cpp).
+/// Releases a stream's library handles and workspaces (gpu/cuda/tiles.cpp).
 void releaseTiles(GpuStream& stream);
 
-/// Compares a loaded function's parameters with its declaration, where the driver can tell them (CUDA 12.4).
+/// Compares a loaded function's parameters with its declaration, if the driver can tell them (CUDA 12.4).
 DriverStatus gpuCheckSignature(DeviceHandle device, FunctionHandle function,
                                const LaunchRules& rules);
-/// Unloads what was loaded from an image that goes away.
+/// Unloads the functions that were loaded from an image that is freed.
 void gpuForgetImage(DeviceHandle device, const void* image);
 
 /// A driver's table over the functions of gpu/stream_driver.cpp.

@@ -1,5 +1,5 @@
-// What a GPU's thread does with commands: waits become orders between streams, work goes into streams, and what is
-// finished is published (gpu/device_thread.h says who calls).
+// The commands of a GPU's thread: waits become orders between streams, work goes into streams, and finished
+// commands are published (gpu/device_thread.h names the callers).
 #include <algorithm>
 
 #include "core/clock.h"
@@ -41,7 +41,7 @@ bool DeviceThread::submit(StreamQueue& stream, int turn) {
   return moved;
 }
 
-/// Turns a wait into an order between streams where both are streams; otherwise holds the ring until it is over.
+/// Turns a wait between two streams into an order between them; otherwise holds the ring until it is over.
 DeviceThread::Hold DeviceThread::resolveWait(StreamQueue& stream, Queue& target,
                                              std::int32_t sequence) {
   stream.holdQueue = nullptr;
@@ -53,7 +53,7 @@ DeviceThread::Hold DeviceThread::resolveWait(StreamQueue& stream, Queue& target,
       bool completed = false;
       const DriverStatus status = streamWait(stream, *target.stream, sequence, &completed);
       if (status == DriverStatus::ok || completed) return Hold::none;
-      // The driver cannot express this order: keep it here, by holding the ring until the event has happened.
+      // The driver cannot express this order: the ring is held until the event has happened.
       outcome(stream, status);
     } else {
       forSubmission = true;
@@ -87,7 +87,7 @@ DriverStatus DeviceThread::streamWait(StreamQueue& stream, StreamQueue& target,
   return status;
 }
 
-/// Submits one command (unless it has a status already) and the event that tells that it is finished.
+/// Submits one command (unless it has a status already) and the event that marks its end.
 void DeviceThread::issue(StreamQueue& stream, const Command& command, std::int32_t sequence,
                          std::int32_t status) {
   const std::int32_t last = after(sequence, command.span() - 1);
@@ -100,7 +100,7 @@ void DeviceThread::issue(StreamQueue& stream, const Command& command, std::int32
   if (status == Status::ok) status = perform(stream, command, sequence);
   if (status != Status::ok) fail(command, status);
   {
-    // Only threads of other GPUs look at this from outside.
+    // Only threads of other GPUs read this from outside.
     std::unique_lock<std::mutex> guard(stream.lock, std::defer_lock);
     if (runtime_.spaces.size() > 2) guard.lock();
     slot.done = slot.timed ? slot.end : slot.plain;
@@ -108,7 +108,7 @@ void DeviceThread::issue(StreamQueue& stream, const Command& command, std::int32
       stream.slot(s).last = last;
     }
     const DriverStatus recorded = driver_.eventRecord(slot.done, stream.stream);
-    // Without the event nobody can tell when the stream's work is finished: the device is of no use any more.
+    // Without the event no thread can see the end of the stream's work: the device is of no use any more.
     if (recorded != DriverStatus::ok) {
       outcome(stream, recorded);
       lost_ = true;
@@ -240,7 +240,7 @@ bool DeviceThread::beginTiming(StreamSlot& slot, StreamQueue& stream) {
   return driver_.eventRecord(slot.begin, stream.stream) == DriverStatus::ok;
 }
 
-/// Publishes what the stream has finished, in order.
+/// Publishes the finished commands of the stream, in order.
 bool DeviceThread::retire(StreamQueue& stream) {
   if (stream.finished == stream.next) return false;
   const std::int32_t before = stream.finished;
@@ -286,7 +286,7 @@ void DeviceThread::finish(StreamQueue& stream, const Command& command, StreamSlo
   }
 }
 
-/// The device is lost: everything in flight and everything that follows fails, in order.
+/// The device is lost: all commands in flight and all later ones fail, in order.
 void DeviceThread::lose(StreamQueue& stream) {
   const std::int32_t published = stream.queue.published();
   if (stream.finished == published) return;

@@ -15,11 +15,11 @@ namespace headrace {
 
 namespace {
 
-/// A slab whose size nobody asked for is a multiple of this.
+/// A slab without a given size is a multiple of this.
 constexpr std::uint64_t kSlabUnit = std::uint64_t{2} << 20;
 /// How long loading a kernel waits for others to end (nanoseconds).
 constexpr std::int64_t kQuietPatience = 10'000'000'000;
-/// Commands that each ring submits between two looks for that moment.
+/// Commands that each ring submits between two checks for that moment.
 constexpr int kQuietTurn = 16;
 
 }  // namespace
@@ -103,7 +103,7 @@ void DeviceThread::openDevice(std::uint64_t bytes, Space& space) {
                                               std::to_string(ordinal_) + ": " + reason);
   }
   if (bytes == 0) {
-    // Most of what is free; the rest is for libraries' workspaces and other programs.
+    // Most of the free memory; the rest is for libraries' workspaces and other programs.
     bytes = description.freeBytes / 10 * 9 / kSlabUnit * kSlabUnit;
   }
   status = bind(*this);
@@ -174,7 +174,7 @@ void DeviceThread::loadFunctions() {
     const bool loaded = code.image == nullptr ||
                         driver_.functionLoad(device_, code.image, code.imageBytes,
                                              code.symbol.c_str(), &function) == DriverStatus::ok;
-    // What an earlier core compiled for its own GPUs need not fit these: then the kernel is unknown here.
+    // Code that an earlier core compiled for its own GPUs need not fit these: then the kernel is unknown here.
     if (!loaded && code.rules == nullptr) {
       throw CoreError("KERNEL_LIBRARY", "cannot load device code of kernel " + entry.name + ": " +
                                             driver_.errorText(device_));

@@ -13,11 +13,11 @@ namespace headrace {
 
 namespace {
 
-/// Commands submitted from one ring before the other rings get their turn.
+/// Commands that one ring submits before the other rings get their turn.
 constexpr int kTurn = 16;
-/// Pauses of the processor between two looks of a thread whose GPU another one serves.
+/// Pauses of the processor between two checks of a thread whose GPU another thread serves.
 constexpr int kAsidePauses = 128;
-/// How long the thread of a driver that works by itself sleeps between two looks at its events.
+/// How long the thread of a driver that works by itself sleeps between two questions to its events.
 constexpr std::int64_t kPollNanoseconds = 20000;
 
 }  // namespace
@@ -36,8 +36,8 @@ void DeviceThread::run() {
   }
 }
 
-/// What the thread does for its own GPU, or else for one that its own waits for. True when anything moved, or when
-/// others see to it that it moves.
+/// The work of the thread for its own GPU, or else for one that its own waits for. True when anything moved, or when
+/// other threads will move it.
 bool DeviceThread::pass() {
   if (turn_.ownerIsAside() || !turn_.tryTake()) {
     for (int i = 0; i < kAsidePauses; ++i) pauseProcessor();
@@ -68,7 +68,7 @@ bool DeviceThread::serve(int turn) {
   return moved;
 }
 
-/// Submits, on the thread of `helper`, for the GPUs whose next commands rings of this one are held for. The turns taken
+/// Submits, on the thread of `helper`, for the GPUs whose next commands hold rings of this one. The locks taken
 /// on the way are kept, so it ends. Not for a driver whose kernels run on the calling thread.
 bool DeviceThread::helpOthers(DeviceThread& helper) {
   if (!driver_.asynchronous) return false;
@@ -80,8 +80,8 @@ bool DeviceThread::helpOthers(DeviceThread& helper) {
   return moved;
 }
 
-/// On another GPU's thread: one command of every ring of this one, and its completions. Its own thread need not be
-/// woken: what lets a ring go on does that (see `sleep`). A lost GPU is left to its own thread.
+/// On another GPU's thread: one command of every ring of this one, and its completions. Its own thread need not
+/// wake: the event that lets a ring continue wakes it (see `sleep`). A lost GPU is left to its own thread.
 bool DeviceThread::serveFor(DeviceThread& helper) {
   if (!turn_.tryTake()) return false;
   const bool alive = !lost_ && helper.bind(*this) == DriverStatus::ok;
@@ -91,7 +91,7 @@ bool DeviceThread::serveFor(DeviceThread& helper) {
   return moved;
 }
 
-/// Makes the context of `served` current on this, the calling thread.
+/// Makes the context of `served` current on the calling thread.
 DriverStatus DeviceThread::bind(DeviceThread& served) {
   if (bound_ == &served || served.device_ == nullptr) return DriverStatus::ok;
   const DriverStatus status = driver_.bind(served.device_);
@@ -121,10 +121,11 @@ bool DeviceThread::inFlight() const {
   return false;
 }
 
-// Before it parks, the thread (1) registers with every event that could let a held ring or a waiting stream go on,
-// (2) sets `sleeping` on all its queues, and only then (3) looks at all of it once more. Whoever makes one of these
-// things happen does it first and looks for sleepers afterwards, so nothing is missed. Looking takes the GPU's turn. Who
-// has a later turn while the thread sleeps can move only what one of these things has set free, and that wakes it, too.
+// Before it parks, the thread (1) registers with every event that could let a held ring or a waiting stream continue,
+// (2) sets `sleeping` on all its queues, and only then (3) checks all of it once more. A thread that causes one of these
+// events does so first and looks for sleepers afterwards, so no event is missed. The check takes the GPU's lock. A
+// thread that holds the lock later, in this thread's sleep, can only move work that such an event has released, and that
+// event wakes this thread, too.
 void DeviceThread::sleep() {
   if (!turn_.tryTake()) return;
   const std::size_t waits = foreign_.size();
@@ -132,7 +133,7 @@ void DeviceThread::sleep() {
       std::remove_if(foreign_.begin(), foreign_.end(),
                      [](const auto& wait) { return wait.first->hasCompleted(wait.second); }),
       foreign_.end());
-  // An event that happened since the last pass lets a stream go on: it must not be forgotten by a thread that sleeps.
+  // An event that happened since the last pass lets a stream continue: a thread that sleeps must not forget it.
   if (foreign_.size() != waits) return turn_.giveBack();
   std::vector<std::pair<CompletionWaiters*, CompletionWaiter>>& watching = watching_;
   watching.clear();

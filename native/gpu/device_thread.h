@@ -1,11 +1,11 @@
-// The thread of one GPU: submits the commands of all its queues to their streams and finds out what has finished.
+// The thread of one GPU: submits the commands of all its queues to their streams and finds the finished ones.
 //
-// Invariants: nothing here blocks while another ring of the same GPU could go on: a wait for a stream's event
+// Invariants: no call here blocks while another ring of the same GPU could go on: a wait for a stream's event
 // becomes a wait of the stream, any other wait holds only its own ring. The thread sleeps only after it has told
-// everyone who could give it work (see `sleep`). Everything a driver must not do while kernels run (open, allocate,
-// load) happens inside `call`, before work exists or on the user's request.
-// The rings and streams are touched only by who has the GPU's turn (gpu/submission_lock.h): a thread whose ring waits for what
-// another GPU has yet to submit submits it itself (see `helpOthers`).
+// all threads that could give it work (see `sleep`). All calls that a driver must not make while kernels run (open,
+// allocate, load) happen inside `call`, before work exists or on the user's request.
+// Only the thread that holds the GPU's submission lock (gpu/submission_lock.h) touches the rings and streams. A thread
+// whose ring waits for work that another GPU has yet to submit submits it itself (see `helpOthers`).
 #pragma once
 
 #include <condition_variable>
@@ -38,8 +38,8 @@ class DeviceThread {
 
   /// Runs a function on the device's thread and returns its result; exceptions are passed on.
   void call(const std::function<void()>& function);
-  /// The same at a moment in which no kernel runs, for what loads code or allocates (gpu/quiescent_section.h). While it waits for
-  /// that, the thread goes on with its work. Throws DRIVER when kernels have been running for 10 s.
+  /// The same at a moment in which no kernel runs, for calls that load code or allocate (gpu/quiescent_section.h). While it
+  /// waits for that, the thread continues its work. Throws DRIVER when kernels have been running for 10 s.
   void callQuiet(const std::function<void()>& function);
 
   // To be used inside `call`, in this order.
@@ -57,18 +57,18 @@ class DeviceThread {
   void join();
   /// Releases streams, memory and device; after `join` of all devices.
   void closeDevice();
-  /// `closeDevice` leaves memory alone that other processes may have opened by its IPC handle (H6): it then stays, with
+  /// `closeDevice` does not free memory that other processes may have opened by its IPC handle (H6): it stays, with
   /// its context, until this process ends.
   void keepShared() { keepsShared_ = true; }
 
   DeviceHandle device() const { return device_; }
-  /// How others get at the slab, found out when it was allocated; null where there is no way.
+  /// How other processes open the slab, known since its allocation; null if they cannot.
   const DeviceShare* share() const { return shared_ ? &share_ : nullptr; }
 
  private:
   enum class Hold { none, held, abandoned };
 
-  /// Commands of one queue that may be in a real stream at once: a stream that is full would block the thread.
+  /// Limit of commands of one queue in a real stream at once: a stream that is full would block the thread.
   static constexpr std::int32_t kMaxInFlight = 256;
 
   void run();

@@ -1,19 +1,19 @@
 // The table of functions through which Headrace uses GPUs: the part of the CUDA driver API that it needs, with
-// CUDA's own semantics. One table exists per driver (emulated, cuda, hip); nothing else in the project knows which
-// one it talks to.
+// CUDA's own semantics. One table exists per driver (emulated, cuda, hip). No other file of the project depends on the
+// driver.
 //
-// Who calls: `probe` may be called on any thread. Every function of a device, `open` included, is called by one thread at
-// a time, the one that has the device's turn (gpu/submission_lock.h) and has called `bind` for it: mostly the device's own.
-// Exceptions: `streamWait` is called in the turn of the *stream's* device but may name an event of another device of the
-// same driver, and `errorText` may be called by anyone.
+// Callers: any thread may call `probe`. One thread at a time calls the functions of a device, `open` included: the thread
+// that holds the device's submission lock (gpu/submission_lock.h) and has called `bind` for it, mostly the device's own.
+// Exceptions: `streamWait` is called under the lock of the *stream's* device but may name an event of another device of
+// the same driver, and any thread may call `errorText`.
 //
-// Invariants every driver keeps:
+// Invariants that every driver keeps:
 // - work of one stream happens in the order submitted; streams are independent except for events;
 // - an event that was never recorded counts as complete (as in CUDA), so callers never wait on one;
 // - `streamWait` captures the event's latest `eventRecord`; recording it again later changes nothing;
-// - no call but `open`, `close` and the create/alloc/register group may block, allocate device memory or
+// - no call except `open`, `close` and the create/alloc/register group may block, allocate device memory or
 //   synchronise (docs: a spinning kernel must never be able to stop the thread);
-// - a call that returns anything but `ok`/`notReady` leaves a text for `errorText`.
+// - a call that returns a status other than `ok`/`notReady` leaves a text for `errorText`.
 #pragma once
 
 #include <atomic>
@@ -43,22 +43,21 @@ using DeviceAddress = std::uint64_t;
 
 struct DeviceDescription {
   char name[128];
-  char uuid[64];            // '' where the device has none
+  char uuid[64];            // '' if the device has none
   std::uint64_t freeBytes;  // before the slab is allocated; 0 when unknown
-  /// Writes of a network card: how they can be flushed (1: from the host) and who sees them without (0 nobody for sure,
-  /// 100 the GPU itself, 200 all). CUDA's attributes 117 and 118.
+  /// Writes of a network card: how they can be flushed (1: from the host), and the readers that see them without a flush
+  /// (0 none for sure, 100 the GPU itself, 200 all). CUDA's attributes 117 and 118.
   std::int32_t flushOptions;
   std::int32_t writeOrdering;
 };
 
-/// How another process (or the message layer) gets at a device's slab. `fd` is -1 and `ipcBytes` 0 where there is no
-/// such way.
+/// How another process (or the message layer) opens a device's slab. `fd` is -1 and `ipcBytes` 0 if it cannot.
 struct DeviceShare {
   std::int32_t fd;         // memfd (emulated) or exported file descriptor
   std::uint64_t bytes;     // size behind it
   std::uint8_t ipc[64];    // CUipcMemHandle / hipIpcMemHandle_t: names the whole allocation
   std::uint32_t ipcBytes;  // 0 or 64
-  std::uint64_t base;      // where the allocation begins
+  std::uint64_t base;      // first address of the allocation
   std::uint64_t offset;    // of the slab in it
   /// Differs for every allocation of the process, also for one that gets the address of an older one.
   std::uint64_t generation;
@@ -75,12 +74,12 @@ struct Launch {
   FunctionHandle function;  // cuda/hip: from `functionLoad`, launched as `plan` says
   headrace_plan plan;       // or, for sources and device code registered by the user:
   const LaunchRules* rules;
-  /// What the kernel receives. `flows` and `params` stay valid until the launch has finished (they point into the
-  /// ring and the caller's tables); the struct itself only during the call: copy it if it is needed later.
+  /// The kernel's view of its task. `flows` and `params` stay valid until the launch has finished (they point into the
+  /// ring and the caller's tables). The struct itself is valid only during the call: copy it if it is needed later.
   /// The driver sets `stream`.
   headrace_task task;
   /// Host word that must hold the outcome (a contract `Status`) before an event recorded after this launch counts as
-  /// complete. It is 0 when `launch` is called. Real drivers that learn nothing from a kernel leave it.
+  /// complete. It is 0 when `launch` is called. Real drivers whose kernels report no outcome leave it.
   std::int32_t* status;
   /// The run's cancel word or null. A driver that runs the kernel later than `launch` skips it (status cancelled) if
   /// the word is non-zero by then, and sets it to 1 before finishing a launch that failed.
@@ -90,19 +89,19 @@ struct Launch {
 struct DriverTable {
   const char* name;        // 'emulated' | 'cuda' | 'hip'
   std::int32_t spaceKind;  // contract SpaceKind
-  /// True: work goes on without the thread and must be polled for. False: everything happens inside `progress`, so
-  /// the thread may sleep without a deadline when `progress` did nothing and nothing new was submitted.
+  /// True: work continues without the thread, and the thread must poll for it. False: all work happens inside `progress`,
+  /// so the thread may sleep without a deadline when `progress` did nothing and no new command was submitted.
   bool asynchronous;
 
   // -- finding and opening ------------------------------------------------------------------------------------
-  /// Looks for the driver and counts its devices. Never fails hard: on anything but `ok`, `reason` says why.
+  /// Looks for the driver and counts its devices. Never fails hard: on a status other than `ok`, `reason` has the cause.
   DriverStatus (*probe)(std::int32_t* devices, char* reason, std::size_t reasonBytes);
   /// Opens device `ordinal` (retains its primary context). `reason` as above.
   DriverStatus (*open)(std::int32_t ordinal, DeviceHandle* device, DeviceDescription* description,
                        char* reason, std::size_t reasonBytes);
   /// Makes the device current on the calling thread.
   DriverStatus (*bind)(DeviceHandle device);
-  /// Destroys what is left and releases the device. All its streams and events were destroyed before.
+  /// Destroys the remaining objects and releases the device. All its streams and events were destroyed before.
   void (*close)(DeviceHandle device);
   /// Text of the latest error of the device; valid until the next error on it.
   const char* (*errorText)(DeviceHandle device);
@@ -112,7 +111,7 @@ struct DriverTable {
   // -- memory (open/close time only) --------------------------------------------------------------------------
   DriverStatus (*memoryAlloc)(DeviceHandle device, std::uint64_t bytes, DeviceAddress* address);
   void (*memoryFree)(DeviceHandle device, DeviceAddress address);
-  /// Describes the slab for other processes. `unsupported` where that is impossible.
+  /// Describes the slab for other processes. `unsupported` if they cannot open it.
   DriverStatus (*memoryShare)(DeviceHandle device, DeviceAddress address, DeviceShare* share);
   /// Page-locked host memory of the driver's own.
   DriverStatus (*hostAlloc)(DeviceHandle device, std::uint64_t bytes, void** pointer);
@@ -147,7 +146,7 @@ struct DriverTable {
                              std::uint64_t bytes);
   DriverStatus (*copyOnDevice)(StreamHandle stream, DeviceAddress to, DeviceAddress from,
                                std::uint64_t bytes);
-  /// The stream belongs to `toDevice`: the destination drives (hazard 2.1).
+  /// The stream belongs to `toDevice`: the destination drives the copy (H3).
   DriverStatus (*copyFromPeer)(StreamHandle stream, DeviceHandle toDevice, DeviceAddress to,
                                DeviceHandle fromDevice, DeviceAddress from, std::uint64_t bytes);
   DriverStatus (*fill)(StreamHandle stream, DeviceAddress to, std::uint8_t value,
@@ -156,8 +155,8 @@ struct DriverTable {
   /// Loads device code and finds a function in it (open and load time only).
   DriverStatus (*functionLoad)(DeviceHandle device, const void* image, std::uint64_t imageBytes,
                                const char* symbol, FunctionHandle* function);
-  /// Called in the device's turn between submissions; returns how many operations it carried out. A driver whose
-  /// device works by itself returns 0 (and may look after its own bookkeeping here).
+  /// Called under the device's lock between submissions; returns the number of operations that it carried out. A driver
+  /// whose device works by itself returns 0 (and may do its own bookkeeping here).
   std::int32_t (*progress)(DeviceHandle device);
 };
 

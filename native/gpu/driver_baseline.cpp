@@ -27,7 +27,7 @@ void check(int code, const char* call) {
   if (code != 0) throw CoreError("DRIVER", std::string(call) + ": " + gpuErrorText(api(), code));
 }
 
-/// One GPU with what a loop needs; its context is current on the thread that made it.
+/// One GPU with the objects of a loop; its context is current on the thread that made it.
 class Gpu {
  public:
   Gpu(std::int32_t ordinal, std::size_t streams, std::size_t events, std::uint64_t bytes) {

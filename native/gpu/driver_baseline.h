@@ -1,5 +1,5 @@
-// The same work as the runtime's, written by hand against the driver: what its overhead and its bandwidth are compared
-// with, in one process and one run.
+// The same work as the runtime's, written by hand against the driver, in one process and one run: the reference for its
+// overhead and its bandwidth.
 #pragma once
 
 #include <cstdint>

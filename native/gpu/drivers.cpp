@@ -1,4 +1,4 @@
-// The list of drivers this build knows.
+// The list of drivers in this build.
 #include <cstring>
 
 #include "gpu/driver.h"

@@ -9,25 +9,25 @@ namespace headrace {
 
 namespace {
 
-/// Commands longer than this get a mark each: 0.5 us is nothing beside them, and waits for them become exact.
+/// Commands longer than this get a mark each: 0.5 us is little beside them, and waits for them become exact.
 constexpr double kSparseBelow = 10000;
 constexpr double kDenseAbove = 14000;
-/// Short commands get a mark every so many, so that the thread learns of their completion in good time.
+/// Short commands get a mark every so many, so that the thread sees their completion in good time.
 constexpr std::uint64_t kMarkEvery = 32;
-/// Who waited for a command of a stream is likely to wait for one of as many that follow.
+/// A stream that waited for a command of another stream will likely wait for one of as many that follow.
 constexpr std::uint32_t kAwaited = 16;
 /// While it has commands to submit, the thread asks a stream no more often than this (nanoseconds), and about one mark
 /// only: a question costs as much as half a launch.
 constexpr std::int64_t kQueryGap = 50000;
-/// As many marks as can be outstanding.
+/// Limit of outstanding marks.
 constexpr std::size_t kLongestStride = 256;
-/// How long a stream may go on waiting for a GPU that is lost (nanoseconds).
+/// How long a stream may wait for a GPU that is lost (nanoseconds).
 constexpr std::int64_t kLostGrace = 1000000000;
-/// Events made when a stream opens: one per command that may be in flight (256), twice that with times, and some.
+/// Events made when a stream opens: one per command that may be in flight (256), twice that with times, and a reserve.
 constexpr std::size_t kEvents = 576;
 
-/// Puts a mark at the stream's end. The lock is held. `needed`: make an event if none is spare, which only the thread
-/// of the stream's own GPU may ask for: an event belongs to the context that is current where it is made.
+/// Puts a mark at the stream's end. The lock is held. `needed`: make an event if none is spare. Only the thread
+/// of the stream's own GPU may pass it: an event belongs to the context that is current on its creation.
 DriverStatus mark(GpuStream& stream, bool needed) {
   if (stream.marked == stream.position && stream.position != 0) return DriverStatus::ok;
   GpuDevice& device = *stream.device;
@@ -49,7 +49,7 @@ DriverStatus mark(GpuStream& stream, bool needed) {
   return DriverStatus::ok;
 }
 
-/// Takes note that everything up to `done` marks is finished. The lock is held.
+/// Records that everything up to `done` marks is finished. The lock is held.
 void settle(GpuStream& stream, std::size_t done) {
   const std::uint64_t before = stream.completed.load(std::memory_order_relaxed);
   const std::uint64_t reached = stream.marks[done - 1].position;
@@ -66,7 +66,7 @@ void settle(GpuStream& stream, std::size_t done) {
   stream.completed.store(reached, std::memory_order_release);
 }
 
-/// Hands over the outcomes of library calls that are finished now.
+/// Hands over the outcomes of library calls that are finished.
 void deliver(GpuStream& stream) {
   const std::uint64_t completed = stream.completed.load(std::memory_order_relaxed);
   while (!stream.outcomes.empty() && stream.outcomes.front().position <= completed) {
@@ -79,7 +79,7 @@ void deliver(GpuStream& stream) {
   }
 }
 
-/// A wait for an event of a GPU that is lost may never end, and no one can take it back: after a while the GPU that
+/// A wait for an event of a GPU that is lost may never end, and no call can withdraw it: after a while the GPU that
 /// waits is given up too.
 DriverStatus checkForeignWaits(GpuStream& stream, std::int64_t time) {
   const std::uint64_t completed = stream.completed.load(std::memory_order_relaxed);
@@ -98,9 +98,9 @@ DriverStatus checkForeignWaits(GpuStream& stream, std::int64_t time) {
   return DriverStatus::ok;
 }
 
-/// Asks the marks, oldest first in growing steps, and stops at the first that is not done. In a hurry it asks about one,
-/// as far on as has paid lately. The lock is held but while the driver is asked: another GPU's thread that waits for a
-/// mark must not wait for that. Only the caller takes marks away.
+/// Asks the marks, oldest first in growing steps, and stops at the first that is not done. In a hurry it asks about one
+/// mark only, at the distance that succeeded lately. The lock is held except while the driver answers: another GPU's
+/// thread that waits for a mark must not wait for that. Only the caller removes marks.
 DriverStatus askMarks(GpuStream& stream, std::unique_lock<std::mutex>& guard, bool hurry) {
   GpuDevice& device = *stream.device;
   std::size_t done = 0;
@@ -129,11 +129,11 @@ DriverStatus askMarks(GpuStream& stream, std::unique_lock<std::mutex>& guard, bo
 bool gpuStuck(GpuDevice& device) {
   if (!device.stuck.load(std::memory_order_relaxed)) return false;
   for (GpuStream* stream : device.streams) {
-    // Also when the answer is an error: it may be that of the lost GPU, whose context is current now.
+    // Also if the answer is an error: it may be that of the lost GPU, whose context is current now.
     if (!stream->marks.empty() && device.api->eventQuery(stream->marks.back().event) != 0)
       return true;
   }
-  // The driver ended the waits after all. Once streams are gone nobody can ask any more.
+  // The driver ended the waits after all. Once streams are gone no thread can ask any more.
   if (!device.streams.empty()) device.stuck.store(false, std::memory_order_relaxed);
   return device.stuck.load(std::memory_order_relaxed);
 }
@@ -170,11 +170,11 @@ DriverStatus gpuEventRecord(EventHandle handle, StreamHandle on) {
     if (idle) stream->busySince = time;
   }
   if (event->timed) {
-    // Times are asked for in pairs around one command (gpu/driver.h).
+    // The caller asks for times in pairs around one command (gpu/driver.h).
     event->begins = stream->pairOpen = !stream->pairOpen;
     return event->begins ? DriverStatus::ok : mark(*stream, false);
   }
-  // A copy's end is what others wait for as a rule.
+  // As a rule, others wait for a copy's end.
   const bool awaited = stream->awaited > 0;
   if (awaited) --stream->awaited;
   const bool wanted = awaited || stream->dense || stream->purpose != StreamPurpose::compute ||
@@ -207,8 +207,8 @@ DriverStatus gpuEventQuery(EventHandle handle) {
              : DriverStatus::notReady;
 }
 
-/// Times are what the host saw. A command begins when it was submitted or, if later, when the command before it in the
-/// stream ended; it ended when its mark was seen done. The thread looks every 1.3 us when it has nothing to submit and
+/// Times as the host saw them. A command begins when it was submitted or, if later, when the command before it in the
+/// stream ended; it ended when its mark was seen done. The thread asks every 1.3 us when it has nothing to submit and
 /// every 50 us or more otherwise, so single times are late by up to that much, while a stream's busy time is exact to one
 /// such step in total. Pairs of timing events would be exact, and cost 4 us more per launch.
 DriverStatus gpuEventTime(EventHandle handle, double* nanoseconds) {
@@ -244,7 +244,7 @@ DriverStatus gpuStreamWait(StreamHandle on, EventHandle handle) {
   if (target->marked < event->position) {
     const DriverStatus marked = mark(*target, target->device == &device);
     if (marked != DriverStatus::ok || target->marked < event->position) {
-      // The other device's trouble is not this one's: the caller holds the ring instead.
+      // The error concerns the other device, not this one: the caller holds the ring instead.
       return device.refuse(DriverStatus::unsupported, "the event could not be recorded");
     }
   }

@@ -18,7 +18,7 @@ HostPins& hostPins(std::int32_t spaceKind) {
   return pins[spaceKind & 1];  // cuda 2, hip 3
 }
 
-/// Makes the pages exist, by several threads: zeroing them is most of what page-locking costs.
+/// Makes the pages exist, with several threads: zeroing them is most of the cost of page-locking.
 void HostPins::touch(std::uint64_t begin, std::uint64_t end) {
   madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
   const std::uint64_t share = std::uint64_t{256} << 20;
@@ -93,7 +93,7 @@ void HostPins::lockChunks(const GpuApi& api, const void* pointer, std::uint64_t 
   std::uint64_t at = arena->begin + (address - arena->begin) / kChunk * kChunk;
   const std::uint64_t limit = std::min(address + bytes, arena->end);
   while (at < limit) {
-    // What is left of the chunk around `at` after the pieces that exist already.
+    // The rest of the chunk around `at` beside the pieces that exist already.
     std::uint64_t end =
         std::min(arena->begin + ((at - arena->begin) / kChunk + 1) * kChunk, arena->end);
     std::uint64_t next = end;

@@ -1,15 +1,15 @@
-// Which parts of host space are page-locked. Copies to and from page-locked memory run by themselves at full speed
-// (55 GB/s measured against 4.3); for all other memory the driver copies in the calling thread.
+// The page-locked parts of host space. Copies to and from page-locked memory run by themselves at full speed
+// (55 GB/s measured against 4.3). For all other memory the driver copies in the calling thread.
 //
-// Page-locking 256 MB takes 100 ms and waits for running kernels, so there are two moments for it, and no other:
-// - when the core opens, for the first `bytes` of host space, all cores touching the pages first (the price is mostly
-//   in that) and with huge pages where the system has them;
-// - when a copy first touches a chunk beyond that, provided that no kernel is running on any GPU of this process. A
-//   program that fills its data before its first kernel gets all of it locked this way without asking for anything.
-// A copy that still meets unlocked memory goes the driver's slow way and is counted.
+// Page-locking 256 MB takes 100 ms and waits for running kernels, so it happens at two moments only:
+// - when the core opens, for the first `bytes` of host space. All cores touch the pages first (most of the cost is
+//   in that), with huge pages if the system has them;
+// - when a copy first touches a chunk beyond that, provided that no kernel is running on any GPU of this process. In this
+//   way a program that fills its data before its first kernel gets all of it locked without asking for it.
+// A copy that still meets unlocked memory takes the driver's slow path and is counted.
 //
 // Invariant: a registration never overlaps another, and a copy given to the driver never spans two (CUDA looks up only
-// where it begins).
+// the start of a copy).
 #pragma once
 
 #include <atomic>
@@ -25,13 +25,13 @@ class HostPins {
  public:
   static constexpr std::uint64_t kChunk = std::uint64_t{64} << 20;
 
-  /// Takes notice of a host space of `reserve` bytes and locks its first `bytes`. Returns the driver's code.
+  /// Registers a host space of `reserve` bytes and locks its first `bytes`. Returns the driver's code.
   int add(const GpuApi& api, void* space, std::uint64_t bytes, std::uint64_t reserve);
-  /// Forgets a host space and unlocks what is locked of it (without an API: leaves that as it is).
+  /// Forgets a host space and unlocks its locked parts (without an API they stay locked).
   void remove(const GpuApi* api, void* space);
-  /// How many of the `bytes` from `pointer` on lie in one page-locked piece; 0 when the first is not locked.
+  /// The number of the `bytes` from `pointer` on in one page-locked piece; 0 when the first is not locked.
   std::uint64_t locked(const void* pointer, std::uint64_t bytes);
-  /// Locks the chunks that hold `bytes` from `pointer` on, if they belong to a known host space. To be called only
+  /// Locks the chunks that hold `bytes` from `pointer` on, if they belong to a known host space. Call it only
   /// while no kernel runs.
   void lockChunks(const GpuApi& api, const void* pointer, std::uint64_t bytes);
 

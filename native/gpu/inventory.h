@@ -1,4 +1,4 @@
-// What a machine with GPUs has, for the doctor: asked of the driver without making a context on any GPU.
+// The inventory of a machine with GPUs, for the doctor: asks the driver without making a context on any GPU.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct GpuFacts {
   int rdma;                 // GPU_DIRECT_RDMA_SUPPORTED
   int rdmaFlush;            // FLUSH_WRITES_OPTIONS: 1 from the host, 2 by stream memory operations
   int rdmaOrdering;         // WRITES_ORDERING: 0 none, 100 owner, 200 all devices
-  std::vector<bool> peers;  // whose memory it can reach, by ordinal
+  std::vector<bool> peers;  // by ordinal: it can reach that GPU's memory
 };
 
-/// The CUDA GPUs of this machine; empty where there is no usable driver.
+/// The CUDA GPUs of this machine; empty if there is no usable driver.
 std::vector<GpuFacts> cudaInventory();
 
 }  // namespace headrace

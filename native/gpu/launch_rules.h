@@ -1,7 +1,7 @@
-// How a kernel given as source or device code is launched: its signature and its geometry, as registered.
+// The launch of a kernel given as source or device code: its signature and its geometry, as registered.
 //
-// Invariant: a plan never lets a launch through whose flows or parameters do not fit the signature; numbers that must
-// be whole are checked to be whole and in range.
+// Invariant: a plan never lets a launch through whose flows or parameters do not fit the signature. It checks that
+// integer arguments are whole and in range.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct LaunchRules {
   std::int32_t plan(const headrace_task& task, headrace_launch& launch, const char** why) const;
 };
 
-/// "pointer", "f64", "f32", "i32", "i64"; false for anything else.
+/// "pointer", "f64", "f32", "i32", "i64"; false for any other text.
 bool parseArgumentType(const std::string& text, ArgumentType* type);
 /// Bytes of an argument on a device.
 std::size_t argumentBytes(ArgumentType type);

@@ -30,7 +30,7 @@ bool allQuiet() {
 }  // namespace
 
 QuiescentSection::QuiescentSection() {
-  // Nobody is held up where it is plain that there is no pause to be had.
+  // No launch is held up if it is certain that no pause is possible.
   if (!allQuiet()) return;
   one_ = std::unique_lock<std::mutex>(pauseLock);
   paused.store(true, std::memory_order_seq_cst);

@@ -1,9 +1,11 @@
 // Moments in which no kernel runs on any open GPU, for calls that wait for running kernels: page-locking, allocating,
-// loading code (hazard H8). A kernel may itself wait for what the calling thread has yet to deliver, on another GPU too.
+// loading code (hazard H8). A kernel may itself wait for data that the calling thread has yet to deliver, on another GPU
+// too.
 //
-// Invariant: a launch raises its stream's `launched` and then looks whether there is a pause; a pause is announced and
-// then looks at every `launched`. One of the two sees the other: either the pause does not hold, or the launch waits
-// until it is over. Whoever holds one launches nothing through the driver table and waits for no other GPU's thread.
+// Invariant: a launch raises its stream's `launched` and then checks for a pause; a pause is announced and
+// then checks every `launched`. One of the two sees the other: either the pause does not hold, or the launch waits
+// until it is over. A thread that holds a pause launches nothing through the driver table and waits for no other GPU's
+// thread.
 #pragma once
 
 #include <mutex>

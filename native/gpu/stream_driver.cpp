@@ -1,7 +1,7 @@
 // The driver table over a vendor's library: devices, memory, copies and launches (events: gpu/events.cpp).
 //
-// Invariants: a device's functions are called in its turn with its context current (gpu/driver.h); once a call has
-// said that the context is dead, nothing more is asked of it and everything answers `lost`; peers copy only where
+// Invariants: a device's functions are called under its submission lock with its context current (gpu/driver.h); once a
+// call has reported that the context is dead, no further call is made and all functions answer `lost`; peers copy only if
 // both directions were found possible, so that the vendor never stages a copy through the host in secret (hazard H3).
 #include <execinfo.h>
 #include <pthread.h>
@@ -40,7 +40,7 @@ void say(char* reason, std::size_t bytes, const std::string& text) {
 DriverStatus bind(DeviceHandle handle) {
   GpuDevice& on = device(handle);
   if (on.api->contextSetCurrent(on.context) == 0) return DriverStatus::ok;
-  // It may be the error of the GPU that was current until now. That one is not this one's.
+  // It may be the error of the GPU that was current until now. That error is not this GPU's.
   on.api->contextSetCurrent(nullptr);
   return on.check(on.api->contextSetCurrent(on.context), "cuCtxSetCurrent");
 }
@@ -53,7 +53,7 @@ void close(DeviceHandle handle) {
     delete closing;
     return;
   }
-  // A dead context answers all of this with its error: there is nothing to be done about it.
+  // A dead context answers all of this with its error. There is no remedy.
   for (const auto& module : closing->modules) closing->api->moduleUnload(module.second);
   closing->api->contextSetCurrent(nullptr);
   closing->api->contextRelease(closing->device);
@@ -88,7 +88,7 @@ DriverStatus memoryAlloc(DeviceHandle handle, std::uint64_t bytes, DeviceAddress
   const int code = on.api->memoryAlloc(address, bytes);
   if (code != 0) return on.fail(code, "cuMemAlloc");
   // Synchronous copies of others (an MPI library's) on this memory must really be done when they return (H4). Memory
-  // for which the driver cannot promise that still works for us: everything here is ordered by events.
+  // for which the driver cannot promise that still serves this runtime: events order everything here.
   const int on1 = 1;
   on.api->pointerSetAttribute(&on1, cuda::kPointerSyncMemops, *address);
   return DriverStatus::ok;
@@ -302,7 +302,7 @@ DriverStatus fill(StreamHandle handle, DeviceAddress to, std::uint8_t value, std
   return on.device->check(on.device->api->fill(to, value, bytes, on.stream), "cuMemsetD8Async");
 }
 
-/// The kernel said no before anything was put into the stream.
+/// The kernel refused before anything was put into the stream.
 DriverStatus rejected(GpuStream& on, const Launch& launch, std::int32_t code) {
   if (code == HEADRACE_DEVICE_LOST) on.device->abandon("a kernel said that the device is lost");
   if (on.device->lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
@@ -362,7 +362,7 @@ DriverStatus functionLoad(DeviceHandle handle, const void* image, std::uint64_t 
   if (allowed != DriverStatus::ok) return allowed;
   void*& module = on.modules[image];
   if (module == nullptr) {
-    // PTX must end with a zero byte, which a file need not have.
+    // PTX must end with a zero byte. A file need not have one.
     std::string copy(static_cast<const char*>(image), imageBytes);
     char log[4096] = "";
     int options[] = {cuda::kJitErrorLog, cuda::kJitErrorLogBytes};
@@ -376,7 +376,7 @@ DriverStatus functionLoad(DeviceHandle handle, const void* image, std::uint64_t 
   }
   const int code = on.api->moduleFunction(function, module, symbol);
   if (code != 0) return on.fail(code, symbol);
-  // Asking for an attribute loads the code now rather than at the first launch, which might wait for a kernel (H8).
+  // Reading an attribute loads the code now. The first launch would load it otherwise, and might wait for a kernel (H8).
   int threads = 0;
   return on.check(on.api->functionAttribute(&threads, 0, *function), "cuFuncGetAttribute");
 }
@@ -385,7 +385,7 @@ std::int32_t progress(DeviceHandle) { return 0; }
 
 }  // namespace
 
-// -- what the parts of a real driver share ----------------------------------------------------------------------------
+// -- the common parts of a real driver --------------------------------------------------------------------------------
 
 DriverStatus GpuDevice::fail(int code, const char* call) {
   const std::string text = std::string(call) + ": " + gpuErrorText(*api, code);
@@ -396,7 +396,7 @@ DriverStatus GpuDevice::fail(int code, const char* call) {
 
 DriverStatus GpuDevice::abandon(const std::string& text) {
   std::lock_guard<std::mutex> guard(errorLock_);
-  // What came first stays the device's error for good: everything after is a consequence.
+  // The first error stays the device's error for good: all later ones are a consequence.
   if (!lost.load(std::memory_order_relaxed)) {
     error_ = text;
     lostAt.store(now(), std::memory_order_relaxed);
@@ -420,7 +420,7 @@ const char* GpuDevice::error() {
 }
 
 bool GpuDevice::quiet() const {
-  // Nothing of a lost GPU runs any more, and nothing of it will be seen to complete.
+  // No work of a lost GPU runs any more, and no completion of it will be seen.
   return lost.load(std::memory_order_acquire) ||
          std::all_of(streams.begin(), streams.end(), [](const GpuStream* each) {
            return each->launched.load(std::memory_order_relaxed) <=

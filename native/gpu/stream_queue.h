@@ -1,4 +1,4 @@
-// One stream of a GPU and the queue it serves: which records are submitted, and by which event each is known to be
+// One stream of a GPU and the queue that it serves: the submitted records, and the event by which each is known to be
 // finished.
 //
 // Invariants: the record in slot i is finished when `slots[i].done` (of its last continuation) has happened; an
@@ -22,10 +22,10 @@ struct StreamSlot {
   EventHandle plain = nullptr;  // without time
   EventHandle begin = nullptr;  // with time, created when timing is first used
   EventHandle end = nullptr;
-  EventHandle done = nullptr;  // plain or end: what tells that the command is finished
+  EventHandle done = nullptr;  // plain or end: happens when the command is finished
   std::int32_t last = 0;       // sequence number of the command's last record
   bool timed = false;
-  std::int64_t submitted = 0;     // when, if timed
+  std::int64_t submitted = 0;     // time of submission, if timed
   std::vector<void*> flows;       // addresses of the command's flows while it is in flight
   std::vector<double> arguments;  // its arguments, if they went around the end of the ring
 };
@@ -47,7 +47,7 @@ class StreamQueue {
   std::int32_t next = 0;      // last record submitted
   std::int32_t finished = 0;  // last record known to be finished
   bool stopped = false;
-  /// What the next record is held for.
+  /// The event for which the next record is held.
   Queue* holdQueue = nullptr;
   std::int32_t holdSequence = 0;
   bool holdForSubmission = false;

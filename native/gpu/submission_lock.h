@@ -1,9 +1,9 @@
-// Whose turn it is to submit for a GPU: its own thread's, or that of another GPU's thread which waits for what this one
-// has yet to submit. Dependent tasks that alternate between GPUs are submitted by one thread so, as a loop by hand would:
+// The right to submit for a GPU. Its own thread has it, or the thread of another GPU that waits for work which this one
+// has yet to submit. So one thread submits dependent tasks that alternate between GPUs, as a loop by hand would:
 // handing every one of them from thread to thread costs more than the launch.
 //
-// Invariants: one thread has the turn at a time, and what it wrote is seen by the next. Nobody who has a turn waits for
-// another. The owner leaves the turn to others for at most `kAside` after they were last of use.
+// Invariants: one thread holds the lock at a time, and the next holder sees its writes. No holder waits for
+// another. The owner leaves the lock to others for at most `kAside` after they last submitted something.
 #pragma once
 
 #include <sched.h>
@@ -26,7 +26,7 @@ class SubmissionLock {
   }
   void giveBack() { taken_.store(false, std::memory_order_release); }
 
-  /// By another GPU's thread that has made progress here: the owner stays out of its way for a while.
+  /// Another GPU's thread that has made progress here calls it: the owner stays out of its way for a while.
   void keepOwnerAside() {
     const std::int64_t time = now();
     if (asideUntil_.load(std::memory_order_relaxed) - time < kAside / 2) {
@@ -46,7 +46,7 @@ class SubmissionLock {
   static constexpr std::int64_t kAside = 20000;
 
   alignas(64) std::atomic<bool> taken_{false};
-  // In a line of its own: the owner goes on looking at it while others have the turn.
+  // In a line of its own: the owner keeps reading it while others hold the lock.
   alignas(64) std::atomic<std::int64_t> asideUntil_{0};
 };
 

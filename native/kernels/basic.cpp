@@ -23,7 +23,7 @@ HEADRACE_VECTORISED void computeBound(std::int64_t iterations) {
   for (std::int64_t i = 0; i < iterations; ++i) {
     for (double& value : a) value = value * value + value;
   }
-  // The values are used for nothing: say that someone might look at them.
+  // The values have no use: this keeps the compiler from removing them.
   asm volatile("" : : "r"(a) : "memory");
 }
 

@@ -1,7 +1,7 @@
-// Finding BLAS at run time: OpenBLAS, or a BLAS and a LAPACK library, or our own code.
+// Finding BLAS at run time: OpenBLAS, or a BLAS and a LAPACK library, or the built-in code.
 //
-// The Fortran interface is used because every library has it. Fortran appends the length of each character argument;
-// libraries that do not look at them ignore them.
+// The Fortran interface is used because every library has it. Fortran appends the length of each character argument.
+// Libraries without a use for the lengths ignore them.
 #include "kernels/blas.h"
 
 #include <dlfcn.h>
@@ -87,7 +87,7 @@ bool resolve(const std::vector<void*>& libraries, std::string& reason) {
          find(libraries, "spotrf_", Fortran<float>::potrf, reason);
 }
 
-/// Opens all the given libraries and looks every routine up in them. Libraries stay open.
+/// Opens all the given libraries and finds every routine in them. Libraries stay open.
 bool load(const std::vector<std::string>& names, BlasReport& report) {
   std::vector<void*> libraries;
   std::string list;
@@ -106,7 +106,7 @@ bool load(const std::vector<std::string>& names, BlasReport& report) {
     report.reason += (report.reason.empty() ? "" : "; ") + list + ": " + reason;
     return false;
   }
-  // Our workers are the threads; the library must not bring more.
+  // The workers are the threads; the library must not add more.
   for (const char* setter :
        {"openblas_set_num_threads", "MKL_Set_Num_Threads", "bli_thread_set_num_threads"}) {
     if (void* symbol = dlsym(libraries[0], setter)) reinterpret_cast<void (*)(int)>(symbol)(1);
@@ -125,7 +125,7 @@ BlasReport search() {
     report.reason = "HEADRACE_BLAS=plain";
     return report;
   }
-  // OpenBLAS starts its threads while it is being loaded, and reads how many from the environment only.
+  // OpenBLAS starts its threads while it is being loaded, and reads their number from the environment only.
   const char* variable = "OPENBLAS_NUM_THREADS";
   const bool mine = std::getenv(variable) == nullptr;
   if (mine) setenv(variable, "1", 0);

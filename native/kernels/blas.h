@@ -1,8 +1,8 @@
-// The BLAS and LAPACK routines of the tile kernels: from a library found at run time, or from our own code, which
+// The BLAS and LAPACK routines of the tile kernels: from a library found at run time, or from built-in code, which
 // gives the same results (up to rounding) without any library.
 //
 // Invariant: after the first call the table never changes; all routines are column-major, take Fortran's flags as
-// characters, and may be called by several threads at once (a library is told to use one thread per call).
+// characters, and several threads may call them at once (a library is set to one thread per call).
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace headrace {
 
 struct BlasReport {
   bool found;           // false: the built-in code is used
-  std::string library;  // what was loaded
-  std::string reason;   // why nothing was, or ''
+  std::string library;  // the loaded one
+  std::string reason;   // why none was loaded, or ''
 };
 
 /// The routines for one element type. `potrf` returns 0 or the pivot (from 1) that is not positive.
@@ -32,7 +32,7 @@ BlasReport blasReport();
 /// The routines in use.
 template <typename T>
 const BlasTable<T>& blas();
-/// Our own code (kernels/blas_plain.cpp).
+/// The built-in code (kernels/blas_plain.cpp).
 template <typename T>
 const BlasTable<T>& plainBlas();
 

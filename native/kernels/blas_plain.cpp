@@ -1,5 +1,5 @@
-// BLAS without a library: straightforward blocked loops that the compiler vectorises. Meant to be right everywhere and
-// fast enough to test with; a real library is several times faster.
+// BLAS without a library: straightforward blocked loops that the compiler vectorises. They must be right on every
+// machine, and fast enough for tests; a real library is several times faster.
 //
 // `gemm` is the one routine with a fast inner loop; the others cut their matrices into blocks, do the small diagonal
 // blocks element by element and hand the rest to `gemm`, as LAPACK's blocked algorithms do (Golub & Van Loan, 4.2).
@@ -22,7 +22,7 @@ constexpr Index kHeight = 256;  // rows of C at a time: a panel of A stays in th
 
 inline bool transposed(char trans) { return trans != 'N'; }
 
-/// c[0..m) += sum over 4 columns of a: the loop that everything comes down to.
+/// c[0..m) += sum over 4 columns of a: the innermost loop of all routines.
 #define HEADRACE_UPDATE4(T, NAME)                                                            \
   HEADRACE_VECTORISED void NAME(Index m, const T* __restrict a0, const T* __restrict a1,     \
                                 const T* __restrict a2, const T* __restrict a3, const T* b,  \
@@ -55,7 +55,7 @@ void gemm(char transA, char transB, int m, int n, int k, T alpha, const T* a, in
           int ldb, T beta, T* c, int ldc) {
   scale<T>(m, n, beta, c, ldc);
   if (alpha == T{0} || k == 0) return;
-  std::vector<T> packed;  // A^T panels are turned once so that the inner loop runs along columns
+  std::vector<T> packed;  // A^T panels, transposed once so that inner loops run along columns
   T factors[4];
   for (Index l0 = 0; l0 < k; l0 += kDepth) {
     const Index depth = std::min<Index>(kDepth, k - l0);
@@ -179,7 +179,7 @@ void trsm(char side, char uplo, char transFlag, char diag, int m, int n, T alpha
     const Index p = (forward ? s : blocks - 1 - s) * kBlock;
     const Index width = std::min<Index>(kBlock, order - p);
     const T* triangle = a + p + p * lda;
-    // What is not solved yet: behind the block in the direction of the sweep.
+    // The unsolved part: behind the block in the direction of the sweep.
     const Index rest = forward ? p + width : 0;
     const Index count = forward ? order - rest : p;
     if (left) {

@@ -1,4 +1,4 @@
-// The built-in kernels: each file of kernels_*.cpp offers its own through one function of the public interface.
+// The built-in kernels: each file of this folder offers its own through one function of the public interface.
 #pragma once
 
 #include <cstdint>

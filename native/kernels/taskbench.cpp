@@ -7,7 +7,7 @@
 //
 // An output of `bytes` bytes (a multiple of 16) holds pairs of int64 (epoch * 2^32 + t, p): a second run with another
 // epoch that reads stale data fails. Checks first, then computes `iterations` rounds of the compute-bound kernel, then
-// writes, so an output may share memory with an input. Returns 1 + i when input i does not hold what it should.
+// writes, so an output may share memory with an input. Returns 1 + i when input i has a wrong content.
 #include <cstdint>
 
 #include "kernels/kernels.h"

@@ -1,7 +1,7 @@
 // The arguments of the tile kernels, read and checked once for host and GPUs (names, order and flags: kernels/tile.cpp).
 //
-// Invariant: `read` returns 0 only when every matrix lies inside the task's memory space and every number makes
-// sense, so that a library is never given arguments that it would refuse.
+// Invariant: `read` returns 0 only if every matrix lies inside the task's memory space and every number makes
+// sense. So a library never gets arguments that it would refuse.
 #pragma once
 
 #include <algorithm>

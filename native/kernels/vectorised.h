@@ -1,5 +1,5 @@
 // Marks a function for which the compiler makes one version per vector width; the loader picks one at run time.
-// Sanitizers run before such choices can be made, so their builds have the plain version only.
+// Sanitizers start before such choices can be made, so their builds have the plain version only.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \

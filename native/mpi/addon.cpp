@@ -2,7 +2,7 @@
 // promises: they wait on a thread of the pool, not on the JavaScript thread.
 //
 // Lifetime: the views handed to `open` belong to JavaScript; a reference keeps them alive until `end`, when the comm
-// thread has let go of them. The world itself lives as long as the process.
+// thread has released them. The world itself lives as long as the process.
 #include <napi.h>
 
 #include <algorithm>
@@ -137,7 +137,6 @@ SessionOptions optionsOf(const Napi::CallbackInfo& info) {
   options.chunkBytes = given.Get("chunkBytes").ToNumber().Int64Value();
   options.chunksInFlight = given.Get("chunksInFlight").ToNumber();
   options.spinNanoseconds = given.Get("spinNanoseconds").ToNumber().Int64Value();
-  options.failFlush = given.Get("failFlush").ToNumber();
   options.memory.words = reinterpret_cast<Word*>(dataOf(info[1]));
   options.memory.commands = static_cast<Record*>(dataOf(info[2]));
   options.memory.events = static_cast<Record*>(dataOf(info[3]));
@@ -218,6 +217,7 @@ void leaveSignal(const Napi::CallbackInfo& info) { deadline::leave(info[0].ToNum
 
 Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(new Instance());
+  exports["contract"] = Napi::Number::New(env, headrace::netContractNumber);
   exports["describe"] = Napi::Function::New<describe>(env, "describe");
   exports["misalignment"] = Napi::Function::New<misalignment>(env, "misalignment");
   exports["start"] = Napi::Function::New<start>(env, "start");

@@ -5,6 +5,9 @@
 
 namespace headrace {
 
+/// Differs for every other contract: the loader compares it.
+inline constexpr std::int32_t netContractNumber = 168837834;
+
 namespace NetCommand {
 inline constexpr std::int32_t message = 1;
 inline constexpr std::int32_t send = 2;

@@ -1,6 +1,6 @@
-// The copy engine of emulated devices as the message layer uses it: a thread of its own, so that copying a chunk
-// overlaps with sending another, as it does with real copy engines. Short copies are not worth the hand-over: the
-// comm thread does them itself.
+// The copy engine of emulated devices for the message layer: a thread of its own, so that copying a chunk
+// overlaps with sending another, as with real copy engines. A hand-over costs more than a short copy, so the
+// comm thread makes short copies itself.
 // Invariants: jobs are done in order; `done` counts them; the thread exists from the first job on.
 #pragma once
 

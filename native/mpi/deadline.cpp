@@ -23,7 +23,7 @@ constexpr int kSignals = 32;
 constexpr int kExitBase = 128;
 
 struct Watched {
-  /// When the process has to be over; 0: nothing was signalled.
+  /// The time at which the process has to be over; 0: no signal came.
   std::atomic<std::int64_t> until{0};
   std::atomic<std::int64_t> patience{0};
   struct sigaction before {};
@@ -113,7 +113,7 @@ void watch(int signal, int milliseconds) {
   watched.patience.store(static_cast<std::int64_t>(milliseconds) * 1'000'000);
   struct sigaction current {};
   sigaction(signal, nullptr, &current);
-  // Once this handler was put in place, another one than the one it goes on to may go on to this one: it stays then.
+  // A handler that was installed after this one may call it, and this one would call that one: it stays then.
   if (watched.on && current.sa_handler != watched.before.sa_handler) return;
   startThread();
   watched.before = current;
@@ -134,7 +134,7 @@ void leave(int signal) {
   if (!watched.on) return;
   struct sigaction current {};
   sigaction(signal, nullptr, &current);
-  // Somebody else's handler may have been put over this one and may go on to it: it stays then, and does no harm.
+  // Another handler may have been installed over this one and may call it: it stays then, and does no harm.
   if ((current.sa_flags & SA_SIGINFO) == 0 || current.sa_sigaction != take) return;
   sigaction(signal, &watched.before, nullptr);
   watched.on = false;

@@ -1,20 +1,20 @@
-# Looks for MPI afresh whenever the last look found none, or found files that are gone since. CMake's own module keeps
-# "not found" in the cache for good, so that a library installed later would not be seen.
+# Searches for MPI again if the last search found none, or found files that are gone since. CMake's own module keeps
+# "not found" in the cache for good, so it would not find a library that is installed later.
 
 macro(headrace_find_mpi)
   if(NOT DEFINED headrace_looked_for_mpi)
     headrace_forget_missing_mpi()
     find_package(MPI COMPONENTS C QUIET)
-    set(HEADRACE_MPI_WAS_FOUND "${MPI_C_FOUND}" CACHE INTERNAL "Whether the last look found MPI")
+    set(HEADRACE_MPI_WAS_FOUND "${MPI_C_FOUND}" CACHE INTERNAL "Whether the last search found MPI")
     set(headrace_looked_for_mpi TRUE)
   endif()
 endmacro()
 
-# What was given with -D stays when it names something that is there.
+# A value given with -D stays if it names an existing file.
 function(headrace_forget_missing_mpi)
   get_cmake_property(names CACHE_VARIABLES)
   list(FILTER names INCLUDE REGEX "^(MPI_|MPIEXEC_)")
-  # Files that are gone: the library was removed, or another one took its place.
+  # Files that are gone: the library was removed or replaced.
   set(isGone FALSE)
   foreach(name IN LISTS names)
     foreach(value IN LISTS ${name})

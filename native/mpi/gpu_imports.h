@@ -1,12 +1,12 @@
 // GPU memory of other processes of this host, opened through the driver's IPC handles.
 //
 // All of it is opened when a session begins and closed when it ends: opening maps memory, which may wait for running
-// kernels and so has no place in between (hazard H8). What can be opened is thereby known, not guessed.
+// kernels and so must not happen in between (hazard H8). So the session knows from the start which memory can be opened.
 //
 // Invariants:
 // - a mapping is named by owner, the owner's GPU (UUID), the allocation's base and generation, and the GPU here that
 //   reads it; each is opened once. A generation that differs is another allocation, also at the same address;
-// - all are closed before the owner is told that it may free (Session, NetCommand::close).
+// - all are closed before the owner learns that it may free (Session, NetCommand::close).
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class GpuImports {
   /// First byte of the exported space as `reader` sees it; 0 when it cannot be opened, with a text in `why`.
   std::uint64_t open(std::int32_t owner, const GpuExport& exported, const Gpu& reader,
                      std::string& why);
-  /// The same for one that was opened; 0 for others.
+  /// The same for an opened one; 0 for others.
   std::uint64_t find(std::int32_t owner, const GpuExport& exported, const Gpu& reader) const;
   void clear();
   std::int32_t made() const { return static_cast<std::int32_t>(mappings_.size()); }

@@ -13,9 +13,9 @@
 namespace headrace::mpi {
 namespace {
 
-/// Copies in streams at a time; more wait here.
+/// Limit of copies in streams; more wait here.
 constexpr std::size_t kEvents = 64;
-/// Looks at events without giving way to others before it does.
+/// Questions to events before the thread yields.
 constexpr int kLooks = 64;
 constexpr int kUnsupported = 801;  // CUDA_ERROR_NOT_SUPPORTED
 
@@ -146,7 +146,7 @@ bool GpuMover::begin(const Job& job) {
   int code = enqueue(job, lane);
   if (code == 0) code = gpu_.api->eventRecord(event, lane.stream);
   if (code != 0) {
-    // A copy that is in the stream without an event behind it can only be one of a dead context.
+    // Only a dead context can have a copy in the stream without an event behind it.
     finish(job.ticket, code);
     return true;
   }
@@ -189,7 +189,7 @@ void GpuMover::finish(std::int32_t ticket, int code) {
   std::lock_guard<std::mutex> guard(lock_);
   finished_.push_back({ticket, code});
   some_.store(true, std::memory_order_release);
-  // Under the lock: who orphans the mover may be gone, and the comm thread with it, as soon as it has the lock.
+  // Under the lock: the thread that orphans the mover may be gone, and the comm thread with it, as soon as it has the lock.
   if (!orphaned_) comm_.unpark();
 }
 

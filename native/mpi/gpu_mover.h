@@ -1,11 +1,11 @@
-// What the message layer has a GPU do: copies to and from staging buffers, reads of memory that another process has
-// opened to us, flushes. One thread per GPU, so that the comm thread itself enters the driver only through MPI: a call
-// that takes long here (a flush, a full launch queue) holds up neither messages nor the runtime's own work (H8, H16).
+// The work of a GPU for the message layer: copies to and from staging buffers, reads of memory that another process has
+// opened for this one, flushes. One thread per GPU, so that the comm thread itself enters the driver only through MPI. A
+// call that takes long here (a flush, a full launch queue) holds up neither messages nor the runtime's own work (H8, H16).
 //
 // Invariants:
-// - everything is put into non-blocking streams made before the first job; nothing here allocates or waits for a
+// - all work goes into non-blocking streams made before the first job; nothing here allocates or waits for a
 //   kernel afterwards. A lane is one stream: its jobs are done in order, jobs of different lanes in any order;
-// - every job submitted is handed back by `take` exactly once, with the driver's code;
+// - `take` hands back every submitted job exactly once, with the driver's code;
 // - the thread holds no lock while it is inside the driver.
 #pragma once
 
@@ -27,7 +27,7 @@ class GpuMover {
   struct Job {
     Kind kind;
     std::int32_t lane;
-    /// What `take` names it by.
+    /// Its name for `take`.
     std::int32_t ticket;
     std::uint64_t to;
     std::uint64_t from;
@@ -40,22 +40,22 @@ class GpuMover {
     int code;
   };
 
-  /// Throws std::runtime_error when the streams cannot be made. `comm` is woken for every job that is over.
+  /// Throws std::runtime_error when the streams cannot be made. Every finished job wakes `comm`.
   GpuMover(const Gpu& gpu, std::int32_t lanes, FutexToken& comm);
-  /// Finishes what was submitted.
+  /// Finishes the submitted jobs.
   ~GpuMover();
-  /// True when the thread has sat in one flush for that long: it may never come back, and the destructor with it.
+  /// True when the thread has been in one flush for that long: it may never return, and neither may the destructor.
   bool isStuck(std::int64_t nanoseconds) const;
-  /// Leaves a stuck mover to itself: when the flush returns after all, its thread touches nothing but the mover (which
+  /// Abandons a stuck mover: if the flush returns after all, its thread touches only the mover (which
   /// the caller must not destroy) and ends. Its streams and events stay as long as the process.
   void orphan();
   GpuMover(const GpuMover&) = delete;
   GpuMover& operator=(const GpuMover&) = delete;
 
   void submit(const Job& job);
-  /// Appends what is over; true when anything is.
+  /// Appends the finished jobs; true when there are any.
   bool take(std::vector<Finished>& finished);
-  /// Jobs submitted and not taken. To be asked by the thread that submits.
+  /// Jobs submitted and not taken. Only the submitting thread may ask.
   std::int32_t outstanding() const { return outstanding_; }
   const Gpu& gpu() const { return gpu_; }
 
@@ -89,7 +89,7 @@ class GpuMover {
   std::atomic<bool> some_{false};
   std::atomic<bool> ending_{false};
   std::atomic<int> ready_{-1};
-  /// When the flush under way began; 0 when none is.
+  /// The begin of the flush under way; 0 when there is none.
   std::atomic<std::int64_t> flushingSince_{0};
   bool orphaned_ = false;  // under `lock_`
   std::thread thread_;

@@ -1,7 +1,7 @@
-// Real GPUs as the message layer uses them: found by UUID (the number of a GPU differs between processes), with the
+// Real GPUs of the message layer: found by UUID (the number of a GPU differs between processes), with the
 // primary context that the whole process shares.
 //
-// Invariant: a context that was retained here stays until `release`, which comes after MPI_Finalize: an MPI library
+// Invariant: a context that was retained here stays until `release`, which follows MPI_Finalize: an MPI library
 // that takes device pointers has streams of its own in that context (hazard H14).
 #pragma once
 
@@ -16,7 +16,7 @@ namespace headrace::mpi {
 
 struct Gpu {
   const GpuApi* api;
-  /// CUDA calls it so; not to be compared with a number from another process.
+  /// CUDA's number of it; not comparable with a number from another process.
   int ordinal;
   int device;
   void* context;
@@ -27,16 +27,16 @@ struct Gpu {
 
 class Gpus {
  public:
-  /// The GPU with that UUID, its context retained; null and why not. `kind` is a contract SpaceKind.
+  /// The GPU with that UUID, its context retained; or null and the reason. `kind` is a contract SpaceKind.
   const Gpu* find(std::int32_t kind, const std::string& uuid, std::string& why);
-  /// Gives the contexts back. Nothing of them may be used afterwards.
+  /// Releases the contexts. No object of them may be used afterwards.
   void release();
 
  private:
   std::vector<std::unique_ptr<Gpu>> known_;
 };
 
-/// Makes a GPU current for a while on a thread that has another one current as a rule (or none).
+/// Makes a GPU current for a while on a thread that normally has another one current (or none).
 class Current {
  public:
   Current(const Gpu& gpu, const Gpu* usual) : gpu_(gpu), usual_(usual) { gpu.makeCurrent(); }

@@ -1,6 +1,6 @@
-// Memory of other processes of this host, mapped through /proc/<pid>/fd/<fd>: emulated GPUs lie in such memory.
-// A mapping is named by owner, space and the owner's session, and made once; mappings of an older session are undone
-// before a new one is used. Invariant: all are undone before the owner is told that it may free (session close).
+// Memory of other processes of this host, mapped through /proc/<pid>/fd/<fd>: emulated GPUs have such memory.
+// Owner, space and the owner's session name a mapping, which is made once. Mappings of an older session are undone
+// before a new one is used. Invariant: all are undone before the owner learns that it may free (session close).
 #pragma once
 
 #include <cstdint>

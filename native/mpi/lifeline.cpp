@@ -168,7 +168,7 @@ int Lifeline::lostRank() {
       socket = -1;
       continue;
     }
-    // Rank 0 names the rank that it lost; anything else is the end of the peer itself.
+    // Rank 0 names the lost rank; anything else is the end of the peer itself.
     lost_ = count == static_cast<ssize_t>(sizeof word) && word >= 0 ? word : static_cast<int>(i);
     report(lost_);
     break;

@@ -1,6 +1,6 @@
-// Tells which rank has died. MPI cannot: its error handlers are not called when a peer on the same host disappears. So
-// every rank keeps one socket to rank 0; the end of a process ends its socket, whatever the cause, and rank 0 passes
-// the news on. A process that leaves in order says so first.
+// Finds out which rank has died. MPI cannot: its error handlers are not called when a peer on the same host disappears.
+// So every rank keeps one socket to rank 0. The end of a process ends its socket, whatever the cause, and rank 0 passes
+// the news on. A process that leaves in order announces it first.
 //
 // Invariants: used by the comm thread only; never blocks after `open`; the first lost rank is reported, once.
 #pragma once
@@ -13,7 +13,7 @@ namespace headrace::mpi {
 
 class Lifeline {
  public:
-  /// What rank 0 tells the others, before MPI's broadcast: where it listens.
+  /// Rank 0's address, which it tells the others before MPI's broadcast.
   struct Address {
     std::int32_t port;  // 0: a Unix socket in the abstract namespace, named by the token
     std::uint64_t token;
@@ -31,7 +31,7 @@ class Lifeline {
   bool open(int rank, int size, const Address& address, std::string& error);
   /// The rank that died, or -1. Cheap enough for every few milliseconds.
   int lostRank();
-  /// Says goodbye, so that the end of this process alarms nobody.
+  /// Announces the end of this process, so that it does not count as a death.
   void leave();
 
  private:

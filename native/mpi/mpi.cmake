@@ -1,6 +1,6 @@
-# The message layer: one addon per MPI library found. `mpi.node` is built with the default library; where both Open MPI
-# and MPICH are installed the other one gets an addon of its own, because their binary interfaces differ.
-# Nothing here is required: without MPI only headrace.node is built (-DHEADRACE_MPI=OFF tests that path).
+# The message layer: one addon per MPI library found. `mpi.node` is built with the default library. If both Open MPI
+# and MPICH are installed, the other one gets an addon of its own, because their binary interfaces differ.
+# The build does not require MPI: without it only headrace.node is built (-DHEADRACE_MPI=OFF tests that path).
 
 set(HEADRACE_MPI_SOURCES
   native/mpi/addon.cpp

@@ -25,7 +25,7 @@ void check(const Gpu& gpu, int code, const char* call) {
 /// Memory for one message, on a GPU or the host.
 class Buffer {
  public:
-  /// With `shared`, memory of the host is such as emulated GPUs have.
+  /// With `shared`, host memory of the kind that emulated GPUs have.
   Buffer(std::int64_t bytes, const Gpu* gpu, bool shared) : gpu_(gpu) {
     if (shared) {
       sharedBytes_ = static_cast<std::size_t>(bytes) + 1;

@@ -1,4 +1,4 @@
-// Transfers by hand between ranks 0 and 1: the bars that benchmarks measure against. All ranks call; no session is open.
+// Transfers by hand between ranks 0 and 1: the reference of the benchmarks. All ranks call; no session is open.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The comm thread's side of the shared memory: record rings, byte rings and words. The engine's side is native/mpi.ts.
 // Invariant: one producer and one consumer per ring; a record is complete before `published` passes it (seq_cst), and
-// the consumer moves `taken` only when it is done with it.
+// the consumer moves `taken` only when it has finished with it.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@ struct SharedMemory {
   Word& word(int i) const { return words[i]; }
 };
 
-/// Writes events; keeps what does not fit until the engine has made room, so that nothing ever waits for the engine.
+/// Writes events; keeps those that do not fit until the engine has made room, so that no code here waits for the engine.
 class EventWriter {
  public:
   explicit EventWriter(const SharedMemory& memory) : memory_(memory) {
@@ -56,7 +56,7 @@ class EventWriter {
     else
       waiting_.push_back(record);
   }
-  /// Makes what was pushed visible; true when there was anything new.
+  /// Makes the pushed events visible; true when there were new ones.
   bool publish() {
     while (!waiting_.empty() && room()) {
       write(waiting_.front());

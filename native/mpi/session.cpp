@@ -14,7 +14,7 @@ constexpr int kControlTag = 0;
 constexpr std::int32_t kControlSlots = 8;
 /// Streams of a mover: to and from staging buffers, then those that read memory of peers.
 constexpr std::int32_t kPeerLanes = 8;
-/// After a rank was lost, copies under way get that long to end.
+/// Time for copies under way to end after a rank was lost.
 constexpr std::int64_t kLostPatience = 1'000'000'000;
 
 }  // namespace
@@ -62,7 +62,7 @@ Session::~Session() {
   // Streams first: they may still use staging buffers and mapped memory.
   for (auto& [gpu, mover] : movers_) {
     if (!mover->isStuck(options_.flushNanoseconds)) continue;
-    // It was answered at its deadline; waiting for the driver here would hang the process (H16).
+    // The flush got its answer at its deadline; waiting for the driver here would hang the process (H16).
     mover->orphan();
     mover.release();
   }
@@ -297,7 +297,7 @@ void Session::postSlot(std::int32_t slot) {
   add(request, {Kind::controlIn, slot, -1});
 }
 
-/// The engine hears of messages before their slots are posted again.
+/// The engine gets messages before their slots are posted again.
 void Session::postEmptied() {
   for (; emptied_ > 0; --emptied_) {
     postSlot((nextSlot_ + kControlSlots - emptied_) % kControlSlots);
@@ -339,7 +339,7 @@ void Session::done(std::int32_t request, std::int32_t status, std::int64_t start
 void Session::lost(int rank) {
   if (isLost_) return;
   isLost_ = true;
-  // What is being copied still touches memory of this session.
+  // Copies under way still touch memory of this session.
   while (copier_.busy()) pauseProcessor();
   const std::int64_t until = now() + kLostPatience;
   for (const auto& [gpu, mover] : movers_) {

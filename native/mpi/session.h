@@ -1,12 +1,12 @@
 // One session: the traffic of one runtime over its own communicator. Used by the comm thread only.
 //
 // Invariants:
-// - control messages of one peer are handed over in the order sent: receives are posted ahead and looked at in the
+// - control messages of one peer are handed over in the order sent: receives are posted ahead and tested in the
 //   order of posting;
-// - nothing here waits for the engine: events that do not fit are kept, commands are always taken;
-// - every send, receive and copy that was commanded ends in exactly one `done` event, also when a peer is lost;
+// - no code here waits for the engine: events that do not fit are kept, commands are always taken;
+// - every commanded send, receive and copy ends in exactly one `done` event, also when a peer is lost;
 // - chunks of one transfer are posted in order, so that they match in order;
-// - memory of a real GPU is touched by its own mover (gpu_mover.h) or by MPI, never by this thread.
+// - only its own mover (gpu_mover.h) or MPI touches memory of a real GPU, never this thread.
 #pragma once
 
 #include <mpi.h>
@@ -34,7 +34,7 @@ struct SpaceView {
   std::uint8_t* base = nullptr;
   double bytes = 0;
   std::int32_t fd = -1;
-  /// MPI may be given addresses of it.
+  /// MPI may get addresses of it.
   bool direct = true;
   /// A real GPU's: its UUID, itself once the comm thread has found it, and how others open its memory.
   std::string uuid;
@@ -49,12 +49,11 @@ struct SessionOptions {
   std::int64_t chunkBytes = 262144;
   std::int32_t chunksInFlight = 3;
   std::int64_t spinNanoseconds = 1000;
-  std::int32_t failFlush = 0;
   std::int64_t flushNanoseconds = 5'000'000'000;
   SharedMemory memory;
 };
 
-/// What a rank tells the others when a session opens.
+/// The facts that a rank tells the others when a session opens.
 struct Hello {
   std::uint64_t host;
   std::int32_t pid;
@@ -73,7 +72,7 @@ struct Hello {
 
 class Session {
  public:
-  /// `bound` is the GPU that is current on this thread, if any. Opens what peers of this host share. Throws
+  /// `bound` is the GPU that is current on this thread, if any. Opens the memory that peers of this host share. Throws
   /// std::runtime_error.
   Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<Hello> peers,
           std::uint64_t host, const Gpu* bound, FutexToken& sleeper);
@@ -90,7 +89,7 @@ class Session {
   bool commandsWaiting() const;
   const SessionOptions& options() const { return options_; }
   const std::vector<Hello>& peers() const { return peers_; }
-  /// Whether `space` of `rank` can be read from here without its help.
+  /// Whether this rank can read `space` of `rank` without its help.
   bool mappable(int rank, int space) const;
   /// Why shared memory of a peer could not be opened; empty when all could.
   const std::string& mappingProblem() const { return mappingProblem_; }
@@ -98,7 +97,7 @@ class Session {
 
  private:
   enum class Kind : std::uint8_t { controlIn, controlOut, whole, chunkIn, chunkOut, barrier, over };
-  /// What an MPI request belongs to: slot of controlIn, message of controlOut, transfer of the others.
+  /// The owner of an MPI request: slot of controlIn, message of controlOut, transfer of the others.
   struct Owner {
     Kind kind;
     std::int32_t index;
@@ -132,7 +131,7 @@ class Session {
     std::int64_t offset;
     std::int64_t bytes;
   };
-  /// What a mover was asked for: a chunk's copy, or a flush.
+  /// A job of a mover: a chunk's copy, or a flush.
   struct GpuTask {
     bool flush;
     Chunk chunk;
@@ -218,7 +217,7 @@ class Session {
   std::vector<MPI_Status> statuses_;
   std::vector<Slot> slots_;
   std::int32_t nextSlot_ = 0;
-  /// Slots whose message was handed over and that are to be posted again, the last of them before `nextSlot_`.
+  /// Slots whose message was handed over and that wait for their next post, the last of them before `nextSlot_`.
   std::int32_t emptied_ = 0;
   std::deque<Message> messages_;
   std::int32_t firstMessage_ = 0;

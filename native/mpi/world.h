@@ -1,9 +1,9 @@
 // The process's one comm thread: it initialises MPI, runs one session after the other, and finalizes MPI. Every MPI
 // call of the process is made here. MPI can be initialised once per process, so there is one world per process.
 //
-// How it waits: a short spin, then giving way to others, then sleeping in steps of 20 us (MPI has no wait that a
-// command could interrupt, so a message that comes while it sleeps is seen a step later; a command wakes it at once).
-// While the engine has no live task and nothing is under way, the steps are 1 ms.
+// Its waits: a short spin, then yielding, then sleeping in steps of 20 us. MPI has no wait that a
+// command could interrupt, so the thread sees a message that arrives in its sleep one step later; a command wakes it at
+// once. While the engine has no live task and no transfer is under way, the steps are 1 ms.
 #pragma once
 
 #include <mpi.h>
@@ -31,30 +31,30 @@ struct Facts {
   bool gpuAware = false;
 };
 
-/// A GPU by what every process calls it the same; an empty UUID: none.
+/// A GPU by the name that is the same in every process; an empty UUID: none.
 struct GpuName {
   std::int32_t kind = 0;
   std::string uuid;
 };
 
-/// What a session found out when it opened.
+/// The facts that a session found when it opened.
 struct Opened {
   struct Peer {
     bool sameHost;
     std::int32_t pid;
-    /// Per space: whether it can be read from here without the owner's help, and whether MPI may be given addresses
+    /// Per space: whether this process can read it without the owner's help, and whether MPI may get addresses
     /// of it there.
     std::vector<bool> mappable;
     std::vector<bool> reachable;
   };
   std::vector<Peer> peers;
-  /// Why MPI is not given addresses of real GPU memory although it was allowed to; empty when it is.
+  /// Why MPI gets no addresses of real GPU memory although that was allowed; empty when it gets them.
   std::string directProblem;
   /// Why memory of a GPU of this host could not be opened.
   std::string mappingProblem;
 };
 
-/// What the library says without being initialised.
+/// The facts that the library reports without initialisation.
 Facts describeLibrary();
 
 class World {
@@ -64,7 +64,7 @@ class World {
   /// Starts the thread and MPI. Blocks until done; throws std::runtime_error with the reason. The GPU is made current
   /// first: an MPI library that takes device pointers binds itself to it (H10).
   Facts start(const GpuName& gpu);
-  /// Opens a session on all ranks. Blocks until all have come; throws std::runtime_error.
+  /// Opens a session on all ranks. Blocks until all are there; throws std::runtime_error.
   Opened open(SessionOptions options);
   enum class Raw { hostMemory, emulatedMemory, gpuMemory, ipcRead };
   /// Seconds of one transfer of that size by hand (raw.h). All ranks must call it; no session may be open. Throws
@@ -114,7 +114,7 @@ class World {
   Opened opened_;
   GpuName startGpu_;
   Gpus gpus_;
-  /// The one GPU whose addresses MPI may be given, since it binds itself to the first it meets; null before that.
+  /// The one GPU whose addresses MPI may get, since it binds itself to the first that it meets; null before that.
   const Gpu* mpiGpu_ = nullptr;
   bool finished_ = false;
   bool abandon_ = false;

@@ -1,4 +1,4 @@
-// Opening a session: every rank tells the others about its memory, and finds out what it can reach (see world.h).
+// Opening a session: every rank tells the others about its memory, and finds the memory that it can reach (see world.h).
 #include <unistd.h>
 
 #include <cstring>
@@ -10,8 +10,8 @@
 
 namespace headrace::mpi {
 
-/// Finds this rank's GPUs. MPI libraries that take device pointers bind themselves to one GPU per process (H10): the
-/// others' memory goes other ways.
+/// Finds this rank's GPUs. MPI libraries that take device pointers bind themselves to one GPU per process (H10). The
+/// memory of the others goes other ways.
 void World::findGpus() {
   for (SpaceView& space : wanted_->spaces) {
     if (space.kind != SpaceKind::cuda && space.kind != SpaceKind::hip) continue;
@@ -44,7 +44,7 @@ Hello World::describeSelf() {
 }
 
 /// Such a library compares the drivers' numbers of GPUs across processes of a host, so they must mean the same there.
-/// All ranks look at the same words and come to the same answer.
+/// All ranks read the same words and get the same answer.
 std::string World::directProblem() const {
   for (const Hello& a : hellos_) {
     for (const Hello& b : hellos_) {

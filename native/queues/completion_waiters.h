@@ -1,5 +1,5 @@
-// Lets threads sleep until a sequence number is reached, without a system call or a lock for whoever advances it
-// while nobody sleeps, and without waking anyone before the number that they want is reached.
+// Lets threads sleep until a sequence number is reached. The thread that advances the number needs no system call and no
+// lock while no thread sleeps, and it wakes no thread before that thread's number is reached.
 //
 // Invariant (no lost wake-up): the advancing thread stores the new number and *then* loads `nearest_`; a sleeper
 // lowers `nearest_` and *then* loads the number. Both use sequentially consistent accesses, so at least one of the
@@ -26,7 +26,7 @@ inline std::int32_t after(std::int32_t sequence, std::int32_t count) {
                                    static_cast<std::uint32_t>(count));
 }
 
-/// One thread's interest in one number. Lives where the sleeper keeps it, linked into at most one `CompletionWaiters`.
+/// One thread's interest in one number. The sleeper owns it; it is linked into at most one `CompletionWaiters`.
 struct CompletionWaiter {
   std::int32_t target = 0;
   FutexToken* sleeper = nullptr;
@@ -36,7 +36,7 @@ struct CompletionWaiter {
 
 class alignas(64) CompletionWaiters {
  public:
-  /// To be called after storing (seq_cst) that the watched number is now `sequence`.
+  /// Call it after storing (seq_cst) that the watched number is now `sequence`.
   void reached(std::int32_t sequence) {
     const std::int64_t nearest = nearest_.load(std::memory_order_seq_cst);
     if (__builtin_expect(nearest != kNone, 0) &&
@@ -45,7 +45,7 @@ class alignas(64) CompletionWaiters {
     }
   }
 
-  /// Registers; the caller must look at the number (seq_cst) after this and before it parks.
+  /// Registers; the caller must read the number (seq_cst) after this and before it parks.
   void add(CompletionWaiter& watcher) {
     std::lock_guard<std::mutex> guard(lock_);
     watcher.next = first_;
@@ -54,7 +54,7 @@ class alignas(64) CompletionWaiters {
     updateNearest();
   }
 
-  /// To be called before the watcher goes away, whether it was notified or not.
+  /// Call it before the watcher is destroyed, whether it was notified or not.
   void remove(CompletionWaiter& watcher) {
     std::lock_guard<std::mutex> guard(lock_);
     if (!watcher.linked) return;

@@ -1,9 +1,9 @@
-// How native threads wake the engine: it either blocks in `wait` or sleeps in its event loop.
+// The way in which native threads wake the engine, which either blocks in `wait` or sleeps in its event loop.
 //
 // Invariant (no lost wake-up): the engine arms a queue (doorbellAt, then doorbellArmed), sets engineAsleep, and *then*
-// looks at that queue's completed word; the queue stores completed and *then* looks at doorbellArmed and engineAsleep.
+// reads that queue's completed word; the queue stores completed and *then* reads doorbellArmed and engineAsleep.
 // All of it is seq_cst, so either the engine sees that the number is reached and stays awake, or the queue sees a
-// sleeping engine that wants to be told. While the engine is awake nobody rings and the queue stays armed.
+// sleeping engine that wants a ring. While the engine is awake no queue rings, and the queue stays armed.
 #pragma once
 
 #include <atomic>
@@ -22,9 +22,9 @@ class Doorbell {
   bool engineSleeps() const {
     return shared_[Shared::engineAsleep].load(std::memory_order_seq_cst) != 0;
   }
-  /// Wakes the engine from wherever it sleeps. Any thread.
+  /// Wakes the engine from either sleep. Any thread.
   void ring();
-  /// Blocks the engine until a ring or the time is over; true when it rang. `due()` is asked once the engine counts as
+  /// Blocks the engine until a ring or the time is over; true when it rang. `due()` is called once the engine counts as
   /// asleep: true means that there is nothing to wait for. Engine thread only.
   template <typename Due>
   bool wait(std::int64_t nanoseconds, Due due) {
@@ -40,7 +40,7 @@ class Doorbell {
     if (!due()) work([this] { return engine_.poll(); });
     shared_[Shared::engineAsleep].store(0, std::memory_order_seq_cst);
   }
-  /// What a ring calls (on the ringing thread) while the engine sleeps in its event loop; at most one call is
+  /// The function that a ring calls (on the ringing thread) while the engine sleeps in its event loop; at most one call is
   /// outstanding until `answered`. Set while no queue can ring, or null.
   void setCall(std::function<void()> call) { call_ = std::move(call); }
   /// The engine runs again: the next ring calls again.

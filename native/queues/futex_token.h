@@ -1,7 +1,7 @@
 // Puts one thread to sleep and wakes it: a futex with a token.
 //
-// Invariant: an `unpark` is never lost. If the thread is awake it leaves a token and the next `park` returns at once;
-// if the thread sleeps it is woken. `park` may also return without reason: callers re-check what they wait for.
+// Invariant: an `unpark` is never lost. If the thread is awake it leaves a token and the next `park` returns at once.
+// If the thread sleeps it wakes. `park` may also return without reason: callers check their condition again.
 #pragma once
 
 #include <linux/futex.h>

@@ -1,8 +1,9 @@
-// One queue as native code sees it: its ring, its control words, and who sleeps for it.
+// One queue for native code: its ring, its control words, and its sleepers.
 //
-// Invariants: only the thread that serves the queue (queue_ownership.h, gpu/submission_lock.h) stores completed, submitted, failures and busy;
-// completed only moves forward, in order, and after everything that the records up to it wrote (release), so whoever
-// sees it (acquire) sees their data. The record with sequence number s lies in slot (s - 1) & mask.
+// Invariants: only the thread that serves the queue (queue_ownership.h, gpu/submission_lock.h) stores completed,
+// submitted, failures and busy; completed only moves forward, in order, and after all writes of the records up to it
+// (release), so a thread that sees it (acquire) sees their data. The record with sequence number s lies in slot
+// (s - 1) & mask.
 #pragma once
 
 #include <atomic>
@@ -42,7 +43,7 @@ class Queue {
   const std::int32_t kind;
   const std::int32_t space;
   const std::int32_t peer;
-  /// The sleeping place of the thread that serves this queue. Null: nobody who sleeps.
+  /// The sleeping place of the thread that serves this queue. Null: that thread does not sleep.
   FutexToken* owner() const { return owner_.load(std::memory_order_seq_cst); }
   void setOwner(FutexToken* owner) { owner_.store(owner, std::memory_order_seq_cst); }
   /// The stream behind the queue, or null for a host worker.
@@ -59,7 +60,7 @@ class Queue {
     return ring_ + static_cast<std::size_t>(slot(sequence)) * Record::words;
   }
 
-  /// Says when the record at `words` ran; before it completes.
+  /// Stores the times of the record at `words`, before it completes.
   void setTimes(const std::int32_t* words, double start, double end) {
     double* times = times_ + (words - ring_) / Record::words * Times::doubles;
     times[Times::start] = start;
@@ -81,7 +82,7 @@ class Queue {
     return ahead(control_[Control::submitted].load(order), sequence) >= 0;
   }
 
-  /// Makes everything up to `sequence` finished: for waiting queues, for the engine, and for its doorbell.
+  /// Makes all records up to `sequence` finished: for waiting queues, for the engine, and for its doorbell.
   void publish(std::int32_t sequence) {
     control_[Control::completed].store(sequence, std::memory_order_seq_cst);
     completion.reached(sequence);
@@ -118,7 +119,7 @@ class Queue {
     failures.store(failures.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
-  /// Bracket time in which the queue has work. What is read in the middle of it (Control::busy) counts up to then.
+  /// Bracket time in which the queue has work. A reading in the middle of it (Control::busy) counts up to that moment.
   void beginBusy(std::int64_t time) {
     busySince_ = time;
     setBusy(busy_ - time);

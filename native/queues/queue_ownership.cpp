@@ -76,7 +76,7 @@ Queue* QueueOwnership::stepAside(Queue* held, FutexToken& sleeper) {
   free_.push_back(held);
   freeCount_.store(static_cast<std::int32_t>(free_.size()), std::memory_order_relaxed);
   aside_.push_back(&sleeper);
-  // The engine goes to sleep and *then* looks at this word; here it is the other way round, so one sees the other.
+  // The engine goes to sleep and *then* reads this word; here it is the other way round, so one sees the other.
   shared_[Shared::aside].store(static_cast<std::int32_t>(aside_.size()), std::memory_order_seq_cst);
   std::uint64_t lastTaken = taken_;
   Queue* queue = nullptr;

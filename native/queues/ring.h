@@ -1,4 +1,4 @@
-// Reading command records: the fields of one record and the arguments of an exec, which may go on in further
+// Reading command records: the fields of one record and the arguments of an exec, which may continue in further
 // records and around the end of the ring.
 #pragma once
 
@@ -39,7 +39,7 @@ class Command {
     return more <= 0 ? 1 : 1 + (more + Record::doubles - 1) / Record::doubles;
   }
 
-  /// Leaves the line alone when nothing changes: the engine wrote 0 and will read it.
+  /// Leaves the line alone when the value is the same: the engine wrote 0 and will read it.
   void setStatus(std::int32_t status) const {
     if (words_[Record::status] != status) words_[Record::status] = status;
   }

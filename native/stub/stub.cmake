@@ -1,5 +1,5 @@
 # The stub driver libraries and the program that runs the native GPU tests, on the stubs or on real GPUs.
-# Included with HEADRACE_STUBS=ON. Everything lands in build/Release beside the addon, so that it travels with it.
+# Included with HEADRACE_STUBS=ON. All results are in build/Release beside the addon, so that they travel with it.
 set(stub_output ${CMAKE_BINARY_DIR}/Release)
 set(stub_machine
   native/stub/stub_control.cpp
@@ -33,19 +33,26 @@ add_executable(headrace_gpu_tests
   native/mpi/gpu_imports.cpp
   native/mpi/gpus.cpp
   native/test/main.cpp
-  native/test/completion_waiters.cpp
-  ${HEADRACE_SOURCES})
+  native/test/completion_waiters.cpp)
 headrace_settings(headrace_gpu_tests)
+target_link_libraries(headrace_gpu_tests PRIVATE headrace_objects)
 target_include_directories(headrace_gpu_tests PRIVATE ${CMAKE_SOURCE_DIR}/native/mpi ${CMAKE_SOURCE_DIR}/native/test)
 set_target_properties(headrace_gpu_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${stub_output})
 
-# Overhead and bandwidth against loops by hand; means something on real GPUs only.
-add_executable(headrace_gpu_bench native/bench/main.cpp ${HEADRACE_SOURCES})
+# All targets of this file that can be built here.
+add_custom_target(headrace_stubs DEPENDS headrace_gpu_tests stub_cuda stub_hip stub_nvrtc stub_blas)
+if(HEADRACE_SANITIZE OR HEADRACE_COVERAGE)
+  return()
+endif()
+
+# Overhead and bandwidth against loops by hand; the figures are meaningful on real GPUs only.
+add_executable(headrace_gpu_bench native/bench/main.cpp)
 headrace_settings(headrace_gpu_bench)
+target_link_libraries(headrace_gpu_bench PRIVATE headrace_objects)
 target_include_directories(headrace_gpu_bench PRIVATE ${CMAKE_SOURCE_DIR}/native/test)
 set_target_properties(headrace_gpu_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${stub_output})
 
-# An MPI library that says it takes device pointers.
+# An MPI library that claims to take device pointers.
 include(native/mpi/find_mpi.cmake)
 headrace_find_mpi()
 if(MPI_C_FOUND)
@@ -54,12 +61,17 @@ if(MPI_C_FOUND)
   target_include_directories(stub_mpi_aware SYSTEM PRIVATE ${MPI_C_INCLUDE_DIRS})
 else()
   message(STATUS "MPI not found: building without the stub MPI library")
-  # One of an MPI library that was removed since.
+  # Of an MPI library that was removed since.
   file(REMOVE ${stub_output}/libstub_mpi_aware.so)
 endif()
 
-# Everything of this file that can be built here.
-add_custom_target(headrace_stubs DEPENDS headrace_gpu_tests headrace_gpu_bench stub_cuda stub_hip stub_nvrtc stub_blas)
+add_dependencies(headrace_stubs headrace_gpu_bench)
 if(TARGET stub_mpi_aware)
   add_dependencies(headrace_stubs stub_mpi_aware)
+endif()
+# The message layer whose guards can be switched off.
+if(TARGET mpi)
+  add_dependencies(headrace_stubs mpi)
+else()
+  file(REMOVE ${stub_output}/mpi.node)
 endif()

@@ -1,4 +1,4 @@
-// cuBLAS and cuSOLVER as far as Headrace uses them: column-major tiles on the stub's memory, carried out when the
+// The part of cuBLAS and cuSOLVER that Headrace uses: column-major tiles on the stub's memory, carried out when the
 // stream gets there. Checks that a handle has its stream first and its workspace after that.
 #include <algorithm>
 #include <cstddef>

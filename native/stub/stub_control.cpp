@@ -1,4 +1,4 @@
-// How a test looks into the stub driver and steers it: plain C functions, found with dlsym in the loaded library.
+// The test's interface to the stub driver: plain C functions, found with dlsym in the loaded library.
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::uint64_t stubCalls(const char* call);
 
 namespace {
 
-/// Where several processes run, each leaves a file of its own with what it did wrong and how often it asked for what.
+/// If several processes run, each leaves a file of its own with its violations and its counts of calls.
 struct Report {
   ~Report() {
     const char* folder = std::getenv("HEADRACE_STUB_REPORT");

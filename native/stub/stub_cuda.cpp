@@ -1,4 +1,4 @@
-// libcuda as far as Headrace uses it, over the imaginary GPUs (stub_machine.h). Built for tests only.
+// The part of libcuda that Headrace uses, over the imaginary GPUs (stub_machine.h). Built for tests only.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -121,7 +121,7 @@ int memoryFree(const char* call, std::uint64_t address) {
 
 namespace {
 
-/// What a handle holds: where the memory is, in whose words.
+/// The content of a handle: the place of the memory, in the words of its owner.
 struct Handle {
   int process;
   int file;
@@ -244,7 +244,7 @@ int hostRegister(const char* call, void* pointer, std::size_t bytes) {
     if (code != 0) return code;
     machine().forbiddenWhileBusy(call, -1);
   }
-  // It takes a while, and waits for a kernel that begins meanwhile as well.
+  // It takes a while, and also waits for a kernel that begins meanwhile.
   std::this_thread::sleep_for(std::chrono::microseconds(300));
   Guard guard(machine().lock);
   machine().forbiddenWhileBusy(call, -1);
@@ -335,7 +335,7 @@ int eventDestroy(const char* call, void* handle) {
   for (Stream* each : machine().streams) {
     auto& operations = each->operations;
     for (Operation& one : operations) {
-      // What waits for an event of a dead context waits for ever, also when the event is gone.
+      // A wait for an event of a dead context lasts for ever, also after the event is gone.
       if (one.event == event && one.kind == Operation::Kind::wait && event->context->dead != 0) {
         one.event = nullptr;
       }
@@ -473,8 +473,10 @@ int fillBytes(const char* call, std::uint64_t to, unsigned value, std::size_t wi
   if (on == nullptr) return kInvalidHandle;
   if (!machine().inDevice(to, width * count, on->context->device)) return outside(call);
   return work(call, stream, [=] {
-    for (std::size_t i = 0; i < count; ++i) {
-      std::memcpy(reinterpret_cast<char*>(to) + i * width, &value, width);
+    if (width == 1) {
+      std::memset(reinterpret_cast<void*>(to), static_cast<int>(value), count);
+    } else {
+      std::fill_n(reinterpret_cast<std::uint32_t*>(to), count, value);
     }
     return true;
   });

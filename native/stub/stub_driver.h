@@ -1,5 +1,5 @@
-// The calls that both stub drivers have in one shape or another; stub_cuda.cpp and stub_hip.cpp give them their names.
-// `call` is the name under which a call is counted and made to fail.
+// The calls of both stub drivers; stub_cuda.cpp and stub_hip.cpp give them their names.
+// `call` is the name under which a call is counted and can be made to fail.
 #pragma once
 
 #include "stub_machine.h"

@@ -1,4 +1,4 @@
-// libamdhip64 as far as Headrace uses it, over the imaginary GPUs. HEADRACE_STUB_HIP_VERSION sets its version.
+// The part of libamdhip64 that Headrace uses, over the imaginary GPUs. HEADRACE_STUB_HIP_VERSION sets its version.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

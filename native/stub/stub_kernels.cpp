@@ -1,4 +1,4 @@
-// What the kernels that tests use do, on host memory, and how many steps they take.
+// The kernels of the tests, on host memory, and their numbers of steps.
 #include <cstring>
 
 #include "stub_machine.h"

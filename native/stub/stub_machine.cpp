@@ -136,7 +136,7 @@ bool Machine::step(Stream& on) {
     default:
       if (!first.run()) return true;
   }
-  // A kernel that died took its stream along.
+  // A kernel that died ended its stream too.
   if (on.context->dead == 0) on.operations.pop_front();
   return true;
 }
@@ -148,7 +148,7 @@ void Machine::advance() {
   for (std::size_t i = 0; i < tries; ++i) {
     moved |= step(*streams[adversary() % streams.size()]);
   }
-  // Not unfair for ever: something that can move does.
+  // The adversary is fair in the end: something that can move does.
   for (std::size_t i = 0; i < streams.size() && !moved; ++i) moved = step(*streams[i]);
 }
 
@@ -173,7 +173,7 @@ void Machine::forbiddenWhileBusy(const char* call, int device) {
 void Machine::die(Context& context, int code) { context.dead = code; }
 
 void Machine::purge() {
-  // Kept reachable, so that a leak checker says nothing about what was left behind on purpose.
+  // Kept reachable, so that a leak checker does not report objects that were left behind on purpose.
   static auto* const left = new std::vector<std::vector<void*>>;
   left->emplace_back(streams.begin(), streams.end());
   left->emplace_back(events.begin(), events.end());

@@ -1,9 +1,9 @@
-// GPUs that exist in the test's imagination only: what the stub driver libraries (libcuda, libamdhip64) share.
+// Imaginary GPUs for tests: the part that the stub driver libraries (libcuda, libamdhip64) share.
 //
-// Device memory is host memory. Work put into streams is carried out late and in an order chosen by a seeded
-// adversary, a little at every call that asks for completion, so a missing event edge shows as wrong data. Every call
-// is counted, can be made to fail, and is checked against the rules that real drivers enforce by hanging, by undefined
-// behaviour or not at all; what breaks one is kept as a *violation* for the test to find.
+// Device memory is host memory. A seeded adversary carries out the work in streams late and in an order of its choice,
+// a little at every call that asks for completion, so a missing event edge shows as wrong data. The stub counts every
+// call, can make it fail, and checks it against the rules that real drivers enforce by hanging, by undefined
+// behaviour or not at all. It keeps each *violation* for the test.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +65,7 @@ struct Function {
 struct Context {
   int device;
   int retained = 0;
-  int dead = 0;  // the code that everything answers once it is lost
+  int dead = 0;  // the code that all calls return once it is lost
   std::vector<Context*> peers;
 };
 
@@ -80,10 +80,10 @@ struct Range {
 struct Import {
   std::uint64_t bytes;
   Context* context;
-  int opened;  // how often; the mapping goes with the last close
+  int opened;  // number of opens; the mapping goes with the last close
   int process;
   int file;
-  int lock;  // open, and locked, while it is mapped: whose it is must not free it
+  int lock;  // open, and locked, while it is mapped: its owner must not free it
 };
 
 class Machine {
@@ -122,12 +122,12 @@ class Machine {
   Stream* stream(const char* call, void* handle);
   bool known(const Event* event) const;
   void push(Stream& stream, Operation operation);
-  /// Lets streams carry out some of their work, as the adversary likes.
+  /// Lets streams carry out some of their work, as the adversary chooses.
   void advance();
   bool busy(int device, bool kernelsOnly) const;  // device -1: any
   void forbiddenWhileBusy(const char* call, int device);
   void die(Context& context, int code);
-  /// Forgets all objects that were left behind (their memory is not given back).
+  /// Forgets all objects that were left behind (their memory is not returned).
   void purge();
 
   int create(Stream** stream, unsigned flags, const char* call);
@@ -149,7 +149,7 @@ class Machine {
   bool step(Stream& stream);
 };
 
-/// Sizes of a kernel's arguments and what it does; null for a name that is not in the table.
+/// Sizes of a kernel's arguments and its function; null for a name that is not in the table.
 struct KernelModel {
   const char* name;
   std::vector<std::size_t> sizes;

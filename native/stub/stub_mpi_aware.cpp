@@ -1,6 +1,6 @@
-// Loaded before an MPI library (LD_PRELOAD), makes it claim that it takes device pointers. With the stub driver, whose
-// device memory is host memory, the claim is true; with HEADRACE_STUB_AWARE=lie messages from device memory are lost
-// on the way, as with a library that has no transport for it.
+// Loaded before an MPI library (LD_PRELOAD), it makes the library claim that it takes device pointers. With the stub
+// driver, whose device memory is host memory, the claim is true. With HEADRACE_STUB_AWARE=lie messages from device memory
+// are lost on the way, as with a library that has no transport for it.
 #include <dlfcn.h>
 #include <mpi.h>
 

@@ -1,4 +1,4 @@
-// NVRTC as far as Headrace uses it: "compiles" by finding the kernels in the source. A line with `#error` fails with
+// The part of NVRTC that Headrace uses: it "compiles" by finding the kernels in the source. A line with `#error` fails with
 // the log that NVRTC would write; HEADRACE_STUB_NVRTC_LOG, if set, names a file that gets a line per compilation.
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Sleepers and the number that they sleep for (queues/completion_waiters.h), without threads: what is unlinked was woken.
+// Sleepers and their numbers (queues/completion_waiters.h), without threads: an unlinked sleeper was woken.
 #include "queues/completion_waiters.h"
 
 #include "machine.h"

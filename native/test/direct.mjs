@@ -1,5 +1,5 @@
-// The addon used directly from plain JavaScript: what the cost script and the programs of the teardown tests need
-// before any TypeScript is built. Not a second backend: one opcode, no checks.
+// Direct use of the addon from plain JavaScript, for the cost script and the programs of the teardown tests, which run
+// before any TypeScript is built. It is not a second backend: one opcode, no checks.
 import { createRequire } from 'node:module';
 
 const path = process.env.HEADRACE_NATIVE || '../../build/Release/headrace.node';

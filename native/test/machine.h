@@ -1,4 +1,4 @@
-// What the native tests need: a core with its shared memory, an engine that writes records, and checks.
+// The equipment of the native tests: a core with its shared memory, an engine that writes records, and checks.
 #pragma once
 
 #include <cstdio>
@@ -26,7 +26,7 @@ struct Add {
   Add(const char* name, std::function<void()> body) { tests().push_back({name, std::move(body)}); }
 };
 
-/// For a test that cannot run here, before it returns: it counts as skipped.
+/// A test that cannot run here calls it before it returns: it counts as skipped.
 void leaveOut(const char* needs);
 
 inline void check(bool good, const char* text, const char* file, int line) {
@@ -66,7 +66,7 @@ class Machine {
   ~Machine() { core->close(); }
 
   std::unique_ptr<Core> core;
-  /// What the engine does while it waits; by default it blocks on the doorbell.
+  /// The engine's activity while it waits; by default it blocks on the doorbell.
   std::function<void()> pause;
 
   Word& control(std::int32_t queue, std::int32_t word) {
@@ -204,7 +204,7 @@ inline void crossWaits(Machine& machine, int queues, int steps) {
       // Two halves of host memory by turns; the column of q is at 64 * q.
       const double mine = (step % 2) * 4096 + 64 * q;
       const double from = ((step + 1) % 2) * 4096 + 64 * other;
-      // The other must have done the step before (its value), and have read what is overwritten now.
+      // The other must have done the step before (its value), and must have read the value that is overwritten now.
       machine.hold(q, before[static_cast<std::size_t>((q + queues - 1) % queues)]);
       machine.exec(q, "copy_bytes", 2, {mine, from, 8}, before[static_cast<std::size_t>(other)]);
       current[static_cast<std::size_t>(q)] = machine.exec(q, "add_f64", 2, {mine, 8192, 1, 1});

@@ -1,4 +1,4 @@
-// Workers that take all cores: who serves which queue, and that no queue is ever left alone.
+// Workers that take all cores: the servers of each queue, and that no queue is ever left alone.
 #include <random>
 #include <thread>
 
@@ -13,7 +13,7 @@ CoreOptions crowded(std::int32_t workers, std::int32_t cores) {
   return options;
 }
 
-/// As the backend does with every pass.
+/// The backend does this with every pass.
 void beat(Machine& machine) {
   machine.shared(Shared::beat).fetch_add(1, std::memory_order_relaxed);
 }
@@ -86,7 +86,7 @@ Add silence("a worker comes back by itself when the engine is busy with somethin
     }
     beat(machine);
     machine.publish();
-    // The engine neither sleeps nor gives a sign: both queues must be emptied all the same.
+    // The engine neither sleeps nor gives a sign: both queues must still be emptied.
     const std::int64_t limit = now() + std::int64_t{20} * 1000000000;
     for (const Event& event : events) {
       while (!machine.done(event)) {
@@ -109,7 +109,7 @@ Add passing("queues are emptied while the engine passes again and again and serv
                   }
                   beat(machine);
                   machine.publish();
-                  // As an engine does that somebody else's timers keep awake.
+                  // Like an engine that timers of other code keep awake.
                   const std::int64_t limit = now() + std::int64_t{5} * 1000000000;
                   for (const Event& event : events) {
                     while (!machine.done(event)) {

@@ -1,4 +1,4 @@
-// What one record costs: prints nanoseconds per empty exec record on one worker that never runs dry, on an emulated
+// The cost of one record: prints nanoseconds per empty exec record on one worker that never runs dry, on an emulated
 // GPU, and per task of a 3-dependency stencil on two workers that wait for each other. Plain script, not a test:
 //   node native/test/ring-cost.mjs        (after building the addon; uses the addon directly, no TypeScript)
 import { arm, completed, EXEC, exec, open, publish, RECORD } from './direct.mjs';

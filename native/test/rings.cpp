@@ -53,7 +53,7 @@ Add slowProducer("a sleeper is woken by the exact event, from host and from GPU"
   }
 });
 
-Add several("all who sleep for the same event are woken by it", [] {
+Add several("all sleepers of the same event are woken by it", [] {
   Machine machine(small(3, 2));
   for (int round = 0; round < 20; ++round) {
     const Event slow = machine.exec(0, "spin", 0, {1000});
@@ -76,7 +76,7 @@ Add sleepWake("a queue that sleeps is woken by every publication", [] {
 
 // Without the spinning that hides it elsewhere: a number whose store is overtaken by the look for sleepers loses a
 // wake-up about twice in a million rounds.
-Add noLostWakeUp("nobody who sleeps for a completion misses it", [] {
+Add noLostWakeUp("no sleeper misses its completion", [] {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   constexpr std::int32_t kRounds = 100000;
 #else
@@ -95,7 +95,7 @@ Add noLostWakeUp("nobody who sleeps for a completion misses it", [] {
       watcher.target = round;
       queue.completion.add(watcher);
       while (!queue.hasCompleted(round, std::memory_order_seq_cst)) {
-        // Nobody else would wake it: a park that runs into its limit although the number is there was forgotten.
+        // No other thread would wake it: a park that reaches its limit although the number is there was forgotten.
         if (!sleeper.park(std::int64_t{2} * 1000000000)) CHECK(!queue.hasCompleted(round));
       }
       queue.completion.remove(watcher);
@@ -127,7 +127,7 @@ Add doorbell("the doorbell wakes a blocked engine and calls a sleeping one once"
     machine.core->runtime().doorbell.answered();
     CHECK(calls.exchange(0) == 1);
   }
-  // Awake: nobody rings, and blocking afterwards does not wait.
+  // Awake: no queue rings, and blocking afterwards does not wait.
   const Event event = machine.exec(0, "empty", 0, {});
   machine.control(0, Control::doorbellAt).store(event.sequence);
   machine.control(0, Control::doorbellArmed).store(1);
@@ -174,7 +174,7 @@ Add failing("a failing kernel cancels its run before anything that depends on it
   }
 });
 
-Add refusals("what makes no sense is refused with its own status", [] {
+Add refusals("a meaningless command is refused with its own status", [] {
   Machine machine(small(1, 1));
   const double bytes = 1 << 20;
   for (int queue = 0; queue < 2; ++queue) {
@@ -200,7 +200,7 @@ Add refusals("what makes no sense is refused with its own status", [] {
   }
 });
 
-Add leftOver("a status left in a slot by an earlier record is not taken for the new one's", [] {
+Add leftOver("a status left in a slot by an earlier record does not count for the new record", [] {
   Machine machine(small(1, 1));
   for (int queue = 0; queue < 2; ++queue) {
     const Event hold = machine.hold(queue, {});
@@ -212,7 +212,7 @@ Add leftOver("a status left in a slot by an earlier record is not taken for the 
   }
 });
 
-Add timing("with timing on, every record says when it ran, inside the time it was under way", [] {
+Add timing("with timing on, every record has its run time, inside the time it was under way", [] {
   Machine machine(small(1, 1));
   machine.shared(Shared::timing).store(1);
   for (int queue = 0; queue < 2; ++queue) {
@@ -228,7 +228,7 @@ Add timing("with timing on, every record says when it ran, inside the time it wa
   }
 });
 
-Add busy("busy time is there as soon as the work is seen completed, without timing", [] {
+Add busy("busy time is visible as soon as the completion is, without timing", [] {
   Machine machine(small(1, 1));
   for (int queue = 0; queue < 2; ++queue) {
     machine.exec(queue, "spin", 0, {3000});
@@ -261,27 +261,29 @@ Add busyMeanwhile(
       }
     });
 
-Add closing("close finishes what was published and gives up waits for what never was", [] {
-  for (int round = 0; round < 20; ++round) {
-    auto machine = std::make_unique<Machine>(small(2, 2));
-    for (int queue = 0; queue < 12; ++queue) {
-      if (queue == 4 || queue == 5 || queue == 8 || queue == 9)
-        continue;  // not there or copies only
-      if (queue >= static_cast<int>(machine->core->runtime().queues.size())) break;
-      for (int i = 0; i < 20; ++i) machine->exec(queue, "spin", 0, {5});
-    }
-    const Event never{0, machine->issued(0) + 1000};
-    machine->hold(1, never);
-    const Event behind = machine->exec(1, "empty", 0, {});
-    machine->hold(2, behind);
-    machine->publish();
-    if (round % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    machine->core->close();
-    machine->core->close();
-    CHECK(machine->done(behind));
-    CHECK(machine->completed(0) == machine->issued(0));
-  }
-});
+Add closing(
+    "close finishes published records and gives up waits for records that were never published",
+    [] {
+      for (int round = 0; round < 20; ++round) {
+        auto machine = std::make_unique<Machine>(small(2, 2));
+        for (int queue = 0; queue < 12; ++queue) {
+          if (queue == 4 || queue == 5 || queue == 8 || queue == 9)
+            continue;  // not there or copies only
+          if (queue >= static_cast<int>(machine->core->runtime().queues.size())) break;
+          for (int i = 0; i < 20; ++i) machine->exec(queue, "spin", 0, {5});
+        }
+        const Event never{0, machine->issued(0) + 1000};
+        machine->hold(1, never);
+        const Event behind = machine->exec(1, "empty", 0, {});
+        machine->hold(2, behind);
+        machine->publish();
+        if (round % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        machine->core->close();
+        machine->core->close();
+        CHECK(machine->done(behind));
+        CHECK(machine->completed(0) == machine->issued(0));
+      }
+    });
 
 Add stop("stop ends a queue after everything before it", [] {
   Machine machine(small(1, 1));

@@ -1,4 +1,5 @@
-// Tile kernels against triple loops, with our own code and with the library that is found, and Task Bench's checks.
+// Tile kernels against triple loops, with the built-in code and with the BLAS library of the machine; Task Bench's
+// checks.
 #include <algorithm>
 #include <cmath>
 #include <random>

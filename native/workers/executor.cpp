@@ -20,7 +20,7 @@ void Executor::begin(Queue& queue) {
   queue_ = &queue;
   done_ = queue.completed();
   followsAt_ = 0;
-  // Whoever begins again at a queue may be about to execute its next record: that one is visible.
+  // A thread that returns to a queue may execute its next record soon: that one is visible.
   visible_ = queue.published();
   becomeBusy();
 }
@@ -43,8 +43,8 @@ void Executor::becomeBusy() {
 void Executor::execute(bool givenUp) {
   const std::int32_t sequence = next();
   const Command command(queue_->record(sequence));
-  // The engine wrote the records on another core: have the one after next on its way, but not before it is written,
-  // which would take it from under the engine's hands.
+  // The engine wrote the records on another core: prefetch the one after next, but not before it is written.
+  // That would take it away from the engine.
   if (ahead(visible_, sequence) > 2) {
     __builtin_prefetch(queue_->record(sequence) + 2 * Record::words);
   }
@@ -58,7 +58,7 @@ void Executor::execute(bool givenUp) {
   }
   const std::int32_t opcode = command.opcode();
   const bool timed = opcode >= Opcode::exec && opcode <= Opcode::fill && runtime_.timing();
-  // What was published before the command before it began, and waits for nothing, begins when that one ends: reading the
+  // A command without a wait that was published before its predecessor began starts when that one ends: reading the
   // clock takes as long as a short kernel.
   const std::int64_t start = !timed                                       ? 0
                              : followsAt_ != 0 && command.waitQueue() < 0 ? followsAt_
@@ -89,7 +89,7 @@ void Executor::execute(bool givenUp) {
     queue_->addFailure();
     if (cancel != nullptr) cancel->store(1, std::memory_order_release);
   }
-  // Whoever sees the last of what was commanded completed may read the busy time at once.
+  // A thread that sees the last published command completed may read the busy time at once.
   if (last == visible_) {
     const std::int64_t time = timed ? end : now();
     queue_->endBusy(time);
@@ -125,7 +125,7 @@ std::int32_t Executor::copy(const Command& command) {
   const Space* to = runtime_.space(command.destinationSpace());
   const Space* from = runtime_.space(command.sourceSpace());
   if (to == nullptr || from == nullptr) return Status::outOfRange;
-  // A worker reaches what the processor can address: the host and emulated GPUs.
+  // A worker reaches the memory that the processor can address: the host and emulated GPUs.
   if (to->kind > SpaceKind::emulated || from->kind > SpaceKind::emulated) {
     queue_->setError("a host worker cannot copy to or from the memory of a real GPU");
     return Status::driver;

@@ -1,7 +1,7 @@
 // Carries out the commands of a worker queue on the calling thread: kernels, copies and fills on host memory.
 //
-// Invariant: one thread at a time executes the commands of one queue, in the order of its ring (queue_ownership.h says who), and
-// `completed` is published after every record, so no other queue ever waits for a record that is done.
+// Invariant: one thread at a time executes the commands of one queue, in the order of its ring (see queue_ownership.h),
+// and `completed` is published after every record, so no other queue ever waits for a finished record.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace headrace {
 
 class Executor {
  public:
-  /// `stolen`: that of the thread that executes.
+  /// `stolen`: the stolen time of the executing thread.
   Executor(Runtime& runtime, StolenTime& stolen);
 
   /// Serves `queue` from now on; the caller holds it (queue_ownership.h).
@@ -64,7 +64,7 @@ class Executor {
   std::int32_t done_ = 0;
   std::int32_t visible_ = 0;  // last record known to be published
   StolenTime& stolen_;
-  /// When there was no work any more, or yet; the next command begins the queue's busy time then.
+  /// The begin of a time without work; the next command begins the queue's busy time then.
   std::int64_t busySince_ = 0;
   /// The queue's busy time has begun.
   bool busy_ = false;

@@ -74,7 +74,7 @@ Worker::Next Worker::waitForWork() {
   if (!spin(runtime_.spinNanoseconds, ready,
             [&](std::int64_t time) { executor_.becomeIdle(time), idle = true; })) {
     runtime_.ownership.fallAsleep();
-    // The engine publishes and then looks at `sleeping`; here it is the other way round (both seq_cst), so either it
+    // The engine publishes and then reads `sleeping`; here it is the other way round (both seq_cst), so either it
     // sees that this thread sleeps and wakes it, or this thread sees the new record.
     queue.setSleeping(true);
     while (queue.published(std::memory_order_seq_cst) == done) {

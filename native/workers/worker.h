@@ -1,6 +1,6 @@
 // A host worker: one thread that serves one worker queue at a time, as a rule always the same (queue_ownership.h).
 //
-// Invariant: the thread spins for a moment at most, then sleeps until what it waits for has happened.
+// Invariant: the thread spins for a moment at most, then sleeps until the awaited event has happened.
 #pragma once
 
 #include <cstdint>

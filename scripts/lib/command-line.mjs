@@ -1,7 +1,7 @@
-// Command lines of the scripts: `--help` prints the usage text, and a wrong word ends with code 2 and says what is wrong.
+// Command lines of the scripts: `--help` prints the usage text; a wrong word ends with code 2 and a message.
 import { parseArgs } from 'node:util';
 
-/** Ends the process with code 2: the command line is wrong. */
+/** Ends the process with code 2 and a message: the command line is wrong. */
 export function usageError(usage, message) {
   process.stderr.write(`${message}\n\n${usage}`);
   process.exit(2);
@@ -32,7 +32,7 @@ export function commandLine(usage, options = {}, more = {}) {
   return parsed;
 }
 
-/** A positive number given as text, or the end of the process. */
+/** Returns a positive number given as text, or ends the process. */
 export function positive(usage, name, text) {
   const value = Number(text);
   if (text.trim() !== '' && Number.isFinite(value) && value > 0) return value;

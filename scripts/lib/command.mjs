@@ -1,5 +1,5 @@
-// Child processes of the scripts: always without stdin, so that nothing can wait for a terminal, and always
-// ended with the script.
+// Child processes of the scripts. They have no stdin, so that no child waits for a terminal, and they end with the
+// script.
 import { spawn } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import path from 'node:path';
@@ -19,8 +19,8 @@ function endOn(signal, code) {
 }
 
 /**
- * Signals a child and everything it started: each child leads a process group of its own, because a worker
- * that is stuck in native code would outlive its parent.
+ * Signals a child and all its descendants. Each child leads a process group of its own, because a worker that is stuck
+ * in native code would outlive its parent.
  */
 function signalGroup(child, signal) {
   try {
@@ -30,13 +30,13 @@ function signalGroup(child, signal) {
   }
 }
 
-/** Ends running children when the script is told to end: exit code 130 for SIGINT, 143 for SIGTERM. */
+/** Ends running children when the script gets a signal: exit code 130 for SIGINT, 143 for SIGTERM. */
 export function forwardSignals() {
   endOn('SIGINT', 130);
   endOn('SIGTERM', 143);
 }
 
-/** True once the script was told to end. */
+/** True after the script got SIGINT or SIGTERM. */
 export function isEnding() {
   return ending;
 }
@@ -102,7 +102,7 @@ export function runCommand(program, args, options = {}) {
     const finish = (code, signal) => {
       clearTimeout(timer);
       children.delete(child);
-      if (late) signalGroup(child, 'SIGKILL'); // what is left of its group
+      if (late) signalGroup(child, 'SIGKILL'); // ends the rest of its group
       resolve({ code: late ? 124 : code, signal, output, stdout });
     };
     child.on('error', (error) => {

@@ -1,14 +1,14 @@
-// The compiled files for scripts that use them: brought up to date first.
+// Loads compiled files for scripts, after it has brought them up to date.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { prepare, root } from './prepare.mjs';
 
-/** Folder of the compiled files. HEADRACE_DIST names another one, relative to the project, which is taken as it is. */
+/** Folder of the compiled files. HEADRACE_DIST names another folder, relative to the project; it is not rebuilt. */
 export const dist = path.join(root, process.env['HEADRACE_DIST'] ?? 'dist');
 
 /**
- * Sets up what is asked for, and loads modules by their path below `dist`.
+ * Makes the requested set-up, and loads modules by their path below `dist`.
  *
  * @param {Parameters<typeof prepare>[0]} [options]
  * @returns {Promise<(file: string) => Promise<any>>}

@@ -1,6 +1,6 @@
-// Guards that no simulated case needs, because their code is native or their promise is one between real ranks. Each has a
-// test of its own, named `without <guard>: ...`, that switches it off and sees what breaks.
-// Invariant: every guard is either in cli/simulation/mutations.ts or here (test/simulated/mutations.test.ts).
+// Guards that no simulated case needs, because their code is native or they concern real ranks. Each has a test of its
+// own, named `without <guard>: ...`, that switches the guard off and detects the damage.
+// Invariant: every guard is either in devices/simulated/cases/mutations.ts or here (test/simulated/mutations.test.ts).
 
 const ranks = { project: 'mpi', file: 'test/mpi/guards.test.ts' };
 const native = { project: 'native-gpu', file: 'test/native-gpu/guards.test.ts' };

@@ -1,6 +1,6 @@
-// Hides system packages from this process and what it starts: inside a mount namespace of its own an overlay lies over /usr, in
-// which their files are removed. Compilers, the dynamic linker and PATH see a machine that never had them; nobody else
-// sees a difference. An `apt-get` of its own brings them back. Linux, as root.
+// Hides system packages from this process and its children: inside a mount namespace of its own an overlay lies over
+// /usr, in which the packages' files are removed. Compilers, the dynamic linker and PATH see a machine without these
+// packages. Other processes see no difference. A replacement for `apt-get` brings the files back. Linux, as root.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -10,7 +10,7 @@ import { systemPackages } from './system-packages.mjs';
 export const hideable = {
   mpi: [
     ...['bin/*openmpi*', 'bin/ompi*', 'bin/orte*', 'bin/opal*', 'bin/prte*'],
-    // These may belong to either library.
+    // These files may belong to either library.
     ...['bin/mpirun', 'bin/mpiexec', 'bin/mpicc', 'bin/mpic++', 'bin/mpicxx', 'bin/mpiCC'],
     ...[
       'lib/*/libmpi.so*',
@@ -48,7 +48,7 @@ export function matches(root, pattern) {
   return found;
 }
 
-/** What is needed and missing to hide something here; undefined: nothing. */
+/** The missing precondition for hiding packages; undefined if there is none. */
 export function whyNotHidden() {
   if (process.platform !== 'linux') return 'the mount namespaces of Linux';
   const attempt = 'mount -t tmpfs none /mnt && mkdir /mnt/u /mnt/w && mount -t overlay none';
@@ -90,7 +90,7 @@ export function hide(scratch) {
   return gone.size;
 }
 
-/** An apt-get that knows the hidden packages only, and brings them back instead of fetching them. */
+/** An apt-get that knows only the hidden packages, and brings them back instead of fetching them. */
 function writeApt(scratch) {
   const file = path.join(scratch, 'bin', 'apt-get');
   writeFileSync(

@@ -1,5 +1,5 @@
 // A lock file that names its holder, so that two set-ups of one checkout never build at the same time.
-// Invariant: a lock whose holder is gone is taken over; a lock whose holder lives is waited for, never broken.
+// Invariant: the lock of a dead holder is taken over; the lock of a live holder is never broken.
 import {
   linkSync,
   mkdirSync,
@@ -14,7 +14,7 @@ import path from 'node:path';
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** When a process began, in the kernel's own unit; '' where /proc does not exist. Tells a reused pid apart. */
+/** Start time of a process, in the kernel's own unit; '' without /proc. It distinguishes processes with the same pid. */
 function processBirth(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -42,7 +42,7 @@ function readHolder(file) {
   }
 }
 
-/** Creates the lock with its content in one step, so that nobody ever reads a half-written one. */
+/** Creates the lock with its content in one step, so that no process reads an incomplete lock. */
 function tryCreate(file) {
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, JSON.stringify({ pid: process.pid, birth: processBirth(process.pid) }));
@@ -58,8 +58,8 @@ function tryCreate(file) {
 }
 
 /**
- * Removes a dead holder's lock. Two waiters may both see it dead; the guard folder lets only one remove it,
- * after a second look, so the other cannot remove the new holder's lock.
+ * Removes a dead holder's lock. Two waiting processes may both see the dead holder. The guard folder admits only one of
+ * them, and it checks again, so it cannot remove the lock of a new holder.
  */
 function removeIfDead(file) {
   const guard = `${file}.takeover`;
@@ -69,7 +69,7 @@ function removeIfDead(file) {
     try {
       if (Date.now() - statSync(guard).mtimeMs > 10_000) rmdirSync(guard);
     } catch {
-      // another waiter was faster
+      // another process was faster
     }
     return;
   }
@@ -82,7 +82,7 @@ function removeIfDead(file) {
 }
 
 /**
- * Runs `work` while holding the lock and releases it afterwards, also when the process is told to end.
+ * Runs `work` while holding the lock and releases it afterwards, also when the process gets a signal.
  *
  * @template T
  * @param {string} file

@@ -1,4 +1,4 @@
-// What every script that runs something calls first: the set-up, and the end of the process when it fails.
+// The first call of every script that runs something: the set-up, and the end of the process if it fails.
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { forwardSignals, isEnding } from './command.mjs';

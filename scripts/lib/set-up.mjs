@@ -1,5 +1,5 @@
-// The set-up: dependencies, native addon, TypeScript, each only when missing or stale, and the system
-// packages they can use. `scripts/setup.mjs` is its command line.
+// The set-up: dependencies, native addon and TypeScript, each only when missing or stale, and the optional system
+// packages. `scripts/setup.mjs` is its command line.
 // Invariant: a stamp is written only after its step succeeded, so an interrupted set-up starts that step again.
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -11,10 +11,10 @@ import { ensureSystemPackage, installLine, isDebian, systemPackages } from './sy
 
 export const MINIMUM_NODE = [20, 19];
 
-/** A failure with words for the person at the terminal; no stack is shown. */
+/** A failure with a message for the user; its stack is not shown. */
 export class SetUpError extends Error {}
 
-/** What is wrong with this Node version, or undefined. */
+/** The reason why this Node version is unsuitable, or undefined. */
 export function nodeProblem(version = process.versions.node) {
   const [major, minor] = version.split('.').map(Number);
   const [wantMajor, wantMinor] = MINIMUM_NODE;
@@ -37,7 +37,7 @@ function packageVersion(root, name) {
   return `${name} ${readJson(path.join(root, 'node_modules', name, 'package.json'))?.version ?? '-'}`;
 }
 
-/** True when what npm says it installed is what the lock file asks for; optional packages may be absent. */
+/** True if the installed packages are those of the lock file; optional packages may be absent. */
 export function isInstalledAsLocked(lock, installed) {
   if (lock?.packages === undefined || installed?.packages === undefined) return false;
   return Object.entries(lock.packages).every(([name, wanted]) => {
@@ -78,7 +78,7 @@ export function dependenciesStep({ root, env, run }) {
       if (!existsSync(path.join(root, 'node_modules'))) return false;
       const stamp = wanted();
       if (readStamp(stampFile) === stamp) return true;
-      // Someone ran npm by hand: fine when the result is the same.
+      // The user ran npm by hand; that is fine if the result is the same.
       const installed = readJson(path.join(root, 'node_modules', '.package-lock.json'));
       if (!isInstalledAsLocked(readJson(lockFile), installed)) return false;
       writeStamp(stampFile, stamp);
@@ -113,12 +113,12 @@ function nativeSources(root) {
   });
 }
 
-/** The optional MPI parts are built when MPI is there: its arrival makes a build stale. */
+/** The optional MPI parts are built if MPI is installed. So a build is stale after the installation of MPI. */
 export function mpiFact(env) {
   return `mpi ${which('mpicc', env) ?? 'none'}, mpich ${which('mpicc.mpich', env) ?? 'none'}`;
 }
 
-/** What is missing to build C++ here, with the command that gets it, or undefined. */
+/** The missing tools for C++, with the command that installs them, or undefined. */
 export function toolProblem(env, isRoot = process.getuid?.() === 0, osRelease = undefined) {
   const missing = [];
   if (which('cmake', env) === undefined) missing.push('cmake');
@@ -138,7 +138,7 @@ export function toolProblem(env, isRoot = process.getuid?.() === 0, osRelease = 
   ].join('\n');
 }
 
-/** Everything that a build of C++ needs, or a SetUpError. */
+/** Checks that all tools for C++ exist; throws a SetUpError otherwise. */
 export async function ensureTools(context) {
   const problem = toolProblem(context.env, context.isRoot, context.osRelease);
   if (problem !== undefined) throw new SetUpError(problem);
@@ -175,7 +175,7 @@ export function nativeStep({ root, env, run, say, isRoot, osRelease }) {
       await ensureTools({ env, run, say, isRoot, osRelease });
       const stamp = wanted();
       const script = path.join(root, 'node_modules', 'cmake-js', 'bin', 'cmake-js');
-      // `build` alone does not configure again, so it would not see a library that was installed since.
+      // `build` alone does not configure again, so it would not see libraries that were installed since then.
       const attempt = async () => {
         const configured = await run(process.execPath, [script, 'configure'], { cwd: root, env });
         if (configured.code !== 0) return configured;
@@ -199,7 +199,7 @@ export function nativeStep({ root, env, run, say, isRoot, osRelease }) {
   };
 }
 
-/** Compiled files whose source is gone, so that a renamed module cannot linger in dist. */
+/** Compiled files without a source, such as those of a renamed module in dist. */
 export function orphans(root) {
   const endings = ['.d.ts.map', '.js.map', '.d.ts', '.js'];
   return listFiles(root, ['dist']).filter((file) => {
@@ -247,7 +247,7 @@ export function typescriptStep({ root, env, run }) {
   };
 }
 
-/** A program's output, at most so many lines of it: npm names the reason first, compilers often last. */
+/** A program's output, limited to a number of lines from both ends: npm names the reason first, compilers often last. */
 export function excerpt(text, lines) {
   const all = text.trimEnd().split('\n');
   if (all.length <= lines) return all.join('\n');
@@ -258,7 +258,7 @@ export function excerpt(text, lines) {
 }
 
 /**
- * Brings everything up to date. Says nothing when there is nothing to do.
+ * Brings everything up to date. Prints nothing if nothing is stale.
  *
  * @param {object} options
  * @param {string} options.root project folder
@@ -271,7 +271,7 @@ export function excerpt(text, lines) {
  * @param {('openblas' | 'mpi' | 'mpich' | 'chromium')[]} [options.require] system packages whose absence is a failure
  * @param {boolean} [options.stubs] build the stub GPU drivers for tests too
  * @param {StepName[]} [options.only] nothing but these steps
- * @param {boolean} [options.tools] make sure that C++ can be built, whatever the steps do
+ * @param {boolean} [options.tools] make sure that C++ can be built, also if no step needs it
  * @param {boolean} [options.force] redo every step
  */
 export async function setUp(options) {
@@ -301,7 +301,7 @@ export async function setUp(options) {
   ].filter(({ name }) => options.only === undefined || options.only.includes(name));
   if (options.tools === true) await ensureTools(context);
   const absent = (name) => !systemPackages[name].isPresent(env);
-  // An absence already reported stays quiet until something else is set up again.
+  // An absence that was reported is not repeated until another part is set up.
   const absenceFile = (name) => path.join(cache, `${name}.missing`);
   const absenceKey = `root ${isRoot} install ${env['HEADRACE_NO_SYSTEM_INSTALL'] !== '1'}`;
   const isNews = (name) =>
@@ -313,7 +313,7 @@ export async function setUp(options) {
   await withLock(
     path.join(cache, 'lock'),
     async () => {
-      if (!isStale()) return; // the set-up that was waited for did it
+      if (!isStale()) return; // the other set-up did it
       for (const name of wanted) {
         if (!absent(name)) {
           rmSync(absenceFile(name), { force: true });

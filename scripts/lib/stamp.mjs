@@ -1,5 +1,5 @@
-// Content stamps: a step is fresh when the hash of its inputs equals the one stored after its last success.
-// Contents decide, never times: a checkout or a copy changes every time and must not cause a rebuild.
+// Content stamps: a step is fresh when the hash of its inputs equals the hash of its last success.
+// The stamp uses contents, never times: a checkout or a copy changes every time and must not cause a rebuild.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -37,7 +37,7 @@ export function listFiles(root, entries, keep = () => true) {
 }
 
 /**
- * Hash of the files' names and contents and of some further facts (versions, settings).
+ * Hash of the names and contents of files, and of some further facts (versions, settings).
  *
  * @param {string} root
  * @param {string[]} files paths relative to root
@@ -51,7 +51,7 @@ export function hashInputs(root, files, facts = []) {
     try {
       content = readFileSync(path.join(root, file));
     } catch {
-      continue; // removed between listing and reading: the next look sees it
+      continue; // removed between listing and reading; the next call sees it
     }
     hash.update(`file ${file} ${content.length}\n`);
     hash.update(content);

@@ -1,13 +1,24 @@
-// The stub GPU drivers and the programs that test on them: built in a folder of their own, then copied beside the addon,
-// where tests look for them and whatever carries the addon to another machine takes them along.
+// The stub GPU drivers and their test programs: built in a folder of their own, then copied beside the addon. Tests look
+// for them there, and they travel with the addon to other machines.
 import { copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { hashInputs, listFiles, readStamp, writeStamp } from './stamp.mjs';
 
 const programs = ['headrace_gpu_tests', 'headrace_gpu_bench'];
 const libraries = ['stub_cuda', 'stub_hip', 'stub_nvrtc', 'stub_blas'].map((n) => `lib${n}.so`);
-/** Only where there is an MPI library to imitate. */
-const optional = ['libstub_mpi_aware.so'];
+/** Built only if there is an MPI library. Name in the folder of the build, and beside the addon. */
+const optional = {
+  'libstub_mpi_aware.so': 'libstub_mpi_aware.so',
+  // The message layer whose guards tests can switch off. Headrace does not look for a file of this name.
+  'mpi.node': 'switches-mpi.node',
+};
+
+/** Settings for a program under a sanitizer. OpenBLAS is not instrumented, so findings inside it are ignored. */
+export const sanitizerEnvironment = {
+  ASAN_OPTIONS: 'detect_leaks=1',
+  UBSAN_OPTIONS: 'print_stacktrace=1',
+  HEADRACE_BLAS: 'plain',
+};
 
 /** Folder of the build. */
 export function stubFolder(root, sanitize = '') {
@@ -23,7 +34,11 @@ export function stubFolder(root, sanitize = '') {
  */
 export async function buildStubs({ root, run, env }, sanitize = '') {
   const build = stubFolder(root, sanitize);
-  const settings = ['-DHEADRACE_STUBS=ON', `-DHEADRACE_SANITIZE=${sanitize}`];
+  const settings = [
+    '-DHEADRACE_STUBS=ON',
+    '-DHEADRACE_TEST_SWITCHES=ON',
+    `-DHEADRACE_SANITIZE=${sanitize}`,
+  ];
   const options = { cwd: root, env };
   const made = await run('cmake', ['-S', root, '-B', build, ...settings], options);
   if (made.code !== 0) return made;
@@ -32,11 +47,13 @@ export async function buildStubs({ root, run, env }, sanitize = '') {
   if (built.code !== 0 || sanitize !== '') return built;
   const beside = path.join(root, 'build', 'Release');
   mkdirSync(beside, { recursive: true });
-  for (const file of [...programs, ...libraries, ...optional]) {
-    const from = path.join(build, 'Release', file);
-    if (optional.includes(file) && !existsSync(from))
-      rmSync(path.join(beside, file), { force: true });
-    else copyFileSync(from, path.join(beside, file));
+  const results = path.join(build, 'Release');
+  for (const file of [...programs, ...libraries])
+    copyFileSync(path.join(results, file), path.join(beside, file));
+  for (const [file, name] of Object.entries(optional)) {
+    if (existsSync(path.join(results, file)))
+      copyFileSync(path.join(results, file), path.join(beside, name));
+    else rmSync(path.join(beside, name), { force: true });
   }
   return built;
 }

@@ -1,10 +1,10 @@
-// System packages the project can use: found, installed (root on Debian/Ubuntu, and saying so), or named with
-// the command that gets them. Nothing is installed when HEADRACE_NO_SYSTEM_INSTALL=1.
+// Optional system packages: the set-up finds them, installs them with a message (root on Debian/Ubuntu), or prints the
+// command that installs them. With HEADRACE_NO_SYSTEM_INSTALL=1 it installs nothing.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { runCommand, which } from './command.mjs';
 
-/** Folders the dynamic linker looks into on the usual distributions. */
+/** Folders that the dynamic linker searches on the usual distributions. */
 function libraryFolders(env) {
   const folders = (env['LD_LIBRARY_PATH'] ?? '').split(':').filter((folder) => folder !== '');
   folders.push('/lib', '/usr/lib', '/lib64', '/usr/lib64', '/usr/local/lib', '/usr/local/lib64');
@@ -33,8 +33,8 @@ export function findLibrary(names, env = process.env) {
 
 /**
  * @typedef {object} SystemPackage
- * @property {string} name what it is, for people
- * @property {string} purpose what is lost without it
+ * @property {string} name for messages
+ * @property {string} purpose the feature that is missing without it
  * @property {string[]} packages Debian packages
  * @property {(env: NodeJS.ProcessEnv) => boolean} isPresent
  */
@@ -77,7 +77,7 @@ export const systemPackages = {
   },
 };
 
-/** True on Debian and what derives from it. */
+/** True on Debian and its derivatives. */
 export function isDebian(osRelease = readOsRelease(), env = process.env) {
   const words = [...osRelease.matchAll(/^ID(?:_LIKE)?=(.*)$/gm)].flatMap((match) =>
     match[1].replaceAll('"', '').split(/\s+/),
@@ -101,13 +101,13 @@ export function installCommand(packages, isRoot) {
   return `${isRoot ? '' : 'sudo '}apt-get install -y --no-install-recommends ${packages.join(' ')}`;
 }
 
-/** The whole line: a fresh image has no package lists yet. */
+/** The whole command line: a fresh image has no package lists. */
 export function installLine(packages, isRoot = process.getuid?.() === 0) {
   return `${isRoot ? '' : 'sudo '}apt-get update && ${installCommand(packages, isRoot)}`;
 }
 
 /**
- * Makes a system package present when that is allowed here; otherwise says what to type.
+ * Installs a system package if that is allowed here; otherwise prints the command to type.
  *
  * @param {SystemPackage} wanted
  * @param {{ say: (line: string) => void, env?: NodeJS.ProcessEnv, isRoot?: boolean, osRelease?: string,

@@ -1,8 +1,8 @@
-// Counts of passed, failed and skipped tests, read from what the suites themselves report.
-// Invariants: a suite that ended badly never counts as zero failures, and every skipped test says what it needs.
+// Counts of passed, failed and skipped tests, read from the reports of the suites.
+// Invariants: a suite that ended badly never counts as zero failures, and every skipped test names its need.
 
 /**
- * Tests that were left out for one reason.
+ * Tests that were skipped for one reason.
  * @typedef {{ id: string, what: string, remedy?: string, count: number }} Skip
  */
 /** @typedef {{ passed: number, failed: number, skipped: number, problems: string[], skips: Skip[] }} Counts */
@@ -11,12 +11,12 @@ function meaning(exitCode) {
   return exitCode === 124 ? 'it did not end in time' : `exit code ${exitCode}`;
 }
 
-/** One failure that no test has to its name. */
+/** A failure that belongs to no test. */
 function failure(problem) {
   return { passed: 0, failed: 1, skipped: 0, problems: [problem], skips: [] };
 }
 
-/** Adds skips of a reason to a list. */
+/** Adds skips with their reasons to a list. */
 function addSkip(skips, { id, what, remedy }, count) {
   const known = skips.find((each) => each.what === what);
   if (known === undefined) skips.push({ id, what, remedy, count });
@@ -63,14 +63,14 @@ export function countVitest(report, exitCode, options = {}) {
   return counts;
 }
 
-/** Adds the tests of one file but for those that failed, whose number it returns. */
+/** Adds the tests of one file except the failed ones, and returns the number of failed ones. */
 function countFile(file, counts, { isPartial = false, required = [] }) {
   let failed = 0;
   for (const { status, fullName, meta } of file.assertionResults ?? []) {
     if (status === 'passed') counts.passed += 1;
     else if (status === 'failed') failed += 1;
     else if (status === 'pending') {
-      counts.problems.push(`${fullName}: did not come to an end`); // its worker crashed
+      counts.problems.push(`${fullName}: did not end`); // its worker crashed
       failed += 1;
     } else if (meta?.needs === undefined && !isPartial) {
       counts.problems.push(`${fullName}: was skipped without a reason`);
@@ -121,12 +121,12 @@ export function countProgram(output, exitCode) {
   return counts;
 }
 
-/** The line every consumer of the test command reads. */
+/** The last line of the test command, for all its readers. */
 export function formatCounts({ passed, failed, skipped }) {
   return `tests: ${passed} passed, ${failed} failed, ${skipped} skipped`;
 }
 
-/** Why tests were skipped, most first: one line per reason; '' when none was. */
+/** The reasons of skipped tests, most frequent first: one line per reason; '' without skipped tests. */
 export function formatSkips({ skips }) {
   if (skips.length === 0) return '';
   const rows = [...skips]

@@ -1,4 +1,4 @@
-// TypeScript's own programming interface, loaded when it is used: the dependencies may have to be installed first.
+// TypeScript's programming interface, loaded on use, because the dependencies may have to be installed first.
 import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);

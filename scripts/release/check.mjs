@@ -1,5 +1,5 @@
-// Makes the tarballs, installs them in empty projects as their users will, and checks what is promised of an installed
-// package: README and docs/installation.md. No compiler is on the PATH of the projects, except where one is asked for.
+// Makes the tarballs, installs them in empty projects like a user, and checks the promises of README and
+// docs/installation.md about an installed package. The PATH of the projects has no compiler, unless a check needs one.
 //
 // usage: npm run release:check [-- --npm-only] [-- --help]
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -18,7 +18,7 @@ import { installTools, nodesOf } from './tools.mjs';
 
 const usage = `usage: node scripts/release/check.mjs [--npm-only] [--help]
 
-Makes the tarballs, installs them in empty projects, and checks what is promised of an installed package:
+Makes the tarballs, installs them in empty projects, and checks the promises about an installed package:
 with npm, pnpm and yarn, under Node 20, 22 and 24, as ES modules, CommonJS and TypeScript; runs publint
 and are-the-types-wrong.
 
@@ -30,7 +30,7 @@ const failures = [];
 let passed = 0;
 let skipped = 0;
 
-/** Runs one check and tells how it ended; the others go on. */
+/** Runs one check and prints how it ended; a failure does not stop the other checks. */
 async function check(name, work) {
   if (isEnding()) return;
   const begin = Date.now();
@@ -59,12 +59,12 @@ async function lint(tarballs, tool) {
   for (const file of Object.values(tarballs)) {
     await check(`publint ${path.basename(file)}`, () => must([publint, 'run', file, '--strict']));
   }
-  // CommonJS programs get the ES module, which every version of Node that is supported can require.
+  // `require` in CommonJS programs returns the ES module; every supported version of Node can do this.
   const accepted = ['--profile', 'node16', '--ignore-rules', 'cjs-resolves-to-esm'];
   await check('are the types wrong', () => must([attw, tarballs.main, ...accepted]));
 }
 
-/** Everything that is promised of one installation. */
+/** Checks all promises of one installation. */
 async function installation(project, tarball) {
   const say = (what) => `${project.name}: ${what}`;
   await check(say('install'), () => project.install(tarball));
@@ -75,7 +75,7 @@ async function installation(project, tarball) {
   await check(say('doctor'), () => promise.doctor(project));
 }
 
-/** What npm alone is asked: dependencies, types, and states in which something is missing. */
+/** Checks only with npm: dependencies, types, and installations with missing parts. */
 async function throughNpm(make, { main, platform }, tool) {
   const project = make('npm --ignore-scripts');
   await installation(project, main);
@@ -95,7 +95,7 @@ async function throughNpm(make, { main, platform }, tool) {
   await withoutPackage(make, main);
 }
 
-/** The registry has no platform package: it is said, and a build from source makes everything. */
+/** The registry has no platform package: the error says so, and a build from source makes everything. */
 async function withoutPackage(make, main) {
   const empty = await serveRegistry([main]);
   try {
@@ -114,7 +114,7 @@ async function withoutPackage(make, main) {
   }
 }
 
-/** TypeScript of this project, and older ones where they were installed. */
+/** TypeScript of this project, and older versions if they are installed. */
 function compilersOf(tool) {
   const folders = [
     path.join(root, 'node_modules', 'typescript'),

@@ -1,12 +1,12 @@
-// What is in a tarball: every file is on the list (contents.txt), every line of the list has its files, every module is
-// reachable from what the package exports or starts, and every module that is imported is there. So neither tests nor
-// code that only tests use can be shipped.
+// Checks the contents of a tarball: every file is on the list (contents.txt), every line of the list has its files,
+// every module is reachable from the package's exports or commands, and every imported module exists. So the package
+// contains neither tests nor code that only tests use.
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript';
 import { listFiles } from '../lib/stamp.mjs';
 
-/** `*` stands for a part of a name, a leading `**` folder for any folders. */
+/** `*` matches a part of a name, a leading `**` folder any folders. */
 export function pattern(glob) {
   const source = glob
     .split('**/')
@@ -42,14 +42,14 @@ export function compare(files, lines) {
   ];
 }
 
-/** Relative modules a file names: imports, and strings such as './program.js' that become the URL of one. */
+/** Relative modules that a file names: imports, and strings such as './program.js' that become the URL of one. */
 function modulesOf(text) {
   const imported = ts.preProcessFile(text, true, true).importedFiles.map((each) => each.fileName);
   const named = [...text.matchAll(/['"`](\.{1,2}\/[^'"`\s]*\.js)['"`]/g)].map((match) => match[1]);
   return [...new Set([...imported, ...named])].filter((name) => name.startsWith('.'));
 }
 
-/** Modules that are reached from `entries`, and those that are named but absent. */
+/** Modules that are reached from `entries`, and modules that are named but absent. */
 function reach(folder, entries, ending) {
   const seen = new Set();
   const absent = [];

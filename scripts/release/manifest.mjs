@@ -1,6 +1,6 @@
-// What npm calls around packing (package.json: prepack, postpack, prepublishOnly). A clone has no optional dependencies,
-// because it builds its own addon and `npm ci` must not ask for packages of the version that is being made; the package
-// has one for each platform. Modules that only tests use are left out of the package: nobody has to list them.
+// The commands that npm calls around packing (package.json: prepack, postpack, prepublishOnly). A clone has no optional
+// dependencies: it builds its own addon, and `npm ci` must not ask for packages of an unpublished version. The package
+// has one for each platform. The script leaves out modules that only tests use, so that no list of them is needed.
 //
 // usage: node scripts/release/manifest.mjs --for-npm             builds, then writes the optional dependencies
 //        node scripts/release/manifest.mjs --restore             takes them out again
@@ -11,12 +11,12 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { released, root } from './platforms.mjs';
 
-/** What packing adds to `files`: modules that are left out one by one. */
+/** Patterns that packing adds to `files`: modules that are left out one by one. */
 const isLeftOut = (entry) => /^!dist\/[^*]+\.(js|d\.ts)$/.test(entry);
 
 /**
- * The manifest's text as it is packed: with the platform packages, and without the modules that only tests use. Without
- * either it is the clone's again. `text` is as JSON.stringify writes it.
+ * The manifest's text in its packed form: with the platform packages, and without the modules that only tests use.
+ * Without both arguments it is the clone's text again. `text` has the format of JSON.stringify.
  *
  * @param {string} text
  * @param {{ manifest: { name: string, version: string } }[]} platforms
@@ -36,7 +36,7 @@ export function packedManifest(text, platforms, unused) {
 
 /** Modules in dist that no part of the package uses, outside of folders that are left out as a whole. */
 async function unusedModules() {
-  // It needs a dependency, which a fresh clone gets from the set-up.
+  // This needs a dependency, which the set-up installs in a fresh clone.
   const { modules } = await import('./contents.mjs');
   const whole = /^dist\/(bench|examples|test|kernel-|snippet-)|^dist\/cli\/.*\.d\.ts$/;
   return modules(root).unused.filter((file) => !whole.test(file));
@@ -50,7 +50,7 @@ function rewrite(platforms, unused) {
   renameSync(next, file);
 }
 
-/** Headers that `headrace build` compiles with, so that nobody has to install the packages they come from. */
+/** Headers with which `headrace build` compiles, so that users need not install their packages. */
 export const headers = {
   'node-api-headers': ['LICENSE', 'include'],
   'node-addon-api': ['LICENSE.md', '.'],

@@ -10,28 +10,29 @@ import { commandLine } from '../lib/command-line.mjs';
 import { prepare } from '../lib/prepare.mjs';
 import { platforms, readManifest, root } from './platforms.mjs';
 import { checkSymbols } from './symbols.mjs';
+import { checkVariables } from './variables.mjs';
 
 const usage = `usage: node scripts/release/pack.mjs [--out FOLDER]
 
 Builds what is stale and makes the tarballs that are published: headrace, and the platform package for
 this machine. Their contents are compared with scripts/release/contents.txt.
 
-  --out FOLDER   where they go [release]
+  --out FOLDER   their folder [release]
   --help         this text
 `;
 
 const list = readFileSync(new URL('contents.txt', import.meta.url), 'utf8');
 
-/** A release that must not be made; `problems` says why. */
+/** A release must not be made; `problems` gives the reasons. */
 export class ReleaseError extends Error {
   constructor(what, problems) {
     super(`${what}:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
   }
 }
 
-/** Packs a folder with npm; returns the tarball, whose contents are checked. */
+/** Packs a folder with npm and checks the contents of the tarball; returns the tarball. */
 async function pack(folder, out) {
-  // It needs a dependency, which a fresh clone gets from the set-up.
+  // This needs a dependency, which the set-up installs in a fresh clone.
   const { checkContents } = await import('./contents.mjs');
   const text = execFileSync('npm', ['pack', '--json', '--pack-destination', out], {
     cwd: folder,
@@ -53,7 +54,7 @@ async function pack(folder, out) {
   return file;
 }
 
-/** The package of this machine's platform, with the addon that was built here and is tested here. */
+/** The package of this machine's platform, with the addon that was built and tested here. */
 async function packPlatform(out) {
   const name = `${process.platform}-${process.arch}`;
   const platform = platforms().find((each) => each.name === name);
@@ -68,6 +69,8 @@ async function packPlatform(out) {
     const problems = checkSymbols(addon);
     if (problems.length > 0)
       throw new ReleaseError('the addon would not load everywhere', problems);
+    const switches = checkVariables(addon);
+    if (switches.length > 0) throw new ReleaseError('the addon is not one for users', switches);
     return await pack(stage, out);
   } finally {
     rmSync(stage, { recursive: true });

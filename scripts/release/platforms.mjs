@@ -1,5 +1,6 @@
 // The platform packages (npm/): each holds the built addon for one platform. A template marked private is prepared, but
-// nothing depends on it until its mark is taken away, because an optional dependency that does not exist breaks yarn.
+// the package does not depend on it until the mark is removed, because yarn fails on an optional dependency that does
+// not exist.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,7 +24,7 @@ export function platforms() {
     }));
 }
 
-/** The ones that headrace depends on. */
+/** The platforms on which headrace depends. */
 export function released() {
   return platforms().filter(({ manifest }) => manifest.private !== true);
 }

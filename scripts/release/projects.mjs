@@ -1,10 +1,10 @@
-// Empty projects into which the tarballs are installed, one for each package manager: how it installs them, and how it
-// starts programs. Optional dependencies come from the registry that release:check serves.
+// Empty projects, one for each package manager, into which the tarballs are installed: the commands that install
+// packages and start programs. Optional dependencies come from the registry that release:check serves.
 import { existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { runCommand, which } from '../lib/command.mjs';
 
-/** Programs without which package managers cannot start a program. There is no compiler among them, and no cmake. */
+/** Programs that package managers need to start a program. Neither a compiler nor cmake is among them. */
 const plain = [
   'sh',
   'env',
@@ -18,7 +18,7 @@ const plain = [
   'rm',
 ];
 
-/** A folder of links that is a whole PATH: Node, its package managers, and the plain programs. */
+/** A folder of links that is a complete PATH: Node, its package managers, and the plain programs. */
 export function pathWithoutCompiler(folder, node, tool) {
   const bin = mkdtempSync(path.join(folder, 'bin-'));
   const programs = {
@@ -57,6 +57,8 @@ export function managers(tool) {
         `nodeLinker: ${linker}`,
         'enableTelemetry: false',
         'enableGlobalCache: false',
+        // Not the folder in the home folder: it may hold packages of an earlier check with the same version.
+        'globalFolder: ../yarn',
         'enableScripts: false',
         'unsafeHttpWhitelist: ["127.0.0.1"]',
         `npmScopes: { headrace: { npmRegistryServer: "${address}" } }`,
@@ -98,7 +100,7 @@ export function managers(tool) {
   };
 }
 
-/** A project in a folder of its own; `run` and `must` start programs in it with that PATH and nothing of npm's around. */
+/** A project in a folder of its own; `run` and `must` start programs in it with that PATH and without npm's variables. */
 export class Project {
   constructor({ folder, name, manager, address, bin }) {
     this.name = name;

@@ -1,5 +1,5 @@
-// What an installed package must do, wherever it was installed: each function checks one promise and throws when it is
-// broken.
+// The promises of an installed package, on every kind of installation: each function checks one promise and throws if it
+// is broken.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { copyFileSync, readFileSync } from 'node:fs';
@@ -9,13 +9,13 @@ import { root } from './platforms.mjs';
 
 const consumer = (name) => fileURLToPath(new URL(`consumers/${name}`, import.meta.url));
 
-/** The twenty lines of the README, as they are printed there. */
+/** The example of the README, exactly as printed there. */
 export function readmeExample() {
   const text = readFileSync(path.join(root, 'README.md'), 'utf8');
   return /## Twenty lines\n+```js\n([\s\S]*?)```/.exec(text)[1];
 }
 
-/** The README's example prints what its comment says; a CommonJS program gets the same module. */
+/** The README's example prints the output in its comment; a CommonJS program gets the same module. */
 export async function programsRun(project) {
   project.write('readme.mjs', readmeExample());
   const printed = await project.must([...project.manager.node, 'readme.mjs']);
@@ -27,7 +27,7 @@ export async function programsRun(project) {
   assert.equal(required.trim(), '1 true function function');
 }
 
-/** `headrace run cholesky` is right, records a trace, and shows its progress. */
+/** `headrace run cholesky` computes the right result, records a trace, and shows its progress. */
 export async function cholesky(project) {
   const size = ['--n', '512', '--tile', '64'];
   const words = ['run', 'cholesky', ...size, '--watch', '--trace', 'run.hrtrace', '--json'];
@@ -36,14 +36,14 @@ export async function cholesky(project) {
   assert.ok(result.backwardError < 1e-14, `backward error ${result.backwardError}`);
 }
 
-/** The page of a trace is whole: program, style and data are in it. */
+/** The page of a trace is complete: program, style and data are in it. */
 function isPage(text) {
   assert.match(text, /^<!doctype html>/i);
   assert.match(text, /potrf/);
   assert.ok(text.length > 50_000, `the page has ${text.length} characters`);
 }
 
-/** Every look at a trace works: summary, page, exports, simulation. */
+/** Every trace command works: summary, page, exports, simulation. */
 export async function traces(project) {
   assert.match(await project.headrace('trace', 'summary', 'run.hrtrace'), /makespan/i);
   await project.headrace('trace', 'html', 'run.hrtrace', '-o', 'run.html');
@@ -102,7 +102,7 @@ export async function doctor(project) {
   assert.deepEqual({ ok, addon }, { ok: true, addon: true });
 }
 
-/** Nothing is installed but what runs: `npm ls` names the packages. */
+/** Only packages that run are installed: `npm ls` names them. */
 export async function dependencies(project) {
   const listed = JSON.parse(await project.must(['npm', 'ls', '--omit=dev', '--all', '--json']));
   const names = new Set();

@@ -1,12 +1,12 @@
-// A package registry on the loopback address that has the tarballs of a release and nothing else, so that optional
-// dependencies are found the way they will be once they are published.
+// A package registry on the loopback address that has only the tarballs of a release, so that optional dependencies are
+// found as they will be after publishing.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import path from 'node:path';
 
-/** What a registry tells of a package that has one version. */
+/** A registry's description of a package with one version. */
 function packument(file, address) {
   const manifest = JSON.parse(
     execFileSync('tar', ['-xzOf', file, 'package/package.json'], { encoding: 'utf8' }),
@@ -27,7 +27,7 @@ function packument(file, address) {
         },
       },
     },
-    // Package managers may refuse versions that are younger than some days.
+    // Package managers may refuse versions that are only some days old.
     time: { [manifest.version]: '2020-01-01T00:00:00.000Z' },
   };
 }

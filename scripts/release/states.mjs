@@ -1,11 +1,11 @@
-// States in which something is missing from an installation: the error names the cause, and the command that it prints is
-// run as it is printed and mends it.
+// Installations with a missing part: the error names the cause, and the printed command is run unchanged and repairs it.
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { programsRun, readmeExample } from './promises.mjs';
+import { checkVariables } from './variables.mjs';
 
-/** The remedy at the end of a message: what is in the last parentheses. */
+/** The remedy at the end of a message: the text in the last parentheses. */
 export function remedyOf(message) {
   const match = /\(([^()]+)\)(?: \[\w+\])?\s*$/m.exec(message);
   assert.ok(match, `no remedy in: ${message}`);
@@ -15,7 +15,7 @@ export function remedyOf(message) {
 const platformFolder = (project) =>
   path.join(project.folder, 'node_modules', '@headrace', `${process.platform}-${process.arch}`);
 
-/** The platform package was left out: the error says so, and the package manager brings it back. */
+/** The platform package was left out: the error says so, and the package manager installs it again. */
 export async function withoutOptional(project, install, remedy) {
   await project.must(install);
   project.write('readme.mjs', readmeExample());
@@ -33,7 +33,7 @@ export async function withoutOptional(project, install, remedy) {
   await programsRun(project);
 }
 
-/** The registry did not have the platform package: the error says so, and what it names is a build from source. */
+/** The registry did not have the platform package: the error says so, and its remedy is a build from source. */
 export async function notFound(project, tarball) {
   await project.must(['npm', 'install', tarball]);
   const { code, output } = await project.run([...project.manager.start, 'run', 'cholesky']);
@@ -42,7 +42,7 @@ export async function notFound(project, tarball) {
   assert.match(remedyOf(output), /^.*apt-get install .*cmake g\+\+ make && npx headrace build$/);
 }
 
-/** Another version of the platform package is there: it is not loaded. */
+/** The platform package has another version: it is not loaded. */
 export async function otherVersion(project) {
   const file = path.join(platformFolder(project), 'package.json');
   const text = readFileSync(file, 'utf8');
@@ -54,7 +54,7 @@ export async function otherVersion(project) {
   assert.match(output, /its version is 0\.0\.1/);
 }
 
-/** Without tools `headrace build` names those it needs and the command that gets them. */
+/** Without tools, `headrace build` names the missing tools and the command that installs them. */
 export async function buildWithoutTools(project) {
   const { code, output } = await project.run([...project.manager.start, 'build']);
   assert.equal(code, 1, output);
@@ -63,8 +63,8 @@ export async function buildWithoutTools(project) {
 }
 
 /**
- * There is neither addon nor message layer: what `doctor` prints is run, and two ranks work together. `PATH` has the
- * tools.
+ * Addon and message layer are missing: the command that `doctor` prints is run, and then two ranks work together. `PATH`
+ * has the tools.
  */
 export async function builtFromSource(project, PATH) {
   const env = { PATH };
@@ -82,6 +82,10 @@ export async function builtFromSource(project, PATH) {
     ],
   );
   await project.must(['sh', '-c', fix], env);
+  const folder = path.join(project.folder, 'node_modules', 'headrace', 'build', 'Release');
+  const built = readdirSync(folder);
+  assert.ok(built.includes('headrace.node') && built.includes('mpi.node'), built.join(', '));
+  for (const file of built) assert.deepEqual(checkVariables(path.join(folder, file)), []);
   const { mpi, ok } = await ask();
   assert.deepEqual({ ok, found: mpi.found }, { ok: true, found: true });
   const words = ['run', 'cholesky', '--n', '512', '--tile', '64', '--ranks', '2', '--gpus', '1'];

@@ -1,12 +1,11 @@
-// Which versions of the system's libraries an addon needs, and whether that is more than what is promised
-// (docs/installation.md). The linker writes the newest version a symbol was bound to; the oldest system that has all of them
-// is the limit.
+// The versions of the system's libraries that an addon needs, compared with the promised ones (docs/installation.md).
+// The linker writes the newest version of each bound symbol. The oldest system that has all of them is the limit.
 import { execFileSync } from 'node:child_process';
 
-/** The newest versions an addon of a platform package may need: those of Ubuntu 22.04 and Debian 12. */
+/** The newest versions that an addon of a platform package may need: those of Ubuntu 22.04 and Debian 12. */
 export const limits = { GLIBC: '2.34', GLIBCXX: '3.4.30', CXXABI: '1.3.13' };
 
-/** Libraries an addon may be linked with: those that Node itself needs. */
+/** Libraries to which an addon may be linked: the libraries that Node itself needs. */
 export const libraries = [
   /^libc\.so\.6$/,
   /^libm\.so\.6$/,
@@ -27,7 +26,10 @@ export function isNewer(a, b) {
   return false;
 }
 
-/** What `objdump -p` and `objdump -T` of a file say: libraries, and versioned symbols that are not defined in it. */
+/**
+ * The output of `objdump -p` and `objdump -T` for a file: libraries, and versioned symbols that the file does not
+ * define.
+ */
 export function needsOf(dynamic, symbols) {
   const needed = [...dynamic.matchAll(/^\s*NEEDED\s+(\S+)/gm)].map((match) => match[1]);
   const versions = [
@@ -36,7 +38,7 @@ export function needsOf(dynamic, symbols) {
   return { needed, versions };
 }
 
-/** Problems of what a file needs, each with the symbol that causes it. */
+/** Problems of a file's needs, each with the symbol that causes it. */
 export function problemsOf({ needed, versions }) {
   const strangers = needed
     .filter((name) => !libraries.some((allowed) => allowed.test(name)))

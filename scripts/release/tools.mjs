@@ -1,5 +1,6 @@
-// The programs that release:check needs beside npm: publint and are-the-types-wrong always; pnpm, yarn, other versions of
-// Node and of TypeScript for the whole check. They have a lock file of their own (tools/) and are installed in .cache.
+// The programs that release:check needs besides npm: publint and are-the-types-wrong always; pnpm, yarn, other versions
+// of Node and of TypeScript for the whole check. They have a lock file of their own (tools/) and are installed in
+// .cache.
 import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -34,7 +35,7 @@ export async function installTools(all) {
   return (...parts) => path.join(folder, 'node_modules', ...parts);
 }
 
-/** The versions of Node that are installed with the tools, by their names: `node-22`. */
+/** The versions of Node that are installed with the tools, by name: `node-22`. */
 export function nodesOf(tool) {
   return ['node-20', 'node-22', 'node-24']
     .map((name) => ({ name, program: tool(name, 'bin', 'node') }))

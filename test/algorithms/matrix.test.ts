@@ -1,4 +1,4 @@
-// Tiled Cholesky and product as library functions: precisions, shapes, scalars, priorities, and what they refuse.
+// Tiled Cholesky and product as library functions: precisions, shapes, scalars, priorities, and refused arguments.
 import { describe, expect, it } from 'vitest';
 import { cholesky, choleskyFlops, gemm, gemmFlops, tileClasses } from '../../algorithms/index.js';
 import { type HeadraceError, type Runtime, TiledMatrix } from '../../index.js';

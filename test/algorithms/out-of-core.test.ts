@@ -1,10 +1,10 @@
-// How much is moved when device memory holds a quarter of the data. The order of the tasks decides, and which copies leave.
-// On emulated GPUs the bounds are what the order of blocks and panels needs, with half of that again for what a race
-// between copies and tasks may cost; on simulated ones nothing races.
+// Bytes moved when device memory holds a quarter of the data. They depend on the order of the tasks and on the choice of
+// evicted copies. On emulated GPUs the bounds are the needs of the order of blocks and panels, plus half of them for
+// races between copies and tasks; on simulated GPUs nothing races.
 import { describe, expect, it } from 'vitest';
 import { cholesky, gemm } from '../../algorithms/index.js';
-import { SimulatedBackend } from '../../devices/simulated/backend.js';
-import { presets } from '../../devices/simulated/presets.js';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import { presets } from '../../devices/simulated/machine/presets.js';
 import { type Graph, Runtime, read, TiledMatrix, task } from '../../index.js';
 import { onMachine, soon } from '../support/machines.js';
 import { fillIntegers, fillSpd } from '../support/matrices.js';
@@ -99,7 +99,7 @@ describe('out of core', () => {
     }
   });
 
-  it('what is needed last leaves first: a sweep that does not fit reads what is missing, not everything again', async () => {
+  it('the copy needed last leaves first: a sweep that does not fit reads the missing data, not everything again', async () => {
     const [data, sweeps, memory] = [24, 10, 16];
     const reads = await readOn(1, memory, (runtime) => {
       const tiles = Array.from({ length: data }, () => runtime.data(new Float64Array(TILE * TILE)));

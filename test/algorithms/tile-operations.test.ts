@@ -139,7 +139,7 @@ describe.each(MACHINES)('on $name', ({ options }) => {
   });
 });
 
-describe('what does not fit', () => {
+describe('wrong shapes', () => {
   it('is refused with the names and shapes of the tiles, and nothing is inserted', async () => {
     await onMachine(MACHINES[0].options, async (runtime) => {
       const wide = datum(runtime, integers(2, 3, 1), 'wide');
@@ -170,11 +170,11 @@ describe('what does not fit', () => {
 });
 
 describe('panels', () => {
-  it('hold what the memory holds, also where the memory is given', async () => {
+  it('fill the memory, also if the memory is given', async () => {
     await onMachine(MACHINES[0].options, async (runtime) => {
       const A = new TiledMatrix(runtime, 'f64', { rows: 12, tile: 1, lower: true });
-      expect(panelsOf(A, {})).toEqual([[0, 12]]);
-      const panels = panelsOf(A, { tilesPerGpu: 30 });
+      expect(panelsOf(A)).toEqual([[0, 12]]);
+      const panels = panelsOf(A, 30);
       expect(panels[0][0]).toBe(0);
       expect(panels.at(-1)?.[1]).toBe(12);
       expect(panels.length).toBeGreaterThan(1);

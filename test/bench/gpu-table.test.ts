@@ -28,7 +28,7 @@ describe('the table of GPU figures', () => {
     expect(text).toContain('ratio 3.000');
   });
 
-  test('a figure without its peer says so', () => {
+  test('a figure without its peer is marked', () => {
     const text = tableText(compare([inCore, onTwo]));
     expect(text).toContain('no peer in this run');
     expect(text).not.toContain('ratio');

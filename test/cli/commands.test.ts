@@ -1,4 +1,4 @@
-// The command line as a whole: exit codes, what goes to which stream, usage, JSON errors.
+// The command line as a whole: exit codes, the contents of both streams, usage, JSON errors.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -223,7 +223,7 @@ describe('run cholesky', () => {
 });
 
 describe('doctor', () => {
-  it('names what is missing and the commands that get it', () => {
+  it('names the missing parts and the commands that install them', () => {
     const text = describeFindings([
       { name: 'Node', state: 'ok', found: '20.20.2' },
       { name: 'cmake', state: 'missing', found: 'not on PATH', fix: 'apt-get install cmake' },
@@ -232,7 +232,7 @@ describe('doctor', () => {
     expect(text).toMatch(
       /^Node +ok +20\.20\.2\ncmake +MISSING +not on PATH\nGPU driver cuda +- +libcuda/,
     );
-    expect(text).toContain('To get what is not there:\n  cmake    apt-get install cmake\n');
+    expect(text).toContain('To install the missing parts:\n  cmake    apt-get install cmake\n');
   });
 
   it('prints its findings as one JSON object', async () => {

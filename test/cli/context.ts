@@ -1,4 +1,4 @@
-// A command's outside for tests: keeps what was written.
+// The streams and the environment of a command, for tests: it keeps the output.
 import type { CliContext } from '../../cli/context.js';
 
 /** A context and what went through it. */

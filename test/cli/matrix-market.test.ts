@@ -1,4 +1,4 @@
-// Matrix Market files: what is written reads back, and whatever is wrong with a file is named by its line.
+// Matrix Market files: a written file reads back, and an error in a file is reported with its line.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -61,7 +61,7 @@ describe('reading', () => {
     });
   });
 
-  it('adds up duplicate entries where the first of them stands', async () => {
+  it('adds up duplicate entries in the place of the first', async () => {
     const matrix = (await read(
       `${gen}3 3 5\n3 1 1\n1 2 2\n3 1 10\n1 1 5\n3 1 100\n`,
     )) as CoordinateMatrix;
@@ -82,7 +82,7 @@ describe('reading', () => {
     );
   });
 
-  it('does not allocate what a size line claims', async () => {
+  it('does not allocate the claimed size of a size line', async () => {
     const error = await failure(`${gen}2147483647 2147483647 900000000000000\n1 1 1\n`);
     expect(error.message).toContain('end of file after 1');
     const dense = await failure('%%MatrixMarket matrix array real general\n90000000 90000000\n1\n');
@@ -262,7 +262,7 @@ describe('writing', () => {
         );
     });
 
-  it('reads back bit for bit what was written', async () => {
+  it('reads back a written matrix bit for bit', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.oneof(dense, sparse),

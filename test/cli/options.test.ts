@@ -1,4 +1,4 @@
-// Options: what is accepted, what is refused and in which words.
+// Options: accepted values, refused values, and the messages.
 import fc from 'fast-check';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import {
@@ -22,7 +22,8 @@ const table = {
   json: flag({ help: 'JSON' }),
 };
 
-const parse = (line: string) => parseOptions(line === '' ? [] : line.split(' '), table);
+const USAGE = 'usage: of the command';
+const parse = (line: string) => parseOptions(line === '' ? [] : line.split(' '), table, USAGE);
 
 describe('parsing', () => {
   it('gives the fallbacks when nothing is said', () => {
@@ -116,7 +117,7 @@ describe('parsing', () => {
     fc.assert(
       fc.property(fc.array(word, { maxLength: 5 }), (argv) => {
         try {
-          const values = parseOptions(argv, table);
+          const values = parseOptions(argv, table, USAGE);
           expect(values.n >= 1 && values.n <= 100 && values.memory >= 1).toBe(true);
           expect(['f64', 'f32']).toContain(values.dtype);
         } catch (error) {

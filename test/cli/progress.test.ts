@@ -1,4 +1,4 @@
-// The progress bar: where it appears, how often, and that it leaves nothing behind.
+// The progress bar: the outputs on which it appears, its rate, and its complete removal.
 import { describe, expect, it } from 'vitest';
 import { createProgress, progressLine } from '../../cli/progress.js';
 

@@ -1,4 +1,4 @@
-// The textbook factorisation, tile by tile on plain arrays: what the checks and the command are tested with.
+// The textbook factorisation, tile by tile on plain arrays: the reference for the checks and the command.
 import type { SymmetricMatrix } from '../../cli/spd-matrix.js';
 import {
   type Dtype,

@@ -1,5 +1,5 @@
-// Finds the large real matrix some tests use. It is not part of the repository: HEADRACE_DATA names its
-// folder, or it lies in a `data` folder in the checkout or in a folder beside it.
+// Finds the large real matrix of some tests. It is not part of the repository: HEADRACE_DATA names its folder, or it is
+// in a folder `data` in the checkout or beside it.
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

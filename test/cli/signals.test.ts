@@ -1,5 +1,5 @@
-// Signals while a command is busy, in a call that does not come back, or waits for something that never comes: the
-// compiled program as a process. Nothing here would end by itself within the time of a test.
+// Signals to the compiled program as a process, while a command is busy, blocks in a call, or waits for an event that
+// never comes. No command here would end by itself within the time of a test.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {
   closeSync,
@@ -104,7 +104,7 @@ test('a run is interrupted in the middle of its insertions', async () => {
   expect(await ended).toMatchObject({ code: 143, err: expect.stringContaining('interrupted') });
 });
 
-test('a command that waits for what never comes says what it waits for', async () => {
+test('a command that waits in vain names the thing for which it waits', async () => {
   const { runOnThread } = (await import(path.join(dist, 'on-thread.js'))) as {
     runOnThread: typeof RunOnThread;
   };

@@ -1,4 +1,4 @@
-// `--watch`: what it says, how often, and that a log gets lines and a terminal a picture that stays in place.
+// `--watch`: its content, its rate, plain lines in a log, and a picture that stays in place on a terminal.
 import { describe, expect, it } from 'vitest';
 import { createWatch, watchLine, watchLines } from '../../cli/watch.js';
 import type { RunStatus } from '../../index.js';
@@ -34,7 +34,7 @@ function watch(settings: { isTTY?: boolean; env?: Record<string, string> }) {
   return { watching, written, wait: (ms: number) => (time += ms) };
 }
 
-describe('what --watch shows', () => {
+describe('the content of --watch', () => {
   it('progress, rates, memory per device and current waits, the most frequent first', () => {
     const lines = watchLines(status(400), 100);
     expect(lines[0]).toMatch(/^running {2}\[=+>? *\] {2}50 % {2}400\/800$/);
@@ -55,7 +55,7 @@ describe('what --watch shows', () => {
   });
 });
 
-describe('where it shows it', () => {
+describe('the place of its output', () => {
   it('a terminal: draws over its own lines, at most five times a second', () => {
     const { watching, written, wait } = watch({ isTTY: true });
     watching.show(status(1));

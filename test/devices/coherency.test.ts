@@ -1,6 +1,6 @@
 // The coherency table: every state with every event, and every combination of copies that can be reached.
 import { describe, expect, it } from 'vitest';
-import { CopyEvent, CopyState, ILLEGAL, nextState } from '../../devices/coherency.js';
+import { CopyEvent, CopyState, ILLEGAL, nextState } from '../../devices/memory/coherency.js';
 
 const { invalid, arriving, shared, owned } = CopyState;
 

@@ -1,10 +1,12 @@
-// The directory: rows, ownership, reader lists, and that validation sees what is wrong.
-import { describe, expect, it } from 'vitest';
-import { NO_QUEUE } from '../../devices/backend.js';
-import { CopyEvent, CopyState } from '../../devices/coherency.js';
-import { Directory, NO_BLOCK, NO_HOME, Poison } from '../../devices/directory.js';
+// The directory: rows, ownership, reader lists, and a validation that detects errors.
 
-function directory(spaces = 3): { dir: Directory; d: number } {
+import { describe, expect, it } from 'vitest';
+import { type DatumId, HOST, NO_QUEUE } from '../../devices/handles.js';
+import { CopyEvent, CopyState } from '../../devices/memory/coherency.js';
+import { Directory, NO_BLOCK, NO_HOME, Poison } from '../../devices/memory/directory.js';
+import { datumId, queueId, spaceId } from '../support/handles.js';
+
+function directory(spaces = 3): { dir: Directory; d: DatumId } {
   const dir = new Directory(spaces);
   return { dir, d: dir.add(1024, { name: 'datum' }) };
 }
@@ -26,16 +28,16 @@ describe('directory', () => {
     const { dir, d } = directory();
     dir.block[d * 3] = 0;
     dir.block[d * 3 + 2] = 512;
-    dir.apply(d, 0, CopyEvent.write);
+    dir.apply(d, HOST, CopyEvent.write);
     expect([dir.owner(d), dir.validMask[d]]).toEqual([0, 0b001]);
-    dir.apply(d, 2, CopyEvent.fetch);
+    dir.apply(d, spaceId(2), CopyEvent.fetch);
     expect([dir.owner(d), dir.validMask[d]]).toEqual([0, 0b101]);
-    dir.apply(d, 2, CopyEvent.arrived);
+    dir.apply(d, spaceId(2), CopyEvent.arrived);
     dir.validate();
-    dir.apply(d, 0, CopyEvent.yieldOwnership);
-    dir.apply(d, 2, CopyEvent.takeOwnership);
+    dir.apply(d, HOST, CopyEvent.yieldOwnership);
+    dir.apply(d, spaceId(2), CopyEvent.takeOwnership);
     expect(dir.owner(d)).toBe(2);
-    dir.apply(d, 0, CopyEvent.drop);
+    dir.apply(d, HOST, CopyEvent.drop);
     dir.block[d * 3] = NO_BLOCK;
     expect([dir.owner(d), dir.validMask[d]]).toEqual([2, 0b100]);
     dir.validate();
@@ -43,9 +45,11 @@ describe('directory', () => {
 
   it('throws on an event that must not happen, naming the datum', () => {
     const { dir, d } = directory();
-    dir.apply(d, 0, CopyEvent.write);
-    expect(() => dir.apply(d, 0, CopyEvent.drop)).toThrow(/illegal for datum 'datum' in space 0/);
-    expect(() => dir.apply(d, 1, CopyEvent.read)).toThrow(/illegal/);
+    dir.apply(d, HOST, CopyEvent.write);
+    expect(() => dir.apply(d, HOST, CopyEvent.drop)).toThrow(
+      /illegal for datum 'datum' in space 0/,
+    );
+    expect(() => dir.apply(d, spaceId(1), CopyEvent.read)).toThrow(/illegal/);
     expect(dir.state[d * 3]).toBe(CopyState.owned);
   });
 
@@ -61,13 +65,13 @@ describe('directory', () => {
       }
       return found;
     };
-    dir.addReader(c, 4, 10);
-    dir.addReader(c, 5, 3);
-    dir.addReader(c, 4, 12);
-    dir.addReader(c, 7, 5);
-    dir.addReader(c, 5, 4);
+    dir.addReader(c, queueId(4), 10);
+    dir.addReader(c, queueId(5), 3);
+    dir.addReader(c, queueId(4), 12);
+    dir.addReader(c, queueId(7), 5);
+    dir.addReader(c, queueId(5), 4);
     expect(readers()).toEqual({ 4: 12, 5: 4, 7: 5 });
-    dir.setWriter(c, 6, 1);
+    dir.setWriter(c, queueId(6), 1);
     expect(readers()).toEqual({});
     expect([dir.writeQueue[c], dir.writeSeq[c]]).toEqual([6, 1]);
     expect(dir.readers.live).toBe(0);
@@ -76,11 +80,11 @@ describe('directory', () => {
   it('gives rows of forgotten data to new ones, clean', () => {
     const { dir, d } = directory();
     dir.block[d * 3] = 0;
-    dir.apply(d, 0, CopyEvent.write);
+    dir.apply(d, HOST, CopyEvent.write);
     dir.written[d] = 1;
-    dir.home[d] = 2;
+    dir.home[d] = spaceId(2);
     dir.setPoison(d, Poison.writerFailed);
-    dir.addReader(d * 3, 1, 1);
+    dir.addReader(d * 3, queueId(1), 1);
     expect(() => dir.remove(d)).toThrow('still has memory');
     dir.block[d * 3] = NO_BLOCK;
     dir.remove(d);
@@ -98,13 +102,13 @@ describe('directory', () => {
     dir.validate();
   });
 
-  it('grows without losing what it knows', () => {
+  it('grows without losing its contents', () => {
     const dir = new Directory(2);
     for (let i = 0; i < 2000; i++) {
       const d = dir.add(i + 1, { name: `datum ${i}` });
       dir.block[d * 2] = i * 512;
-      dir.apply(d, 0, CopyEvent.write);
-      dir.setWriter(d * 2, i % 7, i);
+      dir.apply(d, HOST, CopyEvent.write);
+      dir.setWriter(d * 2, queueId(i % 7), i);
     }
     for (let d = 0; d < 2000; d++) {
       expect(dir.bytes[d]).toBe(d + 1);
@@ -112,7 +116,7 @@ describe('directory', () => {
       expect(dir.block[d * 2 + 1]).toBe(NO_BLOCK);
       expect(dir.writeQueue[d * 2 + 1]).toBe(NO_QUEUE);
       expect(dir.writeSeq[d * 2]).toBe(d);
-      expect(dir.owner(d)).toBe(0);
+      expect(dir.owner(datumId(d))).toBe(0);
     }
     dir.validate();
   });
@@ -130,7 +134,7 @@ describe('directory', () => {
   });
 
   it('validation sees two owners, a wrong mask, valid copies without memory and negative pins', () => {
-    const breakages: readonly [RegExp, (dir: Directory, d: number) => void][] = [
+    const breakages: readonly [RegExp, (dir: Directory, d: DatumId) => void][] = [
       [
         /2 owners/,
         (dir, d) => {
@@ -173,7 +177,7 @@ describe('directory', () => {
     for (const [message, spoil] of breakages) {
       const { dir, d } = directory();
       dir.block[d * 3] = 0;
-      dir.apply(d, 0, CopyEvent.write);
+      dir.apply(d, HOST, CopyEvent.write);
       dir.validate();
       spoil(dir, d);
       expect(() => dir.validate()).toThrow(message);

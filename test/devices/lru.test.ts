@@ -1,9 +1,12 @@
 // The least-recently-used lists, the first-in-first-out ring and the node pool against plain arrays.
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Fifo } from '../../devices/fifo.js';
-import { Lru, LruList } from '../../devices/lru.js';
+import type { DatumId } from '../../devices/handles.js';
+import { Lru, LruList } from '../../devices/memory/lru.js';
 import { NodePool } from '../../devices/node-pool.js';
+import { datumId } from '../support/handles.js';
 
 describe('LRU', () => {
   it('keeps the order in which copies were touched, per list', () => {
@@ -17,15 +20,15 @@ describe('LRU', () => {
     fc.assert(
       fc.property(steps, (program) => {
         const lru = new Lru();
-        let model: { datum: number; list: number }[] = [];
+        let model: { datum: DatumId; list: number }[] = [];
         for (const { datum, list } of program) {
           model = model.filter((entry) => entry.datum !== datum);
-          if (list === LruList.none) lru.remove(datum);
+          if (list === LruList.none) lru.remove(datumId(datum));
           else {
-            lru.touch(datum, list);
-            model.push({ datum, list });
+            lru.touch(datumId(datum), list);
+            model.push({ datum: datumId(datum), list });
           }
-          expect(lru.listOf(datum)).toBe(list);
+          expect(lru.listOf(datumId(datum))).toBe(list);
         }
         for (const list of [LruList.clean, LruList.dirty]) {
           const expected = model.filter((entry) => entry.list === list).map((entry) => entry.datum);
@@ -38,10 +41,10 @@ describe('LRU', () => {
     );
   });
 
-  it('does not know what was never touched', () => {
+  it('does not know copies that were never touched', () => {
     const lru = new Lru();
-    expect(lru.listOf(10_000)).toBe(LruList.none);
-    lru.remove(10_000);
+    expect(lru.listOf(datumId(10_000))).toBe(LruList.none);
+    lru.remove(datumId(10_000));
     expect(lru.oldest(LruList.clean)).toBe(-1);
   });
 });

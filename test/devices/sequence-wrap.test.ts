@@ -1,9 +1,11 @@
-// Sequence numbers are wrapping int32: an event of long ago must neither look like one to come (a wait for ever)
-// nor let the vector clock take one to come for one of long ago (a missing edge).
+// Sequence numbers are wrapping int32: an old event must not look like a future one (an endless wait), and the vector
+// clock must not take a future event for an old one (a missing edge).
+
 import { describe, expect, test } from 'vitest';
 import type { Backend } from '../../devices/backend.js';
-import { Directory } from '../../devices/directory.js';
+import { Directory } from '../../devices/memory/directory.js';
 import { Submission } from '../../devices/submission.js';
+import { queueId, taskId } from '../support/handles.js';
 
 /** Two queues that complete what the test says. */
 function backend(): Backend & { waits: number[][] } {
@@ -20,6 +22,7 @@ function backend(): Backend & { waits: number[][] } {
     issued,
     failures: new Int32Array(2),
     wait: () => {},
+    // biome-ignore lint/complexity/useMaxParams: stands for Backend.exec.
     exec: (
       queue: number,
       _k: number,
@@ -39,14 +42,15 @@ function backend(): Backend & { waits: number[][] } {
 }
 
 const args = new Float64Array(1);
-const exec = (s: Submission): number => s.exec(0, 0, 1, 0, 0, 0, args);
+const exec = (s: Submission): number =>
+  s.exec({ kernel: 0, row: 0, task: taskId(1), run: 0, nFlows: 0, nArgs: 0, args });
 
 describe('sequence numbers that wrap', () => {
   test('a wait is dropped once known, and needed again for an event 2^31 records later', () => {
     const b = backend();
     const s = new Submission(b);
-    s.begin(0);
-    s.after(1, 5);
+    s.begin(queueId(0));
+    s.after(queueId(1), 5);
     exec(s);
     expect(b.waits).toEqual([[0, 1, 5]]);
     // Queue 1 goes on for 2^31 records; the engine sweeps on the way, as it does every 2^28.
@@ -58,8 +62,8 @@ describe('sequence numbers that wrap', () => {
       if (s.sweepDue) s.refresh();
     }
     const later = (5 + 8 * 2 ** 28 + 7) | 0;
-    s.begin(0);
-    s.after(1, later);
+    s.begin(queueId(0));
+    s.after(queueId(1), later);
     exec(s);
     expect(b.waits.at(-1)).toEqual([0, 1, later]);
   });
@@ -76,13 +80,13 @@ describe('sequence numbers that wrap', () => {
     expect(s.sweepDue).toBe(false);
   });
 
-  test('the directory forgets what has happened and keeps what has not', () => {
+  test('the directory forgets events that have happened and keeps the others', () => {
     const directory = new Directory(1);
     const d = directory.add(8, { name: 'd' });
-    directory.setWriter(d, 0, 10);
-    directory.addReader(d, 0, 11);
-    directory.addReader(d, 1, 20);
-    directory.addReader(d, 2, 30);
+    directory.setWriter(d, queueId(0), 10);
+    directory.addReader(d, queueId(0), 11);
+    directory.addReader(d, queueId(1), 20);
+    directory.addReader(d, queueId(2), 30);
     directory.forgetHappened((queue) => queue === 0 || queue === 1);
     expect(directory.writeQueue[d]).toBe(-1);
     expect(directory.readerQueue[d]).toBe(-1);

@@ -1,7 +1,7 @@
-// The zone allocator against a naive model, and its limits.
+// The zone allocator, compared with a naive model, and its limits.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ALIGNMENT, roundedBytes, Zone } from '../../devices/zone.js';
+import { ALIGNMENT, roundedBytes, Zone } from '../../devices/memory/zone.js';
 
 /** Marks units as taken in an array: what the zone does, without any cleverness. */
 class Naive {
@@ -44,7 +44,7 @@ class Naive {
 }
 
 describe('zone', () => {
-  it('does what marking units in an array does, whatever is taken and given back', () => {
+  it('does the same as an array of marked units, for any order of calls', () => {
     const steps = fc.array(
       fc.oneof(
         fc.record({ take: fc.integer({ min: 1, max: 40_000 }) }),
@@ -129,7 +129,7 @@ describe('zone', () => {
     expect(zone.largestFree()).toBe(2 ** 39);
   });
 
-  it('refuses to take back what it did not give', () => {
+  it('refuses to free a block that it did not allocate', () => {
     const zone = new Zone(4096);
     const offset = zone.allocate(100);
     expect(() => zone.release(offset + 512)).toThrow('no block');
@@ -171,7 +171,7 @@ describe('a zone of more than 2^31 units', () => {
     expect(zone.largestFree()).toBe(capacity);
   });
 
-  it('never hands out what overlaps, and gives all of it back, whatever the sizes', () => {
+  it('never allocates overlapping blocks, and frees all of them, for all sizes', () => {
     const size = fc
       .record({
         bits: fc.integer({ min: 0, max: 52 }),

@@ -1,20 +1,14 @@
-// What README and docs promise: examples run and print what they say, the list of errors is the list
-// of errors. Links: references.test.ts.
+// The promises of README and docs: examples run and print the shown output, and the page of errors lists all errors.
+// Links: references.test.ts.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { blocks } from '../support/markdown.js';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const text = (page: string): string => readFileSync(path.join(root, page), 'utf8');
-
-/** Fenced blocks of a language. */
-function blocks(page: string, language: string): string[] {
-  return [...text(page).matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map(
-    (m) => m[1],
-  );
-}
 
 /** Runs a snippet in a process of its own, as a user would; returns what it printed. */
 function run(code: string): string {
@@ -34,7 +28,7 @@ function run(code: string): string {
 }
 
 describe('README', () => {
-  test('the example prints what its comment says', () => {
+  test('the example prints the output in its comment', () => {
     const [example] = blocks('README.md', 'js');
     expect(run(example).trim()).toBe('20 11');
   });
@@ -54,7 +48,7 @@ describe('guide', () => {
 });
 
 describe('kernels', () => {
-  test('the C example compiles as the page says, loads, and scales a datum', () => {
+  test('the C example compiles with the command of the page, loads, and scales a datum', () => {
     const folder = mkdtempSync(path.join(root, 'dist', 'kernel-'));
     try {
       const source = path.join(folder, 'scale.c');

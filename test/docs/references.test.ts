@@ -20,7 +20,14 @@ const rooms = [
   'test',
   'trace',
 ];
-const atTop = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'CMakeLists.txt', 'index.ts'];
+const atTop = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'CMakeLists.txt',
+  'index.ts',
+  'vitest.config.ts',
+];
 const files = [
   ...atTop.filter((file) => existsSync(path.join(root, file))),
   ...listFiles(root, rooms, () => true),

@@ -1,12 +1,12 @@
-// The tutorial, executed as a reader would: every program is written to a file, every command is run, and what it prints is
-// what the page says. Blocks of the language `sh` marked `no-test` install things; those marked `mpi` need an MPI library.
+// The tutorial, executed like a reader: the test writes every program to a file, runs every command, and compares the
+// output with the page. Blocks of the language `sh` marked `no-test` install things; those marked `mpi` need an MPI
+// library.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
-  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -15,25 +15,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { blocksOf } from '../support/markdown.js';
 import { needing, ranks } from '../support/needs.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const pages = readdirSync(path.join(root, 'docs/tutorial'))
   .map((file) => `docs/tutorial/${file}`)
   .sort();
-
-interface Block {
-  readonly language: string;
-  readonly mark: string;
-  readonly text: string;
-}
-
-function blocksOf(page: string): Block[] {
-  const text = readFileSync(path.join(root, page), 'utf8');
-  return [...text.matchAll(/```(\w+)(?: ([\w-]+))?\n([\s\S]*?)```/g)].map(
-    ([, language, mark, block]) => ({ language, mark: mark ?? '', text: block }),
-  );
-}
 
 /** A folder with headrace installed, as `npm install headrace` leaves it. */
 function project(): string {

@@ -1,4 +1,4 @@
-// Every example runs as its reader would run it, and says what it promises.
+// Every example runs as a reader runs it, and prints the promised output.
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-// Ranks that do not make the same calls are told which ones, all of them and soon; ranks that are merely late are left alone.
+// If ranks make different calls, all ranks soon get an error with these calls. A rank that is only late causes no error.
 import { describe, expect, test } from 'vitest';
 import { LIBRARIES, layers, needing } from '../support/needs.js';
 import { mpirun } from './mpirun.js';

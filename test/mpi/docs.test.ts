@@ -1,23 +1,17 @@
-// What README and docs/network.md promise of several ranks: the program runs on two, and doctor prints what they show.
+// The promises of README and docs/network.md about several ranks: the program runs on two, and doctor prints the shown
+// output.
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { blocks } from '../support/markdown.js';
 import { needing, ranks } from '../support/needs.js';
 import { cleanEnvironment, mpirun } from './mpirun.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const main = path.join(root, 'dist/cli/main.js');
-
-/** Fenced blocks of a language. */
-function blocks(page: string, language: string): string[] {
-  const text = readFileSync(path.join(root, page), 'utf8');
-  return [...text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map(
-    ([, block]) => block,
-  );
-}
 
 async function headrace(args: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], {
@@ -91,7 +85,7 @@ describe('documentation of several ranks', needing(ranks), () => {
     }
   });
 
-  test('without mpirun, doctor says what that disables and how to get it', async () => {
+  test('without mpirun, doctor names the disabled features and the remedy', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [main, 'doctor', '--json'], {
       env: { ...cleanEnvironment({}), PATH: path.join(root, 'docs') },
       timeout: 60_000,

@@ -1,5 +1,5 @@
-// All oracles on 1 to 4 ranks with 1 and 2 GPUs each, by every way that data can take. One launch per number of ranks
-// and GPUs runs them all; the tests look at what its ranks reported.
+// All oracles on 1 to 4 ranks with 1 and 2 GPUs each, by every way of data. One launch per number of ranks and GPUs runs
+// them all; the tests check the reports of its ranks.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { first, type Library, layers, needing, ranks as rankNeed } from '../support/needs.js';
 import { mpirun } from './mpirun.js';

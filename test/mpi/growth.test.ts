@@ -1,4 +1,4 @@
-// Bodies that insert tasks on several ranks, and windows full of asynchronous bodies: as on one rank.
+// Bodies that insert tasks on several ranks, and windows full of asynchronous bodies: the behaviour is that of one rank.
 import { describe, expect, test } from 'vitest';
 import { needing, ranks } from '../support/needs.js';
 import { mpirun, type RankResult } from './mpirun.js';
@@ -13,7 +13,7 @@ describe('two ranks', needing(ranks), () => {
     expect(run.reports, run.output).toMatchObject([{ ran: 100 }, { ran: 100 }]);
   });
 
-  test('with no room for them the loop is told to await space', async () => {
+  test('without room for them the error of the loop advises to await space', async () => {
     const run = await grow('full', 20);
     expect(run.code, run.output).toBe(0);
     expect(run.reports, run.output).toHaveLength(2);
@@ -33,7 +33,7 @@ describe('two ranks', needing(ranks), () => {
     expect(run.reports, run.output).toMatchObject([each, each]);
   });
 
-  test('parents await what they insert behind an await, while all ranks insert', async () => {
+  test('parents await tasks that they insert behind an await, while all ranks insert', async () => {
     const run = await grow('parents');
     expect(run.code, run.output).toBe(0);
     expect(run.reports, run.output).toMatchObject([{ values: [255, 255] }, { values: [255, 255] }]);

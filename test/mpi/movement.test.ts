@@ -83,21 +83,19 @@ describe('data between ranks', needing(rankNeed), () => {
   );
 
   test('a failing flush rejects the run with its code on all ranks', async () => {
-    const reports = await go(
-      2,
-      { what: 'flush', gpus: 1, comm: 'direct' },
-      { HEADRACE_FAIL_FLUSH: '1' },
-    );
+    const reports = await go(2, { what: 'flush', gpus: 1, comm: 'direct', failFlush: true });
     expect(reports[1]).toMatchObject({ code: 'ERR_FLUSH_FAILED' });
     expect(reports[0]).toMatchObject({ code: 'ERR_PEER_FAILED', cause: 'ERR_FLUSH_FAILED' });
   });
 
   test("flush: 'off' asks for none", async () => {
-    const reports = await go(
-      2,
-      { what: 'flush', gpus: 1, comm: 'direct', flush: 'off' },
-      { HEADRACE_FAIL_FLUSH: '1' },
-    );
+    const reports = await go(2, {
+      what: 'flush',
+      gpus: 1,
+      comm: 'direct',
+      flush: 'off',
+      failFlush: true,
+    });
     expect(reports.map(({ code }) => code)).toEqual(['none', 'none']);
   });
 });

@@ -1,6 +1,6 @@
 // Runs a rank program under mpirun and collects what its ranks report (programs/report.mjs).
 //
-// Rules, each of which was needed: mpirun is never killed with SIGKILL (that leaves its ranks running): its own
+// Rules, each from a defect: mpirun is never killed with SIGKILL (that leaves its ranks running): its own
 // timeout comes first, then SIGTERM; the environment of an outer mpirun and of vitest does not reach the ranks.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

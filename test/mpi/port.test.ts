@@ -25,12 +25,4 @@ for (const library of LIBRARIES)
         }
       },
     );
-
-    test('reports a flush that fails', async () => {
-      const run = await mpirun(2, 'port.mjs', { library, args: ['1'] });
-      expect(
-        run.reports.map((report) => report['flush']),
-        run.output,
-      ).toEqual([6, 6]);
-    });
   });

@@ -1,4 +1,4 @@
-// A rank that gets SIGTERM or SIGINT ends within a second, whatever it is doing, and the others are told which one it was.
+// A rank that gets SIGTERM or SIGINT ends within a second in any state, and the others get an error that names it.
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { LIBRARIES, layers, needing } from '../support/needs.js';
@@ -37,7 +37,7 @@ for (const library of LIBRARIES)
       expect(watched?.shared?.filter(existsSync), 'left in shared memory').toEqual([]);
     });
 
-    test('a rank that inserts in a plain loop ends when its launcher is told to', async () => {
+    test('a rank that inserts in a plain loop ends when its launcher gets the signal', async () => {
       const given = { way: 'loop', signal: 'SIGTERM', who: WHO, target: 'launcher' };
       const run = await mpirun(2, 'signals.mjs', {
         library,

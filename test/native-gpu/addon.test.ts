@@ -75,7 +75,7 @@ const scale: NativeKernelSource = {
 };
 
 describe('the addon on CUDA', needing(stubDriver), () => {
-  it('tells what the machine has', async () => {
+  it('reports the GPUs of the machine', async () => {
     const { drivers, cuda } = (await load()).probe();
     expect(drivers.find(({ name }) => name === 'cuda')).toMatchObject({ found: true, devices: 2 });
     expect(cuda.devices).toHaveLength(2);

@@ -1,4 +1,4 @@
-// Copies between the host and GPUs, and what keeps them in order.
+// Copies between the host and GPUs, and the events that keep them in order.
 #include <cstring>
 
 #include "gpu/host_pins.h"

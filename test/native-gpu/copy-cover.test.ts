@@ -1,6 +1,6 @@
-// Copy-cover on CUDA (after the test of that name in UPC++): every ordered pair of places, sizes from 8 B to 1 MiB, sources
-// overwritten as soon as the runtime allows it. Every element that arrives must be the one of its round: a stale one, one
-// that was killed before it was read, and garbage are told apart.
+// Copy-cover on CUDA (after the test of that name in UPC++): every ordered pair of places, sizes from 8 B to 1 MiB,
+// sources overwritten as soon as the runtime allows it. Every element that arrives must belong to its round. The test
+// distinguishes a stale element, an element that was overwritten before it was read, and garbage.
 // HEADRACE_TEST_ROUNDS: rounds in all (on real GPUs 10 000).
 import { describe, expect, it } from 'vitest';
 import { type Datum, Runtime } from '../../index.js';

@@ -1,5 +1,5 @@
-// Task classes with CUDA kernels of their own, end to end: source, device code from a file, user libraries; what goes
-// wrong is an error that names the class. On the stub driver, or on real GPUs (test/support/cuda.ts).
+// Task classes with CUDA kernels of their own, end to end: source, device code from a file, user libraries. Every
+// failure is an error that names the class. On the stub driver, or on real GPUs (test/support/cuda.ts).
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -203,8 +203,8 @@ int32_t headrace_register(headrace_registry* registry) {
   });
 });
 
-describe('a class with a CUDA kernel where there is no CUDA GPU', () => {
-  it('runs its other body, and without one says what is missing', async () => {
+describe('a class with a CUDA kernel without a CUDA GPU', () => {
+  it('runs its other body, and without one names the missing part', async () => {
     const both = task({
       name: 'both',
       flows,

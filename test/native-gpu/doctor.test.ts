@@ -36,7 +36,7 @@ describe('headrace doctor on CUDA', { timeout: 90_000, ...needing(cuda) }, () =>
     expect(cuda?.nvrtc.found && cuda.cublas.found && cuda.cusolver.found).toBe(true);
   });
 
-  it('says the same in words', () => {
+  it('prints the same as text', () => {
     const text = doctor();
     expect(text).toMatch(
       /CUDA GPU 0 +ok +.+, GPU-[0-9a-f-]+, [\d.]+ GiB, \d+\.\d; network writes ordered/,

@@ -1,4 +1,4 @@
-// What goes wrong: refused calls, lost devices, forbidden calls, and that nothing hangs or leaks.
+// Failures: refused calls, lost devices, forbidden calls, without a hang or a leak.
 #include "gpu/device.h"
 #include "gpu/driver.h"
 #include "gpu_machine.h"

@@ -1,5 +1,5 @@
-// What goes wrong on a CUDA GPU, each in a process of its own: typed errors, an end without a hang, and no memory of the
-// GPU in use afterwards (as nvidia-smi counts it, on real GPUs; on the stub the native tests count every object).
+// Failures on a CUDA GPU, each in a process of its own: typed errors, an end without a hang, and no GPU memory in use
+// afterwards (by nvidia-smi on real GPUs; on the stub driver the native tests count every object).
 import { execFile, execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -47,7 +47,7 @@ describe('failures on CUDA', { timeout: 40_000, ...needing(cuda) }, () => {
     });
   });
 
-  it('a kernel that writes where nothing is: ERR_DEVICE_LOST in the words of CUDA; the host keeps its data', async () => {
+  it('a kernel that writes to an illegal address: ERR_DEVICE_LOST in the words of CUDA; the host keeps its data', async () => {
     expect(await seenBy('illegal-address')).toMatchObject({
       run: 'ERR_DEVICE_LOST',
       next: 'ERR_DEVICE_LOST',

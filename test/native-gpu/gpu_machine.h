@@ -1,4 +1,4 @@
-// What the native GPU tests need: a core on CUDA, on real GPUs or on the stub, and a look into the stub.
+// The equipment of the native GPU tests: a core on CUDA, on real GPUs or on the stub, and access to the stub's state.
 //
 // The same tests run on both: memory of a GPU is read and written by copies only. On the stub each test must also
 // leave no broken rule and no live object behind.

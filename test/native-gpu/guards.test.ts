@@ -1,8 +1,10 @@
-// The guards of the native part (native/core/guards.h): with each the promise holds, without it the stub driver, or a
-// test of the native program, sees what breaks.
+// The guards of the native part (native/core/guards.h): with each guard the promise holds; without it the stub driver,
+// or a test of the native program, detects the damage.
 import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { gpuProgram, needing, stub, stubRanks } from '../support/needs.js';
+import { checkVariables } from '../../scripts/release/variables.mjs';
+import { beside, gpuProgram, needing, stub, stubRanks, switches } from '../support/needs.js';
 import { launch, type Outcome, program } from './stub-ranks.js';
 
 /** Runs the tests of the native program whose names contain `name`. */
@@ -13,12 +15,20 @@ function native(name: string, without: string): { readonly code: number | null; 
     env: {
       ...process.env,
       HEADRACE_CUDA_LIBRARY: stub('stub_cuda'),
-      HEADRACE_MUTATIONS: '1',
       HEADRACE_WITHOUT: without,
     },
   });
   return { code: status, output: stdout + stderr };
 }
+
+describe('addons', needing(switches), () => {
+  test('guards can be switched off in the message layer for tests, and in no addon for use', () => {
+    expect(checkVariables(beside('switches-mpi.node'))).toHaveLength(1);
+    const others = readdirSync(beside('.')).filter((name) => /^(mpi|headrace).*\.node$/.test(name));
+    expect(others).toContain('headrace.node');
+    for (const name of others) expect(checkVariables(beside(name)), name).toEqual([]);
+  });
+});
 
 describe('native tests', needing(gpuProgram), () => {
   test.each([
@@ -35,13 +45,16 @@ describe('native tests', needing(gpuProgram), () => {
   });
 });
 
-describe('ranks', needing(...stubRanks), () => {
+describe('ranks', needing(...stubRanks, switches), () => {
+  /** The message layer whose guards can be switched off, without one of them. */
+  const leaving = (without: string): Record<string, string> => ({
+    HEADRACE_MPI: beside('switches-mpi.node'),
+    HEADRACE_WITHOUT: without,
+  });
+
   test('without closeImports: memory is freed that another process has open', async () => {
     const read = (without: string): Promise<Outcome> =>
-      launch(
-        { ways: ['ipc'], only: ['storm'] },
-        { env: { HEADRACE_MUTATIONS: '1', HEADRACE_WITHOUT: without } },
-      );
+      launch({ ways: ['ipc'], only: ['storm'] }, { env: leaving(without) });
     const whole = await read('');
     expect(whole.run.code, whole.run.output).toBe(0);
     expect(whole.broken).toEqual([]);
@@ -57,11 +70,7 @@ describe('ranks', needing(...stubRanks), () => {
         program: 'movement.mjs',
         aware: 'truly',
         seconds: 12,
-        env: {
-          HEADRACE_STUB_FLUSH_SECONDS: '1000',
-          HEADRACE_MUTATIONS: '1',
-          HEADRACE_WITHOUT: 'flushDeadline',
-        },
+        env: { HEADRACE_STUB_FLUSH_SECONDS: '1000', ...leaving('flushDeadline') },
       },
     );
     expect(run.code).not.toBe(0);

@@ -1,5 +1,5 @@
-// The HIP table against its stub: opening, copies, a value handed around, and what is refused. No AMD GPU was at hand,
-// so these run on the stub only.
+// The HIP table against its stub: opening, copies, a value passed between GPUs, and refused calls. No AMD GPU was
+// available, so these tests run on the stub only.
 #include <cstdlib>
 #include <cstring>
 

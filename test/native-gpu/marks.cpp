@@ -1,4 +1,4 @@
-// Events of real drivers are positions with few real events behind them: that waits and completions stay right.
+// Events of real drivers are positions with few real events behind them. Waits and completions must stay right.
 #include <vector>
 
 #include "gpu_machine.h"

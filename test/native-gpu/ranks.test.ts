@@ -105,7 +105,7 @@ describe('ranks with CUDA GPUs', needing(...stubRanks), () => {
     expect(calls['cuFlushGPUDirectRDMAWrites'] ?? 0).toBe(0);
   });
 
-  test('it gets those of one GPU per process; the others go another way', async () => {
+  test('it gets the pointers of one GPU per process; the others go another way', async () => {
     const { bytes, flushes, calls } = await oracles('direct', { gpus: 2 }, { aware: 'truly' });
     expect(bytes.direct).toBeGreaterThan(0);
     expect(bytes.ipc).toBeGreaterThan(0);
@@ -115,7 +115,7 @@ describe('ranks with CUDA GPUs', needing(...stubRanks), () => {
     expect(calls['cuFlushGPUDirectRDMAWrites']).toBeGreaterThanOrEqual(flushes);
   });
 
-  test('where the GPU orders nothing every batch of direct receives is flushed', async () => {
+  test('if the GPU orders nothing, every batch of direct receives is flushed', async () => {
     const env = { HEADRACE_STUB_ORDERING: '0' };
     const { flushes, calls } = await oracles('direct', {}, { aware: 'truly', env });
     expect(flushes).toBeGreaterThan(0);

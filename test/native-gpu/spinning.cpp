@@ -1,5 +1,5 @@
-// A kernel spins on a word in device memory while the runtime delivers it: whatever the path, nothing that the runtime
-// does may wait for the kernel (hazards S5 and H8). The network's paths have their own test.
+// A kernel spins on a word in device memory while the runtime delivers it: on no path may the runtime wait for the
+// kernel (hazards S5 and H8). The network's paths have their own test.
 #include <chrono>
 
 #include "gpu/cuda/kernels_ptx.h"

@@ -1,4 +1,4 @@
-// Tile kernels on GPUs give what the host kernels give, and potrf's failure arrives without anyone waiting for it.
+// Tile kernels on GPUs give the results of the host kernels, and potrf's failure arrives although no task waits for it.
 #include <cmath>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// Why the addon cannot be loaded, in every state an installation can be in: made up here beside a copy of the loader, as
-// package managers leave it. The remedies are run by scripts/release/check.mjs.
+// The reason why the addon cannot be loaded, in every state of an installation. The states are made beside a copy of the
+// loader, with the layouts of package managers. scripts/release/check.mjs runs the remedies.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -98,13 +98,27 @@ describe('an addon that is not there', () => {
     expect(error.remedy).toBe('npm install --include=optional');
   });
 
+  test.each([
+    ['another contract', '{ contract: 1 }'],
+    ['no contract', '{}'],
+  ])('the package has the right version, but %s', (_name, exported) => {
+    platformPackage('1.2.3', 'never thrown');
+    write(`node_modules/${platform}/addon.js`, `module.exports = ${exported};`);
+    const error = load();
+    expect(error.code).toBe('NATIVE_UNAVAILABLE');
+    expect(error.message).toMatch(
+      /@headrace\/linux-x64 1\.2\.3 was built from other sources than this package/,
+    );
+    expect(error.remedy).toMatch(/npx headrace build$/);
+  });
+
   test('the system is too old for it', () => {
     const words = "/lib/libc.so.6: version `GLIBC_2.34' not found (required by headrace.node)";
     platformPackage('1.2.3', words);
     const error = load(
       "process.report.getReport = () => ({ header: { glibcVersionRuntime: '2.31' } });",
     );
-    expect(error.message).toMatch(/needs glibc 2\.34 or newer .*, this system has glibc 2\.31/);
+    expect(error.message).toMatch(/needs glibc 2\.34 or newer .*, but this system has glibc 2\.31/);
     expect(error.message).toContain(words);
     expect(error.remedy).toMatch(/npx headrace build$/);
   });

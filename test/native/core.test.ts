@@ -1,4 +1,4 @@
-// One core from JavaScript: records in, completions out, the doorbell, memory views, and what close leaves behind.
+// One core from JavaScript: records in, completions out, the doorbell, memory views, and the state after close.
 import { execFileSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { Control, QueueKind, SpaceKind, Status } from '../../native/contract.js'
 import { NativeError } from '../../native/index.js';
 import { type Event, Machine } from './machine.js';
 
-test('spaces and queues are those that were asked for', () => {
+test('spaces and queues are as requested', () => {
   using machine = new Machine({ workers: 2, gpus: 2, computeStreams: 2 });
   const { spaces, queues } = machine.core;
   expect(spaces.map((space) => space.kind)).toEqual([
@@ -90,7 +90,7 @@ test('a failure cancels the run and tells its code', () => {
   expect(machine.word(1, Control.failures)).toBe(1);
 });
 
-test('a driver that refuses says why', () => {
+test('a driver that refuses gives the reason', () => {
   using machine = new Machine({ gpus: 1 });
   const queue = machine.queue('compute', 1);
   expect(machine.core.lastError(queue)).toBe('');
@@ -130,6 +130,7 @@ describe('doorbell', () => {
     await rang;
     expect(machine.done(event)).toBe(true);
     machine.core.hold(false);
+    // A second ring would come in its own time: nothing but time shows that none does.
     await new Promise((resolve) => setTimeout(resolve, 5));
     expect(calls).toBe(1);
   });
@@ -143,7 +144,7 @@ describe('doorbell', () => {
     expect(waited).toBeLessThan(1e9);
   });
 
-  test('does not block for what is reached already', () => {
+  test('does not block for a number that is already reached', () => {
     using machine = new Machine();
     const event = machine.exec(0, 'empty', [], []);
     machine.finish(event);
@@ -184,7 +185,7 @@ describe('host views', () => {
   });
 });
 
-test('close is idempotent and finishes what was published', () => {
+test('close is idempotent and finishes published commands', () => {
   const machine = new Machine({ workers: 2, gpus: 1 });
   const slow = machine.exec(0, 'spin', [], [3000]);
   const after = machine.exec(machine.queue('compute', 1), 'empty', [], [], slow);
@@ -266,7 +267,7 @@ describe('kernel libraries', () => {
     expect(machine.finish(machine.exec(0, 'set', [], []))).toBe(Status.badArguments);
   });
 
-  test('that cannot be used say why', () => {
+  test('that cannot be used give the reason', () => {
     using machine = new Machine();
     const attempt = (path: string) => () => machine.core.loadKernels(path);
     const fails = (text: RegExp) =>

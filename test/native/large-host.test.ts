@@ -1,4 +1,4 @@
-// Host memory far larger than the machine's: address space is reserved, pages exist once they are touched.
+// Host memory far larger than the machine's: address space is reserved, and pages are allocated on first use.
 import { expect, test } from 'vitest';
 import { Runtime, readWrite, task, write } from '../../index.js';
 

@@ -1,4 +1,4 @@
-// The loader says where it looked and why that did not work; errors are typed.
+// The loader reports the places that it searched and the reasons of the failure; errors are typed.
 import { afterEach, expect, test, vi } from 'vitest';
 import { loadNative, NativeError } from '../../native/index.js';
 
@@ -32,7 +32,7 @@ test('every place that was tried is reported with its reason', async () => {
   });
 });
 
-test('a file that is no addon is reported with what the loader said', async () => {
+test('a file that is no addon is reported with the message of the loader', async () => {
   vi.stubEnv(
     'HEADRACE_NATIVE',
     new URL(import.meta.url).pathname.replace('loader.test.ts', 'programs'),

@@ -1,4 +1,4 @@
-// What the native tests need beyond the contract: writing records and waiting for them, as the engine does.
+// Helpers of the native tests besides the contract: they write records and wait for them, like the engine.
 import type { NativeCore, NativeOptions } from '../../native/contract.js';
 import { Control, Opcode, QueueKind, Record, Shared, Times } from '../../native/contract.js';
 import { loadNative } from '../../native/index.js';
@@ -61,6 +61,7 @@ export class Machine implements Disposable {
     return this.put(queue, head, this.core.kernel(name), all, wait, run);
   }
 
+  // biome-ignore lint/complexity/useMaxParams: the words of one ring record in their order.
   copy(
     queue: number,
     to: number,
@@ -134,13 +135,22 @@ export class Machine implements Disposable {
     Atomics.store(this.core.control, at + Control.doorbellArmed, 1);
   }
 
+  disarm(event: Event): void {
+    Atomics.store(this.core.control, event.queue * Control.words + Control.doorbellArmed, 0);
+  }
+
   /** Publishes and blocks until the event has happened; returns its status. */
   finish(event: Event): number {
     this.publish();
-    for (let i = 0; !this.done(event); i++) {
-      if (i > 20) throw new Error(`queue ${event.queue} does not complete ${event.seq}`);
+    const limit = performance.now() + 20_000;
+    while (!this.done(event)) {
+      if (performance.now() > limit) {
+        throw new Error(`queue ${event.queue} does not complete ${event.seq}`);
+      }
       this.arm(event);
       this.core.waitForDoorbell(1e6);
+      // A queue that completed before it was armed stays armed, and every later wait would return at once.
+      this.disarm(event);
     }
     return this.record(event.queue, event.seq)[0][Record.status];
   }

@@ -1,4 +1,4 @@
-// From `npm start` to an open timeline with one command: what it prints is pasted into a shell, as a newcomer would.
+// From `npm start` to an open timeline with one command: the test runs its output in a shell, like a newcomer.
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// Tile kernels as tasks see them: parameter order, column-major layout, codes. Their arithmetic is tested against
-// triple loops for many shapes in native/test/tiles.cpp.
+// Tile kernels in tasks: parameter order, column-major layout, codes. native/test/tiles.cpp tests their arithmetic
+// against triple loops for many shapes.
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';

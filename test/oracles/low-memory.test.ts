@@ -1,5 +1,5 @@
-// Oracle "low memory": tiled Cholesky and GEMM with device memory of 3, 4, 5, 8 and 21 tiles, tile counts 2 to 12,
-// one to four devices. They end, give what ample memory gives, bit for bit, and evict where memory is short.
+// Oracle "low memory": tiled Cholesky and GEMM with device memory of 3, 4, 5, 8 and 21 tiles, tile counts 2 to 12, one
+// to four devices. They end, give the results of ample memory bit for bit, and evict if memory is short.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cholesky, gemm } from '../../algorithms/index.js';
 import { ownerOf, type RunReport, type Runtime, squareGrid, TiledMatrix } from '../../index.js';

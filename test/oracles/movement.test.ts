@@ -1,4 +1,4 @@
-// Oracles about where data are and what is copied: results and exact byte counts.
+// Oracles about the places of data and about copies: results and exact byte counts.
 import { describe, expect, it } from 'vitest';
 import { type Datum, HeadraceError, type RunReport, read, readWrite, task } from '../../index.js';
 import { GPUS, MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';

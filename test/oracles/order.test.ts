@@ -1,4 +1,4 @@
-// Oracles about order: who runs before whom, and that everyone runs exactly once.
+// Oracles about order: tasks run in the right order, and each runs exactly once.
 import { describe, expect, it } from 'vitest';
 import { taskBench } from '../../algorithms/index.js';
 import {
@@ -86,7 +86,7 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
     });
   });
 
-  it('insertion: 50 000 tasks of 0 to 3 dependencies find what they depend on done', async () => {
+  it('insertion: 50 000 tasks of 0 to 3 dependencies run after their predecessors', async () => {
     await onMachine({ ...options, window: 2048 }, async (runtime) => {
       const outputs = [0, 1].map(() => Array.from({ length: 50 }, () => runtime.data('i32', 4)));
       let inserted = 0;

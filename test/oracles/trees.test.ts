@@ -32,7 +32,7 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
     });
   });
 
-  it('haar tree: a tree that unfolds by what its nodes hold gives the XOR of its leaves', async () => {
+  it('haar tree: a tree that unfolds by the values of its nodes gives the XOR of its leaves', async () => {
     await onMachine(options, async (runtime) => {
       const split = (value: number, depth: number): boolean =>
         depth < 3 || (depth < 12 && (Math.imul(value, 0x9e3779b1) >>> 8) % 5 < 3);

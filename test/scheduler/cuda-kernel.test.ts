@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type CudaKernel, cudaKernelSource } from '../../scheduler/cuda-kernel.js';
-import { read, readWrite } from '../../scheduler/task-class.js';
+import { type CudaKernel, cudaKernelSource } from '../../scheduler/program/cuda-kernel.js';
+import { read, readWrite } from '../../scheduler/program/task-class.js';
 
 const owner = {
   name: 'scale',
@@ -62,7 +62,7 @@ describe('declaration of a CUDA kernel', () => {
     });
   });
 
-  it('names what does not fit the class', () => {
+  it('names the part that does not fit the class', () => {
     expect(messageOf({ arguments: ['to', 'from', 'm'] })).toContain("no parameter 'm'");
     expect(messageOf({ arguments: ['to', 'n'] })).toContain("leave out flow 'from'");
     expect(messageOf({ grid: { parameter: 'rows' } })).toContain("no parameter 'rows'");
@@ -92,7 +92,7 @@ describe('declaration of a CUDA kernel', () => {
     }
   });
 
-  it('has a name of its own for every code: the same class name may stand for another kernel', () => {
+  it('has a name of its own for every code, because the same class name may mean another kernel', () => {
     const name = (change: Change): string =>
       (
         cudaKernelSource(owner, { ...kernel, ...change } as CudaKernel).kernels[0] as {

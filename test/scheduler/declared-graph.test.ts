@@ -136,7 +136,7 @@ describe('declared graphs', () => {
     expect(({} as Record<string, unknown>)['polluted']).toBe(undefined);
   });
 
-  it('refuse what they cannot mean', () => {
+  it('refuse values without a meaning', () => {
     expect(codeOf(() => declare({ a: ['nobody'] }).validate())).toMatchObject({
       code: 'ERR_UNKNOWN_TASK',
       message: "task 'a' comes after 'nobody', which is not declared",
@@ -179,7 +179,7 @@ describe('declared graphs', () => {
     ]);
   });
 
-  it('are acyclic exactly when a depth-first search says so', () => {
+  it('are acyclic exactly if a depth-first search finds no cycle', () => {
     const edges = fc.array(fc.tuple(fc.nat({ max: 11 }), fc.nat({ max: 11 })), { maxLength: 24 });
     fc.assert(
       fc.property(edges, (list) => {

@@ -1,6 +1,6 @@
-// A task that is dropped, because its run was cancelled or failed, hands its place in the order on: whoever was ordered
-// after it is ordered after what it had to follow. Each program has a writer or reader of a healthy run that is not over, a
-// task of another run behind it that is dropped, and a third party behind that one.
+// A dropped task, whose run was cancelled or failed, passes its place in the order on: its successors follow its
+// predecessors. Each program has a writer or reader of a healthy run that is not over, then a dropped task of another
+// run, and then a third task.
 import { describe, expect, it } from 'vitest';
 import {
   type Datum,
@@ -101,7 +101,7 @@ describe.each(HOSTS)('on $name', ({ options }) => {
     });
   });
 
-  it('a writer behind a dropped one waits for the bodies that read or write what is there', async () => {
+  it('a writer behind a dropped one waits for the bodies that read or write the older value', async () => {
     await onMachine(options, async (runtime) => {
       const x = runtime.data(new Float64Array(COUNT), { name: 'x' });
       const y = runtime.data(new Float64Array(COUNT), { name: 'y' });
@@ -143,7 +143,7 @@ describe.each(HOSTS)('on $name', ({ options }) => {
     });
   });
 
-  it('a read behind a dropped writer is answered when what was before the writer is over', async () => {
+  it('a read behind a dropped writer is answered after the tasks before that writer are over', async () => {
     await onMachine(options, async (runtime) => {
       const x = runtime.data(new Float64Array(COUNT), { name: 'x' });
       const { opened, open } = gate();
@@ -204,7 +204,7 @@ describe.each(HOSTS)('on $name', ({ options }) => {
   });
 
   it.each(['before', 'after'])(
-    'a task inserted %s the drop follows what the dropped task followed',
+    'a task inserted %s the drop follows the predecessors of the dropped task',
     async (when) => {
       await onMachine(options, async (runtime) => {
         const { opened, open } = gate();
@@ -317,7 +317,7 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
     },
   );
 
-  it('what follows a task that fails before it is issued follows what that one followed', async () => {
+  it('successors of a task that fails before it is issued follow the predecessors of that task', async () => {
     await onMachine({ ...options, workers: 2 }, async (runtime) => {
       const x = runtime.data(new Float64Array(COUNT), { name: 'x' });
       const bad = runtime.data('f64', COUNT, { name: 'bad' });
@@ -351,7 +351,7 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
     });
   });
 
-  it('explain says of a dropped task what it waits for', async () => {
+  it('explain gives the wait of a dropped task', async () => {
     await onMachine(options, async (runtime) => {
       const { opened, open } = gate();
       const x = runtime.data(new Float64Array(COUNT), { name: 'x' });
@@ -442,7 +442,7 @@ describe.each(MACHINES)('values after a cancelled writer on $name', ({ options, 
     });
   });
 
-  it('a later run does not resolve with what a cancelled one should have replaced, unless it is restored', async () => {
+  it('a later run does not resolve with a value that a cancelled run should have replaced, unless it is restored', async () => {
     await onMachine(options, async (runtime) => {
       const x = runtime.data(filled(5), { name: 'x' });
       const y = runtime.data(filled(0), { name: 'y' });

@@ -1,4 +1,5 @@
-// Questions at run time: what a task waits for, who holds the memory; and the same table in errors and warnings.
+// Questions at run time: the reason for which a task waits, and the holders of memory; the same table is in errors and
+// warnings.
 import { describe, expect, it } from 'vitest';
 import {
   type Graph,
@@ -89,7 +90,7 @@ describe('run.explain', () => {
     });
   });
 
-  it('knows what is over, and refuses what it never was or what is of another run', async () => {
+  it('recognises finished tasks, and refuses values that are no task or belong to another run', async () => {
     await onMachine(one, async (runtime) => {
       const a = runtime.data(new Float64Array(4), { name: 'a' });
       let handle: TaskHandle | undefined;
@@ -117,7 +118,7 @@ describe('run.explain', () => {
     });
   });
 
-  it('says how much room a task waits for on its device, and memory() who holds it', async () => {
+  it('gives the bytes for which a task waits on its device, and memory() names their holders', async () => {
     const bytes = 256 * 1024;
     const options = { workers: 1, gpus: 1, gpuMemory: 2 * bytes, checked: true };
     await onMachine(options, async (runtime) => {

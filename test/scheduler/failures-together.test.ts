@@ -1,4 +1,4 @@
-// Of failures that the engine sees together the first in program order is reported, not the first that it looks at.
+// Of several failures that the engine sees together, it reports the first in program order.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// Programs that grow from bodies: trees, quadrature and sorting that insert their tasks as they run, in windows far too
-// small for them; asynchronous bodies that await what they inserted; and the limits, with their errors.
+// Programs that grow from bodies: trees, quadrature and sorting that insert their tasks as they run, in windows that are
+// far too small for them; asynchronous bodies that await the tasks they inserted; and the limits, with their errors.
 import { describe, expect, it } from 'vitest';
 import {
   type Datum,
@@ -117,7 +117,7 @@ describe.each(MACHINES)('on $name', ({ options }) => {
     });
   });
 
-  it('a run that fails drops what its bodies inserted beyond the window', async () => {
+  it('a run that fails drops the tasks that its bodies inserted beyond the window', async () => {
     await onMachine({ ...options, window: 4 }, async (runtime) => {
       const datum = runtime.data(new Float64Array(COUNT));
       let graph: Graph;
@@ -150,7 +150,7 @@ describe.each(HOSTS)('on $name', ({ options }) => {
     });
   }, 90_000);
 
-  it('tasks take their places in the order of the calls, whoever inserts', async () => {
+  it('tasks take their places in the order of the calls, from the program and from bodies', async () => {
     await onMachine({ ...options, window: 4 }, async (runtime) => {
       const log = runtime.data(new Float64Array(400));
       let graph: Graph;
@@ -210,7 +210,7 @@ describe.each(HOSTS)('on $name', ({ options }) => {
     });
   });
 
-  it('bodies that await what others of them insert all start, however many there are', async () => {
+  it('bodies that await tasks which other bodies insert all start, for any number of bodies', async () => {
     await onMachine({ ...options, window: 16 }, async (runtime) => {
       const data: Datum<'f64'>[] = [];
       const wait = script('wait', async (values) => {
@@ -254,7 +254,7 @@ describe.each(HOSTS)('on $name', ({ options }) => {
     });
   });
 
-  it('a body that inserts more than window and overflow hold is told the class and the option', async () => {
+  it('a body that inserts more tasks than window and overflow hold gets an error with the class and the option', async () => {
     await onMachine({ ...options, window: 4, overflow: 100 }, async (runtime) => {
       const small = tree(6);
       await soon(runtime, runtime.run(small.program));

@@ -1,5 +1,5 @@
-// Programs that pass and throw anything: no value ends the process, every wrong one is refused with a typed error, and
-// the graph is afterwards as it was.
+// Programs that pass and throw arbitrary values: no value ends the process, every wrong value is refused with a typed
+// error, and the graph stays unchanged.
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import {
@@ -110,7 +110,7 @@ describe('whatever is thrown', () => {
     },
   );
 
-  it('what a body or program returns is taken as await takes it', async () => {
+  it('the result of a body or program is treated like the operand of await', async () => {
     await onMachine(options, async (runtime) => {
       const datum = runtime.data(new Float64Array(COUNT));
       const plain = [{ then: 5 }, { then: undefined }, 7, 'then', Object.create(null), () => {}];
@@ -224,7 +224,7 @@ const anything = fc.oneof(
 );
 
 describe('Graph.insert with anything anywhere', () => {
-  it('takes what is right and refuses the rest with a typed error, and the graph is as it was', async () => {
+  it('accepts right values and refuses the rest with a typed error, and the graph stays unchanged', async () => {
     const wide = task({
       name: 'wide',
       flows: { to: readWrite('f64') },
@@ -453,7 +453,7 @@ describe('data, matrices, runs and runtimes with anything anywhere', () => {
     });
   });
 
-  it('sizes beyond what there can be are typed errors', async () => {
+  it('sizes beyond all limits are typed errors', async () => {
     await onMachine(options, async (runtime) => {
       const code = (action: () => unknown): string => {
         try {

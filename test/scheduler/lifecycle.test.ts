@@ -167,7 +167,7 @@ describe('a process', () => {
     expect(done).toEqual({ stdout: 'end\n', stderr: '', code: 0 });
   });
 
-  it('stays alive for a run that nobody awaits, and not longer', async () => {
+  it('stays alive for a run that is not awaited, and not longer', async () => {
     const done = await program(
       `${spinning} runtime.run(insert).done.then((r) => console.log('tasks', r.tasks));`,
     );

@@ -8,7 +8,7 @@ import { add, fail, script } from '../support/tasks.js';
 const machine = { workers: 1, gpus: 1, gpuMemory: '1MiB', checked: true };
 
 describe('run.status and the progress event', () => {
-  it('tell progress, bytes, memory per device and what tasks wait for', async () => {
+  it('report progress, bytes, memory per device and the waits of tasks', async () => {
     await onMachine(machine, async (runtime) => {
       const a = runtime.data(new Float64Array(64), { name: 'a', device: 0 });
       const b = runtime.data(new Float64Array(64), { name: 'b', device: 0 });
@@ -176,7 +176,7 @@ describe('OpenTelemetry', () => {
     context.disable();
   });
 
-  it('has one span per run, with what the report says or how the run failed', async () => {
+  it('has one span per run, with the figures of the report or the failure', async () => {
     const seen: Seen[] = [];
     trace.setGlobalTracerProvider(keepingProvider(seen));
     await onMachine(machine, async (runtime) => {

@@ -1,4 +1,4 @@
-// Every mistake a program can make gets its documented error, from the call that makes it, and changes nothing.
+// Every mistake of a program gets its documented error, from the call with the mistake, and changes nothing.
 import { describe, expect, it } from 'vitest';
 import {
   type Datum,
@@ -150,7 +150,7 @@ describe('Graph.insert', () => {
     expect(error).toMatchObject({ code: 'ERR_DATUM_CLOSED', details: { datum: 'gone' } });
   });
 
-  it('refuses to read what nothing has written', async () => {
+  it('refuses to read a datum that was never written', async () => {
     for (const mode of [read('f64'), readWrite('f64')]) {
       const reader = task({ name: 'reader', flows: { from: mode }, kernel: 'empty' });
       const error = await mistake((runtime, graph) => {
@@ -241,7 +241,7 @@ describe('Graph.insert', () => {
     });
   });
 
-  it('says once the run has failed why it failed', async () => {
+  it('gives the reason of the failure after the run has failed', async () => {
     await onMachine(options, async (runtime) => {
       let again: unknown;
       const run = runtime.run((graph) => {
@@ -361,7 +361,7 @@ describe('Runtime', () => {
     });
   });
 
-  it('says when host memory is full, and goes on when data were closed', async () => {
+  it('reports that host memory is full, and continues after data were closed', async () => {
     await onMachine({ ...options, hostMemory: 64 * 512 }, async (runtime) => {
       const data = Array.from({ length: 64 }, () => runtime.data(new Float64Array(64)));
       expect(thrown(() => runtime.data(new Float64Array(64), { name: 'one more' }))).toMatchObject({
@@ -424,7 +424,7 @@ describe('Datum', () => {
     });
   });
 
-  it('takes what the array holds at the call, and gives arrays of its own', async () => {
+  it('takes the values of the array at the call, and returns new arrays', async () => {
     await onMachine(options, async (runtime) => {
       const source = new Float64Array(COUNT).fill(1);
       const datum = runtime.data(source);
@@ -541,7 +541,7 @@ describe('TiledMatrix', () => {
     });
   });
 
-  it('reads back what it was filled with, column by column, edge tiles included', async () => {
+  it('reads back its values, column by column, edge tiles included', async () => {
     await onMachine(GPUS[1].options, async (runtime) => {
       const matrix = new TiledMatrix(
         runtime,

@@ -1,7 +1,7 @@
-// Order proved by clocks: a random graph is run with a trace, and tasks that must not overlap must be apart in time:
-// a reader and the last writer before it; on one device any two tasks with a common datum that one of them writes;
-// control edges. (A writer on one device need not wait for readers of the older version on another.) Values could
-// be right by luck; times not.
+// Order proved by clocks: a random graph runs with a trace, and tasks that must not overlap must be apart in time: a
+// reader and the last writer before it; on one device any two tasks with a common datum that one of them writes; control
+// edges. (A writer on one device need not wait for readers of the older version on another.) Values can be right by
+// luck; times cannot.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

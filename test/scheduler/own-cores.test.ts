@@ -1,7 +1,7 @@
 // A rank's share of the cores of its host.
 import { availableParallelism } from 'node:os';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { countCores, ownCores } from '../../scheduler/own-cores.js';
+import { countCores, ownCores } from '../../scheduler/program/own-cores.js';
 
 afterEach(() => vi.unstubAllEnvs());
 

@@ -1,6 +1,8 @@
-// Where tasks run, seen from outside: the device that owns what a task wrote is the device it ran on.
+// Placement, seen from outside: the device that ran a task owns the data that the task wrote.
+
 import { describe, expect, it } from 'vitest';
 import { type Datum, type Runtime, read, readWrite, task, write } from '../../index.js';
+import { queueId } from '../support/handles.js';
 import { nothingLeft, onMachine, soon } from '../support/machines.js';
 
 const COUNT = 64;
@@ -173,7 +175,7 @@ describe('several workers', () => {
       });
       const data = Array.from({ length: 16 }, () => runtime.data(new Float64Array(COUNT)));
       const { backend } = runtime.engine;
-      const before = [0, 1].map((q) => backend.busy(q));
+      const before = [0, 1].map((q) => backend.busy(queueId(q)));
       const report = await soon(
         runtime,
         runtime.run((graph) => {
@@ -182,7 +184,7 @@ describe('several workers', () => {
       );
       expect(report.tasks).toBe(320);
       // 32 ms of work: neither worker did less than a tenth of it.
-      for (const q of [0, 1]) expect(backend.busy(q) - before[q]).toBeGreaterThan(3.2e6);
+      for (const q of [0, 1]) expect(backend.busy(queueId(q)) - before[q]).toBeGreaterThan(3.2e6);
       await nothingLeft(runtime, data);
     });
   });

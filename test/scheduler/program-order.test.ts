@@ -1,7 +1,10 @@
-// A set of ids in program order against sorting, with windows of all sizes, ids that wrap, and ids left behind.
+// A set of ids in program order, compared with sorting: windows of all sizes, ids that wrap, and ids that leave the
+// window.
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ProgramOrder } from '../../scheduler/program-order.js';
+import { ProgramOrder } from '../../scheduler/engine/program-order.js';
+import { taskId } from '../support/handles.js';
 
 describe('program order', () => {
   it.each([4, 32, 64, 1024, 4096, 2 ** 16])(
@@ -29,7 +32,7 @@ describe('program order', () => {
               if (model.has(id)) continue;
               const first = [...model].reduce((a, b) => (((a - b) | 0) < 0 ? a : b), id);
               if (((id - first) | 0) >= window) continue;
-              set.add(id);
+              set.add(taskId(id));
               model.add(id);
             }
             expect(set.length).toBe(model.size);
@@ -42,11 +45,11 @@ describe('program order', () => {
 
   it('drops ids that a new one leaves behind by a window: their rows were given back', () => {
     const set = new ProgramOrder(64);
-    for (const id of [10, 12, 70]) set.add(id);
-    set.add(10 + 64);
+    for (const id of [10, 12, 70]) set.add(taskId(id));
+    set.add(taskId(10 + 64));
     expect(Array.from({ length: set.length }, () => set.takeFirst())).toEqual([12, 70, 74]);
-    set.add(5);
-    set.add(1000);
+    set.add(taskId(5));
+    set.add(taskId(1000));
     expect([set.length, set.takeFirst()]).toEqual([1, 1000]);
   });
 });

@@ -1,8 +1,10 @@
-// The central promise: whatever the program, the machine and the memory, results are those of executing it one
-// task after the other. Exact values, native and JavaScript bodies mixed, control edges, priorities, device wishes.
+// The central promise: for every program, machine and memory, the results are those of executing the tasks one by one.
+// Exact values, native and JavaScript bodies mixed, control edges, priorities, device choices.
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Runtime, RuntimeOptions } from '../../index.js';
+import { taskId } from '../support/handles.js';
 import { nothingLeft, onMachine, soon } from '../support/machines.js';
 import {
   decode,
@@ -63,8 +65,8 @@ function optionsOf(setting: Setting, bytes: number): RuntimeOptions {
 
 /** A runtime that has run so many tasks already that the next one has this id. */
 function age(runtime: Runtime, firstId: number): void {
-  runtime.engine.tasks.head = firstId;
-  runtime.engine.tasks.next = firstId;
+  runtime.engine.tasks.head = taskId(firstId);
+  runtime.engine.tasks.next = taskId(firstId);
 }
 
 /** With asynchronous bodies a program must leave room in the window, or wait for it. */
@@ -171,7 +173,7 @@ async function checkScarce(program: RawProgram, setting: Setting, share: number)
   });
 }
 
-describe('a random program with scarce host memory gives the right values or says that memory is full', () => {
+describe('a random program with scarce host memory gives the right values or reports full memory', () => {
   it.each([
     ['on host workers', [0], 40],
     ['on one GPU', [1], 60],

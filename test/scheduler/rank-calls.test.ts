@@ -1,11 +1,11 @@
-// Programs of random calls on 2 to 4 simulated ranks. Where all ranks make the same calls, nothing is found; where one rank
-// leaves a call out, makes one more or two in another order, every rank hears of the first call that differs.
+// Programs of random calls on 2 to 4 simulated ranks. If all ranks make the same calls, no error is reported. If one
+// rank leaves a call out, adds one or swaps two, every rank gets an error with the first different call.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SimulatedBackend } from '../../devices/simulated/backend.js';
-import type { MachineDescription } from '../../devices/simulated/machine.js';
-import { SimulatedNetwork } from '../../devices/simulated/network.js';
-import { World } from '../../devices/simulated/world.js';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import type { MachineDescription } from '../../devices/simulated/machine/machine.js';
+import { World } from '../../devices/simulated/machine/world.js';
+import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
 import {
   type Datum,
   type HeadraceError,

@@ -1,7 +1,9 @@
 // The ready queue against sorting: highest priority first, program order among equals, ids that wrap.
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ReadyQueue } from '../../scheduler/ready-queue.js';
+import { ReadyQueue } from '../../scheduler/engine/ready-queue.js';
+import { taskId } from '../support/handles.js';
 
 describe('ready queue', () => {
   it('pops as a stable sort by priority would, whatever comes in between', () => {
@@ -28,7 +30,7 @@ describe('ready queue', () => {
             waiting = waiting.filter((task) => task !== best);
           } else {
             const id = (start + order) | 0;
-            queue.push(id, step.priority);
+            queue.push(taskId(id), step.priority);
             waiting.push({ id, priority: step.priority, order: order++ });
           }
           expect(queue.length).toBe(waiting.length);
@@ -41,7 +43,7 @@ describe('ready queue', () => {
   it('orders equal priorities by program order, not by the order in which they became ready', () => {
     for (const priority of [0, 4]) {
       const queue = new ReadyQueue(1024);
-      for (const id of [9, 3, 7, 1, 5]) queue.push(id, priority);
+      for (const id of [9, 3, 7, 1, 5]) queue.push(taskId(id), priority);
       expect(Array.from({ length: 5 }, () => queue.pop())).toEqual([1, 3, 5, 7, 9]);
     }
   });

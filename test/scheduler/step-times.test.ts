@@ -1,7 +1,7 @@
 // Times shared by many consecutive numbers, against a map from every number to its time.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { StepTimes } from '../../scheduler/step-times.js';
+import { StepTimes } from '../../scheduler/reports/step-times.js';
 
 const NUMBERS = 16;
 

@@ -1,4 +1,4 @@
-// The watchdog reports every wait in which nothing moves, also one that blocks the engine's thread.
+// The watchdog reports every wait without progress, also a wait that blocks the engine's thread.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Graph, type RuntimeOptions, read, task } from '../../index.js';
 import { nothingLeft, onMachine, soon } from '../support/machines.js';
@@ -32,7 +32,7 @@ beforeEach(() => {
 });
 
 describe('the watchdog', () => {
-  it('writes itself where an insertion blocks the thread', async () => {
+  it('writes to stderr itself while an insertion blocks the thread', async () => {
     await onMachine(one, async (runtime) => {
       const data = runtime.data(new Float64Array(4));
       await soon(
@@ -62,7 +62,7 @@ describe('the watchdog', () => {
     });
   });
 
-  it('reports those who await space() that does not come', async () => {
+  it('reports callers that await space() in vain', async () => {
     await onMachine(one, async (runtime) => {
       const data = runtime.data(new Float64Array(4));
       const other = runtime.data(new Float64Array(4));
@@ -93,7 +93,7 @@ describe('the watchdog', () => {
     });
   });
 
-  it('says that bodies wait for others to end', async () => {
+  it('reports that bodies wait for others to end', async () => {
     await onMachine({ ...one, window: 256 }, async (runtime) => {
       const gate = runtime.data(new Float64Array(4));
       const opens: (() => void)[] = [];

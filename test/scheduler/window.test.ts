@@ -15,7 +15,7 @@ const COUNT = 16;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe.each(MACHINES)('on $name', ({ options, gpus }) => {
-  it('a plain loop inserts a thousand times what the window holds', async () => {
+  it('a plain loop inserts a thousand times the tasks of a window', async () => {
     await onMachine({ ...options, window: 4, runAhead: 2 }, async (runtime) => {
       const one = runtime.data(new Float64Array(COUNT).fill(1));
       const data = Array.from({ length: 3 }, () => runtime.data(new Float64Array(COUNT)));
@@ -64,7 +64,7 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
     });
   });
 
-  it('tasks start while the program awaits something, also what they do themselves', async () => {
+  it('tasks start while the program awaits something, also while it awaits their own results', async () => {
     await onMachine(options, async (runtime) => {
       const x = runtime.data(new Float64Array(1));
       const run = runtime.run(async (graph) => {
@@ -140,7 +140,7 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
     });
   });
 
-  it('a body may await what other tasks of the same run do', async () => {
+  it('a body may await other tasks of the same run', async () => {
     await onMachine(options, async (runtime) => {
       const datum = runtime.data(new Float64Array(COUNT));
       const other = runtime.data(new Float64Array(COUNT).fill(7));
@@ -171,7 +171,7 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
 });
 
 describe.each(HOSTS)('on $name', ({ options }) => {
-  it('a loop fills the window with asynchronous bodies, and its overflow; then it is told to await space', async () => {
+  it('a loop fills the window and its overflow with asynchronous bodies; then its error advises to await space', async () => {
     await onMachine({ ...options, window: 16, overflow: 64 }, async (runtime) => {
       const slow = task({ name: 'slow', flows: {}, body: () => pause(1) });
       const loop = (count: number): PromiseLike<RunReport> =>
@@ -229,6 +229,7 @@ describe.each(HOSTS)('on $name', ({ options }) => {
         async (graph) => {
           for (let i = 0; i < 300; i++) {
             graph.insert(delay, { of: datum, microseconds: 500 });
+            // Progress is told by a timer: the loop lets it come.
             if (i % 50 === 0) await pause(1);
           }
         },
@@ -256,7 +257,7 @@ describe.each(HOSTS)('on $name', ({ options }) => {
     });
   });
 
-  it('priorities order what is ready at the same time', async () => {
+  it('priorities order tasks that are ready at the same time', async () => {
     await onMachine({ ...options, workers: 1 }, async (runtime) => {
       const order: number[] = [];
       const gate = runtime.data(new Float64Array(COUNT));
@@ -290,7 +291,7 @@ describe.each(HOSTS)('on $name', ({ options }) => {
     });
   });
 
-  it('ten thousand tasks without data on one executor, with a trace of what they waited for', async () => {
+  it('ten thousand tasks without data on one executor, with a trace of their waits', async () => {
     await onMachine({ ...options, checked: false, window: 256, runAhead: 8 }, async (runtime) => {
       const report = await soon(
         runtime,
@@ -304,7 +305,6 @@ describe.each(HOSTS)('on $name', ({ options }) => {
         'credit',
         'memory',
         'receive',
-        'send',
         'slot',
       ]);
     });

@@ -1,4 +1,4 @@
-// Every script and benchmark says how it is called, refuses words that it does not know, and is called so by package.json.
+// Every script and benchmark prints its usage and refuses unknown words, and package.json calls it in that way.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';

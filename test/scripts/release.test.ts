@@ -1,4 +1,4 @@
-// The checks of a release notice what they are there for.
+// The checks of a release detect the defects that they look for.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -9,6 +9,7 @@ import { checkContents, compare, linesFor, pattern } from '../../scripts/release
 import { packedManifest } from '../../scripts/release/manifest.mjs';
 import { platforms, released } from '../../scripts/release/platforms.mjs';
 import { isNewer, limits, needsOf, problemsOf } from '../../scripts/release/symbols.mjs';
+import { checkVariables } from '../../scripts/release/variables.mjs';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
@@ -116,6 +117,22 @@ describe('symbols', () => {
     expect(isNewer('2.100', '2.34')).toBe(true);
     expect(isNewer('3.4.30', '3.4.30')).toBe(false);
     expect(isNewer('3.4.30.1', '3.4.30')).toBe(true);
+  });
+
+  it('names the variables of an addon that users are not told of', () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'headrace-addon-'));
+    const file = path.join(folder, 'an.node');
+    try {
+      writeFileSync(file, '\x7fELF\0HEADRACE_BLAS\0HEADRACE_WITHOUT\0');
+      const told = 'it reads HEADRACE_WITHOUT, which docs/installation.md does not list';
+      expect(checkVariables(file)).toEqual([told]);
+      writeFileSync(file, '\x7fELF\0HEADRACE_BLAS\0');
+      expect(checkVariables(file)).toEqual([]);
+      writeFileSync(file, '');
+      expect(checkVariables(file)).toHaveLength(1);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('promises in every place the same', () => {

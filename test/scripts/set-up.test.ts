@@ -1,4 +1,4 @@
-// The set-up on a small project of its own: which steps run, which do not, and what a person is told.
+// The set-up on a small project of its own: the steps that run, the steps that are skipped, and the messages.
 import { spawn } from 'node:child_process';
 import {
   chmodSync,
@@ -241,7 +241,7 @@ describe('steps', () => {
   });
 });
 
-describe('what is missing', () => {
+describe('missing parts', () => {
   it('names the missing build tools and the command that gets them', async () => {
     rmSync(path.join(bin, 'cmake'));
     rmSync(path.join(bin, 'g++'));
@@ -253,7 +253,7 @@ describe('what is missing', () => {
     );
   });
 
-  it('refuses a Node that is too old, with what to do', () => {
+  it('refuses a Node that is too old, with a remedy', () => {
     expect(nodeProblem('18.20.1')).toContain('Node 20.19 or newer is needed, this is 18.20.1');
     expect(nodeProblem('20.18.9')).toBeDefined();
     expect(nodeProblem('20.19.0')).toBeUndefined();
@@ -272,7 +272,7 @@ describe('what is missing', () => {
     expect(said).toEqual([]);
   });
 
-  it('fails when a required package is missing and says how to get it', async () => {
+  it('fails when a required package is missing and gives the remedy', async () => {
     await expect(run({ require: ['mpi'] })).rejects.toThrow(
       'Open MPI is required here and is missing',
     );
@@ -287,7 +287,7 @@ describe('what is missing', () => {
     expect(said).toEqual([]);
   });
 
-  it('compares what npm installed with the lock file, optional packages aside', () => {
+  it('compares the installed packages with the lock file, except optional packages', () => {
     const lock = { packages: { '': {}, a: { version: '1' }, b: { version: '1', optional: true } } };
     expect(isInstalledAsLocked(lock, { packages: { a: { version: '1' } } })).toBe(true);
     expect(isInstalledAsLocked(lock, { packages: { a: { version: '2' } } })).toBe(false);
@@ -311,7 +311,7 @@ describe('system packages', () => {
     run: fakeRun,
   });
 
-  it('installs as root on Debian and says so', async () => {
+  it('installs as root on Debian and prints it', async () => {
     const outcome = await ensureSystemPackage(
       wanted(() => calls.includes('apt-get install')),
       context(),
@@ -331,7 +331,7 @@ describe('system packages', () => {
     expect(calls).toEqual(['apt-get install', 'apt-get update', 'apt-get install']);
   });
 
-  it('goes on with what apt-get said when it cannot be installed', async () => {
+  it('continues with the output of apt-get when it cannot be installed', async () => {
     failing.set('apt-get install', 2);
     const outcome = await ensureSystemPackage(
       wanted(() => false),
@@ -341,7 +341,7 @@ describe('system packages', () => {
     expect(said.join('\n')).toContain('apt-get install says no');
   });
 
-  it('installs nothing when told not to, when not root, and elsewhere than on Debian', async () => {
+  it('installs nothing when it is turned off, when not root, and on other systems than Debian', async () => {
     const never = wanted(() => false);
     await ensureSystemPackage(never, context({ HEADRACE_NO_SYSTEM_INSTALL: '1' }));
     await ensureSystemPackage(never, { ...context(), isRoot: false });
@@ -372,6 +372,7 @@ describe('lock', () => {
       await withLock(${JSON.stringify(file)}, async () => {
         appendFileSync(${JSON.stringify(log)}, 'begin\\n');
         if (${killed}) process.kill(process.pid, 'SIGKILL');
+        // It keeps the lock for a while, in which the others come.
         await new Promise((resolve) => setTimeout(resolve, 50));
         appendFileSync(${JSON.stringify(log)}, 'end\\n');
       }, { pollMs: 5 });`;

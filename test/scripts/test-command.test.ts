@@ -1,9 +1,18 @@
-// The test command counts what really happened: a crash, a file that does not load, a type error.
+// The test command counts correctly after a crash, an unloadable file, and a type error.
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { suites } from '../../scripts/lib/suites.mjs';
 import {
   countProgram,
   countVitest,
@@ -22,6 +31,27 @@ function isRunning(pid: number): boolean {
     return false;
   }
 }
+
+describe('suites', () => {
+  it('have every test file, each once', () => {
+    const files = readdirSync(path.join(project, 'test'), { recursive: true, encoding: 'utf8' })
+      .map((file) => `test/${file}`)
+      .filter((file) => /\.test(-d)?\.ts$/.test(file));
+    const owners = files.map((file) => {
+      const names = Object.entries(
+        suites as Record<string, { folders?: string[]; ending?: string }>,
+      )
+        .filter(
+          ([, { folders = [], ending = '' }]) =>
+            file.endsWith(ending) && folders.some((folder) => file.startsWith(`${folder}/`)),
+        )
+        .map(([name]) => name);
+      return names.length === 1 ? '' : `${file} is in ${names.length} suites`;
+    });
+    expect(files.length).toBeGreaterThan(100);
+    expect(owners.filter((problem) => problem !== '')).toEqual([]);
+  });
+});
 
 describe('counting', () => {
   it('counts a missing report, an unloadable file and a crashed worker as failures', () => {
@@ -64,7 +94,7 @@ describe('counting', () => {
     expect(countVitest(report, 0, { required: ['chromium'] })).toMatchObject({ skipped: 1 });
   });
 
-  it('needs no reason where the arguments chose among the tests', () => {
+  it('needs no reason if the arguments chose some of the tests', () => {
     const report = reportOf({ status: 'skipped', fullName: 'x', meta: {} });
     expect(countVitest(report, 0, { isPartial: true })).toMatchObject({ failed: 0, skipped: 1 });
   });

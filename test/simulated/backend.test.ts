@@ -7,11 +7,11 @@ import { expect, test } from 'vitest';
 import { cholesky, choleskyFlops } from '../../algorithms/cholesky.js';
 import { runSimulateCommand } from '../../cli/simulate.js';
 import { type Program, predict } from '../../cli/simulation/predict.js';
-import { SimulatedBackend, type SimulatedKernel } from '../../devices/simulated/backend.js';
-import { compileTime } from '../../devices/simulated/kernel-times.js';
-import { checkMachine } from '../../devices/simulated/machine.js';
-import { presets } from '../../devices/simulated/presets.js';
-import { Random } from '../../devices/simulated/random.js';
+import { SimulatedBackend, type SimulatedKernel } from '../../devices/simulated/machine/backend.js';
+import { compileTime } from '../../devices/simulated/machine/kernel-times.js';
+import { checkMachine } from '../../devices/simulated/machine/machine.js';
+import { presets } from '../../devices/simulated/machine/presets.js';
+import { Random } from '../../devices/simulated/machine/random.js';
 import { Runtime, read, readWrite, task, write } from '../../index.js';
 import { testContext } from '../cli/context.js';
 
@@ -83,7 +83,7 @@ test.each([
   expect(JSON.parse(out)).toMatchObject({ ok: true, tasks: 4 });
 });
 
-test('ranks that wait for one that is gone are told, not left alone', async () => {
+test('ranks that wait for a lost rank get an error instead of hanging', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'headrace-'));
   const program: Program = {
     matrices: ['A'],
@@ -92,8 +92,9 @@ test('ranks that wait for one that is gone are told, not left alone', async () =
     tasks: () => 20,
     insert: (graph, [a]) => {
       // Tile (1, 1) is the second rank's.
-      const { backend } = (a.at(1, 1) as unknown as { runtime: { backend: SimulatedBackend } })
-        .runtime;
+      const { backend } = (
+        a.at(1, 1) as unknown as { owner: { engine: { backend: SimulatedBackend } } }
+      ).owner.engine;
       for (const other of (backend.world as unknown as { inhabitants: SimulatedBackend[] })
         .inhabitants)
         if (other !== backend) other.die();

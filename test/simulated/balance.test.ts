@@ -1,9 +1,11 @@
-// How well work is spread over workers, in virtual time: the shares depend on decisions, not on the machine they are
-// tested on.
+// The distribution of work over workers, in virtual time: the shares depend on decisions only, not on the machine of the
+// test.
+
 import { expect, test } from 'vitest';
-import { SimulatedBackend } from '../../devices/simulated/backend.js';
-import { presets } from '../../devices/simulated/presets.js';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import { presets } from '../../devices/simulated/machine/presets.js';
 import { type Graph, Runtime, read, readWrite, task, write } from '../../index.js';
+import { queueId } from '../support/handles.js';
 
 const link = task({ name: 'link', flows: { x: readWrite('f64') }, kernel: 'empty' });
 const point = task({
@@ -29,7 +31,7 @@ async function share(workers: number, seconds: number, program: () => Program): 
   const runtime = Runtime.over(backend, {});
   const busy = (): number => {
     let sum = 0;
-    for (let q = 0; q < workers; q++) sum += backend.busy(q);
+    for (let q = 0; q < workers; q++) sum += backend.busy(queueId(q));
     return sum;
   };
   const insert = program();

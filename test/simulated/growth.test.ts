@@ -1,14 +1,23 @@
-// The window that bodies extend, in virtual time, and the guards of its moving rows: without each something breaks.
+// The extension of the window for bodies, in virtual time, and the guards of its moving rows: without each guard a check
+// fails.
+import '../support/removable-guards.js';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Guards } from '../../devices/guards.js';
-import type { Flow, Graph, Program, TaskClass } from '../../index.js';
-
-process.env['HEADRACE_MUTATIONS'] = '1';
-const { setGuard, guardNames } = await import('../../devices/guards.js');
-const { SimulatedBackend } = await import('../../devices/simulated/backend.js');
-const { presets } = await import('../../devices/simulated/presets.js');
-const { Runtime, read, readWrite, task, write } = await import('../../index.js');
-const { mergeSort, quadrature, tree } = await import('../support/growing.js');
+import { guardNames, setGuard } from '../../devices/simulated/cases/set-guard.js';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import { presets } from '../../devices/simulated/machine/presets.js';
+import {
+  type Flow,
+  type Graph,
+  type Program,
+  Runtime,
+  read,
+  readWrite,
+  type TaskClass,
+  task,
+  write,
+} from '../../index.js';
+import { mergeSort, quadrature, tree } from '../support/growing.js';
 
 const machine = { ...presets['h200-1'], gpus: 0, workers: 2, hostKernels: { '*': 1e-5 } };
 /** Turns of the event loop after which a run that waits for nothing else counts as one that hangs. */

@@ -1,19 +1,23 @@
-// The hazards whose production code is the network's: the rule of the runtime against a model of what hardware may
-// do, and the same without the rule. H3, H4, H5, H12, H15 inside one rank: properties.test.ts with the rules, and
-// mutations.test.ts, whose tests are named by hazard, without.
+// The hazards whose production code belongs to the network: the rule of the runtime against a model of the hardware,
+// with and without the rule. For H3, H4, H5, H12 and H15 inside one rank, properties.test.ts tests with the rules, and
+// mutations.test.ts, whose tests are named by hazard, without them.
 import { describe, expect, test } from 'vitest';
-import { ExportedMemory, ImportCache, Semaphore } from '../../devices/simulated/exported-memory.js';
+import {
+  ExportedMemory,
+  ImportCache,
+  Semaphore,
+} from '../../devices/simulated/network/exported-memory.js';
+import {
+  NetworkMemory,
+  requiredScope,
+  type WritesOrdering,
+} from '../../devices/simulated/network/memory.js';
 import {
   type Block,
   MessageLayer,
   Receives,
   SpinningDevice,
-} from '../../devices/simulated/message-layer.js';
-import {
-  NetworkMemory,
-  requiredScope,
-  type WritesOrdering,
-} from '../../devices/simulated/network-memory.js';
+} from '../../devices/simulated/network/message-layer.js';
 
 function received(ordering: WritesOrdering, twoPaths = false): NetworkMemory {
   const memory = new NetworkMemory({ ordering, twoPaths });
@@ -46,7 +50,7 @@ describe('H1: writes of the network', () => {
     expect(memory.read(0, 'other', true)).toBe(1);
   });
 
-  test('two paths: only the forced fence helps, whatever the attribute says', () => {
+  test('two paths: only the forced fence helps, for every value of the attribute', () => {
     const memory = received('allDevices', true);
     memory.flush('allDevices');
     expect(memory.read(0, 'owner', true)).toBe(0);
@@ -123,7 +127,7 @@ describe('H6, H17: handles', () => {
     expect(memory.opens).toBe(50);
   });
 
-  test('without the generation the cache reads what is gone', () => {
+  test('without the generation the cache reads freed memory', () => {
     expect(reuse(false, false).wrong).toBeGreaterThan(0);
   });
 
@@ -140,7 +144,7 @@ test('H7: a wait for at least a count survives a peer that laps it; a wait for e
   expect(() => semaphore.signal(7)).toThrow('does not grow');
 });
 
-test('H8: calls that wait for kernels are named while a kernel spins; those of the hot path are none of them', () => {
+test('H8: calls that wait for kernels are named while a kernel spins; no call of the hot path is among them', () => {
   const device = new SpinningDevice();
   device.spinning = true;
   for (const name of ['launch', 'copyAsync', 'eventRecord', 'streamWaitEvent', 'eventQuery'])

@@ -1,7 +1,7 @@
-// Memory beyond 1 TiB: offsets, sizes and sums are exact where an int32 of any unit would not hold them.
+// Memory beyond 1 TiB: offsets, sizes and sums are exact beyond the range of an int32 in any unit.
 import { expect, test } from 'vitest';
-import { SimulatedBackend } from '../../devices/simulated/backend.js';
-import { presets } from '../../devices/simulated/presets.js';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import { presets } from '../../devices/simulated/machine/presets.js';
 import { Runtime, readWrite, task, write } from '../../index.js';
 
 const TIB = 2 ** 40;

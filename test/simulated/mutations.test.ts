@@ -1,14 +1,12 @@
-// Every guard of the engine is needed: without it some random case goes wrong, and that is noticed.
-// The switches exist only where HEADRACE_MUTATIONS is set before the engine is loaded, as in this file.
+// Every guard of the engine is needed: without it some random case fails, and a check detects the failure.
+import '../support/removable-guards.js';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { randomCase } from '../../devices/simulated/cases/case.js';
+import { mutate, mutations } from '../../devices/simulated/cases/mutations.js';
+import { play } from '../../devices/simulated/cases/play.js';
+import { guardNames } from '../../devices/simulated/cases/set-guard.js';
 import { guardTests } from '../../scripts/lib/guard-tests.mjs';
-
-process.env['HEADRACE_MUTATIONS'] = '1';
-const { guardNames } = await import('../../devices/guards.js');
-const { mutate, mutations } = await import('../../cli/simulation/mutations.js');
-const { play } = await import('../../cli/simulation/play.js');
-const { randomCase } = await import('../../cli/simulation/case.js');
 
 describe('without a guard', () => {
   const inProcess = mutations.filter((m) => m.endless !== true);
@@ -25,7 +23,7 @@ describe('without a guard', () => {
     const native = readFileSync(new URL('../../native/core/guards.h', import.meta.url), 'utf8');
     const all = [
       ...guardNames,
-      ...[...native.matchAll(/without != "(\w+)"/g)].map(([, name]) => name),
+      ...[...native.matchAll(/^ {2}bool (\w+) = true;$/gm)].map(([, name]) => name),
     ];
     const covered = [...mutations, ...guardTests].map((m) => m.guard);
     expect(covered.toSorted()).toEqual(all.toSorted());

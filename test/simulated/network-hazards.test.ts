@@ -1,9 +1,9 @@
-// Hazards of the network, with the production code between ranks over the simulated network: how often it flushes (H1), that a
-// flush may take its time (H16), that what is read through a known mapping is fresh (H17).
+// Hazards of the network, with the production code between ranks over the simulated network: the number of flushes (H1),
+// slow flushes (H16), and fresh reads through a known mapping (H17).
 import { describe, expect, test } from 'vitest';
-import { directedCases, received } from '../../cli/simulation/directed-cases.js';
-import { type Played, Player } from '../../cli/simulation/play.js';
-import type { NetworkFetches } from '../../devices/network-fetches.js';
+import type { NetworkFetches } from '../../devices/network/fetches.js';
+import { directedCases, received } from '../../devices/simulated/cases/directed-cases.js';
+import { type Played, Player } from '../../devices/simulated/cases/play.js';
 
 interface Counted {
   readonly played: Played;
@@ -19,7 +19,7 @@ interface Counted {
 async function count(c: Parameters<typeof received>, seed: number): Promise<Counted> {
   const made = received(...c);
   const player = new Player({ ...made, adversary: { ...made.adversary, seed } });
-  const { ranks } = player.ranks[1].engine;
+  const ranks = player.ranks[1].runtime.peers;
   const fetches = ranks?.device.fetches as NetworkFetches;
   const over = fetches.over.bind(fetches);
   const flushBatches = fetches.flushBatches.bind(fetches);
@@ -57,7 +57,7 @@ describe('H1: flushes', () => {
     expect(flushes).toBeLessThan(receives);
   });
 
-  test('there is none for what no GPU reads', async () => {
+  test('there is none for data that no GPU reads', async () => {
     for (let seed = 1; seed <= 10; seed++) {
       const counted = await count([[], 'host'], seed);
       expect(counted.played).toMatchObject({ problems: [], outcome: '', transfers: 12 });

@@ -1,14 +1,14 @@
-// Programs of several runs, cancelled and failing ones among them, with everything a program can do in between: what is
-// read is what program order says, whichever tasks were dropped, and nothing hangs, leaks or is poisoned without a reason.
+// Programs of several runs, some of them cancelled or failing, with all calls between runs. Every read gives the value
+// of program order, also after dropped tasks, and nothing hangs, leaks or is poisoned without a reason.
 import { describe, expect, test } from 'vitest';
-import { randomCase, type SimulatedCase } from '../../cli/simulation/case.js';
+import { randomCase, type SimulatedCase } from '../../devices/simulated/cases/case.js';
 import {
   directedPrograms,
   growingPrograms,
   underAdversary,
-} from '../../cli/simulation/directed-programs.js';
-import { play } from '../../cli/simulation/play.js';
-import { shrink } from '../../cli/simulation/shrink.js';
+} from '../../devices/simulated/cases/directed-programs.js';
+import { play } from '../../devices/simulated/cases/play.js';
+import { shrink } from '../../devices/simulated/cases/shrink.js';
 
 const ADVERSARIES = 60;
 

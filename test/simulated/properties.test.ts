@@ -1,11 +1,11 @@
-// Random programs on random machines under the adversary: every read sees its version, every invariant holds after
-// every event, every run ends as it should, and nothing is left behind.
+// Random programs on random machines under the adversary: every read sees its version, every invariant holds after every
+// event, every run has the right end, and no resource stays in use.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { randomCase, type SimulatedCase } from '../../cli/simulation/case.js';
-import { play } from '../../cli/simulation/play.js';
-import { shrink } from '../../cli/simulation/shrink.js';
-import { soak } from '../../cli/simulation/soak.js';
+import { randomCase, type SimulatedCase } from '../../devices/simulated/cases/case.js';
+import { play } from '../../devices/simulated/cases/play.js';
+import { shrink } from '../../devices/simulated/cases/shrink.js';
+import { soak } from '../../devices/simulated/cases/soak.js';
 
 /** Fails with the seed and the shrunk graph, ready for `headrace simulate --replay`. */
 async function expectGood(c: SimulatedCase): Promise<void> {
@@ -72,7 +72,7 @@ describe('random graphs', () => {
     expect(result.spills).toBeGreaterThan(1000);
   }, 120_000);
 
-  test('factor, multiply and fill devices of 3 to 21 tiles, and evict where memory is short', async () => {
+  test('factor, multiply and fill devices of 3 to 21 tiles, and evict if memory is short', async () => {
     const result = await soak({ firstSeed: 1, seeds: 300, oracles: true, stopAtFirst: true });
     expect(result.failures.map((f) => f.played.problems)).toEqual([]);
     expect(result.outcomes).toEqual({ ok: 300 });

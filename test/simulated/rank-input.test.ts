@@ -1,10 +1,10 @@
-// Wrong insertions on several ranks: each is refused on every rank before anything is planned, so that the ranks stay
-// in step and later insertions give the right report.
+// Wrong insertions on several ranks: every rank refuses them before it plans anything, so the ranks stay in step and
+// later insertions give the right report.
 import { expect, test } from 'vitest';
-import { SimulatedBackend } from '../../devices/simulated/backend.js';
-import { SimulatedNetwork } from '../../devices/simulated/network.js';
-import { presets } from '../../devices/simulated/presets.js';
-import { World } from '../../devices/simulated/world.js';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import { presets } from '../../devices/simulated/machine/presets.js';
+import { World } from '../../devices/simulated/machine/world.js';
+import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
 import { type Graph, type HeadraceError, Runtime, readWrite, task } from '../../index.js';
 
 const step = task({

@@ -1,12 +1,12 @@
-// Defects that simulation found in the engine, each by the random case that showed it.
+// Defects of the engine that simulation found, each with its random case.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { randomCase } from '../../cli/simulation/case.js';
-import { largestTask } from '../../cli/simulation/case-sizes.js';
-import { directedCases } from '../../cli/simulation/directed-cases.js';
-import { play } from '../../cli/simulation/play.js';
-import { SimulatedBackend } from '../../devices/simulated/backend.js';
-import { presets } from '../../devices/simulated/presets.js';
+import { randomCase } from '../../devices/simulated/cases/case.js';
+import { directedCases } from '../../devices/simulated/cases/directed-cases.js';
+import { Player, play } from '../../devices/simulated/cases/play.js';
+import { largestTask } from '../../devices/simulated/cases/sizes.js';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import { presets } from '../../devices/simulated/machine/presets.js';
 import { Runtime, read, task, write } from '../../index.js';
 
 /** A block of seeds in which the engine goes wrong without the fix, and whether the cases have faults. */
@@ -45,19 +45,68 @@ test.each(foundOnRanks)('%s', async (_, seed, tasks, ranks, faults) => {
   expect((await play(c)).problems).toEqual([]);
 });
 
-test('a task that an offer leaves no room lets those pass that the other rank waits for', async () => {
+test('a task without room because of an offer lets tasks pass for which the other rank waits', async () => {
   const { problems, outcome } = await play(directedCases.offerInTheWay);
   expect(problems).toEqual([]);
   expect(outcome).toBe('');
 });
 
-test('what was to be sent when a rank is lost is not offered after', async () => {
+test('a datum that was to be sent is not offered after the loss of a rank', async () => {
   const { problems, injected } = await play(directedCases.lostBeforeOffer);
   expect(problems).toEqual([]);
   expect(injected).toBe(1);
 });
 
-test('two devices short of memory hand what both have to the first of them only', async () => {
+test('a run that a rank begins before it learns of a failure fails with the failed run', async () => {
+  const { problems, outcome } = await play(directedCases.lateNews);
+  expect(problems).toEqual([]);
+  expect(outcome).toBe('ERR_ABORTED');
+});
+
+test('a read that is announced after a failed run is settled ends with an error', async () => {
+  const { problems, injected } = await play(directedCases.readLeftPending);
+  expect(problems).toEqual([]);
+  expect(injected).toBe(1);
+});
+
+test('a read that one rank makes before a failed run is settled and another one after it is rejected on both', async () => {
+  const player = new Player(directedCases.readBetweenEras);
+  const { problems, injected } = await player.play();
+  expect(problems).toEqual([]);
+  expect(injected).toBe(1);
+  for (const rank of player.ranks) expect(rank.asked[0].error?.code).toBe('ERR_PEER_FAILED');
+});
+
+test('a datum that another rank still reads through its mapping is not set, though the run has failed', async () => {
+  const { problems, outcome } = await play(directedCases.setBesideReader);
+  expect(problems).toEqual([]);
+  expect(outcome).toBe('ERR_PEER_FAILED');
+});
+
+test('the task of a run that begins before all ranks have settled a failed one uses the value of the owner', async () => {
+  const { problems, injected } = await play(directedCases.settledAhead);
+  expect(problems).toEqual([]);
+  expect(injected).toBe(1);
+});
+
+test('a read of a failed run gives the same version on all ranks that give one', async () => {
+  const player = new Player(directedCases.readOfFailedRun);
+  expect((await player.play()).problems).toEqual([]);
+  expect(player.ranks.map(({ asked }) => asked[0].error?.code)).toContain('ERR_PEER_FAILED');
+});
+
+test('after the loss of a rank no other rank gets a value that a third one does not have', async () => {
+  const player = new Player(directedCases.readAfterLoss);
+  const { problems, injected } = await player.play();
+  expect(problems).toEqual([]);
+  expect(injected).toBe(1);
+  for (const { asked } of [player.ranks[0], player.ranks[2]]) {
+    expect(asked[0].error).toBeUndefined();
+    expect(asked[1].error?.code).toBe('ERR_PEER_LOST');
+  }
+});
+
+test('two devices short of memory hand over their common data in one direction only', async () => {
   const { problems, outcome, spills } = await play(directedCases.bothShort);
   expect(problems).toEqual([]);
   expect(outcome).toBe('');
@@ -77,7 +126,7 @@ test.each(foundShort)('%s', async (_, seed, tasks, ranks) => {
   expect((await play(c)).problems).toEqual([]);
 });
 
-test('what a run computed behind the failed task of another run is not readable', async () => {
+test('data that a run computed behind the failed task of another run are not readable', async () => {
   const machine = { ...presets['h200-2'], gpuMemory: 2 ** 20, hostMemory: 2 ** 20 };
   const faults = [{ kind: 'kernel', at: 0, code: 7 }] as const;
   const runtime = Runtime.over(new SimulatedBackend({ machine, faults }), {});
@@ -107,6 +156,10 @@ test.each(foundInPrograms)('%s', async (_, seed, ranks, faults) => {
   expect((await play(randomCase(seed, { ranks, mixed: true, faults }))).problems).toEqual([]);
 });
 
+test('a send whose own failure fails its run does not outlive the run', async () => {
+  expect((await play(randomCase(438, { mixed: true, faults: true }))).problems).toEqual([]);
+});
+
 /** Cases that were shrunk, and how they end. */
 const shrunk: readonly (readonly [string, string, string])[] = [
   [
@@ -129,6 +182,21 @@ const shrunk: readonly (readonly [string, string, string])[] = [
     'relay-without-memory',
     '',
   ],
+  [
+    'a rank without work of its own answers the offers of others',
+    'idle-rank-answers',
+    'ERR_PEER_FAILED',
+  ],
+  [
+    'a restore does not bring back a value that a later writer elsewhere was to replace in a failed run',
+    'restored-before-it-was-lost',
+    'ERR_PEER_FAILED',
+  ],
+  [
+    'a copy behind a cancelled kernel may find what a failed flush has left',
+    'copy-behind-a-failed-flush',
+    'ERR_FLUSH_FAILED',
+  ],
 ];
 
 test.each(shrunk)('%s', async (_, name, end) => {
@@ -148,12 +216,12 @@ test.each([
   expect((await play(c)).problems).toEqual([]);
 });
 
-test('a body does not read what only other ranks know of', async () => {
+test('a body does not read data that only other ranks know', async () => {
   const c = randomCase(8201703, { mixed: true, shortHosts: true });
   expect((await play(c)).problems).toEqual([]);
 });
 
-test('each task of a program fits by itself, those that bodies insert among them', () => {
+test('each task of a program fits by itself, also the tasks that bodies insert', () => {
   let onOwn = 0;
   for (let seed = 1; seed <= 2000; seed++) {
     const c = randomCase(seed, { ranks: 1, mixed: true, faults: true });

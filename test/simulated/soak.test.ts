@@ -1,8 +1,8 @@
-// A soak can be told to stop, also one without an end, and says how far it has come.
+// A soak stops at a signal, also a soak without a limit, and reports its cases so far.
 import { expect, test } from 'vitest';
-import { soak } from '../../cli/simulation/soak.js';
+import { soak } from '../../devices/simulated/cases/soak.js';
 
-test('a soak ends at a signal that only the event loop serves, and reports what was played', async () => {
+test('a soak ends at a signal that only the event loop serves, and reports the cases so far', async () => {
   const stop = new AbortController();
   const counts: number[] = [];
   const result = await soak({

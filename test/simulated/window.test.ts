@@ -1,8 +1,8 @@
 // The task window is full when its rows, its flows or its parameters are. Tasks with many arguments fill the rings of
 // arguments long before they fill the rows; a program that inserts them must block, and time must pass.
 import { expect, test } from 'vitest';
-import { SimulatedBackend } from '../../devices/simulated/backend.js';
-import { presets } from '../../devices/simulated/presets.js';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import { presets } from '../../devices/simulated/machine/presets.js';
 import { Runtime, readWrite, task } from '../../index.js';
 
 const machine = { ...presets['h200-1'], gpus: 0, workers: 2, hostKernels: { '*': 1e-5 } };

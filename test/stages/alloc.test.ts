@@ -1,155 +1,13 @@
-// The reservation of memory, step by step: all or nothing, the ticket, least recently used first, exactly as much
-// written back as is missing, and what happens when the bytes are there but not in one piece.
+// The reservation of memory, step by step: all or nothing, the ticket, eviction of the least recently used copy first,
+// write-back of exactly the missing bytes, and memory that is free but not contiguous.
+
 import { beforeEach, describe, expect, it } from 'vitest';
-import { CopyEvent, CopyState } from '../../devices/coherency.js';
-import { Directory, NO_BLOCK } from '../../devices/directory.js';
-import type { HeadraceError } from '../../devices/errors.js';
-import { MemorySpace, NO_TASK } from '../../devices/memory-space.js';
-import { Submission } from '../../devices/submission.js';
-import { Transfers } from '../../devices/transfers.js';
+import { HOST } from '../../devices/handles.js';
+import { CopyEvent, CopyState } from '../../devices/memory/coherency.js';
 import { alloc } from '../../stages/alloc.js';
-import { StageContext, type StageHooks } from '../../stages/context.js';
-import { releasePins } from '../../stages/finalize.js';
 import { Outcome, WaitReason } from '../../stages/stage.js';
-import { AccessMode, TaskStage, TaskTable } from '../../stages/task-table.js';
-import { ManualBackend } from '../support/manual-backend.js';
-
-const UNIT = 512;
-const GPU = 1;
-
-/** A host and one GPU of `units` units, without an engine: tests play the engine. */
-class Bench {
-  readonly backend: ManualBackend;
-  readonly tasks = new TaskTable(64);
-  readonly dir = new Directory(2);
-  readonly spaces: MemorySpace[];
-  readonly transfers: Transfers;
-  readonly sub: Submission;
-  readonly x: StageContext;
-  readonly failures: HeadraceError[] = [];
-  private readonly classes = new Map<number, number>();
-
-  constructor(units: number, hostUnits = 1000) {
-    this.backend = new ManualBackend(1, 1);
-    this.spaces = [
-      new MemorySpace(0, hostUnits * UNIT, this.dir),
-      new MemorySpace(GPU, units * UNIT, this.dir),
-    ];
-    this.sub = new Submission(this.backend.port);
-    this.transfers = new Transfers(this.dir, this.spaces, this.sub);
-    const hooks = {
-      startBody: () => Outcome.running,
-      issued: () => {},
-      fail: (_row: number, error: HeadraceError) => void this.failures.push(error),
-      retired: () => {},
-      memoryText: () => 'the table',
-    } as unknown as StageHooks;
-    this.x = new StageContext(this.tasks, this.dir, this.spaces, this.sub, this.transfers, hooks);
-  }
-
-  get gpu(): MemorySpace {
-    return this.spaces[GPU];
-  }
-
-  datum(units: number): number {
-    return this.dir.add(units * UNIT, { name: `datum of ${units}` });
-  }
-
-  /** A datum whose only value is on the GPU. */
-  dirty(units: number): number {
-    const d = this.datum(units);
-    this.place(d);
-    this.dir.apply(d, GPU, CopyEvent.write);
-    this.gpu.settle(d);
-    return d;
-  }
-
-  /** A datum with a value on the host and a copy on the GPU. */
-  clean(units: number): number {
-    const d = this.datum(units);
-    this.dir.block[d * 2] = this.spaces[0].zone.allocate(units * UNIT);
-    this.dir.apply(d, 0, CopyEvent.write);
-    this.place(d);
-    this.dir.apply(d, GPU, CopyEvent.fetch);
-    this.dir.apply(d, GPU, CopyEvent.arrived);
-    this.gpu.settle(d);
-    return d;
-  }
-
-  /** A task on the GPU over some data. */
-  task(...data: number[]): number {
-    let cls = this.classes.get(data.length);
-    if (cls === undefined) {
-      cls = this.x.classes.length;
-      this.classes.set(data.length, cls);
-      this.x.classes.push({
-        id: cls,
-        name: `task of ${data.length}`,
-        flowNames: data.map((_, i) => `f${i}`),
-        modes: data.map(() => AccessMode.readWrite),
-        paramNames: [],
-        kernels: Int32Array.of(0, 0),
-        body: undefined,
-        explain: undefined,
-        failureCode: undefined,
-      });
-    }
-    const id = this.tasks.take(data.length, 0);
-    const row = id & this.tasks.mask;
-    this.tasks.stage[row] = TaskStage.alloc;
-    this.tasks.classOf[row] = cls;
-    this.tasks.device[row] = GPU;
-    data.forEach((d, i) => {
-      this.tasks.flowDatum[this.tasks.flowStart[row] + i] = d;
-    });
-    return row;
-  }
-
-  /** All transfers under way end well. */
-  finishTransfers(): void {
-    for (let q = 0; q < this.backend.queues.length; q++) {
-      this.backend.completeAll(q);
-      for (let token = this.sub.takeFinished(q); token !== 0; token = this.sub.takeFinished(q)) {
-        if (token < 0) this.transfers.finish(-token - 1, q, this.sub.seen[q], 0);
-      }
-    }
-    this.check();
-  }
-
-  /** What the engine does when memory became free: looks at the first in line, and at the next when it goes. */
-  serve(): number[] {
-    const served: number[] = [];
-    while (this.gpu.waiters.length > 0) {
-      const row = this.gpu.waiters.peek() & this.tasks.mask;
-      this.tasks.waiting[row] = WaitReason.none;
-      if (alloc(this.x, row) !== Outcome.advance) break;
-      this.gpu.waiters.shift();
-      served.push(row);
-    }
-    this.check();
-    return served;
-  }
-
-  end(row: number): void {
-    releasePins(this.x, row);
-    this.check();
-  }
-
-  check(): void {
-    this.dir.validate();
-    for (const space of this.spaces) space.validate();
-  }
-
-  isHere(d: number): boolean {
-    return this.dir.block[d * 2 + GPU] !== NO_BLOCK;
-  }
-
-  private place(d: number): void {
-    const offset = this.gpu.zone.allocate(this.dir.bytes[d]);
-    if (offset < 0) throw new Error('test: no room');
-    this.dir.block[d * 2 + GPU] = offset;
-  }
-}
+import { taskId } from '../support/handles.js';
+import { Bench, GPU, UNIT } from '../support/stage-bench.js';
 
 let bench: Bench;
 
@@ -202,7 +60,7 @@ describe('alloc with ten units', () => {
     bench.check();
   });
 
-  it('holds nothing while it waits: what it took goes back', () => {
+  it('holds nothing while it waits: its blocks go back', () => {
     const pinned = bench.dirty(3);
     bench.gpu.pin(pinned);
     const [resident, missing] = [bench.clean(2), bench.datum(6)];
@@ -255,7 +113,7 @@ describe('alloc with ten units', () => {
     bench.check();
   });
 
-  it('nobody overtakes the first in line on bytes; who needs none passes', () => {
+  it('no task takes bytes before the first in line; a task that needs none passes', () => {
     const pinned = bench.dirty(8);
     bench.gpu.pin(pinned);
     const large = bench.task(bench.datum(5));
@@ -278,8 +136,8 @@ describe('alloc with ten units', () => {
   it.each([1, 0, -1, 2 ** 31 - 1])(
     'empties the device when the bytes are there but in pieces, for task %i',
     (id) => {
-      bench.tasks.head = id;
-      bench.tasks.next = id;
+      bench.tasks.head = taskId(id);
+      bench.tasks.next = taskId(id);
       // Free units 2-3, 6-7: four units in two pieces; the task wants three in one piece and its resident copy.
       const blocks = [
         bench.clean(2),
@@ -309,14 +167,14 @@ describe('alloc with ten units', () => {
       }
       expect(bench.gpu.waiters.length).toBe(0);
       expect(bench.dir.pins[own * 2 + GPU]).toBe(1);
-      expect(bench.gpu.compactingFor).toBe(NO_TASK);
+      expect(bench.gpu.isCompactingFor(taskId(id))).toBe(false);
       bench.check();
     },
   );
 
   it.each([1, 0, -1])('moves its own copy out of the way, for task %i', (id) => {
-    bench.tasks.head = id;
-    bench.tasks.next = id;
+    bench.tasks.head = taskId(id);
+    bench.tasks.next = taskId(id);
     // Four free units, its own two, four free units; it wants five in one piece.
     const left = bench.dirty(4);
     const own = bench.clean(2);
@@ -335,10 +193,10 @@ describe('alloc on the host', () => {
     const small = new Bench(10, 4);
     const full = small.datum(3);
     small.dir.block[full * 2] = small.spaces[0].zone.allocate(3 * UNIT);
-    small.dir.apply(full, 0, CopyEvent.write);
+    small.dir.apply(full, HOST, CopyEvent.write);
     small.spaces[0].settle(full);
     const row = small.task(small.datum(2));
-    small.tasks.device[row] = 0;
+    small.tasks.device[row] = HOST;
     expect(alloc(small.x, row)).toBe(Outcome.fail);
     expect(small.failures[0]).toMatchObject({
       code: 'ERR_OUT_OF_HOST_MEMORY',
@@ -351,10 +209,10 @@ describe('alloc on the host', () => {
     const small = new Bench(10, 4);
     const busy = small.datum(3);
     small.dir.block[busy * 2] = small.spaces[0].zone.allocate(3 * UNIT);
-    small.dir.apply(busy, 0, CopyEvent.write);
+    small.dir.apply(busy, HOST, CopyEvent.write);
     small.spaces[0].pin(busy);
     const row = small.task(small.datum(2));
-    small.tasks.device[row] = 0;
+    small.tasks.device[row] = HOST;
     expect(alloc(small.x, row)).toBe(Outcome.wait);
     expect(small.failures).toEqual([]);
   });

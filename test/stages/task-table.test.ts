@@ -1,13 +1,15 @@
 // The window of live tasks: ids that wrap, rows that are reused, arguments in rings.
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TaskStage, TaskTable } from '../../stages/task-table.js';
 import { TaskTime } from '../../trace/format.js';
+import { datumId, taskId } from '../support/handles.js';
 
 function tableAt(window: number, id: number): TaskTable {
   const table = new TaskTable(window);
-  table.head = id | 0;
-  table.next = id | 0;
+  table.head = taskId(id | 0);
+  table.next = taskId(id | 0);
   return table;
 }
 
@@ -62,7 +64,7 @@ describe('task table', () => {
     expect(table.hasRoom(0, 0)).toBe(true);
   });
 
-  it('keeps the arguments of a task together and apart from those of others', () => {
+  it('keeps the arguments of a task together and separate from other tasks', () => {
     const program = fc.array(
       fc.record({
         flows: fc.nat({ max: 200 }),
@@ -88,7 +90,7 @@ describe('task table', () => {
           const p = table.paramStart[row];
           expect(f + flows).toBeLessThanOrEqual(table.flowDatum.length);
           expect(p + params).toBeLessThanOrEqual(table.params.length);
-          for (let i = 0; i < flows; i++) table.flowDatum[f + i] = id;
+          for (let i = 0; i < flows; i++) table.flowDatum[f + i] = datumId(id);
           for (let i = 0; i < params; i++) table.params[p + i] = id;
           live.push({ id, flows, params });
           if (end < live.length && end < 4) {

@@ -1,5 +1,5 @@
-// CUDA for tests: the GPUs of this machine where HEADRACE_TEST_DRIVER=cuda says so, else the stub driver libraries
-// (npm run setup -- --with-stubs builds them). Libraries are looked for once per process, so this comes first.
+// CUDA for tests: the GPUs of this machine with HEADRACE_TEST_DRIVER=cuda, otherwise the stub driver libraries (npm run
+// setup -- --with-stubs builds them). Libraries are searched once per process, so this import comes first.
 import { realGpus, stub } from './needs.js';
 
 /** Real GPUs, of which there are `cudaGpus`. */

@@ -1,6 +1,6 @@
-// Machines for tests: the host with one and two workers, and one, two and four emulated GPUs, all with poisoned
-// freed memory and invariants checked after every pass; and what must be true of a runtime when a test is done.
-// HEADRACE_TEST_DRIVER=cuda with HEADRACE_TEST_GPUS=n puts real GPUs (or the stub driver) in the place of all of them.
+// Machines for tests: the host with one and two workers, and one, two and four emulated GPUs, all with poisoned freed
+// memory and checked invariants after every pass; and the checks of a runtime at the end of a test.
+// HEADRACE_TEST_DRIVER=cuda with HEADRACE_TEST_GPUS=n replaces all of them by real GPUs (or the stub driver).
 import { type Datum, Runtime, type RuntimeOptions } from '../../index.js';
 
 /** A machine a test runs on. */

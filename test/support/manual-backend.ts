@@ -1,11 +1,13 @@
-// A backend that does nothing by itself: tests look at the commands that were issued and say when records complete.
+// A backend that does nothing by itself: tests read the issued commands and complete records by hand.
+
 import {
   type Backend,
   execRecords,
-  NO_QUEUE,
   type QueueInfo,
   type SpaceInfo,
+  Status,
 } from '../../devices/backend.js';
+import { FIRST_GPU, HOST, NO_QUEUE, NO_SPACE } from '../../devices/handles.js';
 
 /** A command as it was issued. */
 export interface IssuedCommand {
@@ -15,16 +17,27 @@ export interface IssuedCommand {
   /** Event it waits for, or NO_QUEUE. */
   readonly onQueue: number;
   readonly onSeq: number;
+  /** Of a copy: from where to where. */
+  readonly move?: Move;
 }
 
-/** Queues of a host with workers and of some GPUs, as the native core orders them: by space. */
-export function queuesOf(workers: number, gpus: number): QueueInfo[] {
+/** Ends of a copy: spaces, and offsets in bytes. */
+interface Move {
+  readonly to: number;
+  readonly toOffset: number;
+  readonly from: number;
+  readonly fromOffset: number;
+}
+
+/** Queues of a host with workers and of some GPUs with `streams` compute queues each, by space as in the native core. */
+export function queuesOf(workers: number, gpus: number, streams = 1): QueueInfo[] {
   const queues: QueueInfo[] = [];
-  for (let w = 0; w < workers; w++) queues.push({ kind: 'worker', space: 0, peer: -1 });
-  for (let g = 1; g <= gpus; g++) {
-    for (const kind of ['compute', 'h2d', 'd2h'] as const)
-      queues.push({ kind, space: g, peer: -1 });
-    for (let p = 1; p <= gpus; p++) if (p !== g) queues.push({ kind: 'peer', space: g, peer: p });
+  for (let w = 0; w < workers; w++) queues.push({ kind: 'worker', space: HOST, peer: NO_SPACE });
+  for (let g = FIRST_GPU; g <= gpus; g++) {
+    for (let c = 0; c < streams; c++) queues.push({ kind: 'compute', space: g, peer: NO_SPACE });
+    for (const kind of ['h2d', 'd2h'] as const) queues.push({ kind, space: g, peer: NO_SPACE });
+    for (let p = FIRST_GPU; p <= gpus; p++)
+      if (p !== g) queues.push({ kind: 'peer', space: g, peer: p });
   }
   return queues;
 }
@@ -38,14 +51,30 @@ export class ManualBackend {
   readonly issued: Int32Array;
   readonly failures: Int32Array;
   readonly commands: IssuedCommand[] = [];
+  /** Doorbells that are armed: the record of each queue. */
+  readonly armed: Map<number, number> = new Map();
+  /** Every other call of the engine, in order: 'block', 'serve', 'sleep', 'hold', 'release', 'cancel 3', 'revive 3'. */
+  readonly calls: string[] = [];
+  /** The engine's thread has no core of its own; and there are commands that it may execute. */
+  full = false;
+  serves = true;
+  /** A doorbell rings before the engine is asleep. */
+  isDue = false;
+  time = 0;
+  /** Called when the engine goes to sleep, blocks or serves. */
+  onIdle: (() => void) | undefined;
+  private news = false;
+  private readonly statuses: Map<string, number> = new Map();
+  private wake: () => void = () => {};
+  private next: (() => void) | undefined;
 
   constructor(
     workers: number,
     gpus: number,
-    options: { bytes?: number; ring?: number; start?: number } = {},
+    options: { bytes?: number; ring?: number; start?: number; streams?: number } = {},
   ) {
-    const { bytes = 2 ** 20, ring = 64, start = 0 } = options;
-    this.queues = queuesOf(workers, gpus);
+    const { bytes = 2 ** 20, ring = 64, start = 0, streams = 1 } = options;
+    this.queues = queuesOf(workers, gpus, streams);
     this.spaces = Array.from({ length: gpus + 1 }, (_, s) => ({
       kind: s === 0 ? 'host' : 'emulated',
       name: s === 0 ? 'host' : `GPU ${s - 1}`,
@@ -67,6 +96,7 @@ export class ManualBackend {
     this.push('wait', queue, 1, onQueue, onSeq);
   }
 
+  // biome-ignore lint/complexity/useMaxParams: stands for the methods of Backend.
   exec(
     queue: number,
     _kernel: number,
@@ -81,18 +111,19 @@ export class ManualBackend {
     return this.push('exec', queue, execRecords(nArgs), waitQueue, waitSeq);
   }
 
+  // biome-ignore lint/complexity/useMaxParams: stands for the methods of Backend.
   copy(
     queue: number,
     _id: number,
-    _to: number,
-    _toOffset: number,
-    _from: number,
-    _fromOffset: number,
+    to: number,
+    toOffset: number,
+    from: number,
+    fromOffset: number,
     _bytes: number,
     waitQueue: number,
     waitSeq: number,
   ): number {
-    return this.push('copy', queue, 1, waitQueue, waitSeq);
+    return this.push('copy', queue, 1, waitQueue, waitSeq, { to, toOffset, from, fromOffset });
   }
 
   fill(queue: number): number {
@@ -100,12 +131,96 @@ export class ManualBackend {
   }
 
   now(): number {
-    return 0;
+    return this.time;
+  }
+
+  publish(): void {}
+
+  poll(): boolean {
+    const { news } = this;
+    this.news = false;
+    return news;
+  }
+
+  status(queue: number, seq: number): number {
+    return this.statuses.get(`${queue} ${seq}`) ?? Status.ok;
+  }
+
+  lastError(): string {
+    return '';
+  }
+
+  setCancelled(run: number, on: boolean): void {
+    this.calls.push(`${on ? 'cancel' : 'revive'} ${run}`);
+  }
+
+  arm(queue: number, seq: number): void {
+    this.armed.set(queue, seq);
+  }
+
+  block(): void {
+    this.calls.push('block');
+    this.onIdle?.();
+  }
+
+  serve(): boolean {
+    this.calls.push('serve');
+    this.onIdle?.();
+    return this.serves;
+  }
+
+  sleep(): boolean {
+    this.calls.push('sleep');
+    this.onIdle?.();
+    return !this.isDue;
+  }
+
+  hold(on: boolean): void {
+    this.calls.push(on ? 'hold' : 'release');
+  }
+
+  onWake(callback: () => void): void {
+    this.wake = callback;
+  }
+
+  soon(callback: () => void): void {
+    if (this.next !== undefined) throw new Error('test: two turns are asked for');
+    this.next = callback;
+  }
+
+  /** A turn on the event loop was asked for. */
+  get hasTurn(): boolean {
+    return this.next !== undefined;
+  }
+
+  /** The event loop comes to the turn that was asked for. */
+  turn(): void {
+    const { next } = this;
+    this.next = undefined;
+    next?.();
+  }
+
+  /** The doorbell rings while the engine sleeps. */
+  ring(): void {
+    this.wake();
   }
 
   /** Everything issued to a queue is over. */
   completeAll(queue: number): void {
-    this.completed[queue] = this.issued[queue];
+    this.complete(queue, this.issued[queue]);
+  }
+
+  /** The records of a queue up to `seq` are over. */
+  complete(queue: number, seq: number): void {
+    this.completed[queue] = seq;
+    this.news = true;
+  }
+
+  /** Record `seq` of a queue will be over with `status`, and counts as failed from now on. */
+  fail(queue: number, seq: number, status: number): void {
+    this.statuses.set(`${queue} ${seq}`, status);
+    this.failures[queue]++;
+    this.news = true;
   }
 
   private push(
@@ -114,10 +229,12 @@ export class ManualBackend {
     records: number,
     onQueue: number,
     onSeq: number,
+    move?: Move,
   ): number {
     const seq = (this.issued[queue] + 1) | 0;
     this.issued[queue] = (this.issued[queue] + records) | 0;
-    this.commands.push({ kind, queue, seq, onQueue, onSeq });
+    const command = { kind, queue, seq, onQueue, onSeq };
+    this.commands.push(move === undefined ? command : { ...command, move });
     return seq;
   }
 }

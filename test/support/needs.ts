@@ -1,5 +1,5 @@
-// What a test may need beyond Node and the checkout. Where a need is not met the test is skipped, and the report of the test
-// command says why and what helps (scripts/lib/test-report.mjs); a test that is skipped without a need counts as failed.
+// Needs of a test beyond Node and the checkout. If a need is not met, the test is skipped, and the report of the test
+// command gives the reason and the remedy (scripts/lib/test-report.mjs). A skip without a need counts as failed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -8,7 +8,7 @@ import { findChromium } from '../../bench/trace-chromium.js';
 import { installLine, systemPackages } from '../../scripts/lib/system-packages.mjs';
 
 /** Why a test cannot run here. */
-export interface Unmet {
+interface Unmet {
   /** HEADRACE_TEST_REQUIRE names needs so. */
   readonly id: string;
   /** What is missing, to follow "needs". */
@@ -17,7 +17,7 @@ export interface Unmet {
   readonly remedy: string;
 }
 
-export interface Need extends Unmet {
+interface Need extends Unmet {
   readonly isMet: boolean;
 }
 
@@ -113,6 +113,9 @@ export const stubDriver: Need = stubs(stub('stub_cuda'));
 export const cuda: Need = realGpus > 0 ? { ...stubDriver, isMet: true } : stubDriver;
 /** The native program that tests GPUs on the stub driver. */
 export const gpuProgram: Need = stubs(beside('headrace_gpu_tests'));
+
+/** The message layer whose guards can be switched off. */
+export const switches: Need = stubs(beside('switches-mpi.node'));
 
 const stubMachine: Need = {
   id: 'stub-machine',

@@ -14,7 +14,7 @@ import {
 } from '../../index.js';
 
 /** One operation as drawn. Numbers are taken modulo what there is. */
-export interface RawOperation {
+interface RawOperation {
   readonly kind: number;
   readonly a: number;
   readonly b: number;

@@ -1,4 +1,4 @@
-// The thread that writes trace files, and what the recording thread does when it does not come.
+// The thread that writes trace files, and the recording thread when the writer does not respond.
 import { execFileSync } from 'node:child_process';
 import {
   closeSync,
@@ -139,7 +139,7 @@ describe('the writing thread', () => {
     expectWhole(w.path, 5);
   });
 
-  test('after a failure it writes nothing more, and tells what was lost', () => {
+  test('after a failure it writes nothing more, and reports the loss', () => {
     // Once: there may be room again later, but not for what is missing.
     const full = `if (count === 3) { count++; throw new Error('ENOSPC: no space left on device, write'); }`;
     const w = writerOn('failing', threadThat(full, newGate()));
@@ -150,7 +150,7 @@ describe('the writing thread', () => {
     expectWhole(w.path, 3);
   });
 
-  test('leaves alone what was taken back', () => {
+  test('does not write a chunk that was taken back', () => {
     let memory: WriterMemory | undefined;
     const w = writerOn('taken', (m) => {
       memory = m;

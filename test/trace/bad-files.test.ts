@@ -68,7 +68,7 @@ test('a pipe is refused before anybody waits for it, and a copy of it is read', 
   execFileSync('mkfifo', [pipe]);
   const { code, message } = failure(pipe);
   expect(code).toBe('ERR_TRACE_READ');
-  expect(message).toContain(`cannot open ${pipe}: it is no file`);
+  expect(message).toContain(`cannot open ${pipe}: it is not a file`);
   const remedy = /\((cat .*)\)/.exec(message)![1];
   const source = join(folder, 'source.hrtrace');
   writeFileSync(source, good);
@@ -77,7 +77,7 @@ test('a pipe is refused before anybody waits for it, and a copy of it is read', 
 });
 
 describe('a cut trace', () => {
-  test('gives every whole record before the cut, wherever the cut is, and says that it is cut', () => {
+  test('gives every whole record before the cut, for any cut, and reports the cut', () => {
     for (let length = dataStart; length < good.length; length += 7) {
       const trace = loadTrace(good.subarray(0, length));
       const units = Math.floor((length - dataStart) / UNIT);

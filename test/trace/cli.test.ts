@@ -41,7 +41,7 @@ describe('headrace trace summary', () => {
       'critical-path bound',
       'area bound',
       'Lanes (share of the makespan)',
-      'what to do about it',
+      'and its remedies',
       'Task classes',
       'Slowest tasks',
       'Bytes by kind',
@@ -73,7 +73,7 @@ describe('headrace trace summary', () => {
     expect(half.out()).toContain('Incomplete:');
   });
 
-  test('a cut file gives a partial summary that says so', async () => {
+  test('a cut file gives a summary that is marked as partial', async () => {
     const context = await run('summary', join(folder, 'cut.hrtrace'));
     expect(context.err()).toMatch(/note: .*cut off/);
     expect(context.out()).toContain('cholesky: ');
@@ -225,4 +225,38 @@ describe('wrong command lines', () => {
     }
     expect((await run('--help')).out()).toContain('usage: headrace trace <subcommand>');
   });
+});
+
+describe('a trace that takes its time to read', () => {
+  const terminal = { isTTY: true, env: { TERM: 'xterm' } };
+
+  test('is shown on a terminal, and the bar leaves nothing behind', async () => {
+    const context = testContext(terminal);
+    expect(await runTraceCommand(['summary', file], context)).toBe(0);
+    expect(context.err()).toMatch(/read traces {2}\[/);
+    expect(context.err().endsWith('\r\u001b[2K')).toBe(true);
+    const quiet = testContext(terminal);
+    await runTraceCommand(['summary', file, '--json'], quiet);
+    expect(quiet.err()).toBe('');
+  });
+
+  test.each(['summary', 'critical-path', 'html', 'export'])(
+    '%s looks for signals while it reads',
+    async (command) => {
+      const context = testContext(terminal);
+      let looked = 0;
+      const out = join(folder, `interrupted-${command}`);
+      const words = command === 'html' || command === 'export' ? ['-o', out] : [];
+      const interrupted = runTraceCommand([command, file, ...words], {
+        ...context,
+        checkSignals: () => {
+          if (++looked === 2) context.interrupt();
+        },
+      });
+      await expect(interrupted).rejects.toMatchObject({ name: 'AbortError' });
+      expect(looked).toBe(2);
+      expect(context.out()).toBe('');
+      expect(existsSync(out)).toBe(false);
+    },
+  );
 });

@@ -1,11 +1,11 @@
-// Damaged traces: each is refused with a typed error, or what is left of it is shown without nonsense.
+// Damaged traces: each is refused with a typed error, or its remaining part is shown without nonsense.
 // HEADRACE_CORRUPTIONS=16500 tries that many instead of a few hundred; a failure names its seed.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runSimulateCommand } from '../../cli/simulate.js';
-import { Random } from '../../devices/simulated/random.js';
+import { Random } from '../../devices/simulated/machine/random.js';
 import { Runtime, read, readWrite, task as taskClass, write } from '../../index.js';
 import { EventKind, loadTrace, NONE } from '../../trace/index.js';
 import { testContext } from '../cli/context.js';
@@ -50,13 +50,28 @@ beforeAll(async () => {
   await recordRun(file('run'));
   const handMade = record((recorder) => {
     recorder.taskClass(0, 'a', ['i', 'j']);
-    recorder.datum(1, 4096, 0, 'A', 1, 2);
+    recorder.datum(1, 4096, 0, 'A', [1, 2]);
     recorder.event(EventKind.runBegin, 1000);
-    recorder.event(EventKind.note, 1100, undefined, NONE, NONE, 0, 'words');
+    recorder.event(EventKind.note, 1100, { task: NONE, datum: NONE, text: 'words' });
     task(recorder, 1, 0, { start: 0, end: 10 });
     recorder.access(2, 1, 3);
     task(recorder, 2, 2, { start: 20, end: 6e9, finalized: 7e9 }, { device: 1, releasedBy: 1 });
-    recorder.transfer(0, 0, 3, 0, 1, 2, 1, 1, -1, NONE, 4096, 1010, 1012, 1020);
+    recorder.transfer({
+      kind: 0,
+      reason: 0,
+      lane: 3,
+      source: 0,
+      destination: 1,
+      task: 2,
+      datum: 1,
+      version: 1,
+      peer: -1,
+      message: NONE,
+      bytes: 4096,
+      issued: 1010,
+      start: 1012,
+      end: 1020,
+    });
     recorder.event(EventKind.runEnd, 8e9);
   }, testHeader());
   traces.push([file('ranks.0'), file('ranks.1')].map((name) => readFileSync(name)));

@@ -1,5 +1,5 @@
-// Damages traces at random: bytes, records and header fields changed, files cut and parts repeated. And puts whatever can
-// still be loaded through everything that shows a trace.
+// Damages traces at random: changes bytes, records and header fields, cuts files and repeats parts. Then it passes every
+// loadable trace through all commands that show traces.
 import {
   Causes,
   criticalPath,

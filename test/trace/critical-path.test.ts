@@ -56,22 +56,22 @@ const offload = (): Trace =>
     task(recorder, 2, 2, { start: 0, end: 30 }, { device: 1 });
     task(recorder, 0, 0, { start: 10, end: 50 });
     task(recorder, 3, 0, { start: 60, end: 100 });
-    recorder.transfer(
-      TransferKind.h2d,
-      TransferReason.stageIn,
-      3,
-      0,
-      1,
-      1,
-      7,
-      1,
-      -1,
-      NONE,
-      64,
-      1052,
-      1055,
-      1075,
-    );
+    recorder.transfer({
+      kind: TransferKind.h2d,
+      reason: TransferReason.stageIn,
+      lane: 3,
+      source: 0,
+      destination: 1,
+      task: 1,
+      datum: 7,
+      version: 1,
+      peer: -1,
+      message: NONE,
+      bytes: 64,
+      issued: 1052,
+      start: 1055,
+      end: 1075,
+    });
     task(
       recorder,
       1,
@@ -82,7 +82,7 @@ const offload = (): Trace =>
   });
 
 describe('the critical path by hand', () => {
-  test('task, copy, task: what released each, the gaps and their reasons', () => {
+  test('task, copy, task: the release of each, the gaps and their reasons', () => {
     const path = criticalPath(offload());
     expect(path.steps).toEqual([
       {
@@ -179,22 +179,22 @@ describe('the critical path by hand', () => {
         recorder.datum(7, 64, 0, 'x');
         recorder.access(0, 7, AccessMode.write);
         task(recorder, 0, 2, { start: 0, end: 40 }, { device: 1 });
-        recorder.transfer(
-          TransferKind.d2h,
-          TransferReason.spill,
-          4,
-          1,
-          0,
-          NONE,
-          7,
-          1,
-          -1,
-          NONE,
-          64,
-          1041,
-          1042,
-          1060,
-        );
+        recorder.transfer({
+          kind: TransferKind.d2h,
+          reason: TransferReason.spill,
+          lane: 4,
+          source: 1,
+          destination: 0,
+          task: NONE,
+          datum: 7,
+          version: 1,
+          peer: -1,
+          message: NONE,
+          bytes: 64,
+          issued: 1041,
+          start: 1042,
+          end: 1060,
+        });
         task(recorder, 1, 2, { ready: 10, alloc: 61, start: 62, end: 80 }, { device: 1 });
       }),
     );
@@ -210,43 +210,43 @@ describe('the critical path by hand', () => {
     const header = (rank: number) => testHeader({ ranks: 2, rank });
     const receive = record((recorder) => {
       recorder.clock(1, 1000, 0, 0);
-      recorder.transfer(
-        TransferKind.direct,
-        TransferReason.receive,
-        6,
-        NO_INDEX,
-        0,
-        1,
-        NONE,
-        1,
-        1,
-        0,
-        8,
-        1000,
-        1070,
-        1100,
-      );
+      recorder.transfer({
+        kind: TransferKind.direct,
+        reason: TransferReason.receive,
+        lane: 6,
+        source: NO_INDEX,
+        destination: 0,
+        task: 1,
+        datum: NONE,
+        version: 1,
+        peer: 1,
+        message: 0,
+        bytes: 8,
+        issued: 1000,
+        start: 1070,
+        end: 1100,
+      });
       task(recorder, 1, 0, { commIn: 100, start: 100, end: 130 });
     }, header(0));
     const send = record((recorder) => {
       recorder.clock(0, 1000, 0, 0);
       task(recorder, 5, 0, { start: 0, end: 60 });
-      recorder.transfer(
-        TransferKind.direct,
-        TransferReason.send,
-        6,
-        0,
-        NO_INDEX,
-        5,
-        NONE,
-        1,
-        0,
-        0,
-        8,
-        1060,
-        1065,
-        1095,
-      );
+      recorder.transfer({
+        kind: TransferKind.direct,
+        reason: TransferReason.send,
+        lane: 6,
+        source: 0,
+        destination: NO_INDEX,
+        task: 5,
+        datum: NONE,
+        version: 1,
+        peer: 0,
+        message: 0,
+        bytes: 8,
+        issued: 1060,
+        start: 1065,
+        end: 1095,
+      });
     }, header(1));
     const path = criticalPath(loadTrace([receive, send]));
     expect(path.steps.map((s) => [s.type, s.rank, s.start, s.end, s.releasedBy])).toEqual([
@@ -300,7 +300,7 @@ describe('what-if', () => {
     expect(predict(trace, 'transfers=free', 'use=free')).toBe(100);
   });
 
-  test('settings that make no sense are refused with what is known', () => {
+  test('settings without a meaning are refused with the list of known ones', () => {
     const trace = offload();
     for (const bad of ['h2d', '=2', 'h2d=', 'h2d=0', 'h2d=-1', 'h2d=fast']) {
       expect(() => parseWhatIf([bad], trace)).toThrow(/not a what-if setting/);
@@ -413,7 +413,7 @@ function slowWhatIf(trace: Trace, className: string, factor: number): number {
   return Math.max(...rows.map((row) => endOf(row) + tail(row))) - trace.start + trace.end - last;
 }
 
-test('a cause never ends after what it caused began', () => {
+test('a cause never ends after the beginning of its effect', () => {
   fc.assert(
     fc.property(randomTrace, (trace) => {
       const causes = new Causes(trace, new Waits(trace));

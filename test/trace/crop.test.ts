@@ -27,7 +27,7 @@ const program = (ended = true): Trace =>
     ].forEach(([start, end], id) => {
       if (id > 0) recorder.dependency(id, id - 1);
       recorder.access(id, 3, 3);
-      recorder.parameters(id, 1, -id);
+      recorder.parameters(id, [-id]);
       task(
         recorder,
         id,
@@ -36,16 +36,46 @@ const program = (ended = true): Trace =>
         { releasedBy: id > 0 ? id - 1 : 0xffffffff },
       );
     });
-    recorder.transfer(0, 0, 3, 0, 1, 0, 3, 0, -1, 0xffffffff, 64, 1005, 1012, 1016);
-    recorder.transfer(0, 0, 3, 0, 1, 3, 3, 1, -1, 0xffffffff, 64, 1005, 1302, 1306);
-    recorder.memory(1, 1050, 1, 0, 0, 1, 0);
-    recorder.memory(1, 1150, 2, 0, 0, 2, 0);
+    recorder.transfer({
+      kind: 0,
+      reason: 0,
+      lane: 3,
+      source: 0,
+      destination: 1,
+      task: 0,
+      datum: 3,
+      version: 0,
+      peer: -1,
+      message: 0xffffffff,
+      bytes: 64,
+      issued: 1005,
+      start: 1012,
+      end: 1016,
+    });
+    recorder.transfer({
+      kind: 0,
+      reason: 0,
+      lane: 3,
+      source: 0,
+      destination: 1,
+      task: 3,
+      datum: 3,
+      version: 1,
+      peer: -1,
+      message: 0xffffffff,
+      bytes: 64,
+      issued: 1005,
+      start: 1302,
+      end: 1306,
+    });
+    recorder.memory({ space: 1, time: 1050, used: 1, pinned: 0, dirty: 0, clean: 1, arriving: 0 });
+    recorder.memory({ space: 1, time: 1150, used: 2, pinned: 0, dirty: 0, clean: 2, arriving: 0 });
     recorder.event(EventKind.runEnd, 1200);
     recorder.event(EventKind.runBegin, 1300);
     if (ended) recorder.event(EventKind.runEnd, 1400);
   });
 
-test('only what ran between the first begin and the last end of a run is kept, with its relations', () => {
+test('only tasks between the first begin and the last end of a run are kept, with their relations', () => {
   const trace = cropToRuns(program());
   expect([trace.start, trace.end]).toEqual([100, 400]);
   expect([...trace.tasks.id]).toEqual([1, 2, 3]);

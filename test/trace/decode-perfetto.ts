@@ -55,7 +55,7 @@ const double = (bits: bigint): number => {
   return view.getFloat64(0);
 };
 
-export interface DecodedTrack {
+interface DecodedTrack {
   readonly name: string;
   readonly parent: number | undefined;
   readonly order: number | undefined;
@@ -64,7 +64,7 @@ export interface DecodedTrack {
   readonly explicit: boolean;
 }
 
-export interface DecodedSlice {
+interface DecodedSlice {
   readonly track: number;
   readonly name: string;
   readonly category: string;
@@ -76,7 +76,7 @@ export interface DecodedSlice {
   readonly ends: number[];
 }
 
-export interface DecodedTrace {
+interface DecodedTrace {
   readonly tracks: Map<number, DecodedTrack>;
   readonly slices: DecodedSlice[];
   readonly instants: DecodedSlice[];

@@ -1,5 +1,5 @@
-// What the engine writes into its trace, beside tasks and transfers: who left memory, when the program had to wait,
-// when a task was inserted, and what its parameters were. Held against the run's own report.
+// The engine's trace, besides tasks and transfers: evicted copies, times at which the program had to wait, insertion
+// times of tasks, and their parameters. The tests compare them with the run's own report.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -127,7 +127,7 @@ describe('a full window', () => {
     }
   });
 
-  test('is a span of the trace; what did not fit was inserted after it', async () => {
+  test('is a span of the trace; the tasks that did not fit were inserted after it', async () => {
     const { trace } = await recorded(options, (runtime) => {
       const x = runtime.data(new Float64Array(8));
       return (graph) => {

@@ -161,8 +161,38 @@ describe('Perfetto', () => {
   test('without flows and stages only slices remain; overlapping transfers of a lane go to sibling tracks', () => {
     const overlapping = traced(
       (recorder) => {
-        recorder.transfer(5, 5, 6, 255, 0, 0xffffffff, 0xffffffff, 0, 1, 0, 8, 1000, 1000, 1100);
-        recorder.transfer(5, 5, 6, 255, 0, 0xffffffff, 0xffffffff, 0, 1, 1, 8, 1000, 1050, 1150);
+        recorder.transfer({
+          kind: 5,
+          reason: 5,
+          lane: 6,
+          source: 255,
+          destination: 0,
+          task: 0xffffffff,
+          datum: 0xffffffff,
+          version: 0,
+          peer: 1,
+          message: 0,
+          bytes: 8,
+          issued: 1000,
+          start: 1000,
+          end: 1100,
+        });
+        recorder.transfer({
+          kind: 5,
+          reason: 5,
+          lane: 6,
+          source: 255,
+          destination: 0,
+          task: 0xffffffff,
+          datum: 0xffffffff,
+          version: 0,
+          peer: 1,
+          message: 1,
+          bytes: 8,
+          issued: 1000,
+          start: 1050,
+          end: 1150,
+        });
         task(recorder, 1, 0, { start: 5, end: 5 });
       },
       testHeader({ ranks: 2 }),

@@ -1,4 +1,4 @@
-// One vocabulary for idle time, and one set of lanes that is counted, wherever idle time is shown.
+// One vocabulary for idle time and one set of counted lanes, in every view of idle time.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import {

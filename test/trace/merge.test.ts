@@ -20,22 +20,22 @@ function twoRanks(measured: readonly Measurement[]): Uint8Array[] {
   const receive = record(
     (recorder) => {
       task(recorder, 1, 0, { start: 900, end: 950 });
-      recorder.transfer(
-        TransferKind.staged,
-        TransferReason.receive,
-        6,
-        NO_INDEX,
-        0,
-        1,
-        NONE,
-        1,
-        1,
-        7,
-        64,
-        1000,
-        1500,
-        1600,
-      );
+      recorder.transfer({
+        kind: TransferKind.staged,
+        reason: TransferReason.receive,
+        lane: 6,
+        source: NO_INDEX,
+        destination: 0,
+        task: 1,
+        datum: NONE,
+        version: 1,
+        peer: 1,
+        message: 7,
+        bytes: 64,
+        issued: 1000,
+        start: 1500,
+        end: 1600,
+      });
     },
     testHeader({ ranks: 2 }),
   );
@@ -43,22 +43,22 @@ function twoRanks(measured: readonly Measurement[]): Uint8Array[] {
     (recorder) => {
       for (const [time, offset, error] of measured) recorder.clock(0, time, offset, error);
       task(recorder, 1, 0, { start: 0, end: 550 }, { origin: 5000 });
-      recorder.transfer(
-        TransferKind.staged,
-        TransferReason.send,
-        6,
-        0,
-        NO_INDEX,
-        1,
-        NONE,
-        1,
-        0,
-        7,
-        64,
-        5550,
-        5550,
-        5770,
-      );
+      recorder.transfer({
+        kind: TransferKind.staged,
+        reason: TransferReason.send,
+        lane: 6,
+        source: 0,
+        destination: NO_INDEX,
+        task: 1,
+        datum: NONE,
+        version: 1,
+        peer: 0,
+        message: 7,
+        bytes: 64,
+        issued: 5550,
+        start: 5550,
+        end: 5770,
+      });
     },
     testHeader({ ranks: 2, rank: 1, clockOrigin: 5000 }),
   );

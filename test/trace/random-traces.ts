@@ -74,7 +74,8 @@ function build(
   const spaces = [0, 0, 1];
   const bytes = record((recorder) => {
     for (const name of ['a', 'b', 'c']) recorder.taskClass(name.charCodeAt(0) - 97, name);
-    for (let datum = 0; datum < DATA; datum++) recorder.datum(datum, 2 ** datum * 8, 0, 'd', datum);
+    for (let datum = 0; datum < DATA; datum++)
+      recorder.datum(datum, 2 ** datum * 8, 0, 'd', [datum]);
     let throttle = 1000;
     for (const { gap, length } of throttles) {
       recorder.event(EventKind.throttleBegin, (throttle += gap));
@@ -98,44 +99,44 @@ function build(
       const predecessors = [...new Set(task.predecessors.filter((other) => other < id))];
       for (const predecessor of predecessors) recorder.dependency(id, predecessor);
       for (const { datum, mode } of task.accesses) recorder.access(id, datum, mode);
-      recorder.task(
+      recorder.task({
         id,
-        id % 3,
-        spaces[task.lane],
-        task.lane,
-        6,
-        predecessors[0] ?? NONE,
-        stages[0],
-        stages[1],
-        stages[2],
-        stages[3],
-        stages[4],
-        stages[5],
-        start,
-        end,
-        end,
-        end + (id % 4),
-      );
+        taskClass: id % 3,
+        device: spaces[task.lane],
+        lane: task.lane,
+        flags: 6,
+        releasedBy: predecessors[0] ?? NONE,
+        inserted: stages[0],
+        ready: stages[1],
+        alloc: stages[2],
+        stageIn: stages[3],
+        commIn: stages[4],
+        issued: stages[5],
+        execStart: start,
+        execEnd: end,
+        stageOut: end,
+        finalized: end + (id % 4),
+      });
     });
     for (const t of transfers) {
       const issued = 1000 + t.issued;
       const start = issued + t.wait;
-      recorder.transfer(
-        t.kind,
-        t.reason,
-        t.lane,
-        t.source,
-        t.destination,
-        t.task < 0 ? NONE : t.task,
-        t.datum,
-        t.version,
-        -1,
-        NONE,
-        2 ** t.datum * 8,
+      recorder.transfer({
+        kind: t.kind,
+        reason: t.reason,
+        lane: t.lane,
+        source: t.source,
+        destination: t.destination,
+        task: t.task < 0 ? NONE : t.task,
+        datum: t.datum,
+        version: t.version,
+        peer: -1,
+        message: NONE,
+        bytes: 2 ** t.datum * 8,
         issued,
         start,
-        start + t.duration,
-      );
+        end: start + t.duration,
+      });
     }
   }, testHeader());
   return loadTrace(bytes);

@@ -1,5 +1,5 @@
-// The analysis once more, written from its definitions with no regard for speed: one nanosecond at a time, one
-// task at a time, no sharing of code with trace/analysis. Used to check the real one on small traces.
+// A second analysis, written from the definitions without regard for speed: one nanosecond and one task at a time,
+// without code of trace/analysis. Tests compare the real analysis with it on small traces.
 import { idleReasons } from '../../trace/analysis/index.js';
 import type { Trace } from '../../trace/index.js';
 
@@ -46,7 +46,7 @@ function brings(reason: number): boolean {
 }
 
 /** Why lane `lane` idles at moment `t`, or 'busy'. */
-export function slowReason(trace: Trace, lane: number, t: number): string {
+function slowReason(trace: Trace, lane: number, t: number): string {
   const { transfers } = trace;
   const mine = allTasks(trace).filter((row) => trace.tasks.lane[row] === lane);
   if (mine.some((row) => time(trace, START, row) <= t && t < time(trace, END, row))) return 'busy';

@@ -1,5 +1,5 @@
-// Stolen time: what a summary says when a thread wanted to run and had no core. Hand-made traces with known answers, and
-// one real run with more busy threads than cores.
+// Stolen time: the summary of times at which a thread wanted to run and had no core. Hand-made traces with known
+// answers, and one real run with more busy threads than cores.
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
@@ -50,22 +50,22 @@ function adviceFor(summary: TraceSummary, reason: IdleReason): string {
 
 /** A copy of 256 bytes to the GPU, or from `source`, for a task. */
 function copyIn(recorder: TraceRecorder, id: number, issued: number, start: number, end: number) {
-  recorder.transfer(
-    TransferKind.h2d,
-    TransferReason.stageIn,
-    H2D,
-    0,
-    1,
-    id,
-    NONE,
-    0,
-    -1,
-    NONE,
-    256,
-    ORIGIN + issued,
-    ORIGIN + start,
-    ORIGIN + end,
-  );
+  recorder.transfer({
+    kind: TransferKind.h2d,
+    reason: TransferReason.stageIn,
+    lane: H2D,
+    source: 0,
+    destination: 1,
+    task: id,
+    datum: NONE,
+    version: 0,
+    peer: -1,
+    message: NONE,
+    bytes: 256,
+    issued: ORIGIN + issued,
+    start: ORIGIN + start,
+    end: ORIGIN + end,
+  });
 }
 
 describe('idle time', () => {
@@ -100,7 +100,7 @@ describe('idle time', () => {
     expect(laneOf(summary, 'worker 0').idle).toEqual({ submission: 20, noTask: 25, stolen: 25 });
   });
 
-  test('while a predecessor was under way: stolen where the predecessor stood still', () => {
+  test('while a predecessor was under way: stolen if the predecessor stood still', () => {
     const summary = summarize(
       traced((recorder) => {
         task(recorder, 1, 0, { start: 0, end: 100 });

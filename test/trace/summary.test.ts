@@ -36,55 +36,55 @@ const small = traced((recorder) => {
   // Ready at 45 (after task 0 ended at 40), issued at 50.
   task(recorder, 2, 0, { ready: 45, issued: 50, start: 50, end: 60 }, { releasedBy: 0 });
   // Waits for task 0 until 40, for memory until 60, for a copy out and then one in until 100, launched at 104.
-  recorder.transfer(
-    TransferKind.d2h,
-    TransferReason.spill,
-    4,
-    1,
-    0,
-    NONE,
-    1,
-    0,
-    -1,
-    NONE,
-    256,
-    1041,
-    1042,
-    1058,
-  );
-  recorder.event(EventKind.spill, 1058, 1, NONE, 1, 256);
-  recorder.transfer(
-    TransferKind.h2d,
-    TransferReason.stageIn,
-    3,
-    0,
-    1,
-    3,
-    0,
-    0,
-    -1,
-    NONE,
-    512,
-    1060,
-    1062,
-    1090,
-  );
-  recorder.transfer(
-    TransferKind.h2d,
-    TransferReason.stageIn,
-    3,
-    0,
-    1,
-    3,
-    1,
-    0,
-    -1,
-    NONE,
-    256,
-    1060,
-    1090,
-    1100,
-  );
+  recorder.transfer({
+    kind: TransferKind.d2h,
+    reason: TransferReason.spill,
+    lane: 4,
+    source: 1,
+    destination: 0,
+    task: NONE,
+    datum: 1,
+    version: 0,
+    peer: -1,
+    message: NONE,
+    bytes: 256,
+    issued: 1041,
+    start: 1042,
+    end: 1058,
+  });
+  recorder.event(EventKind.spill, 1058, { space: 1, task: NONE, datum: 1, bytes: 256 });
+  recorder.transfer({
+    kind: TransferKind.h2d,
+    reason: TransferReason.stageIn,
+    lane: 3,
+    source: 0,
+    destination: 1,
+    task: 3,
+    datum: 0,
+    version: 0,
+    peer: -1,
+    message: NONE,
+    bytes: 512,
+    issued: 1060,
+    start: 1062,
+    end: 1090,
+  });
+  recorder.transfer({
+    kind: TransferKind.h2d,
+    reason: TransferReason.stageIn,
+    lane: 3,
+    source: 0,
+    destination: 1,
+    task: 3,
+    datum: 1,
+    version: 0,
+    peer: -1,
+    message: NONE,
+    bytes: 256,
+    issued: 1060,
+    start: 1090,
+    end: 1100,
+  });
   task(
     recorder,
     3,
@@ -100,25 +100,41 @@ const small = traced((recorder) => {
     { ready: 150, commIn: 158, issued: 158, start: 160, end: 190, finalized: 200 },
     { taskClass: 1, device: 1, releasedBy: 3, flags: 6 | 8 },
   );
-  recorder.memory(1, 1050, 768, 256, 128, 384, 0);
-  recorder.memory(1, 1100, 700, 300, 0, 400, 0);
-  recorder.event(EventKind.evict, 1059, 1, NONE, 0, 100);
-  recorder.transfer(
-    TransferKind.d2h,
-    TransferReason.readBack,
-    4,
-    1,
-    0,
-    NONE,
-    1,
-    2,
-    -1,
-    NONE,
-    256,
-    1190,
-    1191,
-    1199,
-  );
+  recorder.memory({
+    space: 1,
+    time: 1050,
+    used: 768,
+    pinned: 256,
+    dirty: 128,
+    clean: 384,
+    arriving: 0,
+  });
+  recorder.memory({
+    space: 1,
+    time: 1100,
+    used: 700,
+    pinned: 300,
+    dirty: 0,
+    clean: 400,
+    arriving: 0,
+  });
+  recorder.event(EventKind.evict, 1059, { space: 1, task: NONE, datum: 0, bytes: 100 });
+  recorder.transfer({
+    kind: TransferKind.d2h,
+    reason: TransferReason.readBack,
+    lane: 4,
+    source: 1,
+    destination: 0,
+    task: NONE,
+    datum: 1,
+    version: 2,
+    peer: -1,
+    message: NONE,
+    bytes: 256,
+    issued: 1190,
+    start: 1191,
+    end: 1199,
+  });
 });
 
 describe('a summary computed by hand', () => {
@@ -189,7 +205,7 @@ describe('a summary computed by hand', () => {
     expect(summary.busy).toBe(186);
   });
 
-  test('bytes: what moved, what had to', () => {
+  test('bytes: moved and necessary', () => {
     expect(summary.traffic.bytes).toMatchObject({ h2d: 768, d2h: 512, d2d: 0, staged: 0 });
     expect(summary.traffic.transfers).toMatchObject({ h2d: 2, d2h: 2 });
     // x and y to the GPU once each, y back because the program read it; the spill was not required.
@@ -269,22 +285,22 @@ describe('waiting for transfers', () => {
     summarize(
       traced((recorder) => {
         for (const [kind, start, end] of transfers) {
-          recorder.transfer(
+          recorder.transfer({
             kind,
-            TransferReason.stageIn,
-            3,
-            0,
-            1,
-            1,
-            NONE,
-            0,
-            -1,
-            NONE,
-            8,
-            1000,
-            1000 + start,
-            1000 + end,
-          );
+            reason: TransferReason.stageIn,
+            lane: 3,
+            source: 0,
+            destination: 1,
+            task: 1,
+            datum: NONE,
+            version: 0,
+            peer: -1,
+            message: NONE,
+            bytes: 8,
+            issued: 1000,
+            start: 1000 + start,
+            end: 1000 + end,
+          });
         }
         task(recorder, 1, 2, { stageIn: 90, start: 100, end: 110 }, { device: 1 });
       }),
@@ -306,22 +322,22 @@ describe('waiting for transfers', () => {
         recorder.datum(9, 64, 0, 'z');
         recorder.access(1, 9, AccessMode.read);
         recorder.access(2, 9, AccessMode.read);
-        recorder.transfer(
-          TransferKind.h2d,
-          TransferReason.stageIn,
-          3,
-          0,
-          1,
-          2,
-          9,
-          0,
-          -1,
-          NONE,
-          64,
-          1000,
-          1010,
-          1060,
-        );
+        recorder.transfer({
+          kind: TransferKind.h2d,
+          reason: TransferReason.stageIn,
+          lane: 3,
+          source: 0,
+          destination: 1,
+          task: 2,
+          datum: 9,
+          version: 0,
+          peer: -1,
+          message: NONE,
+          bytes: 64,
+          issued: 1000,
+          start: 1010,
+          end: 1060,
+        });
         task(recorder, 1, 2, { start: 60, end: 70 }, { device: 1 });
         task(recorder, 2, 2, { start: 70, end: 80 }, { device: 1 });
       }),
@@ -332,44 +348,44 @@ describe('waiting for transfers', () => {
   test('a message whose producer still runs on the other rank is no fault of the network', () => {
     const header = (rank: number) => testHeader({ ranks: 2, rank });
     const receive = record((recorder) => {
-      recorder.transfer(
-        TransferKind.staged,
-        TransferReason.receive,
-        6,
-        NO_INDEX,
-        0,
-        1,
-        NONE,
-        1,
-        1,
-        0,
-        8,
-        1000,
-        1080,
-        1100,
-      );
+      recorder.transfer({
+        kind: TransferKind.staged,
+        reason: TransferReason.receive,
+        lane: 6,
+        source: NO_INDEX,
+        destination: 0,
+        task: 1,
+        datum: NONE,
+        version: 1,
+        peer: 1,
+        message: 0,
+        bytes: 8,
+        issued: 1000,
+        start: 1080,
+        end: 1100,
+      });
       task(recorder, 1, 0, { commIn: 100, start: 100, end: 110 });
       recorder.clock(1, 1000, 0, 0);
     }, header(0));
     const send = record((recorder) => {
       recorder.clock(0, 1000, 0, 0);
       task(recorder, 5, 0, { start: 0, end: 75 });
-      recorder.transfer(
-        TransferKind.staged,
-        TransferReason.send,
-        6,
-        0,
-        NO_INDEX,
-        5,
-        NONE,
-        1,
-        0,
-        0,
-        8,
-        1075,
-        1080,
-        1099,
-      );
+      recorder.transfer({
+        kind: TransferKind.staged,
+        reason: TransferReason.send,
+        lane: 6,
+        source: 0,
+        destination: NO_INDEX,
+        task: 5,
+        datum: NONE,
+        version: 1,
+        peer: 0,
+        message: 0,
+        bytes: 8,
+        issued: 1075,
+        start: 1080,
+        end: 1099,
+      });
     }, header(1));
     const summary = summarize(loadTrace([receive, send]));
     expect(summary.lanes[0].idle).toMatchObject({ noTask: 75, network: 25 });

@@ -59,7 +59,7 @@ export function traced(
 }
 
 /** Times of a hand-made task relative to the clock origin; those left out follow from the ones before. */
-export interface HandTimes {
+interface HandTimes {
   readonly inserted?: number;
   readonly ready?: number;
   readonly alloc?: number;
@@ -95,22 +95,22 @@ export function task(
   const issued = times.issued ?? commIn;
   const stageOut = times.stageOut ?? times.end;
   const finalized = times.finalized ?? stageOut;
-  recorder.task(
+  recorder.task({
     id,
-    more.taskClass ?? 0,
-    more.device ?? 0,
+    taskClass: more.taskClass ?? 0,
+    device: more.device ?? 0,
     lane,
-    more.flags ?? 6,
-    more.releasedBy ?? NONE,
-    origin + inserted,
-    origin + ready,
-    origin + alloc,
-    origin + stageIn,
-    origin + commIn,
-    origin + issued,
-    origin + times.start,
-    origin + times.end,
-    origin + stageOut,
-    origin + finalized,
-  );
+    flags: more.flags ?? 6,
+    releasedBy: more.releasedBy ?? NONE,
+    inserted: origin + inserted,
+    ready: origin + ready,
+    alloc: origin + alloc,
+    stageIn: origin + stageIn,
+    commIn: origin + commIn,
+    issued: origin + issued,
+    execStart: origin + times.start,
+    execEnd: origin + times.end,
+    stageOut: origin + stageOut,
+    finalized: origin + finalized,
+  });
 }

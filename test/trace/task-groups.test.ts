@@ -1,5 +1,5 @@
-// Tasks that share a record must read as those with a record each; and so must the records of format 1.1, in which a
-// task and its data shared one.
+// Tasks that share a record must read like tasks with a record each. The same holds for records of format 1.1, in which
+// a task and its data shared one.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
@@ -47,6 +47,8 @@ function told(bytes: Uint8Array): unknown[] {
   return all;
 }
 
+const COMMON = { taskClass: 3, device: 1, lane: 2, flags: 6 };
+
 function oneByOne(recorder: TraceRecorder, groups: readonly Group[]): void {
   for (const { modes, isReleased, inserted, ready, issued, finalized, tasks } of groups) {
     for (const { id, by, start, end, data, parameters } of tasks) {
@@ -58,12 +60,9 @@ function oneByOne(recorder: TraceRecorder, groups: readonly Group[]): void {
       times[TaskTime.execEnd] = end;
       times[TaskTime.stageOut] = finalized;
       times[TaskTime.finalized] = finalized;
-      recorder.taskRow(id, 3, 1, 2, 6, isReleased ? by : NONE, times, 0);
+      recorder.taskRow({ id, ...COMMON, releasedBy: isReleased ? by : NONE }, times, 0);
       recorder.accesses(id, Int32Array.from(data), 0, modes);
-      const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = parameters;
-      if (parameters.length > 0) {
-        recorder.parameters(id, parameters.length, a, b, c, d, e, f);
-      }
+      if (parameters.length > 0) recorder.parameters(id, parameters);
     }
   }
 }
@@ -77,17 +76,7 @@ function together(recorder: TraceRecorder, groups: readonly Group[]): void {
       // There may be room for more than come.
       const room = Math.min(most, part.length + 3);
       let w = recorder.openGroup(
-        3,
-        1,
-        2,
-        6,
-        modes,
-        parameters,
-        isReleased,
-        inserted,
-        ready,
-        issued,
-        finalized,
+        { ...COMMON, modes, parameters, isReleased, inserted, ready, issued, finalized },
         room,
       );
       for (const task of part) {

@@ -211,24 +211,24 @@ describe('the data of the page', () => {
     const long = traced((recorder) => {
       for (let id = 0; id < 50; id++) {
         const start = 1000 + id * 1e9;
-        recorder.task(
+        recorder.task({
           id,
-          0,
-          0,
-          0,
-          6,
-          0xffffffff,
-          1000,
-          start,
-          start,
-          start,
-          start,
-          start,
-          start,
-          start + 5e8,
-          start + 5e8,
-          start + 5e8,
-        );
+          taskClass: 0,
+          device: 0,
+          lane: 0,
+          flags: 6,
+          releasedBy: 0xffffffff,
+          inserted: 1000,
+          ready: start,
+          alloc: start,
+          stageIn: start,
+          commIn: start,
+          issued: start,
+          execStart: start,
+          execEnd: start + 5e8,
+          stageOut: start + 5e8,
+          finalized: start + 5e8,
+        });
       }
     });
     const model = await modelOf(long);
@@ -255,13 +255,30 @@ describe('the data of the page', () => {
     expect((await modelOf(traced(() => {}))).tasks).toBe(0);
     const stray = await modelOf(
       traced((recorder) =>
-        recorder.task(1, 0, 255, 255, 6, 0xffffffff, 1000, 0, 0, 0, 0, 0, 1001, 1002, 0, 0),
+        recorder.task({
+          id: 1,
+          taskClass: 0,
+          device: 255,
+          lane: 255,
+          flags: 6,
+          releasedBy: 0xffffffff,
+          inserted: 1000,
+          ready: 0,
+          alloc: 0,
+          stageIn: 0,
+          commIn: 0,
+          issued: 0,
+          execStart: 1001,
+          execEnd: 1002,
+          stageOut: 0,
+          finalized: 0,
+        }),
       ),
     );
     expect(stray.laneName(stray.taskLane(0))).toBe('no lane');
   });
 
-  test('where inputs came from and why', async () => {
+  test('the sources of inputs and the reasons', async () => {
     const { inputsOf } = await viewer('explain.js');
     const small = loadTrace(
       simulateInMemory(choleskyProgram(4, 65536, smallMachine), smallMachine),
@@ -286,15 +303,32 @@ describe('the data of the page', () => {
     expect(a10.from).toMatch(/already on|d2d from/);
   });
 
-  test('tasks without parameters go by what they write, and are found by it', async () => {
+  test('tasks without parameters are named after their outputs, and are found by them', async () => {
     const { findTask } = await viewer('search.js');
     const plain = traced((recorder) => {
       recorder.taskClass(0, 'syrk');
       recorder.datum(0, 64, 0, 'A(3, 4)');
-      recorder.datum(1, 64, 0, 'B', 5);
+      recorder.datum(1, 64, 0, 'B', [5]);
       recorder.access(7, 0, 1);
       recorder.access(7, 1, 3);
-      recorder.task(7, 0, 0, 0, 6, 0xffffffff, 1000, 0, 0, 0, 0, 0, 1001, 1002, 0, 0);
+      recorder.task({
+        id: 7,
+        taskClass: 0,
+        device: 0,
+        lane: 0,
+        flags: 6,
+        releasedBy: 0xffffffff,
+        inserted: 1000,
+        ready: 0,
+        alloc: 0,
+        stageIn: 0,
+        commIn: 0,
+        issued: 0,
+        execStart: 1001,
+        execEnd: 1002,
+        stageOut: 0,
+        finalized: 0,
+      });
     });
     const model = await modelOf(plain);
     expect(taskName(plain, 0)).toBe('syrk #7 B(5)');
@@ -425,7 +459,7 @@ describe('in headless Chromium, from disk', needing(chromium), () => {
     expect(await page.textContent('#said')).toMatch(/^gemm\(5, 3, 1\), at .* took/);
   });
 
-  test('walks from task to task with the keyboard, and to what released it', async () => {
+  test('walks from task to task with the keyboard, and to the task or copy that released it', async () => {
     const selected = (): Promise<string> =>
       run('return v.state.selected ? v.describe(v.state.selected).split(", at")[0] : ""');
     await page.press('canvas.timeline', 'Escape');
@@ -488,7 +522,7 @@ describe('in headless Chromium, from disk', needing(chromium), () => {
     ]);
   });
 
-  test('a click selects what is under it; idle time explains itself', async () => {
+  test('a click selects the item under it, and idle time shows its reason', async () => {
     const spot = await run<{ x: number; y: number; name: string }>(`
       const row = v.rows.find((r) => r.kind === 'tasks' && r.label === 'compute' && v.model.laneName(r.index) === 'gpu 1 compute');
       const t = v.series[row.index].tasks;
@@ -508,7 +542,7 @@ describe('in headless Chromium, from disk', needing(chromium), () => {
     expect(memory).toMatch(/^[\d.]+ \w+ of [\d.]+ \w+ used: .*(pinned|dirty|clean|arriving)/);
   });
 
-  test('rows grow into the room there is, and keep their least height where there is none', async () => {
+  test('rows grow into free room, and keep their least height without it', async () => {
     const heights = (): Promise<{ rows: number; room: number; task: number }> =>
       run(`
         const last = v.rows.at(-1);

@@ -1,4 +1,5 @@
-// What must not compile: wrong flow names, missing or wrong parameters, wrong element types, writing to what is read.
+// Code that must not compile: wrong flow names, missing or wrong parameters, wrong element types, writing to a read
+// flow.
 import { describe, expectTypeOf, it } from 'vitest';
 import {
   type BodyArguments,

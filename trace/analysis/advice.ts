@@ -1,5 +1,5 @@
-// What to do about idle time. The words of a reason hold where their cause is really there: tasks are too short, copies
-// take long. Where a run's own figures speak against it, they say what was seen instead.
+// Advice about idle time. The words of a reason hold if their cause is really there: tasks are too short, copies
+// take long. If a run's own figures contradict it, the advice names the observed cause instead.
 
 import type { Trace } from '../trace.js';
 import type { LaneUse, TransferLaneUse } from './lanes.js';
@@ -14,7 +14,7 @@ export interface RankThreads {
   readonly gpus: number;
   /** Workers, GPUs, the engine, and with several ranks the network. */
   readonly threads: number;
-  /** Cores that the rank has for itself; 0: not recorded. */
+  /** Cores of the rank; 0: not recorded. */
   readonly cores: number;
 }
 
@@ -22,13 +22,13 @@ export interface RankThreads {
 export interface Advice {
   readonly reason: IdleReason;
   readonly nanoseconds: number;
-  /** Of lanes in use x makespan. */
+  /** Share of lanes in use x makespan. */
   readonly share: number;
-  /** What to do. */
+  /** The remedy. */
   readonly text: string;
 }
 
-/** What advice depends on. */
+/** The facts on which advice depends. */
 export interface AdviceFacts {
   readonly makespan: number;
   readonly lanes: readonly LaneUse[];
@@ -52,7 +52,7 @@ export function rankThreads(trace: Trace): RankThreads[] {
   });
 }
 
-/** Advice for every reason, in the order of reasons; those without idle time have 0. */
+/** Advice for every reason, in the order of reasons; reasons without idle time have 0. */
 export function advise(facts: AdviceFacts): Advice[] {
   const inUse = facts.lanes.filter(({ used }) => used);
   const total = inUse.length * facts.makespan;
@@ -95,13 +95,13 @@ function adviceText(
   }
 }
 
-/** Time that the lanes of one direction spent copying. */
+/** Time that the lanes of one direction spent on copies. */
 function copyTime(reason: IdleReason, lanes: readonly TransferLaneUse[]): number {
   const kind = reason === 'd2d' ? 'peer' : reason;
   return lanes.reduce((sum, lane) => sum + (lane.kind === kind ? lane.busy : 0), 0);
 }
 
-/** Names the rank that is short of most cores. */
+/** Names the rank that lacks most cores. */
 function stolenAdvice({ threads }: AdviceFacts): string {
   const { advice } = idleAdvice.stolen;
   const [worst] = [...threads].sort((a, b) => b.threads - b.cores - (a.threads - a.cores));

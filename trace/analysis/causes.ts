@@ -1,13 +1,13 @@
-// What each task and transfer had to wait for, as nodes of one graph: the base of the critical path and of what-if.
+// The causes that each task and transfer waited for, as nodes of one graph: the base of the critical path and of what-if.
 // A node is a task row, or the number of tasks plus a transfer row. A cause is a node whose end (for a message: whose
-// start) came before the node's start. Causes are recorded facts where there are any (dependencies, transfers made
-// for the task, matched messages) and order in time where there are none (same lane, last writer, freed memory).
+// start) is before the node's start. Causes are recorded facts if there are any (dependencies, transfers made
+// for the task, matched messages), else order in time (same lane, last writer, freed memory).
 import { group, type Lists } from '../columns.js';
 import { TaskTime, TransferReason } from '../format.js';
 import { type Trace, tasksByLane, transfersByLane } from '../trace.js';
 import type { Waits } from './waits.js';
 
-/** How a cause released its node. The order breaks ties: earlier ones explain more. */
+/** The way in which a cause released its node. The order breaks ties: earlier ones explain more. */
 export const causeKinds = [
   /** A predecessor ended. */
   'dependency',
@@ -17,11 +17,11 @@ export const causeKinds = [
   'message',
   /** The task that wrote the datum ended; the transfer could start. */
   'producer',
-  /** An earlier copy brought the datum to where this one read it. */
+  /** An earlier copy brought the datum to the source of this one. */
   'copy',
   /** A spill freed memory. */
   'memory',
-  /** A task on the device retired: what it had pinned could be evicted. */
+  /** A task on the device retired: the copies that it had pinned could be evicted. */
   'retirement',
   /** The lane was occupied. */
   'lane',
@@ -101,7 +101,7 @@ export class Causes {
     return node - this.trace.tasks.count;
   }
 
-  /** The task a node is or works for: its row, or -1. A spill works for the task that got the memory. */
+  /** The row of the task that a node is or works for, or -1. A spill works for the task that got the memory. */
   taskOf(node: number): number {
     if (this.isTask(node)) return node;
     const { transfers } = this.trace;
@@ -186,7 +186,7 @@ export class Causes {
     const sender = this.senderOf(node);
     if (sender >= 0) visit(kindNumber.message, sender, this.start[sender]);
     const task = this.taskOf(node);
-    // A send is for the task that produced the datum, everything else for the task that needs it.
+    // A send is for the task that produced the datum, every other transfer for the task that needs it.
     if (task >= 0 && transfers.reason[row] === TransferReason.send) {
       visit(kindNumber.producer, task, this.end[task]);
     } else if (task >= 0) {

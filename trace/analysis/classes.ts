@@ -77,7 +77,7 @@ const stageNames = [
   'finalize',
 ] as const;
 
-/** All classes that ran, most kernel time first. */
+/** All classes with tasks, most kernel time first. */
 export function classUse(trace: Trace): ClassUse[] {
   const { tasks } = trace;
   const rows = Int32Array.from({ length: tasks.count }, (_, row) => row);

@@ -1,12 +1,12 @@
-// The chain of tasks, transfers and messages that determined the makespan. Walked backwards from whatever ended
-// last: each node is preceded by the cause that ended latest before it started. The steps, the gaps between them and
+// The chain of tasks, transfers and messages that determined the makespan. The walk goes backwards from the node that
+// ended last: before each node comes the cause that ended latest before it started. The steps, the gaps between them and
 // the tail tile the makespan exactly.
 import { TaskTime, transferKindNames, transferReasonNames } from '../format.js';
 import { datumName, laneName, type Trace, taskName } from '../trace.js';
 import { type CauseKind, Causes, causeKinds } from './causes.js';
 import { type IdleReason, idleReasons, reasonOfKind, Waits } from './waits.js';
 
-/** How a step was released: by a cause, or by the program inserting it, or by the window having room again. */
+/** The release of a step: by a cause, or by the program inserting it, or by the window having room again. */
 export type Release = CauseKind | 'submission' | 'throttled';
 
 /** One step of the path. Times in nanoseconds from the start of the trace. */
@@ -19,11 +19,11 @@ export interface PathStep {
   readonly lane: string;
   readonly start: number;
   readonly end: number;
-  /** What let it start: how the step before it in the list released this one. */
+  /** The way in which the step before it in the list released this one. */
   readonly releasedBy: Release;
   /** Nanoseconds between the end of the step before it (or the start of the trace) and this start. */
   readonly gap: number;
-  /** The gap by reason; only reasons that occur. */
+  /** The gap by reason; only reasons with time. */
   readonly gapReasons: { readonly [reason in IdleReason]?: number };
 }
 
@@ -97,7 +97,7 @@ function latestCause(
   retirements: Retirements,
 ): Found {
   const { tasks } = causes.trace;
-  // A message is one step: what held it back is what held either side back until the sender started.
+  // A message is one step: the cause that held either side back until the sender started held it back.
   const limit =
     sender >= 0 ? Math.min(causes.start[node], causes.start[sender]) : causes.start[node];
   let best = -1;

@@ -1,9 +1,9 @@
-// What changed between two traces: by class, lane, reason of idle time, and direction of transfers.
+// The differences between two traces: by class, lane, reason of idle time, and direction of transfers.
 import type { LaneUse } from './lanes.js';
 import type { TraceSummary } from './summary.js';
 import { idleReasons } from './waits.js';
 
-/** A quantity in both traces. A side on which the thing does not exist counts as 0. */
+/** A quantity in both traces. If it does not exist on a side, it counts as 0 there. */
 export interface Change {
   readonly name: string;
   readonly a: number;

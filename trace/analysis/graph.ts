@@ -1,5 +1,5 @@
-// The executed graph: who waited for whom. Recorded dependencies, the release that was recorded with the task, and
-// messages from a task of another rank (one edge per message). Rows are task rows.
+// The executed graph, by the waits of tasks for tasks. Recorded dependencies, the release that was recorded with the task,
+// and messages from a task of another rank (one edge per message). Rows are task rows.
 import { group, type Lists } from '../columns.js';
 import { TransferReason } from '../format.js';
 import type { Trace } from '../trace.js';

@@ -1,5 +1,5 @@
 // Measures of unions of intervals, by sweeping over sorted starts and ends. No pairing of starts with ends is
-// needed: at every moment the number of open intervals is all that matters.
+// needed: only the number of open intervals at every moment matters.
 
 /** Intervals given as two columns of equal length. */
 export interface Intervals {

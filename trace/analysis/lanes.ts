@@ -20,8 +20,8 @@ export interface LaneUse {
   readonly space: string;
   readonly tasks: number;
   /**
-   * Some lane of its kind ran something; idle lanes of other kinds say nothing about the run. The JavaScript lane
-   * counts only when nothing else ran: it shares its thread with the engine.
+   * Some lane of its kind ran a task; idle lanes of other kinds tell nothing about the run. The JavaScript lane
+   * counts only if no other lane ran a task: it shares its thread with the engine.
    */
   readonly used: boolean;
   readonly busy: number;
@@ -73,7 +73,7 @@ export function forEachIdle(trace: Trace, waits: Waits, visit: IdleVisitor): voi
   });
 }
 
-/** Busy and idle time of the execution lanes. JavaScript lanes on which nothing ran are left out. */
+/** Busy and idle time of the execution lanes. JavaScript lanes without tasks are left out. */
 export function laneUse(trace: Trace, waits: Waits): LaneUse[] {
   const idle = trace.lanes.map(() => new Float64Array(idleReasons.length));
   forEachIdle(trace, waits, (lane, from, to, reason) => {

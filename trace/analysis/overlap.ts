@@ -1,9 +1,9 @@
-// How much of the communication was hidden behind execution: per device and for each rank as a whole.
+// The share of the communication that was hidden behind execution: per device and for each rank as a whole.
 import { TaskTime } from '../format.js';
 import { isExecutionLane, spaceName, type Trace } from '../trace.js';
 import { coverage, type Intervals } from './intervals.js';
 
-/** Nanoseconds with a transfer going on, with a kernel running, and with both. */
+/** Nanoseconds with a transfer under way, with a kernel running, and with both. */
 export interface Overlap {
   readonly where: string;
   readonly communication: number;

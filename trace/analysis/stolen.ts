@@ -1,8 +1,8 @@
-// Stolen time: spans in which a thread wanted to run and had no core, because threads outnumber cores. What such a
-// thread should have done meanwhile looks slow, and is not at fault.
+// Stolen time: spans in which a thread wanted to run and had no core, because threads outnumber cores. The work of such a
+// thread looks slow meanwhile, and is not at fault.
 //
 // One thread serves each worker, one serves all lanes of a GPU, and the engine's thread runs JavaScript bodies too. A
-// real GPU goes on without its thread, an emulated one stands still.
+// real GPU continues without its thread, an emulated one stands still.
 import { NO_ROW, type Trace } from '../trace.js';
 
 /** Spans of time: sorted, without overlap, nanoseconds. */
@@ -13,7 +13,7 @@ export interface Spans {
 
 const none: Spans = { from: new Float64Array(0), to: new Float64Array(0) };
 
-/** When which thread of a trace had no core. Built once; O(spans log spans). */
+/** The spans without a core of every thread of a trace. Built once; O(spans log spans). */
 export class StolenTime {
   readonly #trace: Trace;
   // By the thread's key: see #thread.
@@ -34,17 +34,17 @@ export class StolenTime {
     for (const [key, list] of rows) this.#threads.set(key, union(list));
   }
 
-  /** When the thread of a lane had no core. */
+  /** The spans in which the thread of a lane had no core. */
   lane(lane: number): Spans {
     return this.#threads.get(this.#thread(lane)) ?? none;
   }
 
-  /** When the engine's thread of a rank had none. */
+  /** The spans in which the engine's thread of a rank had none. */
   engine(rank: number): Spans {
     return this.#threads.get(engineKey(rank)) ?? none;
   }
 
-  /** When either had none: nothing is decided for the lane then, or nothing is started on it. */
+  /** The spans in which either had none: the engine decides nothing for the lane then, or nothing starts on it. */
   laneOrEngine(lane: number): Spans {
     const { lanes } = this.#trace;
     if (lane >= lanes.length) return none;
@@ -58,7 +58,7 @@ export class StolenTime {
     return spans;
   }
 
-  /** When what runs on a lane stood still, because its thread does the work itself. */
+  /** The spans in which the work of a lane stood still, because its thread does the work itself. */
   standstill(lane: number): Spans {
     const { lanes, spaces } = this.#trace;
     if (lane >= lanes.length) return none;
@@ -117,7 +117,7 @@ export function cut(spans: Spans, from: number, to: number, visit: PieceVisitor)
   if (at < to) visit(at, to, false);
 }
 
-/** How much of `[from, to)` lies in `spans`. */
+/** The part of `[from, to)` that lies in `spans`. */
 export function covered(spans: Spans, from: number, to: number): number {
   let sum = 0;
   for (let i = firstEndingAfter(spans.to, from); i < spans.from.length; i++) {

@@ -51,7 +51,7 @@ function laneSection(summary: TraceSummary): string {
 }
 
 function idleSection(summary: TraceSummary): string {
-  // Lanes of a kind that ran nothing (host workers of a run on GPUs) would drown everything else.
+  // Lanes of a kind without tasks (host workers of a run on GPUs) would hide all others.
   const lanes = summary.lanes.filter((lane) => lane.used);
   const total = lanes.length * summary.makespan;
   const lines = summary.advice
@@ -71,7 +71,7 @@ function idleSection(summary: TraceSummary): string {
   const unused = summary.lanes.length - lanes.length;
   const title =
     unused > 0 ? `Idle time of the lanes in use (${unused} others left out)` : 'Idle time';
-  return `${title}, and what to do about it\n${lines.join('\n')}`;
+  return `${title}, and its remedies\n${lines.join('\n')}`;
 }
 
 function classSection(summary: TraceSummary): string {
@@ -246,7 +246,7 @@ export function diffText(diff: TraceDiff): string {
   return `${parts.join('\n\n')}\n`;
 }
 
-// Rows that are zero on both sides say nothing.
+// Rows that are zero on both sides tell nothing.
 function rowsOf(list: readonly Change[], format: (value: number) => string): string[][] {
   return list
     .filter(({ a, b }) => a !== 0 || b !== 0)

@@ -1,4 +1,4 @@
-// The summary of a trace: everything a person asks first, as plain data. `summary-text.ts` prints it.
+// The summary of a trace: the first questions of a person, answered as plain data. `summary-text.ts` prints it.
 import { TaskFlag } from '../format.js';
 import type { Trace } from '../trace.js';
 import { type Advice, advise, type RankThreads, rankThreads } from './advice.js';
@@ -23,7 +23,7 @@ export interface TraceSummary {
   readonly ranks: number;
   readonly options: Readonly<Record<string, unknown>>;
   readonly simulated: boolean;
-  /** From the first insertion to the last end of anything. */
+  /** From the first insertion to the last end in the trace. */
   readonly makespan: number;
   readonly tasks: number;
   readonly failed: number;
@@ -36,7 +36,7 @@ export interface TraceSummary {
   /** Part of `busy` in which the lane's thread had no core. */
   readonly stretched: number;
   readonly idle: { readonly [reason in IdleReason]: number };
-  /** What to do about the idle time of each reason. */
+  /** The remedy for the idle time of each reason. */
   readonly advice: readonly Advice[];
   readonly threads: readonly RankThreads[];
   readonly transferLanes: readonly TransferLaneUse[];
@@ -47,11 +47,11 @@ export interface TraceSummary {
   readonly latency: Distribution;
   readonly memory: readonly MemoryUse[];
   readonly overlap: readonly Overlap[];
-  /** What is missing from the trace, in words. */
+  /** The missing parts of the trace, in words. */
   readonly problems: readonly string[];
 }
 
-/** Summarises a trace. `waits` may be passed when it is needed elsewhere too. */
+/** Summarises a trace. `waits` may be passed if the caller needs it elsewhere too. */
 export function summarize(trace: Trace, waits: Waits = new Waits(trace)): TraceSummary {
   const lanes = laneUse(trace, waits);
   const inUse = lanes.filter((lane) => lane.used);

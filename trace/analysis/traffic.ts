@@ -1,9 +1,10 @@
 // Bytes that moved against bytes that had to move.
 //
 // Required: the run is replayed in the order the tasks executed, with memory spaces of endless size. A task that
-// reads a datum where no valid copy is needs one transfer; from the host if it has a valid copy, else from another
-// device; a write makes all other copies invalid. What the program asked for (read-back, redistribution) and the
-// first arrival of each version at a rank are required too. Spills, write-through and second transfers are not.
+// reads a datum without a valid copy in its space needs one transfer: from the host if it has a valid copy, else from
+// another device. A write makes all other copies invalid. Transfers that the program asked for (read-back,
+// redistribution) and the first arrival of each version at a rank are required too. Spills, write-through and second
+// transfers are not.
 import { AccessMode, EventKind, TaskTime, TransferReason, transferKindNames } from '../format.js';
 import { NO_ROW, type Trace } from '../trace.js';
 import { isNetworkKind } from './waits.js';
@@ -16,9 +17,9 @@ export interface Directions {
   readonly network: number;
 }
 
-/** What moved and what had to. */
+/** The bytes that moved and the bytes that had to. */
 export interface Traffic {
-  /** By kind, as in the report of a run. Messages count once, where they arrive. */
+  /** By kind, as in the report of a run. Messages count once, on the receiving side. */
   readonly bytes: { readonly [kind: string]: number };
   readonly transfers: { readonly [kind: string]: number };
   readonly moved: Directions;

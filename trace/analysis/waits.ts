@@ -6,12 +6,12 @@
 //   X was not ready                    noTask
 //   X had no memory                    memory
 //   a transfer X needed was not done   h2d, d2h, d2d or network: by the transfer under way (of several, the one that
-//                                      ends last), or by the next to start
+//                                      ends last, of these the first recorded), or by the next to start
 //   X had not finished comm-in         network, if the rank has one
 //   otherwise                          scheduler (deciding, issuing, launching)
 // Instead of these, the reason is `stolen` while the thread that should have ended it had no core: the engine's before
-// X was inserted or ready, and with that of X's lane at the end; the predecessor's or the transfer's while that stood
-// still, and the engine's until a transfer starts.
+// X was inserted or ready, the engine's or that of X's lane at the end, the predecessor's or the transfer's while that
+// stood still, and the engine's until a transfer starts.
 // The spans tile the time exactly: whole nanoseconds, no overlap, no rest.
 import { group, type Lists } from '../columns.js';
 import { EventKind, TaskTime, TransferKind, TransferReason } from '../format.js';
@@ -50,7 +50,7 @@ export const IdleReasonNumber: { readonly [reason in IdleReason]: number } = {
   stolen: 9,
 };
 
-/** What a reason means and what to do about much of it. */
+/** The meaning of a reason, and the remedy for much of it. */
 export const idleAdvice: { readonly [reason in IdleReason]: { title: string; advice: string } } = {
   noTask: {
     title: 'no ready task',
@@ -96,7 +96,7 @@ export const idleAdvice: { readonly [reason in IdleReason]: { title: string; adv
   },
 };
 
-/** A reason in words: its name, by which JSON, tables and the viewer call it, and what it means. */
+/** A reason in words: its name in JSON, tables and the viewer, and its meaning. */
 export function reasonText(reason: IdleReason): string {
   return `${reason} (${idleAdvice[reason].title})`;
 }
@@ -125,7 +125,7 @@ export class Waits {
   readonly #trace: Trace;
   readonly #ofTask: Lists;
   readonly #ofDatum: Lists;
-  // Ranks with a network: elsewhere comm-in is a formality.
+  // Ranks with a network: on the others comm-in takes no time.
   readonly #networked: ReadonlySet<number>;
   readonly #throttled: Map<number, { from: number; to: number }[]>;
 
@@ -148,7 +148,7 @@ export class Waits {
     );
   }
 
-  /** True when something inserted at `time` was held back by a full task window. */
+  /** True when a full task window held back an insertion at `time`. */
   wasThrottled(rank: number, time: number): boolean {
     const spans = this.#throttled.get(rank) ?? [];
     const after = firstEndingAfter(spans, time);
@@ -156,12 +156,12 @@ export class Waits {
     return after > 0 && time - spans[after - 1].to <= THROTTLE_SLACK;
   }
 
-  /** When the task window of a rank was full for the first time, Infinity if never. */
+  /** The first time at which the task window of a rank was full, Infinity if never. */
   firstThrottle(rank: number): number {
     return this.#throttled.get(rank)?.[0]?.from ?? Number.POSITIVE_INFINITY;
   }
 
-  /** When the last predecessor of a task stopped running, -Infinity without any. */
+  /** The time at which the last predecessor of a task stopped running, -Infinity without any. */
   lastPredecessorEnd(row: number): number {
     const last = this.#lastPredecessor(row);
     return last < 0 ? Number.NEGATIVE_INFINITY : this.#trace.tasks.times[TaskTime.execEnd][last];
@@ -178,8 +178,8 @@ export class Waits {
   }
 
   /**
-   * Transfers a task waited for: those made for it, and those of its data to its memory space that ended while it
-   * waited although they were made for another task (it attached to them). Sends and spills are not among them.
+   * The transfers that a task waited for: those made for it, and the transfers of its data to its memory space that ended
+   * while it waited, although they were made for another task (it joined them). Sends and spills do not count.
    */
   transfersBefore(row: number): number[] {
     const { tasks, transfers } = this.#trace;
@@ -221,7 +221,8 @@ export class Waits {
     at = span(at, Math.min(to, times[TaskTime.alloc][row]), IdleReasonNumber.memory, visit);
     if (at >= to) return;
     const { transfers } = this.#trace;
-    const needed = this.transfersBefore(row).sort((a, b) => transfers.end[b] - transfers.end[a]);
+    const needed = this.transfersBefore(row);
+    needed.sort((a, b) => transfers.end[b] - transfers.end[a] || a - b);
     if (needed.length > 0) at = this.#untilTransfers(needed, at, to, visit);
     at = span(at, Math.min(to, this.#waitsForNetwork(row)), IdleReasonNumber.network, visit);
     const { scheduler } = IdleReasonNumber;
@@ -238,7 +239,7 @@ export class Waits {
     return unlessStolen(still, at, Math.min(to, times[TaskTime.execEnd][row]), noTask, visit);
   }
 
-  // Walks back from the end of the last transfer: while one is under way it is the reason (of several, the one that
+  // Walks back from the end of the last transfer: a transfer under way is the reason (of several, the one that
   // ends last); before the first starts and between two, the next one is. `needed` is sorted by end, latest first.
   #untilTransfers(needed: readonly number[], from: number, to: number, visit: SpanVisitor): number {
     const { transfers } = this.#trace;

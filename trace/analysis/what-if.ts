@@ -1,21 +1,21 @@
-// What would the run have taken if ...? The recorded graph is evaluated again with changed durations: every task and
+// Predicts the makespan with faster parts. The recorded graph is evaluated again with changed durations: every task and
 // transfer starts when its last cause has ended, plus the delay that was recorded after that moment. Lanes keep their
 // order and tasks their places, so the answer is for the same schedule, not for the best one.
-// With no change the result is the recorded makespan exactly.
+// Without a change the result is the recorded makespan exactly.
 import { TraceError } from '../errors.js';
 import { TaskTime, TransferKind } from '../format.js';
 import type { Trace } from '../trace.js';
 import { Causes, causeKinds } from './causes.js';
 import { IdleReasonNumber, Waits } from './waits.js';
 
-/** How many times faster something is: 2 halves its time, Infinity makes it free. Absent: unchanged. */
+/** The factors of speed: 2 halves the time of a part, Infinity makes it free. Absent: unchanged. */
 export interface WhatIf {
   readonly h2d?: number;
   readonly d2h?: number;
   readonly d2d?: number;
   /** Messages and reads of another process's memory. */
   readonly network?: number;
-  /** Delays between having everything and running. */
+  /** Delays between a task's readiness and its start. */
   readonly scheduler?: number;
   /** Waiting for device memory. `Infinity`: memory without end. */
   readonly memory?: number;
@@ -79,11 +79,11 @@ export class WhatIfModel {
   readonly #trace: Trace;
   readonly #causes: Causes;
   readonly #order: Uint32Array;
-  // Causes per node in compressed form: start[n] .. start[n + 1]; anchored at the cause's start when the bit is set.
+  // Causes per node in compressed form: start[n] .. start[n + 1]; anchored at the cause's start if the bit is set.
   readonly #first: Uint32Array;
   readonly #cause: Uint32Array;
   readonly #kind: Uint8Array;
-  // Recorded delay after the last cause, split by what it is.
+  // Recorded delay after the last cause, split by its parts.
   readonly #other: Float64Array;
   readonly #scheduler: Float64Array;
   readonly #memory: Float64Array;
@@ -170,8 +170,8 @@ export class WhatIfModel {
     return { recorded, predicted, speedup: predicted > 0 ? recorded / predicted : 1 };
   }
 
-  // When the program let the node begin: the insertion of its task. A task that was inserted after the window had
-  // been full came when it did because of the tasks before it, so its insertion is no fixed moment.
+  // The time at which the program let the node begin: the insertion of its task. After a full window the time of an
+  // insertion depends on the tasks before it, so it is no fixed moment.
   #inserted(node: number, free: boolean): number {
     const trace = this.#trace;
     const task = this.#causes.taskOf(node);

@@ -7,7 +7,7 @@ import { datumName, NO_ROW, type Trace, taskName } from '../trace.js';
 import type { Output } from './output.js';
 import { laneWalk } from './rows.js';
 
-/** What to leave out. */
+/** Options that leave parts out. */
 export interface ChromeOptions {
   /** Arrows of dependencies and messages (default true). */
   readonly flows?: boolean;
@@ -88,7 +88,7 @@ function transferEvent(trace: Trace, row: number, rank: number, thread: number, 
   );
 }
 
-// The start must lie inside the producer and the end inside the consumer; both must last longer than nothing.
+// The start must lie inside the producer and the end inside the consumer; both must have a length.
 function dependencyFlows(
   trace: Trace,
   threads: Uint32Array,

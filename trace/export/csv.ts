@@ -1,4 +1,4 @@
-// One table of the trace as CSV (RFC 4180: comma, quotes doubled, CRLF not needed by anyone, so LF).
+// One table of the trace as CSV (RFC 4180: comma, quotes doubled; lines end in LF, because no reader needs CRLF).
 import {
   eventKindNames,
   taskTimeNames,

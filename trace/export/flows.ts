@@ -1,4 +1,4 @@
-// Which slices of a Perfetto trace are joined by arrows. A flow id joins exactly two slices, the earlier one first:
+// The arrows between slices of a Perfetto trace. A flow id joins exactly two slices, the earlier one first:
 // Perfetto closes a flow at its terminating slice.
 import { taskGraph } from '../analysis/graph.js';
 import { group } from '../columns.js';

@@ -1,5 +1,5 @@
 // The executed graph for people: Graphviz DOT, and the JSON of @dagrejs/graphlib (`json.read` accepts it).
-// Both are for graphs one can look at, so both refuse large ones unless a limit is given.
+// People can only read small graphs, so both refuse large ones unless a limit is given.
 import { taskGraph } from '../analysis/graph.js';
 import { formatTime } from '../analysis/text.js';
 import { TraceError } from '../errors.js';
@@ -7,7 +7,7 @@ import { TaskTime } from '../format.js';
 import { laneName, type Trace, taskName } from '../trace.js';
 import type { Output } from './output.js';
 
-/** Which tasks to write. */
+/** The tasks to write. */
 export interface GraphOptions {
   /** Only the first `limit` tasks in the order they ran. Without it, more than 5000 tasks are refused. */
   readonly limit?: number;
@@ -86,7 +86,7 @@ function chosen(trace: Trace, options: GraphOptions): number[] {
   if (options.limit === undefined && count > MOST) {
     throw new TraceError(
       'ERR_TRACE_USAGE',
-      `the trace has ${count} tasks, more than anyone can look at as a graph. Use --limit N for the first N.`,
+      `the trace has ${count} tasks, too many for a readable graph. Use --limit N for the first N.`,
     );
   }
   const starts = times[TaskTime.execStart];

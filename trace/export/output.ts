@@ -1,9 +1,9 @@
-// Where exports go: bytes or text, buffered in one chunk, so that a file of any size is written in bounded memory.
+// The output of exports: bytes or text, buffered in one chunk, so that a file of any size is written in bounded memory.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import { TraceError } from '../errors.js';
 import { describeThrown } from '../thrown.js';
 
-/** Takes the bytes of an export in order; done with them when `write` returns. */
+/** Takes the bytes of an export in order; it has finished with them when `write` returns. */
 export type ByteConsumer = (bytes: Uint8Array) => void;
 
 const encoder = new TextEncoder();
@@ -34,7 +34,7 @@ export class Output {
     this.bytes += written;
   }
 
-  /** Appends bytes; done with them when it returns. */
+  /** Appends bytes; the caller may reuse them afterwards. */
   raw(bytes: Uint8Array): void {
     this.bytes += bytes.length;
     if (this.#used + bytes.length > this.#chunk.length) this.flush();
@@ -46,7 +46,7 @@ export class Output {
     this.#used += bytes.length;
   }
 
-  /** Hands what is buffered to the consumer. */
+  /** Hands the buffered bytes to the consumer. */
   flush(): void {
     if (this.#used === 0) return;
     this.#consume(this.#chunk.subarray(0, this.#used));
@@ -56,7 +56,7 @@ export class Output {
 
 /**
  * Runs an export into a file; `-` is standard output. Returns the bytes written.
- * `onUnfinished` hears of a file that is begun (true), and that it is complete (false).
+ * `onUnfinished` gets true when a file is begun, and false when it is complete.
  * Throws `TraceError` ERR_TRACE_WRITE when the file cannot be created or written.
  */
 export function writeTo(
@@ -99,7 +99,7 @@ function writeFully(fd: number, path: string, bytes: Uint8Array): void {
     try {
       done += writeSync(fd, bytes, done, bytes.length - done);
     } catch (cause) {
-      // A pipe that is full for the moment: its reader is slower than we are.
+      // A pipe that is full for the moment: its reader is slower than this program.
       if ((cause as NodeJS.ErrnoException).code === 'EAGAIN') continue;
       throw writeError(path, cause);
     }

@@ -8,7 +8,7 @@ import { isExecutionLane, NO_ROW, type Trace, taskName } from '../trace.js';
 import type { Output } from './output.js';
 import { laneWalk } from './rows.js';
 
-/** What to leave out. */
+/** Options that leave parts out. */
 export interface PajeOptions {
   /** Links of dependencies and messages (default true). */
   readonly flows?: boolean;

@@ -16,7 +16,7 @@ import { Annotation, Event, EXPLICIT, Packet, Track, Type } from './perfetto-fie
 import { ProtoWriter } from './protobuf.js';
 import { assignRows, laneWalk } from './rows.js';
 
-/** What to leave out or add. */
+/** Options that leave parts out or add them. */
 export interface PerfettoOptions {
   /** Arrows of dependencies, messages and transfers (default true). */
   readonly flows?: boolean;

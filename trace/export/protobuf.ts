@@ -73,7 +73,7 @@ export class ProtoWriter {
     this.#at += bytes.length;
   }
 
-  /** Opens a nested message. Its length takes four bytes, a redundant but valid varint, so that nothing moves. */
+  /** Opens a nested message. Its length takes four bytes, a redundant but valid varint, so no bytes move. */
   begin(field: number): void {
     this.#room(20);
     this.#varint((field << 3) | 2);

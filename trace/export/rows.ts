@@ -29,7 +29,7 @@ export function assignRows(
 }
 
 /** One slice of a lane. */
-export interface LaneSlice {
+interface LaneSlice {
   /** Task or transfer row. */
   readonly item: number;
   readonly isTask: boolean;
@@ -37,8 +37,8 @@ export interface LaneSlice {
   readonly row: number;
 }
 
-/** Visits a lane's tasks and transfers in time order with their sub-rows; returns how many sub-rows it has. */
-export type LaneWalk = (lane: number, visit: (slice: LaneSlice) => void) => number;
+/** Visits a lane's tasks and transfers in time order with their sub-rows; returns the number of sub-rows. */
+type LaneWalk = (lane: number, visit: (slice: LaneSlice) => void) => number;
 
 /** Prepares walking over lanes; sorting is done once. */
 export function laneWalk(trace: Trace): LaneWalk {

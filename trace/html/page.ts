@@ -1,5 +1,5 @@
-// Writes the viewer as one HTML file: style, program and data inline, nothing fetched, so that it works from disk,
-// in an e-mail, years later. The program is the modules of trace/viewer/, joined by removing imports and exports.
+// Writes the viewer as one HTML file: style, program and data inline, nothing fetched. So it works from disk,
+// in an e-mail, years later. The program is the modules of trace/viewer/, joined without imports and exports.
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { TraceError } from '../errors.js';
@@ -109,7 +109,7 @@ function escapeHtml(text: string): string {
     .replaceAll('"', '&quot;');
 }
 
-// Inside a script element only the sequences that could end or nest it matter.
+// Inside a script element only the sequences that could end or nest it need escapes.
 function escapeScript(json: string): string {
   return json.replaceAll('<', '\\u003c');
 }

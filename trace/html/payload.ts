@@ -24,7 +24,7 @@ export interface PayloadColumn {
   readonly bytes: Uint8Array;
 }
 
-/** Everything the viewer needs. */
+/** The input of the viewer. */
 export interface Payload {
   /** For the page's JSON. */
   readonly meta: Readonly<Record<string, unknown>>;
@@ -103,7 +103,7 @@ class Columns {
   readonly #trace: Trace;
   readonly #waits: Waits;
   readonly #quantum: number;
-  // Rows of the trace in the viewer's order, and the other way round.
+  // Rows of the trace in the viewer's order, and the inverse.
   readonly #tasks: Int32Array;
   readonly #taskPlace: Int32Array;
   readonly #transfers: Int32Array;
@@ -146,7 +146,7 @@ class Columns {
     yield ['tLane', this.#taskLanes, false];
     yield ['tStart', column(start), true];
     yield ['tDur', column((row) => end(row) - start(row)), false];
-    // Stages before the kernel: how long before its start; stages after it: how long after its end.
+    // Stages before the kernel: their distance before its start; stages after it: their distance after its end.
     for (const [name, which] of [
       ['tInserted', TaskTime.inserted],
       ['tReady', TaskTime.ready],
@@ -298,7 +298,7 @@ class Columns {
   }
 }
 
-// The rows of lanes, then those that have no lane.
+// The rows with a lane, lane by lane, then the rows without one.
 function withRest(items: Int32Array, laneOf: Uint16Array): Int32Array {
   if (items.length === laneOf.length) return items;
   const all = new Int32Array(laneOf.length);

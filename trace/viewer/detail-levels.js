@@ -1,5 +1,5 @@
 // Levels of detail: a lane with a million slices is drawn from groups of 8, 64, 512 ... slices, so that a frame costs
-// what its pixels cost. A group knows its extent, how much of it is filled, and which key fills most of it.
+// no more than its pixels. A group knows its extent, its filled part, and the key that fills most of it.
 
 const FACTOR = 8;
 
@@ -131,10 +131,10 @@ export function firstAbove(values, from, to, limit) {
 }
 
 /**
- * Visits what is to be drawn of [from, to): slices themselves when few are in view, else groups. `row` is -1 for a
- * group; `share` is how much of its extent is filled. Slices that began before `from` and reach into it are included.
+ * Visits the visible parts of [from, to): slices themselves if few are in view, else groups. `row` is -1 for a
+ * group; `share` is the filled part of its extent. Slices that began before `from` and reach into it are included.
  *
- * @param {Series} series @param {number} from @param {number} to @param {number} most about how many to visit
+ * @param {Series} series @param {number} from @param {number} to @param {number} most about the number of visits
  * @param {(start: number, end: number, key: number, share: number, row: number) => void} visit
  */
 export function forEachVisible(series, from, to, most, visit) {

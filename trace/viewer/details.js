@@ -1,4 +1,4 @@
-// The panel of what is selected: a task with its stages, data and neighbours, or a transfer.
+// The panel of the selection: a task with its stages, data and neighbours, or a transfer.
 import { el, link, swatch, tableOf } from './dom.js';
 import { inputsOf, stagesOf } from './explain.js';
 import { formatBytes, formatTime } from './format.js';
@@ -32,7 +32,7 @@ export function detailsPanel(model, theme, item, actions) {
           ['F', 'the whole trace, or the selected task'],
           ['← →', 'the slice before, after, on the lane'],
           ['↑ ↓', 'the lane above, below'],
-          ['R', 'what released the selected task'],
+          ['R', 'the task that released the selected task'],
           ['[ ]', 'the step before, after, on the critical path'],
           ['C', 'critical path'],
           ['G', 'six stages of every task'],
@@ -47,7 +47,7 @@ export function detailsPanel(model, theme, item, actions) {
     : transferPanel(model, item.row, actions);
 }
 
-/** Its lane, and the device where the lane's name does not tell. @param {Model} model @param {number} row */
+/** Its lane, and the device if the lane's name does not tell it. @param {Model} model @param {number} row */
 function whereOf(model, row) {
   const lane = model.laneName(model.taskLane(row));
   const space = model.spaceName(model.columns.tSpace[row]);

@@ -1,4 +1,4 @@
-// Elements in one call, so that panels read as what they show.
+// Elements in one call, so that the code of a panel looks like the panel.
 
 /**
  * @param {string} tag may carry classes: 'div.panel.open'

@@ -1,4 +1,4 @@
-// Answers about one task: its six stages, and for each input where it came from and why from there.
+// Answers about one task: its six stages, and for each input the source of its copy and the reason for that source.
 
 /** @typedef {import('./model.js').Model} Model */
 
@@ -46,7 +46,7 @@ export function stagesOf(model, row) {
  * @property {string} name
  * @property {number} bytes
  * @property {string} mode
- * @property {string} from where the copy came from
+ * @property {string} from source of the copy
  * @property {string} why
  * @property {number} transfer row of the transfer that brought it, or -1
  * @property {number} writer row of the task that wrote this version as far as the trace tells, or -1
@@ -157,7 +157,7 @@ function lastArrival(model, row, datum, space) {
   return best;
 }
 
-/** The transfer that had brought the datum to where this one read it. @param {Model} model @param {number} transfer @param {number} datum */
+/** The transfer that had brought the datum to the source of this one. @param {Model} model @param {number} transfer @param {number} datum */
 function departure(model, transfer, datum) {
   const { xDest, xSource, xStart } = model.columns;
   let best = -1;

@@ -1,4 +1,4 @@
-// What is drawn over the slices: the critical path, the selected item and its relatives.
+// The marks over the slices: the critical path, the selected item and its relatives.
 import { boxOf, GUTTER } from './scene.js';
 import { classColour } from './theme.js';
 
@@ -54,7 +54,7 @@ export function paintPath(scene) {
   }
 }
 
-/** The selected item, with lines to what it waited for and what waited for it. @param {Scene} scene @param {Item} selected */
+/** The selected item, with lines to the items it waited for and to those that waited for it. @param {Scene} scene @param {Item} selected */
 export function paintSelection(scene, selected) {
   const { context, model, theme } = scene;
   const box = boxOf(scene, selected);

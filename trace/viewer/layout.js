@@ -12,12 +12,12 @@ import { formatBytes } from './format.js';
  * @property {number} index lane, space or rank, by kind
  * @property {number} y
  * @property {number} height
- * @property {number} full what the full height is: bytes of a memory row, ready tasks of a progress row
+ * @property {number} full quantity at full height: bytes of a memory row, ready tasks of a progress row
  * @property {number} fullLine the same for the line in a progress row: bytes in flight
  */
 
 export const STAGE_ROWS = 6;
-/** Rows that grow where there is room to spare, at most by `MOST_GROWTH`. */
+/** Rows that grow if there is room to spare, at most by `MOST_GROWTH`. */
 const growing = new Set(['tasks', 'transfers', 'memory', 'progress']);
 const MOST_GROWTH = 2;
 const heights = {
@@ -48,7 +48,7 @@ export function makeLaneSeries(model) {
 
 /** @typedef {ReturnType<typeof makeLaneSeries>} LaneSeries */
 
-/** Bytes at full height of a memory band: the capacity, or the peak where that is far below. @param {Model} model @param {number} space */
+/** Bytes at full height of a memory band: the capacity, or the peak if that is far below. @param {Model} model @param {number} space */
 export function memoryScale(model, space) {
   const { mStart, mValue0 } = model.columns;
   let peak = 1;
@@ -68,7 +68,7 @@ function mostProgress(model, rank, value) {
 
 /**
  * @param {Model} model @param {boolean} stages with rows for the six stages
- * @param {number} room height there is: rows grow where it is more than they need
+ * @param {number} room available height: rows grow if it is more than they need
  * @returns {Row[]}
  */
 export function makeRows(model, stages, room) {

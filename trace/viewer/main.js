@@ -1,4 +1,4 @@
-// Puts the viewer together: state, actions, redraw on change. `window.headrace` is for tests and the curious.
+// Puts the viewer together: state, actions, redraw on change. `window.headrace` is for tests and curious users.
 import { memoryWords } from './charts.js';
 import { sliceAt } from './detail-levels.js';
 import { detailsPanel } from './details.js';
@@ -91,7 +91,7 @@ class Viewer {
     this.view.clamp();
   }
 
-  /** Places the rows in the height there is. */
+  /** Places the rows in the available height. */
   arrange() {
     this.rows = makeRows(this.model, this.state.stages, this.height - RULER);
   }
@@ -173,7 +173,7 @@ class Viewer {
     return `${name}, at ${formatTime(this.model.ns(start))}, took ${formatTime(this.model.ns(end - start))}`;
   }
 
-  /** What is under a pixel, at most three pixels away. @param {number} x @param {number} y @returns {Item | undefined} */
+  /** The item under a pixel, at most three pixels away. @param {number} x @param {number} y @returns {Item | undefined} */
   itemAt(x, y) {
     const scene = this.scene();
     const row = rowAt(scene, y);
@@ -198,7 +198,7 @@ class Viewer {
     showTip(this.canvas, 0, 0, '');
   }
 
-  /** Why a lane idles under a pixel, or what is in the memory, in words. @param {number} x @param {number} y */
+  /** The reason why a lane idles under a pixel, or the contents of the memory, in words. @param {number} x @param {number} y */
   wordsAt(x, y) {
     const scene = this.scene();
     const row = rowAt(scene, y);

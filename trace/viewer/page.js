@@ -44,7 +44,7 @@ export function buildPage(app, title, actions) {
     tabIndex: 0,
     role: 'application',
     'aria-label':
-      'Timeline. Arrow keys walk over tasks, R to what released a task, W A S D zoom and move.',
+      'Timeline. Arrow keys walk over tasks, R to the task that released one, W A S D zoom and move.',
     'aria-describedby': 'said',
   });
   const map = el('canvas.minimap', {
@@ -107,7 +107,7 @@ export function press(id, on) {
   document.getElementById(id)?.setAttribute('aria-pressed', String(on));
 }
 
-/** Shows a hint near a pixel of an element, or hides it when there is nothing to say. @param {HTMLElement} near @param {number} x @param {number} y @param {string} text */
+/** Shows a hint near a pixel of an element, or hides it if the text is empty. @param {HTMLElement} near @param {number} x @param {number} y @param {string} text */
 export function showTip(near, x, y, text) {
   const tip = document.getElementById('tip');
   if (!tip) return;

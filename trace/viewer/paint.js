@@ -1,4 +1,4 @@
-// Paints the timeline on a canvas. Everything is a function of the state; nothing but scratch memory is kept between frames.
+// Paints the timeline on a canvas. A frame is a function of the state; only scratch memory lives between frames.
 import { paintMemory, paintProgress } from './charts.js';
 import { firstAbove, forEachVisible } from './detail-levels.js';
 import { formatMark, formatTime, roundStep } from './format.js';
@@ -66,8 +66,8 @@ function paintRow(scene, row) {
 }
 
 /**
- * Rectangles of one colour: x, width and height each. Kept from frame to frame as scratch memory, because panning that
- * makes garbage is panning that stops for it.
+ * Rectangles of one colour: x, width and height each. Kept from frame to frame as scratch memory, because garbage
+ * would interrupt panning.
  * @type {Map<number, { values: number[], length: number }>}
  */
 const batches = new Map();
@@ -118,7 +118,7 @@ function paintIdle(scene, series, row) {
   paintSeries(scene, series, (reason) => theme.idle[reason], row.y + row.height - 2, 10, 0.5);
 }
 
-/** Colour of a class as the state wants it: full, or muted when other things are in focus. @param {Scene} scene */
+/** Colour of a class in the present state: full, or muted when other classes are in focus. @param {Scene} scene */
 function classColours(scene) {
   const { theme, state } = scene;
   return (/** @type {number} */ taskClass) => {
@@ -134,7 +134,7 @@ function paintTasks(scene, series, row) {
   const colour = classColours(scene);
   paintSeries(scene, series, colour, row.y + row.height - 2, row.height - 4, 1);
   const scale = (width - GUTTER) / (state.to - state.from);
-  // Names, where there is room for them.
+  // Names, if there is room for them.
   const letter = context.measureText('gemm(0, 1)').width / 10;
   if (
     firstAbove(series.start, series.from, series.to, state.to) -

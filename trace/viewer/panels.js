@@ -1,4 +1,4 @@
-// The summary, and the legend that says what to do about each colour.
+// The summary, and the legend with the remedy for each colour.
 import { el, link, swatch, tableOf } from './dom.js';
 import { formatBytes, formatShare, formatTime } from './format.js';
 import { classColour, stageColour, stageNames } from './theme.js';
@@ -28,7 +28,7 @@ export function summaryPanel(model, theme, actions) {
     el(
       'p.faint',
       {},
-      'Hover for names and reasons, click a task for its story, scroll to zoom. ',
+      'Hover for names and reasons, click a task for its details, scroll to zoom. ',
       link('All keys', () => actions.showTab('details')),
     ),
     s.problems.length > 0 &&
@@ -53,7 +53,7 @@ export function summaryPanel(model, theme, actions) {
       ],
       'The run',
     ),
-    el('h3', {}, 'Idle time, and what to do about it'),
+    el('h3', {}, 'Idle time, and its remedies'),
     el(
       'ul.reasons',
       {},
@@ -143,7 +143,7 @@ export function summaryPanel(model, theme, actions) {
   );
 }
 
-/** Idle time of the lanes whose kind ran anything: the others would drown everything. @param {any} summary */
+/** Idle time of the lanes whose kind ran a task: the others would hide these. @param {any} summary */
 function idleOfUsedLanes(summary) {
   const lanes = summary.lanes.filter((/** @type {any} */ lane) => lane.used);
   return {
@@ -175,7 +175,7 @@ export function legendPanel(model, theme, focus, actions) {
     .map(({ name }, index) => ({ name, index }))
     .filter(({ index }) => counts[index] > 0);
   const classes = used.slice(0, 40);
-  // What there is most of comes first.
+  // The largest parts first.
   const idleShares = model.meta.idle
     .map((words, index) => ({ ...words, index, time: idle.of(words.reason) }))
     .sort((a, b) => b.time - a.time);
@@ -256,7 +256,7 @@ export function legendPanel(model, theme, focus, actions) {
         el(
           'div.why',
           {},
-          'none while lanes idle: more parallel work; many while lanes idle: see what they wait for',
+          'none while lanes idle: more parallel work; many while lanes idle: see the reasons of their waits',
         ),
       ),
       el('li', {}, swatch(theme.kinds[3], true), 'line: bytes on their way'),

@@ -1,4 +1,4 @@
-// What a frame is drawn from, and where things are in it.
+// The input of a frame, and the places of its items.
 
 /** @typedef {import('./model.js').Model} Model */
 /** @typedef {import('./theme.js').Theme} Theme */

@@ -1,4 +1,4 @@
-// Finds tasks by what people type: a class, a name with parameters, #id, or a datum.
+// Finds tasks by the words that people type: a class, a name with parameters, #id, or a datum.
 
 /** @typedef {import('./model.js').Model} Model */
 
@@ -55,7 +55,7 @@ function dataMatcher(model, full, name, numbers) {
 }
 
 /**
- * The matching task that starts first after a moment (from the start again when there is none), and how many match.
+ * The matching task that starts first after a moment (from the start again when there is none), and the number of matches.
  * @param {Model} model @param {string} text @param {number} after @param {number} [except] this row does not count as found
  * @returns {{ row: number, count: number }}
  */

@@ -1,4 +1,4 @@
-// Which part of the trace is in view: moving, zooming, and keeping it inside.
+// The part of the trace in view: moving, zooming, and keeping it inside.
 import { boxOf, GUTTER, RULER, timeAt } from './scene.js';
 
 /** @typedef {import('./model.js').Model} Model */
@@ -20,7 +20,7 @@ export class View {
     return (GUTTER + this.scene().width) / 2;
   }
 
-  /** @param {number} factor @param {number} x pixel that stays where it is */
+  /** @param {number} factor @param {number} x pixel that keeps its place */
   zoom(factor, x) {
     const scene = this.scene();
     const { state } = scene;
@@ -97,7 +97,7 @@ export class View {
     this.show((start + end) / 2 - length / 2, length);
   }
 
-  /** Moves as little as needed to show an item, and zooms in when it could not be seen. @param {Item} item */
+  /** Moves as little as needed to show an item, and zooms in if it would be invisible. @param {Item} item */
   reveal(item) {
     const { state, width, height } = this.scene();
     const { start, end } = this.extent(item);

@@ -1,7 +1,7 @@
 // Finds libcuda and fills the table: see gpu/api.h.
 //
-// Every symbol is asked for in the version it was written against: through cuGetProcAddress_v2 by its plain name and
-// that version, or, in drivers that lack it, by dlsym with the suffix of the ABI (hazard list, 6.1: plain dlsym of
+// Every symbol is requested in the version that this code was written against: through cuGetProcAddress_v2 by its plain
+// name and that version, or, in drivers without it, by dlsym with the suffix of the ABI (plain dlsym of
 // "cuMemAlloc" gives the 32-bit ABI of 2007).
 #include <cstdlib>
 
@@ -12,7 +12,7 @@ namespace headrace {
 
 namespace {
 
-/// CUDA version whose ABI is asked for. All names below have had their present ABI since then.
+/// The CUDA version whose ABI is requested. All names below have had their present ABI since then.
 constexpr int kAbiVersion = 12000;
 
 class Resolver {

@@ -47,13 +47,13 @@ extern "C" __global__ void headrace_await_word(const volatile long long* word, l
   if (blockIdx.x == 0 && threadIdx.x == 0) *seen = now == value ? now : -1;
 }
 
-// Writes where nothing is: for tests of lost devices.
+// Writes to an illegal address: for tests of lost devices.
 extern "C" __global__ void headrace_illegal_address(long long address) {
   *(volatile double*)address = 1;
 }
 
 // Task Bench's checking kernel (kernels/taskbench.cpp), one block. A mismatch goes to *outcome, which lies in host
-// memory: 1 + the first input that is wrong. Everything is checked before anything is written.
+// memory: 1 + the first wrong input. The kernel checks everything before it writes.
 struct TaskBenchInputs {
   const longlong2* data[16];
   int columns[16];

@@ -1,6 +1,6 @@
 // Compiling CUDA C at run time with NVRTC, and keeping the results: see core/kernel_source.h.
 //
-// Invariant: a kept result is used only if everything that went into it is the same: source, name, options, symbols,
+// Invariant: a kept result is used only if all its inputs are the same: source, name, options, symbols,
 // architecture and compiler version are stored with it and compared, not only hashed. Sources that include files by
 // "name" are not kept, since those files may change.
 #include <sys/stat.h>
@@ -139,7 +139,7 @@ class Kept {
     return compiled.cached;
   }
 
-  /// Complete or not at all: another process may read it at any time. Failure to keep is no failure.
+  /// Writes the file completely or not at all: another process may read it at any time. A failure here is not an error.
   void write(const CompiledKernels& compiled) const {
     if (path_.empty()) return;
     makeFolders(folder_);

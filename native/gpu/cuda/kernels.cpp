@@ -3,9 +3,9 @@
 //
 //   await_word       flows: word, seen; params: value [, blocks, threads]. Busy until the int64 word equals value (20 s
 //                    at most), then seen = value or -1
-//   illegal_address  writes to an address where nothing is: the device is lost
+//   illegal_address  writes to an illegal address: the device is lost
 //
-// `taskbench` takes up to 16 inputs here and tells of a wrong one through a word of pinned host memory.
+// `taskbench` takes up to 16 inputs here and reports a wrong one through a word of pinned host memory.
 #include <cstring>
 
 #include "gpu/cuda/kernels_ptx.h"

@@ -2,8 +2,8 @@
 // results of the host kernels (kernels/tile.cpp).
 //
 // Invariants: every compute stream has handles of its own, bound to it for good (setting a handle's stream resets its
-// workspace); all workspaces exist before the first task; no call here waits for the GPU. potrf's outcome is copied to
-// a pinned word behind the factorisation and becomes the task's status when the stream has got there.
+// workspace); all workspaces exist before the first task; no call here waits for the GPU. A copy behind the factorisation
+// brings potrf's outcome to a pinned word. It becomes the task's status when the stream has got there.
 #include <sched.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace headrace {
 
 namespace {
 
-/// cuBLAS' own advice for Hopper; what it takes by itself it would allocate while kernels run.
+/// cuBLAS' own advice for Hopper. cuBLAS would allocate a larger workspace by itself while kernels run.
 constexpr std::size_t kBlasWorkspace = std::size_t{32} << 20;
 /// Largest tile that potrf's workspace is made for. HEADRACE_TILE_LIMIT overrides it.
 constexpr int kTileLimit = 8192;
@@ -79,7 +79,7 @@ bool resolveSolver(SharedLibrary& from, char type, Functions<T>& to) {
 
 Libraries load() {
   Libraries all{};
-  // cuSOLVER needs cuBLAS of its own version: whichever pair is found together is used.
+  // cuSOLVER needs cuBLAS of its own version: the first pair that is found together is used.
   SharedLibrary blas(std::getenv("HEADRACE_CUBLAS_LIBRARY"),
                      {"libcublas.so.13", "libcublas.so.12", "/usr/local/cuda/lib64/libcublas.so.13",
                       "/usr/local/cuda/lib64/libcublas.so.12"});
@@ -121,7 +121,7 @@ int tileLimit() {
 
 }  // namespace
 
-/// What one stream needs for tile operations.
+/// The handles and workspaces of one stream for tile operations.
 struct TileLibrary {
   void* blas = nullptr;
   void* solver = nullptr;
@@ -139,7 +139,7 @@ std::int32_t failed(GpuStream& stream, const char* call, int code) {
   return HEADRACE_DRIVER_ERROR;
 }
 
-/// The stream of the running kernel with its handles, or null and why not in the device's error text.
+/// The stream of the running kernel with its handles; or null, with the reason in the device's error text.
 GpuStream* ready() {
   GpuStream* stream = currentStream();
   if (stream->tiles != nullptr) return stream;
@@ -234,12 +234,12 @@ std::int32_t potrf(const headrace_task* task) {
                  : HEADRACE_DRIVER_ERROR;
     }
   }
-  // Also when it failed: the word may be used again only when the stream has passed this point.
+  // Also if it failed: the word may be used again only after the stream has passed this point.
   reportLater(*stream, pinned);
   return code;
 }
 
-/// Runs everything once on an 8 x 8 unit matrix, so that the libraries' code is loaded before tasks need it.
+/// Runs every operation once on an 8 x 8 unit matrix, so that the libraries' code is loaded before tasks need it.
 template <typename T>
 DriverStatus warmUp(GpuStream& stream) {
   GpuDevice& device = *stream.device;
@@ -269,8 +269,8 @@ DriverStatus warmUp(GpuStream& stream) {
                                          std::to_string(status));
 }
 
-/// The warm-up is over when this returns, so that nothing of ours runs when the pause ends. There is no kernel but the
-/// libraries' own in the way (the caller holds a pause).
+/// The warm-up is over when this returns, so none of its kernels runs when the pause ends. Only the libraries' own
+/// kernels run meanwhile (the caller holds a pause).
 DriverStatus drain(GpuStream& stream) {
   GpuEvent end;
   end.device = stream.device;
@@ -284,7 +284,7 @@ DriverStatus drain(GpuStream& stream) {
 DriverStatus workBytes(GpuStream& stream, std::size_t* bytes) {
   const Libraries& library = libraries();
   const int limit = tileLimit();
-  // The matrix is not looked at, but a null one might be refused.
+  // The matrix is not read, but a null one might be refused.
   auto* a64 = reinterpret_cast<double*>(stream.tiles->blasWorkspace);
   auto* a32 = reinterpret_cast<float*>(stream.tiles->blasWorkspace);
   for (const int uplo : {0, 1}) {
@@ -375,7 +375,7 @@ DriverStatus prepareTiles(DeviceHandle handle) {
     if (status == DriverStatus::ok) status = prepare(*stream);
     if (status == DriverStatus::ok) fresh.push_back(stream);
   }
-  // Only now: what is allocated for one stream would wait for what runs on another.
+  // Only now: an allocation for one stream would wait for the work on another.
   for (GpuStream* stream : fresh) {
     if (status == DriverStatus::ok) status = warmUp<double>(*stream);
     if (status == DriverStatus::ok) status = warmUp<float>(*stream);

@@ -1,9 +1,9 @@
 // A driver without a GPU: device memory is a memory file of this process, streams are lists of operations, and the
-// operations are carried out by the GPU's own thread inside `progress`.
+// GPU's own thread carries out the operations inside `progress`.
 //
 // Invariants: submitting never carries out anything; `progress` carries out at most one piece of work per stream and
-// call, so streams interleave; an event's count of completed recordings only grows. Only `Event` is shared between
-// threads (streams of one GPU wait for events of another).
+// call, so streams interleave; an event's count of completed recordings only grows. Threads share only `Event`
+// (streams of one GPU wait for events of another).
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ struct Operation {
   Launch launch{};
 };
 
-/// Operations in order: a circular buffer that grows, so that nothing is allocated once it is large enough.
+/// Operations in order: a circular buffer that grows, so that no call allocates once it is large enough.
 class OperationList {
  public:
   OperationList() : operations_(64) {}
@@ -89,7 +89,7 @@ void* pointer(DeviceAddress address) { return reinterpret_cast<void*>(address); 
 // -- finding and opening --------------------------------------------------------------------------------------------
 
 DriverStatus probe(std::int32_t* devices, char* reason, std::size_t reasonBytes) {
-  *devices = 64;  // as many as anyone asks for
+  *devices = 64;  // more than any program requests
   std::snprintf(reason, reasonBytes, "emulated in host memory");
   return DriverStatus::ok;
 }

@@ -1,7 +1,7 @@
 // Finds libamdhip64 and fills the table: see gpu/api.h. Built and tested against a stub only: no AMD GPU was
-// available, so nothing here has met hardware.
+// available, so this code has never run on hardware.
 //
-// HIP has no driver contexts that one could hold: a "context" here is the device's ordinal plus one, made current
+// HIP has no driver contexts that a program could hold: a "context" here is the device's ordinal plus one, made current
 // with hipSetDevice. ROCm before 4.5 is refused: peer copies next to RDMA gave stale data there (UPC++ issue 524).
 #include <cstdlib>
 #include <cstring>
@@ -60,7 +60,7 @@ void adapt(GpuApi& api) {
     return code;
   };
   api.memoryFree = [](std::uint64_t address) { return hip.free(pointer(address)); };
-  // Nothing to set: HIP's synchronous copies are synchronous.
+  // No call is needed: HIP's synchronous copies are synchronous.
   api.pointerSetAttribute = [](const void*, int, std::uint64_t) { return 0; };
   api.ipcGetHandle = [](void* handle, std::uint64_t address) {
     return hip.ipcGet(handle, pointer(address));

@@ -1,4 +1,4 @@
-// The driver table of HIP: see gpu/stream_driver.cpp, which holds everything that is not the name.
+// The driver table of HIP: see gpu/stream_driver.cpp, which holds everything except the name.
 #include "gpu/device.h"
 #include "headrace/contract.h"
 

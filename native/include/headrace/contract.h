@@ -5,6 +5,9 @@
 
 namespace headrace {
 
+/// Differs for every other contract: the loader compares it.
+inline constexpr std::int32_t contractNumber = 826103041;
+
 namespace Opcode {
 inline constexpr std::int32_t nop = 0;
 inline constexpr std::int32_t wait = 1;

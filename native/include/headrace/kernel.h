@@ -1,14 +1,14 @@
 /*
- * The C interface of kernels: what a kernel receives, what it returns, and how a shared object offers
- * kernels to Headrace. A kernel owns nothing; the runtime has ordered it after everything it reads.
+ * The C interface of kernels: the input of a kernel, its result, and the way in which a shared object offers
+ * kernels to Headrace. A kernel owns nothing; the runtime has ordered it after the writers of its data.
  *
  * A kernel is a plain C function `int32_t kernel(const headrace_task*)`. It returns
  *   0                      done,
  *   a positive number      its own failure code (potrf: the failing pivot, counted from 1),
- *   a HEADRACE_* value     the arguments make no sense; nothing was touched.
+ *   a HEADRACE_* value     the arguments make no sense; no data was touched.
  * A non-zero result cancels the run that the task belongs to. No C++ exception may leave a kernel.
  *
- * Where it runs is decided by the kind it is registered with:
+ * The kind of its registration decides where it runs:
  *   HEADRACE_KERNEL_HOST   called when its turn has come, on a host worker or on an emulated GPU;
  *   HEADRACE_KERNEL_CUDA   called on the thread of a CUDA device, its context current; must enqueue all its
  *   HEADRACE_KERNEL_HIP    work on `task->stream` and return without waiting for it (same with HIP).
@@ -26,13 +26,13 @@ extern "C" {
 /* Raised when the layout of a struct below changes. */
 #define HEADRACE_KERNEL_ABI 1
 
-/* Results a kernel may return besides 0 and its own positive codes (contract.ts, Status). */
+/* Results that a kernel may return besides 0 and its own positive codes (contract.ts, Status). */
 #define HEADRACE_OUT_OF_RANGE (-3)
 #define HEADRACE_DEVICE_LOST (-4)
 #define HEADRACE_DRIVER_ERROR (-5)
 #define HEADRACE_BAD_ARGUMENTS (-6)
 
-/* What a kernel may know about the task it runs for. Valid only during the call. */
+/* The kernel's view of its task. Valid only during the call. */
 typedef struct headrace_task {
   /* Addresses of the task's data in the space of the device, in the order of the task's flows. */
   void* const* flows;
@@ -40,9 +40,9 @@ typedef struct headrace_task {
   const double* params;
   int32_t flow_count;
   int32_t param_count;
-  /* CUstream or hipStream_t on those devices, NULL where the kernel does the work itself. */
+  /* CUstream or hipStream_t on those devices, NULL if the kernel does the work itself. */
   void* stream;
-  /* First byte and size of the memory space: a kernel can check that what it is told to touch exists. */
+  /* First byte and size of the memory space: a kernel can check that its addresses lie inside. */
   void* space_base;
   uint64_t space_bytes;
   /* 0 host, 1 emulated, 2 cuda, 3 hip (contract.ts, SpaceKind). */
@@ -59,9 +59,10 @@ typedef int32_t (*headrace_kernel)(const headrace_task* task);
 enum { HEADRACE_KERNEL_HOST = 0, HEADRACE_KERNEL_CUDA = 1, HEADRACE_KERNEL_HIP = 2 };
 
 /*
- * How device code (rather than a function that enqueues) is launched: `plan` runs on a GPU's thread before every
- * launch and fills grid, block and the argument list from the task. It, and a function that enqueues, finds the context of
- * the task's GPU current and leaves it so; the thread may be that of another GPU, and another one the next time.
+ * The launch of device code (instead of a function that enqueues): `plan` runs on a GPU's thread before every
+ * launch and fills grid, block and the argument list from the task. `plan`, like a function that enqueues, finds the
+ * context of the task's GPU current and must not change it. The thread may be that of another GPU, and may differ from
+ * launch to launch.
  */
 typedef struct headrace_launch {
   uint32_t grid[3];
@@ -80,7 +81,7 @@ typedef struct headrace_registry {
   int32_t abi; /* HEADRACE_KERNEL_ABI of the runtime */
   int32_t reserved;
   void* state;
-  /* Offers a kernel; returns 0, or -1 when the name or kind is not acceptable. */
+  /* Offers a kernel; returns 0, or -1 if the name or kind is not acceptable. */
   int32_t (*add)(struct headrace_registry* registry, const char* name, int32_t kind,
                  headrace_kernel kernel);
   /* Offers device code: `image` is PTX, a cubin or a fat binary and must stay mapped; `symbol` names the
@@ -92,7 +93,7 @@ typedef struct headrace_registry {
 
 /*
  * A kernel library defines this function; `loadKernels(path)` calls it once.
- * It returns 0, or a positive number to be reported as the reason why the library cannot be used.
+ * It returns 0, or a positive number, which is reported as the reason why the library cannot be used.
  */
 #define HEADRACE_REGISTER headrace_register
 typedef int32_t (*headrace_register_function)(headrace_registry* registry);

@@ -1,9 +1,11 @@
-// One rank makes another call than the others. Argument: JSON with `way` and `odd`, the rank that does.
+// One rank makes a different call. Argument: JSON with `way` and `odd`, the rank with the different call.
+import '../../../dist/test/support/removable-guards.js';
+import { setGuard } from '../../../dist/devices/simulated/cases/set-guard.js';
 import { Runtime, read, readWrite, task, write } from '../../../dist/index.js';
 import { report } from './report.mjs';
 
 const { way, odd, off } = JSON.parse(process.argv[2]);
-if (off !== undefined) (await import('../../../dist/devices/guards.js')).setGuard(off, false);
+if (off !== undefined) setGuard(off, false);
 const runtime = await Runtime.create({ workers: 1, hostMemory: '64MiB', window: 256 });
 const { rank, ranks } = runtime;
 const isOdd = rank === odd;
@@ -45,7 +47,7 @@ const ways = {
     if (isOdd) await large.read();
     await run((graph) => graph.insert(step, { x: large }));
   },
-  /** Its owner needs nobody to read it. */
+  /** Its owner needs no reader. */
   async 'read-own'() {
     if (isOdd) await small.read();
     await run((graph) => graph.insert(step, { x: large }));

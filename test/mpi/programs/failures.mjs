@@ -1,4 +1,4 @@
-// What the other ranks see when one of them fails. Argument: JSON with `way` and `rank` of the one that fails.
+// The errors of the other ranks when one fails. Argument: JSON with `way` and `rank`, the rank that fails.
 
 import { Runtime, read, readWrite, task, write } from '../../../dist/index.js';
 import { report } from './report.mjs';
@@ -66,9 +66,9 @@ async function killWhileMoving() {
   );
   const pid = runtime.data(new Float64Array([process.pid]), { name: 'pid', rank: who });
   const victim = (await pid.read())[0];
-  const before = runtime.engine.ranks.report().receivedBytes;
+  const before = runtime.peers.report().receivedBytes;
   const watch = () => {
-    if (runtime.engine.ranks.report().receivedBytes > before) process.kill(victim, 'SIGKILL');
+    if (runtime.peers.report().receivedBytes > before) process.kill(victim, 'SIGKILL');
     else setImmediate(watch);
   };
   if (rank === 0) watch();
@@ -92,7 +92,7 @@ async function failing() {
       return { code: 'none' };
     }
     if (way === 'pruned') {
-      // One rank leaves out a task that writes its own datum: the other sends what nobody receives.
+      // One rank leaves out a task that writes its own datum: the other sends data that no rank receives.
       await runtime.run(
         (graph) => {
           const handle = graph.insert(step, { x, i: 1000 }, { rank: 0 });
@@ -117,7 +117,7 @@ async function failing() {
           setTimeout(() => process.kill(process.pid, 'SIGKILL'), 300);
       }
       if (way === 'loop') {
-        // A plain loop that never yields: the engine alone must notice.
+        // A plain loop that never yields: the engine alone must notice. This rank does nothing until it is killed.
         if (rank === who) await new Promise((r) => setTimeout(r, 20000));
         graph.insert(use, { a: y, x: z });
         for (;;) graph.insert(step, { x: z, i: 100 }, { rank: 0 });
@@ -129,7 +129,7 @@ async function failing() {
   }
 }
 const first = await failing();
-const received = runtime.engine.ranks?.report().receivedBytes ?? 0;
+const received = runtime.peers?.report().receivedBytes ?? 0;
 say({ first, received, of: tilesBytes });
 let again;
 if (way === 'throw' || way === 'program' || way === 'mismatch' || way === 'pruned') {

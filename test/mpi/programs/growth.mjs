@@ -48,7 +48,7 @@ const programs = {
     });
     return { ran, values: await Promise.all(data.map(async (d) => (await d.read())[0] > 1)) };
   },
-  /** Parents await what they insert behind an `await`, while the program goes on inserting on all ranks. */
+  /** Parents await tasks that they insert behind an `await`, while the program continues to insert on all ranks. */
   async parents() {
     let graph;
     const sum = task({

@@ -1,9 +1,10 @@
-// What the guards of several ranks are for, with and without them: `{ what, off }`.
+// The promises of the guards between ranks, with and without the guards: `{ what, off }`.
+import '../../../dist/test/support/removable-guards.js';
+import { setGuard } from '../../../dist/devices/simulated/cases/set-guard.js';
 import { Runtime, read, task, write } from '../../../dist/index.js';
 import { report } from './report.mjs';
 
 const { what, off } = JSON.parse(process.argv[2]);
-const { setGuard } = await import('../../../dist/devices/guards.js');
 if (off !== undefined) setGuard(off, false);
 const runtime = await Runtime.create({ workers: 1, gpus: 1, gpuMemory: '256KiB' });
 const { rank } = runtime;
@@ -17,6 +18,7 @@ const programs = {
       flows: { own: write('f64') },
       params: { ms: 'f64' },
       body: async ({ own, ms }) => {
+        // It takes its time: the order is to hold all the same.
         await new Promise((resolve) => setTimeout(resolve, ms));
         own[0] = Number(process.hrtime.bigint() / 1000n);
         times.push(own[0]);
@@ -33,7 +35,7 @@ const programs = {
   /** Many independent tasks pull one tile each. */
   async pull() {
     const n = 1024;
-    const { pulls } = runtime.engine.ranks;
+    const { pulls } = runtime.peers;
     let most = 0;
     const begin = pulls.begin;
     pulls.begin = (member) => {

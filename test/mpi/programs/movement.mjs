@@ -2,9 +2,11 @@
 // flushes. Argument: JSON with `what` and options.
 
 import { Runtime, read, readWrite, task, write } from '../../../dist/index.js';
+import { failFlushes } from './failing-flush.mjs';
 import { report } from './report.mjs';
 
-const { what, size = {}, ...rest } = JSON.parse(process.argv[2]);
+const { what, size = {}, failFlush = false, ...rest } = JSON.parse(process.argv[2]);
+if (failFlush) failFlushes();
 const runtime = await Runtime.create({
   workers: 1,
   checked: what !== 'tiles',
@@ -113,7 +115,7 @@ const programs = {
       flows: { gate: readWrite('f64'), sum: readWrite('f64') },
       // Nobody can use a tile before this ends.
       body: async ({ gate: g }) => {
-        const received = () => runtime.engine.ranks.report().receivedBytes;
+        const received = () => runtime.peers.report().receivedBytes;
         const until = performance.now() + (fetch === 'pull' ? 200 : 20_000);
         while (performance.now() < until && received() < (fetch === 'pull' ? 1 : count * n * 8))
           await new Promise((go) => setTimeout(go, 5));
@@ -132,7 +134,7 @@ const programs = {
     });
     const values = await sum.read();
     const ok = allEqual(values, (count * (count - 1)) / 2);
-    const used = runtime.engine.ranks.pulls.reserved.reduce((a, b) => a + b, 0);
+    const used = runtime.peers.pulls.reserved.reduce((a, b) => a + b, 0);
     return { ok, figures, receivedAhead, reserved: used };
   },
   /** A flush that fails makes the run reject with its code. */

@@ -1,9 +1,9 @@
 // Drives the network port alone: control messages around a ring, and data from emulated GPU and host memory by all
 // three ways, with every byte checked.
 
-import { NativeBackend } from '../../../dist/devices/native-backend.js';
-import { openNativeNetwork } from '../../../dist/devices/native-network.js';
-import { VisibleTo } from '../../../dist/devices/network-port.js';
+import { NativeBackend } from '../../../dist/devices/native/backend.js';
+import { openNativeNetwork } from '../../../dist/devices/native/network.js';
+import { VisibleTo } from '../../../dist/devices/network/port.js';
 import { loadNative } from '../../../dist/native/index.js';
 import { report } from './report.mjs';
 
@@ -20,14 +20,12 @@ const core = loadNative().open({
   checked: false,
 });
 const backend = new NativeBackend(core);
-const failFlush = Number(process.argv[2] ?? 0);
 const port = await openNativeNetwork({
   spaces: backend.exported(),
   direct: 'never',
   flush: 'auto',
   doorbell: core.doorbell(),
   chunkBytes: 65536,
-  failFlush,
   cores: 2,
   threads: 2,
 });
@@ -126,7 +124,7 @@ for (const bytes of [8, 4096, 65536, 65544, 3 * MIB + 8]) {
     if (wrong) problems.push(`${bytes} bytes ${from}->${to} mode ${mode}: ${outcomes.get(r)}`);
   }
 }
-// 3. A receive nobody matches can be withdrawn; a bad offset is refused; a flush answers.
+// 3. A receive without a sender can be withdrawn; a bad offset is refused; a flush answers.
 port.receive(previous, 9, 0, 0, 64, 0, 901);
 port.receive(previous, 9, 0, 64 * MIB, 64, 0, 902);
 port.flush(GPU, VisibleTo.owner, 903);

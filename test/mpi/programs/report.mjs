@@ -1,4 +1,4 @@
-// How a rank program tells its result: a file of its own, because launchers mix, cut and lose standard output.
+// The report of a rank program: it goes to a file of its own, because launchers mix, cut and lose standard output.
 import { appendFileSync } from 'node:fs';
 import path from 'node:path';
 

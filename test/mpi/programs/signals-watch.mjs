@@ -1,5 +1,5 @@
-// Sends a signal to a rank and reports how long it lived, and which shared memory it had: `PID SIGNAL RANK`.
-// With `launcher` behind, the launcher that started it gets the signal.
+// Sends a signal to a rank and reports its remaining lifetime and its shared memory: `PID SIGNAL RANK`. With the further
+// word `launcher`, the launcher that started it gets the signal.
 import { existsSync, readFileSync } from 'node:fs';
 import { report } from './report.mjs';
 

@@ -1,5 +1,5 @@
-// One rank gets a signal while its event loop does not turn, or does. Argument: JSON with `way`, `signal`, `who`,
-// and perhaps `target: 'launcher'`.
+// One rank gets a signal while its event loop is blocked, or runs. Argument: JSON with `way`, `signal`, `who`, and
+// perhaps `target: 'launcher'`.
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Runtime, read, readWrite, task, write } from '../../../dist/index.js';

@@ -1,9 +1,9 @@
 // A kernel spins on a word of its GPU's memory (one thread, and enough blocks to fill the GPU) while the other rank's
-// bytes, the word last, are delivered there: by MPI, in staged chunks, by reading the other rank's memory. Whatever on
-// the way waited for the kernel would wait for ever. Argument: JSON with `driver`.
-import { openNativeBackend } from '../../../dist/devices/native-backend.js';
-import { launched, openNativeNetwork } from '../../../dist/devices/native-network.js';
-import { WireMode } from '../../../dist/devices/network-port.js';
+// bytes, the word last, are delivered there: by MPI, in staged chunks, by reading the other rank's memory. A step that
+// waited for the kernel would wait for ever. Argument: JSON with `driver`.
+import { openNativeBackend } from '../../../dist/devices/native/backend.js';
+import { launched, openNativeNetwork } from '../../../dist/devices/native/network.js';
+import { WireMode } from '../../../dist/devices/network/port.js';
 import { report } from './report.mjs';
 
 const { driver = 'cuda', rounds = 1 } = JSON.parse(process.argv[2] ?? '{}');
@@ -30,7 +30,6 @@ const port = await openNativeNetwork({
   flush: 'auto',
   doorbell: backend.doorbell(),
   chunkBytes: 512 * 1024,
-  failFlush: 0,
   cores: 2,
   threads: 2,
 });
@@ -112,7 +111,7 @@ for (let round = 0; round < rounds; round++) {
           const args = Float64Array.of(bytes - 8, SEEN, value, blocks, threads);
           const sequence = backend.exec(queue, kernel, 0, -1, 2, args.length, args, -1, 0);
           backend.publish();
-          // The kernel is there and spins before anything is on its way.
+          // The kernel is there and spins before anything is on its way. A kernel says nothing when it begins: it gets time.
           await new Promise((r) => setTimeout(r, 20));
           backend.poll();
           if (over(queue, sequence)) throw new Error('the kernel does not spin');

@@ -1,5 +1,5 @@
-// Things that ruin a process or its GPU, one per process: node failure.mjs <what> <gpus>. Prints one JSON line with what
-// the program saw; ends by itself, without a hang, in every case.
+// Failures that make a process or its GPU unusable, one per process: node failure.mjs <what> <gpus>. Prints one JSON
+// line with the errors that the program got; in every case it ends by itself.
 import { Runtime, read, readWrite, task, write } from '../../../dist/index.js';
 
 const [what, gpus] = [process.argv[2], Number(process.argv[3])];

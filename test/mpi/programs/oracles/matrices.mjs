@@ -117,7 +117,7 @@ export async function redistribute({ runtime, ranks }) {
   return { problems, report };
 }
 
-/** In a pruned run a rank inserts what uses its own tiles only; factor and product are the same. */
+/** In a pruned run a rank inserts only tasks that use its own tiles; factor and product are the same. */
 export async function pruned({ runtime, rank, ranks }) {
   const { problems, check } = collector();
   const n = order(9);
@@ -137,6 +137,7 @@ export async function pruned({ runtime, rank, ranks }) {
             return graph.insert(...args);
           },
           skips: (...data) => graph.skips(...data),
+          check: (...args) => graph.check(...args),
         };
         insertCholesky(counted, spd);
         insertGemm(counted, a, b, c);

@@ -209,7 +209,7 @@ export async function randomSums({ runtime, ranks, home }) {
 export async function control({ runtime, ranks }) {
   const { problems, check } = collector();
   const n = 5 * ranks;
-  // Written on the rank that runs the task; a task looks only at what its own rank wrote.
+  // Written on the rank that runs the task; a task reads only the marks of its own rank.
   const ran = new Set();
   const mark = task({
     name: 'mark',
@@ -242,7 +242,7 @@ export async function control({ runtime, ranks }) {
           { after: [a] },
         ),
       );
-      // Back on A's rank, after both of B's, which follow A: what A did must be there.
+      // Back on A's rank, after both tasks of B's rank, which follow A: the effects of A must be visible.
       graph.insert(count, { counts: counts[i % ranks], kind: 2, needs: i }, { after: bs });
     }
     const all = Array.from({ length: n }, (_, i) =>

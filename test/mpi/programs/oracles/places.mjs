@@ -1,4 +1,4 @@
-// Where data are and how they get elsewhere: new tiles, one receive per version, every buffer from every buffer.
+// The places of data and their transfers: new tiles, one receive per version, every buffer from every buffer.
 import { read, readWrite, task, write } from '../../../../dist/index.js';
 import { allEqual, COUNT, closeAll, collector, copy, copyWords, fill } from './world.mjs';
 
@@ -112,7 +112,7 @@ export async function storm({ runtime, ranks, home }) {
 }
 
 const STEP = 4096;
-/** Element i of what step s writes: step and position, so that a wrong value tells where it is from. */
+/** Element i of the output of step s: step and position, so that a wrong value shows its origin. */
 const element = (step, i) => step * STEP + (i & (STEP - 1));
 const DEAD = -1;
 

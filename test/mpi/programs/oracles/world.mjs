@@ -1,5 +1,5 @@
-// What every oracle of the grid needs: task classes whose kernels run on host workers and GPUs alike, and places to
-// put data. An oracle is an async function of a world that returns { problems, report, ... }; every rank calls it.
+// Common parts of the oracles of the grid: task classes whose kernels run on host workers and GPUs alike, and places for
+// data. An oracle is an async function of a world that returns { problems, report, ... }; every rank calls it.
 import { read, readWrite, task, write } from '../../../../dist/index.js';
 
 /** When inputs of other ranks are asked for. */
@@ -36,7 +36,7 @@ export const copyWords = task({
   kernel: 'copy_bytes',
 });
 
-/** A world: the runtime, who we are, and the devices of each rank. */
+/** A world: the runtime, this rank, and the devices of each rank. */
 export function worldOf(runtime) {
   const { rank, ranks } = runtime;
   const gpus = runtime.gpus.length;
@@ -67,7 +67,7 @@ export function random(seed) {
   };
 }
 
-/** Collects what was wrong, at most a few of it. */
+/** Collects problems, at most a few. */
 export function collector() {
   const problems = [];
   return {

@@ -1,0 +1,456 @@
+// The network port over MPI: it writes records straight into the rings of the comm thread (native/mpi).
+// Invariant: the engine never waits for the comm thread except for room in the command ring. The comm thread always
+// empties that ring.
+import {
+  type Launch,
+  launchOf,
+  loadedMpiFile,
+  loadMpi,
+  MpiError,
+  type NetAddon,
+  NetCommand,
+  NetEvent,
+  NetLimit,
+  NetRecord,
+  type NetSession,
+  NetWord,
+  openMpi,
+  startMpi,
+} from '../../native/mpi.js';
+import { HeadraceError } from '../errors.js';
+import { type NetworkPort, type NetworkSink, VisibleTo } from '../network/port.js';
+import type { ExportedSpace } from './backend.js';
+import { EndInTime } from './end-in-time.js';
+import { knownProof, type Proof, prove } from './gpu-aware.js';
+
+/** Options of `openNativeNetwork`. */
+interface NativeNetworkOptions {
+  readonly spaces: readonly ExportedSpace[];
+  /**
+   * Whether the MPI library gets memory of real GPUs: never; if a proof says that it can take it; or without
+   * a proof, which ends in a crash if it cannot.
+   */
+  readonly direct: 'never' | 'proven' | 'unproven';
+  /** When writes of the network to device memory are flushed; 'off' needs no means to do so. */
+  readonly flush: 'auto' | 'force' | 'off';
+  readonly doorbell: bigint;
+  readonly chunkBytes: number;
+  /** Not every thread of this rank has a core of its own: none may spin for long. */
+  readonly crowded: boolean;
+}
+
+const CHUNKS_IN_FLIGHT = 4;
+/** Bytes of a short message. */
+const SHORT = 512;
+const CALM_SPIN_NS = 1_000;
+const EAGER_SPIN_NS = 10_000_000;
+
+const CODES: Readonly<Record<string, string>> = {
+  MPI_NOT_BUILT: 'ERR_MPI_MISSING',
+  MPI_NOT_LOADABLE: 'ERR_MPI_MISSING',
+  MPI_MISMATCH: 'ERR_MPI_MISMATCH',
+  MPI_START: 'ERR_MPI_START',
+};
+
+export { loadedMpiFile } from '../../native/mpi.js';
+
+/** This process's place in its launch, from the environment; a size of 1 if mpirun did not start it. */
+export function launched(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Omit<Launch, 'launcher'> {
+  return launchOf(env);
+}
+
+/** One process per host proves before it starts MPI. The start of the others waits for it, so they find the answer. */
+async function proofOf(
+  addon: NetAddon,
+  options: NativeNetworkOptions,
+  start: () => Promise<unknown>,
+): Promise<Proof> {
+  const isWanted = options.direct === 'proven' && options.spaces.some(({ isReal }) => isReal);
+  const { gpuAware, library } = addon.describe();
+  const file = loadedMpiFile();
+  if (isWanted && gpuAware && launchOf(process.env).localRank === 0) await prove(file);
+  await start();
+  if (options.direct === 'unproven') return { isProven: true, why: '' };
+  if (!isWanted) return { isProven: false, why: 'it was not requested' };
+  if (!gpuAware) return { isProven: false, why: `${library} does not take device pointers` };
+  return knownProof(file) ?? { isProven: false, why: 'no process on this host has proven it' };
+}
+
+/** Whether writes of the network to this space can be made visible, or need not be. */
+function isFlushable(space: ExportedSpace, flush: NativeNetworkOptions['flush']): boolean {
+  return flush === 'off' || space.writeOrdering >= VisibleTo.all || (space.flushOptions & 1) !== 0;
+}
+
+function typed(error: unknown): unknown {
+  if (!(error instanceof MpiError)) return error;
+  return new HeadraceError(CODES[error.code] ?? 'ERR_MPI_START', error.message, {
+    cause: error,
+    remedy: error.remedy,
+  });
+}
+
+/** Throws a typed error when there is no message layer. Starts nothing. */
+export function checkMpi(): void {
+  try {
+    loadMpi(launchOf(process.env).launcher);
+  } catch (error) {
+    throw typed(error);
+  }
+}
+
+/** Starts MPI and opens a session; collective over all ranks. Errors are typed. */
+export async function openNativeNetwork(options: NativeNetworkOptions): Promise<NativeNetwork> {
+  try {
+    const addon = loadMpi(launchOf(process.env).launcher);
+    const gpu = options.spaces.find(({ isReal }) => isReal);
+    const proof = await proofOf(addon, options, () => startMpi(addon, gpu));
+    const facts = await startMpi(addon, gpu);
+    const isDirect = (space: ExportedSpace): boolean =>
+      !space.isReal || (proof.isProven && isFlushable(space, options.flush));
+    const session = await openMpi(addon, facts, {
+      spaces: options.spaces.map((space) => ({ ...space, direct: isDirect(space) })),
+      doorbell: options.doorbell,
+      chunkBytes: options.chunkBytes,
+      chunksInFlight: CHUNKS_IN_FLIGHT,
+      spinNanoseconds: options.crowded ? CALM_SPIN_NS : EAGER_SPIN_NS,
+    });
+    const unflushable =
+      proof.isProven && gpu !== undefined && !isDirect(gpu)
+        ? 'writes of the network to its memory cannot be flushed'
+        : '';
+    const why = proof.why || unflushable || session.opened.directProblem;
+    return new NativeNetwork(session, options.spaces, options.crowded, why);
+  } catch (error) {
+    throw typed(error);
+  }
+}
+
+/** The comm thread takes commands within microseconds unless it is stuck in the MPI library. */
+const PATIENCE_MS = 30_000;
+
+/** MPICH's launcher sends SIGUSR1 when a rank dies; in Node that would open the debugger's port. */
+function ignore(): void {}
+
+export class NativeNetwork implements NetworkPort {
+  readonly rank: number;
+  readonly size: number;
+  readonly longestMessage: number = NetLimit.message;
+  readonly stagedReceives: number = NetLimit.buffers / CHUNKS_IN_FLIGHT;
+  readonly library: string;
+  /** Thread level that MPI granted. */
+  readonly threadLevel: string;
+  readonly gpuAware: boolean;
+  readonly crowded: boolean;
+  /** Why the MPI library does not get memory of real GPUs, and why a peer's cannot be opened; '' if there is no reason. */
+  readonly directProblem: string;
+  readonly mappingProblem: string;
+
+  private readonly spaces: readonly ExportedSpace[];
+  private readonly session: NetSession;
+  private readonly words: Int32Array;
+  private readonly commands: Int32Array;
+  private readonly commandNumbers: Float64Array;
+  private readonly events: Int32Array;
+  private readonly eventNumbers: Float64Array;
+  private readonly outboxWords: Int32Array;
+  private published = 0;
+  private taken = 0;
+  private dirty = false;
+  /** Position behind the last message in the outbox. */
+  private outboxPosition = 0;
+  private isLost = false;
+  private over: (() => void) | undefined;
+  private readonly ending: EndInTime;
+  /** Longest wait for room in the ring of commands, in milliseconds. */
+  private readonly patience: number;
+  private closing: Promise<void> | undefined;
+
+  constructor(
+    session: NetSession,
+    spaces: readonly ExportedSpace[],
+    crowded: boolean,
+    directProblem: string,
+    patience: number = PATIENCE_MS,
+  ) {
+    this.session = session;
+    this.patience = patience;
+    this.spaces = spaces;
+    this.directProblem = directProblem;
+    this.mappingProblem = session.opened.mappingProblem;
+    this.crowded = crowded;
+    this.rank = session.facts.rank;
+    this.size = session.facts.size;
+    this.library = session.facts.library;
+    this.threadLevel = session.facts.threadLevel;
+    this.gpuAware = session.facts.gpuAware;
+    this.words = session.words;
+    this.commands = session.commands;
+    this.commandNumbers = new Float64Array(
+      session.commands.buffer,
+      session.commands.byteOffset,
+      session.commands.length / 2,
+    );
+    const { outbox } = session;
+    this.outboxWords = new Int32Array(outbox.buffer, outbox.byteOffset, outbox.length >> 2);
+    this.ending = new EndInTime(session.deadline);
+    process.on('SIGUSR1', ignore);
+    this.events = session.events;
+    this.eventNumbers = new Float64Array(
+      session.events.buffer,
+      session.events.byteOffset,
+      session.events.length / 2,
+    );
+  }
+
+  mappable(rank: number, space: number): boolean {
+    return this.session.opened.peers[rank]?.mappable[space] === true;
+  }
+
+  reachable(rank: number, space: number): boolean {
+    return this.session.opened.peers[rank]?.reachable[space] === true;
+  }
+
+  /** Ranks of this host, this one included. */
+  neighbours(): number[] {
+    return this.session.opened.peers.flatMap(({ sameHost }, rank) => (sameHost ? [rank] : []));
+  }
+
+  ordering(space: number): number {
+    return this.spaces[space]?.writeOrdering ?? VisibleTo.none;
+  }
+
+  post(rank: number, bytes: Uint8Array): boolean {
+    const { length } = bytes;
+    const padded = (length + 7) & ~7;
+    const at = this.outboxPosition & (NetLimit.ring - 1);
+    const skip = at + padded > NetLimit.ring ? NetLimit.ring - at : 0;
+    const used = (this.outboxPosition - Atomics.load(this.words, NetWord.outboxFreed)) | 0;
+    if (used + skip + padded > NetLimit.ring) return false;
+    const offset = skip > 0 ? 0 : at;
+    this.write(bytes, offset);
+    this.outboxPosition = (this.outboxPosition + skip + padded) | 0;
+    const c = this.next(NetCommand.message, rank, 0);
+    this.commands[c + NetRecord.position] = this.outboxPosition;
+    this.commandNumbers[(c >> 1) + NetRecord.offset] = offset;
+    this.commandNumbers[(c >> 1) + NetRecord.size] = length;
+    return true;
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order, from devices/network only.
+  send(
+    rank: number,
+    tag: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    mode: number,
+    request: number,
+  ): void {
+    this.transfer(NetCommand.send, rank, tag, space, offset, bytes, mode, request);
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order, from devices/network only.
+  receive(
+    rank: number,
+    tag: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    mode: number,
+    request: number,
+  ): void {
+    this.transfer(NetCommand.receive, rank, tag, space, offset, bytes, mode, request);
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order, from devices/network only.
+  ipcRead(
+    rank: number,
+    remoteSpace: number,
+    remoteOffset: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    request: number,
+  ): void {
+    const c = this.transfer(NetCommand.ipcRead, rank, 0, space, offset, bytes, 0, request);
+    this.commands[c + NetRecord.remoteSpace] = remoteSpace;
+    this.commandNumbers[(c >> 1) + NetRecord.remoteOffset] = remoteOffset;
+  }
+
+  cancel(request: number): void {
+    this.next(NetCommand.cancel, 0, request);
+  }
+
+  flush(space: number, scope: number, request: number): void {
+    const c = this.next(NetCommand.flush, 0, request);
+    this.commands[c + NetRecord.status] = scope;
+    this.commands[c + NetRecord.space] = space;
+  }
+
+  publish(): void {
+    if (!this.dirty) return;
+    this.dirty = false;
+    Atomics.store(this.words, NetWord.commandsPublished, this.published);
+    if (Atomics.load(this.words, NetWord.sleeping) !== 0) this.session.wake();
+  }
+
+  due(): boolean {
+    return Atomics.load(this.words, NetWord.eventsPublished) !== this.taken;
+  }
+
+  poll(sink: NetworkSink): boolean {
+    const published = Atomics.load(this.words, NetWord.eventsPublished);
+    if (published === this.taken) return false;
+    const { events, eventNumbers } = this;
+    let inboxPosition = 0;
+    let messages = 0;
+    while (this.taken !== published) {
+      const e = (this.taken & (NetLimit.records - 1)) * NetRecord.words;
+      const n = e >> 1;
+      switch (events[e + NetRecord.kind]) {
+        case NetEvent.message: {
+          const offset = eventNumbers[n + NetRecord.offset];
+          const bytes = eventNumbers[n + NetRecord.size];
+          inboxPosition = events[e + NetRecord.position];
+          messages++;
+          sink.message(
+            events[e + NetRecord.rank],
+            this.session.inbox.subarray(offset, offset + bytes),
+          );
+          break;
+        }
+        case NetEvent.done:
+          sink.done(
+            events[e + NetRecord.request],
+            events[e + NetRecord.status],
+            eventNumbers[n + NetRecord.start],
+            eventNumbers[n + NetRecord.end],
+          );
+          break;
+        case NetEvent.lost:
+          this.isLost = true;
+          sink.lost(events[e + NetRecord.rank]);
+          this.over?.();
+          break;
+        case NetEvent.closed:
+          this.over?.();
+          break;
+      }
+      this.taken = (this.taken + 1) | 0;
+    }
+    Atomics.store(this.words, NetWord.eventsTaken, this.taken);
+    if (messages > 0) Atomics.store(this.words, NetWord.inboxFreed, inboxPosition);
+    return true;
+  }
+
+  setQuiet(quiet: boolean): void {
+    Atomics.store(this.words, NetWord.quiet, quiet ? 1 : 0);
+  }
+
+  counters(): { messagesSent: number; messagesReceived: number; flushes: number } {
+    return {
+      messagesSent: Atomics.load(this.words, NetWord.messagesSent),
+      messagesReceived: Atomics.load(this.words, NetWord.messagesReceived),
+      flushes: Atomics.load(this.words, NetWord.flushes),
+    };
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.closeInOrder();
+    return this.closing;
+  }
+
+  private async closeInOrder(): Promise<void> {
+    const sink: NetworkSink = { message: () => {}, done: () => {}, lost: () => {} };
+    if (!this.isLost) {
+      let isOver = false;
+      this.over = () => {
+        isOver = true;
+      };
+      this.next(NetCommand.close, 0, 0);
+      this.publish();
+      while (!isOver) {
+        this.poll(sink);
+        if (!isOver) await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+    }
+    this.ending.leave();
+    process.off('SIGUSR1', ignore);
+    this.session.end();
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order, from devices/network only.
+  private transfer(
+    kind: number,
+    rank: number,
+    tag: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    mode: number,
+    request: number,
+  ): number {
+    const c = this.next(kind, rank, request);
+    this.commands[c + NetRecord.tag] = tag;
+    this.commands[c + NetRecord.status] = mode;
+    this.commands[c + NetRecord.space] = space;
+    this.commandNumbers[(c >> 1) + NetRecord.offset] = offset;
+    this.commandNumbers[(c >> 1) + NetRecord.size] = bytes;
+    return c;
+  }
+
+  /** Puts a message into the outbox. Short ones word by word, because `set` into shared memory has a fixed cost. */
+  private write(bytes: Uint8Array, offset: number): void {
+    const { length, byteOffset } = bytes;
+    if (length > SHORT || ((length | byteOffset) & 3) !== 0) {
+      this.session.outbox.set(bytes, offset);
+      return;
+    }
+    const words = new Int32Array(bytes.buffer, byteOffset, length >> 2);
+    const { outboxWords } = this;
+    const first = offset >> 2;
+    for (let i = 0; i < words.length; i++) outboxWords[first + i] = words[i];
+  }
+
+  /**
+   * Takes the next command slot, waiting for room if need be; returns its first word.
+   * @throws HeadraceError `ERR_INTERNAL` when the comm thread takes no command for a long time
+   */
+  private next(kind: number, rank: number, request: number): number {
+    if (this.isFull) this.waitForRoom();
+    const c = (this.published & (NetLimit.records - 1)) * NetRecord.words;
+    this.published = (this.published + 1) | 0;
+    this.dirty = true;
+    this.commands[c + NetRecord.kind] = kind;
+    this.commands[c + NetRecord.rank] = rank;
+    this.commands[c + NetRecord.request] = request;
+    return c;
+  }
+
+  private get isFull(): boolean {
+    const taken = Atomics.load(this.words, NetWord.commandsTaken);
+    return ((this.published - taken) | 0) >= NetLimit.records;
+  }
+
+  private waitForRoom(): void {
+    const until = performance.now() + this.patience;
+    this.publish();
+    while (this.isFull) {
+      this.session.wake();
+      // The comm thread notifies nobody: this only leaves it the core.
+      Atomics.wait(this.words, NetWord.commandsTaken, this.published - NetLimit.records, 1);
+      if (performance.now() < until || !this.isFull) continue;
+      throw new HeadraceError(
+        'ERR_INTERNAL',
+        `the network's thread on rank ${this.rank} has taken no command for ${this.patience / 1000} s`,
+        {
+          rank: this.rank,
+          remedy:
+            'look for a process of this job that was stopped; otherwise this is a defect of Headrace',
+        },
+      );
+    }
+  }
+}

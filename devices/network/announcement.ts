@@ -1,0 +1,82 @@
+// Announcements: a version exists on another rank and can be fetched. Their names, and their form on the wire.
+import { Announce, AnnounceFlag, payloadOf, textAt, type WireRecord } from './wire.js';
+
+/** A version that another rank has announced to this one. */
+export interface Announcement {
+  readonly key: number;
+  /** Position of the call to which the transfer belongs; -1: it is one of those that both sides count. */
+  readonly call: number;
+  readonly from: number;
+  readonly origin: number;
+  readonly bytes: number;
+  readonly offer: number;
+  readonly space: number;
+  readonly offset: number;
+  readonly fromDevice: boolean;
+  readonly priority: number;
+  /** Pairs (rank, sequence) to pass it on to. */
+  readonly children: readonly number[];
+  /** The bytes themselves, when small: valid during the call that brings them, unless `keepPayload` copied them. */
+  payload: Uint8Array | undefined;
+  /** There are no bytes: the datum's writer failed, or the sender could not send it. */
+  readonly isPoisoned: boolean;
+  /** Why the sender could not send it; '' if the datum has no value there. */
+  readonly reason: string;
+}
+
+const KEY_SEQUENCE = 4096;
+const KEY_RANK = 1024;
+/** A call names its datum. Part of the datum's number keeps ranks apart that make different calls. */
+const KEY_DATUM = 512;
+
+/** Largest number of ranks for which keys have room. */
+export const MAX_RANKS: number = KEY_RANK;
+
+/** The sequence of a transfer that belongs to the call at a position; -1 - sequence is the position again. */
+export function sequenceOfCall(position: number): number {
+  return -1 - position;
+}
+
+/** Names the `sequence`-th transfer of datum `gid` from `origin` to the receiver, or the one of a call. */
+export function keyOf(gid: number, origin: number, sequence: number): number {
+  if (sequence < 0)
+    return -1 - ((-1 - sequence) * KEY_RANK + origin) * KEY_DATUM - (gid & (KEY_DATUM - 1));
+  return (gid * KEY_RANK + origin) * KEY_SEQUENCE + (sequence & (KEY_SEQUENCE - 1));
+}
+
+/** Copies the payload of an announcement that is not used at once. */
+export function keepPayload(announcement: Announcement): void {
+  const { payload } = announcement;
+  if (payload === undefined) return;
+  announcement.payload = new Uint8Array(payload.length);
+  announcement.payload.set(payload);
+}
+
+/** Reads an announcement; its payload is a view of the message. */
+export function announcementOf(from: number, record: WireRecord): Announcement {
+  const { words, at } = record;
+  const count = words[at + Announce.children];
+  const bytes = words[at + Announce.bytes];
+  const flags = words[at + Announce.flags];
+  const first = at + Announce.firstChild;
+  const origin = words[at + Announce.origin];
+  const sequence = words[at + Announce.sequence];
+  const isPoisoned = (flags & AnnounceFlag.poisoned) !== 0;
+  return {
+    key: keyOf(words[at + Announce.gid], origin, sequence),
+    call: sequence < 0 ? -1 - sequence : -1,
+    from,
+    origin,
+    bytes,
+    offer: words[at + Announce.offer],
+    space: words[at + Announce.space],
+    offset: words[at + Announce.offset],
+    fromDevice: (flags & AnnounceFlag.fromDevice) !== 0,
+    priority: words[at + Announce.priority],
+    children: count === 0 ? [] : Array.from(words.subarray(first, first + count)),
+    isPoisoned,
+    reason: isPoisoned ? textAt(record, first + count, bytes) : '',
+    payload:
+      (flags & AnnounceFlag.inline) === 0 ? undefined : payloadOf(record, first + count, bytes),
+  };
+}

@@ -1,0 +1,124 @@
+// The port between the network device and the carrier of bytes between ranks. Two implementations: MPI
+// (native/network.ts) and a memory network inside one process, for tests and simulation. The kinds of messages and their
+// meaning are above this port (device.ts); the port knows bytes, ranks, spaces and requests.
+//
+// Contract of every implementation:
+// - control messages from one rank to another arrive in the order posted;
+// - every send, receive, ipc read and flush ends in exactly one `done`;
+// - transfers with the same pair of ranks and tag match in order;
+// - once `lost` was delivered, everything under way ends with `Outcome.lost` and nothing more arrives.
+
+/** Outcome of a request. The values are those of native code. */
+export const NetOutcome = {
+  ok: 0,
+  cancelled: 1,
+  truncated: 2,
+  library: 3,
+  mapping: 4,
+  outOfRange: 5,
+  flush: 6,
+  lost: 7,
+  device: 8,
+  flushTimeout: 9,
+} as const;
+
+/** Words for an outcome. */
+export const OUTCOME_NAMES: readonly string[] = [
+  'ok',
+  'cancelled',
+  'the message was not as long as announced',
+  'the MPI library refused',
+  "the peer's memory could not be mapped",
+  'an offset lies outside of its space',
+  'writes of the network to device memory could not be flushed',
+  'the peer is gone',
+  'a GPU refused a copy',
+  'flushing writes of the network to device memory took too long',
+];
+
+/** How a send and its receive travel; both ends use the same. */
+export const WireMode = { direct: 0, staged: 1 } as const;
+
+/**
+ * The readers that see the network's writes to a GPU's memory: none for sure, that GPU, or all readers of that memory. A
+ * memory space has such an order by itself; a flush extends it. The values are CUDA's.
+ */
+export const VisibleTo = { none: 0, owner: 100, all: 200 } as const;
+
+/** Takes the news from `poll`. The view of a message is valid during the call only. */
+export interface NetworkSink {
+  message(rank: number, bytes: Uint8Array): void;
+  done(request: number, outcome: number, start: number, end: number): void;
+  lost(rank: number): void;
+}
+
+export interface NetworkPort {
+  readonly rank: number;
+  readonly size: number;
+  /** Longest control message in bytes. */
+  readonly longestMessage: number;
+  /** Limit of staged receives under way: with more, other transfers could find no buffers. */
+  readonly stagedReceives: number;
+  /** Name and version of the library in its own words, for reports. */
+  readonly library: string;
+  /** The library says that it takes pointers to real device memory. */
+  readonly gpuAware: boolean;
+  /** Threads of the ranks of this host outnumber its cores: none should spin. */
+  readonly crowded: boolean;
+  /** Whether `space` of `rank` can be read by mapping it here. */
+  mappable(rank: number, space: number): boolean;
+  /** Whether the message layer of `rank` reads and writes its `space` itself; else transfers there are staged. */
+  reachable(rank: number, space: number): boolean;
+  /** A `VisibleTo`: the readers that see writes of the network to `space` of this rank once these are reported complete. */
+  ordering(space: number): number;
+
+  /** Sends a control message; false when there is no room now: try again after the next poll. */
+  post(rank: number, bytes: Uint8Array): boolean;
+  send(
+    rank: number,
+    tag: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    mode: number,
+    request: number,
+  ): void;
+  receive(
+    rank: number,
+    tag: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    mode: number,
+    request: number,
+  ): void;
+  ipcRead(
+    rank: number,
+    remoteSpace: number,
+    remoteOffset: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    request: number,
+  ): void;
+  /** Withdraws a receive that will not be matched. */
+  cancel(request: number): void;
+  /** Makes the network's writes to `space` visible to `scope`, a `VisibleTo`. */
+  flush(space: number, scope: number, request: number): void;
+  /** Makes all commands visible. */
+  publish(): void;
+  /** Delivers the news; true when there was any. */
+  poll(sink: NetworkSink): boolean;
+  /** Whether `poll` has news. */
+  due(): boolean;
+  /** Whether any task is live: while none is, the comm thread may sleep longer. */
+  setQuiet(quiet: boolean): void;
+  /** Counters for reports. */
+  counters(): {
+    readonly messagesSent: number;
+    readonly messagesReceived: number;
+    readonly flushes: number;
+  };
+  /** Joins all ranks, then ends. Resolves at once when a rank was lost. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,215 @@
+// The control messages between ranks, packed. A message is a row of records. A record is float64 words: kind, number of
+// words in all, its fields, then payload bytes padded to whole words. Records to one rank travel together, in the order
+// written, until `flush`.
+// Invariant: a record never spans two messages; messages for which the port has no room are kept in order and sent later.
+import type { NetworkPort } from './port.js';
+
+/** Kinds of records. */
+export const Wire = {
+  /** A version exists and can be fetched: see `Announce`. */
+  activate: 1,
+  /** Send it with this tag: era, offer, tag, mode, request. */
+  get: 2,
+  /** The receiver has read it from mapped memory; the sender may let go: era, offer. */
+  done: 3,
+  /** The offer is gone; nothing will be sent: era, request. */
+  refused: 4,
+  /** The receiver has no room for it and will not ask: era, offer. */
+  declined: 5,
+  /** All of a run's tasks on a rank are over: epoch, failed, tasks, digest, then the transfers with each rank. */
+  end: 6,
+  /** Rank 0's answer to all `end`s: epoch, verdict, era; text. */
+  verdict: 7,
+  /** A run failed on this rank: epoch; text is JSON with code, message. */
+  fail: 8,
+  /** A rank's graph so far: epoch, tasks, digest; text is the last task's class. */
+  check: 9,
+  /** A request for the time: the asker's time. */
+  clock: 10,
+  /** The answer: the asker's time, and the time here. */
+  time: 11,
+  /** A rank waits for others while nothing moves. */
+  waiting: 12,
+  /** Rank 0 wants a rank's calls: number of the run (0: the program itself), the first position. */
+  ask: 13,
+  /** The answer: both again; text is JSON. */
+  calls: 14,
+  /** Rank 0: the ranks do not make the same calls: the rank concerned; text is the message. */
+  apart: 15,
+  /** The answer: the rank has received it. */
+  heard: 16,
+  /** A rank has closed its runtime and is quiet: calls made, their digest. */
+  leaving: 17,
+  /** Rank 0: all have. */
+  left: 18,
+  /** A new era begins on a rank: era, and the number of calls that the rank has made. */
+  enters: 19,
+  /** Rank 0: the position of the first call that all ranks make in the era: era, position. */
+  opens: 20,
+} as const;
+
+/** Fields of an `activate` record, in words from its start. */
+export const Announce = {
+  era: 2,
+  gid: 3,
+  /** Transfers of this datum from `origin` to the receiver before this one. */
+  sequence: 4,
+  origin: 5,
+  bytes: 6,
+  offer: 7,
+  space: 8,
+  offset: 9,
+  flags: 10,
+  priority: 11,
+  children: 12,
+  /** Pairs (rank, sequence) to which the receiver passes it on. */
+  firstChild: 13,
+} as const;
+
+/** Bits of `Announce.flags`. */
+export const AnnounceFlag = { inline: 1, fromDevice: 2, poisoned: 4 } as const;
+
+/** Bytes of a text, at most: longer texts are cut. A message holds 64 KiB. */
+const LONGEST_TEXT = 48_000;
+
+const encoder = new TextEncoder();
+// A text keeps the byte order mark that it begins with.
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** A record as the receiver sees it; valid during the call only. */
+export interface WireRecord {
+  readonly kind: number;
+  /** All words of the message, and where the record starts and ends in it. */
+  readonly words: Float64Array;
+  readonly at: number;
+  readonly end: number;
+}
+
+export class WireWriter {
+  private readonly port: NetworkPort;
+  private readonly buffers: (Float64Array | undefined)[];
+  private readonly bytes: (Uint8Array | undefined)[];
+  private readonly used: Int32Array;
+  /** Ranks with something to flush. */
+  private readonly dirty: number[] = [];
+  private readonly waiting: { rank: number; bytes: Uint8Array }[] = [];
+  private readonly capacity: number;
+  /** Records written, for figures. */
+  records = 0;
+
+  constructor(port: NetworkPort) {
+    this.port = port;
+    this.capacity = port.longestMessage / 8;
+    this.buffers = new Array<Float64Array | undefined>(port.size);
+    this.bytes = new Array<Uint8Array | undefined>(port.size);
+    this.used = new Int32Array(port.size);
+  }
+
+  /** Largest payload a record with `fields` words before it can carry. */
+  roomFor(fields: number): number {
+    return (this.capacity - fields) * 8;
+  }
+
+  /** Starts a record of `fields` words (kind and count included) and payload bytes; returns the word it starts at. */
+  begin(rank: number, kind: number, fields: number, payloadBytes: number): number {
+    const words = fields + ((payloadBytes + 7) >> 3);
+    if (this.used[rank] + words > this.capacity) this.flushRank(rank);
+    let buffer = this.buffers[rank];
+    if (buffer === undefined) {
+      buffer = new Float64Array(this.capacity);
+      this.buffers[rank] = buffer;
+      this.bytes[rank] = new Uint8Array(buffer.buffer);
+    }
+    const at = this.used[rank];
+    if (at === 0) this.dirty.push(rank);
+    this.used[rank] = at + words;
+    buffer[at] = kind;
+    buffer[at + 1] = words;
+    this.records++;
+    return at;
+  }
+
+  /** The words of the message under construction for a rank. */
+  words(rank: number): Float64Array {
+    return this.buffers[rank] as Float64Array;
+  }
+
+  /** The same memory as bytes. */
+  payload(rank: number, word: number, bytes: number): Uint8Array {
+    return (this.bytes[rank] as Uint8Array).subarray(word * 8, word * 8 + bytes);
+  }
+
+  /** A record of plain numbers with a text behind. */
+  write(rank: number, kind: number, fields: readonly number[], text = ''): void {
+    const encoded = textBytes(text);
+    const at = this.begin(rank, kind, 3 + fields.length, encoded.length);
+    const words = this.words(rank);
+    for (let i = 0; i < fields.length; i++) words[at + 2 + i] = fields[i];
+    words[at + 2 + fields.length] = encoded.length;
+    this.payload(rank, at + 3 + fields.length, encoded.length).set(encoded);
+  }
+
+  /** Messages that the port had no room for. */
+  get unsent(): number {
+    return this.waiting.length;
+  }
+
+  /** Hands everything to the port. */
+  flush(): void {
+    while (this.waiting.length > 0) {
+      const { rank, bytes } = this.waiting[0];
+      if (!this.port.post(rank, bytes)) break;
+      this.waiting.shift();
+    }
+    for (const rank of this.dirty) this.flushRank(rank);
+    this.dirty.length = 0;
+  }
+
+  private flushRank(rank: number): void {
+    const words = this.used[rank];
+    if (words === 0) return;
+    const bytes = (this.bytes[rank] as Uint8Array).subarray(0, words * 8);
+    if (this.waiting.length > 0 || !this.port.post(rank, bytes)) {
+      this.waiting.push({ rank, bytes: bytes.slice() });
+    }
+    this.used[rank] = 0;
+  }
+}
+
+/** Calls `take` for every record of a message. */
+export function eachRecord(message: Uint8Array, take: (record: WireRecord) => void): void {
+  const words = new Float64Array(message.buffer, message.byteOffset, message.byteLength >> 3);
+  for (let at = 0; at < words.length; ) {
+    const end = at + words[at + 1];
+    take({ kind: words[at], words, at, end });
+    at = end;
+  }
+}
+
+/** Bytes behind the fields of a record. */
+export function payloadOf(record: WireRecord, word: number, bytes: number): Uint8Array {
+  const { words } = record;
+  return new Uint8Array(words.buffer, words.byteOffset + word * 8, bytes);
+}
+
+/** UTF-8 bytes of a text, cut to the length that fits a record. */
+export function textBytes(text: string): Uint8Array {
+  const bytes = encoder.encode(text.slice(0, LONGEST_TEXT));
+  if (bytes.length <= LONGEST_TEXT) return bytes;
+  let end = LONGEST_TEXT;
+  // The bytes of one character stay together.
+  while ((bytes[end] & 0xc0) === 0x80) end--;
+  return bytes.subarray(0, end);
+}
+
+/** The text of `bytes` bytes at a word of a record. */
+export function textAt(record: WireRecord, word: number, bytes: number): string {
+  // TextDecoder refuses shared memory.
+  return decoder.decode(payloadOf(record, word, bytes).slice());
+}
+
+/** Text of a record written by `write` with `fields` numbers. */
+export function textOf(record: WireRecord, fields: number): string {
+  const at = record.at + 2 + fields;
+  return textAt(record, at + 1, record.words[at]);
+}

@@ -1,0 +1,352 @@
+// Cases made by hand, for situations that random ones hardly ever reach.
+import type { CaseNetwork, SimulatedCase } from './case.js';
+import type { CaseFlow, CaseStep, CaseTask } from './program.js';
+
+const MILLISECOND = 1000;
+/** Rows of the window; insertion waits when it needs the row of a slow task again. */
+const WINDOW = 32;
+
+const network: CaseNetwork = {
+  comm: 'direct',
+  flush: 'auto',
+  inlineBytes: 0,
+  treeFrom: 4,
+  ranksPerHost: 1,
+  room: 1000,
+  ordering: 'owner',
+  faults: [],
+};
+
+/** A machine without an adversary: only the program decides. */
+const calm: Omit<SimulatedCase, 'data' | 'tasks'> = {
+  seed: 0,
+  ranks: 2,
+  network,
+  gpus: 1,
+  gpuUnits: 16,
+  hostUnits: 100,
+  shortOfHost: false,
+  workers: 2,
+  streams: 1,
+  peers: true,
+  window: WINDOW,
+  runAhead: 16,
+  smallRings: false,
+  tooLarge: false,
+  checked: false,
+  reads: [],
+  faults: [],
+  adversary: { seed: 1, spread: 0, holdBack: 0, stall: 0, stallNs: 0, spurious: 0 },
+};
+
+const onGpu = (...flows: CaseFlow[]): CaseTask => ({ flows, body: 'kernel', micros: 1 });
+
+const onHost = (rank: number, micros: number, ...flows: CaseFlow[]): CaseTask => ({
+  flows,
+  body: 'host',
+  micros,
+  rank,
+});
+
+/**
+ * Rank 0 has 16 units of GPU memory and offers the second version of `d` from the middle of them. Rank 1 takes it only
+ * after a task that also reads `e`, which rank 0 computes after the slow `h` has arrived. Meanwhile, with the offer made,
+ * the program inserts a task that needs 10 units in one piece. If it held the ticket, `e` would never get its room.
+ */
+function offerInTheWay(): SimulatedCase {
+  const [below, d, h, e, large, out, chain] = [0, 1, 2, 3, 4, 5, 6];
+  const slow = Array.from({ length: 8 }, () => onHost(0, MILLISECOND, [chain, 3]));
+  const program = [
+    onGpu([below, 2]),
+    onGpu([d, 2]),
+    onHost(1, 20 * MILLISECOND, [h, 2]),
+    onGpu([h, 1], [e, 2]),
+    onHost(1, 1, [d, 1], [e, 1], [out, 2]),
+    onGpu([d, 2]),
+    onHost(1, 1, [d, 1]),
+  ];
+  // The window is full before the last task is inserted. The task so waits for some of the slow ones: time for the offer.
+  const padding = Array.from({ length: WINDOW / 2 }, () => onHost(0, 1, [chain, 3]));
+  const units = [7, 1, 1, 1, 10, 1, 1];
+  const data = units.map((n, i) => ({
+    units: n,
+    initial: i === chain,
+    owner: i === h || i === out ? 1 : 0,
+  }));
+  return { ...calm, data, tasks: [...slow, ...program, ...padding, onGpu([large, 2])] };
+}
+
+/** Rank 1 is lost while its input, too large to be offered from the GPU, is under way to the host of rank 0. */
+function lostBeforeOffer(): SimulatedCase {
+  const [d] = [0];
+  return {
+    ...calm,
+    network: {
+      ...network,
+      faults: [{ kind: 'peerLost', rank: 1, ns: 10_000 }],
+    },
+    data: [{ units: 8, initial: false, owner: 0 }],
+    tasks: [onGpu([d, 2])],
+    reads: [d],
+  };
+}
+
+/** The network's writes to a GPU are ordered for no reader; rank 1 reads on its GPU the data of rank 0, in batches. */
+export function received(
+  faults: CaseNetwork['faults'],
+  body: 'kernel' | 'host' = 'kernel',
+): SimulatedCase {
+  const n = 12;
+  const tasks: CaseTask[] = [];
+  // The last datum is written so late that all others have arrived, and been flushed, before.
+  for (let d = 0; d < n; d++) tasks.push({ ...onGpu([d, 2]), micros: d === n - 1 ? 1000 : 1 });
+  for (let d = 0; d < n; d++) tasks.push({ flows: [[d, 1]], body, micros: 1, rank: 1 });
+  return {
+    ...calm,
+    gpuUnits: 100,
+    window: 64,
+    network: { ...network, ordering: 'none', faults },
+    // The network delays news, so that several receives end in one poll.
+    adversary: { ...calm.adversary, spread: 4, holdBack: 0.8 },
+    data: Array.from({ length: n }, () => ({ units: 1, initial: false, owner: 0 })),
+    tasks,
+  };
+}
+
+/** Rank 1 reads every version of one datum of rank 0's GPU through the same mapping. */
+function mappedAgain(): SimulatedCase {
+  const tasks: CaseTask[] = [];
+  for (let version = 0; version < 50; version++)
+    tasks.push({ ...onGpu([0, 2]), micros: 20 }, onHost(1, 1, [0, 1]));
+  return {
+    ...calm,
+    window: 256,
+    network: { ...network, comm: 'auto', ranksPerHost: 2 },
+    data: [{ units: 1, initial: false, owner: 0 }],
+    tasks,
+  };
+}
+
+/** Both GPUs of rank 0 have a copy of `d`, a long kernel, and a task in line that needs more than the kernel leaves. */
+function bothShort(): SimulatedCase {
+  const [d, slow0, slow1, large0, large1] = [0, 1, 2, 3, 4];
+  const on = (device: number, micros: number, ...flows: CaseFlow[]): CaseTask => ({
+    ...onGpu(...flows),
+    device,
+    micros,
+  });
+  return {
+    ...calm,
+    gpus: 2,
+    gpuUnits: 4,
+    data: [1, 2, 2, 4, 4].map((units) => ({ units, initial: false, owner: 0 })),
+    tasks: [
+      on(0, 1, [d, 2]),
+      on(1, 1, [d, 1]),
+      on(0, MILLISECOND, [slow0, 2]),
+      on(1, MILLISECOND, [slow1, 2]),
+      on(0, 1, [large0, 2]),
+      on(1, 1, [large1, 2]),
+    ],
+  };
+}
+
+/**
+ * A run is cancelled on rank 0 after its tasks are over on rank 1, which learns of it late. Rank 1 begins the next
+ * run before the failed one is settled there, and sends nothing of `d`, because rank 0 has had it from rank 1 before.
+ */
+function lateNews(): SimulatedCase {
+  const [d, out] = [0, 1];
+  const first: CaseStep[] = [
+    ['open', 0],
+    ['insert', 0, 0],
+    ['insert', 0, 1],
+    ['end', 0],
+    ['await'],
+  ];
+  const cancelled: CaseStep[] = [
+    ['open', 1],
+    ['cancel', 1, 0],
+    ['end', 1],
+    ['pass', 3],
+  ];
+  const next: CaseStep[] = [['open', 2], ['insert', 2, 2], ['end', 2], ['await']];
+  return {
+    ...calm,
+    gpus: 0,
+    adversary: { ...calm.adversary, seed: 1, spread: 8, holdBack: 0.8 },
+    data: [
+      { units: 1, initial: false, owner: 1 },
+      { units: 1, initial: true, owner: 0 },
+    ],
+    tasks: [onHost(1, 1, [d, 2]), onHost(0, 1, [d, 1], [out, 3]), onHost(0, 1, [d, 1], [out, 3])],
+    steps: [...first, ...cancelled, ...next],
+  };
+}
+
+/**
+ * Rank 2 reads a datum that rank 1 announces late. A run that fails meanwhile is settled there before, and its settlement
+ * finds the read without an announcement.
+ */
+function readLeftPending(): SimulatedCase {
+  const [d, e] = [0, 1];
+  return {
+    ...calm,
+    ranks: 3,
+    network: { ...network, faults: [{ kind: 'late', at: 0, ns: 1e6 }] },
+    gpus: 0,
+    data: [d, e].map(() => ({ units: 1, initial: true, owner: 1 })),
+    tasks: [],
+    steps: [['read', d], ['open', 0], ['cancel', 0, 0], ['end', 0], ['await'], ['read', e]],
+    reads: [d, e],
+  };
+}
+
+/**
+ * A run is cancelled on rank 0 and settled there. Rank 1 learns of the verdict late: there the read comes before the
+ * settlement, and rank 0 must not wait for its value.
+ */
+function readBetweenEras(): SimulatedCase {
+  const d = 0;
+  return {
+    ...calm,
+    network: { ...network, faults: [{ kind: 'late', at: 1, ns: 1e6 }] },
+    gpus: 0,
+    data: [{ units: 1, initial: true, owner: 1 }],
+    tasks: [],
+    steps: [['open', 0], ['cancel', 0, 0], ['end', 0], ['pass', 100], ['read', d], ['await']],
+    reads: [d],
+  };
+}
+
+/**
+ * A run is cancelled on rank 0, which then takes no more of its tasks. Rank 1 learns of it late, and carries out one more
+ * task. Both have a version of `d` then, and read it.
+ */
+function readOfFailedRun(): SimulatedCase {
+  const d = 0;
+  return {
+    ...calm,
+    gpus: 0,
+    data: [{ units: 1, initial: true, owner: 0 }],
+    tasks: [onHost(1, 1, [d, 2])],
+    steps: [['open', 0], ['cancel', 0, 0], ['insert', 0, 0], ['read', d], ['end', 0], ['await']],
+    reads: [],
+  };
+}
+
+/**
+ * Rank 2 reads `d` and cancels a run, of which it takes no more tasks. Rank 0 learns of it late, and carries out one more
+ * task. Rank 1 is lost during a slow task, before it votes: the failed run is never settled. Both others read `d` again.
+ */
+function readAfterLoss(): SimulatedCase {
+  const [d, slow] = [0, 1];
+  return {
+    ...calm,
+    ranks: 3,
+    network: {
+      ...network,
+      inlineBytes: 4096,
+      faults: [{ kind: 'peerLost', rank: 1, ns: 100_000 }],
+    },
+    gpus: 0,
+    data: [
+      { units: 1, initial: true, owner: 0 },
+      { units: 1, initial: false, owner: 1 },
+    ],
+    tasks: [onHost(1, MILLISECOND, [slow, 2]), onHost(0, 1, [d, 2])],
+    steps: [
+      ['read', d],
+      ['open', 0],
+      ['insert', 0, 0],
+      ['cancel', 0, 2],
+      ['insert', 0, 1],
+      ['end', 0],
+      ['await'],
+      ['read', d],
+    ],
+    reads: [],
+  };
+}
+
+/**
+ * Rank 0 reads rank 1's copy of `d` through its mapping, which takes 40 us. Meanwhile the run is cancelled on rank 1, and
+ * the program sets `d` there.
+ */
+function setBesideReader(): SimulatedCase {
+  const [d, e] = [0, 1];
+  return {
+    ...calm,
+    network: { ...network, comm: 'auto', ranksPerHost: 2 },
+    gpus: 0,
+    data: [
+      { units: 80, initial: true, owner: 1 },
+      { units: 1, initial: true, owner: 0 },
+    ],
+    hostUnits: 200,
+    tasks: [onHost(0, 1, [d, 1], [e, 2])],
+    steps: [
+      ['open', 0],
+      ['insert', 0, 0],
+      ['pass', 20],
+      ['cancel', 0, 1],
+      ['set', d],
+      ['end', 0],
+      ['await'],
+    ],
+    reads: [d],
+  };
+}
+
+/**
+ * Rank 0 takes no task of a cancelled run, settles it and begins another run, whose task writes `d`. Rank 1 carries out a
+ * task of the cancelled run that writes `d`, and learns late that this run is settled.
+ */
+function settledAhead(): SimulatedCase {
+  const d = 0;
+  return {
+    ...calm,
+    network: { ...network, faults: [{ kind: 'late', at: 1, ns: 1e6 }] },
+    gpus: 0,
+    data: [{ units: 1, initial: true, owner: 0 }],
+    tasks: [onHost(1, 1, [d, 2]), onHost(0, 1, [d, 3])],
+    steps: [
+      ['open', 0],
+      ['cancel', 0, 0],
+      ['insert', 0, 0],
+      ['end', 0],
+      ['pass', 100],
+      ['open', 1],
+      ['insert', 1, 1],
+      ['end', 1],
+      ['await'],
+    ],
+    reads: [d],
+  };
+}
+
+type Name =
+  | 'readLeftPending'
+  | 'readBetweenEras'
+  | 'readOfFailedRun'
+  | 'readAfterLoss'
+  | 'setBesideReader'
+  | 'settledAhead'
+  | 'lateNews'
+  | 'bothShort'
+  | 'offerInTheWay'
+  | 'lostBeforeOffer'
+  | 'mappedAgain';
+export const directedCases: Readonly<Record<Name, SimulatedCase>> = {
+  bothShort: bothShort(),
+  lateNews: lateNews(),
+  offerInTheWay: offerInTheWay(),
+  lostBeforeOffer: lostBeforeOffer(),
+  mappedAgain: mappedAgain(),
+  readLeftPending: readLeftPending(),
+  readBetweenEras: readBetweenEras(),
+  readOfFailedRun: readOfFailedRun(),
+  readAfterLoss: readAfterLoss(),
+  setBesideReader: setBesideReader(),
+  settledAhead: settledAhead(),
+};

@@ -1,0 +1,466 @@
+// The backend port in virtual time: the same in-order queues, waits, doorbells and completions as the native
+// backend, executed by an event queue instead of threads.
+//
+// There are two clocks. `hostTime` is that of the engine thread; it advances by the engine's work (commands, blocked
+// time). The world's is that of the machine; events up to `hostTime` have happened when the engine polls. A
+// sleeping engine gets its turn when a doorbell that it armed rings; a blocked one lets time run until then.
+// Invariants: the engine never sees (`completed`) more than has happened; a requested turn comes.
+
+import { type Backend, execRecords, type QueueInfo, type SpaceInfo } from '../../backend.js';
+import { FIRST_QUEUE, NO_QUEUE, type QueueId, type SpaceId } from '../../handles.js';
+import { Adversary, type AdversaryOptions, calm } from './adversary.js';
+import { Executor, type SimulatedKernel } from './executor.js';
+import { type Fault, FaultPlan } from './faults.js';
+import type { MachineDescription } from './machine.js';
+import { ARGS, Op } from './records.js';
+import type { Watcher } from './watcher.js';
+import { type EventOwner, type Inhabitant, World } from './world.js';
+
+export type { KernelCall, SimulatedKernel } from './executor.js';
+
+interface SimulatedOptions {
+  readonly machine: MachineDescription;
+  /** The world that it shares with others; by default its own. */
+  readonly world?: World;
+  /** Records per queue; a power of two. */
+  readonly ringRecords?: number;
+  readonly adversary?: AdversaryOptions;
+  readonly faults?: readonly Fault[];
+  /** Kernels with a body; memory then consists of real bytes. */
+  readonly kernels?: Readonly<Record<string, SimulatedKernel>>;
+  /** Sees every access to memory, with its order (weak-memory.ts). */
+  readonly watcher?: Watcher;
+  /** Bytes of host memory, if only those are real. */
+  readonly hostBytes?: Uint8Array;
+}
+
+/** Limit of successive blocks of the engine without work of the machine; beyond it, that is an error. */
+const MOST_IDLE_BLOCKS = 1000;
+/** From the request for a turn to the turn: an engine that asks again and again must let time pass. */
+const TURN_NS = 1000;
+
+export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
+  readonly kind = 'simulated';
+  readonly full = false;
+  readonly spaces: readonly SpaceInfo[];
+  readonly queues: readonly QueueInfo[];
+  readonly ringRecords: number;
+  readonly completed: Int32Array;
+  readonly issued: Int32Array;
+  readonly failures: Int32Array;
+  readonly world: World;
+  readonly faults: FaultPlan;
+  readonly adversary: Adversary;
+  readonly executor: Executor;
+  /** Gets a call for every access to host memory. */
+  hostViewed: ((offset: number, bytes: number) => void) | undefined;
+  /** An event outside of the queues is due: messages. */
+  alsoDue: (() => boolean) | undefined;
+  whenStill: (() => void) | undefined;
+
+  private readonly watcher: Watcher | undefined;
+  private readonly hostBytes: Uint8Array | undefined;
+  private readonly count: number;
+  private readonly armed: Uint8Array;
+  private readonly armedAt: Int32Array;
+  private readonly mustShow: Uint8Array;
+  private readonly commandNs: number;
+  private readonly wakeNs: number;
+  private readonly turnEvent: number;
+  private hostTime = 0;
+  /** Time of the last event that this engine may see. */
+  private lastNews = 0;
+  /** Number of times that this engine is on the stack. */
+  private depth = 0;
+  private asleep = false;
+  private turnScheduled = false;
+  /** The turn came while the engine was on the stack. */
+  private turnMissed = false;
+  private turn: () => void = () => {};
+  private idleBlocks = 0;
+  private scratch: Uint8Array = new Uint8Array(0);
+
+  constructor(options: SimulatedOptions) {
+    const { machine } = options;
+    this.world = options.world ?? new World();
+    this.ringRecords = options.ringRecords ?? 4096;
+    this.adversary = new Adversary(options.adversary ?? calm);
+    this.faults = new FaultPlan(options.faults ?? []);
+    this.watcher = options.watcher;
+    this.hostBytes = options.hostBytes;
+    this.executor = new Executor(
+      this.world,
+      machine,
+      this.ringRecords,
+      this.adversary,
+      this.faults,
+      options.watcher,
+      options.kernels,
+    );
+    const { spaces, queues } = this.executor;
+    this.spaces = spaces;
+    this.queues = queues;
+    const n = queues.length;
+    this.count = n;
+    this.completed = new Int32Array(n);
+    this.issued = new Int32Array(n);
+    this.failures = new Int32Array(n);
+    this.armed = new Uint8Array(n);
+    this.armedAt = new Int32Array(n);
+    this.mustShow = new Uint8Array(n);
+    this.commandNs = machine.engine.command * 1e9;
+    this.wakeNs = machine.engine.wake * 1e9;
+    this.turnEvent = this.world.reserve(this, 1);
+    this.world.join(this);
+    this.executor.onFinished = (q) => this.news(this.isReached(q));
+  }
+
+  /** Records started so far. */
+  get events(): number {
+    return this.executor.started;
+  }
+
+  kernel(name: string, _space: SpaceId): number {
+    return this.executor.kernel(name);
+  }
+
+  loadKernels(): string[] {
+    return [];
+  }
+
+  compileKernels(): string[] {
+    return [];
+  }
+
+  // --- Commands -------------------------------------------------------------------------------------------------
+
+  wait(queue: QueueId, onQueue: QueueId, onSeq: number): void {
+    this.next(queue, Op.wait, 0, 0, onQueue, onSeq);
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: one call per command, from submission.ts only; the order is that of the port.
+  exec(
+    queue: QueueId,
+    kernel: number,
+    task: number,
+    run: number,
+    nFlows: number,
+    nArgs: number,
+    args: Float64Array,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number {
+    const { records } = this.executor;
+    const slot = this.next(queue, Op.exec, task, run, waitQueue, waitSeq);
+    const seq = this.issued[queue];
+    const span = execRecords(nArgs);
+    records.what[slot] = kernel;
+    records.flows[slot] = nFlows;
+    records.arguments[slot] = nArgs;
+    records.span[slot] = span;
+    records.setArguments(queue, slot, args, nArgs);
+    this.issued[queue] = (seq + span - 1) | 0;
+    this.hostTime += this.commandNs;
+    return seq;
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: one call per command, from submission.ts only; the order is that of the port.
+  copy(
+    queue: QueueId,
+    id: number,
+    dstSpace: SpaceId,
+    dstOffset: number,
+    srcSpace: SpaceId,
+    srcOffset: number,
+    bytes: number,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number {
+    const { records } = this.executor;
+    const slot = this.next(queue, Op.copy, id, -1, waitQueue, waitSeq);
+    records.what[slot] = dstSpace | (srcSpace << 8);
+    records.args[slot * ARGS] = dstOffset;
+    records.args[slot * ARGS + 1] = srcOffset;
+    records.args[slot * ARGS + 2] = bytes;
+    this.hostTime += this.commandNs;
+    return this.issued[queue];
+  }
+
+  fill(queue: QueueId, offset: number, bytes: number, value: number): number {
+    const { args } = this.executor.records;
+    const slot = this.next(queue, Op.fill, 0, -1, NO_QUEUE, 0);
+    args[slot * ARGS] = offset;
+    args[slot * ARGS + 1] = bytes;
+    args[slot * ARGS + 2] = value;
+    return this.issued[queue];
+  }
+
+  private next(
+    queue: QueueId,
+    op: number,
+    task: number,
+    run: number,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number {
+    const seq = (this.issued[queue] + 1) | 0;
+    if (((seq - this.completed[queue]) | 0) > this.ringRecords) {
+      throw new Error(`simulation: ring of queue ${queue} overflows`);
+    }
+    this.issued[queue] = seq;
+    this.watcher?.issued(queue, seq, waitQueue, waitSeq);
+    return this.executor.records.write(queue, seq, op, task, run, waitQueue, waitSeq);
+  }
+
+  publish(): void {
+    const { executor, issued } = this;
+    const at = Math.max(this.world.time, this.hostTime);
+    for (let q = FIRST_QUEUE; q < this.count; q++) {
+      if (executor.published[q] !== issued[q]) executor.publish(q, issued[q], at);
+    }
+  }
+
+  // --- Completions ----------------------------------------------------------------------------------------------
+
+  poll(): boolean {
+    const { adversary, executor } = this;
+    if (adversary.active || this.faults.faults.length > 0)
+      this.hostTime += adversary.heldUp() + this.faults.poll();
+    this.depth++;
+    this.world.runUntil(this.hostTime);
+    this.leave();
+    let moved = false;
+    for (let q = FIRST_QUEUE; q < this.count; q++) {
+      if (this.completed[q] === executor.done[q]) continue;
+      // A failure becomes visible before anything that ran behind it (the port's promise).
+      const hides = adversary.active && executor.failed[q] === this.failures[q];
+      const shown = hides ? this.shownOf(q) : executor.done[q];
+      if (shown === this.completed[q]) continue;
+      this.watcher?.seen(q, shown);
+      this.completed[q] = shown;
+      this.failures[q] = executor.failed[q];
+      moved = true;
+    }
+    if (moved && this.lastNews > this.hostTime) this.hostTime = this.lastNews;
+    return moved;
+  }
+
+  hasNews(): boolean {
+    if (this.alsoDue?.() === true) return true;
+    for (let q = FIRST_QUEUE; q < this.count; q++) {
+      if (this.completed[q] !== this.executor.done[q]) return true;
+    }
+    return false;
+  }
+
+  status(queue: QueueId, seq: number): number {
+    const { records } = this.executor;
+    return records.outcome[records.slotOf(queue, seq)];
+  }
+
+  startOf(queue: QueueId, seq: number): number {
+    const { records } = this.executor;
+    return records.startAt[records.slotOf(queue, seq)];
+  }
+
+  endOf(queue: QueueId, seq: number): number {
+    const { records } = this.executor;
+    return records.endAt[records.slotOf(queue, seq)];
+  }
+
+  lastError(queue: QueueId): string {
+    return this.executor.errors[queue];
+  }
+
+  setTiming(): void {
+    // Times are always kept.
+  }
+
+  setCancelled(run: number, on: boolean): void {
+    this.executor.cancelled[run] = on ? 1 : 0;
+  }
+
+  isCancelled(run: number): boolean {
+    return this.executor.cancelled[run] !== 0;
+  }
+
+  /** The part of a queue's events that the adversary lets the engine see. */
+  private shownOf(q: QueueId): number {
+    const { executor, completed } = this;
+    const done = executor.done[q];
+    if (this.mustShow[q] !== 0) {
+      this.mustShow[q] = 0;
+      return done;
+    }
+    let left = this.adversary.shown((done - completed[q]) | 0);
+    let seq = completed[q];
+    while (left > 0 && seq !== done) {
+      const span = executor.records.span[executor.records.slotOf(q, (seq + 1) | 0)];
+      seq = (seq + span) | 0;
+      left -= span;
+    }
+    return seq;
+  }
+
+  // --- Doorbells and turns --------------------------------------------------------------------------------------
+
+  arm(queue: QueueId, seq: number): void {
+    this.armed[queue] = 1;
+    this.armedAt[queue] = seq;
+  }
+
+  private isReached(q: QueueId): boolean {
+    return this.armed[q] !== 0 && ((this.executor.done[q] - this.armedAt[q]) | 0) >= 0;
+  }
+
+  private isDue(): boolean {
+    for (let q = FIRST_QUEUE; q < this.count; q++) if (this.isReached(q)) return true;
+    return this.alsoDue?.() === true;
+  }
+
+  /** The next poll shows the cause of a ring, whatever the adversary wants. */
+  private disarm(): void {
+    for (let q = FIRST_QUEUE; q < this.count; q++) if (this.isReached(q)) this.mustShow[q] = 1;
+    this.armed.fill(0);
+  }
+
+  /** An event happened that the engine may see; `rings`: it asked for a ring. */
+  news(rings: boolean): void {
+    this.lastNews = this.world.time;
+    if (rings && this.asleep) {
+      this.asleep = false;
+      this.scheduleTurn(Math.max(this.hostTime, this.world.time) + this.wakeNs);
+    }
+  }
+
+  private scheduleTurn(at: number): void {
+    if (this.turnScheduled) return;
+    this.turnScheduled = true;
+    this.world.schedule(this.turnEvent, at);
+  }
+
+  happens(): void {
+    this.turnScheduled = false;
+    this.world.turns++;
+    if (this.executor.isDead) return;
+    if (this.depth > 0) {
+      this.turnMissed = true;
+      return;
+    }
+    this.asleep = false;
+    this.hostTime = Math.max(this.hostTime, this.world.time);
+    this.disarm();
+    this.depth++;
+    try {
+      this.turn();
+    } finally {
+      this.leave();
+    }
+  }
+
+  private leave(): void {
+    this.depth--;
+    if (this.depth > 0 || !this.turnMissed) return;
+    this.turnMissed = false;
+    this.scheduleTurn(Math.max(this.hostTime, this.world.time));
+  }
+
+  soon(callback: () => void = this.turn): void {
+    this.turn = callback;
+    if (this.executor.isDead) return;
+    this.scheduleTurn(Math.max(this.hostTime, this.world.time) + TURN_NS);
+  }
+
+  serve(): boolean {
+    return false;
+  }
+
+  block(microseconds: number): void {
+    const { world } = this;
+    const until = this.hostTime + microseconds * 1000;
+    const { moves } = world;
+    this.depth++;
+    world.wakeOthers(this);
+    let rang = this.isDue() || this.adversary.wakesForNothing();
+    while (!rang && world.next <= until) {
+      world.step();
+      rang = this.isDue();
+    }
+    this.leave();
+    if (rang) this.hostTime = Math.max(this.hostTime, this.lastNews) + this.wakeNs;
+    else this.hostTime = Math.max(this.hostTime, until);
+    this.disarm();
+    if (this.executor.isDead) throw new Error('simulation: the rank is gone');
+    if (world.moves !== moves || world.next < Number.POSITIVE_INFINITY) this.idleBlocks = 0;
+    else if (++this.idleBlocks > MOST_IDLE_BLOCKS)
+      throw new Error(`simulation: the engine blocks for ever; ${this.describeQueues()}`);
+  }
+
+  sleep(): boolean {
+    if (this.isDue() || this.adversary.wakesForNothing()) {
+      this.disarm();
+      this.hostTime += this.wakeNs;
+      return false;
+    }
+    this.asleep = true;
+    return true;
+  }
+
+  worldIsStill(): void {
+    if (!this.executor.isDead) this.whenStill?.();
+  }
+
+  onWake(callback: () => void): void {
+    this.turn = callback;
+  }
+
+  hold(): void {
+    // No thread keeps the process alive; the world does while events are to come.
+  }
+
+  // --- Clock, memory --------------------------------------------------------------------------------------------
+
+  now(): number {
+    return this.hostTime;
+  }
+
+  hostView(offset: number, bytes: number): Uint8Array {
+    this.hostViewed?.(offset, bytes);
+    const memory = this.hostBytes ?? this.executor.bytes[0];
+    if (memory !== undefined) return memory.subarray(offset, offset + bytes);
+    if (this.scratch.length < bytes) this.scratch = new Uint8Array(Math.ceil(bytes / 8) * 8);
+    return this.scratch.subarray(0, bytes);
+  }
+
+  /** Bytes of a space, where memory is real. */
+  memory(space: SpaceId): Uint8Array | undefined {
+    return this.executor.bytes[space];
+  }
+
+  busy(queue: QueueId): number {
+    return this.executor.busy(queue, this.world.time);
+  }
+
+  takeStolen(): number {
+    return 0;
+  }
+
+  keepShared(): void {
+    // No other process has memory of this one.
+  }
+
+  close(): void {
+    // Nothing to release.
+  }
+
+  /** The rank is gone: its engine and its queues stand still from now on. */
+  die(): void {
+    this.executor.isDead = true;
+    this.asleep = false;
+  }
+
+  /** The state of each queue, for reports. */
+  describeQueues(): string {
+    return this.executor.describe(this.issued);
+  }
+}

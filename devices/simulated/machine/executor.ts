@@ -1,0 +1,325 @@
+// The queues of a simulated machine: the effects of their records, their durations, and their order.
+// Invariants: a queue runs one record at a time, in order; a record starts when its wait is over, all records before it
+// are over and it was published; `done` counts the finished ones, seen by the engine or not.
+
+import { type QueueInfo, type SpaceInfo, Status } from '../../backend.js';
+import { FIRST_QUEUE, NO_QUEUE, type QueueId, type SpaceId } from '../../handles.js';
+import type { Adversary } from './adversary.js';
+import type { FaultPlan } from './faults.js';
+import { type CompiledTime, compileTime } from './kernel-times.js';
+import { type MachineDescription, pairLink, queuesOf, spacesOf } from './machine.js';
+import { ARGS, Op, Records } from './records.js';
+import type { Watcher } from './watcher.js';
+import type { EventOwner, World } from './world.js';
+
+const RUNS = 64;
+
+/** The effect of a kernel on memory, for runs with real bytes. Returns a status: 0, or the kernel's own code. */
+export type SimulatedKernel = (call: KernelCall) => number;
+
+/** Arguments of a simulated kernel: its space's bytes, the offsets of its flows, and its parameters. */
+export interface KernelCall {
+  readonly memory: Uint8Array;
+  readonly flows: readonly number[];
+  readonly params: readonly number[];
+}
+
+/** States of a queue; values of `state`. */
+const Queue = { idle: 0, running: 1, waiting: 2 } as const;
+
+export class Executor implements EventOwner {
+  readonly spaces: readonly SpaceInfo[];
+  readonly queues: readonly QueueInfo[];
+  readonly records: Records;
+  /** Last record that the engine has made visible. */
+  readonly published: Int32Array;
+  /** Last finished record of each queue. */
+  readonly done: Int32Array;
+  /** Finished records that are not ok. */
+  readonly failed: Int32Array;
+  readonly errors: string[];
+  readonly busyNs: Float64Array;
+  readonly cancelled: Uint8Array = new Uint8Array(RUNS);
+  readonly bytes: (Uint8Array | undefined)[];
+  /** Records started so far. */
+  started = 0;
+  /** Kernels started that were not cancelled, by run. */
+  readonly launched: Int32Array = new Int32Array(RUNS);
+  /** The machine is gone: nothing starts or ends any more. */
+  isDead = false;
+  /** Gets a call for every record that ended. */
+  onFinished: (queue: QueueId) => void = () => {};
+
+  private readonly world: World;
+  private readonly machine: MachineDescription;
+  private readonly adversary: Adversary;
+  private readonly faults: FaultPlan;
+  private readonly watcher: Watcher | undefined;
+  private readonly bodies: Readonly<Record<string, SimulatedKernel>> | undefined;
+  private readonly firstEvent: number;
+  /** Last record that started (and, unless running, ended). */
+  private readonly cursor: Int32Array;
+  private readonly state: Uint8Array;
+  private readonly blockedSeq: Int32Array;
+  private readonly waiters: Int32Array;
+  private readonly waitersNext: Int32Array;
+  private readonly kernelNames: string[] = [];
+  private readonly kernelIds: Map<string, number> = new Map();
+  private readonly gpuTimes: CompiledTime[] = [];
+  private readonly hostTimes: CompiledTime[] = [];
+  private readonly bandwidth: Float64Array;
+  private readonly latency: Float64Array;
+  private readonly launchNs: number;
+
+  // biome-ignore lint/complexity/useMaxParams: made in one place, by the backend in this folder.
+  constructor(
+    world: World,
+    machine: MachineDescription,
+    ringRecords: number,
+    adversary: Adversary,
+    faults: FaultPlan,
+    watcher: Watcher | undefined,
+    bodies: Readonly<Record<string, SimulatedKernel>> | undefined,
+  ) {
+    this.world = world;
+    this.machine = machine;
+    this.adversary = adversary;
+    this.faults = faults;
+    this.watcher = watcher;
+    this.bodies = bodies;
+    this.spaces = spacesOf(machine);
+    this.queues = queuesOf(machine);
+    const n = this.queues.length;
+    this.records = new Records(n, ringRecords);
+    this.published = new Int32Array(n);
+    this.done = new Int32Array(n);
+    this.failed = new Int32Array(n);
+    this.errors = new Array<string>(n).fill('');
+    this.busyNs = new Float64Array(n);
+    this.cursor = new Int32Array(n);
+    this.state = new Uint8Array(n);
+    this.blockedSeq = new Int32Array(n);
+    this.waiters = new Int32Array(n).fill(-1);
+    this.waitersNext = new Int32Array(n).fill(-1);
+    this.firstEvent = world.reserve(this, n);
+    this.bytes = this.spaces.map((s) =>
+      bodies === undefined ? undefined : new Uint8Array(s.bytes),
+    );
+    this.bandwidth = new Float64Array(n);
+    this.latency = new Float64Array(n);
+    this.queues.forEach((queue, q) => {
+      const link = linkOf(machine, queue);
+      this.bandwidth[q] = (link?.bandwidth ?? 1e11) / 1e9;
+      this.latency[q] = (link?.latency ?? 0) * 1e9;
+    });
+    this.launchNs = machine.engine.launch * 1e9;
+  }
+
+  /** Number of a kernel, or -1. */
+  kernel(name: string): number {
+    let id = this.kernelIds.get(name);
+    if (id !== undefined) return id;
+    const { machine } = this;
+    const model = machine.kernels[name] ?? machine.kernels['*'];
+    const hostModel = machine.hostKernels?.[name] ?? machine.hostKernels?.['*'] ?? model;
+    if (model === undefined || (this.bodies !== undefined && this.bodies[name] === undefined))
+      return -1;
+    id = this.kernelNames.length;
+    this.kernelIds.set(name, id);
+    this.kernelNames.push(name);
+    this.gpuTimes.push(compileTime(model, name));
+    this.hostTimes.push(compileTime(hostModel, name));
+    return id;
+  }
+
+  /** Records of `queue` up to `seq` may run, from time `at` on. */
+  publish(queue: QueueId, seq: number, at: number): void {
+    this.published[queue] = seq;
+    if (this.state[queue] === Queue.idle && !this.isDead) this.go(queue, at);
+  }
+
+  happens(queue: QueueId): void {
+    if (!this.isDead) this.end(queue, this.world.time);
+  }
+
+  /** The state of each queue, for reports. */
+  describe(issued: Int32Array): string {
+    const lines: string[] = [];
+    const { records } = this;
+    for (let q = FIRST_QUEUE; q < this.queues.length; q++) {
+      if (issued[q] === this.done[q]) continue;
+      const slot = records.slotOf(q, (this.cursor[q] + 1) | 0);
+      lines.push(
+        `queue ${q} (${this.queues[q].kind} of space ${this.queues[q].space}): done ${this.done[q]} of ${issued[q]}, ` +
+          `published ${this.published[q]}${records.waits(slot) ? `, next waits for queue ${records.waitQueue[slot]} record ${records.waitSeq[slot]}` : ''}`,
+      );
+    }
+    return lines.join('; ');
+  }
+
+  /** Starts records of a queue from time `at` on, as far as possible. */
+  private go(q: QueueId, at: number): void {
+    const { records } = this;
+    while (this.cursor[q] !== this.published[q]) {
+      const seq = (this.cursor[q] + 1) | 0;
+      const slot = records.slotOf(q, seq);
+      const on = records.waitQueue[slot];
+      if (on !== NO_QUEUE && ((this.done[on] - records.waitSeq[slot]) | 0) < 0) {
+        this.blockedSeq[q] = records.waitSeq[slot];
+        this.waitersNext[q] = this.waiters[on];
+        this.waiters[on] = q;
+        this.state[q] = Queue.waiting;
+        return;
+      }
+      if (records.op[slot] !== Op.wait) {
+        this.start(q, slot, at);
+        return;
+      }
+      this.watcher?.started(q, seq);
+      this.watcher?.finished(q, seq, seq);
+      this.cursor[q] = seq;
+      this.finish(q, seq, at);
+    }
+    this.state[q] = Queue.idle;
+  }
+
+  private start(q: QueueId, slot: number, at: number): void {
+    const { records, adversary } = this;
+    const { space } = this.queues[q];
+    let ns = 0;
+    let status: number = Status.ok;
+    this.started++;
+    this.watcher?.started(q, (this.cursor[q] + 1) | 0);
+    if (records.op[slot] === Op.exec) {
+      if (this.cancelled[records.run[slot]] !== 0) status = Status.cancelled;
+      else {
+        status = this.faults.kernel(space);
+        this.launched[records.run[slot]]++;
+        const model = (space === 0 ? this.hostTimes : this.gpuTimes)[records.what[slot]];
+        const args = records.argumentsOf(q, slot);
+        const flows = records.flows[slot];
+        ns = adversary.stretch(
+          model(args, flows, args.length - flows) * 1e9 + (space === 0 ? 0 : this.launchNs),
+        );
+      }
+    } else if (records.op[slot] === Op.copy) {
+      status = this.faults.copy(space);
+      ns = adversary.stretch(this.latency[q] + records.args[slot * ARGS + 2] / this.bandwidth[q]);
+    } else ns = adversary.stretch(this.launchNs);
+    records.outcome[slot] = status;
+    records.startAt[slot] = at;
+    this.state[q] = Queue.running;
+    if (!Number.isNaN(status)) this.world.schedule(this.firstEvent + q, at + ns);
+  }
+
+  /** Nanoseconds that a queue has spent in kernels and copies until `at`, the present. */
+  busy(q: QueueId, at: number): number {
+    const { records, cursor } = this;
+    if (this.state[q] !== Queue.running) return this.busyNs[q];
+    const slot = records.slotOf(q, (cursor[q] + 1) | 0);
+    return this.busyNs[q] + (records.op[slot] === Op.fill ? 0 : at - records.startAt[slot]);
+  }
+
+  private end(q: QueueId, at: number): void {
+    const { records } = this;
+    const first = (this.cursor[q] + 1) | 0;
+    const slot = records.slotOf(q, first);
+    const last = (first + records.span[slot] - 1) | 0;
+    this.effects(q, slot, first);
+    records.endAt[slot] = at;
+    if (records.op[slot] !== Op.fill) this.busyNs[q] += at - records.startAt[slot];
+    const status = records.outcome[slot];
+    if (status !== Status.ok) {
+      this.failed[q]++;
+      if (records.run[slot] >= 0) this.cancelled[records.run[slot]] = 1;
+      if (status === Status.driver || status === Status.deviceLost)
+        this.errors[q] = 'injected fault';
+    }
+    this.watcher?.finished(q, first, last);
+    this.cursor[q] = last;
+    this.state[q] = Queue.idle;
+    this.finish(q, last, at);
+    if (this.state[q] === Queue.idle) this.go(q, at);
+  }
+
+  /** The effect of a record on memory; all of it happens at its end. */
+  private effects(q: QueueId, slot: number, seq: number): void {
+    const { records, watcher } = this;
+    const { space } = this.queues[q];
+    const op = records.op[slot];
+    const at = slot * ARGS;
+    if (op === Op.exec) {
+      const args = records.argumentsOf(q, slot);
+      const flows = records.flows[slot];
+      const body = this.bodies?.[this.kernelNames[records.what[slot]]];
+      const memory = this.bytes[space];
+      if (records.outcome[slot] === Status.ok && body !== undefined && memory !== undefined) {
+        const list = Array.from(args);
+        records.outcome[slot] = body({
+          memory,
+          flows: list.slice(0, flows),
+          params: list.slice(flows),
+        });
+      }
+      watcher?.exec(q, seq, space, records.task[slot], records.outcome[slot], args, flows);
+    } else if (op === Op.copy) {
+      const destination = (records.what[slot] & 0xff) as SpaceId;
+      const source = (records.what[slot] >> 8) as SpaceId;
+      const [toOffset, fromOffset, bytes] = records.args.subarray(at, at + 3);
+      const status = records.outcome[slot];
+      const from = this.bytes[source];
+      if (from !== undefined && status === Status.ok)
+        this.bytes[destination]?.set(from.subarray(fromOffset, fromOffset + bytes), toOffset);
+      watcher?.copy(
+        q,
+        seq,
+        records.task[slot],
+        status,
+        destination,
+        toOffset,
+        source,
+        fromOffset,
+        bytes,
+      );
+    } else if (op === Op.fill) {
+      const [offset, bytes, value] = records.args.subarray(at, at + 3);
+      this.bytes[space]?.fill(value, offset, offset + bytes);
+      watcher?.fill(q, seq, space, offset, bytes);
+    }
+  }
+
+  /** Marks a record done and releases those that waited for it. */
+  private finish(q: QueueId, seq: number, at: number): void {
+    this.done[q] = seq;
+    let w = this.waiters[q] as QueueId;
+    this.waiters[q] = -1;
+    while (w >= 0) {
+      const next = this.waitersNext[w] as QueueId;
+      if (((seq - this.blockedSeq[w]) | 0) >= 0) {
+        this.state[w] = Queue.idle;
+        this.go(w, at);
+      } else {
+        this.waitersNext[w] = this.waiters[q];
+        this.waiters[q] = w;
+      }
+      w = next;
+    }
+    this.onFinished(q);
+  }
+}
+
+function linkOf(
+  machine: MachineDescription,
+  queue: QueueInfo,
+): { bandwidth: number; latency: number } | null {
+  switch (queue.kind) {
+    case 'h2d':
+      return machine.h2d;
+    case 'd2h':
+      return machine.d2h;
+    case 'peer':
+      return pairLink(machine, queue.space - 1, queue.peer - 1);
+    default:
+      return null;
+  }
+}

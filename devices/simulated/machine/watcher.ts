@@ -1,0 +1,35 @@
+// The simulated backend's reports about every record, for models of memory and order. A backend without a watcher
+// has no cost from it.
+import type { QueueId, SpaceId } from '../../handles.js';
+
+export interface Watcher {
+  /** A record was appended; it may start when `waitSeq` of `waitQueue` (or nothing: NO_QUEUE) is done. */
+  issued(queue: QueueId, seq: number, waitQueue: QueueId, waitSeq: number): void;
+  /** The engine saw all records of a queue up to `seq` complete. */
+  seen(queue: QueueId, seq: number): void;
+  started(queue: QueueId, seq: number): void;
+  /** A record and its continuations are done. */
+  finished(queue: QueueId, first: number, last: number): void;
+  /** A kernel ended; `args` starts with the offsets of its flows. Called before `finished`. */
+  exec(
+    queue: QueueId,
+    seq: number,
+    space: SpaceId,
+    task: number,
+    status: number,
+    args: ArrayLike<number>,
+    nFlows: number,
+  ): void;
+  copy(
+    queue: QueueId,
+    seq: number,
+    transfer: number,
+    status: number,
+    destination: SpaceId,
+    destinationOffset: number,
+    source: SpaceId,
+    sourceOffset: number,
+    bytes: number,
+  ): void;
+  fill(queue: QueueId, seq: number, space: SpaceId, offset: number, bytes: number): void;
+}

@@ -1,0 +1,290 @@
+// The network between simulated ranks, in virtual time: messages, sends that find their receives, mapped reads,
+// flushes, and lost ranks. It knows links and requests; the kinds of messages are above the port.
+//
+// The promises of MPI hold: messages from one rank to another arrive in the order posted, and sends match receives of
+// the same pair and tag in order. Everything else is open: the duration of a message, the order in which several
+// transfers end. A send reads its source as late as it can; a receive may count as complete although its bytes are still
+// under way to the view of other devices (watcher.ts).
+// Invariants: every request ends exactly once; after a rank is lost nothing arrives any more.
+import { NetOutcome, WireMode } from '../../network/port.js';
+import type { Adversary } from '../machine/adversary.js';
+import type { Link } from '../machine/machine.js';
+import type { World } from '../machine/world.js';
+import { SimulatedPort, type Station } from './port.js';
+import type { NetworkWatcher } from './watcher.js';
+
+interface SimulatedNetworkOptions {
+  readonly link: Link;
+  /** Ranks that share a host and can map each other's memory; default 1. */
+  readonly ranksPerHost?: number;
+  /** Limit of control messages of a rank under way; more are refused for the moment. */
+  readonly room?: number;
+  readonly adversary: Adversary;
+  /** A `VisibleTo`: the readers that see the card's writes to a device without a flush; default none for sure. */
+  readonly ordering?: number;
+  readonly watcher?: NetworkWatcher;
+  /** Nanoseconds that the n-th control message is late. */
+  readonly lateBy?: (message: number) => number;
+  /** The fate of the n-th flush of a rank: it fails, or waits until the rank has news. */
+  readonly flushFault?: (rank: number, flush: number) => 'fails' | 'waits' | undefined;
+}
+
+/** One end of a transfer that waits for the other. */
+export interface End {
+  readonly rank: number;
+  readonly space: number;
+  readonly offset: number;
+  readonly bytes: number;
+  readonly request: number;
+  readonly mode: number;
+  readonly at: number;
+}
+
+/** Sends and receives of one pair of ranks and tag; one of the lists is empty. */
+interface Match {
+  readonly sends: End[];
+  readonly receives: End[];
+}
+
+const FLUSH_NS = 1000;
+/** A flush that has not returned by then gets its answer as late (docs/network.md). */
+const FLUSH_DEADLINE_NS = 5e9;
+
+export class SimulatedNetwork {
+  readonly ports: SimulatedPort[] = [];
+  readonly options: SimulatedNetworkOptions;
+  /** Control messages and transfers so far. */
+  messages = 0;
+  transfers = 0;
+  isLost = false;
+  private readonly world: World;
+  private readonly lastArrival: Float64Array;
+  private readonly outFree: Float64Array;
+  private readonly inFree: Float64Array;
+  private readonly matches: Map<number, Match> = new Map();
+  private readonly latency: number;
+  private readonly bandwidth: number;
+  private readonly closing: (() => void)[] = [];
+  private closed = 0;
+  /** Flushes that wait for news of their rank. */
+  private held: { readonly rank: number; readonly end: (outcome: number) => void }[] = [];
+
+  constructor(world: World, stations: readonly Station[], options: SimulatedNetworkOptions) {
+    this.world = world;
+    this.options = options;
+    const n = stations.length;
+    this.lastArrival = new Float64Array(n * n);
+    this.outFree = new Float64Array(n);
+    this.inFree = new Float64Array(n);
+    this.latency = options.link.latency * 1e9;
+    this.bandwidth = options.link.bandwidth / 1e9;
+    for (const station of stations)
+      this.ports.push(new SimulatedPort(this, this.ports.length, n, station));
+  }
+
+  /** The world's time, nanoseconds. */
+  get time(): number {
+    return this.world.time;
+  }
+
+  private at(time: number, action: () => void): void {
+    this.world.at(time, () => {
+      if (!this.isLost) action();
+    });
+  }
+
+  private stretched(ns: number): number {
+    return this.options.adversary.stretch(ns);
+  }
+
+  // --- Messages ---------------------------------------------------------------------------------------------------
+
+  post(from: number, to: number, bytes: Uint8Array, at: number): void {
+    const late = this.options.lateBy?.(this.messages++) ?? 0;
+    const pair = from * this.ports.length + to;
+    const way = this.latency + bytes.length / this.bandwidth;
+    const arrival = Math.max(this.lastArrival[pair], at + this.stretched(way) + late);
+    this.lastArrival[pair] = arrival;
+    const copy = bytes.slice();
+    const said = this.options.watcher?.says(from);
+    this.at(arrival, () => {
+      this.ports[from].delivered();
+      this.ports[to].arrives({ kind: 'message', from, bytes: copy, said });
+    });
+  }
+
+  // --- Transfers --------------------------------------------------------------------------------------------------
+
+  private match(from: number, to: number, tag: number): Match {
+    const key = (from * this.ports.length + to) * 65_536 + tag;
+    let match = this.matches.get(key);
+    if (match === undefined) {
+      match = { sends: [], receives: [] };
+      this.matches.set(key, match);
+    }
+    return match;
+  }
+
+  send(to: number, tag: number, end: End): void {
+    this.options.watcher?.starts(
+      end.rank,
+      end.request,
+      end.rank,
+      end.space,
+      end.offset,
+      end.bytes,
+      false,
+    );
+    const match = this.match(end.rank, to, tag);
+    match.sends.push(end);
+    this.meet(match);
+  }
+
+  receive(from: number, tag: number, end: End): void {
+    this.options.watcher?.starts(
+      end.rank,
+      end.request,
+      end.rank,
+      end.space,
+      end.offset,
+      end.bytes,
+      true,
+    );
+    const match = this.match(from, end.rank, tag);
+    match.receives.push(end);
+    this.meet(match);
+  }
+
+  private meet(match: Match): void {
+    if (match.sends.length === 0 || match.receives.length === 0) return;
+    const send = match.sends.shift() as End;
+    const receive = match.receives.shift() as End;
+    this.transfers++;
+    const begin = Math.max(send.at, receive.at, this.outFree[send.rank], this.inFree[receive.rank]);
+    const wire = this.stretched(send.bytes / this.bandwidth);
+    this.outFree[send.rank] = begin + wire;
+    this.inFree[receive.rank] = begin + wire;
+    const sent = begin + wire + this.stretched(this.latency);
+    const outcome = send.bytes > receive.bytes ? NetOutcome.truncated : NetOutcome.ok;
+    this.at(sent, () => {
+      const cargo = this.take(send);
+      this.ports[send.rank].ends(send.request, NetOutcome.ok, begin);
+      this.at(sent + this.stretched(this.latency), () => {
+        if (outcome === NetOutcome.ok) this.put(receive, cargo, receive.mode === WireMode.staged);
+        this.ports[receive.rank].ends(receive.request, outcome, begin);
+      });
+    });
+  }
+
+  /** A receive without a send is withdrawn; a matched one completes as if the request had not been made. */
+  cancel(rank: number, request: number, at: number): void {
+    for (const match of this.matches.values()) {
+      const i = match.receives.findIndex((end) => end.rank === rank && end.request === request);
+      if (i < 0) continue;
+      match.receives.splice(i, 1);
+      this.at(at + this.stretched(this.latency), () =>
+        this.ports[rank].ends(request, NetOutcome.cancelled, at),
+      );
+      return;
+    }
+  }
+
+  /** This rank reads the memory of `remote`. */
+  mappedRead(remote: End, local: End): void {
+    const { watcher } = this.options;
+    watcher?.starts(
+      local.rank,
+      local.request,
+      remote.rank,
+      remote.space,
+      remote.offset,
+      remote.bytes,
+      false,
+    );
+    watcher?.starts(
+      local.rank,
+      local.request,
+      local.rank,
+      local.space,
+      local.offset,
+      local.bytes,
+      true,
+    );
+    this.transfers++;
+    const end = local.at + this.stretched(this.latency + local.bytes / this.bandwidth);
+    this.at(end, () => {
+      this.put(local, this.take(remote), true);
+      this.ports[local.rank].ends(local.request, NetOutcome.ok, local.at);
+    });
+  }
+
+  private take({ rank, space, offset, bytes }: End): Cargo {
+    return {
+      bytes: this.ports[rank].station.memory(space)?.slice(offset, offset + bytes),
+      stamps: this.options.watcher?.leaves(rank, space, offset, bytes),
+    };
+  }
+
+  private put({ rank, space, offset, bytes }: End, cargo: Cargo, isCopied: boolean): void {
+    if (cargo.bytes !== undefined) this.ports[rank].station.memory(space)?.set(cargo.bytes, offset);
+    if (cargo.stamps !== undefined)
+      this.options.watcher?.arrives(rank, space, offset, bytes, cargo.stamps, isCopied);
+  }
+
+  /** Requested at `at`; the writes that had arrived by then become visible to `scope`. */
+  flush(
+    rank: number,
+    space: number,
+    scope: number,
+    request: number,
+    nth: number,
+    at: number,
+  ): void {
+    const fault = this.options.flushFault?.(rank, nth);
+    const end = (outcome: number): void => {
+      if (outcome === NetOutcome.ok) this.options.watcher?.flushes(rank, space, scope);
+      this.ports[rank].ends(request, outcome, at);
+    };
+    const back = at + this.stretched(FLUSH_NS);
+    this.at(back, () => {
+      if (fault !== 'waits') end(fault === 'fails' ? NetOutcome.flush : NetOutcome.ok);
+      else this.held.push({ rank, end });
+    });
+    if (fault === 'waits') this.at(back + FLUSH_DEADLINE_NS, () => end(NetOutcome.flushTimeout));
+  }
+
+  /** A rank has news: flushes that waited for that return. */
+  heard(rank: number): void {
+    const { held } = this;
+    if (held.length === 0) return;
+    this.held = held.filter((flush) => flush.rank !== rank);
+    for (const flush of held) if (flush.rank === rank) flush.end(NetOutcome.ok);
+  }
+
+  // --- Ends -------------------------------------------------------------------------------------------------------
+
+  /** A rank's process dies: everything under way ends as lost, on all ranks. */
+  lose(rank: number): void {
+    if (this.isLost) return;
+    this.ports[rank].station.die();
+    const { ports } = this;
+    for (const port of ports) if (port.rank !== rank) port.loses(rank);
+    this.isLost = true;
+    this.options.watcher?.stops();
+  }
+
+  /** Resolves when all ranks have closed. */
+  closes(): Promise<void> {
+    this.closed++;
+    return new Promise((resolve) => {
+      this.closing.push(resolve);
+      if (this.closed === this.ports.length || this.isLost)
+        for (const each of this.closing.splice(0)) each();
+    });
+  }
+}
+
+interface Cargo {
+  readonly bytes: Uint8Array | undefined;
+  readonly stamps: Int32Array | undefined;
+}

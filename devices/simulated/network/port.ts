@@ -1,0 +1,220 @@
+// One rank's end of the simulated network: the network port over virtual time.
+// Invariant: messages are delivered in the order of arrival, and only when the engine polls.
+import {
+  NetOutcome,
+  type NetworkPort,
+  type NetworkSink,
+  VisibleTo,
+  WireMode,
+} from '../../network/port.js';
+import type { End, SimulatedNetwork } from './network.js';
+
+/** The part of a rank that the network needs. */
+export interface Station {
+  /** The engine's clock, nanoseconds. */
+  now(): number;
+  /** `poll` has news. */
+  news(rings: boolean): void;
+  /** Bytes of a space, where memory is real. */
+  memory(space: number): Uint8Array | undefined;
+  /** The rank's process is gone. */
+  die(): void;
+}
+
+type Arrival =
+  | {
+      readonly kind: 'message';
+      readonly from: number;
+      readonly bytes: Uint8Array;
+      readonly said: Int32Array | undefined;
+    }
+  | {
+      readonly kind: 'done';
+      readonly request: number;
+      readonly outcome: number;
+      readonly start: number;
+      readonly end: number;
+    }
+  | { readonly kind: 'lost'; readonly rank: number };
+
+const LONGEST_MESSAGE = 65_536;
+const STAGED_RECEIVES = 8;
+
+export class SimulatedPort implements NetworkPort {
+  readonly rank: number;
+  readonly size: number;
+  readonly longestMessage: number = LONGEST_MESSAGE;
+  readonly stagedReceives: number = STAGED_RECEIVES;
+  readonly library = 'simulated';
+  readonly gpuAware = true;
+  /** In virtual time spinning would never end. */
+  readonly crowded = true;
+  readonly station: Station;
+  private readonly network: SimulatedNetwork;
+  private arrivals: Arrival[] = [];
+  private readonly open: Set<number> = new Set();
+  private underWay = 0;
+  private sent = 0;
+  private received = 0;
+  private flushed = 0;
+
+  constructor(network: SimulatedNetwork, rank: number, size: number, station: Station) {
+    this.network = network;
+    this.rank = rank;
+    this.size = size;
+    this.station = station;
+  }
+
+  // --- The engine's side --------------------------------------------------------------------------------------------
+
+  mappable(rank: number, _space: number): boolean {
+    const together = this.network.options.ranksPerHost ?? 1;
+    return rank !== this.rank && Math.floor(rank / together) === Math.floor(this.rank / together);
+  }
+
+  reachable(_rank: number, _space: number): boolean {
+    return true;
+  }
+
+  ordering(_space: number): number {
+    return this.network.options.ordering ?? VisibleTo.none;
+  }
+
+  post(rank: number, bytes: Uint8Array): boolean {
+    if (this.underWay >= (this.network.options.room ?? Number.POSITIVE_INFINITY)) return false;
+    this.sent++;
+    this.underWay++;
+    this.network.post(this.rank, rank, bytes, this.now());
+    return true;
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: the words of one command in their order, from devices/network only.
+  send(
+    rank: number,
+    tag: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    mode: number,
+    request: number,
+  ): void {
+    this.begin(request);
+    this.network.send(rank, tag, this.end(space, offset, bytes, request, mode));
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: the words of one command in their order, from devices/network only.
+  receive(
+    rank: number,
+    tag: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    mode: number,
+    request: number,
+  ): void {
+    this.begin(request);
+    this.network.receive(rank, tag, this.end(space, offset, bytes, request, mode));
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: the words of one command in their order, from devices/network only.
+  ipcRead(
+    rank: number,
+    remoteSpace: number,
+    remoteOffset: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    request: number,
+  ): void {
+    this.begin(request);
+    const local = this.end(space, offset, bytes, request, WireMode.direct);
+    this.network.mappedRead({ ...local, rank, space: remoteSpace, offset: remoteOffset }, local);
+  }
+
+  cancel(request: number): void {
+    this.network.cancel(this.rank, request, this.now());
+  }
+
+  flush(space: number, scope: number, request: number): void {
+    this.begin(request);
+    this.network.flush(this.rank, space, scope, request, this.flushed++, this.now());
+  }
+
+  publish(): void {
+    // Commands take effect at once.
+  }
+
+  poll(sink: NetworkSink): boolean {
+    if (this.arrivals.length === 0) return false;
+    const arrivals = this.arrivals;
+    this.arrivals = [];
+    const { watcher } = this.network.options;
+    for (const each of arrivals) {
+      if (each.kind === 'message') {
+        this.received++;
+        if (each.said !== undefined) watcher?.hears(this.rank, each.said);
+        sink.message(each.from, each.bytes);
+      } else if (each.kind === 'done') {
+        watcher?.sees(this.rank, each.request);
+        sink.done(each.request, each.outcome, each.start, each.end);
+      } else sink.lost(each.rank);
+    }
+    return true;
+  }
+
+  due(): boolean {
+    return this.arrivals.length > 0;
+  }
+
+  setQuiet(): void {
+    // No thread looks for messages.
+  }
+
+  counters(): { messagesSent: number; messagesReceived: number; flushes: number } {
+    return { messagesSent: this.sent, messagesReceived: this.received, flushes: this.flushed };
+  }
+
+  close(): Promise<void> {
+    return this.network.closes();
+  }
+
+  private begin(request: number): void {
+    this.open.add(request);
+    if (this.network.isLost) this.ends(request, NetOutcome.lost, this.now());
+  }
+
+  /** An engine that is ahead of the world acts at its own time, an overtaken one at the world's. */
+  private now(): number {
+    return Math.max(this.network.time, this.station.now());
+  }
+
+  private end(space: number, offset: number, bytes: number, request: number, mode: number): End {
+    return { rank: this.rank, space, offset, bytes, request, mode, at: this.now() };
+  }
+
+  // --- The network's side -------------------------------------------------------------------------------------------
+
+  arrives(arrival: Arrival): void {
+    this.arrivals.push(arrival);
+    this.network.heard(this.rank);
+    this.station.news(true);
+  }
+
+  /** A message of this rank has arrived elsewhere: there is room again, without a report. */
+  delivered(): void {
+    this.underWay--;
+  }
+
+  /** A request is over. */
+  ends(request: number, outcome: number, start: number): void {
+    if (!this.open.delete(request)) return;
+    const end = Math.max(start, this.network.time);
+    this.arrives({ kind: 'done', request, outcome, start, end });
+  }
+
+  /** Another rank is gone. */
+  loses(rank: number): void {
+    this.arrives({ kind: 'lost', rank });
+    for (const request of [...this.open]) this.ends(request, NetOutcome.lost, this.network.time);
+  }
+}

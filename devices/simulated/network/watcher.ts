@@ -1,0 +1,36 @@
+// The simulated network's reports about its work, for models of memory and order. A network without a watcher has
+// no cost from it.
+
+export interface NetworkWatcher {
+  /** The engine of a rank sends a message; returns its knowledge at that moment. */
+  says(rank: number): Int32Array;
+  /** The engine of a rank takes a message that carries that knowledge. */
+  hears(rank: number, knowledge: Int32Array): void;
+  /** The engine of `rank` starts a request that reads or writes memory of `owner`. */
+  starts(
+    rank: number,
+    request: number,
+    owner: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    writes: boolean,
+  ): void;
+  /** The engine of a rank sees that a request is over. */
+  sees(rank: number, request: number): void;
+  /** The contents of memory at the moment of the network's read. */
+  leaves(rank: number, space: number, offset: number, bytes: number): Int32Array;
+  /** The network hands contents over to memory; `isCopied`: by the device itself, not a write of the card. */
+  arrives(
+    rank: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    contents: Int32Array,
+    isCopied: boolean,
+  ): void;
+  /** The network's writes to a device so far are visible to `scope`, a `VisibleTo`. */
+  flushes(rank: number, space: number, scope: number): void;
+  /** A rank is gone, and with it everything under way. */
+  stops(): void;
+}

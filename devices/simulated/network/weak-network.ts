@@ -1,0 +1,168 @@
+// The network's part of weak memory (hazards H1, H2, H4, H5): a card reads and writes without the queues' knowledge.
+//
+// From the moment an engine starts a request until it sees that the request is over, the request may touch its memory
+// at any time. The engine must know at the start that no other actor does, and none may before it has seen the end.
+// "Over" means that the last write was handed over, not that any device sees it:
+//   - 'none': the owner, too, sees the older contents until the next flush;
+//   - 'owner': the owning device sees the write, others only after a flush to all;
+//   - 'allDevices': all readers see it.
+// Invariant: a read before a rule makes the write visible finds the older contents, or is reported.
+
+import { ALIGNMENT, roundedBytes } from '../../memory/zone.js';
+import { VisibleTo } from '../../network/port.js';
+import { Unflushed } from '../memory/cells.js';
+import { Act } from '../memory/task-acts.js';
+import type { WeakMemory } from '../memory/weak-memory.js';
+import type { NetworkWatcher } from './watcher.js';
+
+/** The order that the device keeps by itself (CUDA attribute 118). */
+export type WritesOrdering = 'none' | 'owner' | 'allDevices';
+
+/** The same in the words of the network port. */
+export const visibleTo: Readonly<Record<WritesOrdering, number>> = {
+  none: VisibleTo.none,
+  owner: VisibleTo.owner,
+  allDevices: VisibleTo.all,
+};
+
+/** The memory of a request. */
+interface Span {
+  readonly rank: number;
+  readonly space: number;
+  readonly first: number;
+  readonly units: number;
+  readonly writes: boolean;
+}
+
+/** A write of the card that its device does not see yet. */
+interface Pending {
+  readonly rank: number;
+  readonly space: number;
+  readonly first: number;
+  readonly contents: Int32Array;
+}
+
+export class WeakNetwork implements NetworkWatcher {
+  private readonly memory: WeakMemory;
+  private readonly ordering: WritesOrdering;
+  private readonly spans: Map<number, Span[]> = new Map();
+  private pending: Pending[] = [];
+  private stopped = false;
+
+  constructor(memory: WeakMemory, ordering: WritesOrdering) {
+    this.memory = memory;
+    this.ordering = ordering;
+  }
+
+  says(rank: number): Int32Array {
+    return this.memory.clocks.view(rank);
+  }
+
+  hears(rank: number, knowledge: Int32Array): void {
+    this.memory.clocks.learn(rank, knowledge);
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: one call per executed transfer, within devices/simulated.
+  starts(
+    rank: number,
+    request: number,
+    owner: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    writes: boolean,
+  ): void {
+    // A request after a loss ends at once and touches no memory.
+    if (this.stopped) return;
+    const { memory } = this;
+    const first = offset / ALIGNMENT;
+    const units = roundedBytes(bytes) / ALIGNMENT;
+    const seq = memory.engineActs(rank, Act.transfer, request);
+    const engine = memory.clocks.engine(rank);
+    const isThere = writes
+      ? memory.checkOverwrite(engine, seq, owner, space, first, units)
+      : memory.checkRead(engine, seq, owner, space, first, units);
+    if (!isThere) return;
+    const cells = memory.cellsOf(owner, space);
+    const counts = writes ? cells.netWrites : cells.netReads;
+    for (let u = first; u < first + units; u++) counts[u]++;
+    const key = this.keyOf(rank, request);
+    const list = this.spans.get(key) ?? [];
+    list.push({ rank: owner, space, first, units, writes });
+    this.spans.set(key, list);
+  }
+
+  sees(rank: number, request: number): void {
+    const { memory } = this;
+    const key = this.keyOf(rank, request);
+    const spans = this.spans.get(key);
+    if (spans === undefined) return;
+    this.spans.delete(key);
+    const seq = memory.engineActs(rank, Act.transfer, request);
+    const engine = memory.clocks.engine(rank);
+    for (const { rank: owner, space, first, units, writes } of spans) {
+      const cells = memory.cellsOf(owner, space);
+      const counts = writes ? cells.netWrites : cells.netReads;
+      for (let u = first; u < first + units; u++) {
+        counts[u]--;
+        if (!writes) cells.readAt[u * memory.clocks.size + engine] = seq;
+      }
+      if (!writes) continue;
+      cells.writer.fill(engine, first, first + units);
+      cells.writtenAt.fill(seq, first, first + units);
+    }
+  }
+
+  /** All requests under way are over, and no bytes of them arrive (the contract of the port). */
+  stops(): void {
+    this.stopped = true;
+    for (const spans of this.spans.values()) {
+      for (const { rank, space, first, units, writes } of spans) {
+        const cells = this.memory.cellsOf(rank, space);
+        const counts = writes ? cells.netWrites : cells.netReads;
+        for (let u = first; u < first + units; u++) counts[u]--;
+      }
+    }
+    this.spans.clear();
+    // All ranks learn of it, and of all reads before it: the messages about these do not arrive.
+    const { clocks, ranks } = this.memory;
+    const known = Array.from({ length: ranks }, (_, rank) => clocks.view(rank).slice());
+    for (let rank = 0; rank < ranks; rank++) for (const view of known) clocks.learn(rank, view);
+  }
+
+  leaves(rank: number, space: number, offset: number, bytes: number): Int32Array {
+    const units = roundedBytes(bytes) / ALIGNMENT;
+    return this.memory.cellsOf(rank, space).copyOut(offset / ALIGNMENT, units);
+  }
+
+  arrives(
+    rank: number,
+    space: number,
+    offset: number,
+    bytes: number,
+    contents: Int32Array,
+    isCopied: boolean,
+  ): void {
+    const first = offset / ALIGNMENT;
+    const units = roundedBytes(bytes) / ALIGNMENT;
+    const cells = this.memory.cellsOf(rank, space);
+    const isOrdered = space === 0 || isCopied || this.ordering === 'allDevices';
+    cells.unflushed.fill(isOrdered ? Unflushed.no : Unflushed.forOthers, first, first + units);
+    if (isOrdered || this.ordering === 'owner') cells.copyIn(first, contents);
+    else this.pending.push({ rank, space, first, contents });
+  }
+
+  flushes(rank: number, space: number, scope: number): void {
+    const cells = this.memory.cellsOf(rank, space);
+    if (scope >= VisibleTo.all) cells.flush();
+    this.pending = this.pending.filter((write) => {
+      if (write.rank !== rank || write.space !== space) return true;
+      cells.copyIn(write.first, write.contents);
+      return false;
+    });
+  }
+
+  private keyOf(rank: number, request: number): number {
+    return request * this.memory.ranks + rank;
+  }
+}

@@ -1,0 +1,166 @@
+// Dependency inference for sequential task flow: it derives the predecessors of a task from its data, in program
+// order. It keeps per datum the last task that writes it and the tasks that have read it since.
+//
+// Edges exist only between tasks that are not issued. The events of copies order a task against issued tasks
+// (stages/exec.ts); they cost nothing when both tasks share an in-order queue. A dropped task keeps its edges until
+// its own predecessors have released it (dropped-tasks.ts).
+// Invariant: for every datum, every pair of tasks with at least one writer is ordered by an edge or by an event.
+import type { Column, DatumId, TaskId } from '../../devices/handles.js';
+import { NodePool } from '../../devices/node-pool.js';
+import { AccessMode, Execution, TaskStage, type TaskTable } from '../../stages/task-table.js';
+import type { EngineObserver } from './observer.js';
+
+/** Receives explicit dependencies. All other dependencies follow from the data that tasks use. */
+interface Watched {
+  readonly observer: Pick<EngineObserver, 'dependency'> | undefined;
+}
+
+export class Dependencies {
+  private readonly tasks: TaskTable;
+  /** Successor lists: value = row * 2 + (1 for control). */
+  readonly edges: NodePool = new NodePool(4096);
+  private readonly readerNodes: NodePool<TaskId> = new NodePool<TaskId>(4096);
+  private lastWriter: Column<Int32Array, TaskId> = new Int32Array(256) as Column<
+    Int32Array,
+    TaskId
+  >;
+  private readers: Int32Array = new Int32Array(256).fill(-1);
+  /** Readers listed per datum, and the length at which the next sweep removes finished readers. */
+  private readerCount: Int32Array = new Int32Array(256);
+  private weedAt: Int32Array = new Int32Array(256).fill(64);
+  private readonly watched: Watched;
+
+  constructor(tasks: TaskTable, watched: Watched = { observer: undefined }) {
+    this.tasks = tasks;
+    this.watched = watched;
+  }
+
+  /** Makes room for datum `d` and forgets the users of its row. */
+  addDatum(d: DatumId): void {
+    if (d >= this.readers.length) {
+      const length = this.readers.length * 2;
+      const grow = <T extends Int32Array>(from: T, fill: number): T => {
+        const to = new Int32Array(length).fill(fill, from.length);
+        to.set(from);
+        return to as T;
+      };
+      this.lastWriter = grow(this.lastWriter, 0);
+      this.readers = grow(this.readers, -1);
+      this.readerCount = grow(this.readerCount, 0);
+      this.weedAt = grow(this.weedAt, 64);
+    }
+    // An id just before the window never lies in the window.
+    this.lastWriter[d] = ((this.tasks.head - 1) | 0) as TaskId;
+    this.readers[d] = this.readerNodes.freeList(this.readers[d]);
+    this.readerCount[d] = 0;
+    this.weedAt[d] = 64;
+  }
+
+  /** Live tasks have moved to other rows. */
+  moveRows(rowNow: (row: number) => number): void {
+    const { tasks } = this;
+    const { value, next } = this.edges;
+    for (let id = tasks.head; id !== tasks.next; id = ((id + 1) | 0) as TaskId) {
+      for (let n = tasks.successors[id & tasks.mask]; n >= 0; n = next[n])
+        value[n] = rowNow(value[n] >> 1) * 2 + (value[n] & 1);
+    }
+  }
+
+  /** Orders task `id` (in `row`) after all earlier tasks that conflict with its access to datum `d`. */
+  order(id: TaskId, row: number, d: DatumId, mode: number): void {
+    const { tasks, readerNodes } = this;
+    const writer = this.lastWriter[d];
+    if (writer !== id && tasks.contains(writer)) this.follow(writer, row);
+    if (mode === AccessMode.read) return;
+    for (let n = this.readers[d]; n >= 0; n = readerNodes.next[n]) {
+      const reader = readerNodes.value[n];
+      if (reader !== id && tasks.contains(reader)) this.follow(reader, row);
+    }
+  }
+
+  /**
+   * Registers the access of task `id` to datum `d`, so that later tasks are ordered after it. A task that is issued
+   * at once needs only `forget`, because its events already order later tasks.
+   */
+  register(id: TaskId, d: DatumId, mode: number): void {
+    if (mode === AccessMode.read) {
+      if (this.readerCount[d] >= this.weedAt[d]) this.weed(d);
+      this.readers[d] = this.readerNodes.push(this.readers[d], id, 0);
+      this.readerCount[d]++;
+      return;
+    }
+    this.forget(d);
+    this.lastWriter[d] = id;
+  }
+
+  /**
+   * A task that writes `d` was issued. All earlier users of `d` were issued before it, so the graph has nothing left
+   * to order.
+   */
+  forget(d: DatumId): void {
+    if (this.readers[d] >= 0) {
+      this.readers[d] = this.readerNodes.freeList(this.readers[d]);
+      this.readerCount[d] = 0;
+    }
+    this.lastWriter[d] = ((this.tasks.head - 1) | 0) as TaskId;
+  }
+
+  /**
+   * Orders task `row` after `predecessor` without data. Returns true if the predecessor was already issued or
+   * dropped; then the caller must add its events.
+   */
+  control(predecessor: TaskId, id: TaskId, row: number): boolean {
+    const { tasks } = this;
+    if (!tasks.contains(predecessor)) return false;
+    const p = predecessor & tasks.mask;
+    if (tasks.stage[p] === TaskStage.done) return false;
+    this.watched.observer?.dependency(id, predecessor);
+    if (tasks.execution[p] === Execution.command || tasks.stage[p] === TaskStage.outlived)
+      return true;
+    tasks.successors[p] = this.edges.push(tasks.successors[p], row * 2 + 1, 0);
+    tasks.pending[row]++;
+    return false;
+  }
+
+  /** The live task that writes datum `d`, if any. */
+  writers(d: DatumId): TaskId[] {
+    return this.tasks.contains(this.lastWriter[d]) ? [this.lastWriter[d]] : [];
+  }
+
+  /** Live tasks that use datum `d`. All of them must end before its memory can be freed. */
+  users(d: DatumId): TaskId[] {
+    const list = this.writers(d);
+    for (let n = this.readers[d]; n >= 0; n = this.readerNodes.next[n]) {
+      if (this.tasks.contains(this.readerNodes.value[n])) list.push(this.readerNodes.value[n]);
+    }
+    return list;
+  }
+
+  private follow(predecessor: TaskId, row: number): void {
+    const { tasks } = this;
+    const p = predecessor & tasks.mask;
+    const stage = tasks.stage[p];
+    // The directory knows the events of issued tasks, and the events that an outlived task had to follow.
+    if (stage === TaskStage.done || stage === TaskStage.outlived) return;
+    if (tasks.execution[p] === Execution.command) return;
+    tasks.successors[p] = this.edges.push(tasks.successors[p], row * 2, 0);
+    tasks.pending[row]++;
+  }
+
+  private weed(d: DatumId): void {
+    const { tasks, readerNodes } = this;
+    let kept = -1;
+    let count = 0;
+    for (let n = this.readers[d]; n >= 0; ) {
+      const reader = readerNodes.value[n];
+      if (tasks.contains(reader) && tasks.stage[reader & tasks.mask] !== TaskStage.done) {
+        kept = readerNodes.push(kept, reader, 0);
+        count++;
+      }
+      n = readerNodes.free(n);
+    }
+    this.readers[d] = kept;
+    this.readerCount[d] = count;
+    this.weedAt[d] = Math.max(64, count * 2);
+  }
+}

@@ -1,0 +1,261 @@
+// Ready tasks. They wait here in program order within a priority until a queue of their device has room.
+//
+// Each device has one set of ready tasks, and JavaScript bodies have one. The dispatcher assigns a ready task to a
+// queue when it starts the task. If that queue is full, the task joins the line of the queue, because its data were
+// written there. A queue that runs dry takes tasks from the lines of other queues.
+// Invariant: a task in stage `ready` is in one ready set or in one line, unless it is being started.
+
+import { Fifo } from '../../devices/fifo.js';
+import { HOST, type QueueId, type SpaceId } from '../../devices/handles.js';
+import { distinctBytes } from '../../devices/memory/distinct-bytes.js';
+import { advance } from '../../stages/pipeline.js';
+import { TaskStage } from '../../stages/task-table.js';
+import { TaskTime } from '../../trace/format.js';
+import type { DeviceChoice } from './device-choice.js';
+import type { MemoryPressure } from './memory-pressure.js';
+import type { QueueChoice } from './queue-choice.js';
+import { ReadyQueue } from './ready-queue.js';
+import type { EngineState } from './state.js';
+
+/** The device of a task, and the tasks on each device. */
+type TaskDevice = Pick<DeviceChoice, 'device' | 'load'>;
+/** The queue of a task, and whether there is room for it. */
+type TaskQueue = Pick<
+  QueueChoice,
+  'queue' | 'depth' | 'lines' | 'execQueues' | 'hasRoom' | 'hasSlot' | 'victimFor'
+>;
+/** Whether memory allows another task to start. */
+type StartPermit = Pick<MemoryPressure, 'short' | 'mayStart'>;
+
+/** Limit for JavaScript bodies between stage alloc and their end. */
+const MAX_SCRIPTS = 64;
+/**
+ * Limit for tasks of a GPU that wait for memory. More of them would not run sooner. They would wait in the order in
+ * which they became ready, but the ready queue keeps program order.
+ */
+const MEMORY_LINE = 4;
+/**
+ * Limit for tasks that a dry queue takes from another queue's line. The followers of these tasks move with their
+ * data.
+ */
+const STOLEN = 8;
+
+export class Dispatcher {
+  /** Ready tasks per space; the last one holds those with a JavaScript body. */
+  readonly ready: readonly ReadyQueue[];
+  /** The dropped task in a row has no predecessors left. */
+  droppedReleased: (row: number) => void = () => {};
+  private readonly state: EngineState;
+  private readonly deviceChoice: TaskDevice;
+  private readonly queueChoice: TaskQueue;
+  private readonly pressure: StartPermit;
+  private readonly scriptLane: number;
+  private readonly released: Fifo = new Fifo(1024);
+  private scripts = 0;
+  private draining = false;
+
+  constructor(
+    state: EngineState,
+    deviceChoice: TaskDevice,
+    queueChoice: TaskQueue,
+    pressure: StartPermit,
+  ) {
+    this.state = state;
+    this.deviceChoice = deviceChoice;
+    this.queueChoice = queueChoice;
+    this.pressure = pressure;
+    const lanes = state.spaces.length + 1;
+    this.scriptLane = lanes - 1;
+    this.ready = Array.from({ length: lanes }, () => new ReadyQueue(state.tasks.window));
+  }
+
+  /** Live tasks have moved to other rows; the window has `rows` rows. */
+  moveRows(rowNow: (row: number) => number, rows: number): void {
+    this.released.replace(rowNow);
+    for (const queue of this.ready) queue.resize(rows);
+    for (const line of this.queueChoice.lines) line.resize(rows);
+  }
+
+  /** One predecessor, the task in row `by`, has released the task. */
+  releaseOne(successor: number, by: number): void {
+    const { tasks, x } = this.state;
+    if (--tasks.pending[successor] === 0) {
+      tasks.releasedBy[successor] = tasks.idOf(by);
+      if (x.tracing) tasks.stamp(successor, TaskTime.ready, x.now);
+      this.released.push(successor);
+    }
+  }
+
+  /** The pending task in `row` has no predecessors left. */
+  release(row: number): void {
+    const { deviceChoice } = this;
+    const { tasks, x, spaces } = this.state;
+    if (tasks.stage[row] !== TaskStage.pending) {
+      if (tasks.stage[row] === TaskStage.dropped) this.droppedReleased(row);
+      return;
+    }
+    const cls = x.classes[tasks.classOf[row]];
+    if (cls.network !== undefined) {
+      this.releaseMovement(row);
+      return;
+    }
+    let s: SpaceId = HOST;
+    if (spaces.length > 1) {
+      s = deviceChoice.device(row, cls, this.bytesOf(row));
+      tasks.device[row] = s;
+    } else tasks.device[row] = HOST;
+    deviceChoice.load[s]++;
+    tasks.stage[row] = TaskStage.ready;
+    const lane = s === 0 && cls.kernels[0] < 0 ? this.scriptLane : s;
+    const queue = this.ready[lane];
+    if (queue.length === 0 && this.hasSlot(lane)) this.start(row, lane);
+    else queue.push(tasks.idOf(row), tasks.priority[row]);
+  }
+
+  /**
+   * A send or receive starts when its datum is there. It needs no room in a queue. Until then it counts on the host.
+   */
+  private releaseMovement(row: number): void {
+    const { tasks, remote } = this.state;
+    tasks.device[row] = HOST;
+    this.deviceChoice.load[0]++;
+    tasks.stage[row] = TaskStage.ready;
+    remote?.released(row);
+  }
+
+  /** Bytes a task touches, each datum once. */
+  bytesOf(row: number): number {
+    const { tasks, directory, x } = this.state;
+    const first = tasks.flowStart[row];
+    const end = first + x.classes[tasks.classOf[row]].modes.length;
+    return distinctBytes(directory, tasks.flowDatum, first, end);
+  }
+
+  private hasSlot(lane: number): boolean {
+    if (lane === this.scriptLane) return this.scripts < MAX_SCRIPTS;
+    return this.queueChoice.hasSlot(lane as SpaceId) && this.mayUseMemory(lane as SpaceId);
+  }
+
+  /**
+   * Whether a task that may need memory of space `s` may start. The host accepts every task, because tasks that wait
+   * there may wait for memory that a ready task will give back.
+   */
+  private mayUseMemory(s: SpaceId): boolean {
+    const { pressure } = this;
+    const { spaces } = this.state;
+    if (s === 0) return true;
+    if (spaces[s].waiters.length >= MEMORY_LINE) return false;
+    return pressure.short[s] === 0 || pressure.mayStart(s);
+  }
+
+  /** Starts a ready task. If its queue is full, the task joins the queue's line. */
+  private start(row: number, lane: number): void {
+    if (lane === this.scriptLane) {
+      this.scripts++;
+      advance(this.state.x, row);
+      return;
+    }
+    const { queueChoice } = this;
+    const { tasks, x } = this.state;
+    const q = queueChoice.queue(row, x.classes[tasks.classOf[row]].modes);
+    if (queueChoice.hasRoom(q)) this.startOn(row, q);
+    else queueChoice.lines[q].push(tasks.idOf(row), tasks.priority[row]);
+  }
+
+  private startOn(row: number, queue: QueueId): void {
+    const { tasks, x } = this.state;
+    tasks.target[row] = queue;
+    advance(x, row);
+  }
+
+  /** Releases the tasks that have no predecessors left. */
+  drainReleased(): void {
+    if (this.draining) return;
+    this.draining = true;
+    while (this.released.length > 0) this.release(this.released.shift());
+    this.draining = false;
+  }
+
+  /** Starts ready tasks while their queues have room. */
+  startReady(): void {
+    const { tasks } = this.state;
+    for (let lane = 0; lane < this.ready.length; lane++) {
+      const scripts = lane === this.scriptLane;
+      if (!scripts) this.serveLines(lane as SpaceId);
+      const queue = this.ready[lane];
+      while (queue.length > 0 && this.hasSlot(lane)) {
+        const id = queue.pop();
+        const row = id & tasks.mask;
+        if (!tasks.contains(id) || tasks.stage[row] !== TaskStage.ready) continue;
+        this.start(row, lane);
+        if (this.released.length > 0) this.drainReleased();
+      }
+      if (!scripts) this.steal(lane as SpaceId);
+    }
+  }
+
+  /** Starts tasks from the lines of the queues of space `s` while the queues have room. */
+  private serveLines(s: SpaceId): void {
+    const { queueChoice } = this;
+    for (const q of queueChoice.execQueues[s]) {
+      const line = queueChoice.lines[q];
+      while (line.length > 0 && queueChoice.hasRoom(q) && this.mayUseMemory(s)) {
+        this.startFrom(q, q);
+      }
+    }
+  }
+
+  /** A queue that has run dry takes tasks from the longest line of its space. */
+  private steal(s: SpaceId): void {
+    const { queueChoice, pressure } = this;
+    const { submission } = this.state;
+    const queues = queueChoice.execQueues[s];
+    if (queues.length === 1 || pressure.short[s] !== 0) return;
+    for (const q of queues) {
+      const depth = queueChoice.depth[q];
+      if (submission.outstanding[q] > depth >> 6) continue;
+      const most = Math.max(1, Math.min(STOLEN, depth >> 2));
+      for (
+        let victim = queueChoice.victimFor(q);
+        victim >= 0 && submission.outstanding[q] < most && this.mayUseMemory(s);
+        victim = queueChoice.victimFor(q)
+      ) {
+        this.startFrom(victim, q);
+      }
+    }
+  }
+
+  private startFrom(line: QueueId, queue: QueueId): void {
+    const { queueChoice } = this;
+    const { tasks } = this.state;
+    const id = queueChoice.lines[line].pop();
+    const row = id & tasks.mask;
+    if (!tasks.contains(id) || tasks.stage[row] !== TaskStage.ready) return;
+    this.startOn(row, queue);
+    if (this.released.length > 0) this.drainReleased();
+  }
+
+  /** Allows that many more asynchronous bodies, which await tasks. The awaited tasks need slots of their own. */
+  parentWaits(more: number): void {
+    this.scripts -= more;
+  }
+
+  /** A JavaScript body runs that, as far as known, does not await tasks. */
+  get hasScripts(): boolean {
+    return this.scripts > 0;
+  }
+
+  /** The limit of JavaScript bodies is reached, and others are ready. */
+  get scriptsAreFull(): boolean {
+    return this.scripts >= MAX_SCRIPTS && this.ready[this.scriptLane].length > 0;
+  }
+
+  /** A started task is over: one more JavaScript body or movement may start. */
+  leaveLane(row: number): void {
+    const { tasks, x, remote } = this.state;
+    const cls = x.classes[tasks.classOf[row]];
+    if (cls.kernels[tasks.device[row]] >= 0) return;
+    if (cls.network !== undefined) remote?.ended(row);
+    else this.scripts--;
+  }
+}

@@ -1,0 +1,60 @@
+// Devices under memory pressure: copies were evicted to make room for the last tasks. On such a device data movement
+// dominates the time of tasks, and the order of tasks decides which data move. So the device uses one queue, which
+// keeps program order. Several queues would drift apart and would need data from several places of the program at the
+// same time. The device also runs ahead no further than half of its memory.
+//
+// Invariant: a task that may not start waits for a command that is under way.
+import { FIRST_GPU, type SpaceId } from '../../devices/handles.js';
+import type { MemorySpace } from '../../devices/memory/space.js';
+import type { Submission } from '../../devices/submission.js';
+
+/** Commands of a device's first queue after which an eviction no longer counts. */
+const LASTING = 64;
+/** Share of a device's memory that issued tasks may use. */
+const PINNED = 0.5;
+
+export class MemoryPressure {
+  /** 1 if copies were lately evicted for room, per space. The host cannot evict to a lower level: always 0. */
+  readonly short: Uint8Array;
+  private readonly spaces: readonly MemorySpace[];
+  private readonly submission: Submission;
+  /** The queue in use while memory is short, per space. */
+  private readonly queues: Int16Array;
+  /** Evictions seen, and the queue's position at the last eviction, per space. */
+  private readonly evictions: Int32Array;
+  private readonly since: Int32Array;
+
+  constructor(spaces: readonly MemorySpace[], submission: Submission) {
+    this.spaces = spaces;
+    this.submission = submission;
+    const { queues } = submission.backend;
+    this.queues = Int16Array.from(spaces, (_, s) =>
+      queues.findIndex((q) => q.space === s && q.kind === 'compute'),
+    );
+    this.short = new Uint8Array(spaces.length);
+    this.evictions = new Int32Array(spaces.length);
+    this.since = new Int32Array(spaces.length);
+  }
+
+  /** Updates `short`; one call per pass is enough. */
+  look(): void {
+    for (let s = FIRST_GPU; s < this.spaces.length; s++) {
+      const { evictions } = this.spaces[s];
+      if (evictions === 0) continue;
+      const issued = this.submission.backend.issued[this.queues[s]];
+      if (evictions !== this.evictions[s]) {
+        this.evictions[s] = evictions;
+        this.since[s] = issued;
+      }
+      this.short[s] = (issued - this.since[s]) >>> 0 < LASTING ? 1 : 0;
+    }
+  }
+
+  /** Whether another task may start on device `s`, which is under memory pressure. */
+  mayStart(s: SpaceId): boolean {
+    const { pinnedBytes, zone } = this.spaces[s];
+    return (
+      pinnedBytes <= PINNED * zone.capacity || this.submission.outstanding[this.queues[s]] === 0
+    );
+  }
+}

@@ -1,0 +1,253 @@
+// The choice of a queue of the device for a task, the backlog of each queue, and the line from which an idle queue
+// steals.
+// The decisions are pure functions of the tables; this part keeps only its last decisions.
+import { executesKernels, findQueues } from '../../devices/backend.js';
+import {
+  type Column,
+  FIRST_QUEUE,
+  NO_QUEUE,
+  type QueueId,
+  type SpaceId,
+} from '../../devices/handles.js';
+import type { Directory } from '../../devices/memory/directory.js';
+import type { Submission } from '../../devices/submission.js';
+import { AccessMode, type TaskTable } from '../../stages/task-table.js';
+import { ReadyQueue } from './ready-queue.js';
+
+/** Limit for tasks dealt to one queue in a row. */
+const RUN = 8;
+/** A queue with that many commands ahead does not wait for the next pass; otherwise the engine limits the rate. */
+const MUCH = 8;
+
+export class QueueChoice {
+  private readonly tasks: TaskTable;
+  private readonly directory: Directory;
+  private readonly submission: Submission;
+  /** 1 for spaces under memory pressure (memory-pressure.ts). */
+  private readonly short: Uint8Array;
+  /** Queues that execute kernels, per space. */
+  readonly execQueues: readonly (readonly QueueId[])[];
+  /** Space whose kernels a queue executes, or -1 for queues that only copy. */
+  private readonly executesFor: Int16Array;
+  /** Queue that took the last task whose data no queue had written, per space. */
+  private readonly lastQueue: Column<Int16Array, QueueId>;
+  /** Number of such tasks that it took in a row. */
+  private readonly runs: Int32Array;
+  /** Lower bound for the smallest backlog of a space's queues: the last value seen, or 0 after a completion. */
+  private readonly leastSeen: Int32Array;
+  /** Queue that took the last task, per space. */
+  private readonly previous: Column<Int16Array, QueueId>;
+  /** Tasks given to a queue that had run dry, since the last completion, per space. */
+  private readonly moved: Int32Array;
+  /** Scratch of `elect`: votes per queue, all 0 outside of it, and another queue with votes. */
+  private readonly votes: Int32Array;
+  private second = NO_QUEUE;
+  /** Ready tasks that were assigned to a queue and wait for room in it, per queue. */
+  readonly lines: readonly ReadyQueue[];
+  /** Commands that may be queued ahead, per queue. */
+  readonly depth: Int32Array;
+
+  /**
+   * @param maximumDepth commands that may be queued ahead on a queue, before anything was measured (depth.ts)
+   * @param short 1 where memory is short, per space
+   */
+  constructor(
+    tasks: TaskTable,
+    directory: Directory,
+    submission: Submission,
+    maximumDepth: number,
+    short: Uint8Array,
+  ) {
+    this.short = short;
+    this.tasks = tasks;
+    this.directory = directory;
+    this.submission = submission;
+    const { spaces, queues } = submission.backend;
+    this.leastSeen = new Int32Array(spaces.length);
+    this.moved = new Int32Array(spaces.length);
+    this.votes = new Int32Array(queues.length);
+    this.depth = new Int32Array(queues.length).fill(maximumDepth);
+    this.executesFor = Int16Array.from(queues, (q) => (executesKernels(q) ? q.space : -1));
+    this.runs = new Int32Array(spaces.length);
+    this.lines = queues.map(() => new ReadyQueue(tasks.window));
+    const first = (_: unknown, s: number): number => Math.max(0, this.executesFor.indexOf(s));
+    this.lastQueue = Int16Array.from(spaces, first) as Column<Int16Array, QueueId>;
+    this.previous = Int16Array.from(spaces, first) as Column<Int16Array, QueueId>;
+    this.execQueues = spaces.map((_, s) =>
+      findQueues(queues, (q) => q.space === s && executesKernels(q)),
+    );
+  }
+
+  /**
+   * The queue of the task's device that should run it; it may be full.
+   *
+   * A queue is in order. So a task that waits for the tail of another queue delays everything behind it. Hence a task
+   * goes to the queue that wrote most of its data. Chains stay on their queue, and the columns of a grid stay together,
+   * because the neighbours of a stray column outvote it at the next step. If the vote is a draw, the task goes to the
+   * queue of the task before it. It leaves its queue only for a queue that shares its data and is far less loaded, or
+   * for a queue that is about to run dry and loses nothing by waiting. The latter take only a few tasks at a time,
+   * because the followers of these tasks move with their data. New data are dealt out in runs: neighbours in program
+   * order often share data. Under memory pressure all tasks go to the first queue.
+   */
+  queue(row: number, modes: readonly number[]): QueueId {
+    const s = this.tasks.device[row];
+    const queues = this.execQueues[s];
+    if (queues.length === 1 || this.short[s] !== 0) return queues[0];
+    const elected = this.elect(row, modes, s);
+    const q = elected === NO_QUEUE ? this.deal(s, queues) : this.balance(s, queues, elected);
+    this.previous[s] = q;
+    return q;
+  }
+
+  /** Backlogs may be smaller than at the last look, and queues that ran dry may take tasks again. */
+  lookAgain(): void {
+    this.leastSeen.fill(0);
+    this.moved.fill(0);
+  }
+
+  /** The queue of space `s` that last wrote most of the task's data; NO_QUEUE if no queue wrote any. */
+  private elect(row: number, modes: readonly number[], s: SpaceId): QueueId {
+    const { votes, executesFor } = this;
+    const { writeQueue, spaces } = this.directory;
+    const { flowDatum } = this.tasks;
+    const first = this.tasks.flowStart[row];
+    const n = modes.length;
+    // The votes nearly always agree.
+    const q = n === 0 ? NO_QUEUE : writeQueue[flowDatum[first] * spaces + s];
+    let same = 1;
+    while (same < n && writeQueue[flowDatum[first + same] * spaces + s] === q) same++;
+    if (same >= n && q >= 0 && executesFor[q] === s) {
+      this.second = NO_QUEUE;
+      return q;
+    }
+    let elected = NO_QUEUE;
+    let most = 0;
+    let second = NO_QUEUE;
+    for (let i = 0; i < n; i++) {
+      const q = writeQueue[flowDatum[first + i] * spaces + s];
+      if (q < 0 || executesFor[q] !== s) continue;
+      // The task must follow the last writer of the data that it changes in any case.
+      votes[q] += modes[i] === AccessMode.readWrite ? 3 : 1;
+      if (q === elected) most = votes[q];
+      else if (votes[q] > most) {
+        second = elected;
+        elected = q;
+        most = votes[q];
+      } else second = q;
+    }
+    this.second = second;
+    if (second === NO_QUEUE) {
+      if (elected >= 0) votes[elected] = 0;
+      return elected;
+    }
+    const previous = this.previous[s];
+    if (votes[previous] === most) {
+      if (previous !== elected) this.second = elected;
+      elected = previous;
+    }
+    for (let i = 0; i < n; i++) {
+      const q = writeQueue[flowDatum[first + i] * spaces + s];
+      if (q >= 0) votes[q] = 0;
+    }
+    return elected;
+  }
+
+  /** The elected queue, or another queue if the elected one has a far longer backlog. */
+  private balance(s: SpaceId, queues: readonly QueueId[], elected: QueueId): QueueId {
+    const { depth, moved, second } = this;
+    const backlog = this.backlog(elected);
+    // Between completions backlogs only grow, so an old value of the smallest backlog errs on the side of caution.
+    if (backlog - this.leastSeen[s] <= RUN) return elected;
+    const best = this.leastLoaded(s, queues);
+    const least = this.leastSeen[s];
+    if (backlog - least <= RUN) return elected;
+    if (least <= depth[best] >> 6 && moved[s] < RUN) {
+      moved[s]++;
+      return best;
+    }
+    if (second >= 0 && backlog - this.backlog(second) > Math.max(RUN, depth[elected] >> 2))
+      return second;
+    return elected;
+  }
+
+  /** A queue for a task whose data no queue has written. */
+  private deal(s: SpaceId, queues: readonly QueueId[]): QueueId {
+    const { depth, runs } = this;
+    const last = this.lastQueue[s];
+    const best = this.leastLoaded(s, queues);
+    if (runs[s] < Math.min(RUN, depth[last] >> 1) && this.backlog(last) - this.leastSeen[s] < RUN) {
+      runs[s]++;
+      return last;
+    }
+    this.lastQueue[s] = best;
+    runs[s] = 1;
+    return best;
+  }
+
+  /** The queue with the smallest backlog; among equals preferably not the queue of the last task. */
+  private leastLoaded(s: SpaceId, queues: readonly QueueId[]): QueueId {
+    const last = this.lastQueue[s];
+    let best = last;
+    let least = 0x7fffffff;
+    for (let i = 0; i < queues.length; i++) {
+      const q = queues[i];
+      const b = this.backlog(q);
+      if (b < least || (b === least && best === last)) {
+        least = b;
+        best = q;
+      }
+    }
+    this.leastSeen[s] = least;
+    return best;
+  }
+
+  /** Commands of a queue that are not seen complete, plus tasks that wait for room in it. */
+  backlog(q: QueueId): number {
+    return this.submission.outstanding[q] + this.lines[q].length;
+  }
+
+  /** Whether every queue that executes kernels had enough work at the last look. */
+  allBusy(): boolean {
+    const { outstanding } = this.submission;
+    for (let q = FIRST_QUEUE; q < outstanding.length; q++) {
+      if (this.executesFor[q] >= 0 && outstanding[q] < MUCH) return false;
+    }
+    return true;
+  }
+
+  /** Whether a queue may take another command. */
+  hasRoom(q: QueueId): boolean {
+    return this.submission.outstanding[q] < this.depth[q] || this.hasRoomOfAll(q);
+  }
+
+  /** Under memory pressure one queue stands for its whole device. */
+  private hasRoomOfAll(q: QueueId): boolean {
+    const s = this.executesFor[q];
+    const all = this.execQueues[s].length;
+    return this.short[s] !== 0 && this.submission.outstanding[q] < this.depth[q] * all;
+  }
+
+  /** The longest line of another queue of the same space, for a queue that has run dry; NO_QUEUE if there is none. */
+  victimFor(thief: QueueId): QueueId {
+    let victim = NO_QUEUE;
+    let most = 0;
+    for (const q of this.execQueues[this.executesFor[thief]]) {
+      if (q !== thief && this.lines[q].length > most) {
+        most = this.lines[q].length;
+        victim = q;
+      }
+    }
+    return victim;
+  }
+
+  /** Whether some queue of space `s` may take another command. */
+  hasSlot(s: SpaceId): boolean {
+    const queues = this.execQueues[s];
+    if (this.short[s] !== 0) return this.hasRoom(queues[0]);
+    for (let i = 0; i < queues.length; i++) {
+      const q = queues[i];
+      if (this.submission.outstanding[q] < this.depth[q]) return true;
+    }
+    return queues.length === 0;
+  }
+}

@@ -1,0 +1,62 @@
+// The engine's interface to the other ranks. A single process has no remote.
+
+import type { HeadraceError } from '../../devices/errors.js';
+import type { DatumId } from '../../devices/handles.js';
+import type { RunState } from './run-state.js';
+
+/** One rank's part in the traffic of a run. */
+export interface NetworkReport {
+  readonly rank: number;
+  readonly ranks: number;
+  /** Control messages sent and received; several announcements may travel in one. */
+  readonly messagesSent: number;
+  readonly messagesReceived: number;
+  /** Versions sent to other ranks (each destination counts) and received from them. */
+  readonly sends: number;
+  readonly receives: number;
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
+  /** Receives that found no room on their device and went to host memory first. */
+  readonly spilledReceives: number;
+  readonly flushes: number;
+}
+
+export interface Remote {
+  /** This rank, and how many there are. */
+  readonly rank: number;
+  readonly size: number;
+  /** The engine waits for something of another rank. */
+  readonly expecting: boolean;
+  /** Messages found no room and must be sent again. Nothing wakes the engine when room appears. */
+  readonly mustRetry: boolean;
+  /** Every thread has a core, and a message from another rank may come at any moment. */
+  readonly maySpin: boolean;
+
+  /** Receives the messages of other ranks; true when there was one. */
+  poll(): boolean;
+  /** Sends the messages that this pass has written. */
+  publish(): void;
+  /** The thread is about to block in a call of the program. */
+  blocks(): void;
+
+  /** The movement in `row` has no predecessors left. */
+  released(row: number): void;
+  /** The movement in `row` is in stage exec and has its buffer. Returns an outcome. */
+  start(row: number): number;
+  /** The movement in `row` fails; the ranks that wait for its datum get a message. */
+  failing(row: number, error: HeadraceError): void;
+  /** The movement in `row` is over or was dropped. */
+  ended(row: number): void;
+
+  /** A run failed on this rank. */
+  runFailed(run: RunState, error: HeadraceError): void;
+  /** All tasks of a run are over on this rank. The run is settled when all ranks agree. */
+  runEnded(run: RunState): void;
+
+  /** Rank that owns datum `d`. */
+  ownerOf(d: DatumId): number;
+  /** Totals so far. */
+  report(): NetworkReport;
+  /** A line for each thing besides tasks for which this rank waits. */
+  waits(): string[];
+}

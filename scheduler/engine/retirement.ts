@@ -1,0 +1,117 @@
+// The end of a task, with stage 6, finalize: its bad outputs are marked, the task is counted, its pins return, its
+// successors are released and its row is given back.
+//
+// Invariant: a task ends exactly once: retired, skipped, failed or dropped. A task that held pins returns them once.
+import { Status } from '../../devices/backend.js';
+import type { HeadraceError } from '../../devices/errors.js';
+import { stageOut } from '../../stages/stage-out.js';
+import { Execution, TaskStage } from '../../stages/task-table.js';
+import { computedFromFailure, describeFailure } from '../failure/describe.js';
+import type { DroppedTasks } from '../failure/dropped-tasks.js';
+import type { FailureEffects } from '../failure/effects.js';
+import { poisonOutputs } from '../failure/poison.js';
+import type { Dependencies } from './dependencies.js';
+import type { DeviceChoice } from './device-choice.js';
+import type { Dispatcher } from './dispatcher.js';
+import { INTERNAL_RUN, type RunState } from './run-state.js';
+import type { Runs } from './runs.js';
+import type { EngineState } from './state.js';
+
+/** The parts that the end of a task concerns. */
+interface RetirementParts {
+  readonly dependencies: Pick<Dependencies, 'edges'>;
+  readonly dispatcher: Pick<Dispatcher, 'releaseOne' | 'leaveLane'>;
+  readonly deviceChoice: Pick<DeviceChoice, 'load'>;
+  readonly dropped: Pick<DroppedTasks, 'drop'>;
+  readonly failures: Pick<FailureEffects, 'tainted' | 'failRun' | 'taskFailed'>;
+  readonly runs: Pick<Runs, 'taskIsOver'>;
+}
+
+export class Retirement {
+  /** Called when one of the runtime's own tasks failed. */
+  onInternalFailure: ((row: number, error: HeadraceError) => void) | undefined;
+  private readonly state: EngineState;
+  private readonly parts: RetirementParts;
+
+  constructor(state: EngineState, parts: RetirementParts) {
+    this.state = state;
+    this.parts = parts;
+  }
+
+  /** The command, the body or the movement of the task in `row` has ended with `status`. */
+  retired(row: number, status: number): void {
+    const { tasks, x } = this.state;
+    const { failures } = this.parts;
+    const run = this.state.runOf(row);
+    tasks.stage[row] = TaskStage.stageOut;
+    if (failures.tainted.size > 0 && failures.tainted.delete(tasks.idOf(row))) {
+      poisonOutputs(x, row, Status.driver);
+      if (run.slot !== INTERNAL_RUN) failures.failRun(run, computedFromFailure(x.describe(row)));
+    }
+    if (status !== Status.ok) {
+      poisonOutputs(x, row, status);
+      if (status === Status.cancelled) run.cancelledTasks++;
+      else failures.taskFailed(run, row, describeFailure(this.state, row, status));
+    }
+    this.count(row, run, status);
+    x.watcher?.entered(row, TaskStage.stageOut);
+    if (status === Status.ok) stageOut(x, row);
+    tasks.stage[row] = TaskStage.finalize;
+    x.watcher?.entered(row, TaskStage.finalize);
+    this.state.releasePins(row);
+    this.forget(row);
+  }
+
+  /** The task in `row` fails before its command or instead of it. It releases all that it holds. */
+  fail(row: number, error: HeadraceError): void {
+    const { state } = this;
+    const { tasks, x, remote } = state;
+    const ran = tasks.execution[row] >= Execution.body;
+    if (tasks.stage[row] > TaskStage.alloc && tasks.stage[row] < TaskStage.stageOut) {
+      state.releasePins(row);
+    }
+    if (ran) poisonOutputs(x, row, Status.badArguments);
+    const run = state.runOf(row);
+    if (remote !== undefined && state.isMovement(row)) remote.failing(row, error);
+    else if (run.slot === INTERNAL_RUN) this.onInternalFailure?.(row, error);
+    // The failure is recorded before the end: the last task of a run ends the run, and it must not count as
+    // successful. A task that is done is not dropped.
+    tasks.stage[row] = TaskStage.done;
+    if (run.slot !== INTERNAL_RUN) this.parts.failures.failRun(run, error);
+    this.count(row, run, ran ? Status.badArguments : Status.cancelled);
+    if (ran) this.forget(row);
+    else this.parts.dropped.drop(row);
+  }
+
+  /** The task in `row` holds no resources yet and has no work to do. */
+  skip(row: number): void {
+    this.count(row, this.state.runOf(row), Status.ok);
+    this.forget(row);
+  }
+
+  /** Counts the task's end; the caller handles its row and its successors. */
+  private count(row: number, run: RunState, status: number): void {
+    const { state, parts } = this;
+    if (state.observer !== undefined) state.observer.retired(row, status);
+    parts.deviceChoice.load[state.tasks.device[row]]--;
+    parts.dispatcher.leaveLane(row);
+    state.progressed++;
+    parts.runs.taskIsOver(run);
+  }
+
+  /** The last step of a row: it releases the successors that were not released at issue. */
+  private forget(row: number): void {
+    const { tasks, x } = this.state;
+    const { edges } = this.parts.dependencies;
+    tasks.stage[row] = TaskStage.done;
+    tasks.waiting[row] = 0;
+    for (let n = tasks.successors[row]; n >= 0; ) {
+      this.parts.dispatcher.releaseOne(edges.value[n] >> 1, row);
+      n = edges.free(n);
+    }
+    tasks.successors[row] = -1;
+    if (tasks.controlEvents[row] >= 0) {
+      tasks.controlEvents[row] = x.eventNodes.freeList(tasks.controlEvents[row]);
+    }
+  }
+}

@@ -1,0 +1,37 @@
+// The engine's side of a run: how many of its tasks are live, whether more may come, and how it ends.
+// Invariant: `live` counts inserted tasks that are not retired; the run is over when it is sealed and live is 0.
+import type { HeadraceError } from '../../devices/errors.js';
+
+/** Slot of the runtime's own tasks (reads, releases); never cancelled. */
+export const INTERNAL_RUN = 0;
+/** Runs that may be open at a time, the runtime's own among them. */
+export const RUN_SLOTS = 64;
+
+export class RunState {
+  readonly slot: number;
+  inserted = 0;
+  retired = 0;
+  /** The number of inserted sends and receives. */
+  movements = 0;
+  /** No more tasks will be inserted by the program. */
+  sealed = false;
+  /** First failure, or the abort. */
+  error: HeadraceError | undefined;
+  /** The task that failed, and the time of the pass that saw it; only if a task failed. */
+  failedTask = 0;
+  failedAt = -1;
+  /** Called once, when the run is over. */
+  onOver: (() => void) | undefined;
+  /** Called after each engine pass in which tasks retired. */
+  onProgress: (() => void) | undefined;
+  over = false;
+  cancelledTasks = 0;
+
+  constructor(slot: number) {
+    this.slot = slot;
+  }
+
+  get live(): number {
+    return this.inserted - this.retired;
+  }
+}

@@ -1,0 +1,82 @@
+// Turns a failed command into the user's error: the task, the stage and the reason, in the user's words.
+import { Status } from '../../devices/backend.js';
+import { HeadraceError } from '../../devices/errors.js';
+import { describeThrown, isError } from '../../trace/thrown.js';
+import type { EngineState } from '../engine/state.js';
+
+/** The error for a task whose command ended with `status` (not ok, not cancelled). */
+export function describeFailure(state: EngineState, row: number, status: number): HeadraceError {
+  const { tasks, x } = state;
+  const cls = x.classes[tasks.classOf[row]];
+  const task = x.describe(row);
+  const device = state.spaceName(tasks.device[row]);
+  const base = { task, stage: 'exec', device } as const;
+  if (status > 0) {
+    const text = kernelCodeText(status, () => cls.explain?.(status, row));
+    return new HeadraceError(cls.failureCode ?? 'ERR_TASK_FAILED', `task ${task} failed: ${text}`, {
+      ...base,
+      kernelCode: status,
+    });
+  }
+  const words = state.backend.lastError(tasks.queue[row]);
+  const tail = words === '' ? '' : `: ${words}`;
+  switch (status) {
+    case Status.deviceLost:
+      return new HeadraceError(
+        'ERR_DEVICE_LOST',
+        `${device} was lost while task ${task} ran${tail}`,
+        base,
+      );
+    case Status.badArguments:
+      return new HeadraceError(
+        'ERR_BAD_ARGUMENTS',
+        `the kernel of task ${task} does not take ${cls.flowNames.length} flows and ${cls.paramNames.length} parameters${tail}`,
+        base,
+      );
+    case Status.unknownKernel:
+      return new HeadraceError(
+        'ERR_UNKNOWN_KERNEL',
+        `task ${task} has no kernel on ${device}${tail}`,
+        base,
+      );
+    default:
+      return new HeadraceError(
+        'ERR_TASK_FAILED',
+        `task ${task} failed on ${device}${tail} (status ${status})`,
+        base,
+      );
+  }
+}
+
+/** The error of a run whose issued task read a datum that another run failed to write. */
+export function computedFromFailure(task: string): HeadraceError {
+  return new HeadraceError(
+    'ERR_DATUM_POISONED',
+    `task ${task} read a datum that a task of another run failed to write`,
+    { task, stage: 'exec', remedy: 'await a run before another run reads its data' },
+  );
+}
+
+/** Explains a kernel's code in the words of the class. The class's `explain` is code of the program and may throw. */
+function kernelCodeText(status: number, explain: () => string | undefined): string {
+  const plain = `its kernel returned ${status}`;
+  try {
+    const said: unknown = explain();
+    return said === undefined ? plain : describeThrown(said);
+  } catch (cause) {
+    return `${plain}, and the function that explains it failed: ${describeThrown(cause)}`;
+  }
+}
+
+/** The error for a task whose JavaScript body threw or rejected with `cause`, which may be anything. */
+export function bodyFailure(task: string, cause: unknown): HeadraceError {
+  const where = { task, stage: 'exec', cause };
+  const text = `task ${task} failed: ${describeThrown(cause)}`;
+  try {
+    if (isError(cause) && cause instanceof HeadraceError && cause.details.task === undefined)
+      return new HeadraceError(cause.code, text, { ...cause.details, ...where });
+  } catch {
+    // The facts of this error cannot be read, so it has none.
+  }
+  return new HeadraceError('ERR_TASK_FAILED', text, where);
+}

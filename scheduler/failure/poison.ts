@@ -1,0 +1,63 @@
+// Data that lose their value: a writer fails, is cancelled, or is dropped.
+//
+// The rule (docs/guide.md, "Abort and failure"): in program order, a writer that fails, is cancelled or is dropped leaves
+// its datum without a value, whatever the datum had before. The next task that writes all of it, or `set`, gives it a
+// value again (stages/poison.ts). `restore` brings the value from before back if that is still there.
+//
+// The moment keeps program order. A dropped writer poisons its outputs when all users of them that were inserted before it
+// were issued or are over (dropped-tasks.ts). An issued writer cures its outputs at its issue, in the order of issue. It
+// poisons them when the engine sees it fail, unless a later writer has decided by then. The engine may see completions
+// in another order than they happened.
+// Invariant: `poisonedBy[d]` is the last writer of `d` that decided on it: one that overwrites all of it and was issued, or
+// one that failed. effects.ts also marks the results that issued tasks computed from a failed writer.
+import { Status } from '../../devices/backend.js';
+import { guards } from '../../devices/guards.js';
+import type { DatumId, TaskId } from '../../devices/handles.js';
+import { type Directory, Poison } from '../../devices/memory/directory.js';
+import type { StageContext } from '../../stages/context.js';
+import { Execution } from '../../stages/task-table.js';
+import { AccessMode } from '../../trace/format.js';
+
+/** Marks the outputs of the task in `row`, which did not write them, or not all of them. */
+export function poisonOutputs(x: StageContext, row: number, status: number): void {
+  if (!guards.poisonOutputs) return;
+  const { tasks, directory: dir } = x;
+  const id = tasks.idOf(row);
+  const modes = x.classes[tasks.classOf[row]].modes;
+  const first = tasks.flowStart[row];
+  for (let i = 0; i < modes.length; i++) {
+    if (modes[i] === AccessMode.read) continue;
+    const d = tasks.flowDatum[first + i];
+    const by = dir.poisonedBy[d];
+    // While this task is in the window, later ones are too: other ids are of long ago.
+    const isLater = ((by - id) | 0) > 0 && tasks.contains(by) && guards.laterWriterDecides;
+    const poison = poisonOf(dir, d, modes[i], status, tasks.execution[row] !== Execution.none);
+    // A later, cancelled task would have changed the older value. That is the value that this task did not write.
+    if (isLater && dir.poison[d] === Poison.outdated) dir.setPoison(d, poison);
+    if (isLater) continue;
+    dir.poisonedBy[d] = id;
+    if (status !== Status.cancelled || dir.poison[d] === Poison.none || poison < dir.poison[d])
+      dir.setPoison(d, poison);
+  }
+}
+
+/** The poison of datum `d` after a task that should have written it and was issued, or was dropped before. */
+function poisonOf(
+  dir: Directory,
+  d: DatumId,
+  mode: number,
+  status: number,
+  isIssued: boolean,
+): number {
+  if (status !== Status.cancelled) return Poison.writerFailed;
+  // If the task only overwrites it, the older copies were given up when the task was issued.
+  const isGone = isIssued ? mode === AccessMode.write : dir.validMask[d] === 0;
+  return isGone ? Poison.writerCancelled : Poison.outdated;
+}
+
+/** Marks datum `d`: its latest version was not written, or not here. `id` is the last task that was inserted. */
+export function markUnwritten(dir: Directory, d: DatumId, id: TaskId): void {
+  dir.poisonedBy[d] = id;
+  if (dir.poison[d] === Poison.none)
+    dir.setPoison(d, dir.validMask[d] === 0 ? Poison.writerCancelled : Poison.outdated);
+}

@@ -1,0 +1,192 @@
+// A task class on the machine of one runtime: the engine's row of it, with the kernels of each device, and the facts
+// that insertion checks. Each class is bound once, at its first use.
+
+import { isAsyncFunction } from 'node:util/types';
+import { HeadraceError } from '../../devices/errors.js';
+import { FIRST_GPU, HOST, type SpaceId } from '../../devices/handles.js';
+import type { TaskClassRow } from '../../stages/task-table.js';
+import { AccessMode } from '../../trace/format.js';
+import { shown } from '../checks.js';
+import type { Engine } from '../engine/engine.js';
+import type { CudaKernelSource } from './cuda-kernel.js';
+import type { Datum } from './datum.js';
+import type { ProgramData } from './program-data.js';
+import { isTaskClass, ParameterKind, type Parameters, type TaskClass } from './task-class.js';
+
+/**
+ * Number of insertions per class whose option names are checked. A misspelt name is in the program's text, so one of the
+ * first insertions has it.
+ */
+const CHECKED_INSERTIONS = 16;
+
+/** A task class, bound to one runtime. @internal */
+export interface BoundClass {
+  readonly row: TaskClassRow;
+  readonly cls: TaskClass;
+  /** The token that the datum of each flow must have (`Datum.token`). */
+  readonly tokens: readonly object[];
+  /** Flows that write, if another flow must not be the same datum. */
+  readonly written: Uint8Array;
+  readonly kinds: Uint8Array;
+  /** Number of further insertions whose option names are checked. */
+  unchecked: number;
+  /** Size of a task that surely fits every device on which the class can run. */
+  readonly safeBytes: number;
+}
+
+/** Spaces of the devices on which a task of the class can run, if it names none: the GPUs with a kernel, or the host. */
+export function possibleSpaces(row: TaskClassRow): SpaceId[] {
+  const list: SpaceId[] = [];
+  for (let s = FIRST_GPU; s < row.kernels.length; s++) if (row.kernels[s] >= 0) list.push(s);
+  return list.length > 0 ? list : [HOST];
+}
+
+export class ClassBinder {
+  private readonly engine: Engine;
+  private readonly data: ProgramData;
+  private readonly bound: WeakMap<object, BoundClass> = new WeakMap();
+
+  constructor(engine: Engine, data: ProgramData) {
+    this.engine = engine;
+    this.data = data;
+  }
+
+  /**
+   * Resolves the bodies of a task class on this machine.
+   * @throws HeadraceError `ERR_ARGUMENT_TYPE`, `ERR_UNKNOWN_KERNEL`, `ERR_KERNEL_SOURCE`, `ERR_TASK_CLASS`
+   */
+  bind(cls: TaskClass): BoundClass {
+    const known = this.bound.get(cls);
+    if (known !== undefined) return known;
+    if (!isTaskClass(cls)) {
+      throw new HeadraceError('ERR_ARGUMENT_TYPE', `${shown(cls)} is no task class`, {
+        remedy: 'make one with task({ ... })',
+      });
+    }
+    const { definition } = cls;
+    const { engine } = this;
+    const { backend } = engine;
+    const kernels = Int32Array.from(backend.spaces, ({ kind }, s) => {
+      if (kind === 'cuda' && cls.cuda !== undefined) return this.cudaKernel(cls.cuda, s as SpaceId);
+      const wanted = s === 0 ? definition.kernel : (definition.gpuKernel ?? definition.kernel);
+      return wanted === undefined || wanted === false ? -1 : backend.kernel(wanted, s as SpaceId);
+    });
+    const explain = definition.explain;
+    const row: TaskClassRow = {
+      id: engine.x.classes.length,
+      name: cls.name,
+      flowNames: cls.flowNames,
+      paramNames: cls.paramNames,
+      modes: cls.modes,
+      pulls: cls.pulls,
+      kernels,
+      body: this.scriptBody(cls),
+      explain:
+        explain === undefined
+          ? undefined
+          : (code, at) => explain(code, this.namesOf(cls, at) as never),
+      failureCode: definition.failureCode,
+    };
+    this.checkBodies(cls, row);
+    this.checkArguments(row);
+    engine.x.classes.push(row);
+    if (isAsyncFunction(definition.body)) engine.bodies.isAsync(row.id);
+    const capacity = Math.min(...possibleSpaces(row).map((s) => engine.spaces[s].zone.capacity));
+    const bound: BoundClass = {
+      row,
+      cls,
+      tokens: cls.elements.map((element) => this.data.tokens[element]),
+      written:
+        cls.modes.length > 1
+          ? Uint8Array.from(cls.modes.keys()).filter((i) => cls.modes[i] !== AccessMode.read)
+          : new Uint8Array(0),
+      kinds: Uint8Array.from(
+        cls.paramNames,
+        (p) => ParameterKind[(definition.params as Parameters)[p]],
+      ),
+      unchecked: CHECKED_INSERTIONS,
+      // Rounding adds less than one alignment unit per flow.
+      safeBytes: capacity - cls.flowNames.length * 512,
+    };
+    this.bound.set(cls, bound);
+    return bound;
+  }
+
+  /** Id of a CUDA kernel on a CUDA GPU; compiles the kernel if this process has not compiled it yet. */
+  private cudaKernel(source: CudaKernelSource, space: SpaceId): number {
+    const { name } = source.kernels[0];
+    if (this.engine.backend.kernel(name, space) < 0) this.engine.backend.compileKernels(source);
+    return this.engine.backend.kernel(name, space);
+  }
+
+  private checkBodies(cls: TaskClass, row: TaskClassRow): void {
+    const { definition } = cls;
+    if (row.body !== undefined || row.kernels.some((k) => k >= 0)) return;
+    if (cls.cuda !== undefined) {
+      throw new HeadraceError(
+        'ERR_UNKNOWN_KERNEL',
+        `task class '${cls.name}' has a CUDA kernel only, and this runtime has no CUDA GPU`,
+        { remedy: "give it a `body` or a `kernel` too, or open the runtime with driver: 'cuda'" },
+      );
+    }
+    const names = [definition.kernel, definition.gpuKernel].filter((n) => typeof n === 'string');
+    throw new HeadraceError(
+      'ERR_UNKNOWN_KERNEL',
+      `task class '${cls.name}': no device of this runtime has kernel ${names.map((n) => `'${n}'`).join(' or ')}`,
+      { remedy: 'load it with runtime.loadKernels, or check its name' },
+    );
+  }
+
+  /** Throws if a task of the class would not fit an empty window and an empty queue. Such a task would wait for ever. */
+  private checkArguments({ name, flowNames, paramNames }: TaskClassRow): void {
+    const { tasks, submission } = this.engine;
+    const [flows, params] = [flowNames.length, paramNames.length];
+    const each = tasks.maxArguments;
+    const limit = submission.mostArguments;
+    if (flows <= each && params <= each && flows + params <= limit) return;
+    throw new HeadraceError(
+      'ERR_TASK_CLASS',
+      `task class '${name}' has ${flows} data and ${params} parameters; this runtime takes ${each} of each and ${limit} in all`,
+      {
+        limit,
+        remedy: 'split the task, or open the runtime with a larger `window` and `runAhead`',
+      },
+    );
+  }
+
+  private scriptBody(cls: TaskClass): TaskClassRow['body'] {
+    const body = cls.definition.body as ((args: Record<string, unknown>) => unknown) | undefined;
+    if (body === undefined) return undefined;
+    const { flowNames, paramNames } = cls;
+    const types = cls.definition.params as Parameters | undefined;
+    const { engine } = this;
+    return (_id, row) => {
+      const { tasks, directory } = engine;
+      const args: Record<string, unknown> = {};
+      const first = tasks.flowStart[row];
+      for (let i = 0; i < flowNames.length; i++) {
+        args[flowNames[i]] = this.data.hostArray(
+          directory.info[tasks.flowDatum[first + i]] as Datum,
+        );
+      }
+      const params = tasks.paramStart[row];
+      for (let i = 0; i < paramNames.length; i++) {
+        const value = tasks.params[params + i];
+        args[paramNames[i]] = types?.[paramNames[i]] === 'bool' ? value !== 0 : value;
+      }
+      return body(args);
+    };
+  }
+
+  private namesOf(cls: TaskClass, row: number): Record<string, Record<string, unknown>> {
+    const { tasks, directory } = this.engine;
+    const params = tasks.paramStart[row];
+    const flows = tasks.flowStart[row];
+    return {
+      params: Object.fromEntries(cls.paramNames.map((name, i) => [name, tasks.params[params + i]])),
+      data: Object.fromEntries(
+        cls.flowNames.map((name, i) => [name, directory.info[tasks.flowDatum[flows + i]]?.name]),
+      ),
+    };
+  }
+}

@@ -1,0 +1,349 @@
+// Insertion: turns a task in the user's words (class, data and parameters by name) into a row of the engine, after it
+// has checked every possible mistake of a user. `insert` throws the error and leaves the graph unchanged.
+
+import { HeadraceError } from '../../devices/errors.js';
+import { guards } from '../../devices/guards.js';
+import type { Column, DatumId, SpaceId, TaskHandle } from '../../devices/handles.js';
+import { distinctBytes } from '../../devices/memory/distinct-bytes.js';
+import { ANY_DEVICE, type TaskClassRow } from '../../stages/task-table.js';
+import { AccessMode } from '../../trace/format.js';
+import type { Engine } from '../engine/engine.js';
+import type { RunState } from '../engine/run-state.js';
+import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
+import { insertOnRanks } from '../ranks/insertion.js';
+import type { Ranks } from '../ranks/ranks.js';
+import { type BoundClass, type ClassBinder, possibleSpaces } from './bound-class.js';
+import type { Datum, DatumOwner } from './datum.js';
+import { spaceOf } from './named-device.js';
+import {
+  badArguments,
+  badDatum,
+  badParameter,
+  checkAfter,
+  checkPriority,
+  checkRank,
+  checkTaskOptions,
+  duplicateDatum,
+  neverWritten,
+  reentered,
+  unusable,
+} from './task-arguments.js';
+import { type Flows, ParameterKind, type Parameters, type TaskClass } from './task-class.js';
+
+/** Data and parameters of a task, by name. */
+export type TaskArguments<F extends Flows, P extends Parameters> = {
+  readonly [K in keyof F]: Datum<F[K]['element']>;
+} & { readonly [K in keyof P]: P[K] extends 'bool' ? boolean : number };
+
+/** Options of one task. */
+export interface TaskOptions {
+  /** Among ready tasks on the same device, larger priorities run first; an integer, 0 by default. */
+  readonly priority?: number;
+  /** Device that runs the task: a GPU number from 0, or 'host'. Default: placement decides. */
+  readonly device?: number | 'host';
+  /** Rank that runs the task, on several ranks; default: the owner of the first datum that the task writes. */
+  readonly rank?: number;
+  /** Tasks that must be over (or ahead in queue order) first, besides those that the data imply. */
+  readonly after?: readonly TaskHandle[];
+}
+
+/** A graph's interface to its runtime. @internal */
+export interface GraphRuntime {
+  /** The other ranks, if there are several. */
+  readonly peers: Ranks | undefined;
+  /** The owner of the data that tasks may use. */
+  readonly programData: DatumOwner;
+  readonly classes: ClassBinder;
+}
+
+/** Holds the place of the class in a record of which no task was made yet. */
+const NO_CLASS: TaskClassRow = {
+  id: -1,
+  name: '',
+  flowNames: [],
+  paramNames: [],
+  modes: [],
+  kernels: new Int32Array(0),
+  body: undefined,
+  explain: undefined,
+  failureCode: undefined,
+};
+
+/** Inserts tasks into a run, in program order. */
+export class Graph {
+  private readonly runtime: GraphRuntime;
+  private readonly engine: Engine;
+  private readonly run: RunState;
+  private readonly flows: Column<Int32Array, DatumId>;
+  private readonly params: Float64Array;
+  private readonly insertion: ProgramInsertion;
+  /** Changes with every insertion. */
+  private turn = 0;
+  private lastClass: unknown;
+  private lastBound: BoundClass | undefined;
+
+  /** @internal */
+  constructor(runtime: GraphRuntime, engine: Engine, run: RunState) {
+    this.runtime = runtime;
+    this.engine = engine;
+    this.run = run;
+    this.flows = new Int32Array(engine.tasks.maxArguments) as Column<Int32Array, DatumId>;
+    this.params = new Float64Array(engine.tasks.maxArguments);
+    const { flows, params } = this;
+    const cls = NO_CLASS;
+    this.insertion = { cls, run, flows, params, priority: 0, device: ANY_DEVICE, after: undefined };
+  }
+
+  /**
+   * Inserts a task after all tasks inserted before it: it sees their writes, and they do not see its writes. Returns at
+   * once unless the task window is full; then it waits until earlier tasks have run.
+   *
+   * @throws HeadraceError `ERR_MISSING_ARGUMENT`, `ERR_ARGUMENT_TYPE`, `ERR_FOREIGN_DATUM`, `ERR_DATUM_CLOSED`,
+   *   `ERR_NEVER_WRITTEN`, `ERR_DUPLICATE_DATUM`, `ERR_TASK_TOO_LARGE`, `ERR_UNKNOWN_KERNEL`, `ERR_KERNEL_SOURCE`,
+   *   `ERR_NO_DEVICE`, `ERR_RUN_OVER`; or the run's own error if the run has failed or was aborted.
+   */
+  insert<F extends Flows, P extends Parameters>(
+    cls: TaskClass<F, P>,
+    args: TaskArguments<F, P>,
+    options?: TaskOptions,
+  ): TaskHandle {
+    const { engine, run } = this;
+    if (run.error !== undefined) throw run.error;
+    if (run.over) this.throwOver();
+    if (this.lastClass !== cls) {
+      this.lastBound = this.runtime.classes.bind(cls as unknown as TaskClass);
+      this.lastClass = cls;
+    }
+    const bound = this.lastBound as BoundClass;
+    const { row } = bound;
+    const { flowNames, paramNames } = row;
+    if (args === null || typeof args !== 'object') throw badArguments(bound, args);
+    const { directory, tasks } = engine;
+    if (!tasks.hasRoom(flowNames.length, paramNames.length)) {
+      engine.reserveRow(bound.row);
+      if (run.error !== undefined) throw run.error;
+    }
+    // Arguments and options may have getters, which may run any code.
+    const turn = ++this.turn;
+    const { next } = tasks;
+    this.readArguments(bound, args as unknown as Record<string, unknown>);
+    let priority = 0;
+    let device = ANY_DEVICE;
+    let rank = -1;
+    let after: readonly TaskHandle[] | undefined;
+    if (options !== undefined) {
+      if (options === null) checkTaskOptions(bound, options);
+      const wish = options;
+      const priorityWish = wish.priority;
+      const deviceWish = wish.device;
+      const rankWish = wish.rank;
+      const afterWish = wish.after;
+      if (priorityWish !== undefined) priority = checkPriority(bound, priorityWish);
+      if (deviceWish !== undefined) device = this.deviceHint(bound, deviceWish);
+      if (rankWish !== undefined) rank = checkRank(bound, rankWish, this.ranks);
+      if (afterWish !== undefined) after = checkAfter(bound, afterWish, tasks, this.ranks);
+      const isEmpty = (priorityWish ?? deviceWish ?? rankWish ?? afterWish) === undefined;
+      if (isEmpty || bound.unchecked > 0) {
+        checkTaskOptions(bound, options);
+        bound.unchecked--;
+      }
+    }
+    if (turn !== this.turn || next !== tasks.next) throw reentered(bound);
+    if (run.error !== undefined) throw run.error;
+    const mayBeLarge = directory.largest * flowNames.length > bound.safeBytes;
+    if (device >= 0 || (mayBeLarge && this.sumOfBytes(flowNames.length) > bound.safeBytes))
+      this.checkSize(bound, device);
+    const { insertion } = this;
+    insertion.cls = row;
+    insertion.priority = priority;
+    insertion.device = device;
+    insertion.after = after;
+    const ranks = this.runtime.peers;
+    // Without other ranks all predecessors are tasks of this one.
+    return ranks === undefined
+      ? engine.insert(insertion as TaskInsertion)
+      : insertOnRanks(engine, ranks, insertion, rank);
+  }
+
+  /** Checks data and parameters and resolves them to numbers in scratch memory. */
+  private readArguments(bound: BoundClass, named: Record<string, unknown>): void {
+    const { flows, params } = this;
+    const { directory } = this.engine;
+    const { tokens, kinds } = bound;
+    const { flowNames, paramNames, modes } = bound.row;
+    for (let i = 0; i < flowNames.length; i++) {
+      const datum = named[flowNames[i]] as Datum | null | undefined;
+      // Only open data of this runtime with the flow's element type have this token. All other values fail here.
+      if (datum === undefined || datum === null || datum.token !== tokens[i])
+        throw badDatum(bound, i, datum, named, this.runtime.programData);
+      const d = datum.row;
+      if (directory.info[d] !== datum)
+        throw badDatum(bound, i, datum, named, this.runtime.programData);
+      flows[i] = d;
+      if (modes[i] !== AccessMode.write && directory.written[d] === 0 && !this.isHidden(d))
+        throw neverWritten(bound, i, datum);
+    }
+    if (bound.written.length > 0) this.checkDuplicates(bound);
+    for (let i = 0; i < paramNames.length; i++) {
+      const value = named[paramNames[i]];
+      const kind = kinds[i];
+      if (typeof value === 'number' && kind !== ParameterKind.bool) {
+        if (kind === ParameterKind.i32 && (value | 0) !== value)
+          throw badParameter(bound, i, value, named);
+        params[i] = value;
+      } else if (typeof value === 'boolean' && kind === ParameterKind.bool) {
+        params[i] = value ? 1 : 0;
+      } else throw badParameter(bound, i, value, named);
+    }
+  }
+
+  /**
+   * Checks that tasks of this run can use a datum and, if `reads` is true, that it has or will have a value. `insert`
+   * makes the same checks. Algorithms call this before they insert, so that they insert all of their tasks or none; `of`
+   * names the datum in the message.
+   *
+   * @throws HeadraceError `ERR_FOREIGN_DATUM`, `ERR_DATUM_CLOSED`, `ERR_NEVER_WRITTEN`, `ERR_RUN_OVER`, or the run's own
+   *   error
+   */
+  check(datum: Datum, reads: boolean, of = `datum '${datum.name}'`): void {
+    const { run, engine, runtime } = this;
+    if (run.error !== undefined) throw run.error;
+    if (run.over) this.throwOver();
+    const error = unusable(of, datum, runtime.programData);
+    if (error !== undefined) throw error;
+    if (!reads || engine.directory.written[datum.row] !== 0 || this.isHidden(datum.row)) return;
+    throw new HeadraceError('ERR_NEVER_WRITTEN', `${of} is read, and nothing has written it`, {
+      datum: datum.name,
+      remedy: 'insert a task that writes it first, or create it from an array',
+    });
+  }
+
+  /** This process's number among `ranks`. */
+  get rank(): number {
+    return this.runtime.peers?.rank ?? 0;
+  }
+
+  /** Number of processes that run this program together. */
+  get ranks(): number {
+    return this.runtime.peers?.size ?? 1;
+  }
+
+  /**
+   * Whether a datum belongs to this rank. A run with `pruned: true` may skip the tasks that neither write nor read a
+   * datum of this rank. Then insertion costs a rank only its share (docs/network.md has the rule).
+   */
+  owns(datum: Datum): boolean {
+    return datum.rank === this.rank;
+  }
+
+  /**
+   * Whether this rank may leave out a task on these data: the run is pruned and the rank owns none of them. Always false
+   * in a run that is not pruned, so an algorithm can always ask.
+   */
+  skips(...data: readonly Datum[]): boolean {
+    const ranks = this.runtime.peers;
+    if (ranks === undefined || !ranks.runs.isPruned(this.run)) return false;
+    return data.every((datum) => ranks.ownerOf(datum.row) !== ranks.rank);
+  }
+
+  /**
+   * Resolves when no more than half a window of tasks waits to be run and the event loop was served. Asynchronous bodies
+   * that have begun do not count. Await it at intervals in programs or asynchronous bodies that insert many tasks: it
+   * limits memory and serves timers and sockets. Rejects with the run's error when the run fails.
+   */
+  space(): Promise<void> {
+    return this.engine.room.space(this.run);
+  }
+
+  /** Whether tasks that this rank left out may have written a datum. */
+  private isHidden(d: DatumId): boolean {
+    const ranks = this.runtime.peers;
+    return ranks?.runs.isPruned(this.run) === true && ranks.ownerOf(d) !== ranks.rank;
+  }
+
+  private checkDuplicates(bound: BoundClass): void {
+    const { modes, flowNames } = bound.row;
+    const { flows } = this;
+    const n = flowNames.length;
+    if (n > 32) {
+      const seen = new Map<number, number>();
+      for (let i = 0; i < n; i++) {
+        const j = seen.get(flows[i]);
+        if (j === undefined) seen.set(flows[i], i);
+        else if (modes[i] !== AccessMode.read || modes[j] !== AccessMode.read)
+          throw this.duplicate(bound, j, i);
+      }
+      return;
+    }
+    const { written } = bound;
+    for (let w = 0; w < written.length; w++) {
+      const i = written[w];
+      const d = flows[i];
+      for (let j = 0; j < n; j++) {
+        if (flows[j] === d && j !== i) throw this.duplicate(bound, Math.min(i, j), Math.max(i, j));
+      }
+    }
+  }
+
+  private duplicate(bound: BoundClass, j: number, i: number): HeadraceError {
+    const datum = this.engine.directory.info[this.flows[i]]?.name ?? '';
+    return duplicateDatum(bound, j, i, datum);
+  }
+
+  private deviceHint(bound: BoundClass, device: number | 'host'): SpaceId {
+    const s = spaceOf(this.engine.backend, device);
+    const row = bound.row;
+    if (row.kernels[s] < 0 && !(s === 0 && row.body !== undefined)) {
+      throw new HeadraceError(
+        'ERR_NO_DEVICE',
+        `task class '${row.name}' has no body for ${this.engine.spaceName(s)}`,
+        { device: this.engine.spaceName(s) },
+      );
+    }
+    return s;
+  }
+
+  private sumOfBytes(n: number): number {
+    let bytes = 0;
+    for (let i = 0; i < n; i++) bytes += this.engine.directory.bytes[this.flows[i]];
+    return bytes;
+  }
+
+  /** Throws if no possible device of the task could ever hold its data. */
+  private checkSize(bound: BoundClass, device: SpaceId): void {
+    if (!guards.feasibility) return;
+    const { engine, flows } = this;
+    const { row } = bound;
+    const n = row.flowNames.length;
+    const bytes = distinctBytes(engine.directory, flows, 0, n);
+    let limit = 0;
+    let largest = '';
+    const candidates = device >= 0 ? [device] : possibleSpaces(row);
+    for (const s of candidates) {
+      const { capacity } = engine.spaces[s].zone;
+      if (capacity >= bytes) return;
+      if (capacity > limit) {
+        limit = capacity;
+        largest = engine.spaceName(s);
+      }
+    }
+    throw new HeadraceError(
+      'ERR_TASK_TOO_LARGE',
+      `a task of class '${row.name}' needs ${bytes} bytes at once, but ${largest} has ${limit}`,
+      {
+        task: row.name,
+        stage: 'alloc',
+        bytes,
+        limit,
+        device: largest,
+        remedy: "use smaller tiles, more device memory, or { device: 'host' }",
+      },
+    );
+  }
+
+  private throwOver(): never {
+    throw new HeadraceError('ERR_RUN_OVER', 'the run is over; no task can be inserted into it', {
+      remedy: 'insert while the program function runs, or from the body of one of its tasks',
+    });
+  }
+}

@@ -1,0 +1,52 @@
+// Opens the machine of a runtime: the backend with its workers and GPUs, and the network to the other ranks.
+import type { Backend } from '../../devices/backend.js';
+import { openNativeBackend } from '../../devices/native/backend.js';
+import type { NetworkPort } from '../../devices/network/port.js';
+import { leastRing } from '../../devices/submission.js';
+import { firstGpu, openRanks, spinNanoseconds } from '../ranks/open.js';
+import type { ResolvedOptions } from './options.js';
+import { ownCores } from './own-cores.js';
+
+/** What a runtime runs on. */
+export interface Machine {
+  readonly backend: Backend;
+  /** Undefined in a single process. */
+  readonly port: NetworkPort | undefined;
+}
+
+/** Record slack per ring: waits and long argument lists count as records too. */
+const RING_FACTOR = 4;
+
+/** Records per ring: a power of two with room for the run-ahead and for a command that waits for every queue. */
+function ringRecords(options: ResolvedOptions): number {
+  const { workers, gpus, computeStreams, runAhead } = options;
+  // Each GPU has streams for kernels, for copies to and from the host, and for copies from each other GPU.
+  const queues = workers + gpus * (computeStreams + 2 + gpus);
+  let records = Math.max(1024, runAhead * RING_FACTOR);
+  while (records < 2 * leastRing(queues)) records *= 2;
+  return records;
+}
+
+/** Opens the backend and joins the other ranks. If the ranks cannot be joined, the backend is closed again. */
+export async function openMachine(options: ResolvedOptions): Promise<Machine> {
+  const backend = openNativeBackend({
+    driver: options.driver,
+    gpus: options.gpus,
+    firstGpu: firstGpu(options),
+    gpuBytes: options.gpuBytes,
+    hostBytes: options.hostBytes,
+    pinnedBytes: options.pinnedBytes,
+    workers: options.workers,
+    cores: ownCores(),
+    spinNanoseconds: spinNanoseconds(options),
+    computeStreams: options.computeStreams,
+    ringRecords: ringRecords(options),
+    checked: options.checked,
+  });
+  try {
+    return { backend, port: await openRanks(backend, options) };
+  } catch (error) {
+    backend.close();
+    throw error;
+  }
+}

@@ -1,0 +1,93 @@
+// The runtime's own tasks: they read, set, restore and close data in program order, like tasks of the program.
+// Each carries the key of a job, which is a function that its body calls, and of another for its failure.
+
+import type { HeadraceError } from '../../devices/errors.js';
+import type { Column, DatumId, TaskId } from '../../devices/handles.js';
+import { ANY_DEVICE, type TaskClassRow } from '../../stages/task-table.js';
+import { AccessMode } from '../../trace/format.js';
+import type { Engine } from '../engine/engine.js';
+import { INTERNAL_RUN, type RunState } from '../engine/run-state.js';
+import type { Datum } from './datum.js';
+
+/** One step of the runtime's own tasks. */
+interface Job {
+  readonly run: () => void;
+  readonly fail: (error: HeadraceError) => void;
+}
+
+export class OwnTasks {
+  readonly read: TaskClassRow;
+  readonly set: TaskClassRow;
+  readonly restore: TaskClassRow;
+  readonly close: TaskClassRow;
+  private readonly engine: Engine;
+  private readonly jobs: Map<number, Job> = new Map();
+  private nextJob = 1;
+  private readonly flows: Column<Int32Array, DatumId> = new Int32Array(1) as Column<
+    Int32Array,
+    DatumId
+  >;
+  private readonly params: Float64Array = new Float64Array(1);
+
+  constructor(engine: Engine) {
+    this.engine = engine;
+    this.read = this.ownClass('read', [AccessMode.read]);
+    this.set = this.ownClass('set', [AccessMode.write]);
+    this.restore = this.ownClass('restore', [AccessMode.readWrite], true);
+    this.close = this.ownClass('close', []);
+    engine.retirement.onInternalFailure = (row, error) => this.failed(row, error);
+  }
+
+  /** Inserts a task of one of the classes above. */
+  insert(
+    cls: TaskClassRow,
+    datum: Datum | undefined,
+    after: readonly TaskId[] | undefined,
+    job: Job,
+  ): void {
+    const { engine, flows, params } = this;
+    engine.reserveRow(cls);
+    const key = this.nextJob++;
+    this.jobs.set(key, job);
+    if (datum !== undefined) flows[0] = datum.row;
+    params[0] = key;
+    const run = engine.runs[INTERNAL_RUN] as RunState;
+    engine.insert({ cls, run, flows, params, priority: 0, device: ANY_DEVICE, after });
+    engine.wake();
+  }
+
+  private ownClass(name: string, modes: readonly number[], restores = false): TaskClassRow {
+    const { engine } = this;
+    const row: TaskClassRow = {
+      id: engine.x.classes.length,
+      name,
+      flowNames: modes.map(() => 'datum'),
+      paramNames: ['job'],
+      modes: [...modes],
+      kernels: new Int32Array(engine.backend.spaces.length).fill(-1),
+      body: (_id, at) => {
+        const key = this.keyOf(at);
+        // If a job throws, its task fails, and `failed` reads the error.
+        this.jobs.get(key)?.run();
+        this.jobs.delete(key);
+      },
+      explain: undefined,
+      failureCode: undefined,
+      restores,
+    };
+    engine.x.classes.push(row);
+    return row;
+  }
+
+  private failed(row: number, error: HeadraceError): void {
+    const key = this.keyOf(row);
+    const job = this.jobs.get(key);
+    this.jobs.delete(key);
+    job?.fail(error);
+  }
+
+  private keyOf(row: number): number {
+    const { tasks } = this.engine;
+    return tasks.params[tasks.paramStart[row]];
+  }
+}

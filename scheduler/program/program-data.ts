@@ -1,0 +1,285 @@
+// The data of a program: creation, first values, reads and restores, and the end. A call on a datum becomes one of the
+// runtime's own tasks, so it takes effect in program order.
+
+import { HeadraceError } from '../../devices/errors.js';
+import { HOST } from '../../devices/handles.js';
+import { CopyEvent } from '../../devices/memory/coherency.js';
+import { makeRoom } from '../../devices/memory/eviction.js';
+import { shown } from '../checks.js';
+import type { Engine } from '../engine/engine.js';
+import type { Ranks } from '../ranks/ranks.js';
+import { Datum, type DatumOwner } from './datum.js';
+import {
+  checkLength,
+  checkShape,
+  type DatumOptions,
+  type DatumWish,
+  datumWish,
+  homeOf,
+} from './datum-options.js';
+import {
+  type AnyElementArray,
+  type ElementArray,
+  type ElementType,
+  elementTypeOf,
+  newArray,
+  viewAs,
+} from './element-type.js';
+import type { Lifetime } from './lifetime.js';
+import type { OwnTasks } from './own-tasks.js';
+
+export class ProgramData implements DatumOwner {
+  readonly tokens: Readonly<Record<ElementType, object>> = {
+    f64: {},
+    f32: {},
+    i32: {},
+    u32: {},
+    u8: {},
+  };
+  private readonly engine: Engine;
+  private readonly peers: Ranks | undefined;
+  private readonly own: OwnTasks;
+  private readonly lifetime: Lifetime;
+  private nextName = 1;
+
+  constructor(engine: Engine, peers: Ranks | undefined, own: OwnTasks, lifetime: Lifetime) {
+    this.engine = engine;
+    this.peers = peers;
+    this.own = own;
+    this.lifetime = lifetime;
+  }
+
+  /** This process's number among `ranks`. */
+  get rank(): number {
+    return this.peers?.rank ?? 0;
+  }
+
+  /** Number of processes that run the program together. */
+  get ranks(): number {
+    return this.peers?.size ?? 1;
+  }
+
+  // --- Creation -----------------------------------------------------------------------------------------------
+
+  /** A datum with the values of an array, which is copied. */
+  from(values: unknown, options: DatumOptions | undefined): Datum {
+    const element = elementTypeOf(values);
+    if (element === undefined) {
+      throw new HeadraceError(
+        'ERR_ARGUMENT_TYPE',
+        `data are made from a typed array or an element type, not from ${shown(values)}`,
+        { remedy: 'Float64Array, Float32Array, Int32Array, Uint32Array or Uint8Array' },
+      );
+    }
+    const wish = this.wish(options);
+    const array = values as AnyElementArray;
+    if (array.length === 0) {
+      throw new HeadraceError('ERR_OPTION', `datum '${wish.name}' needs at least one element`, {
+        datum: wish.name,
+      });
+    }
+    const datum = this.add(element, array.length, wish);
+    if (datum.rank !== this.rank) {
+      this.valueIsElsewhere(datum);
+      return datum;
+    }
+    try {
+      this.fillAtHome(datum, array);
+    } catch (error) {
+      datum.token = undefined;
+      this.engine.removeDatum(datum.row);
+      throw error;
+    }
+    return datum;
+  }
+
+  /** A datum that has no copy until a task writes it. */
+  empty(element: ElementType, length: number, options: DatumOptions | undefined): Datum {
+    const wish = this.wish(options);
+    checkLength(wish.name, length);
+    return this.add(element, length, wish);
+  }
+
+  private wish(options: DatumOptions = {}): DatumWish {
+    const { engine, rank, ranks } = this;
+    return datumWish(options, () => `data-${this.nextName++}`, { engine, rank, ranks });
+  }
+
+  private add(element: ElementType, length: number, wish: DatumWish): Datum {
+    const { name, owner, home, rows = length } = wish;
+    checkShape(name, element, length, rows);
+    const datum = new Datum(this, name, element, length, rows, (d) =>
+      this.engine.addDatum(d.bytes, d),
+    );
+    this.peers?.addDatum(datum.row, owner);
+    this.engine.directory.home[datum.row] = home;
+    return datum;
+  }
+
+  rankOf(datum: Datum): number {
+    return this.peers?.ownerOf(datum.row) ?? 0;
+  }
+
+  /** Another rank has the first value of a datum. */
+  valueIsElsewhere(datum: Datum): void {
+    this.engine.directory.written[datum.row] = 1;
+  }
+
+  /** Gives a new datum its first value in host memory, without a task. */
+  private fillAtHome(datum: Datum, values: AnyElementArray): void {
+    const { engine } = this;
+    const host = engine.spaces[0];
+    const dir = engine.directory;
+    const d = datum.row;
+    let offset = makeRoom(host, engine.x.counters, datum.bytes);
+    const since = offset < 0 ? engine.backend.now() : 0;
+    while (offset < 0 && engine.waitForTransfers(since))
+      offset = makeRoom(host, engine.x.counters, datum.bytes);
+    if (offset < 0) {
+      throw new HeadraceError(
+        'ERR_OUT_OF_HOST_MEMORY',
+        `datum '${datum.name}' needs ${datum.bytes} bytes, but host memory is full (${host.zone.used} of ${host.zone.capacity} bytes in use)`,
+        {
+          datum: datum.name,
+          bytes: datum.bytes,
+          limit: host.zone.capacity,
+          remedy: 'raise hostMemory or close data that are no longer needed',
+          report: engine.memoryText(),
+        },
+      );
+    }
+    dir.block[d * dir.spaces] = offset;
+    dir.apply(d, HOST, CopyEvent.write);
+    dir.written[d] = 1;
+    this.hostArray(datum).set(values as never);
+  }
+
+  /** Array over the host copy of a datum. Only while the copy is in use or nothing runs. */
+  hostArray<E extends ElementType>(datum: Datum<E>): ElementArray<E> {
+    const dir = this.engine.directory;
+    const offset = dir.block[datum.row * dir.spaces];
+    if (datum.hostOffset !== offset || datum.hostArray === undefined) {
+      datum.hostArray = viewAs(datum.element, this.engine.backend.hostView(offset, datum.bytes));
+      datum.hostOffset = offset;
+    }
+    return datum.hostArray;
+  }
+
+  // --- Calls on a datum ---------------------------------------------------------------------------------------
+
+  readDatum<E extends ElementType>(datum: Datum<E>): Promise<ElementArray<E>> {
+    return new Promise((resolve, reject) => {
+      this.checkDatum(datum);
+      const ranks = this.peers;
+      ranks?.calls.made('read', datum);
+      const doubt = ranks?.uses(datum.row);
+      if (this.engine.directory.written[datum.row] === 0 && ranks?.mustKnow(datum.row) !== false) {
+        ranks?.refuseRead(datum.row);
+        throw neverWritten(datum);
+      }
+      ranks?.read(datum.row);
+      this.own.insert(this.own.read, datum, undefined, {
+        run: () => {
+          const copy = newArray(datum.element, datum.length);
+          copy.set(this.hostArray(datum) as never);
+          if (doubt === undefined) resolve(copy);
+          else doubt.settle(() => resolve(copy), reject);
+        },
+        fail: (error) => reject(ranks?.failureOf(datum.row) ?? error),
+      });
+    });
+  }
+
+  setDatum<E extends ElementType>(datum: Datum<E>, values: ElementArray<E>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.checkDatum(datum);
+      if (elementTypeOf(values) !== datum.element || values.length !== datum.length) {
+        throw new HeadraceError(
+          'ERR_ARGUMENT_TYPE',
+          `datum '${datum.name}' takes ${datum.length} elements of ${datum.element}`,
+          { datum: datum.name },
+        );
+      }
+      const ranks = this.peers;
+      ranks?.calls.made('set', datum);
+      ranks?.plan.written(datum.row, datum.rank);
+      if (datum.rank !== this.rank) {
+        resolve();
+        return;
+      }
+      const copy = newArray(datum.element, datum.length);
+      copy.set(values as never);
+      this.own.insert(this.own.set, datum, undefined, {
+        run: () => {
+          this.hostArray(datum).set(copy as never);
+          resolve();
+        },
+        fail: reject,
+      });
+    });
+  }
+
+  restoreDatum(datum: Datum): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.checkDatum(datum);
+      const ranks = this.peers;
+      ranks?.calls.made('restore', datum);
+      const doubt = ranks?.uses(datum.row);
+      if (this.engine.directory.written[datum.row] === 0 && ranks?.mustKnow(datum.row) !== false)
+        throw neverWritten(datum);
+      ranks?.restore(datum.row);
+      if (datum.rank === this.rank)
+        this.own.insert(this.own.restore, datum, undefined, {
+          run: () => (doubt === undefined ? resolve() : doubt.settle(resolve, reject)),
+          fail: (error) => reject(ranks?.failureOf(datum.row) ?? error),
+        });
+      else resolve();
+    });
+  }
+
+  adviseDatum(datum: Datum, device: number | 'host'): void {
+    this.checkDatum(datum);
+    this.engine.directory.home[datum.row] = homeOf(this.engine, device);
+  }
+
+  locationsOf(datum: Datum): string[] {
+    this.checkDatum(datum);
+    const dir = this.engine.directory;
+    const owner = dir.owner(datum.row);
+    const list: string[] = [];
+    for (let s = HOST; s < dir.spaces; s++) {
+      if ((dir.validMask[datum.row] >> s) & 1) {
+        if (s === owner) list.unshift(this.engine.spaceName(s));
+        else list.push(this.engine.spaceName(s));
+      }
+    }
+    return list;
+  }
+
+  closeDatum(datum: Datum): void {
+    if (datum.closed || this.lifetime.isOver) return;
+    this.peers?.calls.made('close', datum);
+    datum.token = undefined;
+    datum.hostArray = undefined;
+    const users = this.engine.dependencies.users(datum.row);
+    this.own.insert(this.own.close, undefined, users, {
+      run: () => this.engine.forgetDatum(datum.row),
+      fail: () => this.engine.forgetDatum(datum.row),
+    });
+  }
+
+  private checkDatum(datum: Datum): void {
+    this.lifetime.check();
+    if (datum.closed) {
+      throw new HeadraceError('ERR_DATUM_CLOSED', `datum '${datum.name}' is closed`, {
+        datum: datum.name,
+      });
+    }
+  }
+}
+
+function neverWritten(datum: Datum): HeadraceError {
+  return new HeadraceError('ERR_NEVER_WRITTEN', `datum '${datum.name}' was never written`, {
+    datum: datum.name,
+  });
+}

@@ -1,0 +1,242 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+// The runtime: opens the machine, owns data and runs, closes everything in order. The public entry point.
+
+import { hostname } from 'node:os';
+import type { Backend } from '../../devices/backend.js';
+import { HeadraceError } from '../../devices/errors.js';
+import type { TaskHandle } from '../../devices/handles.js';
+import type { NetworkPort } from '../../devices/network/port.js';
+import { FileSink } from '../../trace/sinks.js';
+import { shown } from '../checks.js';
+import { Engine } from '../engine/engine.js';
+import { isElsewhere } from '../ranks/cross-rank-order.js';
+import { Ranks } from '../ranks/ranks.js';
+import { EngineTracer } from '../reports/engine-tracer.js';
+import { type DeviceMemory, memoryReport } from '../reports/memory.js';
+import { loadTelemetry } from '../reports/telemetry.js';
+import { traceHeader } from '../reports/trace-header.js';
+import { ClassBinder } from './bound-class.js';
+import { Datum } from './datum.js';
+import type { DatumOptions } from './datum-options.js';
+import { type ElementArray, type ElementType, isElementType } from './element-type.js';
+import { raiseInliningBudget } from './inlining.js';
+import { Lifetime } from './lifetime.js';
+import { openMachine } from './machine.js';
+import { type ResolvedOptions, type RuntimeOptions, resolveOptions } from './options.js';
+import { OwnTasks } from './own-tasks.js';
+import { ProgramData } from './program-data.js';
+import { checkRunOptions, type Program, Run, type RunOptions } from './run.js';
+import type { Flows, Parameters, TaskClass } from './task-class.js';
+
+/** An opened machine: its devices, the data in their memory, and the runs on them. */
+export class Runtime {
+  /** Effective options. */
+  readonly options: ResolvedOptions;
+  /** @internal */
+  readonly engine: Engine;
+  /** The other ranks, if there are several. @internal */
+  readonly peers: Ranks | undefined;
+  /** @internal */
+  readonly programData: ProgramData;
+  /** @internal */
+  readonly classes: ClassBinder;
+  private readonly backend: Backend;
+  private readonly tracer: EngineTracer | undefined;
+  private readonly lifetime: Lifetime = new Lifetime();
+  private readonly openRuns: Set<Run> = new Set();
+  private closed: Promise<void> | undefined;
+
+  /**
+   * Opens the machine: host workers and, if asked for, GPUs.
+   *
+   * @throws HeadraceError `ERR_OPTION` for options out of range, `ERR_NATIVE_MISSING` when the native addon is not built
+   *   or cannot be loaded, `ERR_NO_GPU` when the driver or that many GPUs are not there; under mpirun `ERR_MPI_MISSING`,
+   *   `ERR_MPI_MISMATCH`, `ERR_MPI_START`, and `ERR_COMM_UNAVAILABLE` when the way of the option `comm` is not
+   *   available.
+   */
+  static async create(options: RuntimeOptions = {}): Promise<Runtime> {
+    const resolved = resolveOptions(options);
+    await loadTelemetry();
+    const { backend, port } = await openMachine(resolved);
+    return new Runtime(backend, resolved, port);
+  }
+
+  /** @internal A runtime over any backend; tests and the simulator use it. */
+  static over(backend: Backend, options: RuntimeOptions = {}, port?: NetworkPort): Runtime {
+    return new Runtime(backend, resolveOptions(options), port);
+  }
+
+  private constructor(backend: Backend, options: ResolvedOptions, port: NetworkPort | undefined) {
+    raiseInliningBudget();
+    this.backend = backend;
+    this.options = options;
+    this.engine = new Engine(backend, options);
+    const own = new OwnTasks(this.engine);
+    if (port !== undefined) {
+      this.peers = new Ranks(this.engine, port, {
+        comm: options.comm === 'off' ? 'auto' : options.comm,
+        flush: options.flush,
+        inlineBytes: options.inlineBytes,
+        treeFrom: options.treeFrom,
+      });
+      this.engine.remote = this.peers;
+    }
+    if (options.trace !== undefined) {
+      const sink = new FileSink(options.trace);
+      const { name, trace: _, ...rest } = options;
+      const header = traceHeader(this.engine, name, hostname(), rest);
+      this.tracer = new EngineTracer(this.engine, sink, header);
+      this.engine.observe(this.tracer);
+    }
+    this.programData = new ProgramData(this.engine, this.peers, own, this.lifetime);
+    this.classes = new ClassBinder(this.engine, this.programData);
+  }
+
+  /** A datum with the values of an array, which is copied. */
+  data(values: Float64Array, options?: DatumOptions): Datum<'f64'>;
+  data(values: Float32Array, options?: DatumOptions): Datum<'f32'>;
+  data(values: Int32Array, options?: DatumOptions): Datum<'i32'>;
+  data(values: Uint32Array, options?: DatumOptions): Datum<'u32'>;
+  data(values: Uint8Array, options?: DatumOptions): Datum<'u8'>;
+  data<E extends ElementType>(values: ElementArray<E>, options?: DatumOptions): Datum<E>;
+  /** A datum of `length` elements that has no copy until a task writes it. */
+  data<E extends ElementType>(element: E, length: number, options?: DatumOptions): Datum<E>;
+  data(
+    first: unknown,
+    second?: number | DatumOptions,
+    third?: DatumOptions,
+    // biome-ignore lint/suspicious/noExplicitAny: the overloads above say which datum it is.
+  ): Datum<any> {
+    this.lifetime.check();
+    return isElementType(first)
+      ? this.programData.empty(first, second as number, third)
+      : this.programData.from(first, second as DatumOptions | undefined);
+  }
+
+  /** This process's number among `ranks`. */
+  get rank(): number {
+    return this.programData.rank;
+  }
+
+  /** Number of processes that run this program together: the processes of mpirun, 1 without it. */
+  get ranks(): number {
+    return this.programData.ranks;
+  }
+
+  /**
+   * Runs a program: calls it with a graph for its tasks, and executes the tasks as they are inserted. Returns at once
+   * (or when a synchronous program has inserted everything); await the handle for the report.
+   *
+   * @throws HeadraceError `ERR_ARGUMENT_TYPE` when the program is no function, `ERR_OPTION`, `ERR_TOO_MANY_RUNS`,
+   *   `ERR_RUNTIME_CLOSED`. An error of the program rejects the run.
+   */
+  run(program: Program, options: RunOptions = {}): Run {
+    this.lifetime.check();
+    if (typeof program !== 'function') {
+      throw new HeadraceError(
+        'ERR_ARGUMENT_TYPE',
+        `a program is a function that gets a graph, not ${shown(program)}`,
+      );
+    }
+    const run = new Run(this, this.engine, program, checkRunOptions(options));
+    this.openRuns.add(run);
+    const forget = (): void => {
+      this.openRuns.delete(run);
+    };
+    run.done.then(forget, forget);
+    return run;
+  }
+
+  /**
+   * The holders of the memory of each device: bytes in use, the tasks that wait for room, and every copy with its state,
+   * pins and holder. The host comes first, then the GPUs. The call scans all data and live tasks, so do not call it for
+   * every task. `explain()` and out-of-memory errors contain the same as text.
+   */
+  memory(): DeviceMemory[] {
+    return memoryReport(this.engine);
+  }
+
+  /** Names of the GPUs, by number. */
+  get gpus(): string[] {
+    return this.backend.spaces.slice(1).map((s) => s.name);
+  }
+
+  /** The reason for which each live task waits, and the holders of the memory, as text. */
+  explain(): string {
+    return this.engine.explain();
+  }
+
+  /**
+   * The history of a task or a datum, in order, as text: insertion, stages, waits, copies and the end; a line each, with
+   * the time since the oldest stimulus that is kept. The engine keeps its last 16384 stimuli with the option `checked`
+   * and in the simulated machine; otherwise the text says that nothing is kept.
+   *
+   * @throws HeadraceError `ERR_ARGUMENT_TYPE` for any other value
+   */
+  story(of: TaskHandle | Datum): string {
+    const { story } = this.engine;
+    if (story === undefined)
+      return 'nothing is kept: open the runtime with the option checked: true';
+    if (of instanceof Datum) return this.told(story.ofDatum(of.row), `datum '${of.name}'`);
+    if (typeof of !== 'number')
+      throw new HeadraceError(
+        'ERR_ARGUMENT_TYPE',
+        `a story needs a task or a datum, not ${shown(of)}`,
+      );
+    if (isElsewhere(of, this.ranks)) return 'the task runs on another rank, which has its story';
+    return this.told(story.ofTask(of), `task #${of}`);
+  }
+
+  private told(lines: readonly string[], name: string): string {
+    return lines.length === 0 ? `nothing is kept of ${name}` : lines.join('\n');
+  }
+
+  /**
+   * Finds and compiles the bodies of a task class now instead of at the insertion of its first task. Compiling takes
+   * time, and loading device code may wait for running kernels.
+   *
+   * @throws HeadraceError `ERR_UNKNOWN_KERNEL`, or `ERR_KERNEL_SOURCE` with the compiler's log
+   */
+  prepare<F extends Flows, P extends Parameters>(cls: TaskClass<F, P>): void {
+    this.lifetime.check();
+    this.classes.bind(cls as unknown as TaskClass);
+  }
+
+  /**
+   * Loads native kernels from a shared object (docs/kernels.md).
+   * @returns the names it registered
+   */
+  loadKernels(path: string): string[] {
+    this.lifetime.check();
+    return this.backend.loadKernels(path);
+  }
+
+  /**
+   * Waits for open runs, then stops all threads and frees everything. Idempotent. On several ranks every rank must call
+   * it, and it waits for all of them.
+   *
+   * Rejects with `ERR_PROGRAM_MISMATCH`, after everything is closed, if the ranks made different calls and no other
+   * promise of this rank has reported it.
+   */
+  close(): Promise<void> {
+    this.closed ??= this.closeInOrder();
+    this.lifetime.isOver = true;
+    return this.closed;
+  }
+
+  /** `await using runtime = await Runtime.create()` closes it at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  private async closeInOrder(): Promise<void> {
+    const ranks = this.peers;
+    ranks?.calls.closes();
+    await Promise.allSettled([...this.openRuns].map((run) => run.done));
+    await this.engine.quiet();
+    await ranks?.close();
+    this.tracer?.recorder.finish();
+    this.backend.close();
+    if (ranks !== undefined && !ranks.calls.told) ranks.calls.check();
+  }
+}

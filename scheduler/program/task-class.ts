@@ -1,0 +1,260 @@
+// Task classes: the flows, the parameters and the bodies of a kind of task. Plain immutable data. The types of flows and
+// parameters are inferred, so a wrong name or element type is a compile error.
+import { HeadraceError } from '../../devices/errors.js';
+import { AccessMode } from '../../trace/format.js';
+import { shown } from '../checks.js';
+import { type CudaKernel, type CudaKernelSource, cudaKernelSource } from './cuda-kernel.js';
+import { type ElementArray, type ElementType, isElementType } from './element-type.js';
+
+/** The access of a flow to its datum, and its element type. */
+export interface Flow<E extends ElementType = ElementType, M extends FlowMode = FlowMode> {
+  readonly element: E;
+  readonly mode: M;
+  /** Time at which an input of another rank is fetched; default: the value of the class. */
+  readonly fetch?: FetchPolicy;
+}
+/**
+ * Time at which an input that another rank produces is fetched. `'push'`: when that rank announces it, ahead of the
+ * task. `'pull'`: when all other inputs of the task are there and all its memory can be reserved. Pull keeps memory free
+ * but starts the transfer late.
+ */
+export type FetchPolicy = 'push' | 'pull';
+/** Options of an input. */
+export interface InputOptions {
+  /** Time at which it is fetched if another rank produces it; default: the value of the class. */
+  readonly fetch?: FetchPolicy;
+}
+/** The access of a flow to its datum. */
+export type FlowMode = 'read' | 'write' | 'readWrite';
+
+/** The task reads the datum and leaves it as it is. */
+export function read<E extends ElementType>(
+  element: E,
+  options: InputOptions = {},
+): Flow<E, 'read'> {
+  return { element, mode: 'read', ...options };
+}
+/** The task overwrites all of the datum without reading it; the datum need not have a value yet. */
+export function write<E extends ElementType>(element: E): Flow<E, 'write'> {
+  return { element, mode: 'write' };
+}
+/** The task reads the datum and changes it. */
+export function readWrite<E extends ElementType>(
+  element: E,
+  options: InputOptions = {},
+): Flow<E, 'readWrite'> {
+  return { element, mode: 'readWrite', ...options };
+}
+
+/** A scalar parameter: any number, an integer of 32 bits, or a truth value. */
+export type ParameterType = 'f64' | 'i32' | 'bool';
+/** Numbers of the parameter types. @internal */
+export const ParameterKind = { f64: 0, i32: 1, bool: 2 } as const;
+type ParameterValue<P extends ParameterType> = P extends 'bool' ? boolean : number;
+
+/** Flows of a task class by name, in the order of a kernel's arguments. */
+export type Flows = Readonly<Record<string, Flow>>;
+/** Parameters of a task class by name, in the order of a kernel's arguments. */
+export type Parameters = Readonly<Record<string, ParameterType>>;
+
+/**
+ * The arguments of a JavaScript body: an array per flow, valid until it returns (or its promise settles), and the
+ * parameters.
+ */
+export type BodyArguments<F extends Flows, P extends Parameters> = {
+  readonly [K in keyof F]: F[K]['mode'] extends 'read'
+    ? Readonly<ElementArray<F[K]['element']>>
+    : ElementArray<F[K]['element']>;
+} & { readonly [K in keyof P]: ParameterValue<P[K]> };
+
+/** Definition of a task class. At least one body is needed. */
+export interface TaskClassDefinition<F extends Flows, P extends Parameters> {
+  /** Shown in errors and traces. */
+  readonly name: string;
+  /** Data of a task, in the order of a kernel's arguments. */
+  readonly flows: F;
+  /** Scalars of a task, in the order of a kernel's arguments. */
+  readonly params?: P;
+  /** JavaScript body; runs on the engine's thread when the data are in host memory. May be asynchronous. */
+  readonly body?: (args: BodyArguments<F, P>) => void | PromiseLike<void>;
+  /** Name of a native kernel for host workers (and for emulated GPUs, unless `gpuKernel` overrides it). */
+  readonly kernel?: string;
+  /** Name of a kernel for GPUs; `false` keeps the class on the host. */
+  readonly gpuKernel?: string | false;
+  /** Kernel in CUDA C, PTX or machine code for CUDA GPUs; there it precedes `gpuKernel` and `kernel`. */
+  readonly cuda?: CudaKernel<NoInfer<F>, NoInfer<P>>;
+  /** Explains a kernel's positive code for a task, from its parameters and the names of its data by flow. */
+  readonly explain?: (
+    code: number,
+    task: {
+      readonly params: { readonly [K in keyof P]: number };
+      readonly data: { readonly [K in keyof F]: string };
+    },
+  ) => string;
+  /** `code` of the error raised when a kernel returns a positive code. */
+  readonly failureCode?: string;
+  /** Time at which inputs of other ranks are fetched, for flows without a value of their own; default `'push'`. */
+  readonly fetch?: FetchPolicy;
+}
+
+/** A task class, ready to be inserted by any runtime. */
+export interface TaskClass<F extends Flows = Flows, P extends Parameters = Parameters> {
+  readonly definition: TaskClassDefinition<F, P>;
+  readonly name: string;
+  readonly flowNames: readonly string[];
+  readonly paramNames: readonly string[];
+  /** AccessMode per flow. */
+  readonly modes: readonly number[];
+  readonly elements: readonly ElementType[];
+  /** The CUDA kernel with positions in place of names. @internal */
+  readonly cuda: CudaKernelSource | undefined;
+  /** 1 per flow whose input is pulled; undefined when none is. */
+  readonly pulls: Uint8Array | undefined;
+}
+
+const MODES: Readonly<Record<FlowMode, number>> = {
+  read: AccessMode.read,
+  write: AccessMode.write,
+  readWrite: AccessMode.readWrite,
+};
+
+/** Every class that `task` has made. */
+const made: WeakSet<object> = new WeakSet();
+
+/** Whether a value is a task class that `task` has made. @internal */
+export function isTaskClass(value: unknown): value is TaskClass {
+  return typeof value === 'object' && value !== null && made.has(value);
+}
+
+/**
+ * Defines a task class. The definition is copied.
+ *
+ * @throws HeadraceError `ERR_TASK_CLASS` when it has no name or body, a part of it has the wrong type, a flow and a
+ *   parameter have the same name, or its CUDA kernel does not fit the class.
+ */
+export function task<const F extends Flows, const P extends Parameters = Record<never, never>>(
+  definition: TaskClassDefinition<F, P>,
+): TaskClass<F, P> {
+  if (definition === null || typeof definition !== 'object')
+    throw new HeadraceError(
+      'ERR_TASK_CLASS',
+      `a task class needs a definition object, not ${shown(definition)}`,
+    );
+  const given = { ...definition };
+  const { name } = given;
+  if (typeof name !== 'string' || name === '') {
+    throw new HeadraceError('ERR_TASK_CLASS', 'a task class needs a name');
+  }
+  const flows = checkedFlows(name, given.flows);
+  const params = checkedParams(name, given.params);
+  const flowNames = Object.keys(flows);
+  const paramNames = Object.keys(params);
+  const both = paramNames.find((p) => flowNames.includes(p));
+  if (both !== undefined) throw wrong(name, `has a flow and a parameter named '${both}'`);
+  checkBodies(name, given as unknown as TaskClassDefinition<Flows, Parameters>);
+  const copy = { ...given, flows, params } as unknown as TaskClassDefinition<F, P>;
+  const cls = Object.freeze({
+    definition: copy,
+    name,
+    flowNames,
+    paramNames,
+    modes: flowNames.map((f) => MODES[flows[f].mode]),
+    elements: flowNames.map((f) => flows[f].element),
+    cuda:
+      copy.cuda === undefined
+        ? undefined
+        : cudaKernelSource(copy, copy.cuda as unknown as CudaKernel),
+    pulls: pullsOf(name, copy),
+  });
+  made.add(cls);
+  return cls;
+}
+
+function wrong(name: string, text: string, remedy?: string): HeadraceError {
+  return new HeadraceError('ERR_TASK_CLASS', `task class '${name}' ${text}`, { remedy });
+}
+
+function checkedFlows(name: string, given: unknown): Record<string, Flow> {
+  if (given === null || typeof given !== 'object' || Array.isArray(given))
+    throw wrong(name, `needs an object of flows, not ${shown(given)}`);
+  const flows: Record<string, Flow> = {};
+  for (const [key, value] of Object.entries(given as Flows)) {
+    const flow = value === null || typeof value !== 'object' ? undefined : { ...value };
+    if (
+      flow === undefined ||
+      !isElementType(flow.element) ||
+      typeof flow.mode !== 'string' ||
+      !Object.hasOwn(MODES, flow.mode) ||
+      key === '__proto__'
+    ) {
+      throw wrong(
+        name,
+        `declares '${key}' as a flow, but its value is no flow`,
+        "write it like read('f64')",
+      );
+    }
+    flows[key] = flow;
+  }
+  return flows;
+}
+
+function checkedParams(name: string, given: unknown): Record<string, ParameterType> {
+  if (given === undefined) return {};
+  if (given === null || typeof given !== 'object' || Array.isArray(given))
+    throw wrong(name, `needs an object of parameters, not ${shown(given)}`);
+  const params: Record<string, ParameterType> = {};
+  for (const [key, value] of Object.entries(given as Parameters)) {
+    if (typeof value !== 'string' || !Object.hasOwn(ParameterKind, value) || key === '__proto__') {
+      throw wrong(
+        name,
+        `has a parameter '${key}' of type ${shown(value)}`,
+        `the types are ${Object.keys(ParameterKind).join(', ')}`,
+      );
+    }
+    params[key] = value;
+  }
+  return params;
+}
+
+function checkBodies(name: string, given: TaskClassDefinition<Flows, Parameters>): void {
+  const { body, kernel, gpuKernel, cuda, explain, failureCode } = given;
+  const check = (what: string, value: unknown, type: string): void => {
+    if (value !== undefined && (typeof value !== type || value === null))
+      throw wrong(name, `has ${shown(value)} as its \`${what}\`, not a ${type}`);
+  };
+  check('body', body, 'function');
+  check('kernel', kernel, 'string');
+  check('gpuKernel', gpuKernel === false ? undefined : gpuKernel, 'string');
+  check('cuda', cuda, 'object');
+  check('explain', explain, 'function');
+  check('failureCode', failureCode, 'string');
+  const isEmpty =
+    body === undefined &&
+    kernel === undefined &&
+    cuda === undefined &&
+    (gpuKernel === undefined || gpuKernel === false);
+  if (isEmpty) {
+    throw wrong(
+      name,
+      'has no body',
+      'give it a `body` function, the name of a `kernel` or a `cuda` kernel',
+    );
+  }
+}
+
+function pullsOf<F extends Flows, P extends Parameters>(
+  name: string,
+  { flows, fetch = 'push' }: TaskClassDefinition<F, P>,
+): Uint8Array | undefined {
+  const pulls = Uint8Array.from(Object.values(flows), (flow: Flow) => {
+    const policy = flow.fetch ?? fetch;
+    if (policy !== 'push' && policy !== 'pull') {
+      throw new HeadraceError(
+        'ERR_TASK_CLASS',
+        `task class '${name}' has fetch ${shown(policy)}; it must be 'push' or 'pull'`,
+      );
+    }
+    return policy === 'pull' && flow.mode !== 'write' ? 1 : 0;
+  });
+  return pulls.includes(1) ? pulls : undefined;
+}

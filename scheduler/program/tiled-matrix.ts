@@ -1,0 +1,233 @@
+// A matrix of tiles, each a datum of its own, distributed block-cyclically over the devices.
+// Tile (i, j) holds the rows from i*tile and the columns from j*tile, in column-major order. Edge tiles are smaller. The
+// leading dimension of a tile is its number of rows.
+
+import { HeadraceError } from '../../devices/errors.js';
+import {
+  type BlockCyclic,
+  checkGrid,
+  ownerOf,
+  squareGrid,
+} from '../../devices/memory/distribution.js';
+import { roundedBytes } from '../../devices/memory/zone.js';
+import { checkOptions, checkText, checkTruth, shown } from '../checks.js';
+import type { Datum } from './datum.js';
+import { type ElementArray, elementBytes, isElementType, newArray } from './element-type.js';
+import type { Runtime } from './runtime.js';
+
+/** Options of a tiled matrix. */
+export interface TiledMatrixOptions {
+  readonly rows: number;
+  /** Default: as many as rows. */
+  readonly columns?: number;
+  /** Rows and columns of a tile. */
+  readonly tile: number;
+  /** Grid of GPUs among which tiles are distributed; default: the most square one. Without GPUs it has no effect. */
+  readonly grid?: BlockCyclic;
+  /** Grid of ranks among which tiles are distributed first; default: the most square one. */
+  readonly rankGrid?: BlockCyclic;
+  /** Only tiles on or below the diagonal exist. */
+  readonly lower?: boolean;
+  readonly name?: string;
+}
+
+const MATRIX_OPTIONS: readonly string[] = [
+  'rows',
+  'columns',
+  'tile',
+  'grid',
+  'rankGrid',
+  'lower',
+  'name',
+];
+/** Each tile is an object and a row of the directory: more tiles would not fit the memory of a process. */
+const MOST_TILES = 2 ** 24;
+
+/** Fills one tile: column-major `values` of `rows` x `columns`, whose first element is (row, column) of the matrix. */
+export type TileFill<E extends 'f64' | 'f32'> = (
+  values: ElementArray<E>,
+  row: number,
+  column: number,
+  rows: number,
+  columns: number,
+) => void;
+
+/** A matrix of tiles, each a datum of its own, distributed block-cyclically. */
+export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
+  readonly name: string;
+  readonly element: E;
+  readonly rows: number;
+  readonly columns: number;
+  /** Rows and columns of a full tile. */
+  readonly tile: number;
+  /** Tiles per column and per row. */
+  readonly tileRows: number;
+  readonly tileColumns: number;
+  readonly lower: boolean;
+  readonly grid: BlockCyclic;
+  readonly rankGrid: BlockCyclic;
+  /**
+   * Number of full tiles that fit the memory of each GPU. Infinite without GPUs, and on several ranks, because a rank
+   * does not know the memory of the others.
+   */
+  readonly tilesPerGpu: number;
+  private readonly tiles: (Datum<E> | undefined)[];
+
+  /**
+   * A matrix without values: tasks write its tiles first. With `fill`, tiles get values one at a time.
+   *
+   * @throws HeadraceError `ERR_OPTION` for sizes that are not positive integers and for more than 2^24 tiles,
+   *   `ERR_OUT_OF_HOST_MEMORY` when filled tiles do not fit, `ERR_UNDISTRIBUTED` for a grid that needs more GPUs than
+   *   there are.
+   */
+  constructor(runtime: Runtime, element: E, options: TiledMatrixOptions, fill?: TileFill<E>) {
+    checkOptions(options, MATRIX_OPTIONS, 'the options of a matrix');
+    const columns = options.columns ?? options.rows;
+    for (const [what, value] of Object.entries({
+      rows: options.rows,
+      columns,
+      tile: options.tile,
+    })) {
+      if (!Number.isSafeInteger(value) || value < 1) {
+        throw new HeadraceError(
+          'ERR_OPTION',
+          `a matrix needs ${what} of at least 1, not ${shown(value)}`,
+        );
+      }
+    }
+    if (!isElementType(element)) {
+      throw new HeadraceError('ERR_ARGUMENT_TYPE', `a matrix has no elements of ${shown(element)}`);
+    }
+    const gpus = runtime.gpus.length;
+    this.name = checkText(options.name ?? 'matrix', 'name');
+    this.element = element;
+    this.rows = options.rows;
+    this.columns = columns;
+    this.tile = options.tile;
+    this.tileRows = Math.ceil(this.rows / this.tile);
+    this.tileColumns = Math.ceil(columns / this.tile);
+    this.lower = checkTruth(options.lower ?? false, 'lower');
+    this.checkTiles();
+    this.grid =
+      options.grid === undefined
+        ? squareGrid(Math.max(1, gpus))
+        : checkGrid(options.grid, Math.max(1, gpus), `matrix '${this.name}'`);
+    const ranks = runtime.ranks;
+    this.rankGrid =
+      options.rankGrid === undefined
+        ? squareGrid(ranks)
+        : checkGrid(options.rankGrid, ranks, `matrix '${this.name}'`);
+    const tileBytes = roundedBytes(options.tile ** 2 * elementBytes(element));
+    const memory = ranks > 1 ? [] : runtime.engine.spaces.slice(1);
+    this.tilesPerGpu = Math.floor(
+      Math.min(...memory.map((space) => space.zone.capacity)) / tileBytes,
+    );
+    this.tiles = new Array<Datum<E> | undefined>(this.tileRows * this.tileColumns);
+    try {
+      for (let j = 0; j < this.tileColumns; j++) {
+        for (let i = this.lower ? j : 0; i < this.tileRows; i++)
+          this.tiles[j * this.tileRows + i] = this.makeTile(runtime, i, j, fill);
+      }
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  private makeTile(
+    runtime: Runtime,
+    i: number,
+    j: number,
+    fill: TileFill<E> | undefined,
+  ): Datum<E> {
+    const { element, rankGrid, tile } = this;
+    const m = this.rowsOf(i);
+    const n = this.columnsOf(j);
+    const name = `${this.name}(${i}, ${j})`;
+    const rank = ownerOf(rankGrid, i, j);
+    // The tiles of one rank are distributed over its GPUs as if it were the only rank.
+    const device = ownerOf(
+      this.grid,
+      Math.floor(i / rankGrid.rows),
+      Math.floor(j / rankGrid.columns),
+    );
+    const placed =
+      runtime.gpus.length === 0 ? { name, rank, rows: m } : { name, rank, rows: m, device };
+    if (fill === undefined || rank !== runtime.rank) {
+      const datum = runtime.data(element, m * n, placed);
+      if (fill !== undefined) runtime.programData.valueIsElsewhere(datum);
+      return datum;
+    }
+    const values = newArray(element, m * n);
+    fill(values, i * tile, j * tile, m, n);
+    return runtime.data(values, placed) as unknown as Datum<E>;
+  }
+
+  private checkTiles(): void {
+    const { name, tileRows, tileColumns } = this;
+    if (tileRows * tileColumns <= MOST_TILES) return;
+    throw new HeadraceError(
+      'ERR_OPTION',
+      `matrix '${name}' would have ${tileRows} x ${tileColumns} tiles; the limit is ${MOST_TILES}`,
+      { limit: MOST_TILES, remedy: 'use larger tiles' },
+    );
+  }
+
+  /** Rows of the tiles in tile row `i`. */
+  rowsOf(i: number): number {
+    return Math.min(this.tile, this.rows - i * this.tile);
+  }
+
+  /** Columns of the tiles in tile column `j`. */
+  columnsOf(j: number): number {
+    return Math.min(this.tile, this.columns - j * this.tile);
+  }
+
+  /**
+   * The datum of tile (i, j).
+   * @throws HeadraceError `ERR_NO_TILE` outside of the matrix, or above the diagonal of a lower one.
+   */
+  at(i: number, j: number): Datum<E> {
+    const datum =
+      Number.isInteger(i) && i >= 0 && i < this.tileRows && j >= 0 && j < this.tileColumns
+        ? this.tiles[j * this.tileRows + i]
+        : undefined;
+    if (datum === undefined) {
+      throw new HeadraceError(
+        'ERR_NO_TILE',
+        `matrix '${this.name}' has no tile (${shown(i)}, ${shown(j)}): it has ${this.tileRows} x ${this.tileColumns}${this.lower ? ', lower triangle only' : ''}`,
+      );
+    }
+    return datum;
+  }
+
+  /** Bytes of all tiles. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const datum of this.tiles) bytes += datum?.bytes ?? 0;
+    return bytes;
+  }
+
+  /** The whole matrix, column-major, after all tasks inserted so far. Absent upper tiles are zero. */
+  async read(): Promise<ElementArray<E>> {
+    const all = newArray(this.element, this.rows * this.columns);
+    for (let j = 0; j < this.tileColumns; j++) {
+      for (let i = this.lower ? j : 0; i < this.tileRows; i++) {
+        const values = await this.at(i, j).read();
+        const m = this.rowsOf(i);
+        for (let c = 0; c < this.columnsOf(j); c++) {
+          all.set(
+            values.subarray(c * m, (c + 1) * m) as never,
+            (j * this.tile + c) * this.rows + i * this.tile,
+          );
+        }
+      }
+    }
+    return all;
+  }
+
+  /** Closes every tile. Idempotent. */
+  close(): void {
+    for (const datum of this.tiles) datum?.close();
+  }
+}

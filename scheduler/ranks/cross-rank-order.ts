@@ -1,0 +1,148 @@
+// Control dependencies across ranks (`after`): a task follows a task of another rank without common data.
+//
+// The predecessors' rank signals with a token, a datum of eight bytes. The token is written when the predecessors are
+// over, and it travels like any other datum; the follower waits for its arrival. Every rank makes the token, so that
+// data have the same names on all ranks.
+// Invariant: a token is released when its last user is over, also when the run failed.
+
+import { guards } from '../../devices/guards.js';
+import {
+  type Column,
+  type DatumId,
+  HOST,
+  type TaskElsewhere,
+  type TaskHandle,
+  type TaskId,
+} from '../../devices/handles.js';
+import { AccessMode, ANY_DEVICE, type TaskClassRow } from '../../stages/task-table.js';
+import type { RunState } from '../engine/run-state.js';
+import { INTERNAL_RUN } from '../engine/run-state.js';
+import type { RankHost } from './host.js';
+import type { RankPlan } from './plan.js';
+
+/** First handle of tasks of other ranks; the rank is added to it. Ids of this rank's tasks are int32. */
+const ELSEWHERE = 2 ** 40;
+const TOKEN_BYTES = 8;
+
+/** Handle of a task of another rank. */
+export function handleElsewhere(rank: number): TaskElsewhere {
+  return (ELSEWHERE + rank) as TaskElsewhere;
+}
+
+/** Whether a number is the handle of a task of another rank, of `ranks` in all. */
+export function isElsewhere(handle: number, ranks: number): handle is TaskElsewhere {
+  const rank = handle - ELSEWHERE;
+  return ranks > 1 && Number.isInteger(rank) && rank >= 0 && rank < ranks;
+}
+
+/** The rank of a task, by its handle. */
+export function rankOfHandle(handle: number, here: number): number {
+  return handle >= ELSEWHERE ? handle - ELSEWHERE : here;
+}
+
+export class RankAfter {
+  private readonly engine: RankHost;
+  private readonly plan: RankPlan;
+  private readonly rank: number;
+  private readonly signalClass: TaskClassRow;
+  private readonly forgetClass: TaskClassRow;
+  private readonly oneFlow: Column<Int32Array, DatumId> = new Int32Array(1) as Column<
+    Int32Array,
+    DatumId
+  >;
+  private readonly oneParam: Float64Array = new Float64Array(1);
+
+  constructor(engine: RankHost, plan: RankPlan, rank: number) {
+    this.engine = engine;
+    this.plan = plan;
+    this.rank = rank;
+    this.signalClass = this.controlClass('signal', [AccessMode.write], [], () => {});
+    this.forgetClass = this.controlClass('forget', [], ['datum'], (row) => {
+      const { tasks } = engine;
+      engine.forgetDatum(tasks.params[tasks.paramStart[row]]);
+    });
+  }
+
+  private controlClass(
+    name: string,
+    modes: readonly number[],
+    paramNames: readonly string[],
+    run: (row: number) => void,
+  ): TaskClassRow {
+    const { engine } = this;
+    const row: TaskClassRow = {
+      id: engine.x.classes.length,
+      name,
+      flowNames: modes.map(() => 'token'),
+      paramNames,
+      modes: [...modes],
+      kernels: new Int32Array(engine.backend.spaces.length).fill(-1),
+      body: (_id, at) => run(at),
+      explain: undefined,
+      failureCode: undefined,
+    };
+    engine.x.classes.push(row);
+    return row;
+  }
+
+  /** The predecessors of a task on its rank `target`. All ranks call this with the handles of the same program. */
+  resolve(after: readonly TaskHandle[], target: number, run: RunState, priority: number): TaskId[] {
+    const isMine = (handle: TaskHandle): handle is TaskId =>
+      rankOfHandle(handle, this.rank) === this.rank;
+    const mine = after.filter(isMine);
+    const follow = target === this.rank ? mine : [];
+    const others = new Set(after.map((handle) => rankOfHandle(handle, this.rank)));
+    others.delete(target);
+    // In the order of rank numbers, because handles differ between ranks.
+    for (const from of [...others].sort((a, b) => a - b)) {
+      const token = this.engine.addDatum(TOKEN_BYTES, { name: `token of rank ${from}` });
+      this.plan.data.add(token, from);
+      if (from === this.rank) {
+        this.signal(token, mine, run, priority);
+        this.plan.sendTo(token, target, run, priority, false);
+      } else if (target === this.rank) {
+        const arrival = this.plan.receive(token, run, priority, HOST, undefined);
+        if (guards.afterTokens) follow.push(arrival);
+      } else {
+        this.engine.removeDatum(token);
+        continue;
+      }
+      this.forget(token);
+    }
+    return follow;
+  }
+
+  private signal(token: DatumId, after: readonly TaskId[], run: RunState, priority: number): void {
+    const { engine, oneFlow, oneParam } = this;
+    engine.reserveRow(this.signalClass);
+    oneFlow[0] = token;
+    run.movements++;
+    engine.insert({
+      cls: this.signalClass,
+      run,
+      flows: oneFlow,
+      params: oneParam,
+      priority,
+      device: ANY_DEVICE,
+      after,
+    });
+    this.plan.written(token, this.rank);
+  }
+
+  private forget(token: DatumId): void {
+    const { engine, oneFlow, oneParam } = this;
+    engine.reserveRow(this.forgetClass);
+    oneParam[0] = token;
+    const run = engine.runs[INTERNAL_RUN] as RunState;
+    const users = engine.dependencies.users(token);
+    engine.insert({
+      cls: this.forgetClass,
+      run,
+      flows: oneFlow,
+      params: oneParam,
+      priority: 0,
+      device: ANY_DEVICE,
+      after: users,
+    });
+  }
+}

@@ -1,0 +1,92 @@
+// The state of each datum in program order on this rank: its owner, the writer of its latest version, whether that
+// version is here, and the ranks to which it was sent. Tables by datum row.
+//
+// Invariant: `producer[d]` is the rank whose task writes the latest version in program order, on every rank that follows
+// d.
+import { type DatumId, FIRST_DATUM } from '../../devices/handles.js';
+
+const ROWS = 256;
+/** Limit for destinations of one movement. */
+export const NOT_SENT = -1;
+/** Name of a datum that exists on this rank only. */
+export const NO_GID = -1;
+
+export class RankData {
+  /** Name of the datum that is the same on all ranks, or NO_GID. */
+  gid: Int32Array = new Int32Array(ROWS);
+  owner: Int16Array = new Int16Array(ROWS);
+  producer: Int16Array = new Int16Array(ROWS);
+  /** 1: the latest version is here, or will be in the order of the graph. */
+  have: Uint8Array = new Uint8Array(ROWS);
+  /** Movement that may take more destinations for the latest version, or NOT_SENT. */
+  openSend: Int32Array = new Int32Array(ROWS).fill(NOT_SENT);
+  /** Ranks to which the latest version was sent; `maskWords` words per datum. */
+  private sentTo: Int32Array;
+  private readonly maskWords: number;
+  private readonly rank: number;
+  private nextGid = 1;
+
+  constructor(rank: number, size: number) {
+    this.rank = rank;
+    this.maskWords = (size + 31) >> 5;
+    this.sentTo = new Int32Array(ROWS * this.maskWords);
+  }
+
+  /** A datum was created on all ranks, or `alone` on this one. */
+  add(d: DatumId, owner: number, alone = false): void {
+    if (d >= this.gid.length) this.growTo(Math.max(d + 1, this.gid.length * 2));
+    this.gid[d] = alone ? NO_GID : this.nextGid++;
+    this.owner[d] = owner;
+    this.written(d, owner);
+  }
+
+  /** The latest version in program order is written by `rank`. */
+  written(d: DatumId, rank: number): void {
+    this.producer[d] = rank;
+    this.have[d] = rank === this.rank ? 1 : 0;
+    this.openSend[d] = NOT_SENT;
+    const at = d * this.maskWords;
+    for (let w = 0; w < this.maskWords; w++) this.sentTo[at + w] = 0;
+  }
+
+  /** Records that the latest version goes to `rank`; false if this was recorded before. */
+  markSent(d: DatumId, rank: number): boolean {
+    const word = d * this.maskWords + (rank >> 5);
+    const bit = 1 << (rank & 31);
+    if ((this.sentTo[word] & bit) !== 0) return false;
+    this.sentTo[word] |= bit;
+    return true;
+  }
+
+  /** Whether other ranks have the latest version or will get it. */
+  isSent(d: DatumId): boolean {
+    const at = d * this.maskWords;
+    for (let w = 0; w < this.maskWords; w++) if (this.sentTo[at + w] !== 0) return true;
+    return false;
+  }
+
+  /** Whether `d` is this rank's, but its latest version is not here. */
+  isBehind(d: DatumId): boolean {
+    return this.gid[d] !== NO_GID && this.owner[d] === this.rank && this.have[d] === 0;
+  }
+
+  /** Every datum has its owner's value again. */
+  reset(): void {
+    for (let d = FIRST_DATUM; d < this.gid.length; d++) this.written(d, this.owner[d]);
+  }
+
+  private growTo(rows: number): void {
+    const grow = <T extends Int32Array | Int16Array | Uint8Array>(from: T, length: number): T => {
+      const to = new (from.constructor as new (n: number) => T)(length);
+      to.set(from as never);
+      return to;
+    };
+    this.gid = grow(this.gid, rows);
+    this.owner = grow(this.owner, rows);
+    this.producer = grow(this.producer, rows);
+    this.have = grow(this.have, rows);
+    const from = this.openSend.length;
+    this.openSend = grow(this.openSend, rows).fill(NOT_SENT, from);
+    this.sentTo = grow(this.sentTo, rows * this.maskWords);
+  }
+}

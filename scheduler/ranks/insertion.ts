@@ -1,0 +1,104 @@
+// Insertion of a task on several ranks: it plans the movements, then inserts the task if it belongs to this rank.
+//
+// All ranks insert the same tasks, with one exception: a body runs on one rank only, and the other ranks do not see its
+// insertions. So a body may insert only tasks that concern its own rank, and this is checked.
+
+import { HeadraceError } from '../../devices/errors.js';
+import type { Column, DatumId, TaskHandle } from '../../devices/handles.js';
+import { AccessMode, type TaskClassRow } from '../../stages/task-table.js';
+import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
+import { handleElsewhere, rankOfHandle } from './cross-rank-order.js';
+import type { RankHost } from './host.js';
+import type { Ranks } from './ranks.js';
+
+/** Inserts the task on rank `rank`, or where its data belong if that is -1. Returns the task's handle. */
+export function insertOnRanks(
+  engine: RankHost,
+  ranks: Ranks,
+  insertion: ProgramInsertion,
+  rank: number,
+): TaskHandle {
+  const { plan } = ranks;
+  const { cls, run, priority, after } = insertion;
+  const target = rank >= 0 ? rank : plan.rankOf(cls, insertion.flows);
+  // Movements are tasks, too. Their insertion may run bodies, which may fill the caller's record anew.
+  const flows = insertion.flows.slice(0, cls.modes.length) as Column<Int32Array, DatumId>;
+  const params = insertion.params.slice(0, cls.paramNames.length);
+  // Its predecessors are resolved below.
+  const own = { ...insertion, flows, params } as TaskInsertion;
+  if (engine.inBody || run.sealed) {
+    checkAlone(engine, ranks, cls, flows, target, after);
+    plan.noteSize(cls, flows);
+    engine.reserveRow(cls);
+    return engine.insert(own);
+  }
+  if (after !== undefined && after.length > 0) {
+    if (ranks.runs.isPruned(run)) checkPruned(cls, after, target, ranks.rank);
+    else own.after = ranks.after.resolve(after, target, run, priority);
+  }
+  if (!plan.plan(own, target)) {
+    // A rank that has nothing to insert must still receive the messages of the others.
+    if (plan.skipsTurn()) engine.pump();
+    return handleElsewhere(target);
+  }
+  engine.reserveRow(cls);
+  // Planning its movements may have taken a pass of the engine, in which the run failed. That failure dropped only the
+  // tasks that were live then, so this task must not be inserted.
+  if (run.error !== undefined) throw run.error;
+  plan.writes(cls, flows, target);
+  const task = engine.insert(own);
+  plan.inserted(run, priority, task);
+  return task;
+}
+
+/** In a pruned run the predecessor's rank may not see the follower; then it would not signal. */
+function checkPruned(
+  cls: TaskClassRow,
+  after: readonly TaskHandle[],
+  target: number,
+  here: number,
+): void {
+  if (after.every((handle) => rankOfHandle(handle, here) === target)) return;
+  throw new HeadraceError(
+    'ERR_AFTER_ELSEWHERE',
+    `a task of class '${cls.name}' follows a task of another rank without data, in a pruned run`,
+    {
+      remedy:
+        'let the first task write a small datum that the second one reads, or do not prune the run',
+    },
+  );
+}
+
+/** Throws if another rank has to know of the task. */
+function checkAlone(
+  engine: RankHost,
+  ranks: Ranks,
+  cls: TaskClassRow,
+  flows: Column<Int32Array, DatumId>,
+  target: number,
+  after: readonly TaskHandle[] | undefined,
+): void {
+  const refuse = (why: string): never => {
+    throw new HeadraceError(
+      'ERR_INSERT_ALONE',
+      `rank ${ranks.rank} alone inserts a task of class '${cls.name}', but ${why}`,
+      {
+        task: cls.name,
+        rank: ranks.rank,
+        remedy: 'insert it in the program function, on all ranks',
+      },
+    );
+  };
+  if (target !== ranks.rank) refuse(`it belongs to rank ${target}`);
+  if (after?.some((handle) => rankOfHandle(handle, ranks.rank) !== ranks.rank) === true)
+    refuse('it follows a task of another rank');
+  const { data } = ranks.plan;
+  for (let i = 0; i < flows.length; i++) {
+    const d = flows[i];
+    const datum = engine.directory.info[d]?.name ?? `#${d}`;
+    if (data.producer[d] !== ranks.rank)
+      refuse(`its datum '${datum}' is written by rank ${data.producer[d]}`);
+    if (cls.modes[i] !== AccessMode.read && data.isSent(d))
+      refuse(`it writes datum '${datum}', which other ranks read`);
+  }
+}

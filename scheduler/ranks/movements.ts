@@ -1,0 +1,170 @@
+// Movements: the sends, receives and forwards whose tasks are live. This file matches receives with announcements, in
+// whichever order they come.
+//
+// Invariant: an announcement is handed to exactly one receive, of the era in which the receive was planned. Until that
+// receive exists the announcement is kept, as long as the era lasts.
+import {
+  type DatumId,
+  NO_SPACE,
+  NO_TASK,
+  type SpaceId,
+  type TaskId,
+} from '../../devices/handles.js';
+import type { Announcement } from '../../devices/network/announcement.js';
+import { NetworkRole } from '../../stages/task-table.js';
+import type { PullGroup } from './pull-admission.js';
+
+/** One send, receive or forward: the values for which its task row has no columns. */
+export interface Movement {
+  readonly index: number;
+  readonly role: number;
+  readonly d: DatumId;
+  readonly gid: number;
+  /** Its slot; that of the runtime's own run once a send has outlived its run. */
+  run: number;
+  /** The era in which the movement was planned. Only announcements of the same era match it. */
+  readonly era: number;
+  /** Number of the run whose program function reads; otherwise 0. */
+  readonly program: number;
+  readonly origin: number;
+  readonly key: number;
+  /** Position of the read or restore to which a receive belongs; -1: it belongs to a task. */
+  readonly call: number;
+  /** Pairs (rank, sequence). */
+  readonly destinations: number[];
+  /** The same for ranks that pull at their own time: no other rank may wait for them along a tree. */
+  readonly apart: number[];
+  /** Space on which the consumer will probably run. */
+  readonly wanted: SpaceId;
+  /** The receive to which a forward belongs. */
+  readonly receive: Movement | undefined;
+  /** The group of pulled inputs to which it belongs; undefined for a receive that asks at once. */
+  readonly pull: PullGroup | undefined;
+  task: TaskId;
+  /** Space granted to a receive, -1 before. */
+  space: SpaceId;
+  announcement: Announcement | undefined;
+  /** The row is released and waits for the announcement. */
+  waits: boolean;
+  started: boolean;
+  /** The offer was withdrawn: the run has failed on another rank, and the message with the reason is under way. */
+  refused: boolean;
+  /** Time at which it was started; 0 unless traced. */
+  startedAt: number;
+}
+
+/** The values of a new movement. */
+type NewMovement = Pick<
+  Movement,
+  'role' | 'd' | 'gid' | 'run' | 'origin' | 'key' | 'call' | 'wanted' | 'receive' | 'pull'
+>;
+
+export class Movements {
+  /** Movements whose tasks are live. */
+  live = 0;
+  /** Number of the run whose program function reads; otherwise 0. */
+  program = 0;
+  /** The present era; see `beginEra`. */
+  era = 0;
+  private readonly table: (Movement | undefined)[] = [undefined];
+  private readonly free: number[] = [];
+  private readonly byKey: Map<number, Movement> = new Map();
+  private readonly early: Map<number, Announcement> = new Map();
+
+  add(parts: NewMovement): Movement {
+    const index = this.free.pop() ?? this.table.length;
+    // Copies each field: spreading is several times slower.
+    const movement: Movement = {
+      role: parts.role,
+      d: parts.d,
+      gid: parts.gid,
+      run: parts.run,
+      era: this.era,
+      program: this.program,
+      origin: parts.origin,
+      key: parts.key,
+      call: parts.call,
+      destinations: [],
+      wanted: parts.wanted,
+      receive: parts.receive,
+      pull: parts.pull,
+      index,
+      apart: [],
+      task: NO_TASK,
+      space: NO_SPACE,
+      announcement: undefined,
+      waits: false,
+      started: false,
+      refused: false,
+      startedAt: 0,
+    };
+    this.table[index] = movement;
+    this.live++;
+    return movement;
+  }
+
+  /** A live movement; undefined when it is over. */
+  at(index: number): Movement | undefined {
+    return this.table[index];
+  }
+
+  remove(movement: Movement): void {
+    if (this.byKey.get(movement.key) === movement) this.byKey.delete(movement.key);
+    this.table[movement.index] = undefined;
+    this.free.push(movement.index);
+    this.live--;
+  }
+
+  /** A receive takes its announcement, or waits for it. */
+  expect(receive: Movement): void {
+    receive.announcement = this.early.get(receive.key);
+    if (receive.announcement === undefined) this.byKey.set(receive.key, receive);
+    else this.early.delete(receive.key);
+  }
+
+  /** The receive for an announcement; undefined when the program has not planned it yet. */
+  announced(announcement: Announcement): Movement | undefined {
+    const receive = this.byKey.get(announcement.key);
+    if (receive === undefined) {
+      this.early.set(announcement.key, announcement);
+      return undefined;
+    }
+    this.byKey.delete(announcement.key);
+    receive.announcement = announcement;
+    return receive;
+  }
+
+  /**
+   * Ends an era: its announcements and receives no longer match, and transfers are counted from 0 again. Returns the
+   * announcements that no receive took.
+   */
+  beginEra(era: number): Announcement[] {
+    this.era = era;
+    this.byKey.clear();
+    return this.takeEarly();
+  }
+
+  /** Removes announcements that no receive took, and returns them: those for calls before `first`, or all. */
+  takeEarly(first?: number): Announcement[] {
+    const taken = [...this.early.values()].filter(
+      ({ call }) => first === undefined || (call >= 0 && call < first),
+    );
+    for (const { key } of taken) this.early.delete(key);
+    return taken;
+  }
+
+  /** A receive waits for the announcement, or will when its task is released. */
+  isExpected({ key }: Announcement): boolean {
+    return this.byKey.has(key);
+  }
+
+  /** Whether it is a receive of an earlier era, for which no announcement will come. */
+  isLeftBehind({ role, era, announcement }: Movement): boolean {
+    return role === NetworkRole.receive && era !== this.era && announcement === undefined;
+  }
+
+  /** All live movements. */
+  *all(): Generator<Movement> {
+    for (const movement of this.table) if (movement !== undefined) yield movement;
+  }
+}

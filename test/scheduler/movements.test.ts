@@ -1,0 +1,131 @@
+// Movements: receives and announcements find each other by their key, whichever comes first, each exactly once.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Announcement } from '../../devices/network/announcement.js';
+import { type Movement, Movements } from '../../scheduler/ranks/movements.js';
+import { NetworkRole } from '../../stages/task-table.js';
+
+const announcement = (key: number): Announcement => ({
+  key,
+  call: -1,
+  from: 1,
+  origin: 1,
+  bytes: 8,
+  offer: 1,
+  space: 0,
+  offset: 0,
+  fromDevice: false,
+  priority: 0,
+  children: [],
+  payload: undefined,
+  isPoisoned: false,
+  reason: '',
+});
+
+function receive(movements: Movements, key: number): Movement {
+  return movements.add({
+    role: NetworkRole.receive,
+    d: 0,
+    gid: 1,
+    run: 1,
+    origin: 1,
+    key,
+    wanted: 0,
+    receive: undefined,
+    pull: undefined,
+  } as Parameters<Movements['add']>[0]);
+}
+
+const KEYS = 6;
+const step = fc.record({
+  what: fc.constantFrom(
+    'receive' as const,
+    'receive' as const,
+    'announce' as const,
+    'announce' as const,
+    'remove' as const,
+    'begin era' as const,
+  ),
+  key: fc.nat({ max: KEYS - 1 }),
+});
+
+describe('movements', () => {
+  it('give every announcement to the one receive of its era that has its key', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
+        const movements = new Movements();
+        const live: Movement[] = [];
+        const waiting = new Map<number, Movement>();
+        const early = new Map<number, Announcement>();
+        let era = 0;
+        for (const { what, key } of steps) {
+          if (what === 'receive' && !waiting.has(key)) {
+            const made = receive(movements, key);
+            movements.expect(made);
+            expect(made.announcement).toBe(early.get(key));
+            if (!early.delete(key)) waiting.set(key, made);
+            live.push(made);
+          } else if (what === 'announce' && !early.has(key)) {
+            const told = announcement(key);
+            const taker = waiting.get(key);
+            expect(movements.announced(told)).toBe(taker);
+            if (!waiting.delete(key)) early.set(key, told);
+            if (taker !== undefined) expect(taker.announcement).toBe(told);
+          } else if (what === 'remove' && live.length > 0) {
+            const [gone] = live.splice(key % live.length, 1);
+            if (waiting.get(gone.key) === gone) waiting.delete(gone.key);
+            movements.remove(gone);
+            expect(movements.at(gone.index)).toBeUndefined();
+          } else if (what === 'begin era') {
+            // Nobody came to these announcements, and no announcement comes to the receives that wait.
+            expect(movements.beginEra(++era)).toEqual([...early.values()]);
+            early.clear();
+            waiting.clear();
+          }
+          expect(movements.live).toBe(live.length);
+          expect(new Set(movements.all())).toEqual(new Set(live));
+          for (const each of live) {
+            expect(movements.at(each.index)).toBe(each);
+            const isPast = each.announcement === undefined && waiting.get(each.key) !== each;
+            expect(movements.isLeftBehind(each)).toBe(isPast);
+          }
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('are not found under a key that a later receive has', () => {
+    const movements = new Movements();
+    const [first, second] = [receive(movements, 3), receive(movements, 3)];
+    movements.expect(first);
+    movements.expect(second);
+    movements.remove(first);
+    expect(movements.announced(announcement(3))).toBe(second);
+  });
+
+  it('use the numbers of finished movements again, without their state', () => {
+    const movements = new Movements();
+    const used = receive(movements, 1);
+    Object.assign(used, { task: 7, space: 1, waits: true, started: true, refused: true });
+    used.destinations.push(2, 9);
+    movements.remove(used);
+    movements.program = 5;
+    const next = receive(movements, 2);
+    expect(next.index).toBe(used.index);
+    expect(next).toMatchObject({
+      key: 2,
+      program: 5,
+      task: 0,
+      space: -1,
+      waits: false,
+      started: false,
+      refused: false,
+      startedAt: 0,
+      destinations: [],
+      apart: [],
+      announcement: undefined,
+    });
+    expect(next.index).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,72 @@
+// Idle control over the backend that tests drive by hand. Tests set the answers of its parts.
+import type { HeadraceError } from '../../devices/errors.js';
+import { Fifo } from '../../devices/fifo.js';
+import { IdleControl } from '../../scheduler/engine/idle.js';
+import { ReadyQueue } from '../../scheduler/engine/ready-queue.js';
+import type { RunState } from '../../scheduler/engine/run-state.js';
+import { PartsState } from './parts-state.js';
+
+/** Commands that may be queued ahead. */
+const DEPTH = 40;
+/** Most passes in one turn of a test: with more the engine spins. */
+const MOST_PASSES = 50;
+
+/** The parts that idle control asks, with what they were asked. */
+export class Asked {
+  readonly state: PartsState;
+  readonly idle: IdleControl;
+  passes = 0;
+  /** Results of the next passes; none moves anything after that. */
+  moves: (() => boolean)[] = [];
+  readonly depth: Int32Array;
+  readonly lines: ReadyQueue[];
+  readonly ready: ReadyQueue[];
+  readonly bodies: { queued: Fifo; waiting: number } = { queued: new Fifo(), waiting: 0 };
+  isShort: (q: number) => boolean = () => true;
+  readonly failed: [RunState, HeadraceError][] = [];
+  givenUp = 0;
+  hasDropped = false;
+
+  constructor() {
+    const state = new PartsState({ workers: 2, gpus: 1 });
+    this.state = state;
+    this.depth = new Int32Array(state.manual.queues.length).fill(DEPTH);
+    this.lines = state.manual.queues.map(() => new ReadyQueue(64));
+    this.ready = [...state.spaces, null].map(() => new ReadyQueue(64));
+    const pump = (): boolean => {
+      if (++this.passes > MOST_PASSES) throw new Error('test: it does not come to rest');
+      return this.moves.shift()?.() ?? false;
+    };
+    this.idle = new IdleControl(
+      state,
+      {
+        pass: { pump, isUnderWay: false },
+        queueChoice: { depth: this.depth, lines: this.lines },
+        dispatcher: { ready: this.ready },
+        depth: { isShort: (q) => this.isShort(q) },
+        bodies: this.bodies as never,
+        dropped: {
+          giveUp: () => {
+            this.givenUp++;
+            return this.hasDropped;
+          },
+        },
+        failures: {
+          failRun: (run, error) => {
+            run.error = error;
+            this.failed.push([run, error]);
+          },
+        },
+        explain: () => 'the table of waits',
+      },
+      0,
+    );
+  }
+
+  /** A turn of the engine on the event loop. */
+  turn(): void {
+    this.passes = 0;
+    this.idle.schedule();
+    this.state.manual.turn();
+  }
+}

@@ -1,5 +1,5 @@
 // Runs the test suites one after the other. The very last line is the sum of their reports: `tests: N passed, N failed,
-// N skipped`. The lines before it give the reasons of skipped tests. Exit code 1 after a failure or a crash.
+// N skipped`. The lines before it give the reasons of skipped tests, and what failed. Exit code 1 after a failure or a crash.
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +12,7 @@ import {
   countProgram,
   countVitest,
   formatCounts,
+  formatProblems,
   formatSkips,
   sumCounts,
 } from './lib/test-report.mjs';
@@ -149,8 +150,7 @@ for (const [name, suite] of Object.entries(suites)) {
     return suite.program !== undefined ? runProgram(suite) : runVitest(name, suite, extra);
   };
   const counts = await run();
-  for (const problem of counts.problems) process.stdout.write(`${name}: ${problem}\n`);
-  all.push(counts);
+  all.push({ ...counts, problems: counts.problems.map((problem) => `${name}: ${problem}`) });
 }
 
 function isEmpty(suite) {
@@ -160,5 +160,5 @@ function isEmpty(suite) {
 
 const sum = sumCounts(all);
 if (all.length === 0 || isEnding()) sum.failed += 1; // nothing ran, or not to the end: not a success
-process.stdout.write(`\n${formatSkips(sum)}${formatCounts(sum)}\n`);
+process.stdout.write(`\n${formatSkips(sum)}${formatProblems(sum)}${formatCounts(sum)}\n`);
 if (!isEnding()) process.exitCode = sum.failed > 0 ? 1 : 0;

@@ -66,10 +66,12 @@ export function countVitest(report, exitCode, options = {}) {
 /** Adds the tests of one file except the failed ones, and returns the number of failed ones. */
 function countFile(file, counts, { isPartial = false, required = [] }) {
   let failed = 0;
-  for (const { status, fullName, meta } of file.assertionResults ?? []) {
+  for (const { status, fullName, meta, failureMessages } of file.assertionResults ?? []) {
     if (status === 'passed') counts.passed += 1;
-    else if (status === 'failed') failed += 1;
-    else if (status === 'pending') {
+    else if (status === 'failed') {
+      counts.problems.push(`${fullName}: ${beginning(failureMessages)}`);
+      failed += 1;
+    } else if (status === 'pending') {
       counts.problems.push(`${fullName}: did not end`); // its worker crashed
       failed += 1;
     } else if (meta?.needs === undefined && !isPartial) {
@@ -84,6 +86,11 @@ function countFile(file, counts, { isPartial = false, required = [] }) {
     }
   }
   return failed;
+}
+
+/** The first lines of a failed test's message: what was expected, without most of the stack. */
+function beginning(messages) {
+  return (messages?.join('\n') ?? 'failed').split('\n').slice(0, 12).join('\n');
 }
 
 const countsLine = /^tests: (\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/;
@@ -105,6 +112,7 @@ export function countProgram(output, exitCode) {
   }
   const [passed, failed, skipped] = [1, 2, 3].map((at) => Number(match[at] ?? 0));
   const counts = { passed, failed, skipped, problems: [], skips: [] };
+  if (failed > 0) counts.problems.push(`${failed} failed; its output names them`);
   for (const line of lines) {
     const what = leftOut.exec(line)?.[1];
     if (what !== undefined) addSkip(counts.skips, { id: 'native', what }, 1);
@@ -136,6 +144,12 @@ export function formatSkips({ skips }) {
       return `${String(count).padStart(8)}  needs ${what}${end}\n`;
     });
   return `skipped tests by reason:\n${rows.join('')}`;
+}
+
+/** What went wrong, for the end of a long output; '' when nothing did. */
+export function formatProblems({ problems }) {
+  if (problems.length === 0) return '';
+  return `what failed:\n${problems.map((problem) => `  ${problem.replaceAll('\n', '\n    ')}\n`).join('')}`;
 }
 
 /** @param {Counts[]} all @returns {Counts} */

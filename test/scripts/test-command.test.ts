@@ -17,6 +17,7 @@ import {
   countProgram,
   countVitest,
   formatCounts,
+  formatProblems,
   formatSkips,
   sumCounts,
 } from '../../scripts/lib/test-report.mjs';
@@ -120,6 +121,16 @@ describe('counting', () => {
     expect(formatSkips(sumCounts([]))).toBe('');
   });
 
+  it('says at the end what failed, with the beginning of each message', () => {
+    const failureMessages = [`expected 1\nto be 2\n${'    at x\n'.repeat(20)}`];
+    const failing = reportOf({ status: 'failed', fullName: 'sum of two', failureMessages });
+    const text = formatProblems(sumCounts([countVitest(failing, 1)]));
+    expect(text).toMatch(
+      /^what failed:\n {2}sum of two: expected 1\n {4}to be 2\n( {8}at x\n){10}$/,
+    );
+    expect(formatProblems(sumCounts([]))).toBe('');
+  });
+
   it('reads the counts of a program and does not believe zero failures with a bad exit code', () => {
     expect(countProgram('x\ntests: 3 passed, 0 failed\n', 0)).toMatchObject({
       passed: 3,
@@ -217,7 +228,7 @@ it('a', () => {}); it('b', { skip: true, meta: { needs } }, () => {}); it.skip('
     expect(last, output).toBe('tests: 6 passed, 2 failed, 1 skipped');
     expect(output).toContain('c: was skipped without a reason');
     expect(output).toContain(
-      'skipped tests by reason:\n       1  needs a thing; to get it: get it\ntests: ',
+      'skipped tests by reason:\n       1  needs a thing; to get it: get it\nwhat failed:\n',
     );
     expect(code).toBe(1);
   });
@@ -247,7 +258,7 @@ it('a', () => {}); it('b', { skip: true, meta: { needs } }, () => {}); it.skip('
          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
        });`,
     );
-    seconds = 4;
+    seconds = 10; // of which the start takes some on a busy machine
     try {
       const { code, last, output } = await command('native');
       expect(last, output).toBe('tests: 0 passed, 1 failed, 0 skipped');

@@ -29,6 +29,12 @@ export function checkGraph(operation: string, graph: Graph): void {
   throw wrongType(operation, 'graph', 'the graph of a run', graph);
 }
 
+/** A copy of a list, whose elements are not checked. @throws HeadraceError `ERR_ARGUMENT_TYPE` unless it is an array. */
+export function checkList<D>(operation: string, name: string, list: readonly D[]): D[] {
+  if (Array.isArray(list)) return [...list];
+  throw wrongType(operation, name, 'an array of data', list);
+}
+
 /** @throws HeadraceError `ERR_ARGUMENT_TYPE` unless the value is a matrix of f64 or f32. */
 export function checkMatrix(operation: string, name: string, matrix: TiledMatrix): void {
   if (!(matrix instanceof TiledMatrix)) throw wrongType(operation, name, 'a TiledMatrix', matrix);

@@ -3,6 +3,14 @@ export { cholesky, choleskyFlops } from './cholesky.js';
 export { type GemmOptions, gemm, gemmFlops } from './gemm.js';
 export type { MemoryOptions } from './panels.js';
 export { type RectangleClass, redistribute } from './redistribute.js';
+export {
+  type AllReduceData,
+  allReduce,
+  type ReduceData,
+  reduce,
+  reducePartials,
+} from './reduce.js';
+export type { ReduceOperation } from './reduce-classes.js';
 export { type StencilClass, type StencilData, stencil, stencilBlock } from './stencil.js';
 export {
   TASK_BENCH_PATTERNS,

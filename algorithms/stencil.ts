@@ -12,7 +12,7 @@ import {
   task,
   write,
 } from '../scheduler/index.js';
-import { checkCount, checkGraph, wrongType } from './arguments.js';
+import { checkCount, checkGraph, checkList, wrongType } from './arguments.js';
 
 type Read = Flow<'f64', 'read'>;
 
@@ -114,8 +114,8 @@ export function stencil(
     throw wrongType('stencil', 'data', 'an object', data);
   // Copies: what is checked is what is used.
   const { blocks: first, scratch: second, weights, beyond } = data;
-  const blocks = listOf('blocks', first);
-  const scratch = listOf('scratch', second);
+  const blocks = checkList('stencil', 'blocks', first);
+  const scratch = checkList('stencil', 'scratch', second);
   const radius = check(graph, { blocks, scratch, weights, beyond });
   let from = blocks;
   let into = scratch;
@@ -137,12 +137,6 @@ export function stencil(
     [from, into] = [into, from];
   }
   return from === blocks ? first : second;
-}
-
-/** A copy of a list of data. */
-function listOf(name: string, list: readonly Datum<'f64'>[]): readonly Datum<'f64'>[] {
-  if (Array.isArray(list)) return [...list];
-  throw wrongType('stencil', name, 'an array of data', list);
 }
 
 /** Checks the data and returns the radius. */

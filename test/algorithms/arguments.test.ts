@@ -2,9 +2,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  allReduce,
   cholesky,
   gemm,
   redistribute,
+  reduce,
   stencil,
   taskBench,
   tile,
@@ -88,6 +90,26 @@ function world(runtime: Runtime): World {
         { epoch: 1, iterations: 0, script: true },
       ],
       objects: [1, 3],
+    },
+    reduce: {
+      call: reduce as Function_,
+      names: ['graph', 'data', 'operation'],
+      good: [
+        undefined,
+        { inputs: [1, 1, 1].map(numbers), partials: [numbers(1)], result: numbers(1) },
+        'sum',
+      ],
+      objects: [1],
+    },
+    allReduce: {
+      call: allReduce as Function_,
+      names: ['graph', 'data', 'operation'],
+      good: [
+        undefined,
+        { inputs: [numbers(2)], partials: [], results: [2, 2].map(numbers) },
+        'min',
+      ],
+      objects: [1],
     },
     potrf: {
       call: tile.potrf as Function_,
@@ -176,6 +198,8 @@ const NAMES = [
   'redistribute',
   'stencil',
   'task bench',
+  'reduce',
+  'allReduce',
   'potrf',
   'trsm',
   'syrk',

@@ -17,6 +17,11 @@ const PROMISES: Readonly<Record<string, readonly RegExp[]>> = {
     /between devices [1-9]/,
   ],
   kernels: [/^loaded: stencil_1d_f64$/m, /2 GPUs, [1-9]\d* bytes between devices/, /^same bits$/m],
+  'conjugate-gradient': [
+    /^32 steps, residual \d\.\de-1\d$/m,
+    /^x\[32\] = 52\.800000$/m,
+    /^bits: \d+ \d+$/m,
+  ],
   abort: [
     /^\d+ of \d+ tasks$/m,
     /^AbortError: the run was cancelled: enough \(ERR_ABORTED\)$/m,

@@ -7,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { blocks } from '../support/markdown.js';
-import { needing, ranks } from '../support/needs.js';
+import { libraries, needing, ranks } from '../support/needs.js';
 import { cleanEnvironment, mpirun } from './mpirun.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -23,20 +23,44 @@ async function headrace(args: readonly string[]): Promise<string> {
 }
 
 describe('documentation of several ranks', needing(ranks), () => {
-  test('the example of docs/network.md prints one value on every rank', async () => {
-    const folder = mkdtempSync(path.join(root, 'dist', 'snippet-'));
-    try {
-      const file = path.join(folder, 'program.mjs');
-      const entry = pathToFileURL(path.join(root, 'dist/index.js')).href;
-      const [program] = blocks('docs/network.md', 'js');
-      writeFileSync(file, program.replaceAll("'headrace'", `'${entry}'`));
-      const run = await mpirun(2, file, { env: { FORCE_COLOR: '0' } });
-      expect(run.code, run.output).toBe(0);
-      expect(run.output.trim().split('\n').sort()).toEqual(['0 2', '1 2']);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  });
+  test.each([
+    { nth: 0, ranks: 2, printed: ['0 2', '1 2'] },
+    { nth: 1, ranks: 3, printed: ['0 3', '1 3', '2 3'] },
+  ])(
+    'example $nth of docs/network.md prints one value on every rank',
+    async ({ nth, ...wanted }) => {
+      const folder = mkdtempSync(path.join(root, 'dist', 'snippet-'));
+      try {
+        const file = path.join(folder, 'program.mjs');
+        const entry = pathToFileURL(path.join(root, 'dist/index.js')).href;
+        const algorithms = pathToFileURL(path.join(root, 'dist/algorithms/index.js')).href;
+        const program = blocks('docs/network.md', 'js')
+          [nth].replaceAll("'headrace'", `'${entry}'`)
+          .replaceAll("'headrace/algorithms'", `'${algorithms}'`);
+        writeFileSync(file, program);
+        const run = await mpirun(wanted.ranks, file, { env: { FORCE_COLOR: '0' } });
+        expect(run.code, run.output).toBe(0);
+        expect(run.output.trim().split('\n').sort()).toEqual(wanted.printed);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    },
+  );
+
+  test.each(libraries)(
+    'conjugate gradients print the same bits on any number of ranks of %s',
+    async (library) => {
+      const example = path.join(root, 'dist/examples/conjugate-gradient.js');
+      const alone = await promisify(execFile)(process.execPath, [example], {
+        env: cleanEnvironment({}),
+      });
+      for (const count of [2, 3, 4]) {
+        const run = await mpirun(count, example, { library, env: { FORCE_COLOR: '0' } });
+        expect(run.code, run.output).toBe(0);
+        expect(run.output).toBe(alone.stdout);
+      }
+    },
+  );
 
   test('the two-rank command of the README runs and checks its factor', async () => {
     const [line] = blocks('README.md', 'sh')

@@ -36,6 +36,8 @@ const ORACLES = [
   'broadcast',
   'storm',
   'copyCover',
+  'reductions',
+  'reducedInTurn',
   'cholesky',
   'gemm',
   'redistribute',

@@ -1,6 +1,13 @@
 // Matrices of different precision do not mix.
 import { it } from 'vitest';
-import { cholesky, gemm, taskBench } from '../../algorithms/index.js';
+import {
+  allReduce,
+  cholesky,
+  gemm,
+  reduce,
+  reducePartials,
+  taskBench,
+} from '../../algorithms/index.js';
 import type { Graph, Runtime } from '../../index.js';
 import { TiledMatrix } from '../../index.js';
 
@@ -19,4 +26,16 @@ it('algorithms keep precisions apart', () => {
   new TiledMatrix(runtime, 'i32', { rows: 4, tile: 2 });
   // @ts-expect-error no such pattern
   taskBench(graph, { pattern: 'stencil_2d', width: 1, steps: 1 }, []);
+});
+
+it('reductions keep element types apart', () => {
+  const doubles = [runtime.data('f64', 1), runtime.data('f64', 1)];
+  const partials = reducePartials(runtime, doubles);
+  const single = runtime.data('f32', 1);
+  reduce(graph, { inputs: doubles, partials, result: runtime.data('f64', 1) }, 'sum');
+  allReduce(graph, { inputs: [single], partials: [], results: [single] }, 'max');
+  // @ts-expect-error f32 and f64
+  reduce(graph, { inputs: doubles, partials, result: single }, 'sum');
+  // @ts-expect-error no such operation
+  reduce(graph, { inputs: doubles, partials, result: doubles[0] }, 'product');
 });

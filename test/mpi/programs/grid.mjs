@@ -6,6 +6,7 @@ import * as matrices from './oracles/matrices.mjs';
 import * as order from './oracles/order.mjs';
 import * as patterns from './oracles/patterns.mjs';
 import * as places from './oracles/places.mjs';
+import * as reductions from './oracles/reductions.mjs';
 import { worldOf } from './oracles/world.mjs';
 import { report } from './report.mjs';
 
@@ -18,7 +19,7 @@ const {
   ...more
 } = JSON.parse(process.argv[2] ?? '{}');
 const { TILE, ...tiled } = matrices;
-const oracles = Object.entries({ ...order, ...patterns, ...places, ...tiled });
+const oracles = Object.entries({ ...order, ...patterns, ...places, ...reductions, ...tiled });
 const common = {
   workers: 1,
   gpus,

@@ -3,7 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { HeadraceError, type RunReport, Runtime, read, readWrite, task } from '../index.js';
-import { launchOf, loadMpi } from '../native/mpi.js';
+import { launchOf } from '../native/launch.js';
+import { loadMpi } from '../native/mpi.js';
 import { commandLine, positive } from './command-line.js';
 import { median } from './harness.js';
 import { noLauncher } from './ranks.js';
@@ -87,7 +88,7 @@ async function measure(comm: Way): Promise<object> {
 }
 
 async function rank(): Promise<void> {
-  const { launcher, rank: me } = launchOf(process.env);
+  const { rank: me } = launchOf();
   const result: Record<string, unknown> = { bytes, tilesAtOnce: TILES };
   let isDirect = false;
   for (const way of ways) {
@@ -99,7 +100,7 @@ async function rank(): Promise<void> {
       result[way] = { unavailable: error.message };
     }
   }
-  const addon = loadMpi(launcher);
+  const addon = loadMpi();
   result['library'] = addon.describe().library;
   const rate = async (how: 'gpu' | 'ipc'): Promise<number> =>
     bytes / (await addon.measure(bytes, 50, how)) / GIGA;
@@ -111,7 +112,7 @@ async function rank(): Promise<void> {
   if (me === 1) process.stdout.write(`${JSON.stringify(result)}\n`);
 }
 
-if (launchOf(process.env).size === 2) await rank();
+if (launchOf().size === 2) await rank();
 else {
   const isOpen = /Open MPI|OpenRTE/.test(
     spawnSync(values.launcher, ['--version'], { encoding: 'utf8' }).stdout ?? '',

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { cholesky } from '../algorithms/index.js';
 import { type Datum, type Graph, Runtime, TiledMatrix } from '../index.js';
-import { launchOf } from '../native/mpi.js';
+import { launchOf } from '../native/launch.js';
 import { commandLine, positive } from './command-line.js';
 import { underMpirun } from './ranks.js';
 
@@ -74,7 +74,7 @@ async function measure(): Promise<void> {
   if (rank === 0) process.stdout.write(`${JSON.stringify(figures)}\n`);
 }
 
-if (launchOf(process.env).size > 1 || process.env['HEADRACE_BENCH_ALONE'] === '1') await measure();
+if (launchOf().size > 1 || process.env['HEADRACE_BENCH_ALONE'] === '1') await measure();
 else {
   for (const ranks of RANKS) {
     const file = fileURLToPath(import.meta.url);

@@ -3,7 +3,8 @@
 
 import { fileURLToPath } from 'node:url';
 import { FIRST_QUEUE } from '../devices/handles.js';
-import { launched, type NativeNetwork } from '../devices/native/network.js';
+import { launchOf } from '../devices/launch.js';
+import type { NativeNetwork } from '../devices/native/network.js';
 import { Runtime } from '../index.js';
 import { NetLimit, NetRecord } from '../native/mpi-contract.js';
 import { commandLine } from './command-line.js';
@@ -116,7 +117,7 @@ function median(from: Times, to: Times): number {
   return spans.sort((a, b) => a - b)[spans.length >> 1] ?? Number.NaN;
 }
 
-const launch = launched();
+const launch = launchOf();
 if (launch.size === 2) {
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
   const bytes = 8;

@@ -3,7 +3,8 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Runtime, readWrite, task } from '../index.js';
-import { launchOf, loadMpi, startMpi } from '../native/mpi.js';
+import { launchOf } from '../native/launch.js';
+import { loadMpi, startMpi } from '../native/mpi.js';
 import { commandLine } from './command-line.js';
 import { relay } from './network-relay.js';
 import { underMpirun } from './ranks.js';
@@ -16,8 +17,8 @@ const SMALL_STEPS = 2000;
 const LARGE_STEPS = 40;
 
 async function measure(): Promise<void> {
-  const { launcher, rank } = launchOf(process.env);
-  const addon = loadMpi(launcher);
+  const { rank } = launchOf();
+  const addon = loadMpi();
   const facts = await startMpi(addon);
   const raw = await addon.measure(SMALL, 20_000, 'host');
   const rawHost = LARGE / (await addon.measure(LARGE, 100, 'host'));
@@ -74,7 +75,7 @@ async function large(comm: 'direct' | 'ipc' | 'staged', rawRate: number): Promis
   return { bytesPerSecond: rate, shareOfRaw: rate / rawRate };
 }
 
-if (launchOf(process.env).size === 2) await measure();
+if (launchOf().size === 2) await measure();
 else {
   const usage = `usage: node dist/bench/network.js [options]
 

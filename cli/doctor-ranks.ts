@@ -1,8 +1,10 @@
 // The program that `headrace doctor` runs on two ranks under mpirun. It starts the message layer, reads eight bytes of the
 // other rank's GPU (its argument names the driver), and prints its findings as one JSON line. It is a program of its own,
 // because a broken MPI may end the process.
+
+import { firstGpuOf } from '../devices/launch.js';
 import { openNativeBackend } from '../devices/native/backend.js';
-import { launched, loadedMpiFile, openNativeNetwork } from '../devices/native/network.js';
+import { loadedMpiFile, openNativeNetwork } from '../devices/native/network.js';
 
 const GPU = 1;
 const PATIENCE_MS = 5000;
@@ -11,7 +13,7 @@ const driver = process.argv[2] ?? 'emulated';
 const backend = openNativeBackend({
   driver,
   gpus: 1,
-  firstGpu: driver === 'emulated' ? 0 : launched().localRank,
+  firstGpu: firstGpuOf(driver, 1),
   gpuBytes: 1 << 20,
   hostBytes: 1 << 20,
   workers: 1,

@@ -4,18 +4,18 @@
 // longer than the grace time, ends the process. Commands run on a thread of their own (on-thread.ts), so the process serves
 // signals whatever a command does. Ranks under a launcher do not, because MPI belongs to the process.
 import { programWords } from '../devices/installation.js';
+import { launchOf } from '../devices/launch.js';
 import { describeAwaited } from './awaited.js';
 import { reportError, runCli } from './commands.js';
 import { type CliContext, ExitCode } from './context.js';
 import { runOnThread, withoutResult } from './on-thread.js';
-import { launched } from './ranks.js';
 
 /** Milliseconds that a command has to end after the request. */
 const grace = 5000;
 /** Milliseconds until the process ends if the command is over, but its thread is in a call that does not return. */
 const lastMoment = 30;
 
-const isRank = launched(process.env) !== undefined;
+const isRank = launchOf().launcher !== undefined;
 const interruption = new AbortController();
 const codes = { SIGINT: ExitCode.interrupted, SIGTERM: 143 } as const;
 let received: keyof typeof codes | undefined;

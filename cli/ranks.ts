@@ -7,18 +7,6 @@ import type { CliContext } from './context.js';
 
 type Environment = CliContext['env'];
 
-/** Rank and number of ranks that a launcher gave this process; undefined outside of one. */
-export function launched(env: Environment): { rank: number; ranks: number } | undefined {
-  const pairs = [
-    ['OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE'],
-    ['PMI_RANK', 'PMI_SIZE'],
-  ] as const;
-  for (const [rank, ranks] of pairs) {
-    if (env[ranks] !== undefined) return { rank: Number(env[rank]), ranks: Number(env[ranks]) };
-  }
-  return undefined;
-}
-
 /** File of one rank's trace: run.hrtrace becomes run.0.hrtrace, run.1.hrtrace, ... */
 export function traceOfRank(file: string | undefined, rank: number): string | undefined {
   return file?.replace(/(\.hrtrace)?$/, `.${rank}$1`);

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { shellWord } from '../devices/installation.js';
+import { launchOf } from '../devices/launch.js';
 import { awaited } from './awaited.js';
 import {
   choleskyResidual,
@@ -28,7 +29,7 @@ import {
   UsageError,
 } from './options.js';
 import { createProgress } from './progress.js';
-import { launch, launched, traceOfRank } from './ranks.js';
+import { launch, traceOfRank } from './ranks.js';
 import {
   randomSymmetricMatrix,
   rightHandSide,
@@ -109,13 +110,13 @@ export async function runCholeskyCommand(
     context.stdout.write(choleskyUsage());
     return ExitCode.ok;
   }
-  const world = launched(context.env);
-  if (world === undefined && (values.ranks ?? 1) > 1) {
+  const world = launchOf(context.env);
+  if (world.launcher === undefined && (values.ranks ?? 1) > 1) {
     const program = fileURLToPath(new URL('main.js', import.meta.url));
     const command = [process.execPath, program, 'run', 'cholesky', ...argv];
     return awaited('mpirun', launch(command, values.ranks ?? 1, context));
   }
-  const speaks = world === undefined || world.rank === 0;
+  const speaks = world.rank === 0;
   const progress = createProgress({
     stream: context.stderr,
     enabled: !values.json && !values.watch && speaks,
@@ -133,7 +134,7 @@ export async function runCholeskyCommand(
       gpus: values.gpus,
       memory: values.memory,
       workers: values.workers,
-      trace: world === undefined ? values.trace : traceOfRank(values.trace, world.rank),
+      trace: world.size === 1 ? values.trace : traceOfRank(values.trace, world.rank),
       signal: context.signal,
       onProgress: (done, total) => progress.update('factorise', done, total),
       onStatus: watch?.show,
@@ -164,7 +165,7 @@ export async function runCholeskyCommand(
     context.stdout.write(values.json ? `${JSON.stringify(result)}\n` : describeResult(result));
     if (!values.json && values.trace !== undefined) {
       const { trace } = values;
-      const ranks = world?.ranks ?? 1;
+      const ranks = world.size;
       const files = Array.from({ length: ranks }, (_, r) =>
         ranks === 1 ? trace : (traceOfRank(trace, r) as string),
       );

@@ -1,7 +1,7 @@
 // Finds and loads the message layer's addon (native/mpi), and allocates the memory that the engine and its comm thread share.
 //
-// There may be one addon per MPI library, because their binary interfaces differ. The launcher's environment selects the
-// one for this process. No addon, no libmpi, the wrong library: each is an MpiError with a remedy. None is looked for
+// There may be one addon per MPI library, because their binary interfaces differ. The launch (launch.ts) selects the one
+// for this process. No addon, no libmpi, the wrong library: each is an MpiError with a remedy. None is looked for
 // unless ranks are requested.
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { OTHER_SOURCES } from './absence.js';
 import { netContractNumber } from './contract-numbers.js';
 import { doctorCommand, mpiRemedy, packageRoot } from './installation.js';
+import { type Launch, launchOf, type MpiLibrary } from './launch.js';
 import {
   type NetAddon,
   type NetFacts,
@@ -28,7 +29,7 @@ type MpiErrorCode =
   | 'MPI_NOT_BUILT'
   /** It exists but cannot be loaded, e.g. because libmpi is gone. */
   | 'MPI_NOT_LOADABLE'
-  /** The launcher belongs to another MPI library than the addon. */
+  /** The launcher belongs to another MPI library than the addon, or the library does not understand the launcher. */
   | 'MPI_MISMATCH'
   /** The library refused to start, or the ranks cannot reach each other. */
   | 'MPI_START';
@@ -45,48 +46,16 @@ export class MpiError extends Error {
   }
 }
 
-/** The launch of this process, according to its environment. */
-export interface Launch {
-  /** 'openmpi' | 'mpich', or undefined: not started by an MPI launcher. */
-  readonly launcher: 'openmpi' | 'mpich' | undefined;
-  readonly rank: number;
-  readonly size: number;
-  /** The same among the ranks of this host. */
-  readonly localRank: number;
-  readonly localSize: number;
-}
-
-/** Reads the environment that mpirun sets. */
-export function launchOf(env: Readonly<Record<string, string | undefined>>): Launch {
-  const number = (name: string): number => Number.parseInt(env[name] ?? '', 10);
-  // If a launcher does not tell the places of its ranks, each counts as alone on its host.
-  const local = (rank: string, size: string) => ({
-    localRank: number(rank) || 0,
-    localSize: number(size) || 1,
-  });
-  const open = number('OMPI_COMM_WORLD_SIZE');
-  if (open > 0) {
-    const where = local('OMPI_COMM_WORLD_LOCAL_RANK', 'OMPI_COMM_WORLD_LOCAL_SIZE');
-    return { launcher: 'openmpi', rank: number('OMPI_COMM_WORLD_RANK'), size: open, ...where };
-  }
-  const mpich = number('PMI_SIZE');
-  if (mpich > 0) {
-    const where = local('MPI_LOCALRANKID', 'MPI_LOCALNRANKS');
-    return { launcher: 'mpich', rank: number('PMI_RANK'), size: mpich, ...where };
-  }
-  return { launcher: undefined, rank: 0, size: 1, localRank: 0, localSize: 1 };
-}
-
 const require = createRequire(import.meta.url);
 
-function candidates(launcher: Launch['launcher']): string[] {
+function candidates(library: MpiLibrary | undefined): string[] {
   const override = process.env['HEADRACE_MPI'];
   if (override !== undefined && override !== '') return [override];
   const folder = join(packageRoot(), 'build', 'Release');
   const names = ['mpi.node', 'mpi-openmpi.node', 'mpi-mpich.node'];
-  if (launcher !== undefined) names.sort((a, b) => rating(b) - rating(a));
+  if (library !== undefined) names.sort((a, b) => rating(b) - rating(a));
   function rating(name: string): number {
-    return name.includes(launcher as string) ? 1 : 0;
+    return name.includes(library as string) ? 1 : 0;
   }
   return names.map((name) => join(folder, name)).filter((path) => existsSync(path));
 }
@@ -109,19 +78,31 @@ export function loadedMpiFile(): string {
 
 const loaded: Map<string, NetAddon> = new Map();
 
+/** The options of srun with which the usual builds of the libraries start. */
+const SRUN = { openmpi: 'srun --mpi=pmix', mpich: 'srun --mpi=pmi2' } as const;
+
 /**
- * Loads the addon for a launcher's library (undefined: any).
+ * Loads the addon for the library of a launch. srun is no library's own launcher: there the usual one is preferred, and
+ * the start of MPI shows whether it understands srun.
  * @throws {MpiError} with the reason.
  */
-export function loadMpi(launcher: Launch['launcher']): NetAddon {
-  const known = loaded.get(launcher ?? '');
+export function loadMpi(launch: Launch = launchOf()): NetAddon {
+  const { launcher, library, pmi, size } = launch;
+  const known = loaded.get(library ?? '');
   if (known !== undefined) return known;
-  const paths = candidates(launcher);
+  if (pmi === 'none') {
+    throw new MpiError(
+      'MPI_START',
+      `srun started ${size} processes, but without an interface by which MPI finds the others`,
+      `${SRUN.openmpi} for Open MPI, ${SRUN.mpich} for MPICH; for processes by themselves: comm: 'off'`,
+    );
+  }
+  const paths = candidates(library);
   if (paths.length === 0) {
     throw new MpiError(
       'MPI_NOT_BUILT',
       'the message layer was not built for an MPI library of this machine',
-      mpiRemedy(launcher),
+      mpiRemedy(library),
     );
   }
   tameUcx();
@@ -136,13 +117,13 @@ export function loadMpi(launcher: Launch['launcher']): NetAddon {
       problem ??= new MpiError(
         'MPI_NOT_LOADABLE',
         `${path} cannot be loaded: ${text}`,
-        mpiRemedy(launcher),
+        mpiRemedy(library),
         error,
       );
       continue;
     }
     const { flavour } = addon.describe();
-    if (launcher !== undefined && flavour !== launcher) {
+    if (launcher !== undefined && launcher !== 'srun' && flavour !== launcher) {
       problem = new MpiError(
         'MPI_MISMATCH',
         `this process was started by the launcher of ${launcher}, but the message layer was built for ${flavour}`,
@@ -150,10 +131,24 @@ export function loadMpi(launcher: Launch['launcher']): NetAddon {
       );
       continue;
     }
-    loaded.set(launcher ?? '', addon);
+    loaded.set(library ?? '', addon);
     return addon;
   }
   throw problem as MpiError;
+}
+
+/** Throws if every process of the launch is alone in its own world: the library did not understand the launcher. */
+function checkWorld({ size, flavour }: NetFacts, launch: Launch): void {
+  if (size > 1 || launch.size === 1) return;
+  const isSrun = launch.launcher === 'srun';
+  const usual = SRUN[flavour as MpiLibrary];
+  const own = `the mpirun of ${flavour}`;
+  throw new MpiError(
+    'MPI_MISMATCH',
+    `${isSrun ? `srun --mpi=${launch.pmi}` : 'the launcher'} started ${launch.size} processes, but ` +
+      `the library of the message layer (${flavour}) does not understand it and joined none of them`,
+    isSrun && usual !== undefined ? `use ${usual}, or ${own} within the job` : `use ${own}`,
+  );
 }
 
 /** An open session: the shared memory, and the facts about the other ranks. */
@@ -190,8 +185,9 @@ export async function startMpi(addon: NetAddon, gpu?: NetGpu): Promise<NetFacts>
       addon.finish(FINISH_MS, code !== 0);
     });
   }
+  let facts: NetFacts;
   try {
-    return await starting;
+    facts = await starting;
   } catch (error) {
     throw new MpiError(
       'MPI_START',
@@ -200,6 +196,8 @@ export async function startMpi(addon: NetAddon, gpu?: NetGpu): Promise<NetFacts>
       error,
     );
   }
+  checkWorld(facts, launchOf());
+  return facts;
 }
 
 const FINISH_MS = 20_000;

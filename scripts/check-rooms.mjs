@@ -74,6 +74,7 @@ export const doors = [
   { from: 'devices/native/backend.ts', to: ['native/contract.ts', 'native/index.ts'] },
   { from: 'devices/native/network.ts', to: ['native/mpi.ts'] },
   { from: 'devices/installation.ts', to: ['native/installation.ts'] },
+  { from: 'devices/launch.ts', to: ['native/launch.ts'] },
   // The list of test suites.
   { from: 'vitest.config.ts', to: ['scripts/lib/suites.mts'] },
 ];

@@ -3,9 +3,10 @@
 
 import { findQueue } from '../backend.js';
 import { FIRST_GPU, HOST, NO_QUEUE } from '../handles.js';
+import { firstGpuOf } from '../launch.js';
 import { NetOutcome, WireMode } from '../network/port.js';
 import { type NativeBackend, openNativeBackend } from './backend.js';
-import { launched, type NativeNetwork, openNativeNetwork } from './network.js';
+import { type NativeNetwork, openNativeNetwork } from './network.js';
 
 const MIB = 2 ** 20;
 const AREA = 8 * MIB;
@@ -77,7 +78,7 @@ async function exchange(
 const backend = openNativeBackend({
   driver: 'cuda',
   gpus: 1,
-  firstGpu: launched().localRank,
+  firstGpu: firstGpuOf('cuda', 1),
   gpuBytes: 2 * AREA,
   hostBytes: 2 * AREA,
   workers: 1,

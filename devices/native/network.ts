@@ -1,9 +1,8 @@
 // The network port over MPI: it writes records straight into the rings of the comm thread (native/mpi).
 // Invariant: the engine never waits for the comm thread except for room in the command ring. The comm thread always
 // empties that ring.
+
 import {
-  type Launch,
-  launchOf,
   loadedMpiFile,
   loadMpi,
   MpiError,
@@ -18,6 +17,7 @@ import {
   startMpi,
 } from '../../native/mpi.js';
 import { HeadraceError } from '../errors.js';
+import { launchOf } from '../launch.js';
 import { type NetworkPort, type NetworkSink, VisibleTo } from '../network/port.js';
 import type { ExportedSpace } from './backend.js';
 import { EndInTime } from './end-in-time.js';
@@ -54,13 +54,6 @@ const CODES: Readonly<Record<string, string>> = {
 
 export { loadedMpiFile } from '../../native/mpi.js';
 
-/** This process's place in its launch, from the environment; a size of 1 if mpirun did not start it. */
-export function launched(
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): Omit<Launch, 'launcher'> {
-  return launchOf(env);
-}
-
 /** One process per host proves before it starts MPI. The start of the others waits for it, so they find the answer. */
 async function proofOf(
   addon: NetAddon,
@@ -70,7 +63,7 @@ async function proofOf(
   const isWanted = options.direct === 'proven' && options.spaces.some(({ isReal }) => isReal);
   const { gpuAware, library } = addon.describe();
   const file = loadedMpiFile();
-  if (isWanted && gpuAware && launchOf(process.env).localRank === 0) await prove(file);
+  if (isWanted && gpuAware && launchOf().localRank === 0) await prove(file);
   await start();
   if (options.direct === 'unproven') return { isProven: true, why: '' };
   if (!isWanted) return { isProven: false, why: 'it was not requested' };
@@ -94,7 +87,7 @@ function typed(error: unknown): unknown {
 /** Throws a typed error when there is no message layer. Starts nothing. */
 export function checkMpi(): void {
   try {
-    loadMpi(launchOf(process.env).launcher);
+    loadMpi();
   } catch (error) {
     throw typed(error);
   }
@@ -103,7 +96,7 @@ export function checkMpi(): void {
 /** Starts MPI and opens a session; collective over all ranks. Errors are typed. */
 export async function openNativeNetwork(options: NativeNetworkOptions): Promise<NativeNetwork> {
   try {
-    const addon = loadMpi(launchOf(process.env).launcher);
+    const addon = loadMpi();
     const gpu = options.spaces.find(({ isReal }) => isReal);
     const proof = await proofOf(addon, options, () => startMpi(addon, gpu));
     const facts = await startMpi(addon, gpu);

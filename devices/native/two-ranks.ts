@@ -1,11 +1,9 @@
 // Runs a program on two ranks of this host and returns its answer: for questions about the MPI library that may end
 // in a crash.
 import { execFile } from 'node:child_process';
+import { withoutLaunch } from '../launch.js';
 
 const SECONDS = 30;
-/** Variables that an outer launcher leaves in the environment of its ranks. A launcher that a rank starts must not see them. */
-const OUTER =
-  /^(OMPI_(?!ALLOW|MCA_)|OMPI_MCA_(ess|orte|pmix)|PMIX_|PMI_|PMI2_|HYDI?_|HYDRA_|MPI_LOCAL)/;
 
 function firstLine(program: string, argument: string): Promise<string | undefined> {
   return new Promise((resolve) => {
@@ -29,7 +27,7 @@ export async function askTwoRanks(
   const options = /Open MPI|OpenRTE/.test(version)
     ? ['--allow-run-as-root', '--oversubscribe', '--bind-to', 'none', '--timeout', String(SECONDS)]
     : ['-bind-to', 'none'];
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OUTER.test(name)));
+  const env = withoutLaunch(process.env);
   return new Promise((resolve, reject) => {
     const child = execFile(
       'mpirun',

@@ -1,9 +1,10 @@
 // Opens the machine of a runtime: the backend with its workers and GPUs, and the network to the other ranks.
 import type { Backend } from '../../devices/backend.js';
+import { firstGpuOf } from '../../devices/launch.js';
 import { openNativeBackend } from '../../devices/native/backend.js';
 import type { NetworkPort } from '../../devices/network/port.js';
 import { leastRing } from '../../devices/submission.js';
-import { firstGpu, openRanks, spinNanoseconds } from '../ranks/open.js';
+import { openRanks, spinNanoseconds } from '../ranks/open.js';
 import type { ResolvedOptions } from './options.js';
 import { ownCores } from './own-cores.js';
 
@@ -32,7 +33,7 @@ export async function openMachine(options: ResolvedOptions): Promise<Machine> {
   const backend = openNativeBackend({
     driver: options.driver,
     gpus: options.gpus,
-    firstGpu: firstGpu(options),
+    firstGpu: firstGpuOf(options.driver, options.gpus),
     gpuBytes: options.gpuBytes,
     hostBytes: options.hostBytes,
     pinnedBytes: options.pinnedBytes,

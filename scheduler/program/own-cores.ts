@@ -1,7 +1,7 @@
 // The number of cores for this process: ranks of one host share its cores.
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { launched } from '../../devices/native/network.js';
+import { launchOf } from '../../devices/launch.js';
 
 /** Cores in a list such as `0-3,8`. */
 export function countCores(list: string): number {
@@ -25,11 +25,14 @@ function coresOfLauncher(): number {
 
 /**
  * This rank's share of the host's cores, at least 1: the cores of the launcher divided among the ranks of the host, but
- * at most the cores to which the launcher has bound this process. Without a launcher: all cores of this process.
+ * at most the cores to which the launcher has bound this process. srun names its step's cores on the host, and it may not
+ * bind. Without a launcher: all cores of this process.
  */
 export function ownCores(): number {
   const here = availableParallelism();
-  const { localSize } = launched();
-  if (localSize === 1) return here;
-  return Math.max(1, Math.min(here, Math.floor(Math.max(here, coresOfLauncher()) / localSize)));
+  const { localSize, hostCores, size } = launchOf();
+  if (size === 1) return here;
+  if (hostCores === undefined && localSize === 1) return here;
+  const together = hostCores ?? Math.max(here, coresOfLauncher());
+  return Math.max(1, Math.min(here, Math.floor(together / localSize)));
 }

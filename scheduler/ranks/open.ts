@@ -1,13 +1,9 @@
-// Detects whether this process is one of several ranks, and joins them. Only this file looks at how it was launched.
+// Detects whether this process is one of several ranks, and joins them.
 import { HeadraceError } from '../../devices/errors.js';
 import { doctorCommand } from '../../devices/installation.js';
+import { launchOf } from '../../devices/launch.js';
 import type { NativeBackend } from '../../devices/native/backend.js';
-import {
-  checkMpi,
-  launched,
-  type NativeNetwork,
-  openNativeNetwork,
-} from '../../devices/native/network.js';
+import { checkMpi, type NativeNetwork, openNativeNetwork } from '../../devices/native/network.js';
 import type { NetworkPort } from '../../devices/network/port.js';
 import type { ResolvedOptions } from '../program/options.js';
 import { ownCores } from '../program/own-cores.js';
@@ -16,11 +12,6 @@ const CHUNK_BYTES = 512 * 1024;
 const GPU = 1;
 const SPIN_NS = 10_000_000;
 
-/** The driver's number of this process's first GPU: the ranks of a host divide its GPUs among them. */
-export function firstGpu({ gpus, driver }: ResolvedOptions): number {
-  return driver === 'emulated' ? 0 : launched().localRank * gpus;
-}
-
 /**
  * How long threads of this process spin before they sleep, if several ranks wait for each other. The value is 10 ms if
  * each of this rank's threads (engine, comm thread, workers, GPUs) has its own core: waking a thread takes longer than a
@@ -28,7 +19,7 @@ export function firstGpu({ gpus, driver }: ResolvedOptions): number {
  * threads wait as in a single process.
  */
 export function spinNanoseconds({ comm, workers, gpus }: ResolvedOptions): number {
-  if (comm === 'off' || launched().size === 1) return 0;
+  if (comm === 'off' || launchOf().size === 1) return 0;
   return 2 + workers + gpus <= ownCores() ? SPIN_NS : 0;
 }
 
@@ -40,7 +31,7 @@ export async function openRanks(
   const { comm, driver, gpus, flush } = options;
   const isReal = gpus > 0 && driver !== 'emulated';
   if (comm === 'off') return undefined;
-  const { size, localSize } = launched();
+  const { size, localSize } = launchOf();
   if (size === 1) {
     // An unavailable way is an error also in a single process.
     if (comm !== 'auto') checkMpi();

@@ -35,4 +35,18 @@ describe('the share of a rank', () => {
     launchedWith(100_000);
     expect(ownCores()).toBe(1);
   });
+
+  it('under srun is a share of the cores of its step, also where srun does not bind', () => {
+    const cores = availableParallelism();
+    vi.stubEnv('SLURM_STEP_NUM_TASKS', '4');
+    vi.stubEnv('SLURM_STEP_TASKS_PER_NODE', '2(x2)');
+    vi.stubEnv('SLURM_PROCID', '0');
+    vi.stubEnv('SLURM_CPUS_ON_NODE', '2');
+    expect(ownCores()).toBe(1);
+    vi.stubEnv('SLURM_CPUS_ON_NODE', String(2 * cores));
+    expect(ownCores()).toBe(cores);
+    vi.stubEnv('SLURM_STEP_TASKS_PER_NODE', '1(x4)');
+    vi.stubEnv('SLURM_CPUS_ON_NODE', '1');
+    expect(ownCores()).toBe(1);
+  });
 });

@@ -1,8 +1,10 @@
 // A kernel spins on a word of its GPU's memory (one thread, and enough blocks to fill the GPU) while the other rank's
 // bytes, the word last, are delivered there: by MPI, in staged chunks, by reading the other rank's memory. A step that
 // waited for the kernel would wait for ever. Argument: JSON with `driver`.
+
+import { firstGpuOf } from '../../../dist/devices/launch.js';
 import { openNativeBackend } from '../../../dist/devices/native/backend.js';
-import { launched, openNativeNetwork } from '../../../dist/devices/native/network.js';
+import { openNativeNetwork } from '../../../dist/devices/native/network.js';
 import { WireMode } from '../../../dist/devices/network/port.js';
 import { report } from './report.mjs';
 
@@ -15,7 +17,7 @@ const LIMIT_MS = 10_000;
 const backend = openNativeBackend({
   driver,
   gpus: 1,
-  firstGpu: launched().localRank,
+  firstGpu: firstGpuOf(driver, 1),
   gpuBytes: 16 * MIB,
   hostBytes: 16 * MIB,
   pinnedBytes: 16 * MIB,

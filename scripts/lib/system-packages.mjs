@@ -39,7 +39,7 @@ export function findLibrary(names, env = process.env) {
  * @property {(env: NodeJS.ProcessEnv) => boolean} isPresent
  */
 
-/** @type {Record<'openblas' | 'mpi' | 'mpich' | 'chromium' | 'make', SystemPackage>} */
+/** @type {Record<'openblas' | 'mpi' | 'mpich' | 'slurm' | 'chromium' | 'make', SystemPackage>} */
 export const systemPackages = {
   openblas: {
     name: 'OpenBLAS',
@@ -59,6 +59,13 @@ export const systemPackages = {
     packages: ['libmpich-dev', 'mpich'],
     isPresent: (env) =>
       which('mpirun.mpich', env) !== undefined && which('mpicc.mpich', env) !== undefined,
+  },
+  slurm: {
+    name: 'Slurm',
+    purpose: 'launches by srun cannot be tested',
+    packages: ['slurmctld', 'slurmd', 'slurm-client', 'munge'],
+    isPresent: (env) =>
+      ['slurmctld', 'slurmd', 'srun', 'munged'].every((name) => which(name, env) !== undefined),
   },
   chromium: {
     name: 'Chromium',

@@ -56,8 +56,8 @@ interface CudaBandwidth {
   readonly peers: readonly (readonly number[])[];
 }
 
-/** The findings about CUDA. */
-export type CudaFacts = CudaProbe & { readonly bandwidth: CudaBandwidth };
+/** The findings about CUDA. Bandwidth is not measured under a launcher, whose other ranks wait meanwhile. */
+export type CudaFacts = CudaProbe & { readonly bandwidth?: CudaBandwidth };
 
 /** Measures every way. The GPUs are held open meanwhile: opening one takes longer than measuring. */
 export function measureCuda(native: MeasuringAddon, cuda: CudaProbe): CudaFacts {
@@ -101,6 +101,24 @@ const ORDERING: Readonly<Record<number, string>> = {
   200: 'ordered for all GPUs',
 };
 
+/** A line per GPU with the rates to it. */
+function copies(
+  gpus: number,
+  { h2d, d2h, peers }: CudaBandwidth,
+): { readonly name: string; readonly state: 'ok'; readonly found: string }[] {
+  const ordinals = Array.from({ length: gpus }, (_, g) => g);
+  const rate = (to: number, from: number): string =>
+    peers[to][from] > 0 ? `${peers[to][from]} GB/s` : 'over the host';
+  return ordinals.map((to) => ({
+    name: `copies to GPU ${to}`,
+    state: 'ok',
+    found: [
+      `host ${h2d[to]} GB/s (back ${d2h[to]})`,
+      ...ordinals.filter((from) => from !== to).map((from) => `GPU ${from} ${rate(to, from)}`),
+    ].join(', '),
+  }));
+}
+
 /** Findings for the doctor's table. */
 export function cudaFindings({ devices, bandwidth, nvrtc, cublas, cusolver }: CudaFacts): {
   readonly name: string;
@@ -121,20 +139,7 @@ export function cudaFindings({ devices, bandwidth, nvrtc, cublas, cusolver }: Cu
       found: `${gpu.name}, ${gpu.uuid}, ${(gpu.bytes / 2 ** 30).toFixed(1)} GiB, ${gpu.capability}; ${network}`,
     };
   });
-  const ways = devices.map((_, to) => ({
-    name: `copies to GPU ${to}`,
-    state: 'ok' as const,
-    found: [
-      `host ${bandwidth.h2d[to]} GB/s (back ${bandwidth.d2h[to]})`,
-      ...devices.flatMap((_, from) =>
-        from === to
-          ? []
-          : [
-              `GPU ${from} ${bandwidth.peers[to][from] > 0 ? `${bandwidth.peers[to][from]} GB/s` : 'over the host'}`,
-            ],
-      ),
-    ].join(', '),
-  }));
+  const ways = bandwidth === undefined ? [] : copies(devices.length, bandwidth);
   const libraries = Object.entries({ NVRTC: nvrtc, cuBLAS: cublas, cuSOLVER: cusolver }).map(
     ([name, library]) => ({
       name,

@@ -1,12 +1,14 @@
 // `headrace doctor`: the abilities of this machine, their places, and the commands that install missing parts.
-// A child process asks the native addon, so that a broken driver cannot end the command.
-import { execFile } from 'node:child_process';
+// Under a launcher of several ranks they report together (doctor-launch.ts), and rank 0 prints.
 import { fileURLToPath } from 'node:url';
 import { aptCommand, isOnPath, mpiRemedy } from '../devices/installation.js';
+import { launchOf } from '../devices/launch.js';
 import { prove } from '../devices/native/gpu-aware.js';
 import { askTwoRanks } from '../devices/native/two-ranks.js';
 import { type CliContext, ExitCode } from './context.js';
 import { type CudaFacts, cudaFindings } from './doctor-cuda.js';
+import { describeLaunch, examineLaunch, type LaunchFacts } from './doctor-launch.js';
+import { firstLine, type NoProbe, type Probe, probeNative } from './doctor-probe.js';
 import { formatTable } from './format.js';
 import { describeOptions, flag, parseOptions } from './options.js';
 
@@ -29,58 +31,10 @@ const options = {
 const usage = `usage: headrace doctor [options]
 
 Reports the abilities of this machine for Headrace, and the commands that install missing parts.
+Under mpirun or srun the ranks report together: per host its ranks, their cores and GPUs, the ways
+between them, and their clocks.
 
 ${describeOptions(options)}`;
-
-/** The addon's report about itself (native/contract.ts, `NativeProbe`). */
-interface Probe {
-  readonly blas: { readonly found: boolean; readonly library: string; readonly reason: string };
-  readonly drivers: readonly {
-    readonly name: string;
-    readonly found: boolean;
-    readonly devices: number;
-    readonly reason: string;
-  }[];
-  /** With the measured bandwidth, if there are CUDA GPUs. */
-  readonly cuda: CudaFacts | { readonly devices: readonly [] };
-}
-
-/** Why the addon does not load, and the remedy. */
-interface NoProbe {
-  readonly absent: string;
-  readonly remedy: string | undefined;
-}
-
-/** Runs a program; resolves to its first output line, or undefined if it is missing or fails. */
-function firstLine(program: string, ...args: string[]): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const child = execFile(program, args, { timeout: 20_000 }, (error, stdout) => {
-      resolve(error === null ? (stdout.trim().split('\n')[0] ?? '') : undefined);
-    });
-    child.stdin?.end();
-  });
-}
-
-/** Asks the addon in a child process. */
-async function probeNative(): Promise<Probe | NoProbe> {
-  const place = (file: string): string => JSON.stringify(new URL(file, import.meta.url).href);
-  const code = `
-    try {
-      const { loadNative } = await import(${place('../native/index.js')});
-      const native = loadNative();
-      const probe = native.probe();
-      if (probe.cuda.devices.length > 0) {
-        const { measureCuda } = await import(${place('./doctor-cuda.js')});
-        probe.cuda = measureCuda(native, probe.cuda);
-      }
-      console.log(JSON.stringify(probe));
-    } catch ({ message, remedy }) {
-      console.log(JSON.stringify({ absent: String(message).split('\\n')[0], remedy }));
-    }`;
-  const line = await firstLine(process.execPath, '--input-type=module', '-e', code);
-  if (line === undefined) return { absent: 'loading it ended the process', remedy: undefined };
-  return JSON.parse(line) as Probe | NoProbe;
-}
 
 /** The findings of two ranks (doctor-ranks.ts). */
 interface RankProbe {
@@ -100,8 +54,6 @@ async function probeRanks(
   env: CliContext['env'],
   driver: 'emulated' | 'cuda',
 ): Promise<RankProbe | string> {
-  const outer = ['OMPI_COMM_WORLD_SIZE', 'PMI_SIZE'].find((name) => env[name] !== undefined);
-  if (outer !== undefined) return 'not examined under mpirun';
   if (!isOnPath('mpirun', env)) return 'mpirun is not on PATH';
   const program = fileURLToPath(new URL('./doctor-ranks.js', import.meta.url));
   try {
@@ -156,7 +108,9 @@ export interface DoctorFacts {
     /** CUDA only. */
     readonly uuid?: string;
   }[];
-  /** CUDA GPUs in full, with measured bandwidth in GB/s; absent without one. */
+  /** The ranks of this launch; absent where doctor runs alone. */
+  readonly launch?: LaunchFacts;
+  /** CUDA GPUs in full, with bandwidth in GB/s where it was measured; absent without one. */
   readonly cuda?: CudaFacts;
   readonly missing: readonly {
     readonly what: string;
@@ -185,7 +139,7 @@ function cudaOf(probe: Probe | NoProbe): CudaFacts | undefined {
 function factsOf(
   findings: readonly Finding[],
   probe: Probe | NoProbe,
-  ranks: RankProbe | string,
+  ranks: Pick<RankProbe, 'library' | 'threadLevel' | 'gpuAware' | 'ipc'> | string,
   isProven: boolean,
 ): DoctorFacts {
   const found = typeof ranks !== 'string';
@@ -218,6 +172,58 @@ function factsOf(
   };
 }
 
+/** The ranks of this launch, all of which run this command; a text gives the reason of a failure. */
+async function joinRanks(): Promise<LaunchFacts | string> {
+  try {
+    return (await examineLaunch()) ?? 'only rank 0 has the facts';
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function factsOfLaunch(
+  findings: readonly Finding[],
+  probe: Probe | NoProbe,
+  launch: LaunchFacts | string,
+): DoctorFacts {
+  if (typeof launch === 'string') return factsOf(findings, probe, launch, false);
+  const { library, threadLevel, gpuAware, hosts, driver } = launch;
+  const ipc = hosts.every(({ ranks, ways }) => ranks.length === 1 || ways.ipc);
+  const isProven = driver !== 'emulated' && hosts.every(({ ways }) => ways.direct);
+  return { ...factsOf(findings, probe, { library, threadLevel, gpuAware, ipc }, isProven), launch };
+}
+
+/** The findings about the addon and what it has loaded. */
+function partsOf(probe: Probe): Finding[] {
+  const findings: Finding[] = [];
+  findings.push({ name: 'native addon', state: 'ok', found: 'loads' });
+  const { blas, drivers } = probe;
+  findings.push(
+    blas.found
+      ? { name: 'BLAS', state: 'ok', found: blas.library }
+      : {
+          name: 'BLAS',
+          state: 'absent',
+          found: blas.reason,
+          fix: aptCommand(['libopenblas0-pthread']),
+        },
+  );
+  for (const driver of drivers) {
+    const name = `GPU driver ${driver.name}`;
+    const devices = `${driver.devices} device${driver.devices === 1 ? '' : 's'}`;
+    if (!driver.found) findings.push({ name, state: 'absent', found: driver.reason });
+    else
+      findings.push({
+        name,
+        state: 'ok',
+        found: driver.name === 'emulated' ? 'built in' : devices,
+      });
+  }
+  const cuda = cudaOf(probe);
+  if (cuda !== undefined) findings.push(...cudaFindings(cuda));
+  return findings;
+}
+
 /** Examines everything. */
 async function examine(
   env: CliContext['env'],
@@ -239,41 +245,23 @@ async function examine(
     if (found !== undefined) findings.push({ name, state: 'ok', found });
     else findings.push({ name, state: required ? 'missing' : 'absent', found: 'not on PATH', fix });
   };
-  const probe = await probeNative();
+  const probe = await probeNative(launchOf(env).size === 1);
   const isBuilt = !('absent' in probe);
   // The build tools are needed only if the addon still has to be built.
   await program('cmake', 'cmake', !isBuilt, aptCommand(['cmake']));
   await program('C++ compiler', env['CXX'] ?? 'g++', !isBuilt, aptCommand(['g++']));
   if (isBuilt) {
-    findings.push({ name: 'native addon', state: 'ok', found: 'loads' });
-    const { blas, drivers } = probe;
-    findings.push(
-      blas.found
-        ? { name: 'BLAS', state: 'ok', found: blas.library }
-        : {
-            name: 'BLAS',
-            state: 'absent',
-            found: blas.reason,
-            fix: aptCommand(['libopenblas0-pthread']),
-          },
-    );
-    for (const driver of drivers) {
-      const name = `GPU driver ${driver.name}`;
-      const devices = `${driver.devices} device${driver.devices === 1 ? '' : 's'}`;
-      if (!driver.found) findings.push({ name, state: 'absent', found: driver.reason });
-      else
-        findings.push({
-          name,
-          state: 'ok',
-          found: driver.name === 'emulated' ? 'built in' : devices,
-        });
-    }
-    const cuda = cudaOf(probe);
-    if (cuda !== undefined) findings.push(...cudaFindings(cuda));
+    findings.push(...partsOf(probe));
   } else {
     const { absent: found, remedy: fix } = probe;
     const finding = { name: 'native addon', state: 'missing' as const, found };
     findings.push(fix === undefined ? finding : { ...finding, fix });
+  }
+  if (launchOf(env).size > 1) {
+    const launch = isBuilt ? await joinRanks() : 'the native addon is missing';
+    if (typeof launch === 'string') findings.push({ name: 'MPI', state: 'missing', found: launch });
+    else findings.push(...describeLaunch(launch));
+    return { findings, facts: factsOfLaunch(findings, probe, launch) };
   }
   const ranks = isBuilt ? await probeRanks(env, 'emulated') : 'the native addon is missing';
   if (typeof ranks === 'string') {
@@ -311,6 +299,10 @@ export async function runDoctorCommand(
   const values = parseOptions(argv, options, usage);
   if (values.help) {
     context.stdout.write(usage);
+    return ExitCode.ok;
+  }
+  if (launchOf(context.env).rank > 0) {
+    await examineLaunch();
     return ExitCode.ok;
   }
   const { findings, facts } = await examine(context.env);

@@ -3,7 +3,7 @@
 # and on loopback, and runs Headrace's programs with srun and sbatch, once per MPI library that is built and the PMI it speaks:
 #   pmix Open MPI, srun --mpi=pmix
 #   pmi2 MPICH, srun --mpi=pmi2
-# Cases: the example of docs/network.md, a factorisation with a trace per rank, a failing and a leaving rank, SIGTERM and
+# Cases: the example and the batch job of docs/network.md, doctor, a factorisation with a trace per rank, a failing and a leaving rank, SIGTERM and
 # scancel, GPUs and cores of a rank, a missing interface, a library that does not understand it, mpirun in a job.
 # usage: scripts/slurm-test.sh [--help] [part of a case's name: only those]
 # Takes the build as it is. As root on Debian or Ubuntu it installs Slurm and munge, unless HEADRACE_NO_SYSTEM_INSTALL=1.
@@ -192,6 +192,7 @@ expect_reports() {
     if (!($1)) console.log('the reports are not as expected:', lines.join('\n'));"
 }
 programs=$root/test/mpi/programs
+stub=$root/build/Release/libstub_cuda.so
 headrace=(node "$root/dist/cli/main.js")
 node --input-type=module -e "
   import { readFileSync } from 'node:fs';
@@ -238,7 +239,7 @@ ended_by() { # option of srun, what ends it ($step, $job and $srun are set)
   until_true 10 no_rank || echo 'a rank is still there'
 }
 own_gpus() { # The stub driver has as many GPUs as srun gave the rank.
-  HEADRACE_CUDA_LIBRARY=$root/build/Release/libstub_cuda.so step -n 2 "$1" "$2" bash -c "
+  HEADRACE_CUDA_LIBRARY=$stub step -n 2 "$1" "$2" bash -c "
     HEADRACE_STUB_DEVICES=\$(tr , '\n' <<<\"\$CUDA_VISIBLE_DEVICES\" | wc -l) exec node --input-type=module -e \"
     import { Runtime } from 'file://$root/dist/index.js';
     const runtime = await Runtime.create({ gpus: 1, driver: 'cuda', workers: 1, gpuMemory: '16MiB' });
@@ -247,6 +248,14 @@ own_gpus() { # The stub driver has as many GPUs as srun gave the rank.
   expect_code 0
   expect_text 1 "^rank 0 of 2 of $3\$"
   expect_text 1 "^rank 1 of 2 of $4\$"
+}
+doctor() { # One rank speaks for all. Each counts its share of the step, though nothing is bound.
+  HEADRACE_CUDA_LIBRARY=$stub HEADRACE_STUB_DEVICES=2 step -n 2 -c 1 --gpus=2 "$1" "${headrace[@]}" doctor
+  expect_code 0
+  expect_text 1 "^launch +ok +2 ranks on 1 host by srun $1\$"
+  expect_text 1 "^host $(hostname) +ok +rank 0-1; per rank 1 core, $2\$"
+  expect_text 1 '^  ways +ok +.*, staged'
+  expect_text 1 '^  clocks +ok +within [0-9.]+ [mu]?s of rank 0, known to [0-9.]+ [mu]?s$'
 }
 no_interface() {
   step -n 2 --mpi=none node "$here/program.mjs"
@@ -288,6 +297,38 @@ JOB
   expect_text 1 '"ok":true.*"ranks":2|"ranks":2.*"ok":true'
 }
 
+page_job() { # The batch job of docs/network.md as it stands, on fewer ranks and this node, with the build as the package.
+  mkdir -p "$out/node_modules/.bin"
+  ln -s "$root/dist/cli/main.js" "$out/node_modules/.bin/headrace"
+  cp "$here/program.mjs" "$out/program.js"
+  echo '{"type":"module"}' >"$out/package.json"
+  sed -n '/^```bash$/,/^```$/p' docs/network.md | sed '1d;$d' >"$out/job.sh"
+  # Its own shell options end it at the first failure; the line behind it tells that it came to its end.
+  echo 'echo "exit code $?"' >>"$out/job.sh"
+  HEADRACE_CUDA_LIBRARY=$stub HEADRACE_STUB_DEVICES=2 submit \
+    --chdir="$out" --nodes=1 --ntasks-per-node=2 --gpus-per-node=2 --cpus-per-task=8 "$out/job.sh"
+  expect_text 1 '^exit code 0$'
+  expect_text 1 "^launch +ok +2 ranks on 1 host by srun --mpi=pmix$"
+  expect_text 1 '^host .*; per rank [0-9]+ cores?, 1 GPU of 2$'
+  expect_text 1 '^0 2$'
+  expect_text 1 '^1 2$'
+}
+hidden_spool() { # A container sees neither Slurm's spool folder nor, perhaps, the host's process namespace.
+  cat >"$out/inside.sh" <<'INSIDE'
+mount -t tmpfs none "$1" && shift && exec "$@"
+INSIDE
+  PMIX_MCA_gds=hash step -n 2 --mpi=pmix unshare --mount bash "$out/inside.sh" "$here/spool" node "$here/program.mjs"
+  expect_code 0
+  expect_text 1 '^0 2$'
+  expect_text 1 '^1 2$'
+  expect_text 0 'PMIX ERROR'
+  # Open MPI's own shared memory crashes between process namespaces.
+  OMPI_MCA_btl=tcp,self step -n 2 --mpi=pmix unshare --pid --fork --mount-proc "${headrace[@]}" doctor
+  expect_code 0
+  expect_text 1 '^launch +ok +2 ranks on 2 hosts '
+  expect_text 2 '^  ways +ok +no ipc \(one rank only\), direct, staged'
+}
+
 declare -A built=()
 for addon in build/Release/mpi{,-openmpi,-mpich}.node; do
   [[ -e $addon ]] && built[$(node -p "require('./$addon').describe().flavour" 2>/dev/null)]=1
@@ -310,11 +351,21 @@ for pmi in pmix pmi2; do
   case_ "$name: a rank leaves" leaving_rank "$mpi"
   case_ "$name: SIGTERM to a step" ended_by "$mpi" 'scancel --signal=TERM JOB.0'
   case_ "$name: scancel of a job" ended_by "$mpi" 'scancel JOB'
-  if [[ -e build/Release/libstub_cuda.so ]]; then
-    case_ "$name: a GPU per task" own_gpus "$mpi" --gpus-per-task=1 0 1
-    case_ "$name: ranks divide the GPUs of the node" own_gpus "$mpi" --gpus=2 0,1 0,1
+  if [[ -e $stub ]]; then
+    case_ "$name: doctor" doctor "$mpi" '1 GPU of 2'
+    # Not a matter of the library.
+    [[ $pmi == pmi2 ]] || case_ "$name: a GPU per task" own_gpus "$mpi" --gpus-per-task=1 0 1
+    [[ $pmi == pmi2 ]] || case_ "$name: ranks divide the GPUs of the node" own_gpus "$mpi" --gpus=2 0,1 0,1
   else
     skip "$name: GPUs" 'the stub GPU drivers are not built; to get them: npm run setup -- --with-stubs'
+  fi
+  if [[ $pmi == pmix && -e $stub ]]; then
+    case_ "$name: the batch job of docs/network.md" page_job
+    if unshare --mount --pid --fork true 2>/dev/null; then
+      case_ "$name: ranks in containers" hidden_spool
+    else
+      skip "$name: ranks in containers" 'this user may make no namespaces'
+    fi
   fi
   if type "mpirun.$library" >/dev/null 2>&1; then
     case_ "$name: mpirun in a batch job" batch "mpirun.$library"

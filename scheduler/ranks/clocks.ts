@@ -1,7 +1,7 @@
-// The offsets between the clocks of the ranks, for traces. A rank asks rank 0 for its time and assumes that the answer
-// was taken in the middle of the round trip. So the error is at most half the round trip.
+// The offsets between the clocks of the ranks, for traces. A rank asks rank 0 for its time (clock-offset.ts).
 // A rank makes a few measurements where a run begins, and a few where its tasks are over. Readers of a trace take the
 // best measurement of either end and interpolate the drift.
+import { clockOffset } from '../../devices/network/clock-offset.js';
 import { Wire, type WireRecord } from '../../devices/network/wire.js';
 import type { RankHost } from './host.js';
 import type { RankLinks } from './links.js';
@@ -42,9 +42,8 @@ export class RankClocks {
       this.ranks.device.wire.write(from, Wire.time, [asked, now]);
       return;
     }
-    const there = words[at + 3];
-    const half = (now - asked) / 2;
-    this.engine.observer?.clock(from, asked + half, there - asked - half, half);
+    const measured = clockOffset(asked, words[at + 3], now);
+    this.engine.observer?.clock(from, measured.at, measured.offset, measured.error);
     this.underWay = false;
     if (this.left > 0) this.ask();
   }

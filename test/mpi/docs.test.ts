@@ -85,6 +85,25 @@ describe('documentation of several ranks', needing(ranks), () => {
     },
   );
 
+  test('under a launcher doctor prints the lines that docs/network.md shows, but for names and figures', async () => {
+    const shown = blocks('docs/network.md', 'text').find((block) => block.startsWith('launch'));
+    const run = await mpirun(2, main, { args: ['doctor'], env: { NO_COLOR: '1' } });
+    expect(run.code, run.output).toBe(0);
+    const bare = (text: string): string[] =>
+      text
+        .split('\n')
+        .filter((line) => /^(launch|host| {2}ways| {2}clocks) /.test(line))
+        .map((line) =>
+          line
+            .replace(/^host \S+ +/, 'host X ')
+            .replace(/by .*/, 'by X')
+            .replace(/[\d.]+ cores?/, 'X cores')
+            .replace(/[\d.]+ (us|ms|s)\b/g, 'X s')
+            .replace(/\s+/g, ' '),
+        );
+    expect(bare(run.output)).toEqual(bare(shown ?? 'no block'));
+  });
+
   test('doctor --json has the keys that scripts look at', async () => {
     const facts = JSON.parse(await headrace(['doctor', '--json']));
     expect(facts).toMatchObject({

@@ -45,8 +45,9 @@ interface Epoch {
   tasks: number;
   digest: number;
   lastClass: string;
-  readonly sentTo: Int32Array;
-  readonly expectedFrom: Int32Array;
+  /** Number of transfers by rank, for the ranks with which there are any. */
+  readonly sentTo: Map<number, number>;
+  readonly expectedFrom: Map<number, number>;
   /** A failure that another rank reported before this rank began the run. */
   failure: HeadraceError | undefined;
   /** Rank on which the failure began. */
@@ -61,6 +62,10 @@ interface Epoch {
 
 /** A failed run, the rank on which its failure began, and the failure. */
 type Failed = Pick<Epoch, 'number' | 'source' | 'failure'>;
+
+function countOne(counts: Map<number, number>, rank: number): void {
+  counts.set(rank, (counts.get(rank) ?? 0) + 1);
+}
 
 function hashText(text: string): number {
   let hash = 0x811c9dc5;
@@ -147,8 +152,8 @@ export class RankRuns implements BallotRuns, EraRuns, RunNotes {
         tasks: 0,
         digest: 0,
         lastClass: '',
-        sentTo: new Int32Array(this.ranks.size),
-        expectedFrom: new Int32Array(this.ranks.size),
+        sentTo: new Map(),
+        expectedFrom: new Map(),
         failure: undefined,
         source: -1,
         before: { made: 0, digest: 0 },
@@ -190,12 +195,12 @@ export class RankRuns implements BallotRuns, EraRuns, RunNotes {
 
   sent(run: RunState, to: number): void {
     const epoch = this.bySlot[run.slot];
-    if (epoch !== undefined) epoch.sentTo[to]++;
+    if (epoch !== undefined) countOne(epoch.sentTo, to);
   }
 
   expected(run: RunState, from: number): void {
     const epoch = this.bySlot[run.slot];
-    if (epoch !== undefined) epoch.expectedFrom[from]++;
+    if (epoch !== undefined) countOne(epoch.expectedFrom, from);
   }
 
   /** The program function of a run has ended on this rank. */
@@ -216,8 +221,8 @@ export class RankRuns implements BallotRuns, EraRuns, RunNotes {
       tasks: pruned ? 0 : tasks,
       digest: pruned ? 0 : digest,
       lastClass: lastClass.slice(0, MOST_NAME),
-      sentTo: isSealed ? Array.from(sentTo) : [],
-      expectedFrom: isSealed ? Array.from(expectedFrom) : [],
+      sentTo: isSealed ? [...sentTo] : [],
+      expectedFrom: isSealed ? [...expectedFrom] : [],
       before: epoch.before,
       era: epoch.era,
     };

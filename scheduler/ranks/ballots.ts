@@ -10,8 +10,9 @@ export interface Told {
   readonly tasks: number;
   readonly digest: number;
   readonly lastClass: string;
-  readonly sentTo: readonly number[];
-  readonly expectedFrom: readonly number[];
+  /** Pairs (rank, number of transfers), for the ranks with which there are any. */
+  readonly sentTo: readonly (readonly [number, number])[];
+  readonly expectedFrom: readonly (readonly [number, number])[];
   /** Calls of the rank before the run. */
   readonly before: CallCount;
   /** Era of the rank when the run began. */
@@ -66,6 +67,8 @@ interface Ballot {
   readonly sealed: Map<number, Told>;
   /** First digest that was reported for a number of tasks. */
   readonly checks: Map<number, Told & { count: number }>;
+  /** Era in which the run began on the first rank that reported its graph. */
+  era: number | undefined;
   refused: boolean;
 }
 
@@ -82,7 +85,13 @@ export class RankBallots {
   private ballot(number: number): Ballot {
     let ballot = this.ballots.get(number);
     if (ballot === undefined) {
-      ballot = { ends: new Map(), sealed: new Map(), checks: new Map(), refused: false };
+      ballot = {
+        ends: new Map(),
+        sealed: new Map(),
+        checks: new Map(),
+        era: undefined,
+        refused: false,
+      };
       this.ballots.set(number, ballot);
     }
     return ballot;
@@ -123,12 +132,13 @@ export class RankBallots {
   compare(number: number, told: Told, isSealed: boolean): void {
     const ballot = this.ballot(number);
     if (ballot.refused) return;
-    if (isApart([told, ...ballot.sealed.values(), ...ballot.checks.values()])) {
+    ballot.era ??= told.era;
+    if (told.era !== ballot.era && guards.oneEra) {
       ballot.refused = true;
       this.runs.refused(number, this.runs.apart());
       return;
     }
-    const known = isSealed ? [...ballot.sealed.values()][0] : ballot.checks.get(told.tasks);
+    const known = isSealed ? first(ballot.sealed) : ballot.checks.get(told.tasks);
     const isOther =
       known !== undefined && (known.tasks !== told.tasks || known.digest !== told.digest);
     if (isOther && guards.graphDigest) {
@@ -146,21 +156,31 @@ export class RankBallots {
     }
   }
 
-  /** Each rank must expect as many data from each other rank as that rank sends. */
+  /** Each rank must expect as many data from each other rank as that rank sends. Linear in the pairs that exchange data. */
   private compareTransfers(number: number, ballot: Ballot): void {
-    for (const a of ballot.sealed.values()) {
-      for (const b of ballot.sealed.values()) {
-        const sent = a.sentTo[b.rank] ?? 0;
-        const expected = b.expectedFrom[a.rank] ?? 0;
-        if (sent === expected) continue;
-        if (this.isOutOfStep(number, ballot, a)) return;
-        const text =
-          `rank ${b.rank} expects ${expected} data from rank ${a.rank}, which sends ${sent}: ` +
-          'the ranks do not follow the same tasks';
-        this.refuse(number, ballot, text);
-        return;
-      }
+    const { size } = this.ranks;
+    // By the pair of ranks (from, to): transfers that are sent less those that are expected.
+    const missing: Map<number, number> = new Map();
+    const add = (from: number, to: number, more: number): void => {
+      const pair = from * size + to;
+      missing.set(pair, (missing.get(pair) ?? 0) + more);
+    };
+    for (const { rank, sentTo, expectedFrom } of ballot.sealed.values()) {
+      for (const [to, sent] of sentTo) add(rank, to, sent);
+      for (const [from, expected] of expectedFrom) add(from, rank, -expected);
     }
+    let wrong = Number.POSITIVE_INFINITY;
+    for (const [pair, difference] of missing) if (difference !== 0) wrong = Math.min(wrong, pair);
+    if (wrong === Number.POSITIVE_INFINITY) return;
+    const a = ballot.sealed.get(Math.floor(wrong / size)) as Told;
+    const b = ballot.sealed.get(wrong % size) as Told;
+    if (this.isOutOfStep(number, ballot, a)) return;
+    const expected = b.expectedFrom.find(([from]) => from === a.rank)?.[1] ?? 0;
+    const sent = a.sentTo.find(([to]) => to === b.rank)?.[1] ?? 0;
+    const text =
+      `rank ${b.rank} expects ${expected} data from rank ${a.rank}, which sends ${sent}: ` +
+      'the ranks do not follow the same tasks';
+    this.refuse(number, ballot, text);
   }
 
   /** Whether graphs differ because the ranks made different calls before the run. Then the error must report the calls. */
@@ -195,6 +215,11 @@ export class RankBallots {
  */
 function isApart(all: readonly { readonly era: number }[]): boolean {
   return guards.oneEra && all.some(({ era }) => era !== all[0].era);
+}
+
+function first<T>(values: ReadonlyMap<number, T>): T | undefined {
+  for (const value of values.values()) return value;
+  return undefined;
 }
 
 function isEqual(a: CallCount, b: CallCount): boolean {

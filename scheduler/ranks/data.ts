@@ -18,18 +18,17 @@ export class RankData {
   producer: Int16Array = new Int16Array(ROWS);
   /** 1: the latest version is here, or will be in the order of the graph. */
   have: Uint8Array = new Uint8Array(ROWS);
+  /** 1: `sentTo` has the datum. */
+  private hasSent: Uint8Array = new Uint8Array(ROWS);
   /** Movement that may take more destinations for the latest version, or NOT_SENT. */
   openSend: Int32Array = new Int32Array(ROWS).fill(NOT_SENT);
-  /** Ranks to which the latest version was sent; `maskWords` words per datum. */
-  private sentTo: Int32Array;
-  private readonly maskWords: number;
+  /** Ranks to which the latest version was sent, if there are any. */
+  private readonly sentTo: Map<number, Set<number>> = new Map();
   private readonly rank: number;
   private nextGid = 1;
 
-  constructor(rank: number, size: number) {
+  constructor(rank: number) {
     this.rank = rank;
-    this.maskWords = (size + 31) >> 5;
-    this.sentTo = new Int32Array(ROWS * this.maskWords);
   }
 
   /** A datum was created on all ranks, or `alone` on this one. */
@@ -45,24 +44,27 @@ export class RankData {
     this.producer[d] = rank;
     this.have[d] = rank === this.rank ? 1 : 0;
     this.openSend[d] = NOT_SENT;
-    const at = d * this.maskWords;
-    for (let w = 0; w < this.maskWords; w++) this.sentTo[at + w] = 0;
+    if (this.hasSent[d] === 0) return;
+    this.hasSent[d] = 0;
+    this.sentTo.delete(d);
   }
 
   /** Records that the latest version goes to `rank`; false if this was recorded before. */
   markSent(d: DatumId, rank: number): boolean {
-    const word = d * this.maskWords + (rank >> 5);
-    const bit = 1 << (rank & 31);
-    if ((this.sentTo[word] & bit) !== 0) return false;
-    this.sentTo[word] |= bit;
+    let ranks = this.sentTo.get(d);
+    if (ranks === undefined) {
+      ranks = new Set();
+      this.sentTo.set(d, ranks);
+      this.hasSent[d] = 1;
+    }
+    if (ranks.has(rank)) return false;
+    ranks.add(rank);
     return true;
   }
 
   /** Whether other ranks have the latest version or will get it. */
   isSent(d: DatumId): boolean {
-    const at = d * this.maskWords;
-    for (let w = 0; w < this.maskWords; w++) if (this.sentTo[at + w] !== 0) return true;
-    return false;
+    return (this.sentTo.get(d)?.size ?? 0) > 0;
   }
 
   /** Whether `d` is this rank's, but its latest version is not here. */
@@ -87,6 +89,6 @@ export class RankData {
     this.have = grow(this.have, rows);
     const from = this.openSend.length;
     this.openSend = grow(this.openSend, rows).fill(NOT_SENT, from);
-    this.sentTo = grow(this.sentTo, rows * this.maskWords);
+    this.hasSent = grow(this.hasSent, rows);
   }
 }

@@ -39,8 +39,10 @@ export class RankJudge implements Judging {
   private readonly engine: RankHost;
   private readonly ranks: RankLinks;
   private readonly calls: JudgedCalls;
-  /** By number of the run (0: the program itself), then by rank. */
-  private readonly known: Map<number, Known[]> = new Map();
+  /** By number of the run (0: the program itself), then by rank, for the ranks that were asked. */
+  private readonly known: Map<number, Map<number, Known>> = new Map();
+  /** That many calls of the program itself are equal on all ranks. */
+  private agreed = 0;
   private readonly leavers: Map<number, CallCount> = new Map();
   /**
    * The mismatch that was sent to the others and takes effect here later: the text, the rank, and the number of missing
@@ -73,16 +75,18 @@ export class RankJudge implements Judging {
   }
 
   private of(rank: number, number: number): Known {
-    let list = this.known.get(number);
-    if (list === undefined) {
-      list = Array.from({ length: this.ranks.size }, () => ({
-        agreed: 0,
-        isAsked: false,
-        doubt: '',
-      }));
-      this.known.set(number, list);
+    let ranks = this.known.get(number);
+    if (ranks === undefined) {
+      ranks = new Map();
+      this.known.set(number, ranks);
     }
-    return list[rank];
+    let known = ranks.get(rank);
+    if (known === undefined) {
+      known = { agreed: 0, isAsked: false, doubt: '' };
+      ranks.set(rank, known);
+    }
+    if (number === 0) known.agreed = Math.max(known.agreed, this.agreed);
+    return known;
   }
 
   private ask(rank: number, number: number): void {
@@ -96,11 +100,7 @@ export class RankJudge implements Judging {
   /** A run is over: its own calls are no longer needed, and the calls before it agree. */
   forget(number: number, agreed: CallCount | undefined): void {
     this.known.delete(number);
-    if (agreed === undefined) return;
-    for (let rank = 1; rank < this.ranks.size; rank++) {
-      const known = this.of(rank, 0);
-      known.agreed = Math.max(known.agreed, agreed.made);
-    }
+    if (agreed !== undefined) this.agreed = Math.max(this.agreed, agreed.made);
   }
 
   // --- Answers ------------------------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ export class RankPlan {
     this.treeFrom = treeFrom;
     this.isInline = isInline;
     this.largest = largest;
-    this.data = new RankData(rank, size);
+    this.data = new RankData(rank);
     this.sendClass = this.networkClass('send', AccessMode.read, NetworkRole.send);
     this.receiveClass = this.networkClass('receive', AccessMode.write, NetworkRole.receive);
     this.forwardClass = this.networkClass('forward', AccessMode.read, NetworkRole.forward);

@@ -66,7 +66,7 @@ describe('the data of a rank', () => {
   it.each([0, 32])('are the same as in a record per datum, on rank %i', (rank) => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
-        const data = new RankData(rank, SIZE);
+        const data = new RankData(rank);
         const reference = new Reference();
         for (const next of steps) {
           reference.take(next, data);
@@ -85,7 +85,7 @@ describe('the data of a rank', () => {
   });
 
   it('have the same names on all ranks, whatever data single ranks have of their own', () => {
-    const [a, b] = [new RankData(0, 2), new RankData(1, 2)];
+    const [a, b] = [new RankData(0), new RankData(1)];
     a.add(datumId(0), 0);
     a.add(datumId(1), 0, true);
     a.add(datumId(2), 1);
@@ -96,7 +96,7 @@ describe('the data of a rank', () => {
   });
 
   it('take no more destinations for rows that were not there yet', () => {
-    const data = new RankData(0, 2);
+    const data = new RankData(0);
     data.openSend[0] = 3;
     data.add(datumId(1000), 1);
     expect(data.openSend[0]).toBe(3);

@@ -29,7 +29,7 @@ class CallingRank {
   private readonly backend: { kind: string; whenStill?: () => void } = { kind: 'simulated' };
 
   constructor(joined: CallingRanks, rank: number) {
-    this.data = new RankData(rank, joined.size);
+    this.data = new RankData(rank);
     const self = this;
     const host = {
       backend: this.backend,

@@ -380,7 +380,6 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     const until = this.hostTime + microseconds * 1000;
     const { moves } = world;
     this.depth++;
-    world.wakeOthers(this);
     let rang = this.isDue() || this.adversary.wakesForNothing();
     while (!rang && world.next <= until) {
       world.step();

@@ -16,8 +16,6 @@ export interface EventOwner {
 
 /** A rank from the view of the world. */
 export interface Inhabitant {
-  /** Its engine must poll. */
-  soon(): void;
   /** No event can happen any more, unless the rank asks others for their calls. */
   worldIsStill(): void;
 }
@@ -107,14 +105,6 @@ export class World {
   runUntil(limit: number): void {
     const { events } = this;
     while (events.length > 0 && events.time <= limit) this.step();
-  }
-
-  /**
-   * A rank waits for room in the middle of an insertion. The others, in the middle of theirs too, would continue and poll
-   * in a real launch; here the world tells them to.
-   */
-  wakeOthers(but: Inhabitant): void {
-    for (const inhabitant of this.inhabitants) if (inhabitant !== but) inhabitant.soon();
   }
 
   /** No event can happen any more: waiting ranks may ask the others. True when an event will happen then. */

@@ -40,7 +40,7 @@ export interface End {
   readonly at: number;
 }
 
-/** Sends and receives of one pair of ranks and tag; one of the lists is empty. */
+/** Sends and receives of one pair of ranks and tag that wait; one of the lists is empty, the other one is not. */
 interface Match {
   readonly sends: End[];
   readonly receives: End[];
@@ -58,7 +58,8 @@ export class SimulatedNetwork {
   transfers = 0;
   isLost = false;
   private readonly world: World;
-  private readonly lastArrival: Float64Array;
+  /** By the pair of ranks (from, to), of pairs that sent messages: when the last one arrives. */
+  private readonly lastArrival: Map<number, number> = new Map();
   private readonly outFree: Float64Array;
   private readonly inFree: Float64Array;
   private readonly matches: Map<number, Match> = new Map();
@@ -73,7 +74,6 @@ export class SimulatedNetwork {
     this.world = world;
     this.options = options;
     const n = stations.length;
-    this.lastArrival = new Float64Array(n * n);
     this.outFree = new Float64Array(n);
     this.inFree = new Float64Array(n);
     this.latency = options.link.latency * 1e9;
@@ -103,8 +103,8 @@ export class SimulatedNetwork {
     const late = this.options.lateBy?.(this.messages++) ?? 0;
     const pair = from * this.ports.length + to;
     const way = this.latency + bytes.length / this.bandwidth;
-    const arrival = Math.max(this.lastArrival[pair], at + this.stretched(way) + late);
-    this.lastArrival[pair] = arrival;
+    const arrival = Math.max(this.lastArrival.get(pair) ?? 0, at + this.stretched(way) + late);
+    this.lastArrival.set(pair, arrival);
     const copy = bytes.slice();
     const said = this.options.watcher?.says(from);
     this.at(arrival, () => {
@@ -115,8 +115,7 @@ export class SimulatedNetwork {
 
   // --- Transfers --------------------------------------------------------------------------------------------------
 
-  private match(from: number, to: number, tag: number): Match {
-    const key = (from * this.ports.length + to) * 65_536 + tag;
+  private match(key: number): Match {
     let match = this.matches.get(key);
     if (match === undefined) {
       match = { sends: [], receives: [] };
@@ -135,9 +134,10 @@ export class SimulatedNetwork {
       end.bytes,
       false,
     );
-    const match = this.match(end.rank, to, tag);
+    const key = this.keyOf(end.rank, to, tag);
+    const match = this.match(key);
     match.sends.push(end);
-    this.meet(match);
+    this.meet(key, match);
   }
 
   receive(from: number, tag: number, end: End): void {
@@ -150,15 +150,21 @@ export class SimulatedNetwork {
       end.bytes,
       true,
     );
-    const match = this.match(from, end.rank, tag);
+    const key = this.keyOf(from, end.rank, tag);
+    const match = this.match(key);
     match.receives.push(end);
-    this.meet(match);
+    this.meet(key, match);
   }
 
-  private meet(match: Match): void {
+  private keyOf(from: number, to: number, tag: number): number {
+    return (from * this.ports.length + to) * 65_536 + tag;
+  }
+
+  private meet(key: number, match: Match): void {
     if (match.sends.length === 0 || match.receives.length === 0) return;
     const send = match.sends.shift() as End;
     const receive = match.receives.shift() as End;
+    this.forget(key, match);
     this.transfers++;
     const begin = Math.max(send.at, receive.at, this.outFree[send.rank], this.inFree[receive.rank]);
     const wire = this.stretched(send.bytes / this.bandwidth);
@@ -176,12 +182,18 @@ export class SimulatedNetwork {
     });
   }
 
+  /** Nothing waits there any more. */
+  private forget(key: number, { sends, receives }: Match): void {
+    if (sends.length === 0 && receives.length === 0) this.matches.delete(key);
+  }
+
   /** A receive without a send is withdrawn; a matched one completes as if the request had not been made. */
   cancel(rank: number, request: number, at: number): void {
-    for (const match of this.matches.values()) {
+    for (const [key, match] of this.matches) {
       const i = match.receives.findIndex((end) => end.rank === rank && end.request === request);
       if (i < 0) continue;
       match.receives.splice(i, 1);
+      this.forget(key, match);
       this.at(at + this.stretched(this.latency), () =>
         this.ports[rank].ends(request, NetOutcome.cancelled, at),
       );

@@ -37,8 +37,10 @@ export function cholesky<E extends Real>(
   checkTiles('cholesky', 'A', graph, A, true, true);
   const fits = panels.length === 1;
   const first = (row: number, lead: number) => ({ priority: fits ? 3 * (nt - row) + lead : 0 });
+  const isPruned = graph.skips();
   /** Subtracts the product of columns k of rows i and j. */
   const update = (i: number, j: number, k: number): void => {
+    if (isPruned && graph.skips(A.rankOf(i, k), A.rankOf(j, k), A.rankOf(i, j))) return;
     const a = A.at(i, k);
     // A_ii -= L_ik L_ik^T
     if (i === j) syrk(graph, a, A.at(i, i), { alpha: -1 }, first(i, 1));
@@ -52,10 +54,11 @@ export function cholesky<E extends Real>(
         for (let j = begin; j < Math.min(end, i + 1); j++) update(i, j, k);
     for (let k = begin; k < end; k++) {
       // L_kk L_kk^T = A_kk
-      potrf(graph, A.at(k, k), first(k, 0));
+      if (!(isPruned && graph.skips(A.rankOf(k, k)))) potrf(graph, A.at(k, k), first(k, 0));
       // L_ik = A_ik L_kk^-T
       for (let i = k + 1; i < nt; i++)
-        trsm(graph, A.at(k, k), A.at(i, k), { right: true, trans: true }, first(i, 2));
+        if (!(isPruned && graph.skips(A.rankOf(k, k), A.rankOf(i, k))))
+          trsm(graph, A.at(k, k), A.at(i, k), { right: true, trans: true }, first(i, 2));
       if (fits) {
         // Column by column: the next column is factored first.
         for (let j = k + 1; j < nt; j++) for (let i = j; i < nt; i++) update(i, j, k);

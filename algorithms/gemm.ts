@@ -62,7 +62,9 @@ export function gemm<E extends Real>(
   checkTiles('gemm', 'A', graph, A, true);
   checkTiles('gemm', 'B', graph, B, true);
   checkTiles('gemm', 'C', graph, C, beta !== 0);
+  const isPruned = graph.skips();
   visitProducts(C, A.tileColumns, tilesPerGpu, (i, j, l) => {
+    if (isPruned && graph.skips(A.rankOf(i, l), B.rankOf(l, j), C.rankOf(i, j))) return;
     // C_ij := alpha A_il B_lj + beta C_ij in the first step, C_ij += alpha A_il B_lj in the others.
     multiply(graph, A.at(i, l), B.at(l, j), C.at(i, j), { alpha, beta: l === 0 ? beta : 1 });
   });

@@ -3,8 +3,6 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { cholesky, choleskyFlops } from '../algorithms/cholesky.js';
-import { gemm, gemmFlops } from '../algorithms/gemm.js';
 import { checkMachine, type MachineDescription } from '../devices/simulated/machine/machine.js';
 import { presets } from '../devices/simulated/machine/presets.js';
 import { HeadraceError } from '../scheduler/errors.js';
@@ -21,7 +19,8 @@ import {
 } from './options.js';
 import { createProgress, type Progress } from './progress.js';
 import { traceOfRank } from './ranks.js';
-import { type Prediction, type Program, predict, type RankLane } from './simulation/predict.js';
+import { type Prediction, predict, type RankLane } from './simulation/predict.js';
+import { type Program, type ProgramLayout, programs } from './simulation/programs.js';
 import { replay } from './simulation/replay.js';
 
 const options = {
@@ -37,8 +36,14 @@ const options = {
     fallback: undefined,
     help: "GPUs per rank, instead of the machine's",
   }),
-  n: integer({ min: 1, max: 1 << 24, fallback: 65536, help: 'order of the matrices' }),
+  n: integer({
+    min: 1,
+    max: 1 << 24,
+    fallback: undefined,
+    help: 'order of the matrices (65536; stencil: one tile per GPU)',
+  }),
   tile: integer({ min: 1, max: 1 << 16, fallback: 2048, help: 'rows and columns of a tile' }),
+  steps: integer({ min: 1, max: 1 << 20, fallback: 100, help: 'time steps of the stencil' }),
   trace: text({
     metavar: 'FILE',
     help: 'write the trace of the simulated run (one per rank: FILE.0, ...)',
@@ -50,26 +55,9 @@ const options = {
 
 type Values = OptionValues<typeof options>;
 
-const programs: Readonly<Record<string, Program>> = {
-  cholesky: {
-    matrices: ['A'],
-    lower: true,
-    insert: (graph, [a]) => cholesky(graph, a),
-    flops: choleskyFlops,
-    tasks: (tiles) => (tiles * (tiles + 1) * (tiles + 2)) / 6,
-  },
-  gemm: {
-    matrices: ['A', 'B', 'C'],
-    lower: false,
-    insert: (graph, [a, b, c]) => gemm(graph, a, b, c),
-    flops: (n) => gemmFlops(n, n, n),
-    tasks: (tiles) => tiles ** 3,
-  },
-};
-
 const usage = `usage: headrace simulate <program> [options]
 
-Predicts a run of ${Object.keys(programs).join(' or ')} in virtual time: same engine, same stages, no hardware.
+Predicts a run of ${new Intl.ListFormat('en', { type: 'disjunction' }).format(Object.keys(programs))} in virtual time: same engine, same stages, no hardware.
 
 ${describeOptions(options)}`;
 
@@ -137,10 +125,15 @@ function describe(title: string, p: Prediction, flops: number): string {
   );
 }
 
-/** Tasks of the program on matrices with that many tiles a side, with the tasks that make the tiles. */
-function insertions({ matrices, lower, tasks }: Program, tiles: number): number {
-  const made = lower ? (tiles * (tiles + 1)) / 2 : tiles ** 2;
-  return tasks(tiles) + matrices.length * made;
+/** Tasks of the program, with the tasks that make the tiles. */
+function insertions(
+  { matrices, lower, tasks }: Program,
+  { rows, columns, tile }: ProgramLayout,
+  steps: number,
+): number {
+  const [m, n] = [Math.ceil(rows / tile), Math.ceil(columns / tile)];
+  const made = lower ? (m * (m + 1)) / 2 : m * n;
+  return tasks(m, n, steps) + matrices.length * made;
 }
 
 /** Shows the number of inserted tasks, and ends the simulation when the user asks for it. */
@@ -172,18 +165,19 @@ export const runSimulateCommand: CommandRunner = async (argv: string[], context:
   const { stderr: stream, env } = context;
   const progress = createProgress({ stream, enabled: !values.json, env });
   try {
-    const { ranks, n, tile } = values;
+    const { ranks, n, tile, steps } = values;
+    const layout = program.layout({ ranks, gpus: machine.gpus, n, tile, steps });
     const file = values.trace ?? path.join(folder, 'simulated.hrtrace');
     const traceOf = (rank: number): string =>
       ranks === 1 ? file : (traceOfRank(file, rank) as string);
-    const onTask = follow(insertions(program, Math.ceil(n / tile)), progress, context);
+    const onTask = follow(insertions(program, layout, steps), progress, context);
     const onAnalysis = (rank: number): void => progress.update('read traces', rank, ranks);
-    const options = { ranks, n, tile, traceOf, onTask, onAnalysis };
+    const options = { ranks, layout, steps, traceOf, onTask, onAnalysis };
     const result = await awaited('the simulated run', predict(program, machine, options));
     progress.clear();
     const title = `${named} on ${ranks === 1 ? '' : `${ranks} ranks of `}${machine.name}, ${machine.gpus} GPUs${ranks === 1 ? '' : ' each'}`;
     if (values.json) context.stdout.write(`${JSON.stringify({ ok: true, ...resultOf(result) })}\n`);
-    else context.stdout.write(describe(title, result, program.flops(values.n)));
+    else context.stdout.write(describe(title, result, program.flops(layout, steps)));
     return ExitCode.ok;
   } finally {
     progress.clear();

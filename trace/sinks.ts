@@ -37,13 +37,16 @@ export class FileSink implements TraceSink {
   #writer: BackgroundWriter | undefined;
   #mayStart: boolean;
 
-  /** Creates or truncates the file; throws `TraceError` ERR_TRACE_WRITE when that is not possible. */
-  constructor(path: string) {
+  /**
+   * Creates or truncates the file; throws `TraceError` ERR_TRACE_WRITE when that is not possible. Without `inBackground` the
+   * calling thread writes every chunk.
+   */
+  constructor(path: string, inBackground = true) {
     this.path = path;
     try {
       this.#fd = openSync(path, 'w');
       this.#seekable = fstatSync(this.#fd).isFile();
-      this.#mayStart = this.#seekable;
+      this.#mayStart = inBackground && this.#seekable;
     } catch (cause) {
       throw new TraceError(
         'ERR_TRACE_WRITE',

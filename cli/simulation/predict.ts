@@ -5,34 +5,17 @@ import { World } from '../../devices/simulated/machine/world.js';
 import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
 import { leastRing } from '../../devices/submission.js';
 import { HeadraceError } from '../../scheduler/errors.js';
-import {
-  type Graph,
-  type RunReport,
-  Runtime,
-  TiledMatrix,
-  task,
-  write,
-} from '../../scheduler/index.js';
+import { type RunReport, Runtime, TiledMatrix, task, write } from '../../scheduler/index.js';
 import { type LaneUse, summarize } from '../../trace/analysis/index.js';
 import { loadTrace } from '../../trace/load.js';
 import { ProgramBounds } from './bounds.js';
+import type { Program, ProgramLayout } from './programs.js';
 import { Together } from './together.js';
-
-/** A program over matrices that begin in host memory. */
-export interface Program {
-  readonly matrices: readonly string[];
-  readonly lower: boolean;
-  readonly insert: (graph: Graph, m: readonly TiledMatrix<'f64'>[]) => void;
-  readonly flops: (n: number) => number;
-  /** Number of tasks for matrices with that many tiles a side. */
-  readonly tasks: (tiles: number) => number;
-}
 
 interface PredictOptions {
   readonly ranks: number;
-  /** Order of the matrices, and of a tile. */
-  readonly n: number;
-  readonly tile: number;
+  readonly layout: ProgramLayout;
+  readonly steps: number;
   /** Trace file of a rank. */
   readonly traceOf: (rank: number) => string;
   /** Called for every inserted task; an error that it throws ends the simulation. */
@@ -113,9 +96,9 @@ function open(machine: MachineDescription, options: PredictOptions) {
 }
 
 function matricesOf(program: Program, options: PredictOptions, runtime: Runtime) {
-  const { n: rows, tile } = options;
+  const { lower } = program;
   return program.matrices.map(
-    (name) => new TiledMatrix(runtime, 'f64', { rows, tile, lower: program.lower, name }),
+    (name) => new TiledMatrix(runtime, 'f64', { ...options.layout, lower, name }),
   );
 }
 
@@ -175,11 +158,11 @@ async function simulate(
         for (let i = matrix.lower ? j : 0; i < matrix.tileRows; i++) visit(m, i, j);
     });
   };
-  each((m, i, j) => together.share(matrices.map((ofRank) => ofRank[m].at(i, j))));
+  each((m, i, j) => together.share(matrices[0][m].at(i, j), (rank) => matrices[rank][m].at(i, j)));
   await together.run((graph) =>
     each((m, i, j) => graph.insert(init, { a: matrices[0][m].at(i, j) })),
   );
-  const reports = await together.run((graph) => program.insert(graph, matrices[0]));
+  const reports = await together.run((graph) => program.insert(graph, matrices[0], options.steps));
   await Promise.all(runtimes.map((runtime) => runtime.close()));
   const wallSeconds = (performance.now() - begin) / 1000;
   const lanes = lanesOf(machine, options);

@@ -17,8 +17,8 @@ type Observer = (cls: TaskClass, args: Arguments) => void;
 export class Together {
   private readonly runtimes: readonly Runtime[];
   private readonly observer: Observer | undefined;
-  /** For each datum of rank 0, its datum on every rank. */
-  private readonly everywhere: Map<unknown, readonly Datum[]> = new Map();
+  /** For each datum of rank 0, the same datum on any rank. */
+  private readonly everywhere: Map<unknown, (rank: number) => Datum> = new Map();
   private graphs: Graph[] = [];
 
   constructor(runtimes: readonly Runtime[], observer?: Observer) {
@@ -26,11 +26,9 @@ export class Together {
     this.observer = observer;
   }
 
-  /** These are the same datum, rank by rank. Its owner writes it first, and other ranks need not know that. */
-  share(data: readonly Datum[]): void {
-    this.everywhere.set(data[0], data);
-    for (const [rank, datum] of data.entries())
-      if (datum.rank !== rank) this.runtimes[rank].programData.valueIsElsewhere(datum);
+  /** `on(rank)` is a datum of rank 0 on that rank. It is called only for ranks that get a task on it. */
+  share(datum: Datum, on: (rank: number) => Datum): void {
+    this.everywhere.set(datum, on);
   }
 
   /** Runs a program that names data by their handles on rank 0; tasks go to the ranks that own one of their data. */
@@ -61,18 +59,20 @@ export class Together {
       this.graphs[0].insert(cls, args as never, options);
       return;
     }
-    let concerned = 0n;
+    const concerned: number[] = [];
     for (const name in args) {
       const value = args[name];
-      if (value instanceof Datum) concerned |= 1n << BigInt(value.rank);
+      if (value instanceof Datum && !concerned.includes(value.rank)) concerned.push(value.rank);
     }
-    for (let rank = 0; concerned !== 0n; rank++, concerned >>= 1n) {
-      if ((concerned & 1n) === 0n) continue;
+    concerned.sort((a, b) => a - b);
+    for (const rank of concerned) {
       const here: Record<string, unknown> = {};
       for (const name in args) {
         const value = args[name];
         here[name] =
-          value instanceof Datum ? (this.everywhere.get(value) as readonly Datum[])[rank] : value;
+          value instanceof Datum
+            ? (this.everywhere.get(value) as (rank: number) => Datum)(rank)
+            : value;
       }
       this.graphs[rank].insert(cls, here as never, options);
     }

@@ -3,7 +3,8 @@ import { HeadraceError } from '../errors.js';
 
 /**
  * Two-dimensional block-cyclic distribution (ScaLAPACK Users' Guide, section 4.3): tile (i, j) belongs to grid
- * position ((i + originRow) mod rows, (j + originColumn) mod columns), numbered row by row.
+ * position ((i / blockRows + originRow) mod rows, (j / blockColumns + originColumn) mod columns), numbered row by row.
+ * Quotients are rounded down.
  */
 export interface BlockCyclic {
   /** Rows of the grid. */
@@ -12,13 +13,26 @@ export interface BlockCyclic {
   readonly columns: number;
   readonly originRow?: number;
   readonly originColumn?: number;
+  /** Successive rows and columns of tiles that one position owns; default 1. */
+  readonly blockRows?: number;
+  readonly blockColumns?: number;
 }
 
 /** Number of the grid position that owns tile (i, j). */
 export function ownerOf(grid: BlockCyclic, i: number, j: number): number {
-  const r = (i + (grid.originRow ?? 0)) % grid.rows;
-  const c = (j + (grid.originColumn ?? 0)) % grid.columns;
-  return r * grid.columns + c;
+  const { rows, columns, originRow = 0, originColumn = 0, blockRows = 1, blockColumns = 1 } = grid;
+  const r = ((blockRows === 1 ? i : Math.floor(i / blockRows)) + originRow) % rows;
+  const c = ((blockColumns === 1 ? j : Math.floor(j / blockColumns)) + originColumn) % columns;
+  return r * columns + c;
+}
+
+/** Place of tile (i, j) among the tiles of its owner: their row and column when the tiles of others are left out. */
+export function placeOf(grid: BlockCyclic, i: number, j: number): [number, number] {
+  const { rows, columns, blockRows = 1, blockColumns = 1 } = grid;
+  return [
+    Math.floor(i / (blockRows * rows)) * blockRows + (i % blockRows),
+    Math.floor(j / (blockColumns * columns)) * blockColumns + (j % blockColumns),
+  ];
 }
 
 /** The most square grid of `n` positions, at least as many columns as rows. */
@@ -41,6 +55,14 @@ export function checkGrid(given: BlockCyclic, places: number, what: string): Blo
       throw new HeadraceError(
         'ERR_UNDISTRIBUTED',
         `${what}: the origin of a grid must be made of whole numbers of at least 0`,
+      );
+    }
+  }
+  for (const block of [grid.blockRows ?? 1, grid.blockColumns ?? 1]) {
+    if (!Number.isSafeInteger(block) || block < 1) {
+      throw new HeadraceError(
+        'ERR_UNDISTRIBUTED',
+        `${what}: the blocks of a grid must have whole numbers of rows and columns of at least 1`,
       );
     }
   }

@@ -85,13 +85,27 @@ export interface WireRecord {
   readonly end: number;
 }
 
+/** The message under construction for one rank. */
+interface Outgoing {
+  readonly rank: number;
+  words: Float64Array;
+  /** The same memory. */
+  bytes: Uint8Array;
+  /** Words written. */
+  used: number;
+}
+
+/** Words of the first buffer for a rank: it grows with the messages, up to the longest one. */
+const FIRST_WORDS = 256;
+
 export class WireWriter {
   private readonly port: NetworkPort;
-  private readonly buffers: (Float64Array | undefined)[];
-  private readonly bytes: (Uint8Array | undefined)[];
-  private readonly used: Int32Array;
-  /** Ranks with something to flush. */
-  private readonly dirty: number[] = [];
+  /** By rank, for ranks that this one has written to. */
+  private readonly outgoing: Map<number, Outgoing> = new Map();
+  /** The one that was looked up last. */
+  private recent: Outgoing | undefined;
+  /** Those with something to flush. */
+  private readonly dirty: Outgoing[] = [];
   private readonly waiting: { rank: number; bytes: Uint8Array }[] = [];
   private readonly capacity: number;
   /** Records written, for figures. */
@@ -100,9 +114,25 @@ export class WireWriter {
   constructor(port: NetworkPort) {
     this.port = port;
     this.capacity = port.longestMessage / 8;
-    this.buffers = new Array<Float64Array | undefined>(port.size);
-    this.bytes = new Array<Uint8Array | undefined>(port.size);
-    this.used = new Int32Array(port.size);
+  }
+
+  private to(rank: number): Outgoing {
+    if (this.recent?.rank === rank) return this.recent;
+    let out = this.outgoing.get(rank);
+    if (out === undefined) {
+      const words = new Float64Array(Math.min(FIRST_WORDS, this.capacity));
+      out = { rank, words, bytes: new Uint8Array(words.buffer), used: 0 };
+      this.outgoing.set(rank, out);
+    }
+    this.recent = out;
+    return out;
+  }
+
+  private grow(out: Outgoing, words: number): void {
+    const { words: old } = out;
+    out.words = new Float64Array(Math.min(Math.max(2 * old.length, words), this.capacity));
+    out.words.set(old);
+    out.bytes = new Uint8Array(out.words.buffer);
   }
 
   /** Largest payload a record with `fields` words before it can carry. */
@@ -113,30 +143,26 @@ export class WireWriter {
   /** Starts a record of `fields` words (kind and count included) and payload bytes; returns the word it starts at. */
   begin(rank: number, kind: number, fields: number, payloadBytes: number): number {
     const words = fields + ((payloadBytes + 7) >> 3);
-    if (this.used[rank] + words > this.capacity) this.flushRank(rank);
-    let buffer = this.buffers[rank];
-    if (buffer === undefined) {
-      buffer = new Float64Array(this.capacity);
-      this.buffers[rank] = buffer;
-      this.bytes[rank] = new Uint8Array(buffer.buffer);
-    }
-    const at = this.used[rank];
-    if (at === 0) this.dirty.push(rank);
-    this.used[rank] = at + words;
-    buffer[at] = kind;
-    buffer[at + 1] = words;
+    const out = this.to(rank);
+    if (out.used + words > this.capacity) this.flushOne(out);
+    const at = out.used;
+    if (at + words > out.words.length) this.grow(out, at + words);
+    if (at === 0) this.dirty.push(out);
+    out.used = at + words;
+    out.words[at] = kind;
+    out.words[at + 1] = words;
     this.records++;
     return at;
   }
 
   /** The words of the message under construction for a rank. */
   words(rank: number): Float64Array {
-    return this.buffers[rank] as Float64Array;
+    return this.to(rank).words;
   }
 
   /** The same memory as bytes. */
   payload(rank: number, word: number, bytes: number): Uint8Array {
-    return (this.bytes[rank] as Uint8Array).subarray(word * 8, word * 8 + bytes);
+    return this.to(rank).bytes.subarray(word * 8, word * 8 + bytes);
   }
 
   /** A record of plain numbers with a text behind. */
@@ -161,18 +187,18 @@ export class WireWriter {
       if (!this.port.post(rank, bytes)) break;
       this.waiting.shift();
     }
-    for (const rank of this.dirty) this.flushRank(rank);
+    for (const out of this.dirty) this.flushOne(out);
     this.dirty.length = 0;
   }
 
-  private flushRank(rank: number): void {
-    const words = this.used[rank];
-    if (words === 0) return;
-    const bytes = (this.bytes[rank] as Uint8Array).subarray(0, words * 8);
+  private flushOne(out: Outgoing): void {
+    const { rank, used } = out;
+    if (used === 0) return;
+    const bytes = out.bytes.subarray(0, used * 8);
     if (this.waiting.length > 0 || !this.port.post(rank, bytes)) {
       this.waiting.push({ rank, bytes: bytes.slice() });
     }
-    this.used[rank] = 0;
+    out.used = 0;
   }
 }
 

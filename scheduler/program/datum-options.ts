@@ -36,6 +36,8 @@ export interface DatumWish {
 /** The process that creates the datum: one of `ranks`. */
 interface Creator {
   readonly engine: Engine;
+  /** A body creates it for its own rank. */
+  readonly inBody: boolean;
   readonly rank: number;
   readonly ranks: number;
 }
@@ -44,12 +46,11 @@ interface Creator {
 export function datumWish(
   options: DatumOptions,
   defaultName: () => string,
-  { engine, rank: here, ranks }: Creator,
+  { engine, inBody, rank: here, ranks }: Creator,
 ): DatumWish {
   checkOptions(options, DATUM_OPTIONS, 'the options of a datum');
   const { device, rank, rows } = options;
   const name = checkText(options.name ?? defaultName(), 'name');
-  const { inBody } = engine;
   // A body runs on one rank only, so data that it creates belong to that rank.
   const owner = rank ?? (inBody ? here : 0);
   if (!Number.isInteger(owner) || owner < 0 || owner >= ranks) {

@@ -237,13 +237,14 @@ export class Graph {
   }
 
   /**
-   * Whether this rank may leave out a task on these data: the run is pruned and the rank owns none of them. Always false
-   * in a run that is not pruned, so an algorithm can always ask.
+   * Whether this rank may leave out a task on these data, or on data of these ranks: the run is pruned and the rank owns
+   * none of them. Always false in a run that is not pruned, so an algorithm can always ask. `graph.skips(matrix.rankOf(i, j))`
+   * asks about a tile without making it.
    */
-  skips(...data: readonly Datum[]): boolean {
+  skips(...data: readonly (Datum | number)[]): boolean {
     const ranks = this.runtime.peers;
     if (ranks === undefined || !ranks.runs.isPruned(this.run)) return false;
-    return data.every((datum) => ranks.ownerOf(datum.row) !== ranks.rank);
+    return data.every((of) => (typeof of === 'number' ? of : ranks.ownerOf(of.row)) !== ranks.rank);
   }
 
   /**

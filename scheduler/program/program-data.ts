@@ -7,6 +7,7 @@ import { CopyEvent } from '../../devices/memory/coherency.js';
 import { makeRoom } from '../../devices/memory/eviction.js';
 import { shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
+import type { SharedObject } from '../ranks/call-log.js';
 import type { Ranks } from '../ranks/ranks.js';
 import { Datum, type DatumOwner } from './datum.js';
 import {
@@ -27,6 +28,13 @@ import {
 } from './element-type.js';
 import type { Lifetime } from './lifetime.js';
 import type { OwnTasks } from './own-tasks.js';
+
+/** Names, equal on all ranks, for data of which each rank makes those that it uses. */
+export interface SharedNames {
+  /** The others follow. */
+  readonly first: number;
+  readonly of: SharedObject;
+}
 
 export class ProgramData implements DatumOwner {
   readonly tokens: Readonly<Record<ElementType, object>> = {
@@ -61,8 +69,20 @@ export class ProgramData implements DatumOwner {
 
   // --- Creation -----------------------------------------------------------------------------------------------
 
-  /** A datum with the values of an array, which is copied. */
-  from(values: unknown, options: DatumOptions | undefined): Datum {
+  /**
+   * Names for `count` data that the program makes on several ranks, one after the other, each rank when it first uses it.
+   * Undefined in a single process, and in a body: there all data are made at once.
+   */
+  share(count: number, of: SharedObject): SharedNames | undefined {
+    this.lifetime.check();
+    const { peers } = this;
+    return peers === undefined || this.engine.inBody
+      ? undefined
+      : { first: peers.share(count, of), of };
+  }
+
+  /** A datum with the values of an array, which is copied. `shared`: its name of `share`. */
+  from(values: unknown, options: DatumOptions | undefined, shared?: number): Datum {
     const element = elementTypeOf(values);
     if (element === undefined) {
       throw new HeadraceError(
@@ -78,7 +98,7 @@ export class ProgramData implements DatumOwner {
         datum: wish.name,
       });
     }
-    const datum = this.add(element, array.length, wish);
+    const datum = this.add(element, array.length, wish, shared);
     if (datum.rank !== this.rank) {
       this.valueIsElsewhere(datum);
       return datum;
@@ -93,25 +113,32 @@ export class ProgramData implements DatumOwner {
     return datum;
   }
 
-  /** A datum that has no copy until a task writes it. */
-  empty(element: ElementType, length: number, options: DatumOptions | undefined): Datum {
-    const wish = this.wish(options);
+  /** A datum that has no copy until a task writes it. `shared`: its name of `share`. */
+  empty(
+    element: ElementType,
+    length: number,
+    options: DatumOptions | undefined,
+    shared?: number,
+  ): Datum {
+    const wish = this.wish(options, shared !== undefined);
     checkLength(wish.name, length);
-    return this.add(element, length, wish);
+    return this.add(element, length, wish, shared);
   }
 
-  private wish(options: DatumOptions = {}): DatumWish {
+  private wish(options: DatumOptions = {}, isShared = false): DatumWish {
     const { engine, rank, ranks } = this;
-    return datumWish(options, () => `data-${this.nextName++}`, { engine, rank, ranks });
+    const inBody = engine.inBody && !isShared;
+    return datumWish(options, () => `data-${this.nextName++}`, { engine, inBody, rank, ranks });
   }
 
-  private add(element: ElementType, length: number, wish: DatumWish): Datum {
+  private add(element: ElementType, length: number, wish: DatumWish, shared?: number): Datum {
     const { name, owner, home, rows = length } = wish;
     checkShape(name, element, length, rows);
     const datum = new Datum(this, name, element, length, rows, (d) =>
       this.engine.addDatum(d.bytes, d),
     );
-    this.peers?.addDatum(datum.row, owner);
+    if (shared === undefined) this.peers?.addDatum(datum.row, owner);
+    else this.peers?.addShared(datum.row, owner, shared);
     this.engine.directory.home[datum.row] = home;
     return datum;
   }
@@ -259,6 +286,17 @@ export class ProgramData implements DatumOwner {
   closeDatum(datum: Datum): void {
     if (datum.closed || this.lifetime.isOver) return;
     this.peers?.calls.made('close', datum);
+    this.closeQuietly(datum);
+  }
+
+  /** The data with these names are closed, those included that this rank has not made. `closeQuietly` follows for the others. */
+  closeShared({ first, of }: SharedNames): void {
+    if (!this.lifetime.isOver) this.peers?.calls.closedShared(first, of);
+  }
+
+  /** Closes a datum as part of a call that closes several. */
+  closeQuietly(datum: Datum): void {
+    if (datum.closed || this.lifetime.isOver) return;
     datum.token = undefined;
     datum.hostArray = undefined;
     const users = this.engine.dependencies.users(datum.row);

@@ -82,7 +82,7 @@ export class Runtime {
       this.engine.remote = this.peers;
     }
     if (options.trace !== undefined) {
-      const sink = new FileSink(options.trace);
+      const sink = new FileSink(options.trace, backend.kind !== 'simulated');
       const { name, trace: _, ...rest } = options;
       const header = traceHeader(this.engine, name, hostname(), rest);
       this.tracer = new EngineTracer(this.engine, sink, header);

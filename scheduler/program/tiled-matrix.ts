@@ -1,18 +1,22 @@
 // A matrix of tiles, each a datum of its own, distributed block-cyclically over the devices.
 // Tile (i, j) holds the rows from i*tile and the columns from j*tile, in column-major order. Edge tiles are smaller. The
 // leading dimension of a tile is its number of rows.
+// On several ranks a rank makes the tiles that it owns, and any other tile when the program first uses it there. So the
+// tiles that a pruned program leaves out cost a rank nothing.
 
 import { HeadraceError } from '../../devices/errors.js';
 import {
   type BlockCyclic,
   checkGrid,
   ownerOf,
+  placeOf,
   squareGrid,
 } from '../../devices/memory/distribution.js';
 import { roundedBytes } from '../../devices/memory/zone.js';
 import { checkOptions, checkText, checkTruth, shown } from '../checks.js';
 import type { Datum } from './datum.js';
 import { type ElementArray, elementBytes, isElementType, newArray } from './element-type.js';
+import type { SharedNames } from './program-data.js';
 import type { Runtime } from './runtime.js';
 
 /** Options of a tiled matrix. */
@@ -40,7 +44,7 @@ const MATRIX_OPTIONS: readonly string[] = [
   'lower',
   'name',
 ];
-/** Each tile is an object and a row of the directory: more tiles would not fit the memory of a process. */
+/** Each tile that is used is an object and a row of the directory: more would not fit the memory of a process. */
 const MOST_TILES = 2 ** 24;
 
 /** Fills one tile: column-major `values` of `rows` x `columns`, whose first element is (row, column) of the matrix. */
@@ -71,7 +75,13 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
    * does not know the memory of the others.
    */
   readonly tilesPerGpu: number;
-  private readonly tiles: (Datum<E> | undefined)[];
+  /** The tiles that this rank has made, column by column. Without holes it is an array, with many a table of its entries. */
+  private readonly tiles: (Datum<E> | undefined)[] = [];
+  private readonly runtime: Runtime;
+  /** The name of the first tile that is the same on all ranks; the others follow, column by column. */
+  private readonly names: SharedNames | undefined;
+  private readonly hasValues: boolean;
+  private isClosed = false;
 
   /**
    * A matrix without values: tasks write its tiles first. With `fill`, tiles get values one at a time.
@@ -122,11 +132,19 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
     this.tilesPerGpu = Math.floor(
       Math.min(...memory.map((space) => space.zone.capacity)) / tileBytes,
     );
-    this.tiles = new Array<Datum<E> | undefined>(this.tileRows * this.tileColumns);
+    this.runtime = runtime;
+    this.hasValues = fill !== undefined;
+    const { name } = this;
+    this.names = runtime.programData.share(this.tileRows * this.tileColumns, {
+      name,
+      element,
+      shape: [this.rows, columns, this.tile, this.lower ? 1 : 0, ...gridNumbers(this.rankGrid)],
+    });
     try {
       for (let j = 0; j < this.tileColumns; j++) {
         for (let i = this.lower ? j : 0; i < this.tileRows; i++)
-          this.tiles[j * this.tileRows + i] = this.makeTile(runtime, i, j, fill);
+          if (this.names === undefined || this.rankOf(i, j) === runtime.rank)
+            this.makeTile(i, j, fill);
       }
     } catch (error) {
       this.close();
@@ -134,33 +152,41 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
     }
   }
 
-  private makeTile(
-    runtime: Runtime,
-    i: number,
-    j: number,
-    fill: TileFill<E> | undefined,
-  ): Datum<E> {
-    const { element, rankGrid, tile } = this;
+  private makeTile(i: number, j: number, fill?: TileFill<E>): Datum<E> {
+    const { element, rankGrid, runtime, tile } = this;
     const m = this.rowsOf(i);
     const n = this.columnsOf(j);
+    const at = j * this.tileRows + i;
     const name = `${this.name}(${i}, ${j})`;
-    const rank = ownerOf(rankGrid, i, j);
+    const rank = this.rankOf(i, j);
     // The tiles of one rank are distributed over its GPUs as if it were the only rank.
-    const device = ownerOf(
-      this.grid,
-      Math.floor(i / rankGrid.rows),
-      Math.floor(j / rankGrid.columns),
-    );
+    const device = ownerOf(this.grid, ...placeOf(rankGrid, i, j));
     const placed =
       runtime.gpus.length === 0 ? { name, rank, rows: m } : { name, rank, rows: m, device };
-    if (fill === undefined || rank !== runtime.rank) {
-      const datum = runtime.data(element, m * n, placed);
-      if (fill !== undefined) runtime.programData.valueIsElsewhere(datum);
-      return datum;
+    const { programData } = runtime;
+    const shared = this.names === undefined ? undefined : this.names.first + at;
+    let datum: Datum<E>;
+    if (fill !== undefined && rank === runtime.rank) {
+      const values = newArray(element, m * n);
+      fill(values, i * tile, j * tile, m, n);
+      datum = programData.from(values, placed, shared) as unknown as Datum<E>;
+    } else {
+      datum = programData.empty(element, m * n, placed, shared) as unknown as Datum<E>;
+      if (this.hasValues) programData.valueIsElsewhere(datum);
     }
-    const values = newArray(element, m * n);
-    fill(values, i * tile, j * tile, m, n);
-    return runtime.data(values, placed) as unknown as Datum<E>;
+    this.tiles[at] = datum;
+    return datum;
+  }
+
+  /** Rank that owns tile (i, j), whether or not the tile exists. */
+  rankOf(i: number, j: number): number {
+    return ownerOf(this.rankGrid, i, j);
+  }
+
+  private hasTile(i: number, j: number): boolean {
+    const { tileRows, tileColumns, lower } = this;
+    const isWhole = Number.isInteger(i) && Number.isInteger(j);
+    return isWhole && j >= 0 && j < tileColumns && i >= (lower ? j : 0) && i < tileRows;
   }
 
   private checkTiles(): void {
@@ -192,20 +218,29 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
       Number.isInteger(i) && i >= 0 && i < this.tileRows && j >= 0 && j < this.tileColumns
         ? this.tiles[j * this.tileRows + i]
         : undefined;
-    if (datum === undefined) {
+    return datum ?? this.firstUse(i, j);
+  }
+
+  private firstUse(i: number, j: number): Datum<E> {
+    if (this.names === undefined || !this.hasTile(i, j)) {
       throw new HeadraceError(
         'ERR_NO_TILE',
         `matrix '${this.name}' has no tile (${shown(i)}, ${shown(j)}): it has ${this.tileRows} x ${this.tileColumns}${this.lower ? ', lower triangle only' : ''}`,
       );
     }
+    const datum = this.makeTile(i, j);
+    if (this.isClosed) this.runtime.programData.closeQuietly(datum);
     return datum;
   }
 
   /** Bytes of all tiles. */
   get bytes(): number {
-    let bytes = 0;
-    for (const datum of this.tiles) bytes += datum?.bytes ?? 0;
-    return bytes;
+    let elements = 0;
+    for (let j = 0; j < this.tileColumns; j++) {
+      const first = this.lower ? j * this.tile : 0;
+      elements += Math.max(0, this.rows - first) * this.columnsOf(j);
+    }
+    return elements * elementBytes(this.element);
   }
 
   /** The whole matrix, column-major, after all tasks inserted so far. Absent upper tiles are zero. */
@@ -228,6 +263,21 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
 
   /** Closes every tile. Idempotent. */
   close(): void {
-    for (const datum of this.tiles) datum?.close();
+    const { names, tiles } = this;
+    if (names === undefined) {
+      for (const datum of tiles) datum?.close();
+      return;
+    }
+    if (this.isClosed) return;
+    this.isClosed = true;
+    const { programData } = this.runtime;
+    programData.closeShared(names);
+    for (const at in tiles) programData.closeQuietly(tiles[at] as Datum<E>);
   }
+}
+
+/** A grid in numbers, which are equal on all ranks. */
+function gridNumbers(grid: BlockCyclic): number[] {
+  const { rows, columns, originRow = 0, originColumn = 0, blockRows = 1, blockColumns = 1 } = grid;
+  return [rows, columns, originRow, originColumn, blockRows, blockColumns];
 }

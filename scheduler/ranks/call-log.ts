@@ -12,6 +12,10 @@ export const CallKind = {
   seal: 6,
   end: 7,
   restore: 8,
+  /** Creation of data that each rank makes when it uses them. */
+  shared: 9,
+  /** Their end. */
+  closeShared: 10,
 } as const;
 
 /** The object of a call, in the user's words. */
@@ -19,6 +23,14 @@ export interface CallObject {
   readonly name: string;
   readonly element?: string;
   readonly length?: number;
+}
+
+/** A matrix whose tiles each rank makes when it uses them. */
+export interface SharedObject {
+  readonly name: string;
+  readonly element: string;
+  /** Rows and columns, order of a tile, and the other numbers that must be the same on all ranks. */
+  readonly shape: readonly number[];
 }
 
 /** One call. Two ranks make the same call if kind and both numbers are equal. */
@@ -95,6 +107,10 @@ export function wordsOf({ kind, more, object }: Call): string {
       return `restore of ${datum}`;
     case CallKind.close:
       return `close of ${datum}`;
+    case CallKind.shared:
+      return `creation of matrix '${object.name}' (${object.length} tiles of ${object.element})`;
+    case CallKind.closeShared:
+      return `close of matrix '${object.name}'`;
     case CallKind.run:
       return `run '${object.name}'`;
     case CallKind.seal:

@@ -13,7 +13,7 @@ import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import { textOf, Wire, type WireRecord } from '../../devices/network/wire.js';
 import type { ElementType } from '../program/element-type.js';
-import { CallKind, CallLog, type CallObject, wordsOf } from './call-log.js';
+import { CallKind, CallLog, type CallObject, mix, type SharedObject, wordsOf } from './call-log.js';
 import { NO_GID, type RankData } from './data.js';
 import type { RankHost } from './host.js';
 import { type CallsOf, RankJudge } from './judge.js';
@@ -86,6 +86,17 @@ export class RankCalls implements CallNotes {
     const datum = this.engine.directory.info[d] as unknown as CalledDatum;
     const size = datum.length * 8 + (ELEMENTS[datum.element] ?? 0);
     this.main.add(CallKind.data, size, owner, datum);
+  }
+
+  /** A matrix was created on all ranks; they make its `length` tiles later. */
+  shared(length: number, { name, element, shape }: SharedObject): void {
+    const size = shape.reduce(mix, ELEMENTS[element as ElementType] ?? 0);
+    this.main.add(CallKind.shared, size, 0, { name, element, length });
+  }
+
+  /** A matrix of all ranks, whose first tile is `gid`, is closed. */
+  closedShared(gid: number, { name }: SharedObject): void {
+    this.log()?.add(CallKind.closeShared, gid, 0, { name });
   }
 
   /**

@@ -31,10 +31,17 @@ export class RankData {
     this.rank = rank;
   }
 
-  /** A datum was created on all ranks, or `alone` on this one. */
-  add(d: DatumId, owner: number, alone = false): void {
+  /** Takes `count` names, which are the same on all ranks; returns the first. */
+  reserve(count: number): number {
+    const first = this.nextGid;
+    this.nextGid += count;
+    return first;
+  }
+
+  /** A datum was created; by default on all ranks. With NO_GID it exists on this rank only. */
+  add(d: DatumId, owner: number, gid: number = this.reserve(1)): void {
     if (d >= this.gid.length) this.growTo(Math.max(d + 1, this.gid.length * 2));
-    this.gid[d] = alone ? NO_GID : this.nextGid++;
+    this.gid[d] = gid;
     this.owner[d] = owner;
     this.written(d, owner);
   }

@@ -29,6 +29,7 @@ import type { Payload } from '../engine/observer.js';
 import type { NetworkReport, Remote } from '../engine/remote.js';
 import { INTERNAL_RUN, type RunState } from '../engine/run-state.js';
 import { RankRuns } from './agreement.js';
+import type { SharedObject } from './call-log.js';
 import { RankCalls } from './calls.js';
 import { RankClocks } from './clocks.js';
 import { RankAfter } from './cross-rank-order.js';
@@ -104,8 +105,20 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   /** A datum was created on all ranks; a body creates it on this one only. */
   addDatum(d: DatumId, owner: number): void {
     this.failures.delete(d);
-    this.data.add(d, owner, this.engine.inBody);
+    this.data.add(d, owner, this.engine.inBody ? NO_GID : this.data.reserve(1));
     this.calls.created(d, owner);
+  }
+
+  /** Names for `count` data that every rank may make later (`addShared`); returns the first. */
+  share(count: number, of: SharedObject): number {
+    this.calls.shared(count, of);
+    return this.data.reserve(count);
+  }
+
+  /** This rank makes a datum with a name from `share`. */
+  addShared(d: DatumId, owner: number, gid: number): void {
+    this.failures.delete(d);
+    this.data.add(d, owner, gid);
   }
 
   /**

@@ -37,7 +37,7 @@ class Reference {
   take(next: Step, data: RankData): void {
     if ('add' in next) {
       const gid = next.alone ? NO_GID : this.nextGid++;
-      data.add(datumId(next.add), next.owner, next.alone);
+      data.add(datumId(next.add), next.owner, next.alone ? NO_GID : undefined);
       this.known.set(next.add, { gid, owner: next.owner, producer: next.owner, sent: new Set() });
     } else if ('reset' in next) {
       data.reset();
@@ -87,7 +87,7 @@ describe('the data of a rank', () => {
   it('have the same names on all ranks, whatever data single ranks have of their own', () => {
     const [a, b] = [new RankData(0), new RankData(1)];
     a.add(datumId(0), 0);
-    a.add(datumId(1), 0, true);
+    a.add(datumId(1), 0, NO_GID);
     a.add(datumId(2), 1);
     b.add(datumId(5), 0);
     b.add(datumId(300), 1);

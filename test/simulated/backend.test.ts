@@ -6,7 +6,8 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { cholesky, choleskyFlops } from '../../algorithms/cholesky.js';
 import { runSimulateCommand } from '../../cli/simulate.js';
-import { type Program, predict } from '../../cli/simulation/predict.js';
+import { predict } from '../../cli/simulation/predict.js';
+import type { Program } from '../../cli/simulation/programs.js';
 import { SimulatedBackend, type SimulatedKernel } from '../../devices/simulated/machine/backend.js';
 import { compileTime } from '../../devices/simulated/machine/kernel-times.js';
 import { checkMachine } from '../../devices/simulated/machine/machine.js';
@@ -88,7 +89,8 @@ test('ranks that wait for a lost rank get an error instead of hanging', async ()
   const program: Program = {
     matrices: ['A'],
     lower: true,
-    flops: choleskyFlops,
+    layout: () => ({ rows: 4096, tile: 1024, columns: 4096 }),
+    flops: ({ rows }) => choleskyFlops(rows),
     tasks: () => 20,
     insert: (graph, [a]) => {
       // Tile (1, 1) is the second rank's.
@@ -102,7 +104,8 @@ test('ranks that wait for a lost rank get an error instead of hanging', async ()
     },
   };
   const traceOf = (rank: number) => path.join(folder, `${rank}.hrtrace`);
-  const run = predict(program, presets['h200-1'], { ranks: 2, n: 4096, tile: 1024, traceOf });
+  const layout = { rows: 4096, columns: 4096, tile: 1024 };
+  const run = predict(program, presets['h200-1'], { ranks: 2, layout, steps: 1, traceOf });
   await expect(run).rejects.toMatchObject({
     code: 'ERR_STALLED',
     message: expect.stringMatching(/rank 0:[\s\S]*rank 1:[\s\S]*A\(/),

@@ -2,7 +2,7 @@
 // pairs arrive in any order. There is no engine and no time: the test says when a rank waits without progress.
 import type { WireRecord } from '../../devices/network/wire.js';
 import { RankCalls } from '../../scheduler/ranks/calls.js';
-import { RankData } from '../../scheduler/ranks/data.js';
+import { NO_GID, RankData } from '../../scheduler/ranks/data.js';
 import type { RankHost } from '../../scheduler/ranks/host.js';
 import type { RankLinks } from '../../scheduler/ranks/links.js';
 import { datumId } from './handles.js';
@@ -65,7 +65,7 @@ class CallingRank {
   create(length: number, owner: number, alone = false): void {
     const row = datumId(this.info.length);
     this.info.push({ name: `d${row}`, row, length, element: 'f64' });
-    this.data.add(row, owner, alone);
+    this.data.add(row, owner, alone ? NO_GID : undefined);
     this.calls.created(row, owner);
   }
 

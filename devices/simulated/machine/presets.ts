@@ -47,7 +47,13 @@ function h200(gpus: number): MachineDescription {
     d2d: { bandwidth: 388e9, latency: 7.8e-6 },
     network: { bandwidth: 50e9 * Math.max(1, gpus), latency: 5e-6 }, // assumed: a 400 Gbit/s card per GPU
     engine: { command: 3e-7, wake: 5e-5, launch: 3.1e-6 },
-    kernels: { ...tileKernels('f64', dgemm), ...tileKernels('f32', sgemm), '*': 1e-5 },
+    kernels: {
+      ...tileKernels('f64', dgemm),
+      ...tileKernels('f32', sgemm),
+      // Bytes read and written once, at 80 % of the memory's bandwidth; assumed.
+      stencil_2d_f64: { product: [0, 1], factor: 16, rate: 0.8 * 4.8e12 },
+      '*': 1e-5,
+    },
     hostKernels: { '*': 1e-5, init: 0 },
     source: 'measured on H200 nodes with 2 and 4 GPUs; docs/simulation.md names the assumptions',
   };

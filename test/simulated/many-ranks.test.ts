@@ -1,0 +1,111 @@
+// Programs on many simulated ranks: what a rank keeps depends on its neighbours, not on the number of ranks.
+import { expect, test } from 'vitest';
+import { type ProgramSize, programs } from '../../cli/simulation/programs.js';
+import { Together } from '../../cli/simulation/together.js';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import { presets } from '../../devices/simulated/machine/presets.js';
+import { World } from '../../devices/simulated/machine/world.js';
+import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
+import { Runtime, TiledMatrix, task, write } from '../../index.js';
+
+const init = task({ name: 'init', flows: { a: write('f64') }, kernel: 'init', gpuKernel: false });
+
+/** Runs a program on simulated ranks; returns the runtimes and matrices of each rank before anything is closed. */
+async function played(name: string, size: ProgramSize) {
+  const program = programs[name];
+  const machine = { ...presets['h200-2'], workers: 1 };
+  const world = new World();
+  const backends = Array.from(
+    { length: size.ranks },
+    () => new SimulatedBackend({ machine, world, ringRecords: 64 }),
+  );
+  const { adversary } = backends[0];
+  const link = { bandwidth: 1e11, latency: 5e-6 };
+  const network = new SimulatedNetwork(world, backends, { link, adversary });
+  const runtimes = backends.map((backend, rank) =>
+    Runtime.over(backend, { workers: 1, window: 256 }, network.ports[rank]),
+  );
+  const layout = program.layout(size);
+  const { lower } = program;
+  const matrices = runtimes.map((runtime) =>
+    program.matrices.map((m) => new TiledMatrix(runtime, 'f64', { ...layout, lower, name: m })),
+  );
+  const together = new Together(runtimes);
+  const tiles: [number, number, number][] = [];
+  matrices[0].forEach((matrix, m) => {
+    for (let j = 0; j < matrix.tileColumns; j++)
+      for (let i = lower ? j : 0; i < matrix.tileRows; i++) tiles.push([m, i, j]);
+  });
+  for (const [m, i, j] of tiles)
+    together.share(matrices[0][m].at(i, j), (rank) => matrices[rank][m].at(i, j));
+  await together.run((graph) => {
+    for (const [m, i, j] of tiles) graph.insert(init, { a: matrices[0][m].at(i, j) });
+  });
+  const reports = await together.run((graph) => program.insert(graph, matrices[0], size.steps));
+  return { runtimes, matrices, reports };
+}
+
+/** Entries of everything that can be reached from a runtime and is its own, by the way to it. */
+function entriesOf(runtime: Runtime, backend: unknown): Map<string, number> {
+  const entries: Map<string, number> = new Map();
+  const seen: Set<unknown> = new Set([backend]);
+  const line: [unknown, string][] = [[runtime, '']];
+  for (let next = line.pop(); next !== undefined; next = line.pop()) {
+    const [value, way] = next;
+    if (typeof value !== 'object' || value === null || seen.has(value)) continue;
+    seen.add(value);
+    // What all ranks share is not theirs.
+    if (value instanceof World || value instanceof SimulatedNetwork) continue;
+    const add = (n: number): unknown => entries.set(way, (entries.get(way) ?? 0) + n);
+    if (ArrayBuffer.isView(value)) add((value as Float64Array).length);
+    else if (value instanceof Map || value instanceof Set) {
+      add(value.size);
+      for (const each of value.values()) line.push([each, `${way}[]`]);
+    } else if (Array.isArray(value)) {
+      add(value.length);
+      for (const each of value) line.push([each, `${way}[]`]);
+    } else for (const [key, each] of Object.entries(value)) line.push([each, `${way}.${key}`]);
+  }
+  return entries;
+}
+
+/** The rank in the middle of a square grid of ranks: it has four neighbours. */
+function middle(ranks: number): number {
+  const side = Math.sqrt(ranks);
+  return (side >> 1) * side + (side >> 1);
+}
+
+async function stencil(ranks: number) {
+  const size = { ranks, gpus: 2, n: undefined, tile: 256, steps: 4 };
+  const { runtimes, reports, matrices } = await played('stencil', size);
+  const rank = middle(ranks);
+  const runtime = runtimes[rank];
+  const entries = entriesOf(runtime, (runtime.engine as { backend: unknown }).backend);
+  const held = matrices[rank].flatMap((matrix) => {
+    const list: number[] = [];
+    for (const datum of Object.values((matrix as unknown as { tiles: object }).tiles))
+      list.push((datum as { rank: number }).rank);
+    return list;
+  });
+  return { entries, held, report: reports[rank], tasks: reports.reduce((n, r) => n + r.tasks, 0) };
+}
+
+test('state of a rank in a stencil with four neighbours is the same among 25 and 144 ranks', async () => {
+  const few = await stencil(25);
+  const many = await stencil(144);
+  expect(many.tasks).toBe(144 * 2 * 4);
+  // Those of its neighbours' tasks that read its tiles read tiles of the neighbours' neighbours, too.
+  expect(new Set(many.held).size).toBeLessThanOrEqual(13);
+  expect(many.held.length).toBe(few.held.length);
+  expect(many.report.network?.sends).toBe(few.report.network?.sends);
+  // The walk finds what it must find.
+  const found = (name: string) => [...many.entries].find(([way]) => way.endsWith(name))?.[1];
+  expect(found('.wire.outgoing')).toBeGreaterThanOrEqual(4);
+  expect(found('.data.gid')).toBeGreaterThan(0);
+  const grown: string[] = [];
+  for (const [way, n] of many.entries) {
+    const before = few.entries.get(way) ?? 0;
+    if (n > before) grown.push(`${way}: ${before} -> ${n}`);
+  }
+  expect(grown).toEqual([]);
+});

@@ -1,14 +1,11 @@
 // Runs a program of the algorithms on a described machine, on one rank or many, and adds up its costs.
-import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
-import { type MachineDescription, queuesOf } from '../../devices/simulated/machine/machine.js';
-import { World } from '../../devices/simulated/machine/world.js';
-import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
-import { leastRing } from '../../devices/submission.js';
+import type { MachineDescription } from '../../devices/simulated/machine/machine.js';
 import { HeadraceError } from '../../scheduler/errors.js';
-import { type RunReport, Runtime, TiledMatrix, task, write } from '../../scheduler/index.js';
+import type { RunReport } from '../../scheduler/index.js';
 import { type LaneUse, summarize } from '../../trace/analysis/index.js';
 import { loadTrace } from '../../trace/load.js';
 import { ProgramBounds } from './bounds.js';
+import { openRanks, type SimulatedRanks } from './open.js';
 import type { Program, ProgramLayout } from './programs.js';
 import { Together } from './together.js';
 
@@ -43,69 +40,8 @@ export interface Prediction {
   readonly wallSeconds: number;
 }
 
-/** Tiles begin in host memory; making them costs no time. */
-const init = task({ name: 'init', flows: { a: write('f64') }, kernel: 'init', gpuKernel: false });
-
-/** Rows of the task window, records per queue and commands ahead: fewer if many ranks share this process. */
-const alone = { window: 65_536, ringRecords: 4096, runAhead: 1024 };
-const among = { window: 16_384, ringRecords: 256, runAhead: 64 };
-/** Workers cost memory on real and simulated ranks, and tile programs do not use them. */
-const WORKERS_AMONG = 1;
-
-function open(machine: MachineDescription, options: PredictOptions) {
-  const { ranks } = options;
-  const world = new World();
-  const sizes = ranks === 1 ? alone : among;
-  const workers = ranks === 1 ? machine.workers : WORKERS_AMONG;
-  const described = { ...machine, workers };
-  let { ringRecords } = sizes;
-  while (ringRecords < 2 * leastRing(queuesOf(described).length)) ringRecords *= 2;
-  const backends = Array.from(
-    { length: ranks },
-    () => new SimulatedBackend({ machine: described, world, ringRecords }),
-  );
-  let network: SimulatedNetwork | undefined;
-  if (ranks > 1) {
-    if (machine.network === undefined) {
-      throw new HeadraceError(
-        'ERR_MACHINE',
-        `machine '${machine.name}' has no 'network' between ranks`,
-        {
-          remedy: 'add "network": { "bandwidth": ..., "latency": ... } to its description',
-        },
-      );
-    }
-    const { network: link, ranksPerHost = 1 } = machine;
-    const { adversary } = backends[0];
-    network = new SimulatedNetwork(world, backends, { link, ranksPerHost, adversary });
-  }
-  const runtimes = backends.map((backend, rank) =>
-    Runtime.over(
-      backend,
-      {
-        trace: options.traceOf(rank),
-        name: 'simulate',
-        workers,
-        window: sizes.window,
-        runAhead: sizes.runAhead,
-      },
-      network?.ports[rank],
-    ),
-  );
-  return { world, backends, runtimes, network };
-}
-
-function matricesOf(program: Program, options: PredictOptions, runtime: Runtime) {
-  const { lower } = program;
-  return program.matrices.map(
-    (name) => new TiledMatrix(runtime, 'f64', { ...options.layout, lower, name }),
-  );
-}
-
-type Simulated = ReturnType<typeof open>;
-
 /** Rejects when no event can happen in the world any more: every wait that is left would last for ever. */
-function standstill({ world, runtimes }: Simulated): Promise<never> {
+function standstill({ world, runtimes }: SimulatedRanks): Promise<never> {
   return new Promise((_, reject) => {
     world.onStill = () => {
       // Programs may insert more tasks when something ends; they learn of the end before the event loop turns.
@@ -134,7 +70,7 @@ export async function predict(
   options: PredictOptions,
 ): Promise<Prediction> {
   const begin = performance.now();
-  const simulated = open(machine, options);
+  const simulated = openRanks(machine, options.ranks, options.traceOf);
   const prediction = simulate(program, machine, options, simulated, begin);
   return Promise.race([prediction, standstill(simulated)]);
 }
@@ -143,7 +79,7 @@ async function simulate(
   program: Program,
   machine: MachineDescription,
   options: PredictOptions,
-  { backends, runtimes, network }: Simulated,
+  { backends, runtimes, network }: SimulatedRanks,
   begin: number,
 ): Promise<Prediction> {
   const bounds = new ProgramBounds(machine);
@@ -151,18 +87,8 @@ async function simulate(
     options.onTask?.();
     bounds.add(cls, args);
   });
-  const matrices = runtimes.map((runtime) => matricesOf(program, options, runtime));
-  const each = (visit: (m: number, i: number, j: number) => void): void => {
-    matrices[0].forEach((matrix, m) => {
-      for (let j = 0; j < matrix.tileColumns; j++)
-        for (let i = matrix.lower ? j : 0; i < matrix.tileRows; i++) visit(m, i, j);
-    });
-  };
-  each((m, i, j) => together.share(matrices[0][m].at(i, j), (rank) => matrices[rank][m].at(i, j)));
-  await together.run((graph) =>
-    each((m, i, j) => graph.insert(init, { a: matrices[0][m].at(i, j) })),
-  );
-  const reports = await together.run((graph) => program.insert(graph, matrices[0], options.steps));
+  const matrices = await together.make(program, options.layout);
+  const reports = await together.run((graph) => program.insert(graph, matrices, options.steps));
   await Promise.all(runtimes.map((runtime) => runtime.close()));
   const wallSeconds = (performance.now() - begin) / 1000;
   const lanes = lanesOf(machine, options);

@@ -7,7 +7,14 @@ import {
   type RunReport,
   type Runtime,
   type TaskClass,
+  TiledMatrix,
+  task,
+  write,
 } from '../../scheduler/index.js';
+import type { Program, ProgramLayout } from './programs.js';
+
+/** Tiles begin in host memory; making them costs no time. */
+const init = task({ name: 'init', flows: { a: write('f64') }, kernel: 'init', gpuKernel: false });
 
 type Arguments = Readonly<Record<string, unknown>>;
 
@@ -27,8 +34,33 @@ export class Together {
   }
 
   /** `on(rank)` is a datum of rank 0 on that rank. It is called only for ranks that get a task on it. */
-  share(datum: Datum, on: (rank: number) => Datum): void {
+  private share(datum: Datum, on: (rank: number) => Datum): void {
     this.everywhere.set(datum, on);
+  }
+
+  /**
+   * Makes the matrices of a program on all ranks, and their values on the owners. Returns those of rank 0, for programs
+   * that `run` gets.
+   */
+  async make(program: Program, layout: ProgramLayout): Promise<TiledMatrix<'f64'>[]> {
+    const { lower } = program;
+    const matrices = this.runtimes.map((runtime) =>
+      program.matrices.map((name) => new TiledMatrix(runtime, 'f64', { ...layout, lower, name })),
+    );
+    const tiles: Datum<'f64'>[] = [];
+    matrices[0].forEach((matrix, m) => {
+      for (let j = 0; j < matrix.tileColumns; j++) {
+        for (let i = lower ? j : 0; i < matrix.tileRows; i++) {
+          const tile = matrix.at(i, j);
+          tiles.push(tile);
+          this.share(tile, (rank) => matrices[rank][m].at(i, j));
+        }
+      }
+    });
+    await this.run((graph) => {
+      for (const a of tiles) graph.insert(init, { a });
+    });
+    return matrices[0];
   }
 
   /** Runs a program that names data by their handles on rank 0; tasks go to the ranks that own one of their data. */

@@ -6,9 +6,7 @@ import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { presets } from '../../devices/simulated/machine/presets.js';
 import { World } from '../../devices/simulated/machine/world.js';
 import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
-import { Runtime, TiledMatrix, task, write } from '../../index.js';
-
-const init = task({ name: 'init', flows: { a: write('f64') }, kernel: 'init', gpuKernel: false });
+import { type Datum, Runtime } from '../../index.js';
 
 /** Runs a program on simulated ranks; returns the runtimes and matrices of each rank before anything is closed. */
 async function played(name: string, size: ProgramSize) {
@@ -25,24 +23,10 @@ async function played(name: string, size: ProgramSize) {
   const runtimes = backends.map((backend, rank) =>
     Runtime.over(backend, { workers: 1, window: 256 }, network.ports[rank]),
   );
-  const layout = program.layout(size);
-  const { lower } = program;
-  const matrices = runtimes.map((runtime) =>
-    program.matrices.map((m) => new TiledMatrix(runtime, 'f64', { ...layout, lower, name: m })),
-  );
   const together = new Together(runtimes);
-  const tiles: [number, number, number][] = [];
-  matrices[0].forEach((matrix, m) => {
-    for (let j = 0; j < matrix.tileColumns; j++)
-      for (let i = lower ? j : 0; i < matrix.tileRows; i++) tiles.push([m, i, j]);
-  });
-  for (const [m, i, j] of tiles)
-    together.share(matrices[0][m].at(i, j), (rank) => matrices[rank][m].at(i, j));
-  await together.run((graph) => {
-    for (const [m, i, j] of tiles) graph.insert(init, { a: matrices[0][m].at(i, j) });
-  });
-  const reports = await together.run((graph) => program.insert(graph, matrices[0], size.steps));
-  return { runtimes, matrices, reports };
+  const matrices = await together.make(program, program.layout(size));
+  const reports = await together.run((graph) => program.insert(graph, matrices, size.steps));
+  return { runtimes, reports };
 }
 
 /** Entries of everything that can be reached from a runtime and is its own, by the way to it. */
@@ -77,18 +61,16 @@ function middle(ranks: number): number {
 
 async function stencil(ranks: number) {
   const size = { ranks, gpus: 2, n: undefined, tile: 256, steps: 4 };
-  const { runtimes, reports, matrices } = await played('stencil', size);
+  const { runtimes, reports } = await played('stencil', size);
   const rank = middle(ranks);
   const runtime = runtimes[rank];
   const entries = entriesOf(runtime, (runtime.engine as { backend: unknown }).backend);
-  const held = matrices[rank].flatMap((matrix) => {
-    const list: number[] = [];
-    for (const datum of Object.values((matrix as unknown as { tiles: object }).tiles))
-      list.push((datum as { rank: number }).rank);
-    return list;
-  });
+  const held = runtime.engine.directory.info.map((datum) => (datum as Datum).rank);
   return { entries, held, report: reports[rank], tasks: reports.reduce((n, r) => n + r.tasks, 0) };
 }
+
+/** A table with an entry for each rank would have 119 more; free nodes of a pool depend on the timing. */
+const SLACK = 32;
 
 test('state of a rank in a stencil with four neighbours is the same among 25 and 144 ranks', async () => {
   const few = await stencil(25);
@@ -105,7 +87,7 @@ test('state of a rank in a stencil with four neighbours is the same among 25 and
   const grown: string[] = [];
   for (const [way, n] of many.entries) {
     const before = few.entries.get(way) ?? 0;
-    if (n > before) grown.push(`${way}: ${before} -> ${n}`);
+    if (n > before + SLACK) grown.push(`${way}: ${before} -> ${n}`);
   }
   expect(grown).toEqual([]);
 });

@@ -36,6 +36,8 @@ interface SimulatedOptions {
 
 /** Limit of successive blocks of the engine without work of the machine; beyond it, that is an error. */
 const MOST_IDLE_BLOCKS = 1000;
+/** Limit for engines that poll within each other's polls: with many ranks the stack would overflow. */
+const MOST_NESTED = 64;
 /** From the request for a turn to the turn: an engine that asks again and again must let time pass. */
 const TURN_NS = 1000;
 
@@ -226,9 +228,15 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     const { adversary, executor } = this;
     if (adversary.active || this.faults.faults.length > 0)
       this.hostTime += adversary.heldUp() + this.faults.poll();
-    this.depth++;
-    this.world.runUntil(this.hostTime);
-    this.leave();
+    const { world } = this;
+    // Deeper on the stack an engine sees what has happened so far; what follows rings for it later.
+    if (world.nested < MOST_NESTED) {
+      this.depth++;
+      world.nested++;
+      world.runUntil(this.hostTime);
+      world.nested--;
+      this.leave();
+    }
     let moved = false;
     for (let q = FIRST_QUEUE; q < this.count; q++) {
       if (this.completed[q] === executor.done[q]) continue;

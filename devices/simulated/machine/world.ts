@@ -3,7 +3,7 @@
 //
 // Each rank's engine has a clock of its own, which runs ahead of the world's while the engine works. An engine that polls
 // lets the world run to its own time; other engines get their turns meanwhile. So engines nest on
-// one stack, each at most once.
+// one stack, each at most once, and only to a limited depth (backend.ts).
 // Invariants: events happen in the order of their times; an engine is never entered while it is on the stack; while
 // there are events, and the world drives itself, some code will let them happen.
 import { EventQueue } from './event-queue.js';
@@ -25,6 +25,8 @@ const TURNS = 16;
 
 export class World {
   time = 0;
+  /** Engines that let the world run from their polls, one within the other. */
+  nested = 0;
   /** Engine turns so far. */
   turns = 0;
   /** Events so far, turns included. */

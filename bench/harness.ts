@@ -45,11 +45,13 @@ export interface Columns {
   readonly odd: readonly Datum<'f64'>[];
 }
 
-export function makeColumns(rt: Runtime, width: number, devices: number): Columns {
+/** Columns in blocks over `ranks` ranks, each in turn on a device. */
+export function makeColumns(rt: Runtime, width: number, devices: number, ranks = 1): Columns {
   const make = (parity: string): Datum<'f64'>[] =>
     Array.from({ length: width }, (_, p) =>
       rt.data(new Float64Array(2), {
         name: `${parity}(${p})`,
+        rank: Math.floor((p * ranks) / width),
         ...(devices > 0 ? { device: p % devices } : {}),
       }),
     );

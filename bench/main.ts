@@ -2,6 +2,7 @@
 import { commandLine, usageError } from './command-line.js';
 import type { BenchEntry } from './harness.js';
 import { metgBenchmarks } from './metg.js';
+import { networkBenchmarks } from './network.js';
 import { overhead } from './overhead.js';
 import { benchRecording } from './trace-record.js';
 import { benchInspection, benchSummary } from './trace-view.js';
@@ -9,6 +10,7 @@ import { benchInspection, benchSummary } from './trace-view.js';
 const SUITES: Readonly<Record<string, () => Promise<BenchEntry[]>>> = {
   overhead,
   metg: metgBenchmarks,
+  network: async () => networkBenchmarks(),
   recording: async () => benchRecording(),
   inspection: async () => [...benchSummary(), ...(await benchInspection())],
 };

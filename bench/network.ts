@@ -1,89 +1,196 @@
-// The cost of a dependency between two ranks, against a plain MPI ping-pong of the same library in the same run, and
-// the time of a large tile between emulated GPUs by every way.
-import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
-import { Runtime, readWrite, task } from '../index.js';
-import { launchOf } from '../native/launch.js';
-import { loadMpi, startMpi } from '../native/mpi.js';
-import { commandLine } from './command-line.js';
-import { relay } from './network-relay.js';
-import { underMpirun } from './ranks.js';
+// Data between ranks beside plain MPI of the same library in the same run: the cost of a dependency and of a large tile, and
+// the METG(50 %) of a stencil over ranks (metg.ts) beside the stencil by hand (peers/mpi_stencil.cpp).
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import path from 'node:path';
+import { packageRoot } from '../native/installation.js';
+import { type BenchEntry, log, median } from './harness.js';
+import { metg } from './metg.js';
+import type { PairResult } from './network-pair.js';
+import { type MpiPrograms, mpiLibraries, noLauncher, printedByRanks } from './ranks.js';
 
-const SMALL = 8;
-const LARGE = 16 * 2 ** 20;
-/** Too large for an announcement, so it goes the way of a large tile. */
-const WARM = 32_768;
-const SMALL_STEPS = 2000;
-const LARGE_STEPS = 40;
+const REPEATS = 3;
+const COLUMNS = 4;
+/** Kernel iterations per task, up to several milliseconds, and steps. */
+const POINTS: readonly StencilPoint[] = [
+  [4, 400],
+  [16, 400],
+  [64, 400],
+  [256, 400],
+  [1024, 200],
+  [4096, 100],
+  [16_384, 40],
+  [65_536, 20],
+  [262_144, 8],
+  [1_048_576, 4],
+].map(([iterations, steps]) => ({ iterations, steps }));
 
-async function measure(): Promise<void> {
-  const { rank } = launchOf();
-  const addon = loadMpi();
-  const facts = await startMpi(addon);
-  const raw = await addon.measure(SMALL, 20_000, 'host');
-  const rawHost = LARGE / (await addon.measure(LARGE, 100, 'host'));
-  const rawRate = LARGE / (await addon.measure(LARGE, 100, 'emulated'));
-  const result: Record<string, unknown> = {
-    library: facts.library,
-    cores: availableParallelism(),
-    small: { bytes: SMALL, rawSeconds: raw, ...(await small(raw)) },
-  };
-  const ways: Record<string, unknown> = {
-    rawBytesPerSecond: rawRate,
-    rawHostBytesPerSecond: rawHost,
-  };
-  for (const comm of ['direct', 'ipc', 'staged'] as const) ways[comm] = await large(comm, rawRate);
-  result['large'] = { bytes: LARGE, ...ways };
-  if (rank === 0) process.stdout.write(`${JSON.stringify(result)}\n`);
+/** A point of the sweep. */
+interface StencilPoint {
+  readonly iterations: number;
+  readonly steps: number;
 }
 
-/** A token goes back and forth between two ranks: each step is one dependency on the other rank. */
-async function small(raw: number): Promise<object> {
-  const runtime = await Runtime.create({ workers: 1, gpus: 0 });
-  const seconds = await relay(runtime, SMALL, SMALL_STEPS, 5);
-  const pass = task({ name: 'pass', flows: { x: readWrite('f64') }, kernel: 'empty' });
-  const x = runtime.data(new Float64Array(SMALL / 8), { rank: 0 });
-  const report = await runtime.run((graph) => {
-    for (let i = 0; i < SMALL_STEPS; i++) graph.insert(pass, { x }, { rank: i & 1 });
+/** Seconds of the points, repeat by repeat, of both programs. */
+interface StencilTimes {
+  readonly headrace: readonly (readonly number[])[];
+  readonly byHand: readonly (readonly number[])[];
+}
+
+const root = packageRoot();
+const program = (name: string): string => path.join(root, 'dist', 'bench', name);
+
+/** Entries of the ratios to plain MPI: of the times of a dependency, and of the rates of a large tile. */
+export function pairEntries(repeats: readonly PairResult[]): BenchEntry[] {
+  const [{ library }] = repeats;
+  const params = { library, ranks: 2, repeats: repeats.length };
+  const entry = (name: string, ratio: (result: PairResult) => number): BenchEntry => ({
+    name: `network/${name}/ratio`,
+    value: median(repeats.map(ratio)),
+    unit: 'ratio',
+    params,
   });
-  await x.read();
-  await runtime.close();
-  const dependencies = (report.network?.sends ?? 0) + (report.network?.receives ?? 0);
-  const messages = (report.network?.messagesSent ?? 0) + (report.network?.messagesReceived ?? 0);
-  return {
-    oneWaySeconds: seconds,
-    timesRaw: seconds / raw,
-    withInsertionSeconds: report.seconds / SMALL_STEPS,
-    messagesPerDependency: messages / dependencies,
-    payloadBytesPerDependency: (report.network?.sentBytes ?? 0) / (report.network?.sends ?? 1),
-  };
+  return [
+    entry('dependency', ({ small }) => small.oneWaySeconds / small.rawSeconds),
+    entry('dependency-inserted', ({ small }) => small.withInsertionSeconds / small.rawSeconds),
+    entry('direct', ({ large }) => large.direct.shareOfRaw),
+    entry('staged', ({ large }) => large.staged.shareOfRaw),
+  ];
 }
 
-/** A tile of 16 MiB goes back and forth between emulated GPUs; each step is a task without work. */
-async function large(comm: 'direct' | 'ipc' | 'staged', rawRate: number): Promise<object> {
-  const runtime = await Runtime.create({
+interface Rated {
+  /** Seconds. */
+  readonly granularity: number;
+  readonly efficiency: number;
+}
+
+/**
+ * Granularities and efficiencies of both programs: granularity = elapsed x cores / tasks, and efficiency = rate / best rate,
+ * where the best rate is the best one of both. Elapsed times are medians of the repeats.
+ */
+export function rated(
+  points: readonly StencilPoint[],
+  times: StencilTimes,
+  width: number,
+  cores: number,
+): Record<keyof StencilTimes, Rated[]> {
+  const measured = (repeats: readonly (readonly number[])[]) =>
+    points.map(({ iterations, steps }, i) => {
+      const tasks = steps * width;
+      const granularity = (median(repeats.map((seconds) => seconds[i])) * cores) / tasks;
+      return { granularity, rate: iterations / granularity };
+    });
+  const all = { headrace: measured(times.headrace), byHand: measured(times.byHand) };
+  const best = Math.max(...[...all.headrace, ...all.byHand].map(({ rate }) => rate));
+  const share = ({ granularity, rate }: { granularity: number; rate: number }): Rated => ({
+    granularity,
+    efficiency: rate / best,
+  });
+  return { headrace: all.headrace.map(share), byHand: all.byHand.map(share) };
+}
+
+/** Compiles the stencil by hand for a library, as the kernels of the addon are compiled. @throws Error with the remedy */
+export function compileStencil({ compiler }: MpiPrograms, to: string): void {
+  const sources = ['bench/peers/mpi_stencil.cpp', 'native/kernels/basic.cpp'];
+  const options = [
+    '-O3',
+    '-DNDEBUG',
+    '-std=c++17',
+    '-DOMPI_SKIP_MPICXX=1',
+    '-DMPICH_SKIP_MPICXX=1',
+  ];
+  const args = [...options, '-Inative', '-Inative/include', ...sources, '-o', to];
+  const { status, error } = spawnSync(compiler, args, { cwd: root, stdio: 'inherit' });
+  if (status === 0) return;
+  const remedy = 'to get it: npm run setup -- --require-mpi';
+  throw new Error(`${compiler} cannot compile bench/peers/mpi_stencil.cpp; ${remedy}`, {
+    cause: error,
+  });
+}
+
+/** Seconds of each point, by each program in turn. */
+function timeStencils(ranks: number, launcher: string, byHand: string): StencilTimes {
+  const words = POINTS.map(({ iterations, steps }) => `${iterations}x${steps}`);
+  const headrace = [process.execPath, program('network-stencil.js')] as const;
+  const times = { headrace: [] as number[][], byHand: [] as number[][] };
+  for (let i = 0; i < REPEATS; i++) {
+    const options = ['--columns', String(COLUMNS), '--points', words.join(',')];
+    times.headrace.push(JSON.parse(printedByRanks(ranks, [...headrace, ...options], launcher)));
+    times.byHand.push(
+      JSON.parse(printedByRanks(ranks, [byHand, String(COLUMNS), ...words], launcher)),
+    );
+  }
+  return times;
+}
+
+function stencilEntries(ranks: number, library: string, times: StencilTimes): BenchEntry[] {
+  const cores = Math.min(ranks, availableParallelism());
+  const { headrace, byHand } = rated(POINTS, times, ranks * COLUMNS, cores);
+  const us = (seconds: number): string => (seconds * 1e6).toFixed(2);
+  const [own, other] = [metg(headrace), metg(byHand)];
+  log(
+    `network/stencil, ${ranks} ranks of ${library}: METG(50 %) ${us(own)} us, MPI by hand ${us(other)} us`,
+  );
+  for (const [i, { iterations }] of POINTS.entries()) {
+    const shown = [headrace[i], byHand[i]].map(
+      ({ granularity, efficiency }) =>
+        `${us(granularity).padStart(9)} us ${(efficiency * 100).toFixed(1).padStart(5)} %`,
+    );
+    log(`    ${String(iterations).padStart(7)} iterations  ${shown.join('   by hand ')}`);
+  }
+  const params = {
+    library,
+    ranks,
     workers: 1,
-    gpus: 1,
-    gpuMemory: '256MiB',
-    hostMemory: '512MiB',
-    comm,
-  });
-  // Compiles all code on the way.
-  await relay(runtime, WARM, SMALL_STEPS, 2);
-  const rate = LARGE / (await relay(runtime, LARGE, LARGE_STEPS, 5));
-  await runtime.close();
-  return { bytesPerSecond: rate, shareOfRaw: rate / rawRate };
+    columns: COLUMNS,
+    cores,
+    efficiency: 0.5,
+    repeats: REPEATS,
+  };
+  return [
+    { name: 'network/stencil/metg', value: own * 1e6, unit: 'us', params },
+    { name: 'network/stencil/mpi-by-hand', value: other * 1e6, unit: 'us', params },
+  ];
 }
 
-if (launchOf().size === 2) await measure();
-else {
-  const usage = `usage: node dist/bench/network.js [options]
+interface Hop {
+  readonly hop: string;
+  readonly ns: number;
+}
 
-What a dependency and a large tile cost between two ranks; one JSON object. It starts itself under mpirun.
+function logHops(library: string, hops: readonly Hop[]): void {
+  log(`network/dependency, hop by hop, ${library}:`);
+  for (const { hop, ns } of hops) log(`    ${(ns / 1e3).toFixed(2).padStart(9)} us  ${hop}`);
+}
 
-  --launcher PROGRAM    what starts the ranks (mpirun)
-  --help                this text
-`;
-  const values = commandLine(usage, { launcher: { type: 'string' } });
-  process.exitCode = underMpirun(2, [fileURLToPath(import.meta.url)], values.launcher);
+function measureLibrary(programs: MpiPrograms, folder: string): BenchEntry[] {
+  const { launcher } = programs;
+  const byHand = path.join(folder, `stencil-${launcher}`);
+  compileStencil(programs, byHand);
+  const run = (name: string): string =>
+    printedByRanks(2, [process.execPath, program(name)], launcher);
+  const pairs = Array.from(
+    { length: REPEATS },
+    () => JSON.parse(run('network-pair.js')) as PairResult,
+  );
+  const entries = pairEntries(pairs);
+  const [{ library }] = pairs;
+  for (const { name, value } of entries) log(`${name}: ${value.toFixed(2)} (${library})`);
+  logHops(library, JSON.parse(run('network-hops.js')));
+  for (const ranks of [2, 4])
+    entries.push(...stencilEntries(ranks, library, timeStencils(ranks, launcher, byHand)));
+  return entries;
+}
+
+/** All entries, for each MPI library of this machine; none without a library. */
+export function networkBenchmarks(): BenchEntry[] {
+  const libraries = mpiLibraries();
+  if (libraries.length === 0) log(`network: ${noLauncher('mpirun').trim()}`);
+  const folder = mkdtempSync(path.join(tmpdir(), 'headrace-network-'));
+  try {
+    return libraries.flatMap((programs) => measureLibrary(programs, folder));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }

@@ -1,0 +1,52 @@
+// The stencil of the METG measurement over ranks: some columns and one worker per rank, insertion included. The program by
+// hand is peers/mpi_stencil.cpp.
+import { fileURLToPath } from 'node:url';
+import { Runtime } from '../index.js';
+import { launchOf } from '../native/launch.js';
+import { commandLine, positive, usageError } from './command-line.js';
+import { makeColumns, runShape } from './harness.js';
+import { underMpirun } from './ranks.js';
+
+const usage = `usage: node dist/bench/network-stencil.js [options]
+
+Seconds of a stencil on several ranks for each number of kernel iterations per task and of steps; a JSON array. It
+starts itself under mpirun.
+
+  --points LIST         ITERATIONSxSTEPS, with commas between them (64x400,16384x20)
+  --ranks N             ranks (2)
+  --columns N           columns per rank (4)
+  --launcher PROGRAM    what starts the ranks (mpirun)
+  --help                this text
+`;
+const values = commandLine(usage, {
+  points: { type: 'string', default: '64x400,16384x20' },
+  ranks: { type: 'string', default: '2' },
+  columns: { type: 'string', default: '4' },
+  launcher: { type: 'string', default: 'mpirun' },
+});
+const ranks = positive(usage, 'ranks', values.ranks);
+const columns = positive(usage, 'columns', values.columns);
+const points = values.points.split(',').map((point) => {
+  const [, iterations, steps] =
+    /^(\d+)x(\d+)$/.exec(point) ?? usageError(usage, `--points: ${point}`);
+  return { iterations: Number(iterations), steps: Number(steps) };
+});
+
+async function measure(): Promise<void> {
+  const runtime = await Runtime.create({ workers: 1, gpus: 0 });
+  const row = makeColumns(runtime, columns * runtime.ranks, 0, runtime.ranks);
+  // Compiles all code on the way.
+  await runShape(runtime, row, 'stencil', 400, 4);
+  const seconds: number[] = [];
+  for (const { iterations, steps } of points)
+    seconds.push(await runShape(runtime, row, 'stencil', steps, iterations));
+  if (runtime.rank === 0) process.stdout.write(`${JSON.stringify(seconds)}\n`);
+  await runtime.close();
+}
+
+const { launcher } = launchOf();
+if (launcher !== undefined) await measure();
+else {
+  const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2)];
+  process.exitCode = underMpirun(ranks, args, values.launcher);
+}

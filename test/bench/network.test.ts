@@ -1,0 +1,56 @@
+// The entries of the network benchmark, from results made by hand.
+import { describe, expect, test } from 'vitest';
+import { metg } from '../../bench/metg.js';
+import { pairEntries, rated } from '../../bench/network.js';
+import type { PairResult } from '../../bench/network-pair.js';
+
+const pair = (raw: number, oneWay: number, inserted: number, share: number): PairResult => ({
+  library: 'MPI',
+  small: { rawSeconds: raw, oneWaySeconds: oneWay, withInsertionSeconds: inserted },
+  large: {
+    direct: { shareOfRaw: share },
+    ipc: { shareOfRaw: 1 },
+    staged: { shareOfRaw: share / 2 },
+  },
+});
+
+describe('ratios to plain MPI', () => {
+  test('are the medians of the ratios of each repeat', () => {
+    const entries = pairEntries([pair(1, 10, 20, 0.9), pair(2, 16, 50, 0.8), pair(1, 9, 30, 0.5)]);
+    const params = { library: 'MPI', ranks: 2, repeats: 3 };
+    expect(entries).toEqual([
+      { name: 'network/dependency/ratio', value: 9, unit: 'ratio', params },
+      { name: 'network/dependency-inserted/ratio', value: 25, unit: 'ratio', params },
+      { name: 'network/direct/ratio', value: 0.8, unit: 'ratio', params },
+      { name: 'network/staged/ratio', value: 0.4, unit: 'ratio', params },
+    ]);
+  });
+});
+
+describe('the METG of a stencil over ranks', () => {
+  const points = [10, 100, 1000].map((iterations) => ({ iterations, steps: 5 }));
+  /** Eight tasks a step on two cores, of 1 us per iteration and so many microseconds of overhead. */
+  const seconds = (overhead: number): number[] =>
+    points.map(({ iterations, steps }) => ((iterations + overhead) * 1e-6 * steps * 8) / 2);
+
+  test('counts the medians of each point, against the best rate of both programs', () => {
+    const times = {
+      headrace: [seconds(1e6), seconds(100), seconds(0)],
+      byHand: [seconds(0), seconds(0), seconds(1e6)],
+    };
+    const { headrace, byHand } = rated(points, times, 8, 2);
+    for (const [i, { iterations }] of points.entries()) {
+      expect(byHand[i]).toEqual({
+        granularity: expect.closeTo(iterations * 1e-6, 12),
+        efficiency: expect.closeTo(1, 9),
+      });
+      expect(headrace[i]).toEqual({
+        granularity: expect.closeTo((iterations + 100) * 1e-6, 12),
+        efficiency: expect.closeTo(iterations / (iterations + 100), 9),
+      });
+    }
+    // Half of the time is overhead when a task lasts 200 us.
+    expect(metg(headrace)).toBeCloseTo(200e-6, 9);
+    expect(metg(byHand)).toBeCloseTo(10e-6, 9);
+  });
+});

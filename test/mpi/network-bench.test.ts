@@ -1,0 +1,46 @@
+// The programs of the network benchmark run with every library: both stencils give one time per point. Times are not tested.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { compileStencil } from '../../bench/network.js';
+import { printedByRanks } from '../../bench/ranks.js';
+import { LIBRARIES, launcherOf, layers, needing } from '../support/needs.js';
+
+const stencil = fileURLToPath(new URL('../../dist/bench/network-stencil.js', import.meta.url));
+const points = ['4x30', '64x20', '1x1'];
+
+describe.each(LIBRARIES)('%s', (library) => {
+  test('both stencils run on 2 and 3 ranks', needing(layers[library]), () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'headrace-stencil-'));
+    try {
+      const byHand = path.join(folder, 'stencil');
+      const launcher = launcherOf(library) as string;
+      const compiler = launcher.replace(/^mpi(run|exec)(\.hydra)?/, 'mpicxx');
+      compileStencil({ launcher, compiler }, byHand);
+      for (const ranks of [2, 3]) {
+        const options = ['--columns', '4', '--points', points.join(',')];
+        const printed = [
+          printedByRanks(ranks, [process.execPath, stencil, ...options], launcher),
+          printedByRanks(ranks, [byHand, '4', ...points], launcher),
+        ];
+        for (const text of printed) {
+          const seconds = JSON.parse(text) as number[];
+          expect(seconds).toHaveLength(points.length);
+          expect(Math.min(...seconds)).toBeGreaterThan(0);
+        }
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+test('a program that fails is an error with its command', needing(layers.openmpi), () => {
+  const launcher = launcherOf('openmpi') as string;
+  const command = [process.execPath, '-e', 'process.exitCode = 3'] as const;
+  expect(() => printedByRanks(2, [...command], launcher)).toThrow(
+    /process\.exitCode = 3' ended with code 3/,
+  );
+});

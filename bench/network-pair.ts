@@ -38,7 +38,8 @@ async function measure(): Promise<void> {
   const rawHost = LARGE / (await addon.measure(LARGE, 100, 'host'));
   const rawRate = LARGE / (await addon.measure(LARGE, 100, 'emulated'));
   const result: Record<string, unknown> = {
-    library: facts.library,
+    // Without the details of its build.
+    library: facts.library.split(/[,\n]/)[0]?.trim(),
     cores: availableParallelism(),
     small: { bytes: SMALL, rawSeconds: raw, ...(await small(raw)) },
   };

@@ -39,7 +39,7 @@ async function measure(): Promise<void> {
   const rawRate = LARGE / (await addon.measure(LARGE, 100, 'emulated'));
   const result: Record<string, unknown> = {
     // Without the details of its build.
-    library: facts.library.split(/[,\n]/)[0]?.trim(),
+    library: facts.library.split(/[,\n]/)[0]?.replace(/\s+/g, ' '),
     cores: availableParallelism(),
     small: { bytes: SMALL, rawSeconds: raw, ...(await small(raw)) },
   };

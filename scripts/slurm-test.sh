@@ -242,7 +242,7 @@ own_gpus() { # The stub driver has as many GPUs as srun gave the rank.
   HEADRACE_CUDA_LIBRARY=$stub step -n 2 "$1" "$2" bash -c "
     HEADRACE_STUB_DEVICES=\$(tr , '\n' <<<\"\$CUDA_VISIBLE_DEVICES\" | wc -l) exec node --input-type=module -e \"
     import { Runtime } from 'file://$root/dist/index.js';
-    const runtime = await Runtime.create({ gpus: 1, driver: 'cuda', workers: 1, gpuMemory: '16MiB' });
+    const runtime = await Runtime.create({ gpus: 1, driver: 'cuda', workers: 1, gpuMemory: '16MiB', hostMemory: '64MiB' });
     console.log('rank', runtime.rank, 'of', runtime.ranks, 'of', process.env.CUDA_VISIBLE_DEVICES);
     await runtime.close();\""
   expect_code 0

@@ -36,7 +36,9 @@ export function cleanEnvironment(extra: Readonly<Record<string, string>>): Recor
   for (const [name, value] of Object.entries(process.env)) {
     if (value === undefined) continue;
     if (
-      /^(OMPI_|PMIX_|PMI_|PRTE_|HYDRA_|MPI_|VITEST|NODE_OPTIONS$|NODE_CHANNEL|TINYPOOL)/.test(name)
+      /^(OMPI_|PMIX_|PMI_|PRTE_|HYDRA_|MPI_|SLURM_|VITEST|NODE_OPTIONS$|NODE_CHANNEL|TINYPOOL)/.test(
+        name,
+      )
     )
       continue;
     env[name] = value;

@@ -41,7 +41,11 @@ const WRAPPED: Readonly<Record<ElementType, (sum: number) => number>> = {
 
 function combined(element: ElementType, operation: ReduceOperation, a: number, b: number): number {
   if (Number.isNaN(a) || Number.isNaN(b)) return Number.NaN;
-  if (operation === 'sum') return WRAPPED[element](a + b);
+  if (operation === 'sum') {
+    const sum = WRAPPED[element](a + b);
+    // The processor's NaN, of opposite infinities, has a sign.
+    return Number.isNaN(sum) ? Number.NaN : sum;
+  }
   const isLess = a < b || (Object.is(a, -0) && b === 0);
   return isLess === (operation === 'min') ? a : b;
 }

@@ -3,6 +3,7 @@ import { Announce, AnnounceFlag, payloadOf, textAt, type WireRecord } from './wi
 
 /** A version that another rank has announced to this one. */
 export interface Announcement {
+  /** With `origin`, its name. */
   readonly key: number;
   /** Position of the call to which the transfer belongs; -1: it is one of those that both sides count. */
   readonly call: number;
@@ -24,24 +25,23 @@ export interface Announcement {
   readonly reason: string;
 }
 
-const KEY_SEQUENCE = 4096;
-const KEY_RANK = 1024;
+/** Transfers of one datum from one rank to another that may be under way: more than a rank can be ahead with. */
+const KEY_SEQUENCE = 2 ** 22;
 /** A call names its datum. Part of the datum's number keeps ranks apart that make different calls. */
 const KEY_DATUM = 512;
 
-/** Largest number of ranks for which keys have room. */
-export const MAX_RANKS: number = KEY_RANK;
+/** Largest number of ranks. */
+export const MAX_RANKS = 1024;
 
 /** The sequence of a transfer that belongs to the call at a position; -1 - sequence is the position again. */
 export function sequenceOfCall(position: number): number {
   return -1 - position;
 }
 
-/** Names the `sequence`-th transfer of datum `gid` from `origin` to the receiver, or the one of a call. */
-export function keyOf(gid: number, origin: number, sequence: number): number {
-  if (sequence < 0)
-    return -1 - ((-1 - sequence) * KEY_RANK + origin) * KEY_DATUM - (gid & (KEY_DATUM - 1));
-  return (gid * KEY_RANK + origin) * KEY_SEQUENCE + (sequence & (KEY_SEQUENCE - 1));
+/** Names the `sequence`-th transfer of datum `gid` from a rank to the receiver, or the one of a call. */
+export function keyOf(gid: number, sequence: number): number {
+  if (sequence < 0) return -1 - (-1 - sequence) * KEY_DATUM - (gid & (KEY_DATUM - 1));
+  return gid * KEY_SEQUENCE + (sequence & (KEY_SEQUENCE - 1));
 }
 
 /** Copies the payload of an announcement that is not used at once. */
@@ -63,7 +63,7 @@ export function announcementOf(from: number, record: WireRecord): Announcement {
   const sequence = words[at + Announce.sequence];
   const isPoisoned = (flags & AnnounceFlag.poisoned) !== 0;
   return {
-    key: keyOf(words[at + Announce.gid], origin, sequence),
+    key: keyOf(words[at + Announce.gid], sequence),
     call: sequence < 0 ? -1 - sequence : -1,
     from,
     origin,

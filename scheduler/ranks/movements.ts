@@ -12,6 +12,7 @@ import {
 } from '../../devices/handles.js';
 import type { Announcement } from '../../devices/network/announcement.js';
 import { NetworkRole } from '../../stages/task-table.js';
+import { ByTransfer } from './by-transfer.js';
 import type { PullGroup } from './pull-admission.js';
 
 /** One send, receive or forward: the values for which its task row has no columns. */
@@ -68,8 +69,9 @@ export class Movements {
   era = 0;
   private readonly table: (Movement | undefined)[] = [undefined];
   private readonly free: number[] = [];
-  private readonly byKey: Map<number, Movement> = new Map();
-  private readonly early: Map<number, Announcement> = new Map();
+  /** Receives without an announcement, and announcements without a receive. */
+  private readonly byName: ByTransfer<Movement> = new ByTransfer();
+  private readonly early: ByTransfer<Announcement> = new ByTransfer();
 
   add(parts: NewMovement): Movement {
     const index = this.free.pop() ?? this.table.length;
@@ -109,7 +111,8 @@ export class Movements {
   }
 
   remove(movement: Movement): void {
-    if (this.byKey.get(movement.key) === movement) this.byKey.delete(movement.key);
+    const { origin, key } = movement;
+    if (this.byName.get(origin, key) === movement) this.byName.delete(origin, key);
     this.table[movement.index] = undefined;
     this.free.push(movement.index);
     this.live--;
@@ -117,19 +120,21 @@ export class Movements {
 
   /** A receive takes its announcement, or waits for it. */
   expect(receive: Movement): void {
-    receive.announcement = this.early.get(receive.key);
-    if (receive.announcement === undefined) this.byKey.set(receive.key, receive);
-    else this.early.delete(receive.key);
+    const { origin, key } = receive;
+    receive.announcement = this.early.get(origin, key);
+    if (receive.announcement === undefined) this.byName.set(origin, key, receive);
+    else this.early.delete(origin, key);
   }
 
   /** The receive for an announcement; undefined when the program has not planned it yet. */
   announced(announcement: Announcement): Movement | undefined {
-    const receive = this.byKey.get(announcement.key);
+    const { origin, key } = announcement;
+    const receive = this.byName.get(origin, key);
     if (receive === undefined) {
-      this.early.set(announcement.key, announcement);
+      this.early.set(origin, key, announcement);
       return undefined;
     }
-    this.byKey.delete(announcement.key);
+    this.byName.delete(origin, key);
     receive.announcement = announcement;
     return receive;
   }
@@ -140,7 +145,7 @@ export class Movements {
    */
   beginEra(era: number): Announcement[] {
     this.era = era;
-    this.byKey.clear();
+    this.byName.clear();
     return this.takeEarly();
   }
 
@@ -149,13 +154,13 @@ export class Movements {
     const taken = [...this.early.values()].filter(
       ({ call }) => first === undefined || (call >= 0 && call < first),
     );
-    for (const { key } of taken) this.early.delete(key);
+    for (const { origin, key } of taken) this.early.delete(origin, key);
     return taken;
   }
 
   /** A receive waits for the announcement, or will when its task is released. */
-  isExpected({ key }: Announcement): boolean {
-    return this.byKey.has(key);
+  isExpected({ origin, key }: Announcement): boolean {
+    return this.byName.get(origin, key) !== undefined;
   }
 
   /** Whether it is a receive of an earlier era, for which no announcement will come. */

@@ -386,7 +386,7 @@ export class RankPlan {
       gid,
       run: run.slot,
       origin,
-      key: keyOf(gid, origin, sequence),
+      key: keyOf(gid, sequence),
       call: call.position,
       wanted,
       receive: undefined,

@@ -129,7 +129,7 @@ export class PlannedRank {
     for (const { role, d, gid, origin, key, destinations, apart, era } of this.movements.all()) {
       if (era !== this.movements.era) continue;
       if (role === NetworkRole.receive) {
-        const sequence = key - keyOf(gid, origin, 0);
+        const sequence = key - keyOf(gid, 0);
         receives.push({ datum: d, from: origin, to: this.rank, sequence });
       } else if (role === NetworkRole.send) {
         for (const list of [destinations, apart]) {

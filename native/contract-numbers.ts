@@ -1,5 +1,5 @@
 // Generated from the contracts by scripts/generate-contract.mjs. Do not edit.
 // An addon that was built from another contract has another number, and is not loaded.
 
-export const contractNumber = 826103041;
-export const netContractNumber = 168837834;
+export const contractNumber = 878245324;
+export const netContractNumber = 64418257;

@@ -26,6 +26,13 @@ export const Opcode = {
   args: 5,
   /** Ends the queue's thread after everything before it. */
   stop: 6,
+  /**
+   * On a lane: sends bytes of host space to other ranks. Arguments: offset, bytes, era, then per destination its rank and
+   * the key of its receive.
+   */
+  send: 7,
+  /** On a lane: takes a version that another rank sends into host space. Arguments: offset, bytes, era, key. */
+  receive: 8,
 } as const;
 
 /** Layout of a 64-byte command record, in int32 words (arguments: float64 index from the record's start). */
@@ -104,6 +111,15 @@ export const Shared = {
   engineCore: 18,
   /** Written by native code: workers that have stepped aside for the engine (native/queues/queue_ownership.h). */
   aside: 32,
+  /**
+   * Written by the engine: failed records of all queues that it has handled. A lane sends nothing while more have failed
+   * (`failed`): the bytes may have been computed from a failure that the engine does not know yet.
+   */
+  failuresHandled: 19,
+  /** Written by native threads: records of all queues that have finished with a status other than ok. */
+  failed: 48,
+  /** Written by the message layer: records that lanes have completed. The engine looks at its lanes when it has moved. */
+  arrivals: 56,
   /** First of `runs` words, one per concurrently open run: non-zero cancels its exec commands. */
   cancel: 64,
   runs: 64,
@@ -124,13 +140,18 @@ export const Status = {
   driver: -5,
   /** The kernel refused its arguments (wrong number of flows or parameters). */
   badArguments: -6,
+  /** A version of another length came than the receive expects: the ranks run different programs. */
+  truncated: -7,
 } as const;
 
 /** Kinds of memory spaces. */
 export const SpaceKind = { host: 0, emulated: 1, cuda: 2, hip: 3 } as const;
 
-/** Purposes of queues. A GPU has `compute` streams, one `h2d`, one `d2h`, and one `peer` stream per peer. */
-export const QueueKind = { worker: 0, compute: 1, h2d: 2, d2h: 3, peer: 4 } as const;
+/**
+ * Purposes of queues. A GPU has `compute` streams, one `h2d`, one `d2h`, and one `peer` stream per peer. A `lane` is a
+ * queue without a thread of the core: the message layer takes its sends and receives, and completes them.
+ */
+export const QueueKind = { worker: 0, compute: 1, h2d: 2, d2h: 3, peer: 4, lane: 5 } as const;
 
 /** Facts about one memory space. Space 0 is the host; space g is GPU g-1. */
 export interface NativeSpace {
@@ -171,6 +192,8 @@ export interface NativeOptions {
   readonly hostBytes: number;
   /** Host worker threads. */
   readonly workers: number;
+  /** Lanes to other ranks (default 0); the last queues. */
+  readonly lanes?: number;
   /** Threads that run at once; default: the cores this process may use. */
   readonly cores?: number;
   /**
@@ -305,6 +328,8 @@ export interface NativeCore {
   peerAccess(to: number, from: number): boolean;
   /** Address of the doorbell for other addons (native/include/headrace/doorbell.h); valid until `close`. */
   doorbell(): bigint;
+  /** Address of the lanes for the message layer (native/include/headrace/lanes.h); valid until `close`. */
+  lanes(): bigint;
   /**
    * From now on `close` does not free device memory that other processes may have opened by its IPC handle: it stays until
    * this process ends.

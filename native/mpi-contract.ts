@@ -24,6 +24,8 @@ export const NetCommand = {
   flush: 6,
   /** Join all ranks at a barrier; the event `closed` follows when all are there. */
   close: 7,
+  /** The era number `tag` begins here: lanes forget versions of earlier eras that no receive took. */
+  era: 8,
 } as const;
 
 /** Events, comm thread to engine. */
@@ -106,6 +108,8 @@ export const NetWord = {
   inboxFreed: 2,
   /** Engine: 1 while no task is live, so that the comm thread may sleep longer. */
   quiet: 3,
+  /** Engine: changes with every batch of records that lanes have got. */
+  lanesPublished: 4,
   /** Comm thread: commands read. */
   commandsTaken: 16,
   /** Comm thread: events written. */
@@ -186,6 +190,8 @@ export interface NetOptions {
   readonly spaces: readonly NetSpace[];
   /** Address of the core's doorbell (native/include/headrace/doorbell.h), or 0n: none is rung. */
   readonly doorbell: bigint;
+  /** Address of the core's lanes (native/include/headrace/lanes.h), or 0n: it has none. */
+  readonly lanes: bigint;
   /** Bytes of one staged chunk. */
   readonly chunkBytes: number;
   /** Chunks in flight per transfer. */

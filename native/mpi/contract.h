@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t netContractNumber = 168837834;
+inline constexpr std::int32_t netContractNumber = 64418257;
 
 namespace NetCommand {
 inline constexpr std::int32_t message = 1;
@@ -16,6 +16,7 @@ inline constexpr std::int32_t ipcRead = 4;
 inline constexpr std::int32_t cancel = 5;
 inline constexpr std::int32_t flush = 6;
 inline constexpr std::int32_t close = 7;
+inline constexpr std::int32_t era = 8;
 }  // namespace NetCommand
 
 namespace NetEvent {
@@ -74,6 +75,7 @@ inline constexpr std::int32_t commandsPublished = 0;
 inline constexpr std::int32_t eventsTaken = 1;
 inline constexpr std::int32_t inboxFreed = 2;
 inline constexpr std::int32_t quiet = 3;
+inline constexpr std::int32_t lanesPublished = 4;
 inline constexpr std::int32_t commandsTaken = 16;
 inline constexpr std::int32_t eventsPublished = 17;
 inline constexpr std::int32_t outboxFreed = 18;

@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t contractNumber = 826103041;
+inline constexpr std::int32_t contractNumber = 878245324;
 
 namespace Opcode {
 inline constexpr std::int32_t nop = 0;
@@ -16,6 +16,8 @@ inline constexpr std::int32_t copy = 3;
 inline constexpr std::int32_t fill = 4;
 inline constexpr std::int32_t args = 5;
 inline constexpr std::int32_t stop = 6;
+inline constexpr std::int32_t send = 7;
+inline constexpr std::int32_t receive = 8;
 }  // namespace Opcode
 
 namespace Record {
@@ -57,6 +59,9 @@ inline constexpr std::int32_t engineAsleep = 16;
 inline constexpr std::int32_t beat = 17;
 inline constexpr std::int32_t engineCore = 18;
 inline constexpr std::int32_t aside = 32;
+inline constexpr std::int32_t failuresHandled = 19;
+inline constexpr std::int32_t failed = 48;
+inline constexpr std::int32_t arrivals = 56;
 inline constexpr std::int32_t cancel = 64;
 inline constexpr std::int32_t runs = 64;
 }  // namespace Shared
@@ -69,6 +74,7 @@ inline constexpr std::int32_t outOfRange = -3;
 inline constexpr std::int32_t deviceLost = -4;
 inline constexpr std::int32_t driver = -5;
 inline constexpr std::int32_t badArguments = -6;
+inline constexpr std::int32_t truncated = -7;
 }  // namespace Status
 
 namespace SpaceKind {
@@ -84,6 +90,7 @@ inline constexpr std::int32_t compute = 1;
 inline constexpr std::int32_t h2d = 2;
 inline constexpr std::int32_t d2h = 3;
 inline constexpr std::int32_t peer = 4;
+inline constexpr std::int32_t lane = 5;
 }  // namespace QueueKind
 
 }  // namespace headrace

@@ -1,0 +1,35 @@
+// The lanes of a core, for the message layer. A lane is an in-order queue without a thread of the core: the engine writes
+// its records, the message layer takes them, and completes them in the order of the lane.
+//
+// To lose no completion: `complete` makes the record finished for waiting queues, for the engine and for its doorbell.
+// Only one thread calls these functions.
+#pragma once
+
+#include <cstdint>
+
+extern "C" {
+
+/// Layout shared by separately built addons: append only.
+struct headrace_lanes {
+  void* self;
+  /// Number of lanes; they are numbered from 0.
+  std::int32_t count;
+  /// Sequence number of the last record that the engine has published to a lane.
+  std::int32_t (*published)(void* self, std::int32_t lane);
+  /// Sequence number of the last record of a lane that is complete.
+  std::int32_t (*completed)(void* self, std::int32_t lane);
+  /// The 64 bytes of a record (headrace/contract.h). Valid until it is completed.
+  const std::int32_t* (*record)(void* self, std::int32_t lane, std::int32_t sequence);
+  /// Whether record `sequence` of `queue` is complete (nonzero). Everything that it wrote is visible then.
+  std::int32_t (*happened)(void* self, std::int32_t queue, std::int32_t sequence);
+  /// Whether the run of that number was cancelled or has failed (nonzero).
+  std::int32_t (*cancelled)(void* self, std::int32_t run);
+  /// Whether some record has failed that the engine has not handled yet (nonzero).
+  std::int32_t (*unhandled)(void* self);
+  /// Completes all records of a lane up to `sequence`; `status` and the times (nanoseconds) are those of the last one.
+  void (*complete)(void* self, std::int32_t lane, std::int32_t sequence, std::int32_t status,
+                   double start, double end);
+  /// Times of records are wanted (nonzero).
+  std::int32_t (*timing)(void* self);
+};
+}

@@ -21,14 +21,14 @@ export interface SpaceInfo {
 
 /** An in-order executor. Its place in `Backend.queues` is its handle. */
 export interface QueueInfo {
-  readonly kind: 'worker' | 'compute' | 'h2d' | 'd2h' | 'peer';
-  /** Space whose memory its kernels use (0 for workers). */
+  readonly kind: 'worker' | 'compute' | 'h2d' | 'd2h' | 'peer' | 'lane';
+  /** Space whose memory its kernels use (0 for workers and lanes). */
   readonly space: SpaceId;
   /** Source space of a peer queue, else -1. */
   readonly peer: SpaceId;
 }
 
-/** Whether tasks run on a queue. The others only copy. */
+/** Whether tasks run on a queue. The others copy, or carry messages. */
 export function executesKernels({ kind }: QueueInfo): boolean {
   return kind === 'worker' || kind === 'compute';
 }
@@ -86,6 +86,33 @@ export interface Backend {
     waitQueue: QueueId,
     waitSeq: number,
   ): number;
+  /**
+   * Appends a send to a lane: bytes of host space go to other ranks when the event of `waitQueue` has happened. `args` holds
+   * `nArgs` numbers: offset, bytes, era, then per destination its rank and the key of its receive. They are copied.
+   * The lane sends nothing while a record has failed that the engine has not handled (`handledFailures`), or once the run
+   * is cancelled. The command is over when the bytes may change. Costs `execRecords(nArgs)` records.
+   */
+  send(
+    lane: QueueId,
+    task: TaskId,
+    run: number,
+    nArgs: number,
+    args: Float64Array,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number;
+  /**
+   * Appends a receive to a lane: it is over when the version with this era and key has come and is in host space. `args`
+   * holds four numbers: offset, bytes, era, key. The bytes are not touched before the event of `waitQueue`. One record.
+   */
+  receive(
+    lane: QueueId,
+    task: TaskId,
+    run: number,
+    args: Float64Array,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number;
   /** Appends a fill of the queue's own space (checked mode: poison of freed blocks). One record. */
   fill(queue: QueueId, offset: number, bytes: number, value: number): number;
 
@@ -98,6 +125,8 @@ export interface Backend {
   poll(): boolean;
   /** Whether `poll` would show anything, or `alsoDue`. Changes nothing. */
   hasNews(): boolean;
+  /** The engine has handled that many failed records, over all queues. */
+  handledFailures(count: number): void;
   /** Outcome of a finished record: a `Status` value. Valid until `ringRecords` further records are issued. */
   status(queue: QueueId, seq: number): number;
   /** Start and end of a finished record in nanoseconds (timing on). Same validity as `status`. */

@@ -105,6 +105,10 @@ export interface NetworkPort {
   cancel(request: number): void;
   /** Makes the network's writes to `space` visible to `scope`, a `VisibleTo`. */
   flush(space: number, scope: number, request: number): void;
+  /** Lanes of the backend have new records; the next `publish` tells. */
+  commanded(): void;
+  /** Versions of earlier eras that no receive has taken are forgotten. */
+  beginEra(era: number): void;
   /** Makes all commands visible. */
   publish(): void;
   /** Delivers the news; true when there was any. */

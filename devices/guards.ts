@@ -129,6 +129,22 @@ export interface Guards {
   withdrawnHeld: boolean;
   /** A rank without work of its own answers the messages of others (scheduler/engine/idle.ts). */
   idleAnswers: boolean;
+  /** A queue waits for an arrival only if all tasks before the receive are issued (scheduler/engine/arrivals.ts). */
+  arrivalsInOrder: boolean;
+  /** Receives ahead leave room and a lane for the tasks before them (scheduler/ranks/small-messages.ts). */
+  arrivalCredit: boolean;
+  /** A small version is sent after its writer is over (stages/exec-message.ts). */
+  sendAfterWrite: boolean;
+  /** ... and its send is a reader of the copy. */
+  sendRegistersRead: boolean;
+  /** A small version is received after the writer of the copy that it replaces ... */
+  receiveAfterWrite: boolean;
+  /** ... and after the readers of that copy; ... */
+  receiveAfterRead: boolean;
+  /** ... and its receive is the writer of the copy. */
+  receiveRegistersWrite: boolean;
+  /** A run whose issued task has read a failed copy sends nothing more (scheduler/failure/effects.ts). */
+  taintCancels: boolean;
 }
 
 const all: Guards = {
@@ -191,6 +207,14 @@ const all: Guards = {
   readsAfterLoss: true,
   withdrawnHeld: true,
   idleAnswers: true,
+  arrivalsInOrder: true,
+  arrivalCredit: true,
+  sendAfterWrite: true,
+  sendRegistersRead: true,
+  receiveAfterWrite: true,
+  receiveAfterRead: true,
+  receiveRegistersWrite: true,
+  taintCancels: true,
 };
 
 /** Set to true on `globalThis` by the preload of a test that removes guards. */

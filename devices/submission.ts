@@ -6,7 +6,7 @@
 // command's own record. So a command costs at most the edges that it needs.
 //
 // Invariant: between issue and observed completion every record that carries work has its token in `flight`:
-// positive = task row + 1, negative = -(transfer id + 1), 0 = nothing to do on completion.
+// positive = task row + 1, negative = -(transfer id + 1), PART = a part of a task's work, 0 = nothing to do on completion.
 
 import { argumentsOf, type Backend, execRecords } from './backend.js';
 import {
@@ -17,6 +17,11 @@ import {
   type SpaceId,
   type TaskId,
 } from './handles.js';
+
+/** A command that is a part of a task's work: another one behind it on the same queue ends the task. */
+const PART = 0x7fffffff;
+/** Arguments of a receive: offset, bytes, era, key. */
+const RECEIVE_ARGS = 4;
 
 /** Records after which old events are forgotten: far below half of the int32 range. */
 const SWEEP_EVERY = 2 ** 28;
@@ -195,6 +200,29 @@ export class Submission {
     return seq;
   }
 
+  /**
+   * Issues a send or a receive of a small version to a lane after the collected events; copies the record. Returns the
+   * command's sequence number. `isPart`: another send of the same task follows on this lane.
+   */
+  message(launch: Launch, isSend: boolean, isPart: boolean): number {
+    const { backend } = this;
+    const { task, run, nArgs, args } = launch;
+    const lane = this.needFor;
+    const fold = this.issueWaits(lane);
+    const waitSeq = fold === NO_QUEUE ? 0 : this.needSeq[fold];
+    const seq = isSend
+      ? backend.send(lane, task, run, nArgs, args, fold, waitSeq)
+      : backend.receive(lane, task, run, args, fold, waitSeq);
+    this.outstanding[lane]++;
+    this.flight[lane][seq & this.slotMask] = isPart ? PART : launch.row + 1;
+    return seq;
+  }
+
+  /** Records that a receive may take at most. */
+  get receiveRecords(): number {
+    return this.worstCase(RECEIVE_ARGS);
+  }
+
   /** Issues a fill of the queue's own space; its end finishes `transfer`. */
   fill(queue: QueueId, transfer: number, offset: number, bytes: number, value: number): number {
     const seq = this.backend.fill(queue, offset, bytes, value);
@@ -211,7 +239,7 @@ export class Submission {
       for (let seq = this.seen[q]; seq !== last; ) {
         seq = (seq + 1) | 0;
         const token = flight[seq & this.slotMask];
-        if (token > 0) flight[seq & this.slotMask] = rowNow(token - 1) + 1;
+        if (token > 0 && token !== PART) flight[seq & this.slotMask] = rowNow(token - 1) + 1;
       }
     }
   }
@@ -229,7 +257,7 @@ export class Submission {
         flight[slot] = 0;
         this.seen[queue] = seq;
         this.outstanding[queue]--;
-        return token;
+        if (token !== PART) return token;
       }
     }
     this.seen[queue] = seq;

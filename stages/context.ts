@@ -9,6 +9,7 @@ import type { MemorySpace } from '../devices/memory/space.js';
 import type { Transfers } from '../devices/memory/transfers.js';
 import { NodePool } from '../devices/node-pool.js';
 import type { Launch, Submission } from '../devices/submission.js';
+import type { Parcel } from './exec-message.js';
 import { LookAhead } from './next-use.js';
 import { WaitReason } from './stage.js';
 import type { TaskClassRow, TaskTable } from './task-table.js';
@@ -23,6 +24,8 @@ interface StageCounters extends EvictionCounter {
 export interface StageHooks {
   /** Runs the task's JavaScript body; its end is reported to the engine. */
   startBody(row: number): number;
+  /** The way of the small version in `row` to or from other ranks; undefined: the task has ended. */
+  parcel(row: number): Parcel | undefined;
   /** Releases the successors that may follow in queue order. */
   issued(row: number): void;
   /** The task will not complete: records the reason. */
@@ -37,6 +40,7 @@ function unset(): never {
 
 const noHooks: StageHooks = {
   startBody: unset,
+  parcel: unset,
   issued: unset,
   fail: unset,
   memoryText: unset,

@@ -8,15 +8,17 @@
 
 import { HeadraceError } from '../devices/errors.js';
 import { guards } from '../devices/guards.js';
-import { type DatumId, NO_DATUM, type SpaceId } from '../devices/handles.js';
+import { type DatumId, NO_DATUM, NO_QUEUE, type SpaceId } from '../devices/handles.js';
 import { CopyEvent, CopyState } from '../devices/memory/coherency.js';
 import type { StageContext } from './context.js';
+import { execMessage } from './exec-message.js';
 import { cure, failPoisoned, poisonedInput } from './poison.js';
 import { Outcome } from './stage.js';
 import { AccessMode, Execution, NetworkRole } from './task-table.js';
 
 export function exec(x: StageContext, row: number): number {
   const cls = x.classes[x.tasks.classOf[row]];
+  if (cls.network !== undefined && x.tasks.target[row] !== NO_QUEUE) return execMessage(x, row);
   const kernel = cls.kernels[x.tasks.device[row]];
   return kernel < 0 && cls.body !== undefined ? execBody(x, row) : execKernel(x, row, kernel);
 }
@@ -92,7 +94,7 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
 }
 
 /** The command follows the control predecessors that were issued. */
-function followControl(x: StageContext, row: number): void {
+export function followControl(x: StageContext, row: number): void {
   const nodes = x.eventNodes;
   for (let n = x.tasks.controlEvents[row]; n >= 0; n = nodes.free(n)) {
     if (guards.execControl) x.submission.after(nodes.value[n], nodes.extra[n]);
@@ -171,7 +173,7 @@ function failNotArrived(x: StageContext, row: number, d: DatumId): number {
 }
 
 /** A new version of `d` exists, in space `s` only. */
-function writeHere(x: StageContext, d: DatumId, s: SpaceId): void {
+export function writeHere(x: StageContext, d: DatumId, s: SpaceId): void {
   const dir = x.directory;
   dir.version[d] = (dir.version[d] + 1) | 0;
   const others = dir.validMask[d] & ~(1 << s);

@@ -35,7 +35,13 @@ export class LookAhead {
     let at = 0;
     for (let id = tasks.head; id !== tasks.next && at < SIGHT; id = ((id + 1) | 0) as TaskId) {
       const row = id & tasks.mask;
-      if (tasks.execution[row] === Execution.command || tasks.stage[row] > TaskStage.exec) continue;
+      const how = tasks.execution[row];
+      if (
+        how === Execution.command ||
+        how === Execution.arrival ||
+        tasks.stage[row] > TaskStage.exec
+      )
+        continue;
       const modes = classes[tasks.classOf[row]].modes;
       const s = this.deviceOf(row, modes);
       if (s <= 0) continue;

@@ -69,6 +69,11 @@ export const Execution = {
   body: 3,
   /** Its transfer between ranks has begun. */
   movement: 4,
+  /**
+   * It is a receive on a lane: the event `queue`, `seq` is its end, but no task may wait for it yet
+   * (scheduler/engine/arrivals.ts).
+   */
+  arrival: 5,
 } as const;
 
 /** No device was asked for. */

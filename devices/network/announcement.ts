@@ -44,6 +44,16 @@ export function keyOf(gid: number, sequence: number): number {
   return gid * KEY_SEQUENCE + (sequence & (KEY_SEQUENCE - 1));
 }
 
+/** Numbers of messages on lanes: apart from the numbers of offers. */
+const LANE_MESSAGES = 2 ** 30;
+const LOW_BITS = 0x7fff;
+
+/** The number of the message that brings the version with that key to a receive of a task; equal on both ranks. */
+export function messageNumber(key: number): number {
+  const gid = Math.floor(key / KEY_SEQUENCE);
+  return LANE_MESSAGES + (gid & LOW_BITS) * (LOW_BITS + 1) + (key & LOW_BITS);
+}
+
 /** Copies the payload of an announcement that is not used at once. */
 export function keepPayload(announcement: Announcement): void {
   const { payload } = announcement;

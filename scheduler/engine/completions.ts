@@ -33,13 +33,18 @@ export class Completions {
   private readonly isCopyQueue: Uint8Array;
   /** Failed records handled per queue. */
   private readonly failuresSeen: Int32Array;
+  /** Failed records handled on all queues, and the number of which the backend knows. */
+  private failed = 0;
+  private reported = 0;
 
   constructor(state: EngineState, parts: CompletionParts) {
     const { backend } = state;
     this.state = state;
     this.parts = parts;
     this.failuresSeen = Int32Array.from(backend.failures);
-    this.isCopyQueue = Uint8Array.from(backend.queues, (q) => (executesKernels(q) ? 0 : 1));
+    this.isCopyQueue = Uint8Array.from(backend.queues, (q) =>
+      executesKernels(q) || q.kind === 'lane' ? 0 : 1,
+    );
   }
 
   /** Handles all completions since the last call. */
@@ -66,6 +71,10 @@ export class Completions {
     for (let q = FIRST_QUEUE; q < queues; q++) {
       if (submission.seen[q] !== backend.completed[q]) this.takeFinished(q, false);
     }
+    if (this.failed !== this.reported) {
+      this.reported = this.failed;
+      backend.handledFailures(this.failed);
+    }
     leaving.look();
   }
 
@@ -81,7 +90,10 @@ export class Completions {
       if (failing) {
         // `backend.failures` may be ahead of the completed commands; `failuresSeen` reaches it as they complete.
         status = backend.status(q, seq);
-        if (status !== Status.ok) this.failuresSeen[q]++;
+        if (status !== Status.ok) {
+          this.failuresSeen[q]++;
+          this.failed = (this.failed + 1) | 0;
+        }
       }
       if (token > 0) retirement.retired(token - 1, status);
       else transfers.finish(-token - 1, q, seq, status);

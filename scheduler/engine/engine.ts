@@ -12,6 +12,7 @@ import type { HeadraceError } from '../../devices/errors.js';
 import type { DatumId, SpaceId, TaskId } from '../../devices/handles.js';
 import type { DatumInfo } from '../../devices/memory/directory.js';
 import type { StageHooks } from '../../stages/context.js';
+import type { Parcel } from '../../stages/exec-message.js';
 import { Outcome } from '../../stages/stage.js';
 import { Execution, type TaskClassRow, TaskStage } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
@@ -20,6 +21,7 @@ import { FailureEffects } from '../failure/effects.js';
 import { explainAll } from '../reports/explain.js';
 import { memoryText } from '../reports/memory.js';
 import { Story } from '../reports/story.js';
+import { Arrivals } from './arrivals.js';
 import { Completions } from './completions.js';
 import { Dependencies } from './dependencies.js';
 import { DepthControl } from './depth.js';
@@ -72,6 +74,8 @@ export class Engine extends EngineState implements StageHooks, Pass {
   readonly checked: boolean;
   /** The last stimuli, in checked runs and in the simulated machine. */
   readonly story: Story | undefined;
+  /** The receives for whose events queues may wait. */
+  readonly arrivals: Arrivals;
   private readonly pressure: MemoryPressure;
   private readonly dropped: DroppedTasks;
   private readonly leaving: LeavingData;
@@ -89,6 +93,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
     this.dependencies = new Dependencies(this.tasks, this);
     const capacity = Float64Array.from(this.spaces, (s) => s.zone.capacity);
     this.pressure = new MemoryPressure(this.spaces, this.submission);
+    this.arrivals = new Arrivals(this, (row) => this.releaseSuccessors(row));
     const { tasks, directory, submission, pressure } = this;
     this.deviceChoice = new DeviceChoice(tasks, directory, capacity);
     const { runAhead } = options;
@@ -370,6 +375,10 @@ export class Engine extends EngineState implements StageHooks, Pass {
     this.completions.wakeWaiters();
     this.pressure.look();
     this.dispatcher.startReady();
+    while (remote !== undefined && (this.arrivals.look() || remote.commandHeld())) {
+      this.dispatcher.drainReleased();
+      this.dispatcher.startReady();
+    }
     this.backend.publish();
     this.observer?.published(this.x.now);
     remote?.publish();
@@ -379,9 +388,17 @@ export class Engine extends EngineState implements StageHooks, Pass {
   // --- Hooks of the stages ------------------------------------------------------------------------------------
 
   issued(row: number): void {
-    const { tasks, x } = this;
+    const { tasks } = this;
     this.progressed++;
     if (this.observer !== undefined) this.observer.issued(row);
+    if (this.remote !== undefined && this.isMovement(row)) this.remote.commanded(row);
+    if (tasks.execution[row] === Execution.arrival) this.arrivals.commanded(row);
+    else this.releaseSuccessors(row);
+  }
+
+  /** The successors of the issued task in `row` may follow its event. */
+  private releaseSuccessors(row: number): void {
+    const { tasks, x } = this;
     let n = tasks.successors[row];
     if (n < 0) return;
     tasks.successors[row] = -1;
@@ -399,6 +416,10 @@ export class Engine extends EngineState implements StageHooks, Pass {
       this.dispatcher.releaseOne(successor, row);
       n = edges.free(n);
     }
+  }
+
+  parcel(row: number): Parcel | undefined {
+    return this.remote?.parcel(row);
   }
 
   startBody(row: number): number {

@@ -2,6 +2,7 @@
 
 import type { HeadraceError } from '../../devices/errors.js';
 import type { DatumId } from '../../devices/handles.js';
+import type { Parcel } from '../../stages/exec-message.js';
 import type { RunState } from './run-state.js';
 
 /** One rank's part in the traffic of a run. */
@@ -43,6 +44,12 @@ export interface Remote {
   released(row: number): void;
   /** The movement in `row` is in stage exec and has its buffer. Returns an outcome. */
   start(row: number): number;
+  /** The way of the small version in `row`; undefined: its task has ended. */
+  parcel(row: number): Parcel | undefined;
+  /** The send or receive in `row` is a command of a lane now. */
+  commanded(row: number): void;
+  /** Commands the receives that were held until now; true when there were any. */
+  commandHeld(): boolean;
   /** The movement in `row` fails; the ranks that wait for its datum get a message. */
   failing(row: number, error: HeadraceError): void;
   /** The movement in `row` is over or was dropped. */

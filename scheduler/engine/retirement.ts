@@ -43,6 +43,8 @@ export class Retirement {
     const { tasks, x } = this.state;
     const { failures } = this.parts;
     const run = this.state.runOf(row);
+    // Its end has come before any task could wait for it.
+    if (tasks.execution[row] === Execution.arrival) tasks.execution[row] = Execution.command;
     tasks.stage[row] = TaskStage.stageOut;
     if (failures.tainted.size > 0 && failures.tainted.delete(tasks.idOf(row))) {
       poisonOutputs(x, row, Status.driver);

@@ -27,6 +27,12 @@ export function describeFailure(state: EngineState, row: number, status: number)
         `${device} was lost while task ${task} ran${tail}`,
         base,
       );
+    case Status.truncated:
+      return new HeadraceError(
+        'ERR_GRAPH_MISMATCH',
+        `${task} got a version of another length than its datum has here: the ranks run different programs`,
+        { task, stage: 'comm-in' },
+      );
     case Status.badArguments:
       return new HeadraceError(
         'ERR_BAD_ARGUMENTS',

@@ -150,7 +150,7 @@ export class FailureEffects {
       if (how === Execution.none) continue;
       const queue = tasks.queue[row];
       const isSeen =
-        how === Execution.command &&
+        (how === Execution.command || how === Execution.arrival) &&
         tasks.stage[row] === TaskStage.exec &&
         submission.happened(queue, tasks.seq[row]);
       const status = isSeen ? backend.status(queue, tasks.seq[row]) : Status.ok;
@@ -184,6 +184,9 @@ export class FailureEffects {
     this.setOutputs(row, bad, isBad ? cause : undefined);
     if (!isBad || cause !== NO_RUN || tasks.stage[row] >= TaskStage.finalize) return;
     this.tainted.add(tasks.idOf(row));
+    // Its run will fail with its end. No lane may send its results before that.
+    if (tasks.run[row] !== INTERNAL_RUN && guards.taintCancels)
+      this.state.backend.setCancelled(tasks.run[row], true);
     // Tasks that are inserted before the end of this task is seen get the failure at once.
     poisonOutputs(x, row, Status.driver);
   }

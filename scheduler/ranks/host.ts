@@ -4,6 +4,7 @@ import type { HeadraceError } from '../../devices/errors.js';
 import type { DatumId, TaskId } from '../../devices/handles.js';
 import type { DatumInfo } from '../../devices/memory/directory.js';
 import type { TaskClassRow } from '../../stages/task-table.js';
+import type { Arrivals } from '../engine/arrivals.js';
 import type { Dependencies } from '../engine/dependencies.js';
 import type { RunState } from '../engine/run-state.js';
 import type { EngineState } from '../engine/state.js';
@@ -11,6 +12,7 @@ import type { TaskInsertion } from '../engine/task-insertion.js';
 
 interface HostCalls {
   readonly dependencies: Pick<Dependencies, 'users' | 'writers'>;
+  readonly arrivals: Pick<Arrivals, 'isReached'>;
   /** Whether the caller is a JavaScript body. */
   readonly inBody: boolean;
   pump(): boolean;

@@ -11,6 +11,7 @@ import {
   type TaskId,
 } from '../../devices/handles.js';
 import type { Announcement } from '../../devices/network/announcement.js';
+import type { Parcel } from '../../stages/exec-message.js';
 import { NetworkRole } from '../../stages/task-table.js';
 import { ByTransfer } from './by-transfer.js';
 import type { PullGroup } from './pull-admission.js';
@@ -41,6 +42,10 @@ export interface Movement {
   readonly receive: Movement | undefined;
   /** The group of pulled inputs to which it belongs; undefined for a receive that asks at once. */
   readonly pull: PullGroup | undefined;
+  /** It is small and a command of a lane carries it (small-messages.ts). */
+  readonly onLane: boolean;
+  /** Its way, once it is commanded or about to be. */
+  parcel: Parcel | undefined;
   task: TaskId;
   /** Space granted to a receive, -1 before. */
   space: SpaceId;
@@ -57,7 +62,17 @@ export interface Movement {
 /** The values of a new movement. */
 type NewMovement = Pick<
   Movement,
-  'role' | 'd' | 'gid' | 'run' | 'origin' | 'key' | 'call' | 'wanted' | 'receive' | 'pull'
+  | 'role'
+  | 'd'
+  | 'gid'
+  | 'run'
+  | 'origin'
+  | 'key'
+  | 'call'
+  | 'wanted'
+  | 'receive'
+  | 'pull'
+  | 'onLane'
 >;
 
 export class Movements {
@@ -90,6 +105,7 @@ export class Movements {
       wanted: parts.wanted,
       receive: parts.receive,
       pull: parts.pull,
+      onLane: parts.onLane,
       index,
       apart: [],
       task: NO_TASK,
@@ -99,6 +115,7 @@ export class Movements {
       started: false,
       refused: false,
       startedAt: 0,
+      parcel: undefined,
     };
     this.table[index] = movement;
     this.live++;

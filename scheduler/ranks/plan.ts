@@ -80,6 +80,8 @@ interface PlanOptions {
   readonly treeFrom: number;
   /** Whether a datum of that many bytes travels in its announcement. */
   readonly isInline: (bytes: number) => boolean;
+  /** Whether a version travels on lanes: a datum, the slot of its run, and the position of its call or -1. */
+  readonly onLane: (d: DatumId, run: number, call: number) => boolean;
   /** Per space, the bytes of the largest task so far; the plan keeps it up to date. */
   readonly largest: Float64Array;
 }
@@ -96,6 +98,7 @@ export class RankPlan {
   private readonly size: number;
   private readonly treeFrom: number;
   private readonly isInline: (bytes: number) => boolean;
+  private readonly onLane: (d: DatumId, run: number, call: number) => boolean;
   /** Per space, the bytes of the largest task so far. */
   private readonly largest: Float64Array;
   private readonly sendClass: TaskClassRow;
@@ -114,7 +117,7 @@ export class RankPlan {
 
   constructor(
     { engine, movements, pulls, runs }: PlanParts,
-    { rank, size, treeFrom, isInline, largest }: PlanOptions,
+    { rank, size, treeFrom, isInline, onLane, largest }: PlanOptions,
   ) {
     this.engine = engine;
     this.movements = movements;
@@ -124,6 +127,7 @@ export class RankPlan {
     this.size = size;
     this.treeFrom = treeFrom;
     this.isInline = isInline;
+    this.onLane = onLane;
     this.largest = largest;
     this.data = new RankData(rank);
     this.sendClass = this.networkClass('send', AccessMode.read, NetworkRole.send);
@@ -248,6 +252,7 @@ export class RankPlan {
     let bytes = 0;
     for (let i = 0; i < cls.modes.length; i++)
       bytes += engine.directory.bytes[flows[i]] + BLOCK_SLACK;
+    if (bytes > largest[HOST]) largest[HOST] = bytes;
     for (let s = 1; s < largest.length; s++)
       if (cls.kernels[s] >= 0 && bytes > largest[s]) largest[s] = bytes;
     return bytes;
@@ -279,7 +284,7 @@ export class RankPlan {
   }
 
   private sendToAll(d: DatumId, run: RunState, sequence: number): void {
-    const send = this.newSend(d, run);
+    const send = this.newSend(d, run, 0);
     for (let i = 1; i < this.size; i++)
       send.destinations.push((this.rank + i) % this.size, sequence);
     this.figures.sends += this.size - 1;
@@ -347,7 +352,7 @@ export class RankPlan {
     this.insert(this.sendClass, send, run, priority, undefined);
   }
 
-  private newSend(d: DatumId, run: RunState): Movement {
+  private newSend(d: DatumId, run: RunState, call: number = NO_CALL.position): Movement {
     return this.movements.add({
       role: NetworkRole.send,
       d,
@@ -359,6 +364,7 @@ export class RankPlan {
       wanted: HOST,
       receive: undefined,
       pull: undefined,
+      onLane: this.onLane(d, run.slot, call),
     });
   }
 
@@ -391,6 +397,7 @@ export class RankPlan {
       wanted,
       receive: undefined,
       pull: pull?.group,
+      onLane: this.onLane(d, run.slot, call.position),
     });
     movements.expect(receive);
     if (pull !== undefined) {
@@ -400,7 +407,7 @@ export class RankPlan {
     const after = pull === undefined ? undefined : [pull.gate];
     const task = this.insert(this.receiveClass, receive, run, priority, after);
     // A tree may require this rank to pass the datum on; the announcement says so.
-    if (pull === undefined && this.size - 1 >= this.treeFrom) {
+    if (pull === undefined && !receive.onLane && this.size - 1 >= this.treeFrom) {
       const forward = movements.add({
         role: NetworkRole.forward,
         d,
@@ -412,6 +419,7 @@ export class RankPlan {
         wanted: HOST,
         receive,
         pull: undefined,
+        onLane: false,
       });
       this.insert(this.forwardClass, forward, run, priority, undefined);
     }

@@ -7,10 +7,15 @@
 import { Status } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import { type DatumId, HOST, type SpaceId } from '../../devices/handles.js';
+import { type DatumId, HOST, NO_QUEUE, type SpaceId } from '../../devices/handles.js';
 import { Poison } from '../../devices/memory/directory.js';
 import { roundedBytes } from '../../devices/memory/zone.js';
-import { type Announcement, keepPayload, MAX_RANKS } from '../../devices/network/announcement.js';
+import {
+  type Announcement,
+  keepPayload,
+  MAX_RANKS,
+  messageNumber,
+} from '../../devices/network/announcement.js';
 import {
   type NetworkListener,
   type NetworkOptions,
@@ -22,6 +27,7 @@ import { NetworkDevice, transferError } from '../../devices/network/device.js';
 import { NetOutcome, type NetworkPort } from '../../devices/network/port.js';
 import { Wire, type WireRecord } from '../../devices/network/wire.js';
 import { grantOffer, grantReceive, NetworkCredits, returnOffer } from '../../stages/comm-in.js';
+import type { Parcel } from '../../stages/exec-message.js';
 import { advance } from '../../stages/pipeline.js';
 import { Outcome } from '../../stages/stage.js';
 import { Execution, NetworkRole, TaskStage } from '../../stages/task-table.js';
@@ -40,6 +46,7 @@ import type { RankLinks } from './links.js';
 import { type Movement, Movements } from './movements.js';
 import { RankPlan } from './plan.js';
 import { RankPulls } from './pull-admission.js';
+import { SmallMessages } from './small-messages.js';
 
 export class Ranks implements NetworkListener, RankLinks, Remote {
   readonly rank: number;
@@ -59,6 +66,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   private readonly data: RankData;
   private readonly movements: Movements = new Movements();
   private readonly pulls: RankPulls;
+  private readonly small: SmallMessages;
   /** By datum: the receive that left it without a value, and the reason. */
   private readonly failures: Map<number, { readonly by: number; readonly error: HeadraceError }> =
     new Map();
@@ -81,6 +89,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     this.size = port.size;
     this.device = new NetworkDevice(port, engine.backend.spaces, options, this);
     this.credits = new NetworkCredits(engine.x);
+    this.small = new SmallMessages(engine, this.credits, (bytes) => this.device.isInline(bytes));
     this.runs = new RankRuns(engine, this);
     this.clocks = new RankClocks(engine, this);
     this.pulls = new RankPulls(engine, engine.x, (receive) => this.beginReceive(receive));
@@ -91,6 +100,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
         size: this.size,
         treeFrom: options.treeFrom,
         isInline: (bytes) => this.device.isInline(bytes),
+        onLane: (d, run, call) => this.small.carries(d, run, call),
         largest: this.credits.floor,
       },
     );
@@ -105,6 +115,8 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   /** A datum was created on all ranks; a body creates it on this one only. */
   addDatum(d: DatumId, owner: number): void {
     this.failures.delete(d);
+    const { floor } = this.credits;
+    floor[HOST] = Math.max(floor[HOST], roundedBytes(this.engine.directory.bytes[d]));
     this.data.add(d, owner, this.engine.inBody ? NO_GID : this.data.reserve(1));
     this.calls.created(d, owner);
   }
@@ -195,6 +207,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     const { engine } = this;
     const movement = this.movementOf(row);
     movement.task = engine.tasks.idOf(row);
+    engine.tasks.target[row] = NO_QUEUE;
     if (this.lostError !== undefined) {
       engine.fail(row, this.lostError);
       return;
@@ -217,6 +230,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     switch (movement.role) {
       case NetworkRole.receive:
         if (movement.announcement !== undefined) this.accept(row, movement);
+        else if (movement.onLane) this.commandReceive(row, movement);
         else {
           movement.waits = true;
           engine.x.waitForReceive(row);
@@ -238,8 +252,9 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
 
   /** Sends start from the space of the datum; small ones from the host, because their bytes go into the message. */
   private beginSend(row: number, movement: Movement): void {
-    const { directory, x } = this.engine;
+    const { directory, x, tasks } = this.engine;
     const { d } = movement;
+    if (movement.onLane) tasks.target[row] = this.small.sendLane();
     movement.space = this.device.isInline(directory.bytes[d])
       ? HOST
       : grantOffer(x, this.credits, d);
@@ -247,30 +262,74 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     advance(this.engine.x, row);
   }
 
-  private accept(row: number, movement: Movement): void {
-    movement.waits = false;
-    const { from, isPoisoned, reason } = movement.announcement as Announcement;
-    if (!isPoisoned) {
-      if (movement.pull !== undefined) this.pulls.ready(movement.pull);
-      else this.beginReceive(movement);
+  /** A receive on a lane begins before its version comes; without a lane or room it waits. */
+  private commandReceive(row: number, movement: Movement): void {
+    const { tasks, x } = this.engine;
+    const lane = this.small.receiveLane(row);
+    movement.waits = lane === NO_QUEUE;
+    if (movement.waits) {
+      x.waitForReceive(row);
       return;
     }
+    tasks.target[row] = lane;
+    movement.space = HOST;
+    advance(x, row);
+  }
+
+  commandHeld(): boolean {
+    let row = this.small.next();
+    if (row < 0) return false;
+    for (; row >= 0; row = this.small.next()) this.commandReceive(row, this.movementOf(row));
+    return true;
+  }
+
+  parcel(row: number): Parcel | undefined {
+    const { engine } = this;
+    const movement = this.movementOf(row);
+    if (movement.parcel !== undefined) return movement.parcel;
+    if (this.lostError !== undefined) engine.fail(row, this.lostError);
+    else if (movement.announcement !== undefined) engine.fail(row, this.refusal(movement));
+    else if (movement.era !== this.movements.era) engine.ended(row, Status.cancelled);
+    else {
+      movement.started = true;
+      this.closeSend(movement);
+      movement.startedAt = engine.x.tracing ? engine.backend.now() : 0;
+      movement.parcel = this.small.parcelOf(movement);
+    }
+    return movement.parcel;
+  }
+
+  commanded(row: number): void {
+    const { d, parcel } = this.movementOf(row);
+    this.device.port.commanded();
+    if (parcel?.isSend === true)
+      this.figures.sentBytes += (this.engine.directory.bytes[d] * parcel.destinations.length) / 2;
+  }
+
+  private accept(row: number, movement: Movement): void {
+    movement.waits = false;
+    const { isPoisoned } = movement.announcement as Announcement;
+    if (isPoisoned) this.engine.fail(row, this.refusal(movement));
+    else if (movement.pull !== undefined) this.pulls.ready(movement.pull);
+    else this.beginReceive(movement);
+  }
+
+  /** The rank that has the value cannot send it. */
+  private refusal(movement: Movement): HeadraceError {
+    const { from, reason } = movement.announcement as Announcement;
     const datum = this.engine.directory.info[movement.d]?.name ?? `#${movement.d}`;
     const where = { datum, rank: from, stage: 'comm-in' };
-    this.engine.fail(
-      row,
-      reason === ''
-        ? new HeadraceError(
-            'ERR_DATUM_POISONED',
-            `datum '${datum}' has no usable value on rank ${from}`,
-            where,
-          )
-        : new HeadraceError(
-            'ERR_PEER_FAILED',
-            `rank ${from} could not send datum '${datum}': ${reason}`,
-            where,
-          ),
-    );
+    return reason === ''
+      ? new HeadraceError(
+          'ERR_DATUM_POISONED',
+          `datum '${datum}' has no usable value on rank ${from}`,
+          where,
+        )
+      : new HeadraceError(
+          'ERR_PEER_FAILED',
+          `rank ${from} could not send datum '${datum}': ${reason}`,
+          where,
+        );
   }
 
   private beginReceive(movement: Movement): void {
@@ -401,7 +460,8 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     const movement = this.movementOf(row);
     if (movement === undefined) return;
     const bytes = roundedBytes(this.engine.directory.bytes[movement.d]);
-    if (movement.role === NetworkRole.receive) {
+    if (movement.onLane) this.leaveLane(row, movement);
+    else if (movement.role === NetworkRole.receive) {
       if (!movement.started && movement.announcement !== undefined)
         this.device.fetches.decline(movement.announcement);
       if (movement.space >= 0 && movement.pull === undefined)
@@ -410,6 +470,31 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
       returnOffer(this.engine.x, movement.space, movement.d);
     this.closeSend(movement);
     this.movements.remove(movement);
+  }
+
+  /** The send or receive of a small version is over, or was dropped. */
+  private leaveLane(row: number, movement: Movement): void {
+    const { tasks, backend, observer } = this.engine;
+    const { d, role, origin, parcel, space } = movement;
+    const isReceive = role === NetworkRole.receive;
+    if (isReceive && space === HOST) this.small.giveBack(tasks.target[row], d);
+    if (tasks.execution[row] !== Execution.command) return;
+    const lane = tasks.queue[row];
+    const seq = tasks.seq[row];
+    if (parcel === undefined || backend.status(lane, seq) !== Status.ok) return;
+    const bytes = this.engine.directory.bytes[d];
+    if (isReceive) this.count('inline', bytes);
+    if (observer === undefined) return;
+    const times = { start: backend.startOf(lane, seq), end: backend.endOf(lane, seq) };
+    if (isReceive) {
+      const message = messageNumber(parcel.key);
+      this.tell(movement, 'received', { peer: origin, message, way: 'inline', bytes }, times);
+    } else
+      for (let i = 0; i < parcel.destinations.length; i += 2) {
+        const [peer, key] = parcel.destinations.slice(i, i + 2);
+        const message = messageNumber(key);
+        this.tell(movement, 'sent', { peer, message, way: 'inline', bytes }, times);
+      }
   }
 
   /** The send takes no more destinations. */
@@ -459,7 +544,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     for (const movement of [...this.movements.all()]) {
       // A rank may still read its copy. Later writers wait for the send, and the run does not.
       const row = movement.task & this.engine.tasks.mask;
-      const isHeld = movement.role !== NetworkRole.receive && movement.started;
+      const isHeld = movement.role !== NetworkRole.receive && movement.started && !movement.onLane;
       // Not the send whose own failure fails the run: it is ending.
       const isLive = this.engine.tasks.stage[row] === TaskStage.exec;
       if (movement.run !== run.slot || !isHeld || !isLive) continue;
@@ -478,6 +563,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     const left = [...movements.beginEra(era), ...this.unsure.splice(0)];
     for (const announcement of left) device.fetches.decline(announcement);
     this.plan.beginEra();
+    device.port.beginEra(era);
     device.beginEra(era);
   }
 
@@ -512,7 +598,17 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     }
     const movement = this.movements.announced(announcement);
     if (movement?.waits === true) this.accept(movement.task & this.engine.tasks.mask, movement);
+    else if (movement?.onLane === true && movement.started) this.refused(movement);
     if (movement?.started !== true) keepPayload(announcement);
+  }
+
+  /** The version of a commanded receive will not come: its run fails, and with it the command ends. */
+  private refused(movement: Movement): void {
+    const { engine } = this;
+    const error = this.refusal(movement);
+    this.failures.set(movement.d, { by: movement.task, error });
+    const run = engine.runs[movement.run];
+    if (run !== undefined) engine.failRun(run, error);
   }
 
   received(

@@ -14,7 +14,7 @@ export function lanesOfQueues(queues: readonly { readonly kind: string }[]): Uin
   const withoutPeers = queues.length > most;
   let next = 0;
   return Uint8Array.from(queues, ({ kind }) =>
-    (withoutPeers && kind === 'peer') || next >= most ? NO_INDEX : next++,
+    kind === 'lane' || (withoutPeers && kind === 'peer') || next >= most ? NO_INDEX : next++,
   );
 }
 

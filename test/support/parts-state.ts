@@ -65,6 +65,7 @@ export class PartsState extends EngineState {
         this.told.push(`body ${row}`);
         return Outcome.running;
       },
+      parcel: () => undefined,
       issued: (row) => void this.told.push(`issued ${row}`),
       fail: (row, error) => {
         this.told.push(`fail ${row}`);

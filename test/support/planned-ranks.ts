@@ -76,7 +76,14 @@ export class PlannedRank {
         pulls: pulls as RankPulls,
         runs: counts,
       },
-      { rank, size, treeFrom, isInline: () => false, largest: new Float64Array(1) },
+      {
+        rank,
+        size,
+        treeFrom,
+        isInline: () => false,
+        onLane: () => false,
+        largest: new Float64Array(1),
+      },
     );
     owners.forEach((owner) => {
       this.plan.data.add(state.datum(), owner);

@@ -53,6 +53,14 @@ export class RecordingPort implements NetworkPort {
     return true;
   }
 
+  commanded(): void {
+    // No lanes.
+  }
+
+  beginEra(): void {
+    // Nothing is kept.
+  }
+
   mappable(): boolean {
     return this.options.isMappable ?? false;
   }

@@ -20,6 +20,7 @@ export function machineOf(c: SimulatedCase): MachineDescription {
     d2h: link,
     d2d: c.peers ? link : null,
     network: link,
+    lanes: c.network?.lanes ?? 0,
     engine: { command: 2e-7, wake: 2e-6, launch: 1e-6 },
     kernels: { '*': { product: [0], factor: 1e-6, rate: 1 } },
   };

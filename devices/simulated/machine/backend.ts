@@ -11,6 +11,7 @@ import { FIRST_QUEUE, NO_QUEUE, type QueueId, type SpaceId } from '../../handles
 import { Adversary, type AdversaryOptions, calm } from './adversary.js';
 import { Executor, type SimulatedKernel } from './executor.js';
 import { type Fault, FaultPlan } from './faults.js';
+import type { Carrier, Letter } from './lanes.js';
 import type { MachineDescription } from './machine.js';
 import { ARGS, Op } from './records.js';
 import type { Watcher } from './watcher.js';
@@ -99,6 +100,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
       options.watcher,
       options.kernels,
     );
+    if (options.hostBytes !== undefined) this.executor.host = options.hostBytes;
     const { spaces, queues } = this.executor;
     this.spaces = spaces;
     this.queues = queues;
@@ -186,6 +188,53 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     records.args[slot * ARGS + 2] = bytes;
     this.hostTime += this.commandNs;
     return this.issued[queue];
+  }
+
+  send(
+    lane: QueueId,
+    task: number,
+    run: number,
+    nArgs: number,
+    args: Float64Array,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number {
+    return this.message(Op.send, lane, task, run, nArgs, args, waitQueue, waitSeq);
+  }
+
+  receive(
+    lane: QueueId,
+    task: number,
+    run: number,
+    args: Float64Array,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number {
+    return this.message(Op.receive, lane, task, run, 4, args, waitQueue, waitSeq);
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: one call per command, from this file only.
+  private message(
+    op: number,
+    lane: QueueId,
+    task: number,
+    run: number,
+    nArgs: number,
+    args: Float64Array,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number {
+    const { records } = this.executor;
+    const slot = this.next(lane, op, task, run, waitQueue, waitSeq);
+    const seq = this.issued[lane];
+    const span = execRecords(nArgs);
+    records.flows[slot] = 0;
+    records.arguments[slot] = nArgs;
+    records.span[slot] = span;
+    records.setArguments(lane, slot, args, nArgs);
+    this.issued[lane] = (seq + span - 1) | 0;
+    this.hostTime += this.commandNs;
+    return seq;
   }
 
   fill(queue: QueueId, offset: number, bytes: number, value: number): number {
@@ -285,7 +334,26 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   }
 
   setCancelled(run: number, on: boolean): void {
-    this.executor.cancelled[run] = on ? 1 : 0;
+    if (on) this.executor.cancel(run, Math.max(this.world.time, this.hostTime));
+    else this.executor.cancelled[run] = 0;
+  }
+
+  handledFailures(count: number): void {
+    this.executor.handles(count, Math.max(this.world.time, this.hostTime));
+  }
+
+  // --- The network's side -----------------------------------------------------------------------------------------
+
+  connect(carry: Carrier): void {
+    this.executor.lanes.carry = carry;
+  }
+
+  letterArrives(letter: Letter): void {
+    this.executor.letterArrives(letter);
+  }
+
+  beginEra(era: number): void {
+    this.executor.lanes.beginEra(era);
   }
 
   isCancelled(run: number): boolean {

@@ -7,6 +7,7 @@ import { FIRST_QUEUE, NO_QUEUE, type QueueId, type SpaceId } from '../../handles
 import type { Adversary } from './adversary.js';
 import type { FaultPlan } from './faults.js';
 import { type CompiledTime, compileTime } from './kernel-times.js';
+import { Lanes, type Letter } from './lanes.js';
 import { type MachineDescription, pairLink, queuesOf, spacesOf } from './machine.js';
 import { ARGS, Op, Records } from './records.js';
 import type { Watcher } from './watcher.js';
@@ -24,8 +25,11 @@ export interface KernelCall {
   readonly params: readonly number[];
 }
 
-/** States of a queue; values of `state`. */
+/** States of a queue; values of `state`. A lane also waits for letters, and for the engine to handle failures. */
 const Queue = { idle: 0, running: 1, waiting: 2 } as const;
+
+/** Time in which a lane copies a letter's bytes. */
+const LETTER_NS = 100;
 
 export class Executor implements EventOwner {
   readonly spaces: readonly SpaceInfo[];
@@ -47,6 +51,11 @@ export class Executor implements EventOwner {
   readonly launched: Int32Array = new Int32Array(RUNS);
   /** The machine is gone: nothing starts or ends any more. */
   isDead = false;
+  readonly lanes: Lanes = new Lanes();
+  /** Bytes of host space, where memory is real; lanes read and write them. */
+  host: Uint8Array | undefined;
+  /** Letters that lanes are writing, by queue. */
+  private readonly letters: (Letter | undefined)[] = [];
   /** Gets a call for every record that ended. */
   onFinished: (queue: QueueId) => void = () => {};
 
@@ -113,6 +122,7 @@ export class Executor implements EventOwner {
       this.latency[q] = (link?.latency ?? 0) * 1e9;
     });
     this.launchNs = machine.engine.launch * 1e9;
+    this.host = this.bytes[0];
   }
 
   /** Number of a kernel, or -1. */
@@ -171,7 +181,12 @@ export class Executor implements EventOwner {
         this.state[q] = Queue.waiting;
         return;
       }
-      if (records.op[slot] !== Op.wait) {
+      const op = records.op[slot];
+      if (op === Op.send || op === Op.receive) {
+        this.startMessage(q, slot, at);
+        return;
+      }
+      if (op !== Op.wait) {
         this.start(q, slot, at);
         return;
       }
@@ -212,6 +227,87 @@ export class Executor implements EventOwner {
     if (!Number.isNaN(status)) this.world.schedule(this.firstEvent + q, at + ns);
   }
 
+  /** A lane sends when all failures are known, or receives when its letter is there. A cancelled run's do nothing. */
+  private startMessage(q: QueueId, slot: number, at: number): void {
+    const { records, lanes } = this;
+    const isCancelled = this.cancelled[records.run[slot]] !== 0;
+    const isSend = records.op[slot] === Op.send;
+    this.state[q] = Queue.waiting;
+    if (!isCancelled && isSend && lanes.unhandled) {
+      lanes.hold(q);
+      return;
+    }
+    if (!isCancelled && !isSend) {
+      const [, , era, key] = records.argumentsOf(q, slot);
+      const letter = lanes.take(era, key, q, records.run[slot]);
+      if (letter === undefined) return;
+      this.letters[q] = letter;
+    }
+    this.endMessage(q, slot, at, isCancelled);
+  }
+
+  private endMessage(q: QueueId, slot: number, at: number, isCancelled: boolean): void {
+    const { records } = this;
+    this.started++;
+    this.watcher?.started(q, (this.cursor[q] + 1) | 0);
+    records.outcome[slot] = isCancelled ? Status.cancelled : Status.ok;
+    records.startAt[slot] = at;
+    this.state[q] = Queue.running;
+    this.world.schedule(this.firstEvent + q, at + this.adversary.stretch(LETTER_NS));
+  }
+
+  /** The slot of the record that a lane is about to carry out. */
+  private headOf(q: QueueId): number {
+    return this.records.slotOf(q, (this.cursor[q] + 1) | 0);
+  }
+
+  /** A letter has come to this rank. */
+  letterArrives(letter: Letter): void {
+    if (this.isDead) return;
+    const q = this.lanes.arrives(letter);
+    if (q === undefined) return;
+    this.letters[q] = letter;
+    this.endMessage(q, this.headOf(q), this.world.time, false);
+  }
+
+  /** The run is cancelled from `at` on: its messages end. */
+  cancel(run: number, at: number): void {
+    this.cancelled[run] = 1;
+    if (this.isDead) return;
+    const { receives, held } = this.lanes.cancel(run);
+    for (const q of receives) this.endMessage(q, this.headOf(q), at, true);
+    for (const q of held) this.startMessage(q, this.headOf(q), at);
+  }
+
+  /** The engine has handled that many failures. */
+  handles(count: number, at: number): void {
+    if (this.isDead) return;
+    for (const q of this.lanes.handles(count)) this.startMessage(q, this.headOf(q), at);
+  }
+
+  /** The effect of a message on memory. */
+  private carryOut(q: QueueId, slot: number, seq: number): void {
+    const { records, watcher, host, lanes } = this;
+    const args = records.argumentsOf(q, slot);
+    const [offset, bytes, era] = args;
+    const letter = this.letters[q];
+    this.letters[q] = undefined;
+    if (records.outcome[slot] !== Status.ok) return;
+    if (records.op[slot] === Op.send) {
+      const knowledge = watcher?.sends(q, seq, offset, bytes);
+      const payload = host?.slice(offset, offset + bytes);
+      for (let i = 3; i < args.length; i += 2)
+        lanes.carry(args[i], { era, key: args[i + 1], bytes, payload, knowledge });
+      return;
+    }
+    if (letter === undefined) return;
+    if (letter.bytes !== bytes) records.outcome[slot] = Status.truncated;
+    else {
+      watcher?.receives(q, seq, offset, bytes, letter.knowledge);
+      if (letter.payload !== undefined) host?.set(letter.payload, offset);
+    }
+  }
+
   /** Nanoseconds that a queue has spent in kernels and copies until `at`, the present. */
   busy(q: QueueId, at: number): number {
     const { records, cursor } = this;
@@ -225,13 +321,17 @@ export class Executor implements EventOwner {
     const first = (this.cursor[q] + 1) | 0;
     const slot = records.slotOf(q, first);
     const last = (first + records.span[slot] - 1) | 0;
-    this.effects(q, slot, first);
+    const op = records.op[slot];
+    const isMessage = op === Op.send || op === Op.receive;
+    if (isMessage) this.carryOut(q, slot, first);
+    else this.effects(q, slot, first);
     records.endAt[slot] = at;
-    if (records.op[slot] !== Op.fill) this.busyNs[q] += at - records.startAt[slot];
+    if (op !== Op.fill && !isMessage) this.busyNs[q] += at - records.startAt[slot];
     const status = records.outcome[slot];
     if (status !== Status.ok) {
       this.failed[q]++;
-      if (records.run[slot] >= 0) this.cancelled[records.run[slot]] = 1;
+      this.lanes.failed++;
+      if (records.run[slot] >= 0) this.cancel(records.run[slot], at);
       if (status === Status.driver || status === Status.deviceLost)
         this.errors[q] = 'injected fault';
     }

@@ -49,6 +49,8 @@ export interface MachineDescription {
   readonly network?: Link;
   /** Ranks that share a host and read each other's memory; default 1. */
   readonly ranksPerHost?: number;
+  /** Lanes of a rank to other ranks, for small versions; default 0. */
+  readonly lanes?: number;
   readonly engine: EngineCosts;
   /** Seconds per kernel by name; `*` for all others. */
   readonly kernels: Readonly<Record<string, KernelTime>>;
@@ -100,6 +102,7 @@ export function checkMachine(value: unknown): MachineDescription {
     if (pair.link !== null) checkLink(pair.link, `pairs[${i}].link`);
   });
   if (m.network !== undefined) checkLink(m.network, 'network');
+  if (m.lanes !== undefined) checkNumber(m.lanes, 'lanes', 0, true);
   if (m.ranksPerHost !== undefined) checkNumber(m.ranksPerHost, 'ranksPerHost', 1, true);
   for (const key of ['command', 'wake', 'launch'] as const)
     checkNumber(m.engine?.[key], `engine.${key}`, 0);
@@ -127,7 +130,7 @@ export function spacesOf(m: MachineDescription): SpaceInfo[] {
   return [{ kind: 'host', name: 'host', bytes: m.hostMemory }, ...gpus];
 }
 
-/** Queues of a machine in the order of the native backend: workers, then per GPU compute, h2d, d2h, peers. */
+/** Queues of a machine in the order of the native backend: workers, then per GPU compute, h2d, d2h, peers, then lanes. */
 export function queuesOf(m: MachineDescription): QueueInfo[] {
   const list: QueueInfo[] = Array.from({ length: m.workers }, () => ({
     kind: 'worker' as const,
@@ -143,5 +146,6 @@ export function queuesOf(m: MachineDescription): QueueInfo[] {
         list.push({ kind: 'peer', space, peer });
     }
   }
+  for (let i = 0; i < (m.lanes ?? 0); i++) list.push({ kind: 'lane', space: HOST, peer: NO_SPACE });
   return list;
 }

@@ -31,5 +31,15 @@ export interface Watcher {
     sourceOffset: number,
     bytes: number,
   ): void;
+  /** A lane has read bytes of host space for other ranks; returns its knowledge at that moment. */
+  sends(queue: QueueId, seq: number, offset: number, bytes: number): Int32Array;
+  /** A lane is about to write bytes of another rank, sent with that knowledge, into host space. */
+  receives(
+    queue: QueueId,
+    seq: number,
+    offset: number,
+    bytes: number,
+    knowledge: Int32Array | undefined,
+  ): void;
   fill(queue: QueueId, seq: number, space: SpaceId, offset: number, bytes: number): void;
 }

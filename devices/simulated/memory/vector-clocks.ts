@@ -66,6 +66,16 @@ export class VectorClocks {
     if (snapshot !== undefined) this.learn(this.rankOf(a), snapshot);
   }
 
+  /** The knowledge of an actor in the middle of its present act. */
+  knowledgeOf(a: number): Int32Array {
+    return this.now.slice(a * this.size, (a + 1) * this.size);
+  }
+
+  /** An actor gets a message with that knowledge. */
+  hears(a: number, knowledge: Int32Array): void {
+    this.join(a, knowledge);
+  }
+
   /** A rank's engine learns the knowledge of another. */
   learn(rank: number, knowledge: Int32Array): void {
     this.join(this.engine(rank), knowledge);

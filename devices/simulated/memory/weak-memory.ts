@@ -98,6 +98,18 @@ export class WeakMemory {
         if (status !== 0) this.tolerant = true;
         this.move(actor(queue), seq, status === 0, to, toOffset, from, fromOffset, bytes);
       },
+      sends: (queue, seq, offset, bytes) => {
+        const a = actor(queue);
+        this.label(a, seq, Act.transfer, 0);
+        this.read(a, seq, rank, 0, offset / ALIGNMENT, roundedBytes(bytes) / ALIGNMENT);
+        return clocks.knowledgeOf(a);
+      },
+      receives: (queue, seq, offset, bytes, knowledge) => {
+        const a = actor(queue);
+        this.label(a, seq, Act.transfer, 0);
+        if (knowledge !== undefined) clocks.hears(a, knowledge);
+        this.overwrite(a, seq, rank, 0, offset / ALIGNMENT, roundedBytes(bytes) / ALIGNMENT);
+      },
       fill: (queue, seq, space, offset, bytes) => {
         this.label(actor(queue), seq, Act.fill, 0);
         const units = roundedBytes(bytes) / ALIGNMENT;

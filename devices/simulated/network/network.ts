@@ -8,6 +8,7 @@
 // Invariants: every request ends exactly once; after a rank is lost nothing arrives any more.
 import { NetOutcome, WireMode } from '../../network/port.js';
 import type { Adversary } from '../machine/adversary.js';
+import type { Letter } from '../machine/lanes.js';
 import type { Link } from '../machine/machine.js';
 import type { World } from '../machine/world.js';
 import { SimulatedPort, type Station } from './port.js';
@@ -78,8 +79,11 @@ export class SimulatedNetwork {
     this.inFree = new Float64Array(n);
     this.latency = options.link.latency * 1e9;
     this.bandwidth = options.link.bandwidth / 1e9;
-    for (const station of stations)
-      this.ports.push(new SimulatedPort(this, this.ports.length, n, station));
+    for (const station of stations) {
+      const rank = this.ports.length;
+      this.ports.push(new SimulatedPort(this, rank, n, station));
+      station.connect((to, letter) => this.carry(to, letter));
+    }
   }
 
   /** The world's time, nanoseconds. */
@@ -111,6 +115,13 @@ export class SimulatedNetwork {
       this.ports[from].delivered();
       this.ports[to].arrives({ kind: 'message', from, bytes: copy, said });
     });
+  }
+
+  /** A lane's letter: it may overtake others, and messages. */
+  private carry(to: number, letter: Letter): void {
+    const late = this.options.lateBy?.(this.messages++) ?? 0;
+    const way = this.stretched(this.latency + letter.bytes / this.bandwidth);
+    this.at(this.world.time + way + late, () => this.ports[to].station.letterArrives(letter));
   }
 
   // --- Transfers --------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import {
   VisibleTo,
   WireMode,
 } from '../../network/port.js';
+import type { Carrier, Letter } from '../machine/lanes.js';
 import type { End, SimulatedNetwork } from './network.js';
 
 /** The part of a rank that the network needs. */
@@ -15,6 +16,12 @@ export interface Station {
   now(): number;
   /** `poll` has news. */
   news(rings: boolean): void;
+  /** Its lanes send through `carry`. */
+  connect(carry: Carrier): void;
+  /** A letter for one of its lanes. */
+  letterArrives(letter: Letter): void;
+  /** Letters of earlier eras are forgotten. */
+  beginEra(era: number): void;
   /** Bytes of a space, where memory is real. */
   memory(space: number): Uint8Array | undefined;
   /** The rank's process is gone. */
@@ -138,6 +145,14 @@ export class SimulatedPort implements NetworkPort {
   flush(space: number, scope: number, request: number): void {
     this.begin(request);
     this.network.flush(this.rank, space, scope, request, this.flushed++, this.now());
+  }
+
+  commanded(): void {
+    // The backend runs its lanes.
+  }
+
+  beginEra(era: number): void {
+    this.station.beginEra(era);
   }
 
   publish(): void {

@@ -1,0 +1,98 @@
+// Receives that were commanded before their version came. When a task may wait for one in a queue.
+//
+// A lane completes a receive without the engine (scheduler/ranks/small-messages.ts), so a task that reads the version can
+// be issued before it comes, and its queue waits. But whatever is issued behind that task waits, too, and whoever needs its
+// memory. So the rule:
+//
+//   The event of a receive may be waited for only if every task that was inserted before the receive is issued or over.
+//
+// Until then the receive is *closed*: the tasks that follow it wait in the engine, as they wait for any task that is not
+// issued, and the end of the receive releases them.
+//
+// Why no ranks wait for each other in a circle. All ranks insert in one program order. Let t be the first task of that order
+// that never ends, over all ranks. All tasks before it end. (1) If t is issued, it waits behind commands of its queue, for
+// events of its predecessors, which end, or both. Follow the commands behind which it waits, and those whose events
+// these wait for: each was issued before t. If one of them waits for the arrival of a receive r, then r was open when that
+// command was issued, so every task before r was issued by then, and t was not: r comes before t, so it ends. So all of them
+// end, as in one process. (2) If t is not issued, it waits for memory, a lane, or a slot. The holders were issued before; by
+// the same argument each of them ends, except receives that are closed and come after t. These hold at most what
+// small-messages.ts grants ahead, which leaves room and a lane for t. (3) If t is a receive, its send comes before it.
+//
+// Invariant: no command names the event of a closed receive.
+import { guards } from '../../devices/guards.js';
+import type { TaskId } from '../../devices/handles.js';
+import { Execution, TaskStage } from '../../stages/task-table.js';
+import type { EngineState } from './state.js';
+
+export class Arrivals {
+  private readonly state: EngineState;
+  private readonly release: (row: number) => void;
+  /** Closed receives, in program order. */
+  private readonly closed: TaskId[] = [];
+  /** Every task before it is issued or over. */
+  private issuedTo: TaskId;
+
+  /** `release`: the successors of the issued task in a row may follow its event. */
+  constructor(state: EngineState, release: (row: number) => void) {
+    this.state = state;
+    this.release = release;
+    this.issuedTo = state.tasks.head;
+  }
+
+  /** The receive in `row` is issued. */
+  commanded(row: number): void {
+    const id = this.state.tasks.idOf(row);
+    if (this.isReached(id)) {
+      this.open(row);
+      return;
+    }
+    let i = this.closed.length;
+    while (i > 0 && ((this.closed[i - 1] - id) | 0) > 0) i--;
+    this.closed.splice(i, 0, id);
+  }
+
+  /** Whether every task before `id` is issued or over. */
+  isReached(id: TaskId): boolean {
+    if (!guards.arrivalsInOrder) return true;
+    this.moveOn();
+    return ((this.issuedTo - id) | 0) >= 0;
+  }
+
+  /** Opens the receives that may be waited for now; true when there were any. */
+  look(): boolean {
+    const { closed } = this;
+    if (closed.length === 0) return false;
+    this.moveOn();
+    const { tasks } = this.state;
+    let opened = false;
+    while (closed.length > 0 && ((this.issuedTo - closed[0]) | 0) >= 0) {
+      const id = closed.shift() as TaskId;
+      const row = id & tasks.mask;
+      if (!tasks.contains(id) || tasks.execution[row] !== Execution.arrival) continue;
+      this.open(row);
+      opened = true;
+    }
+    return opened;
+  }
+
+  private open(row: number): void {
+    this.state.tasks.execution[row] = Execution.command;
+    this.release(row);
+  }
+
+  private moveOn(): void {
+    const { tasks } = this.state;
+    if (((this.issuedTo - tasks.head) | 0) < 0) this.issuedTo = tasks.head;
+    while (this.issuedTo !== tasks.next && this.isPast(this.issuedTo & tasks.mask))
+      this.issuedTo = ((this.issuedTo + 1) | 0) as TaskId;
+  }
+
+  /** A JavaScript body and a transfer of a large version count when they are over: they may wait for others. */
+  private isPast(row: number): boolean {
+    const { tasks } = this.state;
+    const how = tasks.execution[row];
+    if (how === Execution.command || how === Execution.arrival) return true;
+    const stage = tasks.stage[row];
+    return stage === TaskStage.done || stage === TaskStage.free;
+  }
+}

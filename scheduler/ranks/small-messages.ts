@@ -1,0 +1,139 @@
+// Small versions between ranks. Their sends and receives are commands of lanes: the message layer carries them out, and
+// queues follow their events (devices/backend.ts, stages/exec-message.ts).
+//
+// A receive is commanded when no task before it uses its copy, long before its version comes. Until then it holds host
+// memory and a lane. So receives ahead of tasks that were not issued hold only what leaves room for these tasks.
+//
+// Invariants:
+// - receives ahead leave, whatever blocks they hold, one stretch of host memory for the largest task, and one lane;
+// - the receives that wait for a lane or for that room are in `held`, in program order.
+
+import { findQueues } from '../../devices/backend.js';
+import { guards } from '../../devices/guards.js';
+import { type DatumId, HOST, NO_QUEUE, type QueueId, type TaskId } from '../../devices/handles.js';
+import { keyOf } from '../../devices/network/announcement.js';
+import type { NetworkCredits } from '../../stages/comm-in.js';
+import type { Parcel } from '../../stages/exec-message.js';
+import { NetworkRole, TaskStage } from '../../stages/task-table.js';
+import { INTERNAL_RUN } from '../engine/run-state.js';
+import type { RankHost } from './host.js';
+import type { Movement } from './movements.js';
+
+/** Of the lanes, one in so many is for sends; at least one, and at most eight. */
+const SENDS = 4;
+const MOST_SENDS = 8;
+/** Alignment of a block, at most. */
+const BLOCK_SLACK = 512;
+
+export class SmallMessages {
+  private readonly engine: RankHost;
+  private readonly credits: NetworkCredits;
+  private readonly isInline: (bytes: number) => boolean;
+  private readonly sends: readonly QueueId[];
+  private readonly receives: readonly QueueId[];
+  /** 1: a receive has the lane. By queue. */
+  private readonly taken: Uint8Array;
+  /** Receives that hold host memory or wait for it, and their bytes. */
+  private ahead = 0;
+  private aheadBytes = 0;
+  /** Receives without a lane, in program order. */
+  private readonly held: TaskId[] = [];
+
+  constructor(engine: RankHost, credits: NetworkCredits, isInline: (bytes: number) => boolean) {
+    this.engine = engine;
+    this.credits = credits;
+    this.isInline = isInline;
+    const lanes = findQueues(engine.backend.queues, ({ kind }) => kind === 'lane');
+    this.taken = new Uint8Array(engine.backend.queues.length);
+    const sends = Math.min(MOST_SENDS, Math.max(1, Math.floor(lanes.length / SENDS)));
+    const isEnough = lanes.length > sends;
+    this.sends = isEnough ? lanes.slice(0, sends) : [];
+    this.receives = isEnough ? lanes.slice(sends) : [];
+  }
+
+  /** Whether a version of `d` travels on lanes: in a run, for a task. Both ranks decide alike. */
+  carries(d: DatumId, run: number, call: number): boolean {
+    return (
+      this.sends.length > 0 &&
+      run !== INTERNAL_RUN &&
+      call < 0 &&
+      this.isInline(this.engine.directory.bytes[d])
+    );
+  }
+
+  /** The lane for a send: an idle one, else the one with the fewest commands. */
+  sendLane(): QueueId {
+    const { outstanding } = this.engine.submission;
+    let best = this.sends[0];
+    for (const lane of this.sends) if (outstanding[lane] < outstanding[best]) best = lane;
+    return best;
+  }
+
+  /** Takes a lane for the receive in `row`; NO_QUEUE: it is held, and `next` names it when its turn has come. */
+  receiveLane(row: number): QueueId {
+    const { tasks } = this.engine;
+    const id = tasks.idOf(row);
+    const bytes = this.bytesOf(tasks.flowDatum[tasks.flowStart[row]]);
+    const lane = this.freeLane(id, bytes);
+    if (lane === NO_QUEUE) {
+      let i = this.held.length;
+      while (i > 0 && ((this.held[i - 1] - id) | 0) > 0) i--;
+      this.held.splice(i, 0, id);
+      return NO_QUEUE;
+    }
+    this.taken[lane] = 1;
+    this.ahead++;
+    this.aheadBytes += bytes;
+    return lane;
+  }
+
+  /** The receive of `d` on a lane is over, or was dropped. */
+  giveBack(lane: QueueId, d: DatumId): void {
+    this.taken[lane] = 0;
+    this.ahead--;
+    this.aheadBytes -= this.bytesOf(d);
+  }
+
+  /** Removes a held receive whose turn has come; returns its row, or -1. */
+  next(): number {
+    const { held } = this;
+    const { tasks } = this.engine;
+    while (held.length > 0) {
+      const id = held[0];
+      const row = id & tasks.mask;
+      const isOver = !tasks.contains(id) || tasks.stage[row] !== TaskStage.ready;
+      const datum = tasks.flowDatum[tasks.flowStart[row]];
+      if (!isOver && this.freeLane(id, this.bytesOf(datum)) === NO_QUEUE) return -1;
+      held.shift();
+      if (!isOver) return row;
+    }
+    return -1;
+  }
+
+  private bytesOf(d: DatumId): number {
+    return this.engine.directory.bytes[d] + BLOCK_SLACK;
+  }
+
+  private freeLane(id: TaskId, bytes: number): QueueId {
+    const free = this.receives.filter((lane) => this.taken[lane] === 0);
+    const [lane = NO_QUEUE] = free;
+    if (lane === NO_QUEUE || !guards.arrivalCredit || this.engine.arrivals.isReached(id))
+      return lane;
+    return free.length > 1 && this.leavesRoom(bytes) ? lane : NO_QUEUE;
+  }
+
+  /** Whether host memory has one stretch for the largest task, wherever the blocks of receives ahead lie. */
+  private leavesRoom(bytes: number): boolean {
+    const { capacity } = this.engine.spaces[HOST].zone;
+    const stretches = this.ahead + 2;
+    return (capacity - this.aheadBytes - bytes) / stretches >= this.credits.floor[HOST];
+  }
+
+  /** The parcel of a movement. */
+  parcelOf({ role, era, gid, origin, key, destinations, apart }: Movement): Parcel {
+    const pairs: number[] = [];
+    for (const list of [destinations, apart])
+      for (let i = 0; i < list.length; i += 2) pairs.push(list[i], keyOf(gid, origin, list[i + 1]));
+    return { isSend: role !== NetworkRole.receive, era, key, destinations: pairs, next: 0 };
+  }
+}

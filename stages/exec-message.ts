@@ -1,0 +1,84 @@
+// Stage 4, exec, of a small version between ranks: its send or receive goes to a lane, behind every event that the copy in
+// host memory asks for. From here on it is a command like a kernel: a send reads the copy, a receive writes it.
+//
+// The remote writes the parcel, that is, the era, the key and the destinations (scheduler/ranks/small-messages.ts).
+// Invariant: the step that issues the last command also updates the events of the copy.
+import { guards } from '../devices/guards.js';
+import { HOST, NO_DATUM } from '../devices/handles.js';
+import type { StageContext } from './context.js';
+import { followControl, writeHere } from './exec.js';
+import { cure, failPoisoned, poisonedInput } from './poison.js';
+import { Outcome } from './stage.js';
+import { Execution } from './task-table.js';
+
+/** A version's way to other ranks, or to this one. */
+export interface Parcel {
+  readonly isSend: boolean;
+  readonly era: number;
+  /** Of a receive: its key. */
+  readonly key: number;
+  /** Of a send: pairs (rank, key of its receive). */
+  readonly destinations: readonly number[];
+  /** Place of the first pair that was not commanded yet. */
+  next: number;
+}
+
+/** Arguments of a command: offset, bytes and era, then those that the parcel names. */
+const FIXED_ARGS = 3;
+
+export function execMessage(x: StageContext, row: number): number {
+  const { tasks, directory: dir, submission: sub, launch } = x;
+  const parcel = x.hooks.parcel(row);
+  if (parcel === undefined) return Outcome.running;
+  const { isSend, destinations } = parcel;
+  const poisoned = isSend && dir.poisonedData > 0 ? poisonedInput(x, row) : NO_DATUM;
+  if (poisoned >= 0) return failPoisoned(x, row, poisoned, 'exec');
+  const lane = tasks.target[row];
+  const d = tasks.flowDatum[tasks.flowStart[row]];
+  const c = d * dir.spaces + HOST;
+  const { args } = launch;
+  for (;;) {
+    // A command has room for a limited number of destinations.
+    const most = (sub.mostArguments - FIXED_ARGS) & ~1;
+    const end = Math.min(destinations.length, parcel.next + most);
+    const nArgs = isSend ? FIXED_ARGS + end - parcel.next : FIXED_ARGS + 1;
+    if (sub.room(lane) < sub.worstCase(nArgs)) {
+      x.waitForSlot(row, lane);
+      return Outcome.wait;
+    }
+    sub.begin(lane);
+    if (isSend ? guards.sendAfterWrite : guards.receiveAfterWrite)
+      sub.after(dir.writeQueue[c], dir.writeSeq[c]);
+    if (!isSend && guards.receiveAfterRead) {
+      sub.after(dir.readerQueue[c], dir.readerSeq[c]);
+      for (let n = dir.readersHead[c]; n >= 0; n = dir.readers.next[n])
+        sub.after(dir.readers.value[n], dir.readers.extra[n]);
+    }
+    if (tasks.controlEvents[row] >= 0) followControl(x, row);
+    args[0] = dir.block[c];
+    args[1] = dir.bytes[d];
+    args[2] = parcel.era;
+    if (!isSend) args[FIXED_ARGS] = parcel.key;
+    for (let i = parcel.next; i < end; i++) args[FIXED_ARGS + i - parcel.next] = destinations[i];
+    launch.row = row;
+    launch.task = tasks.idOf(row);
+    launch.run = tasks.run[row];
+    launch.nArgs = nArgs;
+    parcel.next = end;
+    const isLast = !isSend || end === destinations.length;
+    const seq = sub.message(launch, isSend, !isLast);
+    if (!isLast) continue;
+    tasks.queue[row] = lane;
+    tasks.seq[row] = seq;
+    if (isSend) {
+      tasks.execution[row] = Execution.command;
+      if (guards.sendRegistersRead) dir.addReader(c, lane, seq);
+    } else {
+      tasks.execution[row] = Execution.arrival;
+      writeHere(x, d, HOST);
+      cure(x, d, tasks.idOf(row));
+      if (guards.receiveRegistersWrite) dir.setWriter(c, lane, seq);
+    }
+    return Outcome.issued;
+  }
+}

@@ -19,7 +19,7 @@ import {
 } from './handles.js';
 
 /** A command that is a part of a task's work: another one behind it on the same queue ends the task. */
-const PART = 0x7fffffff;
+export const PART = 0x7fffffff;
 /** Arguments of a receive: offset, bytes, era, key. */
 const RECEIVE_ARGS = 4;
 
@@ -257,7 +257,7 @@ export class Submission {
         flight[slot] = 0;
         this.seen[queue] = seq;
         this.outstanding[queue]--;
-        if (token !== PART) return token;
+        return token;
       }
     }
     this.seen[queue] = seq;

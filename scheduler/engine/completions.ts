@@ -6,6 +6,7 @@
 import { executesKernels, Status } from '../../devices/backend.js';
 import { guards } from '../../devices/guards.js';
 import { FIRST_QUEUE, HOST, type QueueId, type SpaceId } from '../../devices/handles.js';
+import { PART } from '../../devices/submission.js';
 import { advance } from '../../stages/pipeline.js';
 import { Outcome, WaitReason } from '../../stages/stage.js';
 import { TaskStage } from '../../stages/task-table.js';
@@ -95,6 +96,7 @@ export class Completions {
           this.failed = (this.failed + 1) | 0;
         }
       }
+      if (token === PART) continue;
       if (token > 0) retirement.retired(token - 1, status);
       else transfers.finish(-token - 1, q, seq, status);
       n++;

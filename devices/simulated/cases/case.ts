@@ -75,6 +75,8 @@ export interface CaseOptions {
   readonly faults?: boolean;
   /** With faults on several ranks, host memory may be short on each. */
   readonly shortHosts?: boolean;
+  /** On several ranks small versions travel on lanes. */
+  readonly lanes?: boolean;
   /** Device memory that is just enough for the largest task. */
   readonly tight?: boolean;
   /** Device memory that is too small for the largest task. */
@@ -284,5 +286,12 @@ export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCa
     c = mixedProgram(c, new Random(seed ^ 0x0ddba11), ranks, options.without);
   if (ranks === 1) return c;
   if (c.shortOfHost && options.shortHosts !== true) c = withHostMemory(c);
-  return onRanks(c, r, ranks, options.faults === true && r.chance(0.5));
+  const spread = onRanks(c, r, ranks, options.faults === true && r.chance(0.5));
+  const { network } = spread;
+  if (options.lanes !== true || network === undefined) return spread;
+  const lanes = network.lanes ?? [2, 4, 12][seed % 3];
+  return {
+    ...spread,
+    network: { ...network, lanes, inlineBytes: Math.max(network.inlineBytes, 2 * ALIGNMENT) },
+  };
 }

@@ -325,7 +325,61 @@ function settledAhead(): SimulatedCase {
   };
 }
 
+const onScript = (rank: number, micros: number, ...flows: CaseFlow[]): CaseTask => ({
+  flows,
+  body: 'script',
+  micros,
+  rank,
+});
+
+/**
+ * Rank 0 computes `a` after a slow body, rank 1 computes `b` from it, and rank 0 needs `b` on its only worker. If that task
+ * were issued before the one that writes `a`, the worker would wait for `b` for ever.
+ */
+function answerAhead(): SimulatedCase {
+  const [slow, a, b, c] = [0, 1, 2, 3];
+  return {
+    ...calm,
+    network: { ...network, inlineBytes: 4096, lanes: 4 },
+    gpus: 0,
+    workers: 1,
+    data: [0, 0, 1, 0].map((owner) => ({ units: 1, initial: true, owner })),
+    tasks: [
+      onScript(0, MILLISECOND, [slow, 3]),
+      onHost(0, 1, [slow, 1], [a, 2]),
+      onHost(1, 1, [a, 1], [b, 2]),
+      onHost(0, 1, [b, 1], [c, 3]),
+    ],
+    reads: [c],
+  };
+}
+
+/**
+ * Rank 0 has three lanes for receives. Rank 1 answers in `b` to `c` what rank 0 computes from the second version of `y`, and
+ * that comes when a slow body has read the first. If the receives of the answers took all lanes, it would not come.
+ */
+function lanesInTheWay(): SimulatedCase {
+  const [y, a, sum] = [0, 1, 2];
+  const answers = [3, 4, 5];
+  return {
+    ...calm,
+    network: { ...network, inlineBytes: 4096, lanes: 4 },
+    gpus: 0,
+    data: [1, 0, 0, ...answers.map(() => 1)].map((owner) => ({ units: 1, initial: true, owner })),
+    tasks: [
+      onScript(0, MILLISECOND, [y, 1], [sum, 3]),
+      onHost(1, 1, [y, 3]),
+      onHost(0, 1, [y, 1], [a, 2]),
+      ...answers.map((b) => onHost(1, 1, [a, 1], [b, 2])),
+      ...answers.map((b) => onHost(0, 1, [b, 1], [sum, 3])),
+    ],
+    reads: [sum],
+  };
+}
+
 type Name =
+  | 'answerAhead'
+  | 'lanesInTheWay'
   | 'readLeftPending'
   | 'readBetweenEras'
   | 'readOfFailedRun'
@@ -338,6 +392,8 @@ type Name =
   | 'lostBeforeOffer'
   | 'mappedAgain';
 export const directedCases: Readonly<Record<Name, SimulatedCase>> = {
+  answerAhead: answerAhead(),
+  lanesInTheWay: lanesInTheWay(),
   bothShort: bothShort(),
   lateNews: lateNews(),
   offerInTheWay: offerInTheWay(),

@@ -96,6 +96,20 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
     hazard: 'H5 a copy is overwritten that another rank still reads',
     directed: directedCases.setBesideReader,
   },
+  arrivalsInOrder: {
+    hazard: 'progress',
+    directed: directedCases.answerAhead,
+  },
+  arrivalCredit: {
+    hazard: H12,
+    directed: directedCases.lanesInTheWay,
+  },
+  sendAfterWrite: { hazard: 'H4 used before it is finished', cases: { ranks: 2, lanes: true } },
+  sendRegistersRead: { hazard: H5, cases: { ranks: 2, lanes: true } },
+  receiveAfterWrite: { hazard: H3, cases: { ranks: 2, lanes: true } },
+  receiveAfterRead: { hazard: H5, cases: { ranks: 2, lanes: true } },
+  receiveRegistersWrite: { hazard: 'H2 consumer before arrival', cases: { ranks: 2, lanes: true } },
+  taintCancels: { hazard: H15, cases: { ranks: 2, lanes: true, mixed: true }, faults: true },
   readsRefused: {
     hazard: 'reads of failing runs',
     directed: directedCases.readOfFailedRun,

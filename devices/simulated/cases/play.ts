@@ -209,6 +209,8 @@ export class Player {
       }
       this.checkQuestion();
       if (moved) continue;
+      // Only a rank that waits asks.
+      if (isOver()) return true;
       // A waiting rank may ask the others for their calls.
       const over = this.tasksOver;
       if (world.askAround()) {

@@ -2,4 +2,4 @@
 // An addon that was built from another contract has another number, and is not loaded.
 
 export const contractNumber = 878245324;
-export const netContractNumber = 64418257;
+export const netContractNumber = 565075228;

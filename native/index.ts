@@ -77,7 +77,7 @@ interface Addon {
   ) => AddonCore;
   misalignment(view: Int32Array): number;
   now(): number;
-  queueTable(workers: number, gpus: number, computeStreams: number): number[];
+  queueTable(workers: number, gpus: number, computeStreams: number, lanes: number): number[];
   kernels(): string[];
   probe(): NativeProbe;
   rawLoop: NativeModule['rawLoop'];
@@ -104,6 +104,7 @@ interface AddonCore {
   peerAccess(to: number, from: number): boolean;
   keepShared(): void;
   doorbell(): bigint;
+  lanes(): bigint;
   close(): void;
 }
 
@@ -214,7 +215,8 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
       `ringRecords must be a power of two of at least 16, not ${ringRecords}`,
     );
   }
-  const table = Int32Array.from(addon.queueTable(workers, gpus, computeStreams));
+  const lanes = options.lanes ?? 0;
+  const table = Int32Array.from(addon.queueTable(workers, gpus, computeStreams, lanes));
   const count = table.length / 3;
   const queues = Array.from({ length: count }, (_, i) => ({
     kind: table[3 * i]!,
@@ -262,6 +264,7 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     peerAccess: (to, from) => core.peerAccess(to, from),
     keepShared: () => core.keepShared(),
     doorbell: () => typed(() => core.doorbell()),
+    lanes: () => typed(() => core.lanes()),
     close: () => core.close(),
   };
 }

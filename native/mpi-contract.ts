@@ -134,6 +134,8 @@ export const NetLimit = {
   ring: 2097152,
   /** Records of each record ring; a power of two. */
   records: 4096,
+  /** Longest letter (a version with its header, native/mpi/lane_server.h) that a lane sends. */
+  letter: 65536,
   /** Staging buffers for sends, and as many for receives. */
   buffers: 32,
   /** Memory spaces of one rank. */
@@ -192,6 +194,8 @@ export interface NetOptions {
   readonly doorbell: bigint;
   /** Address of the core's lanes (native/include/headrace/lanes.h), or 0n: it has none. */
   readonly lanes: bigint;
+  /** Destinations from which on a version goes along a tree of ranks. */
+  readonly treeFrom: number;
   /** Bytes of one staged chunk. */
   readonly chunkBytes: number;
   /** Chunks in flight per transfer. */

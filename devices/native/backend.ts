@@ -21,7 +21,7 @@ import {
 import { loadNative, NativeError } from '../../native/index.js';
 import type { Backend, QueueInfo, SpaceInfo } from '../backend.js';
 import { HeadraceError } from '../errors.js';
-import { FIRST_QUEUE, type QueueId, type SpaceId } from '../handles.js';
+import { FIRST_QUEUE, type QueueId, type SpaceId, type TaskId } from '../handles.js';
 
 /** JavaScript sees host memory in pieces of this size, each mapped once. */
 const VIEW_CHUNK = 2 ** 28;
@@ -30,7 +30,14 @@ const VIEW_CHUNK = 2 ** 28;
 const NO_RUN = -1;
 
 const SPACE_NAMES: readonly SpaceInfo['kind'][] = ['host', 'emulated', 'cuda', 'hip'];
-const QUEUE_NAMES: readonly QueueInfo['kind'][] = ['worker', 'compute', 'h2d', 'd2h', 'peer'];
+const QUEUE_NAMES: readonly QueueInfo['kind'][] = [
+  'worker',
+  'compute',
+  'h2d',
+  'd2h',
+  'peer',
+  'lane',
+];
 
 function nameOf<T>(names: readonly T[], kinds: object, kind: number): T {
   const name = names[kind];
@@ -107,6 +114,13 @@ export class NativeBackend implements Backend {
   private readonly mask: number;
   private readonly dirty: Uint8Array;
   private readonly count: number;
+  /** Number of the first lane; `count` without lanes. */
+  private readonly firstLane: number;
+  /** `Shared.arrivals` and `Shared.failed` as of the last `poll`. */
+  private arrivals = 0;
+  private failed = 0;
+  /** Lanes have armed doorbells. */
+  private lanesArmed = false;
   private readonly chunks: (ArrayBuffer | undefined)[] = [];
   private beat = 0;
   private closed = false;
@@ -125,6 +139,8 @@ export class NativeBackend implements Backend {
     this.mask = this.ringRecords - 1;
     const n = core.queues.length;
     this.count = n;
+    const lane = core.queues.findIndex((q) => q.kind === QueueKind.lane);
+    this.firstLane = lane < 0 ? n : lane;
     this.dirty = new Uint8Array(n);
     this.completed = new Int32Array(n);
     this.issued = new Int32Array(n);
@@ -192,6 +208,47 @@ export class NativeBackend implements Backend {
     const base = (at >> 1) + Record.argument;
     for (let i = 0; i < inline; i++) doubles[base + i] = args[i];
     if (nArgs > inline) this.moreArguments(queue, nArgs, args);
+    return seq;
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: one call per command, from submission.ts only; a record would cost time on every task.
+  send(
+    lane: QueueId,
+    task: number,
+    run: number,
+    nArgs: number,
+    args: Float64Array,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number {
+    return this.lane(Opcode.send, lane, task, run, nArgs, args, waitQueue, waitSeq);
+  }
+
+  receive(
+    lane: QueueId,
+    task: number,
+    run: number,
+    args: Float64Array,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number {
+    return this.lane(Opcode.receive, lane, task, run, 4, args, waitQueue, waitSeq);
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: the words of one record, from the two functions above only.
+  private lane(
+    opcode: number,
+    queue: QueueId,
+    task: number,
+    run: number,
+    nArgs: number,
+    args: Float64Array,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number {
+    const seq = this.exec(queue, 0, task as TaskId, run, 0, nArgs, args, waitQueue, waitSeq);
+    this.words[queue][((seq - 1) & this.mask) * Record.words + Record.head] =
+      opcode | (nArgs << 20);
     return seq;
   }
 
@@ -265,17 +322,21 @@ export class NativeBackend implements Backend {
   hasNews(): boolean {
     if (this.alsoDue?.() === true) return true;
     const { control, completed } = this;
-    for (let q = FIRST_QUEUE; q < this.count; q++) {
+    for (let q = FIRST_QUEUE; q < this.firstLane; q++) {
       if (Atomics.load(control, q * Control.words + Control.completed) !== completed[q])
         return true;
     }
-    return false;
+    return Atomics.load(this.shared, Shared.arrivals) !== this.arrivals;
   }
 
   poll(): boolean {
     const { control, completed } = this;
     let moved = false;
-    for (let q = FIRST_QUEUE; q < this.count; q++) {
+    // Lanes only when one has completed something. The count is read before their words: it covers no more than these.
+    const arrivals = Atomics.load(this.shared, Shared.arrivals);
+    const end = arrivals === this.arrivals ? this.firstLane : this.count;
+    this.arrivals = arrivals;
+    for (let q = FIRST_QUEUE; q < end; q++) {
       const at = q * Control.words + Control.completed;
       const now = Atomics.load(control, at);
       if (now !== completed[q]) {
@@ -295,6 +356,9 @@ export class NativeBackend implements Backend {
    */
   private showFailures(): void {
     const { control, completed, failures } = this;
+    const count = Atomics.load(this.shared, Shared.failed);
+    if (count === this.failed) return;
+    this.failed = count;
     for (let q = FIRST_QUEUE; q < this.count; q++) {
       const at = q * Control.words;
       const failed = Atomics.load(control, at + Control.failures);
@@ -302,6 +366,10 @@ export class NativeBackend implements Backend {
       failures[q] = failed;
       completed[q] = Atomics.load(control, at + Control.completed);
     }
+  }
+
+  handledFailures(count: number): void {
+    Atomics.store(this.shared, Shared.failuresHandled, count);
   }
 
   status(queue: QueueId, seq: number): number {
@@ -336,6 +404,7 @@ export class NativeBackend implements Backend {
     const base = queue * Control.words;
     Atomics.store(this.control, base + Control.doorbellAt, seq);
     Atomics.store(this.control, base + Control.doorbellArmed, 1);
+    if (queue >= this.firstLane) this.lanesArmed = true;
   }
 
   block(microseconds: number): void {
@@ -426,6 +495,11 @@ export class NativeBackend implements Backend {
     return this.core.doorbell();
   }
 
+  /** Address of the lanes, for the message layer. @internal */
+  lanes(): bigint {
+    return this.core.lanes();
+  }
+
   keepShared(): void {
     this.core.keepShared();
   }
@@ -440,7 +514,9 @@ export class NativeBackend implements Backend {
   private due(): boolean {
     if (this.alsoDue?.() === true) return true;
     const { control } = this;
-    for (let q = FIRST_QUEUE; q < this.count; q++) {
+    const arrived = Atomics.load(this.shared, Shared.arrivals) !== this.arrivals;
+    const end = arrived && this.lanesArmed ? this.count : this.firstLane;
+    for (let q = FIRST_QUEUE; q < end; q++) {
       const base = q * Control.words;
       if (Atomics.load(control, base + Control.doorbellArmed) === 0) continue;
       const completed = Atomics.load(control, base + Control.completed);
@@ -450,7 +526,9 @@ export class NativeBackend implements Backend {
   }
 
   private disarm(): void {
-    for (let q = FIRST_QUEUE; q < this.count; q++) {
+    const end = this.lanesArmed ? this.count : this.firstLane;
+    this.lanesArmed = false;
+    for (let q = FIRST_QUEUE; q < end; q++) {
       Atomics.store(this.control, q * Control.words + Control.doorbellArmed, 0);
     }
   }

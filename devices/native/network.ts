@@ -34,12 +34,17 @@ interface NativeNetworkOptions {
   /** When writes of the network to device memory are flushed; 'off' needs no means to do so. */
   readonly flush: 'auto' | 'force' | 'off';
   readonly doorbell: bigint;
+  /** Lanes of the backend; none by default. */
+  readonly lanes?: bigint;
+  /** Destinations from which on a lane's version goes along a tree of ranks (default 4). */
+  readonly treeFrom?: number;
   readonly chunkBytes: number;
   /** Not every thread of this rank has a core of its own: none may spin for long. */
   readonly crowded: boolean;
 }
 
 const CHUNKS_IN_FLIGHT = 4;
+const TREE_FROM = 4;
 /** Bytes of a short message. */
 const SHORT = 512;
 const CALM_SPIN_NS = 1_000;
@@ -105,6 +110,8 @@ export async function openNativeNetwork(options: NativeNetworkOptions): Promise<
     const session = await openMpi(addon, facts, {
       spaces: options.spaces.map((space) => ({ ...space, direct: isDirect(space) })),
       doorbell: options.doorbell,
+      lanes: options.lanes ?? 0n,
+      treeFrom: options.treeFrom ?? TREE_FROM,
       chunkBytes: options.chunkBytes,
       chunksInFlight: CHUNKS_IN_FLIGHT,
       spinNanoseconds: options.crowded ? CALM_SPIN_NS : EAGER_SPIN_NS,
@@ -151,6 +158,7 @@ export class NativeNetwork implements NetworkPort {
   private published = 0;
   private taken = 0;
   private dirty = false;
+  private lanesDirty = false;
   /** Position behind the last message in the outbox. */
   private outboxPosition = 0;
   private isLost = false;
@@ -282,10 +290,25 @@ export class NativeNetwork implements NetworkPort {
     this.commands[c + NetRecord.space] = space;
   }
 
+  /** Call it before `publish`, and the backend's `publish` before that: the comm thread then looks through all lanes. */
+  commanded(): void {
+    this.lanesDirty = true;
+    this.dirty = true;
+  }
+
+  beginEra(era: number): void {
+    const c = this.next(NetCommand.era, 0, 0);
+    this.commands[c + NetRecord.tag] = era;
+  }
+
   publish(): void {
     if (!this.dirty) return;
     this.dirty = false;
     Atomics.store(this.words, NetWord.commandsPublished, this.published);
+    if (this.lanesDirty) {
+      this.lanesDirty = false;
+      Atomics.add(this.words, NetWord.lanesPublished, 1);
+    }
     if (Atomics.load(this.words, NetWord.sleeping) !== 0) this.session.wake();
   }
 

@@ -66,6 +66,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
                            InstanceMethod<&CoreObject::peerAccess>("peerAccess"),
                            InstanceMethod<&CoreObject::keepShared>("keepShared"),
                            InstanceMethod<&CoreObject::doorbell>("doorbell"),
+                           InstanceMethod<&CoreObject::lanes>("lanes"),
                            InstanceMethod<&CoreObject::close>("close"),
                        });
   }
@@ -83,6 +84,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     options.hostBytes = bytes(given, "hostBytes");
     options.pinnedBytes = bytes(given, "pinnedBytes");
     options.workers = given.Get("workers").ToNumber();
+    if (given.Get("lanes").IsNumber()) options.lanes = given.Get("lanes").ToNumber();
     if (given.Get("cores").IsNumber()) options.cores = given.Get("cores").ToNumber();
     const Napi::Value spinning = given.Get("spinNanoseconds");
     if (spinning.IsNumber() && spinning.ToNumber().Int64Value() > 0) {
@@ -330,6 +332,12 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     return Napi::BigInt::New(info.Env(), static_cast<std::uint64_t>(address));
   }
 
+  Napi::Value lanes(const Napi::CallbackInfo& info) {
+    requireOpen(info.Env());
+    const auto address = reinterpret_cast<std::uintptr_t>(core_->lanes());
+    return Napi::BigInt::New(info.Env(), static_cast<std::uint64_t>(address));
+  }
+
   void close(const Napi::CallbackInfo&) { shutDown(false); }
 
   /// Joins the threads, then releases the objects that only they needed. `teardown`: inside the environment's cleanup hook.
@@ -374,6 +382,7 @@ Napi::Value queueTable(const Napi::CallbackInfo& info) {
   options.workers = info[0].ToNumber();
   options.gpus = info[1].ToNumber();
   options.computeStreams = info[2].ToNumber();
+  options.lanes = info[3].ToNumber();
   Napi::Array result = Napi::Array::New(env);
   for (const QueueOptions& queue : Core::queuesOf(options)) {
     for (const std::int32_t value : {queue.kind, queue.space, queue.peer}) {

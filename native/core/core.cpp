@@ -15,6 +15,9 @@ namespace headrace {
 
 namespace {
 
+/// A record has 16 bits for the queue that it waits for.
+constexpr std::int32_t kMostLanes = 4096;
+
 void check(const CoreOptions& options, const std::vector<QueueOptions>& queues) {
   const std::uint32_t records = options.ringRecords;
   if (records < 16 || records > (1u << 24) || (records & (records - 1)) != 0) {
@@ -26,6 +29,9 @@ void check(const CoreOptions& options, const std::vector<QueueOptions>& queues) 
     throw CoreError("INVALID_OPTION",
                     "workers and gpus must not be negative (at most 32 GPUs), and a GPU needs at "
                     "least one compute stream");
+  }
+  if (options.lanes < 0 || options.lanes > kMostLanes) {
+    throw CoreError("INVALID_OPTION", "lanes must lie between 0 and " + std::to_string(kMostLanes));
   }
   if (options.pinnedBytes > options.hostBytes) {
     throw CoreError("INVALID_OPTION", "pinnedBytes must not exceed hostBytes");
@@ -111,6 +117,9 @@ std::vector<QueueOptions> Core::queuesOf(const CoreOptions& options) {
       if (peer != gpu) queues.push_back({QueueKind::peer, gpu, peer, nullptr, nullptr});
     }
   }
+  for (std::int32_t i = 0; i < options.lanes; ++i) {
+    queues.push_back({QueueKind::lane, 0, -1, nullptr, nullptr});
+  }
   return queues;
 }
 
@@ -138,9 +147,10 @@ Core::Core(const CoreOptions& options, const std::vector<QueueOptions>& queues,
     auto* words = reinterpret_cast<Word*>(control) + std::ptrdiff_t{index} * Control::words;
     runtime_.queues.push_back(std::make_unique<Queue>(index, queue.kind, queue.space, queue.peer,
                                                       queue.ring, queue.times, options.ringRecords,
-                                                      words, &runtime_.doorbell));
+                                                      words, runtime_.shared, &runtime_.doorbell));
     ++index;
   }
+  if (options.lanes > 0) lanes_ = std::make_unique<Lanes>(runtime_, index - options.lanes);
   try {
     if (options.gpus > 0) openDevices(options);
     for (auto& queue : runtime_.queues) {

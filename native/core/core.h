@@ -12,6 +12,7 @@
 
 #include "core/core_error.h"
 #include "core/kernel_source.h"
+#include "core/lanes.h"
 #include "core/memory.h"
 #include "core/runtime.h"
 #include "gpu/device_thread.h"
@@ -38,6 +39,8 @@ struct CoreOptions {
   std::int32_t computeStreams = 1;
   std::uint32_t ringRecords = 1024;
   bool checked = false;
+  /// Lanes to other ranks.
+  std::int32_t lanes = 0;
 };
 
 struct QueueOptions {
@@ -55,7 +58,7 @@ class Core {
        std::int32_t* shared);
   ~Core();
 
-  /// The queues of the options, in order: workers, then per GPU compute streams, h2d, d2h, peers.
+  /// The queues of the options, in order: workers, then per GPU compute streams, h2d, d2h, peers; last the lanes.
   static std::vector<QueueOptions> queuesOf(const CoreOptions& options);
 
   std::int32_t kernel(const std::string& name, std::int32_t space);
@@ -83,6 +86,8 @@ class Core {
 
   /// For other addons (the message layer); valid as long as the core exists.
   const headrace_doorbell* externalDoorbell() const { return &externalDoorbell_; }
+  /// Null without lanes.
+  const headrace_lanes* lanes() const { return lanes_ == nullptr ? nullptr : lanes_->table(); }
 
   Runtime& runtime() { return runtime_; }
   const std::shared_ptr<HostMemory>& host() const { return host_; }
@@ -100,6 +105,7 @@ class Core {
   /// Of the engine's thread, also while it executes commands.
   StolenTime stolen_;
   std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Lanes> lanes_;
   std::vector<bool> peers_;
   /// Per GPU: cuBLAS and cuSOLVER were prepared, or are missing.
   std::vector<bool> tilesAsked_;

@@ -18,6 +18,10 @@ struct Guards {
   bool launchPause = true;
   /// A flush that does not return gets an answer at its deadline (H16).
   bool flushDeadline = true;
+  /// A lane sends nothing while a failure is not handled: the bytes may have been computed from it (H15).
+  bool laneFailures = true;
+  /// A lane's commands of a cancelled run end, and send nothing (H12).
+  bool laneCancel = true;
 };
 
 }  // namespace headrace

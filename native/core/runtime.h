@@ -51,9 +51,11 @@ struct Runtime {
     return static_cast<std::uint32_t>(index) < spaces.size() ? &spaces[index] : nullptr;
   }
 
-  /// True when waiting for `sequence` of `queue` can never end because the core closes and no thread published it.
+  /// True when waiting for `sequence` of `queue` may never end because the core closes: no thread published it, or
+  /// it waits for another rank.
   bool abandoned(const Queue& queue, std::int32_t sequence) const {
-    return closing.load(std::memory_order_acquire) && ahead(queue.published(), sequence) < 0;
+    return closing.load(std::memory_order_acquire) &&
+           (queue.kind == QueueKind::lane || ahead(queue.published(), sequence) < 0);
   }
 };
 

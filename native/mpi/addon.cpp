@@ -134,6 +134,9 @@ SessionOptions optionsOf(const Napi::CallbackInfo& info) {
   }
   options.doorbell = reinterpret_cast<const headrace_doorbell*>(
       static_cast<std::uintptr_t>(given.Get("doorbell").As<Napi::BigInt>().Uint64Value(&lossless)));
+  options.lanes = reinterpret_cast<const headrace_lanes*>(
+      static_cast<std::uintptr_t>(given.Get("lanes").As<Napi::BigInt>().Uint64Value(&lossless)));
+  options.treeFrom = given.Get("treeFrom").ToNumber();
   options.chunkBytes = given.Get("chunkBytes").ToNumber().Int64Value();
   options.chunksInFlight = given.Get("chunksInFlight").ToNumber();
   options.spinNanoseconds = given.Get("spinNanoseconds").ToNumber().Int64Value();

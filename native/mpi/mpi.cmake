@@ -10,9 +10,11 @@ set(HEADRACE_MPI_SOURCES
   native/mpi/gpu_mover.cpp
   native/mpi/gpus.cpp
   native/mpi/imports.cpp
+  native/mpi/lane_server.cpp
   native/mpi/lifeline.cpp
   native/mpi/raw.cpp
   native/mpi/session.cpp
+  native/mpi/session_letters.cpp
   native/mpi/session_transfers.cpp
   native/mpi/world.cpp
   native/mpi/world_open.cpp

@@ -56,6 +56,7 @@ Session::Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<He
     slots_[i].bytes.resize(NetLimit::message);
     postSlot(i);
   }
+  openLetters();
 }
 
 Session::~Session() {
@@ -69,10 +70,14 @@ Session::~Session() {
   movers_.clear();
   if (isLost_) return;
   for (std::size_t i = 0; i < requests_.size(); ++i) {
-    if (requests_[i] == MPI_REQUEST_NULL || owners_[i].kind != Kind::controlIn) continue;
+    const Kind kind = owners_[i].kind;
+    if (requests_[i] == MPI_REQUEST_NULL || (kind != Kind::controlIn && kind != Kind::letterIn)) {
+      continue;
+    }
     MPI_Cancel(&requests_[i]);
     MPI_Wait(&requests_[i], MPI_STATUS_IGNORE);
   }
+  endLetters();
   imports_.clear();
   gpuImports_.clear();
   MPI_Comm_free(&comm_);
@@ -92,7 +97,8 @@ std::int32_t Session::laneOf(std::int32_t rank) const { return 2 + rank % kPeerL
 
 bool Session::commandsWaiting() const {
   return word(NetWord::commandsPublished).load(std::memory_order_seq_cst) !=
-         word(NetWord::commandsTaken).load(std::memory_order_relaxed);
+             word(NetWord::commandsTaken).load(std::memory_order_relaxed) ||
+         word(NetWord::lanesPublished).load(std::memory_order_seq_cst) != lanesSeen_;
 }
 
 bool Session::tick() {
@@ -104,6 +110,7 @@ bool Session::tick() {
     if (!movers_.empty()) moved |= takeGpuTasks();
     if (chunked_.size() > 0) moved |= moveChunks();
   }
+  moved |= serveLanes();
   if (events_.publish() && options_.doorbell != nullptr) {
     options_.doorbell->ring(options_.doorbell->self);
     moved = true;
@@ -145,6 +152,9 @@ void Session::perform(const Record& command) {
     case NetCommand::ipcRead: beginIpc(command); break;
     case NetCommand::cancel: cancel(command.word(NetRecord::request)); break;
     case NetCommand::flush: beginFlush(command); break;
+    case NetCommand::era:
+      if (laneServer_ != nullptr) laneServer_->beginEra(command.word(NetRecord::tag));
+      break;
     case NetCommand::close: {
       imports_.clear();
       gpuImports_.clear();
@@ -244,6 +254,8 @@ void Session::completed(const Owner& owner, const MPI_Status& status, bool faile
       messages_[static_cast<std::size_t>(owner.index - firstMessage_)].left = true;
       freeOutbox();
       break;
+    case Kind::letterIn: letterArrived(owner.index, status, failed); break;
+    case Kind::letterOut: letterLeft(owner.index); break;
     case Kind::whole:
     case Kind::chunkIn:
     case Kind::chunkOut: {
@@ -339,6 +351,7 @@ void Session::done(std::int32_t request, std::int32_t status, std::int64_t start
 void Session::lost(int rank) {
   if (isLost_) return;
   isLost_ = true;
+  if (laneServer_ != nullptr) laneServer_->lost();
   // Copies under way still touch memory of this session.
   while (copier_.busy()) pauseProcessor();
   const std::int64_t until = now() + kLostPatience;

@@ -6,6 +6,7 @@
 // - no code here waits for the engine: events that do not fit are kept, commands are always taken;
 // - every commanded send, receive and copy ends in exactly one `done` event, also when a peer is lost;
 // - chunks of one transfer are posted in order, so that they match in order;
+// - letters of lanes go from and into memory of their own: no lane waits for the library;
 // - only its own mover (gpu_mover.h) or MPI touches memory of a real GPU, never this thread.
 #pragma once
 
@@ -23,6 +24,7 @@
 #include "gpu_mover.h"
 #include "headrace/doorbell.h"
 #include "imports.h"
+#include "lane_server.h"
 #include "queues/futex_token.h"
 #include "rings.h"
 #include "staging.h"
@@ -46,6 +48,9 @@ struct SpaceView {
 struct SessionOptions {
   std::vector<SpaceView> spaces;
   const headrace_doorbell* doorbell = nullptr;
+  /// Null: the core has no lanes.
+  const headrace_lanes* lanes = nullptr;
+  std::int32_t treeFrom = 4;
   std::int64_t chunkBytes = 262144;
   std::int32_t chunksInFlight = 3;
   std::int64_t spinNanoseconds = 1000;
@@ -70,20 +75,24 @@ struct Hello {
   } space[NetLimit::spaces];
 };
 
-class Session {
+class Session : private LetterTransport {
  public:
   /// `bound` is the GPU that is current on this thread, if any. Opens the memory that peers of this host share. Throws
   /// std::runtime_error.
   Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<Hello> peers,
           std::uint64_t host, const Gpu* bound, FutexToken& sleeper);
-  ~Session();
+  ~Session() override;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   /// Takes commands, tests requests, hands events over. True when anything moved.
   bool tick();
   /// Requests or copies under way besides the posted control receives.
-  bool busy() const { return live_ > 0 || messages_.size() > 0; }
+  bool busy() const {
+    return live_ > 0 || messages_.size() > 0 || (laneServer_ != nullptr && laneServer_->sending());
+  }
+  /// Lanes wait for an event or for a letter.
+  bool lanesWaiting() const { return laneServer_ != nullptr && laneServer_->waiting(); }
   /// A rank died: everything under way ends, and MPI is not called again.
   void lost(int rank);
   bool commandsWaiting() const;
@@ -96,8 +105,19 @@ class Session {
   Word& word(int i) const { return options_.memory.word(i); }
 
  private:
-  enum class Kind : std::uint8_t { controlIn, controlOut, whole, chunkIn, chunkOut, barrier, over };
-  /// The owner of an MPI request: slot of controlIn, message of controlOut, transfer of the others.
+  enum class Kind : std::uint8_t {
+    controlIn,
+    controlOut,
+    letterIn,
+    letterOut,
+    whole,
+    chunkIn,
+    chunkOut,
+    barrier,
+    over
+  };
+  /// The owner of an MPI request: slot of controlIn and letterIn, message of controlOut, letter of letterOut, transfer of
+  /// the others.
   struct Owner {
     Kind kind;
     std::int32_t index;
@@ -168,6 +188,13 @@ class Session {
   bool handOverMessages();
   void postSlot(std::int32_t slot);
   void postEmptied();
+  void openLetters();
+  void postLetterSlot(std::int32_t slot);
+  void letterArrived(std::int32_t slot, const MPI_Status& status, bool failed);
+  void send(std::int32_t rank, Letter letter) override;
+  void letterLeft(std::int32_t index);
+  bool serveLanes();
+  void endLetters();
   bool moveChunks();
   bool postChunk(std::int32_t index);
   bool takeCopies();
@@ -219,6 +246,13 @@ class Session {
   std::int32_t nextSlot_ = 0;
   /// Slots whose message was handed over and that wait for their next post, the last of them before `nextSlot_`.
   std::int32_t emptied_ = 0;
+  std::unique_ptr<LaneServer> laneServer_;
+  /// `NetWord::lanesPublished` when lanes were last looked through.
+  std::int32_t lanesSeen_ = 0;
+  std::vector<Letter> letterSlots_;
+  /// Letters that MPI has not sent yet, and free places among them.
+  std::vector<Letter> outgoing_;
+  std::vector<std::int32_t> freeOutgoing_;
   std::deque<Message> messages_;
   std::int32_t firstMessage_ = 0;
   std::vector<Transfer> transfers_;

@@ -369,7 +369,8 @@ void World::rest(std::int64_t idleSince) {
     const bool quiet = session_->word(NetWord::quiet).load(std::memory_order_relaxed) != 0;
     Word& sleeps = session_->word(NetWord::sleeps);
     sleeps.store(plus(sleeps.load(std::memory_order_relaxed), 1), std::memory_order_relaxed);
-    sleeper_.park(quiet && !session_->busy() ? kQuietStep : kStep);
+    const bool calm = quiet && !session_->busy() && !session_->lanesWaiting();
+    sleeper_.park(calm ? kQuietStep : kStep);
   }
   sleeping.store(0, std::memory_order_seq_cst);
 }

@@ -27,7 +27,8 @@ class StreamQueue;
 class Queue {
  public:
   Queue(std::int32_t index, std::int32_t kind, std::int32_t space, std::int32_t peer,
-        std::int32_t* ring, double* times, std::uint32_t records, Word* control, Doorbell* doorbell)
+        std::int32_t* ring, double* times, std::uint32_t records, Word* control, Word* shared,
+        Doorbell* doorbell)
       : index(index),
         kind(kind),
         space(space),
@@ -37,6 +38,7 @@ class Queue {
         ring_(ring),
         times_(times),
         mask_(records - 1),
+        failed_(shared + Shared::failed),
         doorbell_(doorbell) {}
 
   const std::int32_t index;
@@ -84,7 +86,14 @@ class Queue {
 
   /// Makes all records up to `sequence` finished: for waiting queues, for the engine, and for its doorbell.
   void publish(std::int32_t sequence) {
+    setCompleted(sequence);
+    announce(sequence);
+  }
+  /// The two halves of `publish`, for a thread that tells the engine something in between.
+  void setCompleted(std::int32_t sequence) {
     control_[Control::completed].store(sequence, std::memory_order_seq_cst);
+  }
+  void announce(std::int32_t sequence) {
     completion.reached(sequence);
     if (doorbellDue() && doorbell_->engineSleeps() &&
         control_[Control::doorbellArmed].exchange(0, std::memory_order_seq_cst) != 0) {
@@ -114,9 +123,11 @@ class Queue {
     if (sleeper != nullptr) sleeper->unpark();
   }
 
+  /// Before the record completes: a thread that sees its completion sees that there was a failure.
   void addFailure() {
     Word& failures = control_[Control::failures];
     failures.store(failures.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    failed_->fetch_add(1, std::memory_order_seq_cst);
   }
 
   /// Bracket time in which the queue has work. A reading in the middle of it (Control::busy) counts up to that moment.
@@ -146,6 +157,8 @@ class Queue {
   std::int32_t* ring_;
   double* times_;
   std::uint32_t mask_;
+  /// Failures of all queues.
+  Word* failed_;
   Doorbell* doorbell_;
   std::atomic<FutexToken*> owner_{nullptr};
   std::int64_t busy_ = 0;

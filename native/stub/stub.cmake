@@ -32,6 +32,8 @@ add_executable(headrace_gpu_tests
   test/native-gpu/tiles.cpp
   native/mpi/gpu_imports.cpp
   native/mpi/gpus.cpp
+  native/mpi/lane_server.cpp
+  native/test/lanes.cpp
   native/test/main.cpp
   native/test/completion_waiters.cpp)
 headrace_settings(headrace_gpu_tests)

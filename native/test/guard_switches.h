@@ -14,7 +14,8 @@ inline Guards guardsOfEnvironment() {
   const std::string without = name == nullptr ? "" : name;
   return {without != "closeImports", without != "importGeneration",
           without != "wakePassed",   without != "nonBlockingStreams",
-          without != "launchPause",  without != "flushDeadline"};
+          without != "launchPause",  without != "flushDeadline",
+          without != "laneFailures", without != "laneCancel"};
 }
 
 inline const Guards guards = guardsOfEnvironment();

@@ -88,7 +88,8 @@ Add noLostWakeUp("no sleeper misses its completion", [] {
   std::vector<Word> control(Control::words);
   std::vector<Word> shared(Shared::words);
   Doorbell doorbell(shared.data());
-  Queue queue(0, QueueKind::worker, 0, -1, nullptr, nullptr, 64, control.data(), &doorbell);
+  Queue queue(0, QueueKind::worker, 0, -1, nullptr, nullptr, 64, control.data(), shared.data(),
+              &doorbell);
   std::atomic<std::int32_t> seen{0};
   std::atomic<std::int32_t> last{kRounds};
   std::thread sleeper([&] {

@@ -26,7 +26,8 @@ struct headrace_lanes {
   std::int32_t (*cancelled)(void* self, std::int32_t run);
   /// Whether some record has failed that the engine has not handled yet (nonzero).
   std::int32_t (*unhandled)(void* self);
-  /// Completes all records of a lane up to `sequence`; `status` and the times (nanoseconds) are those of the last one.
+  /// Completes all commands of a lane up to the one whose last record is `sequence`. `status` and the times (nanoseconds)
+  /// are those of that one; the others end well.
   void (*complete)(void* self, std::int32_t lane, std::int32_t sequence, std::int32_t status,
                    double start, double end);
   /// Times of records are wanted (nonzero).

@@ -1,0 +1,72 @@
+// The functions of a core's lanes: see core/lanes.h.
+#include "core/lanes.h"
+
+#include "queues/ring.h"
+
+namespace headrace {
+
+Lanes::Lanes(Runtime& runtime, std::int32_t first) : runtime_(runtime), first_(first), table_{} {
+  table_.self = this;
+  table_.count = static_cast<std::int32_t>(runtime.queues.size()) - first;
+  table_.published = [](void* self, std::int32_t number) {
+    const Lanes& lanes = of(self);
+    const Queue& queue = lanes.lane(number);
+    // A core that closes does not wait for other ranks: its lanes end where they are.
+    const bool closing = lanes.runtime_.closing.load(std::memory_order_acquire);
+    return closing ? queue.completed() : queue.published();
+  };
+  table_.completed = [](void* self, std::int32_t number) {
+    return of(self).lane(number).completed();
+  };
+  table_.record = [](void* self, std::int32_t number,
+                     std::int32_t sequence) -> const std::int32_t* {
+    return of(self).lane(number).record(sequence);
+  };
+  table_.happened = [](void* self, std::int32_t queue, std::int32_t sequence) -> std::int32_t {
+    const Queue* target = of(self).runtime_.queue(queue);
+    return target == nullptr || target->hasCompleted(sequence, std::memory_order_seq_cst) ? 1 : 0;
+  };
+  table_.cancelled = [](void* self, std::int32_t run) -> std::int32_t {
+    const Word* word = of(self).runtime_.cancelWord(run);
+    return word != nullptr && word->load(std::memory_order_seq_cst) != 0 ? 1 : 0;
+  };
+  table_.unhandled = [](void* self) -> std::int32_t {
+    const Word* shared = of(self).runtime_.shared;
+    const std::int32_t failed = shared[Shared::failed].load(std::memory_order_seq_cst);
+    return failed != shared[Shared::failuresHandled].load(std::memory_order_seq_cst) ? 1 : 0;
+  };
+  table_.complete = [](void* self, std::int32_t number, std::int32_t sequence, std::int32_t status,
+                       double start, double end) {
+    Lanes& lanes = of(self);
+    lanes.complete(lanes.lane(number), sequence, status, start, end);
+  };
+  table_.timing = [](void* self) -> std::int32_t { return of(self).runtime_.timing() ? 1 : 0; };
+}
+
+void Lanes::complete(Queue& queue, std::int32_t sequence, std::int32_t status, double start,
+                     double end) {
+  std::int32_t first = after(queue.completed(), 1);
+  for (;;) {
+    const Command command(queue.record(first));
+    const std::int32_t next = after(first, command.span());
+    if (ahead(next, sequence) > 0) break;
+    command.setStatus(Status::ok);
+    first = next;
+  }
+  const Command command(queue.record(first));
+  if (runtime_.timing()) queue.setTimes(command.words(), start, end);
+  command.setStatus(status);
+  if (status != Status::ok) {
+    queue.addFailure();
+    Word* cancel = runtime_.cancelWord(command.run());
+    if (status != Status::cancelled && cancel != nullptr) {
+      cancel->store(1, std::memory_order_release);
+    }
+  }
+  queue.setSubmitted(sequence, std::memory_order_relaxed);
+  queue.setCompleted(sequence);
+  runtime_.shared[Shared::arrivals].fetch_add(1, std::memory_order_seq_cst);
+  queue.announce(sequence);
+}
+
+}  // namespace headrace

@@ -1,0 +1,136 @@
+// Serves the lanes of a core (headrace/lanes.h): sends small versions to other ranks as letters, and completes receives
+// with the letters that come. It knows no MPI: a transport carries the letters. One thread uses it.
+//
+// A letter is float64: era, key, bytes of the version, number of values that follow, pairs (rank, key) that its receiver
+// passes it on to, then the bytes, padded to a multiple of 8.
+//
+// Invariants:
+// - the commands of a lane complete in order, each once, and never before its wait is over: whatever waits for a command
+//   may rely on all that the command waits for;
+// - a send looks at its wait first, then for failures that the engine has not handled, then at its run's cancel word. A
+//   record that fails is counted and cancels its run before its completion can be seen, so no letter has bytes that were
+//   computed from a failure;
+// - a letter is passed on when it arrives, whether a receive waits for it or not;
+// - a receive takes the letter with its era and key, whichever comes first; no letter is taken twice.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "headrace/lanes.h"
+
+namespace headrace::mpi {
+
+/// The values of a letter.
+using Letter = std::vector<double>;
+
+class LetterTransport {
+ public:
+  virtual ~LetterTransport() = default;
+  /// Sends the letter to another rank, and hands its memory back (`LaneServer::giveBack`) when it has left.
+  virtual void send(std::int32_t rank, Letter letter) = 0;
+};
+
+class LaneServer {
+ public:
+  struct Options {
+    const headrace_lanes* lanes = nullptr;
+    /// Host space, of which versions are sent and received.
+    std::uint8_t* host = nullptr;
+    double hostBytes = 0;
+    std::int32_t rank = 0;
+    std::int32_t size = 1;
+    /// Destinations from which on a version goes along a tree of ranks.
+    std::int32_t treeFrom = 4;
+    /// Bytes of the longest letter; a send of more fails with `outOfRange`.
+    std::size_t longest = 65536;
+  };
+
+  LaneServer(const Options& options, LetterTransport& transport);
+
+  /// Does everything that can be done now; true when anything moved. `published`: lanes may have new records.
+  bool serve(bool published);
+  /// A letter has come. It is copied.
+  void arrived(const double* values, std::size_t bytes);
+  /// Versions of earlier eras that no receive took are forgotten, also those that come later.
+  void beginEra(double era);
+  /// A rank was lost: from now on nothing is sent.
+  void lost() { isLost_ = true; }
+  /// Memory of a letter for the next one.
+  void giveBack(Letter letter);
+
+  /// Lanes have commands that are not complete.
+  bool waiting() const { return !active_.empty(); }
+  /// Sends that wait for their event: it may happen at any moment, and wakes no thread here.
+  bool sending() const { return sending_; }
+  /// Letters that were dropped: duplicates, and those whose values make no sense.
+  std::int64_t refused() const { return refused_; }
+  /// Letters that no receive took so far.
+  std::size_t kept() const { return kept_.size(); }
+
+ private:
+  struct Address {
+    double era;
+    double key;
+    bool operator==(const Address& other) const { return era == other.era && key == other.key; }
+  };
+  struct AddressHash {
+    std::size_t operator()(const Address& address) const;
+  };
+  /// One lane and its first command that is not complete.
+  struct Lane {
+    std::int32_t number = 0;
+    std::int32_t published = 0;
+    std::int32_t completed = 0;
+    bool active = false;
+    /// The command was read.
+    bool read = false;
+    bool happened = false;
+    std::int32_t opcode = 0;
+    std::int32_t last = 0;
+    std::int32_t waitQueue = -1;
+    std::int32_t waitSequence = 0;
+    std::int32_t run = -1;
+    /// Its outcome, if the command makes no sense.
+    std::int32_t refusal = 0;
+    std::vector<double> arguments;
+    /// A receive's letter, once it has come.
+    bool hasLetter = false;
+    Letter letter;
+
+    double offset() const { return arguments[0]; }
+    double bytes() const { return arguments[1]; }
+    Address address() const { return {arguments[2], arguments[3]}; }
+  };
+
+  bool serveLane(Lane& lane);
+  void read(Lane& lane);
+  std::int32_t check(const Lane& lane) const;
+  bool isOver(Lane& lane, std::int32_t& status);
+  bool isSent(Lane& lane, std::int32_t& status);
+  bool isReceived(Lane& lane, std::int32_t& status);
+  void complete(Lane& lane, std::int32_t status, double start);
+  bool isRank(double rank) const;
+  void post(double era, double bytes, const void* data, const double* destinations,
+            std::size_t count);
+  Letter blank();
+
+  const Options options_;
+  const headrace_lanes& lanes_;
+  LetterTransport& transport_;
+  std::vector<Lane> all_;
+  /// Numbers of the lanes with commands that are not complete.
+  std::vector<std::int32_t> active_;
+  bool sending_ = false;
+  bool isLost_ = false;
+  double era_ = 0;
+  std::int64_t refused_ = 0;
+  std::unordered_map<Address, Letter, AddressHash> kept_;
+  /// Receives without a letter, at the heads of their lanes.
+  std::unordered_map<Address, std::int32_t, AddressHash> expected_;
+  std::vector<Letter> spare_;
+};
+
+}  // namespace headrace::mpi

@@ -1,0 +1,99 @@
+// Letters of lanes as MPI messages (see session.h and lane_server.h).
+#include <utility>
+
+#include "core/clock.h"
+#include "session.h"
+
+namespace headrace::mpi {
+namespace {
+
+/// Above all tags of data (devices/network/fetches.ts); MPI promises tags up to 32767.
+constexpr int kLetterTag = 32767;
+constexpr std::int32_t kLetterSlots = 8;
+constexpr std::size_t kLetterValues = NetLimit::letter / sizeof(double);
+/// Time for letters under way to leave when the session ends.
+constexpr std::int64_t kLeavePatience = 1'000'000'000;
+
+}  // namespace
+
+void Session::openLetters() {
+  if (options_.lanes == nullptr) return;
+  LaneServer::Options options;
+  options.lanes = options_.lanes;
+  options.host = options_.spaces[0].base;
+  options.hostBytes = options_.spaces[0].bytes;
+  options.rank = rank_;
+  options.size = static_cast<std::int32_t>(peers_.size());
+  options.treeFrom = options_.treeFrom;
+  options.longest = NetLimit::letter;
+  LetterTransport& transport = *this;
+  laneServer_ = std::make_unique<LaneServer>(options, transport);
+  lanesSeen_ = word(NetWord::lanesPublished).load(std::memory_order_seq_cst);
+  letterSlots_.resize(kLetterSlots);
+  for (std::int32_t i = 0; i < kLetterSlots; ++i) {
+    letterSlots_[i].resize(kLetterValues);
+    postLetterSlot(i);
+  }
+}
+
+void Session::postLetterSlot(std::int32_t slot) {
+  MPI_Request request;
+  MPI_Irecv(letterSlots_[slot].data(), NetLimit::letter, MPI_BYTE, MPI_ANY_SOURCE, kLetterTag,
+            comm_, &request);
+  add(request, {Kind::letterIn, slot, -1});
+}
+
+void Session::letterArrived(std::int32_t slot, const MPI_Status& status, bool failed) {
+  int bytes = 0;
+  if (!failed) MPI_Get_count(&status, MPI_BYTE, &bytes);
+  laneServer_->arrived(letterSlots_[slot].data(), static_cast<std::size_t>(bytes));
+  postLetterSlot(slot);
+}
+
+void Session::send(std::int32_t rank, Letter letter) {
+  MPI_Request request;
+  int left = 0;
+  const int code = MPI_Isend(letter.data(), static_cast<int>(letter.size() * sizeof(double)),
+                             MPI_BYTE, rank, kLetterTag, comm_, &request);
+  // Most are short, and have left at once.
+  if (code != MPI_SUCCESS || (MPI_Test(&request, &left, MPI_STATUS_IGNORE), left != 0)) {
+    laneServer_->giveBack(std::move(letter));
+    return;
+  }
+  if (freeOutgoing_.empty()) {
+    freeOutgoing_.push_back(static_cast<std::int32_t>(outgoing_.size()));
+    outgoing_.emplace_back();
+  }
+  const std::int32_t index = freeOutgoing_.back();
+  freeOutgoing_.pop_back();
+  outgoing_[index] = std::move(letter);
+  add(request, {Kind::letterOut, index, -1});
+}
+
+void Session::letterLeft(std::int32_t index) {
+  laneServer_->giveBack(std::move(outgoing_[index]));
+  freeOutgoing_.push_back(index);
+}
+
+bool Session::serveLanes() {
+  if (laneServer_ == nullptr) return false;
+  const std::int32_t published = word(NetWord::lanesPublished).load(std::memory_order_seq_cst);
+  const bool isNew = published != lanesSeen_;
+  lanesSeen_ = published;
+  return laneServer_->serve(isNew);
+}
+
+/// Lets letters leave that are under way; memory of those that do not is left to MPI.
+void Session::endLetters() {
+  const std::int64_t until = now() + kLeavePatience;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (requests_[i] == MPI_REQUEST_NULL || owners_[i].kind != Kind::letterOut) continue;
+    int left = 0;
+    do {
+      MPI_Test(&requests_[i], &left, MPI_STATUS_IGNORE);
+    } while (left == 0 && now() < until);
+    if (left == 0) new Letter(std::move(outgoing_[owners_[i].index]));
+  }
+}
+
+}  // namespace headrace::mpi

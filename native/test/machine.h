@@ -77,7 +77,8 @@ class Machine {
   Event put(std::int32_t queue, std::int32_t opcode, std::int32_t kernel, std::int32_t flows,
             std::initializer_list<double> arguments, Event wait = {}, std::int32_t run = -1) {
     const auto count = static_cast<std::int32_t>(arguments.size());
-    const std::int32_t more = opcode == Opcode::exec && count > Record::inlineArguments
+    const bool continues = opcode == Opcode::exec || opcode == Opcode::send;
+    const std::int32_t more = continues && count > Record::inlineArguments
                                   ? (count - Record::inlineArguments + 7) / 8
                                   : 0;
     while (ahead(issued_[queue], completed(queue)) + 1 + more > static_cast<int>(records_)) {

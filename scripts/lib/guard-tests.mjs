@@ -93,4 +93,16 @@ export const guardTests = [
     hazard: 'H16 a flush that hangs',
     breaks: 'a run waits for a flush that does not return',
   },
+  {
+    ...native,
+    guard: 'laneFailures',
+    hazard: 'H15 errors spread',
+    breaks: 'a lane sends bytes before a failure is handled',
+  },
+  {
+    ...native,
+    guard: 'laneCancel',
+    hazard: 'H12 partial allocation and cancel',
+    breaks: "a cancelled run's version is sent",
+  },
 ];

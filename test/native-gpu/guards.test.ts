@@ -35,6 +35,8 @@ describe('native tests', needing(gpuProgram), () => {
     ['importGeneration', 'memory at an address used before', 'imports.cpp'],
     ['wakePassed', 'a sleeper is woken by a number that passes its own', 'completion_waiters.cpp'],
     ['nonBlockingStreams', 'bytes go to a GPU and come back', 'the NULL stream blocks'],
+    ['laneFailures', 'nothing is sent while a failure is not handled', 'lanes.cpp'],
+    ['laneCancel', "a cancelled run's sends and receives end without bytes", 'lanes.cpp'],
     ['launchPause', 'host memory is page-locked only while no GPU runs', 'while a kernel may be'],
   ])('without %s: "%s" fails', (guard, name, words) => {
     const whole = native(name, '');

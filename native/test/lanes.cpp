@@ -1,0 +1,394 @@
+// Lanes: the core's half (headrace/lanes.h) and the server of the message layer, with a transport inside this process.
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <thread>
+
+#include "../mpi/lane_server.h"
+#include "machine.h"
+
+namespace headrace::test {
+namespace {
+
+using mpi::LaneServer;
+using mpi::Letter;
+using mpi::LetterTransport;
+
+constexpr double kHost = 1 << 20;
+
+CoreOptions withLanes(std::int32_t workers, std::int32_t lanes) {
+  CoreOptions options = small(workers);
+  options.lanes = lanes;
+  return options;
+}
+
+/// Keeps what is sent, in order.
+class Outbox : public LetterTransport {
+ public:
+  struct Posted {
+    std::int32_t rank;
+    Letter letter;
+  };
+  void send(std::int32_t rank, Letter letter) override {
+    posted.push_back({rank, std::move(letter)});
+  }
+  std::deque<Posted> posted;
+};
+
+/// One rank: a core with lanes behind its workers, and the server of its lanes.
+class Rank {
+ public:
+  Rank(std::int32_t rank, std::int32_t size, std::int32_t workers, std::int32_t lanes,
+       std::int32_t treeFrom = 4, std::int32_t first = 0)
+      : machine(withLanes(workers, lanes), first),
+        lane(workers),
+        server(optionsOf(machine, rank, size, treeFrom), out) {}
+
+  Machine machine;
+  /// Number of the queue that is the first lane.
+  const std::int32_t lane;
+  Outbox out;
+  LaneServer server;
+
+  Event send(std::int32_t at, std::initializer_list<double> arguments, Event wait = {},
+             std::int32_t run = 1) {
+    return machine.put(lane + at, Opcode::send, 0, 0, arguments, wait, run);
+  }
+  Event receive(std::int32_t at, double offset, double bytes, double era, double key,
+                Event wait = {}, std::int32_t run = 1) {
+    return machine.put(lane + at, Opcode::receive, 0, 0, {offset, bytes, era, key}, wait, run);
+  }
+  /// Publishes all records and lets the server do what it can.
+  void serve() {
+    machine.publish();
+    while (server.serve(true)) {
+    }
+  }
+  void arrive(const Letter& letter) {
+    server.arrived(letter.data(), letter.size() * sizeof(double));
+  }
+  void arrive(double era, double key, double value) { arrive({era, key, 8, 0, value}); }
+  double& at(double offset) { return *machine.at<double>(0, offset); }
+
+ private:
+  static LaneServer::Options optionsOf(Machine& machine, std::int32_t rank, std::int32_t size,
+                                       std::int32_t treeFrom) {
+    LaneServer::Options options;
+    options.lanes = machine.core->lanes();
+    options.host = machine.at<std::uint8_t>(0, 0);
+    options.hostBytes = kHost;
+    options.rank = rank;
+    options.size = size;
+    options.treeFrom = treeFrom;
+    return options;
+  }
+};
+
+Add lanesAreLast("lanes are the last queues, and a core without lanes has none to serve", [] {
+  Machine machine(withLanes(2, 3));
+  const auto& queues = machine.core->runtime().queues;
+  CHECK(queues.size() == 5);
+  for (int q = 2; q < 5; ++q) CHECK(queues[q]->kind == QueueKind::lane);
+  CHECK(machine.core->lanes()->count == 3);
+  CHECK(Machine(small(1)).core->lanes() == nullptr);
+});
+
+Add order("a lane's commands complete in order, each with its own outcome", [] {
+  Rank rank(0, 2, 1, 2, 4, INT32_MAX - 3);
+  rank.machine.shared(Shared::timing).store(1);
+  const Event first = rank.receive(0, 0, 8, 1, 5);
+  const Event nothing = rank.machine.put(rank.lane, Opcode::nop, 0, 0, {});
+  const Event second = rank.receive(0, 8, 8, 1, 6);
+  const Event other = rank.receive(1, 16, 8, 1, 7);
+  for (const Event& event : {nothing, second}) rank.machine.record(event)[Record::status] = 17;
+  rank.serve();
+  CHECK(rank.server.waiting() && !rank.server.sending());
+  rank.arrive(1, 6, 60);
+  rank.arrive(1, 7, 70);
+  rank.serve();
+  CHECK(!rank.machine.done(first) && rank.machine.done(other));
+  CHECK(rank.machine.shared(Shared::arrivals).load() == 1);
+  rank.arrive(1, 5, 50);
+  rank.serve();
+  CHECK(rank.machine.done(second) && !rank.server.waiting());
+  for (const Event& event : {first, nothing, second, other}) {
+    CHECK(rank.machine.status(event) == Status::ok);
+  }
+  CHECK(rank.at(0) == 50 && rank.at(8) == 60 && rank.at(16) == 70);
+  CHECK(rank.machine.shared(Shared::arrivals).load() == 4);
+  CHECK(rank.machine.times(first)[Times::end] >= rank.machine.times(first)[Times::start]);
+  CHECK(rank.machine.times(first)[Times::start] > 0);
+});
+
+Add sendWaits("a send waits for a worker's event, folded in or as a command, and copies the bytes", [] {
+  Rank rank(0, 2, 1, 2);
+  const Event late = rank.machine.exec(0, "fill_f64", 1, {64, 2, 3});
+  const Event sent = rank.send(0, {64, 16, 1, 1, 9}, late);
+  rank.machine.hold(rank.lane + 1, late);
+  const Event held = rank.send(1, {64, 8, 1, 1, 10});
+  for (const Event& event : {sent, held}) rank.machine.publish(event.queue);
+  CHECK(!rank.server.serve(true) && rank.server.sending());
+  rank.machine.finish(late);
+  rank.serve();
+  CHECK(rank.machine.done(sent) && rank.machine.done(held) && rank.out.posted.size() == 2);
+  rank.at(64) = 4;  // the bytes may change once the send is over
+  CHECK(rank.out.posted[0].rank == 1);
+  CHECK((rank.out.posted[0].letter == Letter{1, 9, 16, 0, 3, 3}));
+  CHECK((rank.out.posted[1].letter == Letter{1, 10, 8, 0, 3}));
+});
+
+Add workerWaits("a worker waits for a receive, spinning and asleep; the doorbell rings for it", [] {
+  Rank rank(0, 2, 1, 1);
+  for (int round = 0; round < 20; ++round) {
+    const Event arrival = rank.receive(0, 0, 8, 1, round);
+    const Event use = rank.machine.exec(0, "copy_bytes", 2, {512, 0, 8}, arrival);
+    rank.serve();
+    std::thread comm([&] {
+      if (round % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
+      rank.arrive(1, round, round + 0.5);
+      CHECK(rank.server.serve(false));
+    });
+    rank.machine.finish(arrival);
+    rank.machine.finish(use);
+    comm.join();
+    CHECK(rank.at(512) == round + 0.5);
+  }
+});
+
+Add longSend("a send with more destinations than fit into one record, around the end of the ring", [] {
+  Rank rank(0, 64, 1, 1, 1000);
+  for (int round = 0; round < 40; ++round) {
+    const Event sent = rank.send(
+        0, {0, 0, 1, 1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60, 7, 70, 8, 80, 9, 90});
+    rank.serve();
+    CHECK(rank.machine.done(sent) && rank.machine.completed(rank.lane) == rank.machine.issued(rank.lane));
+    CHECK(rank.machine.status(sent) == Status::ok && rank.out.posted.size() == 9);
+    for (int i = 0; i < 9; ++i) {
+      const auto& [to, letter] = rank.out.posted[i];
+      CHECK(to == i + 1);
+      CHECK((letter == Letter{1, 10.0 * (i + 1), 0, 0}));
+    }
+    rank.out.posted.clear();
+  }
+});
+
+Add eras("letters of earlier eras are forgotten, of this and later ones kept", [] {
+  Rank rank(0, 2, 1, 3);
+  rank.arrive(1, 5, 1);
+  rank.arrive(3, 5, 3);
+  rank.server.beginEra(2);
+  rank.arrive(1, 6, 1);
+  CHECK(rank.server.kept() == 1 && rank.server.refused() == 0);
+  const Event old = rank.receive(0, 0, 8, 1, 5);
+  const Event present = rank.receive(1, 8, 8, 2, 5);
+  const Event later = rank.receive(2, 16, 8, 3, 5);
+  rank.serve();
+  CHECK(!rank.machine.done(old) && !rank.machine.done(present) && rank.machine.done(later));
+  rank.arrive(2, 5, 2);
+  rank.serve();
+  CHECK(rank.machine.done(present) && rank.at(8) == 2 && rank.at(16) == 3);
+});
+
+Add duplicates("of two letters with one key the first counts; letters that make no sense are refused", [] {
+  Rank rank(0, 3, 1, 1);
+  rank.arrive(1, 5, 50);
+  rank.arrive(1, 5, 51);
+  CHECK(rank.server.refused() == 1 && rank.server.kept() == 1);
+  rank.arrive({1, 6, 8, 0});             // shorter than it says
+  rank.arrive({1, 6, 8, 0, 1, 1});       // longer
+  rank.arrive({1, 6, 8, 1, 1, 1});       // half a pair
+  rank.arrive({1, 6, 8, 2, 7, 1, 1});    // a rank that there is not
+  rank.arrive({1, 6, -8, 0});            // negative
+  rank.arrive({1, 6, 0.0 / 0.0, 0, 1});  // no number
+  rank.server.arrived(nullptr, 0);
+  CHECK(rank.server.refused() == 8 && rank.server.kept() == 1 && rank.out.posted.empty());
+  const Event taken = rank.receive(0, 0, 8, 1, 5);
+  rank.serve();
+  CHECK(rank.machine.done(taken) && rank.at(0) == 50);
+});
+
+Add laneCancel("a cancelled run's sends and receives end without bytes, after their waits", [] {
+  Rank rank(0, 2, 1, 2);
+  const Event slow = rank.machine.exec(0, "empty", 0, {});
+  rank.machine.shared(Shared::cancel + 1).store(1);
+  const Event sent = rank.send(0, {0, 8, 1, 1, 9}, slow);
+  const Event taken = rank.receive(1, 8, 8, 1, 5, slow);
+  rank.machine.publish(rank.lane);
+  rank.machine.publish(rank.lane + 1);
+  rank.arrive(1, 5, 7);
+  CHECK(!rank.server.serve(true));
+  rank.machine.finish(slow);
+  rank.serve();
+  CHECK(rank.out.posted.empty());
+  CHECK(rank.machine.done(sent) && rank.machine.status(sent) == Status::cancelled);
+  CHECK(rank.machine.done(taken) && rank.machine.status(taken) == Status::cancelled);
+  CHECK(rank.at(8) == 0);
+  CHECK(rank.machine.shared(Shared::failed).load() == 2);
+  CHECK(rank.machine.control(rank.lane, Control::failures).load() == 1);
+  // A receive that waits for its letter already; another run goes on.
+  const Event waits = rank.receive(0, 0, 8, 1, 6, {}, 2);
+  const Event stays = rank.receive(1, 0, 8, 1, 7, {}, 3);
+  rank.serve();
+  CHECK(!rank.machine.done(waits));
+  rank.machine.shared(Shared::cancel + 2).store(1);
+  CHECK(rank.server.serve(false));
+  CHECK(rank.machine.done(waits) && rank.machine.status(waits) == Status::cancelled);
+  CHECK(!rank.machine.done(stays));
+  // Its key is free again.
+  const Event again = rank.receive(0, 16, 8, 1, 6, {}, 3);
+  rank.serve();
+  rank.arrive(1, 6, 6);
+  rank.serve();
+  CHECK(rank.machine.done(again) && rank.at(16) == 6);
+});
+
+Add laneFailures("nothing is sent while a failure is not handled; then its run decides", [] {
+  Rank rank(0, 2, 1, 2);
+  const Event bad = rank.machine.exec(0, "fail", 0, {17}, {}, 5);
+  const Event other = rank.machine.exec(0, "empty", 0, {}, {}, 6);
+  rank.machine.finish(other);
+  CHECK(rank.machine.status(bad) == 17);
+  CHECK(rank.machine.shared(Shared::failed).load() == 1);
+  const Event same = rank.send(0, {0, 8, 1, 1, 9}, bad, 5);
+  const Event good = rank.send(1, {0, 8, 1, 1, 10}, other, 6);
+  rank.serve();
+  CHECK(rank.out.posted.empty() && !rank.machine.done(good) && rank.server.sending());
+  CHECK(rank.machine.done(same) && rank.machine.status(same) == Status::cancelled);
+  rank.machine.shared(Shared::failuresHandled).store(2);  // the cancelled send counts, too
+  CHECK(rank.server.serve(false));
+  CHECK(rank.machine.done(good) && rank.out.posted.size() == 1);
+});
+
+Add refusals("a receive of another length fails and cancels its run; meaningless commands are refused", [] {
+  Rank rank(0, 3, 1, 1);
+  rank.arrive(1, 5, 50);
+  const Event wrong = rank.receive(0, 0, 16, 1, 5, {}, 7);
+  rank.serve();
+  CHECK(rank.machine.status(wrong) == Status::truncated);
+  CHECK(rank.machine.shared(Shared::cancel + 7).load() == 1 && rank.at(0) == 0);
+  const Event outside = rank.receive(0, kHost - 4, 8, 1, 6);
+  const Event negative = rank.receive(0, -8, 8, 1, 6);
+  const Event nan = rank.send(0, {0.0 / 0.0, 8, 1, 1, 1});
+  const Event large = rank.send(0, {0, 65536, 1, 1, 1});
+  const Event self = rank.send(0, {0, 8, 1, 0, 1});
+  const Event nowhere = rank.send(0, {0, 8, 1, 3, 1});
+  const Event half = rank.send(0, {0, 8, 1, 1});
+  const Event unknown = rank.machine.put(rank.lane, Opcode::copy, 0, 0, {0, 0, 8});
+  for (const Event& event : {outside, negative, nan, large, self, nowhere, half, unknown}) {
+    rank.machine.record(event)[Record::run] = -1;
+  }
+  rank.serve();
+  for (const Event& event : {outside, negative, nan, large}) {
+    CHECK(rank.machine.done(event) && rank.machine.status(event) == Status::outOfRange);
+  }
+  for (const Event& event : {self, nowhere, half, unknown}) {
+    CHECK(rank.machine.done(event) && rank.machine.status(event) == Status::badArguments);
+  }
+  CHECK(rank.out.posted.empty());
+});
+
+Add lostRank("after a rank was lost nothing is sent; cancelled runs end", [] {
+  Rank rank(0, 2, 1, 2);
+  rank.server.lost();
+  const Event sent = rank.send(0, {0, 8, 1, 1, 9});
+  const Event taken = rank.receive(1, 0, 8, 1, 9);
+  rank.serve();
+  CHECK(!rank.machine.done(sent) && !rank.machine.done(taken));
+  rank.machine.shared(Shared::cancel + 1).store(1);
+  CHECK(rank.server.serve(false));
+  CHECK(rank.machine.done(sent) && rank.machine.done(taken) && rank.out.posted.empty());
+});
+
+Add closing("a core that closes does not wait for a letter that never comes", [] {
+  for (int round = 0; round < 20; ++round) {
+    Rank rank(0, 2, 1, 1);
+    const Event never = rank.receive(0, 0, 8, 1, 5);
+    const Event behind = rank.machine.exec(0, "empty", 0, {}, never);
+    rank.serve();
+    if (round % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    rank.machine.core->close();
+    CHECK(rank.machine.done(behind) && rank.machine.status(behind) == Status::cancelled);
+    CHECK(!rank.server.serve(true));
+  }
+});
+
+Add treeOfRanks("a version goes to all ranks along a tree, before their receives and after them", [] {
+  constexpr int kRanks = 5;
+  std::vector<std::unique_ptr<Rank>> ranks;
+  for (int r = 0; r < kRanks; ++r) ranks.push_back(std::make_unique<Rank>(r, kRanks, 1, 1, 3));
+  std::vector<Event> taken(kRanks);
+  // Receives of odd ranks come before, of even ones after.
+  const auto receives = [&](int parity) {
+    for (int r = 1; r < kRanks; ++r) {
+      if (r % 2 != parity) continue;
+      taken[r] = ranks[r]->receive(0, 0, 12, 1, 100 + r);
+      ranks[r]->serve();
+    }
+  };
+  receives(1);
+  std::memcpy(ranks[0]->machine.at<char>(0, 0), "twelve bytes", 12);
+  ranks[0]->send(0, {0, 12, 1, 1, 101, 2, 102, 3, 103, 4, 104});
+  ranks[0]->serve();
+  CHECK(ranks[0]->out.posted.size() == 3);  // branches of two, one and one rank
+  std::vector<int> sent(kRanks);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int r = 0; r < kRanks; ++r) {
+      std::deque<Outbox::Posted> posted;
+      posted.swap(ranks[r]->out.posted);
+      for (auto& [to, letter] : posted) {
+        ranks[to]->arrive(letter);
+        ranks[r]->server.giveBack(std::move(letter));
+        ++sent[r];
+        moved = true;
+      }
+    }
+  }
+  CHECK(sent[0] == 3 && sent[1] == 1);
+  receives(0);
+  for (int r = 1; r < kRanks; ++r) {
+    ranks[r]->serve();
+    CHECK(ranks[r]->machine.done(taken[r]));
+    CHECK(std::memcmp(ranks[r]->machine.at<char>(0, 0), "twelve bytes", 12) == 0);
+    CHECK(ranks[r]->server.kept() == 0 && ranks[r]->server.refused() == 0);
+  }
+});
+
+// A worker and the thread of the server hand a number back and forth: the echo adds one to what is sent.
+Add stress("a worker and the server's thread depend on each other at every step", [] {
+  constexpr int kRounds = 5000;
+  Rank rank(0, 2, 1, 2);
+  std::atomic<bool> ending{false};
+  std::thread comm([&] {
+    while (!ending.load()) {
+      const bool moved = rank.server.serve(true);
+      for (; !rank.out.posted.empty(); rank.out.posted.pop_front()) {
+        Letter letter = std::move(rank.out.posted.front().letter);
+        letter[4] += 1;
+        rank.arrive(letter);
+        rank.server.giveBack(std::move(letter));
+      }
+      if (!moved) sched_yield();
+    }
+  });
+  rank.at(0) = 0;
+  rank.at(8) = 0;
+  rank.at(16) = 1;
+  Event arrival;
+  for (int round = 0; round < kRounds; ++round) {
+    // The worker adds one to the number that came, and sends it from there.
+    const Event computed = rank.machine.exec(0, "add_f64", 2, {0, 16, 1, 1}, arrival);
+    rank.send(0, {0, 8, 1, 1, static_cast<double>(round)}, computed);
+    arrival = rank.receive(1, 0, 8, 1, round, {rank.lane, rank.machine.issued(rank.lane)});
+    if (round % 7 == 0) rank.machine.publish();
+  }
+  rank.machine.finish(arrival);
+  ending.store(true);
+  comm.join();
+  CHECK(rank.at(0) == 2 * kRounds);
+  CHECK(rank.server.kept() == 0 && rank.server.refused() == 0);
+});
+
+}  // namespace
+}  // namespace headrace::test

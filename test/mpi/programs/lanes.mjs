@@ -1,0 +1,227 @@
+// Drives lanes alone, without the engine: kernels of all ranks that depend on each other through sends and receives, with
+// every value checked, over several eras and along trees; then what a cancelled run and a failure leave behind.
+// It measures how long such a dependency takes, beside a ping-pong by hand.
+
+import { NativeBackend } from '../../../dist/devices/native/backend.js';
+import { openNativeNetwork } from '../../../dist/devices/native/network.js';
+import { loadNative } from '../../../dist/native/index.js';
+import { launchOf, loadMpi, startMpi } from '../../../dist/native/mpi.js';
+import { report } from './report.mjs';
+
+const NONE = -1;
+const RUN = 1;
+const ROUNDS = 200;
+const { launcher, size } = launchOf(process.env);
+const addon = loadMpi(launcher);
+await startMpi(addon);
+const raw = (await addon.measure(8, 2000, 'host')) * 1e6;
+
+const core = loadNative().open({
+  driver: 'emulated',
+  gpus: 0,
+  gpuBytes: 0,
+  hostBytes: 2 ** 20,
+  workers: 1,
+  lanes: 4,
+  computeStreams: 1,
+  ringRecords: 4096,
+  checked: false,
+});
+const backend = new NativeBackend(core);
+const lanes = backend.queues.flatMap(({ kind }, q) => (kind === 'lane' ? [q] : []));
+const worker = 0;
+const crowded = process.env['LANES_CALM'] !== '0';
+const port = await openNativeNetwork({
+  spaces: backend.exported(),
+  direct: 'never',
+  flush: 'auto',
+  doorbell: core.doorbell(),
+  lanes: backend.lanes(),
+  treeFrom: 3,
+  chunkBytes: 65536,
+  crowded,
+});
+const { rank } = port;
+let lost = -1;
+const messages = [];
+/** Messages that have come once this rank has passed all barriers so far. */
+let barriers = 0;
+const sink = {
+  message: (from, bytes) => messages.push({ from, bytes: bytes.slice() }),
+  done: () => {},
+  lost: (r) => {
+    lost = r;
+  },
+};
+const numbers = new Float64Array(core.hostView(0, 2 ** 20));
+const add = backend.kernel('add_f64', 0);
+const fail = backend.kernel('fail', 0);
+
+const exec = (args, flows, wait, run = RUN, kernel = add) => [
+  worker,
+  backend.exec(
+    worker,
+    kernel,
+    0,
+    run,
+    flows,
+    args.length,
+    Float64Array.from(args),
+    wait?.[0] ?? NONE,
+    wait?.[1] ?? 0,
+  ),
+];
+const send = (lane, args, wait, run = RUN) => [
+  lanes[lane],
+  backend.send(
+    lanes[lane],
+    0,
+    run,
+    args.length,
+    Float64Array.from(args),
+    wait?.[0] ?? NONE,
+    wait?.[1] ?? 0,
+  ),
+];
+const receive = (lane, args, wait, run = RUN) => [
+  lanes[lane],
+  backend.receive(lanes[lane], 0, run, Float64Array.from(args), wait?.[0] ?? NONE, wait?.[1] ?? 0),
+];
+function publish() {
+  backend.publish();
+  port.commanded();
+  port.publish();
+}
+const isDone = ([queue, seq]) => ((backend.completed[queue] - seq) | 0) >= 0;
+const statusOf = ([queue, seq]) => backend.status(queue, seq);
+
+/** Sleeps on the doorbell as the engine does, until all events have happened. */
+async function until(events, what) {
+  publish();
+  const end = performance.now() + 20_000;
+  for (;;) {
+    backend.poll();
+    port.poll(sink);
+    const open = events.filter((event) => !isDone(event));
+    if (open.length === 0) return;
+    if (performance.now() > end) throw new Error(`rank ${rank}: ${what} never ended`);
+    for (const [queue, seq] of open) backend.arm(queue, seq);
+    backend.block(1e6);
+  }
+}
+/** All ranks are here: control messages, so that the lanes have no part in it. */
+async function barrier() {
+  const others = Array.from({ length: size }, (_, r) => r).filter((r) => r !== rank);
+  barriers += others.length;
+  for (const r of others) {
+    while (!port.post(r, new Uint8Array(8))) port.poll(sink);
+  }
+  port.publish();
+  while (messages.length < barriers) {
+    port.poll(sink);
+    await new Promise((go) => setImmediate(go));
+  }
+}
+
+const problems = [];
+const expectValue = (what, at, value) => {
+  if (numbers[at / 8] !== value) problems.push(`${what}: ${numbers[at / 8]}, not ${value}`);
+};
+
+// 1. A number goes back and forth between kernels of ranks 0 and 1; each adds one. All commands are written at once.
+const VALUE = 0;
+const ONE = 8;
+let hop = 0;
+for (const era of [1, 2, 3]) {
+  port.beginEra(era);
+  numbers[VALUE / 8] = 0;
+  numbers[ONE / 8] = 1;
+  await barrier();
+  if (rank < 2) {
+    const other = 1 - rank;
+    const began = performance.now();
+    let last;
+    for (let round = 0; round < ROUNDS; round++) {
+      const key = 2 * round;
+      if (rank === 1) last = receive(1, [VALUE, 8, era, key], last);
+      last = exec([VALUE, ONE, 1, 1], 2, last);
+      last = send(0, [VALUE, 8, era, other, key + rank], last);
+      if (rank === 0) last = receive(1, [VALUE, 8, era, key + 1], last);
+    }
+    await until([last], `era ${era}`);
+    hop = ((performance.now() - began) * 1000) / (2 * ROUNDS);
+    expectValue(`era ${era}`, VALUE, 2 * ROUNDS);
+  }
+}
+
+// 2. Every rank sends its block to all others, along trees; receives of every second rank come late.
+const BLOCK = 512;
+const block = (r) => 4096 + r * BLOCK;
+for (const [era, bytes] of [
+  [4, 8],
+  [5, 0],
+  [6, 500],
+]) {
+  port.beginEra(era);
+  const bytesOf = new Uint8Array(numbers.buffer, 0, 2 ** 20);
+  for (let r = 0; r < size; r++)
+    bytesOf.fill(r === rank ? 10 * era + r : 0, block(r), block(r) + BLOCK);
+  await barrier();
+  const destinations = Array.from({ length: size - 1 }, (_, i) => (rank + 1 + i) % size);
+  const sent = send(0, [
+    block(rank),
+    bytes,
+    era,
+    ...destinations.flatMap((to) => [to, 1000 * rank + to]),
+  ]);
+  if (rank % 2 === 1) {
+    await until([sent], 'send');
+    await barrier();
+  }
+  const taken = destinations.map((from, i) =>
+    receive(1 + (i % 3), [block(from), bytes, era, 1000 * from + rank]),
+  );
+  publish();
+  if (rank % 2 === 0) await barrier();
+  await until([sent, ...taken], `exchange of ${bytes} bytes`);
+  for (let r = 0; r < size; r++) {
+    const value = 10 * era + r;
+    for (let i = 0; i < BLOCK; i++) {
+      const expected = i < bytes || r === rank ? value : 0;
+      if (bytesOf[block(r) + i] !== expected) problems.push(`era ${era}, rank ${r}, byte ${i}`);
+    }
+  }
+}
+
+// 3. A failed kernel: its run sends nothing, another run waits until the failure is handled; a receive is cancelled.
+port.beginEra(7);
+await barrier();
+const bad = exec([3], 0, undefined, 2, fail);
+const same = send(0, [VALUE, 8, 7, (rank + 1) % size, 1], bad, 2);
+const lonely = receive(1, [VALUE, 8, 7, 1], bad, 2);
+await until([bad, same, lonely], 'the failed run');
+let failures = 0;
+for (let q = 0; q < backend.queues.length; q++) failures += backend.failures[q];
+const other = send(0, [ONE, 8, 7, (rank + 1) % size, 2], undefined, 3);
+// The server serves this lane after that of the send.
+backend.wait(lanes[2], bad[0], bad[1]);
+await until([[lanes[2], backend.issued[lanes[2]]]], 'the wait');
+const held = !isDone(other);
+backend.handledFailures(failures);
+const arrival = receive(1, [VALUE, 8, 7, 2], undefined, 3);
+await until([other, arrival], 'the other run');
+expectValue('after a failure', VALUE, 1);
+await barrier();
+
+await port.close();
+core.close();
+report(rank, {
+  size,
+  problems,
+  lost,
+  failures,
+  held,
+  statuses: [statusOf(bad), statusOf(same), statusOf(lonely), statusOf(other), statusOf(arrival)],
+  hop,
+  raw,
+});

@@ -14,7 +14,8 @@ const ROUNDS = 200;
 const { launcher, size } = launchOf(process.env);
 const addon = loadMpi(launcher);
 await startMpi(addon);
-const raw = (await addon.measure(8, 2000, 'host')) * 1e6;
+// Further ranks would wait for these two without sleeping.
+const raw = size === 2 ? (await addon.measure(8, 500, 'host')) * 1e6 : 0;
 
 const core = loadNative().open({
   driver: 'emulated',
@@ -119,7 +120,7 @@ async function barrier() {
   port.publish();
   while (messages.length < barriers) {
     port.poll(sink);
-    await new Promise((go) => setImmediate(go));
+    await new Promise((go) => setTimeout(go, 0));
   }
 }
 

@@ -4,7 +4,7 @@ import { firstGpuOf } from '../../devices/launch.js';
 import { openNativeBackend } from '../../devices/native/backend.js';
 import type { NetworkPort } from '../../devices/network/port.js';
 import { leastRing } from '../../devices/submission.js';
-import { openRanks, spinNanoseconds } from '../ranks/open.js';
+import { laneCount, openRanks, spinNanoseconds } from '../ranks/open.js';
 import type { ResolvedOptions } from './options.js';
 import { ownCores } from './own-cores.js';
 
@@ -22,7 +22,7 @@ const RING_FACTOR = 4;
 function ringRecords(options: ResolvedOptions): number {
   const { workers, gpus, computeStreams, runAhead } = options;
   // Each GPU has streams for kernels, for copies to and from the host, and for copies from each other GPU.
-  const queues = workers + gpus * (computeStreams + 2 + gpus);
+  const queues = workers + gpus * (computeStreams + 2 + gpus) + laneCount(options);
   let records = Math.max(1024, runAhead * RING_FACTOR);
   while (records < 2 * leastRing(queues)) records *= 2;
   return records;
@@ -38,6 +38,7 @@ export async function openMachine(options: ResolvedOptions): Promise<Machine> {
     hostBytes: options.hostBytes,
     pinnedBytes: options.pinnedBytes,
     workers: options.workers,
+    lanes: laneCount(options),
     cores: ownCores(),
     spinNanoseconds: spinNanoseconds(options),
     computeStreams: options.computeStreams,

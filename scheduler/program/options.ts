@@ -50,6 +50,11 @@ export interface RuntimeOptions {
   readonly comm?: 'auto' | 'direct' | 'staged' | 'ipc' | 'off';
   /** Data up to this size travel in their announcement; default 4 KiB. */
   readonly inlineBytes?: ByteSize;
+  /**
+   * Lanes to other ranks: queues whose commands send and receive versions of up to `inlineBytes` without the engine, so that
+   * tasks are issued before their inputs come (docs/network.md). 0 (the engine itself sends them), or 2 to 256. Default 32.
+   */
+  readonly lanes?: number;
   /** If at least that many ranks want one version, it travels along a tree; default 4. */
   readonly treeFrom?: number;
   /** Time at which writes of the network to device memory are flushed; default 'auto'. */
@@ -79,6 +84,7 @@ export interface ResolvedOptions {
   readonly name: string;
   readonly comm: 'auto' | 'direct' | 'staged' | 'ipc' | 'off';
   readonly inlineBytes: number;
+  readonly lanes: number;
   readonly treeFrom: number;
   readonly flush: 'auto' | 'force' | 'off';
 }
@@ -100,6 +106,7 @@ const RUNTIME_OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
   checked: true,
   comm: true,
   inlineBytes: true,
+  lanes: true,
   treeFrom: true,
   flush: true,
   trace: true,
@@ -181,6 +188,13 @@ function powerOfTwo(value: number, what: string, least: number, most: number): n
   return value;
 }
 
+/** A lane sends and another receives. @throws HeadraceError `ERR_OPTION` */
+function laneCount(value: number): number {
+  const lanes = integer(value, 'lanes', 0, 256);
+  if (lanes === 1) throw new HeadraceError('ERR_OPTION', "option 'lanes' must be 0, or 2 to 256");
+  return lanes;
+}
+
 /** Fills in defaults and checks limits. @internal */
 export function resolveOptions(given: RuntimeOptions): ResolvedOptions {
   checkOptions(given, Object.keys(RUNTIME_OPTIONS), 'the options of a runtime');
@@ -209,6 +223,7 @@ export function resolveOptions(given: RuntimeOptions): ResolvedOptions {
     name: checkText(options.name ?? 'headrace', 'name'),
     comm: oneOf(options.comm ?? 'auto', 'comm', ['auto', 'direct', 'staged', 'ipc', 'off']),
     inlineBytes: parseBytes(options.inlineBytes ?? 4096, 'inlineBytes'),
+    lanes: laneCount(options.lanes ?? 32),
     treeFrom: integer(options.treeFrom ?? 4, 'treeFrom', 2, 1 << 20),
     flush: oneOf(options.flush ?? 'auto', 'flush', ['auto', 'force', 'off']),
   };

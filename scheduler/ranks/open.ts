@@ -23,6 +23,11 @@ export function spinNanoseconds({ comm, workers, gpus }: ResolvedOptions): numbe
   return 2 + workers + gpus <= ownCores() ? SPIN_NS : 0;
 }
 
+/** Lanes of this process: a single rank needs none. */
+export function laneCount({ comm, lanes }: ResolvedOptions): number {
+  return comm === 'off' || launched().size === 1 ? 0 : lanes;
+}
+
 /** The network port, or undefined in a single process. Collective over all ranks. */
 export async function openRanks(
   backend: NativeBackend,
@@ -44,6 +49,8 @@ export async function openRanks(
     direct: asksMpi ? 'proven' : 'never',
     flush,
     doorbell: backend.doorbell(),
+    lanes: laneCount(options) === 0 ? 0n : backend.lanes(),
+    treeFrom: options.treeFrom,
     chunkBytes: CHUNK_BYTES,
     crowded: spinNanoseconds(options) === 0,
   });

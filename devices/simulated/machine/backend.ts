@@ -190,6 +190,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     return this.issued[queue];
   }
 
+  // biome-ignore lint/complexity/useMaxParams: one call per command, from submission.ts only; the order is that of the port.
   send(
     lane: QueueId,
     task: number,

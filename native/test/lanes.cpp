@@ -121,22 +121,24 @@ Add order("a lane's commands complete in order, each with its own outcome", [] {
   CHECK(rank.machine.times(first)[Times::start] > 0);
 });
 
-Add sendWaits("a send waits for a worker's event, folded in or as a command, and copies the bytes", [] {
-  Rank rank(0, 2, 1, 2);
-  const Event late = rank.machine.exec(0, "fill_f64", 1, {64, 2, 3});
-  const Event sent = rank.send(0, {64, 16, 1, 1, 9}, late);
-  rank.machine.hold(rank.lane + 1, late);
-  const Event held = rank.send(1, {64, 8, 1, 1, 10});
-  for (const Event& event : {sent, held}) rank.machine.publish(event.queue);
-  CHECK(!rank.server.serve(true) && rank.server.sending());
-  rank.machine.finish(late);
-  rank.serve();
-  CHECK(rank.machine.done(sent) && rank.machine.done(held) && rank.out.posted.size() == 2);
-  rank.at(64) = 4;  // the bytes may change once the send is over
-  CHECK(rank.out.posted[0].rank == 1);
-  CHECK((rank.out.posted[0].letter == Letter{1, 9, 16, 0, 3, 3}));
-  CHECK((rank.out.posted[1].letter == Letter{1, 10, 8, 0, 3}));
-});
+Add sendWaits("a send waits for a worker's event, folded in or as a command, and copies the bytes",
+              [] {
+                Rank rank(0, 2, 1, 2);
+                const Event late = rank.machine.exec(0, "fill_f64", 1, {64, 2, 3});
+                const Event sent = rank.send(0, {64, 16, 1, 1, 9}, late);
+                rank.machine.hold(rank.lane + 1, late);
+                const Event held = rank.send(1, {64, 8, 1, 1, 10});
+                for (const Event& event : {sent, held}) rank.machine.publish(event.queue);
+                CHECK(!rank.server.serve(true) && rank.server.sending());
+                rank.machine.finish(late);
+                rank.serve();
+                CHECK(rank.machine.done(sent) && rank.machine.done(held) &&
+                      rank.out.posted.size() == 2);
+                rank.at(64) = 4;  // the bytes may change once the send is over
+                CHECK(rank.out.posted[0].rank == 1);
+                CHECK((rank.out.posted[0].letter == Letter{1, 9, 16, 0, 3, 3}));
+                CHECK((rank.out.posted[1].letter == Letter{1, 10, 8, 0, 3}));
+              });
 
 Add workerWaits("a worker waits for a receive, spinning and asleep; the doorbell rings for it", [] {
   Rank rank(0, 2, 1, 1);
@@ -156,22 +158,24 @@ Add workerWaits("a worker waits for a receive, spinning and asleep; the doorbell
   }
 });
 
-Add longSend("a send with more destinations than fit into one record, around the end of the ring", [] {
-  Rank rank(0, 64, 1, 1, 1000);
-  for (int round = 0; round < 40; ++round) {
-    const Event sent = rank.send(
-        0, {0, 0, 1, 1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60, 7, 70, 8, 80, 9, 90});
-    rank.serve();
-    CHECK(rank.machine.done(sent) && rank.machine.completed(rank.lane) == rank.machine.issued(rank.lane));
-    CHECK(rank.machine.status(sent) == Status::ok && rank.out.posted.size() == 9);
-    for (int i = 0; i < 9; ++i) {
-      const auto& [to, letter] = rank.out.posted[i];
-      CHECK(to == i + 1);
-      CHECK((letter == Letter{1, 10.0 * (i + 1), 0, 0}));
-    }
-    rank.out.posted.clear();
-  }
-});
+Add longSend("a send with more destinations than fit into one record, around the end of the ring",
+             [] {
+               Rank rank(0, 64, 1, 1, 1000);
+               for (int round = 0; round < 40; ++round) {
+                 const Event sent = rank.send(
+                     0, {0, 0, 1, 1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60, 7, 70, 8, 80, 9, 90});
+                 rank.serve();
+                 CHECK(rank.machine.done(sent) &&
+                       rank.machine.completed(rank.lane) == rank.machine.issued(rank.lane));
+                 CHECK(rank.machine.status(sent) == Status::ok && rank.out.posted.size() == 9);
+                 for (int i = 0; i < 9; ++i) {
+                   const auto& [to, letter] = rank.out.posted[i];
+                   CHECK(to == i + 1);
+                   CHECK((letter == Letter{1, 10.0 * (i + 1), 0, 0}));
+                 }
+                 rank.out.posted.clear();
+               }
+             });
 
 Add eras("letters of earlier eras are forgotten, of this and later ones kept", [] {
   Rank rank(0, 2, 1, 3);
@@ -190,23 +194,24 @@ Add eras("letters of earlier eras are forgotten, of this and later ones kept", [
   CHECK(rank.machine.done(present) && rank.at(8) == 2 && rank.at(16) == 3);
 });
 
-Add duplicates("of two letters with one key the first counts; letters that make no sense are refused", [] {
-  Rank rank(0, 3, 1, 1);
-  rank.arrive(1, 5, 50);
-  rank.arrive(1, 5, 51);
-  CHECK(rank.server.refused() == 1 && rank.server.kept() == 1);
-  rank.arrive({1, 6, 8, 0});             // shorter than it says
-  rank.arrive({1, 6, 8, 0, 1, 1});       // longer
-  rank.arrive({1, 6, 8, 1, 1, 1});       // half a pair
-  rank.arrive({1, 6, 8, 2, 7, 1, 1});    // a rank that there is not
-  rank.arrive({1, 6, -8, 0});            // negative
-  rank.arrive({1, 6, 0.0 / 0.0, 0, 1});  // no number
-  rank.server.arrived(nullptr, 0);
-  CHECK(rank.server.refused() == 8 && rank.server.kept() == 1 && rank.out.posted.empty());
-  const Event taken = rank.receive(0, 0, 8, 1, 5);
-  rank.serve();
-  CHECK(rank.machine.done(taken) && rank.at(0) == 50);
-});
+Add duplicates(
+    "of two letters with one key the first counts; letters that make no sense are refused", [] {
+      Rank rank(0, 3, 1, 1);
+      rank.arrive(1, 5, 50);
+      rank.arrive(1, 5, 51);
+      CHECK(rank.server.refused() == 1 && rank.server.kept() == 1);
+      rank.arrive({1, 6, 8, 0});             // shorter than it says
+      rank.arrive({1, 6, 8, 0, 1, 1});       // longer
+      rank.arrive({1, 6, 8, 1, 1, 1});       // half a pair
+      rank.arrive({1, 6, 8, 2, 7, 1, 1});    // a rank that there is not
+      rank.arrive({1, 6, -8, 0});            // negative
+      rank.arrive({1, 6, 0.0 / 0.0, 0, 1});  // no number
+      rank.server.arrived(nullptr, 0);
+      CHECK(rank.server.refused() == 8 && rank.server.kept() == 1 && rank.out.posted.empty());
+      const Event taken = rank.receive(0, 0, 8, 1, 5);
+      rank.serve();
+      CHECK(rank.machine.done(taken) && rank.at(0) == 50);
+    });
 
 Add laneCancel("a cancelled run's sends and receives end without bytes, after their waits", [] {
   Rank rank(0, 2, 1, 2);
@@ -260,33 +265,34 @@ Add laneFailures("nothing is sent while a failure is not handled; then its run d
   CHECK(rank.machine.done(good) && rank.out.posted.size() == 1);
 });
 
-Add refusals("a receive of another length fails and cancels its run; meaningless commands are refused", [] {
-  Rank rank(0, 3, 1, 1);
-  rank.arrive(1, 5, 50);
-  const Event wrong = rank.receive(0, 0, 16, 1, 5, {}, 7);
-  rank.serve();
-  CHECK(rank.machine.status(wrong) == Status::truncated);
-  CHECK(rank.machine.shared(Shared::cancel + 7).load() == 1 && rank.at(0) == 0);
-  const Event outside = rank.receive(0, kHost - 4, 8, 1, 6);
-  const Event negative = rank.receive(0, -8, 8, 1, 6);
-  const Event nan = rank.send(0, {0.0 / 0.0, 8, 1, 1, 1});
-  const Event large = rank.send(0, {0, 65536, 1, 1, 1});
-  const Event self = rank.send(0, {0, 8, 1, 0, 1});
-  const Event nowhere = rank.send(0, {0, 8, 1, 3, 1});
-  const Event half = rank.send(0, {0, 8, 1, 1});
-  const Event unknown = rank.machine.put(rank.lane, Opcode::copy, 0, 0, {0, 0, 8});
-  for (const Event& event : {outside, negative, nan, large, self, nowhere, half, unknown}) {
-    rank.machine.record(event)[Record::run] = -1;
-  }
-  rank.serve();
-  for (const Event& event : {outside, negative, nan, large}) {
-    CHECK(rank.machine.done(event) && rank.machine.status(event) == Status::outOfRange);
-  }
-  for (const Event& event : {self, nowhere, half, unknown}) {
-    CHECK(rank.machine.done(event) && rank.machine.status(event) == Status::badArguments);
-  }
-  CHECK(rank.out.posted.empty());
-});
+Add refusals(
+    "a receive of another length fails and cancels its run; meaningless commands are refused", [] {
+      Rank rank(0, 3, 1, 1);
+      rank.arrive(1, 5, 50);
+      const Event wrong = rank.receive(0, 0, 16, 1, 5, {}, 7);
+      rank.serve();
+      CHECK(rank.machine.status(wrong) == Status::truncated);
+      CHECK(rank.machine.shared(Shared::cancel + 7).load() == 1 && rank.at(0) == 0);
+      const Event outside = rank.receive(0, kHost - 4, 8, 1, 6);
+      const Event negative = rank.receive(0, -8, 8, 1, 6);
+      const Event nan = rank.send(0, {0.0 / 0.0, 8, 1, 1, 1});
+      const Event large = rank.send(0, {0, 65536, 1, 1, 1});
+      const Event self = rank.send(0, {0, 8, 1, 0, 1});
+      const Event nowhere = rank.send(0, {0, 8, 1, 3, 1});
+      const Event half = rank.send(0, {0, 8, 1, 1});
+      const Event unknown = rank.machine.put(rank.lane, Opcode::copy, 0, 0, {0, 0, 8});
+      for (const Event& event : {outside, negative, nan, large, self, nowhere, half, unknown}) {
+        rank.machine.record(event)[Record::run] = -1;
+      }
+      rank.serve();
+      for (const Event& event : {outside, negative, nan, large}) {
+        CHECK(rank.machine.done(event) && rank.machine.status(event) == Status::outOfRange);
+      }
+      for (const Event& event : {self, nowhere, half, unknown}) {
+        CHECK(rank.machine.done(event) && rank.machine.status(event) == Status::badArguments);
+      }
+      CHECK(rank.out.posted.empty());
+    });
 
 Add lostRank("after a rank was lost nothing is sent; cancelled runs end", [] {
   Rank rank(0, 2, 1, 2);
@@ -313,47 +319,49 @@ Add closing("a core that closes does not wait for a letter that never comes", []
   }
 });
 
-Add treeOfRanks("a version goes to all ranks along a tree, before their receives and after them", [] {
-  constexpr int kRanks = 5;
-  std::vector<std::unique_ptr<Rank>> ranks;
-  for (int r = 0; r < kRanks; ++r) ranks.push_back(std::make_unique<Rank>(r, kRanks, 1, 1, 3));
-  std::vector<Event> taken(kRanks);
-  // Receives of odd ranks come before, of even ones after.
-  const auto receives = [&](int parity) {
-    for (int r = 1; r < kRanks; ++r) {
-      if (r % 2 != parity) continue;
-      taken[r] = ranks[r]->receive(0, 0, 12, 1, 100 + r);
-      ranks[r]->serve();
-    }
-  };
-  receives(1);
-  std::memcpy(ranks[0]->machine.at<char>(0, 0), "twelve bytes", 12);
-  ranks[0]->send(0, {0, 12, 1, 1, 101, 2, 102, 3, 103, 4, 104});
-  ranks[0]->serve();
-  CHECK(ranks[0]->out.posted.size() == 3);  // branches of two, one and one rank
-  std::vector<int> sent(kRanks);
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int r = 0; r < kRanks; ++r) {
-      std::deque<Outbox::Posted> posted;
-      posted.swap(ranks[r]->out.posted);
-      for (auto& [to, letter] : posted) {
-        ranks[to]->arrive(letter);
-        ranks[r]->server.giveBack(std::move(letter));
-        ++sent[r];
-        moved = true;
-      }
-    }
-  }
-  CHECK(sent[0] == 3 && sent[1] == 1);
-  receives(0);
-  for (int r = 1; r < kRanks; ++r) {
-    ranks[r]->serve();
-    CHECK(ranks[r]->machine.done(taken[r]));
-    CHECK(std::memcmp(ranks[r]->machine.at<char>(0, 0), "twelve bytes", 12) == 0);
-    CHECK(ranks[r]->server.kept() == 0 && ranks[r]->server.refused() == 0);
-  }
-});
+Add treeOfRanks("a version goes to all ranks along a tree, before their receives and after them",
+                [] {
+                  constexpr int kRanks = 5;
+                  std::vector<std::unique_ptr<Rank>> ranks;
+                  for (int r = 0; r < kRanks; ++r)
+                    ranks.push_back(std::make_unique<Rank>(r, kRanks, 1, 1, 3));
+                  std::vector<Event> taken(kRanks);
+                  // Receives of odd ranks come before, of even ones after.
+                  const auto receives = [&](int parity) {
+                    for (int r = 1; r < kRanks; ++r) {
+                      if (r % 2 != parity) continue;
+                      taken[r] = ranks[r]->receive(0, 0, 12, 1, 100 + r);
+                      ranks[r]->serve();
+                    }
+                  };
+                  receives(1);
+                  std::memcpy(ranks[0]->machine.at<char>(0, 0), "twelve bytes", 12);
+                  ranks[0]->send(0, {0, 12, 1, 1, 101, 2, 102, 3, 103, 4, 104});
+                  ranks[0]->serve();
+                  CHECK(ranks[0]->out.posted.size() == 3);  // branches of two, one and one rank
+                  std::vector<int> sent(kRanks);
+                  for (bool moved = true; moved;) {
+                    moved = false;
+                    for (int r = 0; r < kRanks; ++r) {
+                      std::deque<Outbox::Posted> posted;
+                      posted.swap(ranks[r]->out.posted);
+                      for (auto& [to, letter] : posted) {
+                        ranks[to]->arrive(letter);
+                        ranks[r]->server.giveBack(std::move(letter));
+                        ++sent[r];
+                        moved = true;
+                      }
+                    }
+                  }
+                  CHECK(sent[0] == 3 && sent[1] == 1);
+                  receives(0);
+                  for (int r = 1; r < kRanks; ++r) {
+                    ranks[r]->serve();
+                    CHECK(ranks[r]->machine.done(taken[r]));
+                    CHECK(std::memcmp(ranks[r]->machine.at<char>(0, 0), "twelve bytes", 12) == 0);
+                    CHECK(ranks[r]->server.kept() == 0 && ranks[r]->server.refused() == 0);
+                  }
+                });
 
 // A worker and the thread of the server hand a number back and forth: the echo adds one to what is sent.
 Add stress("a worker and the server's thread depend on each other at every step", [] {

@@ -31,6 +31,7 @@ const core = loadNative().open({
 const backend = new NativeBackend(core);
 const lanes = backend.queues.flatMap(({ kind }, q) => (kind === 'lane' ? [q] : []));
 const worker = 0;
+// LANES_CALM=0: every thread has a core, so that the comm thread may spin. For measurements.
 const crowded = process.env['LANES_CALM'] !== '0';
 const port = await openNativeNetwork({
   spaces: backend.exported(),

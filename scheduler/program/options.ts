@@ -52,7 +52,7 @@ export interface RuntimeOptions {
   readonly inlineBytes?: ByteSize;
   /**
    * Lanes to other ranks: queues whose commands send and receive versions of up to `inlineBytes` without the engine, so that
-   * tasks are issued before their inputs come (docs/network.md). 0 (the engine itself sends them), or 2 to 256. Default 32.
+   * tasks are issued before their inputs come (docs/network.md). 0 (the engine itself sends them), or 2 to 256. Default 0.
    */
   readonly lanes?: number;
   /** If at least that many ranks want one version, it travels along a tree; default 4. */
@@ -223,7 +223,7 @@ export function resolveOptions(given: RuntimeOptions): ResolvedOptions {
     name: checkText(options.name ?? 'headrace', 'name'),
     comm: oneOf(options.comm ?? 'auto', 'comm', ['auto', 'direct', 'staged', 'ipc', 'off']),
     inlineBytes: parseBytes(options.inlineBytes ?? 4096, 'inlineBytes'),
-    lanes: laneCount(options.lanes ?? 32),
+    lanes: laneCount(options.lanes ?? 0),
     treeFrom: integer(options.treeFrom ?? 4, 'treeFrom', 2, 1 << 20),
     flush: oneOf(options.flush ?? 'auto', 'flush', ['auto', 'force', 'off']),
   };

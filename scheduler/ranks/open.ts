@@ -25,7 +25,7 @@ export function spinNanoseconds({ comm, workers, gpus }: ResolvedOptions): numbe
 
 /** Lanes of this process: a single rank needs none. */
 export function laneCount({ comm, lanes }: ResolvedOptions): number {
-  return comm === 'off' || launched().size === 1 ? 0 : lanes;
+  return comm === 'off' || launchOf().size === 1 ? 0 : lanes;
 }
 
 /** The network port, or undefined in a single process. Collective over all ranks. */

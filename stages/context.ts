@@ -9,8 +9,8 @@ import type { MemorySpace } from '../devices/memory/space.js';
 import type { Transfers } from '../devices/memory/transfers.js';
 import { NodePool } from '../devices/node-pool.js';
 import type { Launch, Submission } from '../devices/submission.js';
-import type { Parcel } from './exec-message.js';
 import { LookAhead } from './next-use.js';
+import type { Parcel } from './parcel.js';
 import { WaitReason } from './stage.js';
 import type { TaskClassRow, TaskTable } from './task-table.js';
 

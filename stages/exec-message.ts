@@ -11,18 +11,6 @@ import { cure, failPoisoned, poisonedInput } from './poison.js';
 import { Outcome } from './stage.js';
 import { Execution } from './task-table.js';
 
-/** A version's way to other ranks, or to this one. */
-export interface Parcel {
-  readonly isSend: boolean;
-  readonly era: number;
-  /** Of a receive: its key. */
-  readonly key: number;
-  /** Of a send: pairs (rank, key of its receive). */
-  readonly destinations: readonly number[];
-  /** Place of the first pair that was not commanded yet. */
-  next: number;
-}
-
 /** Arguments of a command: offset, bytes and era, then those that the parcel names. */
 const FIXED_ARGS = 3;
 

@@ -8,17 +8,15 @@
 
 import { HeadraceError } from '../devices/errors.js';
 import { guards } from '../devices/guards.js';
-import { type DatumId, NO_DATUM, NO_QUEUE, type SpaceId } from '../devices/handles.js';
+import { type DatumId, NO_DATUM, type SpaceId } from '../devices/handles.js';
 import { CopyEvent, CopyState } from '../devices/memory/coherency.js';
 import type { StageContext } from './context.js';
-import { execMessage } from './exec-message.js';
 import { cure, failPoisoned, poisonedInput } from './poison.js';
 import { Outcome } from './stage.js';
 import { AccessMode, Execution, NetworkRole } from './task-table.js';
 
 export function exec(x: StageContext, row: number): number {
   const cls = x.classes[x.tasks.classOf[row]];
-  if (cls.network !== undefined && x.tasks.target[row] !== NO_QUEUE) return execMessage(x, row);
   const kernel = cls.kernels[x.tasks.device[row]];
   return kernel < 0 && cls.body !== undefined ? execBody(x, row) : execKernel(x, row, kernel);
 }

@@ -1,14 +1,21 @@
 // Chains the stages up to exec. A row enters at its current stage and moves on until it is issued, waits, or fails.
 // A wake-up enters again at the stage that waited. The engine calls stage-out and finalizes the task when it sees its end
 // (scheduler/engine/retirement.ts).
+import { NO_QUEUE } from '../devices/handles.js';
 import { TaskTime } from '../trace/format.js';
 import { alloc, allResident } from './alloc.js';
 import { commIn } from './comm-in.js';
 import type { StageContext } from './context.js';
 import { exec } from './exec.js';
+import { execMessage } from './exec-message.js';
 import { Outcome } from './stage.js';
 import { stageIn } from './stage-in.js';
 import { TaskStage } from './task-table.js';
+
+/** Whether the task is a send or a receive that has a lane. */
+function isMessage({ tasks, classes }: StageContext, row: number): boolean {
+  return classes[tasks.classOf[row]].network !== undefined && tasks.target[row] !== NO_QUEUE;
+}
 
 /** Moves a task on from alloc, stage-in, comm-in or exec. Returns the last outcome. */
 export function advance(x: StageContext, row: number): number {
@@ -49,7 +56,7 @@ export function advance(x: StageContext, row: number): number {
   }
   tasks.stage[row] = TaskStage.exec;
   x.watcher?.entered(row, TaskStage.exec);
-  outcome = exec(x, row);
+  outcome = isMessage(x, row) ? execMessage(x, row) : exec(x, row);
   if (outcome === Outcome.issued) {
     x.hooks.issued(row);
   }

@@ -12,7 +12,7 @@ import type { HeadraceError } from '../../devices/errors.js';
 import type { DatumId, SpaceId, TaskId } from '../../devices/handles.js';
 import type { DatumInfo } from '../../devices/memory/directory.js';
 import type { StageHooks } from '../../stages/context.js';
-import type { Parcel } from '../../stages/exec-message.js';
+import type { Parcel } from '../../stages/parcel.js';
 import { Outcome } from '../../stages/stage.js';
 import { Execution, type TaskClassRow, TaskStage } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';

@@ -2,7 +2,7 @@
 
 import type { HeadraceError } from '../../devices/errors.js';
 import type { DatumId } from '../../devices/handles.js';
-import type { Parcel } from '../../stages/exec-message.js';
+import type { Parcel } from '../../stages/parcel.js';
 import type { RunState } from './run-state.js';
 
 /** One rank's part in the traffic of a run. */

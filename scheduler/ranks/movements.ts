@@ -11,7 +11,7 @@ import {
   type TaskId,
 } from '../../devices/handles.js';
 import type { Announcement } from '../../devices/network/announcement.js';
-import type { Parcel } from '../../stages/exec-message.js';
+import type { Parcel } from '../../stages/parcel.js';
 import { NetworkRole } from '../../stages/task-table.js';
 import { ByTransfer } from './by-transfer.js';
 import type { PullGroup } from './pull-admission.js';

@@ -27,7 +27,7 @@ import { NetworkDevice, transferError } from '../../devices/network/device.js';
 import { NetOutcome, type NetworkPort } from '../../devices/network/port.js';
 import { Wire, type WireRecord } from '../../devices/network/wire.js';
 import { grantOffer, grantReceive, NetworkCredits, returnOffer } from '../../stages/comm-in.js';
-import type { Parcel } from '../../stages/exec-message.js';
+import type { Parcel } from '../../stages/parcel.js';
 import { advance } from '../../stages/pipeline.js';
 import { Outcome } from '../../stages/stage.js';
 import { Execution, NetworkRole, TaskStage } from '../../stages/task-table.js';

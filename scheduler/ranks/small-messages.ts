@@ -13,7 +13,7 @@ import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST, NO_QUEUE, type QueueId, type TaskId } from '../../devices/handles.js';
 import { keyOf } from '../../devices/network/announcement.js';
 import type { NetworkCredits } from '../../stages/comm-in.js';
-import type { Parcel } from '../../stages/exec-message.js';
+import type { Parcel } from '../../stages/parcel.js';
 import { NetworkRole, TaskStage } from '../../stages/task-table.js';
 import { INTERNAL_RUN } from '../engine/run-state.js';
 import type { RankHost } from './host.js';

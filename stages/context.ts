@@ -70,6 +70,8 @@ export class StageContext {
   watcher: StageWatcher | undefined;
   /** Stage times are recorded. */
   tracing = false;
+  /** The machine has lanes to other ranks. */
+  readonly hasLanes: boolean;
   /** Scratch: the kernel that is launched. */
   readonly launch: Launch;
   /** Tasks that wait for room in a queue's ring, by queue. */
@@ -102,6 +104,7 @@ export class StageContext {
       observer: undefined,
       waits: new Float64Array(8),
     };
+    this.hasLanes = submission.backend.queues.some(({ kind }) => kind === 'lane');
     const queues = submission.backend.queues.length;
     const args = new Float64Array(tasks.maxArguments * 2);
     this.launch = { kernel: 0, row: 0, task: NO_TASK, run: 0, nFlows: 0, nArgs: 0, args };

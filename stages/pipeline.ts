@@ -56,7 +56,7 @@ export function advance(x: StageContext, row: number): number {
   }
   tasks.stage[row] = TaskStage.exec;
   x.watcher?.entered(row, TaskStage.exec);
-  outcome = isMessage(x, row) ? execMessage(x, row) : exec(x, row);
+  outcome = x.hasLanes && isMessage(x, row) ? execMessage(x, row) : exec(x, row);
   if (outcome === Outcome.issued) {
     x.hooks.issued(row);
   }

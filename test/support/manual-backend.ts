@@ -146,6 +146,10 @@ export class ManualBackend {
     return this.statuses.get(`${queue} ${seq}`) ?? Status.ok;
   }
 
+  handledFailures(count: number): void {
+    this.calls.push(`handled ${count}`);
+  }
+
   lastError(): string {
     return '';
   }

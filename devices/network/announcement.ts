@@ -44,6 +44,11 @@ export function keyOf(gid: number, sequence: number): number {
   return gid * KEY_SEQUENCE + (sequence & (KEY_SEQUENCE - 1));
 }
 
+/** The era on lanes: with the rank of origin, which is no part of the key. From a later era it is larger. */
+export function laneEra(era: number, origin = 0): number {
+  return era * MAX_RANKS + origin;
+}
+
 /** Numbers of messages on lanes: apart from the numbers of offers. */
 const LANE_MESSAGES = 2 ** 30;
 const LOW_BITS = 0x7fff;

@@ -13,6 +13,7 @@ import { roundedBytes } from '../../devices/memory/zone.js';
 import {
   type Announcement,
   keepPayload,
+  laneEra,
   MAX_RANKS,
   messageNumber,
 } from '../../devices/network/announcement.js';
@@ -563,7 +564,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     const left = [...movements.beginEra(era), ...this.unsure.splice(0)];
     for (const announcement of left) device.fetches.decline(announcement);
     this.plan.beginEra();
-    device.port.beginEra(era);
+    device.port.beginEra(laneEra(era));
     device.beginEra(era);
   }
 

@@ -11,7 +11,7 @@
 import { findQueues } from '../../devices/backend.js';
 import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST, NO_QUEUE, type QueueId, type TaskId } from '../../devices/handles.js';
-import { keyOf } from '../../devices/network/announcement.js';
+import { keyOf, laneEra } from '../../devices/network/announcement.js';
 import type { NetworkCredits } from '../../stages/comm-in.js';
 import type { Parcel } from '../../stages/parcel.js';
 import { NetworkRole, TaskStage } from '../../stages/task-table.js';
@@ -133,7 +133,8 @@ export class SmallMessages {
   parcelOf({ role, era, gid, origin, key, destinations, apart }: Movement): Parcel {
     const pairs: number[] = [];
     for (const list of [destinations, apart])
-      for (let i = 0; i < list.length; i += 2) pairs.push(list[i], keyOf(gid, origin, list[i + 1]));
-    return { isSend: role !== NetworkRole.receive, era, key, destinations: pairs, next: 0 };
+      for (let i = 0; i < list.length; i += 2) pairs.push(list[i], keyOf(gid, list[i + 1]));
+    const isSend = role !== NetworkRole.receive;
+    return { isSend, era: laneEra(era, origin), key, destinations: pairs, next: 0 };
   }
 }

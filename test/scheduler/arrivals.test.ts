@@ -1,0 +1,101 @@
+// When a queue may wait for a version that has not come: after every task before its receive is issued or over.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Arrivals } from '../../scheduler/engine/arrivals.js';
+import { Execution, TaskStage } from '../../stages/task-table.js';
+import { PartsState } from '../support/parts-state.js';
+
+const LANE = 0;
+
+/** A state, and the rows of the receives that were opened, in order. */
+function setUp(): { state: PartsState; arrivals: Arrivals; opened: number[] } {
+  const state = new PartsState({ window: 128 });
+  const opened: number[] = [];
+  return { state, opened, arrivals: new Arrivals(state, (row) => void opened.push(row)) };
+}
+
+/** The receive in `row` becomes a command of a lane. */
+function command(state: PartsState, arrivals: Arrivals, row: number): void {
+  state.issue(row, LANE);
+  state.tasks.execution[row] = Execution.arrival;
+  arrivals.commanded(row);
+}
+
+describe('a receive', () => {
+  it('opens at once if no task before it waits', () => {
+    const { state, arrivals, opened } = setUp();
+    state.commands(LANE, 3);
+    const row = state.task();
+    command(state, arrivals, row);
+    expect(opened).toEqual([row]);
+    expect(state.tasks.execution[row]).toBe(Execution.command);
+    expect(arrivals.look()).toBe(false);
+  });
+
+  it('stays closed behind a task that is not issued, and opens after its issue or its end', () => {
+    for (const ends of [false, true]) {
+      const { state, arrivals, opened } = setUp();
+      const before = state.task();
+      const row = state.task();
+      command(state, arrivals, row);
+      expect(arrivals.look()).toBe(false);
+      expect(opened).toEqual([]);
+      if (ends) state.tasks.stage[before] = TaskStage.done;
+      else state.issue(before, LANE);
+      expect(arrivals.look()).toBe(true);
+      expect(opened).toEqual([row]);
+    }
+  });
+
+  it('stays closed behind a JavaScript body that has begun: the body may wait for others', () => {
+    const { state, arrivals, opened } = setUp();
+    const body = state.task({ stage: TaskStage.exec });
+    state.tasks.execution[body] = Execution.body;
+    const row = state.task();
+    command(state, arrivals, row);
+    expect(arrivals.look()).toBe(false);
+    state.tasks.stage[body] = TaskStage.done;
+    expect(arrivals.look()).toBe(true);
+    expect(opened).toEqual([row]);
+  });
+
+  it('that is over before it opens is not opened', () => {
+    const { state, arrivals, opened } = setUp();
+    const before = state.task();
+    const row = state.task();
+    command(state, arrivals, row);
+    state.tasks.execution[row] = Execution.command;
+    state.tasks.stage[row] = TaskStage.done;
+    state.issue(before, LANE);
+    expect(arrivals.look()).toBe(false);
+    expect(opened).toEqual([]);
+  });
+
+  it('opens, for any order of issue, exactly when all tasks before it are issued', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.boolean(), { minLength: 1, maxLength: 40 }),
+        fc.integer(),
+        (kinds, seed) => {
+          const { state, arrivals, opened } = setUp();
+          const rows = kinds.map(() => state.task());
+          const order = rows
+            .map((row, i) => ({ row, i, at: Math.imul(seed ^ i, 2654435761) >>> 0 }))
+            .sort((a, b) => a.at - b.at);
+          const issued = new Set<number>();
+          for (const { row, i } of order) {
+            issued.add(i);
+            if (kinds[i]) command(state, arrivals, row);
+            else state.issue(row, LANE);
+            arrivals.look();
+            const first = kinds.findIndex((_, k) => !issued.has(k));
+            const reached = first < 0 ? kinds.length : first;
+            const expected = rows.filter((_, k) => kinds[k] && issued.has(k) && k <= reached);
+            expect([...opened].sort((a, b) => a - b)).toEqual(expected);
+          }
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+});

@@ -143,8 +143,6 @@ export interface Guards {
   receiveAfterRead: boolean;
   /** ... and its receive is the writer of the copy. */
   receiveRegistersWrite: boolean;
-  /** A run whose issued task has read a failed copy sends nothing more (scheduler/failure/effects.ts). */
-  taintCancels: boolean;
 }
 
 const all: Guards = {
@@ -214,7 +212,6 @@ const all: Guards = {
   receiveAfterWrite: true,
   receiveAfterRead: true,
   receiveRegistersWrite: true,
-  taintCancels: true,
 };
 
 /** Set to true on `globalThis` by the preload of a test that removes guards. */

@@ -185,8 +185,7 @@ export class FailureEffects {
     if (!isBad || cause !== NO_RUN || tasks.stage[row] >= TaskStage.finalize) return;
     this.tainted.add(tasks.idOf(row));
     // Its run will fail with its end. No lane may send its results before that.
-    if (tasks.run[row] !== INTERNAL_RUN && guards.taintCancels)
-      this.state.backend.setCancelled(tasks.run[row], true);
+    if (tasks.run[row] !== INTERNAL_RUN) this.state.backend.setCancelled(tasks.run[row], true);
     // Tasks that are inserted before the end of this task is seen get the failure at once.
     poisonOutputs(x, row, Status.driver);
   }

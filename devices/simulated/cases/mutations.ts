@@ -109,7 +109,6 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   receiveAfterWrite: { hazard: H3, cases: { ranks: 2, lanes: true } },
   receiveAfterRead: { hazard: H5, cases: { ranks: 2, lanes: true } },
   receiveRegistersWrite: { hazard: 'H2 consumer before arrival', cases: { ranks: 2, lanes: true } },
-  taintCancels: { hazard: H15, cases: { ranks: 2, lanes: true, mixed: true }, faults: true },
   readsRefused: {
     hazard: 'reads of failing runs',
     directed: directedCases.readOfFailedRun,

@@ -2,17 +2,18 @@
 // every value checked, over several eras and along trees; then what a cancelled run and a failure leave behind.
 // It measures how long such a dependency takes, beside a ping-pong by hand.
 
+import { launchOf } from '../../../dist/devices/launch.js';
 import { NativeBackend } from '../../../dist/devices/native/backend.js';
 import { openNativeNetwork } from '../../../dist/devices/native/network.js';
 import { loadNative } from '../../../dist/native/index.js';
-import { launchOf, loadMpi, startMpi } from '../../../dist/native/mpi.js';
+import { loadMpi, startMpi } from '../../../dist/native/mpi.js';
 import { report } from './report.mjs';
 
 const NONE = -1;
 const RUN = 1;
 const ROUNDS = 200;
-const { launcher, size } = launchOf(process.env);
-const addon = loadMpi(launcher);
+const { size } = launchOf();
+const addon = loadMpi();
 await startMpi(addon);
 // Further ranks would wait for these two without sleeping.
 const raw = size === 2 ? (await addon.measure(8, 500, 'host')) * 1e6 : 0;

@@ -20,8 +20,6 @@ import {
 
 /** A command that is a part of a task's work: another one behind it on the same queue ends the task. */
 export const PART = 0x7fffffff;
-/** Arguments of a receive: offset, bytes, era, key. */
-const RECEIVE_ARGS = 4;
 
 /** Records after which old events are forgotten: far below half of the int32 range. */
 const SWEEP_EVERY = 2 ** 28;
@@ -216,11 +214,6 @@ export class Submission {
     this.outstanding[lane]++;
     this.flight[lane][seq & this.slotMask] = isPart ? PART : launch.row + 1;
     return seq;
-  }
-
-  /** Records that a receive may take at most. */
-  get receiveRecords(): number {
-    return this.worstCase(RECEIVE_ARGS);
   }
 
   /** Issues a fill of the queue's own space; its end finishes `transfer`. */

@@ -27,7 +27,7 @@ export function execMessage(x: StageContext, row: number): number {
   const { args } = launch;
   for (;;) {
     // A command has room for a limited number of destinations.
-    const most = (sub.mostArguments - FIXED_ARGS) & ~1;
+    const most = (Math.min(sub.mostArguments, args.length) - FIXED_ARGS) & ~1;
     const end = Math.min(destinations.length, parcel.next + most);
     const nArgs = isSend ? FIXED_ARGS + end - parcel.next : FIXED_ARGS + 1;
     if (sub.room(lane) < sub.worstCase(nArgs)) {

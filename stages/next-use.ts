@@ -9,7 +9,7 @@ import { makeRoom, NextUses } from '../devices/memory/eviction.js';
 import type { MemorySpace } from '../devices/memory/space.js';
 import type { StageContext } from './context.js';
 import { homeOfWritten } from './home.js';
-import { Execution, TaskStage } from './task-table.js';
+import { isCommand, TaskStage } from './task-table.js';
 
 /** Limit of tasks per look: a look costs about ten microseconds, as long as moving half a megabyte. */
 const SIGHT = 1024;
@@ -35,13 +35,7 @@ export class LookAhead {
     let at = 0;
     for (let id = tasks.head; id !== tasks.next && at < SIGHT; id = ((id + 1) | 0) as TaskId) {
       const row = id & tasks.mask;
-      const how = tasks.execution[row];
-      if (
-        how === Execution.command ||
-        how === Execution.arrival ||
-        tasks.stage[row] > TaskStage.exec
-      )
-        continue;
+      if (isCommand(tasks.execution[row]) || tasks.stage[row] > TaskStage.exec) continue;
       const modes = classes[tasks.classOf[row]].modes;
       const s = this.deviceOf(row, modes);
       if (s <= 0) continue;

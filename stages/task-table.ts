@@ -76,6 +76,11 @@ export const Execution = {
   arrival: 5,
 } as const;
 
+/** Whether a task executes as a command: its event is known, and it ends with that. */
+export function isCommand(execution: number): boolean {
+  return execution === Execution.command || execution === Execution.arrival;
+}
+
 /** No device was asked for. */
 export const ANY_DEVICE: SpaceId = NO_SPACE;
 

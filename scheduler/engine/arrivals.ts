@@ -21,7 +21,7 @@
 // Invariant: no command names the event of a closed receive.
 import { guards } from '../../devices/guards.js';
 import type { TaskId } from '../../devices/handles.js';
-import { Execution, TaskStage } from '../../stages/task-table.js';
+import { Execution, isCommand, TaskStage } from '../../stages/task-table.js';
 import type { EngineState } from './state.js';
 
 export class Arrivals {
@@ -90,8 +90,7 @@ export class Arrivals {
   /** A JavaScript body and a transfer of a large version count when they are over: they may wait for others. */
   private isPast(row: number): boolean {
     const { tasks } = this.state;
-    const how = tasks.execution[row];
-    if (how === Execution.command || how === Execution.arrival) return true;
+    if (isCommand(tasks.execution[row])) return true;
     const stage = tasks.stage[row];
     return stage === TaskStage.done || stage === TaskStage.free;
   }

@@ -8,7 +8,7 @@ import { Status } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import type { DatumId, QueueId, TaskId } from '../../devices/handles.js';
-import { Execution, TaskStage } from '../../stages/task-table.js';
+import { Execution, isCommand, TaskStage } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
 import type { DeviceChoice } from '../engine/device-choice.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
@@ -150,7 +150,7 @@ export class FailureEffects {
       if (how === Execution.none) continue;
       const queue = tasks.queue[row];
       const isSeen =
-        (how === Execution.command || how === Execution.arrival) &&
+        isCommand(how) &&
         tasks.stage[row] === TaskStage.exec &&
         submission.happened(queue, tasks.seq[row]);
       const status = isSeen ? backend.status(queue, tasks.seq[row]) : Status.ok;

@@ -189,7 +189,7 @@ function powerOfTwo(value: number, what: string, least: number, most: number): n
 }
 
 /** A lane sends and another receives. @throws HeadraceError `ERR_OPTION` */
-function laneCount(value: number): number {
+function checkLanes(value: number): number {
   const lanes = integer(value, 'lanes', 0, 256);
   if (lanes === 1) throw new HeadraceError('ERR_OPTION', "option 'lanes' must be 0, or 2 to 256");
   return lanes;
@@ -223,7 +223,7 @@ export function resolveOptions(given: RuntimeOptions): ResolvedOptions {
     name: checkText(options.name ?? 'headrace', 'name'),
     comm: oneOf(options.comm ?? 'auto', 'comm', ['auto', 'direct', 'staged', 'ipc', 'off']),
     inlineBytes: parseBytes(options.inlineBytes ?? 4096, 'inlineBytes'),
-    lanes: laneCount(options.lanes ?? 0),
+    lanes: checkLanes(options.lanes ?? 0),
     treeFrom: integer(options.treeFrom ?? 4, 'treeFrom', 2, 1 << 20),
     flush: oneOf(options.flush ?? 'auto', 'flush', ['auto', 'force', 'off']),
   };

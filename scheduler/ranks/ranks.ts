@@ -115,10 +115,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
 
   /** A datum was created on all ranks; a body creates it on this one only. */
   addDatum(d: DatumId, owner: number): void {
-    this.failures.delete(d);
-    const { floor } = this.credits;
-    floor[HOST] = Math.max(floor[HOST], roundedBytes(this.engine.directory.bytes[d]));
-    this.data.add(d, owner, this.engine.inBody ? NO_GID : this.data.reserve(1));
+    this.addShared(d, owner, this.engine.inBody ? NO_GID : this.data.reserve(1));
     this.calls.created(d, owner);
   }
 
@@ -131,6 +128,8 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   /** This rank makes a datum with a name from `share`. */
   addShared(d: DatumId, owner: number, gid: number): void {
     this.failures.delete(d);
+    const { floor } = this.credits;
+    floor[HOST] = Math.max(floor[HOST], roundedBytes(this.engine.directory.bytes[d]));
     this.data.add(d, owner, gid);
   }
 

@@ -142,7 +142,10 @@ export interface Backend {
   /** True once a kernel of the run failed or the run was cancelled. */
   isCancelled(run: number): boolean;
 
-  /** Asks for the doorbell when `queue` completes `seq`. One per queue; the latest call wins. */
+  /**
+   * Asks for the doorbell when `queue` completes `seq`. One per queue; the latest call wins. A failed record rings, armed or
+   * not, until it is handled (`handledFailures`).
+   */
   arm(queue: QueueId, seq: number): void;
   /** Blocks the engine thread until an armed doorbell rings or the time is over. */
   block(microseconds: number): void;

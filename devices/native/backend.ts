@@ -513,8 +513,10 @@ export class NativeBackend implements Backend {
   /** An armed event is over already: the doorbell may have rung before the engine slept. */
   private due(): boolean {
     if (this.alsoDue?.() === true) return true;
-    const { control } = this;
-    const arrived = Atomics.load(this.shared, Shared.arrivals) !== this.arrivals;
+    const { control, shared } = this;
+    // A failure rings unarmed (native/queues/queue.h).
+    if (Atomics.load(shared, Shared.failed) !== shared[Shared.failuresHandled]) return true;
+    const arrived = Atomics.load(shared, Shared.arrivals) !== this.arrivals;
     const end = arrived && this.lanesArmed ? this.count : this.firstLane;
     for (let q = FIRST_QUEUE; q < end; q++) {
       const base = q * Control.words;

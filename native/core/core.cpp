@@ -295,6 +295,7 @@ bool Core::waitForDoorbell(double microseconds) {
 }
 
 bool Core::doorbellDue() const {
+  if (guards.failureRings && runtime_.unhandled()) return true;
   return std::any_of(runtime_.queues.begin(), runtime_.queues.end(),
                      [](const auto& queue) { return queue->doorbellDue(); });
 }

@@ -22,6 +22,8 @@ struct Guards {
   bool laneFailures = true;
   /// A lane's commands of a cancelled run end, and send nothing (H12).
   bool laneCancel = true;
+  /// A failed record wakes the engine, armed or not: lanes wait until it is handled (H7).
+  bool failureRings = true;
 };
 
 }  // namespace headrace

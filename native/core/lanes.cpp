@@ -31,9 +31,7 @@ Lanes::Lanes(Runtime& runtime, std::int32_t first) : runtime_(runtime), first_(f
     return word != nullptr && word->load(std::memory_order_seq_cst) != 0 ? 1 : 0;
   };
   table_.unhandled = [](void* self) -> std::int32_t {
-    const Word* shared = of(self).runtime_.shared;
-    const std::int32_t failed = shared[Shared::failed].load(std::memory_order_seq_cst);
-    return failed != shared[Shared::failuresHandled].load(std::memory_order_seq_cst) ? 1 : 0;
+    return of(self).runtime_.unhandled() ? 1 : 0;
   };
   table_.complete = [](void* self, std::int32_t number, std::int32_t sequence, std::int32_t status,
                        double start, double end) {

@@ -35,6 +35,12 @@ struct Runtime {
   /// Threads end when their rings are empty; waits for commands that were never published are given up.
   std::atomic<bool> closing{false};
 
+  /// A record has failed that the engine has not handled.
+  bool unhandled() const {
+    return shared[Shared::failed].load(std::memory_order_seq_cst) !=
+           shared[Shared::failuresHandled].load(std::memory_order_seq_cst);
+  }
+
   bool timing() const { return shared[Shared::timing].load(std::memory_order_relaxed) != 0; }
 
   /// The cancel word of a run, or null for a command that belongs to none.

@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <utility>
 
+#include "core/guards.h"
 #include "headrace/contract.h"
 #include "queues/completion_waiters.h"
 #include "queues/doorbell.h"
@@ -95,8 +97,13 @@ class Queue {
   }
   void announce(std::int32_t sequence) {
     completion.reached(sequence);
-    if (doorbellDue() && doorbell_->engineSleeps() &&
-        control_[Control::doorbellArmed].exchange(0, std::memory_order_seq_cst) != 0) {
+    // Lanes wait until the engine has handled a failure, and no other record may end meanwhile. So a failure rings whether
+    // the engine armed it or not.
+    const bool failed = std::exchange(failing_, false);
+    if (failed && guards.failureRings && doorbell_->engineSleeps()) {
+      doorbell_->ring();
+    } else if (doorbellDue() && doorbell_->engineSleeps() &&
+               control_[Control::doorbellArmed].exchange(0, std::memory_order_seq_cst) != 0) {
       doorbell_->ring();
     }
   }
@@ -128,6 +135,7 @@ class Queue {
     Word& failures = control_[Control::failures];
     failures.store(failures.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     failed_->fetch_add(1, std::memory_order_seq_cst);
+    failing_ = true;
   }
 
   /// Bracket time in which the queue has work. A reading in the middle of it (Control::busy) counts up to that moment.
@@ -163,6 +171,8 @@ class Queue {
   std::atomic<FutexToken*> owner_{nullptr};
   std::int64_t busy_ = 0;
   std::int64_t busySince_ = 0;
+  /// A record has failed that is not announced. The thread that executes the queue owns it.
+  bool failing_ = false;
   mutable std::mutex errorLock_;
   std::string error_;
 };

@@ -265,6 +265,28 @@ Add laneFailures("nothing is sent while a failure is not handled; then its run d
   CHECK(rank.machine.done(good) && rank.out.posted.size() == 1);
 });
 
+Add failureRings("a failed record wakes the engine, which may have armed none", [] {
+  Machine machine(withLanes(1, 2));
+  std::atomic<int> calls{0};
+  machine.core->runtime().doorbell.setCall([&] { ++calls; });
+  machine.shared(Shared::engineAsleep).store(2);
+  const Event bad = machine.exec(0, "fail", 0, {17});
+  machine.publish();
+  const std::int64_t deadline = now() + 2000000000;
+  while (calls.load() == 0 && now() < deadline) sched_yield();
+  CHECK(calls.load() == 1 && machine.done(bad));
+  machine.shared(Shared::engineAsleep).store(0);
+  machine.core->runtime().doorbell.answered();
+  // Before it is handled the engine does not sleep.
+  const std::int64_t start = now();
+  CHECK(machine.core->waitForDoorbell(5e6));
+  CHECK(now() - start < 1000000000);
+  machine.shared(Shared::failuresHandled).store(1);
+  machine.core->waitForDoorbell(1e3);  // The ring of before may be left.
+  CHECK(!machine.core->waitForDoorbell(1e3));
+  machine.core->runtime().doorbell.setCall(nullptr);
+});
+
 Add refusals(
     "a receive of another length fails and cancels its run; meaningless commands are refused", [] {
       Rank rank(0, 3, 1, 1);

@@ -105,4 +105,10 @@ export const guardTests = [
     hazard: 'H12 partial allocation and cancel',
     breaks: "a cancelled run's version is sent",
   },
+  {
+    ...native,
+    guard: 'failureRings',
+    hazard: 'H7 counts that are passed',
+    breaks: 'the engine sleeps while lanes wait for it to handle a failure',
+  },
 ];

@@ -37,6 +37,7 @@ describe('native tests', needing(gpuProgram), () => {
     ['nonBlockingStreams', 'bytes go to a GPU and come back', 'the NULL stream blocks'],
     ['laneFailures', 'nothing is sent while a failure is not handled', 'lanes.cpp'],
     ['laneCancel', "a cancelled run's sends and receives end without bytes", 'lanes.cpp'],
+    ['failureRings', 'a failed record wakes the engine', 'lanes.cpp'],
     ['launchPause', 'host memory is page-locked only while no GPU runs', 'while a kernel may be'],
   ])('without %s: "%s" fails', (guard, name, words) => {
     const whole = native(name, '');

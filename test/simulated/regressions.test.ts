@@ -45,6 +45,11 @@ test.each(foundOnRanks)('%s', async (_, seed, tasks, ranks, faults) => {
   expect((await play(c)).problems).toEqual([]);
 });
 
+test('a failed copy wakes the engine, for which the lanes wait', async () => {
+  const c = randomCase(3101001910, { shortHosts: true, lanes: true, mixed: true, faults: true });
+  expect((await play(c)).problems).toEqual([]);
+});
+
 test('a task without room because of an offer lets tasks pass for which the other rank waits', async () => {
   const { problems, outcome } = await play(directedCases.offerInTheWay);
   expect(problems).toEqual([]);

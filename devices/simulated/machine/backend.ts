@@ -116,7 +116,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     this.wakeNs = machine.engine.wake * 1e9;
     this.turnEvent = this.world.reserve(this, 1);
     this.world.join(this);
-    this.executor.onFinished = (q) => this.news(this.isReached(q));
+    this.executor.onFinished = (q) => this.news(this.isReached(q) || this.executor.lanes.unhandled);
   }
 
   /** Records started so far. */
@@ -391,6 +391,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   }
 
   private isDue(): boolean {
+    if (this.executor.lanes.unhandled) return true;
     for (let q = FIRST_QUEUE; q < this.count; q++) if (this.isReached(q)) return true;
     return this.alsoDue?.() === true;
   }

@@ -46,7 +46,7 @@ test.each(foundOnRanks)('%s', async (_, seed, tasks, ranks, faults) => {
 });
 
 test('a failed copy wakes the engine, for which the lanes wait', async () => {
-  const c = randomCase(3101001910, { shortHosts: true, lanes: true, mixed: true, faults: true });
+  const c = randomCase(3101001910, { shortHosts: true, lanes: true, faults: true });
   expect((await play(c)).problems).toEqual([]);
 });
 

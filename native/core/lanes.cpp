@@ -39,6 +39,37 @@ Lanes::Lanes(Runtime& runtime, std::int32_t first) : runtime_(runtime), first_(f
     lanes.complete(lanes.lane(number), sequence, status, start, end);
   };
   table_.timing = [](void* self) -> std::int32_t { return of(self).runtime_.timing() ? 1 : 0; };
+  watches_.resize(static_cast<std::size_t>(table_.count));
+  table_.watch = [](void* self, std::int32_t number, std::int32_t queue, std::int32_t sequence,
+                    void* sleeper) -> std::int32_t {
+    Queue* target = of(self).runtime_.queue(queue);
+    if (target == nullptr) return 1;
+    return of(self).watch(number, *target, sequence, *static_cast<FutexToken*>(sleeper)) ? 1 : 0;
+  };
+  table_.unwatch = [](void* self, std::int32_t number) { of(self).unwatch(number); };
+}
+
+Lanes::~Lanes() {
+  for (std::int32_t i = 0; i < table_.count; ++i) unwatch(i);
+}
+
+/// True when the record is complete already.
+bool Lanes::watch(std::int32_t lane, Queue& queue, std::int32_t sequence, FutexToken& sleeper) {
+  unwatch(lane);
+  Watch& watch = watches_[static_cast<std::size_t>(lane)];
+  watch.waiter.target = sequence;
+  watch.waiter.sleeper = &sleeper;
+  watch.queue = &queue;
+  queue.completion.add(watch.waiter);
+  if (!queue.hasCompleted(sequence, std::memory_order_seq_cst)) return false;
+  unwatch(lane);
+  return true;
+}
+
+void Lanes::unwatch(std::int32_t lane) {
+  Watch& watch = watches_[static_cast<std::size_t>(lane)];
+  if (watch.queue != nullptr) watch.queue->completion.remove(watch.waiter);
+  watch.queue = nullptr;
 }
 
 void Lanes::complete(Queue& queue, std::int32_t sequence, std::int32_t status, double start,

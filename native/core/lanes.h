@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/runtime.h"
 #include "headrace/lanes.h"
@@ -15,6 +16,7 @@ class Lanes {
  public:
   /// The lanes are the queues of the runtime from number `first` on.
   Lanes(Runtime& runtime, std::int32_t first);
+  ~Lanes();
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
 
@@ -25,10 +27,18 @@ class Lanes {
   static Lanes& of(void* self) { return *static_cast<Lanes*>(self); }
   Queue& lane(std::int32_t number) const { return *runtime_.queues[first_ + number]; }
   void complete(Queue& queue, std::int32_t sequence, std::int32_t status, double start, double end);
+  bool watch(std::int32_t lane, Queue& queue, std::int32_t sequence, FutexToken& sleeper);
+  void unwatch(std::int32_t lane);
 
   Runtime& runtime_;
   const std::int32_t first_;
   headrace_lanes table_;
+  /// By lane: the wish to wake the server, and the queue that has it.
+  struct Watch {
+    CompletionWaiter waiter;
+    Queue* queue = nullptr;
+  };
+  std::vector<Watch> watches_;
 };
 
 }  // namespace headrace

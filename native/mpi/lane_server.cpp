@@ -67,7 +67,7 @@ bool LaneServer::serve(bool published) {
   }
   if (active_.empty()) return false;
   bool moved = false;
-  sending_ = false;
+  held_ = false;
   std::size_t left = 0;
   for (const std::int32_t number : active_) {
     Lane& lane = all_[static_cast<std::size_t>(number)];
@@ -79,13 +79,30 @@ bool LaneServer::serve(bool published) {
   return moved;
 }
 
+bool LaneServer::watch(void* sleeper) {
+  for (const std::int32_t number : active_) {
+    const Lane& lane = all_[static_cast<std::size_t>(number)];
+    if (!lane.read || lane.happened) continue;
+    if (lanes_.watch(lanes_.self, number, lane.waitQueue, lane.waitSequence, sleeper) != 0) {
+      return false;
+    }
+    watched_.push_back(number);
+  }
+  return true;
+}
+
+void LaneServer::unwatch() {
+  for (const std::int32_t number : watched_) lanes_.unwatch(lanes_.self, number);
+  watched_.clear();
+}
+
 /// The lane's next command; false when it has to wait.
 bool LaneServer::serveLane(Lane& lane) {
   if (!lane.read) read(lane);
   std::int32_t status = Status::ok;
   const double start = lanes_.timing(lanes_.self) != 0 ? static_cast<double>(now()) : 0;
   if (!isOver(lane, status)) {
-    if (lane.opcode == Opcode::send) sending_ = true;
+    if (lane.opcode == Opcode::send && lane.happened) held_ = true;
     return false;
   }
   complete(lane, status, start);

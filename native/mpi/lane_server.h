@@ -63,8 +63,12 @@ class LaneServer {
 
   /// Lanes have commands that are not complete.
   bool waiting() const { return !active_.empty(); }
-  /// Sends that wait for their event: it may happen at any moment, and wakes no thread here.
-  bool sending() const { return sending_; }
+  /// Sends wait until the engine has handled a failure, which wakes no thread here.
+  bool held() const { return held_; }
+  /// Before the thread sleeps: the events for which lanes wait unpark `sleeper`, a FutexToken. False: one has happened.
+  bool watch(void* sleeper);
+  /// After it has slept.
+  void unwatch();
   /// Letters that were dropped: duplicates, and those whose values make no sense.
   std::int64_t refused() const { return refused_; }
   /// Letters that no receive took so far.
@@ -123,7 +127,9 @@ class LaneServer {
   std::vector<Lane> all_;
   /// Numbers of the lanes with commands that are not complete.
   std::vector<std::int32_t> active_;
-  bool sending_ = false;
+  bool held_ = false;
+  /// Lanes whose events unpark the sleeper.
+  std::vector<std::int32_t> watched_;
   bool isLost_ = false;
   double era_ = 0;
   std::int64_t refused_ = 0;

@@ -16,6 +16,7 @@ set(HEADRACE_MPI_SOURCES
   native/mpi/session.cpp
   native/mpi/session_letters.cpp
   native/mpi/session_transfers.cpp
+  native/mpi/shared_token.cpp
   native/mpi/world.cpp
   native/mpi/world_open.cpp
   # GPU drivers are found at run time; the message layer needs their tables only.

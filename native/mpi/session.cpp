@@ -30,7 +30,9 @@ Session::Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<He
       bound_(bound),
       gpuImports_(bound),
       staging_(options_.chunkBytes, bound),
-      copier_(sleeper) {
+      copier_(sleeper),
+      sleeper_(sleeper),
+      tokens_(static_cast<std::int32_t>(peers_.size())) {
   for (const SpaceView& space : options_.spaces) {
     if (space.gpu == nullptr || movers_.count(space.gpu) != 0) continue;
     movers_[space.gpu] = std::make_unique<GpuMover>(*space.gpu, 2 + kPeerLanes, sleeper);
@@ -39,6 +41,9 @@ Session::Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<He
     const Hello& peer = peers_[r];
     std::vector<bool>& row = mappable_.emplace_back(static_cast<std::size_t>(peer.spaces), false);
     const auto owner = static_cast<std::int32_t>(r);
+    const bool wakes = owner == rank_ ||
+                       (peer.host == host && tokens_.open(owner, peer.pid, peer.tokenFd));
+    isWoken_ = isWoken_ && wakes;
     // Memory of this process itself needs no mapping.
     for (std::int32_t s = 0; s < peer.spaces && owner != rank_ && peer.host == host; ++s) {
       row[static_cast<std::size_t>(s)] = peer.space[s].fd >= 0;
@@ -160,6 +165,7 @@ void Session::perform(const Record& command) {
       gpuImports_.clear();
       MPI_Request request;
       MPI_Ibarrier(comm_, &request);
+      isClosing_ = true;
       add(request, {Kind::barrier, 0, -1});
       break;
     }
@@ -173,6 +179,7 @@ void Session::beginMessage(const Record& command) {
   MPI_Request request;
   const int code = MPI_Isend(options_.memory.outbox + offset, bytes, MPI_BYTE,
                              command.word(NetRecord::rank), kControlTag, comm_, &request);
+  tokens_.wake(command.word(NetRecord::rank));
   messages_.push_back({command.word(NetRecord::position), code != MPI_SUCCESS});
   Word& sent = word(NetWord::messagesSent);
   sent.store(plus(sent.load(std::memory_order_relaxed), 1), std::memory_order_relaxed);

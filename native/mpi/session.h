@@ -27,6 +27,7 @@
 #include "lane_server.h"
 #include "queues/futex_token.h"
 #include "rings.h"
+#include "shared_token.h"
 #include "staging.h"
 
 namespace headrace::mpi {
@@ -63,6 +64,8 @@ struct Hello {
   std::uint64_t host;
   std::int32_t pid;
   std::int32_t spaces;
+  /// Descriptor of the comm thread's token (shared_token.h), or -1.
+  std::int32_t tokenFd;
   struct {
     std::int32_t kind;
     std::int32_t fd;
@@ -88,11 +91,16 @@ class Session : private LetterTransport {
   /// Takes commands, tests requests, hands events over. True when anything moved.
   bool tick();
   /// Requests or copies under way besides the posted control receives.
-  bool busy() const {
-    return live_ > 0 || messages_.size() > 0 || (laneServer_ != nullptr && laneServer_->sending());
-  }
+  bool busy() const { return live_ > 0 || messages_.size() > 0 || isClosing_; }
+  /// Everything for which this session waits unparks the comm thread: other ranks, and events for which lanes wait.
+  bool isWoken() const { return isWoken_ && (laneServer_ == nullptr || !laneServer_->held()); }
   /// Lanes wait for an event or for a letter.
   bool lanesWaiting() const { return laneServer_ != nullptr && laneServer_->waiting(); }
+  /// Before the comm thread sleeps: events for which lanes wait unpark it. False: one has happened.
+  bool watchLanes() { return laneServer_ == nullptr || laneServer_->watch(&sleeper_); }
+  void unwatchLanes() {
+    if (laneServer_ != nullptr) laneServer_->unwatch();
+  }
   /// A rank died: everything under way ends, and MPI is not called again.
   void lost(int rank);
   bool commandsWaiting() const;
@@ -230,6 +238,9 @@ class Session : private LetterTransport {
   std::string mappingProblem_;
   Staging staging_;
   Copier copier_;
+  FutexToken& sleeper_;
+  PeerTokens tokens_;
+  bool isWoken_ = true;
   std::map<const Gpu*, std::unique_ptr<GpuMover>> movers_;
   std::vector<GpuTask> gpuTasks_;
   std::vector<std::int32_t> freeGpuTasks_;
@@ -263,6 +274,7 @@ class Session : private LetterTransport {
   std::deque<CopyJob> copies_;
   std::int32_t live_ = 0;
   std::int32_t flushes_ = 0;
+  bool isClosing_ = false;
   bool isLost_ = false;
 };
 

@@ -55,6 +55,7 @@ void Session::send(std::int32_t rank, Letter letter) {
   int left = 0;
   const int code = MPI_Isend(letter.data(), static_cast<int>(letter.size() * sizeof(double)),
                              MPI_BYTE, rank, kLetterTag, comm_, &request);
+  tokens_.wake(rank);
   // Most are short, and have left at once.
   if (code != MPI_SUCCESS || (MPI_Test(&request, &left, MPI_STATUS_IGNORE), left != 0)) {
     laneServer_->giveBack(std::move(letter));

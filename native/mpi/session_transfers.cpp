@@ -75,6 +75,7 @@ void Session::beginTransfer(const Record& command, bool send) {
   const int code =
       send ? MPI_Isend(data, count, MPI_BYTE, transfer.rank, transfer.tag, comm_, &request)
            : MPI_Irecv(data, count, MPI_BYTE, transfer.rank, transfer.tag, comm_, &request);
+  if (send) tokens_.wake(transfer.rank);
   if (code != MPI_SUCCESS) {
     transfer.status = NetStatus::library;
     finish(index);
@@ -281,6 +282,7 @@ void Session::sendChunk(const Chunk& chunk, std::int64_t bytes) {
   MPI_Request request;
   const int code = MPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, transfer.rank, transfer.tag,
                              comm_, &request);
+  tokens_.wake(transfer.rank);
   if (code == MPI_SUCCESS)
     add(request, {Kind::chunkOut, chunk.transfer, chunk.buffer});
   else

@@ -28,6 +28,8 @@ constexpr std::int64_t kYield = 50'000;
 /// of a piece is invisible (16 MiB on 16 cores with naps of 20 us in between: 9 % of the bandwidth without).
 constexpr std::int64_t kBusyYield = 5'000'000;
 constexpr std::int64_t kStep = 20'000;
+/// Looks for messages between two sleeps: a call may take a message from the wire that only the next call shows.
+constexpr std::int32_t kLooks = 4;
 constexpr std::int64_t kQuietStep = 1'000'000;
 /// How often the thread reads the lifeline.
 constexpr std::int64_t kLook = 5'000'000;
@@ -358,20 +360,25 @@ void World::rest(std::int64_t idleSince) {
     pauseProcessor();
     return;
   }
-  if (idle < spin + (session_->busy() ? kBusyYield : kYield)) {
+  const bool busy = session_->busy();
+  const bool woken = session_->isWoken();
+  const std::int64_t yields = busy ? kBusyYield : woken ? 0 : kYield;
+  if (idle < spin + yields || ++looks_ < kLooks) {
     sched_yield();
     return;
   }
+  looks_ = 0;
   // Either the engine sees that this thread sleeps, or this thread sees its command.
   Word& sleeping = session_->word(NetWord::sleeping);
   sleeping.store(1, std::memory_order_seq_cst);
-  if (!session_->commandsWaiting()) {
+  if (!session_->commandsWaiting() && session_->watchLanes()) {
     const bool quiet = session_->word(NetWord::quiet).load(std::memory_order_relaxed) != 0;
     Word& sleeps = session_->word(NetWord::sleeps);
     sleeps.store(plus(sleeps.load(std::memory_order_relaxed), 1), std::memory_order_relaxed);
-    const bool calm = quiet && !session_->busy() && !session_->lanesWaiting();
+    const bool calm = !busy && (woken || (quiet && !session_->lanesWaiting()));
     sleeper_.park(calm ? kQuietStep : kStep);
   }
+  session_->unwatchLanes();
   sleeping.store(0, std::memory_order_seq_cst);
 }
 

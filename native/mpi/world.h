@@ -103,7 +103,8 @@ class World {
   Order order_ = Order::none;
   std::string error_;
   std::thread thread_;
-  FutexToken sleeper_;
+  SharedToken token_;
+  FutexToken& sleeper_ = token_.token();
 
   Facts facts_;
   std::uint64_t host_ = 0;
@@ -125,6 +126,7 @@ class World {
   double measured_ = 0;
   int lost_ = -1;
   std::int64_t lookedAt_ = 0;
+  std::int32_t looks_ = 0;
 };
 
 }  // namespace headrace::mpi

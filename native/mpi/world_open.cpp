@@ -27,6 +27,7 @@ Hello World::describeSelf() {
   Hello mine{};
   mine.host = host_;
   mine.pid = getpid();
+  mine.tokenFd = token_.fd();
   mine.spaces = static_cast<std::int32_t>(wanted_->spaces.size());
   for (std::int32_t s = 0; s < mine.spaces; ++s) {
     const SpaceView& space = wanted_->spaces[s];

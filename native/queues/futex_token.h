@@ -10,17 +10,23 @@
 
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 
 namespace headrace {
 
 class FutexToken {
  public:
+  /// `processes`: the token lies in memory that several processes map, and all of them may wake the thread.
+  enum class Scope : std::int32_t { process, processes };
+  explicit FutexToken(Scope scope = Scope::process)
+      : flag_(scope == Scope::process ? FUTEX_PRIVATE_FLAG : 0) {}
+
   /// Sleeps until `unpark`, for at most `nanoseconds` (negative: without limit). True when there was an `unpark`.
   bool park(std::int64_t nanoseconds) {
     if (state_.fetch_sub(1, std::memory_order_seq_cst) == kToken) return true;
     timespec limit{static_cast<time_t>(nanoseconds / 1000000000),
                    static_cast<long>(nanoseconds % 1000000000)};
-    syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, kParked, nanoseconds < 0 ? nullptr : &limit,
+    syscall(SYS_futex, &state_, FUTEX_WAIT | flag_, kParked, nanoseconds < 0 ? nullptr : &limit,
             nullptr, 0);
     return state_.exchange(kEmpty, std::memory_order_seq_cst) == kToken;
   }
@@ -33,7 +39,7 @@ class FutexToken {
 
   void unpark() {
     if (state_.exchange(kToken, std::memory_order_seq_cst) == kParked) {
-      syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+      syscall(SYS_futex, &state_, FUTEX_WAKE | flag_, 1, nullptr, nullptr, 0);
     }
   }
 
@@ -43,6 +49,7 @@ class FutexToken {
   static constexpr std::int32_t kParked = -1;
   static_assert(sizeof(std::atomic<std::int32_t>) == 4, "a futex is a 32-bit word");
   std::atomic<std::int32_t> state_{kEmpty};
+  const std::int32_t flag_;
 };
 
 }  // namespace headrace

@@ -59,9 +59,9 @@ class Rank {
                 Event wait = {}, std::int32_t run = 1) {
     return machine.put(lane + at, Opcode::receive, 0, 0, {offset, bytes, era, key}, wait, run);
   }
-  /// Publishes all records and lets the server do what it can.
-  void serve() {
-    machine.publish();
+  /// Publishes all records, if not told otherwise, and lets the server do what it can.
+  void serve(bool publishes = true) {
+    if (publishes) machine.publish();
     while (server.serve(true)) {
     }
   }
@@ -103,7 +103,7 @@ Add order("a lane's commands complete in order, each with its own outcome", [] {
   const Event other = rank.receive(1, 16, 8, 1, 7);
   for (const Event& event : {nothing, second}) rank.machine.record(event)[Record::status] = 17;
   rank.serve();
-  CHECK(rank.server.waiting() && !rank.server.sending());
+  CHECK(rank.server.waiting() && !rank.server.held());
   rank.arrive(1, 6, 60);
   rank.arrive(1, 7, 70);
   rank.serve();
@@ -129,7 +129,7 @@ Add sendWaits("a send waits for a worker's event, folded in or as a command, and
                 rank.machine.hold(rank.lane + 1, late);
                 const Event held = rank.send(1, {64, 8, 1, 1, 10});
                 for (const Event& event : {sent, held}) rank.machine.publish(event.queue);
-                CHECK(!rank.server.serve(true) && rank.server.sending());
+                CHECK(!rank.server.serve(true) && rank.server.waiting() && !rank.server.held());
                 rank.machine.finish(late);
                 rank.serve();
                 CHECK(rank.machine.done(sent) && rank.machine.done(held) &&
@@ -139,6 +139,39 @@ Add sendWaits("a send waits for a worker's event, folded in or as a command, and
                 CHECK((rank.out.posted[0].letter == Letter{1, 9, 16, 0, 3, 3}));
                 CHECK((rank.out.posted[1].letter == Letter{1, 10, 8, 0, 3}));
               });
+
+Add serverWakes("the event for which a lane waits wakes the thread that serves the lanes", [] {
+  Rank rank(0, 2, 1, 2);
+  FutexToken sleeper;
+  for (int round = 0; round < 50; ++round) {
+    const Event late = rank.machine.exec(0, "spin", 0, {100});
+    const Event sent = rank.send(0, {0, 8, 1, 1, static_cast<double>(round)}, late);
+    const Event free = rank.receive(1, 8, 8, 1, round);
+    // The lanes have their commands, the worker has not got its own: nothing happens before the thread sleeps.
+    rank.machine.publish(sent.queue);
+    rank.machine.publish(free.queue);
+    rank.serve(false);
+    CHECK(rank.server.watch(&sleeper) && !sleeper.poll());
+    rank.machine.publish();
+    CHECK(sleeper.park(2000000000));
+    rank.server.unwatch();
+    rank.serve(false);
+    CHECK(rank.machine.done(sent) && !rank.machine.done(free));
+    rank.arrive(1, round, 1);
+    rank.serve(false);
+    CHECK(rank.machine.done(free));
+  }
+  // It has happened: the thread must look again.
+  const Event early = rank.machine.exec(0, "empty", 0, {});
+  const Event sent = rank.send(0, {0, 8, 1, 1, 1}, early);
+  rank.machine.publish(sent.queue);
+  rank.serve(false);
+  rank.machine.finish(early);
+  CHECK(!rank.server.watch(&sleeper));
+  rank.server.unwatch();
+  rank.serve();
+  CHECK(rank.machine.done(sent));
+});
 
 Add workerWaits("a worker waits for a receive, spinning and asleep; the doorbell rings for it", [] {
   Rank rank(0, 2, 1, 1);
@@ -258,7 +291,7 @@ Add laneFailures("nothing is sent while a failure is not handled; then its run d
   const Event same = rank.send(0, {0, 8, 1, 1, 9}, bad, 5);
   const Event good = rank.send(1, {0, 8, 1, 1, 10}, other, 6);
   rank.serve();
-  CHECK(rank.out.posted.empty() && !rank.machine.done(good) && rank.server.sending());
+  CHECK(rank.out.posted.empty() && !rank.machine.done(good) && rank.server.held());
   CHECK(rank.machine.done(same) && rank.machine.status(same) == Status::cancelled);
   rank.machine.shared(Shared::failuresHandled).store(2);  // the cancelled send counts, too
   CHECK(rank.server.serve(false));

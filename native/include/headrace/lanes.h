@@ -32,5 +32,11 @@ struct headrace_lanes {
                    double start, double end);
   /// Times of records are wanted (nonzero).
   std::int32_t (*timing)(void* self);
+  /// Wakes `sleeper`, a headrace::FutexToken, once record `sequence` of `queue` is complete. Each lane has one such wish at a
+  /// time. Nonzero: the record is complete already, and there is no wish.
+  std::int32_t (*watch)(void* self, std::int32_t lane, std::int32_t queue, std::int32_t sequence,
+                        void* sleeper);
+  /// Withdraws the wish of a lane, if it has one.
+  void (*unwatch)(void* self, std::int32_t lane);
 };
 }

@@ -41,8 +41,8 @@ Session::Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<He
     const Hello& peer = peers_[r];
     std::vector<bool>& row = mappable_.emplace_back(static_cast<std::size_t>(peer.spaces), false);
     const auto owner = static_cast<std::int32_t>(r);
-    const bool wakes = owner == rank_ ||
-                       (peer.host == host && tokens_.open(owner, peer.pid, peer.tokenFd));
+    const bool wakes =
+        owner == rank_ || (peer.host == host && tokens_.open(owner, peer.pid, peer.tokenFd));
     isWoken_ = isWoken_ && wakes;
     // Memory of this process itself needs no mapping.
     for (std::int32_t s = 0; s < peer.spaces && owner != rank_ && peer.host == host; ++s) {

@@ -12,11 +12,10 @@ namespace headrace {
 inline Guards guardsOfEnvironment() {
   const char* name = std::getenv("HEADRACE_WITHOUT");
   const std::string without = name == nullptr ? "" : name;
-  return {without != "closeImports", without != "importGeneration",
-          without != "wakePassed",   without != "nonBlockingStreams",
-          without != "launchPause",  without != "flushDeadline",
-          without != "laneFailures", without != "laneCancel",
-          without != "failureRings"};
+  return {
+      without != "closeImports",       without != "importGeneration", without != "wakePassed",
+      without != "nonBlockingStreams", without != "launchPause",      without != "flushDeadline",
+      without != "laneFailures",       without != "laneCancel",       without != "failureRings"};
 }
 
 inline const Guards guards = guardsOfEnvironment();

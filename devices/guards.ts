@@ -88,7 +88,7 @@ export interface Guards {
   dropReleasesPins: boolean;
   /** Writes of the network to a device are flushed before they count as arrived (devices/network/fetches.ts). */
   networkFlush: boolean;
-  /** A receive ends, and releases its successors, only when its bytes are there (scheduler/ranks/ranks.ts). */
+  /** A receive ends, and releases its successors, only when its bytes are there (scheduler/ranks/receives.ts). */
   receiveHeld: boolean;
   /** An offered copy does not change until every receiver has it. */
   offerHeld: boolean;
@@ -123,7 +123,7 @@ export interface Guards {
   tornReads: boolean;
   /** A read is rejected that a rank makes between a failure and its settlement. */
   readsRefused: boolean;
-  /** A read is rejected that a rank makes after the loss of another one (scheduler/ranks/ranks.ts). */
+  /** A read is rejected that a rank makes after the loss of another one (scheduler/ranks/datum-calls.ts). */
   readsAfterLoss: boolean;
   /** A withdrawn offer holds its copy until every receiver has answered: one may be reading it (devices/network/offers.ts). */
   withdrawnHeld: boolean;

@@ -22,7 +22,25 @@ export interface NetworkReport {
   readonly flushes: number;
 }
 
-export interface Remote {
+/** The movements of this rank: tasks of the runtime that send or receive a version. */
+export interface RemoteTasks {
+  /** The movement in `row` has no predecessors left. */
+  released(row: number): void;
+  /** The movement in `row` is in stage exec and has its buffer. Returns an outcome. */
+  start(row: number): number;
+  /** The way of the small version in `row`; undefined: its task has ended. */
+  parcel(row: number): Parcel | undefined;
+  /** The send or receive in `row` is a command of a lane now. */
+  commanded(row: number): void;
+  /** Commands the receives that were held until now; true when there were any. */
+  commandHeld(): boolean;
+  /** The movement in `row` fails; the ranks that wait for its datum get a message. */
+  failing(row: number, error: HeadraceError): void;
+  /** The movement in `row` is over or was dropped. */
+  ended(row: number): void;
+}
+
+export interface Remote extends RemoteTasks {
   /** This rank, and how many there are. */
   readonly rank: number;
   readonly size: number;
@@ -39,21 +57,6 @@ export interface Remote {
   publish(): void;
   /** The thread is about to block in a call of the program. */
   blocks(): void;
-
-  /** The movement in `row` has no predecessors left. */
-  released(row: number): void;
-  /** The movement in `row` is in stage exec and has its buffer. Returns an outcome. */
-  start(row: number): number;
-  /** The way of the small version in `row`; undefined: its task has ended. */
-  parcel(row: number): Parcel | undefined;
-  /** The send or receive in `row` is a command of a lane now. */
-  commanded(row: number): void;
-  /** Commands the receives that were held until now; true when there were any. */
-  commandHeld(): boolean;
-  /** The movement in `row` fails; the ranks that wait for its datum get a message. */
-  failing(row: number, error: HeadraceError): void;
-  /** The movement in `row` is over or was dropped. */
-  ended(row: number): void;
 
   /** A run failed on this rank. */
   runFailed(run: RunState, error: HeadraceError): void;

@@ -78,7 +78,7 @@ export class ProgramData implements DatumOwner {
     const { peers } = this;
     return peers === undefined || this.engine.inBody
       ? undefined
-      : { first: peers.share(count, of), of };
+      : { first: peers.datumCalls.share(count, of), of };
   }
 
   /** A datum with the values of an array, which is copied. `shared`: its name of `share`. */
@@ -137,8 +137,8 @@ export class ProgramData implements DatumOwner {
     const datum = new Datum(this, name, element, length, rows, (d) =>
       this.engine.addDatum(d.bytes, d),
     );
-    if (shared === undefined) this.peers?.addDatum(datum.row, owner);
-    else this.peers?.addShared(datum.row, owner, shared);
+    if (shared === undefined) this.peers?.datumCalls.add(datum.row, owner);
+    else this.peers?.datumCalls.addShared(datum.row, owner, shared);
     this.engine.directory.home[datum.row] = home;
     return datum;
   }
@@ -199,12 +199,15 @@ export class ProgramData implements DatumOwner {
       this.checkDatum(datum);
       const ranks = this.peers;
       ranks?.calls.made('read', datum);
-      const doubt = ranks?.uses(datum.row);
-      if (this.engine.directory.written[datum.row] === 0 && ranks?.mustKnow(datum.row) !== false) {
-        ranks?.refuseRead(datum.row);
+      const doubt = ranks?.datumCalls.uses(datum.row);
+      if (
+        this.engine.directory.written[datum.row] === 0 &&
+        ranks?.datumCalls.mustKnow(datum.row) !== false
+      ) {
+        ranks?.datumCalls.refuseRead(datum.row);
         throw neverWritten(datum);
       }
-      ranks?.read(datum.row);
+      ranks?.datumCalls.read(datum.row);
       this.own.insert(this.own.read, datum, undefined, {
         run: () => {
           const copy = newArray(datum.element, datum.length);
@@ -212,7 +215,7 @@ export class ProgramData implements DatumOwner {
           if (doubt === undefined) resolve(copy);
           else doubt.settle(() => resolve(copy), reject);
         },
-        fail: (error) => reject(ranks?.failureOf(datum.row) ?? error),
+        fail: (error) => reject(ranks?.datumCalls.failureOf(datum.row) ?? error),
       });
     });
   }
@@ -251,14 +254,17 @@ export class ProgramData implements DatumOwner {
       this.checkDatum(datum);
       const ranks = this.peers;
       ranks?.calls.made('restore', datum);
-      const doubt = ranks?.uses(datum.row);
-      if (this.engine.directory.written[datum.row] === 0 && ranks?.mustKnow(datum.row) !== false)
+      const doubt = ranks?.datumCalls.uses(datum.row);
+      if (
+        this.engine.directory.written[datum.row] === 0 &&
+        ranks?.datumCalls.mustKnow(datum.row) !== false
+      )
         throw neverWritten(datum);
-      ranks?.restore(datum.row);
+      ranks?.datumCalls.restore(datum.row);
       if (datum.rank === this.rank)
         this.own.insert(this.own.restore, datum, undefined, {
           run: () => (doubt === undefined ? resolve() : doubt.settle(resolve, reject)),
-          fail: (error) => reject(ranks?.failureOf(datum.row) ?? error),
+          fail: (error) => reject(ranks?.datumCalls.failureOf(datum.row) ?? error),
         });
       else resolve();
     });

@@ -69,6 +69,11 @@ export class RankData {
     return true;
   }
 
+  /** Movement `index` takes no more destinations for `d`. */
+  closeSend(d: DatumId, index: number): void {
+    if (this.openSend[d] === index) this.openSend[d] = NOT_SENT;
+  }
+
   /** Whether other ranks have the latest version or will get it. */
   isSent(d: DatumId): boolean {
     return (this.sentTo.get(d)?.size ?? 0) > 0;

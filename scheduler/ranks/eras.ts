@@ -12,7 +12,7 @@
 // - after the first common call the plans of the ranks are equal, because a torn call leaves no trace in them (plan.ts);
 // - a read that is made after this rank has learned of a failure, and before the next era, is rejected;
 // - after the loss of a rank no era begins. Open runs fail on each rank at another call, so the plans differ for ever: every
-//   read or restore that this rank makes after it has learned of the loss is rejected (ranks.ts).
+//   read or restore that this rank makes after it has learned of the loss is rejected (datum-calls.ts).
 import type { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import { Wire, type WireRecord } from '../../devices/network/wire.js';

@@ -12,7 +12,7 @@ import {
 } from '../../devices/handles.js';
 import type { Announcement } from '../../devices/network/announcement.js';
 import type { Parcel } from '../../stages/parcel.js';
-import { NetworkRole } from '../../stages/task-table.js';
+import { NetworkRole, type TaskTable } from '../../stages/task-table.js';
 import { ByTransfer } from './by-transfer.js';
 import type { PullGroup } from './pull-admission.js';
 
@@ -125,6 +125,11 @@ export class Movements {
   /** A live movement; undefined when it is over. */
   at(index: number): Movement | undefined {
     return this.table[index];
+  }
+
+  /** The movement of the live task in `row`. */
+  ofTask(tasks: TaskTable, row: number): Movement {
+    return this.table[tasks.params[tasks.paramStart[row]]] as Movement;
   }
 
   remove(movement: Movement): void {

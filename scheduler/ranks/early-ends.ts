@@ -1,0 +1,111 @@
+// Movements that end early: their run failed here, a run failed elsewhere, or the era of a failed run is over.
+
+import { Status } from '../../devices/backend.js';
+import type { HeadraceError } from '../../devices/errors.js';
+import { laneEra } from '../../devices/network/announcement.js';
+import type { NetworkDevice } from '../../devices/network/device.js';
+import { NetworkRole, TaskStage } from '../../stages/task-table.js';
+import { INTERNAL_RUN, type RunState } from '../engine/run-state.js';
+import type { RankRuns } from './agreement.js';
+import type { RankHost } from './host.js';
+import type { Movements } from './movements.js';
+import type { RankPlan } from './plan.js';
+import type { RankPulls } from './pull-admission.js';
+import type { Receives } from './receives.js';
+import type { Refusals } from './refusals.js';
+
+/** The parts that end movements or learn of their end. */
+interface EndParts {
+  readonly engine: RankHost;
+  readonly device: NetworkDevice;
+  readonly movements: Movements;
+  readonly plan: Pick<RankPlan, 'beginEra'>;
+  readonly pulls: Pick<RankPulls, 'forget'>;
+  readonly receives: Pick<Receives, 'announced' | 'takeUnsure'>;
+  readonly refusals: Refusals;
+  readonly runs: Pick<RankRuns, 'failed' | 'isFailing' | 'eras'>;
+}
+
+export class EarlyEnds {
+  private readonly engine: RankHost;
+  private readonly device: NetworkDevice;
+  private readonly movements: Movements;
+  private readonly plan: Pick<RankPlan, 'beginEra'>;
+  private readonly pulls: Pick<RankPulls, 'forget'>;
+  private readonly receives: Pick<Receives, 'announced' | 'takeUnsure'>;
+  private readonly refusals: Refusals;
+  private readonly runs: Pick<RankRuns, 'failed' | 'isFailing' | 'eras'>;
+
+  constructor(parts: EndParts) {
+    this.engine = parts.engine;
+    this.device = parts.device;
+    this.movements = parts.movements;
+    this.plan = parts.plan;
+    this.pulls = parts.pulls;
+    this.receives = parts.receives;
+    this.refusals = parts.refusals;
+    this.runs = parts.runs;
+  }
+
+  /** A run failed on this rank: its offers are withdrawn, and the other ranks get a message. */
+  runFailed(run: RunState, error: HeadraceError): void {
+    this.device.offers.withdraw((cookie) => this.movements.at(cookie)?.run === run.slot);
+    this.pulls.forget(run);
+    for (const movement of [...this.movements.all()]) {
+      if (movement.run !== run.slot || !movement.refused) continue;
+      movement.refused = false;
+      this.engine.ended(movement.task & this.engine.tasks.mask, Status.cancelled);
+    }
+    this.runs.failed(run, error);
+    for (const movement of [...this.movements.all()]) {
+      // A rank may still read its copy. Later writers wait for the send, and the run does not.
+      const row = movement.task & this.engine.tasks.mask;
+      const isHeld = movement.role !== NetworkRole.receive && movement.started && !movement.onLane;
+      // Not the send whose own failure fails the run: it is ending.
+      const isLive = this.engine.tasks.stage[row] === TaskStage.exec;
+      if (movement.run !== run.slot || !isHeld || !isLive) continue;
+      movement.run = INTERNAL_RUN;
+      this.engine.outlives(row, run);
+    }
+  }
+
+  /**
+   * A run has failed that began here. Until the next era no further receive is planned: offers for which there is none are
+   * declined. Reads after the run end, because other ranks may reject them.
+   */
+  failLaterReads(): void {
+    const { engine } = this;
+    if (!this.runs.isFailing) return;
+    for (const announcement of this.movements.takeEarly())
+      this.device.fetches.decline(announcement);
+    for (const movement of [...this.movements.all()]) {
+      const error = movement.waits ? this.refusals.ofRead(movement) : undefined;
+      if (error !== undefined) engine.fail(movement.task & engine.tasks.mask, error);
+    }
+  }
+
+  /**
+   * A failed run is settled: every datum has its owner's value again. Data that the failed run should have written
+   * elsewhere keep the owner's last version. Reads of the program may still be under way. Reads without an announcement
+   * end soon with the error of the failed run (`dropTorn`). Every rank takes or declines the other offers at its own time.
+   */
+  beginEra(era: number): void {
+    const { movements, device } = this;
+    const left = [...movements.beginEra(era), ...this.receives.takeUnsure()];
+    for (const announcement of left) device.fetches.decline(announcement);
+    this.plan.beginEra();
+    device.port.beginEra(laneEra(era));
+    device.beginEra(era);
+  }
+
+  /** Calls before `first` are torn (eras.ts): not all ranks take part in their transfers. */
+  dropTorn(first: number): void {
+    const { movements, device, engine } = this;
+    for (const announcement of this.receives.takeUnsure()) this.receives.announced(announcement);
+    for (const announcement of movements.takeEarly(first)) device.fetches.decline(announcement);
+    for (const movement of [...movements.all()]) {
+      if (movement.waits && this.runs.eras.isTorn(movement.call))
+        engine.fail(movement.task & engine.tasks.mask, this.refusals.leftBehind(movement));
+    }
+  }
+}

@@ -1,0 +1,83 @@
+// After a rank was lost, or after the ranks made different calls, no communication is possible. Everything on this rank
+// that waits for other ranks ends with one error.
+
+import { Status } from '../../devices/backend.js';
+import { HeadraceError } from '../../devices/errors.js';
+import type { NetworkDevice } from '../../devices/network/device.js';
+import { INTERNAL_RUN } from '../engine/run-state.js';
+import type { RankRuns } from './agreement.js';
+import type { RankHost } from './host.js';
+import type { Movements } from './movements.js';
+
+/** The parts that end. */
+interface LossParts {
+  readonly engine: RankHost;
+  readonly movements: Movements;
+  readonly device: NetworkDevice;
+  readonly runs: Pick<RankRuns, 'lost'>;
+}
+
+export class RankLoss {
+  /** Set once a rank was lost or made different calls. */
+  error: HeadraceError | undefined;
+  /** A rank's process has ended. */
+  isLost = false;
+  private readonly engine: RankHost;
+  private readonly movements: Movements;
+  private readonly device: NetworkDevice;
+  private readonly runs: Pick<RankRuns, 'lost'>;
+
+  constructor({ engine, movements, device, runs }: LossParts) {
+    this.engine = engine;
+    this.movements = movements;
+    this.device = device;
+    this.runs = runs;
+  }
+
+  /** The process of a rank has ended. */
+  lost(rank: number): void {
+    this.isLost = true;
+    this.error = new HeadraceError(
+      'ERR_PEER_LOST',
+      `rank ${rank} is gone: its process ended without closing`,
+      {
+        rank,
+        remedy: 'look at the output of that rank',
+      },
+    );
+    // Without the lost rank, no two other ranks can agree on the closed handles of each other's memory.
+    this.engine.backend.keepShared();
+    this.runs.lost(this.error);
+    this.failReads(this.error);
+  }
+
+  /**
+   * The ranks are out of step: this rank will get nothing for which it waits. Requests of other ranks are refused, so
+   * that requests under way end. True if a promise of the program rejects because of it.
+   */
+  breaksOff(error: HeadraceError): boolean {
+    if (this.error !== undefined) return true;
+    this.error = error;
+    const { engine, movements } = this;
+    const rejected = this.runs.lost(error) + this.failReads(error);
+    this.device.offers.abandon();
+    for (const movement of [...movements.all()]) {
+      if (!movement.refused) continue;
+      movement.refused = false;
+      engine.ended(movement.task & engine.tasks.mask, Status.cancelled);
+    }
+    return rejected > 0;
+  }
+
+  /** Rejects all reads of the program that wait for other ranks; returns their number. */
+  private failReads(error: HeadraceError): number {
+    const { engine } = this;
+    let failed = 0;
+    for (const movement of [...this.movements.all()]) {
+      if (movement.run !== INTERNAL_RUN || !movement.waits) continue;
+      engine.fail(movement.task & engine.tasks.mask, error);
+      failed++;
+    }
+    return failed;
+  }
+}

@@ -1,0 +1,132 @@
+// The tasks of movements, as the engine runs them: each step of such a task goes to the part that moves its version,
+// that is, to the sends, to the receives, or to the lanes.
+//
+// Invariant: a movement's task ends exactly once, and with it every pin and credit that the movement held.
+
+import type { HeadraceError } from '../../devices/errors.js';
+import { NO_QUEUE } from '../../devices/handles.js';
+import type { Parcel } from '../../stages/parcel.js';
+import { Outcome } from '../../stages/stage.js';
+import { Execution, NetworkRole } from '../../stages/task-table.js';
+import type { RemoteTasks } from '../engine/remote.js';
+import type { RunState } from '../engine/run-state.js';
+import type { RankData } from './data.js';
+import type { RankHost } from './host.js';
+import type { LaneMovements } from './lane-movements.js';
+import type { RankLoss } from './loss.js';
+import type { Movement, Movements } from './movements.js';
+import type { Receives } from './receives.js';
+import type { Refusals } from './refusals.js';
+import type { Sends } from './sends.js';
+
+/** The parts to which the steps go. */
+interface TaskParts {
+  readonly engine: RankHost;
+  readonly movements: Movements;
+  readonly data: Pick<RankData, 'closeSend'>;
+  readonly sends: Sends;
+  readonly receives: Receives;
+  readonly lanes: LaneMovements;
+  readonly refusals: Refusals;
+  readonly loss: Pick<RankLoss, 'error'>;
+}
+
+export class MovementTasks implements RemoteTasks {
+  private readonly engine: RankHost;
+  private readonly movements: Movements;
+  private readonly data: Pick<RankData, 'closeSend'>;
+  private readonly sends: Sends;
+  private readonly receives: Receives;
+  private readonly lanes: LaneMovements;
+  private readonly refusals: Refusals;
+  private readonly loss: Pick<RankLoss, 'error'>;
+
+  constructor(parts: TaskParts) {
+    this.engine = parts.engine;
+    this.movements = parts.movements;
+    this.data = parts.data;
+    this.sends = parts.sends;
+    this.receives = parts.receives;
+    this.lanes = parts.lanes;
+    this.refusals = parts.refusals;
+    this.loss = parts.loss;
+  }
+
+  /** A movement's task has no predecessors left; the engine counted it on the host. */
+  released(row: number): void {
+    const { engine } = this;
+    const { tasks } = engine;
+    const movement = this.movements.ofTask(tasks, row);
+    movement.task = tasks.idOf(row);
+    tasks.target[row] = NO_QUEUE;
+    const refusal = this.loss.error ?? this.refusals.of(movement);
+    if (refusal !== undefined) {
+      engine.fail(row, refusal);
+      return;
+    }
+    const run = engine.runs[movement.run] as RunState;
+    if (run.error !== undefined) {
+      // It failed between planning and insertion: no rank takes its offer, and no rank sends to its receive.
+      engine.dropTask(row, run);
+      return;
+    }
+    if (movement.role === NetworkRole.receive) this.receives.released(row, movement);
+    else if (movement.role === NetworkRole.forward) this.sends.forward(row, movement);
+    else this.sends.begin(row, movement);
+  }
+
+  /** The exec stage of a movement: its buffer is there and no other task uses it. */
+  start(row: number): number {
+    const { observer, tasks } = this.engine;
+    observer?.movementStarts(row);
+    this.startNow(row, this.movements.ofTask(tasks, row));
+    observer?.movementStarted(row);
+    return Outcome.running;
+  }
+
+  private startNow(row: number, movement: Movement): void {
+    const { engine, sends } = this;
+    const isReceive = movement.role === NetworkRole.receive;
+    movement.started = true;
+    if (!isReceive) sends.holds(row, movement);
+    if (this.loss.error !== undefined) {
+      // A rank was lost while this one's buffer came: no rank would ask for the offer.
+      engine.fail(row, this.loss.error);
+      return;
+    }
+    movement.startedAt = engine.x.tracing ? engine.backend.now() : 0;
+    engine.tasks.execution[row] = Execution.movement;
+    if (isReceive) this.receives.start(row, movement);
+    else sends.start(row, movement);
+  }
+
+  parcel(row: number): Parcel | undefined {
+    return this.lanes.parcel(row);
+  }
+
+  commanded(row: number): void {
+    this.lanes.commanded(row);
+  }
+
+  commandHeld(): boolean {
+    return this.lanes.commandHeld();
+  }
+
+  /** The task of a movement fails. Ranks that wait for its datum get a message; local readers find the datum poisoned. */
+  failing(row: number, error: HeadraceError): void {
+    const movement = this.movements.ofTask(this.engine.tasks, row);
+    if (movement.role === NetworkRole.receive) this.receives.failing(row, movement, error);
+    else this.sends.failing(movement, error);
+  }
+
+  /** The task of a movement is over or was dropped. */
+  ended(row: number): void {
+    const movement = this.movements.ofTask(this.engine.tasks, row);
+    if (movement === undefined) return;
+    if (movement.onLane) this.lanes.ended(row, movement);
+    else if (movement.role === NetworkRole.receive) this.receives.ended(movement);
+    else this.sends.ended(movement);
+    this.data.closeSend(movement.d, movement.index);
+    this.movements.remove(movement);
+  }
+}

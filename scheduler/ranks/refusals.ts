@@ -1,0 +1,88 @@
+// The reasons why a movement brings no value: the sender has none, the runs of the ranks failed, or an earlier receive
+// of the datum failed.
+
+import { HeadraceError } from '../../devices/errors.js';
+import type { DatumId } from '../../devices/handles.js';
+import type { Announcement } from '../../devices/network/announcement.js';
+import { NetworkRole } from '../../stages/task-table.js';
+import type { RankRuns } from './agreement.js';
+import type { RankHost } from './host.js';
+import type { Movement, Movements } from './movements.js';
+
+/** What the runs know of failures. */
+type FailedRuns = Pick<RankRuns, 'failureIn' | 'failing' | 'tooLate' | 'eras'>;
+
+export class Refusals {
+  private readonly engine: RankHost;
+  private readonly movements: Movements;
+  private readonly runs: FailedRuns;
+  /** By datum: the receive that left it without a value, and the reason. */
+  private readonly failures: Map<number, { readonly by: number; readonly error: HeadraceError }> =
+    new Map();
+
+  constructor(engine: RankHost, movements: Movements, runs: FailedRuns) {
+    this.engine = engine;
+    this.movements = movements;
+    this.runs = runs;
+  }
+
+  /** The reason why a movement that is about to start moves nothing; undefined as far as this rank knows. */
+  of(movement: Movement): HeadraceError | undefined {
+    const failure = this.ofRead(movement);
+    if (failure !== undefined) return failure;
+    const isTorn = this.runs.eras.isTorn(movement.call);
+    return isTorn || this.movements.isLeftBehind(movement) ? this.leftBehind(movement) : undefined;
+  }
+
+  /** The failure because of which no rank may send the value of a read or restore. */
+  ofRead({ role, program, call, d, era, announcement }: Movement): HeadraceError | undefined {
+    if (role !== NetworkRole.receive || call < 0) return undefined;
+    if (program !== 0) return this.runs.failureIn(program);
+    if (announcement !== undefined || era !== this.movements.era) return undefined;
+    return this.runs.failing(this.nameOf(d), call);
+  }
+
+  /** The era of a receive has ended before its version came. */
+  leftBehind({ d, origin }: Movement): HeadraceError {
+    return this.runs.tooLate(this.nameOf(d), origin);
+  }
+
+  /** The rank that has the value cannot send it: its announcement says so. */
+  announced(movement: Movement): HeadraceError {
+    const { from, reason } = movement.announcement as Announcement;
+    const datum = this.nameOf(movement.d);
+    const where = { datum, rank: from, stage: 'comm-in' };
+    return reason === ''
+      ? new HeadraceError(
+          'ERR_DATUM_POISONED',
+          `datum '${datum}' has no usable value on rank ${from}`,
+          where,
+        )
+      : new HeadraceError(
+          'ERR_PEER_FAILED',
+          `rank ${from} could not send datum '${datum}': ${reason}`,
+          where,
+        );
+  }
+
+  /** Task `by` was to receive datum `d` and failed. */
+  note(d: DatumId, by: number, error: HeadraceError): void {
+    this.failures.set(d, { by, error });
+  }
+
+  /** The failure of a datum's last receive, unless another task has determined the datum's state since then. */
+  ofDatum(d: DatumId): HeadraceError | undefined {
+    const failure = this.failures.get(d);
+    return failure?.by === this.engine.directory.poisonedBy[d] ? failure?.error : undefined;
+  }
+
+  /** Row `d` belongs to a new datum. */
+  forget(d: DatumId): void {
+    this.failures.delete(d);
+  }
+
+  /** Name of a datum in the user's words. */
+  nameOf(d: DatumId): string {
+    return this.engine.directory.info[d]?.name ?? `#${d}`;
+  }
+}

@@ -61,7 +61,7 @@ export function alloc(x: StageContext, row: number): number {
       x.stepAside(row, s);
       return Outcome.wait;
     }
-    const room = s === 0 ? hostRoom(x) : requestRoom(x, space, missing, reachable, id);
+    const room = s === 0 ? hostRoom(x, id) : requestRoom(x, space, missing, reachable, id);
     if (room === Room.retry) continue;
     if (room === Room.never) return outOfHostMemory(x, row, missing);
     if (line.length === 0) x.waitForMemory(row, s);
@@ -148,18 +148,21 @@ function offersAreInTheWay(
 }
 
 /** No memory lies below the host: pinned bytes return, and no other bytes do. */
-function hostRoom(x: StageContext): number {
-  return nothingComesBack(x) ? Room.never : Room.wait;
+function hostRoom(x: StageContext, id: TaskId): number {
+  return nothingComesBack(x, id) ? Room.never : Room.wait;
 }
 
 /**
- * Whether no work under way will make room on the host. Offers of the only copy of a datum make none. If tasks waited for
- * them, two ranks with full hosts would wait for each other.
+ * Whether no work under way will make room on the host for task `id`. Offers of the only copy of a datum make none. If tasks
+ * waited for them, two ranks with full hosts would wait for each other. Receives on lanes that come after the task make none
+ * either: their versions may depend on it.
  */
-export function nothingComesBack(x: StageContext): boolean {
+export function nothingComesBack(x: StageContext, id: TaskId): boolean {
   const { pinnedCopies, poisoning, offered } = x.spaces[0];
   if (poisoning > 0) return false;
-  return pinnedCopies === 0 || (pinnedCopies === offered.onlyCopies && guards.hostOffers);
+  if (pinnedCopies === 0) return true;
+  const behind = x.hasLanes ? x.hooks.receivesBehind(id) : 0;
+  return pinnedCopies === offered.onlyCopies + behind && guards.hostOffers;
 }
 
 /** Starts the write-backs that will make `missing` bytes available. */
@@ -185,7 +188,7 @@ function requestRoom(
     const live = x.transfers.live;
     const released = startWriteBack(space, x.spaces, x.directory, x.transfers, x.counters, x.now);
     if (released === 0) break;
-    if (released < 0) return hostRoom(x);
+    if (released < 0) return hostRoom(x, id);
     if (x.transfers.live === live) handedOver = true;
     deficit -= released;
   }

@@ -26,6 +26,8 @@ export interface StageHooks {
   startBody(row: number): number;
   /** The way of the small version in `row` to or from other ranks; undefined: the task has ended. */
   parcel(row: number): Parcel | undefined;
+  /** Receives on lanes after task `id` in program order: each holds a copy in host memory. */
+  receivesBehind(id: TaskId): number;
   /** Releases the successors that may follow in queue order. */
   issued(row: number): void;
   /** The task will not complete: records the reason. */
@@ -41,6 +43,7 @@ function unset(): never {
 const noHooks: StageHooks = {
   startBody: unset,
   parcel: unset,
+  receivesBehind: unset,
   issued: unset,
   fail: unset,
   memoryText: unset,

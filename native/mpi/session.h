@@ -91,7 +91,10 @@ class Session : private LetterTransport {
   /// Takes commands, tests requests, hands events over. True when anything moved.
   bool tick();
   /// Requests or copies under way besides the posted control receives.
-  bool busy() const { return live_ > 0 || messages_.size() > 0 || isClosing_; }
+  bool busy() const {
+    return live_ > 0 || messages_.size() > 0 || outgoing_.size() > freeOutgoing_.size() ||
+           isClosing_;
+  }
   /// Everything for which this session waits unparks the comm thread: other ranks, and events for which lanes wait.
   bool isWoken() const { return isWoken_ && (laneServer_ == nullptr || !laneServer_->held()); }
   /// Lanes wait for an event or for a letter.

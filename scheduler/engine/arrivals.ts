@@ -58,6 +58,19 @@ export class Arrivals {
     return ((this.issuedTo - id) | 0) >= 0;
   }
 
+  /** Closed receives after task `id` that are under way. */
+  behind(id: TaskId): number {
+    let n = 0;
+    for (const receive of this.closed) if (((receive - id) | 0) > 0 && this.isClosed(receive)) n++;
+    return n;
+  }
+
+  /** Marks the lanes of closed receives, by queue: tasks wait in the engine for their end. */
+  markLanes(wakes: Uint8Array): void {
+    const { tasks } = this.state;
+    for (const id of this.closed) if (this.isClosed(id)) wakes[tasks.target[id & tasks.mask]] = 1;
+  }
+
   /** Opens the receives that may be waited for now; true when there were any. */
   look(): boolean {
     const { closed } = this;
@@ -73,6 +86,14 @@ export class Arrivals {
       opened = true;
     }
     return opened;
+  }
+
+  /** Whether a task of the list is under way. */
+  private isClosed(id: TaskId): boolean {
+    const { tasks } = this.state;
+    const row = id & tasks.mask;
+    const isArrival = tasks.contains(id) && tasks.execution[row] === Execution.arrival;
+    return isArrival && tasks.stage[row] === TaskStage.exec;
   }
 
   private open(row: number): void {

@@ -124,6 +124,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
       bodies,
       dropped,
       failures,
+      arrivals: this.arrivals,
       explain,
     };
     this.idle = new IdleControl(this, asked, options.watchdog);
@@ -416,6 +417,10 @@ export class Engine extends EngineState implements StageHooks, Pass {
       this.dispatcher.releaseOne(successor, row);
       n = edges.free(n);
     }
+  }
+
+  receivesBehind(id: TaskId): number {
+    return this.arrivals.behind(id);
   }
 
   parcel(row: number): Parcel | undefined {

@@ -3,6 +3,9 @@
 // Hysteresis: if more tasks are ready for a queue, the queue wakes the engine when a quarter of its depth is left,
 // not at every completion. Otherwise the queue wakes it when it is empty. If tasks wait for memory, the next
 // completion wakes the engine. If a body waits for an event, that event wakes it.
+// Lanes to other ranks complete without the engine. A lane wakes it for a closed receive (arrivals.ts), for held receives
+// (ranks/small-messages.ts), for a window that is full, and if no other queue has commands under way. Otherwise the queue
+// whose commands wait for the lane wakes the engine after it.
 // The watchdog reports when no task has moved for a while. It uses a timer while the engine sleeps on the event loop.
 // While the program waits in an insertion no timer fires, so the blocked thread checks the time itself.
 // Invariant: when the engine sleeps and a task is live, a doorbell is armed on some queue with commands under way, or
@@ -15,6 +18,7 @@ import { FIRST_QUEUE } from '../../devices/handles.js';
 import { formatTime } from '../../trace/analysis/text.js';
 import type { DroppedTasks } from '../failure/dropped-tasks.js';
 import type { FailureEffects } from '../failure/effects.js';
+import type { Arrivals } from './arrivals.js';
 import type { DepthControl } from './depth.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { Pass } from './pass.js';
@@ -32,6 +36,7 @@ interface IdleParts {
   readonly bodies: Pick<ScriptBodies, 'queued' | 'waiting'>;
   readonly dropped: Pick<DroppedTasks, 'giveUp'>;
   readonly failures: Pick<FailureEffects, 'failRun'>;
+  readonly arrivals: Pick<Arrivals, 'markLanes'>;
   /** The reason why each live task waits, as text. */
   readonly explain: () => string;
 }
@@ -59,6 +64,8 @@ export class IdleControl {
   /** Time at which a pass last moved a task. */
   private movedAt = 0;
   private readonly whenQuiet: (() => void)[] = [];
+  /** 1: the lane wakes the engine. By queue. */
+  private readonly wakes: Uint8Array;
   private watchdog: NodeJS.Timeout | undefined;
   /** Nanoseconds without progress after which the watchdog reports; 0: never. */
   private readonly patience: number;
@@ -75,6 +82,7 @@ export class IdleControl {
     this.state = state;
     this.parts = parts;
     this.patience = patience;
+    this.wakes = new Uint8Array(state.backend.queues.length);
     state.backend.onWake(this.tick);
     state.wake = () => this.schedule();
   }
@@ -216,12 +224,15 @@ export class IdleControl {
     const { backend, submission, spaces, x } = this.state;
     let memoryWanted = false;
     for (const space of spaces) if (space.waiters.length > 0) memoryWanted = true;
+    if (x.hasLanes) this.markLanes(memoryWanted || windowIsFull);
     for (let q = FIRST_QUEUE; q < backend.queues.length; q++) {
       if (submission.outstanding[q] === 0) continue;
       const issued = backend.issued[q];
       const pending = (issued - backend.completed[q]) | 0;
       let wanted = issued;
-      const lane = backend.queues[q].space;
+      const { space: lane, kind } = backend.queues[q];
+      const isAsked = x.eventWaiters[q] >= 0 || x.slotWaiters[q].length > 0;
+      if (kind === 'lane' && this.wakes[q] === 0 && !isAsked) continue;
       if (memoryWanted) wanted = (backend.completed[q] + 1) | 0;
       else if (
         windowIsFull ||
@@ -238,6 +249,17 @@ export class IdleControl {
       }
       backend.arm(q, wanted);
     }
+  }
+
+  private markLanes(all: boolean): void {
+    const { backend, submission, remote } = this.state;
+    let others = false;
+    for (let q = FIRST_QUEUE; q < backend.queues.length && !others; q++)
+      others = backend.queues[q].kind !== 'lane' && submission.outstanding[q] > 0;
+    this.wakes.fill(all || !others ? 1 : 0);
+    if (all || !others) return;
+    this.parts.arrivals.markLanes(this.wakes);
+    remote?.markLanes(this.wakes);
   }
 
   stalled(): HeadraceError {

@@ -32,6 +32,8 @@ export interface RemoteTasks {
   parcel(row: number): Parcel | undefined;
   /** The send or receive in `row` is a command of a lane now. */
   commanded(row: number): void;
+  /** Marks the lanes, by queue, whose end lets held receives go on soon enough. */
+  markLanes(wakes: Uint8Array): void;
   /** Commands the receives that were held until now; true when there were any. */
   commandHeld(): boolean;
   /** The movement in `row` fails; the ranks that wait for its datum get a message. */

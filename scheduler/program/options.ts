@@ -223,7 +223,7 @@ export function resolveOptions(given: RuntimeOptions): ResolvedOptions {
     name: checkText(options.name ?? 'headrace', 'name'),
     comm: oneOf(options.comm ?? 'auto', 'comm', ['auto', 'direct', 'staged', 'ipc', 'off']),
     inlineBytes: parseBytes(options.inlineBytes ?? 4096, 'inlineBytes'),
-    lanes: checkLanes(options.lanes ?? 0),
+    lanes: checkLanes(options.lanes ?? 32),
     treeFrom: integer(options.treeFrom ?? 4, 'treeFrom', 2, 1 << 20),
     flush: oneOf(options.flush ?? 'auto', 'flush', ['auto', 'force', 'off']),
   };

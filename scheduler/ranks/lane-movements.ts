@@ -64,6 +64,10 @@ export class LaneMovements {
   }
 
   /** Begins the receives whose turn has come; true when there were any. */
+  markLanes(wakes: Uint8Array): void {
+    this.small.markLanes(wakes);
+  }
+
   commandHeld(): boolean {
     let row = this.small.next();
     if (row < 0) return false;

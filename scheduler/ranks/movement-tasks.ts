@@ -108,6 +108,10 @@ export class MovementTasks implements RemoteTasks {
     this.lanes.commanded(row);
   }
 
+  markLanes(wakes: Uint8Array): void {
+    this.lanes.markLanes(wakes);
+  }
+
   commandHeld(): boolean {
     return this.lanes.commandHeld();
   }

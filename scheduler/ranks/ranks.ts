@@ -212,6 +212,10 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     this.tasks.commanded(row);
   }
 
+  markLanes(wakes: Uint8Array): void {
+    this.tasks.markLanes(wakes);
+  }
+
   commandHeld(): boolean {
     return this.tasks.commandHeld();
   }

@@ -33,6 +33,8 @@ export class SmallMessages {
   private readonly receives: readonly QueueId[];
   /** 1: a receive has the lane. By queue. */
   private readonly taken: Uint8Array;
+  /** The receive that has the lane. By queue. */
+  private readonly ids: Int32Array;
   /** Receives that hold host memory or wait for it, and their bytes. */
   private ahead = 0;
   private aheadBytes = 0;
@@ -45,6 +47,7 @@ export class SmallMessages {
     this.isInline = isInline;
     const lanes = findQueues(engine.backend.queues, ({ kind }) => kind === 'lane');
     this.taken = new Uint8Array(engine.backend.queues.length);
+    this.ids = new Int32Array(engine.backend.queues.length);
     const sends = Math.min(MOST_SENDS, Math.max(1, Math.floor(lanes.length / SENDS)));
     const isEnough = lanes.length > sends;
     this.sends = isEnough ? lanes.slice(0, sends) : [];
@@ -82,6 +85,7 @@ export class SmallMessages {
       return NO_QUEUE;
     }
     this.taken[lane] = 1;
+    this.ids[lane] = id;
     this.ahead++;
     this.aheadBytes += bytes;
     return lane;
@@ -92,6 +96,21 @@ export class SmallMessages {
     this.taken[lane] = 0;
     this.ahead--;
     this.aheadBytes -= this.bytesOf(d);
+  }
+
+  /**
+   * Marks the lane at whose end the engine looks for held receives: the middle one of the receives that come before them.
+   * So it wakes once for many messages, and no lane waits for a receive behind a held one.
+   */
+  markLanes(wakes: Uint8Array): void {
+    const [first] = this.held;
+    if (first === undefined) return;
+    const { ids } = this;
+    const before = this.receives
+      .filter((lane) => this.taken[lane] === 1 && ((ids[lane] - first) | 0) < 0)
+      .sort((a, b) => (ids[a] - ids[b]) | 0);
+    if (before.length > 0) wakes[before[before.length >> 1]] = 1;
+    else for (const lane of this.receives) wakes[lane] = 1;
   }
 
   /** Removes a held receive whose turn has come; returns its row, or -1. */
@@ -122,11 +141,16 @@ export class SmallMessages {
     return free.length > 1 && this.leavesRoom(bytes) ? lane : NO_QUEUE;
   }
 
-  /** Whether host memory has one stretch for the largest task, wherever the blocks of receives ahead lie. */
+  /**
+   * Whether host memory has one stretch for the largest task, wherever the blocks of receives ahead lie, and has that much
+   * room now.
+   */
   private leavesRoom(bytes: number): boolean {
-    const { capacity } = this.engine.spaces[HOST].zone;
+    const { zone, reachable } = this.engine.spaces[HOST];
+    const floor = this.credits.floor[HOST];
     const stretches = this.ahead + 2;
-    return (capacity - this.aheadBytes - bytes) / stretches >= this.credits.floor[HOST];
+    if ((zone.capacity - this.aheadBytes - bytes) / stretches < floor) return false;
+    return reachable - bytes >= floor;
   }
 
   /** The parcel of a movement. */

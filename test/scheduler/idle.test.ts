@@ -98,6 +98,58 @@ it('a doorbell that rings before the engine sleeps makes it look again', () => {
   expect(state.manual.calls).toEqual(['hold', 'sleep', 'sleep', 'sleep']);
 });
 
+describe('a lane to other ranks', () => {
+  /** Behind the copy queues. */
+  const [LANE, OTHER] = [5, 6];
+  beforeEach(() => {
+    asked = new Asked(2);
+    state = asked.state;
+  });
+  const lanesArmed = (): number[] => armed().flatMap(([q]) => (q >= LANE ? [q] : []));
+
+  it('wakes the engine if no other queue has commands', () => {
+    state.commands(LANE, 1);
+    asked.turn();
+    expect(armed()).toEqual([[LANE, 1]]);
+  });
+
+  it('is left to the queue that follows it', () => {
+    state.commands(LANE, 1);
+    state.commands(COMPUTE, 3);
+    asked.turn();
+    expect(armed()).toEqual([[COMPUTE, 3]]);
+  });
+
+  it('wakes the engine for a closed receive, for held ones, and for whoever waits for its event or its ring', () => {
+    state.commands(LANE, 1);
+    state.commands(OTHER, 1);
+    state.commands(COMPUTE, 3);
+    asked.closed = [LANE];
+    asked.turn();
+    expect(lanesArmed()).toEqual([LANE]);
+    asked.closed = [];
+    state.manual.armed.clear();
+    state.x.eventWaiters[OTHER] = state.x.waiterNodes.push(-1, taskId(0), 1);
+    asked.turn();
+    expect(lanesArmed()).toEqual([OTHER]);
+    state.manual.armed.clear();
+    state.x.slotWaiters[LANE].push(taskId(99));
+    asked.turn();
+    expect(lanesArmed()).toEqual([LANE, OTHER]);
+  });
+
+  it('wakes the engine when its thread blocks in a full window, or a task waits for memory', () => {
+    state.commands(LANE, 1);
+    state.commands(COMPUTE, 3);
+    asked.idle.block();
+    expect(lanesArmed()).toEqual([LANE]);
+    state.manual.armed.clear();
+    state.spaces[1].waiters.push(taskId(99));
+    asked.turn();
+    expect(lanesArmed()).toEqual([LANE]);
+  });
+});
+
 describe('if workers take all cores', () => {
   beforeEach(() => {
     state.manual.full = true;

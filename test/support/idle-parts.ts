@@ -26,9 +26,11 @@ export class Asked {
   readonly failed: [RunState, HeadraceError][] = [];
   givenUp = 0;
   hasDropped = false;
+  /** Lanes with a closed receive. */
+  closed: readonly number[] = [];
 
-  constructor() {
-    const state = new PartsState({ workers: 2, gpus: 1 });
+  constructor(lanes = 0) {
+    const state = new PartsState({ workers: 2, gpus: 1, lanes });
     this.state = state;
     this.depth = new Int32Array(state.manual.queues.length).fill(DEPTH);
     this.lines = state.manual.queues.map(() => new ReadyQueue(64));
@@ -55,6 +57,11 @@ export class Asked {
           failRun: (run, error) => {
             run.error = error;
             this.failed.push([run, error]);
+          },
+        },
+        arrivals: {
+          markLanes: (wakes) => {
+            for (const q of this.closed) wakes[q] = 1;
           },
         },
         explain: () => 'the table of waits',

@@ -29,8 +29,11 @@ interface Move {
   readonly fromOffset: number;
 }
 
-/** Queues of a host with workers and of some GPUs with `streams` compute queues each, by space as in the native core. */
-export function queuesOf(workers: number, gpus: number, streams = 1): QueueInfo[] {
+/**
+ * Queues of a host with workers, of some GPUs with `streams` compute queues each, and lanes to other ranks: by space as in the
+ * native core, lanes last.
+ */
+export function queuesOf(workers: number, gpus: number, streams = 1, lanes = 0): QueueInfo[] {
   const queues: QueueInfo[] = [];
   for (let w = 0; w < workers; w++) queues.push({ kind: 'worker', space: HOST, peer: NO_SPACE });
   for (let g = FIRST_GPU; g <= gpus; g++) {
@@ -39,6 +42,7 @@ export function queuesOf(workers: number, gpus: number, streams = 1): QueueInfo[
     for (let p = FIRST_GPU; p <= gpus; p++)
       if (p !== g) queues.push({ kind: 'peer', space: g, peer: p });
   }
+  for (let l = 0; l < lanes; l++) queues.push({ kind: 'lane', space: HOST, peer: NO_SPACE });
   return queues;
 }
 
@@ -71,10 +75,16 @@ export class ManualBackend {
   constructor(
     workers: number,
     gpus: number,
-    options: { bytes?: number; ring?: number; start?: number; streams?: number } = {},
+    options: {
+      bytes?: number;
+      ring?: number;
+      start?: number;
+      streams?: number;
+      lanes?: number;
+    } = {},
   ) {
-    const { bytes = 2 ** 20, ring = 64, start = 0, streams = 1 } = options;
-    this.queues = queuesOf(workers, gpus, streams);
+    const { bytes = 2 ** 20, ring = 64, start = 0, streams = 1, lanes = 0 } = options;
+    this.queues = queuesOf(workers, gpus, streams, lanes);
     this.spaces = Array.from({ length: gpus + 1 }, (_, s) => ({
       kind: s === 0 ? 'host' : 'emulated',
       name: s === 0 ? 'host' : `GPU ${s - 1}`,

@@ -22,6 +22,8 @@ interface PartsMachine {
   readonly gpus?: number;
   /** Compute queues per GPU. */
   readonly streams?: number;
+  /** Lanes to other ranks. */
+  readonly lanes?: number;
   /** Units of memory per GPU. */
   readonly units?: number;
   readonly window?: number;
@@ -52,9 +54,10 @@ export class PartsState extends EngineState {
   private readonly classes: Map<string, TaskClassRow> = new Map();
 
   constructor(machine: PartsMachine = {}) {
-    const { workers = 1, gpus = 0, streams = 1, units = 1000, window = 128 } = machine;
+    const { workers = 1, gpus = 0, streams = 1, lanes = 0, units = 1000, window = 128 } = machine;
     const manual = new ManualBackend(workers, gpus, {
       streams,
+      lanes,
       bytes: units * UNIT,
     });
     super(manual.port, window);
@@ -65,6 +68,7 @@ export class PartsState extends EngineState {
         this.told.push(`body ${row}`);
         return Outcome.running;
       },
+      receivesBehind: () => 0,
       parcel: () => undefined,
       issued: (row) => void this.told.push(`issued ${row}`),
       fail: (row, error) => {

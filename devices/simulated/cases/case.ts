@@ -286,8 +286,7 @@ export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCa
   if (c.shortOfHost && options.shortHosts !== true) c = withHostMemory(c);
   const spread = onRanks(c, r, ranks, options.faults === true && r.chance(0.5));
   const { network } = spread;
-  // With lanes a host that is too small stands still: receives ahead hold memory that they do not give back.
-  if (options.lanes !== true || network === undefined || spread.shortOfHost) return spread;
+  if (options.lanes !== true || network === undefined) return spread;
   const lanes = [2, 4, 12][seed % 3];
   return {
     ...spread,

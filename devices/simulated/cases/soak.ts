@@ -45,6 +45,8 @@ interface SoakResult {
 }
 
 const KEPT = 5;
+/** One of so many cases on several ranks has no lanes. */
+const LANES_OFF = 4;
 /** Milliseconds between turns of the event loop, which serves signals. */
 const TURN = 100;
 
@@ -83,7 +85,8 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     const seed = firstSeed + i;
     const oracle = options.oracles === true ? oracleCase(seed) : undefined;
     const mixed = options.mixed === true && i % 3 > 0;
-    const c = oracle?.case ?? randomCase(seed, { ...options.cases, mixed, faults });
+    const lanes = i % LANES_OFF > 0;
+    const c = oracle?.case ?? randomCase(seed, { lanes, ...options.cases, mixed, faults });
     const result = await play(c);
     const played =
       oracle?.mustEvict === true && result.evictions === 0

@@ -74,7 +74,8 @@ export const ways = [
     steps: [
       { rank: 'the rank that writes it' },
       ['scheduler/program', 'graph.ts', 'takes the same insertion on both ranks'],
-      ['scheduler/ranks', 'insertion.ts, plan.ts', 'plan a send here and a receive there'],
+      ['scheduler/ranks', 'insertion.ts, plan.ts', 'find the movements that it needs'],
+      ['scheduler/ranks', 'planned-transfers.ts', 'inserts a send here and a receive there'],
       ['scheduler/engine', 'engine.ts, dispatcher.ts', 'order the send like a task and release it'],
       ['scheduler/ranks', 'movement-tasks.ts, sends.ts', 'ask for a place to offer it from'],
       [

@@ -232,7 +232,7 @@ export class ProgramData implements DatumOwner {
       }
       const ranks = this.peers;
       ranks?.calls.made('set', datum);
-      ranks?.plan.written(datum.row, datum.rank);
+      ranks?.datumCalls.set(datum.row);
       if (datum.rank !== this.rank) {
         resolve();
         return;

@@ -2,6 +2,7 @@
 // Invariant: the last vote closes a ballot, once; a graph is refused at most once.
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
+import type { FailedRuns } from './failed-runs.js';
 import type { CallCount, RankLinks } from './links.js';
 
 /** One rank's program, as the rank reported it to rank 0. */
@@ -55,8 +56,6 @@ export interface Vote extends Verdict {
 export interface BallotRuns {
   /** Calls of this rank before run `number`; undefined when this rank has not begun it. */
   before(number: number): CallCount | undefined;
-  /** The error of a run that ranks began in different eras. */
-  apart(): HeadraceError;
   /** The ranks' graphs of run `number` differ. */
   refused(number: number, error: HeadraceError): void;
 }
@@ -75,11 +74,13 @@ interface Ballot {
 export class RankBallots {
   private readonly ranks: RankLinks;
   private readonly runs: BallotRuns;
+  private readonly failures: Pick<FailedRuns, 'apart'>;
   private readonly ballots: Map<number, Ballot> = new Map();
 
-  constructor(ranks: RankLinks, runs: BallotRuns) {
+  constructor(ranks: RankLinks, runs: BallotRuns, failures: Pick<FailedRuns, 'apart'>) {
     this.ranks = ranks;
     this.runs = runs;
+    this.failures = failures;
   }
 
   private ballot(number: number): Ballot {
@@ -107,7 +108,7 @@ export class RankBallots {
     if (guards.callOrder && !this.madeTheSame(number, ballot, failed !== undefined))
       return undefined;
     if (failed === undefined && isApart([...ballot.ends.values()])) {
-      const { code, message } = this.runs.apart();
+      const { code, message } = this.failures.apart();
       return { source: 0, cause: { code, message } };
     }
     return failed === undefined ? { source: -1 } : { source: failed.source, cause: failed.cause };
@@ -135,7 +136,7 @@ export class RankBallots {
     ballot.era ??= told.era;
     if (told.era !== ballot.era && guards.oneEra) {
       ballot.refused = true;
-      this.runs.refused(number, this.runs.apart());
+      this.runs.refused(number, this.failures.apart());
       return;
     }
     const known = isSealed ? first(ballot.sealed) : ballot.checks.get(told.tasks);

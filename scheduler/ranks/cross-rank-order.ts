@@ -17,8 +17,10 @@ import {
 import { AccessMode, ANY_DEVICE, type TaskClassRow } from '../../stages/task-table.js';
 import type { RunState } from '../engine/run-state.js';
 import { INTERNAL_RUN } from '../engine/run-state.js';
+import type { RankData } from './data.js';
 import type { RankHost } from './host.js';
 import type { RankPlan } from './plan.js';
+import type { PlannedTransfers } from './planned-transfers.js';
 
 /** First handle of tasks of other ranks; the rank is added to it. Ids of this rank's tasks are int32. */
 const ELSEWHERE = 2 ** 40;
@@ -42,7 +44,8 @@ export function rankOfHandle(handle: number, here: number): number {
 
 export class RankAfter {
   private readonly engine: RankHost;
-  private readonly plan: RankPlan;
+  private readonly transfers: PlannedTransfers;
+  private readonly data: RankData;
   private readonly rank: number;
   private readonly signalClass: TaskClassRow;
   private readonly forgetClass: TaskClassRow;
@@ -52,9 +55,10 @@ export class RankAfter {
   >;
   private readonly oneParam: Float64Array = new Float64Array(1);
 
-  constructor(engine: RankHost, plan: RankPlan, rank: number) {
+  constructor(engine: RankHost, plan: Pick<RankPlan, 'transfers' | 'data'>, rank: number) {
     this.engine = engine;
-    this.plan = plan;
+    this.transfers = plan.transfers;
+    this.data = plan.data;
     this.rank = rank;
     this.signalClass = this.controlClass('signal', [AccessMode.write], [], () => {});
     this.forgetClass = this.controlClass('forget', [], ['datum'], (row) => {
@@ -96,12 +100,12 @@ export class RankAfter {
     // In the order of rank numbers, because handles differ between ranks.
     for (const from of [...others].sort((a, b) => a - b)) {
       const token = this.engine.addDatum(TOKEN_BYTES, { name: `token of rank ${from}` });
-      this.plan.data.add(token, from);
+      this.data.add(token, from);
       if (from === this.rank) {
         this.signal(token, mine, run, priority);
-        this.plan.sendTo(token, target, run, priority, false);
+        this.transfers.sendTo(token, target, run, priority, false);
       } else if (target === this.rank) {
-        const arrival = this.plan.receive(token, run, priority, HOST, undefined);
+        const arrival = this.transfers.receive(token, run, priority, HOST, undefined);
         if (guards.afterTokens) follow.push(arrival);
       } else {
         this.engine.removeDatum(token);
@@ -126,7 +130,7 @@ export class RankAfter {
       device: ANY_DEVICE,
       after,
     });
-    this.plan.written(token, this.rank);
+    this.transfers.written(token, this.rank);
   }
 
   private forget(token: DatumId): void {

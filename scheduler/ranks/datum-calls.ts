@@ -90,7 +90,9 @@ export class DatumCalls {
     const name = this.refusals.nameOf(d);
     // Ranks leave the program of a failed run at different points, so their plans are not equal.
     const failure =
-      program === 0 ? this.runs.failing(name, this.position) : this.runs.failureIn(program);
+      program === 0
+        ? this.runs.failures.failing(name, this.position)
+        : this.runs.failureIn(program);
     if (failure !== undefined) throw failure;
     return this.runs.eras.doubt(this.position, name);
   }
@@ -106,7 +108,7 @@ export class DatumCalls {
     const { calls, movements, engine } = this;
     movements.program = calls.program;
     try {
-      this.plan.planRead(d, engine.runs[INTERNAL_RUN] as RunState, this.position);
+      this.plan.reads.read(d, engine.runs[INTERNAL_RUN] as RunState, this.position);
     } finally {
       movements.program = 0;
     }
@@ -114,7 +116,12 @@ export class DatumCalls {
 
   /** The owner of a datum takes the latest version as its value again. */
   restore(d: DatumId): void {
-    this.plan.planRestore(d, this.engine.runs[INTERNAL_RUN] as RunState, this.position);
+    this.plan.reads.restore(d, this.engine.runs[INTERNAL_RUN] as RunState, this.position);
+  }
+
+  /** The program gives a datum a value on its owner. */
+  set(d: DatumId): void {
+    this.plan.transfers.written(d, this.plan.data.owner[d]);
   }
 
   /** Whether this rank must have seen every writer of a datum. */
@@ -125,7 +132,7 @@ export class DatumCalls {
   /** A datum of this rank has no value to read. Ranks that did not see this get a message. */
   refuseRead(d: DatumId): void {
     if (!this.runs.missesWrites) return;
-    this.plan.refuseRead(d, this.position, (gid, to) =>
+    this.plan.reads.refuse(d, this.position, (gid, to) =>
       this.device.offers.poison(gid, this.rank, this.movements.era, to),
     );
     this.engine.wake();

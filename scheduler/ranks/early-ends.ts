@@ -23,7 +23,7 @@ interface EndParts {
   readonly pulls: Pick<RankPulls, 'forget'>;
   readonly receives: Pick<Receives, 'announced' | 'takeUnsure'>;
   readonly refusals: Refusals;
-  readonly runs: Pick<RankRuns, 'failed' | 'isFailing' | 'eras'>;
+  readonly runs: Pick<RankRuns, 'failed' | 'failures' | 'eras'>;
 }
 
 export class EarlyEnds {
@@ -34,7 +34,7 @@ export class EarlyEnds {
   private readonly pulls: Pick<RankPulls, 'forget'>;
   private readonly receives: Pick<Receives, 'announced' | 'takeUnsure'>;
   private readonly refusals: Refusals;
-  private readonly runs: Pick<RankRuns, 'failed' | 'isFailing' | 'eras'>;
+  private readonly runs: Pick<RankRuns, 'failed' | 'failures' | 'eras'>;
 
   constructor(parts: EndParts) {
     this.engine = parts.engine;
@@ -75,7 +75,7 @@ export class EarlyEnds {
    */
   failLaterReads(): void {
     const { engine } = this;
-    if (!this.runs.isFailing) return;
+    if (!this.runs.failures.isFailing) return;
     for (const announcement of this.movements.takeEarly())
       this.device.fetches.decline(announcement);
     for (const movement of [...this.movements.all()]) {

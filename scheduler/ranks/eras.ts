@@ -9,13 +9,14 @@
 // - a run that is open in an era and comes before its first common call fails. The plans of the ranks differ after it, so
 //   this era is spoiled: all of its reads are rejected and all of its runs fail, and its runs receive nothing. Their
 //   failure ends it;
-// - after the first common call the plans of the ranks are equal, because a torn call leaves no trace in them (plan.ts);
+// - after the first common call the plans of the ranks are equal, because a torn call leaves no trace in them (planned-reads.ts);
 // - a read that is made after this rank has learned of a failure, and before the next era, is rejected;
 // - after the loss of a rank no era begins. Open runs fail on each rank at another call, so the plans differ for ever: every
 //   read or restore that this rank makes after it has learned of the loss is rejected (datum-calls.ts).
 import type { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import { Wire, type WireRecord } from '../../devices/network/wire.js';
+import type { FailedRuns } from './failed-runs.js';
 import type { RankHost } from './host.js';
 import type { RankLinks } from './links.js';
 
@@ -23,8 +24,6 @@ import type { RankLinks } from './links.js';
 export interface EraRuns {
   /** Fails the open runs that began before call `first`; true if there are any. */
   failTorn(first: number): boolean;
-  /** The error of a read or restore that ranks made in different eras. */
-  torn(datum: string): HeadraceError;
 }
 
 /** A read or restore that may prove to be torn. */
@@ -65,6 +64,7 @@ export class RankEras {
   private readonly engine: RankHost;
   private readonly ranks: RankLinks;
   private readonly runs: EraRuns;
+  private readonly failures: Pick<FailedRuns, 'torn'>;
   private era = 0;
   /** Position of the first common call of the present era; undefined while unknown. */
   private first: number | undefined = 0;
@@ -72,10 +72,16 @@ export class RankEras {
   /** On rank 0: the number of calls that each rank had made when the present era began there. */
   private readonly made: Map<number, number> = new Map();
 
-  constructor(engine: RankHost, ranks: RankLinks, runs: EraRuns) {
+  constructor(
+    engine: RankHost,
+    ranks: RankLinks,
+    runs: EraRuns,
+    failures: Pick<FailedRuns, 'torn'>,
+  ) {
     this.engine = engine;
     this.ranks = ranks;
     this.runs = runs;
+    this.failures = failures;
   }
 
   /** The first common call of the present era is not known yet. */
@@ -146,7 +152,7 @@ export class RankEras {
    */
   doubt(position: number, datum: string): Doubt | undefined {
     if (!guards.tornReads) return undefined;
-    if (this.isTorn(position) || this.isSpoiled) throw this.runs.torn(datum);
+    if (this.isTorn(position) || this.isSpoiled) throw this.failures.torn(datum);
     if (this.first !== undefined) return undefined;
     const doubt = new Doubt(position, datum);
     this.doubts.add(doubt);
@@ -157,7 +163,7 @@ export class RankEras {
     const doubts = [...this.doubts];
     this.doubts.clear();
     for (const doubt of doubts)
-      doubt.ends(isRefused(doubt) ? this.runs.torn(doubt.datum) : undefined);
+      doubt.ends(isRefused(doubt) ? this.failures.torn(doubt.datum) : undefined);
   }
 
   /** A rank was lost or made different calls: no rank tells this one anything any more. */

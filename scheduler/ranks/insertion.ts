@@ -7,14 +7,23 @@ import { HeadraceError } from '../../devices/errors.js';
 import type { Column, DatumId, TaskHandle } from '../../devices/handles.js';
 import { AccessMode, type TaskClassRow } from '../../stages/task-table.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
-import { handleElsewhere, rankOfHandle } from './cross-rank-order.js';
+import type { RankRuns } from './agreement.js';
+import { handleElsewhere, type RankAfter, rankOfHandle } from './cross-rank-order.js';
 import type { RankHost } from './host.js';
-import type { Ranks } from './ranks.js';
+import type { RankPlan } from './plan.js';
+
+/** The parts of this rank that insertion uses. */
+interface InsertingRank {
+  readonly rank: number;
+  readonly plan: RankPlan;
+  readonly after: RankAfter;
+  readonly runs: Pick<RankRuns, 'isPruned'>;
+}
 
 /** Inserts the task on rank `rank`, or where its data belong if that is -1. Returns the task's handle. */
 export function insertOnRanks(
   engine: RankHost,
-  ranks: Ranks,
+  ranks: InsertingRank,
   insertion: ProgramInsertion,
   rank: number,
 ): TaskHandle {
@@ -72,7 +81,7 @@ function checkPruned(
 /** Throws if another rank has to know of the task. */
 function checkAlone(
   engine: RankHost,
-  ranks: Ranks,
+  ranks: InsertingRank,
   cls: TaskClassRow,
   flows: Column<Int32Array, DatumId>,
   target: number,

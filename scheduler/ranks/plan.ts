@@ -3,15 +3,8 @@
 // A task belongs to the rank that owns the first datum it writes. Inserting a task of another rank costs a send for each
 // input whose latest version is here and not there yet; inserting a task of this rank costs a receive for each input
 // whose latest version is elsewhere. Both are tasks on the data they move, so the graph's own order keeps versions
-// apart: a later writer waits for the send, a reader for the receive.
-//
-// Invariants:
-// - the n-th send of a datum from rank a to rank b matches the n-th receive of it on b from a: both count in program
-//   order, so no version numbers travel;
-// - reads before the first run of an era leave no trace, and their transfers match by the position of the call: some ranks
-//   may have made them in the era before (eras.ts). At that time every datum is with its owner;
-// - a send that has not started takes further destinations of the same version;
-// - one receive per version and rank serves all consumers on that rank.
+// apart: a later writer waits for the send, a reader for the receive (planned-transfers.ts). Reads and restores of the
+// program need transfers, too (planned-reads.ts).
 
 import { guards } from '../../devices/guards.js';
 import {
@@ -23,15 +16,17 @@ import {
   type SpaceId,
   type TaskId,
 } from '../../devices/handles.js';
-import { keyOf, MAX_RANKS, sequenceOfCall } from '../../devices/network/announcement.js';
 import { homeOfWritten } from '../../stages/home.js';
-import { AccessMode, ANY_DEVICE, NetworkRole, type TaskClassRow } from '../../stages/task-table.js';
+import { AccessMode, type TaskClassRow } from '../../stages/task-table.js';
 import type { RunState } from '../engine/run-state.js';
 import type { TaskInsertion } from '../engine/task-insertion.js';
 import { markUnwritten } from '../failure/poison.js';
-import { NO_GID, NOT_SENT, RankData } from './data.js';
+import { RankData } from './data.js';
+import type { GraphCounts } from './graph-counts.js';
 import type { RankHost } from './host.js';
-import type { Movement, Movements } from './movements.js';
+import type { Movements } from './movements.js';
+import { PlannedReads } from './planned-reads.js';
+import { PlannedTransfers } from './planned-transfers.js';
 import type { PullGroup, RankPulls } from './pull-admission.js';
 
 /** Tasks of other ranks between two passes of the engine; a power of two. */
@@ -39,18 +34,10 @@ const PASS_EVERY = 64;
 /** Limit for the bytes of a block in addition to its datum's bytes. */
 const BLOCK_SLACK = 512;
 
-/** Counts of a run's tasks and transfers, which are compared with the other ranks (agreement.ts). */
-interface RunCounts {
-  count(
-    run: RunState,
-    cls: TaskClassRow,
-    flows: Column<Int32Array, DatumId>,
-    params: Float64Array,
-    gid: Int32Array,
-    target: number,
-  ): void;
-  sent(run: RunState, to: number): void;
-  expected(run: RunState, from: number): void;
+/** The runs of all ranks (agreement.ts), as the plan uses them. */
+interface PlannedRuns {
+  /** Counts of a run's tasks and transfers, which are compared with the other ranks. */
+  readonly graphs: Pick<GraphCounts, 'count' | 'sent' | 'expected'>;
   /** A run has begun in the present era, or no run has failed so far. */
   readonly isUnderWay: boolean;
 }
@@ -60,17 +47,8 @@ interface PlanParts {
   readonly engine: RankHost;
   readonly movements: Movements;
   readonly pulls: RankPulls;
-  readonly runs: RunCounts;
+  readonly runs: PlannedRuns;
 }
-
-/** The read or restore to which a transfer belongs. */
-interface ReadCall {
-  readonly position: number;
-  /** The transfer matches by this position, and not by the number of transfers before it. */
-  readonly isApart: boolean;
-}
-
-const NO_CALL: ReadCall = { position: -1, isApart: false };
 
 interface PlanOptions {
   readonly rank: number;
@@ -88,29 +66,15 @@ interface PlanOptions {
 
 export class RankPlan {
   readonly data: RankData;
-  /** Movements planned so far. */
-  readonly figures = { sends: 0, receives: 0 };
+  readonly transfers: PlannedTransfers;
+  readonly reads: PlannedReads;
   private readonly engine: RankHost;
-  private readonly movements: Movements;
   private readonly pulls: RankPulls;
-  private readonly runs: RunCounts;
+  private readonly runs: PlannedRuns;
   private readonly rank: number;
-  private readonly size: number;
-  private readonly treeFrom: number;
   private readonly isInline: (bytes: number) => boolean;
-  private readonly onLane: (d: DatumId, run: number, call: number) => boolean;
   /** Per space, the bytes of the largest task so far. */
   private readonly largest: Float64Array;
-  private readonly sendClass: TaskClassRow;
-  private readonly receiveClass: TaskClassRow;
-  private readonly forwardClass: TaskClassRow;
-  private readonly sendCounts: Map<number, number> = new Map();
-  private readonly receiveCounts: Map<number, number> = new Map();
-  private readonly oneFlow: Column<Int32Array, DatumId> = new Int32Array(1) as Column<
-    Int32Array,
-    DatumId
-  >;
-  private readonly oneParam: Float64Array = new Float64Array(1);
   private elsewhere = 0;
   /** Pulled inputs of the task that is about to be inserted. */
   private opened: PullGroup | undefined;
@@ -120,37 +84,25 @@ export class RankPlan {
     { rank, size, treeFrom, isInline, onLane, largest }: PlanOptions,
   ) {
     this.engine = engine;
-    this.movements = movements;
     this.pulls = pulls;
     this.runs = runs;
     this.rank = rank;
-    this.size = size;
-    this.treeFrom = treeFrom;
     this.isInline = isInline;
-    this.onLane = onLane;
     this.largest = largest;
-    this.data = new RankData(rank);
-    this.sendClass = this.networkClass('send', AccessMode.read, NetworkRole.send);
-    this.receiveClass = this.networkClass('receive', AccessMode.write, NetworkRole.receive);
-    this.forwardClass = this.networkClass('forward', AccessMode.read, NetworkRole.forward);
+    const data = new RankData(rank);
+    const { graphs } = runs;
+    const transfers = new PlannedTransfers({
+      ...{ engine, movements, data, graphs },
+      ...{ rank, size, treeFrom, onLane },
+    });
+    this.data = data;
+    this.transfers = transfers;
+    this.reads = new PlannedReads({ data, transfers, runs, rank, size });
   }
 
-  private networkClass(name: string, mode: number, network: number): TaskClassRow {
-    const { engine } = this;
-    const row: TaskClassRow = {
-      id: engine.x.classes.length,
-      name,
-      flowNames: ['datum'],
-      paramNames: ['movement'],
-      modes: [mode],
-      kernels: new Int32Array(engine.backend.spaces.length).fill(-1),
-      body: () => {},
-      explain: undefined,
-      failureCode: undefined,
-      network,
-    };
-    engine.x.classes.push(row);
-    return row;
+  /** Movements planned so far. */
+  get figures(): { readonly sends: number; readonly receives: number } {
+    return this.transfers.figures;
   }
 
   /** Returns true at intervals, for a program that inserts no tasks on this rank. */
@@ -174,7 +126,7 @@ export class RankPlan {
   plan(insertion: TaskInsertion, target: number): boolean {
     const { data } = this;
     const { cls, run, flows, params, priority, device } = insertion;
-    this.runs.count(run, cls, flows, params, data.gid, target);
+    this.runs.graphs.count(run, cls, flows, params, data.gid, target);
     const { modes } = cls;
     const local = target === this.rank;
     this.opened = undefined;
@@ -185,9 +137,10 @@ export class RankPlan {
       if (local) {
         if (data.have[d] === 1 && (guards.receiveOnce || data.producer[d] === this.rank)) continue;
         if (this.isPulled(cls, i, d)) pulled = true;
-        else this.receive(d, run, priority, this.wantedSpace(cls, flows, device), undefined);
+        else
+          this.transfers.receive(d, run, priority, this.wantedSpace(cls, flows, device), undefined);
       } else if (data.producer[d] === this.rank)
-        this.sendTo(d, target, run, priority, this.isPulled(cls, i, d));
+        this.transfers.sendTo(d, target, run, priority, this.isPulled(cls, i, d));
     }
     if (local) {
       const bytes = this.noteSize(cls, flows);
@@ -203,7 +156,7 @@ export class RankPlan {
    */
   writes({ modes }: TaskClassRow, flows: Column<Int32Array, DatumId>, target: number): void {
     for (let i = 0; i < modes.length; i++)
-      if (modes[i] !== AccessMode.read) this.written(flows[i], target);
+      if (modes[i] !== AccessMode.read) this.transfers.written(flows[i], target);
   }
 
   /** Data that travel in their announcement need no request. */
@@ -233,7 +186,7 @@ export class RankPlan {
     for (let i = 0; i < cls.modes.length; i++) {
       const d = flows[i];
       if (cls.modes[i] === AccessMode.write || have[d] === 1) continue;
-      this.receive(d, run, priority, space, { group, gate });
+      this.transfers.receive(d, run, priority, space, { group, gate });
     }
     this.opened = group;
   }
@@ -258,67 +211,6 @@ export class RankPlan {
     return bytes;
   }
 
-  /** The latest version of `d` in program order is written by `rank`. */
-  written(d: DatumId, rank: number): void {
-    this.data.written(d, rank);
-    this.engine.directory.written[d] = 1;
-  }
-
-  /** The latest version of `d` is here, or will be here without another rank's help. */
-  isHere(d: DatumId): boolean {
-    return this.data.producer[d] === this.rank || this.data.have[d] === 1;
-  }
-
-  /** All ranks want the latest version of `d`, in the call at position `call`. */
-  planRead(d: DatumId, run: RunState, call: number): void {
-    const { data } = this;
-    if (data.gid[d] === NO_GID) return;
-    const isApart = !this.runs.isUnderWay && guards.tornReads;
-    if (data.producer[d] !== this.rank) {
-      if (isApart || data.have[d] === 0)
-        this.receive(d, run, 0, HOST, undefined, { position: call, isApart });
-    } else if (isApart) this.sendToAll(d, run, sequenceOfCall(call));
-    else
-      for (let i = 1; i < this.size; i++)
-        this.sendTo(d, (this.rank + i) % this.size, run, 0, false);
-  }
-
-  private sendToAll(d: DatumId, run: RunState, sequence: number): void {
-    const send = this.newSend(d, run, 0);
-    for (let i = 1; i < this.size; i++)
-      send.destinations.push((this.rank + i) % this.size, sequence);
-    this.figures.sends += this.size - 1;
-    this.insert(this.sendClass, send, run, 0, undefined);
-  }
-
-  /** The owner of `d` takes the latest version, from any rank, as its value again. */
-  planRestore(d: DatumId, run: RunState, call: number): void {
-    const { data } = this;
-    const owner = data.owner[d];
-    if (data.gid[d] !== NO_GID) {
-      if (this.rank !== owner) {
-        if (data.producer[d] === this.rank) this.sendTo(d, owner, run, 0, false);
-      } else if (data.have[d] === 0)
-        this.receive(d, run, 0, HOST, undefined, { position: call, isApart: false });
-    }
-    this.written(d, owner);
-  }
-
-  /** All ranks want `d`, which belongs to this rank and has no value. Ranks that cannot know this get a message. */
-  refuseRead(
-    d: DatumId,
-    call: number,
-    poison: (gid: number, destinations: readonly number[]) => void,
-  ): void {
-    const gid = this.data.gid[d];
-    const isApart = !this.runs.isUnderWay && guards.tornReads;
-    for (let to = 0; to < this.size; to++) {
-      if (to === this.rank) continue;
-      const sequence = isApart ? sequenceOfCall(call) : next(this.sendCounts, gid * MAX_RANKS + to);
-      poison(gid, [to, sequence]);
-    }
-  }
-
   /** Space on which the consumer will probably run: the home of its first written datum. */
   private wantedSpace(
     cls: TaskClassRow,
@@ -334,122 +226,6 @@ export class RankPlan {
     return home > 0 && kernels[home] >= 0 ? home : gpu;
   }
 
-  /** The latest version of `d`, which is here, goes to rank `to`. */
-  sendTo(d: DatumId, to: number, run: RunState, priority: number, apart: boolean): void {
-    const { data, movements } = this;
-    if (!data.markSent(d, to)) return;
-    const sequence = next(this.sendCounts, data.gid[d] * MAX_RANKS + to);
-    this.runs.sent(run, to);
-    this.figures.sends++;
-    const open = data.openSend[d] === NOT_SENT ? undefined : movements.at(data.openSend[d]);
-    if (open !== undefined && !open.started && open.run === run.slot && open.d === d) {
-      (apart ? open.apart : open.destinations).push(to, sequence);
-      return;
-    }
-    const send = this.newSend(d, run);
-    (apart ? send.apart : send.destinations).push(to, sequence);
-    data.openSend[d] = send.index;
-    this.insert(this.sendClass, send, run, priority, undefined);
-  }
-
-  private newSend(d: DatumId, run: RunState, call: number = NO_CALL.position): Movement {
-    return this.movements.add({
-      role: NetworkRole.send,
-      d,
-      gid: this.data.gid[d],
-      run: run.slot,
-      origin: this.rank,
-      key: 0,
-      call: NO_CALL.position,
-      wanted: HOST,
-      receive: undefined,
-      pull: undefined,
-      onLane: this.onLane(d, run.slot, call),
-    });
-  }
-
-  /** The latest version of `d` comes from elsewhere; returns the task that receives it. */
-  receive(
-    d: DatumId,
-    run: RunState,
-    priority: number,
-    wanted: SpaceId,
-    pull: { readonly group: PullGroup; readonly gate: TaskId } | undefined,
-    call: ReadCall = NO_CALL,
-  ): TaskId {
-    const { data, movements } = this;
-    const origin = data.producer[d];
-    const gid = data.gid[d];
-    if (!call.isApart) data.have[d] = 1;
-    const sequence = call.isApart
-      ? sequenceOfCall(call.position)
-      : next(this.receiveCounts, gid * MAX_RANKS + origin);
-    this.runs.expected(run, origin);
-    this.figures.receives++;
-    const receive = movements.add({
-      role: NetworkRole.receive,
-      d,
-      gid,
-      run: run.slot,
-      origin,
-      key: keyOf(gid, sequence),
-      call: call.position,
-      wanted,
-      receive: undefined,
-      pull: pull?.group,
-      onLane: this.onLane(d, run.slot, call.position),
-    });
-    movements.expect(receive);
-    if (pull !== undefined) {
-      pull.group.members.push(receive);
-      pull.group.missing++;
-    }
-    const after = pull === undefined ? undefined : [pull.gate];
-    const task = this.insert(this.receiveClass, receive, run, priority, after);
-    // A tree may require this rank to pass the datum on; the announcement says so.
-    if (pull === undefined && !receive.onLane && this.size - 1 >= this.treeFrom) {
-      const forward = movements.add({
-        role: NetworkRole.forward,
-        d,
-        gid,
-        run: run.slot,
-        origin,
-        key: 0,
-        call: NO_CALL.position,
-        wanted: HOST,
-        receive,
-        pull: undefined,
-        onLane: false,
-      });
-      this.insert(this.forwardClass, forward, run, priority, undefined);
-    }
-    return task;
-  }
-
-  private insert(
-    cls: TaskClassRow,
-    movement: Movement,
-    run: RunState,
-    priority: number,
-    after: readonly TaskId[] | undefined,
-  ): TaskId {
-    const { oneFlow, oneParam, engine } = this;
-    engine.reserveRow(cls);
-    oneFlow[0] = movement.d;
-    oneParam[0] = movement.index;
-    // The consumer's class defines the written data; a receive is not a write of the program.
-    run.movements++;
-    return engine.insert({
-      cls,
-      run,
-      flows: oneFlow,
-      params: oneParam,
-      priority,
-      device: ANY_DEVICE,
-      after,
-    });
-  }
-
   /**
    * Every datum has its owner's value again, and transfers are counted from 0. If the latest version was to come from
    * another rank, the owner's copy is no value: no rank can tell whether it was written, and no rank asks for it.
@@ -460,15 +236,7 @@ export class RankPlan {
       if (dir.live[d] === 0 || !this.data.isBehind(d)) continue;
       markUnwritten(dir, d, ((tasks.next - 1) | 0) as TaskId);
     }
-    this.sendCounts.clear();
-    this.receiveCounts.clear();
+    this.transfers.beginEra();
     this.data.reset();
   }
-}
-
-/** The next number of a counter, from 0. */
-function next(counters: Map<number, number>, key: number): number {
-  const value = counters.get(key) ?? 0;
-  counters.set(key, value + 1);
-  return value;
 }

@@ -38,7 +38,7 @@ interface ReceiveParts {
   readonly credits: NetworkCredits;
   readonly pulls: Pick<RankPulls, 'ready'>;
   readonly lanes: Pick<LaneMovements, 'receive' | 'refused'>;
-  readonly runs: Pick<RankRuns, 'isFailing' | 'eras'>;
+  readonly runs: Pick<RankRuns, 'failures' | 'eras'>;
   readonly refusals: Refusals;
   readonly traffic: RankTraffic;
   readonly loss: Pick<RankLoss, 'error'>;
@@ -53,7 +53,7 @@ export class Receives {
   private readonly credits: NetworkCredits;
   private readonly pulls: Pick<RankPulls, 'ready'>;
   private readonly lanes: Pick<LaneMovements, 'receive' | 'refused'>;
-  private readonly runs: Pick<RankRuns, 'isFailing' | 'eras'>;
+  private readonly runs: Pick<RankRuns, 'failures' | 'eras'>;
   private readonly refusals: Refusals;
   private readonly traffic: RankTraffic;
   private readonly loss: Pick<RankLoss, 'error'>;
@@ -93,7 +93,7 @@ export class Receives {
       this.unsure.push(announcement);
       return;
     }
-    const isLate = runs.isFailing && !movements.isExpected(announcement);
+    const isLate = runs.failures.isFailing && !movements.isExpected(announcement);
     if (isLate || runs.eras.isTorn(announcement.call)) {
       this.device.fetches.decline(announcement);
       return;

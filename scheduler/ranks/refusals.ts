@@ -10,17 +10,17 @@ import type { RankHost } from './host.js';
 import type { Movement, Movements } from './movements.js';
 
 /** What the runs know of failures. */
-type FailedRuns = Pick<RankRuns, 'failureIn' | 'failing' | 'tooLate' | 'eras'>;
+type RunFailures = Pick<RankRuns, 'failureIn' | 'failures' | 'eras'>;
 
 export class Refusals {
   private readonly engine: RankHost;
   private readonly movements: Movements;
-  private readonly runs: FailedRuns;
+  private readonly runs: RunFailures;
   /** By datum: the receive that left it without a value, and the reason. */
   private readonly failures: Map<number, { readonly by: number; readonly error: HeadraceError }> =
     new Map();
 
-  constructor(engine: RankHost, movements: Movements, runs: FailedRuns) {
+  constructor(engine: RankHost, movements: Movements, runs: RunFailures) {
     this.engine = engine;
     this.movements = movements;
     this.runs = runs;
@@ -39,12 +39,12 @@ export class Refusals {
     if (role !== NetworkRole.receive || call < 0) return undefined;
     if (program !== 0) return this.runs.failureIn(program);
     if (announcement !== undefined || era !== this.movements.era) return undefined;
-    return this.runs.failing(this.nameOf(d), call);
+    return this.runs.failures.failing(this.nameOf(d), call);
   }
 
   /** The era of a receive has ended before its version came. */
   leftBehind({ d, origin }: Movement): HeadraceError {
-    return this.runs.tooLate(this.nameOf(d), origin);
+    return this.runs.failures.tooLate(this.nameOf(d), origin);
   }
 
   /** The rank that has the value cannot send it: its announcement says so. */

@@ -107,7 +107,11 @@ describe('a send', () => {
 it('a read that the owner refuses counts as a passage: the next one matches', () => {
   const ranks = ranksOf([0], 3);
   const refused: (readonly number[])[] = [];
-  ranks[0].plan.refuseRead(datumId(0), 0, (_gid, destinations) => void refused.push(destinations));
+  ranks[0].plan.reads.refuse(
+    datumId(0),
+    0,
+    (_gid, destinations) => void refused.push(destinations),
+  );
   for (const each of ranks.slice(1)) each.read(0);
   expect(refused).toEqual([
     [1, 0],
@@ -216,8 +220,11 @@ it('the n-th send of a datum matches the n-th receive, and each version comes to
         expect(sends).toEqual(receives);
         model.expected = [];
         for (const rank of ranks) {
-          for (let d = 0; d < DATA; d++)
-            expect(rank.plan.isHere(datumId(d))).toBe(model.have[d].has(rank.rank));
+          const { have, producer } = rank.plan.data;
+          for (let d = 0; d < DATA; d++) {
+            const isHere = producer[d] === rank.rank || have[d] === 1;
+            expect(isHere).toBe(model.have[d].has(rank.rank));
+          }
         }
       }
       for (const a of ranks) {

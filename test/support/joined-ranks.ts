@@ -95,7 +95,7 @@ class JoinedRank {
     const cls = { id: name.length, name, modes: [], paramNames: [] } as Partial<TaskClassRow>;
     const none = new Int32Array(0);
     const run = this.run(number);
-    this.runs.count(run, cls as TaskClassRow, none, new Float64Array(0), none, 0);
+    this.runs.graphs.count(run, cls as TaskClassRow, none, new Float64Array(0), none, 0);
   }
 
   /** The run's program function has ended, and so have all its tasks. */

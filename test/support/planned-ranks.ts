@@ -63,8 +63,7 @@ export class PlannedRank {
       },
       close: () => void this.closed++,
     };
-    const counts = {
-      isUnderWay: true,
+    const graphs = {
       count: () => {},
       sent: (_run: RunState, to: number) => void this.sentTo[to]++,
       expected: (_run: RunState, from: number) => void this.expectedFrom[from]++,
@@ -74,7 +73,7 @@ export class PlannedRank {
         engine: Object.assign(state, calls) as RankHost,
         movements: this.movements,
         pulls: pulls as RankPulls,
-        runs: counts,
+        runs: { graphs, isUnderWay: true },
       },
       {
         rank,
@@ -116,11 +115,11 @@ export class PlannedRank {
   }
 
   read(d: number): void {
-    this.plan.planRead(datumId(d), this.run, 0);
+    this.plan.reads.read(datumId(d), this.run, 0);
   }
 
   restore(d: number): void {
-    this.plan.planRestore(datumId(d), this.run, 0);
+    this.plan.reads.restore(datumId(d), this.run, 0);
   }
 
   beginEra(era: number): void {

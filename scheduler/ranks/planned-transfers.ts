@@ -1,0 +1,252 @@
+// Planned transfers: each send and receive of a version becomes a task on the datum that it moves, in program order.
+//
+// Invariants:
+// - the n-th send of a datum from rank a to rank b matches the n-th receive of it on b from a: both count in program
+//   order, so no version numbers travel;
+// - a send that has not started takes further destinations of the same version;
+// - one receive per version and rank serves all consumers on that rank.
+
+import {
+  type Column,
+  type DatumId,
+  HOST,
+  type SpaceId,
+  type TaskId,
+} from '../../devices/handles.js';
+import { keyOf, MAX_RANKS, sequenceOfCall } from '../../devices/network/announcement.js';
+import { AccessMode, ANY_DEVICE, NetworkRole, type TaskClassRow } from '../../stages/task-table.js';
+import type { RunState } from '../engine/run-state.js';
+import { NOT_SENT, type RankData } from './data.js';
+import type { GraphCounts } from './graph-counts.js';
+import type { RankHost } from './host.js';
+import type { Movement, Movements } from './movements.js';
+import type { PullGroup } from './pull-admission.js';
+
+/** The read or restore to which a transfer belongs. */
+interface ReadCall {
+  readonly position: number;
+  /** The transfer matches by this position, and not by the number of transfers before it. */
+  readonly isApart: boolean;
+}
+
+const NO_CALL: ReadCall = { position: -1, isApart: false };
+
+/** The parts that transfers use, and where they are planned. */
+interface TransferParts {
+  readonly engine: RankHost;
+  readonly movements: Movements;
+  readonly data: RankData;
+  /** Counts the transfers of a run, which are compared with the other ranks. */
+  readonly graphs: Pick<GraphCounts, 'sent' | 'expected'>;
+  readonly rank: number;
+  /** Number of ranks. */
+  readonly size: number;
+  /** Number of destinations from which on a tree is used. */
+  readonly treeFrom: number;
+  /** Whether a version travels on lanes: a datum, the slot of its run, and the position of its call or -1. */
+  readonly onLane: (d: DatumId, run: number, call: number) => boolean;
+}
+
+export class PlannedTransfers {
+  /** Movements planned so far. */
+  readonly figures = { sends: 0, receives: 0 };
+  private readonly engine: RankHost;
+  private readonly movements: Movements;
+  private readonly data: RankData;
+  private readonly graphs: Pick<GraphCounts, 'sent' | 'expected'>;
+  private readonly rank: number;
+  private readonly size: number;
+  private readonly treeFrom: number;
+  private readonly onLane: (d: DatumId, run: number, call: number) => boolean;
+  private readonly sendClass: TaskClassRow;
+  private readonly receiveClass: TaskClassRow;
+  private readonly forwardClass: TaskClassRow;
+  private readonly sendCounts: Map<number, number> = new Map();
+  private readonly receiveCounts: Map<number, number> = new Map();
+  private readonly oneFlow: Column<Int32Array, DatumId> = new Int32Array(1) as Column<
+    Int32Array,
+    DatumId
+  >;
+  private readonly oneParam: Float64Array = new Float64Array(1);
+
+  constructor(parts: TransferParts) {
+    this.engine = parts.engine;
+    this.movements = parts.movements;
+    this.data = parts.data;
+    this.graphs = parts.graphs;
+    this.rank = parts.rank;
+    this.size = parts.size;
+    this.treeFrom = parts.treeFrom;
+    this.onLane = parts.onLane;
+    this.sendClass = this.networkClass('send', AccessMode.read, NetworkRole.send);
+    this.receiveClass = this.networkClass('receive', AccessMode.write, NetworkRole.receive);
+    this.forwardClass = this.networkClass('forward', AccessMode.read, NetworkRole.forward);
+  }
+
+  private networkClass(name: string, mode: number, network: number): TaskClassRow {
+    const { engine } = this;
+    const row: TaskClassRow = {
+      id: engine.x.classes.length,
+      name,
+      flowNames: ['datum'],
+      paramNames: ['movement'],
+      modes: [mode],
+      kernels: new Int32Array(engine.backend.spaces.length).fill(-1),
+      body: () => {},
+      explain: undefined,
+      failureCode: undefined,
+      network,
+    };
+    engine.x.classes.push(row);
+    return row;
+  }
+
+  /** The latest version of `d` in program order is written by `rank`. */
+  written(d: DatumId, rank: number): void {
+    this.data.written(d, rank);
+    this.engine.directory.written[d] = 1;
+  }
+
+  /** The latest version of `d`, which is here, goes to rank `to`. */
+  sendTo(d: DatumId, to: number, run: RunState, priority: number, apart: boolean): void {
+    const { data, movements } = this;
+    if (!data.markSent(d, to)) return;
+    const sequence = next(this.sendCounts, data.gid[d] * MAX_RANKS + to);
+    this.graphs.sent(run, to);
+    this.figures.sends++;
+    const open = data.openSend[d] === NOT_SENT ? undefined : movements.at(data.openSend[d]);
+    if (open !== undefined && !open.started && open.run === run.slot && open.d === d) {
+      (apart ? open.apart : open.destinations).push(to, sequence);
+      return;
+    }
+    const send = this.newSend(d, run);
+    (apart ? send.apart : send.destinations).push(to, sequence);
+    data.openSend[d] = send.index;
+    this.insert(this.sendClass, send, run, priority, undefined);
+  }
+
+  private newSend(d: DatumId, run: RunState, call: number = NO_CALL.position): Movement {
+    return this.movements.add({
+      role: NetworkRole.send,
+      d,
+      gid: this.data.gid[d],
+      run: run.slot,
+      origin: this.rank,
+      key: 0,
+      call: NO_CALL.position,
+      wanted: HOST,
+      receive: undefined,
+      pull: undefined,
+      onLane: this.onLane(d, run.slot, call),
+    });
+  }
+
+  /** The latest version of `d` comes from elsewhere; returns the task that receives it. */
+  receive(
+    d: DatumId,
+    run: RunState,
+    priority: number,
+    wanted: SpaceId,
+    pull: { readonly group: PullGroup; readonly gate: TaskId } | undefined,
+    call: ReadCall = NO_CALL,
+  ): TaskId {
+    const { data, movements } = this;
+    const origin = data.producer[d];
+    const gid = data.gid[d];
+    if (!call.isApart) data.have[d] = 1;
+    const sequence = call.isApart
+      ? sequenceOfCall(call.position)
+      : next(this.receiveCounts, gid * MAX_RANKS + origin);
+    this.graphs.expected(run, origin);
+    this.figures.receives++;
+    const receive = movements.add({
+      role: NetworkRole.receive,
+      d,
+      gid,
+      run: run.slot,
+      origin,
+      key: keyOf(gid, sequence),
+      call: call.position,
+      wanted,
+      receive: undefined,
+      pull: pull?.group,
+      onLane: this.onLane(d, run.slot, call.position),
+    });
+    movements.expect(receive);
+    if (pull !== undefined) {
+      pull.group.members.push(receive);
+      pull.group.missing++;
+    }
+    const after = pull === undefined ? undefined : [pull.gate];
+    const task = this.insert(this.receiveClass, receive, run, priority, after);
+    // A tree may require this rank to pass the datum on; the announcement says so.
+    if (pull === undefined && !receive.onLane && this.size - 1 >= this.treeFrom) {
+      const forward = movements.add({
+        role: NetworkRole.forward,
+        d,
+        gid,
+        run: run.slot,
+        origin,
+        key: 0,
+        call: NO_CALL.position,
+        wanted: HOST,
+        receive,
+        pull: undefined,
+        onLane: false,
+      });
+      this.insert(this.forwardClass, forward, run, priority, undefined);
+    }
+    return task;
+  }
+
+  private insert(
+    cls: TaskClassRow,
+    movement: Movement,
+    run: RunState,
+    priority: number,
+    after: readonly TaskId[] | undefined,
+  ): TaskId {
+    const { oneFlow, oneParam, engine } = this;
+    engine.reserveRow(cls);
+    oneFlow[0] = movement.d;
+    oneParam[0] = movement.index;
+    // The consumer's class defines the written data; a receive is not a write of the program.
+    run.movements++;
+    return engine.insert({
+      cls,
+      run,
+      flows: oneFlow,
+      params: oneParam,
+      priority,
+      device: ANY_DEVICE,
+      after,
+    });
+  }
+
+  /** The latest version of `d` goes to all ranks; the transfers match by `sequence`. */
+  sendToAll(d: DatumId, run: RunState, sequence: number): void {
+    const send = this.newSend(d, run, 0);
+    for (let i = 1; i < this.size; i++)
+      send.destinations.push((this.rank + i) % this.size, sequence);
+    this.figures.sends += this.size - 1;
+    this.insert(this.sendClass, send, run, 0, undefined);
+  }
+
+  /** The number of the next send of `d` to rank `to`, which is not planned as a movement. */
+  skipSend(d: DatumId, to: number): number {
+    return next(this.sendCounts, this.data.gid[d] * MAX_RANKS + to);
+  }
+
+  /** Transfers are counted from 0 again. */
+  beginEra(): void {
+    this.sendCounts.clear();
+    this.receiveCounts.clear();
+  }
+}
+
+/** The next number of a counter, from 0. */
+function next(counters: Map<number, number>, key: number): number {
+  const value = counters.get(key) ?? 0;
+  counters.set(key, value + 1);
+  return value;
+}

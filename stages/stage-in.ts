@@ -68,7 +68,8 @@ function fetchToHost(x: StageContext, row: number, d: DatumId, source: SpaceId):
     const mayTake = line.length === 0 || isFirst;
     const offset = mayTake ? makeRoom(x.spaces[0], x.counters, dir.bytes[d]) : -1;
     if (offset < 0) {
-      if (mayTake && nothingComesBack(x, id)) return outOfHostMemory(x, row, dir.bytes[d], 'stage-in');
+      if (mayTake && nothingComesBack(x, id))
+        return outOfHostMemory(x, row, dir.bytes[d], 'stage-in');
       if (isFirst) x.waitAtHead(row);
       else x.waitForMemory(row, HOST);
       return Outcome.wait;

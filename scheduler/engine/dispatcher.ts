@@ -120,7 +120,7 @@ export class Dispatcher {
     tasks.device[row] = HOST;
     this.deviceChoice.load[0]++;
     tasks.stage[row] = TaskStage.ready;
-    remote?.released(row);
+    remote?.tasks.released(row);
   }
 
   /** Bytes a task touches, each datum once. */
@@ -255,7 +255,7 @@ export class Dispatcher {
     const { tasks, x, remote } = this.state;
     const cls = x.classes[tasks.classOf[row]];
     if (cls.kernels[tasks.device[row]] >= 0) return;
-    if (cls.network !== undefined) remote?.ended(row);
+    if (cls.network !== undefined) remote?.tasks.ended(row);
     else this.scripts--;
   }
 }

@@ -376,7 +376,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
     this.completions.wakeWaiters();
     this.pressure.look();
     this.dispatcher.startReady();
-    while (remote !== undefined && (this.arrivals.look() || remote.commandHeld())) {
+    while (remote !== undefined && (this.arrivals.look() || remote.tasks.commandHeld())) {
       this.dispatcher.drainReleased();
       this.dispatcher.startReady();
     }
@@ -392,7 +392,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
     const { tasks } = this;
     this.progressed++;
     if (this.observer !== undefined) this.observer.issued(row);
-    if (this.remote !== undefined && this.isMovement(row)) this.remote.commanded(row);
+    if (this.remote !== undefined && this.isMovement(row)) this.remote.tasks.commanded(row);
     if (tasks.execution[row] === Execution.arrival) this.arrivals.commanded(row);
     else this.releaseSuccessors(row);
   }
@@ -424,11 +424,11 @@ export class Engine extends EngineState implements StageHooks, Pass {
   }
 
   parcel(row: number): Parcel | undefined {
-    return this.remote?.parcel(row);
+    return this.remote?.tasks.parcel(row);
   }
 
   startBody(row: number): number {
-    if (this.remote !== undefined && this.isMovement(row)) return this.remote.start(row);
+    if (this.remote !== undefined && this.isMovement(row)) return this.remote.tasks.start(row);
     this.bodies.queue(row);
     return Outcome.running;
   }

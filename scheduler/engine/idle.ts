@@ -259,7 +259,7 @@ export class IdleControl {
     this.wakes.fill(all || !others ? 1 : 0);
     if (all || !others) return;
     this.parts.arrivals.markLanes(this.wakes);
-    remote?.markLanes(this.wakes);
+    remote?.tasks.markLanes(this.wakes);
   }
 
   stalled(): HeadraceError {

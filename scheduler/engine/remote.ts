@@ -42,7 +42,7 @@ export interface RemoteTasks {
   ended(row: number): void;
 }
 
-export interface Remote extends RemoteTasks {
+export interface Remote {
   /** This rank, and how many there are. */
   readonly rank: number;
   readonly size: number;
@@ -52,6 +52,8 @@ export interface Remote extends RemoteTasks {
   readonly mustRetry: boolean;
   /** Every thread has a core, and a message from another rank may come at any moment. */
   readonly maySpin: boolean;
+  /** The movements, as tasks of the engine. */
+  readonly tasks: RemoteTasks;
 
   /** Receives the messages of other ranks; true when there was one. */
   poll(): boolean;

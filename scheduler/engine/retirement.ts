@@ -74,7 +74,7 @@ export class Retirement {
     }
     if (ran) poisonOutputs(x, row, Status.badArguments);
     const run = state.runOf(row);
-    if (remote !== undefined && state.isMovement(row)) remote.failing(row, error);
+    if (remote !== undefined && state.isMovement(row)) remote.tasks.failing(row, error);
     else if (run.slot === INTERNAL_RUN) this.onInternalFailure?.(row, error);
     // The failure is recorded before the end: the last task of a run ends the run, and it must not count as
     // successful. A task that is done is not dropped.

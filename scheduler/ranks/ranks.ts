@@ -20,7 +20,6 @@ import { NetworkDevice } from '../../devices/network/device.js';
 import type { NetworkPort } from '../../devices/network/port.js';
 import { Wire, type WireRecord } from '../../devices/network/wire.js';
 import { NetworkCredits } from '../../stages/comm-in.js';
-import type { Parcel } from '../../stages/parcel.js';
 import type { NetworkReport, Remote } from '../engine/remote.js';
 import type { RunState } from '../engine/run-state.js';
 import { RankRuns } from './agreement.js';
@@ -54,6 +53,8 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   readonly plan: RankPlan;
   readonly after: RankAfter;
   readonly pulls: RankPulls;
+  /** The tasks of movements, as the engine runs them. */
+  readonly tasks: MovementTasks;
   /** The program's calls on data. */
   readonly datumCalls: DatumCalls;
   private readonly engine: RankHost;
@@ -61,8 +62,6 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   private readonly traffic: RankTraffic;
   private readonly sends: Sends;
   private readonly receives: Receives;
-  /** The tasks of movements, as the engine runs them. */
-  private readonly tasks: MovementTasks;
   private readonly earlyEnds: EarlyEnds;
   private readonly loss: RankLoss;
   /** The last value that the port received: whether this rank waits for no other. */
@@ -192,40 +191,6 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
       spilledReceives: this.credits.spilled,
       flushes: this.device.fetches.flushes,
     };
-  }
-
-  // --- The engine's movements ---------------------------------------------------------------------------------------
-
-  released(row: number): void {
-    this.tasks.released(row);
-  }
-
-  start(row: number): number {
-    return this.tasks.start(row);
-  }
-
-  parcel(row: number): Parcel | undefined {
-    return this.tasks.parcel(row);
-  }
-
-  commanded(row: number): void {
-    this.tasks.commanded(row);
-  }
-
-  markLanes(wakes: Uint8Array): void {
-    this.tasks.markLanes(wakes);
-  }
-
-  commandHeld(): boolean {
-    return this.tasks.commandHeld();
-  }
-
-  failing(row: number, error: HeadraceError): void {
-    this.tasks.failing(row, error);
-  }
-
-  ended(row: number): void {
-    this.tasks.ended(row);
   }
 
   // --- The network's news -------------------------------------------------------------------------------------------

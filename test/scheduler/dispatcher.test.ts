@@ -11,7 +11,7 @@ import {
 } from '../../devices/handles.js';
 import { Dispatcher } from '../../scheduler/engine/dispatcher.js';
 import { ReadyQueue } from '../../scheduler/engine/ready-queue.js';
-import type { Remote } from '../../scheduler/engine/remote.js';
+import type { Remote, RemoteTasks } from '../../scheduler/engine/remote.js';
 import { NetworkRole, TaskStage } from '../../stages/task-table.js';
 import { queueId, taskId } from '../support/handles.js';
 import { PartsState } from '../support/parts-state.js';
@@ -124,10 +124,11 @@ describe('a task is released', () => {
   });
 
   it('to the remote, if it is a movement, and counts on the host', () => {
-    state.remote = {
-      released: (row: number) => void told.push(`movement ${row}`),
-      ended: (row: number) => void told.push(`ended ${row}`),
-    } as Partial<Remote> as Remote;
+    const tasks: Partial<RemoteTasks> = {
+      released: (row) => void told.push(`movement ${row}`),
+      ended: (row) => void told.push(`ended ${row}`),
+    };
+    state.remote = { tasks } as Partial<Remote> as Remote;
     const row = state.task({ network: NetworkRole.send, device: -1 });
     release(row);
     expect(told).toEqual([`movement ${row}`]);

@@ -1,7 +1,7 @@
 // The common parts of the benchmarks: entries with stable keys, medians, and the two graph shapes of Task Bench that the
 // overhead figures use (Slaughter et al., "Task Bench: A Parameterized Benchmark for Evaluating Parallel Runtime
 // Performance", SC'20).
-import { type Datum, type Runtime, read, task, write } from '../index.js';
+import { type Datum, type Graph, type Runtime, read, task, write } from '../index.js';
 
 /** One figure. `params` are the parameters of its measurement. */
 export interface BenchEntry {
@@ -67,14 +67,17 @@ export async function runShape(
   iterations?: number,
 ): Promise<number> {
   const width = columns.even.length;
+  // A rank inserts its own columns and the tasks that read or write them.
+  const pruned = rt.ranks > 1;
   const start = performance.now();
-  await rt.run((graph) => {
+  const program = (graph: Graph): void => {
     let from = columns.even;
     let to = columns.odd;
     for (let t = 0; t < steps; t++) {
       for (let p = 0; p < width; p++) {
         const out = to[p];
         if (shape === 'independent') {
+          if (pruned && graph.skips(out)) continue;
           if (iterations === undefined) graph.insert(independentEmpty, { out });
           else graph.insert(independentWork, { out, iterations });
           continue;
@@ -82,6 +85,7 @@ export async function runShape(
         const left = from[p === 0 ? 0 : p - 1];
         const mid = from[p];
         const right = from[p === width - 1 ? p : p + 1];
+        if (pruned && graph.skips(out, left, mid, right)) continue;
         if (iterations === undefined) graph.insert(stencilEmpty, { out, left, mid, right });
         else graph.insert(stencilWork, { out, left, mid, right, iterations });
       }
@@ -89,7 +93,8 @@ export async function runShape(
       from = to;
       to = swap;
     }
-  });
+  };
+  await rt.run(program, { pruned });
   return (performance.now() - start) / 1e3;
 }
 

@@ -7,7 +7,7 @@ import { launchOf } from '../native/launch.js';
 import { loadMpi, startMpi } from '../native/mpi.js';
 import { commandLine } from './command-line.js';
 import { median } from './harness.js';
-import { relay } from './network-relay.js';
+import { relay, WARM_RUNS } from './network-relay.js';
 import { underMpirun } from './ranks.js';
 
 const SMALL = 8;
@@ -55,15 +55,17 @@ async function measure(): Promise<void> {
 /** A token goes back and forth between two ranks: each step is one dependency on the other rank. */
 async function small(raw: number): Promise<object> {
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
+  await relay(runtime, SMALL, SMALL_STEPS, WARM_RUNS);
   const seconds = await relay(runtime, SMALL, SMALL_STEPS, REPEATS);
   const pass = task({ name: 'pass', flows: { x: readWrite('f64') }, kernel: 'empty' });
   const x = runtime.data(new Float64Array(SMALL / 8), { rank: 0 });
   const reports: RunReport[] = [];
-  for (let repeat = 0; repeat < REPEATS; repeat++) {
+  for (let repeat = -WARM_RUNS; repeat < REPEATS; repeat++) {
     const run = runtime.run((graph) => {
       for (let i = 0; i < SMALL_STEPS; i++) graph.insert(pass, { x }, { rank: i & 1 });
     });
-    reports.push(await run);
+    const report = await run;
+    if (repeat >= 0) reports.push(report);
   }
   const [report] = reports;
   await x.read();

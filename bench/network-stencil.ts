@@ -5,6 +5,7 @@ import { Runtime } from '../index.js';
 import { launchOf } from '../native/launch.js';
 import { commandLine, positive, usageError } from './command-line.js';
 import { makeColumns, runShape } from './harness.js';
+import { WARM_RUNS } from './network-relay.js';
 import { underMpirun } from './ranks.js';
 
 const usage = `usage: node dist/bench/network-stencil.js [options]
@@ -36,7 +37,7 @@ async function measure(): Promise<void> {
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
   const row = makeColumns(runtime, columns * runtime.ranks, 0, runtime.ranks);
   // Compiles all code on the way.
-  await runShape(runtime, row, 'stencil', 400, 4);
+  for (let i = 0; i < WARM_RUNS; i++) await runShape(runtime, row, 'stencil', 400, 4);
   const seconds: number[] = [];
   for (const { iterations, steps } of points)
     seconds.push(await runShape(runtime, row, 'stencil', steps, iterations));

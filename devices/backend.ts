@@ -123,8 +123,11 @@ export interface Backend {
    * record that ran behind it; `failures` may already count records that `completed` does not show yet.
    */
   poll(): boolean;
-  /** Whether `poll` would show anything, or `alsoDue`. Changes nothing. */
-  hasNews(): boolean;
+  /**
+   * Waits for an armed event, or `alsoDue`, without giving the core away; false: there was none before the time `until`.
+   * Afterwards nothing is armed.
+   */
+  spin(until: number): boolean;
   /** The engine has handled that many failed records, over all queues. */
   handledFailures(count: number): void;
   /** Outcome of a finished record: a `Status` value. Valid until `ringRecords` further records are issued. */

@@ -23,6 +23,8 @@ import type { Backend, QueueInfo, SpaceInfo } from '../backend.js';
 import { HeadraceError } from '../errors.js';
 import { FIRST_QUEUE, type QueueId, type SpaceId, type TaskId } from '../handles.js';
 
+/** Looks between two readings of the clock. */
+const LOOKS = 64;
 /** JavaScript sees host memory in pieces of this size, each mapped once. */
 const VIEW_CHUNK = 2 ** 28;
 
@@ -319,14 +321,13 @@ export class NativeBackend implements Backend {
     }
   }
 
-  hasNews(): boolean {
-    if (this.alsoDue?.() === true) return true;
-    const { control, completed } = this;
-    for (let q = FIRST_QUEUE; q < this.firstLane; q++) {
-      if (Atomics.load(control, q * Control.words + Control.completed) !== completed[q])
-        return true;
-    }
-    return Atomics.load(this.shared, Shared.arrivals) !== this.arrivals;
+  spin(until: number): boolean {
+    let isDue = false;
+    do {
+      for (let i = 0; i < LOOKS && !isDue; i++) isDue = this.due();
+    } while (!isDue && this.now() < until);
+    this.disarm();
+    return isDue;
   }
 
   poll(): boolean {

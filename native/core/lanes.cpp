@@ -47,6 +47,10 @@ Lanes::Lanes(Runtime& runtime, std::int32_t first) : runtime_(runtime), first_(f
     return of(self).watch(number, *target, sequence, *static_cast<FutexToken*>(sleeper)) ? 1 : 0;
   };
   table_.unwatch = [](void* self, std::int32_t number) { of(self).unwatch(number); };
+  table_.reached = [](void* self, std::int32_t queue) -> std::int32_t {
+    const Queue* target = of(self).runtime_.queue(queue);
+    return target == nullptr ? 0 : target->completed();
+  };
 }
 
 Lanes::~Lanes() {

@@ -68,15 +68,31 @@ bool LaneServer::serve(bool published) {
   if (active_.empty()) return false;
   bool moved = false;
   held_ = false;
+  const bool all = published || slept_ || ++round_ % kLookRounds == 0;
+  slept_ = false;
   std::size_t left = 0;
   for (const std::int32_t number : active_) {
     Lane& lane = all_[static_cast<std::size_t>(number)];
-    while (lane.published != lane.completed && serveLane(lane)) moved = true;
+    if (mayMove(lane, all)) {
+      while (lane.published != lane.completed && serveLane(lane)) moved = true;
+    }
     lane.active = lane.published != lane.completed;
     if (lane.active) active_[left++] = number;
   }
   active_.resize(left);
   return moved;
+}
+
+/// A round costs a comparison per lane: what the thread waits for most of the time is looked at here.
+bool LaneServer::mayMove(const Lane& lane, bool all) {
+  if (!lane.read || all) return true;
+  if (lane.happened) return !lane.lacksLetter;
+  const auto queue = static_cast<std::size_t>(lane.waitQueue);
+  if (queue >= reached_.size()) reached_.resize(queue + 1);
+  Reached& reached = reached_[queue];
+  if (reached.round != round_) reached = {round_, lanes_.reached(lanes_.self, lane.waitQueue)};
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(reached.sequence) -
+                                   static_cast<std::uint32_t>(lane.waitSequence)) >= 0;
 }
 
 bool LaneServer::watch(void* sleeper) {
@@ -94,6 +110,7 @@ bool LaneServer::watch(void* sleeper) {
 void LaneServer::unwatch() {
   for (const std::int32_t number : watched_) lanes_.unwatch(lanes_.self, number);
   watched_.clear();
+  slept_ = true;
 }
 
 /// The lane's next command; false when it has to wait.
@@ -118,6 +135,7 @@ void LaneServer::read(Lane& lane) {
   lane.waitSequence = words[Record::waitSeq];
   lane.happened = lane.waitQueue < 0;
   lane.hasLetter = false;
+  lane.lacksLetter = false;
   lane.arguments.clear();
   lane.last = first;
   lane.refusal = Status::ok;
@@ -203,6 +221,7 @@ bool LaneServer::isReceived(Lane& lane, std::int32_t& status) {
   if (guards.laneCancel && lanes_.cancelled(lanes_.self, lane.run) != 0) {
     status = Status::cancelled;
   } else if (!lane.hasLetter) {
+    lane.lacksLetter = true;
     return false;
   } else if (lane.letter[2] != lane.bytes()) {
     status = Status::truncated;
@@ -294,6 +313,7 @@ void LaneServer::arrived(const double* values, std::size_t bytes) {
     Lane& lane = all_[static_cast<std::size_t>(expected->second)];
     lane.letter = std::move(letter);
     lane.hasLetter = true;
+    lane.lacksLetter = false;
     expected_.erase(expected);
     return;
   }

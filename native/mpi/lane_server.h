@@ -48,9 +48,13 @@ class LaneServer {
     std::size_t longest = 65536;
   };
 
+  /// Rounds from one look for cancelled runs to the next.
+  static constexpr std::uint32_t kLookRounds = 64;
+
   LaneServer(const Options& options, LetterTransport& transport);
 
-  /// Does everything that can be done now; true when anything moved. `published`: lanes may have new records.
+  /// Does what can be done now; true when anything moved. `published`: lanes may have new records. It looks for cancelled
+  /// runs of receives without a letter when lanes have new records, after a sleep, and otherwise once in a while.
   bool serve(bool published);
   /// A letter has come. It is copied.
   void arrived(const double* values, std::size_t bytes);
@@ -102,6 +106,8 @@ class LaneServer {
     std::vector<double> arguments;
     /// A receive's letter, once it has come.
     bool hasLetter = false;
+    /// A receive that had no letter when it was last looked at.
+    bool lacksLetter = false;
     Letter letter;
 
     double offset() const { return arguments[0]; }
@@ -109,6 +115,13 @@ class LaneServer {
     Address address() const { return {arguments[2], arguments[3]}; }
   };
 
+  /// The last complete record of a queue, as seen in this round.
+  struct Reached {
+    std::uint32_t round = 0;
+    std::int32_t sequence = 0;
+  };
+
+  bool mayMove(const Lane& lane, bool all);
   bool serveLane(Lane& lane);
   void read(Lane& lane);
   std::int32_t check(const Lane& lane) const;
@@ -128,6 +141,11 @@ class LaneServer {
   /// Numbers of the lanes with commands that are not complete.
   std::vector<std::int32_t> active_;
   bool held_ = false;
+  /// The thread has slept since the last round.
+  bool slept_ = false;
+  std::uint32_t round_ = 0;
+  /// By queue.
+  std::vector<Reached> reached_;
   /// Lanes whose events unpark the sleeper.
   std::vector<std::int32_t> watched_;
   bool isLost_ = false;

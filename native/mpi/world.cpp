@@ -121,6 +121,7 @@ void World::give(Order order) {
   std::unique_lock<std::mutex> guard(lock_);
   changed_.wait(guard, [this] { return order_ == Order::none; });
   order_ = order;
+  ordered_.store(true, std::memory_order_release);
   answered_ = false;
   error_.clear();
   sleeper_.unpark();
@@ -295,7 +296,7 @@ void World::serve() {
   std::int64_t idleSince = 0;
   for (;;) {
     Order order = Order::none;
-    {
+    if (ordered_.load(std::memory_order_acquire)) {
       std::lock_guard<std::mutex> guard(lock_);
       order = order_;
     }
@@ -317,6 +318,7 @@ void World::serve() {
       if (order == Order::end) session_.reset();
       finished_ = finalized;
       order_ = Order::none;
+      ordered_.store(false, std::memory_order_relaxed);
       answered_ = true;
       changed_.notify_all();
       if (over) return;

@@ -8,6 +8,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -101,6 +102,8 @@ class World {
   bool up_ = false;
   bool answered_ = false;
   Order order_ = Order::none;
+  /// There is an order: the comm thread looks at this before it takes the lock.
+  std::atomic<bool> ordered_{false};
   std::string error_;
   std::thread thread_;
   SharedToken token_;

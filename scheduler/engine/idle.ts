@@ -51,8 +51,6 @@ const TURN_NS = 3e6;
 const SPIN_NS = 10e6;
 /** While the engine spins, it yields to the event loop at this interval; nanoseconds. */
 const SLICE_NS = 100_000;
-/** Polls between two readings of the clock. */
-const LOOKS = 64;
 /** The engine's thread executes commands only up to this average length, in nanoseconds: a longer one holds it up. */
 const SERVED_NS = 100_000;
 
@@ -182,7 +180,9 @@ export class IdleControl {
       if (!this.somethingIsUnderWay() && bodies.waiting === 0) return 'stuck';
       if (state.remote?.mustRetry === true) return 'again';
       if (state.remote?.maySpin === true && x.now - this.movedAt < SPIN_NS) {
-        if (!this.lookOut() || x.now > until) return 'again';
+        // If cores are free, another rank answers sooner than a sleeping thread wakes.
+        this.arm(false);
+        if (!backend.spin(backend.now() + SLICE_NS) || backend.now() > until) return 'again';
         continue;
       }
       if (this.serve(false, Math.max(0, until - backend.now()) / 1e3)) {
@@ -193,19 +193,6 @@ export class IdleControl {
       if (backend.sleep()) return 'asleep';
       if (backend.now() > until) return 'again';
     }
-  }
-
-  /**
-   * If cores are free, another rank answers sooner than a sleeping thread wakes. This function only polls, because a
-   * pass without news would delay the next pass. Returns true when there is news.
-   */
-  private lookOut(): boolean {
-    const { backend, x } = this.state;
-    const until = x.now + SLICE_NS;
-    do {
-      for (let i = 0; i < LOOKS; i++) if (backend.hasNews()) return true;
-    } while (backend.now() < until);
-    return false;
   }
 
   private hold(on: boolean): void {

@@ -63,11 +63,11 @@ export class LaneMovements {
     advance(x, row);
   }
 
-  /** Begins the receives whose turn has come; true when there were any. */
   markLanes(wakes: Uint8Array): void {
     this.small.markLanes(wakes);
   }
 
+  /** Begins the receives whose turn has come; true when there were any. */
   commandHeld(): boolean {
     let row = this.small.next();
     if (row < 0) return false;

@@ -38,5 +38,7 @@ struct headrace_lanes {
                         void* sleeper);
   /// Withdraws the wish of a lane, if it has one.
   void (*unwatch)(void* self, std::int32_t lane);
+  /// Sequence number of the last record of any queue that is complete; 0 for a queue that does not exist.
+  std::int32_t (*reached)(void* self, std::int32_t queue);
 };
 }

@@ -98,6 +98,33 @@ it('a doorbell that rings before the engine sleeps makes it look again', () => {
   expect(state.manual.calls).toEqual(['hold', 'sleep', 'sleep', 'sleep']);
 });
 
+describe('if another rank may answer at any moment, and every thread has a core', () => {
+  beforeEach(() => {
+    state.remote = { expecting: true, mustRetry: false, maySpin: true } as never;
+    state.commands(COMPUTE, 20);
+  });
+
+  it('the engine spins for the events that would wake it, and looks when one has come', () => {
+    state.manual.isDue = true;
+    state.manual.onIdle = () => {
+      expect(armed()).toEqual([[COMPUTE, 20]]);
+      state.manual.armed.clear();
+      if (asked.passes === 3) state.manual.isDue = false;
+    };
+    asked.turn();
+    expect(asked.passes).toBe(3);
+    expect(state.manual.calls).toEqual(['hold', 'spin', 'spin', 'spin']);
+    // None came for a while: timers and sockets are served before the next look.
+    expect(state.manual.hasTurn).toBe(true);
+  });
+
+  it('it sleeps after 10 ms without progress', () => {
+    state.x.now = 20e6;
+    asked.turn();
+    expect(state.manual.calls).toEqual(['hold', 'sleep']);
+  });
+});
+
 describe('a lane to other ranks', () => {
   /** Behind the copy queues. */
   const [LANE, OTHER] = [5, 6];

@@ -183,6 +183,12 @@ export class ManualBackend {
     return this.serves;
   }
 
+  spin(): boolean {
+    this.calls.push('spin');
+    this.onIdle?.();
+    return this.isDue;
+  }
+
   sleep(): boolean {
     this.calls.push('sleep');
     this.onIdle?.();

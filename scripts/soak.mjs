@@ -56,7 +56,7 @@ const result = await soak({
   ...(seeds === undefined ? {} : { seeds }),
   ...(limit === undefined ? {} : { seconds: limit }),
   faultsEvery: 2,
-  cases: { shortHosts: true },
+  cases: { shortHosts: true, moreRanks: true },
   mixed: true,
   oracles: values.oracles,
   signal: stop.signal,

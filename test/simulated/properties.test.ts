@@ -47,7 +47,7 @@ describe('random graphs', () => {
     const arbitrary = fc.record({
       seed: fc.nat(2 ** 31 - 1),
       tasks: fc.integer({ min: 1, max: 200 }),
-      ranks: fc.integer({ min: 2, max: 4 }),
+      ranks: fc.integer({ min: 2, max: 8 }),
     });
     await fc.assert(
       fc.asyncProperty(arbitrary, ({ seed, tasks, ranks }) =>

@@ -202,6 +202,11 @@ const shrunk: readonly (readonly [string, string, string])[] = [
     'copy-behind-a-failed-flush',
     'ERR_FLUSH_FAILED',
   ],
+  [
+    'the player inserts nothing while a tree of bodies may fill the window and an asynchronous body has to end elsewhere',
+    'tree-beside-asynchronous-body',
+    '',
+  ],
 ];
 
 test.each(shrunk)('%s', async (_, name, end) => {

@@ -64,6 +64,8 @@ export interface SimulatedCase {
 export interface CaseOptions {
   /** Ranks; default: any number from 1 to 4. */
   readonly ranks?: number;
+  /** Some cases have more than 4 ranks, up to 8. */
+  readonly moreRanks?: boolean;
   /** Programs of several runs, with all actions of a program (mixed-programs.ts). */
   readonly mixed?: boolean;
   /** Actions that such programs omit. */
@@ -151,12 +153,12 @@ function randomFaults(r: Random, gpus: number, tasks: number): Fault[] {
   }
 }
 
-/** The case of a seed on one rank, without asynchronous bodies. */
-function caseOfOneRank(seed: number, options: CaseOptions = {}): SimulatedCase {
+/** The case of a seed on one rank, with so many tasks at most, without asynchronous bodies. */
+function caseOfOneRank(seed: number, options: CaseOptions, most: number): SimulatedCase {
   const r = new Random(seed);
   const tooLarge = options.tooLarge === true;
   const gpus = options.gpus ?? r.between(tooLarge ? 1 : 0, 4);
-  const count = options.tasks ?? r.between(1, 200);
+  const count = options.tasks ?? r.between(1, most);
   const data = randomData(r, r.between(1, 24)).map((d) =>
     gpus > 0 && r.chance(0.2) ? { ...d, home: r.below(gpus) } : d,
   );
@@ -268,9 +270,23 @@ function onRanks(c: SimulatedCase, r: Random, ranks: number, faults: boolean): S
   };
 }
 
+const MOST_TASKS = 200;
+/** All ranks insert all tasks, so more than 4 ranks get no more tasks together than 4 do. */
+const MOST_INSERTED = 4 * MOST_TASKS;
+
+/** Ranks of a case with more than 4; undefined for most seeds. The more, the rarer. */
+function moreRanks(seed: number): number | undefined {
+  // Numbers of its own, so that the other cases of a seed are the same with this option and without.
+  const r = new Random(seed ^ 0x3a9d7e15);
+  return r.chance(0.25) ? r.pick([5, 5, 5, 5, 6, 6, 6, 7, 7, 8]) : undefined;
+}
+
 /** The case of a seed. Equal seeds and options give equal cases. */
 export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCase {
-  let c = caseOfOneRank(seed, options);
+  const more =
+    options.moreRanks === true && options.ranks === undefined ? moreRanks(seed) : undefined;
+  const most = Math.min(MOST_TASKS, Math.floor(MOST_INSERTED / (more ?? 1)));
+  let c = caseOfOneRank(seed, options, most);
   // Numbers of its own, so that the case of a seed on one rank does not depend on the cases for several.
   const r = new Random(seed ^ 0x5ca1ab1e);
   if (options.synchronous !== true && r.chance(0.3)) {
@@ -279,7 +295,7 @@ export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCa
     );
     if (tasks.some((t) => t.body === 'async')) c = { ...c, tasks, window: WHOLE_WINDOW };
   }
-  const ranks = options.ranks ?? r.pick([1, 1, 1, 2, 2, 3, 4]);
+  const ranks = options.ranks ?? more ?? r.pick([1, 1, 1, 2, 2, 3, 4]);
   if (options.mixed === true)
     c = mixedProgram(c, new Random(seed ^ 0x0ddba11), ranks, options.without);
   if (ranks === 1) return c;

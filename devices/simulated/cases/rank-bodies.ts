@@ -7,8 +7,21 @@ import { type CaseTask, OWN } from './program.js';
 import type { RankPlayer } from './rank-player.js';
 import type { RunPlayer } from './run-player.js';
 
+/** Tasks that the body of a task inserts, and the bodies of those. */
+function tasksOf({ grows = 0, inserts = [] }: CaseTask): number {
+  const each = inserts.reduce((sum, child) => sum + 1 + tasksOf(child), 0);
+  // A tree of such tasks: each inserts two, `grows` times.
+  const nodes = 2 ** (grows + 1) - 1;
+  return nodes - 1 + nodes * each;
+}
+
 /** Tasks that bodies insert have numbers from here on. */
 const FIRST_INSERTED = 1 << 20;
+
+/** Whether a body inserts task number `n`, and not the program. */
+export function isOfBody(n: number): boolean {
+  return n >= FIRST_INSERTED;
+}
 
 interface Body {
   readonly task: CaseTask;
@@ -22,21 +35,38 @@ export class RankBodies {
   private readonly world: World;
   private readonly bodies: Map<number, Body> = new Map();
   private next = FIRST_INSERTED;
+  /** Tasks that bodies of this rank may insert that have not begun. */
+  private owed = 0;
 
   constructor(rank: RankPlayer, world: World) {
     this.rank = rank;
     this.world = world;
   }
 
-  /** Task number `n`, of a run, is about to be inserted. */
-  add(n: number, task: CaseTask, run: RunPlayer, own: Datum<'u8'> | undefined): void {
+  /** Task number `n`, of a run, is about to be inserted. It belongs to this rank or to another one. */
+  add(
+    n: number,
+    task: CaseTask,
+    run: RunPlayer,
+    own: Datum<'u8'> | undefined,
+    isHere: boolean,
+  ): void {
     this.bodies.set(n, { task, run, own });
+    if (isHere) this.owed += tasksOf(task);
+  }
+
+  /** Tasks that bodies may insert that have not begun, when so many tasks are live. */
+  owedAmong(live: number): number {
+    // Bodies of failed runs do not begin.
+    if (live === 0) this.owed = 0;
+    return this.owed;
   }
 
   /** The body of task number `n` runs. */
   behave(n: number): unknown {
     const body = this.bodies.get(n);
     if (body === undefined) throw new Error(`no body ${n}`);
+    this.owed = Math.max(0, this.owed - tasksOf(body.task));
     if (body.task.body === 'async') return this.behaveLater(body);
     this.insert(body);
     if (body.task.fails === true) throw new Error('as the case says');

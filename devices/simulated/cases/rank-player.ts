@@ -14,11 +14,11 @@ import type { SimulatedBackend } from '../machine/backend.js';
 import type { SerialOracle } from '../memory/oracle.js';
 import type { WeakMemory } from '../memory/weak-memory.js';
 import type { SimulatedPort } from '../network/port.js';
-import type { SimulatedCase } from './case.js';
+import { rankOf, type SimulatedCase } from './case.js';
 import { behaves, CaseClasses } from './classes.js';
 import { PlayerObserver } from './player-observer.js';
 import { type CaseTask, OWN } from './program.js';
-import { RankBodies } from './rank-bodies.js';
+import { isOfBody, RankBodies } from './rank-bodies.js';
 import { RunPlayer } from './run-player.js';
 
 type Engine = Runtime['engine'];
@@ -231,7 +231,8 @@ export class RankPlayer {
     });
     if (behaves(t)) {
       args['n'] = n;
-      this.bodies.add(n, t, run, own);
+      const isHere = isOfBody(n) || rankOf(this.c, t) === this.rank;
+      this.bodies.add(n, t, run, own, isHere);
     }
     const after = t.after?.flatMap((p) => this.handles[p] ?? []);
     return run.graph?.insert(this.classes.of(t), args as never, {
@@ -240,6 +241,11 @@ export class RankPlayer {
       ...(t.rank === undefined ? {} : { rank: t.rank }),
       ...(after === undefined ? {} : { after }),
     });
+  }
+
+  /** Tasks that bodies of this rank may insert that have not begun. */
+  get owed(): number {
+    return this.bodies.owedAmong(this.engine.tasks.live);
   }
 
   /** Whether a writer of the datum was inserted here: other ranks may have inserted more tasks of a failed run. */

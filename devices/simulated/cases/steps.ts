@@ -54,7 +54,8 @@ export class Steps {
   /**
    * Insertion must not block while asynchronous bodies run: the program awaits room. On several ranks a blocked insertion
    * can wait for a task that another rank inserts in the same step, after this one: with bodies that fill the window the
-   * program awaits room, too.
+   * program awaits room, too. Bodies that insert more than the window holds must be over, or they fill it while the next
+   * insertion waits for an asynchronous body of another rank.
    */
   private readonly awaitsRoom: boolean;
 
@@ -136,7 +137,10 @@ export class Steps {
   private room(): Promise<boolean> {
     const { window } = this.c;
     const hasRoom = (): boolean =>
-      this.alive.every((rank) => rank.engine.tasks.live <= window >> 1);
+      this.alive.every(({ owed, engine: { tasks } }) => {
+        const { live } = tasks;
+        return live <= window >> 1 && (live === 0 || live + owed <= window);
+      });
     return hasRoom() ? Promise.resolve(true) : this.drive(hasRoom);
   }
 

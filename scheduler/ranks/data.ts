@@ -8,6 +8,7 @@ import { type DatumId, FIRST_DATUM } from '../../devices/handles.js';
 const ROWS = 256;
 /** Limit for destinations of one movement. */
 export const NOT_SENT = -1;
+const NO_RANK = -1;
 /** Name of a datum that exists on this rank only. */
 export const NO_GID = -1;
 
@@ -18,11 +19,11 @@ export class RankData {
   producer: Int16Array = new Int16Array(ROWS);
   /** 1: the latest version is here, or will be in the order of the graph. */
   have: Uint8Array = new Uint8Array(ROWS);
-  /** 1: `sentTo` has the datum. */
-  private hasSent: Uint8Array = new Uint8Array(ROWS);
+  /** The first rank to which the latest version was sent, or NO_RANK. */
+  private sentFirst: Int16Array = new Int16Array(ROWS).fill(NO_RANK);
   /** Movement that may take more destinations for the latest version, or NOT_SENT. */
   openSend: Int32Array = new Int32Array(ROWS).fill(NOT_SENT);
-  /** Ranks to which the latest version was sent, if there are any. */
+  /** Further ranks to which it was sent, if there are any: most versions go to one rank. */
   private readonly sentTo: Map<number, Set<number>> = new Map();
   private readonly rank: number;
   private nextGid = 1;
@@ -51,21 +52,23 @@ export class RankData {
     this.producer[d] = rank;
     this.have[d] = rank === this.rank ? 1 : 0;
     this.openSend[d] = NOT_SENT;
-    if (this.hasSent[d] === 0) return;
-    this.hasSent[d] = 0;
-    this.sentTo.delete(d);
+    if (this.sentFirst[d] === NO_RANK) return;
+    this.sentFirst[d] = NO_RANK;
+    if (this.sentTo.size > 0) this.sentTo.delete(d);
   }
 
   /** Records that the latest version goes to `rank`; false if this was recorded before. */
   markSent(d: DatumId, rank: number): boolean {
-    let ranks = this.sentTo.get(d);
-    if (ranks === undefined) {
-      ranks = new Set();
-      this.sentTo.set(d, ranks);
-      this.hasSent[d] = 1;
+    const first = this.sentFirst[d];
+    if (first === rank) return false;
+    if (first === NO_RANK) {
+      this.sentFirst[d] = rank;
+      return true;
     }
-    if (ranks.has(rank)) return false;
-    ranks.add(rank);
+    const ranks = this.sentTo.get(d);
+    if (ranks === undefined) this.sentTo.set(d, new Set([rank]));
+    else if (ranks.has(rank)) return false;
+    else ranks.add(rank);
     return true;
   }
 
@@ -76,7 +79,7 @@ export class RankData {
 
   /** Whether other ranks have the latest version or will get it. */
   isSent(d: DatumId): boolean {
-    return (this.sentTo.get(d)?.size ?? 0) > 0;
+    return this.sentFirst[d] !== NO_RANK;
   }
 
   /** Whether `d` is this rank's, but its latest version is not here. */
@@ -101,6 +104,6 @@ export class RankData {
     this.have = grow(this.have, rows);
     const from = this.openSend.length;
     this.openSend = grow(this.openSend, rows).fill(NOT_SENT, from);
-    this.hasSent = grow(this.hasSent, rows);
+    this.sentFirst = grow(this.sentFirst, rows).fill(NO_RANK, from);
   }
 }

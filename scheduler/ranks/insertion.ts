@@ -12,12 +12,42 @@ import { handleElsewhere, type RankAfter, rankOfHandle } from './cross-rank-orde
 import type { RankHost } from './host.js';
 import type { RankPlan } from './plan.js';
 
+/**
+ * Copies of the callers' records. Movements are tasks, too: their insertion may run bodies, which may insert and so fill the
+ * caller's record anew.
+ */
+export class InsertionCopies {
+  private readonly free: TaskInsertion[] = [];
+
+  /** A copy without predecessors. */
+  take({ cls, run, flows, params, priority, device }: ProgramInsertion): TaskInsertion {
+    const copy = this.free.pop() ?? {
+      ...{ cls, run, priority, device, after: undefined },
+      flows: new Int32Array(flows.length) as Column<Int32Array, DatumId>,
+      params: new Float64Array(params.length),
+    };
+    copy.cls = cls;
+    copy.run = run;
+    copy.priority = priority;
+    copy.device = device;
+    copy.after = undefined;
+    for (let i = 0; i < cls.modes.length; i++) copy.flows[i] = flows[i];
+    for (let i = 0; i < cls.paramNames.length; i++) copy.params[i] = params[i];
+    return copy;
+  }
+
+  giveBack(copy: TaskInsertion): void {
+    this.free.push(copy);
+  }
+}
+
 /** The parts of this rank that insertion uses. */
 interface InsertingRank {
   readonly rank: number;
   readonly plan: RankPlan;
   readonly after: RankAfter;
   readonly runs: Pick<RankRuns, 'isPruned'>;
+  readonly copies: InsertionCopies;
 }
 
 /** Inserts the task on rank `rank`, or where its data belong if that is -1. Returns the task's handle. */
@@ -27,14 +57,25 @@ export function insertOnRanks(
   insertion: ProgramInsertion,
   rank: number,
 ): TaskHandle {
+  const own = ranks.copies.take(insertion);
+  try {
+    return insertCopy(engine, ranks, own, insertion.after, rank);
+  } finally {
+    ranks.copies.giveBack(own);
+  }
+}
+
+/** Inserts a copy of the caller's record; its predecessors are resolved here. */
+function insertCopy(
+  engine: RankHost,
+  ranks: InsertingRank,
+  own: TaskInsertion,
+  after: readonly TaskHandle[] | undefined,
+  rank: number,
+): TaskHandle {
   const { plan } = ranks;
-  const { cls, run, priority, after } = insertion;
-  const target = rank >= 0 ? rank : plan.rankOf(cls, insertion.flows);
-  // Movements are tasks, too. Their insertion may run bodies, which may fill the caller's record anew.
-  const flows = insertion.flows.slice(0, cls.modes.length) as Column<Int32Array, DatumId>;
-  const params = insertion.params.slice(0, cls.paramNames.length);
-  // Its predecessors are resolved below.
-  const own = { ...insertion, flows, params } as TaskInsertion;
+  const { cls, run, priority, flows } = own;
+  const target = rank >= 0 ? rank : plan.rankOf(cls, flows);
   if (engine.inBody || run.sealed) {
     checkAlone(engine, ranks, cls, flows, target, after);
     plan.noteSize(cls, flows);
@@ -102,7 +143,7 @@ function checkAlone(
   if (after?.some((handle) => rankOfHandle(handle, ranks.rank) !== ranks.rank) === true)
     refuse('it follows a task of another rank');
   const { data } = ranks.plan;
-  for (let i = 0; i < flows.length; i++) {
+  for (let i = 0; i < cls.modes.length; i++) {
     const d = flows[i];
     const datum = engine.directory.info[d]?.name ?? `#${d}`;
     if (data.producer[d] !== ranks.rank)

@@ -29,6 +29,7 @@ import { RankAfter } from './cross-rank-order.js';
 import { DatumCalls } from './datum-calls.js';
 import { EarlyEnds } from './early-ends.js';
 import type { RankHost } from './host.js';
+import { InsertionCopies } from './insertion.js';
 import { LaneMovements } from './lane-movements.js';
 import type { RankLinks } from './links.js';
 import { RankLoss } from './loss.js';
@@ -52,6 +53,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   readonly clocks: RankClocks;
   readonly plan: RankPlan;
   readonly after: RankAfter;
+  readonly copies: InsertionCopies = new InsertionCopies();
   readonly pulls: RankPulls;
   /** The tasks of movements, as the engine runs them. */
   readonly tasks: MovementTasks;

@@ -106,11 +106,14 @@ export class SmallMessages {
     const [first] = this.held;
     if (first === undefined) return;
     const { ids } = this;
-    const before = this.receives
-      .filter((lane) => this.taken[lane] === 1 && ((ids[lane] - first) | 0) < 0)
-      .sort((a, b) => (ids[a] - ids[b]) | 0);
-    if (before.length > 0) wakes[before[before.length >> 1]] = 1;
-    else for (const lane of this.receives) wakes[lane] = 1;
+    const before: QueueId[] = [];
+    for (const lane of this.receives)
+      if (this.taken[lane] === 1 && ((ids[lane] - first) | 0) < 0) before.push(lane);
+    if (before.length === 0) for (const lane of this.receives) wakes[lane] = 1;
+    else {
+      before.sort((a, b) => (ids[a] - ids[b]) | 0);
+      wakes[before[before.length >> 1]] = 1;
+    }
   }
 
   /** Removes a held receive whose turn has come; returns its row, or -1. */
@@ -134,11 +137,16 @@ export class SmallMessages {
   }
 
   private freeLane(id: TaskId, bytes: number): QueueId {
-    const free = this.receives.filter((lane) => this.taken[lane] === 0);
-    const [lane = NO_QUEUE] = free;
+    let lane: QueueId = NO_QUEUE;
+    let free = 0;
+    for (const each of this.receives) {
+      if (this.taken[each] === 1) continue;
+      if (free++ === 0) lane = each;
+      else break;
+    }
     if (lane === NO_QUEUE || !guards.arrivalCredit || this.engine.arrivals.isReached(id))
       return lane;
-    return free.length > 1 && this.leavesRoom(bytes) ? lane : NO_QUEUE;
+    return free > 1 && this.leavesRoom(bytes) ? lane : NO_QUEUE;
   }
 
   /**

@@ -1,7 +1,7 @@
 // Puts several ranks on one time axis: rank 0's clock, by the measured offsets. If one offset explains all
 // measurements, it holds; else the clocks drift, and offsets are interpolated. Then ranks are shifted by the least amount
 // that makes every message arrive after it left.
-import { NONE, TransferReason } from './format.js';
+import { NONE, TransferKind, TransferReason } from './format.js';
 import type { ClockRecord } from './records.js';
 import type { Trace, TraceRank, TransferColumns } from './trace.js';
 
@@ -59,6 +59,7 @@ export function alignRanks(trace: Alignable, problems: string[]): void {
       `clocks: ${clamped} messages seemed to arrive before they left; their arrival was moved`,
     );
   }
+  beginInline(trace.transfers);
 }
 
 /** A rank's clock from the view of the reference. */
@@ -77,7 +78,8 @@ function clockOf(rank: TraceRank, reference: TraceRank, problems: string[]): Clo
     .filter((clock) => clock.peer === reference.rank)
     .sort((a, b) => a.time - b.time);
   if (samples.length === 0) {
-    if (rank.header.clockOffset === 0) {
+    // Simulated ranks may share a clock.
+    if (rank.header.clockOffset === 0 && !rank.header.simulated) {
       problems.push(
         `rank ${rank.rank} has no clock measurement against rank ${reference.rank}: equal clocks are assumed`,
       );
@@ -170,4 +172,18 @@ function clampReceives(transfers: TransferColumns): number {
     }
   }
   return clamped;
+}
+
+/**
+ * A message with its bytes inside is on its way from the moment at which it leaves. The receiving rank asks for nothing and
+ * knows only its end, so the begin is that of the send.
+ */
+function beginInline(transfers: TransferColumns): void {
+  for (let row = 0; row < transfers.count; row++) {
+    const partner = transfers.partner[row];
+    if (partner < 0 || transfers.kind[row] !== TransferKind.inline) continue;
+    if (transfers.reason[row] === TransferReason.send) continue;
+    transfers.issued[row] = transfers.start[partner];
+    transfers.start[row] = transfers.start[partner];
+  }
 }

@@ -190,10 +190,11 @@ export class TaskTracer {
     this.describeUses(cls, row);
     this.completeTimes(row, cls);
     let lane: number;
-    if (tasks.execution[row] === Execution.command) lane = this.laneOf[tasks.queue[row]];
+    if (cls.network !== undefined) lane = this.networkLane;
+    else if (tasks.execution[row] === Execution.command) lane = this.laneOf[tasks.queue[row]];
     else {
-      lane = cls.network === undefined ? this.scriptLane : this.networkLane;
-      if (cls.network === undefined) flags |= TaskFlag.script;
+      lane = this.scriptLane;
+      flags |= TaskFlag.script;
     }
     if (tasks.hinted[row] === 1) flags |= TaskFlag.hinted;
     if (this.fitsGroup(row, cls)) return this.recordGroup(from, until, cls, lane, flags);
@@ -209,27 +210,29 @@ export class TaskTracer {
     this.insertions.find(tasks.idOf(row));
     times[at + TaskTime.inserted] = this.insertions.time;
     if ((tasks.stamped[row] & Stamp.ready) === 0) times[at + TaskTime.ready] = this.insertions.time;
-    if (tasks.execution[row] === Execution.command) {
-      const q = tasks.queue[row];
-      const seq = tasks.seq[row];
+    const isCommand = tasks.execution[row] === Execution.command;
+    const q = tasks.queue[row];
+    const seq = tasks.seq[row];
+    if (cls.network !== undefined) {
+      // Its time on the lane is the time of its transfers, which end before it or with it.
+      const end = isCommand ? backend.endOf(q, seq) : x.now;
+      times[at + TaskTime.issued] = 0;
+      times[at + TaskTime.execStart] = end;
+      times[at + TaskTime.execEnd] = end;
+    } else if (isCommand) {
       this.issues[q].find(seq);
       times[at + TaskTime.issued] = this.issues[q].time;
       times[at + TaskTime.execStart] = backend.startOf(q, seq);
       times[at + TaskTime.execEnd] = backend.endOf(q, seq);
-    } else if (cls.network === undefined) {
-      times[at + TaskTime.issued] = times[at + TaskTime.execStart];
     } else {
-      // Its time on the lane is the time of its transfers.
-      times[at + TaskTime.issued] = 0;
-      times[at + TaskTime.execStart] = x.now;
-      times[at + TaskTime.execEnd] = x.now;
+      times[at + TaskTime.issued] = times[at + TaskTime.execStart];
     }
     times[at + TaskTime.stageOut] = x.now;
     times[at + TaskTime.finalized] = x.now;
   }
 
   /** The task waited for no memory and no copy, and its times are in order. This holds for most tasks. */
-  private fitsGroup(row: number, { modes }: TaskClassRow): boolean {
+  private fitsGroup(row: number, { modes, network }: TaskClassRow): boolean {
     const { times, stamped, execution } = this.state.tasks;
     const at = row * COUNT;
     const inserted = times[at + TaskTime.inserted];
@@ -240,6 +243,7 @@ export class TaskTracer {
     const finalized = times[at + TaskTime.finalized];
     return (
       execution[row] === Execution.command &&
+      network === undefined &&
       stamped[row] <= Stamp.ready &&
       modes.length <= MOST_DATA &&
       inserted >= this.recorder.origin &&

@@ -257,6 +257,71 @@ describe('the critical path by hand', () => {
     tiles(path);
   });
 
+  /**
+   * Task 5 on rank 0 makes x (10-60), which leaves at 62 on a lane and is on rank 1 at 90. There the receive (task 7) was
+   * commanded at once, before anything was sent, and task 1 uses x from 94 to 130. Each rank knows its own end only.
+   */
+  const arrival = (): Trace => {
+    const header = (rank: number) => testHeader({ ranks: 2, rank });
+    const message = { kind: TransferKind.inline, lane: 6, version: 1, message: 9, bytes: 8 };
+    const sender = record((recorder) => {
+      recorder.clock(1, 1000, 0, 0);
+      recorder.taskClass(0, 'make');
+      recorder.datum(3, 8, 0, 'x');
+      recorder.access(5, 3, AccessMode.write);
+      recorder.access(6, 3, AccessMode.read);
+      recorder.dependency(6, 5);
+      task(recorder, 5, 0, { start: 10, end: 60 });
+      task(recorder, 6, 6, { inserted: 1, start: 64, end: 64, finalized: 70 });
+      recorder.transfer({
+        ...{ ...message, reason: TransferReason.send, source: 0, destination: NO_INDEX },
+        ...{ task: 6, datum: 3, peer: 1, issued: 1062, start: 1062, end: 1064 },
+      });
+    }, header(0));
+    const receiver = record((recorder) => {
+      recorder.clock(0, 1000, 0, 0);
+      recorder.taskClass(0, 'use');
+      recorder.datum(4, 8, 0, 'x');
+      recorder.access(7, 4, AccessMode.write);
+      recorder.access(1, 4, AccessMode.read);
+      recorder.dependency(1, 7);
+      recorder.transfer({
+        ...{ ...message, reason: TransferReason.receive, source: NO_INDEX, destination: 0 },
+        ...{ task: 7, datum: 4, peer: 0, issued: 1090, start: 1090, end: 1090 },
+      });
+      task(recorder, 7, 6, { inserted: 3, start: 90, end: 90, finalized: 96 });
+      task(recorder, 1, 0, { inserted: 4, start: 94, end: 130 });
+    }, header(1));
+    return loadTrace([sender, receiver]);
+  };
+
+  test('goes through an arrival: the writer, the message from its send on, the receive, and the reader', () => {
+    const trace = arrival();
+    expect(trace.problems).toEqual([]);
+    const path = criticalPath(trace);
+    expect(path.steps.map((s) => [s.type, s.rank, s.start, s.end, s.releasedBy, s.gap])).toEqual([
+      ['task', 0, 10, 60, 'submission', 10],
+      ['message', 1, 62, 90, 'producer', 2],
+      ['task', 1, 90, 90, 'transfer', 0],
+      ['task', 1, 94, 130, 'dependency', 4],
+    ]);
+    expect(path.transfers).toBe(28);
+    tiles(path);
+  });
+
+  test('a message on a lane is on the network from its send to its arrival, on both ranks', () => {
+    const { transfers } = arrival();
+    const spans = [...transfers.rank.subarray(0, transfers.count)].map((rank, row) => [
+      rank,
+      transfers.start[row],
+      transfers.end[row],
+    ]);
+    expect(spans).toEqual([
+      [0, 62, 64],
+      [1, 62, 90],
+    ]);
+  });
+
   test('of an empty trace', () => {
     expect(criticalPath(traced(() => {}))).toMatchObject({ makespan: 0, steps: [], tail: 0 });
   });

@@ -5,7 +5,8 @@
 import { hostname } from 'node:os';
 import { firstGpuOf, launchOf } from '../devices/launch.js';
 import { openNativeBackend } from '../devices/native/backend.js';
-import { type NativeNetwork, openNativeNetwork } from '../devices/native/network.js';
+import type { NativeNetwork } from '../devices/native/network.js';
+import { openNativeNetwork } from '../devices/native/open-network.js';
 import { type ClockOffset, clockOffset } from '../devices/network/clock-offset.js';
 import { ownCores } from '../scheduler/program/own-cores.js';
 import { probeNative } from './doctor-probe.js';

@@ -4,7 +4,7 @@
 
 import { firstGpuOf } from '../devices/launch.js';
 import { openNativeBackend } from '../devices/native/backend.js';
-import { loadedMpiFile, openNativeNetwork } from '../devices/native/network.js';
+import { loadedMpiFile, openNativeNetwork } from '../devices/native/open-network.js';
 
 const GPU = 1;
 const PATIENCE_MS = 5000;

@@ -72,7 +72,12 @@ export const doors = [
   // The port passes on the outcome codes, which are shared with C++ and so defined there.
   { from: 'devices/backend.ts', to: ['native/contract.ts'] },
   { from: 'devices/native/backend.ts', to: ['native/contract.ts', 'native/index.ts'] },
+  { from: 'devices/native/description.ts', to: ['native/contract.ts'] },
+  { from: 'devices/native/doorbells.ts', to: ['native/contract.ts'] },
+  { from: 'devices/native/host-views.ts', to: ['native/contract.ts'] },
+  { from: 'devices/native/native-errors.ts', to: ['native/index.ts'] },
   { from: 'devices/native/network.ts', to: ['native/mpi.ts'] },
+  { from: 'devices/native/open-network.ts', to: ['native/mpi.ts'] },
   { from: 'devices/installation.ts', to: ['native/installation.ts'] },
   { from: 'devices/launch.ts', to: ['native/launch.ts'] },
   // The list of test suites.

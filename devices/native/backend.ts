@@ -7,86 +7,25 @@
 import {
   Control,
   type NativeCore,
-  type NativeIpcExport,
   type NativeKernelSource,
   type NativeOptions,
   Opcode,
   QueueKind,
   Record,
   Shared,
-  SpaceKind,
   Status,
   Times,
 } from '../../native/contract.js';
-import { loadNative, NativeError } from '../../native/index.js';
+import { loadNative } from '../../native/index.js';
 import type { Backend, QueueInfo, SpaceInfo } from '../backend.js';
-import { HeadraceError } from '../errors.js';
 import { FIRST_QUEUE, type QueueId, type SpaceId, type TaskId } from '../handles.js';
-
-/** Looks between two readings of the clock. */
-const LOOKS = 64;
-/** JavaScript sees host memory in pieces of this size, each mapped once. */
-const VIEW_CHUNK = 2 ** 28;
+import { type ExportedSpace, exportedSpaces, queuesOf, spacesOf } from './description.js';
+import { Doorbells } from './doorbells.js';
+import { HostViews } from './host-views.js';
+import { native } from './native-errors.js';
 
 /** Copies and fills belong to no run: they are never skipped, and the engine handles their failure. */
 const NO_RUN = -1;
-
-const SPACE_NAMES: readonly SpaceInfo['kind'][] = ['host', 'emulated', 'cuda', 'hip'];
-const QUEUE_NAMES: readonly QueueInfo['kind'][] = [
-  'worker',
-  'compute',
-  'h2d',
-  'd2h',
-  'peer',
-  'lane',
-];
-
-function nameOf<T>(names: readonly T[], kinds: object, kind: number): T {
-  const name = names[kind];
-  if (name === undefined)
-    throw new Error(`native core: unknown kind ${kind} of ${Object.keys(kinds)}`);
-  return name;
-}
-
-const ERROR_CODES: Readonly<Record<string, string>> = {
-  NATIVE_UNAVAILABLE: 'ERR_NATIVE_MISSING',
-  INVALID_OPTION: 'ERR_OPTION',
-  DRIVER_UNAVAILABLE: 'ERR_NO_GPU',
-  DRIVER: 'ERR_DRIVER',
-  OUT_OF_MEMORY: 'ERR_OUT_OF_MEMORY',
-  OUT_OF_RANGE: 'ERR_OUT_OF_RANGE',
-  KERNEL_LIBRARY: 'ERR_KERNEL_LIBRARY',
-  KERNEL_SOURCE: 'ERR_KERNEL_SOURCE',
-  CLOSED: 'ERR_RUNTIME_CLOSED',
-};
-
-/** Runs a call into the addon and turns its errors into those of the project. */
-function native<T>(call: () => T): T {
-  try {
-    return call();
-  } catch (error) {
-    if (!(error instanceof NativeError)) throw error;
-    const code = ERROR_CODES[error.code] ?? 'ERR_NATIVE';
-    throw new HeadraceError(code, error.message, {
-      cause: error,
-      remedy: error.remedy,
-    });
-  }
-}
-
-/** A memory space as the message layer sees it. */
-export interface ExportedSpace {
-  readonly kind: number;
-  /** A GPU behind a driver, whose memory the host cannot touch. */
-  readonly isReal: boolean;
-  readonly base: bigint;
-  readonly bytes: number;
-  readonly fd: number;
-  readonly uuid: string;
-  readonly exported: NativeIpcExport | undefined;
-  readonly flushOptions: number;
-  readonly writeOrdering: number;
-}
 
 /** Opens the native core. Errors are typed; see `Runtime.create`. */
 export function openNativeBackend(options: NativeOptions): NativeBackend {
@@ -118,12 +57,10 @@ export class NativeBackend implements Backend {
   private readonly count: number;
   /** Number of the first lane; `count` without lanes. */
   private readonly firstLane: number;
-  /** `Shared.arrivals` and `Shared.failed` as of the last `poll`. */
-  private arrivals = 0;
+  /** `Shared.failed` as of the last `poll`. */
   private failed = 0;
-  /** Lanes have armed doorbells. */
-  private lanesArmed = false;
-  private readonly chunks: (ArrayBuffer | undefined)[] = [];
+  private readonly doorbells: Doorbells;
+  private readonly views: HostViews;
   private beat = 0;
   private closed = false;
 
@@ -143,6 +80,7 @@ export class NativeBackend implements Backend {
     this.count = n;
     const lane = core.queues.findIndex((q) => q.kind === QueueKind.lane);
     this.firstLane = lane < 0 ? n : lane;
+    this.doorbells = new Doorbells(core, this.firstLane, () => this.alsoDue?.() === true);
     this.dirty = new Uint8Array(n);
     this.completed = new Int32Array(n);
     this.issued = new Int32Array(n);
@@ -151,17 +89,9 @@ export class NativeBackend implements Backend {
       this.completed[q] = Atomics.load(this.control, q * Control.words + Control.completed);
       this.issued[q] = this.completed[q];
     }
-    this.spaces = core.spaces.map((s, i) => ({
-      kind: nameOf(SPACE_NAMES, SpaceKind, s.kind),
-      // GPUs of one model share a name: only the number tells them apart.
-      name: s.kind < SpaceKind.cuda ? s.name : `GPU ${i - 1} (${s.name})`,
-      bytes: s.bytes,
-    }));
-    this.queues = core.queues.map((q) => ({
-      kind: nameOf(QUEUE_NAMES, QueueKind, q.kind),
-      space: q.space as SpaceId,
-      peer: q.peer as SpaceId,
-    }));
+    this.spaces = spacesOf(core);
+    this.views = new HostViews(core);
+    this.queues = queuesOf(core);
   }
 
   kernel(name: string, space: SpaceId): number {
@@ -321,22 +251,13 @@ export class NativeBackend implements Backend {
     }
   }
 
-  spin(until: number): boolean {
-    let isDue = false;
-    do {
-      for (let i = 0; i < LOOKS && !isDue; i++) isDue = this.due();
-    } while (!isDue && this.now() < until);
-    this.disarm();
-    return isDue;
-  }
-
   poll(): boolean {
     const { control, completed } = this;
     let moved = false;
     // Lanes only when one has completed something. The count is read before their words: it covers no more than these.
     const arrivals = Atomics.load(this.shared, Shared.arrivals);
-    const end = arrivals === this.arrivals ? this.firstLane : this.count;
-    this.arrivals = arrivals;
+    const end = arrivals === this.doorbells.arrivals ? this.firstLane : this.count;
+    this.doorbells.arrivals = arrivals;
     for (let q = FIRST_QUEUE; q < end; q++) {
       const at = q * Control.words + Control.completed;
       const now = Atomics.load(control, at);
@@ -402,50 +323,26 @@ export class NativeBackend implements Backend {
   }
 
   arm(queue: QueueId, seq: number): void {
-    const base = queue * Control.words;
-    Atomics.store(this.control, base + Control.doorbellAt, seq);
-    Atomics.store(this.control, base + Control.doorbellArmed, 1);
-    if (queue >= this.firstLane) this.lanesArmed = true;
+    this.doorbells.arm(queue, seq);
   }
-
   block(microseconds: number): void {
-    Atomics.store(this.shared, Shared.engineAsleep, 1);
-    if (!this.due()) this.core.waitForDoorbell(microseconds);
-    Atomics.store(this.shared, Shared.engineAsleep, 0);
-    this.disarm();
+    this.doorbells.block(microseconds);
   }
-
   serve(microseconds: number): boolean {
-    Atomics.store(this.shared, Shared.engineAsleep, 1);
-    const served = this.due() || this.core.serveUntilDoorbell(microseconds);
-    Atomics.store(this.shared, Shared.engineAsleep, 0);
-    this.disarm();
-    return served;
+    return this.doorbells.serve(microseconds);
   }
-
+  spin(until: number): boolean {
+    return this.doorbells.spin(until);
+  }
   sleep(): boolean {
-    Atomics.store(this.shared, Shared.engineAsleep, 2);
-    if (!this.due()) {
-      // A worker that made room for the engine reads this word before it sleeps.
-      if (Atomics.load(this.shared, Shared.aside) !== 0) this.core.recall();
-      return true;
-    }
-    Atomics.store(this.shared, Shared.engineAsleep, 0);
-    this.disarm();
-    return false;
+    return this.doorbells.sleep();
   }
-
   soon(callback: () => void): void {
     setImmediate(callback);
   }
   onWake(callback: () => void): void {
-    this.core.onDoorbell(() => {
-      Atomics.store(this.shared, Shared.engineAsleep, 0);
-      this.disarm();
-      callback();
-    });
+    this.doorbells.onWake(callback);
   }
-
   hold(on: boolean): void {
     this.core.hold(on);
   }
@@ -455,16 +352,7 @@ export class NativeBackend implements Backend {
   }
 
   hostView(offset: number, bytes: number): Uint8Array {
-    const chunk = Math.floor(offset / VIEW_CHUNK);
-    const within = offset - chunk * VIEW_CHUNK;
-    if (within + bytes > VIEW_CHUNK) return new Uint8Array(this.core.hostView(offset, bytes));
-    let buffer = this.chunks[chunk];
-    if (buffer === undefined) {
-      const length = Math.min(VIEW_CHUNK, this.spaces[0].bytes - chunk * VIEW_CHUNK);
-      buffer = this.core.hostView(chunk * VIEW_CHUNK, length);
-      this.chunks[chunk] = buffer;
-    }
-    return new Uint8Array(buffer, within, bytes);
+    return this.views.at(offset, bytes);
   }
 
   busy(queue: QueueId): number {
@@ -478,17 +366,7 @@ export class NativeBackend implements Backend {
 
   /** The memory spaces for the message layer. @internal */
   exported(): ExportedSpace[] {
-    return this.core.spaces.map(({ kind, bytes, uuid, flushOptions, writeOrdering }, s) => ({
-      kind,
-      isReal: kind === SpaceKind.cuda || kind === SpaceKind.hip,
-      base: this.core.address(s),
-      bytes,
-      fd: this.core.shareable(s)?.fd ?? -1,
-      uuid,
-      exported: this.core.ipcExport(s) ?? undefined,
-      flushOptions,
-      writeOrdering,
-    }));
+    return exportedSpaces(this.core);
   }
 
   /** Address of the doorbell, for native code outside of the core. @internal */
@@ -509,31 +387,6 @@ export class NativeBackend implements Backend {
     if (this.closed) return;
     this.closed = true;
     this.core.close();
-  }
-
-  /** An armed event is over already: the doorbell may have rung before the engine slept. */
-  private due(): boolean {
-    if (this.alsoDue?.() === true) return true;
-    const { control, shared } = this;
-    // A failure rings unarmed (native/queues/queue.h).
-    if (Atomics.load(shared, Shared.failed) !== shared[Shared.failuresHandled]) return true;
-    const arrived = Atomics.load(shared, Shared.arrivals) !== this.arrivals;
-    const end = arrived && this.lanesArmed ? this.count : this.firstLane;
-    for (let q = FIRST_QUEUE; q < end; q++) {
-      const base = q * Control.words;
-      if (Atomics.load(control, base + Control.doorbellArmed) === 0) continue;
-      const completed = Atomics.load(control, base + Control.completed);
-      if (((completed - control[base + Control.doorbellAt]) | 0) >= 0) return true;
-    }
-    return false;
-  }
-
-  private disarm(): void {
-    const end = this.lanesArmed ? this.count : this.firstLane;
-    this.lanesArmed = false;
-    for (let q = FIRST_QUEUE; q < end; q++) {
-      Atomics.store(this.control, q * Control.words + Control.doorbellArmed, 0);
-    }
   }
 
   /** Takes the next ring slot; returns its first word. The caller has checked that there is room. */

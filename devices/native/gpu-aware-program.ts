@@ -6,7 +6,8 @@ import { FIRST_GPU, HOST, NO_QUEUE } from '../handles.js';
 import { firstGpuOf } from '../launch.js';
 import { NetOutcome, WireMode } from '../network/port.js';
 import { type NativeBackend, openNativeBackend } from './backend.js';
-import { type NativeNetwork, openNativeNetwork } from './network.js';
+import type { NativeNetwork } from './network.js';
+import { openNativeNetwork } from './open-network.js';
 
 const MIB = 2 ** 20;
 const AREA = 8 * MIB;

@@ -4,7 +4,7 @@
 
 import { launchOf } from '../../../dist/devices/launch.js';
 import { NativeBackend } from '../../../dist/devices/native/backend.js';
-import { openNativeNetwork } from '../../../dist/devices/native/network.js';
+import { openNativeNetwork } from '../../../dist/devices/native/open-network.js';
 import { loadNative } from '../../../dist/native/index.js';
 import { loadMpi, startMpi } from '../../../dist/native/mpi.js';
 import { report } from './report.mjs';

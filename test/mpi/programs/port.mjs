@@ -2,7 +2,7 @@
 // three ways, with every byte checked.
 
 import { NativeBackend } from '../../../dist/devices/native/backend.js';
-import { openNativeNetwork } from '../../../dist/devices/native/network.js';
+import { openNativeNetwork } from '../../../dist/devices/native/open-network.js';
 import { VisibleTo } from '../../../dist/devices/network/port.js';
 import { loadNative } from '../../../dist/native/index.js';
 import { report } from './report.mjs';

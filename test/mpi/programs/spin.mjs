@@ -4,7 +4,7 @@
 
 import { firstGpuOf } from '../../../dist/devices/launch.js';
 import { openNativeBackend } from '../../../dist/devices/native/backend.js';
-import { openNativeNetwork } from '../../../dist/devices/native/network.js';
+import { openNativeNetwork } from '../../../dist/devices/native/open-network.js';
 import { WireMode } from '../../../dist/devices/network/port.js';
 import { report } from './report.mjs';
 

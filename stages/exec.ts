@@ -13,17 +13,17 @@ import { CopyEvent, CopyState } from '../devices/memory/coherency.js';
 import type { StageContext } from './context.js';
 import { cure, failPoisoned, poisonedInput } from './poison.js';
 import { Outcome } from './stage.js';
-import { AccessMode, Execution, NetworkRole } from './task-table.js';
+import { AccessMode, Execution, NetworkRole, type TaskClassRow } from './task-table.js';
 
 export function exec(x: StageContext, row: number): number {
   const cls = x.classes[x.tasks.classOf[row]];
   const kernel = cls.kernels[x.tasks.device[row]];
-  return kernel < 0 && cls.body !== undefined ? execBody(x, row) : execKernel(x, row, kernel);
+  if (kernel < 0 && cls.body !== undefined) return execBody(x, row, cls);
+  return execKernel(x, row, cls, kernel);
 }
 
-function execKernel(x: StageContext, row: number, kernel: number): number {
+function execKernel(x: StageContext, row: number, cls: TaskClassRow, kernel: number): number {
   const { tasks, directory: dir, submission: sub } = x;
-  const cls = x.classes[tasks.classOf[row]];
   const s = tasks.device[row];
   const modes = cls.modes;
   const nFlows = modes.length;
@@ -42,24 +42,17 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
   const first = tasks.flowStart[row];
   const { launch } = x;
   const { args } = launch;
-  const { block, writeQueue, writeSeq, readerQueue, readerSeq, readersHead } = dir;
+  const { block, writeQueue, writeSeq, readerQueue } = dir;
   const { execReadAfterWrite, execWriteAfterWrite, execWriteAfterRead } = guards;
   sub.begin(queue);
   for (let i = 0; i < nFlows; i++) {
     const c = flows[first + i] * spaces + s;
     args[i] = block[c];
-    if (modes[i] === AccessMode.read) {
-      if (execReadAfterWrite) sub.after(writeQueue[c], writeSeq[c]);
-      continue;
-    }
     if (modes[i] === AccessMode.write ? execWriteAfterWrite : execReadAfterWrite) {
       sub.after(writeQueue[c], writeSeq[c]);
     }
-    if (execWriteAfterRead && readerQueue[c] >= 0) {
-      sub.after(readerQueue[c], readerSeq[c]);
-      for (let n = readersHead[c]; n >= 0; n = dir.readers.next[n]) {
-        sub.after(dir.readers.value[n], dir.readers.extra[n]);
-      }
+    if (modes[i] !== AccessMode.read && readerQueue[c] >= 0 && execWriteAfterRead) {
+      followReaders(x, c);
     }
   }
   if (tasks.controlEvents[row] >= 0) followControl(x, row);
@@ -91,6 +84,14 @@ function execKernel(x: StageContext, row: number, kernel: number): number {
   return Outcome.issued;
 }
 
+/** The command follows the readers of copy `c`. */
+function followReaders({ directory: dir, submission: sub }: StageContext, c: number): void {
+  sub.after(dir.readerQueue[c], dir.readerSeq[c]);
+  for (let n = dir.readersHead[c]; n >= 0; n = dir.readers.next[n]) {
+    sub.after(dir.readers.value[n], dir.readers.extra[n]);
+  }
+}
+
 /** The command follows the control predecessors that were issued. */
 export function followControl(x: StageContext, row: number): void {
   const nodes = x.eventNodes;
@@ -101,9 +102,9 @@ export function followControl(x: StageContext, row: number): void {
 }
 
 /** JavaScript bodies run on the engine's own thread, so their data must be present now. An event is not enough. */
-function execBody(x: StageContext, row: number): number {
+function execBody(x: StageContext, row: number, cls: TaskClassRow): number {
   const { tasks, directory: dir, submission: sub } = x;
-  const { modes, network, restores } = x.classes[tasks.classOf[row]];
+  const { modes, network, restores } = cls;
   const s = tasks.device[row];
   const first = tasks.flowStart[row];
   // Movements take this path as well: other ranks read an offered copy without any event of this rank.
@@ -176,11 +177,15 @@ export function writeHere(x: StageContext, d: DatumId, s: SpaceId): void {
   dir.version[d] = (dir.version[d] + 1) | 0;
   const others = dir.validMask[d] & ~(1 << s);
   dir.apply(d, s, CopyEvent.write);
-  if (others === 0 || !guards.writeInvalidates) return;
-  for (let mask = others; mask !== 0; ) {
-    const other = (31 - Math.clz32(mask)) as SpaceId;
-    mask &= ~(1 << other);
-    dir.apply(d, other, CopyEvent.remoteWrite);
-    x.spaces[other].settle(d);
+  if (others !== 0 && guards.writeInvalidates) invalidate(x, d, others);
+}
+
+/** The copies of `d` in the spaces of `mask` hold an older version. */
+function invalidate(x: StageContext, d: DatumId, mask: number): void {
+  while (mask !== 0) {
+    const s = (31 - Math.clz32(mask)) as SpaceId;
+    mask &= ~(1 << s);
+    x.directory.apply(d, s, CopyEvent.remoteWrite);
+    x.spaces[s].settle(d);
   }
 }

@@ -12,12 +12,20 @@ import { AccessMode } from './task-table.js';
  * Task `id` writes all of datum `d` without reading it, and was issued: the datum is good from here on in program order. A
  * writer on another rank, which comes later in program order, may have left it without a value by now: that stands.
  */
-export function cure({ directory: dir, tasks }: StageContext, d: DatumId, id: TaskId): void {
-  const by = dir.poisonedBy[d];
-  const isLater = by === id || (((by - id) | 0) > 0 && tasks.contains(by));
-  if (isLater && dir.poison[d] !== Poison.none && guards.laterWriterDecides) return;
+export function cure(x: StageContext, d: DatumId, id: TaskId): void {
+  const dir = x.directory;
+  if (dir.poison[d] !== Poison.none) {
+    if (laterWriterDecided(x, d, id)) return;
+    dir.setPoison(d, Poison.none);
+  }
   dir.poisonedBy[d] = id;
-  if (dir.poison[d] !== Poison.none) dir.setPoison(d, Poison.none);
+}
+
+/** Whether task `id`, or one after it in program order, poisoned datum `d`. */
+function laterWriterDecided({ directory, tasks }: StageContext, d: DatumId, id: TaskId): boolean {
+  const by = directory.poisonedBy[d];
+  const isLater = by === id || (((by - id) | 0) > 0 && tasks.contains(by));
+  return isLater && guards.laterWriterDecides;
 }
 
 /** The first datum without a usable value that the task in `row` reads, or -1. */

@@ -153,16 +153,15 @@ export class Directory {
 
   /** Applies a coherency event to the copy of `d` in space `s`. Throws on an illegal one: that is a defect of Headrace. */
   apply(d: DatumId, s: SpaceId, event: CopyEvent): void {
-    const c = d * this.spaces + s;
-    const next = nextState(this.state[c], event);
-    if (next === ILLEGAL) {
-      throw new Error(
-        `coherency: event ${event} is illegal for datum '${this.info[d]?.name}' in space ${s}, state ${this.state[c]}`,
-      );
-    }
-    this.state[c] = next;
-    if (next === CopyState.invalid) this.validMask[d] &= ~(1 << s);
-    else this.validMask[d] |= 1 << s;
+    const next = nextState(this.state[d * this.spaces + s], event);
+    if (next === ILLEGAL) this.refuse(d, s, event);
+    this.setState(d, s, next);
+  }
+
+  private refuse(d: DatumId, s: SpaceId, event: CopyEvent): never {
+    throw new Error(
+      `coherency: event ${event} is illegal for datum '${this.info[d]?.name}' in space ${s}, state ${this.state[d * this.spaces + s]}`,
+    );
   }
 
   /** Space of the copy that keeps the value, or -1 when there is none. */

@@ -44,8 +44,14 @@ export class NodePool<V extends number = number> {
 
   /** Frees a whole list; returns -1, the empty list. */
   freeList(head: number): number {
-    let n = head;
-    while (n >= 0) n = this.free(n);
+    if (head < 0) return -1;
+    const { next } = this;
+    let count = 1;
+    let last = head;
+    for (; next[last] >= 0; last = next[last]) count++;
+    next[last] = this.freeHead;
+    this.freeHead = head;
+    this.live -= count;
     return -1;
   }
 

@@ -56,6 +56,9 @@ export interface GraphRuntime {
   readonly classes: ClassBinder;
 }
 
+/** The program has not chosen a rank. */
+const ANY_RANK = -1;
+
 /** Holds the place of the class in a record of which no task was made yet. */
 const NO_CLASS: TaskClassRow = {
   id: -1,
@@ -126,38 +129,21 @@ export class Graph {
     // Arguments and options may have getters, which may run any code.
     const turn = ++this.turn;
     const { next } = tasks;
-    this.readArguments(bound, args as unknown as Record<string, unknown>);
-    let priority = 0;
-    let device = ANY_DEVICE;
-    let rank = -1;
-    let after: readonly TaskHandle[] | undefined;
-    if (options !== undefined) {
-      if (options === null) checkTaskOptions(bound, options);
-      const wish = options;
-      const priorityWish = wish.priority;
-      const deviceWish = wish.device;
-      const rankWish = wish.rank;
-      const afterWish = wish.after;
-      if (priorityWish !== undefined) priority = checkPriority(bound, priorityWish);
-      if (deviceWish !== undefined) device = this.deviceHint(bound, deviceWish);
-      if (rankWish !== undefined) rank = checkRank(bound, rankWish, this.ranks);
-      if (afterWish !== undefined) after = checkAfter(bound, afterWish, tasks, this.ranks);
-      const isEmpty = (priorityWish ?? deviceWish ?? rankWish ?? afterWish) === undefined;
-      if (isEmpty || bound.unchecked > 0) {
-        checkTaskOptions(bound, options);
-        bound.unchecked--;
-      }
-    }
+    this.readData(bound, args as unknown as Record<string, unknown>);
+    if (paramNames.length > 0)
+      this.readParameters(bound, args as unknown as Record<string, unknown>);
+    const { insertion } = this;
+    insertion.priority = 0;
+    insertion.device = ANY_DEVICE;
+    insertion.after = undefined;
+    const rank = options === undefined ? ANY_RANK : this.readOptions(bound, options);
     if (turn !== this.turn || next !== tasks.next) throw reentered(bound);
     if (run.error !== undefined) throw run.error;
     const mayBeLarge = directory.largest * flowNames.length > bound.safeBytes;
+    const { device } = insertion;
     if (device >= 0 || (mayBeLarge && this.sumOfBytes(flowNames.length) > bound.safeBytes))
       this.checkSize(bound, device);
-    const { insertion } = this;
     insertion.cls = row;
-    insertion.priority = priority;
-    insertion.device = device;
-    insertion.after = after;
     const ranks = this.runtime.peers;
     // Without other ranks all predecessors are tasks of this one.
     return ranks === undefined
@@ -165,25 +151,35 @@ export class Graph {
       : insertOnRanks(engine, ranks, insertion, rank);
   }
 
-  /** Checks data and parameters and resolves them to numbers in scratch memory. */
-  private readArguments(bound: BoundClass, named: Record<string, unknown>): void {
-    const { flows, params } = this;
+  /** Checks the data and resolves them to rows in scratch memory. */
+  private readData(bound: BoundClass, named: Record<string, unknown>): void {
+    const { flows } = this;
     const { directory } = this.engine;
-    const { tokens, kinds } = bound;
-    const { flowNames, paramNames, modes } = bound.row;
+    const { tokens } = bound;
+    const { flowNames, modes } = bound.row;
     for (let i = 0; i < flowNames.length; i++) {
       const datum = named[flowNames[i]] as Datum | null | undefined;
       // Only open data of this runtime with the flow's element type have this token. All other values fail here.
-      if (datum === undefined || datum === null || datum.token !== tokens[i])
+      if (
+        datum === undefined ||
+        datum === null ||
+        datum.token !== tokens[i] ||
+        directory.info[datum.row] !== datum
+      )
         throw badDatum(bound, i, datum, named, this.runtime.programData);
       const d = datum.row;
-      if (directory.info[d] !== datum)
-        throw badDatum(bound, i, datum, named, this.runtime.programData);
       flows[i] = d;
       if (modes[i] !== AccessMode.write && directory.written[d] === 0 && !this.isHidden(d))
         throw neverWritten(bound, i, datum);
     }
     if (bound.written.length > 0) this.checkDuplicates(bound);
+  }
+
+  /** Checks the parameters and resolves them to numbers in scratch memory. */
+  private readParameters(bound: BoundClass, named: Record<string, unknown>): void {
+    const { params } = this;
+    const { kinds } = bound;
+    const { paramNames } = bound.row;
     for (let i = 0; i < paramNames.length; i++) {
       const value = named[paramNames[i]];
       const kind = kinds[i];
@@ -195,6 +191,24 @@ export class Graph {
         params[i] = value ? 1 : 0;
       } else throw badParameter(bound, i, value, named);
     }
+  }
+
+  /** Checks the options and puts them into the record of the insertion. Returns the rank. */
+  private readOptions(bound: BoundClass, options: TaskOptions): number {
+    if (options === null) checkTaskOptions(bound, options);
+    const { insertion } = this;
+    const { tasks } = this.engine;
+    const { priority, device, rank, after } = options;
+    if (priority !== undefined) insertion.priority = checkPriority(bound, priority);
+    if (device !== undefined) insertion.device = this.deviceHint(bound, device);
+    const on = rank === undefined ? ANY_RANK : checkRank(bound, rank, this.ranks);
+    if (after !== undefined) insertion.after = checkAfter(bound, after, tasks, this.ranks);
+    const isEmpty = (priority ?? device ?? rank ?? after) === undefined;
+    if (isEmpty || bound.unchecked > 0) {
+      checkTaskOptions(bound, options);
+      bound.unchecked--;
+    }
+    return on;
   }
 
   /**
@@ -263,17 +277,10 @@ export class Graph {
   }
 
   private checkDuplicates(bound: BoundClass): void {
-    const { modes, flowNames } = bound.row;
     const { flows } = this;
-    const n = flowNames.length;
+    const n = bound.row.flowNames.length;
     if (n > 32) {
-      const seen = new Map<number, number>();
-      for (let i = 0; i < n; i++) {
-        const j = seen.get(flows[i]);
-        if (j === undefined) seen.set(flows[i], i);
-        else if (modes[i] !== AccessMode.read || modes[j] !== AccessMode.read)
-          throw this.duplicate(bound, j, i);
-      }
+      this.checkManyDuplicates(bound);
       return;
     }
     const { written } = bound;
@@ -283,6 +290,19 @@ export class Graph {
       for (let j = 0; j < n; j++) {
         if (flows[j] === d && j !== i) throw this.duplicate(bound, Math.min(i, j), Math.max(i, j));
       }
+    }
+  }
+
+  /** As `checkDuplicates`, for tasks with so many data that comparing all pairs takes longer. */
+  private checkManyDuplicates(bound: BoundClass): void {
+    const { modes } = bound.row;
+    const { flows } = this;
+    const seen = new Map<number, number>();
+    for (let i = 0; i < modes.length; i++) {
+      const j = seen.get(flows[i]);
+      if (j === undefined) seen.set(flows[i], i);
+      else if (modes[i] !== AccessMode.read || modes[j] !== AccessMode.read)
+        throw this.duplicate(bound, j, i);
     }
   }
 

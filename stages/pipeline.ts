@@ -20,45 +20,48 @@ function isMessage({ tasks, classes }: StageContext, row: number): boolean {
 /** Moves a task on from alloc, stage-in, comm-in or exec. Returns the last outcome. */
 export function advance(x: StageContext, row: number): number {
   const { tasks } = x;
-  let outcome: number = Outcome.advance;
   tasks.waiting[row] = 0;
-  let stage = tasks.stage[row];
-  if (stage === TaskStage.ready) {
-    stage = TaskStage.alloc;
-    tasks.since[row] = x.now;
-  }
+  const stage = tasks.stage[row];
+  if (stage === TaskStage.ready) tasks.since[row] = x.now;
   // On the fast path no stage waits up to exec, and no times are taken: a stage without a time of its own counts as passed
   // with the stage before it.
-  if (stage === TaskStage.alloc && allResident(x, row)) stage = TaskStage.exec;
-  if (stage === TaskStage.alloc) {
-    tasks.stage[row] = TaskStage.alloc;
-    x.watcher?.entered(row, TaskStage.alloc);
-    outcome = alloc(x, row);
+  if (stage !== TaskStage.exec && !(stage <= TaskStage.alloc && allResident(x, row))) {
+    const outcome = prepare(x, row, stage);
     if (outcome !== Outcome.advance) return outcome;
-    tasks.since[row] = x.now;
-    if (x.tracing) tasks.stamp(row, TaskTime.alloc, x.now);
-    stage = TaskStage.stageIn;
-  }
-  if (stage === TaskStage.stageIn) {
-    tasks.stage[row] = TaskStage.stageIn;
-    x.watcher?.entered(row, TaskStage.stageIn);
-    outcome = stageIn(x, row);
-    if (outcome !== Outcome.advance) return outcome;
-    if (x.tracing) tasks.stamp(row, TaskTime.stageIn, x.now);
-    stage = TaskStage.commIn;
-  }
-  if (stage === TaskStage.commIn) {
-    tasks.stage[row] = TaskStage.commIn;
-    x.watcher?.entered(row, TaskStage.commIn);
-    outcome = commIn(x, row);
-    if (outcome !== Outcome.advance) return outcome;
-    if (x.tracing) tasks.stamp(row, TaskTime.commIn, x.now);
   }
   tasks.stage[row] = TaskStage.exec;
   x.watcher?.entered(row, TaskStage.exec);
-  outcome = x.hasLanes && isMessage(x, row) ? execMessage(x, row) : exec(x, row);
-  if (outcome === Outcome.issued) {
-    x.hooks.issued(row);
-  }
+  const outcome = x.hasLanes && isMessage(x, row) ? execMessage(x, row) : exec(x, row);
+  if (outcome === Outcome.issued) x.hooks.issued(row);
   return outcome;
+}
+
+/** Calls the stages before exec, from `stage` on. Returns the outcome of the last one. */
+function prepare(x: StageContext, row: number, stage: number): number {
+  const { tasks } = x;
+  if (stage <= TaskStage.alloc) {
+    const outcome = enter(x, row, TaskStage.alloc, alloc);
+    if (outcome !== Outcome.advance) return outcome;
+    tasks.since[row] = x.now;
+    if (x.tracing) tasks.stamp(row, TaskTime.alloc, x.now);
+  }
+  if (stage <= TaskStage.stageIn) {
+    const outcome = enter(x, row, TaskStage.stageIn, stageIn);
+    if (outcome !== Outcome.advance) return outcome;
+    if (x.tracing) tasks.stamp(row, TaskTime.stageIn, x.now);
+  }
+  const outcome = enter(x, row, TaskStage.commIn, commIn);
+  if (outcome === Outcome.advance && x.tracing) tasks.stamp(row, TaskTime.commIn, x.now);
+  return outcome;
+}
+
+function enter(
+  x: StageContext,
+  row: number,
+  stage: number,
+  call: (x: StageContext, row: number) => number,
+): number {
+  x.tasks.stage[row] = stage;
+  x.watcher?.entered(row, stage);
+  return call(x, row);
 }

@@ -91,7 +91,7 @@ export class Dispatcher {
     const { deviceChoice } = this;
     const { tasks, x, spaces } = this.state;
     if (tasks.stage[row] !== TaskStage.pending) {
-      if (tasks.stage[row] === TaskStage.dropped) this.droppedReleased(row);
+      this.releaseDropped(row);
       return;
     }
     const cls = x.classes[tasks.classOf[row]];
@@ -110,6 +110,10 @@ export class Dispatcher {
     const queue = this.ready[lane];
     if (queue.length === 0 && this.hasSlot(lane)) this.start(row, lane);
     else queue.push(tasks.idOf(row), tasks.priority[row]);
+  }
+
+  private releaseDropped(row: number): void {
+    if (this.state.tasks.stage[row] === TaskStage.dropped) this.droppedReleased(row);
   }
 
   /**

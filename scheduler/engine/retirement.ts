@@ -41,20 +41,13 @@ export class Retirement {
   /** The command, the body or the movement of the task in `row` has ended with `status`. */
   retired(row: number, status: number): void {
     const { tasks, x } = this.state;
-    const { failures } = this.parts;
     const run = this.state.runOf(row);
     // Its end has come before any task could wait for it.
-    if (tasks.execution[row] === Execution.arrival) tasks.execution[row] = Execution.command;
+    if (x.hasLanes && tasks.execution[row] === Execution.arrival)
+      tasks.execution[row] = Execution.command;
     tasks.stage[row] = TaskStage.stageOut;
-    if (failures.tainted.size > 0 && failures.tainted.delete(tasks.idOf(row))) {
-      poisonOutputs(x, row, Status.driver);
-      if (run.slot !== INTERNAL_RUN) failures.failRun(run, computedFromFailure(x.describe(row)));
-    }
-    if (status !== Status.ok) {
-      poisonOutputs(x, row, status);
-      if (status === Status.cancelled) run.cancelledTasks++;
-      else failures.taskFailed(run, row, describeFailure(this.state, row, status));
-    }
+    if (this.parts.failures.tainted.size > 0) this.rejectTainted(row, run);
+    if (status !== Status.ok) this.failed(row, run, status);
     this.count(row, run, status);
     x.watcher?.entered(row, TaskStage.stageOut);
     if (status === Status.ok) stageOut(x, row);
@@ -62,6 +55,23 @@ export class Retirement {
     x.watcher?.entered(row, TaskStage.finalize);
     this.state.releasePins(row);
     this.forget(row);
+  }
+
+  /** The task in `row` has not written its outputs, or not all of them. */
+  private failed(row: number, run: RunState, status: number): void {
+    const { failures } = this.parts;
+    poisonOutputs(this.state.x, row, status);
+    if (status === Status.cancelled) run.cancelledTasks++;
+    else failures.taskFailed(run, row, describeFailure(this.state, row, status));
+  }
+
+  /** If the task in `row` has computed its outputs from those of a failed task, they have no value. */
+  private rejectTainted(row: number, run: RunState): void {
+    const { tasks, x } = this.state;
+    const { failures } = this.parts;
+    if (!failures.tainted.delete(tasks.idOf(row))) return;
+    poisonOutputs(x, row, Status.driver);
+    if (run.slot !== INTERNAL_RUN) failures.failRun(run, computedFromFailure(x.describe(row)));
   }
 
   /** The task in `row` fails before its command or instead of it. It releases all that it holds. */

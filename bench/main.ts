@@ -4,6 +4,7 @@ import type { BenchEntry } from './harness.js';
 import { metgBenchmarks } from './metg.js';
 import { networkBenchmarks } from './network.js';
 import { overhead } from './overhead.js';
+import { scaleBenchmarks } from './scale.js';
 import { benchRecording } from './trace-record.js';
 import { benchInspection, benchSummary } from './trace-view.js';
 
@@ -11,19 +12,23 @@ const SUITES: Readonly<Record<string, () => Promise<BenchEntry[]>>> = {
   overhead,
   metg: metgBenchmarks,
   network: async () => networkBenchmarks(),
+  scale: async () => scaleBenchmarks(),
   recording: async () => benchRecording(),
   inspection: async () => [...benchSummary(), ...(await benchInspection())],
 };
 
 const names = Object.keys(SUITES);
+/** They take a quarter of an hour and several GB of memory. */
+const ONLY_ON_REQUEST = ['scale'];
 const usage = `usage: npm run bench -- [options]
 
-  --only LIST    only these benchmarks, with commas between them: ${names.join(', ')}
+  --only LIST    only these benchmarks, with commas between them: ${names.join(', ')};
+                 without it all but ${ONLY_ON_REQUEST.join(', ')}
   --json         a JSON array, not a table
   --help         this text
 `;
 const values = commandLine(usage, { json: { type: 'boolean' }, only: { type: 'string' } });
-const chosen = values.only?.split(',') ?? names;
+const chosen = values.only?.split(',') ?? names.filter((name) => !ONLY_ON_REQUEST.includes(name));
 for (const name of chosen)
   if (!names.includes(name)) usageError(usage, `unknown benchmarks '${name}'`);
 const entries: BenchEntry[] = [];

@@ -49,7 +49,7 @@ export const street = {
   algorithms: ['scheduler'],
   cli: ['.', 'scheduler', 'devices', 'devices/simulated/cases', 'trace', 'algorithms'],
   examples: ['.', 'scheduler', 'trace', 'algorithms'],
-  bench: ['.', 'scheduler', 'stages', 'devices', 'native', 'trace', 'algorithms'],
+  bench: ['.', 'scheduler', 'stages', 'devices', 'native', 'trace', 'algorithms', 'cli'],
   test: [
     '.',
     'scheduler',

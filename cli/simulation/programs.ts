@@ -97,8 +97,19 @@ function stencilLayout({ ranks, gpus, n, tile }: ProgramSize): ProgramLayout {
   };
 }
 
+/** The index of a neighbour among `count`, where `i` may be -1 or `count`. */
+type Near = (i: number, count: number) => number;
+
+const atEdge: Near = (i, count) => Math.min(Math.max(0, i), count - 1);
+const around: Near = (i, count) => (i + count) % count;
+
 /** Jacobi iteration on a grid: each step reads the tiles of one matrix and writes those of the other. */
-function insertStencil(graph: Graph, [a, b]: readonly TiledMatrix<'f64'>[], steps: number): void {
+function insertStencil(
+  graph: Graph,
+  [a, b]: readonly TiledMatrix<'f64'>[],
+  steps: number,
+  near: Near = atEdge,
+): void {
   let [from, to] = [a, b];
   const { tileRows, tileColumns } = a;
   for (let t = 0; t < steps; t++) {
@@ -107,10 +118,10 @@ function insertStencil(graph: Graph, [a, b]: readonly TiledMatrix<'f64'>[], step
         graph.insert(step, {
           to: to.at(i, j),
           middle: from.at(i, j),
-          north: from.at(Math.max(0, i - 1), j),
-          south: from.at(Math.min(tileRows - 1, i + 1), j),
-          west: from.at(i, Math.max(0, j - 1)),
-          east: from.at(i, Math.min(tileColumns - 1, j + 1)),
+          north: from.at(near(i - 1, tileRows), j),
+          south: from.at(near(i + 1, tileRows), j),
+          west: from.at(i, near(j - 1, tileColumns)),
+          east: from.at(i, near(j + 1, tileColumns)),
           rows: from.rowsOf(i),
           columns: from.columnsOf(j),
         });
@@ -145,4 +156,10 @@ export const programs: Readonly<Record<string, Program>> = {
     flops: ({ rows, columns }, steps) => STEP_FLOPS * rows * columns * steps,
     tasks: (tileRows, tileColumns, steps) => tileRows * tileColumns * steps,
   },
+};
+
+/** The stencil on a torus. Every rank has as many messages as every other one, on any number of ranks from four on. */
+export const torus: Program = {
+  ...programs.stencil,
+  insert: (graph, matrices, steps) => insertStencil(graph, matrices, steps, around),
 };

@@ -98,8 +98,7 @@ export async function metgBenchmarks(): Promise<BenchEntry[]> {
   const columns = makeColumns(rt, width, 0);
   await runShape(rt, columns, 'stencil', 5000);
   await runShape(rt, columns, 'independent', 400, 16384);
-  const shapes = ['independent', 'stencil'] as const;
-  for (const shape of shapes) {
+  for (const shape of ['independent', 'stencil'] as const) {
     const points = await sweep(rt, columns, shape, cores);
     const params = { cores, width, efficiency: 0.5, repeats: REPEATS };
     const value = metg(points) * 1e6;

@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/guards.h"
 #include "headrace/contract.h"
+#include "queues/sequence.h"
 
 namespace headrace::mpi {
 namespace {
@@ -22,11 +23,6 @@ constexpr std::size_t kSpare = 64;
 /// Arguments of a send before its destinations, and all of a receive.
 constexpr std::size_t kSendArguments = 3;
 constexpr std::size_t kReceiveArguments = 4;
-
-std::int32_t following(std::int32_t sequence, std::int32_t count) {
-  return static_cast<std::int32_t>(static_cast<std::uint32_t>(sequence) +
-                                   static_cast<std::uint32_t>(count));
-}
 
 bool isWhole(double value, double most) {
   return value >= 0 && value <= most && value == std::floor(value);
@@ -86,13 +82,13 @@ bool LaneServer::serve(bool published) {
 /// A round costs a comparison per lane: what the thread waits for most of the time is looked at here.
 bool LaneServer::mayMove(const Lane& lane, bool all) {
   if (!lane.read || all) return true;
-  if (lane.happened) return !lane.lacksLetter;
+  // Then a receive waits for its letter. A send that is held is looked at in each round.
+  if (lane.happened) return lane.opcode != Opcode::receive || lane.hasLetter;
   const auto queue = static_cast<std::size_t>(lane.waitQueue);
   if (queue >= reached_.size()) reached_.resize(queue + 1);
   Reached& reached = reached_[queue];
   if (reached.round != round_) reached = {round_, lanes_.reached(lanes_.self, lane.waitQueue)};
-  return static_cast<std::int32_t>(static_cast<std::uint32_t>(reached.sequence) -
-                                   static_cast<std::uint32_t>(lane.waitSequence)) >= 0;
+  return ahead(reached.sequence, lane.waitSequence) >= 0;
 }
 
 bool LaneServer::watch(void* sleeper) {
@@ -127,7 +123,7 @@ bool LaneServer::serveLane(Lane& lane) {
 }
 
 void LaneServer::read(Lane& lane) {
-  const std::int32_t first = following(lane.completed, 1);
+  const std::int32_t first = after(lane.completed, 1);
   const std::int32_t* words = lanes_.record(lanes_.self, lane.number, first);
   lane.read = true;
   lane.opcode = words[Record::head] & 0xff;
@@ -135,7 +131,6 @@ void LaneServer::read(Lane& lane) {
   lane.waitSequence = words[Record::waitSeq];
   lane.happened = lane.waitQueue < 0;
   lane.hasLetter = false;
-  lane.lacksLetter = false;
   lane.arguments.clear();
   lane.last = first;
   lane.refusal = Status::ok;
@@ -147,7 +142,7 @@ void LaneServer::read(Lane& lane) {
   const auto* values = reinterpret_cast<const double*>(words) + Record::argument;
   for (std::int32_t i = 0, room = Record::inlineArguments; i < count; ++i, --room) {
     if (room == 0) {
-      lane.last = following(lane.last, 1);
+      lane.last = after(lane.last, 1);
       values = reinterpret_cast<const double*>(lanes_.record(lanes_.self, lane.number, lane.last));
       room = Record::doubles;
     }
@@ -221,7 +216,6 @@ bool LaneServer::isReceived(Lane& lane, std::int32_t& status) {
   if (guards.laneCancel && lanes_.cancelled(lanes_.self, lane.run) != 0) {
     status = Status::cancelled;
   } else if (!lane.hasLetter) {
-    lane.lacksLetter = true;
     return false;
   } else if (lane.letter[2] != lane.bytes()) {
     status = Status::truncated;
@@ -313,7 +307,6 @@ void LaneServer::arrived(const double* values, std::size_t bytes) {
     Lane& lane = all_[static_cast<std::size_t>(expected->second)];
     lane.letter = std::move(letter);
     lane.hasLetter = true;
-    lane.lacksLetter = false;
     expected_.erase(expected);
     return;
   }

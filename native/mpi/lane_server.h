@@ -106,8 +106,6 @@ class LaneServer {
     std::vector<double> arguments;
     /// A receive's letter, once it has come.
     bool hasLetter = false;
-    /// A receive that had no letter when it was last looked at.
-    bool lacksLetter = false;
     Letter letter;
 
     double offset() const { return arguments[0]; }

@@ -9,18 +9,12 @@
 #include <deque>
 
 #include "contract.h"
+#include "queues/sequence.h"
 
 namespace headrace::mpi {
 
 using Word = std::atomic<std::int32_t>;
 static_assert(sizeof(Word) == 4, "words are shared with JavaScript");
-
-inline std::int32_t plus(std::int32_t a, std::int32_t b) {
-  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
-}
-inline std::int32_t minus(std::int32_t a, std::int32_t b) {
-  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) - static_cast<std::uint32_t>(b));
-}
 
 /// One 64-byte record in place.
 struct Record {
@@ -71,12 +65,12 @@ class EventWriter {
 
  private:
   bool room() const {
-    return minus(published_, memory_.word(NetWord::eventsTaken).load(std::memory_order_acquire)) <
+    return ahead(published_, memory_.word(NetWord::eventsTaken).load(std::memory_order_acquire)) <
            NetLimit::records;
   }
   void write(const Record& record) {
     memory_.events[static_cast<std::uint32_t>(published_) & (NetLimit::records - 1)] = record;
-    published_ = plus(published_, 1);
+    published_ = after(published_, 1);
     dirty_ = true;
   }
 
@@ -97,11 +91,11 @@ class InboxWriter {
     const std::int32_t at = position_ & (NetLimit::ring - 1);
     const std::int32_t skip = at + padded > NetLimit::ring ? NetLimit::ring - at : 0;
     const std::int32_t used =
-        minus(position_, memory_.word(NetWord::inboxFreed).load(std::memory_order_acquire));
+        ahead(position_, memory_.word(NetWord::inboxFreed).load(std::memory_order_acquire));
     if (used + skip + padded > NetLimit::ring) return false;
     const std::int32_t offset = skip > 0 ? 0 : at;
     std::memcpy(memory_.inbox + offset, bytes, static_cast<std::size_t>(length));
-    position_ = plus(position_, skip + padded);
+    position_ = after(position_, skip + padded);
     event.doubles[NetRecord::offset] = offset;
     event.doubles[NetRecord::size] = length;
     event.words[NetRecord::position] = position_;

@@ -135,7 +135,7 @@ bool Session::takeCommands() {
         options_.memory.commands[static_cast<std::uint32_t>(taken) & (NetLimit::records - 1)];
     options_.memory.commands[static_cast<std::uint32_t>(taken) & (NetLimit::records - 1)]
         .doubles[NetRecord::start] = static_cast<double>(now());
-    taken = plus(taken, 1);
+    taken = after(taken, 1);
     word(NetWord::commandsTaken).store(taken, std::memory_order_release);
     perform(command);
   } while (taken != published);
@@ -182,7 +182,7 @@ void Session::beginMessage(const Record& command) {
   tokens_.wake(command.word(NetRecord::rank));
   messages_.push_back({command.word(NetRecord::position), code != MPI_SUCCESS});
   Word& sent = word(NetWord::messagesSent);
-  sent.store(plus(sent.load(std::memory_order_relaxed), 1), std::memory_order_relaxed);
+  sent.store(after(sent.load(std::memory_order_relaxed), 1), std::memory_order_relaxed);
   if (code == MPI_SUCCESS) {
     const auto number = firstMessage_ + static_cast<std::int32_t>(messages_.size()) - 1;
     add(request, {Kind::controlOut, number, -1});
@@ -335,7 +335,7 @@ bool Session::handOverMessages() {
     event.doubles[NetRecord::start] = static_cast<double>(slot.time);
     events_.push(event);
     Word& received = word(NetWord::messagesReceived);
-    received.store(plus(received.load(std::memory_order_relaxed), 1), std::memory_order_relaxed);
+    received.store(after(received.load(std::memory_order_relaxed), 1), std::memory_order_relaxed);
     slot.arrived = false;
     ++emptied_;
     nextSlot_ = (nextSlot_ + 1) % kControlSlots;

@@ -120,10 +120,9 @@ Facts World::start(const GpuName& gpu) {
 void World::give(Order order) {
   std::unique_lock<std::mutex> guard(lock_);
   changed_.wait(guard, [this] { return order_ == Order::none; });
-  order_ = order;
-  ordered_.store(true, std::memory_order_release);
   answered_ = false;
   error_.clear();
+  order_.store(order, std::memory_order_release);
   sleeper_.unpark();
   changed_.notify_all();
 }
@@ -295,11 +294,7 @@ int World::waitFor(MPI_Request* request) {
 void World::serve() {
   std::int64_t idleSince = 0;
   for (;;) {
-    Order order = Order::none;
-    if (ordered_.load(std::memory_order_acquire)) {
-      std::lock_guard<std::mutex> guard(lock_);
-      order = order_;
-    }
+    const Order order = order_.load(std::memory_order_acquire);
     if (order != Order::none) {
       if (order == Order::open) openSession();
       if (order == Order::measure) measureRaw();
@@ -318,7 +313,6 @@ void World::serve() {
       if (order == Order::end) session_.reset();
       finished_ = finalized;
       order_ = Order::none;
-      ordered_.store(false, std::memory_order_relaxed);
       answered_ = true;
       changed_.notify_all();
       if (over) return;
@@ -376,7 +370,7 @@ void World::rest(std::int64_t idleSince) {
   if (!session_->commandsWaiting() && session_->watchLanes()) {
     const bool quiet = session_->word(NetWord::quiet).load(std::memory_order_relaxed) != 0;
     Word& sleeps = session_->word(NetWord::sleeps);
-    sleeps.store(plus(sleeps.load(std::memory_order_relaxed), 1), std::memory_order_relaxed);
+    sleeps.store(after(sleeps.load(std::memory_order_relaxed), 1), std::memory_order_relaxed);
     const bool calm = !busy && (woken || (quiet && !session_->lanesWaiting()));
     sleeper_.park(calm ? kQuietStep : kStep);
   }

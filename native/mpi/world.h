@@ -101,9 +101,8 @@ class World {
   bool started_ = false;
   bool up_ = false;
   bool answered_ = false;
-  Order order_ = Order::none;
-  /// There is an order: the comm thread looks at this before it takes the lock.
-  std::atomic<bool> ordered_{false};
+  /// The comm thread reads it without the lock: all that belongs to an order is written before.
+  std::atomic<Order> order_{Order::none};
   std::string error_;
   std::thread thread_;
   SharedToken token_;

@@ -12,19 +12,9 @@
 
 #include "core/guards.h"
 #include "queues/futex_token.h"
+#include "queues/sequence.h"
 
 namespace headrace {
-
-/// Difference of two sequence numbers that wrap as int32.
-inline std::int32_t ahead(std::int32_t a, std::int32_t b) {
-  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) - static_cast<std::uint32_t>(b));
-}
-
-/// The sequence number `count` after `sequence`.
-inline std::int32_t after(std::int32_t sequence, std::int32_t count) {
-  return static_cast<std::int32_t>(static_cast<std::uint32_t>(sequence) +
-                                   static_cast<std::uint32_t>(count));
-}
 
 /// One thread's interest in one number. The sleeper owns it; it is linked into at most one `CompletionWaiters`.
 struct CompletionWaiter {

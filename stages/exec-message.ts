@@ -3,8 +3,10 @@
 //
 // The remote writes the parcel, that is, the era, the key and the destinations (scheduler/ranks/small-messages.ts).
 // Invariant: the step that issues the last command also updates the events of the copy.
+
 import { guards } from '../devices/guards.js';
 import { HOST, NO_DATUM } from '../devices/handles.js';
+import { afterReaders } from '../devices/memory/readers.js';
 import type { StageContext } from './context.js';
 import { followControl, writeHere } from './exec.js';
 import { cure, failPoisoned, poisonedInput } from './poison.js';
@@ -37,11 +39,7 @@ export function execMessage(x: StageContext, row: number): number {
     sub.begin(lane);
     if (isSend ? guards.sendAfterWrite : guards.receiveAfterWrite)
       sub.after(dir.writeQueue[c], dir.writeSeq[c]);
-    if (!isSend && guards.receiveAfterRead) {
-      sub.after(dir.readerQueue[c], dir.readerSeq[c]);
-      for (let n = dir.readersHead[c]; n >= 0; n = dir.readers.next[n])
-        sub.after(dir.readers.value[n], dir.readers.extra[n]);
-    }
+    if (!isSend && guards.receiveAfterRead) afterReaders(sub, dir, c);
     if (tasks.controlEvents[row] >= 0) followControl(x, row);
     args[0] = dir.block[c];
     args[1] = dir.bytes[d];

@@ -10,6 +10,7 @@ import { HeadraceError } from '../devices/errors.js';
 import { guards } from '../devices/guards.js';
 import { type DatumId, NO_DATUM, type SpaceId } from '../devices/handles.js';
 import { CopyEvent, CopyState } from '../devices/memory/coherency.js';
+import { afterReaders } from '../devices/memory/readers.js';
 import type { StageContext } from './context.js';
 import { cure, failPoisoned, poisonedInput } from './poison.js';
 import { Outcome } from './stage.js';
@@ -52,7 +53,7 @@ function execKernel(x: StageContext, row: number, cls: TaskClassRow, kernel: num
       sub.after(writeQueue[c], writeSeq[c]);
     }
     if (modes[i] !== AccessMode.read && readerQueue[c] >= 0 && execWriteAfterRead) {
-      followReaders(x, c);
+      afterReaders(sub, dir, c);
     }
   }
   if (tasks.controlEvents[row] >= 0) followControl(x, row);
@@ -82,14 +83,6 @@ function execKernel(x: StageContext, row: number, cls: TaskClassRow, kernel: num
     }
   }
   return Outcome.issued;
-}
-
-/** The command follows the readers of copy `c`. */
-function followReaders({ directory: dir, submission: sub }: StageContext, c: number): void {
-  sub.after(dir.readerQueue[c], dir.readerSeq[c]);
-  for (let n = dir.readersHead[c]; n >= 0; n = dir.readers.next[n]) {
-    sub.after(dir.readers.value[n], dir.readers.extra[n]);
-  }
 }
 
 /** The command follows the control predecessors that were issued. */

@@ -28,6 +28,7 @@ import {
 import type { Submission } from '../submission.js';
 import { CopyEvent, CopyState } from './coherency.js';
 import { type Directory, NO_BLOCK, Poison } from './directory.js';
+import { afterReaders } from './readers.js';
 import type { MemorySpace } from './space.js';
 import { roundedBytes } from './zone.js';
 
@@ -179,12 +180,7 @@ export class Transfers {
     sub.begin(queue);
     if (guards.copyReadAfterWrite) sub.after(dir.writeQueue[from], dir.writeSeq[from]);
     if (guards.copyWriteAfterWrite) sub.after(dir.writeQueue[to], dir.writeSeq[to]);
-    if (guards.copyWriteAfterRead) {
-      sub.after(dir.readerQueue[to], dir.readerSeq[to]);
-      for (let n = dir.readersHead[to]; n >= 0; n = dir.readers.next[n]) {
-        sub.after(dir.readers.value[n], dir.readers.extra[n]);
-      }
-    }
+    if (guards.copyWriteAfterRead) afterReaders(sub, dir, to);
     const bytes = dir.bytes[d];
     const seq = sub.copy(t, destination, dir.block[to], source, dir.block[from], bytes);
     if (guards.copyRegistersWrite) dir.setWriter(to, queue, seq);

@@ -129,9 +129,9 @@ export class Graph {
     // Arguments and options may have getters, which may run any code.
     const turn = ++this.turn;
     const { next } = tasks;
-    this.readData(bound, args as unknown as Record<string, unknown>);
-    if (paramNames.length > 0)
-      this.readParameters(bound, args as unknown as Record<string, unknown>);
+    const named = args as unknown as Record<string, unknown>;
+    this.readData(bound, named);
+    if (paramNames.length > 0) this.readParameters(bound, named);
     const { insertion } = this;
     insertion.priority = 0;
     insertion.device = ANY_DEVICE;

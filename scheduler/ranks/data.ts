@@ -6,7 +6,7 @@
 import { type DatumId, FIRST_DATUM } from '../../devices/handles.js';
 
 const ROWS = 256;
-/** Limit for destinations of one movement. */
+/** No movement sends the latest version, or it takes no more destinations. */
 export const NOT_SENT = -1;
 const NO_RANK = -1;
 /** Name of a datum that exists on this rank only. */

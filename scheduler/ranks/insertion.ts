@@ -22,9 +22,13 @@ export class InsertionCopies {
   /** A copy without predecessors. */
   take({ cls, run, flows, params, priority, device }: ProgramInsertion): TaskInsertion {
     const copy = this.free.pop() ?? {
-      ...{ cls, run, priority, device, after: undefined },
+      cls,
+      run,
       flows: new Int32Array(flows.length) as Column<Int32Array, DatumId>,
       params: new Float64Array(params.length),
+      priority,
+      device,
+      after: undefined,
     };
     copy.cls = cls;
     copy.run = run;

@@ -11,6 +11,9 @@ export interface BenchEntry {
   readonly params: Readonly<Record<string, number | string | boolean>>;
 }
 
+/** Runs between ranks that compile all code on the way, before those that are measured. */
+export const WARM_RUNS = 10;
+
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const mid = sorted.length >> 1;

@@ -8,7 +8,8 @@ import type { QueueId } from '../devices/handles.js';
 import { launchOf } from '../devices/launch.js';
 import { Runtime } from '../index.js';
 import { commandLine } from './command-line.js';
-import { relay, WARM_RUNS } from './network-relay.js';
+import { WARM_RUNS } from './harness.js';
+import { relay } from './network-relay.js';
 import { underMpirun } from './ranks.js';
 
 const ROUNDS = 2000;
@@ -17,7 +18,7 @@ const MARGIN = 200;
 
 type Times = number[];
 
-/** Commands of some queues: when the engine issued them, when they ended, and when the engine saw that; nanoseconds. */
+/** Commands of some queues: when the engine issued them, when they began and ended, and when the engine saw the end; nanoseconds. */
 interface Notes {
   readonly issued: Times;
   readonly start: Times;

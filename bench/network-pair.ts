@@ -6,8 +6,8 @@ import { type RunReport, Runtime, readWrite, task } from '../index.js';
 import { launchOf } from '../native/launch.js';
 import { loadMpi, startMpi } from '../native/mpi.js';
 import { commandLine } from './command-line.js';
-import { median } from './harness.js';
-import { relay, WARM_RUNS } from './network-relay.js';
+import { median, WARM_RUNS } from './harness.js';
+import { relay } from './network-relay.js';
 import { underMpirun } from './ranks.js';
 
 const SMALL = 8;

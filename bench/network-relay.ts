@@ -4,8 +4,6 @@
 import { type Runtime, read, readWrite, task, write } from '../index.js';
 import { median } from './harness.js';
 
-/** Runs that compile all code on the way, before the one that is measured. */
-export const WARM_RUNS = 10;
 /** Both ranks insert for less time than that. */
 const HELD_MS = 250;
 

@@ -4,8 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Runtime } from '../index.js';
 import { launchOf } from '../native/launch.js';
 import { commandLine, positive, usageError } from './command-line.js';
-import { makeColumns, runShape } from './harness.js';
-import { WARM_RUNS } from './network-relay.js';
+import { makeColumns, runShape, WARM_RUNS } from './harness.js';
 import { underMpirun } from './ranks.js';
 
 const usage = `usage: node dist/bench/network-stencil.js [options]

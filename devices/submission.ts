@@ -87,14 +87,11 @@ export class Submission {
   }
 
   /**
-   * True when comparing some queue with old sequence numbers is about to wrap. The caller then forgets every event that is
+   * True when comparing a queue with old sequence numbers is about to wrap. The caller then forgets every event that is
    * over (`Directory.forgetHappened`) and calls `refresh`.
    */
-  get sweepDue(): boolean {
-    for (let q = FIRST_QUEUE; q < this.queueCount; q++) {
-      if (((this.seen[q] - this.sweptAt[q]) | 0) > SWEEP_EVERY) return true;
-    }
-    return false;
+  isSweepDue(queue: QueueId): boolean {
+    return ((this.seen[queue] - this.sweptAt[queue]) | 0) > SWEEP_EVERY;
   }
 
   /** Updates the vector clocks to the completed records. */

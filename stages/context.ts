@@ -9,6 +9,7 @@ import type { MemorySpace } from '../devices/memory/space.js';
 import type { Transfers } from '../devices/memory/transfers.js';
 import { NodePool } from '../devices/node-pool.js';
 import type { Launch, Submission } from '../devices/submission.js';
+import { Tally } from '../devices/tally.js';
 import { LookAhead } from './next-use.js';
 import type { Parcel } from './parcel.js';
 import { WaitReason } from './stage.js';
@@ -79,6 +80,8 @@ export class StageContext {
   readonly launch: Launch;
   /** Tasks that wait for room in a queue's ring, by queue. */
   readonly slotWaiters: readonly Fifo<TaskId>[];
+  /** Tasks in all of them. */
+  readonly slotWaiting: Tally = new Tally();
   /** Tasks that wait for an event, by queue: lists of `waiterNodes`. */
   readonly eventWaiters: Int32Array;
   /** Nodes of waiters: value = task id, extra = sequence number. */
@@ -111,7 +114,8 @@ export class StageContext {
     const queues = submission.backend.queues.length;
     const args = new Float64Array(tasks.maxArguments * 2);
     this.launch = { kernel: 0, row: 0, task: NO_TASK, run: 0, nFlows: 0, nArgs: 0, args };
-    this.slotWaiters = Array.from({ length: queues }, () => new Fifo<TaskId>());
+    const { slotWaiting } = this;
+    this.slotWaiters = Array.from({ length: queues }, () => new Fifo<TaskId>(8, slotWaiting));
     this.eventWaiters = new Int32Array(queues).fill(-1);
   }
 

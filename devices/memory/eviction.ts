@@ -111,7 +111,7 @@ export function dropClean(space: MemorySpace, counter: EvictionCounter, d: Datum
   counter.observer?.evicted(space.index, d);
   space.drop(d);
   counter.evictions++;
-  space.evictions++;
+  space.countEviction();
 }
 
 /**
@@ -145,7 +145,7 @@ export function startWriteBack(
   if (!transfers.canIssue(HOST, space.index)) return 0;
   transfers.issue(d, HOST, space.index, TransferReason.spill, NO_TASK, now);
   counter.evictions++;
-  space.evictions++;
+  space.countEviction();
   counter.observer?.spilled(space.index, d);
   return bytes;
 }

@@ -11,6 +11,7 @@
 
 import { Fifo } from '../fifo.js';
 import { type DatumId, FIRST_DATUM, NO_QUEUE, type SpaceId, type TaskId } from '../handles.js';
+import { AllSpaces } from './all-spaces.js';
 import { CopyEvent, CopyState } from './coherency.js';
 import { type Directory, NO_BLOCK } from './directory.js';
 import { Lru, LruList } from './lru.js';
@@ -39,7 +40,7 @@ export class MemorySpace {
   readonly zone: Zone;
   readonly lru: Lru = new Lru();
   /** Ids of tasks that wait for bytes here, in order. */
-  readonly waiters: Fifo<TaskId> = new Fifo<TaskId>();
+  readonly waiters: Fifo<TaskId>;
   /** Copies here that other ranks will take. */
   readonly offered: OfferedCopies;
   /** Ids of tasks that let others pass until an offer here is over. */
@@ -56,13 +57,21 @@ export class MemorySpace {
   poisoning = 0;
   /** Called with the block of every copy that is given up, before the block is free again. */
   onDrop: ((d: DatumId, offset: number, bytes: number) => boolean) | undefined;
-  private wakes = false;
   private compactingFor: number = NOBODY;
   private readonly directory: Directory;
   private readonly isHost: boolean;
+  private readonly all: AllSpaces;
 
-  constructor(index: SpaceId, capacity: number, directory: Directory) {
+  /** `all` is shared with the other spaces of an engine. */
+  constructor(
+    index: SpaceId,
+    capacity: number,
+    directory: Directory,
+    all: AllSpaces = new AllSpaces(),
+  ) {
     this.index = index;
+    this.all = all;
+    this.waiters = new Fifo<TaskId>(64, all.waiting);
     this.zone = new Zone(capacity);
     this.directory = directory;
     this.offered = new OfferedCopies(index, directory);
@@ -74,17 +83,17 @@ export class MemorySpace {
    * engine serves them at its next round.
    */
   wakeLine(): void {
-    this.wakes = true;
+    this.all.setServeLine(this.index, true);
   }
 
   /** Whether `wakeLine` was called since the engine last served the waiters. */
   get mustServeLine(): boolean {
-    return this.wakes;
+    return this.all.mustServeLine(this.index);
   }
 
   /** The engine serves the waiters now; what is freed from here on needs another round. */
   beginServing(): void {
-    this.wakes = false;
+    this.all.setServeLine(this.index, false);
   }
 
   /**
@@ -92,10 +101,10 @@ export class MemorySpace {
    * given the blocks up, and would spin.
    */
   returnUnused(unpin: () => void): void {
-    const { wakes, onDrop } = this;
+    const { mustServeLine, onDrop } = this;
     this.onDrop = undefined;
     unpin();
-    this.wakes = wakes;
+    this.all.setServeLine(this.index, mustServeLine);
     this.onDrop = onDrop;
   }
 
@@ -137,6 +146,12 @@ export class MemorySpace {
       this.settle(d);
       this.wakeLine();
     } else if (this.offered.holds(d)) this.wakeLine();
+  }
+
+  /** A copy leaves to make room. */
+  countEviction(): void {
+    this.evictions++;
+    this.all.evictions++;
   }
 
   /** Puts an unpinned copy into the list of its state. */

@@ -37,6 +37,8 @@ export class Completions {
   /** Failed records handled on all queues, and the number of which the backend knows. */
   private failed = 0;
   private reported = 0;
+  /** Old events must be forgotten at the end of the pass. */
+  private mustForget = false;
 
   constructor(state: EngineState, parts: CompletionParts) {
     const { backend } = state;
@@ -102,6 +104,7 @@ export class Completions {
       n++;
     }
     observer?.retirementsEnd();
+    if (submission.isSweepDue(q)) this.mustForget = true;
     this.parts.depth.completed(q, n, x.now);
     state.progressed += n;
     if (x.eventWaiters[q] >= 0) this.wakeEventWaiters(q);
@@ -110,6 +113,8 @@ export class Completions {
 
   /** Sequence numbers wrap: an old event must not look like a future one. */
   forgetOldEvents(): void {
+    if (!this.mustForget) return;
+    this.mustForget = false;
     const { submission, directory } = this.state;
     directory.forgetHappened((queue, seq) => submission.happened(queue, seq));
     submission.refresh();
@@ -131,15 +136,15 @@ export class Completions {
 
   private wakeSlotWaiters(q: QueueId): void {
     const { x } = this.state;
+    if (x.slotWaiting.count === 0 || !guards.slotWake) return;
     const line = x.slotWaiters[q];
-    if (!guards.slotWake) return;
     for (let n = line.length; n > 0; n--) x.woken.push(line.shift());
   }
 
   /** Checks every waiting task again whose named reason may be over. */
   wakeWaiters(): void {
     const { state } = this;
-    const { x, tasks, spaces } = state;
+    const { x, tasks, spaces, allSpaces } = state;
     while (x.woken.length > 0) {
       const id = x.woken.shift();
       const row = id & tasks.mask;
@@ -150,15 +155,16 @@ export class Completions {
       state.progressed++;
       advance(x, row);
     }
-    for (let s = HOST; s < spaces.length; s++) {
-      if (spaces[s].mustServeLine && guards.memoryWake) this.serveMemoryLine(s);
+    for (let s = HOST; allSpaces.mustServe && s < spaces.length; s++) {
+      if (allSpaces.mustServeLine(s) && guards.memoryWake) this.serveMemoryLine(s);
     }
     this.parts.dispatcher.drainReleased();
   }
 
   /** Memory was given back in the middle of a round, after the check of the tasks that wait for it. */
   memoryCameBack(): boolean {
-    const { remote, spaces } = this.state;
+    const { remote, spaces, allSpaces } = this.state;
+    if (allSpaces.waiting.count === 0 || !allSpaces.mustServe) return false;
     if (remote === undefined || !guards.memoryWake || !guards.movementWake) return false;
     for (const space of spaces) if (space.mustServeLine && space.waiters.length > 0) return true;
     return false;

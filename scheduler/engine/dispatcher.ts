@@ -22,7 +22,7 @@ type TaskDevice = Pick<DeviceChoice, 'device' | 'load'>;
 /** The queue of a task, and whether there is room for it. */
 type TaskQueue = Pick<
   QueueChoice,
-  'queue' | 'depth' | 'lines' | 'execQueues' | 'hasRoom' | 'hasSlot' | 'victimFor'
+  'queue' | 'depth' | 'lines' | 'waiting' | 'execQueues' | 'hasRoom' | 'hasSlot' | 'victimFor'
 >;
 /** Whether memory allows another task to start. */
 type StartPermit = Pick<MemoryPressure, 'short' | 'mayStart'>;
@@ -66,7 +66,10 @@ export class Dispatcher {
     this.pressure = pressure;
     const lanes = state.spaces.length + 1;
     this.scriptLane = lanes - 1;
-    this.ready = Array.from({ length: lanes }, () => new ReadyQueue(state.tasks.window));
+    this.ready = Array.from(
+      { length: lanes },
+      () => new ReadyQueue(state.tasks.window, queueChoice.waiting),
+    );
   }
 
   /** Live tasks have moved to other rows; the window has `rows` rows. */
@@ -183,6 +186,7 @@ export class Dispatcher {
   /** Starts ready tasks while their queues have room. */
   startReady(): void {
     const { tasks } = this.state;
+    if (this.queueChoice.waiting.count === 0) return;
     for (let lane = 0; lane < this.ready.length; lane++) {
       const scripts = lane === this.scriptLane;
       if (!scripts) this.serveLines(lane as SpaceId);

@@ -92,7 +92,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
     this.x.hooks = this;
     this.dependencies = new Dependencies(this.tasks, this);
     const capacity = Float64Array.from(this.spaces, (s) => s.zone.capacity);
-    this.pressure = new MemoryPressure(this.spaces, this.submission);
+    this.pressure = new MemoryPressure(this.spaces, this.allSpaces, this.submission);
     this.arrivals = new Arrivals(this, (row) => this.releaseSuccessors(row));
     const { tasks, directory, submission, pressure } = this;
     this.deviceChoice = new DeviceChoice(tasks, directory, capacity);
@@ -348,7 +348,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
       while (this.completions.memoryCameBack()) this.round();
       this.tasks.retireHead();
       this.room.passed();
-      if (this.submission.sweepDue) this.completions.forgetOldEvents();
+      this.completions.forgetOldEvents();
       if (this.checked) this.validateState();
     } finally {
       this.pumping = false;

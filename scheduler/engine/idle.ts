@@ -30,7 +30,7 @@ import type { EngineState } from './state.js';
 /** The parts that know whether the engine has to wait. */
 interface IdleParts {
   readonly pass: Pass;
-  readonly queueChoice: Pick<QueueChoice, 'depth' | 'lines'>;
+  readonly queueChoice: Pick<QueueChoice, 'depth' | 'lines' | 'waiting'>;
   readonly dispatcher: Pick<Dispatcher, 'ready'>;
   readonly depth: Pick<DepthControl, 'isShort'>;
   readonly bodies: Pick<ScriptBodies, 'queued' | 'waiting'>;
@@ -208,9 +208,10 @@ export class IdleControl {
 
   private arm(windowIsFull: boolean): void {
     const { queueChoice, dispatcher } = this.parts;
-    const { backend, submission, spaces, x } = this.state;
-    let memoryWanted = false;
-    for (const space of spaces) if (space.waiters.length > 0) memoryWanted = true;
+    const { backend, submission, allSpaces, x } = this.state;
+    const memoryWanted = allSpaces.waiting.count > 0;
+    const isAnyReady = queueChoice.waiting.count > 0;
+    const isSlotWanted = x.slotWaiting.count > 0;
     if (x.hasLanes) this.markLanes(memoryWanted || windowIsFull);
     for (let q = FIRST_QUEUE; q < backend.queues.length; q++) {
       if (submission.outstanding[q] === 0) continue;
@@ -218,14 +219,14 @@ export class IdleControl {
       const pending = (issued - backend.completed[q]) | 0;
       let wanted = issued;
       const { space: lane, kind } = backend.queues[q];
-      const isAsked = x.eventWaiters[q] >= 0 || x.slotWaiters[q].length > 0;
+      const awaitsSlot = isSlotWanted && x.slotWaiters[q].length > 0;
+      const isAsked = x.eventWaiters[q] >= 0 || awaitsSlot;
       if (kind === 'lane' && this.wakes[q] === 0 && !isAsked) continue;
       if (memoryWanted) wanted = (backend.completed[q] + 1) | 0;
       else if (
         windowIsFull ||
-        dispatcher.ready[lane].length > 0 ||
-        queueChoice.lines[q].length > 0 ||
-        x.slotWaiters[q].length > 0
+        awaitsSlot ||
+        (isAnyReady && (dispatcher.ready[lane].length > 0 || queueChoice.lines[q].length > 0))
       ) {
         const low = Math.min(pending - 1, Math.max(1, queueChoice.depth[q] >> 2));
         wanted = (issued - low) | 0;

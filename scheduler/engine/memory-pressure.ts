@@ -5,6 +5,7 @@
 //
 // Invariant: a task that may not start waits for a command that is under way.
 import { FIRST_GPU, type SpaceId } from '../../devices/handles.js';
+import type { AllSpaces } from '../../devices/memory/all-spaces.js';
 import type { MemorySpace } from '../../devices/memory/space.js';
 import type { Submission } from '../../devices/submission.js';
 
@@ -17,6 +18,7 @@ export class MemoryPressure {
   /** 1 if copies were lately evicted for room, per space. The host cannot evict to a lower level: always 0. */
   readonly short: Uint8Array;
   private readonly spaces: readonly MemorySpace[];
+  private readonly all: AllSpaces;
   private readonly submission: Submission;
   /** The queue in use while memory is short, per space. */
   private readonly queues: Int16Array;
@@ -24,8 +26,9 @@ export class MemoryPressure {
   private readonly evictions: Int32Array;
   private readonly since: Int32Array;
 
-  constructor(spaces: readonly MemorySpace[], submission: Submission) {
+  constructor(spaces: readonly MemorySpace[], all: AllSpaces, submission: Submission) {
     this.spaces = spaces;
+    this.all = all;
     this.submission = submission;
     const { queues } = submission.backend;
     this.queues = Int16Array.from(spaces, (_, s) =>
@@ -38,6 +41,7 @@ export class MemoryPressure {
 
   /** Updates `short`; one call per pass is enough. */
   look(): void {
+    if (this.all.evictions === 0) return;
     for (let s = FIRST_GPU; s < this.spaces.length; s++) {
       const { evictions } = this.spaces[s];
       if (evictions === 0) continue;

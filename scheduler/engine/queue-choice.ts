@@ -11,6 +11,7 @@ import {
 } from '../../devices/handles.js';
 import type { Directory } from '../../devices/memory/directory.js';
 import type { Submission } from '../../devices/submission.js';
+import { Tally } from '../../devices/tally.js';
 import { AccessMode, type TaskTable } from '../../stages/task-table.js';
 import { ReadyQueue } from './ready-queue.js';
 
@@ -44,6 +45,8 @@ export class QueueChoice {
   private second = NO_QUEUE;
   /** Ready tasks that were assigned to a queue and wait for room in it, per queue. */
   readonly lines: readonly ReadyQueue[];
+  /** All ready tasks, in lines and not assigned to a queue yet (dispatcher.ts). */
+  readonly waiting: Tally = new Tally();
   /** Commands that may be queued ahead, per queue. */
   readonly depth: Int32Array;
 
@@ -69,7 +72,10 @@ export class QueueChoice {
     this.depth = new Int32Array(queues.length).fill(maximumDepth);
     this.executesFor = Int16Array.from(queues, (q) => (executesKernels(q) ? q.space : -1));
     this.runs = new Int32Array(spaces.length);
-    this.lines = queues.map(() => new ReadyQueue(tasks.window));
+    // Queues that only copy share a line, which stays empty: there are many of them.
+    const none = new ReadyQueue(tasks.window, this.waiting);
+    const executes = queues.map((q) => executesKernels(q));
+    this.lines = executes.map((is) => (is ? new ReadyQueue(tasks.window, this.waiting) : none));
     const first = (_: unknown, s: number): number => Math.max(0, this.executesFor.indexOf(s));
     this.lastQueue = Int16Array.from(spaces, first) as Column<Int16Array, QueueId>;
     this.previous = Int16Array.from(spaces, first) as Column<Int16Array, QueueId>;

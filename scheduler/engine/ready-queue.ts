@@ -4,6 +4,7 @@
 // with all other chains. This keeps data in a memory that is too small for all of them.
 // Invariant: an id is in the queue at most once; the caller skips ids of dropped tasks.
 import type { TaskId } from '../../devices/handles.js';
+import type { Tally } from '../../devices/tally.js';
 import { ProgramOrder } from './program-order.js';
 
 export class ReadyQueue {
@@ -11,9 +12,12 @@ export class ReadyQueue {
   private readonly heapIds: TaskId[] = [];
   private readonly heapPriorities: number[] = [];
 
-  /** For tasks of a window with that many rows. */
-  constructor(window: number) {
+  private readonly tally: Tally | undefined;
+
+  /** For tasks of a window with that many rows. `tally` also counts the entries. */
+  constructor(window: number, tally?: Tally) {
     this.plain = new ProgramOrder(window);
+    this.tally = tally;
   }
 
   /** The window has a new number of rows. */
@@ -26,8 +30,11 @@ export class ReadyQueue {
   }
 
   push(id: TaskId, priority: number): void {
+    const { length } = this;
     if (priority === 0) this.plain.add(id);
     else this.up(id, priority);
+    // An id that came may have pushed others out.
+    if (this.tally !== undefined) this.tally.count += this.length - length;
   }
 
   /** Whether `id` is in the queue. Linear; for checks. */
@@ -37,6 +44,7 @@ export class ReadyQueue {
 
   /** Takes the next id. Call only when `length` is not 0. */
   pop(): TaskId {
+    if (this.tally !== undefined) this.tally.count--;
     if (this.heapIds.length === 0) return this.plain.takeFirst();
     if (this.plain.length > 0 && this.heapPriorities[0] < 0) return this.plain.takeFirst();
     return this.down();

@@ -7,6 +7,7 @@
 import type { Backend } from '../../devices/backend.js';
 import { guards } from '../../devices/guards.js';
 import type { SpaceId } from '../../devices/handles.js';
+import { AllSpaces } from '../../devices/memory/all-spaces.js';
 import { Directory } from '../../devices/memory/directory.js';
 import { MemorySpace } from '../../devices/memory/space.js';
 import { Transfers } from '../../devices/memory/transfers.js';
@@ -23,6 +24,7 @@ export class EngineState {
   readonly directory: Directory;
   /** The host first, then the GPUs. */
   readonly spaces: readonly MemorySpace[];
+  readonly allSpaces: AllSpaces = new AllSpaces();
   readonly submission: Submission;
   readonly transfers: Transfers;
   readonly x: StageContext;
@@ -46,7 +48,7 @@ export class EngineState {
     this.tasks = new TaskTable(window);
     this.directory = new Directory(backend.spaces.length);
     this.spaces = backend.spaces.map(
-      (s, i) => new MemorySpace(i as SpaceId, s.bytes, this.directory),
+      (s, i) => new MemorySpace(i as SpaceId, s.bytes, this.directory, this.allSpaces),
     );
     this.submission = new Submission(backend);
     this.transfers = new Transfers(this.directory, this.spaces, this.submission);

@@ -59,7 +59,7 @@ describe('sequence numbers that wrap', () => {
       b.completed[1] = at;
       b.issued[1] = at;
       s.seen[1] = at;
-      if (s.sweepDue) s.refresh();
+      if (s.isSweepDue(queueId(1))) s.refresh();
     }
     const later = (5 + 8 * 2 ** 28 + 7) | 0;
     s.begin(queueId(0));
@@ -73,11 +73,11 @@ describe('sequence numbers that wrap', () => {
     const s = new Submission(b);
     b.completed[1] = 2 ** 28;
     s.seen[1] = 2 ** 28;
-    expect(s.sweepDue).toBe(false);
+    expect(s.isSweepDue(queueId(1))).toBe(false);
     s.seen[1] = 2 ** 28 + 1;
-    expect(s.sweepDue).toBe(true);
+    expect(s.isSweepDue(queueId(1))).toBe(true);
     s.refresh();
-    expect(s.sweepDue).toBe(false);
+    expect(s.isSweepDue(queueId(1))).toBe(false);
   });
 
   test('the directory forgets events that have happened and keeps the others', () => {

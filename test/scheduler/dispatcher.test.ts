@@ -9,6 +9,7 @@ import {
   type QueueId,
   type SpaceId,
 } from '../../devices/handles.js';
+import { Tally } from '../../devices/tally.js';
 import { Dispatcher } from '../../scheduler/engine/dispatcher.js';
 import { ReadyQueue } from '../../scheduler/engine/ready-queue.js';
 import type { Remote, RemoteTasks } from '../../scheduler/engine/remote.js';
@@ -35,12 +36,13 @@ class ScriptedPlacement {
   readonly load: Int32Array = new Int32Array(2);
   readonly depth: Int32Array;
   readonly lines: ReadyQueue[];
+  readonly waiting: Tally = new Tally();
   readonly execQueues: readonly (readonly QueueId[])[] = [[FIRST_QUEUE], QUEUES];
   readonly open: Set<QueueId> = new Set([FIRST_QUEUE, ...QUEUES]);
 
   constructor() {
     this.depth = new Int32Array(state.manual.queues.length).fill(40);
-    this.lines = state.manual.queues.map(() => new ReadyQueue(state.tasks.window));
+    this.lines = state.manual.queues.map(() => new ReadyQueue(state.tasks.window, this.waiting));
   }
 
   device(row: number): SpaceId {

@@ -15,7 +15,7 @@ let pressure: MemoryPressure;
 
 beforeEach(() => {
   bench = new Bench(10, 100, { gpus: 2 });
-  pressure = new MemoryPressure(bench.spaces, bench.sub);
+  pressure = new MemoryPressure(bench.spaces, bench.allSpaces, bench.sub);
 });
 
 /** Looks, after so many further commands of a queue. */
@@ -25,7 +25,7 @@ function look(commands = 0, queue = QUEUE): number[] {
   return [...pressure.short];
 }
 
-const evict = (s: number): void => void bench.spaces[s].evictions++;
+const evict = (s: number): void => bench.spaces[s].countEviction();
 
 describe('a device is short of memory', () => {
   it('never, while nothing was evicted', () => {

@@ -1,6 +1,7 @@
 // Idle control over the backend that tests drive by hand. Tests set the answers of its parts.
 import type { HeadraceError } from '../../devices/errors.js';
 import { Fifo } from '../../devices/fifo.js';
+import { Tally } from '../../devices/tally.js';
 import { IdleControl } from '../../scheduler/engine/idle.js';
 import { ReadyQueue } from '../../scheduler/engine/ready-queue.js';
 import type { RunState } from '../../scheduler/engine/run-state.js';
@@ -33,8 +34,9 @@ export class Asked {
     const state = new PartsState({ workers: 2, gpus: 1, lanes });
     this.state = state;
     this.depth = new Int32Array(state.manual.queues.length).fill(DEPTH);
-    this.lines = state.manual.queues.map(() => new ReadyQueue(64));
-    this.ready = [...state.spaces, null].map(() => new ReadyQueue(64));
+    const waiting = new Tally();
+    this.lines = state.manual.queues.map(() => new ReadyQueue(64, waiting));
+    this.ready = [...state.spaces, null].map(() => new ReadyQueue(64, waiting));
     const pump = (): boolean => {
       if (++this.passes > MOST_PASSES) throw new Error('test: it does not come to rest');
       return this.moves.shift()?.() ?? false;
@@ -43,7 +45,7 @@ export class Asked {
       state,
       {
         pass: { pump, isUnderWay: false },
-        queueChoice: { depth: this.depth, lines: this.lines },
+        queueChoice: { depth: this.depth, lines: this.lines, waiting },
         dispatcher: { ready: this.ready },
         depth: { isShort: (q) => this.isShort(q) },
         bodies: this.bodies as never,

@@ -4,6 +4,7 @@
 import { Status } from '../../devices/backend.js';
 import type { HeadraceError } from '../../devices/errors.js';
 import { type DatumId, FIRST_GPU, HOST, type SpaceId } from '../../devices/handles.js';
+import { AllSpaces } from '../../devices/memory/all-spaces.js';
 import { CopyEvent } from '../../devices/memory/coherency.js';
 import { Directory, NO_BLOCK } from '../../devices/memory/directory.js';
 import { MemorySpace } from '../../devices/memory/space.js';
@@ -37,6 +38,7 @@ export class Bench {
   readonly spaces: MemorySpace[];
   readonly transfers: Transfers;
   readonly sub: Submission;
+  readonly allSpaces: AllSpaces = new AllSpaces();
   readonly x: StageContext;
   readonly failures: HeadraceError[] = [];
   private readonly count: number;
@@ -54,7 +56,8 @@ export class Bench {
     this.backend = new ManualBackend(1, gpus);
     this.spaces = Array.from(
       { length: this.count },
-      (_, s) => new MemorySpace(spaceId(s), (s === 0 ? hostUnits : units) * UNIT, this.dir),
+      (_, s) =>
+        new MemorySpace(spaceId(s), (s === 0 ? hostUnits : units) * UNIT, this.dir, this.allSpaces),
     );
     this.sub = new Submission(this.backend.port);
     this.transfers = new Transfers(this.dir, this.spaces, this.sub);

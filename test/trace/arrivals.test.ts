@@ -7,8 +7,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openRanks } from '../../cli/simulation/open.js';
 import { presets } from '../../devices/simulated/machine/presets.js';
 import { read, task, write } from '../../index.js';
-import { criticalPath } from '../../trace/analysis/index.js';
-import { laneName, loadTrace, TaskTime, TransferReason, taskName } from '../../trace/index.js';
+import { criticalPath, summarize } from '../../trace/analysis/index.js';
+import {
+  laneName,
+  loadTrace,
+  TaskTime,
+  type Trace,
+  TransferReason,
+  taskName,
+} from '../../trace/index.js';
 
 let folder: string;
 beforeAll(() => {
@@ -52,6 +59,12 @@ async function traced() {
   return loadTrace(files);
 }
 
+function taskRow(trace: Trace, name: string): number {
+  return Array.from({ length: trace.tasks.count }, (_, row) => row).findIndex((row) =>
+    taskName(trace, row).includes(name),
+  );
+}
+
 test('the path goes from the writer by the message and its receive to the reader on the other rank', async () => {
   const trace = await traced();
   expect(trace.problems).toEqual([]);
@@ -75,6 +88,16 @@ test('the path goes from the writer by the message and its receive to the reader
   const way = (message.end - message.start) / 1e9;
   expect(way).toBeGreaterThanOrEqual(LATENCY);
   expect(way).toBeLessThan(2 * LATENCY);
+});
+
+test('the reader waits for the network from the end of the writer to the arrival, and before that for the writer', async () => {
+  const trace = await traced();
+  const { tasks, transfers } = trace;
+  const made = tasks.times[TaskTime.execEnd][taskRow(trace, 'make')];
+  const arrived = transfers.end[transfers.reason.indexOf(TransferReason.receive)];
+  const { idle } = summarize(trace).lanes.find(({ rank, tasks: n }) => rank === 1 && n > 0)!;
+  expect(idle.network).toBe(arrived - made);
+  expect(idle.noTask + idle.submission).toBeGreaterThanOrEqual(KERNEL * 1e9);
 });
 
 test('the receive begins with its send although it was commanded before, and is on the lane of the network', async () => {

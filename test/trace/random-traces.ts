@@ -28,9 +28,11 @@ interface RandomTransfer {
 }
 
 const DATA = 5;
+/** The lane of sends and receives. */
+const NETWORK = 6;
 
 const randomTask = fc.record({
-  lane: fc.integer({ min: 0, max: 2 }),
+  lane: fc.constantFrom(0, 1, 2, NETWORK),
   gap: fc.integer({ min: 0, max: 40 }),
   duration: fc.integer({ min: 0, max: 30 }),
   before: fc.array(fc.integer({ min: 0, max: 25 }), { minLength: 6, maxLength: 6 }),
@@ -71,7 +73,7 @@ function build(
   transfers: readonly RandomTransfer[],
   throttles: readonly { gap: number; length: number }[],
 ): Trace {
-  const spaces = [0, 0, 1];
+  const spaceOf = (lane: number): number => (lane === 2 ? 1 : 0);
   const bytes = record((recorder) => {
     for (const name of ['a', 'b', 'c']) recorder.taskClass(name.charCodeAt(0) - 97, name);
     for (let datum = 0; datum < DATA; datum++)
@@ -81,11 +83,13 @@ function build(
       recorder.event(EventKind.throttleBegin, (throttle += gap));
       recorder.event(EventKind.throttleEnd, (throttle += length));
     }
-    const free = [1000, 1000, 1000];
+    const free = new Array<number>(NETWORK + 1).fill(1000);
     const rows = tasks.map((task) => {
       const start = free[task.lane] + task.gap;
-      free[task.lane] = start + task.duration;
-      return { start, end: start + task.duration };
+      // A send or receive is a moment: its transfers have the time.
+      const end = task.lane === NETWORK ? start : start + task.duration;
+      free[task.lane] = end;
+      return { start, end };
     });
     tasks.forEach((task, id) => {
       const { start, end } = rows[id];
@@ -102,7 +106,7 @@ function build(
       recorder.task({
         id,
         taskClass: id % 3,
-        device: spaces[task.lane],
+        device: spaceOf(task.lane),
         lane: task.lane,
         flags: 6,
         releasedBy: predecessors[0] ?? NONE,

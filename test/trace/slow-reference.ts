@@ -45,6 +45,18 @@ function brings(reason: number): boolean {
   return ![1, 2, 3, 6].includes(reason);
 }
 
+/** A send or a receive. */
+function isMovement(trace: Trace, row: number): boolean {
+  return trace.lanes[trace.tasks.lane[row]].kind === 'network';
+}
+
+/** The rows that are tasks of the program, and instead of each send and receive those before it. */
+function tasksBehind(trace: Trace, rows: readonly number[]): number[] {
+  return rows.flatMap((row) =>
+    isMovement(trace, row) ? tasksBehind(trace, slowPredecessors(trace, row)) : [row],
+  );
+}
+
 /** Why lane `lane` idles at moment `t`, or 'busy'. */
 function slowReason(trace: Trace, lane: number, t: number): string {
   const { transfers } = trace;
@@ -67,7 +79,9 @@ function slowReason(trace: Trace, lane: number, t: number): string {
     }
     return 'submission';
   }
-  if (slowPredecessors(trace, next).some((p) => t < time(trace, END, p))) return 'noTask';
+  const before = slowPredecessors(trace, next);
+  if (tasksBehind(trace, before).some((p) => t < time(trace, END, p))) return 'noTask';
+  if (before.some((p) => isMovement(trace, p) && t < time(trace, END, p))) return 'network';
   if (t < time(trace, READY, next)) return 'noTask';
   if (t < time(trace, ALLOC, next)) return 'memory';
   const data = accessesOf(trace, next).map((access) => access.datum);

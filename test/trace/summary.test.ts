@@ -8,6 +8,7 @@ import {
   loadTrace,
   NO_INDEX,
   NONE,
+  type TraceRecorder,
   TransferKind,
   TransferReason,
 } from '../../trace/index.js';
@@ -392,6 +393,104 @@ describe('waiting for transfers', () => {
     // The message counts once although both sides recorded it, and the chain crosses the ranks.
     expect(summary.traffic.bytes.staged).toBe(8);
     expect(summary.bounds.criticalPath).toBe(85);
+  });
+});
+
+describe('a task behind a receive or a send waits for the network', () => {
+  const NETWORK = 6;
+  const header = (rank: number, ranks: number) => testHeader({ rank, ranks });
+  /** The record of one side of message `message`. */
+  const side = (
+    recorder: TraceRecorder,
+    reason: number,
+    ends: { task: number; peer: number; message: number; start: number; end: number },
+  ) =>
+    recorder.transfer({
+      kind: TransferKind.direct,
+      reason,
+      lane: NETWORK,
+      source: reason === TransferReason.send ? 0 : NO_INDEX,
+      destination: reason === TransferReason.send ? NO_INDEX : 0,
+      datum: NONE,
+      version: 1,
+      bytes: 8,
+      issued: 1000 + ends.start,
+      ...ends,
+      start: 1000 + ends.start,
+      end: 1000 + ends.end,
+    });
+  /** The first rank: task 1 makes a value until 40, task 2 sends it until 75, task 3 overwrites it from 78 on. */
+  const writer = (ranks: number) =>
+    record(
+      (recorder) => {
+        for (let peer = 1; peer < ranks; peer++) recorder.clock(peer, 1000, 0, 0);
+        task(recorder, 1, 0, { start: 0, end: 40 });
+        recorder.dependency(2, 1);
+        task(recorder, 2, NETWORK, { start: 75, end: 75 });
+        side(recorder, TransferReason.send, { task: 2, peer: 1, message: 7, start: 45, end: 70 });
+        recorder.dependency(3, 2);
+        task(recorder, 3, 0, { ready: 75, start: 78, end: 90 }, { releasedBy: 2 });
+      },
+      header(0, ranks),
+    );
+  /** A rank that receives a message of `peer` in task 1 at `end`; task 2 reads the value 10 ns later. */
+  const reader = (
+    { rank, ranks, peer, message }: { rank: number; ranks: number; peer: number; message: number },
+    start: number,
+    end: number,
+    more: (recorder: TraceRecorder) => void = () => {},
+  ) =>
+    record(
+      (recorder) => {
+        for (let other = 0; other < ranks; other++)
+          if (other !== rank) recorder.clock(other, 1000, 0, 0);
+        task(recorder, 1, NETWORK, { start: end, end });
+        side(recorder, TransferReason.receive, { task: 1, peer, message, start, end });
+        recorder.dependency(2, 1);
+        const times = { ready: end + 2, start: end + 10, end: end + 20 };
+        task(recorder, 2, 0, times, { releasedBy: 1 });
+        more(recorder);
+      },
+      header(rank, ranks),
+    );
+  const worker = (summary: ReturnType<typeof summarize>, rank: number) =>
+    summary.lanes.find((l) => l.rank === rank && l.lane.includes('worker 0'))!.idle;
+
+  test('from the end of its producer on the other rank to the arrival', () => {
+    const summary = summarize(
+      loadTrace([writer(2), reader({ rank: 1, ranks: 2, peer: 0, message: 7 }, 45, 70)]),
+    );
+    // 0-40 the producer ran, 40-70 the message, 70-72 not released yet, 72-80 launching.
+    expect(worker(summary, 1)).toMatchObject({ noTask: 42, network: 30, scheduler: 8 });
+  });
+
+  test('a writer waits until the value has left', () => {
+    const summary = summarize(
+      loadTrace([writer(2), reader({ rank: 1, ranks: 2, peer: 0, message: 7 }, 45, 70)]),
+    );
+    // 40-75 the send, 75-78 launching; the trace ends with this task.
+    expect(worker(summary, 0)).toMatchObject({ noTask: 0, network: 35, scheduler: 3 });
+  });
+
+  test('a value that a third rank passes on is on the network from the end of its first producer', () => {
+    const passed = reader({ rank: 1, ranks: 3, peer: 0, message: 7 }, 45, 70, (recorder) => {
+      recorder.dependency(3, 1);
+      task(recorder, 3, NETWORK, { start: 115, end: 115 });
+      side(recorder, TransferReason.send, { task: 3, peer: 2, message: 8, start: 74, end: 110 });
+    });
+    const summary = summarize(
+      loadTrace([writer(3), passed, reader({ rank: 2, ranks: 3, peer: 1, message: 8 }, 74, 110)]),
+    );
+    expect(worker(summary, 2)).toMatchObject({ noTask: 42, network: 70, scheduler: 8 });
+  });
+
+  test('but not while another task before it runs', () => {
+    const both = reader({ rank: 1, ranks: 2, peer: 0, message: 7 }, 45, 70, (recorder) => {
+      task(recorder, 5, 1, { start: 0, end: 60 });
+      recorder.dependency(2, 5);
+    });
+    const summary = summarize(loadTrace([writer(2), both]));
+    expect(worker(summary, 1)).toMatchObject({ noTask: 62, network: 10, scheduler: 8 });
   });
 });
 

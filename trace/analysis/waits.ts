@@ -2,7 +2,10 @@
 //
 // At each moment before a task X runs, the first of these that holds is the reason:
 //   X was not inserted yet             submission, or throttled while the task window was full
-//   a predecessor was still running    noTask (also one on another rank whose result X received)
+//   a predecessor was still running    noTask (also one on another rank whose result X received, or whose result a send
+//                                      of X's data waited for)
+//   a send or receive before X was     network
+//     not over
 //   X was not ready                    noTask
 //   X had no memory                    memory
 //   a transfer X needed was not done   h2d, d2h, d2d or network: by the transfer under way (of several, the one that
@@ -128,6 +131,8 @@ export class Waits {
   // Ranks with a network: on the others comm-in takes no time.
   readonly #networked: ReadonlySet<number>;
   readonly #throttled: Map<number, { from: number; to: number }[]>;
+  /** For each send and receive, the task before it that ended last, -1 without any. Undefined if there are none. */
+  readonly #producers: Int32Array | undefined;
 
   constructor(trace: Trace, graph: TaskGraph = taskGraph(trace)) {
     this.#trace = trace;
@@ -146,6 +151,24 @@ export class Waits {
     this.#networked = new Set(
       trace.lanes.filter((lane) => lane.kind === 'network').map((lane) => lane.rank),
     );
+    this.#producers = this.#findProducers();
+  }
+
+  /** Sends and receives are tasks on the lanes of the network. */
+  #isMovement(row: number): boolean {
+    return this.#trace.lanes[this.#trace.tasks.lane[row]]?.kind === 'network';
+  }
+
+  // Sends follow receives, and receives sends, so the walk goes through the tasks in their order.
+  #findProducers(): Int32Array | undefined {
+    const { tasks } = this.#trace;
+    let producers: Int32Array | undefined;
+    for (const row of this.graph.order) {
+      if (!this.#isMovement(row)) continue;
+      producers ??= new Int32Array(tasks.count).fill(-1);
+      producers[row] = this.#lastTask(row, producers);
+    }
+    return producers;
   }
 
   /** True when a full task window held back an insertion at `time`. */
@@ -161,20 +184,29 @@ export class Waits {
     return this.#throttled.get(rank)?.[0]?.from ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The time at which the last predecessor of a task stopped running, -Infinity without any. */
-  lastPredecessorEnd(row: number): number {
-    const last = this.#lastPredecessor(row);
-    return last < 0 ? Number.NEGATIVE_INFINITY : this.#trace.tasks.times[TaskTime.execEnd][last];
-  }
-
-  #lastPredecessor(row: number): number {
+  /** Of the predecessors of a task, those behind sends and receives included, the one that ended last; -1 without any. */
+  #lastTask(row: number, producers: Int32Array | undefined): number {
     const { start, items } = this.graph.predecessors;
     const ends = this.#trace.tasks.times[TaskTime.execEnd];
     let last = -1;
     for (let i = start[row]; i < start[row + 1]; i++) {
-      if (last < 0 || ends[items[i]] > ends[last]) last = items[i];
+      const before = items[i];
+      const task = producers !== undefined && this.#isMovement(before) ? producers[before] : before;
+      if (task >= 0 && (last < 0 || ends[task] > ends[last])) last = task;
     }
     return last;
+  }
+
+  /** When the last send or receive among the predecessors of a task was over; -Infinity without any. */
+  #lastMessage(row: number): number {
+    let latest = Number.NEGATIVE_INFINITY;
+    if (this.#producers === undefined) return latest;
+    const { start, items } = this.graph.predecessors;
+    const ends = this.#trace.tasks.times[TaskTime.execEnd];
+    for (let i = start[row]; i < start[row + 1]; i++) {
+      if (this.#isMovement(items[i])) latest = Math.max(latest, ends[items[i]]);
+    }
+    return latest;
   }
 
   /**
@@ -213,10 +245,11 @@ export class Waits {
   /** Splits `[from, to)` before task `row` ran into spans by reason. */
   split(row: number, from: number, to: number, visit: SpanVisitor): void {
     const { times, rank, lane } = this.#trace.tasks;
-    const { noTask } = IdleReasonNumber;
+    const { noTask, network } = IdleReasonNumber;
     const engine = this.stolen.engine(rank[row]);
     let at = this.#beforeInsert(row, from, Math.min(to, times[TaskTime.inserted][row]), visit);
-    at = this.#untilPredecessor(this.#lastPredecessor(row), at, to, visit);
+    at = this.#untilPredecessor(this.#lastTask(row, this.#producers), at, to, visit);
+    at = span(at, Math.min(to, this.#lastMessage(row)), network, visit);
     at = unlessStolen(engine, at, Math.min(to, times[TaskTime.ready][row]), noTask, visit);
     at = span(at, Math.min(to, times[TaskTime.alloc][row]), IdleReasonNumber.memory, visit);
     if (at >= to) return;
@@ -224,7 +257,7 @@ export class Waits {
     const needed = this.transfersBefore(row);
     needed.sort((a, b) => transfers.end[b] - transfers.end[a] || a - b);
     if (needed.length > 0) at = this.#untilTransfers(needed, at, to, visit);
-    at = span(at, Math.min(to, this.#waitsForNetwork(row)), IdleReasonNumber.network, visit);
+    at = span(at, Math.min(to, this.#waitsForNetwork(row)), network, visit);
     const { scheduler } = IdleReasonNumber;
     unlessStolen(this.stolen.laneOrEngine(lane[row]), at, to, scheduler, visit);
   }
@@ -270,8 +303,11 @@ export class Waits {
     const { transfers, tasks } = this.#trace;
     const partner = transfers.partner[transfer];
     let at = from;
-    if (partner >= 0 && transfers.task[partner] >= 0) {
-      const produced = tasks.times[TaskTime.execEnd][transfers.task[partner]];
+    const sender = partner < 0 ? -1 : transfers.task[partner];
+    const producer =
+      sender >= 0 && this.#isMovement(sender) ? this.#lastTask(sender, this.#producers) : sender;
+    if (producer >= 0) {
+      const produced = tasks.times[TaskTime.execEnd][producer];
       at = span(at, Math.min(to, produced), IdleReasonNumber.noTask, visit);
     }
     const reason = reasonOfKind[transfers.kind[transfer]];

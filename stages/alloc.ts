@@ -144,7 +144,7 @@ function offersAreInTheWay(
   const { offered, pinnedCopies, zone } = space;
   if (offered.bytes === 0 || pinnedCopies > offered.pinned || !guards.offerAside) return false;
   const needed = distinctBytes(x.directory, x.tasks.flowDatum, first, end);
-  return offered.largestStretch(zone.capacity) < needed;
+  return !offered.hasStretch(needed, zone.capacity);
 }
 
 /** No memory lies below the host: pinned bytes return, and no other bytes do. */

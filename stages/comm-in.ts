@@ -51,8 +51,8 @@ export function grantOffer(x: StageContext, credits: NetworkCredits, d: DatumId)
   if (s <= 0) return HOST;
   const { offered, zone } = x.spaces[s];
   if (offered.bytes + roundedBytes(dir.bytes[d]) > credits.limit[s]) return HOST;
-  const room = offered.largestStretch(zone.capacity, d) - credits.inFlight[s];
-  if (guards.offerRoom && room < credits.floor[s]) return HOST;
+  const needed = credits.floor[s] + credits.inFlight[s];
+  if (guards.offerRoom && !offered.hasStretch(needed, zone.capacity, d)) return HOST;
   offered.add(d);
   return s;
 }

@@ -55,6 +55,17 @@ export class OfferedCopies {
   }
 
   /**
+   * Whether `largestStretch` is at least `least` bytes. Few offers leave a stretch that long wherever they lie; their
+   * places count otherwise.
+   */
+  hasStretch(least: number, capacity: number, also: DatumId = NO_DATUM): boolean {
+    const more = also >= 0 ? roundedBytes(this.directory.bytes[also]) : 0;
+    const stretches = this.counts.size + 2;
+    if (capacity - this.bytes - more >= least * stretches) return true;
+    return this.largestStretch(capacity, also) >= least;
+  }
+
+  /**
    * Largest stretch of `capacity` bytes between offered copies, if datum `also` were offered too. Offered copies cannot be
    * moved, so free bytes on both sides of one are not one piece.
    */

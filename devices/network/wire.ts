@@ -85,6 +85,8 @@ export interface WireRecord {
   readonly end: number;
 }
 
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
 /** The message under construction for one rank. */
 interface Outgoing {
   readonly rank: number;
@@ -167,12 +169,14 @@ export class WireWriter {
 
   /** A record of plain numbers with a text behind. */
   write(rank: number, kind: number, fields: readonly number[], text = ''): void {
-    const encoded = textBytes(text);
-    const at = this.begin(rank, kind, 3 + fields.length, encoded.length);
+    // Most records have no text, and the encoder allocates for an empty one, too.
+    const encoded = text === '' ? undefined : textBytes(text);
+    const length = encoded === undefined ? 0 : encoded.length;
+    const at = this.begin(rank, kind, 3 + fields.length, length);
     const words = this.words(rank);
     for (let i = 0; i < fields.length; i++) words[at + 2 + i] = fields[i];
-    words[at + 2 + fields.length] = encoded.length;
-    this.payload(rank, at + 3 + fields.length, encoded.length).set(encoded);
+    words[at + 2 + fields.length] = length;
+    if (encoded !== undefined) this.payload(rank, at + 3 + fields.length, length).set(encoded);
   }
 
   /** Messages that the port had no room for. */
@@ -205,10 +209,12 @@ export class WireWriter {
 /** Calls `take` for every record of a message. */
 export function eachRecord(message: Uint8Array, take: (record: WireRecord) => void): void {
   const words = new Float64Array(message.buffer, message.byteOffset, message.byteLength >> 3);
-  for (let at = 0; at < words.length; ) {
-    const end = at + words[at + 1];
-    take({ kind: words[at], words, at, end });
-    at = end;
+  const record: Mutable<WireRecord> = { kind: 0, words, at: 0, end: 0 };
+  for (let at = 0; at < words.length; at = record.end) {
+    record.kind = words[at];
+    record.at = at;
+    record.end = at + words[at + 1];
+    take(record);
   }
 }
 

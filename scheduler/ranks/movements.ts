@@ -133,8 +133,9 @@ export class Movements {
   }
 
   remove(movement: Movement): void {
-    const { origin, key } = movement;
-    if (this.byName.get(origin, key) === movement) this.byName.delete(origin, key);
+    const { role, announcement, origin, key } = movement;
+    const mayBeExpected = role === NetworkRole.receive && announcement === undefined;
+    if (mayBeExpected && this.byName.get(origin, key) === movement) this.byName.delete(origin, key);
     this.table[movement.index] = undefined;
     this.free.push(movement.index);
     this.live--;

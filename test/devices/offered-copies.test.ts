@@ -79,9 +79,10 @@ describe('offered copies', () => {
               const from = bench.dir.block[d * bench.dir.spaces + GPU] / UNIT;
               if (offers[i] > 0 || d === also) taken.fill(true, from, from + sizes[i]);
             });
-            expect(offered.largestStretch((UNITS + gap) * UNIT, datumId(also))).toBe(
-              largestFree(taken) * UNIT,
-            );
+            const [capacity, free] = [(UNITS + gap) * UNIT, largestFree(taken) * UNIT];
+            expect(offered.largestStretch(capacity, datumId(also))).toBe(free);
+            for (let least = 0; least <= capacity; least += UNIT / 2)
+              expect(offered.hasStretch(least, capacity, datumId(also))).toBe(least <= free);
           }
           bench.check();
         },

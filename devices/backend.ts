@@ -35,6 +35,8 @@ export function executesKernels({ kind }: QueueInfo): boolean {
 
 export interface Backend {
   readonly kind: 'native' | 'simulated';
+  /** The engine keeps its last stimuli, for the stories of tasks and data. */
+  readonly keepsStory: boolean;
   readonly spaces: readonly SpaceInfo[];
   readonly queues: readonly QueueInfo[];
   /** Records that a queue can hold between issue and observed completion. */

@@ -45,7 +45,7 @@ export function openRanks(
   while (ringRecords < sizes.spare * leastRing(queuesOf(described).length)) ringRecords *= 2;
   const backends = Array.from(
     { length: ranks },
-    () => new SimulatedBackend({ machine: described, world, ringRecords }),
+    () => new SimulatedBackend({ machine: described, world, ringRecords, story: false }),
   );
   let network: SimulatedNetwork | undefined;
   if (ranks > 1) {

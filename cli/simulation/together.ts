@@ -1,6 +1,8 @@
-// One program on several simulated ranks. Every task is inserted on its ranks before the next task is. So a rank that
-// waits for room finds all others at the same place, and the world can go on.
-// Invariant: each rank sees the tasks in program order.
+// One program on several simulated ranks. They insert in turn, a few tasks each: the state of an engine stays in the caches
+// of the processor meanwhile.
+// Invariant: each rank sees the tasks in program order, and no rank is more than `TURN` of its own tasks ahead of another
+// one. So a rank that waits for room finds all others near: its window is larger than a turn, the tasks before the turn are
+// inserted on all ranks, and the world can go on.
 import {
   Datum,
   type Graph,
@@ -16,7 +18,17 @@ import type { Program, ProgramLayout } from './programs.js';
 /** Tiles begin in host memory; making them costs no time. */
 const init = task({ name: 'init', flows: { a: write('f64') }, kernel: 'init', gpuKernel: false });
 
+/** Tasks that a rank inserts at a time. With their movements they take a small part of the smallest window. */
+const TURN = 32;
+
 type Arguments = Readonly<Record<string, unknown>>;
+
+/** An insertion on one rank. */
+interface Insertion {
+  readonly cls: TaskClass;
+  readonly args: Arguments;
+  readonly options: object | undefined;
+}
 
 /** Gets a call for every task of the program, once. */
 type Observer = (cls: TaskClass, args: Arguments) => void;
@@ -27,10 +39,13 @@ export class Together {
   /** For each datum of rank 0, the same datum on any rank. */
   private readonly everywhere: Map<unknown, (rank: number) => Datum> = new Map();
   private graphs: Graph[] = [];
+  /** Insertions of the present turn, by rank. */
+  private readonly turns: readonly Insertion[][];
 
   constructor(runtimes: readonly Runtime[], observer?: Observer) {
     this.runtimes = runtimes;
     this.observer = observer;
+    this.turns = runtimes.map(() => []);
   }
 
   /** `on(rank)` is a datum of rank 0 on that rank. It is called only for ranks that get a task on it. */
@@ -81,6 +96,7 @@ export class Together {
     );
     // Programs use nothing else of a graph. They skip no task: each task goes to its ranks.
     program({ insert: this.insert, skips: () => false, check: () => {} } as unknown as Graph);
+    this.endTurn();
     release();
     return Promise.all(runs);
   }
@@ -97,6 +113,7 @@ export class Together {
       if (value instanceof Datum && !concerned.includes(value.rank)) concerned.push(value.rank);
     }
     concerned.sort((a, b) => a - b);
+    let isOver = false;
     for (const rank of concerned) {
       const here: Record<string, unknown> = {};
       for (const name in args) {
@@ -106,7 +123,15 @@ export class Together {
             ? (this.everywhere.get(value) as (rank: number) => Datum)(rank)
             : value;
       }
-      this.graphs[rank].insert(cls, here as never, options);
+      if (this.turns[rank].push({ cls, args: here, options }) === TURN) isOver = true;
     }
+    if (isOver) this.endTurn();
   };
+
+  private endTurn(): void {
+    this.turns.forEach((turn, rank) => {
+      for (const { cls, args, options } of turn.splice(0))
+        this.graphs[rank].insert(cls, args as never, options);
+    });
+  }
 }

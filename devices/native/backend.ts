@@ -34,6 +34,7 @@ export function openNativeBackend(options: NativeOptions): NativeBackend {
 
 export class NativeBackend implements Backend {
   readonly kind = 'native';
+  readonly keepsStory = false;
   readonly spaces: readonly SpaceInfo[];
   readonly queues: readonly QueueInfo[];
   readonly ringRecords: number;

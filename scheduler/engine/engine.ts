@@ -72,7 +72,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
   /** Open runs, and how they end. */
   readonly openRuns: Runs;
   readonly checked: boolean;
-  /** The last stimuli, in checked runs and in the simulated machine. */
+  /** The last stimuli, in checked runs and in simulated machines that do not only predict. */
   readonly story: Story | undefined;
   /** The receives for whose events queues may wait. */
   readonly arrivals: Arrivals;
@@ -135,7 +135,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
       transferDone: (t, queue, seq, status) => this.failures.transferDone(t, queue, seq, status),
     };
     if (options.checked) poisonFreedBlocks(this);
-    if (options.checked || backend.kind === 'simulated') {
+    if (options.checked || backend.keepsStory) {
       this.story = new Story(this);
       this.observe(this.story);
     }

@@ -48,6 +48,7 @@ export function queuesOf(workers: number, gpus: number, streams = 1, lanes = 0):
 
 export class ManualBackend {
   readonly kind = 'simulated';
+  readonly keepsStory = true;
   readonly spaces: readonly SpaceInfo[];
   readonly queues: readonly QueueInfo[];
   readonly ringRecords: number;

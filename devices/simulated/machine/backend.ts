@@ -31,6 +31,8 @@ interface SimulatedOptions {
   readonly kernels?: Readonly<Record<string, SimulatedKernel>>;
   /** Sees every access to memory, with its order (weak-memory.ts). */
   readonly watcher?: Watcher;
+  /** Whether engines keep stories; default true. */
+  readonly story?: boolean;
   /** Bytes of host memory, if only those are real. */
   readonly hostBytes?: Uint8Array;
 }
@@ -45,6 +47,7 @@ const TURN_NS = 1000;
 export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   readonly kind = 'simulated';
   readonly full = false;
+  readonly keepsStory: boolean;
   readonly spaces: readonly SpaceInfo[];
   readonly queues: readonly QueueInfo[];
   readonly ringRecords: number;
@@ -86,6 +89,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   constructor(options: SimulatedOptions) {
     const { machine } = options;
     this.world = options.world ?? new World();
+    this.keepsStory = options.story ?? true;
     this.ringRecords = options.ringRecords ?? 4096;
     this.adversary = new Adversary(options.adversary ?? calm);
     this.faults = new FaultPlan(options.faults ?? []);

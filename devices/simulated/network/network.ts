@@ -48,6 +48,8 @@ interface Match {
 }
 
 const FLUSH_NS = 1000;
+/** Bytes of a buffer of messages. */
+const SLAB = 65_536;
 /** A flush that has not returned by then gets its answer as late (docs/network.md). */
 const FLUSH_DEADLINE_NS = 5e9;
 
@@ -68,6 +70,8 @@ export class SimulatedNetwork {
   private readonly bandwidth: number;
   private readonly closing: (() => void)[] = [];
   private closed = 0;
+  private slab: Uint8Array = new Uint8Array(0);
+  private slabUsed: number = SLAB;
   /** Flushes that wait for news of their rank. */
   private held: { readonly rank: number; readonly end: (outcome: number) => void }[] = [];
 
@@ -109,12 +113,27 @@ export class SimulatedNetwork {
     const way = this.latency + bytes.length / this.bandwidth;
     const arrival = Math.max(this.lastArrival.get(pair) ?? 0, at + this.stretched(way) + late);
     this.lastArrival.set(pair, arrival);
-    const copy = bytes.slice();
+    const copy = this.copyOf(bytes);
     const said = this.options.watcher?.says(from);
     this.at(arrival, () => {
       this.ports[from].delivered();
       this.ports[to].arrives({ kind: 'message', from, bytes: copy, said });
     });
+  }
+
+  /** A copy of a message: many share a buffer, because a buffer of its own costs more than a small message. */
+  private copyOf(bytes: Uint8Array): Uint8Array {
+    const { length } = bytes;
+    if (length > SLAB / 4) return bytes.slice();
+    if (this.slabUsed + length > SLAB) {
+      this.slab = new Uint8Array(SLAB);
+      this.slabUsed = 0;
+    }
+    const copy = this.slab.subarray(this.slabUsed, this.slabUsed + length);
+    copy.set(bytes);
+    // Messages are rows of words.
+    this.slabUsed += Math.ceil(length / 8) * 8;
+    return copy;
   }
 
   /** A lane's letter: it may overtake others, and messages. */

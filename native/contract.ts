@@ -144,6 +144,12 @@ export const Status = {
   truncated: -7,
 } as const;
 
+/** An open parameter of a plan, int32: which float64 of which record of a queue's list takes which slot. */
+export const PlanOpen = { words: 3, record: 0, argument: 1, slot: 2 } as const;
+
+/** Element types of the number that the condition of a play looks at. */
+export const PlanElement = { f64: 0, f32: 1, i32: 2, u32: 3, u8: 4 } as const;
+
 /** Kinds of memory spaces. */
 export const SpaceKind = { host: 0, emulated: 1, cuda: 2, hip: 3 } as const;
 
@@ -257,6 +263,43 @@ export interface NativeKernelSource {
   }[];
 }
 
+/** The commands of one queue in a plan. The arrays stay as they are while a play uses them. */
+export interface NativePlanQueue {
+  readonly queue: number;
+  /**
+   * Records as in the ring. `waitSeq` counts from the beginning of an iteration: i + 1 names record i of the awaited queue in
+   * the same iteration; that number less the length of the awaited list, in the iteration before.
+   */
+  readonly records: Int32Array;
+  /** Entries of `PlanOpen`, in the order of the records. */
+  readonly open: Int32Array;
+}
+
+/** A play of a plan. At most one at a time; the engine writes nothing to its queues until all of it has completed. */
+export interface NativePlay {
+  readonly queues: readonly NativePlanQueue[];
+  /** Iterations. Times the records of the longest list, it must stay below 2^30. */
+  readonly times: number;
+  /** Slot of the run whose word cancels the play. */
+  readonly run: number;
+  /** `slots` values per iteration. */
+  readonly parameters: Float64Array;
+  readonly slots: number;
+  /** The play ends after a multiple of `every` iterations when the number does not satisfy the condition any more. */
+  readonly condition:
+    | {
+        readonly space: number;
+        readonly offset: number;
+        /** A value of `PlanElement`. */
+        readonly element: number;
+        readonly limit: number;
+        /** The number must be smaller than the limit, not greater. */
+        readonly below: boolean;
+        readonly every: number;
+      }
+    | undefined;
+}
+
 /** One opened core: its memory spaces, its queues, and the shared words. All methods are cheap and synchronous. */
 export interface NativeCore {
   readonly spaces: readonly NativeSpace[];
@@ -335,6 +378,14 @@ export interface NativeCore {
    * this process ends.
    */
   keepShared(): void;
+  /** Begins a play. Afterwards the last record of each queue has the number: begin + times * records, as int32. */
+  play(play: NativePlay): void;
+  /**
+   * Ends a play whose last records have all completed. The iterations that were allowed, then per queue of the play the
+   * number of records that succeeded (counted over all iterations) and the status of the next one; `Status.ok`: there was
+   * none.
+   */
+  playOutcome(): Float64Array;
   /** Stops all threads after the commands so far and frees everything. Idempotent. */
   close(): void;
 }

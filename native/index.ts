@@ -13,6 +13,7 @@ import type {
   NativeKernelSource,
   NativeModule,
   NativeOptions,
+  NativePlay,
   NativeProbe,
   NativeSpace,
 } from './contract.js';
@@ -105,6 +106,8 @@ interface AddonCore {
   keepShared(): void;
   doorbell(): bigint;
   lanes(): bigint;
+  play(play: NativePlay): void;
+  playOutcome(): Float64Array;
   close(): void;
 }
 
@@ -265,6 +268,8 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     keepShared: () => core.keepShared(),
     doorbell: () => typed(() => core.doorbell()),
     lanes: () => typed(() => core.lanes()),
+    play: (play) => typed(() => core.play(play)),
+    playOutcome: () => core.playOutcome(),
     close: () => core.close(),
   };
 }

@@ -67,6 +67,8 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
                            InstanceMethod<&CoreObject::keepShared>("keepShared"),
                            InstanceMethod<&CoreObject::doorbell>("doorbell"),
                            InstanceMethod<&CoreObject::lanes>("lanes"),
+                           InstanceMethod<&CoreObject::play>("play"),
+                           InstanceMethod<&CoreObject::playOutcome>("playOutcome"),
                            InstanceMethod<&CoreObject::close>("close"),
                        });
   }
@@ -338,6 +340,73 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     return Napi::BigInt::New(info.Env(), static_cast<std::uint64_t>(address));
   }
 
+  /// (queues, records, open, parameters, condition or undefined, times, run, slots)
+  void play(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    requireOpen(env);
+    const auto given = info[0].As<Napi::Object>();
+    Runtime& runtime = core_->runtime();
+    PlayOptions options;
+    options.times = given.Get("times").ToNumber().Int64Value();
+    options.run = given.Get("run").ToNumber();
+    options.parameters = reinterpret_cast<const double*>(words(given.Get("parameters")));
+    options.slots = given.Get("slots").ToNumber();
+    if (given.Get("condition").IsObject()) {
+      options.condition = condition(given.Get("condition").As<Napi::Object>());
+    }
+    auto play = std::make_unique<Play>(options, runtime.cancelWord(options.run));
+    const auto lists = given.Get("queues").As<Napi::Array>();
+    for (std::uint32_t i = 0; i < lists.Length(); ++i) {
+      const Napi::Value entry = lists[i];
+      const auto list = entry.As<Napi::Object>();
+      const auto records = list.Get("records").As<Napi::TypedArray>();
+      const auto open = list.Get("open").As<Napi::TypedArray>();
+      Queue* queue = runtime.queue(list.Get("queue").ToNumber());
+      if (queue == nullptr) fail(env, "OUT_OF_RANGE", "there is no such queue");
+      play->add(*queue, words(records),
+                static_cast<std::int32_t>(records.ElementLength() / Record::words), words(open),
+                static_cast<std::int32_t>(open.ElementLength() / PlanOpen::words));
+    }
+    played_ = Napi::Persistent(given);
+    played_.SuppressDestruct();
+    core_->play = std::move(play);
+    core_->play->begin();
+  }
+
+  PlayCondition condition(const Napi::Object& given) {
+    PlayCondition condition;
+    const Space* space = core_->runtime().space(given.Get("space").ToNumber());
+    const double offset = given.Get("offset").ToNumber();
+    if (space == nullptr || space->kind > SpaceKind::emulated || !space->contains(offset, 8)) {
+      fail(Env(), "OUT_OF_RANGE", "the processor cannot read the number of the condition");
+    }
+    condition.value = space->pointer(offset);
+    condition.element = given.Get("element").ToNumber();
+    condition.limit = given.Get("limit").ToNumber();
+    condition.below = given.Get("below").ToBoolean();
+    condition.every = given.Get("every").ToNumber().Int64Value();
+    return condition;
+  }
+
+  Napi::Value playOutcome(const Napi::CallbackInfo& info) {
+    requireOpen(info.Env());
+    const Play& play = *core_->play;
+    Napi::Float64Array result =
+        Napi::Float64Array::New(info.Env(), 1 + 2 * play.feeds().size());
+    std::size_t at = 0;
+    result[at++] = static_cast<double>(play.iterations());
+    for (const auto& feed : play.feeds()) {
+      double succeeded = 0;
+      std::int32_t status = 0;
+      feed->outcome(succeeded, status);
+      result[at++] = succeeded;
+      result[at++] = status;
+    }
+    core_->play = nullptr;
+    played_.Reset();
+    return result;
+  }
+
   void close(const Napi::CallbackInfo&) { shutDown(false); }
 
   /// Joins the threads, then releases the objects that only they needed. `teardown`: inside the environment's cleanup hook.
@@ -347,6 +416,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     core_->close(cancel);
     doorbell_.Release();
     views_.Reset();
+    played_.Reset();
     callback_.Reset();
     if (!teardown) napi_remove_env_cleanup_hook(Env(), atTeardown, this);
   }
@@ -363,6 +433,8 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
   DoorbellFunction doorbell_;
   Napi::ObjectReference views_;
   Napi::FunctionReference callback_;
+  /// The arrays of the play that is under way.
+  Napi::ObjectReference played_;
   bool closed_ = false;
 };
 

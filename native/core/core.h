@@ -16,6 +16,7 @@
 #include "core/memory.h"
 #include "core/runtime.h"
 #include "gpu/device_thread.h"
+#include "queues/feed.h"
 #include "headrace/doorbell.h"
 #include "queues/spin.h"
 #include "workers/worker.h"
@@ -83,6 +84,10 @@ class Core {
   /// are skipped.
   void close(bool cancel = false);
   bool closed() const { return closed_; }
+
+  /// The play that has begun, or null. The caller adds the queues, calls `Play::begin`, and ends it when all of it has
+  /// completed.
+  std::unique_ptr<Play> play;
 
   /// For other addons (the message layer); valid as long as the core exists.
   const headrace_doorbell* externalDoorbell() const { return &externalDoorbell_; }

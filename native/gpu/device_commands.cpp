@@ -4,6 +4,7 @@
 
 #include "core/clock.h"
 #include "gpu/device_thread.h"
+#include "queues/feed.h"
 
 namespace headrace {
 
@@ -20,7 +21,7 @@ std::int32_t variantOf(std::int32_t spaceKind) {
 bool DeviceThread::submit(StreamQueue& stream, int turn) {
   bool moved = false;
   for (; turn > 0 && !stream.stopped; --turn) {
-    if (stream.queue.published() == stream.next) break;
+    if (stream.queue.published() == stream.next && !refill(stream)) break;
     if (lost_) {
       lose(stream);
       return true;
@@ -39,6 +40,16 @@ bool DeviceThread::submit(StreamQueue& stream, int turn) {
     moved = true;
   }
   return moved;
+}
+
+/// Takes the next records of a play; true when there is one to submit.
+bool DeviceThread::refill(StreamQueue& stream) {
+  Feed* feed = stream.queue.feed();
+  if (feed == nullptr || !feed->refill()) return false;
+  if (stream.queue.published() != stream.queue.completed()) return true;
+  // The rest of the play was skipped.
+  stream.next = stream.finished = stream.queue.completed();
+  return false;
 }
 
 /// Turns a wait between two streams into an order between them; otherwise holds the ring until it is over.
@@ -121,14 +132,10 @@ void DeviceThread::issue(StreamQueue& stream, const Command& command, std::int32
 
 std::int32_t DeviceThread::perform(StreamQueue& stream, const Command& command,
                                    std::int32_t sequence) {
+  const Word* cancel = runtime_.cancelWord(command.run());
+  if (cancel != nullptr && cancel->load(std::memory_order_acquire) != 0) return Status::cancelled;
   switch (command.opcode()) {
-    case Opcode::exec: {
-      const Word* cancel = runtime_.cancelWord(command.run());
-      if (cancel != nullptr && cancel->load(std::memory_order_acquire) != 0) {
-        return Status::cancelled;
-      }
-      return launch(stream, command, sequence);
-    }
+    case Opcode::exec: return launch(stream, command, sequence);
     case Opcode::copy: return copy(stream, command);
     case Opcode::fill: {
       const double offset = command.argument(0);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "queues/feed.h"
 #include "queues/spin.h"
 
 namespace headrace {
@@ -169,9 +170,9 @@ bool DeviceThread::somethingToDo() {
       if (stream->holdForSubmission && target->hasSubmitted(sequence, std::memory_order_seq_cst)) {
         return true;
       }
-    } else if (!stream->stopped &&
-               stream->queue.published(std::memory_order_seq_cst) != stream->next &&
-               ahead(stream->next, stream->finished) < kMaxInFlight) {
+    } else if (!stream->stopped && ahead(stream->next, stream->finished) < kMaxInFlight &&
+               (stream->queue.published(std::memory_order_seq_cst) != stream->next ||
+                feedIsReady(stream->queue))) {
       return true;
     }
   }

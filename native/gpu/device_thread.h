@@ -80,6 +80,7 @@ class DeviceThread {
   bool serveFor(DeviceThread& helper);
   DriverStatus bind(DeviceThread& served);
   bool submit(StreamQueue& stream, int turn);
+  bool refill(StreamQueue& stream);
   Hold resolveWait(StreamQueue& stream, Queue& target, std::int32_t sequence);
   DriverStatus streamWait(StreamQueue& stream, StreamQueue& target, std::int32_t sequence,
                           bool* completed);

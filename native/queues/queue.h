@@ -24,6 +24,7 @@ using Word = std::atomic<std::int32_t>;
 static_assert(sizeof(Word) == 4 && Word::is_always_lock_free,
               "shared words are plain int32 in memory");
 
+class Feed;
 class StreamQueue;
 
 class Queue {
@@ -69,6 +70,14 @@ class Queue {
     double* times = times_ + (words - ring_) / Record::words * Times::doubles;
     times[Times::start] = start;
     times[Times::end] = end;
+  }
+
+  /// The rest of a play (queues/feed.h), or null.
+  Feed* feed() const { return feed_.load(std::memory_order_acquire); }
+  void setFeed(Feed* feed) { feed_.store(feed, std::memory_order_seq_cst); }
+  /// On the thread that serves the queue, which has taken its records from a feed.
+  void setPublished(std::int32_t sequence) {
+    control_[Control::published].store(sequence, std::memory_order_seq_cst);
   }
 
   std::int32_t published(std::memory_order order = std::memory_order_acquire) const {
@@ -169,6 +178,7 @@ class Queue {
   Word* failed_;
   Doorbell* doorbell_;
   std::atomic<FutexToken*> owner_{nullptr};
+  std::atomic<Feed*> feed_{nullptr};
   std::int64_t busy_ = 0;
   std::int64_t busySince_ = 0;
   /// A record has failed that is not announced. The thread that executes the queue owns it.

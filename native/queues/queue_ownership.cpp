@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "core/runtime.h"
+#include "queues/feed.h"
 #include "queues/ring.h"
 
 namespace headrace {
@@ -48,7 +49,7 @@ std::int32_t QueueOwnership::beat() const {
 
 bool QueueOwnership::canExecute(const Queue& queue) const {
   const std::int32_t done = queue.completed();
-  if (queue.published() == done) return false;
+  if (queue.published() == done) return feedIsReady(queue);
   const Command head(queue.record(static_cast<std::int32_t>(static_cast<std::uint32_t>(done) + 1)));
   const Queue* target = runtime_.queue(head.waitQueue());
   return target == nullptr || target->hasCompleted(head.waitSequence());

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/clock.h"
+#include "queues/feed.h"
 
 namespace headrace {
 
@@ -40,6 +41,15 @@ void Executor::becomeBusy() {
   if (runtime_.timing() && stolen_.due(busySince_)) stolen_.look(busySince_, queue_->index);
 }
 
+bool Executor::refill() {
+  Feed* feed = queue_->feed();
+  if (feed == nullptr || !feed->refill()) return false;
+  visible_ = queue_->published();
+  // The rest of the play may have been skipped.
+  done_ = queue_->completed();
+  return done_ != visible_;
+}
+
 void Executor::execute(bool givenUp) {
   const std::int32_t sequence = next();
   const Command command(queue_->record(sequence));
@@ -65,13 +75,12 @@ void Executor::execute(bool givenUp) {
                                                                           : now();
   queue_->setSubmitted(last, std::memory_order_relaxed);
   Word* cancel = runtime_.cancelWord(command.run());
+  if (status == Status::ok && cancel != nullptr && cancel->load(std::memory_order_acquire) != 0) {
+    status = Status::cancelled;
+  }
   if (status == Status::ok) {
     switch (opcode) {
-      case Opcode::exec:
-        status = cancel != nullptr && cancel->load(std::memory_order_acquire) != 0
-                     ? Status::cancelled
-                     : runKernel(command, sequence, span);
-        break;
+      case Opcode::exec: status = runKernel(command, sequence, span); break;
       case Opcode::copy: status = copy(command); break;
       case Opcode::fill: status = fill(command); break;
       case Opcode::stop: stopped_ = true; break;

@@ -31,7 +31,7 @@ class Executor {
     if (ahead(visible_, done_) > 0) return false;
     followsAt_ = 0;
     visible_ = queue_->published();
-    return done_ == visible_;
+    return done_ == visible_ && !refill();
   }
   /// The next record. Only when not `empty`.
   Command head() const { return Command(queue_->record(next())); }
@@ -55,6 +55,8 @@ class Executor {
   std::int32_t next() const {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(done_) + 1);
   }
+  /// Takes the next records of a play; true when there is one to execute.
+  bool refill();
   std::int32_t runKernel(const Command& command, std::int32_t sequence, std::int32_t span);
   std::int32_t copy(const Command& command);
   std::int32_t fill(const Command& command);

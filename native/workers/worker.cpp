@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "queues/feed.h"
 #include "queues/spin.h"
 
 namespace headrace {
@@ -70,14 +71,16 @@ Worker::Next Worker::waitForWork() {
   const std::int32_t done = executor_.done();
   bool idle = false;
   bool changed = false;
-  const auto ready = [&] { return queue.published() != done || (changed = changeQueue()); };
+  const auto ready = [&] {
+    return queue.published() != done || feedIsReady(queue) || (changed = changeQueue());
+  };
   if (!spin(runtime_.spinNanoseconds, ready,
             [&](std::int64_t time) { executor_.becomeIdle(time), idle = true; })) {
     runtime_.ownership.fallAsleep();
     // The engine publishes and then reads `sleeping`; here it is the other way round (both seq_cst), so either it
     // sees that this thread sleeps and wakes it, or this thread sees the new record.
     queue.setSleeping(true);
-    while (queue.published(std::memory_order_seq_cst) == done) {
+    while (queue.published(std::memory_order_seq_cst) == done && !feedIsReady(queue)) {
       if (runtime_.closing.load(std::memory_order_seq_cst)) {
         runtime_.ownership.wakeUp();
         return Next::end;

@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t contractNumber = 878245324;
+inline constexpr std::int32_t contractNumber = 257672124;
 
 namespace Opcode {
 inline constexpr std::int32_t nop = 0;
@@ -76,6 +76,21 @@ inline constexpr std::int32_t driver = -5;
 inline constexpr std::int32_t badArguments = -6;
 inline constexpr std::int32_t truncated = -7;
 }  // namespace Status
+
+namespace PlanOpen {
+inline constexpr std::int32_t words = 3;
+inline constexpr std::int32_t record = 0;
+inline constexpr std::int32_t argument = 1;
+inline constexpr std::int32_t slot = 2;
+}  // namespace PlanOpen
+
+namespace PlanElement {
+inline constexpr std::int32_t f64 = 0;
+inline constexpr std::int32_t f32 = 1;
+inline constexpr std::int32_t i32 = 2;
+inline constexpr std::int32_t u32 = 3;
+inline constexpr std::int32_t u8 = 4;
+}  // namespace PlanElement
 
 namespace SpaceKind {
 inline constexpr std::int32_t host = 0;

@@ -6,10 +6,18 @@
 // Invariant that every caller keeps: a wait names only commands that were issued before it, so queues that wait
 // for each other cannot form a cycle.
 
-import type { NativeKernelSource } from '../native/contract.js';
+import type { NativeKernelSource, NativePlay } from '../native/contract.js';
 import type { QueueId, SpaceId, TaskId } from './handles.js';
 
-export { Status } from '../native/contract.js';
+export {
+  type NativeKernelSource as KernelSource,
+  type NativePlay,
+  Opcode,
+  PlanElement,
+  PlanOpen,
+  Record as RecordLayout,
+  Status,
+} from '../native/contract.js';
 
 /** A memory space: 0 is the host, g is GPU g-1. */
 export interface SpaceInfo {
@@ -117,6 +125,14 @@ export interface Backend {
   ): number;
   /** Appends a fill of the queue's own space (checked mode: poison of freed blocks). One record. */
   fill(queue: QueueId, offset: number, bytes: number, value: number): number;
+
+  /**
+   * Begins a play: the queues feed themselves (native/contract.ts). Nothing else may be appended to them until each has
+   * completed its last record; the caller then sets `issued`.
+   */
+  play(play: NativePlay): void;
+  /** Ends a play that has completed; NativeCore.playOutcome has the meaning of the numbers. */
+  playOutcome(): Float64Array;
 
   /** Makes all appended commands visible and wakes sleeping queues. Once per batch. */
   publish(): void;

@@ -143,6 +143,16 @@ export interface Guards {
   receiveAfterRead: boolean;
   /** ... and its receive is the writer of the copy. */
   receiveRegistersWrite: boolean;
+  /** An iteration of a plan follows the one before, command by command (scheduler/plans/waits.ts). */
+  planLoop: boolean;
+  /** A plan is repeated only if its data lie at the end where they lay at the begin (scheduler/plans/planner.ts). */
+  planRepeats: boolean;
+  /** The addresses in a plan are those of its data now (scheduler/plans/placement.ts). */
+  planPlaces: boolean;
+  /** What is inserted after a play starts after it, and the play after what was inserted before (engine/exclusive.ts). */
+  planAlone: boolean;
+  /** An aborted play ends before its last iteration (scheduler/plans/play.ts). */
+  planCancel: boolean;
 }
 
 const all: Guards = {
@@ -212,6 +222,11 @@ const all: Guards = {
   receiveAfterWrite: true,
   receiveAfterRead: true,
   receiveRegistersWrite: true,
+  planLoop: true,
+  planRepeats: true,
+  planPlaces: true,
+  planAlone: true,
+  planCancel: true,
 };
 
 /** Set to true on `globalThis` by the preload of a test that removes guards. */

@@ -296,6 +296,8 @@ export interface NativePlay {
         /** The number must be smaller than the limit, not greater. */
         readonly below: boolean;
         readonly every: number;
+        /** The number is looked at before the first iteration, too. */
+        readonly first: boolean;
       }
     | undefined;
 }

@@ -4,6 +4,17 @@ export { type BlockCyclic, ownerOf, squareGrid } from '../devices/memory/distrib
 export type { MemoryUse } from '../devices/memory/space.js';
 export type { BytesByKind } from '../devices/memory/transfers.js';
 export { type ErrorDetails, HeadraceError, RunAbortedError } from './errors.js';
+export type { PlanOptions } from './plans/make-plan.js';
+export {
+  Plan,
+  type PlayOptions,
+  type PlayReport,
+  type SlotValue,
+  type WhileCondition,
+} from './plans/plan.js';
+export { type PlanArguments, PlanGraph } from './plans/plan-graph.js';
+export type { PlanReport } from './plans/planned-program.js';
+export { type Slot, slot } from './plans/slot.js';
 export type { CudaArgument, CudaExtent, CudaKernel, CudaScalar } from './program/cuda-kernel.js';
 export { Datum } from './program/datum.js';
 export type { DatumOptions } from './program/datum-options.js';

@@ -3,7 +3,7 @@
 import { HeadraceError } from '../devices/errors.js';
 import { guards } from '../devices/guards.js';
 import { type DatumId, NO_DATUM, type TaskId } from '../devices/handles.js';
-import { Poison } from '../devices/memory/directory.js';
+import { type Directory, Poison } from '../devices/memory/directory.js';
 import type { StageContext } from './context.js';
 import { Outcome } from './stage.js';
 import { AccessMode } from './task-table.js';
@@ -54,22 +54,24 @@ const REWRITE = 'write all of it again before reading it';
 const RESTORE =
   'write all of it again before reading it, or take the value from before with restore()';
 
+/** The error for a reader of a datum without a usable value; `where` says who reads it. */
+export function poisonedDatum(
+  dir: Directory,
+  d: DatumId,
+  where: { readonly task?: string; readonly stage?: string } = {},
+): HeadraceError {
+  const datum = dir.info[d]?.name ?? `#${d}`;
+  const poison = dir.poison[d];
+  const remedy = poison === Poison.outdated ? RESTORE : REWRITE;
+  return new HeadraceError(
+    'ERR_DATUM_POISONED',
+    `datum '${datum}' has no usable value: ${WHY[poison]}`,
+    { datum, ...where, remedy },
+  );
+}
+
 /** Fails a task that would read a datum without a usable value. */
 export function failPoisoned(x: StageContext, row: number, d: DatumId, stage: string): number {
-  const datum = x.directory.info[d]?.name ?? `#${d}`;
-  const poison = x.directory.poison[d];
-  x.hooks.fail(
-    row,
-    new HeadraceError(
-      'ERR_DATUM_POISONED',
-      `datum '${datum}' has no usable value: ${WHY[poison]}`,
-      {
-        datum,
-        task: x.describe(row),
-        stage,
-        remedy: poison === Poison.outdated ? RESTORE : REWRITE,
-      },
-    ),
-  );
+  x.hooks.fail(row, poisonedDatum(x.directory, d, { task: x.describe(row), stage }));
   return Outcome.fail;
 }

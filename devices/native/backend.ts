@@ -9,6 +9,7 @@ import {
   type NativeCore,
   type NativeKernelSource,
   type NativeOptions,
+  type NativePlay,
   Opcode,
   QueueKind,
   Record,
@@ -236,6 +237,14 @@ export class NativeBackend implements Backend {
     doubles[base + 1] = bytes;
     doubles[base + 2] = value;
     return this.issued[queue];
+  }
+
+  play(play: NativePlay): void {
+    native(() => this.core.play(play));
+  }
+
+  playOutcome(): Float64Array {
+    return this.core.playOutcome();
   }
 
   publish(): void {

@@ -385,14 +385,14 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     condition.limit = given.Get("limit").ToNumber();
     condition.below = given.Get("below").ToBoolean();
     condition.every = given.Get("every").ToNumber().Int64Value();
+    condition.first = given.Get("first").ToBoolean();
     return condition;
   }
 
   Napi::Value playOutcome(const Napi::CallbackInfo& info) {
     requireOpen(info.Env());
     const Play& play = *core_->play;
-    Napi::Float64Array result =
-        Napi::Float64Array::New(info.Env(), 1 + 2 * play.feeds().size());
+    Napi::Float64Array result = Napi::Float64Array::New(info.Env(), 1 + 2 * play.feeds().size());
     std::size_t at = 0;
     result[at++] = static_cast<double>(play.iterations());
     for (const auto& feed : play.feeds()) {

@@ -16,8 +16,8 @@
 #include "core/memory.h"
 #include "core/runtime.h"
 #include "gpu/device_thread.h"
-#include "queues/feed.h"
 #include "headrace/doorbell.h"
+#include "queues/feed.h"
 #include "queues/spin.h"
 #include "workers/worker.h"
 

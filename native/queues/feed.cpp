@@ -46,9 +46,9 @@ bool PlayCondition::holds() const {
 Play::Play(const PlayOptions& options, Word* cancel)
     : options_(options),
       cancel_(cancel),
-      allowed_(options.condition.value == nullptr
-                   ? options.times
-                   : std::min(options.times, options.condition.every)) {}
+      allowed_(options.condition.value == nullptr ? options.times
+               : options.condition.first          ? 0
+                                         : std::min(options.times, options.condition.every)) {}
 
 void Play::add(Queue& queue, const std::int32_t* records, std::int32_t length,
                const std::int32_t* open, std::int32_t openCount) {
@@ -75,8 +75,7 @@ void Play::arrive() {
   if (arrivals_.fetch_add(1, std::memory_order_acq_rel) + 1 < all) return;
   arrivals_.store(0, std::memory_order_relaxed);
   if (options_.condition.holds()) {
-    const std::int64_t next =
-        allowed_.load(std::memory_order_relaxed) + options_.condition.every;
+    const std::int64_t next = allowed_.load(std::memory_order_relaxed) + options_.condition.every;
     allowed_.store(std::min(next, options_.times), std::memory_order_seq_cst);
   } else {
     ended_.store(true, std::memory_order_seq_cst);
@@ -99,8 +98,8 @@ Feed::Feed(Play& play, Queue& queue, const std::int32_t* records, std::int32_t l
       base_(queue.completed()) {}
 
 std::int32_t Feed::last() const {
-  const auto count = static_cast<std::uint64_t>(play_.options_.times) *
-                     static_cast<std::uint64_t>(length_);
+  const auto count =
+      static_cast<std::uint64_t>(play_.options_.times) * static_cast<std::uint64_t>(length_);
   return after(base_, static_cast<std::int32_t>(static_cast<std::uint32_t>(count)));
 }
 
@@ -146,13 +145,13 @@ bool Feed::fill() {
   const std::int32_t room = ring - ahead(sequence, queue_.completed());
   std::int32_t written = 0;
   while (iteration_ < allowed && written < kChunk) {
-    std::int32_t* first = const_cast<std::int32_t*>(records_) +
-                          static_cast<std::size_t>(index_) * Record::words;
+    std::int32_t* first =
+        const_cast<std::int32_t*>(records_) + static_cast<std::size_t>(index_) * Record::words;
     const std::int32_t span = Command(first).span();
     if (written + span > room) break;
     for (std::int32_t i = 0; i < span; ++i) {
       sequence = after(sequence, 1);
-      write(sequence);
+      write(sequence, i == 0);
       ++index_;
     }
     written += span;
@@ -168,23 +167,22 @@ bool Feed::fill() {
   return true;
 }
 
-/// Writes the record at `index_` into the slot of `sequence`.
-void Feed::write(std::int32_t sequence) {
+/// Writes the record at `index_` into the slot of `sequence`. The records behind the first of a command hold arguments only.
+void Feed::write(std::int32_t sequence, bool isFirst) {
   const std::int32_t* from = records_ + static_cast<std::size_t>(index_) * Record::words;
   std::int32_t* to = queue_.record(sequence);
   std::memcpy(to, from, Record::bytes);
-  const Command command(to);
-  if (command.opcode() != Opcode::args) {
+  if (isFirst) {
+    const Command command(to);
     to[Record::run] = play_.options_.run;
     const std::int32_t target = command.waitQueue();
     if (target >= 0) {
       const auto queue = static_cast<std::size_t>(target);
       const auto past = static_cast<std::uint64_t>(iteration_) *
                         static_cast<std::uint64_t>(play_.lengths_[queue]);
-      to[Record::waitSeq] =
-          after(play_.bases_[queue],
-                after(to[Record::waitSeq],
-                      static_cast<std::int32_t>(static_cast<std::uint32_t>(past))));
+      to[Record::waitSeq] = after(
+          play_.bases_[queue],
+          after(to[Record::waitSeq], static_cast<std::int32_t>(static_cast<std::uint32_t>(past))));
     }
   }
   auto* doubles = reinterpret_cast<double*>(to);
@@ -212,19 +210,25 @@ void Feed::outcome(double& succeeded, std::int32_t& status) const {
   succeeded = written;
   status = Status::ok;
   // A record that failed has cancelled the play before it completed, and nothing is written after that: it is in the ring.
-  const auto ring = static_cast<double>(queue_.mask()) + 1;
-  auto at = static_cast<std::int64_t>(std::max(0.0, written - ring));
-  for (; at < static_cast<std::int64_t>(written); ++at) {
-    const auto index = static_cast<std::size_t>(at % length_);
-    const std::int32_t* planned = records_ + index * Record::words;
-    if ((planned[Record::head] & 0xff) == Opcode::args) continue;
-    const std::int32_t sequence =
-        after(base_, static_cast<std::int32_t>(static_cast<std::uint32_t>(at + 1)));
-    const std::int32_t found = *Command(queue_.record(sequence)).status();
-    if (found == Status::ok) continue;
-    succeeded = static_cast<double>(at);
-    status = found;
-    return;
+  const auto end = static_cast<std::int64_t>(written);
+  const std::int64_t begin = std::max<std::int64_t>(0, end - queue_.mask() - 1);
+  std::int32_t index = 0;
+  for (std::int64_t at = begin / length_ * length_; at < end;) {
+    std::int32_t* planned =
+        const_cast<std::int32_t*>(records_) + static_cast<std::size_t>(index) * Record::words;
+    if (at >= begin) {
+      const std::int32_t sequence =
+          after(base_, static_cast<std::int32_t>(static_cast<std::uint32_t>(at + 1)));
+      const std::int32_t found = *Command(queue_.record(sequence)).status();
+      if (found != Status::ok) {
+        succeeded = static_cast<double>(at);
+        status = found;
+        return;
+      }
+    }
+    const std::int32_t span = Command(planned).span();
+    at += span;
+    index = (index + span) % length_;
   }
 }
 

@@ -52,7 +52,7 @@ class Feed {
 
  private:
   bool atBarrier() const;
-  void write(std::int32_t sequence);
+  void write(std::int32_t sequence, bool isFirst);
   bool fill();
   void skip();
 
@@ -88,6 +88,8 @@ struct PlayCondition {
   bool below = false;
   /// Iterations between two checks.
   std::int64_t every = 1;
+  /// It is checked before the first iteration, too.
+  bool first = false;
 
   bool holds() const;
 };

@@ -13,9 +13,7 @@ struct List {
   std::vector<std::int32_t> records;
   std::vector<std::int32_t> open;
 
-  std::int32_t length() const {
-    return static_cast<std::int32_t>(records.size() / Record::words);
-  }
+  std::int32_t length() const { return static_cast<std::int32_t>(records.size() / Record::words); }
 
   /// Appends a kernel; returns the index of its first record. `wait`: queue and relative number.
   std::int32_t exec(const char* kernel, std::int32_t flows, const std::vector<double>& arguments,
@@ -24,8 +22,7 @@ struct List {
     const auto count = static_cast<std::int32_t>(arguments.size());
     std::int32_t* words = next();
     words[Record::head] = Opcode::exec | (flows << 8) | (count << 20);
-    words[Record::kernel] =
-        Registry::instance().find(kernel, -1) | ((wait.queue + 1) << 16);
+    words[Record::kernel] = Registry::instance().find(kernel, -1) | ((wait.queue + 1) << 16);
     words[Record::task] = at;
     words[Record::waitSeq] = wait.sequence;
     std::size_t i = 0;
@@ -34,7 +31,6 @@ struct List {
     }
     while (i < arguments.size()) {
       words = next();
-      words[Record::head] = Opcode::args;
       for (int k = 0; k < Record::doubles && i < arguments.size(); ++k, ++i) {
         reinterpret_cast<double*>(words)[k] = arguments[i];
       }
@@ -267,12 +263,12 @@ Add gpus("emulated GPUs and workers play together", [] {
     words[Record::kernel] = to | (from << 8) | ((wait.queue + 1) << 16);
   };
   // host -> GPU 1 -> GPU 2 -> host, each adds 1; queue 0 closes the circle.
-  lists[0].exec("add_f64", 2, {0, 8192, 1, 1}, {8, 0});   // after the d2h of the iteration before
-  copy(lists[3], 1, 0, 0, 0, {0, 1});                     // h2d of GPU 1
-  lists[2].exec("add_f64", 2, {0, 512, 1, 1}, {3, 1});    // GPU 1
-  copy(lists[9], 2, 0, 1, 0, {2, 1});                     // GPU 2 from GPU 1
-  lists[6].exec("add_f64", 2, {0, 512, 1, 1}, {9, 1});    // GPU 2
-  copy(lists[8], 0, 0, 2, 0, {6, 1});                     // d2h of GPU 2
+  lists[0].exec("add_f64", 2, {0, 8192, 1, 1}, {8, 0});  // after the d2h of the iteration before
+  copy(lists[3], 1, 0, 0, 0, {0, 1});                    // h2d of GPU 1
+  lists[2].exec("add_f64", 2, {0, 512, 1, 1}, {3, 1});   // GPU 1
+  copy(lists[9], 2, 0, 1, 0, {2, 1});                    // GPU 2 from GPU 1
+  lists[6].exec("add_f64", 2, {0, 512, 1, 1}, {9, 1});   // GPU 2
+  copy(lists[8], 0, 0, 2, 0, {6, 1});                    // d2h of GPU 2
   Runtime& runtime = machine.core->runtime();
   PlayOptions options;
   options.times = 300;

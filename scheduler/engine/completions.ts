@@ -56,7 +56,7 @@ export class Completions {
     const { submission, backend } = this.state;
     // A body or a movement may have held a datum's memory. No queue reports their end.
     leaving.look();
-    if (!backend.poll()) return;
+    if (!backend.poll() || this.state.playing) return;
     queueChoice.lookAgain();
     const queues = backend.queues.length;
     // Failures come first, and failures of copies come before failures of kernels. The failure must be known before
@@ -79,6 +79,18 @@ export class Completions {
       backend.handledFailures(this.failed);
     }
     leaving.look();
+  }
+
+  /** A play is over, which has handled the failures of its records. */
+  passPlay(): void {
+    const { backend } = this.state;
+    for (let q = FIRST_QUEUE; q < backend.queues.length; q++) {
+      this.failed = (this.failed + backend.failures[q] - this.failuresSeen[q]) | 0;
+      this.failuresSeen[q] = backend.failures[q];
+    }
+    if (this.failed === this.reported) return;
+    this.reported = this.failed;
+    backend.handledFailures(this.failed);
   }
 
   private takeFinished(q: QueueId, failing: boolean): void {

@@ -43,6 +43,8 @@ const STOLEN = 8;
 export class Dispatcher {
   /** Ready tasks per space; the last one holds those with a JavaScript body. */
   readonly ready: readonly ReadyQueue[];
+  /** Keeps tasks from starting while a section is waiting or under way (exclusive.ts). */
+  gate: { holds(row: number): boolean } | undefined;
   /** The dropped task in a row has no predecessors left. */
   droppedReleased: (row: number) => void = () => {};
   private readonly state: EngineState;
@@ -91,6 +93,7 @@ export class Dispatcher {
 
   /** The pending task in `row` has no predecessors left. */
   release(row: number): void {
+    if (this.gate?.holds(row) === true) return;
     const { deviceChoice } = this;
     const { tasks, x, spaces } = this.state;
     if (tasks.stage[row] !== TaskStage.pending) {

@@ -27,6 +27,7 @@ import { Dependencies } from './dependencies.js';
 import { DepthControl } from './depth.js';
 import { DeviceChoice } from './device-choice.js';
 import { Dispatcher } from './dispatcher.js';
+import { ExclusiveSections } from './exclusive.js';
 import { IdleControl } from './idle.js';
 import { LeavingData } from './leaving-data.js';
 import { MemoryPressure } from './memory-pressure.js';
@@ -76,10 +77,12 @@ export class Engine extends EngineState implements StageHooks, Pass {
   readonly story: Story | undefined;
   /** The receives for whose events queues may wait. */
   readonly arrivals: Arrivals;
+  /** Sections in which no task runs. */
+  readonly sections: ExclusiveSections;
+  readonly completions: Completions;
   private readonly pressure: MemoryPressure;
   private readonly dropped: DroppedTasks;
   private readonly leaving: LeavingData;
-  private readonly completions: Completions;
   private insertsSincePass = 0;
   private passAfter = INSERTS_PER_PASS;
   private pumping = false;
@@ -115,6 +118,9 @@ export class Engine extends EngineState implements StageHooks, Pass {
     this.completions = new Completions(this, seen);
     this.bodies = new ScriptBodies(this, dispatcher, retirement);
     const { bodies } = this;
+    const underWay = (): boolean => this.idle.commandsAreUnderWay() || this.transfers.live > 0;
+    this.sections = new ExclusiveSections(this, dispatcher, underWay);
+    const { sections } = this;
     const explain = (): string => this.explainStandstill();
     const asked = {
       pass: this,
@@ -125,6 +131,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
       dropped,
       failures,
       arrivals: this.arrivals,
+      sections,
       explain,
     };
     this.idle = new IdleControl(this, asked, options.watchdog);
@@ -224,6 +231,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
       this.wake();
     }
     const id = tasks.take(nFlows, nParams);
+    if (this.sections.isClosed && !this.bodies.isRunning) this.sections.inserted(id);
     const row = id & tasks.mask;
     tasks.stage[row] = TaskStage.pending;
     tasks.classOf[row] = cls.id;
@@ -367,6 +375,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
   private round(): void {
     const { remote } = this;
     this.completions.take();
+    if (this.sections.isClosed && this.sections.look()) this.progressed++;
     this.dropped.look();
     if (remote?.poll() === true) {
       this.progressed++;

@@ -21,6 +21,7 @@ import type { FailureEffects } from '../failure/effects.js';
 import type { Arrivals } from './arrivals.js';
 import type { DepthControl } from './depth.js';
 import type { Dispatcher } from './dispatcher.js';
+import type { ExclusiveSections } from './exclusive.js';
 import type { Pass } from './pass.js';
 import type { QueueChoice } from './queue-choice.js';
 import { INTERNAL_RUN } from './run-state.js';
@@ -37,6 +38,7 @@ interface IdleParts {
   readonly dropped: Pick<DroppedTasks, 'giveUp'>;
   readonly failures: Pick<FailureEffects, 'failRun'>;
   readonly arrivals: Pick<Arrivals, 'markLanes'>;
+  readonly sections: Pick<ExclusiveSections, 'isClosed' | 'current'>;
   /** The reason why each live task waits, as text. */
   readonly explain: () => string;
 }
@@ -129,7 +131,8 @@ export class IdleControl {
   }
 
   private isQuiet(): boolean {
-    return this.state.tasks.live === 0 && !this.somethingIsUnderWay();
+    const { live } = this.state.tasks;
+    return live === 0 && !this.parts.sections.isClosed && !this.somethingIsUnderWay();
   }
 
   /** Whether a command is between issue and observed completion, or another rank has work to do. */
@@ -140,6 +143,7 @@ export class IdleControl {
   /** Whether a command is between issue and observed completion. */
   commandsAreUnderWay(): boolean {
     const { outstanding } = this.state.submission;
+    if (this.parts.sections.current?.isPlaying === true) return true;
     for (let q = FIRST_QUEUE; q < outstanding.length; q++) if (outstanding[q] > 0) return true;
     return false;
   }
@@ -213,6 +217,7 @@ export class IdleControl {
     const isAnyReady = queueChoice.waiting.count > 0;
     const isSlotWanted = x.slotWaiting.count > 0;
     if (x.hasLanes) this.markLanes(memoryWanted || windowIsFull);
+    if (this.state.playing) this.parts.sections.current?.arm();
     for (let q = FIRST_QUEUE; q < backend.queues.length; q++) {
       if (submission.outstanding[q] === 0) continue;
       const issued = backend.issued[q];

@@ -34,6 +34,8 @@ export class EngineState {
   progressed = 0;
   /** Time of the last pass that moved a task. Messages between ranks alone are no progress. */
   movedAt = 0;
+  /** Queues feed themselves with the commands of a play: their completions concern no task. */
+  playing = false;
   /** Undefined without observers. */
   observer: EngineObserver | undefined;
   /** Set where the program runs on several ranks. */

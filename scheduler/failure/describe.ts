@@ -1,8 +1,20 @@
 // Turns a failed command into the user's error: the task, the stage and the reason, in the user's words.
 import { Status } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
+import type { TaskClassRow } from '../../stages/task-table.js';
 import { describeThrown, isError } from '../../trace/thrown.js';
 import type { EngineState } from '../engine/state.js';
+
+/** A task whose command has failed, in the user's words. */
+interface FailedTask {
+  readonly cls: TaskClassRow;
+  readonly task: string;
+  readonly device: string;
+  /** The driver's words; may be empty. */
+  readonly words: string;
+  /** Explains a kernel's positive code. */
+  readonly explain: (code: number) => string | undefined;
+}
 
 /** The error for a task whose command ended with `status` (not ok, not cancelled). */
 export function describeFailure(state: EngineState, row: number, status: number): HeadraceError {
@@ -10,15 +22,24 @@ export function describeFailure(state: EngineState, row: number, status: number)
   const cls = x.classes[tasks.classOf[row]];
   const task = x.describe(row);
   const device = state.spaceName(tasks.device[row]);
+  const words = state.backend.lastError(tasks.queue[row]);
+  return commandFailure(
+    { cls, task, device, words, explain: (code) => cls.explain?.(code, row) },
+    status,
+  );
+}
+
+/** The same, for a task that may have no row. */
+export function commandFailure(failed: FailedTask, status: number): HeadraceError {
+  const { cls, task, device, words } = failed;
   const base = { task, stage: 'exec', device } as const;
   if (status > 0) {
-    const text = kernelCodeText(status, () => cls.explain?.(status, row));
+    const text = kernelCodeText(status, () => failed.explain(status));
     return new HeadraceError(cls.failureCode ?? 'ERR_TASK_FAILED', `task ${task} failed: ${text}`, {
       ...base,
       kernelCode: status,
     });
   }
-  const words = state.backend.lastError(tasks.queue[row]);
   const tail = words === '' ? '' : `: ${words}`;
   switch (status) {
     case Status.deviceLost:

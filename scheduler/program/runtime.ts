@@ -9,6 +9,9 @@ import type { NetworkPort } from '../../devices/network/port.js';
 import { FileSink } from '../../trace/sinks.js';
 import { shown } from '../checks.js';
 import { Engine } from '../engine/engine.js';
+import { makePlan, type PlanOptions } from '../plans/make-plan.js';
+import type { Plan } from '../plans/plan.js';
+import type { PlanGraph } from '../plans/plan-graph.js';
 import { isElsewhere } from '../ranks/cross-rank-order.js';
 import { Ranks } from '../ranks/ranks.js';
 import { EngineTracer } from '../reports/engine-tracer.js';
@@ -145,6 +148,21 @@ export class Runtime {
     };
     run.done.then(forget, forget);
     return run;
+  }
+
+  /**
+   * Plans a program: calls it with a graph for its tasks, and decides their order, devices, memory and copies once. No task
+   * runs. `run` of the result plays them, as often as asked, without JavaScript (docs/plans.md).
+   *
+   * Rejects with the errors of `Graph.insert` and of the program; with `ERR_PLAN_BODY` for a class whose body is JavaScript;
+   * with `ERR_OUT_OF_HOST_MEMORY` when the data do not fit; with `ERR_PLAN_RANKS` on several ranks.
+   */
+  async plan(
+    program: (graph: PlanGraph) => void | PromiseLike<void>,
+    options: PlanOptions = {},
+  ): Promise<Plan> {
+    this.lifetime.check();
+    return makePlan(this, this.engine, program, options, () => this.lifetime.isOver);
   }
 
   /**

@@ -5,6 +5,7 @@
 const ranks = { project: 'mpi', file: 'test/mpi/guards.test.ts' };
 const native = { project: 'native-gpu', file: 'test/native-gpu/guards.test.ts' };
 const growth = { project: 'unit', file: 'test/simulated/growth.test.ts' };
+const plans = { project: 'unit', file: 'test/simulated/plans.test.ts' };
 const H6 = 'H6 handles of memory';
 const H8 = 'H8 waiting for kernels';
 
@@ -56,6 +57,36 @@ export const guardTests = [
     guard: 'spaceForBodies',
     hazard: 'progress',
     breaks: 'bodies await space that only they can make',
+  },
+  {
+    ...plans,
+    guard: 'planLoop',
+    hazard: 'H5 overwritten or evicted while in use',
+    breaks: 'an iteration overtakes the one before',
+  },
+  {
+    ...plans,
+    guard: 'planRepeats',
+    hazard: 'H17 stale copies',
+    breaks: 'an iteration begins where its data are not',
+  },
+  {
+    ...plans,
+    guard: 'planPlaces',
+    hazard: 'H5 overwritten or evicted while in use',
+    breaks: 'a plan uses the memory of other data',
+  },
+  {
+    ...plans,
+    guard: 'planAlone',
+    hazard: 'H4 used before it is finished',
+    breaks: 'a play and a run use the same data at the same time',
+  },
+  {
+    ...plans,
+    guard: 'planCancel',
+    hazard: 'H12 partial allocation and cancel',
+    breaks: 'an aborted play goes on to its last iteration',
   },
   {
     ...native,

@@ -48,6 +48,7 @@ export class Asked {
         queueChoice: { depth: this.depth, lines: this.lines, waiting },
         dispatcher: { ready: this.ready },
         depth: { isShort: (q) => this.isShort(q) },
+        sections: { isClosed: false, current: undefined },
         bodies: this.bodies as never,
         dropped: {
           giveUp: () => {

@@ -6,13 +6,21 @@
 // sleeping engine gets its turn when a doorbell that it armed rings; a blocked one lets time run until then.
 // Invariants: the engine never sees (`completed`) more than has happened; a requested turn comes.
 
-import { type Backend, execRecords, type QueueInfo, type SpaceInfo } from '../../backend.js';
+import {
+  type Backend,
+  execRecords,
+  type KernelSource,
+  type NativePlay,
+  type QueueInfo,
+  type SpaceInfo,
+} from '../../backend.js';
 import { FIRST_QUEUE, NO_QUEUE, type QueueId, type SpaceId } from '../../handles.js';
 import { Adversary, type AdversaryOptions, calm } from './adversary.js';
 import { Executor, type SimulatedKernel } from './executor.js';
 import { type Fault, FaultPlan } from './faults.js';
 import type { Carrier, Letter } from './lanes.js';
 import type { MachineDescription } from './machine.js';
+import { Player } from './player.js';
 import { ARGS, Op } from './records.js';
 import type { Watcher } from './watcher.js';
 import { type EventOwner, type Inhabitant, World } from './world.js';
@@ -58,6 +66,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   readonly faults: FaultPlan;
   readonly adversary: Adversary;
   readonly executor: Executor;
+  private readonly player: Player;
   /** Gets a call for every access to host memory. */
   hostViewed: ((offset: number, bytes: number) => void) | undefined;
   /** An event outside of the queues is due: messages. */
@@ -120,6 +129,11 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     this.wakeNs = machine.engine.wake * 1e9;
     this.turnEvent = this.world.reserve(this, 1);
     this.world.join(this);
+    this.player = new Player(
+      this.executor,
+      () => Math.max(this.world.time, this.hostTime),
+      (q, seq, onQueue, onSeq) => this.watcher?.issued(q, seq, onQueue, onSeq),
+    );
     this.executor.onFinished = (q) => this.news(this.isReached(q) || this.executor.lanes.unhandled);
   }
 
@@ -136,7 +150,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     return [];
   }
 
-  compileKernels(): string[] {
+  compileKernels(_source: KernelSource): string[] {
     return [];
   }
 
@@ -268,11 +282,20 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     return this.executor.records.write(queue, seq, op, task, run, waitQueue, waitSeq);
   }
 
+  play(play: NativePlay): void {
+    this.player.begin(play);
+  }
+
+  playOutcome(): Float64Array {
+    return this.player.outcome();
+  }
+
   publish(): void {
     const { executor, issued } = this;
     const at = Math.max(this.world.time, this.hostTime);
     for (let q = FIRST_QUEUE; q < this.count; q++) {
-      if (executor.published[q] !== issued[q]) executor.publish(q, issued[q], at);
+      if (executor.published[q] !== issued[q] && !this.player.plays(q))
+        executor.publish(q, issued[q], at);
     }
   }
 

@@ -58,6 +58,8 @@ export class Executor implements EventOwner {
   private readonly letters: (Letter | undefined)[] = [];
   /** Gets a call for every record that ended. */
   onFinished: (queue: QueueId) => void = () => {};
+  /** Writes the next records of a play for a queue that has none; true when there are new ones. */
+  refill: (queue: QueueId, at: number) => boolean = () => false;
 
   private readonly world: World;
   private readonly machine: MachineDescription;
@@ -196,6 +198,19 @@ export class Executor implements EventOwner {
       this.finish(q, seq, at);
     }
     this.state[q] = Queue.idle;
+    if (this.refill(q, at) && this.state[q] === Queue.idle) this.go(q, at);
+  }
+
+  /** The rest of a play is skipped up to record `seq`, at time `at`. */
+  skip(queue: QueueId, seq: number, at: number): void {
+    this.published[queue] = seq;
+    this.cursor[queue] = seq;
+    this.finish(queue, seq, at);
+  }
+
+  /** A queue without records may have a play: looks for its next ones. */
+  look(queue: QueueId, at: number): void {
+    if (this.state[queue] === Queue.idle && !this.isDead) this.go(queue, at);
   }
 
   private start(q: QueueId, slot: number, at: number): void {
@@ -205,9 +220,10 @@ export class Executor implements EventOwner {
     let status: number = Status.ok;
     this.started++;
     this.watcher?.started(q, (this.cursor[q] + 1) | 0);
-    if (records.op[slot] === Op.exec) {
-      if (this.cancelled[records.run[slot]] !== 0) status = Status.cancelled;
-      else {
+    const run = records.run[slot];
+    if (run >= 0 && this.cancelled[run] !== 0) status = Status.cancelled;
+    else if (records.op[slot] === Op.exec) {
+      {
         status = this.faults.kernel(space);
         this.launched[records.run[slot]]++;
         const model = (space === 0 ? this.hostTimes : this.gpuTimes)[records.what[slot]];

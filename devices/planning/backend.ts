@@ -1,0 +1,149 @@
+// The backend of a plan: the simulated machine in the shape of a real one. It keeps every command that the engine writes.
+//
+// Kernels have the numbers of the real machine in the list that is kept. Waits are not kept: in virtual time an event may
+// be over that is not over when the plan is played, so they are derived from the memory that the commands use
+// (scheduler/plans/waits.ts).
+import type { Backend } from '../backend.js';
+import type { QueueId, SpaceId, TaskId } from '../handles.js';
+import { SimulatedBackend } from '../simulated/machine/backend.js';
+import type { KernelTime } from '../simulated/machine/kernel-times.js';
+import type { MachineDescription } from '../simulated/machine/machine.js';
+import { NO_INSERTION, PlannedCommands } from './commands.js';
+
+/** Seconds of a kernel of which nothing is known. */
+const UNKNOWN_KERNEL = 20e-6;
+
+/** What the planner knows of the commands. */
+interface CommandSource {
+  /** Number of the insertion of a task. */
+  insertionOf(task: TaskId): number;
+  /** Datum of a transfer that is being commanded. */
+  datumOf(transfer: number): number;
+  /** Datum of flow `i` of a task. */
+  flowDatum(task: TaskId, i: number): number;
+}
+
+function describe(real: Backend, times: Readonly<Record<string, KernelTime>>): MachineDescription {
+  const gpus = real.spaces.length - 1;
+  const fast = real.spaces[1]?.kind === 'cuda' || real.spaces[1]?.kind === 'hip';
+  const link = { bandwidth: fast ? 50e9 : 8e9, latency: fast ? 8e-6 : 1e-6 };
+  const hasPeers = real.queues.some((q) => q.kind === 'peer');
+  return {
+    name: 'plan',
+    gpus,
+    gpuMemory: Math.min(...real.spaces.slice(1).map((s) => s.bytes)),
+    hostMemory: real.spaces[0].bytes,
+    workers: real.queues.filter((q) => q.kind === 'worker').length,
+    computeStreams: Math.max(
+      1,
+      real.queues.filter((q) => q.kind === 'compute' && q.space === 1).length,
+    ),
+    h2d: link,
+    d2h: link,
+    d2d: hasPeers ? { bandwidth: fast ? 300e9 : 8e9, latency: link.latency } : null,
+    engine: { command: 20e-9, wake: 0, launch: fast ? 2e-6 : 0 },
+    kernels: { '*': UNKNOWN_KERNEL, ...times },
+  };
+}
+
+export class PlanningBackend extends SimulatedBackend {
+  /** The commands since `begin`. */
+  commands: PlannedCommands = new PlannedCommands();
+  private readonly real: Backend;
+  /** Set before the first command. */
+  source: CommandSource | undefined;
+  /** Id of the real kernel by id of the simulated one. */
+  private readonly realKernels: number[] = [];
+  private isKept = false;
+
+  /** `times`: seconds of kernels by name. */
+  constructor(real: Backend, times: Readonly<Record<string, KernelTime>>) {
+    super({ machine: describe(real, times), ringRecords: real.ringRecords });
+    this.real = real;
+    const shape = (b: Backend): string =>
+      b.queues
+        .filter((q) => q.kind !== 'lane')
+        .map((q) => `${q.kind} ${q.space} ${q.peer}`)
+        .join();
+    if (shape(this) !== shape(real))
+      throw new Error('planning: the simulated machine has other queues than the real one');
+  }
+
+  /** Keeps the commands from now on in a new list. */
+  begin(): void {
+    this.commands = new PlannedCommands();
+    this.isKept = true;
+  }
+
+  /** Commands from now on are not kept. */
+  end(): void {
+    this.isKept = false;
+  }
+
+  override kernel(name: string, space: SpaceId): number {
+    const real = this.real.kernel(name, space);
+    if (real < 0) return -1;
+    const id = super.kernel(name, space);
+    this.realKernels[id] = real;
+    return id;
+  }
+
+  override compileKernels(source: Parameters<Backend['compileKernels']>[0]): string[] {
+    return this.real.compileKernels(source);
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: one call per command, from submission.ts only; the order is that of the port.
+  override exec(
+    queue: QueueId,
+    kernel: number,
+    task: TaskId,
+    run: number,
+    nFlows: number,
+    nArgs: number,
+    args: Float64Array,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number {
+    const { source, commands } = this;
+    if (this.isKept && source !== undefined) {
+      const insertion = source.insertionOf(task);
+      const c = commands.add(queue, this.realKernels[kernel], insertion, nFlows, args, nArgs);
+      const first = commands.first[c];
+      for (let i = 0; i < nFlows; i++) commands.data[first + i] = source.flowDatum(task, i);
+    }
+    return super.exec(queue, kernel, task, run, nFlows, nArgs, args, waitQueue, waitSeq);
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: one call per command, from submission.ts only; the order is that of the port.
+  override copy(
+    queue: QueueId,
+    id: number,
+    dstSpace: SpaceId,
+    dstOffset: number,
+    srcSpace: SpaceId,
+    srcOffset: number,
+    bytes: number,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number {
+    const { source, commands } = this;
+    if (this.isKept && source !== undefined) {
+      const spaces = dstSpace + 256 * srcSpace;
+      const values = [dstOffset, srcOffset, bytes];
+      const c = commands.add(queue, spaces, NO_INSERTION, 0, values, 3);
+      commands.isCopy[c] = 1;
+      commands.data[commands.first[c]] = source.datumOf(id);
+    }
+    return super.copy(
+      queue,
+      id,
+      dstSpace,
+      dstOffset,
+      srcSpace,
+      srcOffset,
+      bytes,
+      waitQueue,
+      waitSeq,
+    );
+  }
+}

@@ -1,0 +1,69 @@
+// The commands that the engine wrote while it planned, in the order of issue, as columns.
+import type { Column, QueueId } from '../handles.js';
+
+function doubled<T extends Uint8Array | Int16Array | Int32Array | Float64Array>(column: T): T {
+  const next = new (column.constructor as new (n: number) => T)(column.length * 2);
+  next.set(column as never);
+  return next;
+}
+
+/** What belongs to a copy: it has no task. */
+export const NO_INSERTION = -1;
+
+/** Kernels and copies between spaces, in the order of issue. */
+export class PlannedCommands {
+  count = 0;
+  /** Whether the command is a copy between spaces; else it is a kernel. */
+  isCopy: Uint8Array = new Uint8Array(256);
+  queue: Column<Int16Array, QueueId> = new Int16Array(256) as Column<Int16Array, QueueId>;
+  /** Id of the kernel; of a copy, the spaces: destination + 256 * source. */
+  what: Int32Array = new Int32Array(256);
+  /** Number of the insertion that a kernel belongs to, or NO_INSERTION. */
+  insertion: Int32Array = new Int32Array(256);
+  /** Offsets of the data of a kernel come first, then its parameters; of a copy: destination, source, bytes. */
+  flows: Int32Array = new Int32Array(256);
+  arguments: Int32Array = new Int32Array(256);
+  /** First of the arguments in `values`. */
+  first: Int32Array = new Int32Array(256);
+  values: Float64Array = new Float64Array(1024);
+  /** Datum of each flow, at the same place as its offset; of a copy, at the place of the destination. */
+  data: Int32Array = new Int32Array(1024);
+  private used = 0;
+
+  /** Appends a command; returns its number. The caller fills `data`. */
+  add(
+    queue: QueueId,
+    what: number,
+    insertion: number,
+    flows: number,
+    values: ArrayLike<number>,
+    count: number,
+  ): number {
+    const c = this.count++;
+    if (c === this.queue.length) this.growCommands();
+    while (this.used + count > this.values.length) {
+      this.values = doubled(this.values);
+      this.data = doubled(this.data);
+    }
+    this.isCopy[c] = 0;
+    this.queue[c] = queue;
+    this.what[c] = what;
+    this.insertion[c] = insertion;
+    this.flows[c] = flows;
+    this.arguments[c] = count;
+    this.first[c] = this.used;
+    for (let i = 0; i < count; i++) this.values[this.used + i] = values[i];
+    this.used += count;
+    return c;
+  }
+
+  private growCommands(): void {
+    this.isCopy = doubled(this.isCopy);
+    this.queue = doubled(this.queue) as Column<Int16Array, QueueId>;
+    this.what = doubled(this.what);
+    this.insertion = doubled(this.insertion);
+    this.flows = doubled(this.flows);
+    this.arguments = doubled(this.arguments);
+    this.first = doubled(this.first);
+  }
+}

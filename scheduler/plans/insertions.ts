@@ -1,0 +1,72 @@
+// The tasks of a plan as they were inserted, so that they can be inserted again without the program.
+import type { Column, DatumId } from '../../devices/handles.js';
+import type { TaskClassRow } from '../../stages/task-table.js';
+import type { RunState } from '../engine/run-state.js';
+import type { TaskInsertion } from '../engine/task-insertion.js';
+
+/** A parameter of an inserted task that is open. */
+export interface OpenParameter {
+  readonly insertion: number;
+  /** Position of the parameter. */
+  readonly parameter: number;
+  readonly slot: string;
+}
+
+export class Insertions {
+  readonly classes: TaskClassRow[] = [];
+  /** Tasks that must be over first, by number of insertion. */
+  readonly after: Map<number, readonly number[]> = new Map();
+  readonly open: OpenParameter[] = [];
+  private readonly flows: number[] = [];
+  private readonly params: number[] = [];
+  private readonly firstFlow: number[] = [];
+  private readonly firstParam: number[] = [];
+  private readonly priority: number[] = [];
+  private readonly device: number[] = [];
+
+  get count(): number {
+    return this.classes.length;
+  }
+
+  /** Keeps an insertion; `after` by number. Returns its number. */
+  add(insertion: TaskInsertion, after: readonly number[]): number {
+    const n = this.classes.length;
+    const { cls } = insertion;
+    this.classes.push(cls);
+    this.firstFlow.push(this.flows.length);
+    this.firstParam.push(this.params.length);
+    for (let i = 0; i < cls.modes.length; i++) this.flows.push(insertion.flows[i]);
+    for (let i = 0; i < cls.paramNames.length; i++) this.params.push(insertion.params[i]);
+    this.priority.push(insertion.priority);
+    this.device.push(insertion.device);
+    if (after.length > 0) this.after.set(n, after);
+    return n;
+  }
+
+  /** The datum of flow `i` of insertion `n`. */
+  datum(n: number, i: number): DatumId {
+    return this.flows[this.firstFlow[n] + i] as DatumId;
+  }
+
+  /** The value of parameter `i` of insertion `n`. */
+  parameter(n: number, i: number): number {
+    return this.params[this.firstParam[n] + i];
+  }
+
+  /** Fills `into` with insertion `n`, for run `run`; the tasks before it stay the caller's. */
+  read(
+    n: number,
+    run: RunState,
+    into: { -readonly [K in keyof TaskInsertion]: TaskInsertion[K] },
+  ): void {
+    const cls = this.classes[n];
+    into.cls = cls;
+    into.run = run;
+    const flows = into.flows as Column<Int32Array, DatumId>;
+    const params = into.params as Float64Array;
+    for (let i = 0; i < cls.modes.length; i++) flows[i] = this.datum(n, i);
+    for (let i = 0; i < cls.paramNames.length; i++) params[i] = this.parameter(n, i);
+    into.priority = this.priority[n];
+    into.device = this.device[n] as TaskInsertion['device'];
+  }
+}

@@ -1,0 +1,293 @@
+// A plan as the program has it: a handle to play the planned tasks again and again.
+import { PlanElement } from '../../devices/backend.js';
+import { HeadraceError, RunAbortedError } from '../../devices/errors.js';
+import type { DatumId } from '../../devices/handles.js';
+import { describeThrown } from '../../trace/thrown.js';
+import { checkOptions, shown } from '../checks.js';
+import type { Engine } from '../engine/engine.js';
+import { Datum } from '../program/datum.js';
+import type { TaskClass } from '../program/task-class.js';
+import { Placement } from './placement.js';
+import type { OpenSlot } from './plan-graph.js';
+import type { PlannedProgram, PlanReport } from './planned-program.js';
+import { Play, type PlayCondition } from './play.js';
+
+/** The value of an open parameter, or a function of the number of the iteration, from 0. */
+export type SlotValue = number | boolean | ((iteration: number) => number | boolean);
+
+/** When a play goes on: as long as the first element of a datum satisfies the comparison. */
+export interface WhileCondition {
+  /** A datum that the plan writes. */
+  readonly datum: Datum;
+  /** The play goes on while the element is greater. */
+  readonly above?: number;
+  /** The play goes on while the element is smaller. */
+  readonly below?: number;
+  /** Iterations between two looks; default 1. */
+  readonly every?: number;
+}
+
+/** Options of a play. */
+export interface PlayOptions {
+  /** Iterations; default 1, and without a limit if there is a condition. */
+  readonly times?: number;
+  /** Values of the open parameters by name. */
+  readonly values?: Readonly<Record<string, SlotValue>>;
+  /** Ends the play before `times` iterations. */
+  readonly while?: WhileCondition;
+  /** Ends the play between two commands. */
+  readonly signal?: AbortSignal;
+}
+
+/** Figures of a play. */
+export interface PlayReport {
+  /** Iterations played. */
+  readonly iterations: number;
+  /** Tasks played, over all iterations. */
+  readonly tasks: number;
+  /** Seconds from the call of `run` to the end. */
+  readonly seconds: number;
+}
+
+/** A plan: tasks whose order, devices and copies are decided once. Made by `Runtime.plan`. */
+export class Plan {
+  readonly name: string;
+  /** What the planner decided. */
+  readonly report: PlanReport;
+  private readonly engine: Engine;
+  private readonly slots: readonly OpenSlot[];
+  private readonly classes: readonly TaskClass[];
+  private readonly data: ReadonlyMap<DatumId, Datum>;
+  private program: PlannedProgram | undefined;
+  private placement: Placement | undefined;
+  private readonly isOver: () => boolean;
+
+  /** @internal Use `runtime.plan`. */
+  constructor(
+    engine: Engine,
+    program: PlannedProgram,
+    of: {
+      readonly slots: ReadonlyMap<string, OpenSlot>;
+      readonly classes: readonly TaskClass[];
+      readonly data: Iterable<DatumId>;
+      readonly isOver: () => boolean;
+    },
+  ) {
+    this.engine = engine;
+    this.program = program;
+    this.placement = new Placement(engine, program);
+    this.name = program.report.name;
+    this.report = program.report;
+    this.slots = program.slots.map((name) => of.slots.get(name) as OpenSlot);
+    this.classes = of.classes;
+    this.isOver = of.isOver;
+    this.data = new Map(
+      Array.from(of.data, (d) => [d, engine.directory.info[d] as Datum] as const),
+    );
+  }
+
+  /**
+   * Plays the plan: all its tasks, `times` times. The play runs alone: it begins when all that was inserted or called before
+   * is over, and what is inserted meanwhile starts after it.
+   *
+   * @throws HeadraceError `ERR_OPTION` for options out of range, `ERR_SLOT` for an open parameter without a value or a value
+   *   without a parameter, `ERR_ARGUMENT_TYPE` for a value that the parameter does not take, `ERR_PLAN_CLOSED`,
+   *   `ERR_RUNTIME_CLOSED`, `ERR_DATUM_CLOSED`, `ERR_PLAN_IN_BODY` in a JavaScript body, `ERR_TOO_MANY_RUNS`.
+   * Rejects with the failure of a task, which names its iteration; with an AbortError; with `ERR_DATUM_POISONED` when a datum
+   * that the plan reads has no value; with `ERR_OUT_OF_HOST_MEMORY` or `ERR_OUT_OF_DEVICE_MEMORY`.
+   */
+  run(options: PlayOptions = {}): Promise<PlayReport> {
+    const { engine, program, placement } = this;
+    if (this.isOver()) throw new HeadraceError('ERR_RUNTIME_CLOSED', 'the runtime is closed');
+    if (program === undefined || placement === undefined)
+      throw new HeadraceError('ERR_PLAN_CLOSED', `plan '${this.name}' is closed`);
+    if (engine.inBody)
+      throw new HeadraceError(
+        'ERR_PLAN_IN_BODY',
+        `plan '${this.name}' was played in the body of a task; a play waits for all tasks before it, so it would wait for that task`,
+        { remedy: 'play it in the program' },
+      );
+    checkOptions(options, ['times', 'values', 'while', 'signal'], 'options of a play');
+    for (const [d, datum] of this.data)
+      if (engine.directory.info[d] !== datum || datum.closed)
+        throw new HeadraceError(
+          'ERR_DATUM_CLOSED',
+          `plan '${this.name}' uses datum '${datum.name}', which is closed`,
+          { datum: datum.name },
+        );
+    const condition = this.condition(options.while, program);
+    const times = checkTimes(
+      options.times ?? (condition === undefined ? 1 : Number.MAX_SAFE_INTEGER),
+    );
+    const value = this.values(options.values ?? {});
+    const signal = checkSignal(options.signal);
+    const run = engine.openRun();
+    const began = performance.now();
+    return new Promise<PlayReport>((resolve, reject) => {
+      const end = (): void => {
+        signal?.removeEventListener('abort', abort);
+        engine.closeRun(run);
+      };
+      const play = new Play(engine, engine.completions, program, placement, {
+        times,
+        value,
+        condition,
+        run,
+        explain: (insertion, code) => this.explain(program, insertion, code),
+        done: (iterations) => {
+          end();
+          const tasks = iterations * this.report.tasks;
+          resolve({ iterations, tasks, seconds: (performance.now() - began) / 1000 });
+        },
+        failed: (error) => {
+          end();
+          reject(error);
+        },
+      });
+      const abort = (): void => {
+        const reason: unknown = signal?.reason;
+        const words = reason === undefined ? '' : `: ${describeThrown(reason)}`;
+        play.abort(new RunAbortedError(`${play.name} was aborted${words}`, reason));
+      };
+      engine.sections.enter(play);
+      if (signal?.aborted === true) abort();
+      else signal?.addEventListener('abort', abort, { once: true });
+    });
+  }
+
+  /** Gives up the lists of the plan. Plays under way go on to their end. Idempotent. */
+  close(): void {
+    this.program = undefined;
+    this.placement = undefined;
+  }
+
+  private condition(
+    given: WhileCondition | undefined,
+    program: PlannedProgram,
+  ): PlayCondition | undefined {
+    if (given === undefined) return undefined;
+    checkOptions(given, ['datum', 'above', 'below', 'every'], 'the options of `while`');
+    const { datum, above, below, every = 1 } = given;
+    if (!(datum instanceof Datum))
+      throw new HeadraceError('ERR_OPTION', `while.datum must be a datum, not ${shown(datum)}`);
+    const result = program.results.find((r) => this.data.get(r.datum) === datum);
+    if (result === undefined)
+      throw new HeadraceError(
+        'ERR_OPTION',
+        `while.datum is '${datum.name}', which plan '${this.name}' does not write`,
+        { datum: datum.name },
+      );
+    const limit = above ?? below;
+    if (
+      (above === undefined) === (below === undefined) ||
+      typeof limit !== 'number' ||
+      Number.isNaN(limit)
+    )
+      throw new HeadraceError(
+        'ERR_OPTION',
+        'while needs either `above` or `below`, a number with which the first element is compared',
+      );
+    if (!Number.isInteger(every) || every < 1 || every > 2 ** 24)
+      throw new HeadraceError(
+        'ERR_OPTION',
+        `while.every must be a whole number from 1 to ${2 ** 24}, not ${shown(every)}`,
+      );
+    const isReachable = result.copies.some((g) => {
+      const { kind } = this.engine.backend.spaces[program.regions[g].space];
+      return kind === 'host' || kind === 'emulated' || kind === 'simulated';
+    });
+    if (!isReachable)
+      throw new HeadraceError(
+        'ERR_OPTION',
+        `while.datum is '${datum.name}', whose value stays in the memory of ${this.engine.spaceName(program.regions[result.copies[0]].space)}, where the processor cannot read it`,
+        { datum: datum.name, remedy: "write it with a task on { device: 'host' }" },
+      );
+    return {
+      datum: datum.row,
+      element: PlanElement[datum.element],
+      limit,
+      below: below !== undefined,
+      every,
+    };
+  }
+
+  /** Value of a slot in an iteration, checked. */
+  private values(
+    given: Readonly<Record<string, SlotValue>>,
+  ): (slot: number, iteration: number) => number {
+    const { slots } = this;
+    checkOptions(
+      given,
+      slots.map((s) => s.name),
+      `the values of plan '${this.name}'`,
+    );
+    const sources = slots.map(({ name }): SlotValue => {
+      const source = given[name] ?? (name === 't' ? (i: number) => i : undefined);
+      if (source !== undefined) return source;
+      throw new HeadraceError('ERR_SLOT', `plan '${this.name}' needs a value for '${name}'`, {
+        remedy: `run({ values: { ${name}: ... } })`,
+      });
+    });
+    for (let s = 0; s < sources.length; s++)
+      if (typeof sources[s] !== 'function') this.number(slots[s], sources[s]);
+    return (s, iteration) => {
+      const source = sources[s];
+      return this.number(
+        slots[s],
+        typeof source === 'function' ? this.computed(slots[s], source, iteration) : source,
+      );
+    };
+  }
+
+  private computed(
+    { name }: OpenSlot,
+    source: (iteration: number) => unknown,
+    iteration: number,
+  ): unknown {
+    try {
+      return source(iteration);
+    } catch (cause) {
+      throw new HeadraceError(
+        'ERR_PROGRAM',
+        `the value of '${name}' in iteration ${iteration} of plan '${this.name}' could not be computed: ${describeThrown(cause)}`,
+        { cause },
+      );
+    }
+  }
+
+  private number({ name, isWhole, isTruth }: OpenSlot, value: unknown): number {
+    const fits = isTruth
+      ? typeof value === 'boolean'
+      : typeof value === 'number' && (!isWhole || (value | 0) === value);
+    if (fits) return Number(value);
+    const wanted = isTruth ? 'true or false' : isWhole ? 'an integer of 32 bits' : 'a number';
+    throw new HeadraceError(
+      'ERR_ARGUMENT_TYPE',
+      `the value of '${name}' in plan '${this.name}' must be ${wanted}, not ${shown(value)}`,
+    );
+  }
+
+  private explain(program: PlannedProgram, insertion: number, code: number): string | undefined {
+    const { explain } = this.classes[insertion].definition;
+    const { cls, data, params } = program.task(insertion);
+    return explain?.(code, {
+      params: Object.fromEntries(cls.paramNames.map((name, i) => [name, params[i]])),
+      data: Object.fromEntries(
+        cls.flowNames.map((name, i) => [name, this.data.get(data[i])?.name ?? '']),
+      ),
+    } as never);
+  }
+}
+
+function checkTimes(times: unknown): number {
+  if (Number.isSafeInteger(times) && (times as number) >= 0) return times as number;
+  throw new HeadraceError(
+    'ERR_OPTION',
+    `times must be a whole number of at least 0, not ${shown(times)}`,
+  );
+}
+
+function checkSignal(signal: unknown): AbortSignal | undefined {
+  if (signal === undefined || signal instanceof AbortSignal) return signal;
+  throw new HeadraceError('ERR_OPTION', `signal must be an AbortSignal, not ${shown(signal)}`);
+}

@@ -1,0 +1,81 @@
+// What planning makes: the lists of records per queue, with the places where addresses must be filled in, and the places of
+// the data before and after an iteration.
+import type { DatumId, QueueId, SpaceId } from '../../devices/handles.js';
+import type { TaskClassRow } from '../../stages/task-table.js';
+
+/** The records of one queue (native/contract.ts). */
+export interface PlannedQueue {
+  readonly queue: QueueId;
+  readonly records: Int32Array;
+  /** Entries of PlanOpen. */
+  readonly open: Int32Array;
+  /** Insertion that each record belongs to; -1 for copies and waits. */
+  readonly insertion: Int32Array;
+}
+
+/** Memory that the plan uses in one piece. */
+export interface PlannedRegion {
+  readonly space: SpaceId;
+  readonly bytes: number;
+  /** The only datum that lies in it, from its begin to its end; undefined if several data use it in turn. */
+  readonly datum: DatumId | undefined;
+  /** Places of addresses: number of the queue's list, index of the float64 in its records, offset in the region. */
+  readonly addresses: Float64Array;
+}
+
+/** A copy of a datum in a region. */
+export interface PlannedCopy {
+  readonly datum: DatumId;
+  readonly region: number;
+}
+
+/** A datum that the plan writes. */
+export interface PlannedResult {
+  readonly datum: DatumId;
+  /** Regions of its copies after an iteration; the first is the owner's. */
+  readonly copies: readonly number[];
+  /** Its last writer in an iteration: list, record and insertion. */
+  readonly list: number;
+  readonly record: number;
+  readonly insertion: number;
+}
+
+/** A task of the plan, for messages. */
+export interface PlannedTask {
+  readonly cls: TaskClassRow;
+  readonly data: readonly DatumId[];
+  readonly params: readonly number[];
+}
+
+/** Figures of a plan. Bytes and tasks are those of one iteration; times are in seconds of the planned machine. */
+export interface PlanReport {
+  readonly name: string;
+  /** Tasks. */
+  readonly tasks: number;
+  /** Commands per queue, by its name, such as `worker 0` or `gpu 0 compute 0`. */
+  readonly commands: Readonly<Record<string, number>>;
+  /** Waits of a queue for another. */
+  readonly waits: number;
+  /** Bytes copied by kind. */
+  readonly bytes: { readonly h2d: number; readonly d2h: number; readonly d2d: number };
+  /** Bytes of memory that the plan needs, per device. */
+  readonly memory: Readonly<Record<string, number>>;
+  /** Copies that leave a GPU to make room. */
+  readonly evictions: number;
+  /** Seconds of an iteration on the planned machine. */
+  readonly makespan: number;
+  /** Seconds that the planner has taken. */
+  readonly planning: number;
+}
+
+export interface PlannedProgram {
+  readonly queues: readonly PlannedQueue[];
+  readonly regions: readonly PlannedRegion[];
+  /** Copies that must be valid before an iteration. */
+  readonly entry: readonly PlannedCopy[];
+  readonly results: readonly PlannedResult[];
+  /** Names of the open parameters, by slot. */
+  readonly slots: readonly string[];
+  readonly task: (insertion: number) => PlannedTask;
+  readonly report: PlanReport;
+}

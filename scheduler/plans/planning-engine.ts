@@ -1,0 +1,182 @@
+// The engine over the planning backend. It keeps the insertions, and its data are those of the real engine: a datum has
+// the same row in both directories.
+import type { Backend } from '../../devices/backend.js';
+import { HeadraceError } from '../../devices/errors.js';
+import {
+  type Column,
+  type DatumId,
+  HOST,
+  NO_TASK,
+  type SpaceId,
+  type TaskId,
+} from '../../devices/handles.js';
+import { CopyEvent, CopyState } from '../../devices/memory/coherency.js';
+import { type DatumInfo, NO_BLOCK } from '../../devices/memory/directory.js';
+import { dropClean, makeRoom } from '../../devices/memory/eviction.js';
+import { PlanningBackend } from '../../devices/planning/backend.js';
+import type { KernelTime } from '../../devices/simulated/machine/kernel-times.js';
+import { TransferReason } from '../../trace/format.js';
+import { Engine } from '../engine/engine.js';
+import type { RunState } from '../engine/run-state.js';
+import type { TaskInsertion } from '../engine/task-insertion.js';
+import { Insertions } from './insertions.js';
+
+/** Limit for tasks that bodies insert; a plan has no bodies. */
+const NO_OVERFLOW = 0;
+const NO_DATUM_INFO: DatumInfo = { name: '' };
+
+interface PlanningOptions {
+  readonly window: number;
+  readonly runAhead: number;
+  readonly times: Readonly<Record<string, KernelTime>>;
+}
+
+export class PlanningEngine extends Engine {
+  readonly planning: PlanningBackend;
+  readonly insertions: Insertions = new Insertions();
+  readonly plannedRun: RunState;
+  private readonly real: Engine;
+  /** Number of each live or past task of the present pass over the insertions. */
+  private numbers: Map<number, number> = new Map();
+  /** Task of each insertion in the present pass. */
+  private ids: TaskId[] = [];
+  /** The insertions are inserted again. */
+  private repeats = false;
+  /** Data that have a copy from the begin. */
+  private readonly mirrored: Set<DatumId> = new Set();
+
+  constructor(real: Engine, realBackend: Backend, options: PlanningOptions) {
+    const planning = new PlanningBackend(realBackend, options.times);
+    super(planning, {
+      window: options.window,
+      runAhead: options.runAhead,
+      overflow: NO_OVERFLOW,
+      watchdog: 0,
+      checked: false,
+    });
+    this.real = real;
+    this.planning = planning;
+    planning.source = {
+      insertionOf: (task) => this.numbers.get(task) as number,
+      datumOf: (transfer) => this.transfers.datum[transfer],
+      flowDatum: (task, i) =>
+        this.tasks.flowDatum[this.tasks.flowStart[task & this.tasks.mask] + i],
+    };
+    this.plannedRun = this.openRun();
+    planning.begin();
+  }
+
+  /** Makes a datum of the real engine known: its size, its name, and whether it has a value, which then lies on the host. */
+  mirror(d: DatumId): void {
+    const from = this.real.directory;
+    const to = this.directory;
+    while (to.length <= d) this.addDatum(0, NO_DATUM_INFO);
+    if (to.info[d] === from.info[d] && this.mirrored.has(d)) return;
+    this.mirrored.add(d);
+    to.info[d] = from.info[d];
+    to.bytes[d] = from.bytes[d];
+    to.largest = Math.max(to.largest, from.bytes[d]);
+    to.home[d] = from.home[d];
+    if (from.written[d] === 0) return;
+    to.written[d] = 1;
+    this.blockOnHost(d);
+    to.apply(d, HOST, CopyEvent.write);
+    this.spaces[HOST].settle(d);
+  }
+
+  override insert(insertion: TaskInsertion): TaskId {
+    const { cls, after } = insertion;
+    if (cls.body !== undefined && cls.kernels.every((k) => k < 0)) throw refusedBody(cls.name);
+    const { numbers, ids } = this;
+    const before = (after ?? []).flatMap((id) => numbers.get(id) ?? []);
+    const n = this.repeats ? ids.length : this.insertions.add(insertion, before);
+    // The task may be issued before its insertion returns.
+    const { next } = this.tasks;
+    numbers.set(next, n);
+    ids.push(next);
+    const live = before.length === 0 ? undefined : before.map((b) => ids[b]);
+    return super.insert(live === undefined ? insertion : { ...insertion, after: live });
+  }
+
+  /** Inserts all tasks again and keeps the commands in a new list. */
+  repeat(): void {
+    this.repeats = true;
+    this.numbers = new Map();
+    this.ids = [];
+    this.planning.begin();
+    const { insertions, plannedRun: run } = this;
+    const record = {
+      flows: new Int32Array(this.tasks.maxArguments) as Column<Int32Array, DatumId>,
+      params: new Float64Array(this.tasks.maxArguments),
+    } as { -readonly [K in keyof TaskInsertion]: TaskInsertion[K] };
+    for (let n = 0; n < insertions.count; n++) {
+      insertions.read(n, run, record);
+      record.after = insertions.after.get(n)?.map((b) => this.ids[b]);
+      if (!this.tasks.hasRoom(record.cls.modes.length, record.cls.paramNames.length))
+        this.reserveRow(record.cls);
+      this.insert(record);
+    }
+    this.drain();
+  }
+
+  /** Lets virtual time run until all tasks and copies are over. @throws the failure of the planned run */
+  drain(): void {
+    while (this.plannedRun.live > 0 || this.transfers.live > 0) {
+      if (!this.pump()) this.idle.block();
+      if (this.plannedRun.error !== undefined) throw this.plannedRun.error;
+    }
+  }
+
+  /** Writes all values back to the host and gives up the memory of the GPUs. */
+  goHome(): void {
+    const dir = this.directory;
+    for (const d of this.mirrored) {
+      const owner = dir.owner(d);
+      if (owner <= HOST) continue;
+      this.blockOnHost(d);
+      while (!this.transfers.canIssue(HOST, owner)) this.step();
+      this.transfers.issue(d, HOST, owner, TransferReason.readBack, NO_TASK, this.x.now);
+    }
+    while (this.transfers.live > 0) this.step();
+    for (let s = (HOST + 1) as SpaceId; s < this.spaces.length; s++) {
+      for (const d of this.mirrored)
+        if (dir.state[d * dir.spaces + s] === CopyState.shared)
+          dropClean(this.spaces[s], this.x.counters, d);
+    }
+  }
+
+  /** The data that the plan uses. */
+  get data(): Iterable<DatumId> {
+    return this.mirrored;
+  }
+
+  private step(): void {
+    this.backend.publish();
+    if (!this.pump()) this.idle.block();
+  }
+
+  private blockOnHost(d: DatumId): void {
+    const dir = this.directory;
+    const c = d * dir.spaces;
+    if (dir.block[c] !== NO_BLOCK) return;
+    const offset = makeRoom(this.spaces[HOST], this.x.counters, dir.bytes[d]);
+    if (offset < 0) {
+      const { capacity } = this.spaces[HOST].zone;
+      const name = dir.info[d]?.name ?? '';
+      throw new HeadraceError(
+        'ERR_OUT_OF_HOST_MEMORY',
+        `the data of the plan need more than the ${capacity} bytes of host memory; datum '${name}' does not fit`,
+        { datum: name, bytes: dir.bytes[d], limit: capacity, remedy: 'raise hostMemory' },
+      );
+    }
+    dir.block[c] = offset;
+  }
+}
+
+function refusedBody(name: string): HeadraceError {
+  return new HeadraceError(
+    'ERR_PLAN_BODY',
+    `a plan cannot contain task class '${name}': its body is JavaScript, and plans are played without JavaScript`,
+    { task: name, remedy: 'give the class a kernel, or run its tasks between plays' },
+  );
+}

@@ -1,0 +1,334 @@
+// A play: the lists of a plan on the real queues. It runs alone (engine/exclusive.ts): it waits for all that was inserted
+// before it, brings the data to where the plan needs them, lets the queues feed themselves, and tells the directory where
+// the data lie afterwards.
+//
+// Long plays are cut into parts, so that sequence numbers, which wrap, can be compared.
+// A play that fails leaves the data that it writes as a failed run does: those whose last writer of the last iteration has
+// run keep their value; the others are poisoned (failure/poison.ts).
+import { type NativePlay, RecordLayout as Record, Status } from '../../devices/backend.js';
+import { HeadraceError, type RunAbortedError } from '../../devices/errors.js';
+import { guards } from '../../devices/guards.js';
+import { type DatumId, HOST, type SpaceId, type TaskId } from '../../devices/handles.js';
+import { CopyEvent } from '../../devices/memory/coherency.js';
+import { Poison } from '../../devices/memory/directory.js';
+import { writeHere } from '../../stages/exec.js';
+import type { Completions } from '../engine/completions.js';
+import type { Section } from '../engine/exclusive.js';
+import type { RunState } from '../engine/run-state.js';
+import type { EngineState } from '../engine/state.js';
+import { commandFailure } from '../failure/describe.js';
+import { markUnwritten } from '../failure/poison.js';
+import type { Placement } from './placement.js';
+import type { PlannedProgram, PlannedResult } from './planned-program.js';
+
+/** Limit for the records of one part of a play, per queue. */
+const PART_RECORDS = 2 ** 27;
+/** Limit for the values of open parameters that are computed at once. */
+const PART_VALUES = 2 ** 20;
+
+/** The condition of a play, on the first element of a datum. */
+export interface PlayCondition {
+  readonly datum: DatumId;
+  /** A value of PlanElement. */
+  readonly element: number;
+  readonly limit: number;
+  readonly below: boolean;
+  readonly every: number;
+}
+
+interface PlayWish {
+  readonly times: number;
+  /** Value of a slot in an iteration. */
+  readonly value: (slot: number, iteration: number) => number;
+  readonly condition: PlayCondition | undefined;
+  readonly run: RunState;
+  /** Explains a positive code of a kernel. */
+  readonly explain: (insertion: number, code: number) => string | undefined;
+  readonly done: (iterations: number) => void;
+  readonly failed: (error: HeadraceError) => void;
+}
+
+/** The number of records that ended well per list, over all parts, and the status of the next one. */
+interface Progress {
+  readonly succeeded: Float64Array;
+  readonly status: Int32Array;
+}
+
+export class Play implements Section {
+  readonly name: string;
+  isPlaying = false;
+  private readonly state: EngineState;
+  private readonly completions: Pick<Completions, 'passPlay'>;
+  private readonly program: PlannedProgram;
+  private readonly placement: Placement;
+  private readonly wish: PlayWish;
+  private readonly progress: Progress;
+  /** The last task before the play in program order. */
+  private readonly before: TaskId;
+  private aborted: HeadraceError | undefined;
+  private hasEntered = false;
+  /** Iterations of the parts before, and of the present one. */
+  private iterations = 0;
+  private partTimes = 0;
+  /** Last record of each list in the present part. */
+  private readonly last: Int32Array;
+
+  constructor(
+    state: EngineState,
+    completions: Pick<Completions, 'passPlay'>,
+    program: PlannedProgram,
+    placement: Placement,
+    wish: PlayWish,
+  ) {
+    this.state = state;
+    this.completions = completions;
+    this.program = program;
+    this.placement = placement;
+    this.wish = wish;
+    this.name = `the play of plan '${program.report.name}'`;
+    this.before = ((state.tasks.next - 1) | 0) as TaskId;
+    const lists = program.queues.length;
+    this.progress = { succeeded: new Float64Array(lists), status: new Int32Array(lists) };
+    this.last = new Int32Array(lists);
+  }
+
+  /** Ends the play between two commands. */
+  abort(error: RunAbortedError): void {
+    this.aborted ??= error;
+    if (guards.planCancel) this.state.backend.setCancelled(this.wish.run.slot, true);
+    this.state.wake();
+  }
+
+  arm(): void {
+    const { backend } = this.state;
+    this.program.queues.forEach(({ queue }, i) => {
+      if (((backend.completed[queue] - this.last[i]) | 0) < 0) backend.arm(queue, this.last[i]);
+    });
+  }
+
+  advance(): boolean {
+    try {
+      return this.step();
+    } catch (error) {
+      if (!(error instanceof HeadraceError)) throw error;
+      this.fail(error);
+      return true;
+    }
+  }
+
+  private step(): boolean {
+    if (this.isPlaying) {
+      if (!this.isPartOver()) return false;
+      return this.endPart();
+    }
+    if (this.aborted !== undefined) {
+      this.fail(this.aborted);
+      return true;
+    }
+    if (!this.hasEntered) {
+      while (!this.placement.enter()) {
+        this.state.backend.publish();
+        // Otherwise copies have changed hands, or left, without a transfer.
+        if (this.state.transfers.live > 0) return false;
+      }
+      this.hasEntered = true;
+    }
+    if (this.program.queues.length === 0 || this.iterations >= this.wish.times)
+      return this.succeed();
+    this.beginPart();
+    return false;
+  }
+
+  // --- Parts --------------------------------------------------------------------------------------------------
+
+  private beginPart(): void {
+    const { program, wish, state } = this;
+    const { backend } = state;
+    const { condition } = wish;
+    const slots = program.slots.length;
+    const longest = Math.max(...program.queues.map((q) => q.records.length / Record.words));
+    let times = Math.max(1, Math.floor(PART_RECORDS / longest));
+    if (slots > 0) times = Math.min(times, Math.max(1, Math.floor(PART_VALUES / slots)));
+    if (condition !== undefined)
+      times = Math.max(1, Math.floor(times / condition.every)) * condition.every;
+    times = Math.min(times, wish.times - this.iterations);
+    const parameters = new Float64Array(Math.max(1, times * slots));
+    for (let i = 0; i < times; i++)
+      for (let s = 0; s < slots; s++)
+        parameters[i * slots + s] = wish.value(s, this.iterations + i);
+    this.partTimes = times;
+    program.queues.forEach(({ queue, records }, i) => {
+      this.last[i] =
+        (backend.completed[queue] + Math.imul(times, records.length / Record.words)) | 0;
+    });
+    state.playing = true;
+    this.isPlaying = true;
+    const play: NativePlay = {
+      queues: program.queues,
+      times,
+      run: wish.run.slot,
+      parameters,
+      slots,
+      condition: condition === undefined ? undefined : this.nativeCondition(condition),
+    };
+    backend.play(play);
+  }
+
+  private nativeCondition(condition: PlayCondition): NonNullable<NativePlay['condition']> {
+    const { element, limit, below, every } = condition;
+    const result = this.program.results.find((r) => r.datum === condition.datum) as PlannedResult;
+    const region =
+      result.copies.find((g) => this.program.regions[g].space === HOST) ?? result.copies[0];
+    const { space } = this.program.regions[region];
+    const offset = this.placement.baseOf(region);
+    return { space, offset, element, limit, below, every, first: this.iterations > 0 };
+  }
+
+  private isPartOver(): boolean {
+    const { completed } = this.state.backend;
+    return this.program.queues.every(
+      ({ queue }, i) => ((completed[queue] - this.last[i]) | 0) >= 0,
+    );
+  }
+
+  private endPart(): boolean {
+    const { program, state, last, progress } = this;
+    const { backend, submission } = state;
+    const [allowed, ...outcome] = backend.playOutcome();
+    const played = Math.min(allowed, this.partTimes);
+    program.queues.forEach(({ queue, records }, i) => {
+      backend.issued[queue] = last[i];
+      submission.seen[queue] = last[i];
+      const length = records.length / Record.words;
+      progress.succeeded[i] = this.iterations * length + outcome[2 * i];
+      progress.status[i] = outcome[2 * i + 1];
+    });
+    this.completions.passPlay();
+    state.playing = false;
+    this.isPlaying = false;
+    state.movedAt = state.x.now;
+    const error = this.failure();
+    if (error !== undefined) {
+      this.fail(error);
+      return true;
+    }
+    this.iterations += played;
+    if (this.aborted !== undefined) {
+      // It was over before the abort was seen by any queue, or it was cancelled at a barrier.
+      this.fail(this.aborted);
+      return true;
+    }
+    if (played < this.partTimes || this.iterations >= this.wish.times) return this.succeed();
+    this.beginPart();
+    return false;
+  }
+
+  // --- The end ------------------------------------------------------------------------------------------------
+
+  private succeed(): boolean {
+    for (const result of this.program.results) if (this.iterations > 0) this.hasValue(result, true);
+    this.placement.leave();
+    this.wish.done(this.iterations);
+    return true;
+  }
+
+  /** The datum has the value of its last writer. `complete`: also in the copies that were made of it. */
+  private hasValue({ datum: d, copies }: PlannedResult, complete: boolean): void {
+    const { x, directory: dir, backend } = this.state;
+    const { regions, queues } = this.program;
+    const [owner, ...others] = copies.map((g) => regions[g].space);
+    writeHere(x, d, owner);
+    dir.setPoison(d, Poison.none);
+    dir.poisonedBy[d] = this.before;
+    dir.written[d] = 1;
+    dir.forgetReaders(d * dir.spaces + owner);
+    const writer = queues.find(({ queue }) => backend.queues[queue].space === owner);
+    if (writer !== undefined)
+      dir.setWriter(d * dir.spaces + owner, writer.queue, backend.issued[writer.queue]);
+    if (!complete) return;
+    for (const s of others) {
+      dir.apply(d, s, CopyEvent.fetch);
+      dir.apply(d, s, CopyEvent.arrived);
+    }
+  }
+
+  private fail(error: HeadraceError): void {
+    const { state, progress, wish, program } = this;
+    const hasBegun = this.hasEntered && progress.succeeded.some((n) => n > 0);
+    const hasFailed = progress.status.some((s) => s !== Status.ok && s !== Status.cancelled);
+    for (const result of program.results) {
+      if (hasBegun || hasFailed) this.settle(result);
+      else if (guards.poisonOutputs) {
+        state.directory.written[result.datum] = 1;
+        markUnwritten(state.directory, result.datum, this.before);
+      }
+    }
+    this.placement.leave();
+    wish.failed(error);
+  }
+
+  /** After a failure: the datum keeps its value if its last writer has run, else it has none. */
+  private settle(result: PlannedResult): void {
+    const { progress, program, wish, state } = this;
+    const { directory: dir, spaces } = state;
+    const length = program.queues[result.list].records.length / Record.words;
+    const wanted = (wish.times - 1) * length + result.record;
+    if (progress.succeeded[result.list] > wanted) {
+      this.hasValue(result, false);
+      return;
+    }
+    const d = result.datum;
+    dir.written[d] = 1;
+    if (!guards.poisonOutputs) return;
+    const hasFailed = this.failedAt()?.data.includes(d) === true;
+    dir.version[d] = (dir.version[d] + 1) | 0;
+    for (let s = HOST; s < dir.spaces; s = (s + 1) as SpaceId) {
+      if (((dir.validMask[d] >> s) & 1) === 0) continue;
+      dir.apply(d, s, CopyEvent.fail);
+      spaces[s].settle(d);
+    }
+    dir.setPoison(d, hasFailed ? Poison.writerFailed : Poison.writerCancelled);
+    dir.poisonedBy[d] = this.before;
+  }
+
+  private failedList(): number {
+    return this.progress.status.findIndex((s) => s !== Status.ok && s !== Status.cancelled);
+  }
+
+  private failedAt():
+    | { iteration: number; insertion: number; data: readonly DatumId[] }
+    | undefined {
+    const i = this.failedList();
+    if (i < 0) return undefined;
+    const { records, insertion } = this.program.queues[i];
+    const length = records.length / Record.words;
+    const at = this.progress.succeeded[i];
+    const number = insertion[at % length];
+    const data = number < 0 ? [] : this.program.task(number).data;
+    return { iteration: Math.floor(at / length), insertion: number, data };
+  }
+
+  /** The error of the task that has failed, in the user's words. */
+  private failure(): HeadraceError | undefined {
+    const failed = this.failedAt();
+    if (failed === undefined) return undefined;
+    const { program, progress, state, wish } = this;
+    const list = this.failedList();
+    const { queue } = program.queues[list];
+    const status = progress.status[list];
+    const device = state.spaceName(state.backend.queues[queue].space);
+    const words = state.backend.lastError(queue);
+    const where = `in iteration ${failed.iteration} of plan '${program.report.name}'`;
+    if (failed.insertion < 0)
+      return new HeadraceError(
+        'ERR_TRANSFER_FAILED',
+        `a copy on ${device} failed ${where}${words === '' ? '' : `: ${words}`}`,
+        { device },
+      );
+    const { cls, params } = program.task(failed.insertion);
+    const values = cls.paramNames.map((name, i) => `${name} = ${params[i]}`).join(', ');
+    const task = `${cls.name}${values === '' ? '' : `(${values})`} ${where}`;
+    const explain = (code: number): string | undefined => wish.explain(failed.insertion, code);
+    return commandFailure({ cls, task, device, words, explain }, status);
+  }
+}

@@ -1,0 +1,333 @@
+// Plans on real threads, with emulated GPUs: random programs give what insertion gives; conditions, open parameters,
+// failures, and every mistake of a program.
+import { describe, expect, test } from 'vitest';
+import {
+  type Datum,
+  Runtime,
+  type RuntimeOptions,
+  read,
+  readWrite,
+  slot,
+  task,
+} from '../../index.js';
+import { axpy, copy, failing, PlanProgram } from '../support/plan-programs.js';
+
+const options: RuntimeOptions = { workers: 2, hostMemory: '64MiB', checked: true };
+const N = 8;
+
+async function opened(more: RuntimeOptions = {}): Promise<{
+  runtime: Runtime;
+  x: Datum<'f64'>;
+  y: Datum<'f64'>;
+}> {
+  const runtime = await Runtime.create({ ...options, ...more });
+  const x = runtime.data(new Float64Array(N).fill(1), { name: 'x' });
+  const y = runtime.data(new Float64Array(N).fill(0), { name: 'y' });
+  return { runtime, x, y };
+}
+
+const first = async (d: Datum<'f64'>): Promise<number> => (await d.read())[0];
+const codeOf = async (failed: () => unknown): Promise<string> => {
+  try {
+    await failed();
+    return '';
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+};
+
+test('random programs give what insertion gives', async () => {
+  for (let seed = 1001; seed <= 1060; seed++) {
+    const program = new PlanProgram(seed);
+    const { gpus, workers, computeStreams, gpuMemory, window } = program;
+    const results: string[][] = [];
+    for (const plays of [false, true]) {
+      const runtime = await Runtime.create({
+        gpus,
+        workers,
+        computeStreams,
+        gpuMemory,
+        window,
+        checked: seed % 2 === 0,
+      });
+      results.push(await program.result(runtime, plays));
+      await runtime.close();
+    }
+    expect(results[1], `seed ${seed}`).toEqual(results[0]);
+  }
+}, 120_000);
+
+describe('a play', () => {
+  test('takes open parameters as numbers and as functions of the iteration', async () => {
+    const { runtime, x, y } = await opened();
+    const plan = await runtime.plan((graph) => {
+      graph.insert(axpy, { y, x, n: N, a: slot('a') });
+      graph.insert(axpy, { y, x, n: N, a: slot('t') });
+    });
+    expect(await plan.run({ times: 4, values: { a: 10 } })).toMatchObject({
+      iterations: 4,
+      tasks: 8,
+    });
+    expect(await first(y)).toBe(46);
+    await plan.run({ times: 3, values: { a: (i) => i * 100, t: 0 } });
+    expect(await first(y)).toBe(346);
+    await runtime.close();
+  });
+
+  test('ends when its condition no longer holds, on the host and on a GPU', async () => {
+    for (const gpus of [0, 1]) {
+      const { runtime, x, y } = await opened({ gpus });
+      const plan = await runtime.plan((graph) => {
+        graph.insert(axpy, { y, x, n: N, a: 1 });
+      });
+      const every = await plan.run({ while: { datum: y, below: 99.5 } });
+      expect(every.iterations).toBe(100);
+      const seventh = await plan.run({ while: { datum: y, below: 150, every: 7 } });
+      expect(seventh.iterations).toBe(56);
+      const limited = await plan.run({ times: 5, while: { datum: y, above: 0, every: 2 } });
+      expect(limited.iterations).toBe(5);
+      expect(await first(y)).toBe(161);
+      await runtime.close();
+    }
+  });
+
+  test('waits for what was inserted before it, and what is inserted after it waits', async () => {
+    const { runtime, x, y } = await opened();
+    const seen: number[] = [];
+    const look = task({
+      name: 'look',
+      flows: { y: read('f64') },
+      body: ({ y: values }) => void seen.push(values[0]),
+    });
+    const plan = await runtime.plan((graph) => {
+      graph.insert(axpy, { y, x, n: N, a: 1 });
+    });
+    const run = (): PromiseLike<unknown> =>
+      runtime.run((graph) => {
+        graph.insert(axpy, { y, x, n: N, a: 100 });
+        graph.insert(look, { y });
+      });
+    run();
+    const one = plan.run({ times: 10 });
+    run();
+    const two = plan.run({ times: 5 });
+    const last = run();
+    await Promise.all([one, two, last]);
+    expect(seen).toEqual([100, 210, 315]);
+    await runtime.close();
+  });
+
+  test('lets asynchronous bodies that began before it insert tasks and await them', async () => {
+    const { runtime, x, y } = await opened();
+    const parent = task({
+      name: 'parent',
+      flows: { y: readWrite('f64') },
+      body: async () => {
+        for (let i = 0; i < 3; i++)
+          await runtime.run((graph) => {
+            graph.insert(axpy, { y: z, x, n: N, a: 1 });
+          });
+      },
+    });
+    const z = runtime.data(new Float64Array(N), { name: 'z' });
+    const plan = await runtime.plan((graph) => {
+      graph.insert(axpy, { y, x: z, n: N, a: 1 });
+    });
+    const run = runtime.run((graph) => {
+      graph.insert(parent, { y });
+    });
+    await plan.run({ times: 2 });
+    await run;
+    expect(await first(y)).toBe(6);
+    await runtime.close();
+  });
+
+  test('survives other data that need the memory in between', async () => {
+    const { runtime, x, y } = await opened({ gpus: 1, gpuMemory: '8KiB' });
+    const plan = await runtime.plan((graph) => {
+      graph.insert(axpy, { y, x, n: N, a: 1 });
+    });
+    await plan.run({ times: 3 });
+    const large = runtime.data(new Float64Array(900).fill(2), { name: 'large' });
+    const other = runtime.data(new Float64Array(64), { name: 'other' });
+    await runtime.run((graph) => {
+      graph.insert(axpy, { y: large, x: other, n: 1, a: 1 });
+    });
+    await plan.run({ times: 3 });
+    expect(await first(y)).toBe(6);
+    await runtime.close();
+  });
+
+  test('of no iteration, and of a plan without tasks, changes nothing', async () => {
+    const { runtime, x, y } = await opened();
+    const plan = await runtime.plan((graph) => {
+      graph.insert(axpy, { y, x, n: N, a: 1 });
+    });
+    expect((await plan.run({ times: 0 })).iterations).toBe(0);
+    const empty = await runtime.plan(() => {});
+    await empty.run({ times: 3 });
+    expect(await first(y)).toBe(0);
+    await runtime.close();
+  });
+});
+
+describe('a play that fails', () => {
+  test('names the task and the iteration; later values are gone, others stay', async () => {
+    const { runtime, x, y } = await opened();
+    const z = runtime.data(new Float64Array(N), { name: 'z' });
+    const plan = await runtime.plan(
+      (graph) => {
+        graph.insert(axpy, { y: z, x, n: N, a: 1 });
+        graph.insert(failing, { y, code: slot('code') });
+      },
+      { name: 'step' },
+    );
+    const values = { code: (i: number) => (i === 2 ? 7 : 0) };
+    const failed = await plan.run({ times: 5, values }).catch((e: Error) => e);
+    expect((failed as Error).message).toBe(
+      "task failing(code = 0) in iteration 2 of plan 'step' failed: its kernel returned 7",
+    );
+    expect(await codeOf(() => y.read())).toBe('ERR_DATUM_POISONED');
+    expect(await first(x)).toBe(1);
+    expect(await codeOf(() => plan.run({ values: { code: 0 } }))).toBe('ERR_DATUM_POISONED');
+    await y.set(new Float64Array(N));
+    await z.set(new Float64Array(N));
+    await plan.run({ times: 4, values: { code: 0 } });
+    expect(await first(z)).toBe(4);
+    await runtime.close();
+  });
+
+  test('keeps the values whose last writers have run', async () => {
+    const { runtime, x, y } = await opened({ workers: 1 });
+    const z = runtime.data(new Float64Array(N), { name: 'z' });
+    const plan = await runtime.plan((graph) => {
+      graph.insert(axpy, { y: z, x, n: N, a: 1 });
+      graph.insert(failing, { y, code: slot('code') });
+    });
+    const values = { code: (i: number) => (i === 4 ? 7 : 0) };
+    expect(await codeOf(() => plan.run({ times: 5, values }))).toBe('ERR_TASK_FAILED');
+    expect(await first(z)).toBe(5);
+    await runtime.close();
+  });
+
+  test('is aborted by a signal, before it begins or while it plays', async () => {
+    const { runtime, x, y } = await opened();
+    const plan = await runtime.plan((graph) => {
+      graph.insert(axpy, { y, x, n: N, a: 1 });
+    });
+    const early = plan.run({ times: 3, signal: AbortSignal.abort() });
+    expect(await codeOf(() => early)).toBe('ERR_ABORTED');
+    await y.restore();
+    expect(await first(y)).toBe(0);
+    const controller = new AbortController();
+    const play = plan.run({ times: 1e12, signal: controller.signal });
+    setImmediate(() => controller.abort());
+    expect(await codeOf(() => play)).toBe('ERR_ABORTED');
+    await y.set(new Float64Array(N));
+    await plan.run({ times: 2 });
+    expect(await first(y)).toBe(2);
+    await runtime.close();
+  });
+});
+
+describe('mistakes are refused', () => {
+  test('in the plan', async () => {
+    const { runtime, x, y } = await opened();
+    const body = task({ name: 'script', flows: { y: readWrite('f64') }, body: () => {} });
+    expect(await codeOf(() => runtime.plan((graph) => void graph.insert(body, { y })))).toBe(
+      'ERR_PLAN_BODY',
+    );
+    expect(await codeOf(() => runtime.plan(7 as never))).toBe('ERR_ARGUMENT_TYPE');
+    expect(await codeOf(() => runtime.plan(() => {}, { nme: 'x' } as never))).toBe('ERR_OPTION');
+    const never = runtime.data('f64', N, { name: 'never' });
+    expect(
+      await codeOf(() => runtime.plan((g) => void g.insert(axpy, { y, x: never, n: N, a: 1 }))),
+    ).toBe('ERR_NEVER_WRITTEN');
+    expect(
+      await codeOf(() =>
+        runtime.plan(() => {
+          throw new Error('mine');
+        }),
+      ),
+    ).toBe('ERR_PROGRAM');
+    let late: unknown;
+    await runtime.plan((graph) => {
+      late = graph;
+    });
+    expect(
+      await codeOf(() =>
+        (late as { insert: (...a: unknown[]) => void }).insert(axpy, { y, x, n: 1, a: 1 }),
+      ),
+    ).toBe('ERR_RUN_OVER');
+    expect(() => slot('')).toThrow(/a slot needs a name/);
+    await runtime.close();
+  });
+
+  test('in a play', async () => {
+    const { runtime, x, y } = await opened();
+    const plan = await runtime.plan((graph) => {
+      graph.insert(axpy, { y, x, n: slot('n'), a: 1 });
+    });
+    const codes: readonly (readonly [unknown, string])[] = [
+      [{ times: -1, values: { n: 1 } }, 'ERR_OPTION'],
+      [{ times: 1.5, values: { n: 1 } }, 'ERR_OPTION'],
+      [{}, 'ERR_SLOT'],
+      [{ values: { n: 1, m: 2 } }, 'ERR_OPTION'],
+      [{ values: { n: 1.5 } }, 'ERR_ARGUMENT_TYPE'],
+      [{ values: { n: 1 }, signal: 7 }, 'ERR_OPTION'],
+      [{ values: { n: 1 }, while: { datum: x, above: 1 } }, 'ERR_OPTION'],
+      [{ values: { n: 1 }, while: { datum: y } }, 'ERR_OPTION'],
+      [{ values: { n: 1 }, while: { datum: y, above: 1, below: 2 } }, 'ERR_OPTION'],
+      [{ values: { n: 1 }, while: { datum: y, above: 1, every: 0 } }, 'ERR_OPTION'],
+    ];
+    for (const [i, [given, code]] of codes.entries())
+      expect(await codeOf(() => plan.run(given as never)), `case ${i}`).toBe(code);
+    expect(await first(y)).toBe(0);
+    const wrong = { n: () => 'one' } as never;
+    expect(await codeOf(() => plan.run({ values: wrong }))).toBe('ERR_ARGUMENT_TYPE');
+    // A play that has been accepted and fails leaves its results without a value, as a run does.
+    await y.restore();
+    const throwing = (): number => {
+      throw new Error('mine');
+    };
+    expect(await codeOf(() => plan.run({ values: { n: throwing } }))).toBe('ERR_PROGRAM');
+    await y.restore();
+    expect(await first(y)).toBe(0);
+    x.close();
+    expect(await codeOf(() => plan.run({ values: { n: 1 } }))).toBe('ERR_DATUM_CLOSED');
+    plan.close();
+    expect(await codeOf(() => plan.run({ values: { n: 1 } }))).toBe('ERR_PLAN_CLOSED');
+    await runtime.close();
+    expect(await codeOf(() => plan.run())).toBe('ERR_RUNTIME_CLOSED');
+  });
+
+  test('a play in a body', async () => {
+    const { runtime, x, y } = await opened();
+    const plan = await runtime.plan((graph) => {
+      graph.insert(copy, { y, x, bytes: 8 });
+    });
+    const inside = task({
+      name: 'inside',
+      flows: { y: readWrite('f64') },
+      body: async () => void (await plan.run()),
+    });
+    expect(await codeOf(() => runtime.run((graph) => void graph.insert(inside, { y })).done)).toBe(
+      'ERR_PLAN_IN_BODY',
+    );
+    await runtime.close();
+  });
+});
+
+test('data that a program makes while it plans belong to the plan', async () => {
+  const { runtime, x } = await opened();
+  let made: Datum<'f64'> | undefined;
+  const plan = await runtime.plan((graph) => {
+    const z = runtime.data('f64', N, { name: 'z' });
+    made = z;
+    graph.insert(copy, { y: z, x, bytes: 8 * N });
+    graph.insert(axpy, { y: z, x, n: N, a: 1 });
+  });
+  await plan.run({ times: 3 });
+  expect(await first(made as Datum<'f64'>)).toBe(2);
+  await runtime.close();
+});

@@ -149,7 +149,7 @@ export interface Guards {
   planRepeats: boolean;
   /** The addresses in a plan are those of its data now (scheduler/plans/placement.ts). */
   planPlaces: boolean;
-  /** What is inserted after a play starts after it, and the play after what was inserted before (engine/exclusive.ts). */
+  /** What is inserted after a play starts after it, and the play after what was inserted before (scheduler/engine/exclusive.ts). */
   planAlone: boolean;
   /** An aborted play ends before its last iteration (scheduler/plans/play.ts). */
   planCancel: boolean;

@@ -1,10 +1,10 @@
-// A play: the lists of a plan on the real queues. It runs alone (engine/exclusive.ts): it waits for all that was inserted
+// A play: the lists of a plan on the real queues. It runs alone (scheduler/engine/exclusive.ts): it waits for all that was inserted
 // before it, brings the data to where the plan needs them, lets the queues feed themselves, and tells the directory where
 // the data lie afterwards.
 //
 // Long plays are cut into parts, so that sequence numbers, which wrap, can be compared.
 // A play that fails leaves the data that it writes as a failed run does: those whose last writer of the last iteration has
-// run keep their value; the others are poisoned (failure/poison.ts).
+// run keep their value; the others are poisoned (scheduler/failure/poison.ts).
 import { type NativePlay, RecordLayout as Record, Status } from '../../devices/backend.js';
 import { HeadraceError, type RunAbortedError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';

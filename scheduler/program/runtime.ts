@@ -152,7 +152,7 @@ export class Runtime {
 
   /**
    * Plans a program: calls it with a graph for its tasks, and decides their order, devices, memory and copies once. No task
-   * runs. `run` of the result plays them, as often as asked, without JavaScript (docs/plans.md).
+   * runs. `run` of the result plays them, as often as asked, without JavaScript.
    *
    * Rejects with the errors of `Graph.insert` and of the program; with `ERR_PLAN_BODY` for a class whose body is JavaScript;
    * with `ERR_OUT_OF_HOST_MEMORY` when the data do not fit; with `ERR_PLAN_RANKS` on several ranks.

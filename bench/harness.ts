@@ -61,6 +61,40 @@ export function makeColumns(rt: Runtime, width: number, devices: number, ranks =
   return { even: make('even'), odd: make('odd') };
 }
 
+/** Inserts `steps` steps, with empty kernels or kernels of that many iterations. */
+export function insertShape(
+  graph: Graph,
+  columns: Columns,
+  shape: Shape,
+  steps: number,
+  iterations?: number,
+  pruned = false,
+): void {
+  const width = columns.even.length;
+  let from = columns.even;
+  let to = columns.odd;
+  for (let t = 0; t < steps; t++) {
+    for (let p = 0; p < width; p++) {
+      const out = to[p];
+      if (shape === 'independent') {
+        if (pruned && graph.skips(out)) continue;
+        if (iterations === undefined) graph.insert(independentEmpty, { out });
+        else graph.insert(independentWork, { out, iterations });
+        continue;
+      }
+      const left = from[p === 0 ? 0 : p - 1];
+      const mid = from[p];
+      const right = from[p === width - 1 ? p : p + 1];
+      if (pruned && graph.skips(out, left, mid, right)) continue;
+      if (iterations === undefined) graph.insert(stencilEmpty, { out, left, mid, right });
+      else graph.insert(stencilWork, { out, left, mid, right, iterations });
+    }
+    const swap = from;
+    from = to;
+    to = swap;
+  }
+}
+
 /** Runs `steps` steps; returns seconds from the first insertion to the last completion. */
 export async function runShape(
   rt: Runtime,
@@ -69,35 +103,12 @@ export async function runShape(
   steps: number,
   iterations?: number,
 ): Promise<number> {
-  const width = columns.even.length;
   // A rank inserts its own columns and the tasks that read or write them.
   const pruned = rt.ranks > 1;
   const start = performance.now();
-  const program = (graph: Graph): void => {
-    let from = columns.even;
-    let to = columns.odd;
-    for (let t = 0; t < steps; t++) {
-      for (let p = 0; p < width; p++) {
-        const out = to[p];
-        if (shape === 'independent') {
-          if (pruned && graph.skips(out)) continue;
-          if (iterations === undefined) graph.insert(independentEmpty, { out });
-          else graph.insert(independentWork, { out, iterations });
-          continue;
-        }
-        const left = from[p === 0 ? 0 : p - 1];
-        const mid = from[p];
-        const right = from[p === width - 1 ? p : p + 1];
-        if (pruned && graph.skips(out, left, mid, right)) continue;
-        if (iterations === undefined) graph.insert(stencilEmpty, { out, left, mid, right });
-        else graph.insert(stencilWork, { out, left, mid, right, iterations });
-      }
-      const swap = from;
-      from = to;
-      to = swap;
-    }
-  };
-  await rt.run(program, { pruned });
+  await rt.run((graph) => insertShape(graph, columns, shape, steps, iterations, pruned), {
+    pruned,
+  });
   return (performance.now() - start) / 1e3;
 }
 

@@ -4,6 +4,7 @@ import type { BenchEntry } from './harness.js';
 import { metgBenchmarks } from './metg.js';
 import { networkBenchmarks } from './network.js';
 import { overhead } from './overhead.js';
+import { planBenchmarks } from './plan.js';
 import { scaleBenchmarks } from './scale.js';
 import { benchRecording } from './trace-record.js';
 import { benchInspection, benchSummary } from './trace-view.js';
@@ -11,6 +12,7 @@ import { benchInspection, benchSummary } from './trace-view.js';
 const SUITES: Readonly<Record<string, () => Promise<BenchEntry[]>>> = {
   overhead,
   metg: metgBenchmarks,
+  plan: planBenchmarks,
   network: async () => networkBenchmarks(),
   scale: async () => scaleBenchmarks(),
   recording: async () => benchRecording(),

@@ -3,15 +3,7 @@
 // neighbouring points in log granularity. Width is 8 columns per core; insertion is included.
 import { availableParallelism } from 'node:os';
 import { Runtime } from '../index.js';
-import {
-  type BenchEntry,
-  type Columns,
-  log,
-  makeColumns,
-  median,
-  runShape,
-  type Shape,
-} from './harness.js';
+import { type BenchEntry, type Columns, log, makeColumns, median, runShape } from './harness.js';
 
 const REPEATS = 5;
 /** Kernel iterations per task, from almost nothing to about a millisecond. */
@@ -40,7 +32,12 @@ async function bestRate(rt: Runtime, columns: Columns, cores: number): Promise<n
  * The speed of a core of a virtual machine changes from second to second. So each measurement stands between two of the best
  * rate, and its efficiency counts in the better one of these.
  */
-async function sweep(rt: Runtime, columns: Columns, shape: Shape, cores: number): Promise<Rated[]> {
+export async function sweep(
+  rt: Runtime,
+  columns: Columns,
+  measure: (steps: number, iterations: number) => Promise<number>,
+  cores: number,
+): Promise<Rated[]> {
   const width = columns.even.length;
   const points: Rated[] = [];
   let best = await bestRate(rt, columns, cores);
@@ -51,7 +48,7 @@ async function sweep(rt: Runtime, columns: Columns, shape: Shape, cores: number)
     const seconds: number[] = [];
     const efficiencies: number[] = [];
     for (let i = 0; i < REPEATS; i++) {
-      const elapsed = await runShape(rt, columns, shape, steps, iterations);
+      const elapsed = await measure(steps, iterations);
       const after = await bestRate(rt, columns, cores);
       seconds.push(elapsed);
       efficiencies.push((tasks * iterations) / elapsed / cores / Math.max(best, after));
@@ -78,7 +75,7 @@ export function metg(points: readonly Rated[]): number {
   return points[0].efficiency >= 0.5 ? points[0].granularity : Number.NaN;
 }
 
-function efficiencyAt(points: readonly Rated[], granularity: number): number {
+export function efficiencyAt(points: readonly Rated[], granularity: number): number {
   for (let i = 1; i < points.length; i++) {
     const a = points[i - 1];
     const b = points[i];
@@ -99,7 +96,9 @@ export async function metgBenchmarks(): Promise<BenchEntry[]> {
   await runShape(rt, columns, 'stencil', 5000);
   await runShape(rt, columns, 'independent', 400, 16384);
   for (const shape of ['independent', 'stencil'] as const) {
-    const points = await sweep(rt, columns, shape, cores);
+    const measure = (steps: number, iterations: number): Promise<number> =>
+      runShape(rt, columns, shape, steps, iterations);
+    const points = await sweep(rt, columns, measure, cores);
     const params = { cores, width, efficiency: 0.5, repeats: REPEATS };
     const value = metg(points) * 1e6;
     entries.push({ name: `metg/${shape}`, value, unit: 'us', params });

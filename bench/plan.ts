@@ -1,0 +1,105 @@
+// Plans: the time of an empty task that is played, METG(50 %) of a played stencil, and the planner's time per task. Each
+// figure has the same program inserted beside it, measured in turn.
+//
+// The stencil is planned as two steps, from the even columns to the odd ones and back, and played half as often.
+import { availableParallelism } from 'node:os';
+import { type Plan, Runtime } from '../index.js';
+import {
+  type BenchEntry,
+  type Columns,
+  insertShape,
+  log,
+  makeColumns,
+  median,
+  runShape,
+} from './harness.js';
+import { efficiencyAt, metg, sweep } from './metg.js';
+
+const REPEATS = 5;
+const EMPTY_STEPS = 100_000;
+const PLANNED_TASKS = 100_000;
+
+async function planned(rt: Runtime, columns: Columns, iterations?: number): Promise<Plan> {
+  return rt.plan((graph) => insertShape(graph, columns, 'stencil', 2, iterations), {
+    name: 'stencil',
+  });
+}
+
+/** ns per empty task, played and inserted. */
+async function emptyTasks(cores: number, width: number): Promise<BenchEntry[]> {
+  await using rt = await Runtime.create({ workers: cores });
+  const columns = makeColumns(rt, width, 0);
+  await runShape(rt, columns, 'stencil', 5000);
+  const plan = await planned(rt, columns);
+  await plan.run({ times: 1000 });
+  const played: number[] = [];
+  const inserted: number[] = [];
+  for (let i = 0; i < REPEATS; i++) {
+    const { seconds } = await plan.run({ times: EMPTY_STEPS / 2 });
+    played.push((seconds / (EMPTY_STEPS * width)) * 1e9);
+    const steps = EMPTY_STEPS / 10;
+    inserted.push(((await runShape(rt, columns, 'stencil', steps)) / (steps * width)) * 1e9);
+  }
+  const params = { workers: cores, width, repeats: REPEATS };
+  const entry = (name: string, values: number[]): BenchEntry => ({
+    name,
+    value: median(values),
+    unit: 'ns/task',
+    params,
+  });
+  const entries = [entry('plan/empty/stencil', played), entry('plan/empty/inserted', inserted)];
+  for (const { name, value } of entries) log(`${name}: ${value.toFixed(0)} ns per task`);
+  return entries;
+}
+
+async function granularity(cores: number, width: number, name: string): Promise<BenchEntry[]> {
+  await using rt = await Runtime.create({ workers: cores });
+  const columns = makeColumns(rt, width, 0);
+  await runShape(rt, columns, 'stencil', 5000);
+  await runShape(rt, columns, 'independent', 400, 16384);
+  const plans = new Map<number, Plan>();
+  const play = async (steps: number, iterations: number): Promise<number> => {
+    const plan = plans.get(iterations) ?? (await planned(rt, columns, iterations));
+    plans.set(iterations, plan);
+    return (await plan.run({ times: Math.ceil(steps / 2) })).seconds;
+  };
+  const points = await sweep(rt, columns, play, cores);
+  const params = { cores, width, efficiency: 0.5, repeats: REPEATS };
+  const value = metg(points) * 1e6;
+  const share = efficiencyAt(points, 10e-6);
+  log(`${name}: ${value.toFixed(2)} us; ${(share * 100).toFixed(0)} % of all cores at 10 us tasks`);
+  for (const p of points)
+    log(`    ${(p.granularity * 1e6).toFixed(2)} us  ${(p.efficiency * 100).toFixed(1)} %`);
+  return [
+    { name, value, unit: 'us', params },
+    { name: `${name}/efficiency-at-10us`, value: share, unit: 'share', params },
+  ];
+}
+
+/** us of planning per task. */
+async function planning(cores: number): Promise<BenchEntry> {
+  const width = 8 * cores;
+  await using rt = await Runtime.create({ workers: cores });
+  const columns = makeColumns(rt, width, 0);
+  const values: number[] = [];
+  const steps = Math.ceil(PLANNED_TASKS / width);
+  for (let i = 0; i < REPEATS; i++) {
+    const start = performance.now();
+    const plan = await rt.plan((graph) => insertShape(graph, columns, 'stencil', steps));
+    values.push(((performance.now() - start) * 1e3) / (steps * width));
+    plan.close();
+  }
+  const value = median(values);
+  log(`plan/planning: ${value.toFixed(2)} us per task`);
+  return { name: 'plan/planning', value, unit: 'us/task', params: { tasks: PLANNED_TASKS, width } };
+}
+
+export async function planBenchmarks(): Promise<BenchEntry[]> {
+  const cores = availableParallelism();
+  return [
+    ...(await emptyTasks(cores, 8 * cores)),
+    ...(await granularity(cores, 8 * cores, 'plan/metg/stencil')),
+    ...(await granularity(cores, 2, 'plan/metg/stencil/width-2')),
+    await planning(cores),
+  ];
+}

@@ -3,8 +3,8 @@
 // Kernels have the numbers of the real machine in the list that is kept. Waits are not kept: in virtual time an event may
 // be over that is not over when the plan is played, so they are derived from the memory that the commands use
 // (scheduler/plans/waits.ts).
-import type { Backend } from '../backend.js';
-import type { QueueId, SpaceId, TaskId } from '../handles.js';
+import { type Backend, executesKernels } from '../backend.js';
+import { HOST, type QueueId, type SpaceId, type TaskId } from '../handles.js';
 import { SimulatedBackend } from '../simulated/machine/backend.js';
 import type { KernelTime } from '../simulated/machine/kernel-times.js';
 import type { MachineDescription } from '../simulated/machine/machine.js';
@@ -67,6 +67,20 @@ export class PlanningBackend extends SimulatedBackend {
         .join();
     if (shape(this) !== shape(real))
       throw new Error('planning: the simulated machine has other queues than the real one');
+  }
+
+  /** Gives the kernels the numbers that they have in another planning backend of the same machine. */
+  adoptKernels(from: PlanningBackend): void {
+    for (const name of from.executor.kernels) super.kernel(name, HOST);
+    this.realKernels.push(...from.realKernels);
+  }
+
+  /** The longest time that a queue with kernels was busy, and the mean, in nanoseconds. */
+  balance(): { most: number; mean: number } {
+    const times = this.queues.flatMap((queue, q) =>
+      executesKernels(queue) ? [this.busy(q as QueueId)] : [],
+    );
+    return { most: Math.max(...times), mean: times.reduce((a, b) => a + b, 0) / times.length };
   }
 
   /** Keeps the commands from now on in a new list. */

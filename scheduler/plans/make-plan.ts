@@ -18,6 +18,13 @@ export interface PlanOptions {
   readonly name?: string;
 }
 
+/** A plan is made anew if a queue is busy for that many times the mean. */
+const UNEVEN = 1.1;
+/** The other plan is taken if it is shorter by that factor. */
+const BETTER = 1.05;
+/** Commands queued ahead when tasks are dealt one by one. */
+const RUN_AHEAD = 2;
+
 /** The runtime that plans. */
 interface PlanningRuntime extends GraphRuntime {
   readonly options: ResolvedOptions;
@@ -59,7 +66,16 @@ export async function makePlan(
     });
   }
   graph.end();
-  const planned = new Planner(planning, engine).finish(name);
-  const { data } = planning;
+  let planned = new Planner(planning, engine).finish(name);
+  // Online, tasks are dealt to queues in runs, so that neighbours stay together; queues that run dry take others. A plan is
+  // fixed. If a queue has much more to do than the mean, the tasks are dealt one by one, as queues become free.
+  const { most, mean } = planning.planning.balance();
+  if (most > UNEVEN * mean) {
+    const few = { window, runAhead: RUN_AHEAD, times: {} };
+    const other = new PlanningEngine(engine, engine.backend, few, planning);
+    const even = new Planner(other, engine).again(name);
+    if (even.report.makespan * BETTER < planned.report.makespan) planned = even;
+  }
+  const { mirrored: data } = planning;
   return new Plan(engine, planned, { slots: graph.slots, classes: graph.classes, data, isOver });
 }

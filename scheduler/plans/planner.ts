@@ -49,10 +49,20 @@ export class Planner {
     this.real = real;
   }
 
-  /** The tasks are inserted: makes the plan. */
+  /** The tasks are inserted into the engine: makes the plan. */
   finish(name: string): PlannedProgram {
+    this.engine.drain();
+    return this.plan(name);
+  }
+
+  /** Inserts the tasks of the engine that this one is like, and makes the plan. */
+  again(name: string): PlannedProgram {
+    this.engine.repeat();
+    return this.plan(name);
+  }
+
+  private plan(name: string): PlannedProgram {
     const { engine } = this;
-    engine.drain();
     const fromHost = this.attempt(0, 0);
     if (this.repeats(fromHost)) return this.program(name, fromHost);
     const evictions = engine.x.counters.evictions;

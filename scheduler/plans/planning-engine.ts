@@ -33,7 +33,7 @@ interface PlanningOptions {
 
 export class PlanningEngine extends Engine {
   readonly planning: PlanningBackend;
-  readonly insertions: Insertions = new Insertions();
+  readonly insertions: Insertions;
   readonly plannedRun: RunState;
   private readonly real: Engine;
   /** Number of each live or past task of the present pass over the insertions. */
@@ -43,9 +43,10 @@ export class PlanningEngine extends Engine {
   /** The insertions are inserted again. */
   private repeats = false;
   /** Data that have a copy from the begin. */
-  private readonly mirrored: Set<DatumId> = new Set();
+  readonly mirrored: Set<DatumId> = new Set();
 
-  constructor(real: Engine, realBackend: Backend, options: PlanningOptions) {
+  /** `like`: plans the insertions of another planning engine again. */
+  constructor(real: Engine, realBackend: Backend, options: PlanningOptions, like?: PlanningEngine) {
     const planning = new PlanningBackend(realBackend, options.times);
     super(planning, {
       window: options.window,
@@ -63,6 +64,12 @@ export class PlanningEngine extends Engine {
         this.tasks.flowDatum[this.tasks.flowStart[task & this.tasks.mask] + i],
     };
     this.plannedRun = this.openRun();
+    this.insertions = like?.insertions ?? new Insertions();
+    if (like !== undefined) {
+      planning.adoptKernels(like.planning);
+      this.x.classes.push(...like.x.classes);
+      for (const d of like.mirrored) this.mirror(d);
+    }
     planning.begin();
   }
 
@@ -143,11 +150,6 @@ export class PlanningEngine extends Engine {
         if (dir.state[d * dir.spaces + s] === CopyState.shared)
           dropClean(this.spaces[s], this.x.counters, d);
     }
-  }
-
-  /** The data that the plan uses. */
-  get data(): Iterable<DatumId> {
-    return this.mirrored;
   }
 
   private step(): void {

@@ -128,6 +128,11 @@ export class Executor implements EventOwner {
   }
 
   /** Number of a kernel, or -1. */
+  /** Names of the kernels, by id. */
+  get kernels(): readonly string[] {
+    return this.kernelNames;
+  }
+
   kernel(name: string): number {
     let id = this.kernelIds.get(name);
     if (id !== undefined) return id;

@@ -53,6 +53,11 @@ export class Insertions {
     return this.params[this.firstParam[n] + i];
   }
 
+  /** The slot of parameter `i` of insertion `n`; '' if the parameter is not open. */
+  slot(n: number, i: number): string {
+    return this.open.find((o) => o.insertion === n && o.parameter === i)?.slot ?? '';
+  }
+
   /** Fills `into` with insertion `n`, for run `run`; the tasks before it stay the caller's. */
   read(
     n: number,

@@ -133,7 +133,7 @@ export class Plan {
         value,
         condition,
         run,
-        explain: (insertion, code) => this.explain(program, insertion, code),
+        explain: (insertion, code, params) => this.explain(program, { insertion, params }, code),
         done: (iterations) => {
           end();
           const tasks = iterations * this.report.tasks;
@@ -267,9 +267,13 @@ export class Plan {
     );
   }
 
-  private explain(program: PlannedProgram, insertion: number, code: number): string | undefined {
+  private explain(
+    program: PlannedProgram,
+    { insertion, params }: { readonly insertion: number; readonly params: readonly number[] },
+    code: number,
+  ): string | undefined {
     const { explain } = this.classes[insertion].definition;
-    const { cls, data, params } = program.task(insertion);
+    const { cls, data } = program.task(insertion);
     return explain?.(code, {
       params: Object.fromEntries(cls.paramNames.map((name, i) => [name, params[i]])),
       data: Object.fromEntries(

@@ -45,6 +45,8 @@ export interface PlannedTask {
   readonly cls: TaskClassRow;
   readonly data: readonly DatumId[];
   readonly params: readonly number[];
+  /** Slot of each parameter, or -1 for one that is not open. */
+  readonly slots: readonly number[];
 }
 
 /** Figures of a plan. Bytes and tasks are those of one iteration; times are in seconds of the planned machine. */

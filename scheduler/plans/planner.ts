@@ -198,6 +198,7 @@ export class Planner {
         cls: insertions.classes[n],
         data: insertions.classes[n].modes.map((_, i) => insertions.datum(n, i)),
         params: insertions.classes[n].paramNames.map((_, i) => insertions.parameter(n, i)),
+        slots: insertions.classes[n].paramNames.map((_, i) => slots.indexOf(insertions.slot(n, i))),
       }),
       report: this.report(name, attempt, waits.queue.length),
     };

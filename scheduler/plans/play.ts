@@ -43,7 +43,11 @@ interface PlayWish {
   readonly condition: PlayCondition | undefined;
   readonly run: RunState;
   /** Explains a positive code of a kernel. */
-  readonly explain: (insertion: number, code: number) => string | undefined;
+  readonly explain: (
+    insertion: number,
+    code: number,
+    params: readonly number[],
+  ) => string | undefined;
   readonly done: (iterations: number) => void;
   readonly failed: (error: HeadraceError) => void;
 }
@@ -70,6 +74,8 @@ export class Play implements Section {
   /** Iterations of the parts before, and of the present one. */
   private iterations = 0;
   private partTimes = 0;
+  /** Values of the open parameters in the present part: those of all slots per iteration. */
+  private parameters: Float64Array = new Float64Array(0);
   /** Last record of each list in the present part. */
   private readonly last: Int32Array;
 
@@ -157,6 +163,7 @@ export class Play implements Section {
       for (let s = 0; s < slots; s++)
         parameters[i * slots + s] = wish.value(s, this.iterations + i);
     this.partTimes = times;
+    this.parameters = parameters;
     program.queues.forEach(({ queue, records }, i) => {
       this.last[i] =
         (backend.completed[queue] + Math.imul(times, records.length / Record.words)) | 0;
@@ -325,10 +332,15 @@ export class Play implements Section {
         `a copy on ${device} failed ${where}${words === '' ? '' : `: ${words}`}`,
         { device },
       );
-    const { cls, params } = program.task(failed.insertion);
+    const { cls, params: closed, slots } = program.task(failed.insertion);
+    const first = (failed.iteration - this.iterations) * program.slots.length;
+    const params = closed.map((value, i) =>
+      slots[i] < 0 ? value : this.parameters[first + slots[i]],
+    );
     const values = cls.paramNames.map((name, i) => `${name} = ${params[i]}`).join(', ');
     const task = `${cls.name}${values === '' ? '' : `(${values})`} ${where}`;
-    const explain = (code: number): string | undefined => wish.explain(failed.insertion, code);
+    const explain = (code: number): string | undefined =>
+      wish.explain(failed.insertion, code, params);
     return commandFailure({ cls, task, device, words, explain }, status);
   }
 }

@@ -185,7 +185,7 @@ describe('a play that fails', () => {
     const values = { code: (i: number) => (i === 2 ? 7 : 0) };
     const failed = await plan.run({ times: 5, values }).catch((e: Error) => e);
     expect((failed as Error).message).toBe(
-      "task failing(code = 0) in iteration 2 of plan 'step' failed: its kernel returned 7",
+      "task failing(code = 7) in iteration 2 of plan 'step' failed: its kernel returned 7",
     );
     expect(await codeOf(() => y.read())).toBe('ERR_DATUM_POISONED');
     expect(await first(x)).toBe(1);

@@ -1,33 +1,13 @@
 // One task class, two bodies: JavaScript on the host, a C kernel (kernels.c) on GPUs. Both must give the same bits.
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Runtime } from 'headrace';
 import { stencil } from 'headrace/algorithms';
+import { compile } from './support/compile.js';
 
-// -ffp-contract=off: no fused multiply-add, because JavaScript has none.
-const root = path.dirname(fileURLToPath(import.meta.resolve('headrace/package.json')));
-const folder = mkdtempSync(path.join(tmpdir(), 'headrace-example-'));
-const library = path.join(folder, 'kernels.so');
-const source = path.join(root, 'examples', 'kernels.c');
-const include = path.join(root, 'native', 'include');
-execFileSync('cc', [
-  '-O2',
-  '-ffp-contract=off',
-  '-shared',
-  '-fPIC',
-  '-I',
-  include,
-  '-o',
-  library,
-  source,
-]);
+using library = compile('kernels.c');
 
 async function smooth(gpus: number): Promise<Float64Array> {
   await using runtime = await Runtime.create({ gpus, gpuMemory: '64KiB' });
-  if (gpus > 0) console.log(`loaded: ${runtime.loadKernels(library).join(', ')}`);
+  if (gpus > 0) console.log(`loaded: ${runtime.loadKernels(library.file).join(', ')}`);
   const lengths = [500, 700, 300, 900];
   // Neighbouring blocks are on different GPUs, so halos travel from device to device.
   const place = (b: number): { device?: number } => (gpus > 0 ? { device: b % gpus } : {});
@@ -49,12 +29,8 @@ async function smooth(gpus: number): Promise<Float64Array> {
   return Float64Array.from(parts.flatMap((part) => [...part]));
 }
 
-try {
-  const onHost = await smooth(0);
-  const onGpus = await smooth(2);
-  console.log(
-    onHost.every((value, i) => Object.is(value, onGpus[i])) ? 'same bits' : 'different bits',
-  );
-} finally {
-  rmSync(folder, { recursive: true });
-}
+const onHost = await smooth(0);
+const onGpus = await smooth(2);
+console.log(
+  onHost.every((value, i) => Object.is(value, onGpus[i])) ? 'same bits' : 'different bits',
+);

@@ -22,6 +22,16 @@ const PROMISES: Readonly<Record<string, readonly RegExp[]>> = {
     /^x\[32\] = 52\.800000$/m,
     /^bits: \d+ \d+$/m,
   ],
+  'plan-heat': [
+    /^planned: 8 tasks, 6144 bytes between GPUs, 0 evictions$/m,
+    /^played: 100 times, 800 tasks$/m,
+    /^same bits$/m,
+  ],
+  'plan-conjugate-gradient': [
+    /^32 steps of 29 tasks$/m,
+    /^residual \d\.\de-1\d$/m,
+    /^a plain loop takes 32 steps, x is the same$/m,
+  ],
   abort: [
     /^\d+ of \d+ tasks$/m,
     /^AbortError: the run was cancelled: enough \(ERR_ABORTED\)$/m,

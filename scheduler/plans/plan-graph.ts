@@ -33,9 +33,9 @@ export interface OpenSlot {
 
 /** Inserts tasks into a plan, in program order. */
 export class PlanGraph extends Graph {
-  /** By name. */
+  /** @internal By name. */
   readonly slots: Map<string, OpenSlot> = new Map();
-  /** Class of each insertion. */
+  /** @internal Class of each insertion. */
   readonly classes: TaskClass[] = [];
   private readonly planning: PlanningEngine;
   private readonly owner: GraphRuntime;

@@ -1,5 +1,5 @@
 // Draws docs/architecture.svg: the folders and threads of the project, and the files on the ways of a task, of a remote
-// datum, of an evicted tile and of an error. The tables below hold the content. A test compares the picture with them
+// datum, of an evicted tile, of a plan and of an error. The tables below hold the content. A test compares the picture with them
 // and checks that every file exists.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -18,6 +18,7 @@ Draws docs/architecture.svg.
 /** Folders, in the order in which rooms import from each other. */
 const columns = [
   { room: 'scheduler/', name: 'program', folder: 'scheduler/program' },
+  { room: 'scheduler/', name: 'plans', folder: 'scheduler/plans' },
   { room: 'scheduler/', name: 'engine', folder: 'scheduler/engine' },
   { room: 'scheduler/', name: 'ranks', folder: 'scheduler/ranks' },
   { room: 'scheduler/', name: 'failure', folder: 'scheduler/failure' },
@@ -26,7 +27,9 @@ const columns = [
   { room: 'devices/', name: '', folder: 'devices' },
   { room: 'devices/', name: 'memory', folder: 'devices/memory' },
   { room: 'devices/', name: 'network', folder: 'devices/network' },
+  { room: 'devices/', name: 'planning', folder: 'devices/planning' },
   { room: 'devices/', name: 'native or', more: 'simulated', folder: 'devices/native' },
+  { room: 'native/', name: 'queues', folder: 'native/queues' },
   { room: 'native/', name: 'workers', folder: 'native/workers' },
   { room: 'native/', name: 'gpu', folder: 'native/gpu' },
   { room: 'native/', name: 'mpi', folder: 'native/mpi' },
@@ -35,14 +38,14 @@ const columns = [
 
 /** Threads, with the first and last column of the folders whose code they run. */
 const threads = [
-  { from: 0, to: 9, name: 'engine thread: the program, the JavaScript bodies and every decision' },
-  { from: 10, to: 10, name: 'one a core' },
-  { from: 11, to: 11, name: 'one a GPU' },
-  { from: 12, to: 12, name: 'comm' },
-  { from: 13, to: 13, name: 'writer' },
+  { from: 0, to: 11, name: 'engine thread: the program, the JavaScript bodies and every decision' },
+  { from: 12, to: 13, name: 'one a core' },
+  { from: 14, to: 14, name: 'one a GPU' },
+  { from: 15, to: 15, name: 'comm' },
+  { from: 16, to: 16, name: 'writer' },
 ];
 
-/** The four ways. A step: the folder, its files, and their part. */
+/** The five ways. A step: the folder, its files, and their part. */
 export const ways = [
   {
     name: 'A task',
@@ -126,6 +129,30 @@ export const ways = [
     ],
   },
   {
+    name: 'A plan',
+    color: 'plan',
+    steps: [
+      ['scheduler/program', 'runtime.ts', 'takes the program of the plan'],
+      [
+        'scheduler/plans',
+        'make-plan.ts, plan-graph.ts, slot.ts',
+        'call it and take its insertions',
+      ],
+      ['scheduler/plans', 'planning-engine.ts, insertions.ts', 'insert them into another engine'],
+      ['devices/planning', 'backend.ts, commands.ts', 'keep every command of that engine'],
+      ['scheduler/plans', 'planner.ts', 'makes the commands begin where they end'],
+      ['scheduler/plans', 'ranges.ts, waits.ts', 'find which bytes and which waits they need'],
+      ['scheduler/plans', 'layout.ts, planned-program.ts', 'make a list of records per queue'],
+      ['scheduler/plans', 'plan.ts', 'is asked for a play'],
+      ['scheduler/engine', 'exclusive.ts', 'lets the play begin alone'],
+      ['scheduler/plans', 'play.ts, placement.ts', 'find memory, bring the data, begin'],
+      ['devices/native', 'backend.ts', 'hands the lists to the queues'],
+      ['native/queues', 'feed.cpp', 'writes the next records into the ring'],
+      ['native/workers', 'worker.cpp, executor.cpp', 'wait for the events, run the kernels'],
+      ['scheduler/plans', 'play.ts', 'tells the directory where the data lie'],
+    ],
+  },
+  {
     name: 'An error',
     color: 'error',
     steps: [
@@ -182,10 +209,10 @@ const escaped = (text) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;');
 
 const style = `
   svg { --paper: #ffffff; --ink: #1f2328; --pale: #59636e; --line: #d1d9e0; --band: #f6f8fa; --bar: #e6eaef;
-    --task: #0072b2; --datum: #00785a; --tile: #b45309; --error: #b0306f; }
+    --task: #0072b2; --datum: #00785a; --tile: #b45309; --plan: #6f42c1; --error: #b0306f; }
   @media (prefers-color-scheme: dark) {
     svg { --paper: #0d1117; --ink: #e6edf3; --pale: #9198a1; --line: #2f3742; --band: #151b23; --bar: #262c36;
-      --task: #56b4e9; --datum: #3fc79a; --tile: #f0a83c; --error: #f291c4; }
+      --task: #56b4e9; --datum: #3fc79a; --tile: #f0a83c; --plan: #b79bf0; --error: #f291c4; }
   }
   text { font: 11px -apple-system, 'Segoe UI', 'Noto Sans', Helvetica, Arial, sans-serif; fill: var(--ink); }
   .head { font-weight: 600; font-size: 12px; } .pale { fill: var(--pale); }
@@ -194,7 +221,7 @@ const style = `
   .label { paint-order: stroke; stroke: var(--paper); stroke-width: 4px; stroke-linejoin: round; }
   .guide { stroke: var(--line); } .paper { fill: var(--paper); } .band { fill: var(--band); } .bar { fill: var(--bar); }
   .path { fill: none; stroke-width: 2.5; stroke-linejoin: round; }
-${['task', 'datum', 'tile', 'error']
+${['task', 'datum', 'tile', 'plan', 'error']
   .map((name) => `  .${name} { stroke: var(--${name}); } .${name}-fill { fill: var(--${name}); }`)
   .join('\n')}
 `;
@@ -264,7 +291,7 @@ function drawWay(way, y0) {
       before === undefined ? `M${at} ${y}` : before === column ? `V${y}` : `V${middle}H${at}V${y}`;
     before = column;
     dots.push(`<circle class="${kind}-fill" cx="${at}" cy="${y}" r="4.5"/>`);
-    const isLeft = column < 8;
+    const isLeft = column < 9;
     labels.push(
       `<text class="label" x="${isLeft ? at + 11 : at - 11}" y="${y + 4}" text-anchor="${isLeft ? 'start' : 'end'}">` +
         `<tspan class="file">${escaped(files)}</tspan> ${escaped(part)}</text>`,
@@ -304,7 +331,7 @@ export function picture() {
     .join(' ');
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="title desc">`,
-    '<title id="title">Folders, threads and four ways through Headrace</title>',
+    '<title id="title">Folders, threads and five ways through Headrace</title>',
     `<desc id="desc">${escaped(words)}</desc>`,
     `<style>${style}</style>`,
     `<rect class="paper" width="${width}" height="${height}"/>`,

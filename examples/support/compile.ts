@@ -6,7 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** A compiled library, for `runtime.loadKernels`. Its file exists until `using` ends. */
-export interface KernelLibrary extends Disposable {
+interface KernelLibrary extends Disposable {
   readonly file: string;
 }
 

@@ -47,6 +47,20 @@ describe('guide', () => {
   });
 });
 
+describe('plans', () => {
+  test.each(blocks('docs/plans.md', 'js').map((code, i) => [i + 1, code] as const))(
+    'snippet %i prints what the comments beside its console.log say',
+    (_, code) => {
+      const promised = [...code.matchAll(/console\.log\(.*\);\s+\/\/ (.*)$/gm)].map((m) => m[1]);
+      expect(promised).not.toEqual([]);
+      expect(run(code).trimEnd().split('\n')).toEqual(promised);
+    },
+  );
+  test('there are four snippets', () => {
+    expect(blocks('docs/plans.md', 'js')).toHaveLength(4);
+  });
+});
+
 describe('kernels', () => {
   test('the C example compiles with the command of the page, loads, and scales a datum', () => {
     const folder = mkdtempSync(path.join(root, 'dist', 'kernel-'));

@@ -6,8 +6,10 @@ import { openRanks } from '../cli/simulation/open.js';
 import { type Program, type ProgramSize, programs, torus } from '../cli/simulation/programs.js';
 import { Together } from '../cli/simulation/together.js';
 import { presets } from '../devices/simulated/machine/presets.js';
+import type { TiledMatrix } from '../scheduler/index.js';
 import { commandLine, positive } from './command-line.js';
 import { type BenchEntry, log, median } from './harness.js';
+import { profiled, type TimeShares } from './time-shares.js';
 
 const GPUS = 8;
 const RANKS = [4, 16, 64, 256, 1024];
@@ -17,19 +19,23 @@ const PROGRAMS: Readonly<Record<string, Program>> = { torus, ...programs };
 const RANK_STEPS = 10_240;
 const REPEATS = 3;
 
-/** One program, played in a process of its own. */
+/** One program, or several at the same time that know nothing of each other, played in a process of their own. */
 interface Play {
   readonly program: string;
   readonly size: ProgramSize;
+  /** Number of programs, each with the ranks of `size`; default 1. */
+  readonly programs?: number;
 }
 
 interface Figures {
-  /** Tasks of the program on all ranks. */
+  /** Tasks of the programs on all ranks. */
   readonly tasks: number;
   /** Tasks of all engines: those of the program, and its sends, receives and forwards. */
   readonly rows: number;
   /** Seconds of processors from the first insertion to the end of the run. */
   readonly seconds: number;
+  /** The parts of them in the engines, in the simulated machines, and in the collection of garbage. */
+  readonly shares: TimeShares;
   /** The same of the whole process. */
   readonly total: number;
   /** Seconds on the clock of the whole process. */
@@ -43,16 +49,29 @@ function processorSeconds(): number {
   return (user + system) / 1e6;
 }
 
-async function played({ program: name, size }: Play): Promise<Figures> {
+async function played({ program: name, size, programs: count = 1 }: Play): Promise<Figures> {
   const begin = performance.now();
   const program = PROGRAMS[name];
-  const { runtimes } = openRanks({ ...presets['h200-8'], gpus: size.gpus }, size.ranks);
-  const together = new Together(runtimes);
-  const matrices = await together.make(program, program.layout(size));
+  const machine = { ...presets['h200-8'], gpus: size.gpus };
+  const plays = Array.from({ length: count }, () => {
+    const { runtimes } = openRanks(machine, size.ranks, undefined, count * size.ranks);
+    return { runtimes, together: new Together(runtimes) };
+  });
+  const matrices: TiledMatrix<'f64'>[][] = [];
+  for (const { together } of plays)
+    matrices.push(await together.make(program, program.layout(size)));
+  const runtimes = plays.flatMap((play) => play.runtimes);
   const before = processorSeconds();
   const rowsBefore = runtimes.map((runtime) => runtime.engine.tasks.next);
-  const reports = await together.run((graph) => program.insert(graph, matrices, size.steps));
+  const { result, shares } = await profiled(() =>
+    Promise.all(
+      plays.map(({ together }, i) =>
+        together.run((graph) => program.insert(graph, matrices[i], size.steps)),
+      ),
+    ),
+  );
   const seconds = processorSeconds() - before;
+  const reports = result.flat();
   const sum = (of: (n: number) => number): number =>
     reports.reduce((total, _, rank) => total + of(rank), 0);
   const tasks = sum((rank) => reports[rank].tasks);
@@ -62,6 +81,7 @@ async function played({ program: name, size }: Play): Promise<Figures> {
     tasks,
     rows,
     seconds,
+    shares,
     total: processorSeconds(),
     elapsed: (performance.now() - begin) / 1000,
     memory: process.resourceUsage().maxRSS / 1024,
@@ -83,41 +103,82 @@ function sizeOf(ranks: number, steps: number, tiles?: number): ProgramSize {
   return { ranks, gpus: GPUS, n: tiles === undefined ? undefined : tiles * tile, tile, steps };
 }
 
-function report(what: string, { tasks, rows, seconds, total, memory, elapsed }: Figures): void {
+function report(what: string, figures: Figures): void {
+  const { tasks, rows, seconds, shares, total, memory, elapsed } = figures;
+  const us = (part: number, of: number): string => `${((seconds * part * 1e6) / of).toFixed(1)} us`;
   log(
-    `${what}: ${tasks} tasks, ${((seconds / rows) * 1e6).toFixed(1)} us for each task and movement, ${total.toFixed(1)} s of processor time, ${elapsed.toFixed(1)} s, ${memory.toFixed(0)} MB`,
+    `${what}: ${tasks} tasks and ${rows - tasks} movements; for each ${us(1, rows)} (engine ${us(shares.engine, rows)}, simulation ` +
+      `${us(shares.simulation, rows)}, garbage ${us(shares.garbage, rows)}), for a task with its movements ${us(1, tasks)}; ` +
+      `${total.toFixed(1)} s of processor time, ${elapsed.toFixed(1)} s, ${memory.toFixed(0)} MB`,
   );
+}
+
+/** Repeated measurements of one play. */
+class Repeated {
+  readonly name: string;
+  private readonly play: Play;
+  private readonly all: Figures[] = [];
+
+  constructor(name: string, play: Play) {
+    this.name = name;
+    this.play = play;
+  }
+
+  measure(): void {
+    const { name, play, all } = this;
+    const figures = inProcess(play);
+    report(name, figures);
+    all.push(figures);
+  }
+
+  private entry(what: string, unit: string, of: (figures: Figures) => number): BenchEntry {
+    const { size, programs: count = 1 } = this.play;
+    const params = { gpus: GPUS, steps: size.steps, programs: count };
+    return { name: `scale/${this.name}/${what}`, value: median(this.all.map(of)), unit, params };
+  }
+
+  entries(): BenchEntry[] {
+    return [
+      this.entry('us-per-task', 'us', ({ seconds, rows }) => (seconds / rows) * 1e6),
+      this.engine,
+      this.entry('memory', 'MB', ({ memory }) => memory),
+    ];
+  }
+
+  /** Time of the engine for a task or movement. */
+  get engine(): BenchEntry {
+    return this.entry(
+      'engine-us-per-task',
+      'us',
+      ({ seconds, shares, rows }) => ((seconds * shares.engine) / rows) * 1e6,
+    );
+  }
 }
 
 /**
  * The time of a task among few ranks and among many, with the same work on every rank. Movements count as tasks: with more
- * than four ranks every receive has a forward beside it, because a tree might go through its rank.
+ * than four ranks a receive without a lane has a forward beside it, because a tree might go through its rank.
+ *
+ * The ranks of a simulation share the caches of a processor, which the ranks of a machine do not. So the many ranks of
+ * one program are compared with as many ranks of many programs on few ranks, in one process, too.
  */
 function flatness(ranks: readonly number[]): BenchEntry[] {
-  const times: Map<number, number[]> = new Map(ranks.map((n) => [n, []]));
-  const memory: Map<number, number> = new Map();
-  // In turn, because the speed of a virtual machine changes.
-  for (let i = 0; i < REPEATS; i++) {
-    for (const n of ranks) {
-      const figures = inProcess({ program: 'torus', size: sizeOf(n, RANK_STEPS / n) });
-      report(`torus on ${n} ranks`, figures);
-      times.get(n)?.push((figures.seconds / figures.rows) * 1e6);
-      memory.set(n, Math.max(memory.get(n) ?? 0, figures.memory));
-    }
-  }
-  const entries: BenchEntry[] = [];
-  const medians = ranks.map((n) => median(times.get(n) ?? []));
-  ranks.forEach((n, i) => {
-    const params = { gpus: GPUS, steps: RANK_STEPS / n };
-    entries.push(
-      { name: `scale/torus/${n}/us-per-task`, value: medians[i], unit: 'us', params },
-      { name: `scale/torus/${n}/memory`, value: memory.get(n) ?? 0, unit: 'MB', params },
-    );
+  const [few, most] = [ranks[0], ranks[ranks.length - 1]];
+  const size = (n: number, steps: number): Play => ({ program: 'torus', size: sizeOf(n, steps) });
+  const alone = ranks.map((n) => new Repeated(`torus/${n}`, size(n, RANK_STEPS / n)));
+  const together = new Repeated(`torus/${few}x${most / few}`, {
+    ...size(few, RANK_STEPS / most),
+    programs: most / few,
   });
-  const params = { from: ranks[0], to: ranks[ranks.length - 1] };
-  const value = medians[medians.length - 1] / medians[0];
-  entries.push({ name: 'scale/torus/flatness', value, unit: 'ratio', params });
-  return entries;
+  const all = [...alone, together];
+  // In turn, because the speed of a virtual machine changes.
+  for (let i = 0; i < REPEATS; i++) for (const each of all) each.measure();
+  const value = alone[alone.length - 1].engine.value / together.engine.value;
+  const params = { from: few, to: most };
+  return [
+    ...all.flatMap((each) => each.entries()),
+    { name: 'scale/torus/flatness', value, unit: 'ratio', params },
+  ];
 }
 
 /** A whole program on the largest number of ranks. */
@@ -125,11 +186,13 @@ function whole(program: string, size: ProgramSize): BenchEntry[] {
   const figures = inProcess({ program, size });
   report(`${program} on ${size.ranks} ranks`, figures);
   const params = { ranks: size.ranks, gpus: GPUS, tasks: figures.tasks };
+  const perTask = (figures.seconds / figures.rows) * 1e6;
   const name = `scale/${program}/${size.ranks}`;
   return [
+    { name: `${name}/us-per-task`, value: perTask, unit: 'us', params },
     {
-      name: `${name}/us-per-task`,
-      value: (figures.seconds / figures.rows) * 1e6,
+      name: `${name}/engine-us-per-task`,
+      value: perTask * figures.shares.engine,
       unit: 'us',
       params,
     },
@@ -153,7 +216,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
 Simulated programs on 4 to 1024 ranks with 8 GPUs each; a JSON array of entries.
 
   --most N       the largest number of ranks (1024)
-  --play JSON    one program: { "program": ..., "size": { "ranks", "gpus", "n", "tile", "steps" } }
+  --play JSON    { "program": ..., "size": { "ranks", "gpus", "n", "tile", "steps" }, "programs": how many at once }
   --help         this text
 `;
   const values = commandLine(usage, {

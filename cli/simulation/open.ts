@@ -29,6 +29,7 @@ export interface SimulatedRanks {
 
 /**
  * Opens `ranks` simulated ranks in one world. `traceOf` is the trace file of a rank; without it there are no traces.
+ * `inProcess`: ranks of all worlds in this process, by which the tables get their sizes.
  *
  * @throws HeadraceError `ERR_MACHINE` when several ranks have no network
  */
@@ -36,9 +37,10 @@ export function openRanks(
   machine: MachineDescription,
   ranks: number,
   traceOf?: (rank: number) => string,
+  inProcess: number = ranks,
 ): SimulatedRanks {
   const world = new World();
-  const sizes = ranks === 1 ? alone : ranks < CROWD_FROM ? among : crowd;
+  const sizes = ranks === 1 ? alone : inProcess < CROWD_FROM ? among : crowd;
   const workers = ranks === 1 ? machine.workers : WORKERS_AMONG;
   const described = { ...machine, workers };
   let { ringRecords } = sizes;

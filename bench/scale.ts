@@ -6,7 +6,7 @@ import { openRanks } from '../cli/simulation/open.js';
 import { type Program, type ProgramSize, programs, torus } from '../cli/simulation/programs.js';
 import { Together } from '../cli/simulation/together.js';
 import { presets } from '../devices/simulated/machine/presets.js';
-import type { TiledMatrix } from '../scheduler/index.js';
+import type { RunReport, TiledMatrix } from '../scheduler/index.js';
 import { commandLine, positive } from './command-line.js';
 import { type BenchEntry, log, median } from './harness.js';
 import { profiled, type TimeShares } from './time-shares.js';
@@ -15,7 +15,7 @@ const GPUS = 8;
 const RANKS = [4, 16, 64, 256, 1024];
 /** Each rank computes the same in a stencil on a torus, on any number of ranks from 4 on. */
 const PROGRAMS: Readonly<Record<string, Program>> = { torus, ...programs };
-/** Ranks times steps of a measurement: so many that a rank's code is compiled, on few ranks and on many. */
+/** Ranks times steps of a measurement. */
 const RANK_STEPS = 10_240;
 const REPEATS = 3;
 
@@ -25,6 +25,8 @@ interface Play {
   readonly size: ProgramSize;
   /** Number of programs, each with the ranks of `size`; default 1. */
   readonly programs?: number;
+  /** A run like the one that is measured comes before it: all code is compiled, and every rank has the data that it uses. */
+  readonly warm?: boolean;
 }
 
 interface Figures {
@@ -49,7 +51,8 @@ function processorSeconds(): number {
   return (user + system) / 1e6;
 }
 
-async function played({ program: name, size, programs: count = 1 }: Play): Promise<Figures> {
+async function played(play: Play): Promise<Figures> {
+  const { program: name, size, programs: count = 1, warm = false } = play;
   const begin = performance.now();
   const program = PROGRAMS[name];
   const machine = { ...presets['h200-8'], gpus: size.gpus };
@@ -61,15 +64,16 @@ async function played({ program: name, size, programs: count = 1 }: Play): Promi
   for (const { together } of plays)
     matrices.push(await together.make(program, program.layout(size)));
   const runtimes = plays.flatMap((play) => play.runtimes);
-  const before = processorSeconds();
-  const rowsBefore = runtimes.map((runtime) => runtime.engine.tasks.next);
-  const { result, shares } = await profiled(() =>
+  const run = (): Promise<RunReport[][]> =>
     Promise.all(
       plays.map(({ together }, i) =>
         together.run((graph) => program.insert(graph, matrices[i], size.steps)),
       ),
-    ),
-  );
+    );
+  if (warm) await run();
+  const before = processorSeconds();
+  const rowsBefore = runtimes.map((runtime) => runtime.engine.tasks.next);
+  const { result, shares } = await profiled(run);
   const seconds = processorSeconds() - before;
   const reports = result.flat();
   const sum = (of: (n: number) => number): number =>
@@ -164,12 +168,13 @@ class Repeated {
  */
 function flatness(ranks: readonly number[]): BenchEntry[] {
   const [few, most] = [ranks[0], ranks[ranks.length - 1]];
-  const size = (n: number, steps: number): Play => ({ program: 'torus', size: sizeOf(n, steps) });
-  const alone = ranks.map((n) => new Repeated(`torus/${n}`, size(n, RANK_STEPS / n)));
-  const together = new Repeated(`torus/${few}x${most / few}`, {
-    ...size(few, RANK_STEPS / most),
-    programs: most / few,
-  });
+  const play = (n: number, steps: number, count: number): Play => {
+    return { program: 'torus', size: sizeOf(n, steps), programs: count, warm: true };
+  };
+  const alone = ranks.map((n) => new Repeated(`torus/${n}`, play(n, RANK_STEPS / n, 1)));
+  const count = most / few;
+  const name = `torus/${few}x${count}`;
+  const together = new Repeated(name, play(few, RANK_STEPS / most, count));
   const all = [...alone, together];
   // In turn, because the speed of a virtual machine changes.
   for (let i = 0; i < REPEATS; i++) for (const each of all) each.measure();
@@ -216,7 +221,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
 Simulated programs on 4 to 1024 ranks with 8 GPUs each; a JSON array of entries.
 
   --most N       the largest number of ranks (1024)
-  --play JSON    { "program": ..., "size": { "ranks", "gpus", "n", "tile", "steps" }, "programs": how many at once }
+  --play JSON    { "program", "size": { "ranks", "gpus", "n", "tile", "steps" }, "programs": how many at once, "warm": true }
   --help         this text
 `;
   const values = commandLine(usage, {

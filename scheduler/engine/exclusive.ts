@@ -21,6 +21,8 @@ export interface Section {
   readonly isPlaying: boolean;
   /** Arms the doorbells of these commands. */
   arm(): void;
+  /** Whether one of these commands has completed since the last question. */
+  hasMoved(): boolean;
 }
 
 interface Entered {

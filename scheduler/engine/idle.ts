@@ -326,7 +326,11 @@ export class IdleControl {
 
   /** Nanoseconds since the last progress after `since`. */
   private quietFor(since: number): number {
-    return this.state.backend.now() - Math.max(this.state.movedAt, since);
+    const { state } = this;
+    const now = state.backend.now();
+    // A play goes on without passes.
+    if (state.playing && this.parts.sections.current?.hasMoved() === true) state.movedAt = now;
+    return now - Math.max(state.movedAt, since);
   }
 
   private report(quiet: number): string {

@@ -76,6 +76,8 @@ export class Play implements Section {
   private partTimes = 0;
   /** Values of the open parameters in the present part: those of all slots per iteration. */
   private parameters: Float64Array = new Float64Array(0);
+  /** Completed records of each list at the last question of the watchdog. */
+  private watched: readonly number[] = [];
   /** Last record of each list in the present part. */
   private readonly last: Int32Array;
 
@@ -110,6 +112,14 @@ export class Play implements Section {
     this.program.queues.forEach(({ queue }, i) => {
       if (((backend.completed[queue] - this.last[i]) | 0) < 0) backend.arm(queue, this.last[i]);
     });
+  }
+
+  hasMoved(): boolean {
+    const { backend } = this.state;
+    backend.poll();
+    const before = this.watched;
+    this.watched = this.program.queues.map(({ queue }) => backend.completed[queue]);
+    return this.watched.some((n, i) => n !== before[i]);
   }
 
   advance(): boolean {

@@ -11,6 +11,7 @@ import { accessModeNames } from '../../trace/format.js';
 import { shown } from '../checks.js';
 import type { Dependencies } from '../engine/dependencies.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
+import type { ExclusiveSections } from '../engine/exclusive.js';
 import type { EngineState } from '../engine/state.js';
 import type { WindowRoom } from '../engine/window.js';
 import { copyState, memoryText } from './memory.js';
@@ -20,6 +21,7 @@ type Explained = EngineState & {
   readonly dependencies: Pick<Dependencies, 'edges'>;
   readonly dispatcher: Pick<Dispatcher, 'scriptsAreFull'>;
   readonly room: Pick<WindowRoom, 'limit' | 'waiting'>;
+  readonly sections: Pick<ExclusiveSections, 'current' | 'waitedFor'>;
 };
 
 /** Tasks named in one table. */
@@ -160,7 +162,10 @@ function reasonOf(engine: Explained, row: number): string {
   const stage = tasks.stage[row];
   const n = tasks.pending[row];
   const others = n === 1 ? 'a predecessor' : `${n} predecessors`;
-  if (stage === TaskStage.pending) return `waits for ${others}`;
+  if (stage === TaskStage.pending) {
+    const section = n === 0 ? engine.sections.waitedFor(tasks.idOf(row)) : undefined;
+    return `waits for ${section ?? others}`;
+  }
   if (stage === TaskStage.dropped) return `keeps its place behind ${others}`;
   if (stage === TaskStage.outlived) return 'keeps its place behind commands that are under way';
   if (stage === TaskStage.ready) return readyReason(engine, row);

@@ -7,6 +7,7 @@ import type { MemoryUse } from '../../devices/memory/space.js';
 import { STAGE_NAMES, TaskStage } from '../../stages/task-table.js';
 import { formatBytes, formatTime, table } from '../../trace/analysis/text.js';
 import { transferReasonNames } from '../../trace/format.js';
+import type { ExclusiveSections } from '../engine/exclusive.js';
 import type { EngineState } from '../engine/state.js';
 
 /** The copy of one datum in the memory of one device. */
@@ -40,15 +41,19 @@ const STATES = ['invalid', 'arriving', 'shared', 'owned'] as const;
 /** Copies per device in the text. */
 const SHOWN = 12;
 
+/** The state, and the section that may hold memory. */
+type Holding = EngineState & { readonly sections: Pick<ExclusiveSections, 'current'> };
+
 interface Holder {
   readonly name: string;
   readonly since: number;
 }
 
 /** The memory of every device: the host first, then the GPUs. */
-export function memoryReport(engine: EngineState): DeviceMemory[] {
+export function memoryReport(engine: Holding): DeviceMemory[] {
   const { directory: dir, spaces, backend, x, tasks } = engine;
   const holders = holdersOf(engine);
+  const { current } = engine.sections;
   const now = backend.now();
   return spaces.map((space) => {
     const copies: HeldCopy[] = [];
@@ -61,8 +66,8 @@ export function memoryReport(engine: EngineState): DeviceMemory[] {
         bytes: dir.bytes[d],
         state: STATES[dir.state[c]],
         pins: dir.pins[c],
-        // Pins without a task or a transfer belong to messages.
-        holder: dir.pins[c] > 0 ? (holder?.name ?? 'a message') : undefined,
+        // Pins without a task or a transfer belong to a play or to messages.
+        holder: dir.pins[c] > 0 ? (holder?.name ?? current?.name ?? 'a message') : undefined,
         seconds: holder === undefined ? undefined : Math.max(0, now - holder.since) / 1e9,
       });
     }
@@ -116,7 +121,7 @@ function holdersOf(engine: EngineState): Map<number, Holder> {
 }
 
 /** The report as text: a line per device, and a table of the most important copies. */
-export function memoryText(engine: EngineState): string {
+export function memoryText(engine: Holding): string {
   return memoryReport(engine)
     .map((device) => {
       const bytes = (n: number): string => formatBytes(n);

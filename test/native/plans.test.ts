@@ -8,6 +8,7 @@ import {
   read,
   readWrite,
   slot,
+  type TaskHandle,
   task,
 } from '../../index.js';
 import { axpy, copy, failing, PlanProgram } from '../support/plan-programs.js';
@@ -330,4 +331,52 @@ test('data that a program makes while it plans belong to the plan', async () => 
   await plan.run({ times: 3 });
   expect(await first(made as Datum<'f64'>)).toBe(2);
   await runtime.close();
+});
+
+describe('while a play is under way', () => {
+  const spin = task({
+    name: 'spin',
+    flows: { y: readWrite('f64') },
+    params: { microseconds: 'f64' },
+    kernel: 'spin',
+  });
+
+  test('reports name it as what tasks wait for and what holds the memory', async () => {
+    const { runtime, x, y } = await opened();
+    const plan = await runtime.plan(
+      (graph) => {
+        graph.insert(spin, { y, microseconds: 100 });
+      },
+      { name: 'spinning' },
+    );
+    const controller = new AbortController();
+    const play = plan.run({ times: 1e9, signal: controller.signal });
+    let handle: TaskHandle | undefined;
+    const run = runtime.run((graph) => {
+      handle = graph.insert(axpy, { y: x, x: y, n: N, a: 1 });
+    });
+    const held = (): string | undefined =>
+      runtime.memory()[0].copies.find(({ datum }) => datum === 'y')?.holder;
+    while (held() === undefined) await new Promise((resolve) => setImmediate(resolve));
+    expect(held()).toBe("the play of plan 'spinning'");
+    expect(run.explain(handle as TaskHandle).reason).toBe("waits for the play of plan 'spinning'");
+    controller.abort();
+    expect(await codeOf(() => play)).toBe('ERR_ABORTED');
+    expect(await codeOf(() => run)).toBe('ERR_DATUM_POISONED');
+    await runtime.close();
+  });
+
+  test('the watchdog sees that its commands complete', async () => {
+    const { runtime, y } = await opened({ watchdog: 1 });
+    const plan = await runtime.plan((graph) => {
+      graph.insert(spin, { y, microseconds: 20_000 });
+    });
+    const warnings: string[] = [];
+    const listen = (warning: Error): void => void warnings.push(warning.name);
+    process.on('warning', listen);
+    await plan.run({ times: 120 });
+    process.off('warning', listen);
+    expect(warnings).toEqual([]);
+    await runtime.close();
+  });
 });

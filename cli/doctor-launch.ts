@@ -87,6 +87,7 @@ async function converse(
     message: (from: number, bytes: Uint8Array): void =>
       take(from, JSON.parse(text.decode(bytes)) as Message),
     done: (): void => {},
+    departed: () => {},
     lost: (rank: number): void => {
       throw new Error(`rank ${rank} is gone`);
     },

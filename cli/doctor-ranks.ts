@@ -40,6 +40,7 @@ if (port.size > 1) {
     port.poll({
       message: () => {},
       done: (_request, result) => (outcome = result),
+      departed: () => {},
       lost: () => {},
     });
     await new Promise((resolve) => setTimeout(resolve, 1));

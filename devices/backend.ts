@@ -112,6 +112,21 @@ export interface Backend {
     waitSeq: number,
   ): number;
   /**
+   * Appends the announcement of a long version to a lane, under the conditions of a send. The command is over when the
+   * announcement has left. The port's `departed` follows when no rank needs the bytes any more, or when nothing was announced
+   * (devices/network/port.ts). `args` holds offset, bytes, era, the number for `departed`, a key, then destinations as in
+   * `send`. Without destinations the version is passed on: to the ranks that came with the one of that key.
+   */
+  offer(
+    lane: QueueId,
+    task: TaskId,
+    run: number,
+    nArgs: number,
+    args: Float64Array,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number;
+  /**
    * Appends a receive to a lane: it is over when the version with this era and key has come and is in host space. `args`
    * holds four numbers: offset, bytes, era, key. The bytes are not touched before the event of `waitQueue`. One record.
    */

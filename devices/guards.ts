@@ -153,6 +153,10 @@ export interface Guards {
   planAlone: boolean;
   /** An aborted play ends before its last iteration (scheduler/plans/play.ts). */
   planCancel: boolean;
+  /** A copy that a lane has announced does not change until every receiver has it (scheduler/ranks/lane-movements.ts). */
+  longSendHeld: boolean;
+  /** A rank whose run has failed declines long versions at once: their senders may have no room (scheduler/ranks/early-ends.ts). */
+  longDeclined: boolean;
 }
 
 const all: Guards = {
@@ -227,6 +231,8 @@ const all: Guards = {
   planPlaces: true,
   planAlone: true,
   planCancel: true,
+  longSendHeld: true,
+  longDeclined: true,
 };
 
 /** Set to true on `globalThis` by the preload of a test that removes guards. */

@@ -196,18 +196,19 @@ export class Submission {
   }
 
   /**
-   * Issues a send or a receive of a small version to a lane after the collected events; copies the record. Returns the
-   * command's sequence number. `isPart`: another send of the same task follows on this lane.
+   * Issues a command to a lane after the collected events; copies the record. Returns the command's sequence number.
+   * `isPart`: its end is not the end of the task.
    */
-  message(launch: Launch, isSend: boolean, isPart: boolean): number {
+  message(launch: Launch, kind: 'send' | 'receive' | 'offer', isPart: boolean): number {
     const { backend } = this;
     const { task, run, nArgs, args } = launch;
     const lane = this.needFor;
     const fold = this.issueWaits(lane);
     const waitSeq = fold === NO_QUEUE ? 0 : this.needSeq[fold];
-    const seq = isSend
-      ? backend.send(lane, task, run, nArgs, args, fold, waitSeq)
-      : backend.receive(lane, task, run, args, fold, waitSeq);
+    const seq =
+      kind === 'receive'
+        ? backend.receive(lane, task, run, args, fold, waitSeq)
+        : backend[kind](lane, task, run, nArgs, args, fold, waitSeq);
     this.outstanding[lane]++;
     this.flight[lane][seq & this.slotMask] = isPart ? PART : launch.row + 1;
     return seq;

@@ -33,6 +33,13 @@ export const Opcode = {
   send: 7,
   /** On a lane: takes a version that another rank sends into host space. Arguments: offset, bytes, era, key. */
   receive: 8,
+  /**
+   * On a lane: announces a version that is too long for a letter to other ranks, which fetch it from host space. The command
+   * is over when the announcements have left. The event `NetEvent.departed` follows when no rank needs the bytes any more.
+   * Arguments: offset, bytes, era, the number for that event, a key, then destinations as in `send`. Without any,
+   * the version goes to the ranks to which the announcement of that key has asked this rank to pass it on.
+   */
+  offer: 9,
 } as const;
 
 /** Layout of a 64-byte command record, in int32 words (arguments: float64 index from the record's start). */

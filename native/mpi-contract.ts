@@ -26,6 +26,10 @@ export const NetCommand = {
   close: 7,
   /** The era number `tag` begins here: lanes forget versions of earlier eras that no receive took. */
   era: 8,
+  /** The ranks are out of step: no version that lanes have announced is given away any more. */
+  abandon: 9,
+  /** A run has failed here: announcements of eras before number `tag` are declined, unless a commanded receive takes them. */
+  decline: 10,
 } as const;
 
 /** Events, comm thread to engine. */
@@ -38,6 +42,8 @@ export const NetEvent = {
   lost: 3,
   /** All ranks have asked to close. */
   closed: 4,
+  /** No rank needs the version any more that a lane has announced with number `request`; `status` is a `NetStatus`. */
+  departed: 5,
 } as const;
 
 /** Fields of a record: int32 words, then float64 (index from the record's start). */

@@ -1,8 +1,12 @@
-// Stage 4, exec, of a small version between ranks: its send or receive goes to a lane, behind every event that the copy in
-// host memory asks for. From here on it is a command like a kernel: a send reads the copy, a receive writes it.
+// Stage 4, exec, of a version between ranks on lanes: its send or receive goes to a lane, behind every event that the copy
+// in host memory asks for. From here on it is a command like a kernel: a send reads the copy, a receive writes it.
+//
+// The offer of a long version is a command, too, but other ranks fetch the bytes after its end. So it is a movement, which
+// ends when no rank needs them any more (scheduler/ranks/lane-movements.ts); later writers of the copy wait for that.
 //
 // The remote writes the parcel, that is, the era, the key and the destinations (scheduler/ranks/small-messages.ts).
-// Invariant: the step that issues the last command also updates the events of the copy.
+// Invariants: the step that issues the last command also updates the events of the copy; once an announcement may leave,
+// its task is not dropped.
 
 import { guards } from '../devices/guards.js';
 import { HOST, NO_DATUM } from '../devices/handles.js';
@@ -13,25 +17,29 @@ import { cure, failPoisoned, poisonedInput } from './poison.js';
 import { Outcome } from './stage.js';
 import { Execution } from './task-table.js';
 
-/** Arguments of a command: offset, bytes and era, then those that the parcel names. */
+/** Arguments of a command: offset, bytes and era, then those that the parcel names; of an offer also its number and key. */
 const FIXED_ARGS = 3;
+const OFFER_ARGS = 5;
 
 export function execMessage(x: StageContext, row: number): number {
   const { tasks, directory: dir, submission: sub, launch } = x;
   const parcel = x.hooks.parcel(row);
   if (parcel === undefined) return Outcome.running;
-  const { isSend, destinations } = parcel;
+  const { kind, destinations } = parcel;
+  const isSend = kind !== 'receive';
+  const isOffer = kind === 'offer';
   const poisoned = isSend && dir.poisonedData > 0 ? poisonedInput(x, row) : NO_DATUM;
   if (poisoned >= 0) return failPoisoned(x, row, poisoned, 'exec');
   const lane = tasks.target[row];
   const d = tasks.flowDatum[tasks.flowStart[row]];
   const c = d * dir.spaces + HOST;
   const { args } = launch;
+  const fixed = isOffer ? OFFER_ARGS : FIXED_ARGS;
   for (;;) {
     // A command has room for a limited number of destinations.
-    const most = (Math.min(sub.mostArguments, args.length) - FIXED_ARGS) & ~1;
+    const most = (Math.min(sub.mostArguments, args.length) - fixed) & ~1;
     const end = Math.min(destinations.length, parcel.next + most);
-    const nArgs = isSend ? FIXED_ARGS + end - parcel.next : FIXED_ARGS + 1;
+    const nArgs = isSend ? fixed + end - parcel.next : FIXED_ARGS + 1;
     if (sub.room(lane) < sub.worstCase(nArgs)) {
       x.waitForSlot(row, lane);
       return Outcome.wait;
@@ -45,17 +53,24 @@ export function execMessage(x: StageContext, row: number): number {
     args[1] = dir.bytes[d];
     args[2] = parcel.era;
     if (!isSend) args[FIXED_ARGS] = parcel.key;
-    for (let i = parcel.next; i < end; i++) args[FIXED_ARGS + i - parcel.next] = destinations[i];
+    if (isOffer) {
+      args[FIXED_ARGS] = parcel.number;
+      args[FIXED_ARGS + 1] = parcel.key;
+      parcel.open++;
+    }
+    for (let i = parcel.next; i < end; i++) args[fixed + i - parcel.next] = destinations[i];
     launch.row = row;
     launch.task = tasks.idOf(row);
     launch.run = tasks.run[row];
     launch.nArgs = nArgs;
     parcel.next = end;
     const isLast = !isSend || end === destinations.length;
-    const seq = sub.message(launch, isSend, !isLast);
+    const seq = sub.message(launch, kind, isOffer || !isLast);
+    if (isOffer) tasks.execution[row] = Execution.movement;
     if (!isLast) continue;
     tasks.queue[row] = lane;
     tasks.seq[row] = seq;
+    if (isOffer) return Outcome.issued;
     if (isSend) {
       tasks.execution[row] = Execution.command;
       if (guards.sendRegistersRead) dir.addReader(c, lane, seq);

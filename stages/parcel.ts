@@ -1,13 +1,19 @@
-// The way of one small version between ranks: what the remote tells stage exec (stages/exec-message.ts).
+// The way of one version between ranks on lanes: what the remote tells stage exec (stages/exec-message.ts).
 
 /** A version's way to other ranks, or to this one. */
 export interface Parcel {
-  readonly isSend: boolean;
+  /** An offer announces a long version, and ends when no rank needs the bytes any more. */
+  readonly kind: 'send' | 'receive' | 'offer';
   readonly era: number;
-  /** Of a receive: its key. */
+  /** Of a receive: its key. Of an offer that passes a version on: the key with which it came. */
   readonly key: number;
-  /** Of a send: pairs (rank, key of its receive). */
+  /** Of an offer: the number for its end. */
+  readonly number: number;
+  /** Of a send or offer: pairs (rank, key of its receive). */
   readonly destinations: readonly number[];
   /** Place of the first pair that was not commanded yet. */
   next: number;
+  /** Of an offer: commands whose end has not come, and the first bad outcome among the others. */
+  open: number;
+  outcome: number;
 }

@@ -158,6 +158,19 @@ export class NativeBackend implements Backend {
     return this.lane(Opcode.send, lane, task, run, nArgs, args, waitQueue, waitSeq);
   }
 
+  // biome-ignore lint/complexity/useMaxParams: one call per command, from submission.ts only; a record would cost time on every task.
+  offer(
+    lane: QueueId,
+    task: number,
+    run: number,
+    nArgs: number,
+    args: Float64Array,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number {
+    return this.lane(Opcode.offer, lane, task, run, nArgs, args, waitQueue, waitSeq);
+  }
+
   receive(
     lane: QueueId,
     task: number,

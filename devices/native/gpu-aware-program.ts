@@ -64,6 +64,7 @@ async function exchange(
   const sink = {
     message: (): void => {},
     done: (_request: number, outcome: number): void => void outcomes.push(outcome),
+    departed: () => {},
     lost: (): void => {},
   };
   await until(

@@ -35,6 +35,7 @@ export class NativeNetwork implements NetworkPort {
   readonly threadLevel: string;
   readonly gpuAware: boolean;
   readonly crowded: boolean;
+  readonly hostOnly: boolean;
   /** Why the MPI library does not get memory of real GPUs, and why a peer's cannot be opened; '' if there is no reason. */
   readonly directProblem: string;
   readonly mappingProblem: string;
@@ -73,6 +74,7 @@ export class NativeNetwork implements NetworkPort {
     this.directProblem = directProblem;
     this.mappingProblem = session.opened.mappingProblem;
     this.crowded = crowded;
+    this.hostOnly = session.opened.peers.every(({ reachable }) => reachable.length === 1);
     this.rank = session.facts.rank;
     this.size = session.facts.size;
     this.library = session.facts.library;
@@ -193,6 +195,15 @@ export class NativeNetwork implements NetworkPort {
     this.commands[c + NetRecord.tag] = era;
   }
 
+  declineBefore(era: number): void {
+    const c = this.next(NetCommand.decline, 0, 0);
+    this.commands[c + NetRecord.tag] = era;
+  }
+
+  abandon(): void {
+    this.next(NetCommand.abandon, 0, 0);
+  }
+
   publish(): void {
     if (!this.dirty) return;
     this.dirty = false;
@@ -237,6 +248,14 @@ export class NativeNetwork implements NetworkPort {
             eventNumbers[n + NetRecord.end],
           );
           break;
+        case NetEvent.departed:
+          sink.departed(
+            events[e + NetRecord.request],
+            events[e + NetRecord.status],
+            eventNumbers[n + NetRecord.start],
+            eventNumbers[n + NetRecord.end],
+          );
+          break;
         case NetEvent.lost:
           this.isLost = true;
           sink.lost(events[e + NetRecord.rank]);
@@ -271,7 +290,12 @@ export class NativeNetwork implements NetworkPort {
   }
 
   private async closeInOrder(): Promise<void> {
-    const sink: NetworkSink = { message: () => {}, done: () => {}, lost: () => {} };
+    const sink: NetworkSink = {
+      message: () => {},
+      done: () => {},
+      departed: () => {},
+      lost: () => {},
+    };
     if (!this.isLost) {
       let isOver = false;
       this.over = () => {

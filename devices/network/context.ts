@@ -57,6 +57,8 @@ export interface NetworkListener {
     bytes: number,
     times: NetworkTimes,
   ): void;
+  /** No destination needs the bytes of a lane's offer any more. */
+  departed(number: number, outcome: number, times: NetworkTimes): void;
   /** No destination needs the offer's bytes any more. */
   offerDone(cookie: number, outcome: number): void;
   /** A record that is not about data. */

@@ -120,6 +120,10 @@ export class NetworkDevice implements NetworkSink {
     else this.fetches.over({ fetch: request, times: { start, end } }, outcome);
   }
 
+  departed(number: number, outcome: number, start: number, end: number): void {
+    this.listener.departed(number, outcome, { start, end });
+  }
+
   lost(rank: number): void {
     // The reason comes first, so that everything that ends because of it can name it.
     this.listener.lost(rank);

@@ -4,7 +4,7 @@
 //
 // Contract of every implementation:
 // - control messages from one rank to another arrive in the order posted;
-// - every send, receive, ipc read and flush ends in exactly one `done`;
+// - every send, receive, ipc read and flush ends in exactly one `done`, every offer of a lane in one `departed`;
 // - transfers with the same pair of ranks and tag match in order;
 // - once `lost` was delivered, everything under way ends with `Outcome.lost` and nothing more arrives.
 
@@ -49,6 +49,8 @@ export const VisibleTo = { none: 0, owner: 100, all: 200 } as const;
 export interface NetworkSink {
   message(rank: number, bytes: Uint8Array): void;
   done(request: number, outcome: number, start: number, end: number): void;
+  /** The offer of a lane with that number is over: no rank needs its bytes any more. `start` is 0 if none moved. */
+  departed(number: number, outcome: number, start: number, end: number): void;
   lost(rank: number): void;
 }
 
@@ -65,6 +67,8 @@ export interface NetworkPort {
   readonly gpuAware: boolean;
   /** Threads of the ranks of this host outnumber its cores: none should spin. */
   readonly crowded: boolean;
+  /** No rank has memory besides its host's. All ranks find the same. */
+  readonly hostOnly: boolean;
   /** Whether `space` of `rank` can be read by mapping it here. */
   mappable(rank: number, space: number): boolean;
   /** Whether the message layer of `rank` reads and writes its `space` itself; else transfers there are staged. */
@@ -109,6 +113,10 @@ export interface NetworkPort {
   commanded(): void;
   /** Versions of earlier eras that no receive has taken are forgotten. */
   beginEra(era: number): void;
+  /** A run has failed here: long versions of eras before that one are declined, unless a receive was commanded for them. */
+  declineBefore(era: number): void;
+  /** The ranks are out of step: offers of lanes end, whoever has not answered; requests for their bytes are refused. */
+  abandon(): void;
   /** Makes all commands visible. */
   publish(): void;
   /** Delivers the news; true when there was any. */

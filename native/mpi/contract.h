@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t netContractNumber = 565075228;
+inline constexpr std::int32_t netContractNumber = 449775720;
 
 namespace NetCommand {
 inline constexpr std::int32_t message = 1;
@@ -17,6 +17,8 @@ inline constexpr std::int32_t cancel = 5;
 inline constexpr std::int32_t flush = 6;
 inline constexpr std::int32_t close = 7;
 inline constexpr std::int32_t era = 8;
+inline constexpr std::int32_t abandon = 9;
+inline constexpr std::int32_t decline = 10;
 }  // namespace NetCommand
 
 namespace NetEvent {
@@ -24,6 +26,7 @@ inline constexpr std::int32_t message = 1;
 inline constexpr std::int32_t done = 2;
 inline constexpr std::int32_t lost = 3;
 inline constexpr std::int32_t closed = 4;
+inline constexpr std::int32_t departed = 5;
 }  // namespace NetEvent
 
 namespace NetRecord {

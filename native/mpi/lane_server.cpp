@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/guards.h"
+#include "contract.h"
 #include "headrace/contract.h"
 #include "queues/sequence.h"
 
@@ -23,6 +24,19 @@ constexpr std::size_t kSpare = 64;
 /// Arguments of a send before its destinations, and all of a receive.
 constexpr std::size_t kSendArguments = 3;
 constexpr std::size_t kReceiveArguments = 4;
+/// The arguments of an offer before its destinations: the number for its end, and the key of the version that it passes on.
+constexpr std::size_t kRequestArgument = 3;
+constexpr std::size_t kKeyArgument = 4;
+constexpr std::size_t kOfferArguments = 5;
+/// First values of letters that are no versions.
+constexpr double kAnnouncement = -1;
+constexpr double kAsked = -2;
+constexpr double kDeclined = -3;
+constexpr double kRefused = -4;
+/// Tags of bytes: one per lane, above those of the engine's own transfers (devices/network/fetches.ts).
+constexpr std::int32_t kFirstTag = 32001;
+constexpr std::int32_t kLastTag = 32766;
+constexpr double kMostBytes = 9007199254740992;  // 2^53
 
 bool isWhole(double value, double most) {
   return value >= 0 && value <= most && value == std::floor(value);
@@ -33,6 +47,16 @@ std::size_t valuesOf(double bytes) {
   return (static_cast<std::size_t>(bytes) + sizeof(double) - 1) / sizeof(double);
 }
 
+bool isAnnouncement(const Letter& letter) { return letter[0] == kAnnouncement; }
+
+/// The values of a letter from its era on.
+const double* contentsOf(const Letter& letter) {
+  return letter.data() + (isAnnouncement(letter) ? 1 : 0);
+}
+
+/// The pairs of a letter that are sound: whole ones, as many as it says.
+std::size_t pairsOf(const double* contents) { return static_cast<std::size_t>(contents[3]); }
+
 }  // namespace
 
 std::size_t LaneServer::AddressHash::operator()(const Address& address) const {
@@ -41,7 +65,7 @@ std::size_t LaneServer::AddressHash::operator()(const Address& address) const {
 }
 
 LaneServer::LaneServer(const Options& options, LetterTransport& transport)
-    : options_(options), lanes_(*options.lanes), transport_(transport) {
+    : options_(options), lanes_(*options.lanes), transport_(transport), offers_(transport) {
   all_.resize(static_cast<std::size_t>(lanes_.count));
   for (std::int32_t i = 0; i < lanes_.count; ++i) {
     Lane& lane = all_[static_cast<std::size_t>(i)];
@@ -82,8 +106,11 @@ bool LaneServer::serve(bool published) {
 /// A round costs a comparison per lane: what the thread waits for most of the time is looked at here.
 bool LaneServer::mayMove(const Lane& lane, bool all) {
   if (!lane.read || all) return true;
-  // Then a receive waits for its letter. A send that is held is looked at in each round.
-  if (lane.happened) return lane.opcode != Opcode::receive || lane.hasLetter;
+  // Then a receive waits for its letter or its bytes. A send that is held is looked at in each round.
+  if (lane.happened) {
+    const bool waits = !lane.hasLetter || lane.fetch == Fetch::underWay;
+    return lane.opcode != Opcode::receive || !waits;
+  }
   const auto queue = static_cast<std::size_t>(lane.waitQueue);
   if (queue >= reached_.size()) reached_.resize(queue + 1);
   Reached& reached = reached_[queue];
@@ -115,10 +142,11 @@ bool LaneServer::serveLane(Lane& lane) {
   std::int32_t status = Status::ok;
   const double start = lanes_.timing(lanes_.self) != 0 ? static_cast<double>(now()) : 0;
   if (!isOver(lane, status)) {
-    if (lane.opcode == Opcode::send && lane.happened) held_ = true;
+    const bool isSend = lane.opcode == Opcode::send || lane.opcode == Opcode::offer;
+    if (isSend && lane.happened) held_ = true;
     return false;
   }
-  complete(lane, status, start);
+  complete(lane, status, lane.fetch == Fetch::none || start == 0 ? start : lane.fetchStart);
   return true;
 }
 
@@ -131,6 +159,7 @@ void LaneServer::read(Lane& lane) {
   lane.waitSequence = words[Record::waitSeq];
   lane.happened = lane.waitQueue < 0;
   lane.hasLetter = false;
+  lane.fetch = Fetch::none;
   lane.arguments.clear();
   lane.last = first;
   lane.refusal = Status::ok;
@@ -163,10 +192,12 @@ void LaneServer::read(Lane& lane) {
 /// `ok`, or why the command makes no sense.
 std::int32_t LaneServer::check(const Lane& lane) const {
   const std::size_t count = lane.arguments.size();
+  const bool isOffer = lane.opcode == Opcode::offer;
+  const std::size_t first = isOffer ? kOfferArguments : kSendArguments;
   if (lane.opcode == Opcode::receive) {
     if (count != kReceiveArguments) return Status::badArguments;
-  } else if (lane.opcode != Opcode::send || count < kSendArguments + 2 ||
-             (count - kSendArguments) % 2 != 0) {
+  } else if ((lane.opcode != Opcode::send && !isOffer) || count < first + (isOffer ? 0 : 2) ||
+             (count - first) % 2 != 0) {
     return Status::badArguments;
   }
   const double bytes = lane.bytes();
@@ -174,11 +205,11 @@ std::int32_t LaneServer::check(const Lane& lane) const {
                       bytes <= options_.hostBytes - lane.offset() && bytes == std::floor(bytes);
   if (!inside) return Status::outOfRange;
   if (lane.opcode == Opcode::receive) return Status::ok;
-  const std::size_t pairs = count - kSendArguments;
-  if ((kHeader + pairs + valuesOf(bytes)) * sizeof(double) > options_.longest) {
+  const std::size_t payload = isOffer ? 2 : valuesOf(bytes);
+  if ((kHeader + count - first + payload) * sizeof(double) > options_.longest) {
     return Status::outOfRange;
   }
-  for (std::size_t i = kSendArguments; i < count; i += 2) {
+  for (std::size_t i = first; i < count; i += 2) {
     if (!isRank(lane.arguments[i])) return Status::badArguments;
   }
   return Status::ok;
@@ -194,38 +225,123 @@ bool LaneServer::isOver(Lane& lane, std::int32_t& status) {
     if (!lane.happened) return false;
   }
   status = lane.refusal;
-  if (status != Status::ok) return true;
-  if (lane.opcode == Opcode::send) return isSent(lane, status);
+  const bool isOffer = lane.opcode == Opcode::offer;
+  if (status != Status::ok) {
+    if (isOffer && lane.arguments.size() > kRequestArgument) {
+      const auto request = static_cast<std::int32_t>(lane.arguments[kRequestArgument]);
+      transport_.departed(request, NetStatus::outOfRange, 0, 0);
+    }
+    return true;
+  }
+  if (lane.opcode == Opcode::send || isOffer) return isSent(lane, status);
   if (lane.opcode == Opcode::receive) return isReceived(lane, status);
   return true;
 }
 
 bool LaneServer::isSent(Lane& lane, std::int32_t& status) {
   const bool unhandled = guards.laneFailures && lanes_.unhandled(lanes_.self) != 0;
+  const bool isOffer = lane.opcode == Opcode::offer;
   if (guards.laneCancel && lanes_.cancelled(lanes_.self, lane.run) != 0) {
     status = Status::cancelled;
+    if (isOffer) {
+      const auto request = static_cast<std::int32_t>(lane.arguments[kRequestArgument]);
+      transport_.departed(request, NetStatus::cancelled, 0, 0);
+    }
     return true;
   }
   if (unhandled || isLost_) return false;
-  post(lane.arguments[2], lane.bytes(), options_.host + static_cast<std::uint64_t>(lane.offset()),
-       lane.arguments.data() + kSendArguments, lane.arguments.size() - kSendArguments);
+  if (isOffer) {
+    offer(lane);
+  } else {
+    post(lane.arguments[2], lane.bytes(), data(lane), lane.arguments.data() + kSendArguments,
+         lane.arguments.size() - kSendArguments, 0);
+  }
   return true;
 }
 
+/// Announces a version to its destinations, or to those that came with it.
+void LaneServer::offer(const Lane& lane) {
+  const double era = lane.arguments[2];
+  const auto request = static_cast<std::int32_t>(lane.arguments[kRequestArgument]);
+  if (era < era_ || isAbandoned_) {
+    transport_.departed(request, NetStatus::cancelled, 0, 0);
+    return;
+  }
+  std::vector<double> destinations(lane.arguments.begin() + kOfferArguments, lane.arguments.end());
+  if (destinations.empty()) {
+    const auto found = branches_.find({era, lane.arguments[kKeyArgument]});
+    if (found != branches_.end()) {
+      destinations = std::move(found->second);
+      branches_.erase(found);
+    }
+  }
+  if (destinations.empty()) {
+    transport_.departed(request, NetStatus::ok, 0, 0);
+    return;
+  }
+  const std::int32_t number = offers_.open(request, data(lane), lane.bytes());
+  offers_.announced(number, post(era, lane.bytes(), nullptr, destinations.data(),
+                                 destinations.size(), number));
+}
+
+std::uint8_t* LaneServer::data(const Lane& lane) const {
+  return options_.host + static_cast<std::uint64_t>(lane.offset());
+}
+
 bool LaneServer::isReceived(Lane& lane, std::int32_t& status) {
+  if (lane.fetch == Fetch::underWay) return false;
+  const bool isFetched = lane.fetch == Fetch::over;
+  const bool announced = lane.hasLetter && isAnnouncement(lane.letter);
   if (guards.laneCancel && lanes_.cancelled(lanes_.self, lane.run) != 0) {
     status = Status::cancelled;
+    if (announced && !isFetched) decline(lane.letter);
+  } else if (isFetched) {
+    // Without the bytes it waits for the end of its run: the other rank knows the reason.
+    if (lane.outcome == NetStatus::cancelled || lane.outcome == NetStatus::lost) return false;
+    if (lane.outcome != NetStatus::ok) {
+      status = lane.outcome == NetStatus::truncated ? Status::truncated : Status::driver;
+    }
   } else if (!lane.hasLetter) {
     return false;
-  } else if (lane.letter[2] != lane.bytes()) {
+  } else if (contentsOf(lane.letter)[2] != lane.bytes()) {
     status = Status::truncated;
+    if (announced) decline(lane.letter);
+  } else if (announced) {
+    if (isLost_) return false;
+    fetch(lane);
+    return lane.fetch == Fetch::over && isReceived(lane, status);
   } else {
-    const std::size_t header = kHeader + static_cast<std::size_t>(lane.letter[3]);
-    std::memcpy(options_.host + static_cast<std::uint64_t>(lane.offset()),
-                lane.letter.data() + header, static_cast<std::size_t>(lane.bytes()));
+    const std::size_t header = kHeader + pairsOf(lane.letter.data());
+    std::memcpy(data(lane), lane.letter.data() + header, static_cast<std::size_t>(lane.bytes()));
   }
   if (!lane.hasLetter) expected_.erase(lane.address());
   return true;
+}
+
+/// Asks for the bytes of an announced version. Its receive is posted first, so they do not come unexpected.
+void LaneServer::fetch(Lane& lane) {
+  const double* contents = contentsOf(lane.letter);
+  const std::size_t pairs = pairsOf(contents);
+  const double number = contents[kHeader + pairs];
+  const auto rank = static_cast<std::int32_t>(contents[kHeader + pairs + 1]);
+  if (pairs > 0) branches_[lane.address()].assign(contents + kHeader, contents + kHeader + pairs);
+  const std::int32_t tag = kFirstTag + lane.number;
+  lane.fetch = Fetch::underWay;
+  lane.fetchStart = lanes_.timing(lanes_.self) != 0 ? static_cast<double>(now()) : 0;
+  transport_.receiveBytes(rank, tag, data(lane), lane.bytes(), lane.number);
+  if (lane.fetch == Fetch::over) {
+    decline(lane.letter);
+    return;
+  }
+  Letter letter = blank();
+  letter = {kAsked, number, static_cast<double>(tag)};
+  transport_.send(rank, std::move(letter));
+}
+
+void LaneServer::fetched(std::int32_t lane, std::int32_t status) {
+  Lane& each = all_[static_cast<std::size_t>(lane)];
+  each.fetch = Fetch::over;
+  each.outcome = status;
 }
 
 void LaneServer::complete(Lane& lane, std::int32_t status, double start) {
@@ -252,25 +368,26 @@ Letter LaneServer::blank() {
 }
 
 /// Sends a version to its destinations, `count` values in pairs: the branches of a binomial tree, each with its own letter
-/// (devices/network/tree.ts).
-void LaneServer::post(double era, double bytes, const void* data, const double* destinations,
-                      std::size_t count) {
+/// (devices/network/tree.ts). With an `offer` it only announces the version. Returns the number of branches.
+std::int32_t LaneServer::post(double era, double bytes, const void* data,
+                              const double* destinations, std::size_t count, std::int32_t offer) {
   const std::size_t ranks = count / 2;
   const bool isTree = ranks >= static_cast<std::size_t>(options_.treeFrom);
-  for (std::size_t first = 0, left = ranks; left > 0;) {
+  std::int32_t branches = 0;
+  for (std::size_t first = 0, left = ranks; left > 0; ++branches) {
     // The largest branch first: it has the longest path.
     const std::size_t size = isTree ? (left + 1) / 2 : 1;
     const double* branch = destinations + 2 * first;
     Letter letter = blank();
     const std::size_t children = 2 * (size - 1);
-    const std::size_t header = kHeader + children;
-    letter.resize(header + valuesOf(bytes));
-    letter[0] = era;
-    letter[1] = branch[1];
-    letter[2] = bytes;
-    letter[3] = static_cast<double>(children);
-    std::copy(branch + 2, branch + 2 + children, letter.begin() + kHeader);
-    if (bytes > 0) {
+    if (offer > 0) letter.push_back(kAnnouncement);
+    letter.insert(letter.end(), {era, branch[1], bytes, static_cast<double>(children)});
+    letter.insert(letter.end(), branch + 2, branch + 2 + children);
+    if (offer > 0) {
+      letter.push_back(offer);
+    } else if (bytes > 0) {
+      const std::size_t header = letter.size();
+      letter.resize(header + valuesOf(bytes));
       letter.back() = 0;  // what pads the bytes
       std::memcpy(letter.data() + header, data, static_cast<std::size_t>(bytes));
     }
@@ -278,48 +395,128 @@ void LaneServer::post(double era, double bytes, const void* data, const double* 
     first += size;
     left -= size;
   }
+  return branches;
 }
 
-void LaneServer::arrived(const double* values, std::size_t bytes) {
+void LaneServer::arrived(std::int32_t rank, const double* values, std::size_t bytes) {
   const std::size_t count = bytes / sizeof(double);
+  if (bytes % sizeof(double) != 0 || count == 0 || !take(rank, values, count)) ++refused_;
+}
+
+/// A letter of any kind; false when its values make no sense, or when it has come before.
+bool LaneServer::take(std::int32_t rank, const double* values, std::size_t count) {
+  const double kind = values[0];
+  if (kind == kAsked) {
+    const bool sound =
+        count == 3 && isWhole(values[1], INT32_MAX) && isWhole(values[2], kLastTag) &&
+        values[2] >= kFirstTag;
+    if (!sound) return false;
+    const auto tag = static_cast<std::int32_t>(values[2]);
+    const bool served = !isLost_ && offers_.asked(rank, static_cast<std::int32_t>(values[1]), tag);
+    if (!served) answer(rank, kRefused, values[2]);
+    return true;
+  }
+  if (kind == kDeclined) {
+    if (count != 2 || !isWhole(values[1], INT32_MAX)) return false;
+    offers_.declined(static_cast<std::int32_t>(values[1]));
+    return true;
+  }
+  if (kind == kRefused) {
+    const double number = count == 2 ? values[1] - kFirstTag : -1;
+    if (!isWhole(number, lanes_.count - 1)) return false;
+    const Lane& lane = all_[static_cast<std::size_t>(number)];
+    if (lane.fetch == Fetch::underWay && lane.letter.back() == rank) {
+      transport_.cancelBytes(lane.number);
+    }
+    return true;
+  }
+  const bool announces = kind == kAnnouncement;
+  const double* contents = values + (announces ? 1 : 0);
+  const std::size_t left = count - (announces ? 1 : 0);
   const auto most = static_cast<double>(options_.longest);
-  const bool sound = bytes % sizeof(double) == 0 && count >= kHeader && isWhole(values[2], most) &&
-                     isWhole(values[3], most) && std::fmod(values[3], 2) == 0 &&
-                     count == kHeader + static_cast<std::size_t>(values[3]) + valuesOf(values[2]);
-  bool passable = sound;
-  for (std::size_t i = 0; passable && i < static_cast<std::size_t>(values[3]); i += 2) {
-    passable = isRank(values[kHeader + i]);
+  const bool sound = left >= kHeader && isWhole(contents[2], announces ? kMostBytes : most) &&
+                     isWhole(contents[3], most) && std::fmod(contents[3], 2) == 0 &&
+                     left == kHeader + pairsOf(contents) + (announces ? 1 : valuesOf(contents[2]));
+  if (!sound) return false;
+  const std::size_t children = pairsOf(contents);
+  for (std::size_t i = 0; i < children; i += 2) {
+    if (!isRank(contents[kHeader + i])) return false;
   }
-  if (!passable) {
-    ++refused_;
-    return;
+  if (children > 0 && !isLost_ && !announces) {
+    post(contents[0], contents[2], contents + kHeader + children, contents + kHeader, children, 0);
   }
-  const auto children = static_cast<std::size_t>(values[3]);
-  const Address address{values[0], values[1]};
-  if (children > 0 && !isLost_) {
-    post(address.era, values[2], values + kHeader + children, values + kHeader, children);
-  }
-  if (address.era < era_) return;
   Letter letter = blank();
   letter.assign(values, values + count);
+  if (announces) letter.push_back(rank);
+  return keep(std::move(letter));
+}
+
+/// Hands a letter to its receive, or keeps it for it; false when another one is kept there.
+bool LaneServer::keep(Letter letter) {
+  const double* contents = contentsOf(letter);
+  const Address address{contents[0], contents[1]};
+  if (address.era < era_) {
+    if (isAnnouncement(letter)) decline(letter);
+    return true;
+  }
   const auto expected = expected_.find(address);
   if (expected != expected_.end()) {
     Lane& lane = all_[static_cast<std::size_t>(expected->second)];
     lane.letter = std::move(letter);
     lane.hasLetter = true;
     expected_.erase(expected);
-    return;
+    return true;
   }
-  const bool isNew = kept_.emplace(address, std::move(letter)).second;
-  if (!isNew) ++refused_;
+  if (isAnnouncement(letter) && address.era < declinedTo_) {
+    decline(letter);
+    return true;
+  }
+  return kept_.emplace(address, std::move(letter)).second;
+}
+
+/// This rank does not need the bytes of an announced version.
+void LaneServer::decline(const Letter& announcement) {
+  const std::size_t count = announcement.size();
+  answer(static_cast<std::int32_t>(announcement[count - 1]), kDeclined, announcement[count - 2]);
+}
+
+void LaneServer::answer(std::int32_t rank, double kind, double value) {
+  if (isLost_) return;
+  Letter letter = blank();
+  letter = {kind, value};
+  transport_.send(rank, std::move(letter));
 }
 
 void LaneServer::beginEra(double era) {
   if (era <= era_) return;
   era_ = era;
   for (auto each = kept_.begin(); each != kept_.end();) {
-    each = each->first.era < era ? kept_.erase(each) : std::next(each);
+    const bool isOver = each->first.era < era;
+    if (isOver && isAnnouncement(each->second)) decline(each->second);
+    each = isOver ? kept_.erase(each) : std::next(each);
   }
+  for (auto each = branches_.begin(); each != branches_.end();) {
+    each = each->first.era < era ? branches_.erase(each) : std::next(each);
+  }
+}
+
+void LaneServer::declineBefore(double era) {
+  declinedTo_ = std::max(declinedTo_, era);
+  for (auto each = kept_.begin(); each != kept_.end();) {
+    const bool isOver = each->first.era < era && isAnnouncement(each->second);
+    if (isOver) decline(each->second);
+    each = isOver ? kept_.erase(each) : std::next(each);
+  }
+}
+
+void LaneServer::abandon() {
+  isAbandoned_ = true;
+  offers_.close(NetStatus::cancelled);
+}
+
+void LaneServer::lost() {
+  isLost_ = true;
+  offers_.lost();
 }
 
 }  // namespace headrace::mpi

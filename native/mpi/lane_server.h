@@ -1,8 +1,12 @@
-// Serves the lanes of a core (headrace/lanes.h): sends small versions to other ranks as letters, and completes receives
-// with the letters that come. It knows no MPI: a transport carries the letters. One thread uses it.
+// Serves the lanes of a core (headrace/lanes.h): sends versions to other ranks, and completes receives with the versions
+// that come. It knows no MPI: a transport carries letters and bytes. One thread uses it.
 //
 // A letter is float64: era, key, bytes of the version, number of values that follow, pairs (rank, key) that its receiver
-// passes it on to, then the bytes, padded to a multiple of 8.
+// passes it on to, then the bytes, padded to a multiple of 8. Other letters have a negative value before that:
+//   -1  an announcement: as above, but with the number of an offer (lane_offers.h) instead of the bytes
+//   -2  a request for the bytes: offer, tag
+//   -3  a rank needs no bytes: offer
+//   -4  there are no bytes for a request: tag
 //
 // Invariants:
 // - the commands of a lane complete in order, each once, and never before its wait is over: whatever waits for a command
@@ -11,7 +15,10 @@
 //   record that fails is counted and cancels its run before its completion can be seen, so no letter has bytes that were
 //   computed from a failure;
 // - a letter is passed on when it arrives, whether a receive waits for it or not;
-// - a receive takes the letter with its era and key, whichever comes first; no letter is taken twice.
+// - a receive takes the letter with its era and key, whichever comes first; no letter is taken twice;
+// - an announcement is answered once, by the receive that takes it or when its era is over. A receive asks when its wait is
+//   over, so its bytes go straight to their place, and it does not end while they may still come;
+// - no lane waits for other ranks with a send: an announcement is over when it has left.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +27,10 @@
 #include <vector>
 
 #include "headrace/lanes.h"
+#include "lane_offers.h"
+#include "letter_transport.h"
 
 namespace headrace::mpi {
-
-/// The values of a letter.
-using Letter = std::vector<double>;
-
-class LetterTransport {
- public:
-  virtual ~LetterTransport() = default;
-  /// Sends the letter to another rank, and hands its memory back (`LaneServer::giveBack`) when it has left.
-  virtual void send(std::int32_t rank, Letter letter) = 0;
-};
 
 class LaneServer {
  public:
@@ -56,12 +55,22 @@ class LaneServer {
   /// Does what can be done now; true when anything moved. `published`: lanes may have new records. It looks for cancelled
   /// runs of receives without a letter when lanes have new records, after a sleep, and otherwise once in a while.
   bool serve(bool published);
-  /// A letter has come. It is copied.
-  void arrived(const double* values, std::size_t bytes);
+  /// A letter has come from a rank. It is copied.
+  void arrived(std::int32_t rank, const double* values, std::size_t bytes);
+  /// Bytes have left for another rank, or not: the number of their offer, and a NetStatus.
+  void sent(std::int32_t offer, std::int32_t status, double start, double end) {
+    offers_.sent(offer, status, start, end);
+  }
+  /// The bytes have come for which a lane has asked, or do not come: a NetStatus.
+  void fetched(std::int32_t lane, std::int32_t status);
   /// Versions of earlier eras that no receive took are forgotten, also those that come later.
   void beginEra(double era);
+  /// Announcements of eras before `era` are declined that no receive takes which was commanded.
+  void declineBefore(double era);
+  /// The ranks are out of step: nothing is announced or given away any more.
+  void abandon();
   /// A rank was lost: from now on nothing is sent.
-  void lost() { isLost_ = true; }
+  void lost();
   /// Memory of a letter for the next one.
   void giveBack(Letter letter);
 
@@ -87,6 +96,8 @@ class LaneServer {
   struct AddressHash {
     std::size_t operator()(const Address& address) const;
   };
+  /// The bytes of a receive that was announced.
+  enum class Fetch : std::uint8_t { none, underWay, over };
   /// One lane and its first command that is not complete.
   struct Lane {
     std::int32_t number = 0;
@@ -106,7 +117,12 @@ class LaneServer {
     std::vector<double> arguments;
     /// A receive's letter, once it has come.
     bool hasLetter = false;
+    /// An announcement ends with its offer and the rank from which it came.
     Letter letter;
+    Fetch fetch = Fetch::none;
+    /// A NetStatus, and when it began.
+    std::int32_t outcome = 0;
+    double fetchStart = 0;
 
     double offset() const { return arguments[0]; }
     double bytes() const { return arguments[1]; }
@@ -125,11 +141,18 @@ class LaneServer {
   std::int32_t check(const Lane& lane) const;
   bool isOver(Lane& lane, std::int32_t& status);
   bool isSent(Lane& lane, std::int32_t& status);
+  void offer(const Lane& lane);
   bool isReceived(Lane& lane, std::int32_t& status);
+  void fetch(Lane& lane);
   void complete(Lane& lane, std::int32_t status, double start);
   bool isRank(double rank) const;
-  void post(double era, double bytes, const void* data, const double* destinations,
-            std::size_t count);
+  std::uint8_t* data(const Lane& lane) const;
+  std::int32_t post(double era, double bytes, const void* data, const double* destinations,
+                    std::size_t count, std::int32_t offer);
+  bool take(std::int32_t rank, const double* values, std::size_t count);
+  bool keep(Letter letter);
+  void decline(const Letter& announcement);
+  void answer(std::int32_t rank, double kind, double value);
   Letter blank();
 
   const Options options_;
@@ -147,9 +170,14 @@ class LaneServer {
   /// Lanes whose events unpark the sleeper.
   std::vector<std::int32_t> watched_;
   bool isLost_ = false;
+  bool isAbandoned_ = false;
   double era_ = 0;
+  double declinedTo_ = 0;
+  LaneOffers offers_;
   std::int64_t refused_ = 0;
   std::unordered_map<Address, Letter, AddressHash> kept_;
+  /// Pairs to which fetched versions go on, until an offer takes them.
+  std::unordered_map<Address, std::vector<double>, AddressHash> branches_;
   /// Receives without a letter, at the heads of their lanes.
   std::unordered_map<Address, std::int32_t, AddressHash> expected_;
   std::vector<Letter> spare_;

@@ -155,10 +155,16 @@ void Session::perform(const Record& command) {
     case NetCommand::send: beginTransfer(command, true); break;
     case NetCommand::receive: beginTransfer(command, false); break;
     case NetCommand::ipcRead: beginIpc(command); break;
-    case NetCommand::cancel: cancel(command.word(NetRecord::request)); break;
+    case NetCommand::cancel: cancel(command.word(NetRecord::request), false); break;
     case NetCommand::flush: beginFlush(command); break;
     case NetCommand::era:
       if (laneServer_ != nullptr) laneServer_->beginEra(command.word(NetRecord::tag));
+      break;
+    case NetCommand::decline:
+      if (laneServer_ != nullptr) laneServer_->declineBefore(command.word(NetRecord::tag));
+      break;
+    case NetCommand::abandon:
+      if (laneServer_ != nullptr) laneServer_->abandon();
       break;
     case NetCommand::close: {
       imports_.clear();
@@ -358,7 +364,6 @@ void Session::done(std::int32_t request, std::int32_t status, std::int64_t start
 void Session::lost(int rank) {
   if (isLost_) return;
   isLost_ = true;
-  if (laneServer_ != nullptr) laneServer_->lost();
   // Copies under way still touch memory of this session.
   while (copier_.busy()) pauseProcessor();
   const std::int64_t until = now() + kLostPatience;
@@ -369,10 +374,11 @@ void Session::lost(int rank) {
   event.words[NetRecord::kind] = NetEvent::lost;
   event.words[NetRecord::rank] = rank;
   events_.push(event);
+  if (laneServer_ != nullptr) laneServer_->lost();
   for (Transfer& transfer : transfers_) {
     if (!transfer.live) continue;
     transfer.live = false;
-    done(transfer.request, NetStatus::lost, transfer.start);
+    tellEnd(transfer, NetStatus::lost);
   }
   for (const std::int32_t ticket : flushing_) {
     const GpuTask& task = gpuTasks_[static_cast<std::size_t>(ticket)];

@@ -6,7 +6,7 @@
 // - no code here waits for the engine: events that do not fit are kept, commands are always taken;
 // - every commanded send, receive and copy ends in exactly one `done` event, also when a peer is lost;
 // - chunks of one transfer are posted in order, so that they match in order;
-// - letters of lanes go from and into memory of their own: no lane waits for the library;
+// - letters of lanes go from and into memory of their own: no lane waits for the library to send;
 // - only its own mover (gpu_mover.h) or MPI touches memory of a real GPU, never this thread.
 #pragma once
 
@@ -142,6 +142,7 @@ class Session : private LetterTransport {
     bool device = false;
     bool bounced = false;  // a mapped read through a staging buffer
     bool listed = false;   // in chunked_
+    bool onLane = false;   // of the lane server: `request` is its number there
     GpuMover* mover =
         nullptr;  // of the real GPU whose memory `data` is, or that reads for host memory
     std::uint64_t from = 0;  // mapped address
@@ -190,10 +191,11 @@ class Session : private LetterTransport {
   void perform(const Record& command);
   void beginMessage(const Record& command);
   void beginTransfer(const Record& command, bool send);
+  void startTransfer(std::int32_t index);
   void beginFlush(const Record& command);
   void beginIpc(const Record& command);
   void readMapped(const Record& command, const SpaceView& to, std::uint8_t* data);
-  void cancel(std::int32_t request);
+  void cancel(std::int32_t request, bool onLane);
   bool testRequests();
   void completed(const Owner& owner, const MPI_Status& status, bool failed);
   bool handOverMessages();
@@ -203,6 +205,14 @@ class Session : private LetterTransport {
   void postLetterSlot(std::int32_t slot);
   void letterArrived(std::int32_t slot, const MPI_Status& status, bool failed);
   void send(std::int32_t rank, Letter letter) override;
+  void sendBytes(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
+                 std::int32_t offer) override;
+  void receiveBytes(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
+                    std::int32_t lane) override;
+  void cancelBytes(std::int32_t lane) override;
+  void departed(std::int32_t request, std::int32_t status, double start, double end) override;
+  void moveForLane(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
+                   std::int32_t number, bool send);
   void letterLeft(std::int32_t index);
   bool serveLanes();
   void endLetters();
@@ -220,6 +230,7 @@ class Session : private LetterTransport {
   void sendChunk(const Chunk& chunk, std::int64_t bytes);
   void endIfOver(std::int32_t index);
   void finish(std::int32_t index);
+  void tellEnd(const Transfer& transfer, std::int32_t status);
   std::int32_t newTransfer(const Record& command);
   void done(std::int32_t request, std::int32_t status, std::int64_t start);
   void add(MPI_Request request, Owner owner);

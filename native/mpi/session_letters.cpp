@@ -1,4 +1,4 @@
-// Letters of lanes as MPI messages (see session.h and lane_server.h).
+// Letters of lanes as MPI messages, and the bytes of long versions (see session.h and lane_server.h).
 #include <utility>
 
 #include "core/clock.h"
@@ -46,7 +46,8 @@ void Session::postLetterSlot(std::int32_t slot) {
 void Session::letterArrived(std::int32_t slot, const MPI_Status& status, bool failed) {
   int bytes = 0;
   if (!failed) MPI_Get_count(&status, MPI_BYTE, &bytes);
-  laneServer_->arrived(letterSlots_[slot].data(), static_cast<std::size_t>(bytes));
+  laneServer_->arrived(status.MPI_SOURCE, letterSlots_[slot].data(),
+                       static_cast<std::size_t>(bytes));
   postLetterSlot(slot);
 }
 
@@ -69,6 +70,44 @@ void Session::send(std::int32_t rank, Letter letter) {
   freeOutgoing_.pop_back();
   outgoing_[index] = std::move(letter);
   add(request, {Kind::letterOut, index, -1});
+}
+
+void Session::sendBytes(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
+                        std::int32_t offer) {
+  moveForLane(rank, tag, data, bytes, offer, true);
+}
+
+void Session::receiveBytes(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
+                           std::int32_t lane) {
+  moveForLane(rank, tag, data, bytes, lane, false);
+}
+
+/// Starts a transfer of host memory, which the library reads and writes itself.
+void Session::moveForLane(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
+                          std::int32_t number, bool send) {
+  Record command{};
+  command.words[NetRecord::request] = number;
+  command.words[NetRecord::rank] = rank;
+  command.words[NetRecord::tag] = tag;
+  command.doubles[NetRecord::size] = bytes;
+  const std::int32_t index = newTransfer(command);
+  Transfer& transfer = transfers_[index];
+  transfer.onLane = true;
+  transfer.send = send;
+  transfer.data = data;
+  startTransfer(index);
+}
+
+void Session::cancelBytes(std::int32_t lane) { cancel(lane, true); }
+
+void Session::departed(std::int32_t request, std::int32_t status, double start, double end) {
+  Record event{};
+  event.words[NetRecord::kind] = NetEvent::departed;
+  event.words[NetRecord::request] = request;
+  event.words[NetRecord::status] = status;
+  event.doubles[NetRecord::start] = start;
+  event.doubles[NetRecord::end] = end;
+  events_.push(event);
 }
 
 void Session::letterLeft(std::int32_t index) {

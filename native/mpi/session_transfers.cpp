@@ -63,6 +63,11 @@ void Session::beginTransfer(const Record& command, bool send) {
   transfer.staged = staged;
   transfer.device = view.kind != 0;
   transfer.mover = moverOf(view);
+  startTransfer(index);
+}
+
+void Session::startTransfer(std::int32_t index) {
+  Transfer& transfer = transfers_[index];
   if (transfer.staged || transfer.bytes > kLongest) {
     transfer.listed = true;
     chunked_.push_back(index);
@@ -73,9 +78,10 @@ void Session::beginTransfer(const Record& command, bool send) {
   MPI_Request request;
   const auto count = static_cast<int>(transfer.bytes);
   const int code =
-      send ? MPI_Isend(data, count, MPI_BYTE, transfer.rank, transfer.tag, comm_, &request)
-           : MPI_Irecv(data, count, MPI_BYTE, transfer.rank, transfer.tag, comm_, &request);
-  if (send) tokens_.wake(transfer.rank);
+      transfer.send
+          ? MPI_Isend(transfer.data, count, MPI_BYTE, transfer.rank, transfer.tag, comm_, &request)
+          : MPI_Irecv(transfer.data, count, MPI_BYTE, transfer.rank, transfer.tag, comm_, &request);
+  if (transfer.send) tokens_.wake(transfer.rank);
   if (code != MPI_SUCCESS) {
     transfer.status = NetStatus::library;
     finish(index);
@@ -151,10 +157,12 @@ void Session::readMapped(const Record& command, const SpaceView& to, std::uint8_
          {false, whole, 0, 0, false});
 }
 
-void Session::cancel(std::int32_t request) {
+void Session::cancel(std::int32_t request, bool onLane) {
   for (std::size_t t = 0; t < transfers_.size(); ++t) {
     Transfer& transfer = transfers_[t];
-    if (!transfer.live || transfer.request != request || transfer.send || transfer.copied) continue;
+    const bool isMeant = transfer.live && transfer.onLane == onLane &&
+                         transfer.request == request && !transfer.send && !transfer.copied;
+    if (!isMeant) continue;
     transfer.status = NetStatus::cancelled;
     transfer.next = transfer.bytes;  // no further chunks
     for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -312,9 +320,20 @@ void Session::finish(std::int32_t index) {
   Transfer& transfer = transfers_[index];
   transfer.live = false;
   --live_;
-  done(transfer.request, transfer.status, transfer.start);
   // `moveChunks` returns a listed row: two lists must not name it for different transfers.
   if (!transfer.listed) freeTransfers_.push_back(index);
+  tellEnd(Transfer(transfer), transfer.status);
+}
+
+/// The lane server or the engine learns of the end of a transfer.
+void Session::tellEnd(const Transfer& transfer, std::int32_t status) {
+  if (!transfer.onLane)
+    done(transfer.request, status, transfer.start);
+  else if (transfer.send)
+    laneServer_->sent(transfer.request, status, static_cast<double>(transfer.start),
+                      static_cast<double>(now()));
+  else
+    laneServer_->fetched(transfer.request, status);
 }
 
 // --- Real GPUs ----------------------------------------------------------------------------------------------------

@@ -34,7 +34,9 @@ class Command {
 
   /// Records this command takes, its continuations included.
   std::int32_t span() const {
-    if (opcode() != Opcode::exec && opcode() != Opcode::send) return 1;
+    const bool continues =
+        opcode() == Opcode::exec || opcode() == Opcode::send || opcode() == Opcode::offer;
+    if (!continues) return 1;
     const std::int32_t more = argumentCount() - Record::inlineArguments;
     return more <= 0 ? 1 : 1 + (more + Record::doubles - 1) / Record::doubles;
   }

@@ -16,11 +16,17 @@
 // command was issued, so every task before r was issued by then, and t was not: r comes before t, so it ends. So all of them
 // end, as in one process. (2) If t is not issued, it waits for memory, a lane, or a slot. The holders were issued before; by
 // the same argument each of them ends, except receives that are closed and come after t. These hold at most what
-// small-messages.ts grants ahead, which leaves room and a lane for t. (3) If t is a receive, its send comes before it.
+// small-messages.ts grants ahead, which leaves room and a lane for t. (3) If t is a receive, its send comes before it, and has
+// announced a long version as soon as it is issued and the writer is over.
+//
+// The send of a long version ends when its last receiver has the bytes. That receiver may come after t. But no queue waits
+// for the end of such a send: later writers of the copy wait in the engine, and they come after all its receivers. What it
+// holds is the only copy of a datum on this rank, whose memory does not return with the send either. So it counts as issued
+// when its lane has the announcement. What passes a version on waits for its receive only, which comes before it.
 //
 // Invariant: no command names the event of a closed receive.
 import { guards } from '../../devices/guards.js';
-import type { TaskId } from '../../devices/handles.js';
+import { NO_QUEUE, type TaskId } from '../../devices/handles.js';
 import { Execution, isCommand, TaskStage } from '../../stages/task-table.js';
 import type { EngineState } from './state.js';
 
@@ -108,10 +114,15 @@ export class Arrivals {
       this.issuedTo = ((this.issuedTo + 1) | 0) as TaskId;
   }
 
-  /** A JavaScript body and a transfer of a large version count when they are over: they may wait for others. */
+  /**
+   * A JavaScript body and a transfer without a lane count when they are over: they may wait for others. The offer of a long
+   * version counts when its lane has it.
+   */
   private isPast(row: number): boolean {
     const { tasks } = this.state;
-    if (isCommand(tasks.execution[row])) return true;
+    const how = tasks.execution[row];
+    if (isCommand(how)) return true;
+    if (how === Execution.movement && tasks.target[row] !== NO_QUEUE) return true;
     const stage = tasks.stage[row];
     return stage === TaskStage.done || stage === TaskStage.free;
   }

@@ -403,7 +403,8 @@ export class Engine extends EngineState implements StageHooks, Pass {
     if (this.observer !== undefined) this.observer.issued(row);
     if (this.remote !== undefined && this.isMovement(row)) this.remote.tasks.commanded(row);
     if (this.x.hasLanes && tasks.execution[row] === Execution.arrival) this.arrivals.commanded(row);
-    else if (tasks.successors[row] >= 0) this.releaseSuccessors(row);
+    else if (tasks.successors[row] >= 0 && tasks.execution[row] !== Execution.movement)
+      this.releaseSuccessors(row);
   }
 
   /** The successors of the issued task in `row` may follow its event. */

@@ -52,7 +52,8 @@ export interface RuntimeOptions {
   readonly inlineBytes?: ByteSize;
   /**
    * Lanes to other ranks: queues whose commands send and receive versions of up to `inlineBytes` without the engine, so that
-   * tasks are issued before their inputs come (docs/network.md). 0 (the engine itself sends them), or 2 to 256. Default 32.
+   * tasks are issued before their inputs come; longer ones, too, if no rank has GPUs (docs/network.md). 0 (the engine itself
+   * sends them), or 2 to 256. Default 32.
    */
   readonly lanes?: number;
   /** If at least that many ranks want one version, it travels along a tree; default 4. */

@@ -2,9 +2,10 @@
 
 import { Status } from '../../devices/backend.js';
 import type { HeadraceError } from '../../devices/errors.js';
+import { guards } from '../../devices/guards.js';
 import { laneEra } from '../../devices/network/announcement.js';
 import type { NetworkDevice } from '../../devices/network/device.js';
-import { NetworkRole, TaskStage } from '../../stages/task-table.js';
+import { Execution, NetworkRole, TaskStage } from '../../stages/task-table.js';
 import { INTERNAL_RUN, type RunState } from '../engine/run-state.js';
 import type { RankRuns } from './agreement.js';
 import type { RankHost } from './host.js';
@@ -59,10 +60,12 @@ export class EarlyEnds {
     this.runs.failed(run, error);
     for (const movement of [...this.movements.all()]) {
       // A rank may still read its copy. Later writers wait for the send, and the run does not.
-      const row = movement.task & this.engine.tasks.mask;
-      const isHeld = movement.role !== NetworkRole.receive && movement.started && !movement.onLane;
+      const { tasks } = this.engine;
+      const row = movement.task & tasks.mask;
+      const isOffered = !movement.onLane || tasks.execution[row] === Execution.movement;
+      const isHeld = movement.role !== NetworkRole.receive && movement.started && isOffered;
       // Not the send whose own failure fails the run: it is ending.
-      const isLive = this.engine.tasks.stage[row] === TaskStage.exec;
+      const isLive = tasks.stage[row] === TaskStage.exec;
       if (movement.run !== run.slot || !isHeld || !isLive) continue;
       movement.run = INTERNAL_RUN;
       this.engine.outlives(row, run);
@@ -78,6 +81,8 @@ export class EarlyEnds {
     if (!this.runs.failures.isFailing) return;
     for (const announcement of this.movements.takeEarly())
       this.device.fetches.decline(announcement);
+    // No receive of this era ends well any more, and other ranks may wait for the room of what they have announced.
+    if (guards.longDeclined) this.device.port.declineBefore(laneEra(this.movements.era + 1));
     for (const movement of [...this.movements.all()]) {
       const error = movement.waits ? this.refusals.ofRead(movement) : undefined;
       if (error !== undefined) engine.fail(movement.task & engine.tasks.mask, error);

@@ -1,13 +1,22 @@
-// Sends and receives of small versions as commands of lanes: when they are given to a lane, and what their end means.
-// small-messages.ts chooses the lanes; stages/exec-message.ts writes the commands.
+// Sends and receives as commands of lanes: when they are given to a lane, and what their end means. small-messages.ts
+// chooses the lanes; stages/exec-message.ts writes the commands.
+//
+// The command of a long version only announces it. Its send holds the copy until the message layer says that no rank needs
+// the bytes any more (`departed`). Receives end as commands, whatever the length.
+// Invariant: a send that has announced a version ends with its last `departed`, also when its run has failed.
 
 import { Status } from '../../devices/backend.js';
-import { HOST, NO_QUEUE } from '../../devices/handles.js';
+import { guards } from '../../devices/guards.js';
+import { type DatumId, HOST, NO_QUEUE } from '../../devices/handles.js';
 import { messageNumber } from '../../devices/network/announcement.js';
-import type { NetworkDevice } from '../../devices/network/device.js';
+import type { NetworkTimes, NetworkWay } from '../../devices/network/context.js';
+import { type NetworkDevice, transferError } from '../../devices/network/device.js';
+import { NetOutcome } from '../../devices/network/port.js';
+import { returnOffer } from '../../stages/comm-in.js';
 import type { Parcel } from '../../stages/parcel.js';
 import { advance } from '../../stages/pipeline.js';
 import { Execution, NetworkRole } from '../../stages/task-table.js';
+import { INTERNAL_RUN } from '../engine/run-state.js';
 import type { RankData } from './data.js';
 import type { RankHost } from './host.js';
 import type { RankLoss } from './loss.js';
@@ -80,7 +89,7 @@ export class LaneMovements {
   parcel(row: number): Parcel | undefined {
     const { engine } = this;
     const movement = this.movements.ofTask(engine.tasks, row);
-    if (movement.parcel !== undefined) return movement.parcel;
+    if (movement.parcel !== undefined) return this.goesOn(row, movement, movement.parcel);
     if (this.loss.error !== undefined) engine.fail(row, this.loss.error);
     else if (movement.announcement !== undefined)
       engine.fail(row, this.refusals.announced(movement));
@@ -90,8 +99,62 @@ export class LaneMovements {
       this.data.closeSend(movement.d, movement.index);
       movement.startedAt = engine.x.tracing ? engine.backend.now() : 0;
       movement.parcel = this.small.parcelOf(movement);
+      if (movement.parcel.kind === 'offer') this.holds(movement.d);
     }
     return movement.parcel;
+  }
+
+  /** A part of its commands was written. If its run has failed since, no more of them are. */
+  private goesOn(row: number, { run }: Movement, parcel: Parcel): Parcel | undefined {
+    if (parcel.kind !== 'offer' || run !== INTERNAL_RUN) return parcel;
+    parcel.next = parcel.destinations.length;
+    if (parcel.open === 0) this.engine.ended(row, Status.cancelled);
+    return undefined;
+  }
+
+  /** The copy counts as offered from now on. */
+  private holds(d: DatumId): void {
+    const space = this.engine.spaces[HOST];
+    space.offered.add(d);
+    // A task that waits for room here may have nothing else to wait for now.
+    space.wakeLine();
+  }
+
+  /** No rank needs the bytes of a command any more. */
+  departed(index: number, outcome: number, times: NetworkTimes): void {
+    const movement = this.movements.at(index);
+    if (movement?.parcel === undefined) return;
+    const { parcel } = movement;
+    parcel.open--;
+    if (parcel.outcome === NetOutcome.ok) parcel.outcome = outcome;
+    if (parcel.open > 0 || parcel.next < parcel.destinations.length) return;
+    const { engine } = this;
+    const row = movement.task & engine.tasks.mask;
+    if (parcel.outcome === NetOutcome.ok) {
+      this.tellSent(movement, parcel, 'direct', times);
+      engine.ended(row, Status.ok);
+    } else if (parcel.outcome === NetOutcome.cancelled) engine.ended(row, Status.cancelled);
+    else {
+      const datum = this.refusals.nameOf(movement.d);
+      const peer = parcel.destinations[0];
+      engine.fail(row, this.loss.error ?? transferError(parcel.outcome, datum, peer));
+    }
+  }
+
+  private tellSent(
+    movement: Movement,
+    { destinations }: Parcel,
+    way: NetworkWay,
+    times: NetworkTimes,
+  ): void {
+    const { observer, directory } = this.engine;
+    if (observer === undefined) return;
+    const bytes = directory.bytes[movement.d];
+    for (let i = 0; i < destinations.length; i += 2) {
+      const [peer, key] = destinations.slice(i, i + 2);
+      const message = messageNumber(key);
+      this.traffic.tell(movement, 'sent', { peer, message, way, bytes }, times);
+    }
   }
 
   /** The command of the task in `row` is written. */
@@ -99,8 +162,9 @@ export class LaneMovements {
     const { tasks, directory } = this.engine;
     const { d, parcel } = this.movements.ofTask(tasks, row);
     this.device.port.commanded();
-    if (parcel?.isSend === true)
-      this.traffic.countSent((directory.bytes[d] * parcel.destinations.length) / 2);
+    if (parcel === undefined || parcel.kind === 'receive') return;
+    this.traffic.countSent((directory.bytes[d] * parcel.destinations.length) / 2);
+    if (parcel.kind === 'offer' && !guards.longSendHeld) this.engine.ended(row, Status.ok);
   }
 
   /** The version of a commanded receive will not come: its run fails, and with it the command ends. */
@@ -112,11 +176,12 @@ export class LaneMovements {
     if (run !== undefined) engine.failRun(run, error);
   }
 
-  /** The send or receive of a small version is over, or was dropped. */
+  /** The send or receive is over, or was dropped. */
   ended(row: number, movement: Movement): void {
-    const { tasks, backend, observer } = this.engine;
+    const { tasks, backend, observer, x } = this.engine;
     const { d, role, origin, parcel, space } = movement;
     const isReceive = role === NetworkRole.receive;
+    if (parcel?.kind === 'offer') returnOffer(x, HOST, d);
     if (isReceive && space === HOST) this.small.giveBack(tasks.target[row], d);
     if (tasks.execution[row] !== Execution.command) return;
     const lane = tasks.queue[row];
@@ -124,17 +189,13 @@ export class LaneMovements {
     if (parcel === undefined || backend.status(lane, seq) !== Status.ok) return;
     const bytes = this.engine.directory.bytes[d];
     const { traffic } = this;
-    if (isReceive) traffic.countReceived('inline', bytes);
+    const way = this.small.isLong(d) ? 'direct' : 'inline';
+    if (isReceive) traffic.countReceived(way, bytes);
     if (observer === undefined) return;
     const times = { start: backend.startOf(lane, seq), end: backend.endOf(lane, seq) };
     if (isReceive) {
       const message = messageNumber(parcel.key);
-      traffic.tell(movement, 'received', { peer: origin, message, way: 'inline', bytes }, times);
-    } else
-      for (let i = 0; i < parcel.destinations.length; i += 2) {
-        const [peer, key] = parcel.destinations.slice(i, i + 2);
-        const message = messageNumber(key);
-        traffic.tell(movement, 'sent', { peer, message, way: 'inline', bytes }, times);
-      }
+      traffic.tell(movement, 'received', { peer: origin, message, way, bytes }, times);
+    } else this.tellSent(movement, parcel, way, times);
   }
 }

@@ -61,6 +61,7 @@ export class RankLoss {
     const { engine, movements } = this;
     const rejected = this.runs.lost(error) + this.failReads(error);
     this.device.offers.abandon();
+    this.device.port.abandon();
     for (const movement of [...movements.all()]) {
       if (!movement.refused) continue;
       movement.refused = false;

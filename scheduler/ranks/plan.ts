@@ -58,8 +58,11 @@ interface PlanOptions {
   readonly treeFrom: number;
   /** Whether a datum of that many bytes travels in its announcement. */
   readonly isInline: (bytes: number) => boolean;
-  /** Whether a version travels on lanes: a datum, the slot of its run, and the position of its call or -1. */
-  readonly onLane: (d: DatumId, run: number, call: number) => boolean;
+  /**
+   * Whether a version travels on lanes: a datum, the slot of its run, the position of its call or -1, and whether its
+   * receiver pulls it.
+   */
+  readonly onLane: (d: DatumId, run: number, call: number, apart: boolean) => boolean;
   /** Per space, the bytes of the largest task so far; the plan keeps it up to date. */
   readonly largest: Float64Array;
 }
@@ -93,7 +96,7 @@ export class RankPlan {
     const { graphs } = runs;
     const transfers = new PlannedTransfers({
       ...{ engine, movements, data, graphs },
-      ...{ rank, size, treeFrom, onLane },
+      ...{ rank, size, treeFrom, isInline, onLane },
     });
     this.data = data;
     this.transfers = transfers;
@@ -136,11 +139,11 @@ export class RankPlan {
       const d = flows[i];
       if (local) {
         if (data.have[d] === 1 && (guards.receiveOnce || data.producer[d] === this.rank)) continue;
-        if (this.isPulled(cls, i, d)) pulled = true;
+        if (this.isPulled(cls, flows, d)) pulled = true;
         else
           this.transfers.receive(d, run, priority, this.wantedSpace(cls, flows, device), undefined);
       } else if (data.producer[d] === this.rank)
-        this.transfers.sendTo(d, target, run, priority, this.isPulled(cls, i, d));
+        this.transfers.sendTo(d, target, run, priority, this.isPulled(cls, flows, d));
     }
     if (local) {
       const bytes = this.noteSize(cls, flows);
@@ -159,9 +162,19 @@ export class RankPlan {
       if (modes[i] !== AccessMode.read) this.transfers.written(flows[i], target);
   }
 
-  /** Data that travel in their announcement need no request. */
-  private isPulled({ pulls }: TaskClassRow, flow: number, d: DatumId): boolean {
-    return pulls?.[flow] === 1 && !this.isInline(this.engine.directory.bytes[d]);
+  /**
+   * Whether all flows of a task that read `d` pull it. Data that travel in their announcement need no request. Both ranks
+   * find the same.
+   */
+  private isPulled(
+    { pulls, modes }: TaskClassRow,
+    flows: Column<Int32Array, DatumId>,
+    d: DatumId,
+  ): boolean {
+    if (pulls === undefined || this.isInline(this.engine.directory.bytes[d])) return false;
+    for (let i = 0; i < modes.length; i++)
+      if (flows[i] === d && modes[i] !== AccessMode.write && pulls[i] !== 1) return false;
+    return true;
   }
 
   /** The pulled inputs of a task. They are received behind a gate that opens when the task's other inputs are there. */

@@ -43,8 +43,13 @@ interface TransferParts {
   readonly size: number;
   /** Number of destinations from which on a tree is used. */
   readonly treeFrom: number;
-  /** Whether a version travels on lanes: a datum, the slot of its run, and the position of its call or -1. */
-  readonly onLane: (d: DatumId, run: number, call: number) => boolean;
+  /** Whether a datum of that many bytes travels in its announcement. */
+  readonly isInline: (bytes: number) => boolean;
+  /**
+   * Whether a version travels on lanes: a datum, the slot of its run, the position of its call or -1, and whether its
+   * receiver pulls it.
+   */
+  readonly onLane: (d: DatumId, run: number, call: number, apart: boolean) => boolean;
 }
 
 export class PlannedTransfers {
@@ -57,7 +62,8 @@ export class PlannedTransfers {
   private readonly rank: number;
   private readonly size: number;
   private readonly treeFrom: number;
-  private readonly onLane: (d: DatumId, run: number, call: number) => boolean;
+  private readonly isInline: (bytes: number) => boolean;
+  private readonly onLane: TransferParts['onLane'];
   private readonly sendClass: TaskClassRow;
   private readonly receiveClass: TaskClassRow;
   private readonly forwardClass: TaskClassRow;
@@ -77,6 +83,7 @@ export class PlannedTransfers {
     this.rank = parts.rank;
     this.size = parts.size;
     this.treeFrom = parts.treeFrom;
+    this.isInline = parts.isInline;
     this.onLane = parts.onLane;
     this.sendClass = this.networkClass('send', AccessMode.read, NetworkRole.send);
     this.receiveClass = this.networkClass('receive', AccessMode.write, NetworkRole.receive);
@@ -115,17 +122,19 @@ export class PlannedTransfers {
     this.graphs.sent(run, to);
     this.figures.sends++;
     const open = data.openSend[d] === NOT_SENT ? undefined : movements.at(data.openSend[d]);
-    if (open !== undefined && !open.started && open.run === run.slot && open.d === d) {
+    const onLane = this.onLane(d, run.slot, NO_CALL.position, apart);
+    const isOpen = open !== undefined && !open.started && open.run === run.slot && open.d === d;
+    if (isOpen && open.onLane === onLane) {
       (apart ? open.apart : open.destinations).push(to, sequence);
       return;
     }
-    const send = this.newSend(d, run);
+    const send = this.newSend(d, run, onLane);
     (apart ? send.apart : send.destinations).push(to, sequence);
     data.openSend[d] = send.index;
     this.insert(this.sendClass, send, run, priority, undefined);
   }
 
-  private newSend(d: DatumId, run: RunState, call: number = NO_CALL.position): Movement {
+  private newSend(d: DatumId, run: RunState, onLane: boolean): Movement {
     return this.movements.add({
       role: NetworkRole.send,
       d,
@@ -137,7 +146,7 @@ export class PlannedTransfers {
       wanted: HOST,
       receive: undefined,
       pull: undefined,
-      onLane: this.onLane(d, run.slot, call),
+      onLane,
     });
   }
 
@@ -150,7 +159,7 @@ export class PlannedTransfers {
     pull: { readonly group: PullGroup; readonly gate: TaskId } | undefined,
     call: ReadCall = NO_CALL,
   ): TaskId {
-    const { data, movements } = this;
+    const { data, movements, engine } = this;
     const origin = data.producer[d];
     const gid = data.gid[d];
     if (!call.isApart) data.have[d] = 1;
@@ -170,7 +179,7 @@ export class PlannedTransfers {
       wanted,
       receive: undefined,
       pull: pull?.group,
-      onLane: this.onLane(d, run.slot, call.position),
+      onLane: this.onLane(d, run.slot, call.position, pull !== undefined),
     });
     movements.expect(receive);
     if (pull !== undefined) {
@@ -179,20 +188,21 @@ export class PlannedTransfers {
     }
     const after = pull === undefined ? undefined : [pull.gate];
     const task = this.insert(this.receiveClass, receive, run, priority, after);
-    // A tree may require this rank to pass the datum on; the announcement says so.
-    if (pull === undefined && !receive.onLane && this.size - 1 >= this.treeFrom) {
+    // A tree may require this rank to pass the datum on; the announcement says so. Lanes pass short versions on themselves.
+    const mayPassOn = !(receive.onLane && this.isInline(engine.directory.bytes[d]));
+    if (pull === undefined && mayPassOn && this.size - 1 >= this.treeFrom) {
       const forward = movements.add({
         role: NetworkRole.forward,
         d,
         gid,
         run: run.slot,
         origin,
-        key: 0,
+        key: receive.key,
         call: NO_CALL.position,
         wanted: HOST,
         receive,
         pull: undefined,
-        onLane: false,
+        onLane: receive.onLane,
       });
       this.insert(this.forwardClass, forward, run, priority, undefined);
     }
@@ -225,7 +235,7 @@ export class PlannedTransfers {
 
   /** The latest version of `d` goes to all ranks; the transfers match by `sequence`. */
   sendToAll(d: DatumId, run: RunState, sequence: number): void {
-    const send = this.newSend(d, run, 0);
+    const send = this.newSend(d, run, false);
     for (let i = 1; i < this.size; i++)
       send.destinations.push((this.rank + i) % this.size, sequence);
     this.figures.sends += this.size - 1;

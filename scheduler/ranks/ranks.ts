@@ -64,6 +64,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   private readonly traffic: RankTraffic;
   private readonly sends: Sends;
   private readonly receives: Receives;
+  private readonly lanes: LaneMovements;
   private readonly earlyEnds: EarlyEnds;
   private readonly loss: RankLoss;
   /** The last value that the port received: whether this rank waits for no other. */
@@ -86,7 +87,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     const credits = new NetworkCredits(engine.x);
     this.credits = credits;
     const isInline = (bytes: number): boolean => device.isInline(bytes);
-    const small = new SmallMessages(engine, credits, isInline);
+    const small = new SmallMessages(engine, credits, isInline, port.hostOnly);
     const runs = new RankRuns(engine, this);
     this.runs = runs;
     this.clocks = new RankClocks(engine, this);
@@ -99,7 +100,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
         size,
         treeFrom: options.treeFrom,
         isInline,
-        onLane: (d, run, call) => small.carries(d, run, call),
+        onLane: (d, run, call, apart) => small.carries(d, run, call, apart),
         largest: credits.floor,
       },
     );
@@ -115,6 +116,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     const sends = new Sends({ ...shared, credits });
     this.sends = sends;
     const lanes = new LaneMovements(shared);
+    this.lanes = lanes;
     const receives = new Receives({ ...shared, rank, credits, pulls, lanes, runs });
     this.receives = receives;
     this.tasks = new MovementTasks({ ...shared, sends, receives, lanes });
@@ -220,6 +222,10 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     times: NetworkTimes,
   ): void {
     this.sends.sent(cookie, to, message, way, bytes, times);
+  }
+
+  departed(number: number, outcome: number, times: NetworkTimes): void {
+    this.lanes.departed(number, outcome, times);
   }
 
   offerDone(cookie: number, outcome: number): void {

@@ -77,6 +77,7 @@ export class Receives {
 
   /** No task before the receive uses its copy any more. */
   released(row: number, movement: Movement): void {
+    this.passOver(movement);
     if (movement.announcement !== undefined) this.accept(row, movement);
     else if (movement.onLane) this.lanes.receive(row, movement);
     else {
@@ -99,9 +100,22 @@ export class Receives {
       return;
     }
     const movement = this.movements.announced(announcement);
+    if (movement !== undefined && this.passOver(movement)) return;
     if (movement?.waits === true) this.accept(movement.task & this.engine.tasks.mask, movement);
     else if (movement?.onLane === true && movement.started) this.lanes.refused(movement);
     if (movement?.started !== true) keepPayload(announcement);
+  }
+
+  /**
+   * A receive on a lane takes no version that was sent for a read: the ranks make different calls, and will find that out.
+   * True if it was announced one.
+   */
+  private passOver(movement: Movement): boolean {
+    const { announcement } = movement;
+    if (!movement.onLane || announcement === undefined || announcement.isPoisoned) return false;
+    this.device.fetches.decline(announcement);
+    movement.announcement = undefined;
+    return true;
   }
 
   /** Removes the announcements that could not be matched so far, and returns them. */

@@ -2,12 +2,12 @@
 // takes the credit for its copy (`begin`). When the copy is there, the device offers it to the other ranks (`start`).
 // When no rank needs the bytes any more, the send is over (`offerDone`).
 //
-// Small versions leave as commands of lanes (lane-movements.ts).
+// On lanes versions leave as commands (lane-movements.ts).
 
 import { Status } from '../../devices/backend.js';
 import type { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import { HOST } from '../../devices/handles.js';
+import { HOST, type QueueId } from '../../devices/handles.js';
 import type { NetworkTimes, NetworkWay } from '../../devices/network/context.js';
 import { type NetworkDevice, transferError } from '../../devices/network/device.js';
 import { NetOutcome } from '../../devices/network/port.js';
@@ -62,7 +62,7 @@ export class Sends {
   begin(row: number, movement: Movement): void {
     const { directory, x, tasks } = this.engine;
     const { d } = movement;
-    if (movement.onLane) tasks.target[row] = this.small.sendLane();
+    if (movement.onLane) tasks.target[row] = this.laneOf(movement);
     movement.space = this.device.isInline(directory.bytes[d])
       ? HOST
       : grantOffer(x, this.credits, d);
@@ -70,8 +70,20 @@ export class Sends {
     advance(x, row);
   }
 
-  /** Passes a received version on, if its announcement asks for it. */
+  /** What passes a version on goes behind the receive, so that no other send waits for the arrival. */
+  private laneOf({ receive }: Movement): QueueId {
+    const { tasks } = this.engine;
+    if (receive === undefined || this.movements.at(receive.index) !== receive)
+      return this.small.sendLane();
+    return tasks.target[receive.task & tasks.mask];
+  }
+
+  /** Passes a received version on, if its announcement asks for it. On lanes the message layer knows whether it does. */
   forward(row: number, movement: Movement): void {
+    if (movement.onLane) {
+      this.begin(row, movement);
+      return;
+    }
     const announcement = movement.receive?.announcement;
     if (announcement === undefined || announcement.children.length === 0) this.engine.skip(row);
     else {

@@ -1,17 +1,20 @@
-// Small versions between ranks. Their sends and receives are commands of lanes: the message layer carries them out, and
-// queues follow their events (devices/backend.ts, stages/exec-message.ts).
+// Versions between ranks that travel on lanes. Their sends and receives are commands: the message layer carries them out, and
+// queues follow their events (devices/backend.ts, stages/exec-message.ts). Short versions go into the message. Long ones are
+// announced, and their receives fetch them; the ranks need to have host memory only.
 //
 // A receive is commanded when no task before it uses its copy, long before its version comes. Until then it holds host
 // memory and a lane. So receives ahead of tasks that were not issued hold only what leaves room for these tasks.
 //
 // Invariants:
-// - receives ahead leave, whatever blocks they hold, one stretch of host memory for the largest task, and one lane;
+// - receives ahead leave, whatever blocks they hold, one stretch of host memory for the largest task, and one lane. They hold
+//   at most the network's share of host memory, because programs create data meanwhile;
 // - the receives that wait for a lane or for that room are in `held`, in program order.
 
 import { findQueues } from '../../devices/backend.js';
 import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST, NO_QUEUE, type QueueId, type TaskId } from '../../devices/handles.js';
 import { keyOf, laneEra } from '../../devices/network/announcement.js';
+import { NetOutcome } from '../../devices/network/port.js';
 import type { NetworkCredits } from '../../stages/comm-in.js';
 import type { Parcel } from '../../stages/parcel.js';
 import { NetworkRole, TaskStage } from '../../stages/task-table.js';
@@ -29,6 +32,7 @@ export class SmallMessages {
   private readonly engine: RankHost;
   private readonly credits: NetworkCredits;
   private readonly isInline: (bytes: number) => boolean;
+  private readonly carriesLong: boolean;
   private readonly sends: readonly QueueId[];
   private readonly receives: readonly QueueId[];
   /** 1: a receive has the lane. By queue. */
@@ -41,10 +45,17 @@ export class SmallMessages {
   /** Receives without a lane, in program order. */
   private readonly held: TaskId[] = [];
 
-  constructor(engine: RankHost, credits: NetworkCredits, isInline: (bytes: number) => boolean) {
+  /** `carriesLong`: no rank has memory besides its host's. */
+  constructor(
+    engine: RankHost,
+    credits: NetworkCredits,
+    isInline: (bytes: number) => boolean,
+    carriesLong: boolean,
+  ) {
     this.engine = engine;
     this.credits = credits;
     this.isInline = isInline;
+    this.carriesLong = carriesLong;
     const lanes = findQueues(engine.backend.queues, ({ kind }) => kind === 'lane');
     this.taken = new Uint8Array(engine.backend.queues.length);
     this.ids = new Int32Array(engine.backend.queues.length);
@@ -54,14 +65,18 @@ export class SmallMessages {
     this.receives = isEnough ? lanes.slice(sends) : [];
   }
 
-  /** Whether a version of `d` travels on lanes: in a run, for a task. Both ranks decide alike. */
-  carries(d: DatumId, run: number, call: number): boolean {
-    return (
-      this.sends.length > 0 &&
-      run !== INTERNAL_RUN &&
-      call < 0 &&
-      this.isInline(this.engine.directory.bytes[d])
-    );
+  /**
+   * Whether a version of `d` travels on lanes: in a run, for a task. Both ranks decide alike. `apart`: its receiver pulls it, so
+   * it must not be commanded ahead.
+   */
+  carries(d: DatumId, run: number, call: number, apart: boolean): boolean {
+    if (this.sends.length === 0 || run === INTERNAL_RUN || call >= 0) return false;
+    return !this.isLong(d) || (this.carriesLong && !apart);
+  }
+
+  /** Whether a version of `d` does not travel in its message. */
+  isLong(d: DatumId): boolean {
+    return !this.isInline(this.engine.directory.bytes[d]);
   }
 
   /** The lane for a send: an idle one, else the one with the fewest commands. */
@@ -155,18 +170,30 @@ export class SmallMessages {
    */
   private leavesRoom(bytes: number): boolean {
     const { zone, reachable } = this.engine.spaces[HOST];
-    const floor = this.credits.floor[HOST];
+    const { credits } = this;
+    if (this.aheadBytes + bytes > credits.limit[HOST]) return false;
+    const floor = credits.floor[HOST];
     const stretches = this.ahead + 2;
     if ((zone.capacity - this.aheadBytes - bytes) / stretches < floor) return false;
     return reachable - bytes >= floor;
   }
 
   /** The parcel of a movement. */
-  parcelOf({ role, era, gid, origin, key, destinations, apart }: Movement): Parcel {
+  parcelOf({ role, d, index, era, gid, origin, key, destinations, apart }: Movement): Parcel {
     const pairs: number[] = [];
     for (const list of [destinations, apart])
       for (let i = 0; i < list.length; i += 2) pairs.push(list[i], keyOf(gid, list[i + 1]));
-    const isSend = role !== NetworkRole.receive;
-    return { isSend, era: laneEra(era, origin), key, destinations: pairs, next: 0 };
+    const kind =
+      role === NetworkRole.receive ? 'receive' : this.isLong(d) ? 'offer' : ('send' as const);
+    return {
+      kind,
+      era: laneEra(era, origin),
+      key,
+      number: index,
+      destinations: pairs,
+      next: 0,
+      open: 0,
+      outcome: NetOutcome.ok,
+    };
   }
 }

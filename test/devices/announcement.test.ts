@@ -22,6 +22,7 @@ const nobody: NetworkListener = {
   sent: () => {},
   offerDone: () => {},
   control: () => {},
+  departed: () => {},
   lost: () => {},
 };
 

@@ -1,7 +1,14 @@
 // All oracles on 1 to 4 ranks with 1 and 2 GPUs each, by every way of data. One launch per number of ranks and GPUs runs
 // them all; the tests check the reports of its ranks.
 import { beforeAll, describe, expect, test } from 'vitest';
-import { first, type Library, layers, needing, ranks as rankNeed } from '../support/needs.js';
+import {
+  first,
+  LIBRARIES,
+  type Library,
+  layers,
+  needing,
+  ranks as rankNeed,
+} from '../support/needs.js';
 import { mpirun } from './mpirun.js';
 
 interface Entry {
@@ -105,6 +112,31 @@ describe.each([1, 2, 3, 4])('%i ranks', needing(rankNeed), (ranks) => {
 
 describe('MPICH: 3 ranks, 2 GPUs each', needing(layers.mpich), () => {
   suite('mpich', 3, 2, ['direct', 'ipc']);
+});
+
+/** Its data alone need more than the least memory of the other oracles. */
+const SMALL = ORACLES.filter((name) => name !== 'copyCover');
+
+// Without GPUs long versions travel on lanes, too: along trees, with little memory, and without lanes by the engine.
+describe.each(LIBRARIES)('without GPUs over %s', (library) => {
+  describe.each([
+    { treeFrom: 2 },
+    { treeFrom: 2, hostMemory: '2MiB', only: SMALL },
+    { lanes: 0, only: SMALL },
+  ])('%j', needing(layers[library]), ({ only = ORACLES, ...options }) => {
+    test('every oracle on 3 ranks', async () => {
+      const given = { gpus: 0, ways: ['direct'], only, ...options };
+      const args = [JSON.stringify(given)];
+      const run = await mpirun(3, 'grid.mjs', { library, args, seconds: 110 });
+      expect(run.code, run.output).toBe(0);
+      const entries = run.reports as unknown as readonly Entry[];
+      expect(entries, run.output).toHaveLength(only.length * 3);
+      for (const { name, problems, pinned } of entries) {
+        expect(problems, `${name}: ${run.output}`).toEqual([]);
+        expect(pinned).toBe(0);
+      }
+    }, 120_000);
+  });
 });
 
 test.each([

@@ -1,6 +1,7 @@
 // Lanes without the engine: kernels of several ranks depend on each other through sends and receives.
 import { describe, expect, test } from 'vitest';
 import { Status } from '../../devices/backend.js';
+import { NetOutcome } from '../../devices/network/port.js';
 import { LIBRARIES, layers, needing } from '../support/needs.js';
 import { mpirun } from './mpirun.js';
 
@@ -15,7 +16,8 @@ for (const library of LIBRARIES)
           size: ranks,
           problems: [],
           lost: -1,
-          failures: 3,
+          failures: 4,
+          departures: [NetOutcome.ok, NetOutcome.cancelled],
           held: true,
           statuses: [3, Status.cancelled, Status.cancelled, Status.ok, Status.ok],
         });

@@ -32,6 +32,7 @@ export class Rank {
       sent: (cookie, to, _message, way) => note(`sent ${cookie} to ${to} ${way}`),
       offerDone: (cookie, outcome) => note(`offer ${cookie} over ${outcome}`),
       control: (from, { kind }) => note(`control ${kind} from ${from}`),
+      departed: (number, outcome) => note(`departed ${number} ${outcome}`),
       lost: (rank) => note(`lost ${rank}`),
     };
     const spaces = Array.from({ length: gpus + 1 }, (_, s) => ({

@@ -32,6 +32,7 @@ export class RecordingPort implements NetworkPort {
   readonly library = '';
   readonly gpuAware = true;
   readonly crowded = false;
+  readonly hostOnly = false;
   /** Messages in the order they were taken. */
   readonly posted: { readonly rank: number; readonly bytes: Uint8Array }[] = [];
   readonly requests: PortRequest[] = [];
@@ -59,6 +60,14 @@ export class RecordingPort implements NetworkPort {
 
   beginEra(): void {
     // Nothing is kept.
+  }
+
+  declineBefore(): void {
+    // No lanes.
+  }
+
+  abandon(): void {
+    // No lanes.
   }
 
   mappable(): boolean {

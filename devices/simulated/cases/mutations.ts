@@ -109,6 +109,13 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   receiveAfterWrite: { hazard: H3, cases: { ranks: 2, lanes: true } },
   receiveAfterRead: { hazard: H5, cases: { ranks: 2, lanes: true } },
   receiveRegistersWrite: { hazard: 'H2 consumer before arrival', cases: { ranks: 2, lanes: true } },
+  longSendHeld: { hazard: H5, cases: { ranks: 2, lanes: true, gpus: 0 } },
+  longDeclined: {
+    hazard: 'progress',
+    faults: true,
+    cases: { ranks: 3, lanes: true, gpus: 0, shortHosts: true },
+    firstSeed: 290,
+  },
   readsRefused: {
     hazard: 'reads of failing runs',
     directed: directedCases.readOfFailedRun,

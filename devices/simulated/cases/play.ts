@@ -83,6 +83,7 @@ export class Player {
       link,
       ranksPerHost: network.ranksPerHost,
       room: network.room,
+      treeFrom: network.treeFrom,
       adversary: new Adversary({ ...adversary, seed: adversary.seed + 99 }),
       ordering: visibleTo[network.ordering],
       watcher: new WeakNetwork(this.memory, network.ordering),

@@ -18,6 +18,7 @@ import { FIRST_QUEUE, NO_QUEUE, type QueueId, type SpaceId } from '../../handles
 import { Adversary, type AdversaryOptions, calm } from './adversary.js';
 import { Executor, type SimulatedKernel } from './executor.js';
 import { type Fault, FaultPlan } from './faults.js';
+import type { Departure, LaneOffers, Span } from './lane-offers.js';
 import type { Carrier, Letter } from './lanes.js';
 import type { MachineDescription } from './machine.js';
 import { Player } from './player.js';
@@ -221,6 +222,19 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     return this.message(Op.send, lane, task, run, nArgs, args, waitQueue, waitSeq);
   }
 
+  // biome-ignore lint/complexity/useMaxParams: one call per command, from submission.ts only; the order is that of the port.
+  offer(
+    lane: QueueId,
+    task: number,
+    run: number,
+    nArgs: number,
+    args: Float64Array,
+    waitQueue: QueueId,
+    waitSeq: number,
+  ): number {
+    return this.message(Op.offer, lane, task, run, nArgs, args, waitQueue, waitSeq);
+  }
+
   receive(
     lane: QueueId,
     task: number,
@@ -369,8 +383,22 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
 
   // --- The network's side -----------------------------------------------------------------------------------------
 
-  connect(carry: Carrier): void {
-    this.executor.lanes.carry = carry;
+  connect(carrier: Carrier, departed: (departure: Departure) => void): void {
+    this.executor.lanes.carrier = carrier;
+    this.executor.lanes.offers.departed = departed;
+  }
+
+  get offers(): LaneOffers {
+    return this.executor.lanes.offers;
+  }
+
+  /** The bytes of a version that leaves, where memory is real. */
+  bytesOf({ offset, bytes }: Span): Uint8Array | undefined {
+    return this.executor.host?.slice(offset, offset + bytes);
+  }
+
+  lost(): void {
+    this.executor.lost();
   }
 
   letterArrives(letter: Letter): void {
@@ -379,6 +407,10 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
 
   beginEra(era: number): void {
     this.executor.lanes.beginEra(era);
+  }
+
+  declineBefore(era: number): void {
+    this.executor.lanes.declineBefore(era);
   }
 
   isCancelled(run: number): boolean {

@@ -4,6 +4,8 @@
 
 import { type QueueInfo, type SpaceInfo, Status } from '../../backend.js';
 import { FIRST_QUEUE, NO_QUEUE, type QueueId, type SpaceId } from '../../handles.js';
+import { NetOutcome } from '../../network/port.js';
+import { tree } from '../../network/tree.js';
 import type { Adversary } from './adversary.js';
 import type { FaultPlan } from './faults.js';
 import { type CompiledTime, compileTime } from './kernel-times.js';
@@ -28,6 +30,8 @@ export interface KernelCall {
 /** States of a queue; values of `state`. A lane also waits for letters, and for the engine to handle failures. */
 const Queue = { idle: 0, running: 1, waiting: 2 } as const;
 
+/** Arguments of an offer before its destinations. */
+const OFFER_ARGS = 5;
 /** Time in which a lane copies a letter's bytes. */
 const LETTER_NS = 100;
 
@@ -189,7 +193,7 @@ export class Executor implements EventOwner {
         return;
       }
       const op = records.op[slot];
-      if (op === Op.send || op === Op.receive) {
+      if (op >= Op.send) {
         this.startMessage(q, slot, at);
         return;
       }
@@ -252,7 +256,7 @@ export class Executor implements EventOwner {
   private startMessage(q: QueueId, slot: number, at: number): void {
     const { records, lanes } = this;
     const isCancelled = this.cancelled[records.run[slot]] !== 0;
-    const isSend = records.op[slot] === Op.send;
+    const isSend = records.op[slot] !== Op.receive;
     this.state[q] = Queue.waiting;
     if (!isCancelled && isSend && lanes.unhandled) {
       lanes.hold(q);
@@ -262,9 +266,59 @@ export class Executor implements EventOwner {
       const [, , era, key] = records.argumentsOf(q, slot);
       const letter = lanes.take(era, key, q, records.run[slot]);
       if (letter === undefined) return;
-      this.letters[q] = letter;
+      this.takeLetter(q, slot, at, letter);
+      return;
     }
     this.endMessage(q, slot, at, isCancelled);
+  }
+
+  /** The letter of a receive has come. A version that it only announces is fetched. */
+  private takeLetter(q: QueueId, slot: number, at: number, letter: Letter): void {
+    const { records, lanes, watcher } = this;
+    const { offered } = letter;
+    const [offset, bytes] = records.argumentsOf(q, slot);
+    const run = records.run[slot];
+    if (offered === undefined || letter.bytes !== bytes) {
+      lanes.decline(letter);
+      this.letters[q] = letter;
+      this.endMessage(q, slot, at, false);
+      return;
+    }
+    const seq = (this.cursor[q] + 1) | 0;
+    watcher?.started(q, seq);
+    watcher?.fetches(q, seq, offset, bytes);
+    lanes.fetches(letter, offered.children, q, run);
+    lanes.carrier?.fetch(
+      offered,
+      bytes,
+      (payload) => {
+        if (this.isDead) return;
+        lanes.fetched(q);
+        watcher?.fetched(offset, bytes);
+        this.letters[q] = { ...letter, payload };
+        this.endMessage(q, slot, this.world.time, this.cancelled[run] !== 0);
+      },
+      () => this.refused(q),
+    );
+  }
+
+  /** The bytes for which a lane has asked will not come. */
+  private refused(q: QueueId): void {
+    if (this.isDead) return;
+    const { records, lanes, watcher } = this;
+    const slot = this.headOf(q);
+    const [offset, bytes] = records.argumentsOf(q, slot);
+    watcher?.fetched(offset, bytes);
+    lanes.refused(q);
+    const run = records.run[slot];
+    if (this.cancelled[run] !== 0) this.cancel(run, this.world.time);
+  }
+
+  /** Another rank is lost: no bytes come any more, and none leave. */
+  lost(): void {
+    if (this.isDead) return;
+    for (const q of this.lanes.lost()) this.refused(q);
+    this.lanes.offers.close(NetOutcome.lost);
   }
 
   private endMessage(q: QueueId, slot: number, at: number, isCancelled: boolean): void {
@@ -287,8 +341,7 @@ export class Executor implements EventOwner {
     if (this.isDead) return;
     const q = this.lanes.arrives(letter);
     if (q === undefined) return;
-    this.letters[q] = letter;
-    this.endMessage(q, this.headOf(q), this.world.time, false);
+    this.takeLetter(q, this.headOf(q), this.world.time, letter);
   }
 
   /** The run is cancelled from `at` on: its messages end. */
@@ -313,12 +366,23 @@ export class Executor implements EventOwner {
     const [offset, bytes, era] = args;
     const letter = this.letters[q];
     this.letters[q] = undefined;
+    if (records.op[slot] === Op.offer) {
+      this.announce(q, seq, args, records.outcome[slot] === Status.ok);
+      return;
+    }
     if (records.outcome[slot] !== Status.ok) return;
     if (records.op[slot] === Op.send) {
       const knowledge = watcher?.sends(q, seq, offset, bytes);
       const payload = host?.slice(offset, offset + bytes);
       for (let i = 3; i < args.length; i += 2)
-        lanes.carry(args[i], { era, key: args[i + 1], bytes, payload, knowledge });
+        lanes.carrier?.carry(args[i], {
+          era,
+          key: args[i + 1],
+          bytes,
+          payload,
+          knowledge,
+          offered: undefined,
+        });
       return;
     }
     if (letter === undefined) return;
@@ -326,6 +390,27 @@ export class Executor implements EventOwner {
     else {
       watcher?.receives(q, seq, offset, bytes, letter.knowledge);
       if (letter.payload !== undefined) host?.set(letter.payload, offset);
+    }
+  }
+
+  /** Tells other ranks of a long version: those that the command names, or those to which it goes on. */
+  private announce(q: QueueId, seq: number, args: Float64Array, isOk: boolean): void {
+    const { lanes, watcher } = this;
+    const { offers, carrier } = lanes;
+    const [offset, bytes, era, number, key] = args;
+    const refusal = isOk && era >= lanes.era ? offers.refusal : NetOutcome.cancelled;
+    const given = Array.from(args.subarray(OFFER_ARGS));
+    const pairs = given.length > 0 ? given : lanes.takeBranches(era, key);
+    if (refusal !== undefined || pairs.length === 0 || carrier === undefined) {
+      offers.ends(number, refusal ?? NetOutcome.ok);
+      return;
+    }
+    const knowledge = watcher?.offers(q, seq, offset, bytes);
+    const branches = tree(pairs, carrier.treeFrom);
+    const id = offers.open(number, { offset, bytes }, branches.length);
+    for (const [rank, itsKey, ...children] of branches) {
+      const offered = { from: carrier.rank, id, children };
+      carrier.carry(rank, { era, key: itsKey, bytes, payload: undefined, knowledge, offered });
     }
   }
 
@@ -343,7 +428,7 @@ export class Executor implements EventOwner {
     const slot = records.slotOf(q, first);
     const last = (first + records.span[slot] - 1) | 0;
     const op = records.op[slot];
-    const isMessage = op === Op.send || op === Op.receive;
+    const isMessage = op >= Op.send;
     if (isMessage) this.carryOut(q, slot, first);
     else this.effects(q, slot, first);
     records.endAt[slot] = at;

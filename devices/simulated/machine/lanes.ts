@@ -1,9 +1,21 @@
 // The lanes of a simulated rank: sends that leave when their bytes may leave, and receives that end when their version has
-// come. The network carries letters between ranks; a letter is one version for one receive.
+// come. The network carries letters between ranks; a letter is one version for one receive, or announces one
+// (lane-offers.ts).
 //
 // Invariants: a letter is handed to exactly one receive, of its era and key; a letter without a receive is kept as long
-// as its era lasts; no send leaves while a record has failed that the engine has not handled.
+// as its era lasts; no send leaves while a record has failed that the engine has not handled; an announcement is answered
+// by the receive that takes it, or when its era is over.
 import type { QueueId } from '../../handles.js';
+import { LaneOffers } from './lane-offers.js';
+
+/** An offer of a long version to a rank. */
+export interface Offered {
+  /** The rank that has the bytes, and its number for the offer. */
+  readonly from: number;
+  readonly id: number;
+  /** Pairs (rank, key) to which the version goes on. */
+  readonly children: readonly number[];
+}
 
 /** One version on its way to one receive. */
 export interface Letter {
@@ -14,10 +26,27 @@ export interface Letter {
   readonly payload: Uint8Array | undefined;
   /** What the sender knew. */
   readonly knowledge: Int32Array | undefined;
+  /** The version itself must be fetched. */
+  readonly offered: Offered | undefined;
 }
 
-/** Takes a letter to a rank. */
-export type Carrier = (to: number, letter: Letter) => void;
+/** The network, as the lanes of a rank see it. */
+export interface Carrier {
+  readonly rank: number;
+  /** Destinations from which on a long version goes along a tree. */
+  readonly treeFrom: number;
+  /** Takes a letter to a rank. */
+  carry(to: number, letter: Letter): void;
+  /** Fetches the bytes of an offer. After the loss of a rank neither answer comes. */
+  fetch(
+    offered: Offered,
+    bytes: number,
+    fetched: (payload: Uint8Array | undefined) => void,
+    refused: () => void,
+  ): void;
+  /** Tells the rank of an offer that this one needs no bytes. */
+  decline(offered: Offered): void;
+}
 
 /** A receive that waits for its letter. */
 interface Waiting {
@@ -27,11 +56,18 @@ interface Waiting {
 
 export class Lanes {
   /** Set when the rank joins a network. */
-  carry: Carrier = () => {};
+  carrier: Carrier | undefined;
+  readonly offers: LaneOffers = new LaneOffers();
+  isLost = false;
   /** Failed records of all queues, and how many of them the engine has handled. */
   failed = 0;
   private handled = 0;
-  private era = 0;
+  era = 0;
+  private declinedTo = 0;
+  /** Pairs to which fetched versions go on, until an offer takes them. */
+  private readonly branches: Map<string, readonly number[]> = new Map();
+  /** Receives whose bytes are on their way, by lane. */
+  private readonly fetching: Map<QueueId, Waiting & { readonly name: string }> = new Map();
   private readonly early: Map<string, Letter> = new Map();
   private readonly waiting: Map<string, Waiting> = new Map();
   private readonly held: QueueId[] = [];
@@ -63,10 +99,17 @@ export class Lanes {
 
   /** A letter has come. Returns the lane that waits for it, or keeps it. */
   arrives(letter: Letter): QueueId | undefined {
-    if (letter.era < this.era) return undefined;
+    if (letter.era < this.era) {
+      this.decline(letter);
+      return undefined;
+    }
     const name = `${letter.era} ${letter.key}`;
     const receive = this.waiting.get(name);
     if (receive === undefined) {
+      if (letter.offered !== undefined && letter.era < this.declinedTo) {
+        this.decline(letter);
+        return undefined;
+      }
       this.early.set(name, letter);
       return undefined;
     }
@@ -88,6 +131,60 @@ export class Lanes {
   /** Letters of earlier eras have no receive any more. */
   beginEra(era: number): void {
     this.era = era;
-    for (const [name, letter] of this.early) if (letter.era < era) this.early.delete(name);
+    for (const [name, letter] of this.early) {
+      if (letter.era >= era) continue;
+      this.early.delete(name);
+      this.decline(letter);
+    }
+    for (const name of this.branches.keys())
+      if (Number.parseInt(name, 10) < era) this.branches.delete(name);
+  }
+
+  /** Long versions of earlier eras are declined, unless a receive waits for them. */
+  declineBefore(era: number): void {
+    this.declinedTo = Math.max(this.declinedTo, era);
+    for (const [name, letter] of this.early) {
+      if (letter.era >= era || letter.offered === undefined) continue;
+      this.early.delete(name);
+      this.decline(letter);
+    }
+  }
+
+  /** The version of a letter is not needed here. */
+  decline({ offered }: Letter): void {
+    if (offered !== undefined && !this.isLost) this.carrier?.decline(offered);
+  }
+
+  /** The lane has asked for the bytes that a letter announces. */
+  fetches({ era, key }: Letter, children: readonly number[], queue: QueueId, run: number): void {
+    const name = `${era} ${key}`;
+    if (children.length > 0) this.branches.set(name, children);
+    this.fetching.set(queue, { name, queue, run });
+  }
+
+  /** The bytes have come. */
+  fetched(queue: QueueId): void {
+    this.fetching.delete(queue);
+  }
+
+  /** The bytes will not come: the receive waits for the end of its run. */
+  refused(queue: QueueId): void {
+    const receive = this.fetching.get(queue);
+    this.fetching.delete(queue);
+    if (receive !== undefined) this.waiting.set(receive.name, receive);
+  }
+
+  /** A rank is lost. Returns the lanes whose bytes were on their way. */
+  lost(): QueueId[] {
+    this.isLost = true;
+    return [...this.fetching.keys()];
+  }
+
+  /** The pairs to which the version with that name goes on. */
+  takeBranches(era: number, key: number): readonly number[] {
+    const name = `${era} ${key}`;
+    const pairs = this.branches.get(name) ?? [];
+    this.branches.delete(name);
+    return pairs;
   }
 }

@@ -4,7 +4,16 @@
 import { Status } from '../../backend.js';
 import { type Column, NO_QUEUE, type QueueId } from '../../handles.js';
 
-export const Op = { nop: 0, wait: 1, exec: 2, copy: 3, fill: 4, send: 5, receive: 6 } as const;
+export const Op = {
+  nop: 0,
+  wait: 1,
+  exec: 2,
+  copy: 3,
+  fill: 4,
+  send: 5,
+  receive: 6,
+  offer: 7,
+} as const;
 /** Numbers that fit in a record; longer argument lists continue in the slots behind. */
 export const ARGS = 8;
 

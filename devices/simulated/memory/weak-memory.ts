@@ -104,6 +104,26 @@ export class WeakMemory {
         this.read(a, seq, rank, 0, offset / ALIGNMENT, roundedBytes(bytes) / ALIGNMENT);
         return clocks.knowledgeOf(a);
       },
+      offers: (queue, seq, offset, bytes) => {
+        const a = actor(queue);
+        this.label(a, seq, Act.transfer, 0);
+        const [first, units] = [offset / ALIGNMENT, roundedBytes(bytes) / ALIGNMENT];
+        // Its bytes leave when other ranks ask: that is no act of the lane.
+        if (this.checkRead(a, seq, rank, 0, first, units))
+          count(this.cells[rank][0].netReads, first, units, 1);
+        return clocks.knowledgeOf(a);
+      },
+      fetches: (queue, seq, offset, bytes) => {
+        const a = actor(queue);
+        this.label(a, seq, Act.transfer, 0);
+        const [first, units] = [offset / ALIGNMENT, roundedBytes(bytes) / ALIGNMENT];
+        if (this.checkOverwrite(a, seq, rank, 0, first, units))
+          count(this.cells[rank][0].netWrites, first, units, 1);
+      },
+      fetched: (offset, bytes) => {
+        const [first, units] = [offset / ALIGNMENT, roundedBytes(bytes) / ALIGNMENT];
+        count(this.cells[rank][0].netWrites, first, units, -1);
+      },
       receives: (queue, seq, offset, bytes, knowledge) => {
         const a = actor(queue);
         this.label(a, seq, Act.transfer, 0);
@@ -376,4 +396,9 @@ export class WeakMemory {
   report(kind: ViolationKind, message: string): void {
     if (this.violations.length < 100) this.violations.push({ kind, message });
   }
+}
+
+/** Requests of the network that touch these cells begin or end. */
+function count(cells: Uint8Array, first: number, units: number, change: number): void {
+  for (let u = first; u < first + units; u++) cells[u] += change;
 }

@@ -8,7 +8,7 @@
 // Invariants: every request ends exactly once; after a rank is lost nothing arrives any more.
 import { NetOutcome, WireMode } from '../../network/port.js';
 import type { Adversary } from '../machine/adversary.js';
-import type { Letter } from '../machine/lanes.js';
+import type { Carrier, Letter, Offered } from '../machine/lanes.js';
 import type { Link } from '../machine/machine.js';
 import type { World } from '../machine/world.js';
 import { SimulatedPort, type Station } from './port.js';
@@ -21,6 +21,8 @@ interface SimulatedNetworkOptions {
   /** Limit of control messages of a rank under way; more are refused for the moment. */
   readonly room?: number;
   readonly adversary: Adversary;
+  /** Destinations from which on long versions on lanes go along a tree; default: never. */
+  readonly treeFrom?: number;
   /** A `VisibleTo`: the readers that see the card's writes to a device without a flush; default none for sure. */
   readonly ordering?: number;
   readonly watcher?: NetworkWatcher;
@@ -86,7 +88,9 @@ export class SimulatedNetwork {
     for (const station of stations) {
       const rank = this.ports.length;
       this.ports.push(new SimulatedPort(this, rank, n, station));
-      station.connect((to, letter) => this.carry(to, letter));
+      station.connect(this.carrierOf(rank), (departure) =>
+        this.ports[rank].arrives({ kind: 'departed', departure }),
+      );
     }
   }
 
@@ -137,10 +141,58 @@ export class SimulatedNetwork {
   }
 
   /** A lane's letter: it may overtake others, and messages. */
-  private carry(to: number, letter: Letter): void {
+  private carry(to: number, bytes: number, letter: Letter): void {
     const late = this.options.lateBy?.(this.messages++) ?? 0;
-    const way = this.stretched(this.latency + letter.bytes / this.bandwidth);
+    const way = this.stretched(this.latency + bytes / this.bandwidth);
     this.at(this.world.time + way + late, () => this.ports[to].station.letterArrives(letter));
+  }
+
+  /** The network, as the lanes of a rank see it. */
+  private carrierOf(rank: number): Carrier {
+    return {
+      rank,
+      treeFrom: this.options.treeFrom ?? Number.POSITIVE_INFINITY,
+      carry: (to, letter) =>
+        this.carry(to, letter.offered === undefined ? letter.bytes : 0, letter),
+      fetch: (offered, bytes, fetched, refused) =>
+        this.fetch(rank, offered, bytes, fetched, refused),
+      decline: ({ from, id }) => this.later(() => this.ports[from].station.offers.declined(id)),
+    };
+  }
+
+  /** Something short reaches another rank's lanes. */
+  private later(action: () => void): void {
+    const late = this.options.lateBy?.(this.messages++) ?? 0;
+    this.at(this.world.time + this.stretched(this.latency) + late, action);
+  }
+
+  /** The lanes of rank `to` ask for the bytes of an offer. They leave as late as they can. */
+  private fetch(
+    to: number,
+    { from, id }: Offered,
+    bytes: number,
+    fetched: (payload: Uint8Array | undefined) => void,
+    refused: () => void,
+  ): void {
+    const { station } = this.ports[from];
+    this.later(() => {
+      const span = station.offers.asked(id);
+      if (span === undefined) {
+        this.later(refused);
+        return;
+      }
+      this.transfers++;
+      const begin = Math.max(this.world.time, this.outFree[from], this.inFree[to]);
+      const wire = this.stretched(bytes / this.bandwidth);
+      this.outFree[from] = begin + wire;
+      this.inFree[to] = begin + wire;
+      const sent = begin + wire + this.stretched(this.latency);
+      this.at(sent, () => {
+        const payload = station.bytesOf(span);
+        station.offers.sent(id, begin, sent);
+        this.at(sent + this.stretched(this.latency), () => fetched(payload));
+      });
+    });
   }
 
   // --- Transfers --------------------------------------------------------------------------------------------------

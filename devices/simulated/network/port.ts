@@ -7,6 +7,7 @@ import {
   VisibleTo,
   WireMode,
 } from '../../network/port.js';
+import type { Departure, LaneOffers, Span } from '../machine/lane-offers.js';
 import type { Carrier, Letter } from '../machine/lanes.js';
 import type { End, SimulatedNetwork } from './network.js';
 
@@ -16,12 +17,22 @@ export interface Station {
   now(): number;
   /** `poll` has news. */
   news(rings: boolean): void;
-  /** Its lanes send through `carry`. */
-  connect(carry: Carrier): void;
+  /** Its memory spaces; the first is the host's. */
+  readonly spaces: readonly unknown[];
+  /** Its lanes send through `carrier`, and tell of offers that are over. */
+  connect(carrier: Carrier, departed: (departure: Departure) => void): void;
+  /** The offers of its lanes. */
+  readonly offers: LaneOffers;
+  /** The bytes of a version that leaves, where memory is real. */
+  bytesOf(span: Span): Uint8Array | undefined;
+  /** Another rank is lost. */
+  lost(): void;
   /** A letter for one of its lanes. */
   letterArrives(letter: Letter): void;
   /** Letters of earlier eras are forgotten. */
   beginEra(era: number): void;
+  /** Long versions of earlier eras are declined, unless a receive waits for them. */
+  declineBefore(era: number): void;
   /** Bytes of a space, where memory is real. */
   memory(space: number): Uint8Array | undefined;
   /** The rank's process is gone. */
@@ -42,6 +53,7 @@ type Arrival =
       readonly start: number;
       readonly end: number;
     }
+  | { readonly kind: 'departed'; readonly departure: Departure }
   | { readonly kind: 'lost'; readonly rank: number };
 
 const LONGEST_MESSAGE = 65_536;
@@ -70,6 +82,10 @@ export class SimulatedPort implements NetworkPort {
     this.rank = rank;
     this.size = size;
     this.station = station;
+  }
+
+  get hostOnly(): boolean {
+    return this.network.ports.every(({ station }) => station.spaces.length === 1);
   }
 
   // --- The engine's side --------------------------------------------------------------------------------------------
@@ -151,6 +167,14 @@ export class SimulatedPort implements NetworkPort {
     // The backend runs its lanes.
   }
 
+  declineBefore(era: number): void {
+    this.station.declineBefore(era);
+  }
+
+  abandon(): void {
+    this.station.offers.close(NetOutcome.cancelled);
+  }
+
   beginEra(era: number): void {
     this.station.beginEra(era);
   }
@@ -172,6 +196,10 @@ export class SimulatedPort implements NetworkPort {
       } else if (each.kind === 'done') {
         watcher?.sees(this.rank, each.request);
         sink.done(each.request, each.outcome, each.start, each.end);
+      } else if (each.kind === 'departed') {
+        const { number, outcome, start, end, span } = each.departure;
+        if (span !== undefined) watcher?.departs(this.rank, span.offset, span.bytes);
+        sink.departed(number, outcome, start, end);
       } else sink.lost(each.rank);
     }
     return true;
@@ -230,6 +258,7 @@ export class SimulatedPort implements NetworkPort {
   /** Another rank is gone. */
   loses(rank: number): void {
     this.arrives({ kind: 'lost', rank });
+    this.station.lost();
     for (const request of [...this.open]) this.ends(request, NetOutcome.lost, this.network.time);
   }
 }

@@ -113,6 +113,18 @@ export class WeakNetwork implements NetworkWatcher {
     }
   }
 
+  departs(rank: number, offset: number, bytes: number): void {
+    const { memory } = this;
+    const seq = memory.engineActs(rank, Act.transfer, 0);
+    const engine = memory.clocks.engine(rank);
+    const cells = memory.cellsOf(rank, 0);
+    const first = offset / ALIGNMENT;
+    for (let u = first; u < first + roundedBytes(bytes) / ALIGNMENT; u++) {
+      cells.netReads[u]--;
+      cells.readAt[u * memory.clocks.size + engine] = seq;
+    }
+  }
+
   /** All requests under way are over, and no bytes of them arrive (the contract of the port). */
   stops(): void {
     this.stopped = true;

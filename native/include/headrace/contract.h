@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t contractNumber = 384223979;
+inline constexpr std::int32_t contractNumber = 157069668;
 
 namespace Opcode {
 inline constexpr std::int32_t nop = 0;
@@ -18,6 +18,7 @@ inline constexpr std::int32_t args = 5;
 inline constexpr std::int32_t stop = 6;
 inline constexpr std::int32_t send = 7;
 inline constexpr std::int32_t receive = 8;
+inline constexpr std::int32_t offer = 9;
 }  // namespace Opcode
 
 namespace Record {

@@ -46,12 +46,15 @@ const port = await openNativeNetwork({
 });
 const { rank } = port;
 let lost = -1;
+/** Outcomes of offers by their numbers. */
+const departed = new Map();
 const messages = [];
 /** Messages that have come once this rank has passed all barriers so far. */
 let barriers = 0;
 const sink = {
   message: (from, bytes) => messages.push({ from, bytes: bytes.slice() }),
   done: () => {},
+  departed: (number, outcome) => departed.set(number, outcome),
   lost: (r) => {
     lost = r;
   },
@@ -86,6 +89,18 @@ const send = (lane, args, wait, run = RUN) => [
     wait?.[1] ?? 0,
   ),
 ];
+const offer = (lane, args, wait, run = RUN) => [
+  lanes[lane],
+  backend.offer(
+    lanes[lane],
+    0,
+    run,
+    args.length,
+    Float64Array.from(args),
+    wait?.[0] ?? NONE,
+    wait?.[1] ?? 0,
+  ),
+];
 const receive = (lane, args, wait, run = RUN) => [
   lanes[lane],
   backend.receive(lanes[lane], 0, run, Float64Array.from(args), wait?.[0] ?? NONE, wait?.[1] ?? 0),
@@ -110,6 +125,16 @@ async function until(events, what) {
     if (performance.now() > end) throw new Error(`rank ${rank}: ${what} never ended`);
     for (const [queue, seq] of open) backend.arm(queue, seq);
     backend.block(1e6);
+  }
+}
+/** Waits until so many offers are over. */
+async function departures(count) {
+  const end = performance.now() + 20_000;
+  while (departed.size < count) {
+    port.poll(sink);
+    if (performance.now() > end)
+      throw new Error(`rank ${rank}: ${count - departed.size} offers never ended`);
+    await new Promise((go) => setTimeout(go, 0));
   }
 }
 /** All ranks are here: control messages, so that the lanes have no part in it. */
@@ -196,22 +221,70 @@ for (const [era, bytes] of [
   }
 }
 
-// 3. A failed kernel: its run sends nothing, another run waits until the failure is handled; a receive is cancelled.
-port.beginEra(7);
+// 3. The same with long versions: other ranks fetch them when their receives are commanded, and pass them on.
+const LONG = 150_000;
+const long = (r) => 65_536 + r * 200_000;
+for (const era of [7, 8]) {
+  departed.clear();
+  port.beginEra(era);
+  const bytesOf = new Uint8Array(numbers.buffer, 0, 2 ** 20);
+  for (let r = 0; r < size; r++)
+    bytesOf.fill(r === rank ? 10 * era + r : 0, long(r), long(r) + LONG + 1);
+  await barrier();
+  const destinations = Array.from({ length: size - 1 }, (_, i) => (rank + 1 + i) % size);
+  const pairs = destinations.flatMap((to) => [to, 1000 * rank + to]);
+  const offered = offer(0, [long(rank), LONG, era, 1, 0, ...pairs]);
+  if ((rank + era) % 2 === 1) {
+    await until([offered], 'announcement');
+    await barrier();
+  }
+  const taken = destinations.flatMap((from, i) => {
+    const lane = 1 + (i % 3);
+    const key = 1000 * from + rank;
+    const arrival = receive(lane, [long(from), LONG, era, key]);
+    return [arrival, offer(lane, [long(from), LONG, era, 2 + i, key], arrival)];
+  });
+  publish();
+  if ((rank + era) % 2 === 0) await barrier();
+  await until([offered, ...taken], 'exchange of long versions');
+  await departures(size);
+  for (const [number, outcome] of departed)
+    if (outcome !== 0) problems.push(`offer ${number}: ${outcome}`);
+  for (let r = 0; r < size; r++) {
+    const wrong = bytesOf.subarray(long(r), long(r) + LONG).findIndex((b) => b !== 10 * era + r);
+    if (wrong >= 0) problems.push(`era ${era}, long version of rank ${r}, byte ${wrong}`);
+    if (r !== rank && bytesOf[long(r) + LONG] !== 0) problems.push(`behind that of rank ${r}`);
+  }
+}
+
+// 4. A failed kernel: its run sends nothing, another run waits until the failure is handled; a receive is cancelled. A long
+// version that no receive takes is declined in the next era.
+departed.clear();
+port.beginEra(9);
+await barrier();
+const ignored = offer(0, [long(rank), LONG, 9, 1, 0, (rank + 1) % size, 5]);
+await until([ignored], 'announcement');
+if (departed.size > 0) problems.push('an offer departed before its receiver had answered');
+await barrier();
+port.beginEra(10);
+port.publish();
+await departures(1);
 await barrier();
 const bad = exec([3], 0, undefined, 2, fail);
-const same = send(0, [VALUE, 8, 7, (rank + 1) % size, 1], bad, 2);
-const lonely = receive(1, [VALUE, 8, 7, 1], bad, 2);
-await until([bad, same, lonely], 'the failed run');
+const same = send(0, [VALUE, 8, 10, (rank + 1) % size, 1], bad, 2);
+const lonely = receive(1, [VALUE, 8, 10, 1], bad, 2);
+const unsent = offer(0, [long(rank), LONG, 10, 2, 0, (rank + 1) % size, 6], bad, 2);
+await until([bad, same, lonely, unsent], 'the failed run');
+await departures(2);
 let failures = 0;
 for (let q = 0; q < backend.queues.length; q++) failures += backend.failures[q];
-const other = send(0, [ONE, 8, 7, (rank + 1) % size, 2], undefined, 3);
+const other = send(0, [ONE, 8, 10, (rank + 1) % size, 2], undefined, 3);
 // The server serves this lane after that of the send.
 backend.wait(lanes[2], bad[0], bad[1]);
 await until([[lanes[2], backend.issued[lanes[2]]]], 'the wait');
 const held = !isDone(other);
 backend.handledFailures(failures);
-const arrival = receive(1, [VALUE, 8, 7, 2], undefined, 3);
+const arrival = receive(1, [VALUE, 8, 10, 2], undefined, 3);
 await until([other, arrival], 'the other run');
 expectValue('after a failure', VALUE, 1);
 await barrier();
@@ -224,6 +297,7 @@ report(rank, {
   lost,
   failures,
   held,
+  departures: [departed.get(1), departed.get(2)],
   statuses: [statusOf(bad), statusOf(same), statusOf(lonely), statusOf(other), statusOf(arrival)],
   hop,
   raw,

@@ -1,0 +1,86 @@
+// Offers of long versions: see lane_offers.h.
+#include "lane_offers.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "contract.h"
+
+namespace headrace::mpi {
+namespace {
+
+constexpr std::int32_t kLastNumber = 1 << 30;
+
+}  // namespace
+
+std::int32_t LaneOffers::open(std::int32_t request, std::uint8_t* data, double bytes) {
+  while (offers_.count(next_) != 0) next_ = next_ == kLastNumber ? 1 : next_ + 1;
+  const std::int32_t number = next_;
+  next_ = next_ == kLastNumber ? 1 : next_ + 1;
+  Offer offer{};
+  offer.request = request;
+  offer.data = data;
+  offer.bytes = bytes;
+  offer.status = NetStatus::ok;
+  offers_.emplace(number, offer);
+  return number;
+}
+
+void LaneOffers::announced(std::int32_t offer, std::int32_t ranks) {
+  offers_.at(offer).open = ranks;
+  settle(offer);
+}
+
+bool LaneOffers::asked(std::int32_t rank, std::int32_t offer, std::int32_t tag) {
+  const auto found = offers_.find(offer);
+  if (found == offers_.end() || found->second.open == 0) return false;
+  Offer& each = found->second;
+  --each.open;
+  ++each.underWay;
+  // It may be over at once.
+  transport_.sendBytes(rank, tag, each.data, each.bytes, offer);
+  return true;
+}
+
+void LaneOffers::declined(std::int32_t offer) {
+  const auto found = offers_.find(offer);
+  if (found == offers_.end() || found->second.open == 0) return;
+  --found->second.open;
+  settle(offer);
+}
+
+void LaneOffers::sent(std::int32_t offer, std::int32_t status, double start, double end) {
+  const auto found = offers_.find(offer);
+  if (found == offers_.end()) return;
+  Offer& each = found->second;
+  --each.underWay;
+  if (each.status == NetStatus::ok) each.status = status;
+  each.start = each.start == 0 ? start : std::min(each.start, start);
+  each.end = std::max(each.end, end);
+  settle(offer);
+}
+
+void LaneOffers::settle(std::int32_t number) {
+  const auto found = offers_.find(number);
+  const Offer offer = found->second;
+  if (offer.open > 0 || offer.underWay > 0) return;
+  offers_.erase(found);
+  transport_.departed(offer.request, offer.status, offer.start, offer.end);
+}
+
+void LaneOffers::close(std::int32_t status) {
+  std::vector<std::int32_t> numbers;
+  for (auto& [number, offer] : offers_) {
+    offer.open = 0;
+    if (offer.status == NetStatus::ok) offer.status = status;
+    numbers.push_back(number);
+  }
+  for (const std::int32_t number : numbers) settle(number);
+}
+
+void LaneOffers::lost() {
+  for (auto& [number, offer] : offers_) offer.underWay = 0;
+  close(NetStatus::lost);
+}
+
+}  // namespace headrace::mpi

@@ -1,0 +1,55 @@
+// The long versions that lanes have announced to other ranks, until no rank needs their bytes any more.
+//
+// Invariants:
+// - every rank that was told of an offer answers once: it asks for the bytes, or declines;
+// - a request is always answered, by the bytes or by a refusal;
+// - every offer departs exactly once, when all have answered and no transfer of its bytes is under way. Until then
+//   the engine keeps the bytes as they are.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "letter_transport.h"
+
+namespace headrace::mpi {
+
+class LaneOffers {
+ public:
+  explicit LaneOffers(LetterTransport& transport) : transport_(transport) {}
+
+  /// A new offer, of bytes in host space; `request` is its number at the engine. Returns its own number, above 0.
+  std::int32_t open(std::int32_t request, std::uint8_t* data, double bytes);
+  /// So many ranks were told of it.
+  void announced(std::int32_t offer, std::int32_t ranks);
+  /// A rank asks for the bytes. False: it gets none.
+  bool asked(std::int32_t rank, std::int32_t offer, std::int32_t tag);
+  void declined(std::int32_t offer);
+  /// A transfer is over, with a NetStatus.
+  void sent(std::int32_t offer, std::int32_t status, double start, double end);
+  /// No offer serves further ranks. Without transfers under way it departs, with `status`.
+  void close(std::int32_t status);
+  /// A rank was lost: all offers depart, and transfers under way do not count.
+  void lost();
+
+ private:
+  struct Offer {
+    std::int32_t request;
+    std::uint8_t* data;
+    double bytes;
+    /// Ranks that have not answered.
+    std::int32_t open = 0;
+    std::int32_t underWay = 0;
+    std::int32_t status;
+    double start = 0;
+    double end = 0;
+  };
+
+  void settle(std::int32_t number);
+
+  LetterTransport& transport_;
+  std::unordered_map<std::int32_t, Offer> offers_;
+  std::int32_t next_ = 1;
+};
+
+}  // namespace headrace::mpi

@@ -23,6 +23,8 @@ export interface Section {
   arm(): void;
   /** Whether one of these commands has completed since the last question. */
   hasMoved(): boolean;
+  /** What it does or waits for, a line each; only once it has begun. */
+  describe(): string[];
 }
 
 interface Entered {
@@ -83,6 +85,15 @@ export class ExclusiveSections {
   /** The name of the section that task `id` waits for. */
   waitedFor(id: TaskId): string | undefined {
     return this.entered.find(({ behind }) => behind.has(id))?.section.name;
+  }
+
+  /** What the sections wait for, a line each. */
+  describe(): string[] {
+    return this.entered.flatMap(({ section }, i) =>
+      i === 0 && this.hasBegun
+        ? section.describe()
+        : [`${section.name} waits until everything before it is over`],
+    );
   }
 
   /** Begins, continues and ends sections; true when anything changed. */

@@ -7,10 +7,9 @@
 // 2. resident: the iteration begins where the first one ended. It serves if no copy has to leave a GPU: then every datum has
 //    its own memory on every device that uses it;
 // 3. from the host, and back to the host at the end.
-import type { Backend } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import { type DatumId, FIRST_QUEUE, HOST, type SpaceId } from '../../devices/handles.js';
+import { type DatumId, HOST, type SpaceId } from '../../devices/handles.js';
 import type { PlannedCommands } from '../../devices/planning/commands.js';
 import { AccessMode } from '../../trace/format.js';
 import type { Engine } from '../engine/engine.js';
@@ -24,6 +23,7 @@ import type {
   PlanReport,
 } from './planned-program.js';
 import type { PlanningEngine } from './planning-engine.js';
+import { queueName } from './queue-name.js';
 import { type Accesses, Ranges } from './ranges.js';
 import { findWaits } from './waits.js';
 
@@ -326,17 +326,4 @@ function entryOf(
     }
   }
   return entry;
-}
-
-function queueName(backend: Backend, q: number): string {
-  const { kind, space, peer } = backend.queues[q as never] as Backend['queues'][number];
-  let before = 0;
-  for (let p = FIRST_QUEUE; p < q; p++) {
-    const other = backend.queues[p];
-    if (other.kind === kind && other.space === space) before++;
-  }
-  if (kind === 'worker') return `worker ${before}`;
-  const gpu = `gpu ${space - 1}`;
-  if (kind === 'peer') return `${gpu} from gpu ${peer - 1}`;
-  return kind === 'compute' ? `${gpu} compute ${before}` : `${gpu} ${kind}`;
 }

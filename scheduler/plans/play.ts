@@ -20,6 +20,7 @@ import { commandFailure } from '../failure/describe.js';
 import { markUnwritten } from '../failure/poison.js';
 import type { Placement } from './placement.js';
 import type { PlannedProgram, PlannedResult } from './planned-program.js';
+import { queueName } from './queue-name.js';
 
 /** Limit for the records of one part of a play, per queue. */
 const PART_RECORDS = 2 ** 27;
@@ -112,6 +113,28 @@ export class Play implements Section {
     this.program.queues.forEach(({ queue }, i) => {
       if (((backend.completed[queue] - this.last[i]) | 0) < 0) backend.arm(queue, this.last[i]);
     });
+  }
+
+  describe(): string[] {
+    const { state, program } = this;
+    if (!this.isPlaying) return [`${this.name} brings its data to their devices`];
+    const { backend } = state;
+    return [
+      `${this.name} is under way`,
+      ...program.queues.flatMap(({ queue, records, insertion }, i) => {
+        const left = (this.last[i] - backend.completed[queue]) | 0;
+        if (left <= 0) return [];
+        const length = records.length / Record.words;
+        const done = this.partTimes * length - left;
+        const name = queueName(backend, queue);
+        // The records before a task's are waits and copies for it or for others.
+        const next = insertion.findIndex((n, r) => r >= done % length && n >= 0);
+        const task = next < 0 ? 'a copy' : program.task(insertion[next]).cls.name;
+        return [
+          `  ${name}: iteration ${this.iterations + Math.floor(done / length)}, before ${task}`,
+        ];
+      }),
+    ];
   }
 
   hasMoved(): boolean {

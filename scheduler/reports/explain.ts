@@ -21,7 +21,7 @@ type Explained = EngineState & {
   readonly dependencies: Pick<Dependencies, 'edges'>;
   readonly dispatcher: Pick<Dispatcher, 'scriptsAreFull'>;
   readonly room: Pick<WindowRoom, 'limit' | 'waiting'>;
-  readonly sections: Pick<ExclusiveSections, 'current' | 'waitedFor'>;
+  readonly sections: Pick<ExclusiveSections, 'current' | 'waitedFor' | 'describe'>;
 };
 
 /** Tasks named in one table. */
@@ -153,6 +153,7 @@ function otherWaits(engine: Explained): string[] {
       `  graph.space() is awaited in ${room.waiting} ${room.waiting === 1 ? 'place' : 'places'}`,
     );
   for (const wait of remote?.waits() ?? []) lines.push(`  ${wait}`);
+  for (const wait of engine.sections.describe()) lines.push(`  ${wait}`);
   return lines;
 }
 

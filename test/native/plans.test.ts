@@ -159,6 +159,43 @@ describe('a play', () => {
     await runtime.close();
   });
 
+  test('says what it does, what waits for it, and that it moves', async () => {
+    const { runtime, x, y } = await opened({ watchdog: 0.05 });
+    const warnings: string[] = [];
+    const heard = (warning: Error): void => void warnings.push(warning.name);
+    process.on('warning', heard);
+    const plan = await runtime.plan(
+      (graph) => {
+        graph.insert(axpy, { y, x, n: N, a: 1 });
+      },
+      { name: 'long' },
+    );
+    const z = runtime.data(new Float64Array(N), { name: 'z' });
+    const controller = new AbortController();
+    const play = plan.run({ times: 1e12, signal: controller.signal });
+    const other = plan.run({ times: 2 });
+    const run = runtime.run((graph) => {
+      graph.insert(axpy, { y: z, x, n: N, a: 1 });
+    });
+    run.done.catch(() => {});
+    const until = performance.now() + 300;
+    while (performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 10));
+    const text = runtime.explain();
+    controller.abort();
+    expect(await codeOf(() => play)).toBe('ERR_ABORTED');
+    expect(await codeOf(() => other)).toBe('ERR_DATUM_POISONED');
+    process.off('warning', heard);
+    expect(text).toMatch(
+      /the play of plan 'long' is under way\n {4}worker \d: iteration \d+, before axpy/,
+    );
+    expect(text).toContain("the play of plan 'long' waits until everything before it is over");
+    expect(text).toMatch(/axpy #\d+: pending for .*, waits for the play of plan 'long'/);
+    expect(warnings).toEqual([]);
+    await run;
+    expect(await first(z)).toBe(1);
+    await runtime.close();
+  });
+
   test('of no iteration, and of a plan without tasks, changes nothing', async () => {
     const { runtime, x, y } = await opened();
     const plan = await runtime.plan((graph) => {

@@ -93,7 +93,8 @@ export class PlanningEngine extends Engine {
 
   override insert(insertion: TaskInsertion): TaskId {
     const { cls, after } = insertion;
-    if (cls.body !== undefined && cls.kernels.every((k) => k < 0)) throw refusedBody(cls.name);
+    const isScript = cls.kernels.every((k) => k < 0) || cls.kernels[insertion.device] < 0;
+    if (cls.body !== undefined && isScript) throw refusedBody(cls.name);
     const { numbers, ids } = this;
     const before = (after ?? []).flatMap((id) => numbers.get(id) ?? []);
     const n = this.repeats ? ids.length : this.insertions.add(insertion, before);

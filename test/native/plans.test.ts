@@ -270,11 +270,20 @@ describe('a play that fails', () => {
 
 describe('mistakes are refused', () => {
   test('in the plan', async () => {
-    const { runtime, x, y } = await opened();
+    const { runtime, x, y } = await opened({ gpus: 1 });
     const body = task({ name: 'script', flows: { y: readWrite('f64') }, body: () => {} });
     expect(await codeOf(() => runtime.plan((graph) => void graph.insert(body, { y })))).toBe(
       'ERR_PLAN_BODY',
     );
+    const both = task({
+      name: 'both',
+      flows: { y: readWrite('f64') },
+      body: () => {},
+      gpuKernel: 'empty',
+    });
+    const onHost = (): Promise<unknown> =>
+      runtime.plan((graph) => void graph.insert(both, { y }, { device: 'host' }));
+    expect(await codeOf(onHost)).toBe('ERR_PLAN_BODY');
     expect(await codeOf(() => runtime.plan(7 as never))).toBe('ERR_ARGUMENT_TYPE');
     expect(await codeOf(() => runtime.plan(() => {}, { nme: 'x' } as never))).toBe('ERR_OPTION');
     const never = runtime.data('f64', N, { name: 'never' });

@@ -8,9 +8,9 @@
 #include <iterator>
 #include <utility>
 
+#include "contract.h"
 #include "core/clock.h"
 #include "core/guards.h"
-#include "contract.h"
 #include "headrace/contract.h"
 #include "queues/sequence.h"
 
@@ -280,8 +280,8 @@ void LaneServer::offer(const Lane& lane) {
     return;
   }
   const std::int32_t number = offers_.open(request, data(lane), lane.bytes());
-  offers_.announced(number, post(era, lane.bytes(), nullptr, destinations.data(),
-                                 destinations.size(), number));
+  offers_.announced(
+      number, post(era, lane.bytes(), nullptr, destinations.data(), destinations.size(), number));
 }
 
 std::uint8_t* LaneServer::data(const Lane& lane) const {
@@ -407,9 +407,8 @@ void LaneServer::arrived(std::int32_t rank, const double* values, std::size_t by
 bool LaneServer::take(std::int32_t rank, const double* values, std::size_t count) {
   const double kind = values[0];
   if (kind == kAsked) {
-    const bool sound =
-        count == 3 && isWhole(values[1], INT32_MAX) && isWhole(values[2], kLastTag) &&
-        values[2] >= kFirstTag;
+    const bool sound = count == 3 && isWhole(values[1], INT32_MAX) &&
+                       isWhole(values[2], kLastTag) && values[2] >= kFirstTag;
     if (!sound) return false;
     const auto tag = static_cast<std::int32_t>(values[2]);
     const bool served = !isLost_ && offers_.asked(rank, static_cast<std::int32_t>(values[1]), tag);

@@ -434,41 +434,43 @@ void carry(const std::vector<Rank*>& ranks, bool bytes = true) {
 using Ends = std::vector<std::pair<std::int32_t, std::int32_t>>;
 constexpr double kLong = 100000;
 
-Add longVersion("a long version is announced, and goes straight to its place when its receive asks", [] {
-  for (const bool early : {false, true}) {
-    Rank sender(0, 2, 1, 1);
-    Rank receiver(1, 2, 1, 2);
-    const Event late = sender.machine.exec(0, "fill_f64", 1, {64, 12500, 3});
-    const Event user = receiver.machine.exec(0, "empty", 0, {});
-    const Event offered = sender.offer(0, {64, kLong, 1, 17, 0, 1, 9}, late);
-    sender.machine.publish(sender.lane);
-    sender.serve(false);
-    CHECK(!sender.machine.done(offered) && sender.out.posted.empty());
-    const auto receive = [&] { return receiver.receive(1, 512, kLong, 1, 9, user); };
-    Event taken{};
-    if (early) {
-      taken = receive();
-      receiver.machine.publish(receiver.lane + 1);
-      receiver.serve(false);
-    }
-    sender.machine.finish(late);
-    carry({&sender, &receiver});
-    // The announcement has left. The receive has not asked: a task still uses the copy, or it was not commanded.
-    CHECK(sender.machine.done(offered) && sender.machine.status(offered) == Status::ok);
-    CHECK(sender.out.ends.empty() && receiver.out.coming.empty());
-    if (!early) taken = receive();
-    receiver.machine.finish(user);
-    receiver.serve();
-    carry({&sender, &receiver}, false);
-    CHECK(receiver.out.coming.size() == 1 && sender.out.leaving.size() == 1);
-    CHECK(!receiver.machine.done(taken) && sender.out.ends.empty());
-    carry({&sender, &receiver});
-    CHECK(receiver.machine.done(taken) && receiver.machine.status(taken) == Status::ok);
-    CHECK(receiver.at(512) == 3 && receiver.at(512 + kLong - 8) == 3 && receiver.at(512 + kLong) == 0);
-    CHECK((sender.out.ends == Ends{{17, NetStatus::ok}}));
-    CHECK(sender.server.refused() == 0 && receiver.server.refused() == 0);
-  }
-});
+Add longVersion(
+    "a long version is announced, and goes straight to its place when its receive asks", [] {
+      for (const bool early : {false, true}) {
+        Rank sender(0, 2, 1, 1);
+        Rank receiver(1, 2, 1, 2);
+        const Event late = sender.machine.exec(0, "fill_f64", 1, {64, 12500, 3});
+        const Event user = receiver.machine.exec(0, "empty", 0, {});
+        const Event offered = sender.offer(0, {64, kLong, 1, 17, 0, 1, 9}, late);
+        sender.machine.publish(sender.lane);
+        sender.serve(false);
+        CHECK(!sender.machine.done(offered) && sender.out.posted.empty());
+        const auto receive = [&] { return receiver.receive(1, 512, kLong, 1, 9, user); };
+        Event taken{};
+        if (early) {
+          taken = receive();
+          receiver.machine.publish(receiver.lane + 1);
+          receiver.serve(false);
+        }
+        sender.machine.finish(late);
+        carry({&sender, &receiver});
+        // The announcement has left. The receive has not asked: a task still uses the copy, or it was not commanded.
+        CHECK(sender.machine.done(offered) && sender.machine.status(offered) == Status::ok);
+        CHECK(sender.out.ends.empty() && receiver.out.coming.empty());
+        if (!early) taken = receive();
+        receiver.machine.finish(user);
+        receiver.serve();
+        carry({&sender, &receiver}, false);
+        CHECK(receiver.out.coming.size() == 1 && sender.out.leaving.size() == 1);
+        CHECK(!receiver.machine.done(taken) && sender.out.ends.empty());
+        carry({&sender, &receiver});
+        CHECK(receiver.machine.done(taken) && receiver.machine.status(taken) == Status::ok);
+        CHECK(receiver.at(512) == 3 && receiver.at(512 + kLong - 8) == 3 &&
+              receiver.at(512 + kLong) == 0);
+        CHECK((sender.out.ends == Ends{{17, NetStatus::ok}}));
+        CHECK(sender.server.refused() == 0 && receiver.server.refused() == 0);
+      }
+    });
 
 Add longOnTree("a long version goes along a tree when the ranks that pass it on have it", [] {
   constexpr int kRanks = 5;
@@ -498,113 +500,118 @@ Add longOnTree("a long version goes along a tree when the ranks that pass it on 
   CHECK((ranks[0]->out.ends == Ends{{1, NetStatus::ok}}));
 });
 
-Add longDeclined("every announcement is answered: by a cancelled receive, another length, and a new era", [] {
-  Rank sender(0, 2, 1, 1);
-  Rank receiver(1, 2, 1, 2);
-  for (double key = 1; key <= 4; ++key) sender.offer(0, {0, kLong, 1, key, 0, 1, key});
-  sender.serve();
-  receiver.machine.shared(Shared::cancel + 5).store(1);
-  const Event cancelled = receiver.receive(0, 0, kLong, 1, 1, {}, 5);
-  const Event shorter = receiver.receive(1, 0, kLong - 8, 1, 2, {}, 6);
-  receiver.serve();
-  carry({&sender, &receiver});
-  CHECK(receiver.machine.status(shorter) == Status::truncated);
-  CHECK(receiver.machine.status(cancelled) == Status::cancelled && receiver.out.coming.empty());
-  // The first came when no receive waited for it any more.
-  CHECK((sender.out.ends == Ends{{2, NetStatus::ok}}) && receiver.server.kept() == 3);
-  const Event fourth = receiver.receive(0, 0, kLong, 1, 4, {}, 5);
-  receiver.serve();
-  carry({&sender, &receiver});
-  CHECK(receiver.machine.status(fourth) == Status::cancelled && sender.out.ends.size() == 2);
-  // A failing rank takes only what a commanded receive expects.
-  receiver.server.declineBefore(2);
-  carry({&sender, &receiver});
-  CHECK(sender.out.ends.size() == 4 && receiver.server.kept() == 0);
-  sender.offer(0, {0, kLong, 1, 5, 0, 1, 5, 1, 6});
-  sender.offer(0, {0, kLong, 2, 6, 0, 1, 7});
-  const Event expecting = receiver.receive(0, 0, kLong, 1, 5);
-  receiver.serve();
-  sender.serve();
-  carry({&sender, &receiver});
-  CHECK(receiver.machine.done(expecting) && receiver.server.kept() == 1);
-  CHECK(sender.out.ends.size() == 5 && sender.out.ends.back().first == 5);
-  receiver.server.beginEra(2);
-  CHECK(receiver.server.kept() == 1);
-  receiver.server.beginEra(3);
-  carry({&sender, &receiver});
-  CHECK(sender.out.ends.size() == 6 && receiver.server.kept() == 0);
-  // Too late for this era, and on the sender's side.
-  sender.offer(0, {0, kLong, 1, 7, 0, 1, 7});
-  sender.serve();
-  carry({&sender, &receiver});
-  CHECK(sender.out.ends.size() == 7);
-  sender.server.beginEra(2);
-  sender.offer(0, {0, kLong, 1, 8, 0, 1, 8});
-  sender.serve();
-  CHECK(sender.out.posted.empty() && sender.out.ends.back().second == NetStatus::cancelled);
-  for (const auto& [request, status] : sender.out.ends) {
-    CHECK(status == (request == 8 ? NetStatus::cancelled : NetStatus::ok));
-  }
-});
+Add longDeclined(
+    "every announcement is answered: by a cancelled receive, another length, and a new era", [] {
+      Rank sender(0, 2, 1, 1);
+      Rank receiver(1, 2, 1, 2);
+      for (double key = 1; key <= 4; ++key) sender.offer(0, {0, kLong, 1, key, 0, 1, key});
+      sender.serve();
+      receiver.machine.shared(Shared::cancel + 5).store(1);
+      const Event cancelled = receiver.receive(0, 0, kLong, 1, 1, {}, 5);
+      const Event shorter = receiver.receive(1, 0, kLong - 8, 1, 2, {}, 6);
+      receiver.serve();
+      carry({&sender, &receiver});
+      CHECK(receiver.machine.status(shorter) == Status::truncated);
+      CHECK(receiver.machine.status(cancelled) == Status::cancelled && receiver.out.coming.empty());
+      // The first came when no receive waited for it any more.
+      CHECK((sender.out.ends == Ends{{2, NetStatus::ok}}) && receiver.server.kept() == 3);
+      const Event fourth = receiver.receive(0, 0, kLong, 1, 4, {}, 5);
+      receiver.serve();
+      carry({&sender, &receiver});
+      CHECK(receiver.machine.status(fourth) == Status::cancelled && sender.out.ends.size() == 2);
+      // A failing rank takes only what a commanded receive expects.
+      receiver.server.declineBefore(2);
+      carry({&sender, &receiver});
+      CHECK(sender.out.ends.size() == 4 && receiver.server.kept() == 0);
+      sender.offer(0, {0, kLong, 1, 5, 0, 1, 5, 1, 6});
+      sender.offer(0, {0, kLong, 2, 6, 0, 1, 7});
+      const Event expecting = receiver.receive(0, 0, kLong, 1, 5);
+      receiver.serve();
+      sender.serve();
+      carry({&sender, &receiver});
+      CHECK(receiver.machine.done(expecting) && receiver.server.kept() == 1);
+      CHECK(sender.out.ends.size() == 5 && sender.out.ends.back().first == 5);
+      receiver.server.beginEra(2);
+      CHECK(receiver.server.kept() == 1);
+      receiver.server.beginEra(3);
+      carry({&sender, &receiver});
+      CHECK(sender.out.ends.size() == 6 && receiver.server.kept() == 0);
+      // Too late for this era, and on the sender's side.
+      sender.offer(0, {0, kLong, 1, 7, 0, 1, 7});
+      sender.serve();
+      carry({&sender, &receiver});
+      CHECK(sender.out.ends.size() == 7);
+      sender.server.beginEra(2);
+      sender.offer(0, {0, kLong, 1, 8, 0, 1, 8});
+      sender.serve();
+      CHECK(sender.out.posted.empty() && sender.out.ends.back().second == NetStatus::cancelled);
+      for (const auto& [request, status] : sender.out.ends) {
+        CHECK(status == (request == 8 ? NetStatus::cancelled : NetStatus::ok));
+      }
+    });
 
-Add longCancelled("a receive whose bytes are on their way ends with them, also when its run is cancelled", [] {
-  Rank sender(0, 2, 1, 1);
-  Rank receiver(1, 2, 1, 1);
-  sender.offer(0, {0, kLong, 1, 1, 0, 1, 5});
-  const Event taken = receiver.receive(0, 0, kLong, 1, 5);
-  sender.serve();
-  receiver.serve();
-  carry({&sender, &receiver}, false);
-  receiver.machine.shared(Shared::cancel + 1).store(1);
-  CHECK(!receiver.look() && !receiver.machine.done(taken));
-  carry({&sender, &receiver});
-  CHECK(receiver.machine.done(taken) && receiver.machine.status(taken) == Status::cancelled);
-});
+Add longCancelled(
+    "a receive whose bytes are on their way ends with them, also when its run is cancelled", [] {
+      Rank sender(0, 2, 1, 1);
+      Rank receiver(1, 2, 1, 1);
+      sender.offer(0, {0, kLong, 1, 1, 0, 1, 5});
+      const Event taken = receiver.receive(0, 0, kLong, 1, 5);
+      sender.serve();
+      receiver.serve();
+      carry({&sender, &receiver}, false);
+      receiver.machine.shared(Shared::cancel + 1).store(1);
+      CHECK(!receiver.look() && !receiver.machine.done(taken));
+      carry({&sender, &receiver});
+      CHECK(receiver.machine.done(taken) && receiver.machine.status(taken) == Status::cancelled);
+    });
 
-Add longFailures("nothing is announced from a failure, or of a cancelled run; such an offer departs", [] {
-  Rank rank(0, 2, 1, 2);
-  const Event bad = rank.machine.exec(0, "fail", 0, {17}, {}, 5);
-  rank.machine.finish(bad);
-  const Event same = rank.offer(0, {0, kLong, 1, 1, 0, 1, 9}, bad, 5);
-  const Event good = rank.offer(1, {0, kLong, 1, 2, 0, 1, 10}, {}, 6);
-  rank.serve();
-  CHECK(rank.out.posted.empty() && rank.server.held() && !rank.machine.done(good));
-  CHECK(rank.machine.status(same) == Status::cancelled);
-  CHECK((rank.out.ends == Ends{{1, NetStatus::cancelled}}));
-  rank.machine.shared(Shared::failuresHandled).store(2);
-  rank.serve(false);
-  CHECK(rank.machine.done(good) && rank.out.posted.size() == 1 && rank.out.ends.size() == 1);
-});
+Add longFailures(
+    "nothing is announced from a failure, or of a cancelled run; such an offer departs", [] {
+      Rank rank(0, 2, 1, 2);
+      const Event bad = rank.machine.exec(0, "fail", 0, {17}, {}, 5);
+      rank.machine.finish(bad);
+      const Event same = rank.offer(0, {0, kLong, 1, 1, 0, 1, 9}, bad, 5);
+      const Event good = rank.offer(1, {0, kLong, 1, 2, 0, 1, 10}, {}, 6);
+      rank.serve();
+      CHECK(rank.out.posted.empty() && rank.server.held() && !rank.machine.done(good));
+      CHECK(rank.machine.status(same) == Status::cancelled);
+      CHECK((rank.out.ends == Ends{{1, NetStatus::cancelled}}));
+      rank.machine.shared(Shared::failuresHandled).store(2);
+      rank.serve(false);
+      CHECK(rank.machine.done(good) && rank.out.posted.size() == 1 && rank.out.ends.size() == 1);
+    });
 
-Add longAbandoned("ranks out of step: offers depart, requests are refused, receives wait for their run's end", [] {
-  Rank sender(0, 2, 1, 1);
-  Rank receiver(1, 2, 1, 2);
-  sender.offer(0, {0, kLong, 1, 1, 0, 1, 5});
-  sender.offer(0, {0, kLong, 1, 2, 0, 1, 6});
-  sender.serve();
-  const Event first = receiver.receive(0, 0, kLong, 1, 5);
-  receiver.serve();
-  carry({&sender, &receiver}, false);
-  CHECK(sender.out.leaving.size() == 1);
-  sender.server.abandon();
-  // The first one's bytes are on their way.
-  CHECK((sender.out.ends == Ends{{2, NetStatus::cancelled}}));
-  carry({&sender, &receiver});
-  CHECK(receiver.machine.done(first) && sender.out.ends.size() == 2);
-  const Event second = receiver.receive(1, 0, kLong, 1, 6);
-  receiver.serve();
-  carry({&sender, &receiver});
-  CHECK(receiver.out.cancelled == std::vector<std::int32_t>{1});
-  receiver.server.fetched(1, NetStatus::cancelled);
-  receiver.serve(false);
-  CHECK(!receiver.machine.done(second));
-  receiver.machine.shared(Shared::cancel + 1).store(1);
-  CHECK(receiver.look());
-  CHECK(receiver.machine.status(second) == Status::cancelled);
-  const Event third = sender.offer(0, {0, kLong, 1, 3, 0, 1, 7});
-  sender.serve();
-  CHECK(sender.machine.done(third) && sender.out.posted.empty() && sender.out.ends.size() == 3);
-});
+Add longAbandoned(
+    "ranks out of step: offers depart, requests are refused, receives wait for their run's end",
+    [] {
+      Rank sender(0, 2, 1, 1);
+      Rank receiver(1, 2, 1, 2);
+      sender.offer(0, {0, kLong, 1, 1, 0, 1, 5});
+      sender.offer(0, {0, kLong, 1, 2, 0, 1, 6});
+      sender.serve();
+      const Event first = receiver.receive(0, 0, kLong, 1, 5);
+      receiver.serve();
+      carry({&sender, &receiver}, false);
+      CHECK(sender.out.leaving.size() == 1);
+      sender.server.abandon();
+      // The first one's bytes are on their way.
+      CHECK((sender.out.ends == Ends{{2, NetStatus::cancelled}}));
+      carry({&sender, &receiver});
+      CHECK(receiver.machine.done(first) && sender.out.ends.size() == 2);
+      const Event second = receiver.receive(1, 0, kLong, 1, 6);
+      receiver.serve();
+      carry({&sender, &receiver});
+      CHECK(receiver.out.cancelled == std::vector<std::int32_t>{1});
+      receiver.server.fetched(1, NetStatus::cancelled);
+      receiver.serve(false);
+      CHECK(!receiver.machine.done(second));
+      receiver.machine.shared(Shared::cancel + 1).store(1);
+      CHECK(receiver.look());
+      CHECK(receiver.machine.status(second) == Status::cancelled);
+      const Event third = sender.offer(0, {0, kLong, 1, 3, 0, 1, 7});
+      sender.serve();
+      CHECK(sender.machine.done(third) && sender.out.posted.empty() && sender.out.ends.size() == 3);
+    });
 
 Add longLost("after a rank was lost offers depart, and receives end with their run", [] {
   Rank rank(0, 3, 1, 2);
@@ -628,30 +635,31 @@ Add longLost("after a rank was lost offers depart, and receives end with their r
   CHECK(rank.machine.status(taken) == Status::cancelled);
 });
 
-Add longRefusals("letters about long versions that make no sense are refused, and so are offers", [] {
-  Rank rank(0, 3, 1, 1);
-  rank.arrive({-2, 7});                        // no tag
-  rank.arrive({-2, 7, 5});                     // a tag of the engine
-  rank.arrive({-3});                           // no offer
-  rank.arrive({-4, 32001 + 1});                // no such lane
-  rank.arrive({-1, 1, 5, kLong, 0});           // no offer
-  rank.arrive({-1, 1, 5, kLong, 2, 0, 1, 4});  // to be passed on to this rank
-  rank.arrive({-5, 1, 5, 8, 0, 1});            // of no kind
-  CHECK(rank.server.refused() == 7 && rank.out.posted.empty());
-  rank.arrive({-3, 7});         // of no offer: it has departed
-  rank.arrive({-4, 32001});     // not under way
-  rank.arrive({-2, 7, 32001});  // is refused
-  CHECK(rank.server.refused() == 7 && rank.out.posted.size() == 1);
-  CHECK((rank.out.posted[0].letter == Letter{-4, 32001}));
-  const Event outside = rank.offer(0, {kHost, 8, 1, 3, 0, 1, 1}, {}, -1);
-  const Event half = rank.offer(0, {0, 8, 1, 4, 0, 1}, {}, -1);
-  const Event self = rank.offer(0, {0, 8, 1, 5, 0, 0, 1}, {}, -1);
-  rank.serve();
-  CHECK(rank.machine.status(outside) == Status::outOfRange);
-  CHECK(rank.machine.status(half) == Status::badArguments);
-  CHECK(rank.machine.status(self) == Status::badArguments);
-  CHECK(rank.out.ends.size() == 3 && rank.out.ends[0].first == 3);
-});
+Add longRefusals("letters about long versions that make no sense are refused, and so are offers",
+                 [] {
+                   Rank rank(0, 3, 1, 1);
+                   rank.arrive({-2, 7});                        // no tag
+                   rank.arrive({-2, 7, 5});                     // a tag of the engine
+                   rank.arrive({-3});                           // no offer
+                   rank.arrive({-4, 32001 + 1});                // no such lane
+                   rank.arrive({-1, 1, 5, kLong, 0});           // no offer
+                   rank.arrive({-1, 1, 5, kLong, 2, 0, 1, 4});  // to be passed on to this rank
+                   rank.arrive({-5, 1, 5, 8, 0, 1});            // of no kind
+                   CHECK(rank.server.refused() == 7 && rank.out.posted.empty());
+                   rank.arrive({-3, 7});         // of no offer: it has departed
+                   rank.arrive({-4, 32001});     // not under way
+                   rank.arrive({-2, 7, 32001});  // is refused
+                   CHECK(rank.server.refused() == 7 && rank.out.posted.size() == 1);
+                   CHECK((rank.out.posted[0].letter == Letter{-4, 32001}));
+                   const Event outside = rank.offer(0, {kHost, 8, 1, 3, 0, 1, 1}, {}, -1);
+                   const Event half = rank.offer(0, {0, 8, 1, 4, 0, 1}, {}, -1);
+                   const Event self = rank.offer(0, {0, 8, 1, 5, 0, 0, 1}, {}, -1);
+                   rank.serve();
+                   CHECK(rank.machine.status(outside) == Status::outOfRange);
+                   CHECK(rank.machine.status(half) == Status::badArguments);
+                   CHECK(rank.machine.status(self) == Status::badArguments);
+                   CHECK(rank.out.ends.size() == 3 && rank.out.ends[0].first == 3);
+                 });
 
 Add closing("a core that closes does not wait for a letter that never comes", [] {
   for (int round = 0; round < 20; ++round) {

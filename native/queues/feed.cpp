@@ -197,12 +197,13 @@ void Feed::write(std::int32_t sequence, bool isFirst) {
 /// Ends the play of this queue, in which nothing is in flight.
 void Feed::skip() {
   const std::int32_t end = last();
+  // The others may sleep at the barrier. Once this queue has completed, the play may be gone.
+  play_.wakeAll();
   queue_.setFeed(nullptr);
   queue_.setPublished(end);
   queue_.setSubmitted(end, std::memory_order_seq_cst);
   queue_.publish(end);
   queue_.submission.reached(end);
-  play_.wakeAll();
 }
 
 void Feed::outcome(double& succeeded, std::int32_t& status) const {

@@ -192,14 +192,14 @@ export class Plan {
         'ERR_OPTION',
         `while.every must be a whole number from 1 to ${2 ** 24}, not ${shown(every)}`,
       );
-    const isReachable = result.copies.some((g) => {
-      const { kind } = this.engine.backend.spaces[program.regions[g].space];
+    const isReachable = result.copies.some(({ region }) => {
+      const { kind } = this.engine.backend.spaces[program.regions[region].space];
       return kind === 'host' || kind === 'emulated' || kind === 'simulated';
     });
     if (!isReachable)
       throw new HeadraceError(
         'ERR_OPTION',
-        `while.datum is '${datum.name}', whose value stays in the memory of ${this.engine.spaceName(program.regions[result.copies[0]].space)}, where the processor cannot read it`,
+        `while.datum is '${datum.name}', whose value stays in the memory of ${this.engine.spaceName(program.regions[result.copies[0].region].space)}, where the processor cannot read it`,
         { datum: datum.name, remedy: "write it with a task on { device: 'host' }" },
       );
     return {

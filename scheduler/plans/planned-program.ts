@@ -29,15 +29,22 @@ export interface PlannedCopy {
   readonly region: number;
 }
 
+/** A copy of a datum that has its value after an iteration, and the command that brings the value there. */
+export interface PlannedExit {
+  readonly region: number;
+  /** The last command of an iteration that writes the copy: a task or a transfer. Its list, and its record in it. */
+  readonly list: number;
+  readonly record: number;
+}
+
 /** A datum that the plan writes. */
 export interface PlannedResult {
   readonly datum: DatumId;
-  /** Regions of its copies after an iteration; the first is the owner's. */
-  readonly copies: readonly number[];
-  /** Its last writer in an iteration: list, record and insertion. */
+  /** Its last writer in an iteration: the list, and the record in it. */
   readonly list: number;
   readonly record: number;
-  readonly insertion: number;
+  /** Its copies after an iteration; the first is the owner's. */
+  readonly copies: readonly PlannedExit[];
 }
 
 /** A task of the plan, for messages. */

@@ -230,26 +230,30 @@ export class Planner {
     }));
   }
 
-  private results({ commands, ranges, exits }: Attempt, lists: Lists): PlannedResult[] {
-    const { insertions } = this.engine;
-    const writer = new Map<DatumId, number>();
+  private results({ commands, ranges, accesses, exits }: Attempt, lists: Lists): PlannedResult[] {
+    const writer = new Int32Array(ranges.count).fill(-1);
+    const task = new Map<DatumId, number>();
     for (let c = 0; c < commands.count; c++) {
-      if (commands.isCopy[c]) continue;
-      const { modes } = insertions.classes[commands.insertion[c]];
-      for (let i = 0; i < modes.length; i++)
-        if (modes[i] !== AccessMode.read)
-          writer.set(commands.data[commands.first[c] + i] as DatumId, c);
+      const begin = accesses.first[c];
+      for (let i = begin; i < accesses.first[c + 1]; i++) {
+        if ((accesses.of[i] & 1) === 0) continue;
+        writer[accesses.of[i] >> 1] = c;
+        if (commands.isCopy[c] === 0)
+          task.set(commands.data[commands.first[c] + i - begin] as DatumId, c);
+      }
     }
-    return Array.from(exits, ([datum, list]) => {
-      const c = writer.get(datum) as number;
-      return {
-        datum,
-        copies: list.map((range) => ranges.region[range]),
-        list: lists.listOf[commands.queue[c]],
-        record: lists.recordOf[c],
-        insertion: commands.insertion[c],
-      };
+    const placeOfCommand = (c: number): { list: number; record: number } => ({
+      list: lists.listOf[commands.queue[c]],
+      record: lists.recordOf[c],
     });
+    return Array.from(exits, ([datum, list]) => ({
+      datum,
+      ...placeOfCommand(task.get(datum) as number),
+      copies: list.map((range) => ({
+        region: ranges.region[range],
+        ...placeOfCommand(writer[range]),
+      })),
+    }));
   }
 
   private report(name: string, attempt: Attempt, waits: number): PlanReport {

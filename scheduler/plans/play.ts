@@ -19,8 +19,9 @@ import type { EngineState } from '../engine/state.js';
 import { commandFailure } from '../failure/describe.js';
 import { markUnwritten } from '../failure/poison.js';
 import type { Placement } from './placement.js';
-import type { PlannedProgram, PlannedResult } from './planned-program.js';
+import type { PlannedExit, PlannedProgram, PlannedResult } from './planned-program.js';
 import { queueName } from './queue-name.js';
+import { type Failure, taintedData } from './taint.js';
 
 /** Limit for the records of one part of a play, per queue. */
 const PART_RECORDS = 2 ** 27;
@@ -201,8 +202,6 @@ export class Play implements Section {
       this.last[i] =
         (backend.completed[queue] + Math.imul(times, records.length / Record.words)) | 0;
     });
-    state.playing = true;
-    this.isPlaying = true;
     const play: NativePlay = {
       queues: program.queues,
       times,
@@ -212,13 +211,15 @@ export class Play implements Section {
       condition: condition === undefined ? undefined : this.nativeCondition(condition),
     };
     backend.play(play);
+    state.playing = true;
+    this.isPlaying = true;
   }
 
   private nativeCondition(condition: PlayCondition): NonNullable<NativePlay['condition']> {
     const { element, limit, below, every } = condition;
     const result = this.program.results.find((r) => r.datum === condition.datum) as PlannedResult;
-    const region =
-      result.copies.find((g) => this.program.regions[g].space === HOST) ?? result.copies[0];
+    const onHost = result.copies.find((c) => this.program.regions[c.region].space === HOST);
+    const { region } = onHost ?? result.copies[0];
     const { space } = this.program.regions[region];
     const offset = this.placement.baseOf(region);
     return { space, offset, element, limit, below, every, first: this.iterations > 0 };
@@ -266,38 +267,40 @@ export class Play implements Section {
   // --- The end ------------------------------------------------------------------------------------------------
 
   private succeed(): boolean {
-    for (const result of this.program.results) if (this.iterations > 0) this.hasValue(result, true);
+    if (this.iterations > 0)
+      for (const { datum, copies } of this.program.results) this.hasValue(datum, copies);
     this.placement.leave();
     this.wish.done(this.iterations);
     return true;
   }
 
-  /** The datum has the value of its last writer. `complete`: also in the copies that were made of it. */
-  private hasValue({ datum: d, copies }: PlannedResult, complete: boolean): void {
+  /** The datum has the value of its last writer in these copies; the first is the owner's. */
+  private hasValue(d: DatumId, [first, ...others]: readonly PlannedExit[]): void {
     const { x, directory: dir, backend } = this.state;
     const { regions, queues } = this.program;
-    const [owner, ...others] = copies.map((g) => regions[g].space);
+    const owner = regions[first.region].space;
     writeHere(x, d, owner);
     dir.setPoison(d, Poison.none);
     dir.poisonedBy[d] = this.before;
     dir.written[d] = 1;
-    dir.forgetReaders(d * dir.spaces + owner);
-    const writer = queues.find(({ queue }) => backend.queues[queue].space === owner);
-    if (writer !== undefined)
-      dir.setWriter(d * dir.spaces + owner, writer.queue, backend.issued[writer.queue]);
-    if (!complete) return;
-    for (const s of others) {
-      dir.apply(d, s, CopyEvent.fetch);
-      dir.apply(d, s, CopyEvent.arrived);
+    // The event is over. It says which queue wrote the datum, so that later tasks stay on that queue.
+    const { queue } = queues[first.list];
+    dir.setWriter(d * dir.spaces + owner, queue, backend.issued[queue]);
+    for (const { region } of others) {
+      dir.apply(d, regions[region].space, CopyEvent.fetch);
+      dir.apply(d, regions[region].space, CopyEvent.arrived);
     }
   }
 
   private fail(error: HeadraceError): void {
     const { state, progress, wish, program } = this;
+    const failed = this.failedAt();
     const hasBegun = this.hasEntered && progress.succeeded.some((n) => n > 0);
-    const hasFailed = progress.status.some((s) => s !== Status.ok && s !== Status.cancelled);
+    // The copies behind a copy that has failed have carried anything.
+    const trustsCopies = failed.every(({ insertion }) => insertion >= 0);
+    const tainted = trustsCopies ? taintedData(program, failed, wish.times) : undefined;
     for (const result of program.results) {
-      if (hasBegun || hasFailed) this.settle(result);
+      if (hasBegun || failed.length > 0) this.settle(result, tainted);
       else if (guards.poisonOutputs) {
         state.directory.written[result.datum] = 1;
         markUnwritten(state.directory, result.datum, this.before);
@@ -307,20 +310,29 @@ export class Play implements Section {
     wish.failed(error);
   }
 
-  /** After a failure: the datum keeps its value if its last writer has run, else it has none. */
-  private settle(result: PlannedResult): void {
-    const { progress, program, wish, state } = this;
+  /** Whether a command of the last iteration has run. */
+  private hasRun({ list, record }: { readonly list: number; readonly record: number }): boolean {
+    const length = this.program.queues[list].records.length / Record.words;
+    return this.progress.succeeded[list] > (this.wish.times - 1) * length + record;
+  }
+
+  /**
+   * After a failure: the datum keeps its value where the last iteration has brought it, if its last writer has run on good
+   * inputs; else it has none. `tainted`: the data computed from a failed task; undefined if that is not known.
+   */
+  private settle(result: PlannedResult, tainted: ReadonlySet<DatumId> | undefined): void {
+    const { state } = this;
     const { directory: dir, spaces } = state;
-    const length = program.queues[result.list].records.length / Record.words;
-    const wanted = (wish.times - 1) * length + result.record;
-    if (progress.succeeded[result.list] > wanted) {
-      this.hasValue(result, false);
+    const isGood = tainted?.has(result.datum) === false && this.hasRun(result);
+    const written = isGood ? result.copies.filter((copy) => this.hasRun(copy)) : [];
+    if (written.length > 0) {
+      this.hasValue(result.datum, written);
       return;
     }
     const d = result.datum;
     dir.written[d] = 1;
     if (!guards.poisonOutputs) return;
-    const hasFailed = this.failedAt()?.data.includes(d) === true;
+    const hasFailed = tainted?.has(d) !== false;
     dir.version[d] = (dir.version[d] + 1) | 0;
     for (let s = HOST; s < dir.spaces; s = (s + 1) as SpaceId) {
       if (((dir.validMask[d] >> s) & 1) === 0) continue;
@@ -331,31 +343,26 @@ export class Play implements Section {
     dir.poisonedBy[d] = this.before;
   }
 
-  private failedList(): number {
-    return this.progress.status.findIndex((s) => s !== Status.ok && s !== Status.cancelled);
-  }
-
-  private failedAt():
-    | { iteration: number; insertion: number; data: readonly DatumId[] }
-    | undefined {
-    const i = this.failedList();
-    if (i < 0) return undefined;
-    const { records, insertion } = this.program.queues[i];
-    const length = records.length / Record.words;
-    const at = this.progress.succeeded[i];
-    const number = insertion[at % length];
-    const data = number < 0 ? [] : this.program.task(number).data;
-    return { iteration: Math.floor(at / length), insertion: number, data };
+  /** The failures of all queues, the first in program order first. The insertion of a copy is negative. */
+  private failedAt(): (Failure & { readonly list: number })[] {
+    const { program, progress } = this;
+    const found = program.queues.flatMap(({ records, insertion }, list) => {
+      const status = progress.status[list];
+      if (status === Status.ok || status === Status.cancelled) return [];
+      const length = records.length / Record.words;
+      const at = progress.succeeded[list];
+      return [{ iteration: Math.floor(at / length), insertion: insertion[at % length], list }];
+    });
+    return found.sort((x, y) => x.iteration - y.iteration || x.insertion - y.insertion);
   }
 
   /** The error of the task that has failed, in the user's words. */
   private failure(): HeadraceError | undefined {
-    const failed = this.failedAt();
+    const [failed] = this.failedAt();
     if (failed === undefined) return undefined;
     const { program, progress, state, wish } = this;
-    const list = this.failedList();
-    const { queue } = program.queues[list];
-    const status = progress.status[list];
+    const { queue } = program.queues[failed.list];
+    const status = progress.status[failed.list];
     const device = state.spaceName(state.backend.queues[queue].space);
     const words = state.backend.lastError(queue);
     const where = `in iteration ${failed.iteration} of plan '${program.report.name}'`;

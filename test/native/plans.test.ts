@@ -248,6 +248,30 @@ describe('a play that fails', () => {
     await runtime.close();
   });
 
+  test('in a plan that goes home, keeps values only where they have arrived', async () => {
+    const { runtime, x } = await opened({ gpus: 1, gpuMemory: '2KiB' });
+    const blocks = Array.from({ length: 6 }, (_, i) =>
+      runtime.data(new Float64Array(64).fill(i), { name: `b${i}` }),
+    );
+    const plan = await runtime.plan((graph) => {
+      for (const y of blocks) graph.insert(axpy, { y, x, n: N, a: 1 }, { device: 0 });
+      graph.insert(failing, { y: blocks[0], code: slot('code') }, { device: 0 });
+    });
+    expect(plan.report.evictions).toBeGreaterThan(0);
+    const values = { code: (i: number) => (i === 4 ? 7 : 0) };
+    for (let round = 0; round < 5; round++) {
+      expect(await codeOf(() => plan.run({ times: 5, values }))).toBe('ERR_TASK_FAILED');
+      expect(await codeOf(() => blocks[0].read())).toBe('ERR_DATUM_POISONED');
+      for (const [i, y] of blocks.entries()) {
+        // A value that is there is that of all five iterations.
+        const found = await first(y).catch(() => i + 5);
+        expect(found, `round ${round}, block ${i}`).toBe(i + 5);
+        await y.set(new Float64Array(64).fill(i));
+      }
+    }
+    await runtime.close();
+  });
+
   test('is aborted by a signal, before it begins or while it plays', async () => {
     const { runtime, x, y } = await opened();
     const plan = await runtime.plan((graph) => {

@@ -197,13 +197,15 @@ void Feed::write(std::int32_t sequence, bool isFirst) {
 /// Ends the play of this queue, in which nothing is in flight.
 void Feed::skip() {
   const std::int32_t end = last();
-  // The others may sleep at the barrier. Once this queue has completed, the play may be gone.
+  // Once this queue has completed, the engine may end the play: nothing of it is used after that.
+  Queue& queue = queue_;
+  // The others may sleep at the barrier.
   play_.wakeAll();
-  queue_.setFeed(nullptr);
-  queue_.setPublished(end);
-  queue_.setSubmitted(end, std::memory_order_seq_cst);
-  queue_.publish(end);
-  queue_.submission.reached(end);
+  queue.setFeed(nullptr);
+  queue.setPublished(end);
+  queue.setSubmitted(end, std::memory_order_seq_cst);
+  queue.publish(end);
+  queue.submission.reached(end);
 }
 
 void Feed::outcome(double& succeeded, std::int32_t& status) const {

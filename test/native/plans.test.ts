@@ -178,6 +178,7 @@ describe('a play', () => {
       graph.insert(axpy, { y: z, x, n: N, a: 1 });
     });
     run.done.catch(() => {});
+    // Longer than the patience of the watchdog.
     const until = performance.now() + 300;
     while (performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 10));
     const text = runtime.explain();

@@ -122,7 +122,8 @@ describe('doorbell', () => {
       });
     });
     machine.core.hold(true);
-    const event = machine.exec(0, 'spin', [], [2000]);
+    // Long enough that a thread that loses its core for a moment still sees it under way.
+    const event = machine.exec(0, 'spin', [], [100_000]);
     machine.arm(event);
     machine.setShared('engineAsleep', 2);
     machine.publish();

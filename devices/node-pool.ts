@@ -2,6 +2,7 @@
 // engine: successors of a task, readers of a copy, waiters of a resource. No allocation after warm-up.
 // Invariant: a node is in exactly one list or in the free list. A list is named by its first node, -1 = empty.
 import type { Column } from './handles.js';
+import { resized } from './resized.js';
 
 export class NodePool<V extends number = number> {
   value: Column<Int32Array, V>;
@@ -57,13 +58,8 @@ export class NodePool<V extends number = number> {
 
   private grow(): void {
     const length = this.next.length * 2;
-    const copy = <T extends Int32Array>(from: T): T => {
-      const to = new Int32Array(length);
-      to.set(from);
-      return to as T;
-    };
-    this.value = copy(this.value);
-    this.extra = copy(this.extra);
-    this.next = copy(this.next);
+    this.value = resized(this.value, length);
+    this.extra = resized(this.extra, length);
+    this.next = resized(this.next, length);
   }
 }

@@ -21,6 +21,7 @@ import {
   type SpaceId,
 } from '../handles.js';
 import { NodePool } from '../node-pool.js';
+import { resized } from '../resized.js';
 import { type CopyEvent, CopyState, ILLEGAL, nextState } from './coherency.js';
 
 export const NO_BLOCK = -1;
@@ -45,17 +46,6 @@ export const Poison = {
 /** The name of a datum in error messages and traces. */
 export interface DatumInfo {
   readonly name: string;
-}
-
-function resized<T extends Int32Array | Uint8Array | Float64Array>(
-  column: T,
-  length: number,
-  fill = 0,
-): T {
-  const next = new (column.constructor as new (n: number) => T)(length);
-  if (fill !== 0) next.fill(fill, column.length);
-  next.set(column as never);
-  return next;
 }
 
 function queueColumn(length: number): Column<Int32Array, QueueId> {

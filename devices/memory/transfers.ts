@@ -25,6 +25,7 @@ import {
   type SpaceId,
   type TaskId,
 } from '../handles.js';
+import { resized } from '../resized.js';
 import type { Submission } from '../submission.js';
 import { CopyEvent, CopyState } from './coherency.js';
 import { type Directory, NO_BLOCK, Poison } from './directory.js';
@@ -299,20 +300,15 @@ export class Transfers {
     const row = this.freeRows.pop() ?? this.used++;
     if (row >= this.datum.length) {
       const length = this.datum.length * 2;
-      const grow = <T extends Int32Array | Int16Array | Uint8Array | Float64Array>(from: T): T => {
-        const to = new (from.constructor as new (n: number) => T)(length);
-        to.set(from as never);
-        return to;
-      };
-      this.datum = grow(this.datum);
-      this.source = grow(this.source);
-      this.destination = grow(this.destination);
-      this.version = grow(this.version);
-      this.reason = grow(this.reason);
-      this.task = grow(this.task);
-      this.doomed = grow(this.doomed);
-      this.offset = grow(this.offset);
-      this.issuedAt = grow(this.issuedAt);
+      this.datum = resized(this.datum, length);
+      this.source = resized(this.source, length);
+      this.destination = resized(this.destination, length);
+      this.version = resized(this.version, length);
+      this.reason = resized(this.reason, length);
+      this.task = resized(this.task, length);
+      this.doomed = resized(this.doomed, length);
+      this.offset = resized(this.offset, length);
+      this.issuedAt = resized(this.issuedAt, length);
     }
     return row;
   }

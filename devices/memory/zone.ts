@@ -4,6 +4,8 @@
 // lose one of them to rounding.
 // Invariants: segments tile [0, capacity) in address order; no two neighbouring segments are both free.
 
+import { resized } from '../resized.js';
+
 /** Block alignment in bytes: suits GPU copies and BLAS libraries, and an IPC offset must be a multiple of it. */
 export const ALIGNMENT = 512;
 
@@ -20,12 +22,6 @@ const NIL = -1;
 /** Bytes that a block of `bytes` occupies. */
 export function roundedBytes(bytes: number): number {
   return bytes <= ALIGNMENT ? ALIGNMENT : Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
-}
-
-function grow<T extends Int32Array | Float64Array>(column: T): T {
-  const larger = new (column.constructor as new (n: number) => T)(column.length * 2);
-  larger.set(column);
-  return larger;
 }
 
 export class Zone {
@@ -164,13 +160,13 @@ export class Zone {
     if (s === undefined) {
       s = this.count++;
       if (s === this.start.length) {
-        this.start = grow(this.start);
-        this.size = grow(this.size);
-        this.before = grow(this.before);
-        this.after = grow(this.after);
-        this.free = grow(this.free);
-        this.binNext = grow(this.binNext);
-        this.binPrevious = grow(this.binPrevious);
+        this.start = resized(this.start, 2 * s);
+        this.size = resized(this.size, 2 * s);
+        this.before = resized(this.before, 2 * s);
+        this.after = resized(this.after, 2 * s);
+        this.free = resized(this.free, 2 * s);
+        this.binNext = resized(this.binNext, 2 * s);
+        this.binPrevious = resized(this.binPrevious, 2 * s);
       }
     }
     this.start[s] = start;

@@ -1,11 +1,6 @@
 // The commands that the engine wrote while it planned, in the order of issue, as columns.
 import type { Column, QueueId } from '../handles.js';
-
-function doubled<T extends Uint8Array | Int16Array | Int32Array | Float64Array>(column: T): T {
-  const next = new (column.constructor as new (n: number) => T)(column.length * 2);
-  next.set(column as never);
-  return next;
-}
+import { resized } from '../resized.js';
 
 /** What belongs to a copy: it has no task. */
 export const NO_INSERTION = -1;
@@ -42,8 +37,9 @@ export class PlannedCommands {
     const c = this.count++;
     if (c === this.queue.length) this.growCommands();
     while (this.used + count > this.values.length) {
-      this.values = doubled(this.values);
-      this.data = doubled(this.data);
+      const length = this.values.length * 2;
+      this.values = resized(this.values, length);
+      this.data = resized(this.data, length);
     }
     this.isCopy[c] = 0;
     this.queue[c] = queue;
@@ -58,12 +54,13 @@ export class PlannedCommands {
   }
 
   private growCommands(): void {
-    this.isCopy = doubled(this.isCopy);
-    this.queue = doubled(this.queue) as Column<Int16Array, QueueId>;
-    this.what = doubled(this.what);
-    this.insertion = doubled(this.insertion);
-    this.flows = doubled(this.flows);
-    this.arguments = doubled(this.arguments);
-    this.first = doubled(this.first);
+    const length = this.queue.length * 2;
+    this.isCopy = resized(this.isCopy, length);
+    this.queue = resized(this.queue, length);
+    this.what = resized(this.what, length);
+    this.insertion = resized(this.insertion, length);
+    this.flows = resized(this.flows, length);
+    this.arguments = resized(this.arguments, length);
+    this.first = resized(this.first, length);
   }
 }

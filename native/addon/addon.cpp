@@ -340,7 +340,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     return Napi::BigInt::New(info.Env(), static_cast<std::uint64_t>(address));
   }
 
-  /// (queues, records, open, parameters, condition or undefined, times, run, slots)
+  /// A NativePlay of the contract.
   void play(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     requireOpen(env);

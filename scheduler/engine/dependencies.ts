@@ -7,6 +7,7 @@
 // Invariant: for every datum, every pair of tasks with at least one writer is ordered by an edge or by an event.
 import type { Column, DatumId, TaskId } from '../../devices/handles.js';
 import { NodePool } from '../../devices/node-pool.js';
+import { resized } from '../../devices/resized.js';
 import { AccessMode, Execution, TaskStage, type TaskTable } from '../../stages/task-table.js';
 import type { EngineObserver } from './observer.js';
 
@@ -39,15 +40,10 @@ export class Dependencies {
   addDatum(d: DatumId): void {
     if (d >= this.readers.length) {
       const length = this.readers.length * 2;
-      const grow = <T extends Int32Array>(from: T, fill: number): T => {
-        const to = new Int32Array(length).fill(fill, from.length);
-        to.set(from);
-        return to as T;
-      };
-      this.lastWriter = grow(this.lastWriter, 0);
-      this.readers = grow(this.readers, -1);
-      this.readerCount = grow(this.readerCount, 0);
-      this.weedAt = grow(this.weedAt, 64);
+      this.lastWriter = resized(this.lastWriter, length, 0);
+      this.readers = resized(this.readers, length, -1);
+      this.readerCount = resized(this.readerCount, length, 0);
+      this.weedAt = resized(this.weedAt, length, 64);
     }
     // An id just before the window never lies in the window.
     this.lastWriter[d] = ((this.tasks.head - 1) | 0) as TaskId;

@@ -4,6 +4,7 @@
 // Invariant: `producer[d]` is the rank whose task writes the latest version in program order, on every rank that follows
 // d.
 import { type DatumId, FIRST_DATUM } from '../../devices/handles.js';
+import { resized } from '../../devices/resized.js';
 
 const ROWS = 256;
 /** No movement sends the latest version, or it takes no more destinations. */
@@ -93,17 +94,11 @@ export class RankData {
   }
 
   private growTo(rows: number): void {
-    const grow = <T extends Int32Array | Int16Array | Uint8Array>(from: T, length: number): T => {
-      const to = new (from.constructor as new (n: number) => T)(length);
-      to.set(from as never);
-      return to;
-    };
-    this.gid = grow(this.gid, rows);
-    this.owner = grow(this.owner, rows);
-    this.producer = grow(this.producer, rows);
-    this.have = grow(this.have, rows);
-    const from = this.openSend.length;
-    this.openSend = grow(this.openSend, rows).fill(NOT_SENT, from);
-    this.sentFirst = grow(this.sentFirst, rows).fill(NO_RANK, from);
+    this.gid = resized(this.gid, rows);
+    this.owner = resized(this.owner, rows);
+    this.producer = resized(this.producer, rows);
+    this.have = resized(this.have, rows);
+    this.openSend = resized(this.openSend, rows, NOT_SENT);
+    this.sentFirst = resized(this.sentFirst, rows, NO_RANK);
   }
 }

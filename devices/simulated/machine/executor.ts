@@ -131,12 +131,12 @@ export class Executor implements EventOwner {
     this.host = this.bytes[0];
   }
 
-  /** Number of a kernel, or -1. */
   /** Names of the kernels, by id. */
   get kernels(): readonly string[] {
     return this.kernelNames;
   }
 
+  /** Number of a kernel, or -1. */
   kernel(name: string): number {
     let id = this.kernelIds.get(name);
     if (id !== undefined) return id;
@@ -232,16 +232,14 @@ export class Executor implements EventOwner {
     const run = records.run[slot];
     if (run >= 0 && this.cancelled[run] !== 0) status = Status.cancelled;
     else if (records.op[slot] === Op.exec) {
-      {
-        status = this.faults.kernel(space);
-        this.launched[records.run[slot]]++;
-        const model = (space === 0 ? this.hostTimes : this.gpuTimes)[records.what[slot]];
-        const args = records.argumentsOf(q, slot);
-        const flows = records.flows[slot];
-        ns = adversary.stretch(
-          model(args, flows, args.length - flows) * 1e9 + (space === 0 ? 0 : this.launchNs),
-        );
-      }
+      status = this.faults.kernel(space);
+      this.launched[run]++;
+      const model = (space === 0 ? this.hostTimes : this.gpuTimes)[records.what[slot]];
+      const args = records.argumentsOf(q, slot);
+      const flows = records.flows[slot];
+      ns = adversary.stretch(
+        model(args, flows, args.length - flows) * 1e9 + (space === 0 ? 0 : this.launchNs),
+      );
     } else if (records.op[slot] === Op.copy) {
       status = this.faults.copy(space);
       ns = adversary.stretch(this.latency[q] + records.args[slot * ARGS + 2] / this.bandwidth[q]);

@@ -41,6 +41,22 @@ export function executesKernels({ kind }: QueueInfo): boolean {
   return kind === 'worker' || kind === 'compute';
 }
 
+/**
+ * Commands of lanes, and their arguments after offset, bytes and era.
+ *
+ * `send`: per destination its rank and the key of its receive. The bytes go to other ranks. The lane sends nothing while a
+ * record has failed that the engine has not handled (`handledFailures`), or once the run is cancelled. The command is over
+ * when the bytes may change.
+ *
+ * `offer`: the number for `departed`, a key, then destinations as in `send`. It announces a long version, under the
+ * conditions of a send, and is over when the announcement has left. The port's `departed` follows when no rank needs the
+ * bytes any more, or when nothing was announced (devices/network/port.ts). Without destinations the version is passed on: to
+ * the ranks that came with the one of that key.
+ *
+ * `receive`: the key. It is over when the version with this era and key has come and is in host space.
+ */
+export type LaneCommand = 'send' | 'offer' | 'receive';
+
 export interface Backend {
   readonly kind: 'native' | 'simulated';
   /** The engine keeps its last stimuli, for the stories of tasks and data. */
@@ -97,43 +113,16 @@ export interface Backend {
     waitSeq: number,
   ): number;
   /**
-   * Appends a send to a lane: bytes of host space go to other ranks when the event of `waitQueue` has happened. `args` holds
-   * `nArgs` numbers: offset, bytes, era, then per destination its rank and the key of its receive. They are copied.
-   * The lane sends nothing while a record has failed that the engine has not handled (`handledFailures`), or once the run
-   * is cancelled. The command is over when the bytes may change. Costs `execRecords(nArgs)` records.
+   * Appends a command to a lane, on bytes of host space. `args` holds `nArgs` numbers: offset, bytes, era, then those of the
+   * kind (`LaneCommand`). They are copied. The bytes are not touched before the event of `waitQueue` has happened. Costs
+   * `execRecords(nArgs)` records.
    */
-  send(
+  message(
+    kind: LaneCommand,
     lane: QueueId,
     task: TaskId,
     run: number,
     nArgs: number,
-    args: Float64Array,
-    waitQueue: QueueId,
-    waitSeq: number,
-  ): number;
-  /**
-   * Appends the announcement of a long version to a lane, under the conditions of a send. The command is over when the
-   * announcement has left. The port's `departed` follows when no rank needs the bytes any more, or when nothing was announced
-   * (devices/network/port.ts). `args` holds offset, bytes, era, the number for `departed`, a key, then destinations as in
-   * `send`. Without destinations the version is passed on: to the ranks that came with the one of that key.
-   */
-  offer(
-    lane: QueueId,
-    task: TaskId,
-    run: number,
-    nArgs: number,
-    args: Float64Array,
-    waitQueue: QueueId,
-    waitSeq: number,
-  ): number;
-  /**
-   * Appends a receive to a lane: it is over when the version with this era and key has come and is in host space. `args`
-   * holds four numbers: offset, bytes, era, key. The bytes are not touched before the event of `waitQueue`. One record.
-   */
-  receive(
-    lane: QueueId,
-    task: TaskId,
-    run: number,
     args: Float64Array,
     waitQueue: QueueId,
     waitSeq: number,

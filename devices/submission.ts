@@ -8,7 +8,7 @@
 // Invariant: between issue and observed completion every record that carries work has its token in `flight`:
 // positive = task row + 1, negative = -(transfer id + 1), PART = a part of a task's work, 0 = nothing to do on completion.
 
-import { argumentsOf, type Backend, execRecords } from './backend.js';
+import { argumentsOf, type Backend, execRecords, type LaneCommand } from './backend.js';
 import {
   type Column,
   FIRST_QUEUE,
@@ -199,16 +199,13 @@ export class Submission {
    * Issues a command to a lane after the collected events; copies the record. Returns the command's sequence number.
    * `isPart`: its end is not the end of the task.
    */
-  message(launch: Launch, kind: 'send' | 'receive' | 'offer', isPart: boolean): number {
+  message(launch: Launch, kind: LaneCommand, isPart: boolean): number {
     const { backend } = this;
     const { task, run, nArgs, args } = launch;
     const lane = this.needFor;
     const fold = this.issueWaits(lane);
     const waitSeq = fold === NO_QUEUE ? 0 : this.needSeq[fold];
-    const seq =
-      kind === 'receive'
-        ? backend.receive(lane, task, run, args, fold, waitSeq)
-        : backend[kind](lane, task, run, nArgs, args, fold, waitSeq);
+    const seq = backend.message(kind, lane, task, run, nArgs, args, fold, waitSeq);
     this.outstanding[lane]++;
     this.flight[lane][seq & this.slotMask] = isPart ? PART : launch.row + 1;
     return seq;

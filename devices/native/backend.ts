@@ -18,7 +18,7 @@ import {
   Times,
 } from '../../native/contract.js';
 import { loadNative } from '../../native/index.js';
-import type { Backend, QueueInfo, SpaceInfo } from '../backend.js';
+import type { Backend, LaneCommand, QueueInfo, SpaceInfo } from '../backend.js';
 import { FIRST_QUEUE, type QueueId, type SpaceId, type TaskId } from '../handles.js';
 import { type ExportedSpace, exportedSpaces, queuesOf, spacesOf } from './description.js';
 import { Doorbells } from './doorbells.js';
@@ -146,45 +146,8 @@ export class NativeBackend implements Backend {
   }
 
   // biome-ignore lint/complexity/useMaxParams: one call per command, from submission.ts only; a record would cost time on every task.
-  send(
-    lane: QueueId,
-    task: number,
-    run: number,
-    nArgs: number,
-    args: Float64Array,
-    waitQueue: QueueId,
-    waitSeq: number,
-  ): number {
-    return this.lane(Opcode.send, lane, task, run, nArgs, args, waitQueue, waitSeq);
-  }
-
-  // biome-ignore lint/complexity/useMaxParams: one call per command, from submission.ts only; a record would cost time on every task.
-  offer(
-    lane: QueueId,
-    task: number,
-    run: number,
-    nArgs: number,
-    args: Float64Array,
-    waitQueue: QueueId,
-    waitSeq: number,
-  ): number {
-    return this.lane(Opcode.offer, lane, task, run, nArgs, args, waitQueue, waitSeq);
-  }
-
-  receive(
-    lane: QueueId,
-    task: number,
-    run: number,
-    args: Float64Array,
-    waitQueue: QueueId,
-    waitSeq: number,
-  ): number {
-    return this.lane(Opcode.receive, lane, task, run, 4, args, waitQueue, waitSeq);
-  }
-
-  // biome-ignore lint/complexity/useMaxParams: the words of one record, from the two functions above only.
-  private lane(
-    opcode: number,
+  message(
+    kind: LaneCommand,
     queue: QueueId,
     task: number,
     run: number,
@@ -195,7 +158,7 @@ export class NativeBackend implements Backend {
   ): number {
     const seq = this.exec(queue, 0, task as TaskId, run, 0, nArgs, args, waitQueue, waitSeq);
     this.words[queue][((seq - 1) & this.mask) * Record.words + Record.head] =
-      opcode | (nArgs << 20);
+      Opcode[kind] | (nArgs << 20);
     return seq;
   }
 

@@ -10,6 +10,7 @@ import {
   type Backend,
   execRecords,
   type KernelSource,
+  type LaneCommand,
   type NativePlay,
   type QueueInfo,
   type SpaceInfo,
@@ -210,45 +211,8 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   }
 
   // biome-ignore lint/complexity/useMaxParams: one call per command, from submission.ts only; the order is that of the port.
-  send(
-    lane: QueueId,
-    task: number,
-    run: number,
-    nArgs: number,
-    args: Float64Array,
-    waitQueue: QueueId,
-    waitSeq: number,
-  ): number {
-    return this.message(Op.send, lane, task, run, nArgs, args, waitQueue, waitSeq);
-  }
-
-  // biome-ignore lint/complexity/useMaxParams: one call per command, from submission.ts only; the order is that of the port.
-  offer(
-    lane: QueueId,
-    task: number,
-    run: number,
-    nArgs: number,
-    args: Float64Array,
-    waitQueue: QueueId,
-    waitSeq: number,
-  ): number {
-    return this.message(Op.offer, lane, task, run, nArgs, args, waitQueue, waitSeq);
-  }
-
-  receive(
-    lane: QueueId,
-    task: number,
-    run: number,
-    args: Float64Array,
-    waitQueue: QueueId,
-    waitSeq: number,
-  ): number {
-    return this.message(Op.receive, lane, task, run, 4, args, waitQueue, waitSeq);
-  }
-
-  // biome-ignore lint/complexity/useMaxParams: one call per command, from this file only.
-  private message(
-    op: number,
+  message(
+    kind: LaneCommand,
     lane: QueueId,
     task: number,
     run: number,
@@ -258,7 +222,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     waitSeq: number,
   ): number {
     const { records } = this.executor;
-    const slot = this.next(lane, op, task, run, waitQueue, waitSeq);
+    const slot = this.next(lane, Op[kind], task, run, waitQueue, waitSeq);
     const seq = this.issued[lane];
     const span = execRecords(nArgs);
     records.flows[slot] = 0;

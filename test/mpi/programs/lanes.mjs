@@ -77,9 +77,10 @@ const exec = (args, flows, wait, run = RUN, kernel = add) => [
     wait?.[1] ?? 0,
   ),
 ];
-const send = (lane, args, wait, run = RUN) => [
+const message = (kind, lane, args, wait, run) => [
   lanes[lane],
-  backend.send(
+  backend.message(
+    kind,
     lanes[lane],
     0,
     run,
@@ -89,22 +90,9 @@ const send = (lane, args, wait, run = RUN) => [
     wait?.[1] ?? 0,
   ),
 ];
-const offer = (lane, args, wait, run = RUN) => [
-  lanes[lane],
-  backend.offer(
-    lanes[lane],
-    0,
-    run,
-    args.length,
-    Float64Array.from(args),
-    wait?.[0] ?? NONE,
-    wait?.[1] ?? 0,
-  ),
-];
-const receive = (lane, args, wait, run = RUN) => [
-  lanes[lane],
-  backend.receive(lanes[lane], 0, run, Float64Array.from(args), wait?.[0] ?? NONE, wait?.[1] ?? 0),
-];
+const send = (lane, args, wait, run = RUN) => message('send', lane, args, wait, run);
+const offer = (lane, args, wait, run = RUN) => message('offer', lane, args, wait, run);
+const receive = (lane, args, wait, run = RUN) => message('receive', lane, args, wait, run);
 function publish() {
   backend.publish();
   port.commanded();

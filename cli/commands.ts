@@ -14,7 +14,7 @@ interface Command {
 
 const commands: Readonly<Record<string, Command>> = {
   run: {
-    summary: 'run an algorithm and check its result (run cholesky)',
+    summary: 'run a program of yours (run program.ts) or an algorithm (run cholesky)',
     load: async () => (await import('./run.js')).runRunCommand,
   },
   trace: {

@@ -20,6 +20,8 @@ export interface CliContext {
   readonly signal: AbortSignal;
   /** Aborts `signal` at once if a signal has arrived; for loops that do not let the event loop turn. */
   readonly checkSignals?: () => void;
+  /** Passes SIGINT and SIGTERM to `listener` from now on; then they no longer end the process. */
+  readonly takeSignals?: (listener: (signal: NodeJS.Signals) => void) => void;
   /** A file or folder to remove if the command is cut off; `false` takes it off the list. */
   readonly leftover?: (path: string, unfinished: boolean) => void;
 }

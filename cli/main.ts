@@ -2,13 +2,15 @@
 // The program `headrace`: connects the process to the commands. Everything testable is in commands.ts.
 // The first SIGINT or SIGTERM asks the command to stop and clean up. A second one, or a clean-up that takes
 // longer than the grace time, ends the process. Commands run on a thread of their own (on-thread.ts), so the process serves
-// signals whatever a command does. Ranks under a launcher do not, because MPI belongs to the process.
+// signals whatever a command does. Ranks under a launcher do not, because MPI belongs to the process; nor does the command
+// that starts a user's program, because it passes the signals on to the program.
 import { programWords } from '../devices/installation.js';
 import { launchOf } from '../devices/launch.js';
 import { describeAwaited } from './awaited.js';
 import { reportError, runCli } from './commands.js';
 import { type CliContext, ExitCode } from './context.js';
 import { runOnThread, withoutResult } from './on-thread.js';
+import { startsProgram } from './run.js';
 
 /** Milliseconds that a command has to end after the request. */
 const grace = 5000;
@@ -19,8 +21,13 @@ const isRank = launchOf().launcher !== undefined;
 const interruption = new AbortController();
 const codes = { SIGINT: ExitCode.interrupted, SIGTERM: 143 } as const;
 let received: keyof typeof codes | undefined;
+let taken: ((signal: NodeJS.Signals) => void) | undefined;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
+    if (taken !== undefined) {
+      taken(signal);
+      return;
+    }
     if (interruption.signal.aborted) end(signal);
     received = signal;
     interruption.abort();
@@ -33,7 +40,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 /** Ends the process. Not by `exit` if there is a thread of a command: that would wait for it. */
 function end(signal: keyof typeof codes): void {
-  if (isRank) process.exit(codes[signal]);
+  if (runsHere) process.exit(codes[signal]);
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
 }
@@ -51,12 +58,16 @@ const context: CliContext = {
   env: process.env,
   program: programWords(process.argv[1], process.cwd()),
   signal: interruption.signal,
+  takeSignals: (listener) => {
+    taken = listener;
+  },
 };
 let hasResult = false;
 process.on('exit', () => {
   if (!hasResult) process.exitCode = reportError(withoutResult(describeAwaited()), argv, context);
 });
-void (isRank ? runCli(argv, context) : runOnThread(argv, context)).then((code) => {
+const runsHere = isRank || startsProgram(argv);
+void (runsHere ? runCli(argv, context) : runOnThread(argv, context)).then((code) => {
   hasResult = true;
   process.exitCode =
     received === undefined || code !== ExitCode.interrupted ? code : codes[received];

@@ -84,10 +84,10 @@ export function size(spec: Text & { readonly fallback: string }): Option<number>
 }
 
 /** One of a few words. */
-export function choice<const W extends string>(
+export function choice<const W extends string, F extends W | undefined>(
   words: readonly W[],
-  spec: Text & { readonly fallback: NoInfer<W> },
-): Option<W> {
+  spec: Text & { readonly fallback: F },
+): Option<W | F> {
   return {
     metavar: words.join('|'),
     help: spec.help,
@@ -147,6 +147,17 @@ export function parseOptions<S extends OptionTable>(
     values.set(name, result.value);
   }
   return Object.fromEntries(values) as OptionValues<S>;
+}
+
+/** How many of the first words are options of the table and their values. */
+export function leadingOptions(argv: readonly string[], table: OptionTable): number {
+  let count = 0;
+  while (count < argv.length && argv[count].startsWith('-')) {
+    const name = argv[count].replace(/^--/, '');
+    const takesNext = Object.hasOwn(table, name) && table[name].metavar !== undefined;
+    count += takesNext ? 2 : 1;
+  }
+  return Math.min(count, argv.length);
 }
 
 /** The given options and their texts ('' for flags). */

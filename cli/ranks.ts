@@ -7,11 +7,6 @@ import type { CliContext } from './context.js';
 
 type Environment = CliContext['env'];
 
-/** File of one rank's trace: run.hrtrace becomes run.0.hrtrace, run.1.hrtrace, ... */
-export function traceOfRank(file: string | undefined, rank: number): string | undefined {
-  return file?.replace(/(\.hrtrace)?$/, `.${rank}$1`);
-}
-
 /** Arguments for mpirun: more ranks than cores are allowed, and no rank is tied to one core. */
 function launcherArguments(version: string, ranks: number): string[] {
   const openmpi = /Open MPI|OpenRTE/.test(version);

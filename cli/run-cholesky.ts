@@ -4,6 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { shellWord } from '../devices/installation.js';
 import { launchOf } from '../devices/launch.js';
+import { traceOfRank } from '../trace/file-names.js';
 import { awaited } from './awaited.js';
 import {
   choleskyResidual,
@@ -29,7 +30,7 @@ import {
   UsageError,
 } from './options.js';
 import { createProgress } from './progress.js';
-import { launch, traceOfRank } from './ranks.js';
+import { launch } from './ranks.js';
 import {
   randomSymmetricMatrix,
   rightHandSide,
@@ -134,7 +135,8 @@ export async function runCholeskyCommand(
       gpus: values.gpus,
       memory: values.memory,
       workers: values.workers,
-      trace: world.size === 1 ? values.trace : traceOfRank(values.trace, world.rank),
+      trace:
+        world.size === 1 ? values.trace : values.trace && traceOfRank(values.trace, world.rank),
       signal: context.signal,
       onProgress: (done, total) => progress.update('factorise', done, total),
       onStatus: watch?.show,
@@ -167,7 +169,7 @@ export async function runCholeskyCommand(
       const { trace } = values;
       const ranks = world.size;
       const files = Array.from({ length: ranks }, (_, r) =>
-        ranks === 1 ? trace : (traceOfRank(trace, r) as string),
+        ranks === 1 ? trace : traceOfRank(trace, r),
       );
       context.stdout.write(
         `\nThe timeline of this run is in ${files.join(', ')}. To open it:\n\n` +

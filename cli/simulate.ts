@@ -6,6 +6,7 @@ import path from 'node:path';
 import { checkMachine, type MachineDescription } from '../devices/simulated/machine/machine.js';
 import { presets } from '../devices/simulated/machine/presets.js';
 import { HeadraceError } from '../scheduler/errors.js';
+import { traceOfRank } from '../trace/file-names.js';
 import { awaited } from './awaited.js';
 import { type CliContext, type CommandRunner, ExitCode } from './context.js';
 import {
@@ -18,7 +19,6 @@ import {
   UsageError,
 } from './options.js';
 import { createProgress, type Progress } from './progress.js';
-import { traceOfRank } from './ranks.js';
 import { type Prediction, predict, type RankLane } from './simulation/predict.js';
 import { type Program, type ProgramLayout, programs } from './simulation/programs.js';
 import { replay } from './simulation/replay.js';
@@ -168,8 +168,7 @@ export const runSimulateCommand: CommandRunner = async (argv: string[], context:
     const { ranks, n, tile, steps } = values;
     const layout = program.layout({ ranks, gpus: machine.gpus, n, tile, steps });
     const file = values.trace ?? path.join(folder, 'simulated.hrtrace');
-    const traceOf = (rank: number): string =>
-      ranks === 1 ? file : (traceOfRank(file, rank) as string);
+    const traceOf = (rank: number): string => (ranks === 1 ? file : traceOfRank(file, rank));
     const onTask = follow(insertions(program, layout, steps), progress, context);
     const onAnalysis = (rank: number): void => progress.update('read traces', rank, ranks);
     const options = { ranks, layout, steps, traceOf, onTask, onAnalysis };

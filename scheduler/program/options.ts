@@ -196,10 +196,17 @@ function checkLanes(value: number): number {
   return lanes;
 }
 
-/** Fills in defaults and checks limits. @internal */
-export function resolveOptions(given: RuntimeOptions): ResolvedOptions {
+/**
+ * Fills in defaults and checks limits. `outside`: values for options that the program does not give.
+ * @internal
+ */
+export function resolveOptions(
+  given: RuntimeOptions,
+  outside: RuntimeOptions = {},
+): ResolvedOptions {
   checkOptions(given, Object.keys(RUNTIME_OPTIONS), 'the options of a runtime');
-  const options = { ...given };
+  const own = Object.entries(given).filter(([, value]) => value !== undefined);
+  const options: RuntimeOptions = { ...outside, ...Object.fromEntries(own) };
   const driver = oneOf(options.driver ?? 'emulated', 'driver', ['emulated', 'cuda', 'hip']);
   const hostBytes = parseBytes(options.hostMemory ?? Math.floor(totalmem() * 0.75), 'hostMemory');
   return {

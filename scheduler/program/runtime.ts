@@ -16,12 +16,14 @@ import { isElsewhere } from '../ranks/cross-rank-order.js';
 import { Ranks } from '../ranks/ranks.js';
 import { EngineTracer } from '../reports/engine-tracer.js';
 import { type DeviceMemory, memoryReport } from '../reports/memory.js';
+import { finishTrace, keepOpen } from '../reports/open-traces.js';
 import { loadTelemetry } from '../reports/telemetry.js';
 import { traceHeader } from '../reports/trace-header.js';
 import { ClassBinder } from './bound-class.js';
 import { Datum } from './datum.js';
 import type { DatumOptions } from './datum-options.js';
 import { type ElementArray, type ElementType, isElementType } from './element-type.js';
+import { environmentOptions, reportOverridden } from './environment-options.js';
 import { raiseInliningBudget } from './inlining.js';
 import { Lifetime } from './lifetime.js';
 import { openMachine } from './machine.js';
@@ -50,7 +52,8 @@ export class Runtime {
   private closed: Promise<void> | undefined;
 
   /**
-   * Opens the machine: host workers and, if asked for, GPUs.
+   * Opens the machine: host workers and, if asked for, GPUs. HEADRACE_TRACE, HEADRACE_GPUS and HEADRACE_DRIVER are
+   * defaults for options that the program does not give (docs/inspecting.md).
    *
    * @throws HeadraceError `ERR_OPTION` for options out of range, `ERR_NATIVE_MISSING` when the native addon is not built
    *   or cannot be loaded, `ERR_NO_GPU` when the driver or that many GPUs are not there; under mpirun `ERR_MPI_MISSING`,
@@ -58,7 +61,9 @@ export class Runtime {
    *   available.
    */
   static async create(options: RuntimeOptions = {}): Promise<Runtime> {
-    const resolved = resolveOptions(options);
+    const outside = environmentOptions();
+    const resolved = resolveOptions(options, outside);
+    reportOverridden(resolved, outside);
     await loadTelemetry();
     const { backend, port } = await openMachine(resolved);
     return new Runtime(backend, resolved, port);
@@ -90,6 +95,7 @@ export class Runtime {
       const header = traceHeader(this.engine, name, hostname(), rest);
       this.tracer = new EngineTracer(this.engine, sink, header);
       this.engine.observe(this.tracer);
+      keepOpen(this.tracer.recorder);
     }
     this.programData = new ProgramData(this.engine, this.peers, own, this.lifetime);
     this.classes = new ClassBinder(this.engine, this.programData);
@@ -253,7 +259,7 @@ export class Runtime {
     await Promise.allSettled([...this.openRuns].map((run) => run.done));
     await this.engine.quiet();
     await ranks?.close();
-    this.tracer?.recorder.finish();
+    if (this.tracer !== undefined) finishTrace(this.tracer.recorder);
     this.backend.close();
     if (ranks !== undefined && !ranks.calls.told) ranks.calls.check();
   }

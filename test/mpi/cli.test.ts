@@ -1,6 +1,6 @@
 // `headrace run cholesky --ranks R` starts its ranks itself; one of them prints, all of them work.
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -31,6 +31,46 @@ async function run(args: readonly string[]): Promise<Record<string, unknown>> {
   const { stdout } = await start(args);
   return JSON.parse(stdout) as Record<string, unknown>;
 }
+
+describe('run program --ranks', needing(rankNeed), () => {
+  test("each rank writes its trace, and the exit code is the program's", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'headrace-ranks-'));
+    try {
+      mkdirSync(path.join(folder, 'node_modules'));
+      symlinkSync(
+        fileURLToPath(new URL('../..', import.meta.url)),
+        path.join(folder, 'node_modules', 'headrace'),
+      );
+      const text = `
+        import { Runtime, task, write } from 'headrace';
+        const runtime = await Runtime.create({ workers: 1 });
+        const fill = task({ name: 'fill', flows: { x: write('f64') }, kernel: 'empty' });
+        const data = [0, 1].map((rank) => runtime.data('f64', 10, { rank }));
+        await runtime.run((graph) => { for (const x of data) graph.insert(fill, { x }); });
+        console.log([runtime.rank, runtime.ranks, runtime.gpus.length, process.argv[2]].join(' '));
+        await runtime.close();
+        process.exitCode = Number(process.argv[2]);`;
+      writeFileSync(path.join(folder, 'p.mjs'), text);
+      const words = ['run', '--ranks', '2', '--gpus', '1', '--trace', 'run.hrtrace', '--watch'];
+      const start = (code: string): Promise<{ stdout: string; stderr: string }> =>
+        promisify(execFile)(process.execPath, [main, ...words, 'p.mjs', code], {
+          cwd: folder,
+          env: environment(),
+          timeout: 60_000,
+        });
+      const { stdout, stderr } = await start('0');
+      expect(stdout.trim().split('\n').sort()).toEqual(['0 2 1 0', '1 2 1 0']);
+      expect(stderr).toContain('trace view run.0.hrtrace run.1.hrtrace\n');
+      expect(stderr).toMatch(/ of 1 tasks \(100 %\)/);
+      const trace = loadTrace([0, 1].map((rank) => path.join(folder, `run.${rank}.hrtrace`)));
+      expect(trace.problems).toEqual([]);
+      expect(trace.tasks.count).toBe(2);
+      await expect(start('4')).rejects.toMatchObject({ code: 4 });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
 
 describe('run cholesky --ranks', needing(rankNeed), () => {
   test.each([2, 3])(

@@ -13,6 +13,10 @@ interface Command {
 }
 
 const commands: Readonly<Record<string, Command>> = {
+  new: {
+    summary: 'make a small project: a program, a test, a trace (new my-project)',
+    load: async () => (await import('./new.js')).runNewCommand,
+  },
   run: {
     summary: 'run a program of yours (run program.ts) or an algorithm (run cholesky)',
     load: async () => (await import('./run.js')).runRunCommand,

@@ -3,7 +3,7 @@
 // Invariant: the program has its streams, its arguments and its signals as if node had started it, and the exit code is
 // its own.
 import { spawn } from 'node:child_process';
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import path from 'node:path';
 import { shellWord } from '../devices/installation.js';
@@ -105,7 +105,9 @@ export async function runProgramCommand(call: ProgramCall, context: CliContext):
     ...(values.driver === undefined ? {} : { HEADRACE_DRIVER: values.driver }),
     ...(trace === undefined ? {} : { HEADRACE_TRACE: trace }),
   };
-  const watch = values.watch ? ['--import', new URL('watch-program.js', import.meta.url).href] : [];
+  const watch = values.watch
+    ? ['--import', new URL('./watch-program.js', import.meta.url).href]
+    : [];
   const command = [process.execPath, ...watch, ...loaderOptions(file), file, ...call.args];
   const isRank = launchOf(context.env).launcher !== undefined;
   const began = Date.now();
@@ -120,9 +122,8 @@ export async function runProgramCommand(call: ProgramCall, context: CliContext):
 
 /** The program's file as node would see it. */
 function programFile({ file, usage }: ProgramCall): string {
-  const status = statSync(file, { throwIfNoEntry: false });
-  if (status === undefined) throw new UsageError(`there is no program ${file}`, usage);
-  if (!status.isFile()) throw new UsageError(`${file} is no file`, usage);
+  if (!existsSync(file)) throw new UsageError(`there is no program ${file}`, usage);
+  if (!statSync(file).isFile()) throw new UsageError(`${file} is no file`, usage);
   if (!['', '.js', '.mjs', '.cjs', '.ts', '.mts', '.cts'].includes(path.extname(file))) {
     throw new UsageError(`${file} is no program: its name does not end in .js or .ts`, usage);
   }
@@ -170,7 +171,7 @@ function reportTraces(trace: string, began: number, context: CliContext): void {
 /** Files of runtimes, threads and ranks under this name that were written since `began` (ms). */
 function writtenTraces(trace: string, began: number): string[] {
   const folder = path.dirname(trace);
-  if (statSync(folder, { throwIfNoEntry: false }) === undefined) return [];
+  if (!existsSync(folder)) return [];
   const [base, ending] = [path.basename(trace, '.hrtrace'), /(\.hrtrace)?$/.exec(trace)?.[0] ?? ''];
   const isOurs = (name: string): boolean =>
     name.startsWith(base) &&

@@ -1,5 +1,5 @@
 // `headrace run <program>` and `headrace run <algorithm>`: finds out which of them is meant.
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { type CommandRunner, ExitCode } from './context.js';
 import { nearest, UsageError } from './options.js';
 import { programOptions, runProgramCommand, runUsage, wordsBeforeProgram } from './run-program.js';
@@ -18,11 +18,7 @@ headrace run <algorithm> --help lists the options of the algorithm.
 /** Whether a word names a file rather than an algorithm. */
 function isFile(word: string): boolean {
   if (Object.hasOwn(algorithms, word)) return false;
-  return (
-    SOURCE.test(word) ||
-    word.includes('/') ||
-    statSync(word, { throwIfNoEntry: false })?.isFile() === true
-  );
+  return SOURCE.test(word) || word.includes('/') || (existsSync(word) && statSync(word).isFile());
 }
 
 /** Whether a command line (without `node` and the script) starts a program of the user. */

@@ -70,6 +70,7 @@ async function installation(project, tarball) {
   await check(say('install'), () => project.install(tarball));
   await check(say('README example, require'), () => promise.programsRun(project));
   await check(say('run cholesky'), () => promise.cholesky(project));
+  await check(say('new project'), () => promise.newProject(project));
   await check(say('traces, simulation'), () => promise.traces(project));
   await check(say('viewer'), () => promise.viewer(project));
   await check(say('doctor'), () => promise.doctor(project));

@@ -102,6 +102,19 @@ export async function doctor(project) {
   assert.deepEqual({ ok, addon }, { ok: true, addon: true });
 }
 
+/** A project of `headrace new` starts, tests and traces. The projects of this check have installed the package. */
+export async function newProject(project) {
+  await project.headrace('new', 'made');
+  const made = path.join(project.folder, 'made');
+  for (const [file, words] of [
+    ['program.js', [...project.manager.start, 'run', '--watch', '--trace', 'made.hrtrace']],
+    ['sums.test.js', [...project.manager.node, '--test']],
+  ]) {
+    await project.must([...words, path.join(made, file)]);
+  }
+  assert.match(await project.headrace('trace', 'summary', 'made.hrtrace'), /300 tasks/);
+}
+
 /** Only packages that run are installed: `npm ls` names them. */
 export async function dependencies(project) {
   const listed = JSON.parse(await project.must(['npm', 'ls', '--omit=dev', '--all', '--json']));

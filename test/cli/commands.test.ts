@@ -84,6 +84,7 @@ describe('dispatch', () => {
     [['run', '--gpus', '2'], 'a program or an algorithm is needed'],
     [['run', 'choleski'], 'there is no file and no algorithm "choleski", did you mean cholesky?'],
     [['run', 'none.ts', '--x'], 'there is no program none.ts'],
+    [['run', 'package.json/x.ts'], 'there is no program package.json/x.ts'],
     [['run', './cholesky'], 'there is no program ./cholesky'],
     [['run', 'docs/guide.md'], 'docs/guide.md is no program'],
     [['run', './test'], './test is no file'],

@@ -5,7 +5,13 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OLDEST_GLIBC, PLATFORMS } from '../../native/installation.js';
-import { checkContents, compare, linesFor, pattern } from '../../scripts/release/contents.mjs';
+import {
+  checkContents,
+  compare,
+  linesFor,
+  modules,
+  pattern,
+} from '../../scripts/release/contents.mjs';
 import { packedManifest } from '../../scripts/release/manifest.mjs';
 import { platforms, released } from '../../scripts/release/platforms.mjs';
 import { isNewer, limits, needsOf, problemsOf } from '../../scripts/release/symbols.mjs';
@@ -46,6 +52,12 @@ dist/*.d.ts
     write('dist/main.js', "import './index.js';\n");
   });
   afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('finds every module of the command line, those included that only a process or a thread loads', () => {
+    const { absent, unused } = modules(root);
+    expect(absent).toEqual([]);
+    expect(unused.filter((file: string) => /^dist\/cli\/.*\.js$/.test(file))).toEqual([]);
+  });
 
   it('accepts a package whose files are all listed and used', () => {
     expect(checkContents(folder, list)).toEqual([]);

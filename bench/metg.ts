@@ -6,8 +6,8 @@ import { Runtime } from '../index.js';
 import { type BenchEntry, type Columns, log, makeColumns, median, runShape } from './harness.js';
 
 const REPEATS = 5;
-/** Kernel iterations per task, from almost nothing to about a millisecond. */
-const GRID: readonly number[] = [
+/** Kernel iterations per task, from almost nothing to tens of microseconds. */
+export const GRID: readonly number[] = [
   4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024, 4096, 16384,
 ];
 /** Seconds of one measurement. */
@@ -15,17 +15,23 @@ const POINT = 0.1;
 /** Tasks whose runtime cost is below a thousandth of their time: iterations and steps. */
 const LONG = { iterations: 65536, steps: 12 } as const;
 
-interface Rated {
+export interface Rated {
   /** Seconds. */
   readonly granularity: number;
   readonly efficiency: number;
 }
 
 /** Rate of one core in iterations per second, with every core busy: long independent tasks, no runtime in sight. */
-async function bestRate(rt: Runtime, columns: Columns, cores: number): Promise<number> {
+export async function bestRate(rt: Runtime, columns: Columns, cores: number): Promise<number> {
   const { iterations, steps } = LONG;
   const seconds = await runShape(rt, columns, 'independent', steps, iterations);
   return (steps * columns.even.length * iterations) / seconds / cores;
+}
+
+/** Steps of a measurement, for a rate of all cores together. */
+export function stepsOf(iterations: number, width: number, rate: number): number {
+  const wanted = Math.ceil((POINT * rate) / (iterations * width));
+  return Math.max(40, Math.min(20_000, wanted));
 }
 
 /**
@@ -42,8 +48,7 @@ export async function sweep(
   const points: Rated[] = [];
   let best = await bestRate(rt, columns, cores);
   for (const iterations of GRID) {
-    const target = POINT * best * cores;
-    const steps = Math.max(40, Math.min(20_000, Math.ceil(target / (iterations * width))));
+    const steps = stepsOf(iterations, width, best * cores);
     const tasks = steps * width;
     const seconds: number[] = [];
     const efficiencies: number[] = [];

@@ -1,6 +1,5 @@
 // Data between ranks beside plain MPI of the same library in the same run: the cost of a dependency and of a large tile, and
 // the METG(50 %) of a stencil over ranks (metg.ts) beside the stencil by hand (peers/mpi_stencil.cpp).
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
@@ -8,6 +7,7 @@ import { packageRoot } from '../native/installation.js';
 import { type BenchEntry, log, median } from './harness.js';
 import { metg } from './metg.js';
 import type { PairResult } from './network-pair.js';
+import { compileMpiStencil, type Timed } from './peer-programs.js';
 import { type MpiPrograms, mpiLibraries, noLauncher, printedByRanks } from './ranks.js';
 
 const REPEATS = 3;
@@ -90,36 +90,17 @@ export function rated(
   return { headrace: all.headrace.map(share), byHand: all.byHand.map(share) };
 }
 
-/** Compiles the stencil by hand for a library, as the kernels of the addon are compiled. @throws Error with the remedy */
-export function compileStencil({ compiler }: MpiPrograms, to: string): void {
-  const sources = ['bench/peers/mpi_stencil.cpp', 'native/kernels/basic.cpp'];
-  const options = [
-    '-O3',
-    '-DNDEBUG',
-    '-std=c++17',
-    '-DOMPI_SKIP_MPICXX=1',
-    '-DMPICH_SKIP_MPICXX=1',
-  ];
-  const args = [...options, '-Inative', '-Inative/include', ...sources, '-o', to];
-  const { status, error } = spawnSync(compiler, args, { cwd: root, stdio: 'inherit' });
-  if (status === 0) return;
-  const remedy = 'to get it: npm run setup -- --require-mpi';
-  throw new Error(`${compiler} cannot compile bench/peers/mpi_stencil.cpp; ${remedy}`, {
-    cause: error,
-  });
-}
-
 /** Seconds of each point, by each program in turn. */
 function timeStencils(ranks: number, launcher: string, byHand: string): StencilTimes {
   const words = POINTS.map(({ iterations, steps }) => `${iterations}x${steps}`);
   const headrace = [process.execPath, program('network-stencil.js')] as const;
+  const handWords = [byHand, String(ranks), String(ranks * COLUMNS), ...words] as const;
   const times = { headrace: [] as number[][], byHand: [] as number[][] };
   for (let i = 0; i < REPEATS; i++) {
     const options = ['--columns', String(COLUMNS), '--points', words.join(',')];
     times.headrace.push(JSON.parse(printedByRanks(ranks, [...headrace, ...options], launcher)));
-    times.byHand.push(
-      JSON.parse(printedByRanks(ranks, [byHand, String(COLUMNS), ...words], launcher)),
-    );
+    const timed = JSON.parse(printedByRanks(ranks, [...handWords], launcher)) as Timed[];
+    times.byHand.push(timed.map(({ seconds }) => seconds));
   }
   return times;
 }
@@ -164,10 +145,9 @@ function logHops(library: string, hops: readonly Hop[]): void {
   for (const { hop, ns } of hops) log(`    ${(ns / 1e3).toFixed(2).padStart(9)} us  ${hop}`);
 }
 
-function measureLibrary(programs: MpiPrograms, folder: string): BenchEntry[] {
-  const { launcher } = programs;
+function measureLibrary({ launcher, compiler }: MpiPrograms, folder: string): BenchEntry[] {
   const byHand = path.join(folder, `stencil-${launcher}`);
-  compileStencil(programs, byHand);
+  compileMpiStencil(compiler, byHand);
   const run = (name: string): string =>
     printedByRanks(2, [process.execPath, program(name)], launcher);
   const pairs = Array.from(

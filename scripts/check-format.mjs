@@ -53,7 +53,7 @@ if (formatter === undefined) {
 }
 const files = listFiles(
   root,
-  ['native', 'test/native-gpu'],
+  ['native', 'test/native-gpu', 'bench/peers'],
   (file) => /\.(cpp|h)$/.test(file) && !generated.includes(file),
 );
 const mode = values.write === true ? ['-i'] : ['--dry-run', '--Werror'];

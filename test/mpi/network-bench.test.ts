@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { compileStencil } from '../../bench/network.js';
+import { compileMpiStencil, expectedRow, type Timed } from '../../bench/peer-programs.js';
 import { printedByRanks } from '../../bench/ranks.js';
 import { LIBRARIES, launcherOf, layers, needing } from '../support/needs.js';
 
@@ -18,18 +18,18 @@ describe.each(LIBRARIES)('%s', (library) => {
       const byHand = path.join(folder, 'stencil');
       const launcher = launcherOf(library) as string;
       const compiler = launcher.replace(/^mpi(run|exec)(\.hydra)?/, 'mpicxx');
-      compileStencil({ launcher, compiler }, byHand);
+      compileMpiStencil(compiler, byHand);
       for (const ranks of [2, 3]) {
         const options = ['--columns', '4', '--points', points.join(',')];
-        const printed = [
-          printedByRanks(ranks, [process.execPath, stencil, ...options], launcher),
-          printedByRanks(ranks, [byHand, '4', ...points], launcher),
-        ];
-        for (const text of printed) {
-          const seconds = JSON.parse(text) as number[];
+        const own = printedByRanks(ranks, [process.execPath, stencil, ...options], launcher);
+        const row = [String(ranks), String(4 * ranks), ...points];
+        const timed = JSON.parse(printedByRanks(ranks, [byHand, ...row], launcher)) as Timed[];
+        for (const seconds of [JSON.parse(own), timed.map((each) => each.seconds)]) {
           expect(seconds).toHaveLength(points.length);
           expect(Math.min(...seconds)).toBeGreaterThan(0);
         }
+        const rows = JSON.parse(printedByRanks(ranks, [byHand, '--check', ...row], launcher));
+        expect(rows).toEqual([30, 20, 1].map((steps) => expectedRow(4 * ranks, steps)));
       }
     } finally {
       rmSync(folder, { recursive: true });

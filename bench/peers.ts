@@ -148,7 +148,8 @@ const COLUMNS: readonly { title: string; figure: Figure; width: number; digits: 
 /** Median and range of a figure, and how many times as long as Headrace, played. */
 function cell(results: ReadonlyMap<string, Results>, name: string, column: number): string {
   const { figure, width, digits } = COLUMNS[column];
-  const text = (value: number): string => (Number.isNaN(value) ? 'never' : value.toFixed(digits));
+  const text = (value: number): string =>
+    Number.isFinite(value) ? value.toFixed(digits) : 'never';
   const of = (program: string): number =>
     results.get(program)?.get(width)?.all[figure] ?? Number.NaN;
   const each =
@@ -159,7 +160,7 @@ function cell(results: ReadonlyMap<string, Results>, name: string, column: numbe
   const range = `${text(Math.min(...each))} to ${text(Math.max(...each))}`;
   const ratio = of(name) / of('headrace-played');
   const [unit] = UNITS[figure].split('/');
-  return `${text(of(name))} ${unit} (${range})${Number.isNaN(ratio) ? '' : `, ${ratio.toFixed(2)}x`}`;
+  return `${text(of(name))} ${unit} (${range})${!Number.isFinite(ratio) ? '' : `, ${ratio.toFixed(2)}x`}`;
 }
 
 function table(peers: readonly (Peer | MissingPeer)[], results: ReadonlyMap<string, Results>) {

@@ -17,6 +17,7 @@ export {
   PlanOpen,
   Record as RecordLayout,
   Status,
+  Times as RecordTimes,
 } from '../native/contract.js';
 
 /** A memory space: 0 is the host, g is GPU g-1. */

@@ -153,6 +153,8 @@ export interface Guards {
   planAlone: boolean;
   /** An aborted play ends before its last iteration (scheduler/plans/play.ts). */
   planCancel: boolean;
+  /** The times of a played record are kept before its slot is used again (devices/simulated/machine/player.ts). */
+  planTimes: boolean;
   /** A copy that a lane has announced does not change until every receiver has it (scheduler/ranks/lane-movements.ts). */
   longSendHeld: boolean;
   /** A rank whose run has failed declines long versions at once: their senders may have no room (scheduler/ranks/early-ends.ts). */
@@ -231,6 +233,7 @@ const all: Guards = {
   planPlaces: true,
   planAlone: true,
   planCancel: true,
+  planTimes: true,
   longSendHeld: true,
   longDeclined: true,
 };

@@ -18,7 +18,10 @@ export const Opcode = {
   wait: 1,
   /** Runs a kernel: `nFlows` space-relative byte offsets, then the parameters, all as float64. */
   exec: 2,
-  /** Copies bytes between two memory spaces: arguments are dstOffset, srcOffset, bytes. */
+  /**
+   * Copies bytes between two memory spaces: arguments are dstOffset, srcOffset, bytes. In a plan also the datum, carried
+   * for traces only.
+   */
   copy: 3,
   /** Fills bytes of the queue's own space with one byte value: arguments are offset, bytes, value. */
   fill: 4,
@@ -292,6 +295,12 @@ export interface NativePlay {
   /** `slots` values per iteration. */
   readonly parameters: Float64Array;
   readonly slots: number;
+  /**
+   * Takes the times of all records, `Times.doubles` for each: a list per queue, iteration after iteration, filled with NaN
+   * by the caller. It stays NaN for a record that has not run or has no times. Empty: nobody wants them. Complete once
+   * `playOutcome` has returned.
+   */
+  readonly recordTimes: readonly Float64Array[];
   /** The play ends after a multiple of `every` iterations when the number does not satisfy the condition any more. */
   readonly condition:
     | {

@@ -4,9 +4,10 @@
 
 import { group, IdIndex, type Lists, ReusableIds } from './columns.js';
 import { type Counts, Pairs, store } from './counts.js';
-import { NO_INDEX, NONE, TaskTime, type TraceHeader } from './format.js';
+import { NO_INDEX, NONE, TaskFlag, TaskTime, type TraceHeader } from './format.js';
 import { inferDependencies } from './infer.js';
 import { alignRanks, matchMessages } from './merge.js';
+import { programOrder } from './program-order.js';
 import type { TraceReader } from './reader.js';
 import type { ClockRecord, TraceVisitor } from './records.js';
 import {
@@ -15,6 +16,7 @@ import {
   type EventColumns,
   type Lane,
   NO_ROW,
+  type PlayColumns,
   type Space,
   type StolenColumns,
   type TaskClass,
@@ -35,6 +37,7 @@ export class Builder {
   readonly #accesses: Pairs;
   readonly #parameters: Pairs;
   readonly #text: string[] = [];
+  readonly #plans: string[] = [];
   // Rows filled so far.
   #task = 0;
   #transfer = 0;
@@ -42,6 +45,7 @@ export class Builder {
   #counter = 0;
   #event = 0;
   #stolenSpan = 0;
+  #play = 0;
 
   readonly #tasks: Omit<TaskColumns, 'predecessors' | 'accesses' | 'accessModes' | 'parameters'>;
   readonly #transfers: TransferColumns;
@@ -49,6 +53,7 @@ export class Builder {
   readonly #counters: CounterColumns;
   readonly #events: Omit<EventColumns, 'text'>;
   readonly #stolen: StolenColumns;
+  readonly #plays: Omit<PlayColumns, 'plan'>;
 
   constructor(counts: Counts) {
     this.#edges = new Pairs(counts.edges);
@@ -63,6 +68,7 @@ export class Builder {
       lane: new Uint16Array(counts.tasks),
       flags: new Uint16Array(counts.tasks),
       releasedBy: new Int32Array(counts.tasks),
+      play: new Int32Array(counts.tasks).fill(-1),
       times: Array.from({ length: TaskTime.count }, () => new Float64Array(counts.tasks)),
     };
     this.#transfers = {
@@ -118,6 +124,15 @@ export class Builder {
       from: new Float64Array(counts.stolen),
       to: new Float64Array(counts.stolen),
     };
+    this.#plays = {
+      count: counts.plays,
+      rank: new Uint16Array(counts.plays),
+      first: new Uint32Array(counts.plays),
+      iterations: new Uint32Array(counts.plays),
+      tasks: new Uint32Array(counts.plays),
+      iteration: new Float64Array(counts.plays),
+      before: new Uint32Array(counts.plays),
+    };
   }
 
   addRank(reader: TraceReader, onBytes?: (bytes: number) => void): TraceRank {
@@ -160,8 +175,10 @@ export class Builder {
     const inferring = new Set(
       ranks.filter(({ header }) => header.dependencies === 'accesses').map(({ rank }) => rank),
     );
+    const plays: PlayColumns = { ...this.#plays, plan: this.#plans };
     const inferred = inferDependencies(
       { ...this.#tasks, accesses, accessModes },
+      programOrder(this.#tasks, plays),
       this.#data.count,
       (rank) => inferring.has(rank),
     );
@@ -192,6 +209,7 @@ export class Builder {
       counters: this.#counters,
       events: { ...this.#events, text: this.#text },
       stolen: this.#stolen,
+      plays,
       start: 0,
       end: 0,
       problems,
@@ -215,6 +233,7 @@ export class Builder {
       index < header.spaces.length && index !== NO_INDEX ? spaceBase + index : NO_ROW;
     const classRows: number[] = [];
     const data = new ReusableIds();
+    const firstPlay = this.#play;
     const columns = this.#tasks;
     return {
       taskClass: (id, name, parameterNames, namedByParameters) => {
@@ -240,6 +259,9 @@ export class Builder {
         columns.lane[row] = laneRow(task.lane);
         columns.flags[row] = task.flags;
         columns.releasedBy[row] = task.releasedBy;
+        // Its play's record came last, unless that was lost.
+        if (task.flags & TaskFlag.played && this.#play > firstPlay)
+          columns.play[row] = this.#play - 1;
         const { times } = task;
         // An end is never before its begin, even if the bytes are damaged.
         times[TaskTime.execEnd] = Math.max(times[TaskTime.execStart], times[TaskTime.execEnd]);
@@ -301,6 +323,16 @@ export class Builder {
         this.#stolen.lane[row] = laneRow(lane);
         this.#stolen.from[row] = from;
         this.#stolen.to[row] = Math.max(from, to);
+      },
+      play: (play) => {
+        const row = this.#play++;
+        this.#plays.rank[row] = rank;
+        this.#plans[row] = play.plan;
+        this.#plays.first[row] = play.first;
+        this.#plays.iterations[row] = play.iterations;
+        this.#plays.tasks[row] = play.tasks;
+        this.#plays.iteration[row] = play.iteration;
+        this.#plays.before[row] = play.before;
       },
       clock: (clock) => {
         clocks.push({ ...clock });

@@ -50,6 +50,7 @@ layouts[RecordKind.clock] = layout(1, [8], [], [16, 24]);
 layouts[RecordKind.residentTask] = layout(2, [16]);
 layouts[RecordKind.taskGroup] = layout(1, [16]);
 layouts[RecordKind.stolen] = layout(1, [8, 16]);
+layouts[RecordKind.play] = layout(1, [], [16]);
 
 /** A record is valid, of a kind that only a newer version knows, or damaged. */
 type Soundness = 'good' | 'unknown' | 'damaged';

@@ -1,4 +1,5 @@
 // Lists of numbers per row in two flat arrays, and rows by id: the shapes that let a million tasks fit.
+import { FIRST_PLAYED } from './format.js';
 
 /** Lists of numbers, one per row: row r owns `items[start[r] .. start[r + 1])`. */
 export interface Lists {
@@ -32,30 +33,46 @@ export function group(
   return { start, items, origin };
 }
 
-/** Finds the row of an id. Dense ids use an array, sparse ones a map. */
+/** Finds the row of a task by its id. */
 export class IdIndex {
+  readonly #inserted: SeriesIndex;
+  readonly #played: SeriesIndex;
+
+  constructor(ids: Uint32Array, from: number, to: number) {
+    this.#inserted = new SeriesIndex(ids, from, to, (id) => id < FIRST_PLAYED);
+    this.#played = new SeriesIndex(ids, from, to, (id) => id >= FIRST_PLAYED);
+  }
+
+  /** Row of an id, or -1. */
+  row(id: number): number {
+    return (id < FIRST_PLAYED ? this.#inserted : this.#played).row(id);
+  }
+}
+
+/** The ids that count from one number. Dense ids use an array, sparse ones a map. */
+class SeriesIndex {
   readonly #first: number;
   readonly #rows: Int32Array | undefined;
   readonly #map: Map<number, number> | undefined;
 
-  constructor(ids: Uint32Array, from: number, to: number) {
+  constructor(ids: Uint32Array, from: number, to: number, isIn: (id: number) => boolean) {
     let first = Number.POSITIVE_INFINITY;
     let last = -1;
     for (let row = from; row < to; row++) {
+      if (!isIn(ids[row])) continue;
       if (ids[row] < first) first = ids[row];
       if (ids[row] > last) last = ids[row];
     }
     this.#first = first;
     if (last < 0 || last - first < 4 * (to - from) + 65536) {
-      this.#rows = new Int32Array(Math.max(0, last - first + 1)).fill(-1);
-      for (let row = from; row < to; row++) this.#rows[ids[row] - first] = row;
+      this.#rows = new Int32Array(last < 0 ? 0 : last - first + 1).fill(-1);
+      for (let row = from; row < to; row++) if (isIn(ids[row])) this.#rows[ids[row] - first] = row;
     } else {
       this.#map = new Map();
-      for (let row = from; row < to; row++) this.#map.set(ids[row], row);
+      for (let row = from; row < to; row++) if (isIn(ids[row])) this.#map.set(ids[row], row);
     }
   }
 
-  /** Row of an id, or -1. */
   row(id: number): number {
     if (this.#map) return this.#map.get(id) ?? -1;
     return this.#rows?.[id - this.#first] ?? -1;

@@ -11,6 +11,7 @@ export class Counts {
   counters = 0;
   events = 0;
   stolen = 0;
+  plays = 0;
   edges = 0;
   accesses = 0;
   parameters = 0;
@@ -34,6 +35,9 @@ export class Counts {
       },
       stolen: () => {
         this.stolen++;
+      },
+      play: () => {
+        this.plays++;
       },
       dependencies: (list) => {
         this.edges += list.count;

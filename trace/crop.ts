@@ -72,6 +72,7 @@ export function cropTrace(trace: Trace, from: number, to: number): Trace {
       lane: pick(tasks.lane, taskRows),
       flags: pick(tasks.flags, taskRows),
       releasedBy: pick(tasks.releasedBy, taskRows).map(task),
+      play: pick(tasks.play, taskRows),
       times: tasks.times.map((column) => pick(column, taskRows).map(clamp)),
       predecessors: pickLists(tasks.predecessors, taskRows, task),
       accesses,

@@ -7,7 +7,7 @@
 export const MAGIC: readonly number[] = [0x89, 0x48, 0x52, 0x54, 0x52, 0x43, 0x0d, 0x0a];
 
 /** A reader refuses a newer major version and skips unknown records of a newer minor one. */
-export const VERSION = { major: 1, minor: 3 } as const;
+export const VERSION = { major: 1, minor: 4 } as const;
 
 /** Size of the preamble and of every unit in bytes. */
 export const UNIT = 32;
@@ -46,7 +46,12 @@ export const RecordKind = {
   taskGroup: 15,
   /** A thread wanted to run and had no core. */
   stolen: 16,
+  /** The tasks of some iterations of a plan that was played. It comes before them. */
+  play: 17,
 } as const;
+
+/** Ids of played tasks count from here, those of inserted tasks from 0. */
+export const FIRST_PLAYED = 0x80000000;
 
 /** Limit of data in a residentTask record. */
 export const RESIDENT_DATA = 4;
@@ -93,6 +98,8 @@ export const TaskFlag = {
   script: 32,
   /** The program chose the device. */
   hinted: 64,
+  /** A task of a plan, played by the native threads. */
+  played: 128,
 } as const;
 
 /** The ways of bytes. The order is that of the report and of `--json`. */

@@ -6,7 +6,6 @@ import { AccessMode } from './format.js';
 /** The columns of tasks that inference needs. */
 interface AccessingTasks {
   readonly count: number;
-  readonly id: Uint32Array;
   readonly rank: Uint16Array;
   readonly accesses: Lists;
   /** AccessMode, along `accesses.items`. */
@@ -36,25 +35,22 @@ class Edges {
 
 /**
  * Edges (successor row, predecessor row) of the tasks for which `applies(rank)` holds: a reader follows the last
- * writer, a writer follows the readers since, and the last writer. Ids count insertions, so they give program order.
+ * writer, a writer follows the readers since, and the last writer. `order`: the rows in program order.
  */
 export function inferDependencies(
   tasks: AccessingTasks,
+  order: Int32Array,
   data: number,
   applies: (rank: number) => boolean,
 ): { readonly successor: Int32Array; readonly predecessor: Int32Array } {
-  const { count, id, rank, accesses, accessModes } = tasks;
-  const keys = new Float64Array(count);
-  for (let row = 0; row < count; row++) keys[row] = id[row] * count + row;
-  keys.sort();
+  const { count, rank, accesses, accessModes } = tasks;
   const lastWriter = new Int32Array(data).fill(-1);
   const readers = new Int32Array(data).fill(-1);
   const nextReader = new Int32Array(accesses.items.length);
   const readerOf = new Int32Array(accesses.items.length);
   const seen = new Int32Array(count).fill(-1);
   const edges = new Edges();
-  for (let k = 0; k < count; k++) {
-    const row = keys[k] % count;
+  for (const row of order) {
     if (!applies(rank[row])) continue;
     const follow = (predecessor: number): void => {
       if (predecessor < 0 || predecessor === row || seen[predecessor] === row) return;

@@ -17,6 +17,7 @@ import type {
   DatumRecord,
   EventRecord,
   ListRecord,
+  PlayRecord,
   StolenRecord,
   TaskRecord,
   TraceOutcome,
@@ -88,6 +89,14 @@ export class Pass {
     time: 0,
     bytes: 0,
     text: '',
+  };
+  readonly #play: PlayRecord = {
+    plan: '',
+    first: 0,
+    iterations: 0,
+    tasks: 0,
+    iteration: 0,
+    before: 0,
   };
   readonly #stolen: StolenRecord = { lane: 0, from: 0, to: 0 };
   readonly #clock: ClockRecord = { peer: 0, time: 0, offset: 0, error: 0 };
@@ -249,6 +258,18 @@ export class Pass {
         datum.j = view.getInt32(at + 24, true);
         datum.k = view.getInt32(at + 28, true);
         visitor.datum(datum);
+        return;
+      }
+      case RecordKind.play: {
+        if (!visitor.play) return;
+        const play = this.#play;
+        play.first = view.getUint32(at + 4, true);
+        play.iterations = view.getUint32(at + 8, true);
+        play.tasks = view.getUint32(at + 12, true);
+        play.iteration = view.getFloat64(at + 16, true);
+        play.before = view.getUint32(at + 24, true);
+        play.plan = this.#string(view.getUint32(at + 28, true));
+        visitor.play(play);
         return;
       }
       case RecordKind.stolen: {

@@ -110,6 +110,21 @@ export interface ProgressSample {
   readonly retired: number;
 }
 
+/** Some iterations of a plan that was played. Task n of iteration i among them has the id first + i * tasks + n. */
+export interface PlayedIterations {
+  /** The plan's name. */
+  readonly plan: string;
+  /** Id of the first task. */
+  readonly first: number;
+  readonly iterations: number;
+  /** Tasks of an iteration. */
+  readonly tasks: number;
+  /** Number of the first of these iterations in the play, from 0. */
+  readonly iteration: number;
+  /** Id of the last task that was inserted before the play. */
+  readonly before: number;
+}
+
 /** The fields of an event that apply to it. */
 export interface EventDetails {
   /** Memory space; default `NO_INDEX`. */

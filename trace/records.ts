@@ -69,6 +69,16 @@ export interface EventRecord {
   text: string;
 }
 
+/** Iterations of a plan that were played, see `PlayedIterations`. */
+export interface PlayRecord {
+  plan: string;
+  first: number;
+  iterations: number;
+  tasks: number;
+  iteration: number;
+  before: number;
+}
+
 /** A span in which a thread wanted to run and had no core. Times are nanoseconds from `clockOrigin`. */
 export interface StolenRecord {
   /** The lane it serves, any lane of a GPU for the GPU's thread; `NO_INDEX`: the engine's thread. */
@@ -111,6 +121,8 @@ export interface TraceVisitor {
   counter?(counter: CounterRecord): void;
   /** An event. */
   event?(event: EventRecord): void;
+  /** Iterations of a plan were played. Their tasks follow. */
+  play?(play: PlayRecord): void;
   /** A thread had no core for a while. */
   stolen?(stolen: StolenRecord): void;
   /** This rank's clock was compared with another's. */

@@ -9,7 +9,12 @@ import {
   type TraceHeader,
   UNIT,
 } from './format.js';
-import type { EventDetails, MemorySample, ProgressSample } from './recorder-input.js';
+import type {
+  EventDetails,
+  MemorySample,
+  PlayedIterations,
+  ProgressSample,
+} from './recorder-input.js';
 import type { TraceSink } from './sinks.js';
 import { type TraceRecorderOptions, UnitWriter } from './unit-writer.js';
 
@@ -149,6 +154,18 @@ export class SurroundingsRecorder extends UnitWriter {
     this.f64[(p >>> 3) + 2] = bytes;
     this.u32[(p >>> 2) + 6] = datum;
     this.u32[(p >>> 2) + 7] = textId;
+  }
+
+  /** Iterations of a plan that were played; before the records of their tasks. */
+  play(play: PlayedIterations): void {
+    const name = this.string(play.plan);
+    const p = this.unit(RecordKind.play, play.first);
+    const w = (p >>> 2) + 2;
+    this.u32[w] = play.iterations;
+    this.u32[w + 1] = play.tasks;
+    this.f64[(p >>> 3) + 2] = play.iteration;
+    this.u32[w + 4] = play.before;
+    this.u32[w + 5] = name;
   }
 
   /**

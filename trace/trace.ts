@@ -4,6 +4,7 @@
 import type { Lists } from './columns.js';
 import {
   accessModeNames,
+  FIRST_PLAYED,
   type LaneKind,
   NO_COORDINATE,
   TaskTime,
@@ -61,6 +62,8 @@ export interface TaskColumns {
   readonly flags: Uint16Array;
   /** Task row, or -1. */
   readonly releasedBy: Int32Array;
+  /** Row in `plays`, or -1 for a task that was inserted. */
+  readonly play: Int32Array;
   /** Ten columns in `TaskTime` order, whole nanoseconds from the start of the trace. */
   readonly times: readonly Float64Array[];
   /** Task rows that this task waited for. */
@@ -143,6 +146,22 @@ export interface StolenColumns {
   readonly to: Float64Array;
 }
 
+/** Iterations of plans that were played, in the order of their records, rank by rank. */
+export interface PlayColumns {
+  readonly count: number;
+  readonly rank: Uint16Array;
+  readonly plan: readonly string[];
+  /** Id of the first task; the ids of the others follow, task by task, iteration by iteration. */
+  readonly first: Uint32Array;
+  readonly iterations: Uint32Array;
+  /** Tasks of an iteration. */
+  readonly tasks: Uint32Array;
+  /** Number of the first of these iterations in its play. */
+  readonly iteration: Float64Array;
+  /** Id of the last task that was inserted before the play. */
+  readonly before: Uint32Array;
+}
+
 /** A whole trace. */
 export interface Trace {
   readonly ranks: readonly TraceRank[];
@@ -155,6 +174,7 @@ export interface Trace {
   readonly counters: CounterColumns;
   readonly events: EventColumns;
   readonly stolen: StolenColumns;
+  readonly plays: PlayColumns;
   /** First and last moment of the trace, nanoseconds. */
   readonly start: number;
   readonly end: number;
@@ -170,9 +190,20 @@ export function isExecutionLane(lane: Lane): boolean {
   return lane.kind === 'worker' || lane.kind === 'compute' || lane.kind === 'script';
 }
 
+/** The plan and the iteration of a task that was played; undefined for one that was inserted. */
+export function playedAs(
+  { tasks, plays }: Pick<Trace, 'tasks' | 'plays'>,
+  row: number,
+): { readonly plan: string; readonly iteration: number } | undefined {
+  const play = tasks.play[row];
+  if (play < 0) return undefined;
+  const done = Math.floor((tasks.id[row] - plays.first[play]) / Math.max(1, plays.tasks[play]));
+  return { plan: plays.plan[play], iteration: plays.iteration[play] + done };
+}
+
 /**
  * Name of a task for people: `gemm(4, 3, 2)` if the parameters tell the tasks of a class apart, else with
- * the datum that it writes, `gemm #17 A(4, 3)`.
+ * the datum that it writes, `gemm #17 A(4, 3)`. Tasks of plays count by themselves: `gemm #p17 A(4, 3)`.
  */
 export function taskName(trace: Trace, row: number): string {
   const { tasks } = trace;
@@ -185,10 +216,14 @@ export function taskName(trace: Trace, row: number): string {
   const { accesses, accessModes } = tasks;
   for (let a = accesses.start[row]; a < accesses.start[row + 1]; a++) {
     if ((accessModes[a] & 2) !== 0) {
-      return `${name} #${tasks.id[row]} ${datumName(trace, accesses.items[a])}`;
+      return `${name} #${taskNumber(tasks.id[row])} ${datumName(trace, accesses.items[a])}`;
     }
   }
-  return `${name} #${tasks.id[row]}`;
+  return `${name} #${taskNumber(tasks.id[row])}`;
+}
+
+function taskNumber(id: number): string {
+  return id < FIRST_PLAYED ? `${id}` : `p${id - FIRST_PLAYED}`;
 }
 
 /** Name of a datum: `A(3, 4)`. */

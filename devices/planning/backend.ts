@@ -143,10 +143,11 @@ export class PlanningBackend extends SimulatedBackend {
     const { source, commands } = this;
     if (this.isKept && source !== undefined) {
       const spaces = dstSpace + 256 * srcSpace;
-      const values = [dstOffset, srcOffset, bytes];
-      const c = commands.add(queue, spaces, NO_INSERTION, 0, values, 3);
+      const datum = source.datumOf(id);
+      const values = [dstOffset, srcOffset, bytes, datum];
+      const c = commands.add(queue, spaces, NO_INSERTION, 0, values, values.length);
       commands.isCopy[c] = 1;
-      commands.data[commands.first[c]] = source.datumOf(id);
+      commands.data[commands.first[c]] = datum;
     }
     return super.copy(
       queue,

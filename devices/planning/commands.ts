@@ -15,7 +15,7 @@ export class PlannedCommands {
   what: Int32Array = new Int32Array(256);
   /** Number of the insertion that a kernel belongs to, or NO_INSERTION. */
   insertion: Int32Array = new Int32Array(256);
-  /** Offsets of the data of a kernel come first, then its parameters; of a copy: destination, source, bytes. */
+  /** Offsets of the data of a kernel come first, then its parameters; of a copy: destination, source, bytes, datum. */
   flows: Int32Array = new Int32Array(256);
   arguments: Int32Array = new Int32Array(256);
   /** First of the arguments in `values`. */

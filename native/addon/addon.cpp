@@ -356,6 +356,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     }
     auto play = std::make_unique<Play>(options, runtime.cancelWord(options.run));
     const auto lists = given.Get("queues").As<Napi::Array>();
+    const auto recordTimes = given.Get("recordTimes").As<Napi::Array>();
     for (std::uint32_t i = 0; i < lists.Length(); ++i) {
       const Napi::Value entry = lists[i];
       const auto list = entry.As<Napi::Object>();
@@ -363,9 +364,11 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
       const auto open = list.Get("open").As<Napi::TypedArray>();
       Queue* queue = runtime.queue(list.Get("queue").ToNumber());
       if (queue == nullptr) fail(env, "OUT_OF_RANGE", "there is no such queue");
-      play->add(*queue, words(records),
-                static_cast<std::int32_t>(records.ElementLength() / Record::words), words(open),
-                static_cast<std::int32_t>(open.ElementLength() / PlanOpen::words));
+      play->add(
+          *queue, words(records),
+          static_cast<std::int32_t>(records.ElementLength() / Record::words), words(open),
+          static_cast<std::int32_t>(open.ElementLength() / PlanOpen::words),
+          recordTimes.Length() == 0 ? nullptr : reinterpret_cast<double*>(words(recordTimes[i])));
     }
     played_ = Napi::Persistent(given);
     played_.SuppressDestruct();
@@ -391,7 +394,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
 
   Napi::Value playOutcome(const Napi::CallbackInfo& info) {
     requireOpen(info.Env());
-    const Play& play = *core_->play;
+    Play& play = *core_->play;
     Napi::Float64Array result = Napi::Float64Array::New(info.Env(), 1 + 2 * play.feeds().size());
     std::size_t at = 0;
     result[at++] = static_cast<double>(play.iterations());

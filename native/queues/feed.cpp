@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "queues/ring.h"
 #include "queues/sequence.h"
@@ -51,7 +52,7 @@ Play::Play(const PlayOptions& options, Word* cancel)
                                          : std::min(options.times, options.condition.every)) {}
 
 void Play::add(Queue& queue, const std::int32_t* records, std::int32_t length,
-               const std::int32_t* open, std::int32_t openCount) {
+               const std::int32_t* open, std::int32_t openCount, double* times) {
   const auto index = static_cast<std::size_t>(queue.index);
   if (bases_.size() <= index) {
     bases_.resize(index + 1);
@@ -59,7 +60,7 @@ void Play::add(Queue& queue, const std::int32_t* records, std::int32_t length,
   }
   bases_[index] = queue.completed();
   lengths_[index] = length;
-  feeds_.push_back(std::make_unique<Feed>(*this, queue, records, length, open, openCount));
+  feeds_.push_back(std::make_unique<Feed>(*this, queue, records, length, open, openCount, times));
 }
 
 void Play::begin() {
@@ -88,14 +89,15 @@ void Play::wakeAll() {
 }
 
 Feed::Feed(Play& play, Queue& queue, const std::int32_t* records, std::int32_t length,
-           const std::int32_t* open, std::int32_t openCount)
+           const std::int32_t* open, std::int32_t openCount, double* times)
     : play_(play),
       queue_(queue),
       records_(records),
       length_(length),
       open_(open),
       openCount_(openCount),
-      base_(queue.completed()) {}
+      base_(queue.completed()),
+      times_(times) {}
 
 std::int32_t Feed::last() const {
   const auto count =
@@ -141,6 +143,10 @@ bool Feed::refill() {
 bool Feed::fill() {
   const std::int64_t allowed = play_.allowed_.load(std::memory_order_relaxed);
   std::int32_t sequence = queue_.published();
+  if (times_ != nullptr) {
+    // The slots behind the completed records are written next.
+    keepTimes(written() - ahead(sequence, queue_.completed()));
+  }
   const auto ring = static_cast<std::int32_t>(queue_.mask()) + 1;
   const std::int32_t room = ring - ahead(sequence, queue_.completed());
   std::int32_t written = 0;
@@ -172,6 +178,9 @@ void Feed::write(std::int32_t sequence, bool isFirst) {
   const std::int32_t* from = records_ + static_cast<std::size_t>(index_) * Record::words;
   std::int32_t* to = queue_.record(sequence);
   std::memcpy(to, from, Record::bytes);
+  if (times_ != nullptr) {
+    std::fill_n(queue_.times(sequence), Times::doubles, std::numeric_limits<double>::quiet_NaN());
+  }
   if (isFirst) {
     const Command command(to);
     to[Record::run] = play_.options_.run;
@@ -208,12 +217,24 @@ void Feed::skip() {
   queue.submission.reached(end);
 }
 
-void Feed::outcome(double& succeeded, std::int32_t& status) const {
-  const auto written = static_cast<double>(iteration_) * length_ + index_;
-  succeeded = written;
+/// Copies the times of the completed records before `end`, which are all in the ring.
+void Feed::keepTimes(std::int64_t end) {
+  while (kept_ < end) {
+    const std::int32_t sequence =
+        after(base_, static_cast<std::int32_t>(static_cast<std::uint32_t>(kept_ + 1)));
+    const std::int64_t untilWrap = std::int64_t{queue_.mask()} + 1 - queue_.slot(sequence);
+    const std::int64_t count = std::min(end - kept_, untilWrap);
+    std::copy_n(queue_.times(sequence), count * Times::doubles, times_ + kept_ * Times::doubles);
+    kept_ += count;
+  }
+}
+
+void Feed::outcome(double& succeeded, std::int32_t& status) {
+  const std::int64_t end = written();
+  if (times_ != nullptr) keepTimes(end);
+  succeeded = static_cast<double>(end);
   status = Status::ok;
   // A record that failed has cancelled the play before it completed, and nothing is written after that: it is in the ring.
-  const auto end = static_cast<std::int64_t>(written);
   const std::int64_t begin = std::max<std::int64_t>(0, end - queue_.mask() - 1);
   std::int32_t index = 0;
   for (std::int64_t at = begin / length_ * length_; at < end;) {

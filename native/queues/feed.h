@@ -8,7 +8,8 @@
 // Invariants:
 // - while a queue has a feed, the engine writes nothing to it. Only the thread that serves the queue (queue_ownership.h,
 //   gpu/submission_lock.h) calls its feed, so a ring has one producer at a time;
-// - a slot is written only after the record in it has completed;
+// - a slot is written only after the record in it has completed and, if somebody wants the times of all records, after its
+//   times were kept;
 // - a wait of a plan names a record that was planned earlier, so the queues cannot wait for each other in a circle, although
 //   the awaited record may not be in its ring yet;
 // - in the end `completed` of every queue is base + times * length: also if the run was cancelled, or the condition no
@@ -31,9 +32,10 @@ class Play;
 class Feed {
  public:
   /// `records`: `length` records of the contract's layout, whose waits count from the beginning of an iteration;
-  /// `open`: `openCount` entries of PlanOpen, by record. Both stay in place until the play is over.
+  /// `open`: `openCount` entries of PlanOpen, by record; `times`: takes Times::doubles of every record and iteration, or
+  /// null. All of them stay in place until the play is over.
   Feed(Play& play, Queue& queue, const std::int32_t* records, std::int32_t length,
-       const std::int32_t* open, std::int32_t openCount);
+       const std::int32_t* open, std::int32_t openCount, double* times);
 
   /// On the thread that serves the queue, when it has no published record left to start. True when there are new ones, or
   /// when the rest was skipped: `completed` has moved then.
@@ -47,14 +49,17 @@ class Feed {
   /// Number of the last record of the play.
   std::int32_t last() const;
   /// On the engine's thread, when the play is over: the records that succeeded, and the status of the one after them
-  /// (Status::ok: the play went on no further).
-  void outcome(double& succeeded, std::int32_t& status) const;
+  /// (Status::ok: the play went on no further). Keeps the last times.
+  void outcome(double& succeeded, std::int32_t& status);
 
  private:
   bool atBarrier() const;
   void write(std::int32_t sequence, bool isFirst);
   bool fill();
   void skip();
+  /// Records written so far, over all iterations.
+  std::int64_t written() const { return iteration_ * length_ + index_; }
+  void keepTimes(std::int64_t end);
 
   Play& play_;
   Queue& queue_;
@@ -63,6 +68,9 @@ class Feed {
   const std::int32_t* open_;
   const std::int32_t openCount_;
   const std::int32_t base_;
+  double* const times_;
+  /// Records whose times are in `times_`.
+  std::int64_t kept_ = 0;
   /// The next record to write: its iteration, its index in the list, and the first open entry that may concern it.
   std::int64_t iteration_ = 0;
   std::int32_t index_ = 0;
@@ -111,7 +119,7 @@ class Play {
 
   /// Before `begin`.
   void add(Queue& queue, const std::int32_t* records, std::int32_t length, const std::int32_t* open,
-           std::int32_t openCount);
+           std::int32_t openCount, double* times = nullptr);
   /// Hands the feeds to the queues and wakes their threads.
   void begin();
 

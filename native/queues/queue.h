@@ -72,6 +72,11 @@ class Queue {
     times[Times::end] = end;
   }
 
+  /// The times in the slot of a record, and in the slots behind it.
+  double* times(std::int32_t sequence) const {
+    return times_ + static_cast<std::size_t>(slot(sequence)) * Times::doubles;
+  }
+
   /// The rest of a play (queues/feed.h), or null.
   Feed* feed() const { return feed_.load(std::memory_order_acquire); }
   void setFeed(Feed* feed) { feed_.store(feed, std::memory_order_seq_cst); }

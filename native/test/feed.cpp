@@ -1,6 +1,8 @@
 // Plays: the threads that serve the queues feed them from lists (queues/feed.h).
 #include "queues/feed.h"
 
+#include <cmath>
+#include <limits>
 #include <thread>
 
 #include "machine.h"
@@ -51,13 +53,16 @@ struct List {
   }
 };
 
-void begin(Machine& machine, const std::vector<List>& lists, const PlayOptions& options) {
+/// `times`: takes the times of all records, per list.
+void begin(Machine& machine, const std::vector<List>& lists, const PlayOptions& options,
+           std::vector<std::vector<double>>* times = nullptr) {
   Runtime& runtime = machine.core->runtime();
   machine.core->play = std::make_unique<Play>(options, runtime.cancelWord(options.run));
   for (std::size_t q = 0; q < lists.size(); ++q) {
     machine.core->play->add(*runtime.queues[q], lists[q].records.data(), lists[q].length(),
                             lists[q].open.data(),
-                            static_cast<std::int32_t>(lists[q].open.size()) / PlanOpen::words);
+                            static_cast<std::int32_t>(lists[q].open.size()) / PlanOpen::words,
+                            times == nullptr ? nullptr : (*times)[q].data());
   }
   machine.core->play->begin();
 }
@@ -150,6 +155,82 @@ Add crowded("a play goes on while workers step aside and the engine's thread ser
     begin(machine, lists, play);
     end(machine);
     for (int q = 0; q < workers; ++q) CHECK(machine.at<double>(0, 4096 + 64 * q)[0] == 2000);
+  }
+});
+
+/// Lists for the times of a play of the ring of queues.
+std::vector<std::vector<double>> timesOf(const std::vector<List>& lists, std::int64_t times) {
+  std::vector<std::vector<double>> all;
+  for (const List& list : lists) {
+    all.emplace_back(static_cast<std::size_t>(times * list.length() * Times::doubles),
+                     std::numeric_limits<double>::quiet_NaN());
+  }
+  return all;
+}
+
+Add recordTimes("the times of all records are kept, although their slots are used again", [] {
+  constexpr std::int64_t kTimes = 3000;
+  for (const int workers : {1, 2, 3}) {
+    Machine machine(small(workers), INT32_MAX - 1000);
+    machine.shared(Shared::timing).store(1);
+    machine.at<double>(0, 8192)[0] = 1;
+    const std::vector<List> lists = ringOf(workers);
+    std::vector<std::vector<double>> times = timesOf(lists, kTimes);
+    PlayOptions options;
+    options.times = kTimes;
+    const auto before = static_cast<double>(now());
+    begin(machine, lists, options, &times);
+    end(machine);
+    for (const auto& feed : machine.core->play->feeds()) {
+      double succeeded = 0;
+      std::int32_t status = 1;
+      feed->outcome(succeeded, status);
+    }
+    const auto after = static_cast<double>(now());
+    // Record 0 of each half iteration waits, record 1 copies from the right neighbour what its record 2 has added to.
+    const auto at = [&](int q, std::int64_t record, int which) {
+      return times[static_cast<std::size_t>(q)]
+                  [static_cast<std::size_t>(record * Times::doubles + which)];
+    };
+    for (int q = 0; q < workers; ++q) {
+      const int right = (q + 1) % workers;
+      double last = before;
+      for (std::int64_t record = 0; record < 6 * kTimes; ++record) {
+        if (record % 3 == 0) continue;
+        CHECK(at(q, record, Times::start) >= last);
+        CHECK(at(q, record, Times::end) >= at(q, record, Times::start));
+        last = at(q, record, Times::end);
+        if (record % 3 == 1 && record > 3) {
+          CHECK(at(q, record, Times::start) >= at(right, record - 2, Times::end));
+        }
+      }
+      CHECK(last <= after);
+    }
+  }
+});
+
+Add cancelledTimes("records of a play that were not written have no times", [] {
+  constexpr std::int64_t kTimes = 100000;
+  Machine machine(small(2));
+  machine.shared(Shared::timing).store(1);
+  std::vector<List> lists = ringOf(2);
+  lists[1].exec("fail", 0, {42});
+  std::vector<std::vector<double>> times = timesOf(lists, kTimes);
+  PlayOptions options;
+  options.times = kTimes;
+  options.run = 3;
+  begin(machine, lists, options, &times);
+  end(machine);
+  for (const auto& feed : machine.core->play->feeds()) {
+    double succeeded = 0;
+    std::int32_t status = 1;
+    feed->outcome(succeeded, status);
+  }
+  const auto failed = static_cast<std::size_t>(lists[1].length() - 1) * Times::doubles;
+  CHECK(times[1][failed + Times::end] >= times[1][failed + Times::start]);
+  for (const std::vector<double>& list : times) {
+    CHECK(!std::isnan(list[Times::doubles]));
+    CHECK(std::isnan(list.back()));
   }
 });
 

@@ -9,6 +9,7 @@ import type { Column, DatumId, QueueId, SpaceId, TaskId } from '../../devices/ha
 import type { NetworkWay } from '../../devices/network/context.js';
 import type { StageWatcher } from '../../stages/context.js';
 import type { TaskClassRow } from '../../stages/task-table.js';
+import type { PlayedPart } from '../plans/played-part.js';
 import type { RunState } from './run-state.js';
 
 /** The payload of a message between ranks. Times are nanoseconds of the runtime's clock; 0 as an end: now. */
@@ -89,6 +90,8 @@ export class EngineObserver implements StageWatcher {
 
   // --- Runs ---------------------------------------------------------------------------------------------------------
 
+  // A play of a plan is a run of its own: it opens, begins, may fail, ends and closes.
+
   runOpened(_run: RunState): void {}
   runFailed(_run: RunState, _error: HeadraceError): void {}
   runClosed(_run: RunState): void {}
@@ -97,6 +100,8 @@ export class EngineObserver implements StageWatcher {
   insertionEnded(_run: RunState): void {}
   /** The engine makes the report of a run next. */
   runEnded(_run: RunState): void {}
+  /** Iterations of a play are over. Only while times are recorded. */
+  played(_part: PlayedPart): void {}
 
   // --- Other ranks --------------------------------------------------------------------------------------------------
 

@@ -76,6 +76,8 @@ export async function makePlan(
     const even = new Planner(other, engine).again(name);
     if (even.report.makespan * BETTER < planned.report.makespan) planned = even;
   }
-  const { mirrored: data } = planning;
-  return new Plan(engine, planned, { slots: graph.slots, classes: graph.classes, data, isOver });
+  const { mirrored: data, insertions } = planning;
+  const { slots, classes: classesOf } = graph;
+  const { after } = insertions;
+  return new Plan(engine, planned, { slots, classes: classesOf, data, after, isOver });
 }

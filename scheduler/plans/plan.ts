@@ -58,6 +58,7 @@ export class Plan {
   private readonly slots: readonly OpenSlot[];
   private readonly classes: readonly TaskClass[];
   private readonly data: ReadonlyMap<DatumId, Datum>;
+  private readonly after: ReadonlyMap<number, readonly number[]>;
   private program: PlannedProgram | undefined;
   private placement: Placement | undefined;
   private readonly isOver: () => boolean;
@@ -70,6 +71,8 @@ export class Plan {
       readonly slots: ReadonlyMap<string, OpenSlot>;
       readonly classes: readonly TaskClass[];
       readonly data: Iterable<DatumId>;
+      /** Tasks that must be over before a task, by number of insertion, besides those of its data. */
+      readonly after: ReadonlyMap<number, readonly number[]>;
       readonly isOver: () => boolean;
     },
   ) {
@@ -80,6 +83,7 @@ export class Plan {
     this.report = program.report;
     this.slots = program.slots.map((name) => of.slots.get(name) as OpenSlot);
     this.classes = of.classes;
+    this.after = of.after;
     this.isOver = of.isOver;
     this.data = new Map(
       Array.from(of.data, (d) => [d, engine.directory.info[d] as Datum] as const),
@@ -133,6 +137,7 @@ export class Plan {
         value,
         condition,
         run,
+        after: this.after,
         explain: (insertion, code, params) => this.explain(program, { insertion, params }, code),
         done: (iterations) => {
           end();

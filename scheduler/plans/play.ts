@@ -20,6 +20,8 @@ import { commandFailure } from '../failure/describe.js';
 import { markUnwritten } from '../failure/poison.js';
 import type { Placement } from './placement.js';
 import type { PlannedExit, PlannedProgram, PlannedResult } from './planned-program.js';
+import { PlayTimes } from './play-times.js';
+import type { PlayedPart } from './played-part.js';
 import { queueName } from './queue-name.js';
 import { type Failure, taintedData } from './taint.js';
 
@@ -44,6 +46,8 @@ interface PlayWish {
   readonly value: (slot: number, iteration: number) => number;
   readonly condition: PlayCondition | undefined;
   readonly run: RunState;
+  /** Tasks that must be over before a task, by number of insertion, besides those of its data. */
+  readonly after: ReadonlyMap<number, readonly number[]>;
   /** Explains a positive code of a kernel. */
   readonly explain: (
     insertion: number,
@@ -72,12 +76,18 @@ export class Play implements Section {
   /** The last task before the play in program order. */
   private readonly before: TaskId;
   private aborted: HeadraceError | undefined;
+  private hasBegun = false;
   private hasEntered = false;
+  private hasEnded = false;
   /** Iterations of the parts before, and of the present one. */
   private iterations = 0;
   private partTimes = 0;
   /** Values of the open parameters in the present part: those of all slots per iteration. */
   private parameters: Float64Array = new Float64Array(0);
+  /** While a trace is recorded: memory for the times of parts, and those of the present part. */
+  private readonly times: PlayTimes | undefined;
+  private recordTimes: readonly Float64Array[] = [];
+  private partBegan = 0;
   /** Completed records of each list at the last question of the watchdog. */
   private watched: readonly number[] = [];
   /** Last record of each list in the present part. */
@@ -100,6 +110,7 @@ export class Play implements Section {
     const lists = program.queues.length;
     this.progress = { succeeded: new Float64Array(lists), status: new Int32Array(lists) };
     this.last = new Int32Array(lists);
+    this.times = state.x.tracing ? new PlayTimes(program) : undefined;
   }
 
   /** Ends the play between two commands. */
@@ -157,6 +168,10 @@ export class Play implements Section {
   }
 
   private step(): boolean {
+    if (!this.hasBegun) {
+      this.hasBegun = true;
+      this.state.observer?.runBegan(this.wish.run);
+    }
     if (this.isPlaying) {
       if (!this.isPartOver()) return false;
       return this.endPart();
@@ -185,12 +200,13 @@ export class Play implements Section {
     const { program, wish, state } = this;
     const { backend } = state;
     const { condition } = wish;
+    const { times: traced } = this;
     const slots = program.slots.length;
     const longest = Math.max(...program.queues.map((q) => q.records.length / Record.words));
     let times = Math.max(1, Math.floor(PART_RECORDS / longest));
+    if (traced !== undefined) times = Math.min(times, traced.iterations);
     if (slots > 0) times = Math.min(times, Math.max(1, Math.floor(PART_VALUES / slots)));
-    if (condition !== undefined)
-      times = Math.max(1, Math.floor(times / condition.every)) * condition.every;
+    if (condition !== undefined) times = this.untilLook(condition, times);
     times = Math.min(times, wish.times - this.iterations);
     const parameters = new Float64Array(Math.max(1, times * slots));
     for (let i = 0; i < times; i++)
@@ -198,6 +214,8 @@ export class Play implements Section {
         parameters[i * slots + s] = wish.value(s, this.iterations + i);
     this.partTimes = times;
     this.parameters = parameters;
+    this.recordTimes = traced?.take(times) ?? [];
+    this.partBegan = backend.now();
     program.queues.forEach(({ queue, records }, i) => {
       this.last[i] =
         (backend.completed[queue] + Math.imul(times, records.length / Record.words)) | 0;
@@ -208,11 +226,20 @@ export class Play implements Section {
       run: wish.run.slot,
       parameters,
       slots,
+      recordTimes: this.recordTimes,
       condition: condition === undefined ? undefined : this.nativeCondition(condition),
     };
     backend.play(play);
     state.playing = true;
     this.isPlaying = true;
+  }
+
+  /** Iterations of a part with a condition, at most `most`: it ends where the condition is looked at, or before that. */
+  private untilLook({ every }: PlayCondition, most: number): number {
+    const since = this.iterations % every;
+    return since > 0 || most < every
+      ? Math.min(most, every - since)
+      : Math.floor(most / every) * every;
   }
 
   private nativeCondition(condition: PlayCondition): NonNullable<NativePlay['condition']> {
@@ -222,7 +249,8 @@ export class Play implements Section {
     const { region } = onHost ?? result.copies[0];
     const { space } = this.program.regions[region];
     const offset = this.placement.baseOf(region);
-    return { space, offset, element, limit, below, every, first: this.iterations > 0 };
+    const first = this.iterations > 0 && this.iterations % every === 0;
+    return { space, offset, element, limit, below, every, first };
   }
 
   private isPartOver(): boolean {
@@ -248,20 +276,55 @@ export class Play implements Section {
     state.playing = false;
     this.isPlaying = false;
     state.movedAt = state.x.now;
+    const part = this.times === undefined ? undefined : this.endedPart(outcome);
     const error = this.failure();
-    if (error !== undefined) {
-      this.fail(error);
-      return true;
+    this.iterations += error === undefined ? played : 0;
+    // An abort may come after the last command, or while all queues wait at a barrier.
+    const failed = error ?? this.aborted;
+    const hasMore = played === this.partTimes && this.iterations < this.wish.times;
+    const isOver = failed !== undefined || !hasMore;
+    try {
+      // What has been played is recorded while the next part is under way, and after the end of the play.
+      if (isOver) this.reportEnd(failed);
+      else this.beginPart();
+    } finally {
+      if (part !== undefined) state.observer?.played(part);
     }
-    this.iterations += played;
-    if (this.aborted !== undefined) {
-      // It was over before the abort was seen by any queue, or it was cancelled at a barrier.
-      this.fail(this.aborted);
-      return true;
-    }
-    if (played < this.partTimes || this.iterations >= this.wish.times) return this.succeed();
-    this.beginPart();
-    return false;
+    if (failed !== undefined) this.fail(failed);
+    else if (isOver) this.succeed();
+    return isOver;
+  }
+
+  /** What the present part, which is over, has to be recorded. */
+  private endedPart(outcome: readonly number[]): PlayedPart {
+    const { program, wish, last, partTimes } = this;
+    const { backend } = this.state;
+    return {
+      program,
+      after: wish.after,
+      before: this.before,
+      iteration: this.iterations,
+      parameters: this.parameters,
+      began: this.partBegan,
+      ended: backend.now(),
+      times: this.recordTimes,
+      succeeded: program.queues.map((_, i) => outcome[2 * i]),
+      failed: program.queues.map((_, i) => outcome[2 * i + 1]),
+      status: (list, record) => {
+        const { queue, records } = program.queues[list];
+        const left = Math.imul(partTimes, records.length / Record.words) - record;
+        return backend.status(queue, (last[list] - left + 1) | 0);
+      },
+    };
+  }
+
+  /** Tells observers once that the play is over. */
+  private reportEnd(failed: HeadraceError | undefined): void {
+    if (this.hasEnded) return;
+    this.hasEnded = true;
+    const { state, wish } = this;
+    if (failed !== undefined) state.observer?.runFailed(wish.run, failed);
+    state.observer?.runEnded(wish.run);
   }
 
   // --- The end ------------------------------------------------------------------------------------------------
@@ -270,6 +333,7 @@ export class Play implements Section {
     if (this.iterations > 0)
       for (const { datum, copies } of this.program.results) this.hasValue(datum, copies);
     this.placement.leave();
+    this.reportEnd(undefined);
     this.wish.done(this.iterations);
     return true;
   }
@@ -307,6 +371,7 @@ export class Play implements Section {
       }
     }
     this.placement.leave();
+    this.reportEnd(error);
     wish.failed(error);
   }
 

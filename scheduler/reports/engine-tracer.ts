@@ -22,6 +22,8 @@ import { EngineObserver, type Payload } from '../engine/observer.js';
 import type { QueueChoice } from '../engine/queue-choice.js';
 import type { RunState } from '../engine/run-state.js';
 import type { EngineState } from '../engine/state.js';
+import type { PlayedPart } from '../plans/played-part.js';
+import { PlayTracer } from './play-tracer.js';
 import { TaskTracer } from './task-tracer.js';
 import { lanesOfQueues } from './trace-header.js';
 
@@ -38,6 +40,8 @@ export class EngineTracer extends EngineObserver {
   readonly recorder: TraceRecorder;
   /** Records tasks. */
   private readonly tasks: TaskTracer;
+  /** Records plays. */
+  private readonly plays: PlayTracer;
   private readonly engine: Traced;
   /** -1 in a single process. */
   private readonly networkLane: number;
@@ -76,6 +80,7 @@ export class EngineTracer extends EngineObserver {
     this.laneOf = lanesOfQueues(engine.backend.queues);
     this.arriving = new Float64Array(engine.spaces.length);
     this.tasks = new TaskTracer(engine, this.recorder, header, (d) => this.describe(d));
+    this.plays = new PlayTracer(engine, this.recorder, (d) => this.name(d));
     engine.x.tracing = true;
     engine.backend.setTiming(true);
   }
@@ -253,6 +258,10 @@ export class EngineTracer extends EngineObserver {
   override runEnded(): void {
     this.takeStolen();
     this.recorder.event(EventKind.runEnd, this.engine.backend.now());
+  }
+
+  override played(part: PlayedPart): void {
+    this.plays.record(part);
   }
 
   /** Samples memory and progress when a sample is due. */

@@ -17,7 +17,8 @@ import { lanesOfQueues } from './trace-header.js';
 const COUNT = TaskTime.count;
 /** Tasks per record. A ring holds many more, so the times of the first task are still there at the last one. */
 const BATCH = 256;
-const ALL_STAGES = 6;
+/** Stages of a task that has passed them all. */
+export const ALL_STAGES = 6;
 /** Above this mean time between insertions the clock is read at every one; then the cost is negligible. */
 const SLOW_INSERTION_NS = 2000;
 

@@ -89,6 +89,12 @@ export const guardTests = [
     breaks: 'an aborted play goes on to its last iteration',
   },
   {
+    ...plans,
+    guard: 'planTimes',
+    hazard: 'H5 overwritten or evicted while in use',
+    breaks: 'a trace has the times of other records',
+  },
+  {
     ...native,
     guard: 'closeImports',
     hazard: H6,

@@ -8,6 +8,7 @@ import { SimulatedBackend, type SimulatedKernel } from '../../devices/simulated/
 import type { MachineDescription } from '../../devices/simulated/machine/machine.js';
 import { Runtime, slot } from '../../index.js';
 import { axpy, PlanProgram } from '../support/plan-programs.js';
+import { overlaps, playedIterations, taskTexts, tracedWith } from '../support/played-traces.js';
 
 /** Turns of the event loop after which a program counts as one that hangs. */
 const TURNS = 20_000;
@@ -47,7 +48,7 @@ function machine(p: PlanProgram): MachineDescription {
 }
 
 /** A machine for the program; with a seed, one that delays what it can. */
-function open(p: PlanProgram, seed?: number): Runtime {
+function open(p: PlanProgram, seed?: number, trace?: string): Runtime {
   const adversary =
     seed === undefined
       ? {}
@@ -67,7 +68,8 @@ function open(p: PlanProgram, seed?: number): Runtime {
     kernels,
     ...adversary,
   });
-  return Runtime.over(backend, { window: p.window, checked: true });
+  const traced = trace === undefined ? {} : { trace };
+  return Runtime.over(backend, { window: p.window, checked: true, ...traced });
 }
 
 /** What is wrong with a played program: nothing, other values than those of insertion, or an error. */
@@ -105,6 +107,44 @@ test.each([false, true])(
   },
   120_000,
 );
+
+test('a trace of plays has the tasks of as many runs, which follow their predecessors in time', async () => {
+  for (let seed = 1; seed <= 30; seed++) {
+    const program = new PlanProgram(seed);
+    const [inserted, played] = await Promise.all(
+      [false, true].map((plays) =>
+        tracedWith(
+          (trace) => open(program, seed, trace),
+          (runtime) => program.result(runtime, plays),
+        ),
+      ),
+    );
+    expect(taskTexts(played), `seed ${seed}`).toEqual(taskTexts(inserted));
+    expect(overlaps(played), `seed ${seed}`).toEqual([]);
+  }
+}, 120_000);
+
+/** Tasks of a traced play that began before a task that they follow had ended. A ring has room for a few iterations. */
+async function tracedPlay(): Promise<string[]> {
+  const program = new PlanProgram(1);
+  const trace = await tracedWith(
+    (file) => open(program, undefined, file),
+    async (runtime) => {
+      const [x, y] = [1, 2].map((v) => runtime.data(new Float64Array(8).fill(v)));
+      const plan = await runtime.plan((graph) => {
+        for (let i = 0; i < 10; i++)
+          graph.insert(axpy, { y, x, n: 8, a: slot('t') }, { device: 'host' });
+      });
+      await plan.run({ times: 50 });
+    },
+  );
+  expect(playedIterations(trace)).toEqual(new Map([['plan', new Array(50).fill(10)]]));
+  return overlaps(trace);
+}
+
+test('a trace has the times of records whose slots were used again', async () => {
+  expect(await tracedPlay()).toEqual([]);
+});
 
 /** A play of 5000 iterations of one task, which is aborted in the 20th. The number of kernels that ran. */
 async function aborted(): Promise<{ error: string; ran: number }> {
@@ -171,5 +211,10 @@ describe('guards', () => {
   test('without planCancel: an aborted play goes on to its last iteration', async () => {
     setGuard('planCancel', false);
     expect((await aborted()).ran).toBe(5000);
+  });
+
+  test('without planTimes: a trace has the times of other records', async () => {
+    setGuard('planTimes', false);
+    expect(await tracedPlay()).not.toEqual([]);
   });
 });

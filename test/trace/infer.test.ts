@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { group } from '../../trace/columns.js';
 import { AccessMode } from '../../trace/format.js';
 import { inferDependencies } from '../../trace/infer.js';
+import { programOrder } from '../../trace/program-order.js';
 
 const { read, write, readWrite } = AccessMode;
 
@@ -16,14 +17,19 @@ function edges(
   const items = tasks.flatMap((list) => list.map(([d]) => d));
   const { start, items: grouped, origin } = group(tasks.length, rows, items);
   const modes = tasks.flatMap((list) => list.map(([, mode]) => mode));
+  const columns = {
+    count: tasks.length,
+    id: Uint32Array.from(ids ?? tasks.map((_, i) => i + 1)),
+    rank: new Uint16Array(tasks.length),
+    play: new Int32Array(tasks.length).fill(-1),
+  };
   const { successor, predecessor } = inferDependencies(
     {
-      count: tasks.length,
-      id: Uint32Array.from(ids ?? tasks.map((_, i) => i + 1)),
-      rank: new Uint16Array(tasks.length),
+      ...columns,
       accesses: { start, items: grouped },
       accessModes: Uint8Array.from(origin, (i) => modes[i]),
     },
+    programOrder(columns, { before: new Uint32Array(0) }),
     10,
     () => true,
   );

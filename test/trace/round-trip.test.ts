@@ -8,6 +8,7 @@ import {
   AccessMode,
   datumName,
   EventKind,
+  FIRST_PLAYED,
   FileSink,
   loadTrace,
   MAX_STRING_BYTES,
@@ -348,6 +349,14 @@ describe('the reader returns the values that the recorder wrote', () => {
       recorder.stolen(2, 1750, 1790);
       recorder.stolen(NO_INDEX, 1760, 1795);
       recorder.clock(0, 1800, -12.5, 3);
+      recorder.play({
+        plan: 'step',
+        first: FIRST_PLAYED,
+        iterations: 20,
+        tasks: 3,
+        iteration: 2 ** 40,
+        before: 0xfffffffe,
+      });
     });
     const seen: unknown[] = [];
     TraceReader.from(bytes).read({
@@ -357,6 +366,7 @@ describe('the reader returns the values that the recorder wrote', () => {
       event: (e) => seen.push({ ...e }),
       stolen: (s) => seen.push({ ...s }),
       clock: (c) => seen.push({ ...c }),
+      play: (p) => seen.push({ ...p }),
     });
     expect(seen).toEqual([
       { id: 5, home: 3, bytes: 2048, name: 'A', i: 1, j: -2, k: -0x80000000 },
@@ -367,6 +377,14 @@ describe('the reader returns the values that the recorder wrote', () => {
       { lane: 2, from: 750, to: 790 },
       { lane: 255, from: 760, to: 795 },
       { peer: 0, time: 800, offset: -12.5, error: 3 },
+      {
+        plan: 'step',
+        first: FIRST_PLAYED,
+        iterations: 20,
+        tasks: 3,
+        iteration: 2 ** 40,
+        before: 0xfffffffe,
+      },
     ]);
   });
 

@@ -10,6 +10,7 @@ export * from './intervals.js';
 export * from './lanes.js';
 export * from './memory.js';
 export * from './overlap.js';
+export * from './plans.js';
 export * from './stolen.js';
 export * from './summary.js';
 export * from './summary-text.js';

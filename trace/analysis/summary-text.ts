@@ -15,6 +15,11 @@ export function summaryText(summary: TraceSummary): string {
       ...(summary.failed + summary.cancelled > 0
         ? [`  ${summary.failed} failed, ${summary.cancelled} cancelled`]
         : []),
+      ...summary.plans.map(
+        ({ plan, plays, iterations, tasks }) =>
+          `  plan '${plan}'${' '.repeat(Math.max(1, 15 - plan.length))}${plays} ${plays === 1 ? 'play' : 'plays'}, ` +
+          `${iterations} ${iterations === 1 ? 'iteration' : 'iterations'}, ${tasks} of the tasks`,
+      ),
       `  makespan              ${formatTime(makespan)}`,
       `  critical-path bound   ${formatTime(bounds.criticalPath)}`,
       `  area bound            ${formatTime(bounds.area)}`,

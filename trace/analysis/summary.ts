@@ -14,6 +14,7 @@ import {
 import { type LaneUse, laneUse, type TransferLaneUse, transferLaneUse } from './lanes.js';
 import { type MemoryUse, memoryUse } from './memory.js';
 import { type Overlap, overlaps } from './overlap.js';
+import { type PlanUse, planUse } from './plans.js';
 import { type Traffic, traffic } from './traffic.js';
 import { type IdleReason, idleReasons, Waits } from './waits.js';
 
@@ -28,6 +29,8 @@ export interface TraceSummary {
   readonly tasks: number;
   readonly failed: number;
   readonly cancelled: number;
+  /** What was played of each plan. */
+  readonly plans: readonly PlanUse[];
   readonly bounds: Bounds;
   /** Execution lanes: busy + idle of all reasons = makespan for each. */
   readonly lanes: readonly LaneUse[];
@@ -86,6 +89,7 @@ export function summarize(trace: Trace, waits: Waits = new Waits(trace)): TraceS
     tasks: tasks.count,
     failed,
     cancelled,
+    plans: planUse(trace),
     bounds: bounds(trace, waits.graph, lanes),
     lanes,
     busy: inUse.reduce((sum, lane) => sum + lane.busy, 0),

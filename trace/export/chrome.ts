@@ -3,7 +3,7 @@
 // Times in microseconds with three decimals. A flow cannot fork, so every dependency has its own id.
 import { taskGraph } from '../analysis/graph.js';
 import { CounterKind, NONE, TaskTime, transferKindNames, transferReasonNames } from '../format.js';
-import { datumName, NO_ROW, type Trace, taskName } from '../trace.js';
+import { datumName, NO_ROW, playedAs, type Trace, taskName } from '../trace.js';
 import type { Output } from './output.js';
 import { laneWalk } from './rows.js';
 
@@ -70,9 +70,14 @@ function taskEvent(trace: Trace, row: number, rank: number, thread: number, at: 
   const duration = ((tasks.times[TaskTime.execEnd][row] - start) / 1000).toFixed(3);
   const name = JSON.stringify(trace.classes[tasks.taskClass[row]]?.name ?? 'task');
   const wait = start - tasks.times[TaskTime.ready][row];
+  const played = playedAs(trace, row);
+  const play =
+    played === undefined
+      ? ''
+      : `,"plan":${JSON.stringify(played.plan)},"iteration":${played.iteration}`;
   return (
     `{"ph":"X","pid":${rank},"tid":${thread},"ts":${at(start)},"dur":${duration},"name":${name},"cat":"task",` +
-    `"args":{"task":${tasks.id[row]},"name":${JSON.stringify(taskName(trace, row))},"ready to running ns":${wait}}}`
+    `"args":{"task":${tasks.id[row]},"name":${JSON.stringify(taskName(trace, row))},"ready to running ns":${wait}${play}}}`
   );
 }
 

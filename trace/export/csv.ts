@@ -10,6 +10,7 @@ import {
   datumName,
   laneName,
   NO_ROW,
+  playedAs,
   spaceName,
   type Trace,
   taskName,
@@ -58,9 +59,12 @@ const writers: { readonly [table in CsvTable]: (trace: Trace, line: Line) => voi
       'flags',
       'released_by',
       ...taskTimeNames,
+      'plan',
+      'iteration',
     );
     for (let row = 0; row < tasks.count; row++) {
       const by = tasks.releasedBy[row];
+      const played = playedAs(trace, row);
       line(
         tasks.rank[row],
         tasks.id[row],
@@ -71,6 +75,8 @@ const writers: { readonly [table in CsvTable]: (trace: Trace, line: Line) => voi
         tasks.flags[row],
         by < 0 ? '' : tasks.id[by],
         ...tasks.times.map((column) => column[row] - trace.start),
+        played?.plan ?? '',
+        played?.iteration ?? '',
       );
     }
   },

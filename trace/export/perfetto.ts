@@ -9,7 +9,7 @@ import {
   transferKindNames,
   transferReasonNames,
 } from '../format.js';
-import { datumName, NO_ROW, type Trace } from '../trace.js';
+import { datumName, NO_ROW, playedAs, type Trace } from '../trace.js';
 import { Flows } from './flows.js';
 import type { Output } from './output.js';
 import { Annotation, Event, EXPLICIT, Packet, Track, Type } from './perfetto-fields.js';
@@ -102,6 +102,11 @@ class PerfettoExport {
     const proto = this.#proto;
     proto.uint(Event.correlation, row + 1);
     this.#annotate('task', tasks.id[row]);
+    const played = playedAs(this.#trace, row);
+    if (played !== undefined) {
+      this.#annotate('plan', played.plan);
+      this.#annotate('iteration', played.iteration);
+    }
     const { start, items } = tasks.parameters;
     if (start[row + 1] > start[row]) {
       this.#annotate('parameters', items.subarray(start[row], start[row + 1]).join(', '));
@@ -319,6 +324,8 @@ class PerfettoExport {
       'task',
       'parameters',
       'outcome',
+      'plan',
+      'iteration',
       ...stageNames.map((stage) => `${stage} ns`),
       'bytes',
       'reason',

@@ -52,6 +52,12 @@ export function buildPayload(trace: Trace): Payload {
     spaces: trace.spaces,
     classes: trace.classes,
     names: trace.data.names,
+    plays: trace.plays.plan.map((plan, row) => ({
+      plan,
+      first: trace.plays.first[row],
+      tasks: trace.plays.tasks[row],
+      iteration: trace.plays.iteration[row],
+    })),
     kinds: transferKindNames,
     reasons: transferReasonNames,
     releases: causeKinds,
@@ -164,6 +170,7 @@ class Columns {
     yield ['tFlags', fill16(this.#tasks, (row) => tasks.flags[row]), false];
     yield ['tSpace', fill16(this.#tasks, (row) => tasks.space[row]), false];
     yield ['tId', column((row) => tasks.id[row]), true];
+    yield ['tPlay', signed(this.#tasks, (row) => tasks.play[row]), false];
     const place = this.#taskPlace;
     yield ['tReleased', signed(this.#tasks, (row) => placeOf(place, tasks.releasedBy[row])), false];
     const { predecessors } = this.#waits.graph;

@@ -79,6 +79,7 @@ function taskPanel(model, theme, row, actions) {
     flags & 16 ? 'cancelled' : '',
     flags & 32 ? 'JavaScript body' : '',
     flags & 64 ? 'device chosen by the program' : '',
+    model.playedAs(row) ?? '',
   ].filter((note) => note !== '');
   const transfers = [...model.transfersOf(row)];
   const parameters = model.parameterTexts(row);
@@ -89,7 +90,7 @@ function taskPanel(model, theme, row, actions) {
     el(
       'p',
       {},
-      `task ${c.tId[row]} on ${whereOf(model, row)}` +
+      `task ${model.taskNumber(row)} on ${whereOf(model, row)}` +
         (notes.length > 0 ? ` (${notes.join(', ')})` : ''),
     ),
     parameters.length > 0 && el('p.faint', {}, parameters.join(', ')),

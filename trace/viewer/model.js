@@ -21,12 +21,16 @@
  * @property {{ rank: number, index: number, kind: string, name: string, bytes: number }[]} spaces
  * @property {{ name: string, parameterNames: string[], namedByParameters: boolean }[]} classes
  * @property {string[]} names
+ * @property {{ plan: string, first: number, tasks: number, iteration: number }[]} plays
  * @property {string[]} kinds
  * @property {string[]} reasons
  * @property {string[]} releases
  * @property {{ reason: string, title: string, advice: string }[]} idle
  * @property {any} summary
  */
+
+/** Ids of played tasks count from here (trace/format.ts). */
+export const FIRST_PLAYED = 0x80000000;
 
 /** @typedef {Record<string, any>} Columns typed arrays by name, see trace/html/payload.ts */
 
@@ -99,10 +103,24 @@ export class Model {
     const { accesses, columns } = this;
     for (let a = accesses.start[row]; a < accesses.start[row + 1]; a++) {
       if (columns.tAccMode[a] & 2) {
-        return `${name} #${columns.tId[row]} ${this.datumName(accesses.items[a])}`;
+        return `${name} #${this.taskNumber(row)} ${this.datumName(accesses.items[a])}`;
       }
     }
-    return `${name} #${columns.tId[row]}`;
+    return `${name} #${this.taskNumber(row)}`;
+  }
+
+  /** Its number; tasks of plays count by themselves, with a `p`. @param {number} row */
+  taskNumber(row) {
+    const id = this.columns.tId[row];
+    return id < FIRST_PLAYED ? String(id) : `p${id - FIRST_PLAYED}`;
+  }
+
+  /** The plan and the iteration of a task that was played. @param {number} row @returns {string | undefined} */
+  playedAs(row) {
+    const play = this.meta.plays[this.columns.tPlay[row]];
+    if (play === undefined) return undefined;
+    const done = Math.floor((this.columns.tId[row] - play.first) / Math.max(1, play.tasks));
+    return `iteration ${play.iteration + done} of plan '${play.plan}'`;
   }
 
   /** Its parameters with their names, `n = 256`. @param {number} row @returns {string[]} */

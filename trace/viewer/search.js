@@ -1,17 +1,21 @@
 // Finds tasks by the words that people type: a class, a name with parameters, #id, or a datum.
+import { FIRST_PLAYED } from './model.js';
 
 /** @typedef {import('./model.js').Model} Model */
 
 /**
- * A test of task rows, or undefined when nothing can match. `gemm`, `gemm(4, 3`, `#17`, `A(3, 4)`.
+ * A test of task rows, or undefined when nothing can match. `gemm`, `gemm(4, 3`, `#17`, `#p17`, `A(3, 4)`.
  * @param {Model} model @param {string} text @returns {((row: number) => boolean) | undefined}
  */
 export function taskMatcher(model, text) {
   const wanted = text.trim();
   if (wanted === '') return undefined;
   const { tId, tClass } = model.columns;
-  const id = /^#?(\d+)$/.exec(wanted);
-  if (id) return (row) => tId[row] === Number(id[1]);
+  const id = /^#?(p?)(\d+)$/.exec(wanted);
+  if (id) {
+    const number = Number(id[2]) + (id[1] === '' ? 0 : FIRST_PLAYED);
+    return (row) => tId[row] === number;
+  }
   const call = /^([^(]+)(?:\(([-\d,\s]*)\)?)?$/.exec(wanted);
   if (!call) return undefined;
   const name = call[1].trim().toLowerCase();

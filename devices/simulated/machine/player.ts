@@ -8,7 +8,9 @@ import {
   PlanElement,
   PlanOpen,
   Status,
+  RecordTimes as Times,
 } from '../../backend.js';
+import { guards } from '../../guards.js';
 import type { QueueId } from '../../handles.js';
 import type { Executor } from './executor.js';
 import { ARGS, Op } from './records.js';
@@ -21,6 +23,10 @@ interface Feed {
   readonly open: Int32Array;
   readonly length: number;
   readonly base: number;
+  /** Takes the times of all records, if somebody wants them. */
+  readonly times: Float64Array | undefined;
+  /** Records whose times are kept. */
+  kept: number;
   iteration: number;
   index: number;
   nextOpen: number;
@@ -65,13 +71,15 @@ export class Player {
         : condition.first
           ? 0
           : Math.min(play.times, condition.every);
-    this.feeds = play.queues.map(({ queue, records, open }) => ({
+    this.feeds = play.queues.map(({ queue, records, open }, i) => ({
       queue: queue as QueueId,
       words: records,
       doubles: new Float64Array(records.buffer, records.byteOffset, records.length / 2),
       open,
       length: records.length / Layout.words,
       base: executor.done[queue],
+      times: play.recordTimes[i],
+      kept: 0,
       iteration: 0,
       index: 0,
       nextOpen: 0,
@@ -93,6 +101,7 @@ export class Player {
     const result = [this.allowed];
     for (const feed of this.feeds) {
       this.settle(feed);
+      this.keepTimes(feed, feed.iteration * feed.length + feed.index);
       result.push(feed.succeeded, feed.status);
       this.byQueue[feed.queue] = undefined;
     }
@@ -161,8 +170,10 @@ export class Player {
   private fill(feed: Feed, play: NativePlay): boolean {
     const { executor } = this;
     const { queue } = feed;
-    const room =
-      executor.records.capacity - ((executor.published[queue] - executor.done[queue]) | 0);
+    const inFlight = (executor.published[queue] - executor.done[queue]) | 0;
+    const room = executor.records.capacity - inFlight;
+    if (guards.planTimes)
+      this.keepTimes(feed, feed.iteration * feed.length + feed.index - inFlight);
     let written = 0;
     while (feed.iteration < this.allowed) {
       const head = feed.words[feed.index * Layout.words + Layout.head];
@@ -179,6 +190,18 @@ export class Player {
     }
     if (feed.iteration === play.times) feed.isOver = true;
     return written > 0;
+  }
+
+  /** Keeps the times of the completed records before `end`: their slots are about to be used again. */
+  private keepTimes(feed: Feed, end: number): void {
+    const { times, queue, base } = feed;
+    if (times === undefined) return;
+    const { records } = this.executor;
+    for (; feed.kept < end; feed.kept++) {
+      const slot = records.slotOf(queue, (base + feed.kept + 1) | 0);
+      times[feed.kept * Times.doubles + Times.start] = records.startAt[slot];
+      times[feed.kept * Times.doubles + Times.end] = records.endAt[slot];
+    }
   }
 
   private write(feed: Feed, play: NativePlay, span: number): void {

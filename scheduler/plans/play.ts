@@ -1,29 +1,24 @@
 // A play: the lists of a plan on the real queues. It runs alone (scheduler/engine/exclusive.ts): it waits for all that was inserted
 // before it, brings the data to where the plan needs them, lets the queues feed themselves, and tells the directory where
-// the data lie afterwards.
+// the data lie afterwards (play-exit.ts).
 //
-// Long plays are cut into parts, so that sequence numbers, which wrap, can be compared.
-// A play that fails leaves the data that it writes as a failed run does: those whose last writer of the last iteration has
-// run keep their value; the others are poisoned (scheduler/failure/poison.ts).
-import { type NativePlay, RecordLayout as Record, Status } from '../../devices/backend.js';
+// Long plays are cut into parts, so that sequence numbers, which wrap, can be compared, and so that times of commands need
+// little memory while a trace is recorded (play-times.ts).
+import { type NativePlay, RecordLayout as Record } from '../../devices/backend.js';
 import { HeadraceError, type RunAbortedError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import { type DatumId, HOST, type SpaceId, type TaskId } from '../../devices/handles.js';
-import { CopyEvent } from '../../devices/memory/coherency.js';
-import { Poison } from '../../devices/memory/directory.js';
-import { writeHere } from '../../stages/exec.js';
+import { type DatumId, HOST, type TaskId } from '../../devices/handles.js';
 import type { Completions } from '../engine/completions.js';
 import type { Section } from '../engine/exclusive.js';
 import type { RunState } from '../engine/run-state.js';
 import type { EngineState } from '../engine/state.js';
 import { commandFailure } from '../failure/describe.js';
-import { markUnwritten } from '../failure/poison.js';
 import type { Placement } from './placement.js';
-import type { PlannedExit, PlannedProgram, PlannedResult } from './planned-program.js';
+import type { PlannedProgram, PlannedResult } from './planned-program.js';
+import { PlayExit } from './play-exit.js';
 import { PlayTimes } from './play-times.js';
 import type { PlayedPart } from './played-part.js';
 import { queueName } from './queue-name.js';
-import { type Failure, taintedData } from './taint.js';
 
 /** Limit for the records of one part of a play, per queue. */
 const PART_RECORDS = 2 ** 27;
@@ -58,12 +53,6 @@ interface PlayWish {
   readonly failed: (error: HeadraceError) => void;
 }
 
-/** The number of records that ended well per list, over all parts, and the status of the next one. */
-interface Progress {
-  readonly succeeded: Float64Array;
-  readonly status: Int32Array;
-}
-
 export class Play implements Section {
   readonly name: string;
   isPlaying = false;
@@ -72,7 +61,7 @@ export class Play implements Section {
   private readonly program: PlannedProgram;
   private readonly placement: Placement;
   private readonly wish: PlayWish;
-  private readonly progress: Progress;
+  private readonly exit: PlayExit;
   /** The last task before the play in program order. */
   private readonly before: TaskId;
   private aborted: HeadraceError | undefined;
@@ -108,7 +97,7 @@ export class Play implements Section {
     this.name = `the play of plan '${program.report.name}'`;
     this.before = ((state.tasks.next - 1) | 0) as TaskId;
     const lists = program.queues.length;
-    this.progress = { succeeded: new Float64Array(lists), status: new Int32Array(lists) };
+    this.exit = new PlayExit(state, program, this.before, wish.times);
     this.last = new Int32Array(lists);
     this.times = state.x.tracing ? new PlayTimes(program) : undefined;
   }
@@ -261,17 +250,15 @@ export class Play implements Section {
   }
 
   private endPart(): boolean {
-    const { program, state, last, progress } = this;
+    const { program, state, last } = this;
     const { backend, submission } = state;
     const [allowed, ...outcome] = backend.playOutcome();
     const played = Math.min(allowed, this.partTimes);
-    program.queues.forEach(({ queue, records }, i) => {
+    program.queues.forEach(({ queue }, i) => {
       backend.issued[queue] = last[i];
       submission.seen[queue] = last[i];
-      const length = records.length / Record.words;
-      progress.succeeded[i] = this.iterations * length + outcome[2 * i];
-      progress.status[i] = outcome[2 * i + 1];
     });
+    this.exit.partEnded(this.iterations, outcome);
     this.completions.passPlay();
     state.playing = false;
     this.isPlaying = false;
@@ -330,104 +317,26 @@ export class Play implements Section {
   // --- The end ------------------------------------------------------------------------------------------------
 
   private succeed(): boolean {
-    if (this.iterations > 0)
-      for (const { datum, copies } of this.program.results) this.hasValue(datum, copies);
+    if (this.iterations > 0) this.exit.succeed();
     this.placement.leave();
     this.reportEnd(undefined);
     this.wish.done(this.iterations);
     return true;
   }
 
-  /** The datum has the value of its last writer in these copies; the first is the owner's. */
-  private hasValue(d: DatumId, [first, ...others]: readonly PlannedExit[]): void {
-    const { x, directory: dir, backend } = this.state;
-    const { regions, queues } = this.program;
-    const owner = regions[first.region].space;
-    writeHere(x, d, owner);
-    dir.setPoison(d, Poison.none);
-    dir.poisonedBy[d] = this.before;
-    dir.written[d] = 1;
-    // The event is over. It says which queue wrote the datum, so that later tasks stay on that queue.
-    const { queue } = queues[first.list];
-    dir.setWriter(d * dir.spaces + owner, queue, backend.issued[queue]);
-    for (const { region } of others) {
-      dir.apply(d, regions[region].space, CopyEvent.fetch);
-      dir.apply(d, regions[region].space, CopyEvent.arrived);
-    }
-  }
-
   private fail(error: HeadraceError): void {
-    const { state, progress, wish, program } = this;
-    const failed = this.failedAt();
-    const hasBegun = this.hasEntered && progress.succeeded.some((n) => n > 0);
-    // The copies behind a copy that has failed have carried anything.
-    const trustsCopies = failed.every(({ insertion }) => insertion >= 0);
-    const tainted = trustsCopies ? taintedData(program, failed, wish.times) : undefined;
-    for (const result of program.results) {
-      if (hasBegun || failed.length > 0) this.settle(result, tainted);
-      else if (guards.poisonOutputs) {
-        state.directory.written[result.datum] = 1;
-        markUnwritten(state.directory, result.datum, this.before);
-      }
-    }
+    this.exit.fail(this.hasEntered);
     this.placement.leave();
     this.reportEnd(error);
-    wish.failed(error);
-  }
-
-  /** Whether a command of the last iteration has run. */
-  private hasRun({ list, record }: { readonly list: number; readonly record: number }): boolean {
-    const length = this.program.queues[list].records.length / Record.words;
-    return this.progress.succeeded[list] > (this.wish.times - 1) * length + record;
-  }
-
-  /**
-   * After a failure: the datum keeps its value where the last iteration has brought it, if its last writer has run on good
-   * inputs; else it has none. `tainted`: the data computed from a failed task; undefined if that is not known.
-   */
-  private settle(result: PlannedResult, tainted: ReadonlySet<DatumId> | undefined): void {
-    const { state } = this;
-    const { directory: dir, spaces } = state;
-    const isGood = tainted?.has(result.datum) === false && this.hasRun(result);
-    const written = isGood ? result.copies.filter((copy) => this.hasRun(copy)) : [];
-    if (written.length > 0) {
-      this.hasValue(result.datum, written);
-      return;
-    }
-    const d = result.datum;
-    dir.written[d] = 1;
-    if (!guards.poisonOutputs) return;
-    const hasFailed = tainted?.has(d) !== false;
-    dir.version[d] = (dir.version[d] + 1) | 0;
-    for (let s = HOST; s < dir.spaces; s = (s + 1) as SpaceId) {
-      if (((dir.validMask[d] >> s) & 1) === 0) continue;
-      dir.apply(d, s, CopyEvent.fail);
-      spaces[s].settle(d);
-    }
-    dir.setPoison(d, hasFailed ? Poison.writerFailed : Poison.writerCancelled);
-    dir.poisonedBy[d] = this.before;
-  }
-
-  /** The failures of all queues, the first in program order first. The insertion of a copy is negative. */
-  private failedAt(): (Failure & { readonly list: number })[] {
-    const { program, progress } = this;
-    const found = program.queues.flatMap(({ records, insertion }, list) => {
-      const status = progress.status[list];
-      if (status === Status.ok || status === Status.cancelled) return [];
-      const length = records.length / Record.words;
-      const at = progress.succeeded[list];
-      return [{ iteration: Math.floor(at / length), insertion: insertion[at % length], list }];
-    });
-    return found.sort((x, y) => x.iteration - y.iteration || x.insertion - y.insertion);
+    this.wish.failed(error);
   }
 
   /** The error of the task that has failed, in the user's words. */
   private failure(): HeadraceError | undefined {
-    const [failed] = this.failedAt();
+    const [failed] = this.exit.failures();
     if (failed === undefined) return undefined;
-    const { program, progress, state, wish } = this;
+    const { program, state, wish } = this;
     const { queue } = program.queues[failed.list];
-    const status = progress.status[failed.list];
     const device = state.spaceName(state.backend.queues[queue].space);
     const words = state.backend.lastError(queue);
     const where = `in iteration ${failed.iteration} of plan '${program.report.name}'`;
@@ -446,6 +355,6 @@ export class Play implements Section {
     const task = `${cls.name}${values === '' ? '' : `(${values})`} ${where}`;
     const explain = (code: number): string | undefined =>
       wish.explain(failed.insertion, code, params);
-    return commandFailure({ cls, task, device, words, explain }, status);
+    return commandFailure({ cls, task, device, words, explain }, failed.status);
   }
 }

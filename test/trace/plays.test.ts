@@ -1,8 +1,15 @@
 // Traces of plays on real threads: the records of inserted tasks, marked with plan and iteration.
 import { describe, expect, test } from 'vitest';
 import { type PlanGraph, Runtime, type RuntimeOptions, slot } from '../../index.js';
-import { summarize } from '../../trace/analysis/index.js';
-import { EventKind, playedAs, TaskFlag, TaskTime, type Trace } from '../../trace/index.js';
+import { criticalPath, summarize } from '../../trace/analysis/index.js';
+import {
+  cropToRuns,
+  EventKind,
+  playedAs,
+  TaskFlag,
+  TaskTime,
+  type Trace,
+} from '../../trace/index.js';
 import { axpy, failing, PlanProgram } from '../support/plan-programs.js';
 import { overlaps, playedIterations, taskTexts, tracedWith } from '../support/played-traces.js';
 
@@ -90,6 +97,28 @@ describe('a trace', () => {
     }
     expect(new Set(tasks.lane).size).toBeGreaterThanOrEqual(3);
     expect(playedIterations(played)).toEqual(new Map([['exchange', new Array(20).fill(12)]]));
+  });
+
+  test('has a critical path through plays, and reasons for all idle time', async () => {
+    const trace = await tracedWith(opens({ gpus: 2, gpuMemory: '1MiB' }), (runtime) =>
+      twoGpus(runtime, true),
+    );
+    // A play counts as a run: the tools analyse the time from the first one to the last one.
+    const kinds = [...trace.events.kind];
+    for (const kind of [EventKind.runBegin, EventKind.runEnd])
+      expect(kinds.filter((each) => each === kind)).toHaveLength(2);
+    const cropped = cropToRuns(trace);
+    expect(cropped.tasks.count).toBe(trace.tasks.count);
+    const path = criticalPath(cropped);
+    expect(path.kernels + path.transfers + path.gaps + path.tail).toBe(path.makespan);
+    expect(path.steps.filter(({ type }) => type === 'task').length).toBeGreaterThanOrEqual(40);
+    expect(path.steps.some((step) => step.type === 'task' && step.releasedBy === 'transfer')).toBe(
+      true,
+    );
+    const { lanes, makespan, plans } = summarize(cropped);
+    for (const { busy, idle } of lanes)
+      expect(Object.values(idle).reduce((sum, each) => sum + each, busy)).toBe(makespan);
+    expect(plans).toEqual([{ plan: 'exchange', plays: 2, iterations: 40, tasks: 240 }]);
   });
 
   test('has the values of open parameters, and names the iterations of a condition', async () => {

@@ -33,6 +33,13 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
+/** The end of a message: the remedy and the table. */
+export function tailOf({ remedy, report }: ErrorDetails): string {
+  return (
+    (remedy === undefined ? '' : ` (${remedy})`) + (report === undefined ? '' : `:\n${report}`)
+  );
+}
+
 /** Every error that Headrace raises on purpose. `docs/errors.md` lists the codes. */
 export class HeadraceError extends Error {
   /** Stable identifier such as `ERR_TASK_FAILED`. */
@@ -41,10 +48,8 @@ export class HeadraceError extends Error {
   readonly details: ErrorDetails;
 
   constructor(code: string, message: string, details: ErrorDetails = {}) {
-    const remedy = details.remedy === undefined ? '' : ` (${details.remedy})`;
-    const report = details.report === undefined ? '' : `:\n${details.report}`;
     super(
-      message + remedy + report,
+      message + tailOf(details),
       details.cause === undefined ? undefined : { cause: details.cause },
     );
     this.name = 'HeadraceError';

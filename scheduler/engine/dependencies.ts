@@ -11,6 +11,9 @@ import { resized } from '../../devices/resized.js';
 import { AccessMode, Execution, TaskStage, type TaskTable } from '../../stages/task-table.js';
 import type { EngineObserver } from './observer.js';
 
+/** Most tasks that `wouldFollow` looks at. */
+const MOST_SEEN = 4096;
+
 /** Receives explicit dependencies. All other dependencies follow from the data that tasks use. */
 interface Watched {
   readonly observer: Pick<EngineObserver, 'dependency'> | undefined;
@@ -130,6 +133,29 @@ export class Dependencies {
       if (this.tasks.contains(this.readerNodes.value[n])) list.push(this.readerNodes.value[n]);
     }
     return list;
+  }
+
+  /**
+   * Whether a task inserted now with that access to datum `d` would have to wait, directly or by other tasks, for the end
+   * of live task `task`. Looks at a limited number of tasks; beyond it the answer is false.
+   */
+  wouldFollow(task: TaskId, d: DatumId, mode: number): boolean {
+    const { tasks, edges } = this;
+    const before = new Set<number>();
+    for (const id of mode === AccessMode.read ? this.writers(d) : this.users(d)) {
+      if (id === task) return true;
+      before.add(id & tasks.mask);
+    }
+    if (before.size === 0) return false;
+    const seen = new Set([task & tasks.mask]);
+    for (const row of seen) {
+      for (let n = tasks.successors[row]; n >= 0; n = edges.next[n]) {
+        const successor = edges.value[n] >> 1;
+        if (before.has(successor)) return true;
+        if (seen.size < MOST_SEEN) seen.add(successor);
+      }
+    }
+    return false;
   }
 
   private follow(predecessor: TaskId, row: number): void {

@@ -34,7 +34,7 @@ interface IdleParts {
   readonly queueChoice: Pick<QueueChoice, 'depth' | 'lines' | 'waiting'>;
   readonly dispatcher: Pick<Dispatcher, 'ready'>;
   readonly depth: Pick<DepthControl, 'isShort'>;
-  readonly bodies: Pick<ScriptBodies, 'queued' | 'waiting'>;
+  readonly bodies: Pick<ScriptBodies, 'queued' | 'waiting' | 'outside'>;
   readonly dropped: Pick<DroppedTasks, 'giveUp'>;
   readonly failures: Pick<FailureEffects, 'failRun'>;
   readonly arrivals: Pick<Arrivals, 'markLanes'>;
@@ -74,9 +74,8 @@ export class IdleControl {
    */
   private heldSince = 0;
   private reportedAt = 0;
-  private readonly tick = (): void => {
-    this.turn();
-  };
+  private readonly tick = (): void => this.parts.bodies.outside(this.turnNow);
+  private readonly turnNow = (): void => this.turn();
 
   constructor(state: EngineState, parts: IdleParts, patience: number) {
     this.state = state;

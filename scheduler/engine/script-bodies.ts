@@ -21,7 +21,12 @@ import type { EngineState } from './state.js';
 import { promiseOf } from './thenable.js';
 
 /** The state of a body that runs. */
-interface Body {
+export interface Body {
+  readonly task: TaskId;
+  /** It may await what it gets. A function that has never returned a promise may turn out to be asynchronous later. */
+  isAsync: boolean;
+  /** Called if it turns out to be asynchronous. */
+  whenAsync: (() => void) | undefined;
   /** The body has inserted tasks and continues: it may await them, so it must not keep others from starting. */
   isParent: boolean;
   isOver: boolean;
@@ -37,6 +42,7 @@ export class ScriptBodies {
   private readonly state: EngineState;
   private readonly dispatcher: Pick<Dispatcher, 'parentWaits'>;
   private readonly retirement: Pick<Retirement, 'retired' | 'fail'>;
+  private onStack: Body | undefined;
   /** The body on the stack awaits `space()`. */
   private hasAsked = false;
   /** The asynchronous body that called, behind an `await` of it. */
@@ -69,6 +75,18 @@ export class ScriptBodies {
   get isRunning(): boolean {
     if (this.depth > 0) return true;
     return this.waiting > 0 && this.context.getStore()?.isOver === false;
+  }
+
+  /** The body that calls, if one does and is not over. */
+  get caller(): Body | undefined {
+    const body = this.depth > 0 ? this.onStack : this.context.getStore();
+    return body?.isOver === false ? body : undefined;
+  }
+
+  /** Calls a function as the engine does: a body that scheduled the call is not its caller. */
+  outside(call: () => void): void {
+    if (this.waiting > 0) this.context.exit(call);
+    else call();
   }
 
   /** A task was inserted while asynchronous bodies wait. The body that inserted it may await it next. */
@@ -109,12 +127,20 @@ export class ScriptBodies {
 
   private call(id: TaskId, cls: TaskClassRow, row: number): void {
     const run = cls.body as (task: TaskId, row: number) => unknown;
-    const body: Body = { isParent: false, isOver: false };
+    const isAsync = this.asynchronous.has(cls.id);
+    const body: Body = {
+      task: id,
+      isAsync,
+      whenAsync: undefined,
+      isParent: false,
+      isOver: false,
+    };
+    this.onStack = body;
     const before = this.state.tasks.next;
     this.hasAsked = false;
     let result: unknown;
     try {
-      result = this.asynchronous.has(cls.id) ? this.context.run(body, run, id, row) : run(id, row);
+      result = isAsync ? this.context.run(body, run, id, row) : run(id, row);
     } catch (cause) {
       body.isOver = true;
       this.failed(id, cause);
@@ -127,6 +153,8 @@ export class ScriptBodies {
       return;
     }
     this.asynchronous.add(cls.id);
+    body.isAsync = true;
+    body.whenAsync?.();
     this.waiting++;
     if (this.hasAsked || this.state.tasks.next !== before) this.isParent(body);
     later.then(

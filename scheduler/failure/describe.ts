@@ -1,6 +1,6 @@
 // Turns a failed command into the user's error: the task, the stage and the reason, in the user's words.
 import { Status } from '../../devices/backend.js';
-import { HeadraceError } from '../../devices/errors.js';
+import { HeadraceError, tailOf } from '../../devices/errors.js';
 import type { TaskClassRow } from '../../stages/task-table.js';
 import { describeThrown, isError } from '../../trace/thrown.js';
 import type { EngineState } from '../engine/state.js';
@@ -100,8 +100,12 @@ export function bodyFailure(task: string, cause: unknown): HeadraceError {
   const where = { task, stage: 'exec', cause };
   const text = `task ${task} failed: ${describeThrown(cause)}`;
   try {
-    if (isError(cause) && cause instanceof HeadraceError && cause.details.task === undefined)
-      return new HeadraceError(cause.code, text, { ...cause.details, ...where });
+    if (isError(cause) && cause instanceof HeadraceError && cause.details.task === undefined) {
+      // The new error has the same remedy.
+      const tail = tailOf(cause.details);
+      const words = text.endsWith(tail) ? text.slice(0, text.length - tail.length) : text;
+      return new HeadraceError(cause.code, words, { ...cause.details, ...where });
+    }
   } catch {
     // The facts of this error cannot be read, so it has none.
   }

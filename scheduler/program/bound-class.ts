@@ -11,11 +11,12 @@ import type { Engine } from '../engine/engine.js';
 import type { CudaKernelSource } from './cuda-kernel.js';
 import type { Datum } from './datum.js';
 import type { ProgramData } from './program-data.js';
+import { withReadFlowsChecked } from './read-flows.js';
 import { isTaskClass, ParameterKind, type Parameters, type TaskClass } from './task-class.js';
 
 /**
- * Number of insertions per class whose option names are checked. A misspelt name is in the program's text, so one of the
- * first insertions has it.
+ * Number of insertions per class whose names of options and arguments are checked; all in checked runs. A misspelt name is
+ * in the program's text, so one of the first insertions has it.
  */
 const CHECKED_INSERTIONS = 16;
 
@@ -28,8 +29,9 @@ export interface BoundClass {
   /** Flows that write, if another flow must not be the same datum. */
   readonly written: Uint8Array;
   readonly kinds: Uint8Array;
-  /** Number of further insertions whose option names are checked. */
+  /** Number of further insertions whose option names are checked, and of those whose argument names are. */
   unchecked: number;
+  uncheckedArguments: number;
   /** Size of a task that surely fits every device on which the class can run. */
   readonly safeBytes: number;
 }
@@ -104,7 +106,8 @@ export class ClassBinder {
         cls.paramNames,
         (p) => ParameterKind[(definition.params as Parameters)[p]],
       ),
-      unchecked: CHECKED_INSERTIONS,
+      unchecked: engine.checked ? Number.POSITIVE_INFINITY : CHECKED_INSERTIONS,
+      uncheckedArguments: engine.checked ? Number.POSITIVE_INFINITY : CHECKED_INSERTIONS,
       // Rounding adds less than one alignment unit per flow.
       safeBytes: capacity - cls.flowNames.length * 512,
     };
@@ -155,11 +158,12 @@ export class ClassBinder {
   }
 
   private scriptBody(cls: TaskClass): TaskClassRow['body'] {
-    const body = cls.definition.body as ((args: Record<string, unknown>) => unknown) | undefined;
-    if (body === undefined) return undefined;
+    const given = cls.definition.body as ((args: Record<string, unknown>) => unknown) | undefined;
+    if (given === undefined) return undefined;
     const { flowNames, paramNames } = cls;
     const types = cls.definition.params as Parameters | undefined;
     const { engine } = this;
+    const body = engine.checked ? withReadFlowsChecked(cls, given) : given;
     return (_id, row) => {
       const { tasks, directory } = engine;
       const args: Record<string, unknown> = {};

@@ -74,6 +74,16 @@ export interface CudaKernelSource {
 
 const TYPES: Readonly<Record<ParameterType, CudaScalar>> = { f64: 'f64', i32: 'i32', bool: 'i32' };
 const SCALARS: readonly string[] = ['f64', 'f32', 'i32', 'i64'];
+const PARTS: Readonly<Record<keyof CudaKernel, true>> = {
+  source: true,
+  file: true,
+  function: true,
+  arguments: true,
+  grid: true,
+  block: true,
+  sharedBytes: true,
+  options: true,
+};
 /** Limit of native code for arguments. */
 const MAX_ARGUMENTS = 32;
 
@@ -97,6 +107,9 @@ export function cudaKernelSource(owner: CudaKernelOwner, kernel: CudaKernel): Cu
       remedy === undefined ? undefined : { remedy },
     );
   };
+  const unknown = Object.keys(kernel).find((part) => !Object.hasOwn(PARTS, part));
+  if (unknown !== undefined)
+    fail(`it has '${unknown}'`, `its parts are ${Object.keys(PARTS).join(', ')}`);
   if (typeof kernel.function !== 'string' || kernel.function === '') {
     fail('it names no function', 'set `function` to the name of a __global__ function');
   }

@@ -20,6 +20,7 @@ import {
   badDatum,
   badParameter,
   checkAfter,
+  checkArgumentNames,
   checkPriority,
   checkRank,
   checkTaskOptions,
@@ -101,7 +102,7 @@ export class Graph {
    * Inserts a task after all tasks inserted before it: it sees their writes, and they do not see its writes. Returns at
    * once unless the task window is full; then it waits until earlier tasks have run.
    *
-   * @throws HeadraceError `ERR_MISSING_ARGUMENT`, `ERR_ARGUMENT_TYPE`, `ERR_FOREIGN_DATUM`, `ERR_DATUM_CLOSED`,
+   * @throws HeadraceError `ERR_MISSING_ARGUMENT`, `ERR_UNKNOWN_ARGUMENT`, `ERR_ARGUMENT_TYPE`, `ERR_FOREIGN_DATUM`, `ERR_DATUM_CLOSED`,
    *   `ERR_NEVER_WRITTEN`, `ERR_DUPLICATE_DATUM`, `ERR_TASK_TOO_LARGE`, `ERR_UNKNOWN_KERNEL`, `ERR_KERNEL_SOURCE`,
    *   `ERR_NO_DEVICE`, `ERR_RUN_OVER`; or the run's own error if the run has failed or was aborted.
    */
@@ -132,6 +133,7 @@ export class Graph {
     const named = args as unknown as Record<string, unknown>;
     this.readData(bound, named);
     if (paramNames.length > 0) this.readParameters(bound, named);
+    if (bound.uncheckedArguments > 0) checkArgumentNames(bound, named);
     const { insertion } = this;
     insertion.priority = 0;
     insertion.device = ANY_DEVICE;

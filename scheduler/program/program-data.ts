@@ -5,6 +5,7 @@ import { HeadraceError } from '../../devices/errors.js';
 import { HOST } from '../../devices/handles.js';
 import { CopyEvent } from '../../devices/memory/coherency.js';
 import { makeRoom } from '../../devices/memory/eviction.js';
+import { AccessMode } from '../../trace/format.js';
 import { shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { SharedObject } from '../ranks/call-log.js';
@@ -199,6 +200,7 @@ export class ProgramData implements DatumOwner {
       this.checkDatum(datum);
       const ranks = this.peers;
       ranks?.calls.made('read', datum);
+      this.checkCaller('read', datum, AccessMode.read, reject);
       const doubt = ranks?.datumCalls.uses(datum.row);
       if (
         this.engine.directory.written[datum.row] === 0 &&
@@ -232,6 +234,7 @@ export class ProgramData implements DatumOwner {
       }
       const ranks = this.peers;
       ranks?.calls.made('set', datum);
+      this.checkCaller('set', datum, AccessMode.write, reject);
       ranks?.datumCalls.set(datum.row);
       if (datum.rank !== this.rank) {
         resolve();
@@ -254,6 +257,7 @@ export class ProgramData implements DatumOwner {
       this.checkDatum(datum);
       const ranks = this.peers;
       ranks?.calls.made('restore', datum);
+      this.checkCaller('restore', datum, AccessMode.readWrite, reject);
       const doubt = ranks?.datumCalls.uses(datum.row);
       if (
         this.engine.directory.written[datum.row] === 0 &&
@@ -268,6 +272,36 @@ export class ProgramData implements DatumOwner {
         });
       else resolve();
     });
+  }
+
+  /**
+   * An asynchronous body must not await a call on a datum that waits for the end of this body. A body of which it is not
+   * known yet whether it is asynchronous gets the error as soon as it has returned a promise.
+   * @throws HeadraceError `ERR_AWAITS_ITSELF`
+   */
+  private checkCaller(
+    kind: 'read' | 'set' | 'restore',
+    datum: Datum,
+    mode: number,
+    reject: (error: HeadraceError) => void,
+  ): void {
+    const { bodies, dependencies, tasks, x } = this.engine;
+    const { caller } = bodies;
+    if (caller === undefined || !dependencies.wouldFollow(caller.task, datum.row, mode)) return;
+    const error = new HeadraceError(
+      'ERR_AWAITS_ITSELF',
+      `the body of task ${x.describe(caller.task & tasks.mask)} calls ${kind}() of datum '${datum.name}', which waits for the end of that task`,
+      {
+        datum: datum.name,
+        remedy: `use the arrays that the body gets, or call ${kind}() after the run`,
+      },
+    );
+    if (caller.isAsync) throw error;
+    const before = caller.whenAsync;
+    caller.whenAsync = () => {
+      before?.();
+      reject(error);
+    };
   }
 
   adviseDatum(datum: Datum, device: number | 'host'): void {

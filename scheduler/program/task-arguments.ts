@@ -26,17 +26,35 @@ export function badArguments(bound: BoundClass, args: unknown): HeadraceError {
   );
 }
 
-/** An argument is missing. The message names the arguments that the class does not have, because one may be misspelt. */
-function missing(bound: BoundClass, what: string, args: object): HeadraceError {
-  const { flowNames, paramNames } = bound.row;
-  const unknown = Object.keys(args).filter(
+/** The names among the arguments that the class does not have. */
+function unknownNames({ row: { flowNames, paramNames } }: BoundClass, args: object): string[] {
+  return Object.keys(args).filter(
     (name) => !flowNames.includes(name) && !paramNames.includes(name),
   );
-  const others = unknown.map((name) => shown(name)).join(', ');
+}
+
+/** An argument is missing. The message names the arguments that the class does not have, because one may be misspelt. */
+function missing(bound: BoundClass, what: string, args: object): HeadraceError {
+  const others = unknownNames(bound, args)
+    .map((name) => shown(name))
+    .join(', ');
   return new HeadraceError(
     'ERR_MISSING_ARGUMENT',
     `${subject(bound)} needs ${what}`,
     others === '' ? {} : { remedy: `it has no flow or parameter ${others}` },
+  );
+}
+
+/** @throws HeadraceError `ERR_UNKNOWN_ARGUMENT` if an argument is neither a flow nor a parameter of the class. */
+export function checkArgumentNames(bound: BoundClass, args: object): void {
+  bound.uncheckedArguments--;
+  const [unknown] = unknownNames(bound, args);
+  if (unknown === undefined) return;
+  const { flowNames, paramNames } = bound.row;
+  throw new HeadraceError(
+    'ERR_UNKNOWN_ARGUMENT',
+    `${subject(bound)} has no flow or parameter ${shown(unknown)}`,
+    { remedy: `its arguments are ${[...flowNames, ...paramNames].join(', ') || 'none'}` },
   );
 }
 

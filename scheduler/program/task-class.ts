@@ -2,7 +2,7 @@
 // parameters are inferred, so a wrong name or element type is a compile error.
 import { HeadraceError } from '../../devices/errors.js';
 import { AccessMode } from '../../trace/format.js';
-import { shown } from '../checks.js';
+import { checkOptions, shown } from '../checks.js';
 import { type CudaKernel, type CudaKernelSource, cudaKernelSource } from './cuda-kernel.js';
 import { type ElementArray, type ElementType, isElementType } from './element-type.js';
 
@@ -27,22 +27,27 @@ export interface InputOptions {
 /** The access of a flow to its datum. */
 export type FlowMode = 'read' | 'write' | 'readWrite';
 
-/** The task reads the datum and leaves it as it is. */
+const FLOW_OPTIONS: readonly string[] = ['fetch'];
+const FLOW_PARTS: readonly string[] = ['element', 'mode', ...FLOW_OPTIONS];
+
+/** The task reads the datum and leaves it as it is. @throws HeadraceError `ERR_OPTION` */
 export function read<E extends ElementType>(
   element: E,
   options: InputOptions = {},
 ): Flow<E, 'read'> {
+  checkOptions(options, FLOW_OPTIONS, 'the options of a flow');
   return { element, mode: 'read', ...options };
 }
 /** The task overwrites all of the datum without reading it; the datum need not have a value yet. */
 export function write<E extends ElementType>(element: E): Flow<E, 'write'> {
   return { element, mode: 'write' };
 }
-/** The task reads the datum and changes it. */
+/** The task reads the datum and changes it. @throws HeadraceError `ERR_OPTION` */
 export function readWrite<E extends ElementType>(
   element: E,
   options: InputOptions = {},
 ): Flow<E, 'readWrite'> {
+  checkOptions(options, FLOW_OPTIONS, 'the options of a flow');
   return { element, mode: 'readWrite', ...options };
 }
 
@@ -118,6 +123,20 @@ const MODES: Readonly<Record<FlowMode, number>> = {
   readWrite: AccessMode.readWrite,
 };
 
+/** Parts of a definition. */
+const PARTS: Readonly<Record<keyof TaskClassDefinition<Flows, Parameters>, true>> = {
+  name: true,
+  flows: true,
+  params: true,
+  body: true,
+  kernel: true,
+  gpuKernel: true,
+  cuda: true,
+  explain: true,
+  failureCode: true,
+  fetch: true,
+};
+
 /** Every class that `task` has made. */
 const made: WeakSet<object> = new WeakSet();
 
@@ -129,7 +148,7 @@ export function isTaskClass(value: unknown): value is TaskClass {
 /**
  * Defines a task class. The definition is copied.
  *
- * @throws HeadraceError `ERR_TASK_CLASS` when it has no name or body, a part of it has the wrong type, a flow and a
+ * @throws HeadraceError `ERR_TASK_CLASS` when it has no name or body, a part of it is unknown or has the wrong type, a flow and a
  *   parameter have the same name, or its CUDA kernel does not fit the class.
  */
 export function task<const F extends Flows, const P extends Parameters = Record<never, never>>(
@@ -145,6 +164,9 @@ export function task<const F extends Flows, const P extends Parameters = Record<
   if (typeof name !== 'string' || name === '') {
     throw new HeadraceError('ERR_TASK_CLASS', 'a task class needs a name');
   }
+  const unknown = Object.keys(given).find((part) => !Object.hasOwn(PARTS, part));
+  if (unknown !== undefined)
+    throw wrong(name, `has ${shown(unknown)}`, `its parts are ${Object.keys(PARTS).join(', ')}`);
   const flows = checkedFlows(name, given.flows);
   const params = checkedParams(name, given.params);
   const flowNames = Object.keys(flows);
@@ -193,6 +215,8 @@ function checkedFlows(name: string, given: unknown): Record<string, Flow> {
         "write it like read('f64')",
       );
     }
+    const unknown = Object.keys(flow).find((part) => !FLOW_PARTS.includes(part));
+    if (unknown !== undefined) throw wrong(name, `has ${shown(unknown)} in its flow '${key}'`);
     flows[key] = flow;
   }
   return flows;

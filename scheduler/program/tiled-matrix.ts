@@ -44,6 +44,14 @@ const MATRIX_OPTIONS: readonly string[] = [
   'lower',
   'name',
 ];
+const GRID_OPTIONS: readonly string[] = [
+  'rows',
+  'columns',
+  'originRow',
+  'originColumn',
+  'blockRows',
+  'blockColumns',
+];
 /** Each tile that is used is an object and a row of the directory: more would not fit the memory of a process. */
 const MOST_TILES = 2 ** 24;
 
@@ -92,6 +100,8 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
    */
   constructor(runtime: Runtime, element: E, options: TiledMatrixOptions, fill?: TileFill<E>) {
     checkOptions(options, MATRIX_OPTIONS, 'the options of a matrix');
+    for (const grid of [options.grid, options.rankGrid])
+      if (grid !== undefined) checkOptions(grid, GRID_OPTIONS, 'the options of a grid');
     const columns = options.columns ?? options.rows;
     for (const [what, value] of Object.entries({
       rows: options.rows,

@@ -276,12 +276,18 @@ describe.each(HOSTS)('JavaScript bodies on $name', ({ options }) => {
         runtime.run((graph) => {
           for (let i = 0; i < n; i++) {
             const [to, a, b] = permutation(data.length, i).slice(0, 3);
-            const inputs = Math.floor(next() * 3);
-            const from = [a, b].slice(0, inputs);
+            const from = [a, b].slice(0, Math.floor(next() * 3));
             for (const d of [to, ...from]) if (lastWriter[d] >= 0) edges.push(lastWriter[d], i);
             lastWriter[to] = i;
-            const flows = { to: data[to], a: data[a], b: data[b], i };
-            graph.insert(classes[inputs] as (typeof classes)[2], flows);
+            const inputs = Object.fromEntries(from.map((d, k) => [['a', 'b'][k], data[d]]));
+            graph.insert(
+              classes[from.length] as (typeof classes)[2],
+              {
+                to: data[to],
+                ...inputs,
+                i,
+              } as never,
+            );
           }
         }),
       );

@@ -121,6 +121,28 @@ describe('Graph.insert', () => {
     expect(error.message).toContain(message);
   });
 
+  it('refuses arguments that the class does not have; in checked runs at any insertion', async () => {
+    const args = (good: Datum<'f64'>): never =>
+      anything({ to: good, count: 1, value: 1, valeu: 2 });
+    const error = await mistake((_r, graph, good) => graph.insert(fill, args(good)));
+    expect(error).toMatchObject({
+      code: 'ERR_UNKNOWN_ARGUMENT',
+      message:
+        "task class 'fill' has no flow or parameter 'valeu' (its arguments are to, count, value)",
+    });
+    await onMachine({ ...options, checked: true }, async (runtime) => {
+      const good = runtime.data(new Float64Array(COUNT));
+      const run = runtime.run((graph) => {
+        for (let i = 0; i < 40; i++) graph.insert(fill, { to: good, count: 1, value: 1 });
+        graph.insert(fill, { to: good, count: 1, value: 1 }, anything({ prio: 1, priority: 1 }));
+      });
+      await expect(soon(runtime, run)).rejects.toThrow("have no 'prio'");
+      const other = runtime.run((graph) => void graph.insert(fill, args(good)));
+      await expect(soon(runtime, other)).rejects.toMatchObject({ code: 'ERR_UNKNOWN_ARGUMENT' });
+      good.close();
+    });
+  });
+
   it('refuses the wrong element type', async () => {
     const error = await mistake((runtime, graph) => {
       const wrong = runtime.data(new Float32Array(COUNT), { name: 'single' });
@@ -278,6 +300,21 @@ describe('task', () => {
       task({ name: 'both', flows: { x: read('f64') }, params: { x: 'f64' }, kernel: 'empty' }),
     );
     expect(both.message).toContain("flow and a parameter named 'x'");
+    const parts = { name: 'parts', flows: {}, kernel: 'empty' };
+    expect(thrown(() => task(anything({ ...parts, prams: {} })))).toMatchObject({
+      code: 'ERR_TASK_CLASS',
+      message: expect.stringMatching(
+        /^task class 'parts' has 'prams' \(its parts are name, flows, /,
+      ),
+    });
+    const flow = anything({ element: 'f64', mode: 'read', fetsch: 'pull' });
+    expect(thrown(() => task({ ...parts, flows: { x: flow } })).message).toContain(
+      "'parts' has 'fetsch' in its flow 'x'",
+    );
+    for (const make of [read, readWrite])
+      expect(thrown(() => make('f64', anything({ mode: 'write' }))).code).toBe('ERR_OPTION');
+    const cuda = { source: '', function: 'f', arguments: [], grid: 1, block: 1, blocks: 2 };
+    expect(thrown(() => task(anything({ ...parts, cuda }))).message).toContain("it has 'blocks'");
   });
 });
 
@@ -485,6 +522,10 @@ describe('TiledMatrix', () => {
       ]) {
         expect(thrown(() => new TiledMatrix(runtime, 'f64', wrong)).code).toBe('ERR_OPTION');
       }
+      for (const grid of [{ rows: 1, columns: 1, blockRow: 2 }, null, 7])
+        expect(
+          thrown(() => new TiledMatrix(runtime, 'f64', anything({ rows: 4, tile: 2, grid }))),
+        ).toMatchObject({ code: 'ERR_OPTION', message: expect.stringContaining('a grid') });
       for (const grid of [
         { rows: 2, columns: 1 },
         { rows: 0, columns: 1 },

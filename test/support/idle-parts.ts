@@ -22,7 +22,11 @@ export class Asked {
   readonly depth: Int32Array;
   readonly lines: ReadyQueue[];
   readonly ready: ReadyQueue[];
-  readonly bodies: { queued: Fifo; waiting: number } = { queued: new Fifo(), waiting: 0 };
+  readonly bodies: { queued: Fifo; waiting: number; outside: (call: () => void) => void } = {
+    queued: new Fifo(),
+    waiting: 0,
+    outside: (call) => call(),
+  };
   isShort: (q: number) => boolean = () => true;
   readonly failed: [RunState, HeadraceError][] = [];
   givenUp = 0;

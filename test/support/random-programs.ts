@@ -338,7 +338,8 @@ export async function insertProgram(
       handle = graph.insert(cls, { ...flows, us: n % 50 } as never, options);
     } else {
       const cls = (op.kind === 'mix' ? mixes : slowMixes)[from.length] as (typeof mixes)[2];
-      handle = graph.insert(cls, { to: target, a: from[0], b: from[1], n }, options);
+      const inputs = Object.fromEntries(from.map((d, i) => [['a', 'b'][i], d]));
+      handle = graph.insert(cls, { to: target, ...inputs, n } as never, options);
     }
     handles.set(number, handle);
   }

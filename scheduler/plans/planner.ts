@@ -288,8 +288,11 @@ export class Planner {
   }
 }
 
-/** The only datum in each region; undefined for a region that several data use in turn. */
-function usersOf({ commands, ranges, accesses, exits }: Attempt): (DatumId | undefined)[] {
+/**
+ * The only datum in each region; undefined for a region that several data use in turn. A datum that has left a GPU and come
+ * back has several regions there: one of them is its own, that of its copy before or after the iteration if there is one.
+ */
+function usersOf({ commands, ranges, accesses, exits, entry }: Attempt): (DatumId | undefined)[] {
   const users = new Array<DatumId | undefined>(ranges.regions);
   const isShared = new Uint8Array(ranges.regions);
   const use = (d: DatumId, range: number): void => {
@@ -305,7 +308,13 @@ function usersOf({ commands, ranges, accesses, exits }: Attempt): (DatumId | und
     }
   }
   for (const [d, list] of exits) for (const range of list) use(d, range);
-  return users.map((d, g) => (isShared[g] === 1 ? undefined : d));
+  const kept = [...exits.values()].flat().concat(entry.map(({ range }) => range));
+  const own = new Map<string, number>();
+  for (const g of [...kept.map((range) => ranges.region[range]), ...users.keys()]) {
+    const place = `${ranges.regionSpace[g]} ${users[g]}`;
+    if (isShared[g] === 0 && !own.has(place)) own.set(place, g);
+  }
+  return users.map((d, g) => (own.get(`${ranges.regionSpace[g]} ${d}`) === g ? d : undefined));
 }
 
 /** Copies whose first use in the iteration reads a value that lies there before it. */

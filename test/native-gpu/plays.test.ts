@@ -1,10 +1,10 @@
 // Traces of plays on CUDA GPUs (or the stub driver): the tasks of inserted runs, and every copy.
 import { expect, test } from 'vitest';
+import { axpy } from '../../devices/simulated/cases/plan-programs.js';
 import { type PlanGraph, Runtime } from '../../index.js';
 import { TaskTime } from '../../trace/index.js';
 import { cudaGpus } from '../support/cuda.js';
 import { cuda, needing } from '../support/needs.js';
-import { axpy } from '../support/plan-programs.js';
 import { playedIterations, taskTexts, tracedWith } from '../support/played-traces.js';
 
 test('a trace of plays has the tasks and copies of runs', needing(cuda), async () => {

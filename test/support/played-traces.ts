@@ -13,6 +13,7 @@ import {
   type Trace,
   taskName,
 } from '../../trace/index.js';
+import { programOrder } from '../../trace/program-order.js';
 
 /** The trace of what `program` does with a runtime. */
 export async function tracedWith(
@@ -58,20 +59,21 @@ export function overlaps(trace: Trace): string[] {
   const { tasks } = trace;
   const { start, items } = tasks.predecessors;
   const found: string[] = [];
-  for (let row = 0; row < tasks.count; row++)
-    for (let i = start[row]; i < start[row + 1]; i++) {
-      const ended = tasks.times[TaskTime.execEnd][items[i]];
+  const lastWriter = new Map<number, number>();
+  for (const row of programOrder(tasks, trace.plays)) {
+    const writers = usesOf(trace, row, 1).map((d) => lastWriter.get(d));
+    for (const before of items.subarray(start[row], start[row + 1])) {
+      const ended = tasks.times[TaskTime.execEnd][before];
       const began = tasks.times[TaskTime.execStart][row];
-      const reads = usesOf(trace, row, 1);
-      const isOrdered =
-        tasks.space[row] === tasks.space[items[i]] ||
-        usesOf(trace, items[i], 2).some((d) => reads.includes(d));
+      const isOrdered = tasks.space[row] === tasks.space[before] || writers.includes(before);
       if (isOrdered && began < ended)
         found.push(
           `${taskName(trace, row)} on ${laneName(trace, tasks.lane[row])} at ${began}, ` +
-            `${taskName(trace, items[i])} on ${laneName(trace, tasks.lane[items[i]])} until ${ended}`,
+            `${taskName(trace, before)} on ${laneName(trace, tasks.lane[before])} until ${ended}`,
         );
     }
+    for (const d of usesOf(trace, row, 2)) lastWriter.set(d, row);
+  }
   return found;
 }
 

@@ -1,5 +1,7 @@
 // Traces of plays on real threads: the records of inserted tasks, marked with plan and iteration.
 import { describe, expect, test } from 'vitest';
+import { axpy, failing, PlanProgram } from '../../devices/simulated/cases/plan-programs.js';
+import { computed, inserted, played } from '../../devices/simulated/cases/plan-ways.js';
 import { type PlanGraph, Runtime, type RuntimeOptions, slot } from '../../index.js';
 import { criticalPath, summarize } from '../../trace/analysis/index.js';
 import {
@@ -10,7 +12,6 @@ import {
   TaskTime,
   type Trace,
 } from '../../trace/index.js';
-import { axpy, failing, PlanProgram } from '../support/plan-programs.js';
 import { overlaps, playedIterations, taskTexts, tracedWith } from '../support/played-traces.js';
 
 const options: RuntimeOptions = { workers: 2, hostMemory: '64MiB' };
@@ -26,22 +27,25 @@ const flagged = ({ tasks }: Trace, flag: number): number[] =>
 test('random programs: the tasks of plays are those of as many runs, and follow their predecessors in time', async () => {
   let edges = 0;
   for (let seed = 1001; seed <= 1030; seed++) {
-    const program = new PlanProgram(seed);
+    const program = new PlanProgram(seed, { hazards: false });
     const { gpus, workers, computeStreams, gpuMemory, window } = program;
-    const [inserted, played] = await Promise.all(
-      [false, true].map((plays) =>
+    const { rounds } = await computed(program);
+    const [ran, plays] = await Promise.all(
+      [false, true].map((isPlayed) =>
         tracedWith(opens({ gpus, workers, computeStreams, gpuMemory, window }), (runtime) =>
-          program.result(runtime, plays),
+          isPlayed
+            ? played(program, rounds, runtime, () => {})
+            : inserted(program, rounds, runtime),
         ),
       ),
     );
-    expect(taskTexts(played), `seed ${seed}`).toEqual(taskTexts(inserted));
-    expect(overlaps(inserted), `seed ${seed}`).toEqual([]);
-    expect(overlaps(played), `seed ${seed}`).toEqual([]);
+    expect(taskTexts(plays), `seed ${seed}`).toEqual(taskTexts(ran));
+    expect(overlaps(ran), `seed ${seed}`).toEqual([]);
+    expect(overlaps(plays), `seed ${seed}`).toEqual([]);
     // A run records explicit dependencies only on tasks that are not over yet.
-    const { length } = played.tasks.predecessors.items;
-    expect(length, `seed ${seed}`).toBeGreaterThanOrEqual(inserted.tasks.predecessors.items.length);
-    expect(played.problems).toEqual([]);
+    const { length } = plays.tasks.predecessors.items;
+    expect(length, `seed ${seed}`).toBeGreaterThanOrEqual(ran.tasks.predecessors.items.length);
+    expect(plays.problems).toEqual([]);
     edges += length;
   }
   expect(edges).toBeGreaterThan(1000);

@@ -1,0 +1,136 @@
+// Plans on simulated machines whose memory has bytes: a random program must give the same whether it is computed, inserted or
+// played, whatever the delays of the machine.
+import { setImmediate } from 'node:timers/promises';
+import { Runtime } from '../../../scheduler/index.js';
+import { describeThrown } from '../../../trace/thrown.js';
+import { SimulatedBackend, type SimulatedKernel } from '../machine/backend.js';
+import type { MachineDescription } from '../machine/machine.js';
+import type { PlanProgram } from './plan-programs.js';
+import { computed, differenceOf, inserted, played, type Readings } from './plan-ways.js';
+
+/** Turns of the event loop after which a program counts as one that hangs. */
+const TURNS = 20_000;
+
+const doubles = (memory: Uint8Array, offset: number, n: number): Float64Array =>
+  new Float64Array(memory.buffer, memory.byteOffset + offset, n);
+
+/** The kernels of plan programs, on bytes. */
+export const planKernels: Readonly<Record<'add_f64' | 'copy_bytes' | 'fail', SimulatedKernel>> = {
+  add_f64: ({ memory, flows: [y, x], params: [n, a] }) => {
+    const to = doubles(memory, y, n);
+    const from = doubles(memory, x, n);
+    for (let i = 0; i < n; i++) to[i] += a * from[i];
+    return 0;
+  },
+  copy_bytes: ({ memory, flows: [y, x], params: [bytes] }) => {
+    memory.copyWithin(y, x, x + bytes);
+    return 0;
+  },
+  fail: ({ params: [code] }) => code,
+};
+
+/** The machine of a plan program. */
+export function planMachine(p: PlanProgram): MachineDescription {
+  const link = { bandwidth: 1e9, latency: 1e-6 };
+  return {
+    name: 'plans',
+    gpus: p.gpus,
+    gpuMemory: p.gpuMemory,
+    hostMemory: 2 ** 20,
+    workers: p.workers,
+    computeStreams: p.computeStreams,
+    h2d: link,
+    d2h: link,
+    d2d: link,
+    engine: { command: 1e-7, wake: 1e-6, launch: 1e-6 },
+    kernels: { '*': 1e-5 },
+  };
+}
+
+/** Calls once so many kernels have run. */
+class Countdown {
+  private left = Number.POSITIVE_INFINITY;
+  private then: () => void = () => {};
+
+  start(kernels: number, then: () => void): void {
+    this.left = kernels;
+    this.then = then;
+    if (kernels === 0) then();
+  }
+
+  count(): void {
+    if (--this.left === 0) this.then();
+  }
+}
+
+interface PlanRuntimeOptions {
+  /** The machine delays what it can. */
+  readonly seed?: number;
+  /** File of a trace. */
+  readonly trace?: string;
+  /** Called before every kernel. */
+  readonly counts?: () => void;
+}
+
+/** A runtime on a simulated machine for the program. */
+export function planRuntime(p: PlanProgram, options: PlanRuntimeOptions = {}): Runtime {
+  const { seed, trace, counts } = options;
+  const counted = (kernel: SimulatedKernel): SimulatedKernel => {
+    return (call) => {
+      counts?.();
+      return kernel(call);
+    };
+  };
+  const delays = { spread: 3, holdBack: 0.3, stall: 0.1, stallNs: 20_000, spurious: 0.05 };
+  const backend = new SimulatedBackend({
+    machine: planMachine(p),
+    ringRecords: 128,
+    kernels: Object.fromEntries(
+      Object.entries<SimulatedKernel>(planKernels).map(([name, k]) => [name, counted(k)]),
+    ),
+    ...(seed === undefined ? {} : { adversary: { seed, ...delays } }),
+  });
+  const traced = trace === undefined ? {} : { trace };
+  return Runtime.over(backend, { window: p.window, checked: true, ...traced });
+}
+
+/** The result of a promise, or undefined if no turn of the event loop brings it any nearer. */
+async function within<T>(promise: Promise<T>): Promise<T | undefined> {
+  let isOver = false;
+  const over = (): void => {
+    isOver = true;
+  };
+  promise.then(over, over);
+  for (let i = 0; i < TURNS && !isOver; i++) await setImmediate();
+  return isOver ? promise : undefined;
+}
+
+/** What is wrong with a program that is planned and played, with the delays of a seed or none: '' if nothing is. */
+export async function planProblem(program: PlanProgram, seed?: number): Promise<string> {
+  const expected = await computed(program);
+  const ways: readonly (readonly [string, (r: Runtime, c: Countdown) => Promise<Readings>])[] = [
+    ['inserted', (runtime) => inserted(program, expected.rounds, runtime)],
+    [
+      'played',
+      (runtime, countdown) =>
+        played(program, expected.rounds, runtime, (n, then) => countdown.start(n, then)),
+    ],
+  ];
+  for (const [name, way] of ways) {
+    const countdown = new Countdown();
+    const runtime = planRuntime(program, {
+      ...(seed === undefined ? {} : { seed }),
+      counts: () => countdown.count(),
+    });
+    try {
+      const found = await within(way(runtime, countdown));
+      if (found === undefined) return `${name}: hangs\n${runtime.explain()}`;
+      const difference = differenceOf(expected, found);
+      if (difference !== '') return `${name}: ${difference}`;
+    } catch (error) {
+      return `${name}: ${describeThrown(error)}`;
+    }
+    await runtime.close();
+  }
+  return '';
+}

@@ -42,11 +42,8 @@ test('random programs: the tasks of plays are those of as many runs, and follow 
     expect(taskTexts(plays), `seed ${seed}`).toEqual(taskTexts(ran));
     expect(overlaps(ran), `seed ${seed}`).toEqual([]);
     expect(overlaps(plays), `seed ${seed}`).toEqual([]);
-    // A run records explicit dependencies only on tasks that are not over yet.
-    const { length } = plays.tasks.predecessors.items;
-    expect(length, `seed ${seed}`).toBeGreaterThanOrEqual(ran.tasks.predecessors.items.length);
     expect(plays.problems).toEqual([]);
-    edges += length;
+    edges += plays.tasks.predecessors.items.length;
   }
   expect(edges).toBeGreaterThan(1000);
 }, 120_000);

@@ -15,6 +15,7 @@ Plays random simulated cases, by default for 30 seconds.
   --cases N      play N cases
   --first SEED   seed of the first case (1)
   --oracles      the low-memory and all-dirty programs
+  --plans        only programs that are planned and played
   --json         one JSON object
   --test         count the whole as one test in the last line
   --help         this text
@@ -23,7 +24,7 @@ const text = /** @type {const} */ ({ type: 'string' });
 const flag = /** @type {const} */ ({ type: 'boolean', default: false });
 const { values } = commandLine(usage, {
   ...{ minutes: text, seconds: text, cases: text, first: { ...text, default: '1' } },
-  ...{ json: flag, oracles: flag, test: flag },
+  ...{ json: flag, oracles: flag, plans: flag, test: flag },
 });
 const amount = (name) =>
   values[name] === undefined ? undefined : positive(usage, name, values[name]);
@@ -59,6 +60,7 @@ const result = await soak({
   cases: { shortHosts: true, moreRanks: true },
   mixed: true,
   oracles: values.oracles,
+  ...(values.plans ? { plans: 'only' } : values.oracles ? {} : { plans: 'also' }),
   signal: stop.signal,
   played: (cases, elapsed) =>
     limit === undefined
@@ -68,12 +70,13 @@ const result = await soak({
 progress.clear();
 const cpu = process.cpuUsage(before);
 const cpuSeconds = (cpu.user + cpu.system) / 1e6;
-const { failures, ...rest } = result;
+const { failures, planFailures, ...rest } = result;
 const report = {
   ...rest,
   cpuSeconds,
   seedsPerCpuSecond: rest.seeds / cpuSeconds,
   failed: failures.map((f) => f.case.seed),
+  failedPlans: planFailures.map((f) => f.seed),
 };
 for (const failure of failures) {
   mkdirSync(path.join(root, '.cache'), { recursive: true });
@@ -83,6 +86,10 @@ for (const failure of failures) {
     `seed ${failure.case.seed}: ${failure.played.problems[0]}\n  headrace simulate --replay ${file}\n`,
   );
 }
+for (const { seed, problem } of planFailures)
+  process.stderr.write(
+    `seed ${seed}: ${problem}\n  npm run soak -- --plans --first ${seed} --cases 1\n`,
+  );
 if (values.json) process.stdout.write(`${JSON.stringify(report)}\n`);
 else
   for (const [key, value] of Object.entries(report))

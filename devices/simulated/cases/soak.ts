@@ -2,6 +2,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { type CaseOptions, randomCase, type SimulatedCase } from './case.js';
 import { oracleCase } from './oracle-cases.js';
+import { planProblem } from './plan-cases.js';
+import { PlanProgram } from './plan-programs.js';
 import { type Played, play } from './play.js';
 
 interface SoakOptions {
@@ -13,6 +15,8 @@ interface SoakOptions {
   readonly cases?: CaseOptions;
   /** The programs of the oracles instead of random ones. */
   readonly oracles?: boolean;
+  /** Programs that are planned and played (plan-cases.ts): one besides every fourth case, or nothing else. */
+  readonly plans?: 'also' | 'only';
   /** Two of three cases are programs of several runs (mixed-programs.ts). */
   readonly mixed?: boolean;
   /** Every n-th case gets faults; 0: none does. */
@@ -39,7 +43,13 @@ interface SoakResult {
   readonly faultsInjected: number;
   /** Runs by outcome: 'ok' or the code of the error. */
   readonly outcomes: Readonly<Record<string, number>>;
+  /** Programs that were planned and played, with and without delays. */
+  readonly plans: number;
+  /** The tasks of their iterations. */
+  readonly plannedTasks: number;
   readonly violations: number;
+  /** The first few programs that gave something else played, and by seed what. */
+  readonly planFailures: readonly { readonly seed: number; readonly problem: string }[];
   /** The first few cases with a violation. */
   readonly failures: readonly { readonly case: SimulatedCase; readonly played: Played }[];
 }
@@ -47,8 +57,23 @@ interface SoakResult {
 const KEPT = 5;
 /** One of so many cases on several ranks has no lanes. */
 const LANES_OFF = 4;
+/** A program is planned and played besides one of so many cases. */
+const PLANS_EVERY = 4;
 /** Milliseconds between turns of the event loop, which serves signals. */
 const TURN = 100;
+
+/** Plans and plays the program of a seed, without delays and with them; returns what is wrong, '' if nothing is. */
+async function playPlan(
+  seed: number,
+  sum: { plans: number; plannedTasks: number; violations: number },
+): Promise<string> {
+  const program = new PlanProgram(seed);
+  const problem = (await planProblem(program)) || (await planProblem(program, seed));
+  sum.plans++;
+  sum.plannedTasks += program.tasks;
+  if (problem !== '') sum.violations++;
+  return problem;
+}
 
 export async function soak(options: SoakOptions): Promise<SoakResult> {
   const begin = performance.now();
@@ -67,8 +92,11 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     messages: 0,
     transfers: 0,
     faultsInjected: 0,
+    plans: 0,
+    plannedTasks: 0,
     violations: 0,
   };
+  const planFailures: { seed: number; problem: string }[] = [];
   const outcomes: Record<string, number> = {};
   const failures: { case: SimulatedCase; played: Played }[] = [];
   const every = options.faultsEvery ?? 0;
@@ -83,6 +111,15 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     }
     const faults = every > 0 && i % every === every - 1;
     const seed = firstSeed + i;
+    if (options.plans === 'only' || (options.plans === 'also' && i % PLANS_EVERY === 0)) {
+      const problem = await playPlan(seed, sum);
+      if (problem !== '' && planFailures.length < KEPT) planFailures.push({ seed, problem });
+      if (problem !== '' && options.stopAtFirst === true) break;
+    }
+    if (options.plans === 'only') {
+      options.played?.(++sum.seeds, (performance.now() - begin) / 1000);
+      continue;
+    }
     const oracle = options.oracles === true ? oracleCase(seed) : undefined;
     const mixed = options.mixed === true && i % 3 > 0;
     const lanes = i % LANES_OFF > 0;
@@ -111,5 +148,6 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     options.played?.(sum.seeds, (performance.now() - begin) / 1000);
   }
   const elapsed = (performance.now() - begin) / 1000;
-  return { ...sum, seconds: elapsed, seedsPerSecond: sum.seeds / elapsed, outcomes, failures };
+  const seedsPerSecond = sum.seeds / elapsed;
+  return { ...sum, seconds: elapsed, seedsPerSecond, outcomes, planFailures, failures };
 }

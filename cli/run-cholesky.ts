@@ -106,7 +106,9 @@ export async function runCholeskyCommand(
   context: CliContext,
   runner: CholeskyRunner = onHeadrace,
 ): Promise<number> {
-  const values = parse(argv);
+  const given = parse(argv);
+  // Not left to the runtime: this thread is not the program's, and the file has no number.
+  const values = { ...given, trace: given.trace ?? (context.env['HEADRACE_TRACE'] || undefined) };
   if (values.help) {
     context.stdout.write(choleskyUsage());
     return ExitCode.ok;
@@ -141,7 +143,7 @@ export async function runCholeskyCommand(
       onProgress: (done, total) => progress.update('factorise', done, total),
       onStatus: watch?.show,
     };
-    const given =
+    const rhs =
       values.rhs === undefined
         ? undefined
         : rightHandSide(await readMatrixMarketFile(values.rhs), source.n, values.rhs);
@@ -156,11 +158,11 @@ export async function runCholeskyCommand(
       progress.update('check', done, total);
     });
     const ones = new Float64Array(source.n).fill(1);
-    const b = given ?? multiply(grid, job.matrix, ones);
+    const b = rhs ?? multiply(grid, job.matrix, ones);
     const x = solveLowerTransposed(grid, outcome.factor, solveLower(grid, outcome.factor, b));
     const result = choleskyResult(job, outcome, {
       residual,
-      forwardError: given === undefined ? forwardError(x, ones) : null,
+      forwardError: rhs === undefined ? forwardError(x, ones) : null,
       solveResidual: solveResidual(grid, job.matrix, x, b, residual.matrixNorm),
     });
     progress.clear();

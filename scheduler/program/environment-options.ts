@@ -49,11 +49,15 @@ function traceFile(given: string, number: number, env: Environment): string {
 }
 
 /** Warns of the options of the environment that the program has overridden. */
-export function reportOverridden(options: ResolvedOptions, defaults: RuntimeOptions): void {
+export function reportOverridden(
+  options: ResolvedOptions,
+  defaults: RuntimeOptions,
+  env: Environment = process.env,
+): void {
   for (const [name, variable] of Object.entries(VARIABLES)) {
     const key = name as keyof typeof VARIABLES;
     const given = defaults[key];
-    if (given === undefined || given === options[key]) continue;
+    if (given === undefined || given === options[key] || options[key] === env[variable]) continue;
     const text =
       `Runtime.create has the option ${name}: ${JSON.stringify(options[key])} of the program's own, so ` +
       `${variable}=${given} (headrace run --${name}) does not count; remove the option there to choose it outside`;

@@ -213,6 +213,15 @@ describe('HEADRACE_TRACE', () => {
     expect(tasksOf(traces())).toEqual([10, 10]);
   });
 
+  it('traces the algorithms of the command line under that name', async () => {
+    const words = ['run', 'cholesky', '--n', '64', '--tile', '32', '--gpus', '1'];
+    const { code, out, err } = await node([main, ...words], { HEADRACE_TRACE: 'all.hrtrace' })
+      .ended;
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toContain('trace view all.hrtrace');
+    expect(traces()).toEqual(['all.hrtrace']);
+  });
+
   it('and HEADRACE_GPUS are refused by name when they are wrong', async () => {
     write('p.mjs', program(close));
     const wrong = await node(['p.mjs'], { HEADRACE_GPUS: 'two' }).ended;

@@ -2,7 +2,9 @@
 // figure has the same program inserted beside it, measured in turn.
 //
 // The stencil is planned as two steps, from the even columns to the odd ones and back, and played half as often.
-import { availableParallelism } from 'node:os';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import path from 'node:path';
 import { type Plan, Runtime } from '../index.js';
 import {
   type BenchEntry,
@@ -52,6 +54,33 @@ async function emptyTasks(cores: number, width: number): Promise<BenchEntry[]> {
   return entries;
 }
 
+/** ns per empty task that is played with the trace on, and bytes of the trace per task. */
+async function tracedTasks(cores: number, width: number): Promise<BenchEntry[]> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'headrace-bench-'));
+  const trace = path.join(folder, 'plan.hrtrace');
+  const played: number[] = [];
+  const steps = EMPTY_STEPS / 10;
+  try {
+    const rt = await Runtime.create({ workers: cores, trace });
+    const plan = await planned(rt, makeColumns(rt, width, 0));
+    for (let i = 0; i < REPEATS; i++) {
+      const { seconds } = await plan.run({ times: steps / 2 });
+      played.push((seconds / (steps * width)) * 1e9);
+    }
+    await rt.close();
+    const bytes = statSync(trace).size / (REPEATS * steps * width);
+    const params = { workers: cores, width, repeats: REPEATS };
+    const time = median(played);
+    log(`plan/traced: ${time.toFixed(0)} ns and ${bytes.toFixed(0)} bytes per task`);
+    return [
+      { name: 'plan/traced', value: time, unit: 'ns/task', params },
+      { name: 'plan/traced/size', value: bytes, unit: 'B/task', params },
+    ];
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
 async function granularity(cores: number, width: number, name: string): Promise<BenchEntry[]> {
   await using rt = await Runtime.create({ workers: cores });
   const columns = makeColumns(rt, width, 0);
@@ -98,6 +127,7 @@ export async function planBenchmarks(): Promise<BenchEntry[]> {
   const cores = availableParallelism();
   return [
     ...(await emptyTasks(cores, 8 * cores)),
+    ...(await tracedTasks(cores, 8 * cores)),
     ...(await granularity(cores, 8 * cores, 'plan/metg/stencil')),
     ...(await granularity(cores, 2, 'plan/metg/stencil/width-2')),
     await planning(cores),

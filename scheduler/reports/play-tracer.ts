@@ -65,8 +65,9 @@ export class PlayTracer {
     const { recorder } = this;
     for (const d of template.distinct) this.name(d);
     const { tasks } = template;
-    const first = this.next;
-    this.next += iterations * tasks;
+    // Ids are used again after 2^31 tasks, as those of inserted tasks are after 2^32.
+    const first = this.next + iterations * tasks > 2 ** 32 ? FIRST_PLAYED : this.next;
+    this.next = first + iterations * tasks;
     const { name: plan } = part.program.report;
     const before = part.before >>> 0;
     recorder.play({ plan, first, iterations, tasks, iteration: part.iteration, before });

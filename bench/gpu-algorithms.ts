@@ -19,6 +19,7 @@ Cholesky or a product on the NVIDIA GPUs of this machine, with its result checke
   --host-memory SIZE    host memory (64GiB)
   --pinned SIZE         of it page-locked at the start (1GiB)
   --streams N           streams of each GPU (4)
+  --play WAY            play a plan: 'lists' or 'graph' (insert)
   --repeats N           times under the clock (3)
   --check N             tiles that are compared (16)
   --trace FILE          write a trace
@@ -35,12 +36,15 @@ const values = commandLine(usage, {
   pinned: { type: 'string', default: '1GiB' },
   check: { type: 'string', default: '16' },
   streams: { type: 'string', default: '4' },
+  play: { type: 'string', default: 'insert' },
   repeats: { type: 'string', default: '3' },
   trace: { type: 'string' },
   json: { type: 'boolean' },
 });
 if (!['cholesky', 'gemm'].includes(values.what))
   usageError(usage, `--what is 'cholesky' or 'gemm', not '${values.what}'`);
+if (!['insert', 'lists', 'graph'].includes(values.play))
+  usageError(usage, `--play is 'lists' or 'graph', not '${values.play}'`);
 const gpus = positive(usage, 'gpus', values.gpus);
 const n = positive(usage, 'n', values.n);
 const tile = positive(usage, 'tile', values.tile);
@@ -97,21 +101,47 @@ if (!lower) {
 }
 const flops = lower ? choleskyFlops(n) : gemmFlops(n, n, n);
 const rates: number[] = [];
-for (let i = 0; i <= Number(values.repeats); i++) {
+const insertAll = (graph: Graph): void => {
+  if (lower) cholesky(graph, A);
+  else gemm(graph, A, matrices[1], matrices[2]);
+};
+const fill = async (): Promise<unknown> =>
   await runtime.run((graph) => {
     for (const m of matrices) if (m.name !== 'C') fillAll(graph, m);
   });
-  const report = await runtime.run((graph) => {
-    if (lower) cholesky(graph, A);
-    else gemm(graph, A, matrices[1], matrices[2]);
-  });
-  const rate = flops / report.seconds / 1e12;
-  if (i > 0) rates.push(rate);
-  const busy = report.devices.slice(1).map((d) => (d.busySeconds / report.seconds).toFixed(2));
+// A plan is made of data that have values.
+await fill();
+const plan =
+  values.play === 'insert'
+    ? undefined
+    : await runtime.plan(insertAll, { graph: values.play === 'graph' ? 'always' : 'never' });
+if (plan !== undefined) {
+  const { tasks, waits, planning, makespan, bytes } = plan.report;
   log(
-    `${values.what} n=${n} tile=${tile} gpus=${gpus}: ${rate.toFixed(1)} TF/s in ${report.seconds.toFixed(3)} s, ` +
-      `h2d ${(report.bytes.h2d / 1e9).toFixed(2)} GB, d2h ${(report.bytes.d2h / 1e9).toFixed(2)} GB, ` +
-      `d2d ${(report.bytes.d2d / 1e9).toFixed(2)} GB, evictions ${report.evictions}, busy ${busy.join(' ')}`,
+    `plan: ${tasks} tasks, ${waits} waits, planned in ${planning.toFixed(3)} s, makespan ${makespan.toFixed(3)} s, ` +
+      `bytes per play ${JSON.stringify(bytes)}`,
+  );
+}
+/** Solves the problem once; seconds and what there is to say. */
+async function solve(): Promise<{ seconds: number; words: string }> {
+  if (plan !== undefined) {
+    const { seconds } = await plan.run();
+    return { seconds, words: `graph: ${plan.report.graph}` };
+  }
+  const report = await runtime.run(insertAll);
+  const busy = report.devices.slice(1).map((d) => (d.busySeconds / report.seconds).toFixed(2));
+  const words =
+    `h2d ${(report.bytes.h2d / 1e9).toFixed(2)} GB, d2h ${(report.bytes.d2h / 1e9).toFixed(2)} GB, ` +
+    `d2d ${(report.bytes.d2d / 1e9).toFixed(2)} GB, evictions ${report.evictions}, busy ${busy.join(' ')}`;
+  return { seconds: report.seconds, words };
+}
+for (let i = 0; i <= Number(values.repeats); i++) {
+  if (i > 0) await fill();
+  const { seconds, words } = await solve();
+  const rate = flops / seconds / 1e12;
+  if (i > 0) rates.push(rate);
+  log(
+    `${values.what} n=${n} tile=${tile} gpus=${gpus}: ${rate.toFixed(1)} TF/s in ${seconds.toFixed(3)} s, ${words}`,
   );
 }
 const tolerance = 1e-10;
@@ -121,7 +151,7 @@ const difference = lower
 log(`largest relative difference from the closed form: ${difference.toExponential(1)}`);
 if (!(difference <= tolerance)) throw new Error(`the result is wrong by ${difference}`);
 const entry: BenchEntry = {
-  name: `gpu/${values.what}`,
+  name: `gpu/${values.what}${values.play === 'insert' ? '' : `/${values.play}`}`,
   value: median(rates),
   unit: 'TF/s',
   params: { gpus, n, tile, streams: Number(values.streams), memory: values.memory },

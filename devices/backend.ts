@@ -6,7 +6,7 @@
 // Invariant that every caller keeps: a wait names only commands that were issued before it, so queues that wait
 // for each other cannot form a cycle.
 
-import type { NativeKernelSource, NativePlay } from '../native/contract.js';
+import type { NativeKernelSource, NativePlanQueue, NativePlay } from '../native/contract.js';
 import type { QueueId, SpaceId, TaskId } from './handles.js';
 
 export {
@@ -57,6 +57,23 @@ export function executesKernels({ kind }: QueueInfo): boolean {
  * `receive`: the key. It is over when the version with this era and key has come and is in host space.
  */
 export type LaneCommand = 'send' | 'offer' | 'receive';
+
+/** Graphs of a GPU's driver: the commands of a plan, launched as one piece of work (native/gpu/graphs.h). */
+export interface CommandGraphs {
+  /** Whether the driver of the space has graphs. */
+  has(space: SpaceId): boolean;
+  /**
+   * Makes a graph of the lists, whose queues are all of one space, and returns the record that launches it in the queue of the
+   * first list. Nothing may be under way. Throws `ERR_DRIVER` with the reason when it cannot be captured.
+   */
+  capture(lists: readonly NativePlanQueue[]): Int32Array;
+  /**
+   * The task that the newest launch has failed with: the index of its list, and of its record. Undefined: the launch
+   * failed as a whole.
+   */
+  failure(queue: QueueId, record: Int32Array): readonly [list: number, record: number] | undefined;
+  release(queue: QueueId, record: Int32Array): void;
+}
 
 export interface Backend {
   readonly kind: 'native' | 'simulated';
@@ -138,6 +155,8 @@ export interface Backend {
   play(play: NativePlay): void;
   /** Ends a play that has completed; NativeCore.playOutcome has the meaning of the numbers. */
   playOutcome(): Float64Array;
+  /** Undefined: no device has graphs. */
+  readonly graphs: CommandGraphs | undefined;
 
   /** Makes all appended commands visible and wakes sleeping queues. Once per batch. */
   publish(): void;

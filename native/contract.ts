@@ -43,6 +43,8 @@ export const Opcode = {
    * the version goes to the ranks to which the announcement of that key has asked this rank to pass it on.
    */
   offer: 9,
+  /** On a GPU's queue: launches a graph. Argument: its number (`NativeCore.capture`). */
+  graph: 10,
 } as const;
 
 /** Layout of a 64-byte command record, in int32 words (arguments: float64 index from the record's start). */
@@ -396,6 +398,14 @@ export interface NativeCore {
    * this process ends.
    */
   keepShared(): void;
+  /**
+   * Makes one graph of the commands of a plan whose queues are all of one GPU, and returns its number. A `graph` record in the
+   * first queue launches it. Nothing may be under way. Throws DRIVER with the reason when it cannot be captured.
+   */
+  capture(queues: readonly NativePlanQueue[]): number;
+  /** Index of the queue in `queues`, and of the record, of the task that a launch of the graph has failed with; undefined: none. */
+  graphFailure(queue: number, graph: number): readonly [list: number, record: number] | undefined;
+  releaseGraph(queue: number, graph: number): void;
   /** Begins a play. Afterwards the last record of each queue has the number: begin + times * records, as int32. */
   play(play: NativePlay): void;
   /**

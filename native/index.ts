@@ -13,6 +13,7 @@ import type {
   NativeKernelSource,
   NativeModule,
   NativeOptions,
+  NativePlanQueue,
   NativePlay,
   NativeProbe,
   NativeSpace,
@@ -106,6 +107,9 @@ interface AddonCore {
   keepShared(): void;
   doorbell(): bigint;
   lanes(): bigint;
+  capture(queues: readonly NativePlanQueue[]): number;
+  graphFailure(queue: number, graph: number): readonly [list: number, record: number] | undefined;
+  releaseGraph(queue: number, graph: number): void;
   play(play: NativePlay): void;
   playOutcome(): Float64Array;
   close(): void;
@@ -268,6 +272,9 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     keepShared: () => core.keepShared(),
     doorbell: () => typed(() => core.doorbell()),
     lanes: () => typed(() => core.lanes()),
+    capture: (queues) => typed(() => core.capture(queues)),
+    graphFailure: (queue, graph) => core.graphFailure(queue, graph),
+    releaseGraph: (queue, graph) => typed(() => core.releaseGraph(queue, graph)),
     play: (play) => typed(() => core.play(play)),
     playOutcome: () => core.playOutcome(),
     close: () => core.close(),

@@ -22,6 +22,7 @@ import type { Backend, LaneCommand, QueueInfo, SpaceInfo } from '../backend.js';
 import { FIRST_QUEUE, type QueueId, type SpaceId, type TaskId } from '../handles.js';
 import { type ExportedSpace, exportedSpaces, queuesOf, spacesOf } from './description.js';
 import { Doorbells } from './doorbells.js';
+import { NativeGraphs } from './graphs.js';
 import { HostViews } from './host-views.js';
 import { native } from './native-errors.js';
 
@@ -42,6 +43,7 @@ export class NativeBackend implements Backend {
   readonly completed: Int32Array;
   readonly issued: Int32Array;
   readonly failures: Int32Array;
+  readonly graphs: NativeGraphs;
   readonly full: boolean;
   alsoDue: (() => boolean) | undefined;
   whenStill: (() => void) | undefined;
@@ -94,6 +96,7 @@ export class NativeBackend implements Backend {
     this.spaces = spacesOf(core);
     this.views = new HostViews(core);
     this.queues = queuesOf(core);
+    this.graphs = new NativeGraphs(core, this.spaces);
   }
 
   kernel(name: string, space: SpaceId): number {

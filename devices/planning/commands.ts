@@ -5,6 +5,23 @@ import { resized } from '../resized.js';
 /** What belongs to a copy: it has no task. */
 export const NO_INSERTION = -1;
 
+/** The columns that the lists of a plan are made of. */
+export type CommandColumns = Readonly<
+  Pick<
+    PlannedCommands,
+    | 'count'
+    | 'isCopy'
+    | 'queue'
+    | 'what'
+    | 'insertion'
+    | 'flows'
+    | 'arguments'
+    | 'first'
+    | 'values'
+    | 'data'
+  >
+>;
+
 /** Kernels and copies between spaces, in the order of issue. */
 export class PlannedCommands {
   count = 0;

@@ -67,6 +67,9 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
                            InstanceMethod<&CoreObject::keepShared>("keepShared"),
                            InstanceMethod<&CoreObject::doorbell>("doorbell"),
                            InstanceMethod<&CoreObject::lanes>("lanes"),
+                           InstanceMethod<&CoreObject::capture>("capture"),
+                           InstanceMethod<&CoreObject::graphFailure>("graphFailure"),
+                           InstanceMethod<&CoreObject::releaseGraph>("releaseGraph"),
                            InstanceMethod<&CoreObject::play>("play"),
                            InstanceMethod<&CoreObject::playOutcome>("playOutcome"),
                            InstanceMethod<&CoreObject::close>("close"),
@@ -338,6 +341,58 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     requireOpen(info.Env());
     const auto address = reinterpret_cast<std::uintptr_t>(core_->lanes());
     return Napi::BigInt::New(info.Env(), static_cast<std::uint64_t>(address));
+  }
+
+  /// The lists of a plan, of one GPU.
+  Napi::Value capture(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    requireOpen(env);
+    const auto given = info[0].As<Napi::Array>();
+    std::vector<PlanList> lists;
+    for (std::uint32_t i = 0; i < given.Length(); ++i) {
+      const Napi::Value entry = given[i];
+      const auto list = entry.As<Napi::Object>();
+      const auto records = list.Get("records").As<Napi::TypedArray>();
+      lists.push_back({core_->runtime().queue(list.Get("queue").ToNumber()), words(records),
+                       static_cast<std::int32_t>(records.ElementLength() / Record::words)});
+    }
+    DeviceThread& gpu = gpuOf(env, lists.empty() ? nullptr : lists[0].queue);
+    try {
+      return Napi::Number::New(env, gpu.capture(lists));
+    } catch (const CoreError& error) {
+      fail(env, error.code(), error.what());
+    }
+  }
+
+  Napi::Value graphFailure(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    requireOpen(env);
+    std::int32_t list = 0;
+    std::int32_t record = 0;
+    DeviceThread& gpu = gpuOf(env, core_->runtime().queue(info[0].ToNumber()));
+    if (!gpu.graphFailed(info[1].ToNumber(), list, record)) return env.Undefined();
+    Napi::Array place = Napi::Array::New(env, 2);
+    place[0u] = Napi::Number::New(env, list);
+    place[1u] = Napi::Number::New(env, record);
+    return place;
+  }
+
+  void releaseGraph(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    requireOpen(env);
+    DeviceThread& gpu = gpuOf(env, core_->runtime().queue(info[0].ToNumber()));
+    try {
+      gpu.releaseGraph(info[1].ToNumber());
+    } catch (const CoreError& error) {
+      fail(env, error.code(), error.what());
+    }
+  }
+
+  DeviceThread& gpuOf(Napi::Env env, const Queue* queue) {
+    if (queue == nullptr || queue->stream == nullptr) {
+      fail(env, "OUT_OF_RANGE", "not a queue of a GPU");
+    }
+    return *queue->stream->thread;
   }
 
   /// A NativePlay of the contract.

@@ -81,6 +81,13 @@ struct GpuApi {
   int (*addressRange)(std::uint64_t* base, std::size_t* bytes, std::uint64_t address);
   int (*ipcOpen)(std::uint64_t* address, GpuIpcHandle handle, unsigned flags);
   int (*ipcClose)(std::uint64_t address);
+  // Graphs: all of them or none.
+  int (*streamBeginCapture)(void* stream, int mode);
+  int (*streamEndCapture)(void* stream, void** graph);
+  int (*graphInstantiate)(void** exec, void* graph, unsigned long long flags);
+  int (*graphLaunch)(void* exec, void* stream);
+  int (*graphDestroy)(void* graph);
+  int (*graphExecDestroy)(void* exec);
 };
 
 /// Codes and flags that both vendors share, by value.

@@ -29,6 +29,7 @@
 namespace headrace {
 
 struct GpuDevice;
+struct GpuGraph;
 struct TileLibrary;
 
 struct GpuMark {
@@ -42,6 +43,8 @@ struct GpuOutcome {
   std::int32_t* pinned;
   std::int32_t* status;
   std::atomic<std::int32_t>* cancel;
+  /// Its words have the outcomes, instead of `pinned`.
+  GpuGraph* graph = nullptr;
 };
 
 struct GpuStream {
@@ -77,6 +80,7 @@ struct GpuStream {
   std::int32_t* outcomeWords = nullptr;    // pinned
   std::vector<std::int32_t*> sparePinned;  // the unused ones
   const Launch* launch = nullptr;          // during an `enqueue` kernel or a plan
+  GpuGraph* capture = nullptr;             // the graph that its work becomes part of
   TileLibrary* tiles = nullptr;  // cuBLAS and cuSOLVER handles of this stream (gpu/cuda/tiles.cpp)
 };
 

@@ -30,6 +30,7 @@ bool DeviceThread::submit(StreamQueue& stream, int turn) {
     const std::int32_t sequence = after(stream.next, 1);
     const Command command(stream.queue.record(sequence));
     std::int32_t status = Status::ok;
+    if (mustWaitForOutcome(stream, command)) break;
     Queue* target = runtime_.queue(command.waitQueue());
     if (target != nullptr) {
       const Hold hold = resolveWait(stream, *target, command.waitSequence());
@@ -135,7 +136,13 @@ std::int32_t DeviceThread::perform(StreamQueue& stream, const Command& command,
   const Word* cancel = runtime_.cancelWord(command.run());
   if (cancel != nullptr && cancel->load(std::memory_order_acquire) != 0) return Status::cancelled;
   switch (command.opcode()) {
-    case Opcode::exec: return launch(stream, command, sequence);
+    case Opcode::exec: {
+      StreamSlot& slot = stream.slot(sequence);
+      const double* values = arguments(stream.queue, sequence, command.argumentCount(),
+                                       command.span(), slot.arguments);
+      return launch(stream, command, values, slot.flows);
+    }
+    case Opcode::graph: return launchGraph(stream, command);
     case Opcode::copy: return copy(stream, command);
     case Opcode::fill: {
       const double offset = command.argument(0);
@@ -150,8 +157,9 @@ std::int32_t DeviceThread::perform(StreamQueue& stream, const Command& command,
   }
 }
 
-std::int32_t DeviceThread::launch(StreamQueue& stream, const Command& command,
-                                  std::int32_t sequence) {
+/// `addresses` must stay as it is until the kernel has run.
+std::int32_t DeviceThread::launch(StreamQueue& stream, const Command& command, const double* values,
+                                  std::vector<void*>& addresses) {
   const std::int32_t id = command.kernel();
   const KernelEntry* entry = runtime_.registry.entry(id);
   if (entry == nullptr) return Status::unknownKernel;
@@ -172,14 +180,12 @@ std::int32_t DeviceThread::launch(StreamQueue& stream, const Command& command,
   const std::int32_t total = command.argumentCount();
   const std::int32_t flows = command.flowCount();
   if (flows > total) return Status::badArguments;
-  StreamSlot& slot = stream.slot(sequence);
-  const double* values = arguments(stream.queue, sequence, total, command.span(), slot.arguments);
-  slot.flows.resize(static_cast<std::size_t>(flows));
+  addresses.resize(static_cast<std::size_t>(flows));
   for (std::int32_t i = 0; i < flows; ++i) {
     if (!space_->contains(values[i])) return Status::outOfRange;
-    slot.flows[i] = space_->pointer(values[i]);
+    addresses[i] = space_->pointer(values[i]);
   }
-  launch.task.flows = slot.flows.data();
+  launch.task.flows = addresses.data();
   launch.task.flow_count = flows;
   launch.task.params = values + flows;
   launch.task.param_count = total - flows;

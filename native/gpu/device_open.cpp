@@ -209,6 +209,8 @@ void DeviceThread::join() {
 void DeviceThread::closeDevice() {
   if (device_ == nullptr) return;
   driver_.bind(device_);
+  freeGraphs(true);
+  graphs_.clear();
   for (auto& stream : streams_) {
     for (StreamSlot& slot : stream->slots) {
       for (EventHandle event : {slot.plain, slot.begin, slot.end}) {

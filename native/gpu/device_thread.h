@@ -29,6 +29,21 @@
 
 namespace headrace {
 
+/// The records of one queue in a plan (contract, NativePlanQueue).
+struct PlanList {
+  Queue* queue = nullptr;
+  std::int32_t* records = nullptr;
+  std::int32_t length = 0;
+};
+
+/// A plan as a graph, and what its kernels were given: they may look at it whenever they run.
+struct PlanGraph {
+  GraphHandle handle = nullptr;
+  bool released = false;
+  std::deque<std::vector<void*>> addresses;
+  std::deque<std::vector<double>> values;
+};
+
 class DeviceThread {
  public:
   /// The `gpu`-th of the core; `ordinal` is the driver's number for it.
@@ -52,6 +67,14 @@ class DeviceThread {
   /// Loads device code that is not registered yet and compares it with its declaration; throws KERNEL_SOURCE.
   void tryFunctions(const std::string& image, const std::vector<Registry::DeviceKernel>& kernels);
   void forgetImage(const std::string& image);
+
+  /// Makes one graph of the lists of a plan (gpu/graphs.h), whose queues are all of this GPU. The first one launches it,
+  /// by `Opcode::graph` with the number that is returned. Throws DRIVER with the reason why it cannot be captured.
+  std::int32_t capture(const std::vector<PlanList>& lists);
+  /// Place of the command whose failure was the outcome of the graph's newest launch with one; false: there was none.
+  bool graphFailed(std::int32_t graph, std::int32_t& list, std::int32_t& record);
+  /// The plan does not need it any more. It goes when no kernel runs: with the next capture, or when the device closes.
+  void releaseGraph(std::int32_t graph);
 
   /// Ends the thread after everything published has finished.
   void join();
@@ -87,7 +110,16 @@ class DeviceThread {
   void issue(StreamQueue& stream, const Command& command, std::int32_t sequence,
              std::int32_t status);
   std::int32_t perform(StreamQueue& stream, const Command& command, std::int32_t sequence);
-  std::int32_t launch(StreamQueue& stream, const Command& command, std::int32_t sequence);
+  std::int32_t launch(StreamQueue& stream, const Command& command, const double* values,
+                      std::vector<void*>& addresses);
+  std::int32_t launchGraph(StreamQueue& stream, const Command& command);
+  GraphHandle graphOf(const Command& command) const;
+  bool mustWaitForOutcome(StreamQueue& stream, const Command& command);
+  void captureAll(const std::vector<PlanList>& lists, PlanGraph& graph);
+  void captureLists(const std::vector<PlanList>& lists, PlanGraph& graph);
+  void captureCommand(StreamQueue& stream, const Command& command, PlanGraph& graph);
+  void demand(DriverStatus status);
+  void freeGraphs(bool all);
   std::int32_t copy(StreamQueue& stream, const Command& command);
   std::int32_t outcome(StreamQueue& stream, DriverStatus status);
   void fail(const Command& command, std::int32_t status);
@@ -114,6 +146,8 @@ class DeviceThread {
   void* registered_ = nullptr;
   std::vector<std::unique_ptr<StreamQueue>> streams_;
   std::vector<FunctionHandle> functions_;
+  /// By number; with a null handle once released.
+  std::vector<PlanGraph> graphs_;
   /// Events of other GPUs that a stream of this one may still wait for: their completion must wake this thread.
   std::vector<std::pair<Queue*, std::int32_t>> foreign_;
   std::vector<std::pair<CompletionWaiters*, CompletionWaiter>> watching_;

@@ -38,6 +38,7 @@ using DeviceHandle = void*;
 using StreamHandle = void*;
 using EventHandle = void*;
 using FunctionHandle = void*;
+using GraphHandle = void*;
 /// An address in device memory.
 using DeviceAddress = std::uint64_t;
 
@@ -84,6 +85,21 @@ struct Launch {
   /// The run's cancel word or null. A driver that runs the kernel later than `launch` skips it (status cancelled) if
   /// the word is non-zero by then, and sets it to 1 before finishing a launch that failed.
   std::atomic<std::int32_t>* cancel;
+};
+
+/// The functions of gpu/graphs.h, with their meaning.
+struct GraphTable {
+  DriverStatus (*begin)(DeviceHandle device, const StreamHandle* streams, std::size_t count,
+                        std::size_t outcomes, GraphHandle* graph);
+  void (*label)(GraphHandle graph, std::int64_t label);
+  DriverStatus (*mark)(GraphHandle graph, StreamHandle stream, EventHandle* mark);
+  DriverStatus (*follow)(GraphHandle graph, StreamHandle stream, EventHandle mark);
+  DriverStatus (*end)(GraphHandle graph, bool keep);
+  DriverStatus (*launch)(StreamHandle stream, GraphHandle graph, std::int32_t* status,
+                         std::atomic<std::int32_t>* cancel);
+  bool (*reports)(GraphHandle graph);
+  std::int64_t (*failed)(GraphHandle graph);
+  void (*release)(GraphHandle graph);
 };
 
 struct DriverTable {
@@ -158,6 +174,9 @@ struct DriverTable {
   /// Called under the device's lock between submissions; returns the number of operations that it carried out. A driver
   /// whose device works by itself returns 0 (and may do its own bookkeeping here).
   std::int32_t (*progress)(DeviceHandle device);
+
+  /// Null: the driver has no graphs.
+  const GraphTable* graphs;
 };
 
 /// The tables, by name; null for an unknown name. Filling a table loads nothing until `probe` or `open`.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/clock.h"
+#include "gpu/graphs.h"
 
 namespace headrace {
 
@@ -72,9 +73,10 @@ void deliver(GpuStream& stream) {
   while (!stream.outcomes.empty() && stream.outcomes.front().position <= completed) {
     const GpuOutcome outcome = stream.outcomes.front();
     stream.outcomes.pop_front();
-    stream.sparePinned.push_back(outcome.pinned);
-    if (*outcome.pinned == 0) continue;
-    *outcome.status = *outcome.pinned;
+    if (outcome.graph == nullptr) stream.sparePinned.push_back(outcome.pinned);
+    const std::int32_t code = outcome.graph != nullptr ? outcome.graph->outcome() : *outcome.pinned;
+    if (code == 0) continue;
+    *outcome.status = code;
     if (outcome.cancel != nullptr) outcome.cancel->store(1, std::memory_order_release);
   }
 }

@@ -15,6 +15,7 @@
 
 #include "core/clock.h"
 #include "gpu/events.h"
+#include "gpu/graphs.h"
 #include "gpu/host_pins.h"
 #include "gpu/launch_rules.h"
 #include "gpu/quiescent_section.h"
@@ -233,6 +234,10 @@ DriverStatus copyHost(GpuStream& on, const void* host, std::uint64_t bytes, cons
     std::uint64_t piece = pins.locked(from, bytes - done);
     if (piece == 0 && !tried) {
       tried = true;
+      if (on.capture != nullptr) {
+        pins.lockChunks(*at.api, from, bytes - done);
+        continue;
+      }
       const QuiescentSection pause;
       if (pause.holds()) {
         pins.lockChunks(*at.api, from, bytes - done);
@@ -240,6 +245,9 @@ DriverStatus copyHost(GpuStream& on, const void* host, std::uint64_t bytes, cons
       }
     }
     if (piece == 0) {
+      if (on.capture != nullptr) {
+        return at.refuse(DriverStatus::refused, "a graph copies page-locked host memory only");
+      }
       piece = bytes - done;
       pins.slowBytes.fetch_add(piece, std::memory_order_relaxed);
     }
@@ -342,7 +350,8 @@ DriverStatus launch(StreamHandle handle, const Launch* launch) {
   GpuStream& on = stream(handle);
   if (on.device->lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
   ++on.device->work;
-  announceLaunch(on);
+  // Work that becomes part of a graph runs later, and the thread that captures holds the pause itself.
+  if (on.capture == nullptr) announceLaunch(on);
   if (launch->enqueue == nullptr) return launchFunction(on, *launch);
   headrace_task task = launch->task;
   task.stream = on.stream;
@@ -494,6 +503,10 @@ DriverStatus prepareOutcomes(GpuStream& on) {
 }
 
 std::int32_t* takeOutcome(GpuStream& on) {
+  if (on.capture != nullptr) {
+    GpuGraph& graph = *on.capture;
+    return graph.labels.size() < graph.room ? graph.words + graph.labels.size() : nullptr;
+  }
   if (on.sparePinned.empty()) return nullptr;
   std::int32_t* word = on.sparePinned.back();
   on.sparePinned.pop_back();
@@ -502,6 +515,10 @@ std::int32_t* takeOutcome(GpuStream& on) {
 }
 
 void reportLater(GpuStream& on, std::int32_t* pinned) {
+  if (on.capture != nullptr) {
+    on.capture->labels.push_back(on.capture->label);
+    return;
+  }
   on.outcomes.push_back({on.position + 1, pinned, on.launch->status, on.launch->cancel});
 }
 
@@ -575,7 +592,7 @@ DriverTable gpuDriverTable(const char* name, std::int32_t spaceKind,
           hostAlloc,    hostFree,     hostRegister,   hostUnregister, streamCreate, streamDestroy,
           eventCreate,  eventDestroy, gpuEventRecord, gpuEventQuery,  gpuEventTime, gpuStreamWait,
           copyToDevice, copyToHost,   copyOnDevice,   copyFromPeer,   fill,         launch,
-          functionLoad, progress};
+          functionLoad, progress,     gpuGraphs()};
 }
 
 }  // namespace headrace

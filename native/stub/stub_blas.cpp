@@ -9,7 +9,7 @@
 
 using headrace::plainBlas;
 
-extern "C" int stubEnqueue(void* stream, void (*run)(void*), void* data);
+extern "C" int stubEnqueue(void* stream, void (*run)(void*), void* data, void (*release)(void*));
 extern "C" void stubViolation(const char* text);
 
 #define BLAS_EXPORT extern "C" __attribute__((visibility("default"))) int
@@ -33,13 +33,8 @@ int later(void* handle, const char* call, Function function) {
   }
   auto* kept = new Function(function);
   const int code = stubEnqueue(
-      of->stream,
-      [](void* data) {
-        auto* run = static_cast<Function*>(data);
-        (*run)();
-        delete run;
-      },
-      kept);
+      of->stream, [](void* data) { (*static_cast<Function*>(data))(); }, kept,
+      [](void* data) { delete static_cast<Function*>(data); });
   return code == 0 ? 0 : 13;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 #include "stub_machine.h"
@@ -108,7 +109,8 @@ __attribute__((visibility("default"))) std::uint64_t stubLive() {
   for (const auto& context : machine.contexts)
     retained += static_cast<std::uint64_t>(context.retained);
   return machine.allocations.size() + machine.imports.size() + machine.registered.size() +
-         machine.streams.size() + machine.events.size() + machine.modules.size() + retained;
+         machine.streams.size() + machine.events.size() + machine.modules.size() +
+         machine.graphs.size() + machine.executables.size() + retained;
 }
 
 __attribute__((visibility("default"))) std::uint64_t stubPageable() {
@@ -117,16 +119,18 @@ __attribute__((visibility("default"))) std::uint64_t stubPageable() {
   return machine.pageableCopies;
 }
 
-/// Puts work into a stream; for the stub of cuBLAS and cuSOLVER. Returns 0 or a code.
-__attribute__((visibility("default"))) int stubEnqueue(void* handle, void (*run)(void*),
-                                                       void* data) {
+/// Puts work into a stream; for the stub of cuBLAS and cuSOLVER. It may run several times, or never, before `data` is given to
+/// `release`. Returns 0 or a code.
+__attribute__((visibility("default"))) int stubEnqueue(void* handle, void (*run)(void*), void* data,
+                                                       void (*release)(void*)) {
+  const std::shared_ptr<void> kept(data, release);
   Machine& machine = Machine::instance();
   Guard guard(machine.lock);
   Stream* on = machine.stream("stubEnqueue", handle);
   if (on == nullptr) return headrace::stub::kInvalidHandle;
   machine.push(*on, {Operation::Kind::kernel,
-                     [run, data] {
-                       run(data);
+                     [run, kept] {
+                       run(kept.get());
                        return true;
                      },
                      nullptr, 0, 0, 0});

@@ -224,6 +224,23 @@ CUDA_EXPORT cuLaunchKernel(void* function, unsigned gridX, unsigned gridY, unsig
   return launchKernel("cuLaunchKernel", function, grid, block, stream, arguments);
 }
 
+CUDA_EXPORT cuStreamBeginCapture_v2(void* stream, int mode) {
+  return beginCapture("cuStreamBeginCapture", stream, mode);
+}
+CUDA_EXPORT cuStreamEndCapture(void* stream, void** graph) {
+  return endCapture("cuStreamEndCapture", stream, graph);
+}
+CUDA_EXPORT cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  return graphInstantiate("cuGraphInstantiate", executable, graph);
+}
+CUDA_EXPORT cuGraphLaunch(void* executable, void* stream) {
+  return graphLaunch("cuGraphLaunch", executable, stream);
+}
+CUDA_EXPORT cuGraphDestroy(void* graph) { return graphDestroy("cuGraphDestroy", graph, false); }
+CUDA_EXPORT cuGraphExecDestroy(void* graph) {
+  return graphDestroy("cuGraphExecDestroy", graph, true);
+}
+
 CUDA_EXPORT cuModuleLoadDataEx(void** module, const void* image, unsigned count, int* options,
                                void** values) {
   const int code = moduleLoad("cuModuleLoadDataEx", module, image);

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -52,6 +53,50 @@ int work(const char* call, void* handle, std::function<bool()> run, std::uint64_
 int outside(const char* call) {
   machine().violation(std::string(call) + ": bytes that are not in the device's memory");
   return kInvalidValue;
+}
+
+/// A stream follows a captured event: it joins the capture if it is not in it.
+int follow(const char* call, Stream& stream, const Event& event) {
+  Graph& graph = *event.graph;
+  if (stream.graph == nullptr) {
+    if (std::find(machine().graphs.begin(), machine().graphs.end(), &graph) !=
+        machine().graphs.end()) {
+      machine().violation(std::string(call) + ": the event's capture is over");
+      return kInvalidValue;
+    }
+    stream.graph = &graph;
+    stream.branch = graph.branches.size();
+    graph.streams.push_back(&stream);
+    graph.branches.emplace_back();
+  }
+  graph.branches[stream.branch].push_back({{}, event.branch, event.place});
+  const bool isEnd = event.place == graph.branches[event.branch].size();
+  if (stream.branch == 0 && isEnd) graph.joined.push_back(event.branch);
+  return 0;
+}
+
+/// The state of one launch: how far every branch has got.
+struct Progress {
+  std::vector<std::vector<Node>> left;
+  std::vector<std::size_t> at;
+};
+
+/// A step of a branch of the adversary's choice; true when all are at their ends.
+bool stepGraph(Progress& progress) {
+  const std::size_t count = progress.at.size();
+  const std::size_t first = machine().adversary() % count;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t b = (first + i) % count;
+    if (progress.at[b] == progress.left[b].size()) continue;
+    Node& node = progress.left[b][progress.at[b]];
+    if (!node.run && progress.at[node.branch] < node.place) continue;
+    if (!node.run || node.run()) ++progress.at[b];
+    break;
+  }
+  for (std::size_t b = 0; b < count; ++b) {
+    if (progress.at[b] != progress.left[b].size()) return false;
+  }
+  return true;
 }
 
 bool move(void* to, const void* from, std::size_t bytes) {
@@ -361,6 +406,13 @@ int eventRecord(const char* call, void* handle, void* on) {
     machine().violation(std::string(call) + ": event and stream of different contexts");
     return kInvalidHandle;
   }
+  if (stream->graph != nullptr) {
+    event->graph = stream->graph;
+    event->branch = stream->branch;
+    event->place = stream->graph->branches[stream->branch].size();
+    return 0;
+  }
+  event->graph = nullptr;
   if (event->recorded != event->completed && stream->context->dead == 0) {
     machine().violation(std::string(call) + ": the event's last recording is still outstanding");
   }
@@ -374,6 +426,10 @@ int eventQuery(const char* call, void* handle) {
   if (code != 0) return code;
   auto* event = static_cast<Event*>(handle);
   if (!machine().known(event)) return kInvalidHandle;
+  if (event->graph != nullptr) {
+    machine().violation(std::string(call) + ": an event recorded in a capture");
+    return kInvalidValue;
+  }
   if (event->recorded == 0) machine().violation(std::string(call) + ": an event never recorded");
   machine().advance();
   if (event->context->dead != 0) return event->context->dead;
@@ -387,6 +443,11 @@ int streamWait(const char* call, void* on, void* handle) {
   auto* event = static_cast<Event*>(handle);
   Stream* stream = machine().stream(call, on);
   if (stream == nullptr || !machine().known(event)) return kInvalidHandle;
+  if (event->graph != nullptr) return follow(call, *stream, *event);
+  if (stream->graph != nullptr) {
+    machine().violation(std::string(call) + ": a captured stream waits for an event outside");
+    return kInvalidValue;
+  }
   if (event->recorded == 0) {
     machine().violation(std::string(call) + ": waits for an event never recorded");
   }
@@ -562,6 +623,84 @@ int launchKernel(const char* call, void* function, const unsigned* grid, const u
   Stream* on = machine().stream(call, handle);
   if (on == nullptr || function == nullptr) return kInvalidHandle;
   return machine().launch(call, static_cast<Function*>(function), on, grid, block, arguments);
+}
+
+int beginCapture(const char* call, void* handle, int mode) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  if (code != 0) return code;
+  Stream* stream = machine().stream(call, handle);
+  if (stream == nullptr || stream->graph != nullptr || mode != 2) return kInvalidValue;
+  stream->graph = new Graph{stream->context, stream, {stream}, {{}}, {}};
+  stream->branch = 0;
+  return 0;
+}
+
+int endCapture(const char* call, void* handle, void** result) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  Stream* stream = machine().stream(call, handle);
+  if (stream == nullptr || stream->graph == nullptr || stream->graph->origin != stream) {
+    return kInvalidValue;
+  }
+  Graph* graph = stream->graph;
+  for (Stream* each : graph->streams) each->graph = nullptr;
+  std::size_t joined = 1;
+  for (std::size_t b = 1; b < graph->branches.size(); ++b) {
+    joined += std::count(graph->joined.begin(), graph->joined.end(), b) > 0 ? 1 : 0;
+  }
+  // CUDA_ERROR_STREAM_CAPTURE_UNJOINED
+  const int status = code != 0 ? code : joined < graph->branches.size() ? 904 : 0;
+  if (status != 0) {
+    delete graph;
+    return status;
+  }
+  machine().graphs.push_back(graph);
+  *result = graph;
+  return 0;
+}
+
+int graphInstantiate(const char* call, void** executable, void* graph) {
+  Guard guard(machine().lock);
+  int code = machine().enter(call);
+  if (code == 0) code = needContext(call);
+  if (code != 0) return code;
+  machine().forbiddenWhileBusy(call, machine().current()->device);
+  auto* made = new Graph(*static_cast<Graph*>(graph));
+  machine().executables.push_back(made);
+  *executable = made;
+  return 0;
+}
+
+int graphLaunch(const char* call, void* handle, void* on) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  if (code != 0) return code;
+  Stream* stream = machine().stream(call, on);
+  auto* graph = static_cast<Graph*>(handle);
+  if (stream == nullptr || graph->context != stream->context) return kInvalidHandle;
+  if (stream->context->dead != 0) return stream->context->dead;
+  auto progress = std::make_shared<Progress>();
+  progress->left = graph->branches;
+  progress->at.resize(graph->branches.size());
+  machine().push(*stream, {Operation::Kind::kernel, [progress] { return stepGraph(*progress); },
+                           nullptr, 0, 0, 0});
+  return 0;
+}
+
+int graphDestroy(const char* call, void* graph, bool executable) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  auto& all = executable ? machine().executables : machine().graphs;
+  auto found = std::find(all.begin(), all.end(), graph);
+  if (found == all.end()) {
+    machine().violation(std::string(call) + ": not a graph");
+    return kInvalidHandle;
+  }
+  if (executable) machine().forbiddenWhileBusy(call, (*found)->context->device);
+  delete *found;
+  all.erase(found);
+  return code;
 }
 
 const char* errorName(int code) {

@@ -41,6 +41,11 @@ int moduleFunction(const char* call, void** function, void* module, const char* 
 int enablePeer(const char* call, Context* peer);
 int launchKernel(const char* call, void* function, const unsigned* grid, const unsigned* block,
                  void* stream, void** arguments);
+int beginCapture(const char* call, void* stream, int mode);
+int endCapture(const char* call, void* stream, void** graph);
+int graphInstantiate(const char* call, void** executable, void* graph);
+int graphLaunch(const char* call, void* executable, void* stream);
+int graphDestroy(const char* call, void* graph, bool executable);
 const char* errorName(int code);
 
 }  // namespace headrace::stub

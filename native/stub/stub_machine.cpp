@@ -119,6 +119,10 @@ bool Machine::known(const Event* event) const {
 }
 
 void Machine::push(Stream& on, Operation operation) {
+  if (on.graph != nullptr) {
+    on.graph->branches[on.branch].push_back({std::move(operation.run)});
+    return;
+  }
   on.operations.push_back(std::move(operation));
 }
 
@@ -178,6 +182,8 @@ void Machine::purge() {
   left->emplace_back(streams.begin(), streams.end());
   left->emplace_back(events.begin(), events.end());
   left->emplace_back(modules.begin(), modules.end());
+  left->emplace_back(graphs.begin(), graphs.end());
+  left->emplace_back(executables.begin(), executables.end());
   for (const auto& each : functions) left->back().push_back(each.second);
   allocations.clear();
   imports.clear();
@@ -185,6 +191,8 @@ void Machine::purge() {
   streams.clear();
   events.clear();
   modules.clear();
+  graphs.clear();
+  executables.clear();
   functions.clear();
   for (Context& context : contexts) context.retained = 0;
 }

@@ -30,10 +30,16 @@ constexpr int kPeerNotEnabled = 705;
 
 struct Context;
 
+struct Graph;
+
 struct Event {
   Context* context;
   std::uint64_t recorded = 0;
   std::uint64_t completed = 0;
+  /// The capture in which it was recorded last, and the place of the recording in its stream's branch.
+  Graph* graph = nullptr;
+  std::size_t branch = 0;
+  std::size_t place = 0;
 };
 
 struct Operation {
@@ -50,6 +56,26 @@ struct Stream {
   Context* context;
   bool nonBlocking;
   std::deque<Operation> operations;
+  /// While it is captured: the graph, and which of its branches the stream is.
+  Graph* graph = nullptr;
+  std::size_t branch = 0;
+};
+
+/// A captured operation: work, or the order after a place in another branch.
+struct Node {
+  std::function<bool()> run;  // empty: an order
+  std::size_t branch = 0;
+  std::size_t place = 0;
+};
+
+/// What was put into streams while they were captured: a branch per stream.
+struct Graph {
+  Context* context;
+  Stream* origin;
+  std::vector<Stream*> streams;
+  std::vector<std::vector<Node>> branches;
+  /// Branches that the first one follows to their ends.
+  std::vector<std::size_t> joined;
 };
 
 struct Module {
@@ -102,6 +128,9 @@ class Machine {
   std::vector<Stream*> streams;
   std::vector<Event*> events;
   std::vector<Module*> modules;
+  /// Captured, and those that were made of them and can be launched.
+  std::vector<Graph*> graphs;
+  std::vector<Graph*> executables;
   std::map<std::pair<Module*, std::string>, Function*> functions;
   std::uint64_t pageableCopies = 0;
 

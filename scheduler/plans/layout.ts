@@ -4,9 +4,10 @@
 // A record has room for one wait; further ones take a record each before it.
 import { execRecords, Opcode, PlanOpen, RecordLayout as Record } from '../../devices/backend.js';
 import { FIRST_QUEUE, type QueueId } from '../../devices/handles.js';
-import { NO_INSERTION, type PlannedCommands } from '../../devices/planning/commands.js';
+import { type CommandColumns, NO_INSERTION } from '../../devices/planning/commands.js';
 import type { OpenParameter } from './insertions.js';
 import type { PlannedQueue } from './planned-program.js';
+import type { Accesses, Ranges } from './ranges.js';
 import type { Waits } from './waits.js';
 
 /** The lists, and where each command has its record in the list of its queue. */
@@ -19,14 +20,14 @@ export interface Lists {
 }
 
 class ListWriter {
-  private readonly commands: PlannedCommands;
+  private readonly commands: CommandColumns;
   private readonly waits: Waits;
   private readonly lengths: Int32Array;
   private readonly recordOf: Int32Array;
   /** Record of a command by its place in its queue. */
   private readonly records: Int32Array[];
 
-  constructor(commands: PlannedCommands, waits: Waits) {
+  constructor(commands: CommandColumns, waits: Waits) {
     this.commands = commands;
     this.waits = waits;
     this.lengths = new Int32Array(waits.counts.length);
@@ -141,10 +142,35 @@ export function placeOf(record: number, i: number): number {
 
 /** Writes the lists of the commands. */
 export function writeLists(
-  commands: PlannedCommands,
+  commands: CommandColumns,
   waits: Waits,
   open: readonly OpenParameter[],
   slots: readonly string[],
 ): Lists {
   return new ListWriter(commands, waits).write(open, slots);
+}
+
+/** The places of addresses in the lists, per region (`PlannedRegion.addresses`). */
+export function addressesOf(
+  commands: CommandColumns,
+  accesses: Accesses,
+  ranges: Ranges,
+  lists: Lists,
+): number[][] {
+  const addresses: number[][] = Array.from({ length: ranges.regions }, () => []);
+  for (let c = 0; c < commands.count; c++) {
+    const begin = accesses.first[c];
+    for (let i = begin; i < accesses.first[c + 1]; i++) {
+      const range = accesses.of[i] >> 1;
+      const g = ranges.region[range];
+      // A copy names its destination first, and reads before it writes.
+      const argument = commands.isCopy[c] ? 1 - (i - begin) : i - begin;
+      addresses[g].push(
+        lists.listOf[commands.queue[c]],
+        placeOf(lists.recordOf[c], argument),
+        ranges.offset[range] - ranges.regionOffset[g],
+      );
+    }
+  }
+  return addresses;
 }

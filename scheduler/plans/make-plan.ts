@@ -7,6 +7,7 @@ import { ClassBinder } from '../program/bound-class.js';
 import type { GraphRuntime } from '../program/graph.js';
 import type { ResolvedOptions } from '../program/options.js';
 import type { ProgramData } from '../program/program-data.js';
+import { checkGraphChoice, type GraphChoice } from './driver-graph.js';
 import { Plan } from './plan.js';
 import { PlanGraph } from './plan-graph.js';
 import { Planner } from './planner.js';
@@ -16,6 +17,11 @@ import { PlanningEngine } from './planning-engine.js';
 export interface PlanOptions {
   /** Name in messages and reports; default 'plan'. */
   readonly name?: string;
+  /**
+   * Whether the iterations on one CUDA GPU are played as one CUDA graph: from the first play on, never, or once 16 iterations
+   * are played or to be played ('auto', the default). `report.graph` says what is done.
+   */
+  readonly graph?: GraphChoice;
 }
 
 /** A plan is made anew if a queue is busy for that many times the mean. */
@@ -44,8 +50,9 @@ export async function makePlan(
       'ERR_ARGUMENT_TYPE',
       `a plan is made from a function that gets a graph, not ${shown(program)}`,
     );
-  checkOptions(options, ['name'], 'options of a plan');
+  checkOptions(options, ['name', 'graph'], 'options of a plan');
   const name = options.name === undefined ? 'plan' : checkText(options.name, 'the name of a plan');
+  const choice = checkGraphChoice(options.graph);
   if (runtime.peers !== undefined)
     throw new HeadraceError(
       'ERR_PLAN_RANKS',
@@ -79,5 +86,5 @@ export async function makePlan(
   const { mirrored: data, insertions } = planning;
   const { slots, classes: classesOf } = graph;
   const { after } = insertions;
-  return new Plan(engine, planned, { slots, classes: classesOf, data, after, isOver });
+  return new Plan(engine, planned, { slots, classes: classesOf, data, after, isOver, choice });
 }

@@ -7,6 +7,7 @@ import { checkOptions, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import { Datum } from '../program/datum.js';
 import type { TaskClass } from '../program/task-class.js';
+import { DriverGraph, type GraphChoice } from './driver-graph.js';
 import { Placement } from './placement.js';
 import type { OpenSlot } from './plan-graph.js';
 import type { PlannedProgram, PlanReport } from './planned-program.js';
@@ -53,7 +54,6 @@ export interface PlayReport {
 export class Plan {
   readonly name: string;
   /** What the planner decided. */
-  readonly report: PlanReport;
   private readonly engine: Engine;
   private readonly slots: readonly OpenSlot[];
   private readonly classes: readonly TaskClass[];
@@ -61,6 +61,10 @@ export class Plan {
   private readonly after: ReadonlyMap<number, readonly number[]>;
   private program: PlannedProgram | undefined;
   private placement: Placement | undefined;
+  private readonly planned: PlannedProgram['report'];
+  private readonly graph: DriverGraph;
+  /** Plays that are not over. */
+  private plays = 0;
   private readonly isOver: () => boolean;
 
   /** @internal Use `runtime.plan`. */
@@ -74,13 +78,15 @@ export class Plan {
       /** Tasks that must be over before a task, by number of insertion, besides those of its data. */
       readonly after: ReadonlyMap<number, readonly number[]>;
       readonly isOver: () => boolean;
+      readonly choice: GraphChoice;
     },
   ) {
     this.engine = engine;
     this.program = program;
     this.placement = new Placement(engine, program);
     this.name = program.report.name;
-    this.report = program.report;
+    this.planned = program.report;
+    this.graph = new DriverGraph(engine, program, this.placement, of.choice);
     this.slots = program.slots.map((name) => of.slots.get(name) as OpenSlot);
     this.classes = of.classes;
     this.after = of.after;
@@ -88,6 +94,11 @@ export class Plan {
     this.data = new Map(
       Array.from(of.data, (d) => [d, engine.directory.info[d] as Datum] as const),
     );
+  }
+
+  /** What the planner decided, and how the plan is played. */
+  get report(): PlanReport {
+    return { ...this.planned, graph: this.graph.outlook };
   }
 
   /**
@@ -131,8 +142,12 @@ export class Plan {
       const end = (): void => {
         signal?.removeEventListener('abort', abort);
         engine.closeRun(run);
+        this.plays--;
+        this.releaseIfOver();
       };
+      this.plays++;
       const play = new Play(engine, engine.completions, program, placement, {
+        graph: this.graph,
         times,
         value,
         condition,
@@ -141,7 +156,7 @@ export class Plan {
         explain: (insertion, code, params) => this.explain(program, { insertion, params }, code),
         done: (iterations) => {
           end();
-          const tasks = iterations * this.report.tasks;
+          const tasks = iterations * this.planned.tasks;
           resolve({ iterations, tasks, seconds: (performance.now() - began) / 1000 });
         },
         failed: (error) => {
@@ -164,6 +179,11 @@ export class Plan {
   close(): void {
     this.program = undefined;
     this.placement = undefined;
+    this.releaseIfOver();
+  }
+
+  private releaseIfOver(): void {
+    if (this.program === undefined && this.plays === 0 && !this.isOver()) this.graph.release();
   }
 
   private condition(

@@ -75,6 +75,15 @@ export interface PlanReport {
   readonly makespan: number;
   /** Seconds that the planner has taken. */
   readonly planning: number;
+  /** 'captured' when the iterations are played as one graph of the GPU's driver; otherwise why they are not. */
+  readonly graph: string;
+}
+
+/** The commands of a plan for a graph of the GPU's driver (driver-graph.ts). */
+export interface GraphLists {
+  readonly queues: readonly PlannedQueue[];
+  /** As in `PlannedRegion`, for these lists: an entry per region. */
+  readonly addresses: readonly Float64Array[];
 }
 
 export interface PlannedProgram {
@@ -86,5 +95,7 @@ export interface PlannedProgram {
   /** Names of the open parameters, by slot. */
   readonly slots: readonly string[];
   readonly task: (insertion: number) => PlannedTask;
-  readonly report: PlanReport;
+  /** Made on every call. */
+  readonly graphLists: () => GraphLists;
+  readonly report: Omit<PlanReport, 'graph'>;
 }

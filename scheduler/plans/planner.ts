@@ -7,20 +7,21 @@
 // 2. resident: the iteration begins where the first one ended. It serves if no copy has to leave a GPU: then every datum has
 //    its own memory on every device that uses it;
 // 3. from the host, and back to the host at the end.
+
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST, type SpaceId } from '../../devices/handles.js';
-import type { PlannedCommands } from '../../devices/planning/commands.js';
+import type { CommandColumns, PlannedCommands } from '../../devices/planning/commands.js';
 import { AccessMode } from '../../trace/format.js';
 import type { Engine } from '../engine/engine.js';
-import { type Lists, placeOf, writeLists } from './layout.js';
+import { listsForGraph } from './graph-lists.js';
+import { addressesOf, type Lists, writeLists } from './layout.js';
 import type {
   PlannedCopy,
   PlannedProgram,
   PlannedRegion,
   PlannedResult,
   PlannedTask,
-  PlanReport,
 } from './planned-program.js';
 import type { PlanningEngine } from './planning-engine.js';
 import { queueName } from './queue-name.js';
@@ -29,7 +30,7 @@ import { findWaits } from './waits.js';
 
 /** The commands of one way to run the tasks, and where the data lie afterwards. */
 interface Attempt {
-  readonly commands: PlannedCommands;
+  readonly commands: CommandColumns;
   readonly ranges: Ranges;
   readonly accesses: Accesses;
   /** Range of the memory of each datum per space after the iteration, owner's first; for data that are written. */
@@ -188,7 +189,7 @@ export class Planner {
     const lists = writeLists(commands, waits, insertions.open, slots);
     return {
       queues: lists.queues,
-      regions: this.regions(attempt, lists),
+      regions: regionsOf(attempt, addressesOf(commands, accesses, ranges, lists)),
       entry: attempt.entry.map(
         ({ datum, range }): PlannedCopy => ({ datum, region: ranges.region[range] }),
       ),
@@ -200,34 +201,9 @@ export class Planner {
         params: insertions.classes[n].paramNames.map((_, i) => insertions.parameter(n, i)),
         slots: insertions.classes[n].paramNames.map((_, i) => slots.indexOf(insertions.slot(n, i))),
       }),
+      graphLists: () => listsForGraph(attempt, engine.backend.queues, insertions.after),
       report: this.report(name, attempt, waits.queue.length),
     };
-  }
-
-  private regions(attempt: Attempt, lists: Lists): PlannedRegion[] {
-    const { commands, ranges, accesses } = attempt;
-    const users = usersOf(attempt);
-    const addresses: number[][] = Array.from({ length: ranges.regions }, () => []);
-    for (let c = 0; c < commands.count; c++) {
-      const begin = accesses.first[c];
-      for (let i = begin; i < accesses.first[c + 1]; i++) {
-        const range = accesses.of[i] >> 1;
-        const g = ranges.region[range];
-        // A copy names its destination first, and reads before it writes.
-        const argument = commands.isCopy[c] ? 1 - (i - begin) : i - begin;
-        addresses[g].push(
-          lists.listOf[commands.queue[c]],
-          placeOf(lists.recordOf[c], argument),
-          ranges.offset[range] - ranges.regionOffset[g],
-        );
-      }
-    }
-    return addresses.map((list, g) => ({
-      space: ranges.regionSpace[g],
-      bytes: ranges.regionBytes[g],
-      datum: users[g],
-      addresses: Float64Array.from(list),
-    }));
   }
 
   private results({ commands, ranges, accesses, exits }: Attempt, lists: Lists): PlannedResult[] {
@@ -256,7 +232,7 @@ export class Planner {
     }));
   }
 
-  private report(name: string, attempt: Attempt, waits: number): PlanReport {
+  private report(name: string, attempt: Attempt, waits: number): PlannedProgram['report'] {
     const { commands, ranges } = attempt;
     const { insertions } = this.engine;
     const bytes = { h2d: 0, d2h: 0, d2d: 0 };
@@ -286,6 +262,17 @@ export class Planner {
       planning: (performance.now() - this.began) / 1000,
     };
   }
+}
+
+function regionsOf(attempt: Attempt, addresses: readonly number[][]): PlannedRegion[] {
+  const { ranges } = attempt;
+  const users = usersOf(attempt);
+  return addresses.map((list, g) => ({
+    space: ranges.regionSpace[g],
+    bytes: ranges.regionBytes[g],
+    datum: users[g],
+    addresses: Float64Array.from(list),
+  }));
 }
 
 /**

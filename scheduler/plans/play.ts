@@ -13,8 +13,9 @@ import type { Section } from '../engine/exclusive.js';
 import type { RunState } from '../engine/run-state.js';
 import type { EngineState } from '../engine/state.js';
 import { commandFailure } from '../failure/describe.js';
+import type { DriverGraph } from './driver-graph.js';
 import type { Placement } from './placement.js';
-import type { PlannedProgram, PlannedResult } from './planned-program.js';
+import type { PlannedProgram, PlannedQueue, PlannedResult } from './planned-program.js';
 import { PlayExit } from './play-exit.js';
 import { PlayTimes } from './play-times.js';
 import type { PlayedPart } from './played-part.js';
@@ -43,6 +44,7 @@ interface PlayWish {
   readonly run: RunState;
   /** Tasks that must be over before a task, by number of insertion, besides those of its data. */
   readonly after: ReadonlyMap<number, readonly number[]>;
+  readonly graph: DriverGraph;
   /** Explains a positive code of a kernel. */
   readonly explain: (
     insertion: number,
@@ -79,8 +81,10 @@ export class Play implements Section {
   private partBegan = 0;
   /** Completed records of each list at the last question of the watchdog. */
   private watched: readonly number[] = [];
-  /** Last record of each list in the present part. */
-  private readonly last: Int32Array;
+  /** The lists that are played in the present part: those of the plan, or the one that launches its graph. */
+  private lists: readonly PlannedQueue[];
+  /** Last record of each of them in the present part. */
+  private last: Int32Array = new Int32Array(0);
 
   constructor(
     state: EngineState,
@@ -98,7 +102,7 @@ export class Play implements Section {
     this.before = ((state.tasks.next - 1) | 0) as TaskId;
     const lists = program.queues.length;
     this.exit = new PlayExit(state, program, this.before, wish.times);
-    this.last = new Int32Array(lists);
+    this.lists = program.queues;
     this.times = state.x.tracing ? new PlayTimes(program) : undefined;
   }
 
@@ -111,7 +115,7 @@ export class Play implements Section {
 
   arm(): void {
     const { backend } = this.state;
-    this.program.queues.forEach(({ queue }, i) => {
+    this.lists.forEach(({ queue }, i) => {
       if (((backend.completed[queue] - this.last[i]) | 0) < 0) backend.arm(queue, this.last[i]);
     });
   }
@@ -122,7 +126,7 @@ export class Play implements Section {
     const { backend } = state;
     return [
       `${this.name} is under way`,
-      ...program.queues.flatMap(({ queue, records, insertion }, i) => {
+      ...this.lists.flatMap(({ queue, records, insertion }, i) => {
         const left = (this.last[i] - backend.completed[queue]) | 0;
         if (left <= 0) return [];
         const length = records.length / Record.words;
@@ -130,10 +134,10 @@ export class Play implements Section {
         const name = queueName(backend, queue);
         // The records before a task's are waits and copies for it or for others.
         const next = insertion.findIndex((n, r) => r >= done % length && n >= 0);
+        const iteration = this.iterations + Math.floor(done / length);
+        if (this.lists !== program.queues) return [`  ${name}: iteration ${iteration}, as a graph`];
         const task = next < 0 ? 'a copy' : program.task(insertion[next]).cls.name;
-        return [
-          `  ${name}: iteration ${this.iterations + Math.floor(done / length)}, before ${task}`,
-        ];
+        return [`  ${name}: iteration ${iteration}, before ${task}`];
       }),
     ];
   }
@@ -142,7 +146,7 @@ export class Play implements Section {
     const { backend } = this.state;
     backend.poll();
     const before = this.watched;
-    this.watched = this.program.queues.map(({ queue }) => backend.completed[queue]);
+    this.watched = this.lists.map(({ queue }) => backend.completed[queue]);
     return this.watched.some((n, i) => n !== before[i]);
   }
 
@@ -205,12 +209,16 @@ export class Play implements Section {
     this.parameters = parameters;
     this.recordTimes = traced?.take(times) ?? [];
     this.partBegan = backend.now();
-    program.queues.forEach(({ queue, records }, i) => {
-      this.last[i] =
-        (backend.completed[queue] + Math.imul(times, records.length / Record.words)) | 0;
-    });
+    // A graph has no times of its commands.
+    const graph = traced === undefined ? wish.graph.listFor(times) : undefined;
+    this.lists = graph === undefined ? program.queues : [graph];
+    this.last = Int32Array.from(
+      this.lists,
+      ({ queue, records }) =>
+        backend.completed[queue] + Math.imul(times, records.length / Record.words),
+    );
     const play: NativePlay = {
-      queues: program.queues,
+      queues: this.lists,
       times,
       run: wish.run.slot,
       parameters,
@@ -244,17 +252,16 @@ export class Play implements Section {
 
   private isPartOver(): boolean {
     const { completed } = this.state.backend;
-    return this.program.queues.every(
-      ({ queue }, i) => ((completed[queue] - this.last[i]) | 0) >= 0,
-    );
+    return this.lists.every(({ queue }, i) => ((completed[queue] - this.last[i]) | 0) >= 0);
   }
 
   private endPart(): boolean {
     const { program, state, last } = this;
     const { backend, submission } = state;
-    const [allowed, ...outcome] = backend.playOutcome();
+    const own = backend.playOutcome();
+    const [allowed, ...outcome] = this.lists === program.queues ? own : this.wish.graph.spread(own);
     const played = Math.min(allowed, this.partTimes);
-    program.queues.forEach(({ queue }, i) => {
+    this.lists.forEach(({ queue }, i) => {
       backend.issued[queue] = last[i];
       submission.seen[queue] = last[i];
     });

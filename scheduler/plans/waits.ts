@@ -12,7 +12,7 @@
 import { guards } from '../../devices/guards.js';
 import type { QueueId } from '../../devices/handles.js';
 import { NodePool } from '../../devices/node-pool.js';
-import type { PlannedCommands } from '../../devices/planning/commands.js';
+import type { CommandColumns } from '../../devices/planning/commands.js';
 import type { Accesses, Ranges } from './ranges.js';
 
 /** The waits of all commands. A command is named by its place in its queue, from 1. */
@@ -29,10 +29,10 @@ export interface Waits {
 }
 
 /** Tasks that must follow others although they share no data, per insertion. */
-type ControlEdges = ReadonlyMap<number, readonly number[]>;
+export type ControlEdges = ReadonlyMap<number, readonly number[]>;
 
 class WaitFinder {
-  private readonly commands: PlannedCommands;
+  private readonly commands: CommandColumns;
   private readonly accesses: Accesses;
   private readonly ranges: Ranges;
   private readonly control: ControlEdges;
@@ -50,7 +50,7 @@ class WaitFinder {
   private readonly queues: number;
 
   constructor(
-    commands: PlannedCommands,
+    commands: CommandColumns,
     accesses: Accesses,
     ranges: Ranges,
     queues: number,
@@ -159,7 +159,7 @@ class WaitFinder {
 
 /** Finds the waits of `commands` on a machine with that many queues. */
 export function findWaits(
-  commands: PlannedCommands,
+  commands: CommandColumns,
   accesses: Accesses,
   ranges: Ranges,
   queues: number,

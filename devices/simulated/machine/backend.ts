@@ -56,6 +56,7 @@ const TURN_NS = 1000;
 
 export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   readonly kind = 'simulated';
+  readonly graphs = undefined;
   readonly full = false;
   readonly keepsStory: boolean;
   readonly spaces: readonly SpaceInfo[];

@@ -104,6 +104,16 @@ void resolve(Resolver& from, GpuApi& api) {
   from.optional(api.ipcOpen, "cuIpcOpenMemHandle", "cuIpcOpenMemHandle_v2");
   from.optional(api.ipcClose, "cuIpcCloseMemHandle", "cuIpcCloseMemHandle");
   from.optional(api.flushRemoteWrites, "cuFlushGPUDirectRDMAWrites", "cuFlushGPUDirectRDMAWrites");
+  from.optional(api.streamEndCapture, "cuStreamEndCapture", "cuStreamEndCapture");
+  from.optional(api.graphInstantiate, "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithFlags");
+  from.optional(api.graphLaunch, "cuGraphLaunch", "cuGraphLaunch");
+  from.optional(api.graphDestroy, "cuGraphDestroy", "cuGraphDestroy");
+  from.optional(api.graphExecDestroy, "cuGraphExecDestroy", "cuGraphExecDestroy");
+  const bool complete = api.streamEndCapture != nullptr && api.graphInstantiate != nullptr &&
+                        api.graphLaunch != nullptr && api.graphDestroy != nullptr &&
+                        api.graphExecDestroy != nullptr;
+  if (complete)
+    from.optional(api.streamBeginCapture, "cuStreamBeginCapture", "cuStreamBeginCapture_v2");
 }
 
 Loaded load() {

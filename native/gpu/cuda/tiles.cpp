@@ -223,8 +223,11 @@ std::int32_t potrf(const headrace_task* task) {
     stream->device->refuse(DriverStatus::refused, "too many factorisations in flight");
     return HEADRACE_DRIVER_ERROR;
   }
-  const std::uint64_t info =
-      stream->tiles->info + static_cast<std::uint64_t>(pinned - stream->outcomeWords) * 4;
+  // In a graph the stream copies the outcome away before its next call.
+  const auto word = stream->capture != nullptr
+                        ? std::uint64_t{0}
+                        : static_cast<std::uint64_t>(pinned - stream->outcomeWords);
+  const std::uint64_t info = stream->tiles->info + word * 4;
   code = factor(*stream, p, info);
   if (code == 0) {
     const int status = stream->device->api->copyToHost(pinned, info, 4, stream->stream);

@@ -323,24 +323,23 @@ std::int32_t progress(DeviceHandle handle) {
   return count;
 }
 
-constexpr DriverTable table = {
-    "emulated",   SpaceKind::emulated,
-    false,        probe,
-    open,         bind,
-    close,        errorText,
-    enablePeer,   memoryAlloc,
-    memoryFree,   memoryShare,
-    hostAlloc,    hostFree,
-    hostRegister, hostUnregister,
-    streamCreate, streamDestroy,
-    eventCreate,  eventDestroy,
-    eventRecord,  eventQuery,
-    eventTime,    streamWait,
-    copyToDevice, copyToHost,
-    copyOnDevice, copyFromPeer,
-    fill,         launch,
-    functionLoad, progress,
-};
+constexpr DriverTable table = {"emulated",   SpaceKind::emulated,
+                               false,        probe,
+                               open,         bind,
+                               close,        errorText,
+                               enablePeer,   memoryAlloc,
+                               memoryFree,   memoryShare,
+                               hostAlloc,    hostFree,
+                               hostRegister, hostUnregister,
+                               streamCreate, streamDestroy,
+                               eventCreate,  eventDestroy,
+                               eventRecord,  eventQuery,
+                               eventTime,    streamWait,
+                               copyToDevice, copyToHost,
+                               copyOnDevice, copyFromPeer,
+                               fill,         launch,
+                               functionLoad, progress,
+                               nullptr};
 
 }  // namespace
 

@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t contractNumber = 242380153;
+inline constexpr std::int32_t contractNumber = 1362263761;
 
 namespace Opcode {
 inline constexpr std::int32_t nop = 0;
@@ -19,6 +19,7 @@ inline constexpr std::int32_t stop = 6;
 inline constexpr std::int32_t send = 7;
 inline constexpr std::int32_t receive = 8;
 inline constexpr std::int32_t offer = 9;
+inline constexpr std::int32_t graph = 10;
 }  // namespace Opcode
 
 namespace Record {

@@ -1,0 +1,147 @@
+// The iteration of a plan as one graph of the GPU's driver (native/gpu/graphs.h): one launch instead of one per command.
+//
+// A graph serves a plan whose commands all belong to one GPU and whose parameters are all given. Its addresses are those of
+// the capture: data that lie elsewhere in a later play need a new graph. An iteration begins when the one before has ended.
+// Making a graph takes as long as launching its commands some ten times. So it is made once a plan is to be played that often.
+import { type CommandGraphs, RecordLayout as Record, Status } from '../../devices/backend.js';
+import { HeadraceError } from '../../devices/errors.js';
+import { HOST } from '../../devices/handles.js';
+import { shown } from '../checks.js';
+import type { EngineState } from '../engine/state.js';
+import type { Placement } from './placement.js';
+import type { PlannedProgram, PlannedQueue } from './planned-program.js';
+
+/** Iterations, played and to come, from which on a graph pays. */
+const WORTHWHILE = 16;
+/** When the iterations of a plan are played as a graph of the GPU's driver. */
+export type GraphChoice = 'auto' | 'always' | 'never';
+/** A driver that has refused that often is not asked again. The first time, libraries may not have loaded all of their code. */
+const REFUSALS = 2;
+
+export class DriverGraph {
+  private readonly state: EngineState;
+  private readonly program: PlannedProgram;
+  private readonly placement: Placement;
+  /** Why the plan is never captured; undefined: it may be. */
+  private never: string | undefined;
+  private refusals = 0;
+  private refusal = '';
+  private played = 0;
+  private readonly worthwhile: number;
+  /** The list that launches the graph, and the addresses with which it was captured. */
+  private list: PlannedQueue | undefined;
+  private addresses: readonly number[] = [];
+  /** The commands of the graph. */
+  private captured: readonly PlannedQueue[] = [];
+
+  constructor(
+    state: EngineState,
+    program: PlannedProgram,
+    placement: Placement,
+    choice: GraphChoice,
+  ) {
+    this.state = state;
+    this.program = program;
+    this.placement = placement;
+    this.worthwhile = choice === 'always' ? 0 : WORTHWHILE;
+    this.never = choice === 'never' ? "the plan was made with graph: 'never'" : this.objection();
+  }
+
+  /** 'captured', or why there is no graph. */
+  get outlook(): string {
+    if (this.list !== undefined) return 'captured';
+    if (this.never !== undefined) return this.never;
+    if (this.refusal !== '') return this.refusal;
+    return `a graph is made once ${this.worthwhile} iterations are played`;
+  }
+
+  /** The list to play instead of those of the plan, for so many iterations; undefined: those of the plan. */
+  listFor(iterations: number): PlannedQueue | undefined {
+    const { played } = this;
+    this.played += iterations;
+    if (this.never !== undefined) return undefined;
+    const { regions } = this.program;
+    const addresses = regions.map((_, g) => this.placement.baseOf(g));
+    if (this.list !== undefined && addresses.every((base, g) => base === this.addresses[g]))
+      return this.list;
+    if (played + iterations < this.worthwhile) return undefined;
+    this.release();
+    this.addresses = addresses;
+    this.capture();
+    return this.list;
+  }
+
+  /** What `Backend.playOutcome` would return had the lists of the plan been played: from the outcome of the graph's. */
+  spread([allowed, launched, status]: ArrayLike<number> & Iterable<number>): number[] {
+    const { queues } = this.program;
+    const lengths = queues.map(({ records }) => records.length / Record.words);
+    if (status === Status.ok || status === Status.cancelled)
+      return [allowed, ...lengths.flatMap((n) => [launched * n, status])];
+    const { queue, records } = this.list as PlannedQueue;
+    const place = this.graphs.failure(queue, records);
+    // The iteration with the failure went on to its end, unless the launch was refused as a whole.
+    const others = place === undefined ? launched : launched + 1;
+    const insertion = place === undefined ? 0 : this.captured[place[0]].insertion[place[1]];
+    const list = queues.findIndex((q) => q.insertion.includes(insertion));
+    const record = queues[list].insertion.indexOf(insertion);
+    return [
+      allowed,
+      ...lengths.flatMap((n, i) =>
+        i === list ? [launched * n + record, status] : [others * n, Status.cancelled],
+      ),
+    ];
+  }
+
+  release(): void {
+    if (this.list === undefined) return;
+    this.graphs.release(this.list.queue, this.list.records);
+    this.list = undefined;
+  }
+
+  private get graphs(): CommandGraphs {
+    return this.state.backend.graphs as CommandGraphs;
+  }
+
+  private objection(): string | undefined {
+    const { backend } = this.state;
+    const { queues, slots } = this.program;
+    const spaces = new Set(queues.map(({ queue }) => backend.queues[queue].space));
+    if (spaces.size === 0) return 'the plan has no commands';
+    const [space] = spaces;
+    if (spaces.size > 1) return 'the plan uses several devices';
+    if (space === HOST) return 'the plan uses the host only';
+    if (backend.graphs?.has(space) !== true) return `${this.state.spaceName(space)} has no graphs`;
+    if (slots.length > 0) return `parameters are open: ${slots.join(', ')}`;
+    return undefined;
+  }
+
+  private capture(): void {
+    const { queues, addresses } = this.program.graphLists();
+    const values = queues.map(({ records }) => new Float64Array(records.buffer));
+    addresses.forEach((list, g) => {
+      for (let i = 0; i < list.length; i += 3)
+        values[list[i]][list[i + 1]] = this.placement.baseOf(g) + list[i + 2];
+    });
+    this.captured = queues;
+    try {
+      const records = this.graphs.capture(queues);
+      const [{ queue }] = queues;
+      this.list = { queue, records, open: new Int32Array(0), insertion: Int32Array.of(-1) };
+    } catch (error) {
+      if (!(error instanceof HeadraceError)) throw error;
+      this.refusal = `the driver has refused: ${error.message}`;
+      this.refusals++;
+      if (this.refusals >= REFUSALS) this.never = this.refusal;
+    }
+  }
+}
+
+/** @throws HeadraceError `ERR_OPTION` */
+export function checkGraphChoice(given: unknown): GraphChoice {
+  if (given === undefined) return 'auto';
+  if (given === 'auto' || given === 'always' || given === 'never') return given;
+  throw new HeadraceError(
+    'ERR_OPTION',
+    `the option graph of a plan must be 'auto', 'always' or 'never', not ${shown(given)}`,
+  );
+}

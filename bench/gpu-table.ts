@@ -14,6 +14,8 @@ interface Compared {
 /** Peers by figure: the memory tells in-core from out-of-core. */
 function peerNames(entry: BenchEntry): readonly string[] {
   const outOfCore = String(entry.params['memory']).endsWith('MiB');
+  if (entry.name === 'gpu/cholesky/lists') return ['peer/tiles-streams/cholesky'];
+  if (entry.name === 'gpu/cholesky/graph') return ['peer/tiles-graph/cholesky'];
   if (entry.name === 'gpu/cholesky')
     return outOfCore ? [] : ['peer/cusolver/cholesky', 'peer/cusolvermg/cholesky'];
   return outOfCore ? ['peer/cublasxt/gemm-host'] : ['peer/cublas/gemm'];
@@ -30,6 +32,7 @@ export function compare(entries: readonly BenchEntry[]): Compared[] {
         (other) =>
           peerNames(entry).includes(other.name) &&
           other.params['n'] === entry.params['n'] &&
+          (!other.name.startsWith('peer/tiles') || other.params['tile'] === entry.params['tile']) &&
           other.params['gpus'] === entry.params['gpus'],
       ),
     }));

@@ -26,16 +26,30 @@ results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 timeout 300 build/Release/headrace_gpu_bench "$gpus" "${@:2}"
 
+node dist/bench/gpu-plan.js --json
+
 peers=
+tiles=
 if type nvcc >/dev/null 2>&1; then
   peers=$results/gpu_solvers
   nvcc -O2 -std=c++17 -Xcompiler -Wno-deprecated-declarations bench/peers/gpu_solvers.cu -o "$peers" -lcusolverMg -lcusolver -lcublas
+  tiles=$results/gpu_tiles
+  nvcc -O2 -std=c++17 bench/peers/gpu_tiles.cu -o "$tiles" -lcusolver -lcublas
 fi
 # A benchmark that fails leaves its entry out and does not stop the others; the table names it.
 entry() { timeout 300 "$@" | tee -a "$results/entries" || echo "failed: $*" | tee -a "$results/entries"; }
 algorithm() { entry node dist/bench/gpu-algorithms.js --json --gpus "$gpus" "$@"; }
 peer() { [[ -z $peers ]] || entry "$peers" "$@" --gpus "$gpus"; }
 
+# Small tiles, on one GPU: inserted, played as a plan, and the same tiles by hand on streams and as a CUDA graph.
+if ((gpus == 1)); then
+  for size in '8192 512' '16384 512' '16384 1024' '32768 1024' '65536 2048'; do
+    read -r n tile <<<"$size"
+    for play in insert lists graph; do algorithm --n "$n" --tile "$tile" --streams 8 --play $play; done
+    for graph in 0 1; do [[ -z $tiles ]] || entry "$tiles" "$n" --block "$tile" --streams 8 --graph $graph; done
+    if [[ $tile == 512 ]]; then peer cholesky "$n"; fi
+  done
+fi
 algorithm --n 65536
 peer cholesky 65536
 algorithm --n 32768

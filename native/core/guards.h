@@ -24,6 +24,10 @@ struct Guards {
   bool laneCancel = true;
   /// A failed record wakes the engine, armed or not: lanes wait until it is handled (H7).
   bool failureRings = true;
+  /// A captured command follows those of other streams that it waits for (H4).
+  bool graphOrder = true;
+  /// A graph is launched again only after the outcomes of its last launch were delivered (H15).
+  bool graphOutcome = true;
 };
 
 }  // namespace headrace

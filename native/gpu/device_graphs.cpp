@@ -2,6 +2,7 @@
 #include <cstddef>
 
 #include "core/core_error.h"
+#include "core/guards.h"
 #include "gpu/device_thread.h"
 
 namespace headrace {
@@ -110,7 +111,7 @@ void DeviceThread::captureLists(const std::vector<PlanList>& lists, PlanGraph& g
           const std::size_t target = placeOf(lists, command.waitQueue());
           if (captured[target].next < command.waitSequence()) break;
           const auto place = static_cast<std::size_t>(command.waitSequence()) - 1;
-          if (target != i) {
+          if (target != i && guards.graphOrder) {
             demand(
                 driver_.graphs->follow(graph.handle, stream.stream, captured[target].marks[place]));
           }
@@ -164,7 +165,8 @@ bool DeviceThread::mustWaitForOutcome(StreamQueue& stream, const Command& comman
   if (command.opcode() != Opcode::graph) return false;
   stream.holdQueue = nullptr;
   GraphHandle graph = graphOf(command);
-  if (stream.finished == stream.next || graph == nullptr || !driver_.graphs->reports(graph)) {
+  if (!guards.graphOutcome || stream.finished == stream.next || graph == nullptr ||
+      !driver_.graphs->reports(graph)) {
     return false;
   }
   stream.holdQueue = &stream.queue;

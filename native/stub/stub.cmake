@@ -23,6 +23,7 @@ target_link_libraries(stub_blas PRIVATE stub_cuda)
 add_executable(headrace_gpu_tests
   test/native-gpu/copies.cpp
   test/native-gpu/errors.cpp
+  test/native-gpu/graphs.cpp
   test/native-gpu/gpu_machine.cpp
   test/native-gpu/hip.cpp
   test/native-gpu/imports.cpp

@@ -15,7 +15,8 @@ inline Guards guardsOfEnvironment() {
   return {
       without != "closeImports",       without != "importGeneration", without != "wakePassed",
       without != "nonBlockingStreams", without != "launchPause",      without != "flushDeadline",
-      without != "laneFailures",       without != "laneCancel",       without != "failureRings"};
+      without != "laneFailures",       without != "laneCancel",       without != "failureRings",
+      without != "graphOrder",         without != "graphOutcome"};
 }
 
 inline const Guards guards = guardsOfEnvironment();

@@ -25,7 +25,7 @@ export interface RuntimeOptions {
    * while no kernel runs.
    */
   readonly pinnedMemory?: ByteSize;
-  /** Compute streams per GPU; default 1 for emulated GPUs, 4 for real ones. */
+  /** Compute streams per GPU; default 1 for emulated GPUs, 8 for one real GPU, 4 for several. */
   readonly computeStreams?: number;
   /** Limit for tasks between insertion and retirement, a power of two; default 16384. */
   readonly window?: number;
@@ -208,16 +208,17 @@ export function resolveOptions(
   const own = Object.entries(given).filter(([, value]) => value !== undefined);
   const options: RuntimeOptions = { ...outside, ...Object.fromEntries(own) };
   const driver = oneOf(options.driver ?? 'emulated', 'driver', ['emulated', 'cuda', 'hip']);
+  const gpus = integer(options.gpus ?? 0, 'gpus', 0, 30);
   const hostBytes = parseBytes(options.hostMemory ?? Math.floor(totalmem() * 0.75), 'hostMemory');
   return {
     workers: integer(options.workers ?? ownCores(), 'workers', 1, 256),
-    gpus: integer(options.gpus ?? 0, 'gpus', 0, 30),
+    gpus,
     driver,
     gpuBytes: parseBytes(options.gpuMemory ?? '256MiB', 'gpuMemory'),
     hostBytes,
     pinnedBytes: Math.min(parseBytes(options.pinnedMemory ?? '1GiB', 'pinnedMemory'), hostBytes),
     computeStreams: integer(
-      options.computeStreams ?? (driver === 'emulated' ? 1 : 4),
+      options.computeStreams ?? (driver === 'emulated' ? 1 : gpus === 1 ? 8 : 4),
       'computeStreams',
       1,
       32,

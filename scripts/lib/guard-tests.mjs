@@ -120,6 +120,18 @@ export const guardTests = [
   },
   {
     ...native,
+    guard: 'graphOrder',
+    hazard: 'H4 used before it is finished',
+    breaks: 'a captured command overtakes one on another stream',
+  },
+  {
+    ...native,
+    guard: 'graphOutcome',
+    hazard: 'H15 errors spread',
+    breaks: 'the next launch of a graph hides the failure of the last one',
+  },
+  {
+    ...native,
     guard: 'launchPause',
     hazard: H8,
     breaks: 'memory is page-locked while a kernel may be running',

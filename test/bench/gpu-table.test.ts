@@ -28,6 +28,15 @@ describe('the table of GPU figures', () => {
     expect(text).toContain('ratio 3.000');
   });
 
+  test('pairs a plan with the tiles by hand of its way and tile', () => {
+    const params = { gpus: 1, n: 64, tile: 8 };
+    const played = entry('gpu/cholesky/graph', 30, { ...params, memory: '60GiB' });
+    const other = entry('peer/tiles-graph/cholesky', 9, { ...params, tile: 16 });
+    const streams = entry('peer/tiles-streams/cholesky', 8, params);
+    const peer = entry('peer/tiles-graph/cholesky', 31, params);
+    expect(compare([played, other, streams, peer])).toEqual([{ entry: played, peer }]);
+  });
+
   test('a figure without its peer is marked', () => {
     const text = tableText(compare([inCore, onTwo]));
     expect(text).toContain('no peer in this run');

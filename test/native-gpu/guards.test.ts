@@ -15,6 +15,8 @@ function native(name: string, without: string): { readonly code: number | null; 
     env: {
       ...process.env,
       HEADRACE_CUDA_LIBRARY: stub('stub_cuda'),
+      HEADRACE_CUBLAS_LIBRARY: stub('stub_blas'),
+      HEADRACE_CUSOLVER_LIBRARY: stub('stub_blas'),
       HEADRACE_WITHOUT: without,
     },
   });
@@ -38,6 +40,8 @@ describe('native tests', needing(gpuProgram), () => {
     ['laneFailures', 'nothing is sent while a failure is not handled', 'lanes.cpp'],
     ['laneCancel', "a cancelled run's sends and receives end without bytes", 'lanes.cpp'],
     ['failureRings', 'a failed record wakes the engine', 'lanes.cpp'],
+    ['graphOrder', 'a graph keeps the order between its streams', 'graphs.cpp'],
+    ['graphOutcome', 'a failure in a graph is not lost to its next launch', 'graphs.cpp'],
     ['launchPause', 'host memory is page-locked only while no GPU runs', 'while a kernel may be'],
   ])('without %s: "%s" fails', (guard, name, words) => {
     const whole = native(name, '');

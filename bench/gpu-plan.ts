@@ -58,7 +58,7 @@ for (const [name, { tasks, insert }] of Object.entries(programs)) {
   const graph = await runtime.plan(insert, { name, graph: 'always' });
   const ways: Record<string, () => Promise<unknown>> = {
     inserted: async () => {
-      const runs: Promise<unknown>[] = [];
+      const runs: PromiseLike<unknown>[] = [];
       for (let i = 0; i < times; i++) runs.push(runtime.run(insert));
       await Promise.all(runs);
     },

@@ -100,7 +100,6 @@ export class Play implements Section {
     this.wish = wish;
     this.name = `the play of plan '${program.report.name}'`;
     this.before = ((state.tasks.next - 1) | 0) as TaskId;
-    const lists = program.queues.length;
     this.exit = new PlayExit(state, program, this.before, wish.times);
     this.lists = program.queues;
     this.times = state.x.tracing ? new PlayTimes(program) : undefined;

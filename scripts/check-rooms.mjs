@@ -74,6 +74,7 @@ export const doors = [
   { from: 'devices/native/backend.ts', to: ['native/contract.ts', 'native/index.ts'] },
   { from: 'devices/native/description.ts', to: ['native/contract.ts'] },
   { from: 'devices/native/doorbells.ts', to: ['native/contract.ts'] },
+  { from: 'devices/native/graphs.ts', to: ['native/contract.ts'] },
   { from: 'devices/native/host-views.ts', to: ['native/contract.ts'] },
   { from: 'devices/native/native-errors.ts', to: ['native/index.ts'] },
   { from: 'devices/native/network.ts', to: ['native/mpi.ts'] },

@@ -4,6 +4,7 @@ export { type BlockCyclic, ownerOf, squareGrid } from '../devices/memory/distrib
 export type { MemoryUse } from '../devices/memory/space.js';
 export type { BytesByKind } from '../devices/memory/transfers.js';
 export { type ErrorDetails, HeadraceError, RunAbortedError } from './errors.js';
+export type { GraphChoice } from './plans/driver-graph.js';
 export type { PlanOptions } from './plans/make-plan.js';
 export {
   Plan,

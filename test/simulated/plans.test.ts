@@ -182,6 +182,13 @@ describe('guards', () => {
     120_000,
   );
 
+  test('without planLoop, on a machine without delays: no edge orders two iterations', async () => {
+    setGuard('planLoop', false);
+    const found: string[] = [];
+    for (let seed = 1; seed <= 20; seed++) found.push(await planProblem(new PlanProgram(seed)));
+    expect(found.join()).toContain('and no edge orders them');
+  });
+
   test('without planCancel: an aborted play goes on to its last iteration', async () => {
     setGuard('planCancel', false);
     expect((await aborted()).ran).toBe(5000);

@@ -3,8 +3,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { Runtime } from '../../../scheduler/index.js';
 import { describeThrown } from '../../../trace/thrown.js';
-import { SimulatedBackend, type SimulatedKernel } from '../machine/backend.js';
+import type { NativePlay } from '../../backend.js';
+import { type KernelCall, SimulatedBackend, type SimulatedKernel } from '../machine/backend.js';
 import type { MachineDescription } from '../machine/machine.js';
+import { Edges, type KernelAccess } from '../memory/edges.js';
 import type { PlanProgram } from './plan-programs.js';
 import { computed, differenceOf, inserted, played, type Readings } from './plan-ways.js';
 
@@ -47,6 +49,39 @@ export function planMachine(p: PlanProgram): MachineDescription {
   };
 }
 
+/** What the kernels of plan programs use. */
+const accesses: Readonly<Record<string, (call: KernelCall) => KernelAccess[]>> = {
+  add_f64: ({ flows: [y, x], params: [n] }) => [
+    { offset: x, bytes: 8 * n, writes: false },
+    { offset: y, bytes: 8 * n, writes: true },
+  ],
+  copy_bytes: ({ flows: [y, x], params: [bytes] }) => [
+    { offset: x, bytes, writes: false },
+    { offset: y, bytes, writes: true },
+  ],
+  fail: () => [],
+};
+
+/** A backend that says when plays begin and end. */
+class PlayingBackend extends SimulatedBackend {
+  private readonly edges: Edges;
+
+  constructor(options: ConstructorParameters<typeof SimulatedBackend>[0], edges: Edges) {
+    super({ ...options, watcher: edges.watcher });
+    this.edges = edges;
+  }
+
+  override play(play: NativePlay): void {
+    this.edges.playBegins();
+    super.play(play);
+  }
+
+  override playOutcome(): Float64Array {
+    this.edges.playEnds();
+    return super.playOutcome();
+  }
+}
+
 /** Calls once so many kernels have run. */
 class Countdown {
   private left = Number.POSITIVE_INFINITY;
@@ -70,26 +105,29 @@ interface PlanRuntimeOptions {
   readonly trace?: string;
   /** Called before every kernel. */
   readonly counts?: () => void;
+  /** Checks the order of all accesses. */
+  readonly edges?: Edges;
 }
 
 /** A runtime on a simulated machine for the program. */
 export function planRuntime(p: PlanProgram, options: PlanRuntimeOptions = {}): Runtime {
-  const { seed, trace, counts } = options;
-  const counted = (kernel: SimulatedKernel): SimulatedKernel => {
-    return (call) => {
+  const { seed, trace, counts, edges = new Edges(planMachine(p)) } = options;
+  const watched = ([name, kernel]: [string, SimulatedKernel]): [string, SimulatedKernel] => [
+    name,
+    (call) => {
       counts?.();
+      edges.kernel = accesses[name](call);
       return kernel(call);
-    };
-  };
+    },
+  ];
   const delays = { spread: 3, holdBack: 0.3, stall: 0.1, stallNs: 20_000, spurious: 0.05 };
-  const backend = new SimulatedBackend({
+  const described = {
     machine: planMachine(p),
     ringRecords: 128,
-    kernels: Object.fromEntries(
-      Object.entries<SimulatedKernel>(planKernels).map(([name, k]) => [name, counted(k)]),
-    ),
+    kernels: Object.fromEntries(Object.entries<SimulatedKernel>(planKernels).map(watched)),
     ...(seed === undefined ? {} : { adversary: { seed, ...delays } }),
-  });
+  };
+  const backend = new PlayingBackend(described, edges);
   const traced = trace === undefined ? {} : { trace };
   return Runtime.over(backend, { window: p.window, checked: true, ...traced });
 }
@@ -118,15 +156,17 @@ export async function planProblem(program: PlanProgram, seed?: number): Promise<
   ];
   for (const [name, way] of ways) {
     const countdown = new Countdown();
+    const edges = new Edges(planMachine(program));
     const runtime = planRuntime(program, {
       ...(seed === undefined ? {} : { seed }),
       counts: () => countdown.count(),
+      edges,
     });
     try {
       const found = await within(way(runtime, countdown));
       if (found === undefined) return `${name}: hangs\n${runtime.explain()}`;
-      const difference = differenceOf(expected, found);
-      if (difference !== '') return `${name}: ${difference}`;
+      const problem = edges.problems[0] ?? differenceOf(expected, found);
+      if (problem !== '') return `${name}: ${problem}`;
     } catch (error) {
       return `${name}: ${describeThrown(error)}`;
     }

@@ -23,6 +23,12 @@ interface CommandSource {
   flowDatum(task: TaskId, i: number): number;
 }
 
+/**
+ * Host memory of the planned machine: all data lie there before the first iteration, also those that a plan keeps on GPUs.
+ * The planner compares what the plan itself needs with the real size.
+ */
+const HOST_BYTES = 2 ** 50;
+
 function describe(real: Backend, times: Readonly<Record<string, KernelTime>>): MachineDescription {
   const gpus = real.spaces.length - 1;
   const fast = real.spaces[1]?.kind === 'cuda' || real.spaces[1]?.kind === 'hip';
@@ -32,7 +38,7 @@ function describe(real: Backend, times: Readonly<Record<string, KernelTime>>): M
     name: 'plan',
     gpus,
     gpuMemory: Math.min(...real.spaces.slice(1).map((s) => s.bytes)),
-    hostMemory: real.spaces[0].bytes,
+    hostMemory: HOST_BYTES,
     workers: real.queues.filter((q) => q.kind === 'worker').length,
     computeStreams: Math.max(
       1,

@@ -79,12 +79,8 @@ export class Planner {
     engine.goHome();
     const after = engine.x.counters.evictions - dropped;
     const home = this.attempt(after, beginAgain);
-    if (this.repeats(home)) return this.program(name, home);
-    throw new HeadraceError(
-      'ERR_OUT_OF_HOST_MEMORY',
-      `plan '${name}' cannot be repeated: its data and the copies that leave the GPUs do not fit into host memory at once`,
-      { limit: engine.spaces[HOST].zone.capacity, remedy: 'raise hostMemory' },
-    );
+    // Before and after, all data lie on the host, each in a place of its own: this way always repeats.
+    return this.program(name, home);
   }
 
   /** What the commands since the last begin need and leave. */
@@ -187,9 +183,11 @@ export class Planner {
     const queues = engine.backend.queues.length;
     const waits = findWaits(commands, accesses, ranges, queues, insertions.after);
     const lists = writeLists(commands, waits, insertions.open, slots);
+    const regions = regionsOf(attempt, addressesOf(commands, accesses, ranges, lists));
+    this.checkHost(name, regions);
     return {
       queues: lists.queues,
-      regions: regionsOf(attempt, addressesOf(commands, accesses, ranges, lists)),
+      regions,
       entry: attempt.entry.map(
         ({ datum, range }): PlannedCopy => ({ datum, region: ranges.region[range] }),
       ),
@@ -204,6 +202,19 @@ export class Planner {
       graphLists: () => listsForGraph(attempt, engine.backend.queues, insertions.after),
       report: this.report(name, attempt, waits.queue.length),
     };
+  }
+
+  /** @throws HeadraceError `ERR_OUT_OF_HOST_MEMORY` when the host has not enough memory for the plan alone */
+  private checkHost(name: string, regions: readonly PlannedRegion[]): void {
+    const { capacity } = this.real.spaces[HOST].zone;
+    let bytes = 0;
+    for (const region of regions) if (region.space === HOST) bytes += region.bytes;
+    if (bytes <= capacity) return;
+    throw new HeadraceError(
+      'ERR_OUT_OF_HOST_MEMORY',
+      `plan '${name}' needs ${bytes} bytes of host memory for its data, and the host has ${capacity}`,
+      { bytes, limit: capacity, remedy: 'raise hostMemory' },
+    );
   }
 
   private results({ commands, ranges, accesses, exits }: Attempt, lists: Lists): PlannedResult[] {

@@ -162,17 +162,7 @@ export class PlanningEngine extends Engine {
     const dir = this.directory;
     const c = d * dir.spaces;
     if (dir.block[c] !== NO_BLOCK) return;
-    const offset = makeRoom(this.spaces[HOST], this.x.counters, dir.bytes[d]);
-    if (offset < 0) {
-      const { capacity } = this.spaces[HOST].zone;
-      const name = dir.info[d]?.name ?? '';
-      throw new HeadraceError(
-        'ERR_OUT_OF_HOST_MEMORY',
-        `the data of the plan need more than the ${capacity} bytes of host memory; datum '${name}' does not fit`,
-        { datum: name, bytes: dir.bytes[d], limit: capacity, remedy: 'raise hostMemory' },
-      );
-    }
-    dir.block[c] = offset;
+    dir.block[c] = makeRoom(this.spaces[HOST], this.x.counters, dir.bytes[d]);
   }
 }
 

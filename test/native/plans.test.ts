@@ -18,6 +18,7 @@ import {
   slot,
   type TaskHandle,
   task,
+  write,
 } from '../../index.js';
 
 const options: RuntimeOptions = { workers: 2, hostMemory: '64MiB', checked: true };
@@ -74,6 +75,37 @@ test('random programs give what insertion gives', async () => {
     expect(differenceOf(results[0], results[1]), `seed ${seed}`).toBe('');
   }
 }, 120_000);
+
+test('data that stay on a GPU need no host memory', async () => {
+  const fill = task({
+    name: 'fill',
+    flows: { to: write('f64') },
+    params: { count: 'i32', value: 'f64' },
+    kernel: 'fill_f64',
+  });
+  const n = 16384;
+  const runtime = await Runtime.create({ gpus: 1, gpuMemory: '2MiB', hostMemory: '300KiB' });
+  const data = Array.from({ length: 6 }, (_, i) => runtime.data('f64', n, { name: `d${i}` }));
+  await runtime.run((graph) => {
+    for (const to of data) graph.insert(fill, { to, count: n, value: 1 }, { device: 0 });
+  });
+  const plan = await runtime.plan((graph) => {
+    for (let i = 1; i < data.length; i++)
+      graph.insert(axpy, { y: data[i], x: data[i - 1], n, a: 1 }, { device: 0 });
+  });
+  await plan.run({ times: 2 });
+  // Twice the sums of 1, ..., 1.
+  expect((await data[5].read())[n - 1]).toBe(21);
+  expect(
+    await codeOf(() =>
+      runtime.plan((graph) => {
+        for (let i = 1; i < data.length; i++)
+          graph.insert(axpy, { y: data[i], x: data[i - 1], n, a: 1 }, { device: 'host' });
+      }),
+    ),
+  ).toBe('ERR_OUT_OF_HOST_MEMORY');
+  await runtime.close();
+});
 
 describe('a play', () => {
   test('takes open parameters as numbers and as functions of the iteration', async () => {

@@ -293,10 +293,13 @@ function regionsOf(attempt: Attempt, addresses: readonly number[][]): PlannedReg
 function usersOf({ commands, ranges, accesses, exits, entry }: Attempt): (DatumId | undefined)[] {
   const users = new Array<DatumId | undefined>(ranges.regions);
   const isShared = new Uint8Array(ranges.regions);
+  const rangeOf = new Int32Array(ranges.regions).fill(-1);
   const use = (d: DatumId, range: number): void => {
     const g = ranges.region[range];
-    if (users[g] !== undefined && users[g] !== d) isShared[g] = 1;
+    // A datum that has come back to memory that overlaps its old one lies in two ranges of a region larger than itself.
+    if (rangeOf[g] >= 0 && (users[g] !== d || rangeOf[g] !== range)) isShared[g] = 1;
     users[g] = d;
+    rangeOf[g] = range;
   };
   for (let c = 0; c < commands.count; c++) {
     const begin = accesses.first[c];

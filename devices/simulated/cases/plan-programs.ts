@@ -99,8 +99,10 @@ export class PlanProgram {
     this.sizes = Array.from({ length: r.between(2, 11) }, () => 64 * r.between(1, 4));
     const { sizes } = this;
     const all = sizes.reduce((sum, n) => sum + n * 8, 0);
-    const least = 2 * Math.max(...sizes) * 8 + 1024;
-    this.gpuMemory = r.chance(0.5) ? 2 ** 20 : Math.max(least, Math.floor(all * (0.4 + r.real())));
+    const least = 2 * Math.max(...sizes) * 8 + 512;
+    this.gpuMemory = r.chance(0.5)
+      ? 2 ** 20
+      : Math.max(least, Math.floor(all * (0.2 + 0.6 * r.real())));
     this.window = 2 ** r.between(3, 10);
     this.times = r.between(1, 6);
     this.mixes = r.chance(0.5);

@@ -6,7 +6,6 @@
 import { type Backend, executesKernels } from '../backend.js';
 import { HOST, type QueueId, type SpaceId, type TaskId } from '../handles.js';
 import { SimulatedBackend } from '../simulated/machine/backend.js';
-import type { KernelTime } from '../simulated/machine/kernel-times.js';
 import type { MachineDescription } from '../simulated/machine/machine.js';
 import { NO_INSERTION, PlannedCommands } from './commands.js';
 
@@ -29,7 +28,7 @@ interface CommandSource {
  */
 const HOST_BYTES = 2 ** 50;
 
-function describe(real: Backend, times: Readonly<Record<string, KernelTime>>): MachineDescription {
+function describe(real: Backend): MachineDescription {
   const gpus = real.spaces.length - 1;
   const fast = real.spaces[1]?.kind === 'cuda' || real.spaces[1]?.kind === 'hip';
   const link = { bandwidth: fast ? 50e9 : 8e9, latency: fast ? 8e-6 : 1e-6 };
@@ -48,7 +47,7 @@ function describe(real: Backend, times: Readonly<Record<string, KernelTime>>): M
     d2h: link,
     d2d: hasPeers ? { bandwidth: fast ? 300e9 : 8e9, latency: link.latency } : null,
     engine: { command: 20e-9, wake: 0, launch: fast ? 2e-6 : 0 },
-    kernels: { '*': UNKNOWN_KERNEL, ...times },
+    kernels: { '*': UNKNOWN_KERNEL },
   };
 }
 
@@ -62,9 +61,8 @@ export class PlanningBackend extends SimulatedBackend {
   private readonly realKernels: number[] = [];
   private isKept = false;
 
-  /** `times`: seconds of kernels by name. */
-  constructor(real: Backend, times: Readonly<Record<string, KernelTime>>) {
-    super({ machine: describe(real, times), ringRecords: real.ringRecords });
+  constructor(real: Backend) {
+    super({ machine: describe(real), ringRecords: real.ringRecords, story: false });
     this.real = real;
     const shape = (b: Backend): string =>
       b.queues

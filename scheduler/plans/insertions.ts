@@ -17,6 +17,8 @@ export class Insertions {
   /** Tasks that must be over first, by number of insertion. */
   readonly after: Map<number, readonly number[]> = new Map();
   readonly open: OpenParameter[] = [];
+  /** By insertion and parameter. */
+  private readonly slots: Map<number, Map<number, string>> = new Map();
   private readonly flows: number[] = [];
   private readonly params: number[] = [];
   private readonly firstFlow: number[] = [];
@@ -53,9 +55,17 @@ export class Insertions {
     return this.params[this.firstParam[n] + i];
   }
 
+  /** Leaves parameter `parameter` of insertion `insertion` open. */
+  leaveOpen(open: OpenParameter): void {
+    this.open.push(open);
+    const { insertion, parameter, slot } = open;
+    const slots = this.slots.get(insertion) ?? new Map<number, string>();
+    this.slots.set(insertion, slots.set(parameter, slot));
+  }
+
   /** The slot of parameter `i` of insertion `n`; '' if the parameter is not open. */
   slot(n: number, i: number): string {
-    return this.open.find((o) => o.insertion === n && o.parameter === i)?.slot ?? '';
+    return this.slots.get(n)?.get(i) ?? '';
   }
 
   /** Fills `into` with insertion `n`, for run `run`; the tasks before it stay the caller's. */

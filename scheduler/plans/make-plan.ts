@@ -60,7 +60,7 @@ export async function makePlan(
       { remedy: 'insert the tasks with runtime.run' },
     );
   const { window, runAhead } = runtime.options;
-  const planning = new PlanningEngine(engine, engine.backend, { window, runAhead, times: {} });
+  const planning = new PlanningEngine(engine, engine.backend, { window, runAhead });
   const { programData } = runtime;
   const classes = new ClassBinder(planning, programData);
   const graph = new PlanGraph({ peers: undefined, programData, classes }, planning);
@@ -78,7 +78,7 @@ export async function makePlan(
   // fixed. If a queue has much more to do than the mean, the tasks are dealt one by one, as queues become free.
   const { most, mean } = planning.planning.balance();
   if (most > UNEVEN * mean) {
-    const few = { window, runAhead: RUN_AHEAD, times: {} };
+    const few = { window, runAhead: RUN_AHEAD };
     const other = new PlanningEngine(engine, engine.backend, few, planning);
     const even = new Planner(other, engine).again(name);
     if (even.report.makespan * BETTER < planned.report.makespan) planned = even;

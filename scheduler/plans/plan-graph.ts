@@ -111,7 +111,7 @@ export class PlanGraph extends Graph {
       this.slots.set(value.name, slot);
       if (bound.kinds[parameter] === ParameterKind.i32) slot.isWhole = true;
       if (bound.kinds[parameter] === ParameterKind.bool) slot.isTruth = true;
-      this.planning.insertions.open.push({ insertion, parameter, slot: value.name });
+      this.planning.insertions.leaveOpen({ insertion, parameter, slot: value.name });
     });
   }
 

@@ -36,6 +36,8 @@ interface Attempt {
   /** Range of the memory of each datum per space after the iteration, owner's first; for data that are written. */
   readonly exits: ReadonlyMap<DatumId, readonly number[]>;
   readonly entry: readonly { readonly datum: DatumId; readonly range: number }[];
+  /** The only datum in each region; undefined for a region that several data use in turn. */
+  readonly users: readonly (DatumId | undefined)[];
   readonly evictions: number;
   readonly makespan: number;
 }
@@ -104,12 +106,14 @@ export class Planner {
       exits.set(d, list);
     }
     ranges.cut();
+    const entry = entryOf(commands, accesses, ranges);
     return {
       commands,
       ranges,
       accesses,
       exits,
-      entry: entryOf(commands, accesses, ranges),
+      entry,
+      users: usersOf({ commands, ranges, accesses, exits, entry }),
       evictions: engine.x.counters.evictions - evictionsBefore,
       makespan: (engine.backend.now() - begin) * 1e-9,
     };
@@ -119,11 +123,9 @@ export class Planner {
    * Whether all copies that are needed at the begin are there at the end, and whether the copies that stay have memory that
    * no other datum uses.
    */
-  private repeats(attempt: Attempt): boolean {
-    const { entry, exits, ranges } = attempt;
+  private repeats({ entry, exits, ranges, users }: Attempt): boolean {
     if (!guards.planRepeats) return true;
     if (!entry.every(({ datum, range }) => exits.get(datum)?.includes(range) ?? true)) return false;
-    const users = usersOf(attempt);
     const isOwn = (d: DatumId, range: number): boolean => users[ranges.region[range]] === d;
     return (
       entry.every(({ datum, range }) => isOwn(datum, range)) &&
@@ -275,9 +277,7 @@ export class Planner {
   }
 }
 
-function regionsOf(attempt: Attempt, addresses: readonly number[][]): PlannedRegion[] {
-  const { ranges } = attempt;
-  const users = usersOf(attempt);
+function regionsOf({ ranges, users }: Attempt, addresses: readonly number[][]): PlannedRegion[] {
   return addresses.map((list, g) => ({
     space: ranges.regionSpace[g],
     bytes: ranges.regionBytes[g],
@@ -290,7 +290,13 @@ function regionsOf(attempt: Attempt, addresses: readonly number[][]): PlannedReg
  * The only datum in each region; undefined for a region that several data use in turn. A datum that has left a GPU and come
  * back has several regions there: one of them is its own, that of its copy before or after the iteration if there is one.
  */
-function usersOf({ commands, ranges, accesses, exits, entry }: Attempt): (DatumId | undefined)[] {
+function usersOf({
+  commands,
+  ranges,
+  accesses,
+  exits,
+  entry,
+}: Omit<Attempt, 'users' | 'evictions' | 'makespan'>): (DatumId | undefined)[] {
   const users = new Array<DatumId | undefined>(ranges.regions);
   const isShared = new Uint8Array(ranges.regions);
   const rangeOf = new Int32Array(ranges.regions).fill(-1);

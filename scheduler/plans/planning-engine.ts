@@ -14,7 +14,6 @@ import { CopyEvent, CopyState } from '../../devices/memory/coherency.js';
 import { type DatumInfo, NO_BLOCK } from '../../devices/memory/directory.js';
 import { dropClean, makeRoom } from '../../devices/memory/eviction.js';
 import { PlanningBackend } from '../../devices/planning/backend.js';
-import type { KernelTime } from '../../devices/simulated/machine/kernel-times.js';
 import { TransferReason } from '../../trace/format.js';
 import { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
@@ -28,7 +27,6 @@ const NO_DATUM_INFO: DatumInfo = { name: '' };
 interface PlanningOptions {
   readonly window: number;
   readonly runAhead: number;
-  readonly times: Readonly<Record<string, KernelTime>>;
 }
 
 export class PlanningEngine extends Engine {
@@ -47,7 +45,7 @@ export class PlanningEngine extends Engine {
 
   /** `like`: plans the insertions of another planning engine again. */
   constructor(real: Engine, realBackend: Backend, options: PlanningOptions, like?: PlanningEngine) {
-    const planning = new PlanningBackend(realBackend, options.times);
+    const planning = new PlanningBackend(realBackend);
     super(planning, {
       window: options.window,
       runAhead: options.runAhead,

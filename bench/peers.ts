@@ -7,6 +7,7 @@ import path from 'node:path';
 import { commandLine, positive, usageError } from './command-line.js';
 import { type BenchEntry, log, median } from './harness.js';
 import { efficiencyAt, GRID, metg, type Rated, stepsOf } from './metg.js';
+import { undisturbed } from './other-load.js';
 import {
   buildPeers,
   checkPeer,
@@ -26,6 +27,7 @@ A peer that is missing is named with its Debian package.
 
   --rounds N     rounds; the figures are medians of them (5)
   --only LIST    only these peers, with commas between them
+  --idle S       waits for other processes, and repeats what they disturb, for up to S seconds per sweep of a program (0)
   --check        compares the results of all peers with expected values, and measures nothing
   --json         a JSON array, not a table
   --help         this text
@@ -45,10 +47,12 @@ const isMissing = (peer: Peer | MissingPeer): peer is MissingPeer => 'missing' i
 const values = commandLine(usage, {
   rounds: { type: 'string', default: '5' },
   only: { type: 'string' },
+  idle: { type: 'string' },
   check: { type: 'boolean' },
   json: { type: 'boolean' },
 });
 const rounds = Math.ceil(positive(usage, 'rounds', values.rounds));
+const idle = values.idle === undefined ? 0 : positive(usage, 'idle', values.idle);
 const chosen = values.only?.split(',') ?? peerNames;
 for (const name of chosen)
   if (!peerNames.includes(name)) usageError(usage, `unknown peer '${name}'`);
@@ -103,7 +107,8 @@ function measure(peers: readonly Peer[]): Map<string, Results> {
       log(`peers: ${width} columns, round ${round} of ${rounds}`);
       for (const peer of peers) {
         const points = pointsOf(peer.name, width, rate);
-        timed.get(peer.name)?.push(timePeer(peer, WORKERS, width, points));
+        const sweep = (): Timed[] => timePeer(peer, WORKERS, width, points);
+        timed.get(peer.name)?.push(undisturbed(sweep, idle));
       }
     }
     for (const [name, all] of timed) {

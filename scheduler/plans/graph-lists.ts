@@ -10,23 +10,17 @@
 import type { QueueInfo } from '../../devices/backend.js';
 import type { Column, QueueId, SpaceId } from '../../devices/handles.js';
 import type { CommandColumns } from '../../devices/planning/commands.js';
+import { chainsBefore, type PlannedParts } from './chains.js';
 import { addressesOf, writeLists } from './layout.js';
 import type { GraphLists } from './planned-program.js';
-import type { Accesses, Ranges } from './ranges.js';
 import { type ControlEdges, findWaits } from './waits.js';
 
-interface Parts {
-  readonly commands: CommandColumns;
-  readonly accesses: Accesses;
-  readonly ranges: Ranges;
-}
-
 export function listsForGraph(
-  planned: Parts,
+  planned: PlannedParts,
   queues: readonly QueueInfo[],
   control: ControlEdges,
 ): GraphLists {
-  const levels = levelsOf(planned, control);
+  const levels = chainsBefore(planned, control, () => 1);
   const order = Int32Array.from(levels.keys()).sort((a, b) => levels[a] - levels[b] || a - b);
   const { commands, accesses } = inOrder(planned, order);
   const dealt = { ...commands, queue: inTurn(commands, queues) };
@@ -36,39 +30,11 @@ export function listsForGraph(
   return { queues: lists.queues, addresses: addresses.map((list) => Float64Array.from(list)) };
 }
 
-/** Length of the longest chain of commands before each command. */
-function levelsOf({ commands, accesses, ranges }: Parts, control: ControlEdges): Int32Array {
-  const levels = new Int32Array(commands.count);
-  // Per segment: one more than the level of its writer, and of its readers since.
-  const afterWriter = new Int32Array(ranges.segments);
-  const afterReaders = new Int32Array(ranges.segments);
-  const afterInsertion = new Map<number, number>();
-  for (let c = 0; c < commands.count; c++) {
-    let level = 0;
-    const each = (visit: (segment: number, writes: boolean) => void): void => {
-      for (let i = accesses.first[c]; i < accesses.first[c + 1]; i++) {
-        const r = accesses.of[i] >> 1;
-        for (let s = ranges.firstSegment[r]; s <= ranges.lastSegment[r]; s++)
-          visit(s, (accesses.of[i] & 1) === 1);
-      }
-    };
-    each((s, writes) => {
-      level = Math.max(level, afterWriter[s], writes ? afterReaders[s] : 0);
-    });
-    for (const before of control.get(commands.insertion[c]) ?? [])
-      level = Math.max(level, afterInsertion.get(before) as number);
-    levels[c] = level;
-    each((s, writes) => {
-      const after = writes ? afterWriter : afterReaders;
-      after[s] = Math.max(after[s], level + 1);
-    });
-    afterInsertion.set(commands.insertion[c], level + 1);
-  }
-  return levels;
-}
-
 /** The commands and their accesses in another order; the arguments stay where they are. */
-function inOrder({ commands, accesses }: Parts, order: Int32Array): Omit<Parts, 'ranges'> {
+function inOrder(
+  { commands, accesses }: PlannedParts,
+  order: Int32Array,
+): Omit<PlannedParts, 'ranges'> {
   const first = new Int32Array(order.length + 1);
   const of: number[] = [];
   const reads: number[] = [];

@@ -71,6 +71,8 @@ export interface PlanReport {
   readonly memory: Readonly<Record<string, number>>;
   /** Copies that leave a GPU to make room. */
   readonly evictions: number;
+  /** Tasks of the longest chain of tasks that follow each other in an iteration. */
+  readonly criticalPath: number;
   /** Seconds of an iteration on the planned machine. */
   readonly makespan: number;
   /** Seconds that the planner has taken. */

@@ -14,6 +14,7 @@ import { type DatumId, HOST, type SpaceId } from '../../devices/handles.js';
 import type { CommandColumns, PlannedCommands } from '../../devices/planning/commands.js';
 import { AccessMode } from '../../trace/format.js';
 import type { Engine } from '../engine/engine.js';
+import { criticalPath } from './chains.js';
 import { listsForGraph } from './graph-lists.js';
 import { addressesOf, type Lists, writeLists } from './layout.js';
 import type {
@@ -271,6 +272,7 @@ export class Planner {
       bytes,
       memory,
       evictions: attempt.evictions,
+      criticalPath: criticalPath(attempt, insertions.after),
       makespan: attempt.makespan,
       planning: (performance.now() - this.began) / 1000,
     };

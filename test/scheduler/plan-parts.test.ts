@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { DatumId, QueueId, SpaceId } from '../../devices/handles.js';
 import { PlannedCommands } from '../../devices/planning/commands.js';
+import { chainsBefore, criticalPath, type PlannedParts } from '../../scheduler/plans/chains.js';
 import type { PlannedProgram } from '../../scheduler/plans/planned-program.js';
 import { type Accesses, Ranges } from '../../scheduler/plans/ranges.js';
 import { taintedData } from '../../scheduler/plans/taint.js';
@@ -75,26 +76,32 @@ function known(commands: readonly Command[], waits: ReturnType<typeof findWaits>
   return sure;
 }
 
+/** As the planner has them. */
+function planned(commands: readonly Command[]): PlannedParts {
+  const list = new PlannedCommands();
+  const ranges = new Ranges();
+  const first: number[] = [];
+  const of: number[] = [];
+  for (const { queue, uses } of commands) {
+    list.add(queue as QueueId, 0, -1, 0, [], 0);
+    first.push(of.length);
+    for (const { space, offset, bytes, writes } of uses)
+      of.push(ranges.of(space as SpaceId, offset, bytes) * 2 + (writes ? 1 : 0));
+  }
+  first.push(of.length);
+  ranges.cut();
+  const accesses: Accesses = {
+    first: Int32Array.from(first),
+    of: Int32Array.from(of),
+    reads: new Uint8Array(of.length),
+  };
+  return { commands: list, accesses, ranges };
+}
+
 test('every command follows all earlier ones that use its bytes, in every iteration', () => {
   fc.assert(
     fc.property(fc.array(command, { minLength: 1, maxLength: 24 }), (commands) => {
-      const list = new PlannedCommands();
-      const ranges = new Ranges();
-      const first: number[] = [];
-      const of: number[] = [];
-      for (const { queue, uses } of commands) {
-        list.add(queue as QueueId, 0, -1, 0, [], 0);
-        first.push(of.length);
-        for (const { space, offset, bytes, writes } of uses)
-          of.push(ranges.of(space as SpaceId, offset, bytes) * 2 + (writes ? 1 : 0));
-      }
-      first.push(of.length);
-      ranges.cut();
-      const accesses: Accesses = {
-        first: Int32Array.from(first),
-        of: Int32Array.from(of),
-        reads: new Uint8Array(of.length),
-      };
+      const { commands: list, accesses, ranges } = planned(commands);
       const waits = findWaits(list, accesses, ranges, QUEUES, new Map());
       const sure = known(commands, waits);
       for (let k = 0; k < ITERATIONS; k++)
@@ -106,6 +113,25 @@ test('every command follows all earlier ones that use its bytes, in every iterat
               const place = before * waits.counts[queue] + waits.place[j];
               expect(sure[k][i][queue]).toBeGreaterThanOrEqual(place);
             }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('chains are the longest ones over all pairs that use the same bytes', () => {
+  fc.assert(
+    fc.property(fc.array(command, { minLength: 1, maxLength: 24 }), (commands) => {
+      const lengths: number[] = [];
+      for (const [i, c] of commands.entries())
+        lengths.push(
+          Math.max(
+            0,
+            ...lengths.flatMap((n, j) => (conflict(c, commands[j]) && j < i ? n + 1 : [])),
+          ),
+        );
+      const parts = planned(commands);
+      expect([...chainsBefore(parts, new Map(), () => 1)]).toEqual(lengths);
+      expect(criticalPath(parts, new Map())).toBe(Math.max(...lengths) + 1);
     }),
     { numRuns: 500 },
   );

@@ -28,6 +28,10 @@ test.each([false, true])(
   120_000,
 );
 
+test('a simulated queue that completes records while it wakes others leaves none of them waiting', async () => {
+  expect(await planProblem(new PlanProgram(546001569))).toBe('');
+});
+
 test('a trace of plays has the tasks of as many runs, which follow their predecessors in time', async () => {
   for (let seed = 1; seed <= 30; seed++) {
     const program = new PlanProgram(seed, { hazards: false });

@@ -499,7 +499,8 @@ export class Executor implements EventOwner {
     this.waiters[q] = -1;
     while (w >= 0) {
       const next = this.waitersNext[w] as QueueId;
-      if (((seq - this.blockedSeq[w]) | 0) >= 0) {
+      // A queue that has gone on may have brought this one further than `seq`.
+      if (((this.done[q] - this.blockedSeq[w]) | 0) >= 0) {
         this.state[w] = Queue.idle;
         this.go(w, at);
       } else {

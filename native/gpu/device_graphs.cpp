@@ -9,6 +9,9 @@ namespace headrace {
 
 namespace {
 
+/// How long a capture waits for kernels of other runtimes of the process to end (nanoseconds): the play can do without it.
+constexpr std::int64_t kCapturePatience = 50'000'000;
+
 std::int64_t labelOf(std::size_t list, std::int32_t record) {
   return static_cast<std::int64_t>(list) << 32 | record;
 }
@@ -49,13 +52,16 @@ std::int32_t DeviceThread::capture(const std::vector<PlanList>& lists) {
     }
   }
   std::int32_t number = 0;
-  callQuiet([&] {
-    freeGraphs(false);
-    PlanGraph graph;
-    captureAll(lists, graph);
-    number = static_cast<std::int32_t>(graphs_.size());
-    graphs_.push_back(std::move(graph));
-  });
+  callQuiet(
+      [&] {
+        freeGraphs(false);
+        PlanGraph graph;
+        captureAll(lists, graph);
+        number = static_cast<std::int32_t>(graphs_.size());
+        graphs_.push_back(std::move(graph));
+      },
+      kCapturePatience,
+      "other kernels of this process run, and a graph is captured while none does");
   return number;
 }
 

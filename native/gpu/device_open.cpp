@@ -60,18 +60,22 @@ void DeviceThread::call(const std::function<void()>& function) {
 }
 
 void DeviceThread::callQuiet(const std::function<void()>& function) {
+  callQuiet(function, kQuietPatience,
+            "kernels have been running for 10 s, and a kernel can be loaded only while none "
+            "runs: use its class once before");
+}
+
+void DeviceThread::callQuiet(const std::function<void()>& function, std::int64_t patience,
+                             const char* late) {
   call([&] {
-    const std::int64_t limit = now() + kQuietPatience;
+    const std::int64_t limit = now() + patience;
     for (;;) {
       {
         const QuiescentSection pause;
         if (pause.holds()) return function();
       }
       if (now() > limit) {
-        throw CoreError(
-            "DRIVER",
-            "kernels have been running for 10 s, and a kernel can be loaded only while none "
-            "runs: use its class once before");
+        throw CoreError("DRIVER", late);
       }
       if (!serve(kQuietTurn)) sched_yield();
     }

@@ -54,7 +54,10 @@ class DeviceThread {
   /// Runs a function on the device's thread and returns its result; exceptions are passed on.
   void call(const std::function<void()>& function);
   /// The same at a moment in which no kernel runs, for calls that load code or allocate (gpu/quiescent_section.h). While it
-  /// waits for that, the thread continues its work. Throws DRIVER when kernels have been running for 10 s.
+  /// waits for that, the thread continues its work. Throws DRIVER with `late` when kernels have been running for so many
+  /// nanoseconds.
+  void callQuiet(const std::function<void()>& function, std::int64_t patience, const char* late);
+  /// To load a kernel: with patience.
   void callQuiet(const std::function<void()>& function);
 
   // To be used inside `call`, in this order.

@@ -26,6 +26,7 @@ export class DriverGraph {
   private never: string | undefined;
   private refusals = 0;
   private refusal = '';
+  /** Iterations since the last capture. */
   private played = 0;
   private readonly worthwhile: number;
   /** The list that launches the graph, and the addresses with which it was captured. */
@@ -57,14 +58,15 @@ export class DriverGraph {
 
   /** The list to play instead of those of the plan, for so many iterations; undefined: those of the plan. */
   listFor(iterations: number): PlannedQueue | undefined {
-    const { played } = this;
     this.played += iterations;
     if (this.never !== undefined) return undefined;
     const { regions } = this.program;
     const addresses = regions.map((_, g) => this.placement.baseOf(g));
     if (this.list !== undefined && addresses.every((base, g) => base === this.addresses[g]))
       return this.list;
-    if (played + iterations < this.worthwhile) return undefined;
+    // Data that move between plays would mean a capture for each.
+    if (this.played < this.worthwhile) return undefined;
+    this.played = 0;
     this.release();
     this.addresses = addresses;
     this.capture();

@@ -111,6 +111,13 @@ interface PlanRuntimeOptions {
 
 /** A runtime on a simulated machine for the program. */
 export function planRuntime(p: PlanProgram, options: PlanRuntimeOptions = {}): Runtime {
+  return onMachine(p, options).runtime;
+}
+
+function onMachine(
+  p: PlanProgram,
+  options: PlanRuntimeOptions,
+): { readonly runtime: Runtime; readonly backend: PlayingBackend } {
   const { seed, trace, counts, edges = new Edges(planMachine(p)) } = options;
   const watched = ([name, kernel]: [string, SimulatedKernel]): [string, SimulatedKernel] => [
     name,
@@ -129,7 +136,10 @@ export function planRuntime(p: PlanProgram, options: PlanRuntimeOptions = {}): R
   };
   const backend = new PlayingBackend(described, edges);
   const traced = trace === undefined ? {} : { trace };
-  return Runtime.over(backend, { window: p.window, checked: true, ...traced });
+  return {
+    runtime: Runtime.over(backend, { window: p.window, checked: true, ...traced }),
+    backend,
+  };
 }
 
 /** The result of a promise, or undefined if no turn of the event loop brings it any nearer. */
@@ -157,20 +167,31 @@ export async function planProblem(program: PlanProgram, seed?: number): Promise<
   for (const [name, way] of ways) {
     const countdown = new Countdown();
     const edges = new Edges(planMachine(program));
-    const runtime = planRuntime(program, {
+    const { runtime, backend } = onMachine(program, {
       ...(seed === undefined ? {} : { seed }),
       counts: () => countdown.count(),
       edges,
     });
-    try {
-      const found = await within(way(runtime, countdown));
-      if (found === undefined) return `${name}: hangs\n${runtime.explain()}`;
-      const problem = edges.problems[0] ?? differenceOf(expected, found);
-      if (problem !== '') return `${name}: ${problem}`;
-    } catch (error) {
-      return `${name}: ${describeThrown(error)}`;
+    const problem = await problemOf(within(way(runtime, countdown)), (found) =>
+      found === undefined
+        ? `hangs\n${runtime.explain()}`
+        : (edges.problems[0] ?? differenceOf(expected, found)),
+    );
+    if (problem !== '') {
+      // What is left of the program must not go on in a state that may be wrong.
+      backend.die();
+      return `${name}: ${problem}`;
     }
     await runtime.close();
   }
   return '';
+}
+
+/** The problem of what a promise brings, or of its failure. */
+async function problemOf<T>(promise: Promise<T>, look: (found: T) => string): Promise<string> {
+  try {
+    return look(await promise);
+  } catch (error) {
+    return describeThrown(error);
+  }
 }

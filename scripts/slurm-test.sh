@@ -224,7 +224,8 @@ leaving_rank() {
 }
 # How the ranks of a step end that is ended from outside: by themselves, with SIGTERM's code.
 ended_by() { # option of srun, what ends it ($step, $job and $srun are set)
-  srun -n 2 "$1" node "$programs/endless.mjs" >"$out/text" 2>&1 &
+  : >"$out/text" # The background shell may open it late, and what grep says about that counts as a failure.
+  srun -n 2 "$1" node "$programs/endless.mjs" >>"$out/text" 2>&1 &
   local srun=$! step job
   are_ready() { [[ $(grep -c 'is ready$' "$out/text") == 2 ]]; }
   until_true 60 are_ready || echo 'the ranks did not start'

@@ -1,7 +1,16 @@
 // The common parts of the benchmarks: entries with stable keys, medians, and the two graph shapes of Task Bench that the
 // overhead figures use (Slaughter et al., "Task Bench: A Parameterized Benchmark for Evaluating Parallel Runtime
 // Performance", SC'20).
-import { type Datum, type Graph, type Runtime, read, task, write } from '../index.js';
+import {
+  type Datum,
+  type Flow,
+  type Graph,
+  type Runtime,
+  read,
+  type TaskClass,
+  task,
+  write,
+} from '../index.js';
 
 /** One figure. `params` are the parameters of its measurement. */
 export interface BenchEntry {
@@ -24,7 +33,11 @@ export function median(values: readonly number[]): number {
 export type Shape = 'independent' | 'stencil';
 
 const independentEmpty = task({ name: 'empty', flows: { out: write('f64') }, kernel: 'empty' });
-const stencilEmpty = task({
+type In = Flow<'f64', 'read'>;
+export const stencilEmpty: TaskClass<
+  { out: Flow<'f64', 'write'>; left: In; mid: In; right: In },
+  Record<never, never>
+> = task({
   name: 'stencil',
   flows: { out: write('f64'), left: read('f64'), mid: read('f64'), right: read('f64') },
   kernel: 'empty',

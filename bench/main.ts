@@ -6,6 +6,7 @@ import { networkBenchmarks } from './network.js';
 import { overhead } from './overhead.js';
 import { planBenchmarks } from './plan.js';
 import { scaleBenchmarks } from './scale.js';
+import { scriptWorkerBenchmarks } from './script-workers.js';
 import { benchRecording } from './trace-record.js';
 import { benchInspection, benchSummary } from './trace-view.js';
 
@@ -13,6 +14,7 @@ const SUITES: Readonly<Record<string, () => Promise<BenchEntry[]>>> = {
   overhead,
   metg: metgBenchmarks,
   plan: planBenchmarks,
+  'script-workers': scriptWorkerBenchmarks,
   network: async () => networkBenchmarks(),
   scale: async () => scaleBenchmarks(),
   recording: async () => benchRecording(),

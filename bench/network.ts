@@ -54,6 +54,7 @@ export function pairEntries(repeats: readonly PairResult[]): BenchEntry[] {
   return [
     entry('dependency', ({ small }) => small.oneWaySeconds / small.rawSeconds),
     entry('dependency-inserted', ({ small }) => small.withInsertionSeconds / small.rawSeconds),
+    entry('dependency-played', ({ small }) => small.playedSeconds / small.rawSeconds),
     entry('direct', ({ large }) => large.direct.shareOfRaw),
     entry('staged', ({ large }) => large.staged.shareOfRaw),
   ];

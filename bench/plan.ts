@@ -14,6 +14,7 @@ import {
   makeColumns,
   median,
   runShape,
+  stencilEmpty,
 } from './harness.js';
 import { efficiencyAt, metg, sweep } from './metg.js';
 
@@ -105,22 +106,41 @@ async function granularity(cores: number, width: number, name: string): Promise<
   ];
 }
 
-/** us of planning per task. */
-async function planning(cores: number): Promise<BenchEntry> {
+/** us per task of planning, and of loading the same plan from a file in its place; bytes of the file per task. */
+async function planning(cores: number): Promise<BenchEntry[]> {
   const width = 8 * cores;
   await using rt = await Runtime.create({ workers: cores });
   const columns = makeColumns(rt, width, 0);
-  const values: number[] = [];
+  const folder = mkdtempSync(path.join(tmpdir(), 'headrace-bench-'));
+  const file = path.join(folder, 'stencil.plan');
+  const [planned, loaded]: number[][] = [[], []];
   const steps = Math.ceil(PLANNED_TASKS / width);
-  for (let i = 0; i < REPEATS; i++) {
-    const start = performance.now();
-    const plan = await rt.plan((graph) => insertShape(graph, columns, 'stencil', steps));
-    values.push(((performance.now() - start) * 1e3) / (steps * width));
-    plan.close();
+  const given = { data: [columns.even, columns.odd], classes: stencilEmpty };
+  try {
+    for (let i = 0; i < REPEATS; i++) {
+      const start = performance.now();
+      const plan = await rt.plan((graph) => insertShape(graph, columns, 'stencil', steps));
+      planned.push(((performance.now() - start) * 1e3) / (steps * width));
+      await plan.save(file);
+      plan.close();
+      const restart = performance.now();
+      const again = await rt.loadPlan(file, given);
+      loaded.push(((performance.now() - restart) * 1e3) / (steps * width));
+      again.close();
+    }
+    const params = { tasks: PLANNED_TASKS, width };
+    const entry = (name: string, value: number, unit: string): BenchEntry => {
+      log(`${name}: ${value.toFixed(2)} ${unit}`);
+      return { name, value, unit, params };
+    };
+    return [
+      entry('plan/planning', median(planned), 'us/task'),
+      entry('plan/loading', median(loaded), 'us/task'),
+      entry('plan/loading/size', statSync(file).size / (steps * width), 'B/task'),
+    ];
+  } finally {
+    rmSync(folder, { recursive: true });
   }
-  const value = median(values);
-  log(`plan/planning: ${value.toFixed(2)} us per task`);
-  return { name: 'plan/planning', value, unit: 'us/task', params: { tasks: PLANNED_TASKS, width } };
 }
 
 export async function planBenchmarks(): Promise<BenchEntry[]> {
@@ -130,6 +150,6 @@ export async function planBenchmarks(): Promise<BenchEntry[]> {
     ...(await tracedTasks(cores, 8 * cores)),
     ...(await granularity(cores, 8 * cores, 'plan/metg/stencil')),
     ...(await granularity(cores, 2, 'plan/metg/stencil/width-2')),
-    await planning(cores),
+    ...(await planning(cores)),
   ];
 }

@@ -30,8 +30,8 @@ export interface SpaceInfo {
 
 /** An in-order executor. Its place in `Backend.queues` is its handle. */
 export interface QueueInfo {
-  readonly kind: 'worker' | 'compute' | 'h2d' | 'd2h' | 'peer' | 'lane';
-  /** Space whose memory its kernels use (0 for workers and lanes). */
+  readonly kind: 'worker' | 'script' | 'compute' | 'h2d' | 'd2h' | 'peer' | 'lane';
+  /** Space whose memory its kernels use (0 for workers, script workers and lanes). */
   readonly space: SpaceId;
   /** Source space of a peer queue, else -1. */
   readonly peer: SpaceId;
@@ -39,7 +39,7 @@ export interface QueueInfo {
 
 /** Whether tasks run on a queue. The others copy, or carry messages. */
 export function executesKernels({ kind }: QueueInfo): boolean {
-  return kind === 'worker' || kind === 'compute';
+  return kind === 'worker' || kind === 'script' || kind === 'compute';
 }
 
 /**
@@ -75,6 +75,30 @@ export interface CommandGraphs {
   release(queue: QueueId, record: Int32Array): void;
 }
 
+/** A task class whose body script workers run. */
+export interface ScriptClass {
+  readonly name: string;
+  /** URL of the module that exports it under its name. */
+  readonly module: string;
+  /** Names of its flows, members of lists one by one. */
+  readonly flows: readonly string[];
+  /** Its flows and parameters: the class that the module exports must have the same ones. */
+  readonly signature: string;
+}
+
+/**
+ * Script workers: threads that run JavaScript bodies, each with a queue of kind `script`. The arguments of their commands are
+ * the offsets of the data in host space, the parameters, and the lengths of the data in elements.
+ */
+export interface ScriptWorkers {
+  /** Makes a class known, and starts the workers if they have not started. Returns its number for `exec`. */
+  define(cls: ScriptClass): number;
+  /** What the body of a failed record threw, or what ended its worker; undefined: nothing is known. Once. */
+  thrown(queue: QueueId, seq: number): unknown;
+  /** Ends the workers. No body runs. */
+  close(): Promise<void>;
+}
+
 export interface Backend {
   readonly kind: 'native' | 'simulated';
   /** The engine keeps its last stimuli, for the stories of tasks and data. */
@@ -92,6 +116,10 @@ export interface Backend {
 
   /** Id of a kernel for queues of this space, or -1. */
   kernel(name: string, space: SpaceId): number;
+  /** Whether `exec` of this kernel gets the element counts of the data. */
+  takesLengths(kernel: number): boolean;
+  /** A number for a list of element counts, which stays valid; 0: it gets none, and `exec` gets the counts themselves. */
+  numberLengths(lengths: Float64Array): number;
   /** Loads a shared object with kernels; returns the names it registered. */
   loadKernels(path: string): string[];
   /** Compiles CUDA C, or takes PTX or machine code, for the CUDA GPUs of the machine; returns the kernels' names. */
@@ -104,7 +132,8 @@ export interface Backend {
   wait(queue: QueueId, onQueue: QueueId, onSeq: number): void;
   /**
    * Appends a kernel launch and returns its sequence number. `args` holds `nFlows` byte offsets into the
-   * queue's space, then the parameters, `nArgs` numbers in all; they are copied before the call returns.
+   * queue's space, then the parameters, then the lengths if the kernel takes them and `run`
+   * has no number of a list of lengths above its lowest 8 bits: `nArgs` numbers in all. They are copied before the call returns.
    * `waitQueue` (or NO_QUEUE) is a hold folded into the record. Costs `execRecords(nArgs)` records.
    */
   exec(
@@ -155,6 +184,8 @@ export interface Backend {
   play(play: NativePlay): void;
   /** Ends a play that has completed; NativeCore.playOutcome has the meaning of the numbers. */
   playOutcome(): Float64Array;
+  /** Undefined: there are no script workers. */
+  readonly scripts: ScriptWorkers | undefined;
   /** Undefined: no device has graphs. */
   readonly graphs: CommandGraphs | undefined;
 

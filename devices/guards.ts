@@ -155,6 +155,10 @@ export interface Guards {
   planCancel: boolean;
   /** The times of a played record are kept before its slot is used again (devices/simulated/machine/player.ts). */
   planTimes: boolean;
+  /** On several ranks the commands of a plan have the order of the program (scheduler/plans/messages.ts). */
+  planRankOrder: boolean;
+  /** Messages of at most two iterations of a plan wait at a rank (scheduler/plans/messages.ts). */
+  planRunAhead: boolean;
   /** A copy that a lane has announced does not change until every receiver has it (scheduler/ranks/lane-movements.ts). */
   longSendHeld: boolean;
   /** A rank whose run has failed declines long versions at once: their senders may have no room (scheduler/ranks/early-ends.ts). */
@@ -234,6 +238,8 @@ const all: Guards = {
   planAlone: true,
   planCancel: true,
   planTimes: true,
+  planRankOrder: true,
+  planRunAhead: true,
   longSendHeld: true,
   longDeclined: true,
 };

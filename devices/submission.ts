@@ -21,6 +21,9 @@ import {
 /** A command that is a part of a task's work: another one behind it on the same queue ends the task. */
 export const PART = 0x7fffffff;
 
+/** A record counts its arguments in 12 bits. */
+export const MOST_ARGUMENTS = 0xfff;
+
 /** Records after which old events are forgotten: far below half of the int32 range. */
 const SWEEP_EVERY = 2 ** 28;
 
@@ -37,7 +40,7 @@ export interface Launch {
   row: number;
   /** Id of the task. */
   task: TaskId;
-  /** Slot of the task's run. */
+  /** Slot of the task's run, and above 8 bits the number of the list of lengths. */
   run: number;
   nFlows: number;
   /** Numbers of `args` that count. */
@@ -119,7 +122,7 @@ export class Submission {
 
   /** Most arguments of one command: with more it would not fit an empty ring, waits for all queues included. */
   get mostArguments(): number {
-    return argumentsOf(this.backend.ringRecords - this.queueCount);
+    return Math.min(MOST_ARGUMENTS, argumentsOf(this.backend.ringRecords - this.queueCount));
   }
 
   /** Whether an event is over, as of the last poll. */

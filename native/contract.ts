@@ -2,7 +2,7 @@
 // `scripts/generate-contract.mjs` writes native/include/headrace/contract.h from the tables below, and a
 // test fails when the two differ. This file depends on no other file of the project.
 //
-// A *queue* is an in-order executor: a host worker or one stream of a GPU. Each queue has one command ring
+// A *queue* is an in-order executor: a host worker, a script worker or one stream of a GPU. Each queue has one command ring
 // (single producer: the engine; single consumer: the queue's native thread). A command's *sequence number* is
 // the count of records written to that ring up to and including it, as a wrapping int32; the queue's
 // `completed` word is the sequence number of the last record that has finished, and it only moves forward in
@@ -16,7 +16,10 @@ export const Opcode = {
   nop: 0,
   /** Holds the queue until the event of its record (word `kernel`, `waitSeq`) has happened. */
   wait: 1,
-  /** Runs a kernel: `nFlows` space-relative byte offsets, then the parameters, all as float64. */
+  /**
+   * Runs a kernel: `nFlows` space-relative byte offsets, then the parameters, then the element counts of the flows if the
+   * kernel takes them (`NativeCore.takesLengths`) and the record does not name a list of them, all as float64.
+   */
   exec: 2,
   /**
    * Copies bytes between two memory spaces: arguments are dstOffset, srcOffset, bytes. In a plan also the datum, carried
@@ -45,6 +48,11 @@ export const Opcode = {
   offer: 9,
   /** On a GPU's queue: launches a graph. Argument: its number (`NativeCore.capture`). */
   graph: 10,
+  /**
+   * On a lane: announces a version as `offer` does, and is over when no rank needs the bytes any more. For plans, in which every
+   * receive has the place of its send. Arguments: those of `send`, with one destination.
+   */
+  deliver: 11,
 } as const;
 
 /** Layout of a 64-byte command record, in int32 words (arguments: float64 index from the record's start). */
@@ -62,7 +70,8 @@ export const Record = {
   /** Task id (exec) or transfer id (copy); carried for traces and error reports only. */
   task: 2,
   /**
-   * Index of the run's word in the cancel table, or -1. A cancelled run's exec commands complete without running; a
+   * Index of the run's word in the cancel table, or -1. Above 8 bits (exec) the number of the list of lengths that the kernel
+   * gets (`NativeCore.numberLengths`); 0: they follow the parameters. A cancelled run's exec commands complete without running; a
    * command of any kind that fails sets its run's word before it completes.
    */
   run: 3,
@@ -108,6 +117,20 @@ export const Control = {
    * published record completes. While it has work, that number minus the time at which the work began (negative).
    */
   busy: 34,
+  /** On the queue of a script worker, a value of `Serving`. */
+  serving: 40,
+} as const;
+
+/** Who serves the queue of a script worker. */
+export const Serving = {
+  /** Nobody yet. */
+  none: 0,
+  /** A thread that runs JavaScript. */
+  script: 1,
+  /** Nobody any more: its thread has ended. */
+  ended: 2,
+  /** A thread of the core, which fails every body: no script worker can start. */
+  refused: 3,
 } as const;
 
 /** Words shared by all queues: int32. */
@@ -154,6 +177,10 @@ export const Status = {
   badArguments: -6,
   /** A version of another length came than the receive expects: the ranks run different programs. */
   truncated: -7,
+  /** A body on a script worker threw, or could not be loaded; `thrown(queue, seq)` says what. */
+  threw: -8,
+  /** The script worker ended while it ran the body; `thrown(queue, seq)` says why, if that is known. */
+  workerEnded: -9,
 } as const;
 
 /** An open parameter of a plan, int32: which float64 of which record of a queue's list takes which slot. */
@@ -167,9 +194,18 @@ export const SpaceKind = { host: 0, emulated: 1, cuda: 2, hip: 3 } as const;
 
 /**
  * Purposes of queues. A GPU has `compute` streams, one `h2d`, one `d2h`, and one `peer` stream per peer. A `lane` is a
- * queue without a thread of the core: the message layer takes its sends and receives, and completes them.
+ * queue without a thread of the core: the message layer takes its sends and receives, and completes them. The queue of a
+ * `script` worker is served by JavaScript on a worker thread (`NativeModule.serveScripts`).
  */
-export const QueueKind = { worker: 0, compute: 1, h2d: 2, d2h: 3, peer: 4, lane: 5 } as const;
+export const QueueKind = {
+  worker: 0,
+  compute: 1,
+  h2d: 2,
+  d2h: 3,
+  peer: 4,
+  lane: 5,
+  script: 6,
+} as const;
 
 /** Facts about one memory space. Space 0 is the host; space g is GPU g-1. */
 export interface NativeSpace {
@@ -210,6 +246,8 @@ export interface NativeOptions {
   readonly hostBytes: number;
   /** Host worker threads. */
   readonly workers: number;
+  /** Script workers (default 0); their queues come before the lanes. */
+  readonly scriptWorkers?: number;
   /** Lanes to other ranks (default 0); the last queues. */
   readonly lanes?: number;
   /** Threads that run at once; default: the cores this process may use. */
@@ -337,6 +375,10 @@ export interface NativeCore {
    * loaded libraries, newest first. One id serves host workers and GPUs.
    */
   kernel(name: string, space?: number): number;
+  /** Whether a kernel gets the element counts of the flows. */
+  takesLengths(kernel: number): boolean;
+  /** Keeps a list of element counts as long as the core. Its number for records, or 0 when there is no room. */
+  numberLengths(lengths: Float64Array): number;
   /** Loads a shared object with kernels (docs/kernels.md); returns the names it registered. */
   loadKernels(path: string): string[];
   /**
@@ -377,8 +419,16 @@ export interface NativeCore {
   now(): number;
   /** A view of host space bytes [offset, offset + bytes); shows zeros after `close`. */
   hostView(offset: number, bytes: number): ArrayBuffer;
+  /** Bytes of host space. */
+  readonly hostBytes: number;
   /** Text of the last driver error on a queue, or ''. */
   lastError(queue: number): string;
+  /** Address of this core for `NativeModule.serveScripts`; valid until `close`. */
+  scripts(): bigint;
+  /** What the body of a failed record of a script worker threw, as the worker has written it; null: nothing. Once. */
+  thrown(queue: number, sequence: number): Uint8Array | null;
+  /** From now on a thread of the core serves the queue of a script worker that cannot start: every body fails with `thrown`. */
+  refuse(queue: number, thrown: Uint8Array): void;
   /** The file by which another process can map a space's memory (/proc/<pid>/fd/<fd>), or null if it cannot. */
   shareable(
     space: number,
@@ -457,9 +507,60 @@ export interface NativeLibrary {
   readonly reason: string;
 }
 
+/** The next thing to do for a script worker, if it is no body: a body has its class's number, which is not negative. */
+export const ScriptNext = {
+  /** There is nothing to do: it calls `rest`. */
+  rest: -1,
+  /** It has worked for a while: its event loop should turn once. */
+  turn: -2,
+  /** The core closes: the queue is given up. */
+  end: -3,
+} as const;
+
+/** Words that describe the body to run: int32. */
+export const ScriptCall = { words: 4, flows: 0, arguments: 1 } as const;
+
+/**
+ * A script worker's hold on its queue, on its own thread. No call blocks for longer than some 50 us, so the thread can be
+ * ended at any time; the queue is then free for another one, and a body that has not ended fails with `workerEnded`.
+ */
+export interface NativeScriptServer {
+  /**
+   * Ends the body that `next` has begun, if any, with a value of `Status`, and begins the next one: its arguments are in the
+   * array that was given. Returns its kernel number, or a value of `ScriptNext`.
+   */
+  next(status: number): number;
+  /** Sleeps until the callback is called, once. False: there is something to do already. */
+  rest(): boolean;
+  /** What the body that runs has thrown. Before its end. */
+  throws(bytes: Uint8Array): void;
+  /** What a body that runs fails with if the thread ends. */
+  ends(bytes: Uint8Array): void;
+  /** As `NativeCore.hostView`. */
+  hostView(offset: number, bytes: number): ArrayBuffer;
+  /** Makes all views of such a buffer useless: they have no elements. */
+  forget(view: ArrayBuffer): void;
+  /** Bytes of host space. */
+  readonly hostBytes: number;
+}
+
 /** The core addon's exports. */
 export interface NativeModule {
   open(options: NativeOptions): NativeCore;
+  /**
+   * Begins to serve a queue of a core of this process (`NativeCore.scripts`) on the calling thread. `into` has room for 8192
+   * arguments, `call` for `ScriptCall.words`. `wake` ends a `rest`.
+   * Throws CLOSED when the core is closing or another thread serves the queue.
+   */
+  serveScripts(
+    core: bigint,
+    queue: number,
+    into: Float64Array,
+    call: Int32Array,
+    wake: () => void,
+  ): NativeScriptServer;
+  /** Address of the first byte of a view. */
+  address(view: ArrayBufferView): bigint;
   probe(): NativeProbe;
   /** Names of the built-in kernels. */
   kernels(): string[];

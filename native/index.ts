@@ -16,6 +16,7 @@ import type {
   NativePlanQueue,
   NativePlay,
   NativeProbe,
+  NativeScriptServer,
   NativeSpace,
 } from './contract.js';
 import { Control, Record, Shared, Times } from './contract.js';
@@ -77,9 +78,18 @@ interface Addon {
     control: Int32Array,
     shared: Int32Array,
   ) => AddonCore;
-  misalignment(view: Int32Array): number;
+  readonly ScriptServer: new (
+    ...hold: Parameters<NativeModule['serveScripts']>
+  ) => Omit<NativeScriptServer, 'hostBytes'> & { hostBytes(): number };
+  address(view: ArrayBufferView): bigint;
   now(): number;
-  queueTable(workers: number, gpus: number, computeStreams: number, lanes: number): number[];
+  queueTable(
+    workers: number,
+    gpus: number,
+    computeStreams: number,
+    lanes: number,
+    scriptWorkers: number,
+  ): number[];
   kernels(): string[];
   probe(): NativeProbe;
   rawLoop: NativeModule['rawLoop'];
@@ -88,6 +98,8 @@ interface Addon {
 interface AddonCore {
   spaces(): NativeSpace[];
   kernel(name: string, space?: number): number;
+  takesLengths(kernel: number): boolean;
+  numberLengths(lengths: Float64Array): number;
   loadKernels(path: string): string[];
   compileKernels(source: NativeKernelSource): string[];
   wake(queue: number): void;
@@ -100,6 +112,9 @@ interface AddonCore {
   hold(on: boolean): void;
   hostView(offset: number, bytes: number): ArrayBuffer;
   lastError(queue: number): string;
+  scripts(): bigint;
+  thrown(queue: number, sequence: number): Uint8Array | null;
+  refuse(queue: number, thrown: Uint8Array): void;
   shareable(space: number): { pid: number; fd: number; bytes: number } | null;
   ipcExport(space: number): NativeIpcExport | null;
   address(space: number): bigint;
@@ -200,13 +215,31 @@ function wrap(addon: Addon): NativeModule {
     probe: () => addon.probe(),
     rawLoop: (...loop) => typed(() => addon.rawLoop(...loop)),
     open: (options) => typed(() => openCore(addon, options)),
+    serveScripts: (...hold) => typed(() => serveScripts(addon, ...hold)),
+    address: (view) => addon.address(view),
+  };
+}
+
+function serveScripts(
+  addon: Addon,
+  ...hold: Parameters<NativeModule['serveScripts']>
+): NativeScriptServer {
+  const server = new addon.ScriptServer(...hold);
+  return {
+    next: (status) => server.next(status),
+    rest: () => server.rest(),
+    throws: (bytes) => server.throws(bytes),
+    ends: (bytes) => server.ends(bytes),
+    hostView: (offset, bytes) => typed(() => server.hostView(offset, bytes)),
+    forget: (view) => server.forget(view),
+    hostBytes: server.hostBytes(),
   };
 }
 
 /** `words` zeroed int32 words of shared memory that start at a cache line. */
 function sharedWords(addon: Addon, words: number): Int32Array {
   const buffer = new SharedArrayBuffer(words * 4 + 64);
-  const over = addon.misalignment(new Int32Array(buffer));
+  const over = Number(addon.address(new Int32Array(buffer)) & 63n);
   return new Int32Array(buffer, (64 - over) & 63, words);
 }
 
@@ -223,7 +256,8 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     );
   }
   const lanes = options.lanes ?? 0;
-  const table = Int32Array.from(addon.queueTable(workers, gpus, computeStreams, lanes));
+  const scripts = options.scriptWorkers ?? 0;
+  const table = Int32Array.from(addon.queueTable(workers, gpus, computeStreams, lanes, scripts));
   const count = table.length / 3;
   const queues = Array.from({ length: count }, (_, i) => ({
     kind: table[3 * i]!,
@@ -252,6 +286,8 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     control,
     shared,
     kernel: (name, space) => typed(() => core.kernel(name, space)),
+    takesLengths: (kernel) => core.takesLengths(kernel),
+    numberLengths: (lengths) => core.numberLengths(lengths),
     loadKernels: (path) => typed(() => core.loadKernels(path)),
     compileKernels: (source) => typed(() => core.compileKernels(source)),
     wake: (queue) => core.wake(queue),
@@ -264,7 +300,11 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     hold: (on) => core.hold(on),
     now: () => addon.now(),
     hostView: (offset, bytes) => typed(() => core.hostView(offset, bytes)),
+    hostBytes: core.spaces()[0]!.bytes,
     lastError: (queue) => core.lastError(queue),
+    scripts: () => typed(() => core.scripts()),
+    thrown: (queue, sequence) => core.thrown(queue, sequence),
+    refuse: (queue, thrown) => core.refuse(queue, thrown),
     shareable: (space) => core.shareable(space),
     ipcExport: (space) => core.ipcExport(space),
     address: (space) => typed(() => core.address(space)),

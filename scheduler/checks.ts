@@ -36,6 +36,15 @@ export function checkOptions(given: unknown, known: readonly string[], what: str
   });
 }
 
+/** @throws HeadraceError `ERR_OPTION` unless the value is one of those allowed; `what` names it in the message. */
+export function oneOf<T extends string>(value: unknown, what: string, allowed: readonly T[]): T {
+  if (allowed.includes(value as T)) return value as T;
+  throw new HeadraceError(
+    'ERR_OPTION',
+    `${what} must be one of ${allowed.join(', ')}, not ${shown(value)}`,
+  );
+}
+
 /** @throws HeadraceError `ERR_OPTION` unless the value is a text; `what` names it in the message. */
 export function checkText(value: unknown, what: string): string {
   if (typeof value === 'string') return value;

@@ -5,6 +5,7 @@ export type { MemoryUse } from '../devices/memory/space.js';
 export type { BytesByKind } from '../devices/memory/transfers.js';
 export { type ErrorDetails, HeadraceError, RunAbortedError } from './errors.js';
 export type { GraphChoice } from './plans/driver-graph.js';
+export type { LoadPlanOptions } from './plans/load-plan.js';
 export type { PlanOptions } from './plans/make-plan.js';
 export {
   Plan,
@@ -38,9 +39,13 @@ export {
   type BodyArguments,
   type FetchPolicy,
   type Flow,
+  type FlowArray,
   type FlowMode,
   type Flows,
   type InputOptions,
+  type ListFlow,
+  list,
+  type OneOrList,
   type Parameters,
   type ParameterType,
   read,

@@ -112,7 +112,7 @@ export class StageContext {
     };
     this.hasLanes = submission.backend.queues.some(({ kind }) => kind === 'lane');
     const queues = submission.backend.queues.length;
-    const args = new Float64Array(tasks.maxArguments * 2);
+    const args = new Float64Array(tasks.maxArguments * 3);
     this.launch = { kernel: 0, row: 0, task: NO_TASK, run: 0, nFlows: 0, nArgs: 0, args };
     const { slotWaiting } = this;
     this.slotWaiters = Array.from({ length: queues }, () => new Fifo<TaskId>(8, slotWaiting));

@@ -28,7 +28,12 @@ function execKernel(x: StageContext, row: number, cls: TaskClassRow, kernel: num
   const s = tasks.device[row];
   const modes = cls.modes;
   const nFlows = modes.length;
-  const nArgs = nFlows + cls.paramNames.length;
+  const lengths = cls.lengths !== undefined && cls.lengths.on[s] === 1 ? cls.lengths : undefined;
+  const list =
+    lengths === undefined ? 0 : lengths.numberOf(dir.bytes, tasks.flowDatum, tasks.flowStart[row]);
+  const elementBytes = list === 0 ? lengths?.elementBytes : undefined;
+  const nParams = cls.paramNames.length;
+  const nArgs = nFlows + nParams + (elementBytes === undefined ? 0 : nFlows);
   const queue = tasks.target[row];
   if (sub.room(queue) < sub.worstCase(nArgs)) {
     x.waitForSlot(row, queue);
@@ -58,13 +63,17 @@ function execKernel(x: StageContext, row: number, cls: TaskClassRow, kernel: num
   }
   if (tasks.controlEvents[row] >= 0) followControl(x, row);
   const params = tasks.paramStart[row];
-  for (let i = nFlows; i < nArgs; i++) args[i] = tasks.params[params + i - nFlows];
+  for (let i = 0; i < nParams; i++) args[nFlows + i] = tasks.params[params + i];
+  if (elementBytes !== undefined) {
+    const at = nFlows + nParams;
+    for (let i = 0; i < nFlows; i++) args[at + i] = dir.bytes[flows[first + i]] / elementBytes[i];
+  }
 
   const id = tasks.idOf(row);
   launch.kernel = kernel;
   launch.row = row;
   launch.task = id;
-  launch.run = tasks.run[row];
+  launch.run = tasks.run[row] | (list << 8);
   launch.nFlows = nFlows;
   launch.nArgs = nArgs;
   const seq = sub.exec(launch);

@@ -54,6 +54,7 @@ import {
   type TaskId,
 } from '../devices/handles.js';
 import { TaskTime } from '../trace/format.js';
+import type { KernelLengths } from './kernel-lengths.js';
 
 export { AccessMode } from '../trace/format.js';
 
@@ -111,8 +112,12 @@ export interface TaskClassRow {
   readonly paramNames: readonly string[];
   /** Kernel id per space (0 = host), -1 where the class has no kernel for it. */
   readonly kernels: Int32Array;
-  /** JavaScript body, run on the engine's thread with host data, or undefined. */
+  /** Set if a kernel takes the lengths of its data. */
+  readonly lengths?: KernelLengths | undefined;
+  /** JavaScript body on the engine's thread, with host data, or undefined. */
   readonly body: ((task: TaskId, row: number) => unknown) | undefined;
+  /** The kernel on the host is a JavaScript body that script workers run. */
+  readonly onScriptWorkers?: boolean;
   /** Turns a kernel's positive code into words, e.g. the pivot of a factorisation. */
   readonly explain: ((code: number, row: number) => string) | undefined;
   /** Stable error code to use when the kernel returns a positive code. */

@@ -3,6 +3,7 @@ import { type LaneKind, NO_INDEX, type TraceHeader } from './format.js';
 
 const laneKinds: readonly LaneKind[] = [
   'worker',
+  'script-worker',
   'compute',
   'h2d',
   'd2h',

@@ -169,7 +169,15 @@ export const EventKind = {
 } as const;
 
 /** Kinds of in-order lanes. */
-export type LaneKind = 'worker' | 'compute' | 'h2d' | 'd2h' | 'peer' | 'network' | 'script';
+export type LaneKind =
+  | 'worker'
+  | 'script-worker'
+  | 'compute'
+  | 'h2d'
+  | 'd2h'
+  | 'peer'
+  | 'network'
+  | 'script';
 
 /** A memory space; the index in the header is the `device`, `source` and `destination` of records. */
 export interface TraceSpace {

@@ -187,7 +187,8 @@ export const NO_ROW = 0xffff;
 
 /** Lanes that execute tasks. */
 export function isExecutionLane(lane: Lane): boolean {
-  return lane.kind === 'worker' || lane.kind === 'compute' || lane.kind === 'script';
+  const { kind } = lane;
+  return kind === 'worker' || kind === 'script-worker' || kind === 'compute' || kind === 'script';
 }
 
 /** The plan and the iteration of a task that was played; undefined for one that was inserted. */

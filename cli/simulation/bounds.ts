@@ -33,15 +33,18 @@ export class ProgramBounds {
     });
     const seconds = this.timeOf(cls)(this.params, 0, paramNames.length);
     let start = 0;
-    flowNames.forEach((name, i) => {
-      const use = this.useOf(args[name]);
-      start = Math.max(start, modes[i] === AccessMode.read ? use.written : use.used);
+    // A list has an array of data.
+    const uses = flowNames.map((name) => [args[name]].flat().map((datum) => this.useOf(datum)));
+    uses.forEach((data, i) => {
+      for (const use of data)
+        start = Math.max(start, modes[i] === AccessMode.read ? use.written : use.used);
     });
     const end = start + seconds;
-    flowNames.forEach((name, i) => {
-      const use = this.useOf(args[name]);
-      if (modes[i] !== AccessMode.read) use.written = end;
-      use.used = Math.max(use.used, end);
+    uses.forEach((data, i) => {
+      for (const use of data) {
+        if (modes[i] !== AccessMode.read) use.written = end;
+        use.used = Math.max(use.used, end);
+      }
     });
     this.work += seconds;
     this.criticalPath = Math.max(this.criticalPath, end);

@@ -25,13 +25,17 @@ import { Doorbells } from './doorbells.js';
 import { NativeGraphs } from './graphs.js';
 import { HostViews } from './host-views.js';
 import { native } from './native-errors.js';
+import { NativeScriptWorkers, type ScriptProgram } from './script-workers.js';
 
 /** Copies and fills belong to no run: they are never skipped, and the engine handles their failure. */
 const NO_RUN = -1;
 
 /** Opens the native core. Errors are typed; see `Runtime.create`. */
-export function openNativeBackend(options: NativeOptions): NativeBackend {
-  return new NativeBackend(native(() => loadNative().open(options)));
+export function openNativeBackend(options: NativeOptions, scripts?: ScriptProgram): NativeBackend {
+  return new NativeBackend(
+    native(() => loadNative().open(options)),
+    scripts,
+  );
 }
 
 export class NativeBackend implements Backend {
@@ -44,6 +48,7 @@ export class NativeBackend implements Backend {
   readonly issued: Int32Array;
   readonly failures: Int32Array;
   readonly graphs: NativeGraphs;
+  readonly scripts: NativeScriptWorkers | undefined;
   readonly full: boolean;
   alsoDue: (() => boolean) | undefined;
   whenStill: (() => void) | undefined;
@@ -68,7 +73,8 @@ export class NativeBackend implements Backend {
   private beat = 0;
   private closed = false;
 
-  constructor(core: NativeCore) {
+  /** `scripts`: the program of the script workers; undefined: there are none. */
+  constructor(core: NativeCore, scripts?: ScriptProgram) {
     this.core = core;
     this.full = core.full;
     this.control = core.control;
@@ -97,10 +103,20 @@ export class NativeBackend implements Backend {
     this.views = new HostViews(core);
     this.queues = queuesOf(core);
     this.graphs = new NativeGraphs(core, this.spaces);
+    const hasScripts = this.queues.some(({ kind }) => kind === 'script');
+    if (scripts !== undefined && hasScripts) this.scripts = new NativeScriptWorkers(core, scripts);
   }
 
   kernel(name: string, space: SpaceId): number {
     return this.core.kernel(name, space);
+  }
+
+  takesLengths(kernel: number): boolean {
+    return this.core.takesLengths(kernel);
+  }
+
+  numberLengths(lengths: Float64Array): number {
+    return this.core.numberLengths(lengths);
   }
 
   loadKernels(path: string): string[] {
@@ -315,6 +331,7 @@ export class NativeBackend implements Backend {
     this.doorbells.arm(queue, seq);
   }
   block(microseconds: number): void {
+    this.scripts?.look();
     this.doorbells.block(microseconds);
   }
   serve(microseconds: number): boolean {

@@ -16,6 +16,7 @@ const QUEUE_NAMES: readonly QueueInfo['kind'][] = [
   'd2h',
   'peer',
   'lane',
+  'script',
 ];
 
 function nameOf<T>(names: readonly T[], kinds: object, kind: number): T {

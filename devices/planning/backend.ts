@@ -6,10 +6,11 @@
 import { type Backend, executesKernels } from '../backend.js';
 import { HOST, type QueueId, type SpaceId, type TaskId } from '../handles.js';
 import { SimulatedBackend } from '../simulated/machine/backend.js';
+import type { KernelTime } from '../simulated/machine/kernel-times.js';
 import type { MachineDescription } from '../simulated/machine/machine.js';
 import { NO_INSERTION, PlannedCommands } from './commands.js';
 
-/** Seconds of a kernel of which nothing is known. */
+/** Seconds of a kernel that was not measured. */
 const UNKNOWN_KERNEL = 20e-6;
 
 /** What the planner knows of the commands. */
@@ -20,6 +21,14 @@ interface CommandSource {
   datumOf(transfer: number): number;
   /** Datum of flow `i` of a task. */
   flowDatum(task: TaskId, i: number): number;
+  /** Of an insertion that is an end of a message. */
+  message(insertion: number): LaneMessage | undefined;
+}
+
+/** An end of a message: a command of a lane. */
+export interface LaneMessage {
+  readonly queue: QueueId;
+  readonly opcode: number;
 }
 
 /**
@@ -28,7 +37,10 @@ interface CommandSource {
  */
 const HOST_BYTES = 2 ** 50;
 
-function describe(real: Backend): MachineDescription {
+function describe(
+  real: Backend,
+  kernels: Readonly<Record<string, KernelTime>>,
+): MachineDescription {
   const gpus = real.spaces.length - 1;
   const fast = real.spaces[1]?.kind === 'cuda' || real.spaces[1]?.kind === 'hip';
   const link = { bandwidth: fast ? 50e9 : 8e9, latency: fast ? 8e-6 : 1e-6 };
@@ -39,6 +51,7 @@ function describe(real: Backend): MachineDescription {
     gpuMemory: Math.min(...real.spaces.slice(1).map((s) => s.bytes)),
     hostMemory: HOST_BYTES,
     workers: real.queues.filter((q) => q.kind === 'worker').length,
+    scriptWorkers: real.queues.filter((q) => q.kind === 'script').length,
     computeStreams: Math.max(
       1,
       real.queues.filter((q) => q.kind === 'compute' && q.space === 1).length,
@@ -47,22 +60,29 @@ function describe(real: Backend): MachineDescription {
     d2h: link,
     d2d: hasPeers ? { bandwidth: fast ? 300e9 : 8e9, latency: link.latency } : null,
     engine: { command: 20e-9, wake: 0, launch: fast ? 2e-6 : 0 },
-    kernels: { '*': UNKNOWN_KERNEL },
+    kernels,
   };
 }
 
 export class PlanningBackend extends SimulatedBackend {
   /** The commands since `begin`. */
   commands: PlannedCommands = new PlannedCommands();
+  /** A plan has no bodies. */
+  override readonly scripts = undefined;
   private readonly real: Backend;
   /** Set before the first command. */
   source: CommandSource | undefined;
   /** Id of the real kernel by id of the simulated one. */
   private readonly realKernels: number[] = [];
+  /** Seconds by id of the simulated kernel, where they are known. */
+  private readonly seconds: number[] = [];
+  private readonly kernelTimes: Record<string, KernelTime>;
   private isKept = false;
 
   constructor(real: Backend) {
-    super({ machine: describe(real), ringRecords: real.ringRecords, story: false });
+    const kernelTimes: Record<string, KernelTime> = { '*': UNKNOWN_KERNEL };
+    super({ machine: describe(real, kernelTimes), ringRecords: real.ringRecords, story: false });
+    this.kernelTimes = kernelTimes;
     this.real = real;
     const shape = (b: Backend): string =>
       b.queues
@@ -75,14 +95,16 @@ export class PlanningBackend extends SimulatedBackend {
 
   /** Gives the kernels the numbers that they have in another planning backend of the same machine. */
   adoptKernels(from: PlanningBackend): void {
-    for (const name of from.executor.kernels) super.kernel(name, HOST);
-    this.realKernels.push(...from.realKernels);
+    for (const real of from.realKernels) this.ownKernel(real);
+    from.seconds.forEach((seconds, id) => {
+      this.setSeconds(id, seconds);
+    });
   }
 
   /** The longest time that a queue with kernels was busy, and the mean, in nanoseconds. */
   balance(): { most: number; mean: number } {
     const times = this.queues.flatMap((queue, q) =>
-      executesKernels(queue) ? [this.busy(q as QueueId)] : [],
+      executesKernels(queue) && queue.kind !== 'script' ? [this.busy(q as QueueId)] : [],
     );
     return { most: Math.max(...times), mean: times.reduce((a, b) => a + b, 0) / times.length };
   }
@@ -100,10 +122,30 @@ export class PlanningBackend extends SimulatedBackend {
 
   override kernel(name: string, space: SpaceId): number {
     const real = this.real.kernel(name, space);
-    if (real < 0) return -1;
-    const id = super.kernel(name, space);
-    this.realKernels[id] = real;
-    return id;
+    return real < 0 ? -1 : this.ownKernel(real);
+  }
+
+  /** Each class has kernels of its own, because the same kernel may take another time for its tasks. */
+  private ownKernel(real: number): number {
+    const id = this.realKernels.length;
+    const name = `kernel ${id}`;
+    this.kernelTimes[name] = () => this.seconds[id] ?? UNKNOWN_KERNEL;
+    this.realKernels.push(real);
+    return super.kernel(name, HOST);
+  }
+
+  /** The kernel of the real machine. */
+  realKernel(kernel: number): number {
+    return this.realKernels[kernel];
+  }
+
+  /** Seconds that a kernel takes from now on. */
+  setSeconds(kernel: number, seconds: number): void {
+    this.seconds[kernel] = seconds;
+  }
+
+  override takesLengths(kernel: number): boolean {
+    return this.real.takesLengths(this.realKernels[kernel]);
   }
 
   override compileKernels(source: Parameters<Backend['compileKernels']>[0]): string[] {
@@ -125,7 +167,11 @@ export class PlanningBackend extends SimulatedBackend {
     const { source, commands } = this;
     if (this.isKept && source !== undefined) {
       const insertion = source.insertionOf(task);
-      const c = commands.add(queue, this.realKernels[kernel], insertion, nFlows, args, nArgs);
+      const message = source.message(insertion);
+      const [on, what] =
+        message === undefined ? [queue, this.realKernels[kernel]] : [message.queue, 0];
+      const c = commands.add(on, what, insertion, nFlows, args, nArgs);
+      if (message !== undefined) commands.message[c] = message.opcode;
       const first = commands.first[c];
       for (let i = 0; i < nFlows; i++) commands.data[first + i] = source.flowDatum(task, i);
     }

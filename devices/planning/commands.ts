@@ -11,6 +11,7 @@ export type CommandColumns = Readonly<
     PlannedCommands,
     | 'count'
     | 'isCopy'
+    | 'message'
     | 'queue'
     | 'what'
     | 'insertion'
@@ -27,6 +28,8 @@ export class PlannedCommands {
   count = 0;
   /** Whether the command is a copy between spaces; else it is a kernel. */
   isCopy: Uint8Array = new Uint8Array(256);
+  /** Opcode of a command of a lane, which is no kernel; else 0. */
+  message: Uint8Array = new Uint8Array(256);
   queue: Column<Int16Array, QueueId> = new Int16Array(256) as Column<Int16Array, QueueId>;
   /** Id of the kernel; of a copy, the spaces: destination + 256 * source. */
   what: Int32Array = new Int32Array(256);
@@ -59,6 +62,7 @@ export class PlannedCommands {
       this.data = resized(this.data, length);
     }
     this.isCopy[c] = 0;
+    this.message[c] = 0;
     this.queue[c] = queue;
     this.what[c] = what;
     this.insertion[c] = insertion;
@@ -73,6 +77,7 @@ export class PlannedCommands {
   private growCommands(): void {
     const length = this.queue.length * 2;
     this.isCopy = resized(this.isCopy, length);
+    this.message = resized(this.message, length);
     this.queue = resized(this.queue, length);
     this.what = resized(this.what, length);
     this.insertion = resized(this.insertion, length);

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "addon/addon_gpu.h"
+#include "addon/addon_scripts.h"
+#include "addon/values.h"
 #include "core/clock.h"
 #include "core/core.h"
 #include "core/registry.h"
@@ -25,22 +27,6 @@
 namespace headrace {
 namespace {
 
-[[noreturn]] void fail(Napi::Env env, const char* code, const std::string& text) {
-  Napi::Error error = Napi::Error::New(env, text);
-  error.Set("code", Napi::String::New(env, code));
-  throw error;
-}
-
-/// Address of a typed array's first byte. Works for views of shared memory too, whose `ArrayBuffer()` must not be
-/// called on Node 20.
-std::int32_t* words(const Napi::Value& value) {
-  const auto array = value.As<Napi::TypedArray>();
-  void* data = nullptr;
-  std::size_t length = 0;
-  napi_get_typedarray_info(array.Env(), array, nullptr, &length, &data, nullptr, nullptr);
-  return static_cast<std::int32_t*>(data);
-}
-
 class CoreObject : public Napi::ObjectWrap<CoreObject> {
  public:
   static Napi::Function define(Napi::Env env) {
@@ -48,6 +34,8 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
                        {
                            InstanceMethod<&CoreObject::spaces>("spaces"),
                            InstanceMethod<&CoreObject::kernel>("kernel"),
+                           InstanceMethod<&CoreObject::takesLengths>("takesLengths"),
+                           InstanceMethod<&CoreObject::numberLengths>("numberLengths"),
                            InstanceMethod<&CoreObject::loadKernels>("loadKernels"),
                            InstanceMethod<&CoreObject::compileKernels>("compileKernels"),
                            InstanceMethod<&CoreObject::wake>("wake"),
@@ -60,6 +48,9 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
                            InstanceMethod<&CoreObject::hold>("hold"),
                            InstanceMethod<&CoreObject::hostView>("hostView"),
                            InstanceMethod<&CoreObject::lastError>("lastError"),
+                           InstanceMethod<&CoreObject::scripts>("scripts"),
+                           InstanceMethod<&CoreObject::thrown>("thrown"),
+                           InstanceMethod<&CoreObject::refuse>("refuse"),
                            InstanceMethod<&CoreObject::shareable>("shareable"),
                            InstanceMethod<&CoreObject::ipcExport>("ipcExport"),
                            InstanceMethod<&CoreObject::address>("address"),
@@ -89,6 +80,9 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     options.hostBytes = bytes(given, "hostBytes");
     options.pinnedBytes = bytes(given, "pinnedBytes");
     options.workers = given.Get("workers").ToNumber();
+    if (given.Get("scriptWorkers").IsNumber()) {
+      options.scriptWorkers = given.Get("scriptWorkers").ToNumber();
+    }
     if (given.Get("lanes").IsNumber()) options.lanes = given.Get("lanes").ToNumber();
     if (given.Get("cores").IsNumber()) options.cores = given.Get("cores").ToNumber();
     const Napi::Value spinning = given.Get("spinNanoseconds");
@@ -187,6 +181,18 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     return Napi::Number::New(info.Env(), core_->kernel(info[0].ToString(), space));
   }
 
+  Napi::Value takesLengths(const Napi::CallbackInfo& info) {
+    const std::int32_t id = info[0].ToNumber();
+    return Napi::Boolean::New(info.Env(), core_->runtime().registry.takesLengths(id));
+  }
+
+  Napi::Value numberLengths(const Napi::CallbackInfo& info) {
+    requireOpen(info.Env());
+    const auto list = info[0].As<Napi::Float64Array>();
+    const std::int32_t number = core_->runtime().lengths.add(list.Data(), list.ElementLength());
+    return Napi::Number::New(info.Env(), number);
+  }
+
   Napi::Value loadKernels(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     requireOpen(env);
@@ -268,23 +274,29 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
   }
 
   Napi::Value hostView(const Napi::CallbackInfo& info) {
+    requireOpen(info.Env());
+    return viewOfHost(info, *core_);
+  }
+
+  Napi::Value scripts(const Napi::CallbackInfo& info) {
+    requireOpen(info.Env());
+    const auto address = reinterpret_cast<std::uintptr_t>(core_.get());
+    return Napi::BigInt::New(info.Env(), static_cast<std::uint64_t>(address));
+  }
+
+  Napi::Value thrown(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
-    requireOpen(env);
-    const double offset = info[0].ToNumber().DoubleValue();
-    const double length = info[1].ToNumber().DoubleValue();
-    if (!core_->runtime().spaces[0].contains(offset, length)) {
-      fail(env, "OUT_OF_RANGE",
-           "host bytes " + std::to_string(offset) + " + " + std::to_string(length) +
-               " lie outside the host space");
-    }
-    if (length == 0) return Napi::ArrayBuffer::New(env, 0);
-    // The reservation lives as long as any view of it. `close` does not detach the views: once a process has detached
-    // one buffer, V8 checks every access to every typed array.
-    auto* owner = new std::shared_ptr<HostMemory>(core_->host());
-    const auto count = static_cast<std::size_t>(length);
-    return Napi::ArrayBuffer::New(
-        env, (*owner)->data() + static_cast<std::size_t>(offset), count,
-        [](Napi::Env, void*, std::shared_ptr<HostMemory>* held) { delete held; }, owner);
+    std::string bytes;
+    ScriptPort* port = closed_ ? nullptr : core_->scriptPort(info[0].ToNumber());
+    if (port == nullptr || !port->takeThrown(info[1].ToNumber(), bytes)) return env.Null();
+    Napi::Uint8Array result = Napi::Uint8Array::New(env, bytes.size());
+    std::copy(bytes.begin(), bytes.end(), result.Data());
+    return result;
+  }
+
+  void refuse(const Napi::CallbackInfo& info) {
+    ScriptPort* port = closed_ ? nullptr : core_->scriptPort(info[0].ToNumber());
+    if (port != nullptr) port->refuse(bytesOf(info[1]));
   }
 
   Napi::Value lastError(const Napi::CallbackInfo& info) {
@@ -350,11 +362,8 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     const auto given = info[0].As<Napi::Array>();
     std::vector<PlanList> lists;
     for (std::uint32_t i = 0; i < given.Length(); ++i) {
-      const Napi::Value entry = given[i];
-      const auto list = entry.As<Napi::Object>();
-      const auto records = list.Get("records").As<Napi::TypedArray>();
-      lists.push_back({core_->runtime().queue(list.Get("queue").ToNumber()), words(records),
-                       static_cast<std::int32_t>(records.ElementLength() / Record::words)});
+      const Napi::Value list = given[i];
+      lists.push_back(planList(list.As<Napi::Object>()));
     }
     DeviceThread& gpu = gpuOf(env, lists.empty() ? nullptr : lists[0].queue);
     try {
@@ -380,12 +389,16 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
   void releaseGraph(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     requireOpen(env);
-    DeviceThread& gpu = gpuOf(env, core_->runtime().queue(info[0].ToNumber()));
-    try {
-      gpu.releaseGraph(info[1].ToNumber());
-    } catch (const CoreError& error) {
-      fail(env, error.code(), error.what());
-    }
+    gpuOf(env, core_->runtime().queue(info[0].ToNumber())).releaseGraph(info[1].ToNumber());
+  }
+
+  /// From a NativePlanQueue of the contract.
+  PlanList planList(const Napi::Object& given) {
+    const auto records = given.Get("records").As<Napi::TypedArray>();
+    Queue* queue = core_->runtime().queue(given.Get("queue").ToNumber());
+    if (queue == nullptr) fail(Env(), "OUT_OF_RANGE", "there is no such queue");
+    return {queue, words(records),
+            static_cast<std::int32_t>(records.ElementLength() / Record::words)};
   }
 
   DeviceThread& gpuOf(Napi::Env env, const Queue* queue) {
@@ -415,13 +428,10 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     for (std::uint32_t i = 0; i < lists.Length(); ++i) {
       const Napi::Value entry = lists[i];
       const auto list = entry.As<Napi::Object>();
-      const auto records = list.Get("records").As<Napi::TypedArray>();
+      const PlanList planned = planList(list);
       const auto open = list.Get("open").As<Napi::TypedArray>();
-      Queue* queue = runtime.queue(list.Get("queue").ToNumber());
-      if (queue == nullptr) fail(env, "OUT_OF_RANGE", "there is no such queue");
       play->add(
-          *queue, words(records),
-          static_cast<std::int32_t>(records.ElementLength() / Record::words), words(open),
+          *planned.queue, planned.records, planned.length, words(open),
           static_cast<std::int32_t>(open.ElementLength() / PlanOpen::words),
           recordTimes.Length() == 0 ? nullptr : reinterpret_cast<double*>(words(recordTimes[i])));
     }
@@ -496,10 +506,10 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
   bool closed_ = false;
 };
 
-/// Bytes by which a view misses a cache line boundary: native/index.ts aligns records and control words with it.
-Napi::Value misalignment(const Napi::CallbackInfo& info) {
-  return Napi::Number::New(
-      info.Env(), static_cast<double>(reinterpret_cast<std::uintptr_t>(words(info[0])) & 63));
+/// Address of a view's first byte.
+Napi::Value address(const Napi::CallbackInfo& info) {
+  return Napi::BigInt::New(
+      info.Env(), static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(words(info[0]))));
 }
 
 Napi::Value nanoseconds(const Napi::CallbackInfo& info) {
@@ -513,6 +523,7 @@ Napi::Value queueTable(const Napi::CallbackInfo& info) {
   options.gpus = info[1].ToNumber();
   options.computeStreams = info[2].ToNumber();
   options.lanes = info[3].ToNumber();
+  options.scriptWorkers = info[4].ToNumber();
   Napi::Array result = Napi::Array::New(env);
   for (const QueueOptions& queue : Core::queuesOf(options)) {
     for (const std::int32_t value : {queue.kind, queue.space, queue.peer}) {
@@ -563,7 +574,8 @@ Napi::Value rawLoopTime(const Napi::CallbackInfo& info) {
 Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   exports["contract"] = Napi::Number::New(env, contractNumber);
   exports["Core"] = CoreObject::define(env);
-  exports["misalignment"] = Napi::Function::New<misalignment>(env, "misalignment");
+  exports["ScriptServer"] = defineScriptServer(env);
+  exports["address"] = Napi::Function::New<address>(env, "address");
   exports["now"] = Napi::Function::New<nanoseconds>(env, "now");
   exports["queueTable"] = Napi::Function::New<queueTable>(env, "queueTable");
   exports["kernels"] = Napi::Function::New<builtInKernels>(env, "kernels");

@@ -24,10 +24,12 @@ void check(const CoreOptions& options, const std::vector<QueueOptions>& queues) 
     throw CoreError("INVALID_OPTION", "ringRecords must be a power of two of at least 16, not " +
                                           std::to_string(records));
   }
-  if (options.workers < 0 || options.gpus < 0 || options.firstGpu < 0 || options.gpus > 32 ||
+  if (options.workers < 0 || options.scriptWorkers < 0 || options.gpus < 0 ||
+      options.firstGpu < 0 || options.gpus > 32 ||
       (options.gpus > 0 && options.computeStreams < 1)) {
     throw CoreError("INVALID_OPTION",
-                    "workers and gpus must not be negative (at most 32 GPUs), and a GPU needs at "
+                    "workers, scriptWorkers and gpus must not be negative (at most 32 GPUs), and a "
+                    "GPU needs at "
                     "least one compute stream");
   }
   if (options.lanes < 0 || options.lanes > kMostLanes) {
@@ -117,6 +119,9 @@ std::vector<QueueOptions> Core::queuesOf(const CoreOptions& options) {
       if (peer != gpu) queues.push_back({QueueKind::peer, gpu, peer, nullptr, nullptr});
     }
   }
+  for (std::int32_t i = 0; i < options.scriptWorkers; ++i) {
+    queues.push_back({QueueKind::script, 0, -1, nullptr, nullptr});
+  }
   for (std::int32_t i = 0; i < options.lanes; ++i) {
     queues.push_back({QueueKind::lane, 0, -1, nullptr, nullptr});
   }
@@ -156,6 +161,8 @@ Core::Core(const CoreOptions& options, const std::vector<QueueOptions>& queues,
     for (auto& queue : runtime_.queues) {
       if (queue->kind == QueueKind::worker) {
         workers_.push_back(std::make_unique<Worker>(runtime_, *queue));
+      } else if (queue->kind == QueueKind::script) {
+        scriptPorts_.push_back(std::make_unique<ScriptPort>(runtime_, *queue));
       }
     }
     runtime_.ownership.complete();
@@ -328,6 +335,13 @@ std::string Core::lastError(std::int32_t queue) const {
   return asked == nullptr ? "" : asked->error();
 }
 
+ScriptPort* Core::scriptPort(std::int32_t queue) {
+  for (auto& port : scriptPorts_) {
+    if (port->queue().index == queue) return port.get();
+  }
+  return nullptr;
+}
+
 const DeviceShare* Core::share(std::int32_t space) const {
   if (closed_ || space < 1 || static_cast<std::size_t>(space) > devices_.size()) return nullptr;
   return devices_[space - 1]->share();
@@ -356,6 +370,7 @@ void Core::close(bool cancel) {
   runtime_.ownership.recall();
   // A worker may wait for a GPU and vice versa: wake all first, then join one after the other.
   workers_.clear();
+  scriptPorts_.clear();
   for (auto& device : devices_) device->join();
   for (auto& device : devices_) device->closeDevice();
   host_->discard();

@@ -19,6 +19,7 @@
 #include "headrace/doorbell.h"
 #include "queues/feed.h"
 #include "queues/spin.h"
+#include "workers/script_port.h"
 #include "workers/worker.h"
 
 namespace headrace {
@@ -40,6 +41,7 @@ struct CoreOptions {
   std::int32_t computeStreams = 1;
   std::uint32_t ringRecords = 1024;
   bool checked = false;
+  std::int32_t scriptWorkers = 0;
   /// Lanes to other ranks.
   std::int32_t lanes = 0;
 };
@@ -59,7 +61,8 @@ class Core {
        std::int32_t* shared);
   ~Core();
 
-  /// The queues of the options, in order: workers, then per GPU compute streams, h2d, d2h, peers; last the lanes.
+  /// The queues of the options, in order: workers, then per GPU compute streams, h2d, d2h, peers, then script
+  /// workers; last the lanes.
   static std::vector<QueueOptions> queuesOf(const CoreOptions& options);
 
   std::int32_t kernel(const std::string& name, std::int32_t space);
@@ -89,12 +92,16 @@ class Core {
   /// completed.
   std::unique_ptr<Play> play;
 
+  /// The port of a script worker's queue, or null.
+  ScriptPort* scriptPort(std::int32_t queue);
+
   /// For other addons (the message layer); valid as long as the core exists.
   const headrace_doorbell* externalDoorbell() const { return &externalDoorbell_; }
   /// Null without lanes.
   const headrace_lanes* lanes() const { return lanes_ == nullptr ? nullptr : lanes_->table(); }
 
   Runtime& runtime() { return runtime_; }
+  const Space& space(std::size_t index) const { return runtime_.spaces[index]; }
   const std::shared_ptr<HostMemory>& host() const { return host_; }
 
  private:
@@ -107,6 +114,7 @@ class Core {
   std::shared_ptr<HostMemory> host_;
   std::vector<std::unique_ptr<DeviceThread>> devices_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<ScriptPort>> scriptPorts_;
   /// Of the engine's thread, also while it executes commands.
   StolenTime stolen_;
   std::unique_ptr<Executor> executor_;

@@ -28,6 +28,8 @@ struct Guards {
   bool graphOrder = true;
   /// A graph is launched again only after the outcomes of its last launch were delivered (H15).
   bool graphOutcome = true;
+  /// A script worker that goes to its event loop looks for records again once others know that they must wake it (H7).
+  bool restLooksAgain = true;
 };
 
 }  // namespace headrace

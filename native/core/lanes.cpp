@@ -1,6 +1,7 @@
 // The functions of a core's lanes: see core/lanes.h.
 #include "core/lanes.h"
 
+#include "queues/feed.h"
 #include "queues/ring.h"
 
 namespace headrace {
@@ -47,6 +48,11 @@ Lanes::Lanes(Runtime& runtime, std::int32_t first) : runtime_(runtime), first_(f
     return of(self).watch(number, *target, sequence, *static_cast<FutexToken*>(sleeper)) ? 1 : 0;
   };
   table_.unwatch = [](void* self, std::int32_t number) { of(self).unwatch(number); };
+  table_.refill = [](void* self, std::int32_t number) -> std::int32_t {
+    Lanes& lanes = of(self);
+    if (lanes.runtime_.closing.load(std::memory_order_acquire)) return 0;
+    return lanes.refill(lanes.lane(number)) ? 1 : 0;
+  };
   table_.reached = [](void* self, std::int32_t queue) -> std::int32_t {
     const Queue* target = of(self).runtime_.queue(queue);
     return target == nullptr ? 0 : target->completed();
@@ -55,6 +61,18 @@ Lanes::Lanes(Runtime& runtime, std::int32_t first) : runtime_(runtime), first_(f
 
 Lanes::~Lanes() {
   for (std::int32_t i = 0; i < table_.count; ++i) unwatch(i);
+}
+
+bool Lanes::refill(Queue& queue) {
+  Feed* feed = queue.feed();
+  const std::int32_t before = queue.completed();
+  if (feed == nullptr || !feed->refill()) return false;
+  const std::int32_t now = queue.completed();
+  if (now == before) return true;
+  // The rest of the play was skipped.
+  runtime_.shared[Shared::arrivals].fetch_add(1, std::memory_order_seq_cst);
+  queue.announce(now);
+  return true;
 }
 
 /// True when the record is complete already.

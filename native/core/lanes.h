@@ -26,6 +26,7 @@ class Lanes {
  private:
   static Lanes& of(void* self) { return *static_cast<Lanes*>(self); }
   Queue& lane(std::int32_t number) const { return *runtime_.queues[first_ + number]; }
+  bool refill(Queue& queue);
   void complete(Queue& queue, std::int32_t sequence, std::int32_t status, double start, double end);
   bool watch(std::int32_t lane, Queue& queue, std::int32_t sequence, FutexToken& sleeper);
   void unwatch(std::int32_t lane);

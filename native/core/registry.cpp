@@ -19,6 +19,7 @@ static_assert(HEADRACE_BAD_ARGUMENTS == Status::badArguments, "kernel.h repeats 
 /// The kernels of one library (or the built-in ones); they become visible together or not at all.
 struct RegistryBatch {
   Registry* registry;
+  std::int32_t abi;
   std::vector<KernelEntry> entries;
 
   static std::int32_t add(headrace_registry* interface, const char* name, std::int32_t kind,
@@ -38,7 +39,7 @@ struct RegistryBatch {
     return batch->registry->add(batch->entries, name, kind, nullptr, &code) ? 0 : -1;
   }
 
-  headrace_registry interface() { return {HEADRACE_KERNEL_ABI, 0, this, add, addDevice}; }
+  headrace_registry interface() { return {abi, 0, this, add, addDevice}; }
 };
 
 namespace {
@@ -62,7 +63,7 @@ Registry& Registry::instance() {
 }
 
 Registry::Registry() {
-  RegistryBatch batch{this, {}};
+  RegistryBatch batch{this, HEADRACE_KERNEL_ABI, {}};
   headrace_registry interface = batch.interface();
   registerBasicKernels(&interface);
   registerTaskBenchKernels(&interface);
@@ -100,6 +101,7 @@ void Registry::commit(std::vector<KernelEntry>& batch, std::vector<std::string>&
   for (KernelEntry& entry : batch) {
     names.push_back(entry.name);
     host_[id].store(entry.kernel[HEADRACE_KERNEL_HOST], std::memory_order_relaxed);
+    takesLengths_[id].store(entry.takesLengths, std::memory_order_relaxed);
     entries_[id++] = new KernelEntry(std::move(entry));  // lives as long as the process
   }
   size_.store(id, std::memory_order_release);
@@ -135,16 +137,24 @@ void Registry::load(const std::string& path, std::vector<std::string>& names) {
     const char* text = dlerror();
     throw std::runtime_error(text != nullptr ? text : "dlopen failed");
   }
-  auto function = reinterpret_cast<headrace_register_function>(dlsym(library, "headrace_register"));
-  if (function == nullptr) {
+  // kernel.h gives the function of ABI 2 its own name.
+  std::int32_t abi = HEADRACE_KERNEL_ABI;
+  void* symbol = dlsym(library, "headrace_register_2");
+  if (symbol == nullptr) {
+    abi = 1;
+    symbol = dlsym(library, "headrace_register");
+  }
+  if (symbol == nullptr) {
     throw std::runtime_error(path + " does not define headrace_register (headrace/kernel.h)");
   }
-  RegistryBatch batch{this, {}};
+  auto function = reinterpret_cast<headrace_register_function>(symbol);
+  RegistryBatch batch{this, abi, {}};
   headrace_registry interface = batch.interface();
   const std::int32_t code = function(&interface);
   if (code != 0) {
     throw std::runtime_error(path + ": headrace_register returned " + std::to_string(code));
   }
+  for (KernelEntry& entry : batch.entries) entry.takesLengths = abi >= 2;
   commit(batch.entries, names);
 }
 

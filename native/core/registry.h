@@ -29,6 +29,8 @@ struct DeviceCode {
 
 struct KernelEntry {
   std::string name;
+  /// Its records have the lengths of the data after the parameters (contract.ts, Opcode.exec).
+  bool takesLengths = false;
   headrace_kernel kernel[3] = {nullptr, nullptr, nullptr};  // by HEADRACE_KERNEL_*
   DeviceCode code[3];
 };
@@ -60,6 +62,10 @@ class Registry {
   const KernelEntry* entry(std::int32_t id) const {
     return id >= 0 && id < size() ? entries_[id] : nullptr;
   }
+  bool takesLengths(std::int32_t id) const {
+    return static_cast<std::uint32_t>(id) < kCapacity &&
+           takesLengths_[id].load(std::memory_order_relaxed);
+  }
   /// The function that host workers and emulated GPUs call, or null.
   headrace_kernel host(std::int32_t id) const {
     return static_cast<std::uint32_t>(id) < kCapacity ? host_[id].load(std::memory_order_relaxed)
@@ -77,6 +83,7 @@ class Registry {
   std::atomic<std::int32_t> size_{0};
   const KernelEntry* entries_[kCapacity] = {};
   std::atomic<headrace_kernel> host_[kCapacity] = {};
+  std::atomic<bool> takesLengths_[kCapacity] = {};
   std::vector<std::string> builtIn_;
   std::vector<std::unique_ptr<const std::string>> images_;
 };

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/length_table.h"
 #include "core/memory.h"
 #include "core/registry.h"
 #include "core/stolen_time.h"
@@ -31,6 +32,7 @@ struct Runtime {
   std::vector<std::unique_ptr<Queue>> queues;
   std::vector<Space> spaces;
   Registry& registry = Registry::instance();
+  LengthTable lengths;
   StolenLog stolen;
   /// Threads end when their rings are empty; waits for commands that were never published are given up.
   std::atomic<bool> closing{false};

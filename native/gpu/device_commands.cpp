@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/clock.h"
+#include "core/kernel_lengths.h"
 #include "gpu/device_thread.h"
 #include "queues/feed.h"
 
@@ -177,9 +178,8 @@ std::int32_t DeviceThread::launch(StreamQueue& stream, const Command& command, c
   if (launch.host == nullptr && launch.enqueue == nullptr && launch.function == nullptr) {
     return Status::unknownKernel;
   }
-  const std::int32_t total = command.argumentCount();
   const std::int32_t flows = command.flowCount();
-  if (flows > total) return Status::badArguments;
+  if (!readParameters(runtime_, command, values, launch.task)) return Status::badArguments;
   addresses.resize(static_cast<std::size_t>(flows));
   for (std::int32_t i = 0; i < flows; ++i) {
     if (!space_->contains(values[i])) return Status::outOfRange;
@@ -187,8 +187,6 @@ std::int32_t DeviceThread::launch(StreamQueue& stream, const Command& command, c
   }
   launch.task.flows = addresses.data();
   launch.task.flow_count = flows;
-  launch.task.params = values + flows;
-  launch.task.param_count = total - flows;
   launch.task.space_base = reinterpret_cast<void*>(space_->base);
   launch.task.space_bytes = space_->bytes;
   launch.task.space_kind = space_->kind;

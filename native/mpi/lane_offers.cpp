@@ -49,6 +49,14 @@ void LaneOffers::declined(std::int32_t offer) {
   settle(offer);
 }
 
+void LaneOffers::withdraw(std::int32_t offer, std::int32_t status) {
+  const auto found = offers_.find(offer);
+  if (found == offers_.end()) return;
+  found->second.open = 0;
+  if (found->second.status == NetStatus::ok) found->second.status = status;
+  settle(offer);
+}
+
 void LaneOffers::sent(std::int32_t offer, std::int32_t status, double start, double end) {
   const auto found = offers_.find(offer);
   if (found == offers_.end()) return;
@@ -65,7 +73,7 @@ void LaneOffers::settle(std::int32_t number) {
   const Offer offer = found->second;
   if (offer.open > 0 || offer.underWay > 0) return;
   offers_.erase(found);
-  transport_.departed(offer.request, offer.status, offer.start, offer.end);
+  departed_(offer.request, offer.status, offer.start, offer.end);
 }
 
 void LaneOffers::close(std::int32_t status) {

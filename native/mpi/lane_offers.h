@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <unordered_map>
+#include <utility>
 
 #include "letter_transport.h"
 
@@ -16,15 +18,20 @@ namespace headrace::mpi {
 
 class LaneOffers {
  public:
-  explicit LaneOffers(LetterTransport& transport) : transport_(transport) {}
+  /// `departed`: called when an offer departs, with its request, a NetStatus, and the times of its transfers.
+  using Departed = std::function<void(std::int32_t, std::int32_t, double, double)>;
+  LaneOffers(LetterTransport& transport, Departed departed)
+      : transport_(transport), departed_(std::move(departed)) {}
 
-  /// A new offer, of bytes in host space; `request` is its number at the engine. Returns its own number, above 0.
+  /// A new offer, of bytes in host space; `request` names it to `departed`. Returns its number, above 0.
   std::int32_t open(std::int32_t request, std::uint8_t* data, double bytes);
   /// So many ranks were told of it.
   void announced(std::int32_t offer, std::int32_t ranks);
   /// A rank asks for the bytes. False: it gets none.
   bool asked(std::int32_t rank, std::int32_t offer, std::int32_t tag);
   void declined(std::int32_t offer);
+  /// No rank that has not asked gets the bytes. Without transfers under way the offer departs, with `status`.
+  void withdraw(std::int32_t offer, std::int32_t status);
   /// A transfer is over, with a NetStatus.
   void sent(std::int32_t offer, std::int32_t status, double start, double end);
   /// No offer serves further ranks. Without transfers under way it departs, with `status`.
@@ -48,6 +55,7 @@ class LaneOffers {
   void settle(std::int32_t number);
 
   LetterTransport& transport_;
+  const Departed departed_;
   std::unordered_map<std::int32_t, Offer> offers_;
   std::int32_t next_ = 1;
 };

@@ -65,7 +65,11 @@ std::size_t LaneServer::AddressHash::operator()(const Address& address) const {
 }
 
 LaneServer::LaneServer(const Options& options, LetterTransport& transport)
-    : options_(options), lanes_(*options.lanes), transport_(transport), offers_(transport) {
+    : options_(options),
+      lanes_(*options.lanes),
+      transport_(transport),
+      offers_(transport, [this](std::int32_t request, std::int32_t status, double start,
+                                double end) { departed(request, status, start, end); }) {
   all_.resize(static_cast<std::size_t>(lanes_.count));
   for (std::int32_t i = 0; i < lanes_.count; ++i) {
     Lane& lane = all_[static_cast<std::size_t>(i)];
@@ -79,7 +83,7 @@ LaneServer::LaneServer(const Options& options, LetterTransport& transport)
 bool LaneServer::serve(bool published) {
   if (published) {
     for (Lane& lane : all_) {
-      lane.published = lanes_.published(lanes_.self, lane.number);
+      look(lane);
       if (lane.active || lane.published == lane.completed) continue;
       lane.active = true;
       active_.push_back(lane.number);
@@ -94,7 +98,10 @@ bool LaneServer::serve(bool published) {
   for (const std::int32_t number : active_) {
     Lane& lane = all_[static_cast<std::size_t>(number)];
     if (mayMove(lane, all)) {
-      while (lane.published != lane.completed && serveLane(lane)) moved = true;
+      while (lane.published != lane.completed && serveLane(lane)) {
+        moved = true;
+        if (lane.published == lane.completed) look(lane);
+      }
     }
     lane.active = lane.published != lane.completed;
     if (lane.active) active_[left++] = number;
@@ -103,11 +110,22 @@ bool LaneServer::serve(bool published) {
   return moved;
 }
 
+/// Looks for new records of a lane, also those of a play.
+void LaneServer::look(Lane& lane) {
+  lane.published = lanes_.published(lanes_.self, lane.number);
+  if (lane.published != lane.completed) return;
+  if (lanes_.refill(lanes_.self, lane.number) == 0) return;
+  // The rest of a play may have been skipped.
+  lane.completed = lanes_.completed(lanes_.self, lane.number);
+  lane.published = lanes_.published(lanes_.self, lane.number);
+}
+
 /// A round costs a comparison per lane: what the thread waits for most of the time is looked at here.
 bool LaneServer::mayMove(const Lane& lane, bool all) {
   if (!lane.read || all) return true;
   // Then a receive waits for its letter or its bytes. A send that is held is looked at in each round.
   if (lane.happened) {
+    if (lane.opcode == Opcode::deliver) return lane.fetch != Fetch::underWay;
     const bool waits = !lane.hasLetter || lane.fetch == Fetch::underWay;
     return lane.opcode != Opcode::receive || !waits;
   }
@@ -142,8 +160,9 @@ bool LaneServer::serveLane(Lane& lane) {
   std::int32_t status = Status::ok;
   const double start = lanes_.timing(lanes_.self) != 0 ? static_cast<double>(now()) : 0;
   if (!isOver(lane, status)) {
+    const bool isDelivery = lane.opcode == Opcode::deliver && lane.fetch == Fetch::none;
     const bool isSend = lane.opcode == Opcode::send || lane.opcode == Opcode::offer;
-    if (isSend && lane.happened) held_ = true;
+    if ((isSend || isDelivery) && lane.happened) held_ = true;
     return false;
   }
   complete(lane, status, lane.fetch == Fetch::none || start == 0 ? start : lane.fetchStart);
@@ -196,6 +215,8 @@ std::int32_t LaneServer::check(const Lane& lane) const {
   const std::size_t first = isOffer ? kOfferArguments : kSendArguments;
   if (lane.opcode == Opcode::receive) {
     if (count != kReceiveArguments) return Status::badArguments;
+  } else if (lane.opcode == Opcode::deliver) {
+    if (count != kSendArguments + 2) return Status::badArguments;
   } else if ((lane.opcode != Opcode::send && !isOffer) || count < first + (isOffer ? 0 : 2) ||
              (count - first) % 2 != 0) {
     return Status::badArguments;
@@ -205,7 +226,7 @@ std::int32_t LaneServer::check(const Lane& lane) const {
                       bytes <= options_.hostBytes - lane.offset() && bytes == std::floor(bytes);
   if (!inside) return Status::outOfRange;
   if (lane.opcode == Opcode::receive) return Status::ok;
-  const std::size_t payload = isOffer ? 2 : valuesOf(bytes);
+  const std::size_t payload = isOffer || lane.opcode == Opcode::deliver ? 2 : valuesOf(bytes);
   if ((kHeader + count - first + payload) * sizeof(double) > options_.longest) {
     return Status::outOfRange;
   }
@@ -234,6 +255,7 @@ bool LaneServer::isOver(Lane& lane, std::int32_t& status) {
     return true;
   }
   if (lane.opcode == Opcode::send || isOffer) return isSent(lane, status);
+  if (lane.opcode == Opcode::deliver) return isDelivered(lane, status);
   if (lane.opcode == Opcode::receive) return isReceived(lane, status);
   return true;
 }
@@ -257,6 +279,44 @@ bool LaneServer::isSent(Lane& lane, std::int32_t& status) {
          lane.arguments.size() - kSendArguments, 0);
   }
   return true;
+}
+
+/// Announces a version to its destination, and is over when its offer has departed.
+bool LaneServer::isDelivered(Lane& lane, std::int32_t& status) {
+  const bool isCancelled = guards.laneCancel && lanes_.cancelled(lanes_.self, lane.run) != 0;
+  if (lane.fetch == Fetch::underWay && isCancelled) {
+    offers_.withdraw(lane.offer, NetStatus::cancelled);
+  }
+  if (lane.fetch == Fetch::underWay) return false;
+  if (isCancelled) {
+    status = Status::cancelled;
+    return true;
+  }
+  if (lane.fetch == Fetch::over) {
+    // Without the bytes it waits for the end of its run: another rank knows the reason.
+    if (lane.outcome == NetStatus::cancelled || lane.outcome == NetStatus::lost) return false;
+    if (lane.outcome != NetStatus::ok) status = Status::driver;
+    return true;
+  }
+  const bool unhandled = guards.laneFailures && lanes_.unhandled(lanes_.self) != 0;
+  if (unhandled || isLost_ || isAbandoned_ || lane.arguments[2] < era_) return false;
+  lane.fetch = Fetch::underWay;
+  lane.fetchStart = lanes_.timing(lanes_.self) != 0 ? static_cast<double>(now()) : 0;
+  lane.offer = offers_.open(-1 - lane.number, data(lane), lane.bytes());
+  offers_.announced(lane.offer, post(lane.arguments[2], lane.bytes(), nullptr,
+                                     lane.arguments.data() + kSendArguments, 2, lane.offer));
+  return false;
+}
+
+/// An offer has departed: of a delivery, or of the engine's.
+void LaneServer::departed(std::int32_t request, std::int32_t status, double start, double end) {
+  if (request >= 0) {
+    transport_.departed(request, status, start, end);
+    return;
+  }
+  Lane& lane = all_[static_cast<std::size_t>(-1 - request)];
+  lane.fetch = Fetch::over;
+  lane.outcome = status;
 }
 
 /// Announces a version to its destinations, or to those that came with it.

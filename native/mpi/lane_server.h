@@ -18,7 +18,8 @@
 // - a receive takes the letter with its era and key, whichever comes first; no letter is taken twice;
 // - an announcement is answered once, by the receive that takes it or when its era is over. A receive asks when its wait is
 //   over, so its bytes go straight to their place, and it does not end while they may still come;
-// - no lane waits for other ranks with a send: an announcement is over when it has left.
+// - no lane waits for other ranks with a send: an announcement is over when it has left. The exception are deliveries, which
+//   only plans have: there each lane's records have an order that all ranks share (scheduler/plans/messages.ts).
 #pragma once
 
 #include <cstddef>
@@ -96,7 +97,7 @@ class LaneServer {
   struct AddressHash {
     std::size_t operator()(const Address& address) const;
   };
-  /// The bytes of a receive that was announced.
+  /// The bytes of a receive that was announced, or of a delivery.
   enum class Fetch : std::uint8_t { none, underWay, over };
   /// One lane and its first command that is not complete.
   struct Lane {
@@ -120,6 +121,8 @@ class LaneServer {
     /// An announcement ends with its offer and the rank from which it came.
     Letter letter;
     Fetch fetch = Fetch::none;
+    /// A delivery's offer.
+    std::int32_t offer = 0;
     /// A NetStatus, and when it began.
     std::int32_t outcome = 0;
     double fetchStart = 0;
@@ -135,6 +138,7 @@ class LaneServer {
     std::int32_t sequence = 0;
   };
 
+  void look(Lane& lane);
   bool mayMove(const Lane& lane, bool all);
   bool serveLane(Lane& lane);
   void read(Lane& lane);
@@ -142,6 +146,8 @@ class LaneServer {
   bool isOver(Lane& lane, std::int32_t& status);
   bool isSent(Lane& lane, std::int32_t& status);
   void offer(const Lane& lane);
+  bool isDelivered(Lane& lane, std::int32_t& status);
+  void departed(std::int32_t request, std::int32_t status, double start, double end);
   bool isReceived(Lane& lane, std::int32_t& status);
   void fetch(Lane& lane);
   void complete(Lane& lane, std::int32_t status, double start);

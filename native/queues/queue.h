@@ -137,6 +137,11 @@ class Queue {
     control_[Control::sleeping].store(sleeping ? 1 : 0, std::memory_order_seq_cst);
   }
 
+  /// On the queue of a script worker: who serves it (Serving).
+  void setServing(std::int32_t serving) {
+    control_[Control::serving].store(serving, std::memory_order_seq_cst);
+  }
+
   /// The engine's call after it saw `sleeping`.
   void wake() {
     control_[Control::sleeping].store(0, std::memory_order_seq_cst);

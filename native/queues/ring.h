@@ -24,7 +24,9 @@ class Command {
   std::int32_t destinationSpace() const { return words_[Record::kernel] & 0xff; }
   std::int32_t sourceSpace() const { return (words_[Record::kernel] >> 8) & 0xff; }
   std::int32_t task() const { return words_[Record::task]; }
-  std::int32_t run() const { return words_[Record::run]; }
+  std::int32_t run() const { return words_[Record::run] < 0 ? -1 : words_[Record::run] & 0xff; }
+  /// Number of the list of lengths (core/length_table.h); 0: they are behind the parameters.
+  std::int32_t lengths() const { return words_[Record::run] < 0 ? 0 : words_[Record::run] >> 8; }
   /// -1 without one.
   std::int32_t waitQueue() const { return (words_[Record::kernel] >> 16) - 1; }
   std::int32_t waitSequence() const { return words_[Record::waitSeq]; }
@@ -34,8 +36,8 @@ class Command {
 
   /// Records this command takes, its continuations included.
   std::int32_t span() const {
-    const bool continues =
-        opcode() == Opcode::exec || opcode() == Opcode::send || opcode() == Opcode::offer;
+    const bool continues = opcode() == Opcode::exec || opcode() == Opcode::send ||
+                           opcode() == Opcode::offer || opcode() == Opcode::deliver;
     if (!continues) return 1;
     const std::int32_t more = argumentCount() - Record::inlineArguments;
     return more <= 0 ? 1 : 1 + (more + Record::doubles - 1) / Record::doubles;

@@ -10,10 +10,14 @@ export const EXEC = 2;
 
 /** Opens a core with one compute stream per GPU. */
 export function open(workers, gpus, ringRecords) {
-  const table = Int32Array.from(addon.queueTable(workers, gpus, 1));
+  const table = Int32Array.from(addon.queueTable(workers, gpus, 1, 0, 0));
   const words = (count) => {
     const buffer = new SharedArrayBuffer(count * 4 + 64);
-    return new Int32Array(buffer, (64 - addon.misalignment(new Int32Array(buffer))) & 63, count);
+    return new Int32Array(
+      buffer,
+      (64 - Number(addon.address(new Int32Array(buffer)) & 63n)) & 63,
+      count,
+    );
   };
   const rings = Array.from({ length: table.length / 3 }, () => words(ringRecords * RECORD));
   const times = rings.map(() => {

@@ -77,8 +77,8 @@ class Machine {
   Event put(std::int32_t queue, std::int32_t opcode, std::int32_t kernel, std::int32_t flows,
             std::initializer_list<double> arguments, Event wait = {}, std::int32_t run = -1) {
     const auto count = static_cast<std::int32_t>(arguments.size());
-    const bool continues =
-        opcode == Opcode::exec || opcode == Opcode::send || opcode == Opcode::offer;
+    const bool continues = opcode == Opcode::exec || opcode == Opcode::send ||
+                           opcode == Opcode::offer || opcode == Opcode::deliver;
     const std::int32_t more = continues && count > Record::inlineArguments
                                   ? (count - Record::inlineArguments + 7) / 8
                                   : 0;

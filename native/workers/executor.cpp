@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/clock.h"
+#include "core/kernel_lengths.h"
 #include "queues/feed.h"
 
 namespace headrace {
@@ -50,63 +51,90 @@ bool Executor::refill() {
   return done_ != visible_;
 }
 
-void Executor::execute(bool givenUp) {
-  const std::int32_t sequence = next();
-  const Command command(queue_->record(sequence));
+inline Executor::UnderWay Executor::prepare(bool givenUp) {
+  UnderWay record;
+  record.sequence = next();
+  const Command command(queue_->record(record.sequence));
   // The engine wrote the records on another core: prefetch the one after next, but not before it is written.
   // That would take it away from the engine.
-  if (ahead(visible_, sequence) > 2) {
-    __builtin_prefetch(queue_->record(sequence) + 2 * Record::words);
+  if (ahead(visible_, record.sequence) > 2) {
+    __builtin_prefetch(queue_->record(record.sequence) + 2 * Record::words);
   }
-  const std::int32_t span = command.span();
-  const auto last = static_cast<std::int32_t>(static_cast<std::uint32_t>(sequence) +
-                                              static_cast<std::uint32_t>(span) - 1);
-  std::int32_t status = givenUp ? Status::cancelled : Status::ok;
+  record.span = command.span();
+  record.last = after(record.sequence, record.span - 1);
+  record.status = givenUp ? Status::cancelled : Status::ok;
   if (!busy_) {
     busy_ = true;
     queue_->beginBusy(busySince_);
   }
   const std::int32_t opcode = command.opcode();
-  const bool timed = opcode >= Opcode::exec && opcode <= Opcode::fill && runtime_.timing();
+  record.timed = opcode >= Opcode::exec && opcode <= Opcode::fill && runtime_.timing();
   // A command without a wait that was published before its predecessor began starts when that one ends: reading the
   // clock takes as long as a short kernel.
-  const std::int64_t start = !timed                                       ? 0
-                             : followsAt_ != 0 && command.waitQueue() < 0 ? followsAt_
-                                                                          : now();
-  queue_->setSubmitted(last, std::memory_order_relaxed);
-  Word* cancel = runtime_.cancelWord(command.run());
-  if (status == Status::ok && cancel != nullptr && cancel->load(std::memory_order_acquire) != 0) {
-    status = Status::cancelled;
+  record.start = !record.timed                                ? 0
+                 : followsAt_ != 0 && command.waitQueue() < 0 ? followsAt_
+                                                              : now();
+  queue_->setSubmitted(record.last, std::memory_order_relaxed);
+  record.cancel = runtime_.cancelWord(command.run());
+  if (record.status == Status::ok && record.cancel != nullptr &&
+      record.cancel->load(std::memory_order_acquire) != 0) {
+    record.status = Status::cancelled;
   }
-  if (status == Status::ok) {
-    switch (opcode) {
-      case Opcode::exec: status = runKernel(command, sequence, span); break;
-      case Opcode::copy: status = copy(command); break;
-      case Opcode::fill: status = fill(command); break;
-      case Opcode::stop: stopped_ = true; break;
-      default: break;
-    }
+  return record;
+}
+
+inline std::int32_t Executor::carryOut(const UnderWay& record) {
+  if (record.status != Status::ok) return record.status;
+  const Command command(queue_->record(record.sequence));
+  switch (command.opcode()) {
+    case Opcode::exec: return runKernel(command, record.sequence, record.span);
+    case Opcode::copy: return copy(command);
+    case Opcode::fill: return fill(command);
+    case Opcode::stop: stopped_ = true; return Status::ok;
+    default: return Status::ok;
   }
-  const std::int64_t end = timed ? now() : 0;
-  if (timed) {
-    queue_->setTimes(command.words(), static_cast<double>(start), static_cast<double>(end));
+}
+
+inline void Executor::complete(const UnderWay& record, std::int32_t status) {
+  const Command command(queue_->record(record.sequence));
+  const std::int64_t end = record.timed ? now() : 0;
+  if (record.timed) {
+    queue_->setTimes(command.words(), static_cast<double>(record.start), static_cast<double>(end));
     if (stolen_.due(end)) stolen_.look(end, queue_->index);
   }
   followsAt_ = end;
   command.setStatus(status);
   if (__builtin_expect(status != Status::ok, 0)) {
     queue_->addFailure();
-    if (cancel != nullptr) cancel->store(1, std::memory_order_release);
+    if (record.cancel != nullptr) record.cancel->store(1, std::memory_order_release);
   }
   // A thread that sees the last published command completed may read the busy time at once.
-  if (last == visible_) {
-    const std::int64_t time = timed ? end : now();
+  if (record.last == visible_) {
+    const std::int64_t time = record.timed ? end : now();
     queue_->endBusy(time);
     busySince_ = time;
     busy_ = false;
   }
-  done_ = last;
-  queue_->publish(last);
+  done_ = record.last;
+  queue_->publish(record.last);
+}
+
+void Executor::execute(bool givenUp) {
+  const UnderWay record = prepare(givenUp);
+  complete(record, carryOut(record));
+}
+
+bool Executor::start(bool givenUp) {
+  started_ = prepare(givenUp);
+  if (started_.status == Status::ok && started().opcode() == Opcode::exec) return true;
+  complete(started_, carryOut(started_));
+  return false;
+}
+
+void Executor::finish(std::int32_t status) { complete(started_, status); }
+
+const double* Executor::startedArguments() {
+  return arguments(*queue_, started_.sequence, started().argumentCount(), started_.span, scratch_);
 }
 
 std::int32_t Executor::runKernel(const Command& command, std::int32_t sequence, std::int32_t span) {
@@ -114,8 +142,8 @@ std::int32_t Executor::runKernel(const Command& command, std::int32_t sequence, 
   if (kernel == nullptr) return Status::unknownKernel;
   const std::int32_t total = command.argumentCount();
   const std::int32_t flows = command.flowCount();
-  if (flows > total) return Status::badArguments;
   const double* values = arguments(*queue_, sequence, total, span, scratch_);
+  if (!readParameters(runtime_, command, values, task_)) return Status::badArguments;
   const Space& space = runtime_.spaces[0];
   if (flows_.size() < static_cast<std::size_t>(flows)) flows_.resize(flows);
   for (std::int32_t i = 0; i < flows; ++i) {
@@ -124,8 +152,6 @@ std::int32_t Executor::runKernel(const Command& command, std::int32_t sequence, 
   }
   task_.flows = flows_.data();
   task_.flow_count = flows;
-  task_.params = values + flows;
-  task_.param_count = total - flows;
   task_.task = command.task();
   return kernel(&task_);
 }

@@ -44,6 +44,13 @@ class Executor {
   }
   /// Carries out the next record, whose wait is over, and publishes it. `givenUp`: its event never happens.
   void execute(bool givenUp = false);
+  /// As `execute`, but a body that is to run is left to the caller, who ends it with `finish`: true.
+  bool start(bool givenUp = false);
+  void finish(std::int32_t status);
+  /// The arguments of the body that was started, and its record.
+  const double* startedArguments();
+  Command started() const { return Command(queue_->record(started_.sequence)); }
+  std::int32_t startedSequence() const { return started_.sequence; }
   /// A `stop` was executed.
   bool stopped() const { return stopped_; }
 
@@ -55,6 +62,20 @@ class Executor {
   std::int32_t next() const {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(done_) + 1);
   }
+  /// A record under way.
+  struct UnderWay {
+    std::int32_t sequence;
+    std::int32_t span;
+    std::int32_t last;
+    std::int64_t start;
+    bool timed;
+    Word* cancel;
+    std::int32_t status;
+  };
+  /// The two halves of `execute`.
+  UnderWay prepare(bool givenUp);
+  void complete(const UnderWay& record, std::int32_t status);
+  std::int32_t carryOut(const UnderWay& record);
   /// Takes the next records of a play; true when there is one to execute.
   bool refill();
   std::int32_t runKernel(const Command& command, std::int32_t sequence, std::int32_t span);
@@ -73,6 +94,7 @@ class Executor {
   /// End of the last command, when it was timed and nothing was waited for since; else 0.
   std::int64_t followsAt_ = 0;
   bool stopped_ = false;
+  UnderWay started_{};
   std::vector<void*> flows_;
   std::vector<double> scratch_;
   headrace_task task_;

@@ -13,6 +13,7 @@ import { TaskStage } from '../../stages/task-table.js';
 import type { FailureEffects } from '../failure/effects.js';
 import type { DepthControl } from './depth.js';
 import type { Dispatcher } from './dispatcher.js';
+import type { KernelTimes } from './kernel-times.js';
 import type { LeavingData } from './leaving-data.js';
 import type { QueueChoice } from './queue-choice.js';
 import type { Retirement } from './retirement.js';
@@ -26,6 +27,7 @@ interface CompletionParts {
   readonly failures: Pick<FailureEffects, 'markFailed'>;
   readonly retirement: Pick<Retirement, 'retired'>;
   readonly leaving: Pick<LeavingData, 'look'>;
+  readonly kernelTimes: Pick<KernelTimes, 'isOpen' | 'ended'>;
 }
 
 export class Completions {
@@ -95,8 +97,8 @@ export class Completions {
 
   private takeFinished(q: QueueId, failing: boolean): void {
     const { state } = this;
-    const { submission, backend, x, transfers, observer } = state;
-    const { retirement } = this.parts;
+    const { submission, backend, x, transfers, observer, tasks } = state;
+    const { retirement, kernelTimes } = this.parts;
     let n = 0;
     observer?.retirementsBegin();
     for (let token = submission.takeFinished(q); token !== 0; token = submission.takeFinished(q)) {
@@ -111,8 +113,11 @@ export class Completions {
         }
       }
       if (token === PART) continue;
-      if (token > 0) retirement.retired(token - 1, status);
-      else transfers.finish(-token - 1, q, seq, status);
+      if (token > 0) {
+        if (kernelTimes.isOpen && status === Status.ok)
+          kernelTimes.ended(tasks.classOf[token - 1], q, seq, x.tracing);
+        retirement.retired(token - 1, status);
+      } else transfers.finish(-token - 1, q, seq, status);
       n++;
     }
     observer?.retirementsEnd();

@@ -1,6 +1,6 @@
 // Ready tasks. They wait here in program order within a priority until a queue of their device has room.
 //
-// Each device has one set of ready tasks, and JavaScript bodies have one. The dispatcher assigns a ready task to a
+// Each device has one set of ready tasks, script workers have one, and the JavaScript bodies of the engine's thread have one. The dispatcher assigns a ready task to a
 // queue when it starts the task. If that queue is full, the task joins the line of the queue, because its data were
 // written there. A queue that runs dry takes tasks from the lines of other queues.
 // Invariant: a task in stage `ready` is in one ready set or in one line, unless it is being started.
@@ -13,7 +13,7 @@ import { TaskStage } from '../../stages/task-table.js';
 import { TaskTime } from '../../trace/format.js';
 import type { DeviceChoice } from './device-choice.js';
 import type { MemoryPressure } from './memory-pressure.js';
-import type { QueueChoice } from './queue-choice.js';
+import type { Place, QueueChoice } from './queue-choice.js';
 import { ReadyQueue } from './ready-queue.js';
 import type { EngineState } from './state.js';
 
@@ -22,12 +22,21 @@ type TaskDevice = Pick<DeviceChoice, 'device' | 'load'>;
 /** The queue of a task, and whether there is room for it. */
 type TaskQueue = Pick<
   QueueChoice,
-  'queue' | 'depth' | 'lines' | 'waiting' | 'execQueues' | 'hasRoom' | 'hasSlot' | 'victimFor'
+  | 'queue'
+  | 'placeOf'
+  | 'spaceOf'
+  | 'depth'
+  | 'lines'
+  | 'waiting'
+  | 'execQueues'
+  | 'hasRoom'
+  | 'hasSlot'
+  | 'victimFor'
 >;
 /** Whether memory allows another task to start. */
 type StartPermit = Pick<MemoryPressure, 'short' | 'mayStart'>;
 
-/** Limit for JavaScript bodies between stage alloc and their end. */
+/** Limit for JavaScript bodies of the engine's thread between stage alloc and their end. */
 const MAX_SCRIPTS = 64;
 /**
  * Limit for tasks of a GPU that wait for memory. More of them would not run sooner. They would wait in the order in
@@ -41,7 +50,7 @@ const MEMORY_LINE = 4;
 const STOLEN = 8;
 
 export class Dispatcher {
-  /** Ready tasks per space; the last one holds those with a JavaScript body. */
+  /** Ready tasks per place (queue-choice.ts); the last one holds those with a JavaScript body on the engine's thread. */
   readonly ready: readonly ReadyQueue[];
   /** Keeps tasks from starting while a section is waiting or under way (exclusive.ts). */
   gate: { holds(row: number): boolean } | undefined;
@@ -66,7 +75,7 @@ export class Dispatcher {
     this.deviceChoice = deviceChoice;
     this.queueChoice = queueChoice;
     this.pressure = pressure;
-    const lanes = state.spaces.length + 1;
+    const lanes = queueChoice.execQueues.length + 1;
     this.scriptLane = lanes - 1;
     this.ready = Array.from(
       { length: lanes },
@@ -112,7 +121,8 @@ export class Dispatcher {
     } else tasks.device[row] = HOST;
     deviceChoice.load[s]++;
     tasks.stage[row] = TaskStage.ready;
-    const lane = s === 0 && cls.kernels[0] < 0 ? this.scriptLane : s;
+    const isBody = s === 0 && cls.kernels[0] < 0;
+    const lane = isBody ? this.scriptLane : this.queueChoice.placeOf(row, cls);
     const queue = this.ready[lane];
     if (queue.length === 0 && this.hasSlot(lane)) this.start(row, lane);
     else queue.push(tasks.idOf(row), tasks.priority[row]);
@@ -143,7 +153,7 @@ export class Dispatcher {
 
   private hasSlot(lane: number): boolean {
     if (lane === this.scriptLane) return this.scripts < MAX_SCRIPTS;
-    return this.queueChoice.hasSlot(lane as SpaceId) && this.mayUseMemory(lane as SpaceId);
+    return this.queueChoice.hasSlot(lane) && this.mayUseMemory(this.queueChoice.spaceOf(lane));
   }
 
   /**
@@ -167,7 +177,7 @@ export class Dispatcher {
     }
     const { queueChoice } = this;
     const { tasks, x } = this.state;
-    const q = queueChoice.queue(row, x.classes[tasks.classOf[row]].modes);
+    const q = queueChoice.queue(row, x.classes[tasks.classOf[row]]);
     if (queueChoice.hasRoom(q)) this.startOn(row, q);
     else queueChoice.lines[q].push(tasks.idOf(row), tasks.priority[row]);
   }
@@ -192,7 +202,7 @@ export class Dispatcher {
     if (this.queueChoice.waiting.count === 0) return;
     for (let lane = 0; lane < this.ready.length; lane++) {
       const scripts = lane === this.scriptLane;
-      if (!scripts) this.serveLines(lane as SpaceId);
+      if (!scripts) this.serveLines(lane);
       const queue = this.ready[lane];
       while (queue.length > 0 && this.hasSlot(lane)) {
         const id = queue.pop();
@@ -201,14 +211,15 @@ export class Dispatcher {
         this.start(row, lane);
         if (this.released.length > 0) this.drainReleased();
       }
-      if (!scripts) this.steal(lane as SpaceId);
+      if (!scripts) this.steal(lane);
     }
   }
 
-  /** Starts tasks from the lines of the queues of space `s` while the queues have room. */
-  private serveLines(s: SpaceId): void {
+  /** Starts tasks from the lines of the queues of a place while the queues have room. */
+  private serveLines(place: Place): void {
     const { queueChoice } = this;
-    for (const q of queueChoice.execQueues[s]) {
+    const s = queueChoice.spaceOf(place);
+    for (const q of queueChoice.execQueues[place]) {
       const line = queueChoice.lines[q];
       while (line.length > 0 && queueChoice.hasRoom(q) && this.mayUseMemory(s)) {
         this.startFrom(q, q);
@@ -216,12 +227,13 @@ export class Dispatcher {
     }
   }
 
-  /** A queue that has run dry takes tasks from the longest line of its space. */
-  private steal(s: SpaceId): void {
+  /** A queue that has run dry takes tasks from the longest line of its place. */
+  private steal(place: Place): void {
     const { queueChoice, pressure } = this;
     const { submission } = this.state;
-    const queues = queueChoice.execQueues[s];
-    if (queues.length === 1 || pressure.short[s] !== 0) return;
+    const s = queueChoice.spaceOf(place);
+    const queues = queueChoice.execQueues[place];
+    if (queues.length <= 1 || pressure.short[s] !== 0) return;
     for (const q of queues) {
       const depth = queueChoice.depth[q];
       if (submission.outstanding[q] > depth >> 6) continue;

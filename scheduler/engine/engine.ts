@@ -29,6 +29,7 @@ import { DeviceChoice } from './device-choice.js';
 import { Dispatcher } from './dispatcher.js';
 import { ExclusiveSections } from './exclusive.js';
 import { IdleControl } from './idle.js';
+import { KernelTimes } from './kernel-times.js';
 import { LeavingData } from './leaving-data.js';
 import { MemoryPressure } from './memory-pressure.js';
 import type { Pass } from './pass.js';
@@ -80,6 +81,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
   /** Sections in which no task runs. */
   readonly sections: ExclusiveSections;
   readonly completions: Completions;
+  readonly kernelTimes: KernelTimes;
   private readonly pressure: MemoryPressure;
   private readonly dropped: DroppedTasks;
   private readonly leaving: LeavingData;
@@ -114,7 +116,9 @@ export class Engine extends EngineState implements StageHooks, Pass {
     const ends = { dependencies, dispatcher, deviceChoice, dropped, failures, runs };
     this.retirement = new Retirement(this, ends);
     const { retirement } = this;
-    const seen = { queueChoice, depth, dispatcher, failures, retirement, leaving };
+    this.kernelTimes = new KernelTimes(backend);
+    const { kernelTimes } = this;
+    const seen = { queueChoice, depth, dispatcher, failures, retirement, leaving, kernelTimes };
     this.completions = new Completions(this, seen);
     this.bodies = new ScriptBodies(this, dispatcher, retirement);
     const { bodies } = this;
@@ -174,6 +178,12 @@ export class Engine extends EngineState implements StageHooks, Pass {
   /** All ranks agree that a run is over. */
   runIsSettled(run: RunState): void {
     this.openRuns.isSettled(run);
+  }
+
+  /** A task class whose tasks come next. Its id is its place among the classes. */
+  addClass(cls: TaskClassRow): void {
+    this.x.classes.push(cls);
+    this.kernelTimes.open(cls);
   }
 
   // --- Data ---------------------------------------------------------------------------------------------------
@@ -354,6 +364,11 @@ export class Engine extends EngineState implements StageHooks, Pass {
       // Movements whose bytes are at hand end in the middle of a round. The memory that they free may serve tasks
       // that were already checked in this round.
       while (this.completions.memoryCameBack()) this.round();
+      // A message of another rank may have ended the last task before a section, after the round looked at the sections.
+      while (this.sections.isClosed && this.sections.look()) {
+        this.progressed++;
+        this.round();
+      }
       this.tasks.retireHead();
       this.room.passed();
       this.completions.forgetOldEvents();

@@ -31,7 +31,7 @@ import type { EngineState } from './state.js';
 /** The parts that know whether the engine has to wait. */
 interface IdleParts {
   readonly pass: Pass;
-  readonly queueChoice: Pick<QueueChoice, 'depth' | 'lines' | 'waiting'>;
+  readonly queueChoice: Pick<QueueChoice, 'depth' | 'lines' | 'waiting' | 'scripts'>;
   readonly dispatcher: Pick<Dispatcher, 'ready'>;
   readonly depth: Pick<DepthControl, 'isShort'>;
   readonly bodies: Pick<ScriptBodies, 'queued' | 'waiting' | 'outside'>;
@@ -222,7 +222,8 @@ export class IdleControl {
       const issued = backend.issued[q];
       const pending = (issued - backend.completed[q]) | 0;
       let wanted = issued;
-      const { space: lane, kind } = backend.queues[q];
+      const { space, kind } = backend.queues[q];
+      const place = kind === 'script' ? queueChoice.scripts : space;
       const awaitsSlot = isSlotWanted && x.slotWaiters[q].length > 0;
       const isAsked = x.eventWaiters[q] >= 0 || awaitsSlot;
       if (kind === 'lane' && this.wakes[q] === 0 && !isAsked) continue;
@@ -230,7 +231,7 @@ export class IdleControl {
       else if (
         windowIsFull ||
         awaitsSlot ||
-        (isAnyReady && (dispatcher.ready[lane].length > 0 || queueChoice.lines[q].length > 0))
+        (isAnyReady && (dispatcher.ready[place].length > 0 || queueChoice.lines[q].length > 0))
       ) {
         const low = Math.min(pending - 1, Math.max(1, queueChoice.depth[q] >> 2));
         wanted = (issued - low) | 0;

@@ -1,10 +1,11 @@
 // The choice of a queue of the device for a task, the backlog of each queue, and the line from which an idle queue
 // steals.
 // The decisions are pure functions of the tables; this part keeps only its last decisions.
-import { executesKernels, findQueues } from '../../devices/backend.js';
+import { executesKernels, findQueues, type QueueInfo } from '../../devices/backend.js';
 import {
   type Column,
   FIRST_QUEUE,
+  HOST,
   NO_QUEUE,
   type QueueId,
   type SpaceId,
@@ -12,7 +13,7 @@ import {
 import type { Directory } from '../../devices/memory/directory.js';
 import type { Submission } from '../../devices/submission.js';
 import { Tally } from '../../devices/tally.js';
-import { AccessMode, type TaskTable } from '../../stages/task-table.js';
+import { AccessMode, type TaskClassRow, type TaskTable } from '../../stages/task-table.js';
 import { ReadyQueue } from './ready-queue.js';
 
 /** Limit for tasks dealt to one queue in a row. */
@@ -20,25 +21,34 @@ const RUN = 8;
 /** A queue with that many commands ahead does not wait for the next pass; otherwise the engine limits the rate. */
 const MUCH = 8;
 
+/** A space, or the script workers of the host: the queues among which a task has the choice. */
+export type Place = number;
+
+type PlacedClass = Pick<TaskClassRow, 'modes' | 'onScriptWorkers'>;
+
 export class QueueChoice {
   private readonly tasks: TaskTable;
   private readonly directory: Directory;
   private readonly submission: Submission;
   /** 1 for spaces under memory pressure (memory-pressure.ts). */
   private readonly short: Uint8Array;
-  /** Queues that execute kernels, per space. */
+  /** Queues that execute kernels, per place: a space, or after the spaces the script workers of the host. */
   readonly execQueues: readonly (readonly QueueId[])[];
-  /** Space whose kernels a queue executes, or -1 for queues that only copy. */
+  /** The place of the script workers. */
+  readonly scripts: Place;
+  /** The place of which a queue executes the tasks, or -1 for queues that only copy. */
   private readonly executesFor: Int16Array;
-  /** Queue that took the last task whose data no queue had written, per space. */
+  /** Script workers have been chosen for a task. */
+  private usesScripts = false;
+  /** Queue that took the last task whose data no queue had written, per place. */
   private readonly lastQueue: Column<Int16Array, QueueId>;
   /** Number of such tasks that it took in a row. */
   private readonly runs: Int32Array;
-  /** Lower bound for the smallest backlog of a space's queues: the last value seen, or 0 after a completion. */
+  /** Lower bound for the smallest backlog of a place's queues: the last value seen, or 0 after a completion. */
   private readonly leastSeen: Int32Array;
-  /** Queue that took the last task, per space. */
+  /** Queue that took the last task, per place. */
   private readonly previous: Column<Int16Array, QueueId>;
-  /** Tasks given to a queue that had run dry, since the last completion, per space. */
+  /** Tasks given to a queue that had run dry, since the last completion, per place. */
   private readonly moved: Int32Array;
   /** Scratch of `elect`: votes per queue, all 0 outside of it, and another queue with votes. */
   private readonly votes: Int32Array;
@@ -66,21 +76,25 @@ export class QueueChoice {
     this.directory = directory;
     this.submission = submission;
     const { spaces, queues } = submission.backend;
-    this.leastSeen = new Int32Array(spaces.length);
-    this.moved = new Int32Array(spaces.length);
+    this.scripts = spaces.length;
+    const places = spaces.length + 1;
+    const placeOf = (q: QueueInfo): Place => (q.kind === 'script' ? this.scripts : q.space);
+    this.leastSeen = new Int32Array(places);
+    this.moved = new Int32Array(places);
     this.votes = new Int32Array(queues.length);
     this.depth = new Int32Array(queues.length).fill(maximumDepth);
-    this.executesFor = Int16Array.from(queues, (q) => (executesKernels(q) ? q.space : -1));
-    this.runs = new Int32Array(spaces.length);
+    this.executesFor = Int16Array.from(queues, (q) => (executesKernels(q) ? placeOf(q) : -1));
+    this.runs = new Int32Array(places);
     // Queues that only copy share a line, which stays empty: there are many of them.
     const none = new ReadyQueue(tasks.window, this.waiting);
     const executes = queues.map((q) => executesKernels(q));
     this.lines = executes.map((is) => (is ? new ReadyQueue(tasks.window, this.waiting) : none));
-    const first = (_: unknown, s: number): number => Math.max(0, this.executesFor.indexOf(s));
-    this.lastQueue = Int16Array.from(spaces, first) as Column<Int16Array, QueueId>;
-    this.previous = Int16Array.from(spaces, first) as Column<Int16Array, QueueId>;
-    this.execQueues = spaces.map((_, s) =>
-      findQueues(queues, (q) => q.space === s && executesKernels(q)),
+    const first = (place: Place): number => Math.max(0, this.executesFor.indexOf(place));
+    const all = Array.from({ length: places }, (_, place) => place);
+    this.lastQueue = Int16Array.from(all, first) as Column<Int16Array, QueueId>;
+    this.previous = Int16Array.from(all, first) as Column<Int16Array, QueueId>;
+    this.execQueues = all.map((place) =>
+      findQueues(queues, (q) => executesKernels(q) && placeOf(q) === place),
     );
   }
 
@@ -95,14 +109,31 @@ export class QueueChoice {
    * because the followers of these tasks move with their data. New data are dealt out in runs: neighbours in program
    * order often share data. Under memory pressure all tasks go to the first queue.
    */
-  queue(row: number, modes: readonly number[]): QueueId {
-    const s = this.tasks.device[row];
-    const queues = this.execQueues[s];
-    if (queues.length === 1 || this.short[s] !== 0) return queues[0];
-    const elected = this.elect(row, modes, s);
-    const q = elected === NO_QUEUE ? this.deal(s, queues) : this.balance(s, queues, elected);
-    this.previous[s] = q;
+  queue(row: number, cls: PlacedClass): QueueId {
+    const place = this.placeOf(row, cls);
+    if (place === this.scripts) this.usesScripts = true;
+    const queues = this.execQueues[place];
+    if (queues.length === 1 || this.isShort(place)) return queues[0];
+    const elected = this.elect(row, cls.modes, place);
+    const q =
+      elected === NO_QUEUE ? this.deal(place, queues) : this.balance(place, queues, elected);
+    this.previous[place] = q;
     return q;
+  }
+
+  /** The place that runs the task in `row`, whose device is chosen. */
+  placeOf(row: number, cls: PlacedClass): Place {
+    const s = this.tasks.device[row];
+    return s === HOST && cls.onScriptWorkers === true ? this.scripts : s;
+  }
+
+  /** The space whose memory the queues of a place use. */
+  spaceOf(place: Place): SpaceId {
+    return place === this.scripts ? HOST : (place as SpaceId);
+  }
+
+  private isShort(place: Place): boolean {
+    return this.short[this.spaceOf(place)] !== 0;
   }
 
   /** Backlogs may be smaller than at the last look, and queues that ran dry may take tasks again. */
@@ -111,9 +142,10 @@ export class QueueChoice {
     this.moved.fill(0);
   }
 
-  /** The queue of space `s` that last wrote most of the task's data; NO_QUEUE if no queue wrote any. */
-  private elect(row: number, modes: readonly number[], s: SpaceId): QueueId {
+  /** The queue of a place that last wrote most of the task's data; NO_QUEUE if no queue wrote any. */
+  private elect(row: number, modes: readonly number[], place: Place): QueueId {
     const { votes, executesFor } = this;
+    const s = this.spaceOf(place);
     const { writeQueue, spaces } = this.directory;
     const { flowDatum } = this.tasks;
     const first = this.tasks.flowStart[row];
@@ -122,7 +154,7 @@ export class QueueChoice {
     const q = n === 0 ? NO_QUEUE : writeQueue[flowDatum[first] * spaces + s];
     let same = 1;
     while (same < n && writeQueue[flowDatum[first + same] * spaces + s] === q) same++;
-    if (same >= n && q >= 0 && executesFor[q] === s) {
+    if (same >= n && q >= 0 && executesFor[q] === place) {
       this.second = NO_QUEUE;
       return q;
     }
@@ -131,7 +163,7 @@ export class QueueChoice {
     let second = NO_QUEUE;
     for (let i = 0; i < n; i++) {
       const q = writeQueue[flowDatum[first + i] * spaces + s];
-      if (q < 0 || executesFor[q] !== s) continue;
+      if (q < 0 || executesFor[q] !== place) continue;
       // The task must follow the last writer of the data that it changes in any case.
       votes[q] += modes[i] === AccessMode.readWrite ? 3 : 1;
       if (q === elected) most = votes[q];
@@ -146,7 +178,7 @@ export class QueueChoice {
       if (elected >= 0) votes[elected] = 0;
       return elected;
     }
-    const previous = this.previous[s];
+    const previous = this.previous[place];
     if (votes[previous] === most) {
       if (previous !== elected) this.second = elected;
       elected = previous;
@@ -159,7 +191,7 @@ export class QueueChoice {
   }
 
   /** The elected queue, or another queue if the elected one has a far longer backlog. */
-  private balance(s: SpaceId, queues: readonly QueueId[], elected: QueueId): QueueId {
+  private balance(s: Place, queues: readonly QueueId[], elected: QueueId): QueueId {
     const { depth, moved, second } = this;
     const backlog = this.backlog(elected);
     // Between completions backlogs only grow, so an old value of the smallest backlog errs on the side of caution.
@@ -177,7 +209,7 @@ export class QueueChoice {
   }
 
   /** A queue for a task whose data no queue has written. */
-  private deal(s: SpaceId, queues: readonly QueueId[]): QueueId {
+  private deal(s: Place, queues: readonly QueueId[]): QueueId {
     const { depth, runs } = this;
     const last = this.lastQueue[s];
     const best = this.leastLoaded(s, queues);
@@ -191,7 +223,7 @@ export class QueueChoice {
   }
 
   /** The queue with the smallest backlog; among equals preferably not the queue of the last task. */
-  private leastLoaded(s: SpaceId, queues: readonly QueueId[]): QueueId {
+  private leastLoaded(s: Place, queues: readonly QueueId[]): QueueId {
     const last = this.lastQueue[s];
     let best = last;
     let least = 0x7fffffff;
@@ -212,11 +244,13 @@ export class QueueChoice {
     return this.submission.outstanding[q] + this.lines[q].length;
   }
 
-  /** Whether every queue that executes kernels had enough work at the last look. */
+  /** Whether every queue that executes kernels had enough work at the last look. Script workers count once they are used. */
   allBusy(): boolean {
     const { outstanding } = this.submission;
     for (let q = FIRST_QUEUE; q < outstanding.length; q++) {
-      if (this.executesFor[q] >= 0 && outstanding[q] < MUCH) return false;
+      const place = this.executesFor[q];
+      if (place === this.scripts && !this.usesScripts) continue;
+      if (place >= 0 && outstanding[q] < MUCH) return false;
     }
     return true;
   }
@@ -228,12 +262,12 @@ export class QueueChoice {
 
   /** Under memory pressure one queue stands for its whole device. */
   private hasRoomOfAll(q: QueueId): boolean {
-    const s = this.executesFor[q];
-    const all = this.execQueues[s].length;
-    return this.short[s] !== 0 && this.submission.outstanding[q] < this.depth[q] * all;
+    const place = this.executesFor[q];
+    const all = this.execQueues[place].length;
+    return this.isShort(place) && this.submission.outstanding[q] < this.depth[q] * all;
   }
 
-  /** The longest line of another queue of the same space, for a queue that has run dry; NO_QUEUE if there is none. */
+  /** The longest line of another queue of the same place, for a queue that has run dry; NO_QUEUE if there is none. */
   victimFor(thief: QueueId): QueueId {
     let victim = NO_QUEUE;
     let most = 0;
@@ -246,10 +280,10 @@ export class QueueChoice {
     return victim;
   }
 
-  /** Whether some queue of space `s` may take another command. */
-  hasSlot(s: SpaceId): boolean {
-    const queues = this.execQueues[s];
-    if (this.short[s] !== 0) return this.hasRoom(queues[0]);
+  /** Whether some queue of a place may take another command. */
+  hasSlot(place: Place): boolean {
+    const queues = this.execQueues[place];
+    if (this.isShort(place)) return this.hasRoom(queues[0]);
     for (let i = 0; i < queues.length; i++) {
       const q = queues[i];
       if (this.submission.outstanding[q] < this.depth[q]) return true;

@@ -59,6 +59,8 @@ export interface Remote {
   poll(): boolean;
   /** Sends the messages that this pass has written. */
   publish(): void;
+  /** The message layer looks at all lanes: a play has begun on them, or was cancelled. */
+  lanesChanged(): void;
   /** The thread is about to block in a call of the program. */
   blocks(): void;
 

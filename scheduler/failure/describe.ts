@@ -21,6 +21,10 @@ export function describeFailure(state: EngineState, row: number, status: number)
   const { tasks, x } = state;
   const cls = x.classes[tasks.classOf[row]];
   const task = x.describe(row);
+  if (status === Status.threw || status === Status.workerEnded) {
+    const thrown = state.backend.scripts?.thrown(tasks.queue[row], tasks.seq[row]);
+    return status === Status.threw ? bodyFailure(task, thrown) : workerFailure(task, thrown);
+  }
   const device = state.spaceName(tasks.device[row]);
   const words = state.backend.lastError(tasks.queue[row]);
   return commandFailure(
@@ -93,6 +97,16 @@ function kernelCodeText(status: number, explain: () => string | undefined): stri
   } catch (cause) {
     return `${plain}, and the function that explains it failed: ${describeThrown(cause)}`;
   }
+}
+
+/** The error for a task whose body ran on a script worker that ended with it. `cause`: undefined if nothing is known. */
+function workerFailure(task: string, cause: unknown): HeadraceError {
+  const reason = cause === undefined ? 'its heap may have been too small' : describeThrown(cause);
+  return new HeadraceError(
+    'ERR_SCRIPT_WORKER',
+    `task ${task} failed: the script worker that ran its body has ended: ${reason}`,
+    { task, stage: 'exec', cause },
+  );
 }
 
 /** The error for a task whose JavaScript body threw or rejected with `cause`, which may be anything. */

@@ -3,13 +3,19 @@
 // A graph serves a plan whose commands all belong to one GPU and whose parameters are all given. Its addresses are those of
 // the capture: data that lie elsewhere in a later play need a new graph. An iteration begins when the one before has ended.
 // Making a graph takes as long as launching its commands some ten times. So it is made once a plan is to be played that often.
-import { type CommandGraphs, RecordLayout as Record, Status } from '../../devices/backend.js';
+import { type CommandGraphs, Status } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import { HOST } from '../../devices/handles.js';
-import { shown } from '../checks.js';
+import { oneOf } from '../checks.js';
 import type { EngineState } from '../engine/state.js';
+import { writeAddresses } from './layout.js';
 import type { Placement } from './placement.js';
-import type { PlannedProgram, PlannedQueue } from './planned-program.js';
+import {
+  type GraphLists,
+  type PlannedProgram,
+  type PlannedQueue,
+  recordsIn,
+} from './planned-program.js';
 
 /** Iterations, played and to come, from which on a graph pays. */
 const WORTHWHILE = 16;
@@ -32,8 +38,8 @@ export class DriverGraph {
   /** The list that launches the graph, and the addresses with which it was captured. */
   private list: PlannedQueue | undefined;
   private addresses: readonly number[] = [];
-  /** The commands of the graph. */
-  private captured: readonly PlannedQueue[] = [];
+  /** The commands of the graph, made for its first capture. */
+  private commands: GraphLists | undefined;
 
   constructor(
     state: EngineState,
@@ -76,14 +82,15 @@ export class DriverGraph {
   /** What `Backend.playOutcome` would return had the lists of the plan been played: from the outcome of the graph's. */
   spread([allowed, launched, status]: ArrayLike<number> & Iterable<number>): number[] {
     const { queues } = this.program;
-    const lengths = queues.map(({ records }) => records.length / Record.words);
+    const lengths = queues.map(recordsIn);
     if (status === Status.ok || status === Status.cancelled)
       return [allowed, ...lengths.flatMap((n) => [launched * n, status])];
     const { queue, records } = this.list as PlannedQueue;
     const place = this.graphs.failure(queue, records);
     // The iteration with the failure went on to its end, unless the launch was refused as a whole.
     const others = place === undefined ? launched : launched + 1;
-    const insertion = place === undefined ? 0 : this.captured[place[0]].insertion[place[1]];
+    const { queues: captured } = this.commands as GraphLists;
+    const insertion = place === undefined ? 0 : captured[place[0]].insertion[place[1]];
     const list = queues.findIndex((q) => q.insertion.includes(insertion));
     const record = queues[list].insertion.indexOf(insertion);
     return [
@@ -118,13 +125,12 @@ export class DriverGraph {
   }
 
   private capture(): void {
-    const { queues, addresses } = this.program.graphLists();
+    this.commands ??= this.program.graphLists();
+    const { queues, addresses } = this.commands;
     const values = queues.map(({ records }) => new Float64Array(records.buffer));
     addresses.forEach((list, g) => {
-      for (let i = 0; i < list.length; i += 3)
-        values[list[i]][list[i + 1]] = this.placement.baseOf(g) + list[i + 2];
+      writeAddresses(values, list, this.addresses[g]);
     });
-    this.captured = queues;
     try {
       const records = this.graphs.capture(queues);
       const [{ queue }] = queues;
@@ -141,9 +147,5 @@ export class DriverGraph {
 /** @throws HeadraceError `ERR_OPTION` */
 export function checkGraphChoice(given: unknown): GraphChoice {
   if (given === undefined) return 'auto';
-  if (given === 'auto' || given === 'always' || given === 'never') return given;
-  throw new HeadraceError(
-    'ERR_OPTION',
-    `the option graph of a plan must be 'auto', 'always' or 'never', not ${shown(given)}`,
-  );
+  return oneOf(given, 'the option graph of a plan', ['auto', 'always', 'never']);
 }

@@ -27,7 +27,7 @@ export function listsForGraph(
   const waits = findWaits(dealt, accesses, planned.ranges, queues.length, control);
   const lists = writeLists(dealt, waits, [], []);
   const addresses = addressesOf(dealt, accesses, planned.ranges, lists);
-  return { queues: lists.queues, addresses: addresses.map((list) => Float64Array.from(list)) };
+  return { queues: lists.queues, addresses };
 }
 
 /** The commands and their accesses in another order; the arguments stay where they are. */
@@ -50,6 +50,7 @@ function inOrder(
     commands: {
       ...commands,
       isCopy: Uint8Array.from(order, (c) => commands.isCopy[c]),
+      message: Uint8Array.from(order, (c) => commands.message[c]),
       queue: Int16Array.from(order, (c) => commands.queue[c]) as Column<Int16Array, QueueId>,
       what: Int32Array.from(order, (c) => commands.what[c]),
       insertion: Int32Array.from(order, (c) => commands.insertion[c]),

@@ -31,7 +31,7 @@ export class Insertions {
   }
 
   /** Keeps an insertion; `after` by number. Returns its number. */
-  add(insertion: TaskInsertion, after: readonly number[]): number {
+  add(insertion: Omit<TaskInsertion, 'run' | 'after'>, after: readonly number[]): number {
     const n = this.classes.length;
     const { cls } = insertion;
     this.classes.push(cls);

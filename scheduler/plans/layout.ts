@@ -84,9 +84,7 @@ class ListWriter {
     }
     const at = record * Record.words;
     const n = commands.arguments[c];
-    words[at + Record.head] = commands.isCopy[c]
-      ? Opcode.copy | (n << 20)
-      : Opcode.exec | (commands.flows[c] << 8) | (n << 20);
+    words[at + Record.head] = headOf(commands, c);
     words[at + Record.kernel] = commands.what[c];
     words[at + Record.task] = commands.insertion[c];
     if (last > first) this.wait(words, at, first);
@@ -133,6 +131,13 @@ class ListWriter {
   }
 }
 
+function headOf(commands: CommandColumns, c: number): number {
+  const n = commands.arguments[c] << 20;
+  if (commands.isCopy[c]) return Opcode.copy | n;
+  if (commands.message[c]) return commands.message[c] | n;
+  return Opcode.exec | (commands.flows[c] << 8) | n;
+}
+
 /** The float64 of argument `i` of the command at `record`, counted from the begin of the list. */
 export function placeOf(record: number, i: number): number {
   return i < Record.inlineArguments
@@ -156,21 +161,34 @@ export function addressesOf(
   accesses: Accesses,
   ranges: Ranges,
   lists: Lists,
-): number[][] {
-  const addresses: number[][] = Array.from({ length: ranges.regions }, () => []);
+): Float64Array[] {
+  const counts = new Int32Array(ranges.regions);
+  for (const access of accesses.of) counts[ranges.region[access >> 1]]++;
+  const addresses = Array.from(counts, (n) => new Float64Array(3 * n));
+  const filled = counts.fill(0);
   for (let c = 0; c < commands.count; c++) {
     const begin = accesses.first[c];
+    const list = lists.listOf[commands.queue[c]];
     for (let i = begin; i < accesses.first[c + 1]; i++) {
       const range = accesses.of[i] >> 1;
       const g = ranges.region[range];
       // A copy names its destination first, and reads before it writes.
       const argument = commands.isCopy[c] ? 1 - (i - begin) : i - begin;
-      addresses[g].push(
-        lists.listOf[commands.queue[c]],
-        placeOf(lists.recordOf[c], argument),
-        ranges.offset[range] - ranges.regionOffset[g],
-      );
+      const at = 3 * filled[g]++;
+      addresses[g][at] = list;
+      addresses[g][at + 1] = placeOf(lists.recordOf[c], argument);
+      addresses[g][at + 2] = ranges.offset[range] - ranges.regionOffset[g];
     }
   }
   return addresses;
+}
+
+/** Fills in the addresses of a region that lies at `base`; `values`: the float64 of each list. */
+export function writeAddresses(
+  values: readonly Float64Array[],
+  addresses: Float64Array,
+  base: number,
+): void {
+  for (let i = 0; i < addresses.length; i += 3)
+    values[addresses[i]][addresses[i + 1]] = base + addresses[i + 2];
 }

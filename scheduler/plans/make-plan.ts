@@ -1,17 +1,23 @@
 // From the program of the user to a plan.
 import { HeadraceError } from '../../devices/errors.js';
+import { type DatumId, HOST } from '../../devices/handles.js';
 import { describeThrown, isError } from '../../trace/thrown.js';
 import { checkOptions, checkText, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
+import type { RunState } from '../engine/run-state.js';
 import { ClassBinder } from '../program/bound-class.js';
-import type { GraphRuntime } from '../program/graph.js';
 import type { ResolvedOptions } from '../program/options.js';
 import type { ProgramData } from '../program/program-data.js';
+import type { Ranks } from '../ranks/ranks.js';
 import { checkGraphChoice, type GraphChoice } from './driver-graph.js';
+import { planMessages } from './messages.js';
+import { openSlots } from './open-slots.js';
 import { Plan } from './plan.js';
 import { PlanGraph } from './plan-graph.js';
 import { Planner } from './planner.js';
 import { PlanningEngine } from './planning-engine.js';
+import { messageRows, rankShare } from './rank-share.js';
+import type { PlayingRuntime } from './together.js';
 
 /** Options of `Runtime.plan`. */
 export interface PlanOptions {
@@ -31,10 +37,19 @@ const BETTER = 1.05;
 /** Commands queued ahead when tasks are dealt one by one. */
 const RUN_AHEAD = 2;
 
+/** A kernel of the host that does nothing: the planner's stand-in for an end of a message. */
+const IDLE_KERNEL = 'empty';
+
 /** The runtime that plans. */
-interface PlanningRuntime extends GraphRuntime {
+interface PlanningRuntime extends PlayingRuntime {
   readonly options: ResolvedOptions;
   readonly programData: ProgramData;
+}
+
+/** The options of a plan, checked. */
+interface PlanWish {
+  readonly name: string;
+  readonly choice: GraphChoice;
 }
 
 /** Calls the program with a graph and makes the plan of its tasks. `Runtime.plan` has the errors. */
@@ -52,18 +67,37 @@ export async function makePlan(
     );
   checkOptions(options, ['name', 'graph'], 'options of a plan');
   const name = options.name === undefined ? 'plan' : checkText(options.name, 'the name of a plan');
-  const choice = checkGraphChoice(options.graph);
-  if (runtime.peers !== undefined)
-    throw new HeadraceError(
-      'ERR_PLAN_RANKS',
-      `plan '${name}': a program on several ranks cannot be planned yet`,
-      { remedy: 'insert the tasks with runtime.run' },
-    );
+  const wish = { name, choice: checkGraphChoice(options.graph) };
+  const { peers } = runtime;
+  if (peers !== undefined) return planTogether(runtime, engine, peers, program, wish, isOver);
   const { window, runAhead } = runtime.options;
   const planning = new PlanningEngine(engine, engine.backend, { window, runAhead });
-  const { programData } = runtime;
+  const graph = await planned(runtime, planning, program, name);
+  let found = new Planner(planning, engine).finish(name);
+  // Online, tasks are dealt to queues in runs, so that neighbours stay together; queues that run dry take others. A plan is
+  // fixed. If a queue has much more to do than the mean, the tasks are dealt one by one, as queues become free.
+  const { most, mean } = planning.planning.balance();
+  if (most > UNEVEN * mean) {
+    const few = { window, runAhead: RUN_AHEAD };
+    const other = new PlanningEngine(engine, engine.backend, few, planning);
+    const even = new Planner(other, engine).again(name);
+    if (even.report.makespan * BETTER < found.report.makespan) found = even;
+  }
+  const { mirrored: data } = planning;
+  return new Plan(engine, found, { classes: graph.classes, data, isOver, choice: wish.choice });
+}
+
+/** The graph of the program, which has ended. */
+async function planned(
+  runtime: PlanningRuntime,
+  planning: PlanningEngine,
+  program: (graph: PlanGraph) => void | PromiseLike<void>,
+  name: string,
+  together?: RunState,
+): Promise<PlanGraph> {
+  const { programData, peers } = runtime;
   const classes = new ClassBinder(planning, programData);
-  const graph = new PlanGraph({ peers: undefined, programData, classes }, planning);
+  const graph = new PlanGraph({ peers, programData, classes }, planning, together);
   try {
     await program(graph);
   } catch (error) {
@@ -73,18 +107,55 @@ export async function makePlan(
     });
   }
   graph.end();
-  let planned = new Planner(planning, engine).finish(name);
-  // Online, tasks are dealt to queues in runs, so that neighbours stay together; queues that run dry take others. A plan is
-  // fixed. If a queue has much more to do than the mean, the tasks are dealt one by one, as queues become free.
-  const { most, mean } = planning.planning.balance();
-  if (most > UNEVEN * mean) {
-    const few = { window, runAhead: RUN_AHEAD };
-    const other = new PlanningEngine(engine, engine.backend, few, planning);
-    const even = new Planner(other, engine).again(name);
-    if (even.report.makespan * BETTER < planned.report.makespan) planned = even;
-  }
-  const { mirrored: data, insertions } = planning;
-  const { slots, classes: classesOf } = graph;
-  const { after } = insertions;
-  return new Plan(engine, planned, { slots, classes: classesOf, data, after, isOver, choice });
+  return graph;
+}
+
+/**
+ * The part of this rank. All ranks make the plan in a run, which compares their tasks and ends when all of them are done: so
+ * either all ranks have the plan, or none.
+ */
+async function planTogether(
+  runtime: PlanningRuntime,
+  engine: Engine,
+  peers: Ranks,
+  program: (graph: PlanGraph) => void | PromiseLike<void>,
+  { name, choice }: PlanWish,
+  isOver: () => boolean,
+): Promise<Plan> {
+  const { queues } = engine.backend;
+  if (!queues.some(({ kind }) => kind === 'lane'))
+    throw new HeadraceError('ERR_PLAN_RANKS', `plan '${name}': plans on several ranks need lanes`, {
+      remedy: 'open the runtime with the option lanes: 32',
+    });
+  let plan: Plan | undefined;
+  await runtime.run(
+    async (outer) => {
+      const { window, runAhead } = runtime.options;
+      const recorder = new PlanningEngine(engine, engine.backend, { window, runAhead });
+      const { planning, tasks, insertions } = recorder;
+      const graph = await planned(runtime, recorder, program, name, outer.state);
+      const rows = messageRows(
+        recorder.x.classes,
+        planning.kernel(IDLE_KERNEL, HOST),
+        planning.spaces.length,
+      );
+      const bytesOf = (d: DatumId): number => engine.directory.bytes[d];
+      const isShort = (d: DatumId): boolean => peers.device.isInline(bytesOf(d));
+      const { treeFrom } = runtime.options;
+      const messages = planMessages(insertions, graph.rankOf, isShort, treeFrom);
+      const { rank } = peers;
+      const { maxArguments: mostArguments } = tasks;
+      const of = { rank, rows, queues, bytesOf, mostArguments };
+      const share = rankShare(insertions, graph.rankOf, messages, of);
+      const own = new PlanningEngine(engine, engine.backend, { window, runAhead }, recorder, share);
+      const found = new Planner(own, engine).again(name);
+      const slots = openSlots(insertions, graph.classes);
+      const classes = share.origin.map((n) => graph.classes[n]);
+      const { mirrored: data } = recorder;
+      const together = { runtime, peers, messages, slots };
+      plan = new Plan(engine, found, { classes, data, isOver, choice, together });
+    },
+    { name: `making plan '${name}'` },
+  );
+  return plan as Plan;
 }

@@ -13,6 +13,7 @@ import { makeRoom, startWriteBack } from '../../devices/memory/eviction.js';
 import { poisonedDatum } from '../../stages/poison.js';
 import { TransferReason } from '../../trace/format.js';
 import type { EngineState } from '../engine/state.js';
+import { writeAddresses } from './layout.js';
 import type { PlannedCopy, PlannedProgram, PlannedRegion } from './planned-program.js';
 
 const UNPLACED = -1;
@@ -189,8 +190,7 @@ export class Placement {
     program.regions.forEach(({ addresses }, g) => {
       if (base[g] === patched[g] || !guards.planPlaces) return;
       patched[g] = base[g];
-      for (let i = 0; i < addresses.length; i += 3)
-        values[addresses[i]][addresses[i + 1]] = base[g] + addresses[i + 2];
+      writeAddresses(values, addresses, base[g]);
     });
   }
 }

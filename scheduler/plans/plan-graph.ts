@@ -1,6 +1,9 @@
 // The graph of a plan: the same `insert` as in a run, with open parameters. Nothing runs.
 import { HeadraceError } from '../../devices/errors.js';
 import type { DatumId, TaskHandle } from '../../devices/handles.js';
+import { shown } from '../checks.js';
+import type { RunState } from '../engine/run-state.js';
+import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
 import { Datum } from '../program/datum.js';
 import {
   Graph,
@@ -8,44 +11,41 @@ import {
   type TaskArguments,
   type TaskOptions,
 } from '../program/graph.js';
+import { withoutLists } from '../program/list-flows.js';
 import {
   type Flows,
-  ParameterKind,
+  isTaskClass,
+  type OneOrList,
   type Parameters,
   type TaskClass,
 } from '../program/task-class.js';
 import type { PlanningEngine } from './planning-engine.js';
 import { Slot } from './slot.js';
 
-/** Data and parameters of a task of a plan, by name. A parameter may be open. */
+/** Data and parameters of a task of a plan, by name. A list gets an array of data. A parameter may be open. */
 export type PlanArguments<F extends Flows, P extends Parameters> = {
-  readonly [K in keyof F]: Datum<F[K]['element']>;
+  readonly [K in keyof F]: OneOrList<F[K], Datum<F[K]['element']>>;
 } & { readonly [K in keyof P]: (P[K] extends 'bool' ? boolean : number) | Slot };
-
-/** An open parameter of a plan: what values its tasks accept. */
-export interface OpenSlot {
-  readonly name: string;
-  /** A task takes it as an integer of 32 bits. */
-  isWhole: boolean;
-  /** A task takes it as a truth value. */
-  isTruth: boolean;
-}
 
 /** Inserts tasks into a plan, in program order. */
 export class PlanGraph extends Graph {
-  /** @internal By name. */
-  readonly slots: Map<string, OpenSlot> = new Map();
   /** @internal Class of each insertion. */
   readonly classes: TaskClass[] = [];
   private readonly planning: PlanningEngine;
   private readonly owner: GraphRuntime;
   private isOver = false;
 
+  /** @internal Rank of each insertion; on several ranks only. */
+  readonly rankOf: number[] = [];
+  /** On several ranks: the run in which all ranks make the plan. */
+  private readonly together: RunState | undefined;
+
   /** @internal Use `runtime.plan`. */
-  constructor(runtime: GraphRuntime, planning: PlanningEngine) {
+  constructor(runtime: GraphRuntime, planning: PlanningEngine, together?: RunState) {
     super(runtime, planning, planning.plannedRun);
     this.owner = runtime;
     this.planning = planning;
+    this.together = together;
   }
 
   /**
@@ -62,8 +62,12 @@ export class PlanGraph extends Graph {
       throw new HeadraceError('ERR_RUN_OVER', 'the plan is made; no task can be inserted into it');
     const { insertions } = this.planning;
     const given = args as unknown as Record<string, unknown>;
-    const closed =
-      given === null || typeof given !== 'object' ? given : this.prepare(cls as never, given);
+    const isGiven = given !== null && typeof given === 'object';
+    if (isGiven && isTaskClass(cls) && cls.lists !== undefined) {
+      const plain = withoutLists(cls, given);
+      return this.insert(plain.cls, plain.args as PlanArguments<Flows, Parameters>, options);
+    }
+    const closed = isGiven ? this.prepare(cls as never, given) : given;
     const before = insertions.count;
     const handle = super.insert(cls, closed as TaskArguments<F, P>, options);
     this.classes[before] = cls as unknown as TaskClass;
@@ -71,9 +75,40 @@ export class PlanGraph extends Graph {
     return handle;
   }
 
+  /** @internal On several ranks the tasks of all are kept, and compared with those of the other ranks. */
+  protected override place(insertion: ProgramInsertion, rank: number): TaskHandle {
+    const { together, owner, planning } = this;
+    const { peers } = owner;
+    if (peers === undefined || together === undefined) return super.place(insertion, rank);
+    const { cls, flows, params } = insertion;
+    const target = rank >= 0 ? rank : peers.plan.rankOf(cls, flows);
+    const before = (insertion.after ?? []) as readonly number[];
+    peers.runs.graphs.count(together, cls, flows, params, peers.plan.data.gid, target);
+    this.rankOf.push(target);
+    return planning.keep(insertion as TaskInsertion, before) as TaskHandle;
+  }
+
+  /** @internal */
+  protected override isHandle(handle: number): boolean {
+    if (this.together === undefined) return super.isHandle(handle);
+    return Number.isInteger(handle) && handle >= 0 && handle < this.planning.insertions.count;
+  }
+
   /** Resolves at once: planning needs no space. */
   override space(): Promise<void> {
     return Promise.resolve();
+  }
+
+  /** Rejects with `ERR_PLAN_VALUE`: nothing runs while a plan is made. */
+  override value(datum: Datum): Promise<number> {
+    const of = datum instanceof Datum ? `datum '${datum.name}'` : shown(datum);
+    return Promise.reject(
+      new HeadraceError(
+        'ERR_PLAN_VALUE',
+        `the program of a plan asks for the value of ${of}, and no task runs while a plan is made`,
+        { remedy: 'give the play a condition on the datum: plan.run({ while: ... })' },
+      ),
+    );
   }
 
   override check(datum: Datum, reads: boolean, of?: string): void {
@@ -99,19 +134,10 @@ export class PlanGraph extends Graph {
   }
 
   private openAll(cls: TaskClass, given: Record<string, unknown>, insertion: number): void {
-    const bound = this.owner.classes.bind(cls);
     cls.paramNames.forEach((name, parameter) => {
       const value = given[name];
-      if (!(value instanceof Slot)) return;
-      const slot = this.slots.get(value.name) ?? {
-        name: value.name,
-        isWhole: false,
-        isTruth: false,
-      };
-      this.slots.set(value.name, slot);
-      if (bound.kinds[parameter] === ParameterKind.i32) slot.isWhole = true;
-      if (bound.kinds[parameter] === ParameterKind.bool) slot.isTruth = true;
-      this.planning.insertions.leaveOpen({ insertion, parameter, slot: value.name });
+      if (value instanceof Slot)
+        this.planning.insertions.leaveOpen({ insertion, parameter, slot: value.name });
     });
   }
 

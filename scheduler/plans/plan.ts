@@ -5,13 +5,18 @@ import type { DatumId } from '../../devices/handles.js';
 import { describeThrown } from '../../trace/thrown.js';
 import { checkOptions, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
+import type { RunState } from '../engine/run-state.js';
 import { Datum } from '../program/datum.js';
 import type { TaskClass } from '../program/task-class.js';
 import { DriverGraph, type GraphChoice } from './driver-graph.js';
+import { type OpenSlot, openSlots } from './open-slots.js';
 import { Placement } from './placement.js';
-import type { OpenSlot } from './plan-graph.js';
+import { machineOf } from './plan-machine.js';
 import type { PlannedProgram, PlanReport } from './planned-program.js';
-import { Play, type PlayCondition } from './play.js';
+import { Play, type PlayCondition, type PlayWish } from './play.js';
+import { ERA_SLOT } from './rank-share.js';
+import { bytesOf, writePlan } from './save-plan.js';
+import { runTogether, type Together } from './together.js';
 
 /** The value of an open parameter, or a function of the number of the iteration, from 0. */
 export type SlotValue = number | boolean | ((iteration: number) => number | boolean);
@@ -50,15 +55,22 @@ export interface PlayReport {
   readonly seconds: number;
 }
 
+/** On one rank no message needs an era. */
+const NO_ERA = (_: number): number => 0;
+const NO_SLOT = (name: string): OpenSlot => ({ name, isWhole: false, isTruth: false });
+
 /** A plan: tasks whose order, devices and copies are decided once. Made by `Runtime.plan`. */
 export class Plan {
   readonly name: string;
   /** What the planner decided. */
   private readonly engine: Engine;
   private readonly slots: readonly OpenSlot[];
+  /** Those of all ranks. */
+  private readonly allSlots: readonly OpenSlot[];
+  private readonly together: Together | undefined;
+  private readonly choice: GraphChoice;
   private readonly classes: readonly TaskClass[];
   private readonly data: ReadonlyMap<DatumId, Datum>;
-  private readonly after: ReadonlyMap<number, readonly number[]>;
   private program: PlannedProgram | undefined;
   private placement: Placement | undefined;
   private readonly planned: PlannedProgram['report'];
@@ -72,13 +84,13 @@ export class Plan {
     engine: Engine,
     program: PlannedProgram,
     of: {
-      readonly slots: ReadonlyMap<string, OpenSlot>;
+      /** Class of each insertion. */
       readonly classes: readonly TaskClass[];
       readonly data: Iterable<DatumId>;
-      /** Tasks that must be over before a task, by number of insertion, besides those of its data. */
-      readonly after: ReadonlyMap<number, readonly number[]>;
       readonly isOver: () => boolean;
       readonly choice: GraphChoice;
+      /** On several ranks. */
+      readonly together?: Together;
     },
   ) {
     this.engine = engine;
@@ -87,10 +99,13 @@ export class Plan {
     this.name = program.report.name;
     this.planned = program.report;
     this.graph = new DriverGraph(engine, program, this.placement, of.choice);
-    this.slots = program.slots.map((name) => of.slots.get(name) as OpenSlot);
+    this.together = of.together;
+    const slots = of.together?.slots ?? openSlots(program.decisions.insertions, of.classes);
+    this.slots = program.slots.map((name) => slots.get(name) ?? NO_SLOT(name));
+    this.allSlots = [...slots.values()];
     this.classes = of.classes;
-    this.after = of.after;
     this.isOver = of.isOver;
+    this.choice = of.choice;
     this.data = new Map(
       Array.from(of.data, (d) => [d, engine.directory.info[d] as Datum] as const),
     );
@@ -112,10 +127,9 @@ export class Plan {
    * that the plan reads has no value; with `ERR_OUT_OF_HOST_MEMORY` or `ERR_OUT_OF_DEVICE_MEMORY`.
    */
   run(options: PlayOptions = {}): Promise<PlayReport> {
-    const { engine, program, placement } = this;
-    if (this.isOver()) throw new HeadraceError('ERR_RUNTIME_CLOSED', 'the runtime is closed');
-    if (program === undefined || placement === undefined)
-      throw new HeadraceError('ERR_PLAN_CLOSED', `plan '${this.name}' is closed`);
+    const { engine } = this;
+    const program = this.checkOpen();
+    const placement = this.placement as Placement;
     if (engine.inBody)
       throw new HeadraceError(
         'ERR_PLAN_IN_BODY',
@@ -131,33 +145,85 @@ export class Plan {
           { datum: datum.name },
         );
     const condition = this.condition(options.while, program);
+    if (condition !== undefined && this.together !== undefined)
+      throw new HeadraceError(
+        'ERR_PLAN_RANKS',
+        `plan '${this.name}' is played on several ranks, where \`while\` is not looked at`,
+        { remedy: 'play a number of iterations, then read the datum, and play again' },
+      );
     const times = checkTimes(
       options.times ?? (condition === undefined ? 1 : Number.MAX_SAFE_INTEGER),
     );
     const value = this.values(options.values ?? {});
     const signal = checkSignal(options.signal);
-    const run = engine.openRun();
+    const { together } = this;
     const began = performance.now();
+    const report = (iterations: number): PlayReport => {
+      const tasks = iterations * this.planned.tasks;
+      return { iterations, tasks, seconds: (performance.now() - began) / 1000 };
+    };
+    const { after } = program.decisions.insertions;
+    const wish = { graph: this.graph, times, value, condition, after };
+    const explain: PlayWish['explain'] = (insertion, code, params) =>
+      this.explain(program, { insertion, params }, code);
+    const enter = (
+      run: RunState,
+      isPart: boolean,
+      ends: Pick<PlayWish, 'done' | 'failed'>,
+      eraOf = NO_ERA,
+    ): Play => {
+      this.plays++;
+      const end = (): void => {
+        this.plays--;
+        this.releaseIfOver();
+      };
+      const play = new Play(engine, engine.completions, program, placement, {
+        ...wish,
+        value: (slot, iteration) =>
+          this.slots[slot].name === ERA_SLOT ? eraOf(iteration) : value(slot, iteration),
+        run,
+        isPart,
+        explain,
+        done: (iterations) => {
+          end();
+          ends.done(iterations);
+        },
+        failed: (error) => {
+          end();
+          ends.failed(error);
+        },
+      });
+      engine.sections.enter(play);
+      return play;
+    };
+    if (together !== undefined) {
+      const of = { name: `playing plan '${this.name}'`, signal, times };
+      const part = (run: RunState, eraOf: (iteration: number) => number): Promise<void> =>
+        new Promise((resolve, failed) => {
+          enter(run, true, { done: () => resolve(), failed }, eraOf);
+        });
+      // A rank without tasks in the plan has none to play.
+      return runTogether(engine, together, of, part).then(() => report(times));
+    }
+    return this.playAlone(signal, report, enter);
+  }
+
+  private playAlone(
+    signal: AbortSignal | undefined,
+    report: (iterations: number) => PlayReport,
+    enter: (run: RunState, isPart: boolean, ends: Pick<PlayWish, 'done' | 'failed'>) => Play,
+  ): Promise<PlayReport> {
+    const { engine } = this;
+    const run = engine.openRun();
     return new Promise<PlayReport>((resolve, reject) => {
       const end = (): void => {
         signal?.removeEventListener('abort', abort);
         engine.closeRun(run);
-        this.plays--;
-        this.releaseIfOver();
       };
-      this.plays++;
-      const play = new Play(engine, engine.completions, program, placement, {
-        graph: this.graph,
-        times,
-        value,
-        condition,
-        run,
-        after: this.after,
-        explain: (insertion, code, params) => this.explain(program, { insertion, params }, code),
+      const play = enter(run, false, {
         done: (iterations) => {
           end();
-          const tasks = iterations * this.planned.tasks;
-          resolve({ iterations, tasks, seconds: (performance.now() - began) / 1000 });
+          resolve(report(iterations));
         },
         failed: (error) => {
           end();
@@ -169,10 +235,31 @@ export class Plan {
         const words = reason === undefined ? '' : `: ${describeThrown(reason)}`;
         play.abort(new RunAbortedError(`${play.name} was aborted${words}`, reason));
       };
-      engine.sections.enter(play);
       if (signal?.aborted === true) abort();
       else signal?.addEventListener('abort', abort, { once: true });
     });
+  }
+
+  /**
+   * Writes the plan to a file, which `Runtime.loadPlan` reads on a machine of the same shape. The file has no values of data and
+   * no code. A file of that name is replaced as a whole.
+   *
+   * Rejects with `ERR_PLAN_NAMES` when data have no name of their own, or two task classes are the same by name, flows,
+   * parameters and kernels; with `ERR_PLAN_FILE` when the file cannot be written; with `ERR_PLAN_RANKS` on several ranks; with
+   * `ERR_PLAN_CLOSED`, `ERR_RUNTIME_CLOSED`, `ERR_OPTION`.
+   */
+  async save(file: string): Promise<void> {
+    const { engine, classes, data, choice: graph } = this;
+    const { decisions } = this.checkOpen();
+    if (this.together !== undefined)
+      throw new HeadraceError(
+        'ERR_PLAN_RANKS',
+        `plan '${this.name}' is one of several ranks, which cannot be saved`,
+        { remedy: 'make the plan at every start' },
+      );
+    const machine = machineOf(engine.backend);
+    const datum = (d: DatumId): Datum => data.get(d) as Datum;
+    await writePlan(file, bytesOf({ decisions, classes, datum, machine, graph }));
   }
 
   /** Gives up the lists of the plan. Plays under way go on to their end. Idempotent. */
@@ -184,6 +271,13 @@ export class Plan {
 
   private releaseIfOver(): void {
     if (this.program === undefined && this.plays === 0 && !this.isOver()) this.graph.release();
+  }
+
+  private checkOpen(): PlannedProgram {
+    if (this.isOver()) throw new HeadraceError('ERR_RUNTIME_CLOSED', 'the runtime is closed');
+    if (this.program === undefined)
+      throw new HeadraceError('ERR_PLAN_CLOSED', `plan '${this.name}' is closed`);
+    return this.program;
   }
 
   private condition(
@@ -240,21 +334,24 @@ export class Plan {
   private values(
     given: Readonly<Record<string, SlotValue>>,
   ): (slot: number, iteration: number) => number {
-    const { slots } = this;
+    const { slots, allSlots } = this;
     checkOptions(
       given,
-      slots.map((s) => s.name),
+      allSlots.map((s) => s.name),
       `the values of plan '${this.name}'`,
     );
-    const sources = slots.map(({ name }): SlotValue => {
+    const sourceOf = ({ name }: OpenSlot): SlotValue => {
       const source = given[name] ?? (name === 't' ? (i: number) => i : undefined);
       if (source !== undefined) return source;
       throw new HeadraceError('ERR_SLOT', `plan '${this.name}' needs a value for '${name}'`, {
         remedy: `run({ values: { ${name}: ... } })`,
       });
-    });
-    for (let s = 0; s < sources.length; s++)
-      if (typeof sources[s] !== 'function') this.number(slots[s], sources[s]);
+    };
+    for (const slot of allSlots) {
+      const source = sourceOf(slot);
+      if (typeof source !== 'function') this.number(slot, source);
+    }
+    const sources = slots.map((slot) => (slot.name === ERA_SLOT ? NO_ERA : sourceOf(slot)));
     return (s, iteration) => {
       const source = sources[s];
       return this.number(
@@ -297,7 +394,7 @@ export class Plan {
     { insertion, params }: { readonly insertion: number; readonly params: readonly number[] },
     code: number,
   ): string | undefined {
-    const { explain } = this.classes[insertion].definition;
+    const explain = this.classes[insertion]?.definition.explain;
     const { cls, data } = program.task(insertion);
     return explain?.(code, {
       params: Object.fromEntries(cls.paramNames.map((name, i) => [name, params[i]])),

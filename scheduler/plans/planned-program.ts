@@ -1,7 +1,12 @@
 // What planning makes: the lists of records per queue, with the places where addresses must be filled in, and the places of
 // the data before and after an iteration.
+import { RecordLayout } from '../../devices/backend.js';
 import type { DatumId, QueueId, SpaceId } from '../../devices/handles.js';
 import type { TaskClassRow } from '../../stages/task-table.js';
+import type { Insertions } from './insertions.js';
+import type { Iteration } from './iteration.js';
+import type { PlannedMessage } from './messages.js';
+import type { RankShare } from './rank-share.js';
 
 /** The records of one queue (native/contract.ts). */
 export interface PlannedQueue {
@@ -11,6 +16,11 @@ export interface PlannedQueue {
   readonly open: Int32Array;
   /** Insertion that each record belongs to; -1 for copies and waits. */
   readonly insertion: Int32Array;
+}
+
+/** Number of records in a list, those of one iteration. */
+export function recordsIn({ records }: PlannedQueue): number {
+  return records.length / RecordLayout.words;
 }
 
 /** Memory that the plan uses in one piece. */
@@ -54,13 +64,31 @@ export interface PlannedTask {
   readonly params: readonly number[];
   /** Slot of each parameter, or -1 for one that is not open. */
   readonly slots: readonly number[];
+  /** Set if it is an end of a message to or from another rank. */
+  readonly message: PlannedMessage | undefined;
+}
+
+/** What was decided for the tasks of a plan. The rest of it follows (assembly.ts). */
+export interface Decisions {
+  readonly name: string;
+  readonly insertions: Insertions;
+  /** On several ranks. */
+  readonly share: RankShare | undefined;
+  readonly iteration: Iteration;
+  readonly evictions: number;
+  /** Seconds of the iteration on the planned machine. */
+  readonly makespan: number;
+  /** Tasks of its longest chain. */
+  readonly criticalPath: number;
 }
 
 /** Figures of a plan. Bytes and tasks are those of one iteration; times are in seconds of the planned machine. */
 export interface PlanReport {
   readonly name: string;
-  /** Tasks. */
+  /** Tasks; on several ranks those of this one. */
   readonly tasks: number;
+  /** Versions that this rank sends to others, and receives from them. */
+  readonly messages: { readonly sent: number; readonly received: number };
   /** Commands per queue, by its name, such as `worker 0` or `gpu 0 compute 0`. */
   readonly commands: Readonly<Record<string, number>>;
   /** Waits of a queue for another. */
@@ -75,7 +103,7 @@ export interface PlanReport {
   readonly criticalPath: number;
   /** Seconds of an iteration on the planned machine. */
   readonly makespan: number;
-  /** Seconds that the planner has taken. */
+  /** Seconds that the planner has taken; of a plan from a file, those that loading has taken. */
   readonly planning: number;
   /** 'captured' when the iterations are played as one graph of the GPU's driver; otherwise why they are not. */
   readonly graph: string;
@@ -89,6 +117,7 @@ export interface GraphLists {
 }
 
 export interface PlannedProgram {
+  readonly decisions: Decisions;
   readonly queues: readonly PlannedQueue[];
   readonly regions: readonly PlannedRegion[];
   /** Copies that must be valid before an iteration. */
@@ -97,6 +126,8 @@ export interface PlannedProgram {
   /** Names of the open parameters, by slot. */
   readonly slots: readonly string[];
   readonly task: (insertion: number) => PlannedTask;
+  /** Insertions: tasks, and ends of messages. */
+  readonly insertions: number;
   /** Made on every call. */
   readonly graphLists: () => GraphLists;
   readonly report: Omit<PlanReport, 'graph'>;

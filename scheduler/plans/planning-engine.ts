@@ -2,6 +2,7 @@
 // the same row in both directories.
 import type { Backend } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
+import { guards } from '../../devices/guards.js';
 import {
   type Column,
   type DatumId,
@@ -14,11 +15,13 @@ import { CopyEvent, CopyState } from '../../devices/memory/coherency.js';
 import { type DatumInfo, NO_BLOCK } from '../../devices/memory/directory.js';
 import { dropClean, makeRoom } from '../../devices/memory/eviction.js';
 import { PlanningBackend } from '../../devices/planning/backend.js';
-import { TransferReason } from '../../trace/format.js';
+import { isCommand, type TaskClassRow } from '../../stages/task-table.js';
+import { AccessMode, TransferReason } from '../../trace/format.js';
 import { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { TaskInsertion } from '../engine/task-insertion.js';
 import { Insertions } from './insertions.js';
+import type { RankShare } from './rank-share.js';
 
 /** Limit for tasks that bodies insert; a plan has no bodies. */
 const NO_OVERFLOW = 0;
@@ -43,8 +46,17 @@ export class PlanningEngine extends Engine {
   /** Data that have a copy from the begin. */
   readonly mirrored: Set<DatumId> = new Set();
 
-  /** `like`: plans the insertions of another planning engine again. */
-  constructor(real: Engine, realBackend: Backend, options: PlanningOptions, like?: PlanningEngine) {
+  /** Set if it plans the part of one of several ranks. */
+  readonly share: RankShare | undefined;
+
+  /** `like`: plans the insertions of another planning engine again; `share`: only those of this rank. */
+  constructor(
+    real: Engine,
+    realBackend: Backend,
+    options: PlanningOptions,
+    like?: PlanningEngine,
+    share?: RankShare,
+  ) {
     const planning = new PlanningBackend(realBackend);
     super(planning, {
       window: options.window,
@@ -60,13 +72,16 @@ export class PlanningEngine extends Engine {
       datumOf: (transfer) => this.transfers.datum[transfer],
       flowDatum: (task, i) =>
         this.tasks.flowDatum[this.tasks.flowStart[task & this.tasks.mask] + i],
+      message: (insertion) => this.share?.commands.get(insertion),
     };
     this.plannedRun = this.openRun();
-    this.insertions = like?.insertions ?? new Insertions();
+    this.share = share ?? like?.share;
+    this.insertions = this.share?.insertions ?? like?.insertions ?? new Insertions();
     if (like !== undefined) {
       planning.adoptKernels(like.planning);
       this.x.classes.push(...like.x.classes);
-      for (const d of like.mirrored) this.mirror(d);
+      if (this.share === undefined) for (const d of like.mirrored) this.mirror(d);
+      else this.mirrorShare(like, this.share);
     }
     planning.begin();
   }
@@ -77,22 +92,69 @@ export class PlanningEngine extends Engine {
     const to = this.directory;
     while (to.length <= d) this.addDatum(0, NO_DATUM_INFO);
     if (to.info[d] === from.info[d] && this.mirrored.has(d)) return;
+    this.know(d);
+    if (from.written[d] === 1) this.hasValue(d);
+  }
+
+  private know(d: DatumId): void {
+    const from = this.real.directory;
+    const to = this.directory;
     this.mirrored.add(d);
     to.info[d] = from.info[d];
     to.bytes[d] = from.bytes[d];
     to.largest = Math.max(to.largest, from.bytes[d]);
     to.home[d] = from.home[d];
-    if (from.written[d] === 0) return;
+  }
+
+  /** The datum has a value, which lies on the host. */
+  private hasValue(d: DatumId): void {
+    const to = this.directory;
     to.written[d] = 1;
     this.blockOnHost(d);
     to.apply(d, HOST, CopyEvent.write);
     this.spaces[HOST].settle(d);
   }
 
+  /** On several ranks a datum has a value here if this rank needs it at the begin: it is brought before the first iteration. */
+  private mirrorShare(like: PlanningEngine, { insertions, needs }: RankShare): void {
+    const used = new Set<DatumId>();
+    for (let n = 0; n < insertions.count; n++)
+      for (const i of insertions.classes[n].modes.keys()) used.add(insertions.datum(n, i));
+    const { directory } = this;
+    for (const d of like.mirrored) {
+      if (!used.has(d)) continue;
+      while (directory.length <= d) this.addDatum(0, NO_DATUM_INFO);
+      this.know(d);
+      if (needs.has(d)) this.hasValue(d);
+    }
+  }
+
+  /**
+   * Keeps an insertion of a program on several ranks; `before`: the tasks before it, by number. Returns its number. Nothing is
+   * planned before all are known (rank-share.ts).
+   */
+  keep(insertion: TaskInsertion, before: readonly number[]): number {
+    refuseBody(insertion);
+    const { cls, flows } = insertion;
+    for (let i = 0; i < cls.modes.length; i++)
+      if (cls.modes[i] !== AccessMode.read) this.directory.written[flows[i]] = 1;
+    return this.insertions.add(insertion, before);
+  }
+
+  /** Its kernels take as long as they took on the real machine, if that is known. */
+  override addClass(cls: TaskClassRow): void {
+    this.x.classes.push(cls);
+    const { planning, real } = this;
+    cls.kernels.forEach((kernel, s) => {
+      if (kernel < 0) return;
+      const seconds = real.kernelTimes.mean(cls, planning.realKernel(kernel), s as SpaceId);
+      if (seconds !== undefined) planning.setSeconds(kernel, seconds);
+    });
+  }
+
   override insert(insertion: TaskInsertion): TaskId {
-    const { cls, after } = insertion;
-    const isScript = cls.kernels.every((k) => k < 0) || cls.kernels[insertion.device] < 0;
-    if (cls.body !== undefined && isScript) throw refusedBody(cls.name);
+    const { after } = insertion;
+    refuseBody(insertion);
     const { numbers, ids } = this;
     const before = (after ?? []).flatMap((id) => numbers.get(id) ?? []);
     const n = this.repeats ? ids.length : this.insertions.add(insertion, before);
@@ -120,9 +182,20 @@ export class PlanningEngine extends Engine {
       record.after = insertions.after.get(n)?.map((b) => this.ids[b]);
       if (!this.tasks.hasRoom(record.cls.modes.length, record.cls.paramNames.length))
         this.reserveRow(record.cls);
-      this.insert(record);
+      const id = this.insert(record);
+      // On several ranks all commands are issued in program order (messages.ts).
+      if (this.share !== undefined && guards.planRankOrder) this.untilIssued(id);
     }
     this.drain();
+  }
+
+  private untilIssued(id: TaskId): void {
+    const { tasks, plannedRun } = this;
+    const row = id & tasks.mask;
+    while (tasks.contains(id) && !isCommand(tasks.execution[row])) {
+      if (plannedRun.error !== undefined) throw plannedRun.error;
+      this.step();
+    }
   }
 
   /** Lets virtual time run until all tasks and copies are over. @throws the failure of the planned run */
@@ -164,8 +237,11 @@ export class PlanningEngine extends Engine {
   }
 }
 
-function refusedBody(name: string): HeadraceError {
-  return new HeadraceError(
+function refuseBody({ cls, device }: TaskInsertion): void {
+  const isScript = cls.kernels.every((k) => k < 0) || cls.kernels[device] < 0;
+  if (cls.body === undefined || !isScript) return;
+  const { name } = cls;
+  throw new HeadraceError(
     'ERR_PLAN_BODY',
     `a plan cannot contain task class '${name}': its body is JavaScript, and plans are played without JavaScript`,
     { task: name, remedy: 'give the class a kernel, or run its tasks between plays' },

@@ -2,7 +2,7 @@
 //
 // A play that fails leaves them as a failed run does: those whose last writer of the last iteration has run keep their value;
 // the others are poisoned (scheduler/failure/poison.ts).
-import { RecordLayout as Record, Status } from '../../devices/backend.js';
+import { Status } from '../../devices/backend.js';
 import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST, type SpaceId, type TaskId } from '../../devices/handles.js';
 import { CopyEvent } from '../../devices/memory/coherency.js';
@@ -10,7 +10,12 @@ import { Poison } from '../../devices/memory/directory.js';
 import { writeHere } from '../../stages/exec.js';
 import type { EngineState } from '../engine/state.js';
 import { markUnwritten } from '../failure/poison.js';
-import type { PlannedExit, PlannedProgram, PlannedResult } from './planned-program.js';
+import {
+  type PlannedExit,
+  type PlannedProgram,
+  type PlannedResult,
+  recordsIn,
+} from './planned-program.js';
 import { type Failure, taintedData } from './taint.js';
 
 /** A command that has failed. The insertion of a copy is negative. */
@@ -40,8 +45,8 @@ export class PlayExit {
 
   /** A part is over, after `iterations` in the parts before it. `outcome`: see NativeCore.playOutcome. */
   partEnded(iterations: number, outcome: readonly number[]): void {
-    this.program.queues.forEach(({ records }, i) => {
-      this.succeeded[i] = (iterations * records.length) / Record.words + outcome[2 * i];
+    this.program.queues.forEach((list, i) => {
+      this.succeeded[i] = iterations * recordsIn(list) + outcome[2 * i];
       this.status[i] = outcome[2 * i + 1];
     });
   }
@@ -88,7 +93,7 @@ export class PlayExit {
 
   /** Whether a command of the last iteration has run. */
   private hasRun({ list, record }: { readonly list: number; readonly record: number }): boolean {
-    const length = this.program.queues[list].records.length / Record.words;
+    const length = recordsIn(this.program.queues[list]);
     return this.succeeded[list] > (this.times - 1) * length + record;
   }
 
@@ -122,15 +127,15 @@ export class PlayExit {
   /** The failures of all queues, the first in program order first. The insertion of a copy is negative. */
   failures(): PlayFailure[] {
     const { program } = this;
-    const found = program.queues.flatMap(({ records, insertion }, list) => {
+    const found = program.queues.flatMap((planned, list) => {
       const status = this.status[list];
       if (status === Status.ok || status === Status.cancelled) return [];
-      const length = records.length / Record.words;
+      const length = recordsIn(planned);
       const at = this.succeeded[list];
       return [
         {
           iteration: Math.floor(at / length),
-          insertion: insertion[at % length],
+          insertion: planned.insertion[at % length],
           list,
           status,
         },

@@ -2,8 +2,8 @@
 // while the next part is under way.
 //
 // Invariant: two sets of lists, used by turns; a set is filled anew only when its part is recorded.
-import { RecordLayout, RecordTimes } from '../../devices/backend.js';
-import type { PlannedProgram } from './planned-program.js';
+import { RecordTimes } from '../../devices/backend.js';
+import { type PlannedProgram, recordsIn } from './planned-program.js';
 
 /**
  * Limit for the records of a part, over all queues, unless an iteration has more. All queues wait for each other between two
@@ -19,7 +19,7 @@ export class PlayTimes {
   private turn = 0;
 
   constructor({ queues }: PlannedProgram) {
-    this.lengths = queues.map(({ records }) => records.length / RecordLayout.words);
+    this.lengths = queues.map(recordsIn);
     const all = this.lengths.reduce((sum, length) => sum + length, 0);
     this.iterations = Math.max(1, Math.floor(PART_RECORDS / Math.max(1, all)));
   }

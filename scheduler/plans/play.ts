@@ -4,7 +4,7 @@
 //
 // Long plays are cut into parts, so that sequence numbers, which wrap, can be compared, and so that times of commands need
 // little memory while a trace is recorded (play-times.ts).
-import { type NativePlay, RecordLayout as Record } from '../../devices/backend.js';
+import type { NativePlay } from '../../devices/backend.js';
 import { HeadraceError, type RunAbortedError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST, type TaskId } from '../../devices/handles.js';
@@ -15,7 +15,12 @@ import type { EngineState } from '../engine/state.js';
 import { commandFailure } from '../failure/describe.js';
 import type { DriverGraph } from './driver-graph.js';
 import type { Placement } from './placement.js';
-import type { PlannedProgram, PlannedQueue, PlannedResult } from './planned-program.js';
+import {
+  type PlannedProgram,
+  type PlannedQueue,
+  type PlannedResult,
+  recordsIn,
+} from './planned-program.js';
 import { PlayExit } from './play-exit.js';
 import { PlayTimes } from './play-times.js';
 import type { PlayedPart } from './played-part.js';
@@ -36,12 +41,15 @@ export interface PlayCondition {
   readonly every: number;
 }
 
-interface PlayWish {
+/** What a play does, and whom it tells. */
+export interface PlayWish {
   readonly times: number;
   /** Value of a slot in an iteration. */
   readonly value: (slot: number, iteration: number) => number;
   readonly condition: PlayCondition | undefined;
   readonly run: RunState;
+  /** The run has other parts, and is reported by others. */
+  readonly isPart: boolean;
   /** Tasks that must be over before a task, by number of insertion, besides those of its data. */
   readonly after: ReadonlyMap<number, readonly number[]>;
   readonly graph: DriverGraph;
@@ -70,6 +78,7 @@ export class Play implements Section {
   private hasBegun = false;
   private hasEntered = false;
   private hasEnded = false;
+  private hasToldStopped = false;
   /** Iterations of the parts before, and of the present one. */
   private iterations = 0;
   private partTimes = 0;
@@ -125,10 +134,11 @@ export class Play implements Section {
     const { backend } = state;
     return [
       `${this.name} is under way`,
-      ...this.lists.flatMap(({ queue, records, insertion }, i) => {
+      ...this.lists.flatMap((list, i) => {
+        const { queue, insertion } = list;
         const left = (this.last[i] - backend.completed[queue]) | 0;
         if (left <= 0) return [];
-        const length = records.length / Record.words;
+        const length = recordsIn(list);
         const done = this.partTimes * length - left;
         const name = queueName(backend, queue);
         // The records before a task's are waits and copies for it or for others.
@@ -162,14 +172,15 @@ export class Play implements Section {
   private step(): boolean {
     if (!this.hasBegun) {
       this.hasBegun = true;
-      this.state.observer?.runBegan(this.wish.run);
+      if (!this.wish.isPart) this.state.observer?.runBegan(this.wish.run);
     }
     if (this.isPlaying) {
-      if (!this.isPartOver()) return false;
-      return this.endPart();
+      if (this.isPartOver()) return this.endPart();
+      this.tellStopped();
+      return false;
     }
-    if (this.aborted !== undefined) {
-      this.fail(this.aborted);
+    if (this.stopped !== undefined) {
+      this.fail(this.stopped);
       return true;
     }
     if (!this.hasEntered) {
@@ -186,6 +197,18 @@ export class Play implements Section {
     return false;
   }
 
+  /** Why the play ends although none of its own commands has failed. */
+  private get stopped(): HeadraceError | undefined {
+    return this.aborted ?? this.wish.run.error;
+  }
+
+  /** Receives of a play that has been cancelled wait for nothing more; their lanes must be looked at. */
+  private tellStopped(): void {
+    if (this.stopped === undefined || this.hasToldStopped) return;
+    this.hasToldStopped = true;
+    this.state.remote?.lanesChanged();
+  }
+
   // --- Parts --------------------------------------------------------------------------------------------------
 
   private beginPart(): void {
@@ -194,7 +217,7 @@ export class Play implements Section {
     const { condition } = wish;
     const { times: traced } = this;
     const slots = program.slots.length;
-    const longest = Math.max(...program.queues.map((q) => q.records.length / Record.words));
+    const longest = Math.max(...program.queues.map(recordsIn));
     let times = Math.max(1, Math.floor(PART_RECORDS / longest));
     if (traced !== undefined) times = Math.min(times, traced.iterations);
     if (slots > 0) times = Math.min(times, Math.max(1, Math.floor(PART_VALUES / slots)));
@@ -213,8 +236,7 @@ export class Play implements Section {
     this.lists = graph === undefined ? program.queues : [graph];
     this.last = Int32Array.from(
       this.lists,
-      ({ queue, records }) =>
-        backend.completed[queue] + Math.imul(times, records.length / Record.words),
+      (list) => backend.completed[list.queue] + Math.imul(times, recordsIn(list)),
     );
     const play: NativePlay = {
       queues: this.lists,
@@ -226,6 +248,7 @@ export class Play implements Section {
       condition: condition === undefined ? undefined : this.nativeCondition(condition),
     };
     backend.play(play);
+    state.remote?.lanesChanged();
     state.playing = true;
     this.isPlaying = true;
   }
@@ -273,7 +296,7 @@ export class Play implements Section {
     const error = this.failure();
     this.iterations += error === undefined ? played : 0;
     // An abort may come after the last command, or while all queues wait at a barrier.
-    const failed = error ?? this.aborted;
+    const failed = error ?? this.stopped;
     const hasMore = played === this.partTimes && this.iterations < this.wish.times;
     const isOver = failed !== undefined || !hasMore;
     try {
@@ -304,8 +327,8 @@ export class Play implements Section {
       succeeded: program.queues.map((_, i) => outcome[2 * i]),
       failed: program.queues.map((_, i) => outcome[2 * i + 1]),
       status: (list, record) => {
-        const { queue, records } = program.queues[list];
-        const left = Math.imul(partTimes, records.length / Record.words) - record;
+        const { queue } = program.queues[list];
+        const left = Math.imul(partTimes, recordsIn(program.queues[list])) - record;
         return backend.status(queue, (last[list] - left + 1) | 0);
       },
     };
@@ -316,6 +339,7 @@ export class Play implements Section {
     if (this.hasEnded) return;
     this.hasEnded = true;
     const { state, wish } = this;
+    if (wish.isPart) return;
     if (failed !== undefined) state.observer?.runFailed(wish.run, failed);
     state.observer?.runEnded(wish.run);
   }
@@ -352,7 +376,15 @@ export class Play implements Section {
         `a copy on ${device} failed ${where}${words === '' ? '' : `: ${words}`}`,
         { device },
       );
-    const { cls, params: closed, slots } = program.task(failed.insertion);
+    const { cls, params: closed, slots, message, data } = program.task(failed.insertion);
+    if (message !== undefined) {
+      const datum = state.directory.info[data[0]]?.name ?? '';
+      return new HeadraceError(
+        'ERR_TRANSFER_FAILED',
+        `datum '${datum}' could not go from rank ${message.from} to rank ${message.to} ${where}`,
+        { datum },
+      );
+    }
     const first = (failed.iteration - this.iterations) * program.slots.length;
     const params = closed.map((value, i) =>
       slots[i] < 0 ? value : this.parameters[first + slots[i]],

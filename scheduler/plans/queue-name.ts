@@ -1,8 +1,8 @@
-// Names of queues in reports of plans.
+// Names of queues in reports.
 import type { Backend } from '../../devices/backend.js';
 import { FIRST_QUEUE, type QueueId } from '../../devices/handles.js';
 
-/** Such as `worker 0`, `gpu 1 compute 0`, `gpu 0 h2d` or `gpu 0 from gpu 1`. */
+/** Such as `worker 0`, `script worker 1`, `lane 3`, `gpu 1 compute 0`, `gpu 0 h2d` or `gpu 0 from gpu 1`. */
 export function queueName(backend: Backend, q: QueueId): string {
   const { kind, space, peer } = backend.queues[q];
   let before = 0;
@@ -10,7 +10,8 @@ export function queueName(backend: Backend, q: QueueId): string {
     const other = backend.queues[p];
     if (other.kind === kind && other.space === space) before++;
   }
-  if (kind === 'worker') return `worker ${before}`;
+  if (kind === 'worker' || kind === 'lane') return `${kind} ${before}`;
+  if (kind === 'script') return `script worker ${before}`;
   const gpu = `gpu ${space - 1}`;
   if (kind === 'peer') return `${gpu} from gpu ${peer - 1}`;
   return kind === 'compute' ? `${gpu} compute ${before}` : `${gpu} ${kind}`;

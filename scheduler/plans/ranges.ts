@@ -31,8 +31,8 @@ export class Ranges {
     const inSpace = this.known[space] ?? new Map<number, number[]>();
     this.known[space] = inSpace;
     const here = inSpace.get(offset);
-    const found = here?.find((r) => this.bytes[r] === bytes);
-    if (found !== undefined) return found;
+    for (let i = 0; here !== undefined && i < here.length; i++)
+      if (this.bytes[here[i]] === bytes) return here[i];
     const r = this.space.length;
     this.space.push(space);
     this.offset.push(offset);

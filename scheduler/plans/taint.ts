@@ -26,7 +26,7 @@ export function taintedData(
   let before = '';
   for (let i = first; i < times; i++) {
     const failing = new Set(failures.flatMap((f) => (f.iteration === i ? [f.insertion] : [])));
-    for (let n = 0; n < program.report.tasks; n++) taint(program, n, failing.has(n), tainted);
+    for (let n = 0; n < program.insertions; n++) taint(program, n, failing.has(n), tainted);
     const now = [...tainted].sort((a, b) => a - b).join();
     if (i > last && now === before) break;
     before = now;

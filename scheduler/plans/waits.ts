@@ -31,11 +31,14 @@ export interface Waits {
 /** Tasks that must follow others although they share no data, per insertion. */
 export type ControlEdges = ReadonlyMap<number, readonly number[]>;
 
+const NO_EDGES: ControlEdges = new Map();
+
 class WaitFinder {
   private readonly commands: CommandColumns;
   private readonly accesses: Accesses;
   private readonly ranges: Ranges;
   private readonly control: ControlEdges;
+  private readonly afterLast: ControlEdges;
   private readonly counts: Int32Array;
   private readonly place: Int32Array;
   private readonly known: Int32Array;
@@ -55,11 +58,13 @@ class WaitFinder {
     ranges: Ranges,
     queues: number,
     control: ControlEdges,
+    afterLast: ControlEdges,
   ) {
     this.commands = commands;
     this.accesses = accesses;
     this.ranges = ranges;
     this.control = control;
+    this.afterLast = afterLast;
     this.queues = queues;
     this.counts = new Int32Array(queues);
     this.place = new Int32Array(commands.count);
@@ -69,6 +74,8 @@ class WaitFinder {
       insertions = Math.max(insertions, commands.insertion[c] + 1);
     }
     this.commandOf = new Int32Array(insertions).fill(-1);
+    for (let c = 0; c < commands.count; c++)
+      if (commands.insertion[c] >= 0) this.commandOf[commands.insertion[c]] = c;
     this.known = new Int32Array(queues * queues).fill(-(2 ** 31));
     this.need = new Int32Array(queues);
     this.writer = new Int16Array(ranges.segments).fill(-1);
@@ -116,14 +123,24 @@ class WaitFinder {
     }
     const insertion = commands.insertion[c];
     if (insertion >= 0) {
-      for (const before of this.control.get(insertion) ?? []) {
-        const p = this.commandOf[before];
-        const other = commands.queue[p];
-        this.after(q, other, (look - 1) * this.counts[other] + this.place[p]);
-      }
-      this.commandOf[insertion] = c;
+      this.afterTasks(q, this.control.get(insertion), look - 1);
+      this.afterTasks(q, this.afterLast.get(insertion), look - 2);
     }
     for (let i = accesses.first[c]; i < end; i++) this.register(accesses.of[i], q as QueueId, at);
+  }
+
+  /** Follows insertions of the iteration `iteration`: 0 is the one that is looked at second. */
+  private afterTasks(
+    q: number,
+    insertions: readonly number[] | undefined,
+    iteration: number,
+  ): void {
+    if (insertions === undefined) return;
+    for (const before of insertions) {
+      const p = this.commandOf[before];
+      const other = this.commands.queue[p];
+      this.after(q, other, iteration * this.counts[other] + this.place[p]);
+    }
   }
 
   private afterReaders(q: number, s: number): void {
@@ -157,13 +174,14 @@ class WaitFinder {
   }
 }
 
-/** Finds the waits of `commands` on a machine with that many queues. */
+/** Finds the waits of `commands` on a machine with that many queues. `afterLast`: edges from the iteration before. */
 export function findWaits(
   commands: CommandColumns,
   accesses: Accesses,
   ranges: Ranges,
   queues: number,
   control: ControlEdges,
+  afterLast: ControlEdges = NO_EDGES,
 ): Waits {
-  return new WaitFinder(commands, accesses, ranges, queues, control).find();
+  return new WaitFinder(commands, accesses, ranges, queues, control, afterLast).find();
 }

@@ -4,15 +4,25 @@
 import { isAsyncFunction } from 'node:util/types';
 import { HeadraceError } from '../../devices/errors.js';
 import { FIRST_GPU, HOST, type SpaceId } from '../../devices/handles.js';
+import { KernelLengths } from '../../stages/kernel-lengths.js';
 import type { TaskClassRow } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
 import { shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { CudaKernelSource } from './cuda-kernel.js';
 import type { Datum } from './datum.js';
+import { elementBytes } from './element-type.js';
+import { shapeWith } from './list-flows.js';
 import type { ProgramData } from './program-data.js';
 import { withReadFlowsChecked } from './read-flows.js';
-import { isTaskClass, ParameterKind, type Parameters, type TaskClass } from './task-class.js';
+import { scriptClassOf } from './script-class.js';
+import {
+  argumentOf,
+  isTaskClass,
+  ParameterKind,
+  type Parameters,
+  type TaskClass,
+} from './task-class.js';
 
 /**
  * Number of insertions per class whose names of options and arguments are checked; all in checked runs. A misspelt name is
@@ -27,7 +37,7 @@ export interface BoundClass {
   /** The token that the datum of each flow must have (`Datum.token`). */
   readonly tokens: readonly object[];
   /** Flows that write, if another flow must not be the same datum. */
-  readonly written: Uint8Array;
+  readonly written: Uint16Array;
   readonly kinds: Uint8Array;
   /** Number of further insertions whose option names are checked, and of those whose argument names are. */
   unchecked: number;
@@ -65,6 +75,7 @@ export class ClassBinder {
         remedy: 'make one with task({ ... })',
       });
     }
+    if (cls.lists !== undefined) return this.bind(shapeWith(cls, []));
     const { definition } = cls;
     const { engine } = this;
     const { backend } = engine;
@@ -73,6 +84,12 @@ export class ClassBinder {
       const wanted = s === 0 ? definition.kernel : (definition.gpuKernel ?? definition.kernel);
       return wanted === undefined || wanted === false ? -1 : backend.kernel(wanted, s as SpaceId);
     });
+    const onScriptWorkers =
+      kernels[HOST] < 0 && definition.module !== undefined && backend.scripts !== undefined;
+    const takesLengths = Uint8Array.from(kernels, (k) =>
+      k >= 0 && backend.takesLengths(k) ? 1 : 0,
+    );
+    if (onScriptWorkers) takesLengths[HOST] = 1;
     const explain = definition.explain;
     const row: TaskClassRow = {
       id: engine.x.classes.length,
@@ -82,7 +99,11 @@ export class ClassBinder {
       modes: cls.modes,
       pulls: cls.pulls,
       kernels,
+      lengths: takesLengths.includes(1)
+        ? new KernelLengths(backend, takesLengths, cls.elements.map(elementBytes))
+        : undefined,
       body: this.scriptBody(cls),
+      onScriptWorkers,
       explain:
         explain === undefined
           ? undefined
@@ -90,8 +111,9 @@ export class ClassBinder {
       failureCode: definition.failureCode,
     };
     this.checkBodies(cls, row);
-    this.checkArguments(row);
-    engine.x.classes.push(row);
+    this.checkArguments(row, cls.declared !== undefined);
+    if (onScriptWorkers) kernels[HOST] = this.defineScript(cls, definition.module);
+    engine.addClass(row);
     if (isAsyncFunction(definition.body)) engine.bodies.isAsync(row.id);
     const capacity = Math.min(...possibleSpaces(row).map((s) => engine.spaces[s].zone.capacity));
     const bound: BoundClass = {
@@ -100,8 +122,8 @@ export class ClassBinder {
       tokens: cls.elements.map((element) => this.data.tokens[element]),
       written:
         cls.modes.length > 1
-          ? Uint8Array.from(cls.modes.keys()).filter((i) => cls.modes[i] !== AccessMode.read)
-          : new Uint8Array(0),
+          ? Uint16Array.from(cls.modes.keys()).filter((i) => cls.modes[i] !== AccessMode.read)
+          : new Uint16Array(0),
       kinds: Uint8Array.from(
         cls.paramNames,
         (p) => ParameterKind[(definition.params as Parameters)[p]],
@@ -120,6 +142,14 @@ export class ClassBinder {
     const { name } = source.kernels[0];
     if (this.engine.backend.kernel(name, space) < 0) this.engine.backend.compileKernels(source);
     return this.engine.backend.kernel(name, space);
+  }
+
+  /** Number of a body for script workers. */
+  private defineScript(cls: TaskClass, module: string | undefined): number {
+    const { scripts } = this.engine.backend;
+    return scripts === undefined || module === undefined
+      ? -1
+      : scripts.define(scriptClassOf(cls, module));
   }
 
   private checkBodies(cls: TaskClass, row: TaskClassRow): void {
@@ -141,15 +171,19 @@ export class ClassBinder {
   }
 
   /** Throws if a task of the class would not fit an empty window and an empty queue. Such a task would wait for ever. */
-  private checkArguments({ name, flowNames, paramNames }: TaskClassRow): void {
+  private checkArguments(
+    { name, flowNames, paramNames, lengths }: TaskClassRow,
+    isShape: boolean,
+  ): void {
     const { tasks, submission } = this.engine;
     const [flows, params] = [flowNames.length, paramNames.length];
     const each = tasks.maxArguments;
     const limit = submission.mostArguments;
-    if (flows <= each && params <= each && flows + params <= limit) return;
+    const all = flows + params + (lengths === undefined ? 0 : flows);
+    if (flows <= each && params <= each && all <= limit) return;
     throw new HeadraceError(
-      'ERR_TASK_CLASS',
-      `task class '${name}' has ${flows} data and ${params} parameters; this runtime takes ${each} of each and ${limit} in all`,
+      isShape ? 'ERR_TASK_TOO_LARGE' : 'ERR_TASK_CLASS',
+      `${isShape ? 'a task of class' : 'task class'} '${name}' has ${flows} data and ${params} parameters${lengths === undefined ? '' : ', and its kernel takes the lengths of the data'}; this runtime takes ${each} of each and ${limit} in all`,
       {
         limit,
         remedy: 'split the task, or open the runtime with a larger `window` and `runAhead`',
@@ -175,8 +209,7 @@ export class ClassBinder {
       }
       const params = tasks.paramStart[row];
       for (let i = 0; i < paramNames.length; i++) {
-        const value = tasks.params[params + i];
-        args[paramNames[i]] = types?.[paramNames[i]] === 'bool' ? value !== 0 : value;
+        args[paramNames[i]] = argumentOf(types?.[paramNames[i]], tasks.params[params + i]);
       }
       return body(args);
     };

@@ -25,6 +25,16 @@ export interface DatumOptions {
 
 const DATUM_OPTIONS: readonly string[] = ['name', 'device', 'rank', 'rows'];
 
+/** The name of datum number `n` that the program gives no name. */
+export function defaultName(n: number): string {
+  return `data-${n}`;
+}
+
+/** Whether a name says only in which order data were made. */
+export function isDefaultName(name: string): boolean {
+  return /^data-\d+$/.test(name);
+}
+
 /** The checked options of a new datum. */
 export interface DatumWish {
   readonly name: string;
@@ -42,15 +52,15 @@ interface Creator {
   readonly ranks: number;
 }
 
-/** The options of a datum, each read once and checked. `defaultName` is called if they have no name. */
+/** The options of a datum, each read once and checked. `nextName` is called if they have no name. */
 export function datumWish(
   options: DatumOptions,
-  defaultName: () => string,
+  nextName: () => string,
   { engine, inBody, rank: here, ranks }: Creator,
 ): DatumWish {
   checkOptions(options, DATUM_OPTIONS, 'the options of a datum');
   const { device, rank, rows } = options;
-  const name = checkText(options.name ?? defaultName(), 'name');
+  const name = checkText(options.name ?? nextName(), 'name');
   // A body runs on one rank only, so data that it creates belong to that rank.
   const owner = rank ?? (inBody ? here : 0);
   if (!Number.isInteger(owner) || owner < 0 || owner >= ranks) {

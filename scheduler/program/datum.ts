@@ -11,6 +11,8 @@ export interface DatumOwner {
   readonly tokens: Readonly<Record<ElementType, object>>;
   rankOf(datum: Datum): number;
   readDatum<E extends ElementType>(datum: Datum<E>): Promise<ElementArray<E>>;
+  /** The first element of what `readDatum` gives, once the argument is known to be a datum of this owner. */
+  firstOf(datum: unknown): Promise<number>;
   setDatum<E extends ElementType>(datum: Datum<E>, values: ElementArray<E>): Promise<void>;
   restoreDatum(datum: Datum): Promise<void>;
   adviseDatum(datum: Datum, device: number | 'host'): void;

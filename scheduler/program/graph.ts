@@ -10,17 +10,19 @@ import { AccessMode } from '../../trace/format.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
+import { isElsewhere } from '../ranks/cross-rank-order.js';
 import { insertOnRanks } from '../ranks/insertion.js';
 import type { Ranks } from '../ranks/ranks.js';
+import { checkArgumentNames } from './argument-names.js';
 import { type BoundClass, type ClassBinder, possibleSpaces } from './bound-class.js';
 import type { Datum, DatumOwner } from './datum.js';
+import { withoutLists } from './list-flows.js';
 import { spaceOf } from './named-device.js';
 import {
   badArguments,
   badDatum,
   badParameter,
   checkAfter,
-  checkArgumentNames,
   checkPriority,
   checkRank,
   checkTaskOptions,
@@ -29,11 +31,18 @@ import {
   reentered,
   unusable,
 } from './task-arguments.js';
-import { type Flows, ParameterKind, type Parameters, type TaskClass } from './task-class.js';
+import {
+  type Flows,
+  isTaskClass,
+  type OneOrList,
+  ParameterKind,
+  type Parameters,
+  type TaskClass,
+} from './task-class.js';
 
-/** Data and parameters of a task, by name. */
+/** Data and parameters of a task, by name. A list gets an array of data. */
 export type TaskArguments<F extends Flows, P extends Parameters> = {
-  readonly [K in keyof F]: Datum<F[K]['element']>;
+  readonly [K in keyof F]: OneOrList<F[K], Datum<F[K]['element']>>;
 } & { readonly [K in keyof P]: P[K] extends 'bool' ? boolean : number };
 
 /** Options of one task. */
@@ -115,6 +124,8 @@ export class Graph {
     if (run.error !== undefined) throw run.error;
     if (run.over) this.throwOver();
     if (this.lastClass !== cls) {
+      if (isTaskClass(cls) && cls.lists !== undefined)
+        return this.insertWithLists(cls as TaskClass, args, options);
       this.lastBound = this.runtime.classes.bind(cls as unknown as TaskClass);
       this.lastClass = cls;
     }
@@ -133,7 +144,10 @@ export class Graph {
     const named = args as unknown as Record<string, unknown>;
     this.readData(bound, named);
     if (paramNames.length > 0) this.readParameters(bound, named);
-    if (bound.uncheckedArguments > 0) checkArgumentNames(bound, named);
+    if (bound.uncheckedArguments > 0) {
+      bound.uncheckedArguments--;
+      checkArgumentNames(row, named);
+    }
     const { insertion } = this;
     insertion.priority = 0;
     insertion.device = ANY_DEVICE;
@@ -146,11 +160,29 @@ export class Graph {
     if (device >= 0 || (mayBeLarge && this.sumOfBytes(flowNames.length) > bound.safeBytes))
       this.checkSize(bound, device);
     insertion.cls = row;
+    return this.place(insertion, rank);
+  }
+
+  /** @internal Inserts a record whose values are checked, for rank `rank` or, if that is ANY_RANK, where its data belong. */
+  protected place(insertion: ProgramInsertion, rank: number): TaskHandle {
     const ranks = this.runtime.peers;
     // Without other ranks all predecessors are tasks of this one.
     return ranks === undefined
-      ? engine.insert(insertion as TaskInsertion)
-      : insertOnRanks(engine, ranks, insertion, rank);
+      ? this.engine.insert(insertion as TaskInsertion)
+      : insertOnRanks(this.engine, ranks, insertion, rank);
+  }
+
+  /** @internal Whether a number is the handle of a task that was inserted. */
+  protected isHandle(handle: number): boolean {
+    return this.engine.tasks.wasTaken(handle) || isElsewhere(handle, this.ranks);
+  }
+
+  /** Inserts a task of a class with lists as one of its shape (list-flows.ts). */
+  private insertWithLists(cls: TaskClass, args: object, options?: TaskOptions): TaskHandle {
+    if (args === null || typeof args !== 'object')
+      throw badArguments(this.runtime.classes.bind(cls), args);
+    const plain = withoutLists(cls, args as Record<string, unknown>);
+    return this.insert(plain.cls, plain.args as TaskArguments<Flows, Parameters>, options);
   }
 
   /** Checks the data and resolves them to rows in scratch memory. */
@@ -199,12 +231,12 @@ export class Graph {
   private readOptions(bound: BoundClass, options: TaskOptions): number {
     if (options === null) checkTaskOptions(bound, options);
     const { insertion } = this;
-    const { tasks } = this.engine;
     const { priority, device, rank, after } = options;
     if (priority !== undefined) insertion.priority = checkPriority(bound, priority);
     if (device !== undefined) insertion.device = this.deviceHint(bound, device);
     const on = rank === undefined ? ANY_RANK : checkRank(bound, rank, this.ranks);
-    if (after !== undefined) insertion.after = checkAfter(bound, after, tasks, this.ranks);
+    if (after !== undefined)
+      insertion.after = checkAfter(bound, after, (handle) => this.isHandle(handle));
     const isEmpty = (priority ?? device ?? rank ?? after) === undefined;
     if (isEmpty || bound.unchecked > 0) {
       checkTaskOptions(bound, options);
@@ -232,6 +264,25 @@ export class Graph {
       datum: datum.name,
       remedy: 'insert a task that writes it first, or create it from an array',
     });
+  }
+
+  /**
+   * The first element of a datum after all tasks inserted so far that write it. The run goes on: the call waits for these tasks
+   * and those that they follow, and for no others. A program uses it to decide what to insert next.
+   *
+   * The datum is copied to the host as a whole if it is not there, as for `datum.read()`, so a scalar should have a datum of its
+   * own. On several ranks every rank must call it at the same place of the program, and every rank gets the value.
+   *
+   * Rejects with `ERR_ARGUMENT_TYPE`, `ERR_FOREIGN_DATUM` and `ERR_RUN_OVER`; and for the reasons of `datum.read()`.
+   */
+  async value(datum: Datum): Promise<number> {
+    if (this.run.over) this.throwOver();
+    return await this.runtime.programData.firstOf(datum);
+  }
+
+  /** @internal */
+  get state(): RunState {
+    return this.run;
   }
 
   /** This process's number among `ranks`. */

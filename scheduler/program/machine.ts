@@ -20,9 +20,9 @@ const RING_FACTOR = 4;
 
 /** Records per ring: a power of two with room for the run-ahead and for a command that waits for every queue. */
 function ringRecords(options: ResolvedOptions): number {
-  const { workers, gpus, computeStreams, runAhead } = options;
+  const { workers, scriptWorkers, gpus, computeStreams, runAhead } = options;
   // Each GPU has streams for kernels, for copies to and from the host, and for copies from each other GPU.
-  const queues = workers + gpus * (computeStreams + 2 + gpus) + laneCount(options);
+  const queues = workers + scriptWorkers + gpus * (computeStreams + 2 + gpus) + laneCount(options);
   let records = Math.max(1024, runAhead * RING_FACTOR);
   while (records < 2 * leastRing(queues)) records *= 2;
   return records;
@@ -30,7 +30,11 @@ function ringRecords(options: ResolvedOptions): number {
 
 /** Opens the backend and joins the other ranks. If the ranks cannot be joined, the backend is closed again. */
 export async function openMachine(options: ResolvedOptions): Promise<Machine> {
-  const backend = openNativeBackend({
+  const scripts = {
+    module: new URL('./script-worker.js', import.meta.url),
+    checked: options.checked,
+  };
+  const native = {
     driver: options.driver,
     gpus: options.gpus,
     firstGpu: firstGpuOf(options.driver, options.gpus),
@@ -38,13 +42,15 @@ export async function openMachine(options: ResolvedOptions): Promise<Machine> {
     hostBytes: options.hostBytes,
     pinnedBytes: options.pinnedBytes,
     workers: options.workers,
+    scriptWorkers: options.scriptWorkers,
     lanes: laneCount(options),
     cores: ownCores(),
     spinNanoseconds: spinNanoseconds(options),
     computeStreams: options.computeStreams,
     ringRecords: ringRecords(options),
     checked: options.checked,
-  });
+  };
+  const backend = openNativeBackend(native, scripts);
   try {
     return { backend, port: await openRanks(backend, options) };
   } catch (error) {

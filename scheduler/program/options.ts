@@ -1,7 +1,7 @@
 // Options of a runtime: their defaults, their limits, and the errors for wrong values.
 import { totalmem } from 'node:os';
 import { HeadraceError } from '../../devices/errors.js';
-import { checkOptions, checkText, checkTruth, shown } from '../checks.js';
+import { checkOptions, checkText, checkTruth, oneOf, shown } from '../checks.js';
 import { ownCores } from './own-cores.js';
 
 /** Bytes, or a text such as '24MiB', '1.5 GiB', '512kB'. */
@@ -11,6 +11,11 @@ export type ByteSize = number | string;
 export interface RuntimeOptions {
   /** Host worker threads; default: one per core. Ranks of one host share its cores. */
   readonly workers?: number;
+  /**
+   * Script workers: threads that run the JavaScript bodies of classes with a `module`; default: one per core. They start with
+   * the first such class. 0: those bodies run on the engine's thread like all others.
+   */
+  readonly scriptWorkers?: number;
   /** Number of GPUs; default 0 for the emulated driver. */
   readonly gpus?: number;
   /** Driver of the GPUs: 'emulated' (host memory with a capacity limit), 'cuda' or 'hip'. Default 'emulated'. */
@@ -69,6 +74,7 @@ export interface RuntimeOptions {
 /** Options with every default filled in; sizes in bytes. */
 export interface ResolvedOptions {
   readonly workers: number;
+  readonly scriptWorkers: number;
   readonly gpus: number;
   readonly driver: 'emulated' | 'cuda' | 'hip';
   readonly gpuBytes: number;
@@ -94,6 +100,7 @@ export interface ResolvedOptions {
 export const MOST_BYTES: number = 2 ** 53;
 const RUNTIME_OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
   workers: true,
+  scriptWorkers: true,
   gpus: true,
   driver: true,
   gpuMemory: true,
@@ -171,16 +178,6 @@ function seconds(value: number, what: string): number {
   return value;
 }
 
-function oneOf<T extends string>(value: T, what: string, allowed: readonly T[]): T {
-  if (!allowed.includes(value)) {
-    throw new HeadraceError(
-      'ERR_OPTION',
-      `${what} must be one of ${allowed.join(', ')}, not ${shown(value)}`,
-    );
-  }
-  return value;
-}
-
 function powerOfTwo(value: number, what: string, least: number, most: number): number {
   integer(value, what, least, most);
   if ((value & (value - 1)) !== 0) {
@@ -212,6 +209,7 @@ export function resolveOptions(
   const hostBytes = parseBytes(options.hostMemory ?? Math.floor(totalmem() * 0.75), 'hostMemory');
   return {
     workers: integer(options.workers ?? ownCores(), 'workers', 1, 256),
+    scriptWorkers: integer(options.scriptWorkers ?? ownCores(), 'scriptWorkers', 0, 256),
     gpus,
     driver,
     gpuBytes: parseBytes(options.gpuMemory ?? '256MiB', 'gpuMemory'),

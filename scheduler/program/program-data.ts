@@ -17,12 +17,14 @@ import {
   type DatumOptions,
   type DatumWish,
   datumWish,
+  defaultName,
   homeOf,
 } from './datum-options.js';
 import {
   type AnyElementArray,
   type ElementArray,
   type ElementType,
+  elementBytes,
   elementTypeOf,
   newArray,
   viewAs,
@@ -129,7 +131,7 @@ export class ProgramData implements DatumOwner {
   private wish(options: DatumOptions = {}, isShared = false): DatumWish {
     const { engine, rank, ranks } = this;
     const inBody = engine.inBody && !isShared;
-    return datumWish(options, () => `data-${this.nextName++}`, { engine, inBody, rank, ranks });
+    return datumWish(options, () => defaultName(this.nextName++), { engine, inBody, rank, ranks });
   }
 
   private add(element: ElementType, length: number, wish: DatumWish, shared?: number): Datum {
@@ -196,6 +198,39 @@ export class ProgramData implements DatumOwner {
   // --- Calls on a datum ---------------------------------------------------------------------------------------
 
   readDatum<E extends ElementType>(datum: Datum<E>): Promise<ElementArray<E>> {
+    return this.whenWritten(datum, () => {
+      // Data may be larger than any array: this is refused before a view is made.
+      const copy = newArray(datum.element, datum.length);
+      copy.set(this.hostArray(datum) as never);
+      return copy;
+    });
+  }
+
+  firstOf(datum: unknown): Promise<number> {
+    if (!(datum instanceof Datum))
+      throw new HeadraceError(
+        'ERR_ARGUMENT_TYPE',
+        `graph.value needs a datum, not ${shown(datum)}`,
+      );
+    if (datum.owner !== this)
+      throw new HeadraceError(
+        'ERR_FOREIGN_DATUM',
+        `datum '${datum.name}' belongs to another runtime`,
+        { datum: datum.name },
+      );
+    const { element, row } = datum;
+    return this.whenWritten(datum, () => {
+      const { backend, directory: dir } = this.engine;
+      const [first] = viewAs(
+        element,
+        backend.hostView(dir.block[row * dir.spaces], elementBytes(element)),
+      );
+      return first;
+    });
+  }
+
+  /** Resolves with what `take` returns, called when the host has the value after all tasks inserted so far that write a datum. */
+  private whenWritten<E extends ElementType, T>(datum: Datum<E>, take: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
       const ranks = this.peers;
@@ -212,10 +247,9 @@ export class ProgramData implements DatumOwner {
       ranks?.datumCalls.read(datum.row);
       this.own.insert(this.own.read, datum, undefined, {
         run: () => {
-          const copy = newArray(datum.element, datum.length);
-          copy.set(this.hostArray(datum) as never);
-          if (doubt === undefined) resolve(copy);
-          else doubt.settle(() => resolve(copy), reject);
+          const taken = take();
+          if (doubt === undefined) resolve(taken);
+          else doubt.settle(() => resolve(taken), reject);
         },
         fail: (error) => reject(ranks?.datumCalls.failureOf(datum.row) ?? error),
       });

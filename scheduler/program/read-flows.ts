@@ -28,7 +28,7 @@ export function withReadFlowsChecked(cls: TaskClass, body: Body): Body {
         'ERR_READ_FLOW_WRITTEN',
         `the body of task class '${cls.name}' has written element ${element} of flow '${flows[at]}', which it only reads`,
         {
-          remedy: `declare the flow as readWrite('${cls.elements[cls.flowNames.indexOf(flows[at])]}')`,
+          remedy: `declare the flow as ${readWriteOf(cls, flows[at])}`,
         },
       );
     };
@@ -37,6 +37,12 @@ export function withReadFlowsChecked(cls: TaskClass, body: Body): Body {
     check();
     return undefined;
   };
+}
+
+/** The declaration that lets a body write the flow; members of lists belong to one. */
+function readWriteOf({ elements, flowNames, declared }: TaskClass, flow: string): string {
+  const one = `readWrite('${elements[flowNames.indexOf(flow)]}')`;
+  return declared === undefined || declared.flowNames.includes(flow) ? one : `list(${one})`;
 }
 
 /** Gives an array its old bytes again. Returns the first element that had changed. */

@@ -9,6 +9,7 @@ import type { NetworkPort } from '../../devices/network/port.js';
 import { FileSink } from '../../trace/sinks.js';
 import { shown } from '../checks.js';
 import { Engine } from '../engine/engine.js';
+import { type LoadPlanOptions, loadPlan } from '../plans/load-plan.js';
 import { makePlan, type PlanOptions } from '../plans/make-plan.js';
 import type { Plan } from '../plans/plan.js';
 import type { PlanGraph } from '../plans/plan-graph.js';
@@ -31,6 +32,7 @@ import { type ResolvedOptions, type RuntimeOptions, resolveOptions } from './opt
 import { OwnTasks } from './own-tasks.js';
 import { ProgramData } from './program-data.js';
 import { checkRunOptions, type Program, Run, type RunOptions } from './run.js';
+import { isScriptWorker, refusedOnWorker } from './script-class.js';
 import type { Flows, Parameters, TaskClass } from './task-class.js';
 
 /** An opened machine: its devices, the data in their memory, and the runs on them. */
@@ -55,12 +57,13 @@ export class Runtime {
    * Opens the machine: host workers and, if asked for, GPUs. HEADRACE_TRACE, HEADRACE_GPUS and HEADRACE_DRIVER are
    * defaults for options that the program does not give (docs/inspecting.md).
    *
-   * @throws HeadraceError `ERR_OPTION` for options out of range, `ERR_NATIVE_MISSING` when the native addon is not built
+   * @throws HeadraceError `ERR_SCRIPT_RUNTIME` on a script worker, `ERR_OPTION` for options out of range, `ERR_NATIVE_MISSING` when the native addon is not built
    *   or cannot be loaded, `ERR_NO_GPU` when the driver or that many GPUs are not there; under mpirun `ERR_MPI_MISSING`,
    *   `ERR_MPI_MISMATCH`, `ERR_MPI_START`, and `ERR_COMM_UNAVAILABLE` when the way of the option `comm` is not
    *   available.
    */
   static async create(options: RuntimeOptions = {}): Promise<Runtime> {
+    if (isScriptWorker()) throw refusedOnWorker();
     const outside = environmentOptions();
     const resolved = resolveOptions(options, outside);
     reportOverridden(resolved, outside);
@@ -161,7 +164,8 @@ export class Runtime {
    * runs. `run` of the result plays them, as often as asked, without JavaScript.
    *
    * Rejects with the errors of `Graph.insert` and of the program; with `ERR_PLAN_BODY` for a class whose body is JavaScript;
-   * with `ERR_OUT_OF_HOST_MEMORY` when the data do not fit; with `ERR_PLAN_RANKS` on several ranks.
+   * with `ERR_OUT_OF_HOST_MEMORY` when the data do not fit. On several ranks all ranks call it, with the same tasks; it
+   * rejects with the failure of another rank, with `ERR_GRAPH_MISMATCH`, with `ERR_PLAN_RANKS` without lanes.
    */
   async plan(
     program: (graph: PlanGraph) => void | PromiseLike<void>,
@@ -169,6 +173,21 @@ export class Runtime {
   ): Promise<Plan> {
     this.lifetime.check();
     return makePlan(this, this.engine, program, options, () => this.lifetime.isOver);
+  }
+
+  /**
+   * Loads a plan that `Plan.save` has written, on a machine of the same shape: as many workers, GPUs and streams, and the memory
+   * that the plan needs. Data and task classes are found by name among those given; others are ignored. The plan is the one
+   * that was saved, with the data and the kernels of this program.
+   *
+   * Rejects with `ERR_PLAN_FILE` for a file that cannot be read, is damaged or has another format; with `ERR_PLAN_MISMATCH`, which
+   * says what differs, for another machine, or a datum or class that is missing or differs; with `ERR_NEVER_WRITTEN` for a
+   * datum without a value that the plan reads; with `ERR_OUT_OF_HOST_MEMORY`, `ERR_UNKNOWN_KERNEL`, `ERR_FOREIGN_DATUM`,
+   * `ERR_DATUM_CLOSED`, `ERR_ARGUMENT_TYPE`, `ERR_OPTION`; with `ERR_PLAN_RANKS` on several ranks.
+   */
+  async loadPlan(file: string, options: LoadPlanOptions): Promise<Plan> {
+    this.lifetime.check();
+    return loadPlan(this, this.engine, file, options, () => this.lifetime.isOver);
   }
 
   /**
@@ -260,6 +279,7 @@ export class Runtime {
     await this.engine.quiet();
     await ranks?.close();
     if (this.tracer !== undefined) finishTrace(this.tracer.recorder);
+    await this.backend.scripts?.close();
     this.backend.close();
     if (ranks !== undefined && !ranks.calls.told) ranks.calls.check();
   }

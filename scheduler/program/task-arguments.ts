@@ -3,9 +3,8 @@
 
 import { HeadraceError } from '../../devices/errors.js';
 import type { TaskHandle } from '../../devices/handles.js';
-import type { TaskTable } from '../../stages/task-table.js';
 import { checkOptions, shown } from '../checks.js';
-import { isElsewhere } from '../ranks/cross-rank-order.js';
+import { missing } from './argument-names.js';
 import type { BoundClass } from './bound-class.js';
 import { Datum, type DatumOwner } from './datum.js';
 
@@ -23,38 +22,6 @@ export function badArguments(bound: BoundClass, args: unknown): HeadraceError {
   return new HeadraceError(
     'ERR_ARGUMENT_TYPE',
     `${subject(bound)} needs an object with its data and parameters, not ${shown(args)}`,
-  );
-}
-
-/** The names among the arguments that the class does not have. */
-function unknownNames({ row: { flowNames, paramNames } }: BoundClass, args: object): string[] {
-  return Object.keys(args).filter(
-    (name) => !flowNames.includes(name) && !paramNames.includes(name),
-  );
-}
-
-/** An argument is missing. The message names the arguments that the class does not have, because one may be misspelt. */
-function missing(bound: BoundClass, what: string, args: object): HeadraceError {
-  const others = unknownNames(bound, args)
-    .map((name) => shown(name))
-    .join(', ');
-  return new HeadraceError(
-    'ERR_MISSING_ARGUMENT',
-    `${subject(bound)} needs ${what}`,
-    others === '' ? {} : { remedy: `it has no flow or parameter ${others}` },
-  );
-}
-
-/** @throws HeadraceError `ERR_UNKNOWN_ARGUMENT` if an argument is neither a flow nor a parameter of the class. */
-export function checkArgumentNames(bound: BoundClass, args: object): void {
-  bound.uncheckedArguments--;
-  const [unknown] = unknownNames(bound, args);
-  if (unknown === undefined) return;
-  const { flowNames, paramNames } = bound.row;
-  throw new HeadraceError(
-    'ERR_UNKNOWN_ARGUMENT',
-    `${subject(bound)} has no flow or parameter ${shown(unknown)}`,
-    { remedy: `its arguments are ${[...flowNames, ...paramNames].join(', ') || 'none'}` },
   );
 }
 
@@ -92,8 +59,7 @@ export function checkRank(bound: BoundClass, rank: unknown, ranks: number): numb
 export function checkAfter(
   bound: BoundClass,
   after: unknown,
-  tasks: TaskTable,
-  ranks: number,
+  isHandle: (handle: number) => boolean,
 ): TaskHandle[] {
   if (!Array.isArray(after)) {
     throw new HeadraceError(
@@ -113,14 +79,14 @@ export function checkAfter(
         { remedy: 'use the handle that graph.insert returned' },
       );
     }
-    if (!tasks.wasTaken(handle) && !isElsewhere(handle, ranks)) {
+    if (!isHandle(handle)) {
       throw new HeadraceError(
         'ERR_UNKNOWN_TASK',
         `${subject(bound)}: after[${i}] is ${handle}, and no such task was inserted`,
         { remedy: 'use the handle that graph.insert returned' },
       );
     }
-    handles.push(handle);
+    handles.push(handle as TaskHandle);
   }
   return handles;
 }
@@ -145,7 +111,7 @@ export function badDatum(
   const { name, flowNames } = bound.row;
   const flow = flowNames[i];
   if (datum === undefined) {
-    return missing(bound, `a datum for flow '${flow}'`, args);
+    return missing(bound.row, `a datum for flow '${flow}'`, args);
   }
   if (!(datum instanceof Datum)) {
     return new HeadraceError(
@@ -215,7 +181,7 @@ export function badParameter(
 ): HeadraceError {
   const { name, paramNames } = bound.row;
   if (value === undefined) {
-    return missing(bound, `parameter '${paramNames[i]}'`, args);
+    return missing(bound.row, `parameter '${paramNames[i]}'`, args);
   }
   return new HeadraceError(
     'ERR_ARGUMENT_TYPE',

@@ -5,6 +5,7 @@ import { AccessMode } from '../../trace/format.js';
 import { checkOptions, shown } from '../checks.js';
 import { type CudaKernel, type CudaKernelSource, cudaKernelSource } from './cuda-kernel.js';
 import { type ElementArray, type ElementType, isElementType } from './element-type.js';
+import { ambiguousName } from './member-names.js';
 
 /** The access of a flow to its datum, and its element type. */
 export interface Flow<E extends ElementType = ElementType, M extends FlowMode = FlowMode> {
@@ -12,6 +13,13 @@ export interface Flow<E extends ElementType = ElementType, M extends FlowMode = 
   readonly mode: M;
   /** Time at which an input of another rank is fetched; default: the value of the class. */
   readonly fetch?: FetchPolicy;
+  /** It takes an array of data: see `list`. */
+  readonly list?: boolean;
+}
+/** A flow that takes an array of data. Each task chooses their number. */
+export interface ListFlow<E extends ElementType = ElementType, M extends FlowMode = FlowMode>
+  extends Flow<E, M> {
+  readonly list: true;
 }
 /**
  * Time at which an input that another rank produces is fetched. `'push'`: when that rank announces it, ahead of the
@@ -28,7 +36,7 @@ export interface InputOptions {
 export type FlowMode = 'read' | 'write' | 'readWrite';
 
 const FLOW_OPTIONS: readonly string[] = ['fetch'];
-const FLOW_PARTS: readonly string[] = ['element', 'mode', ...FLOW_OPTIONS];
+const FLOW_PARTS: readonly string[] = ['element', 'mode', 'list', ...FLOW_OPTIONS];
 
 /** The task reads the datum and leaves it as it is. @throws HeadraceError `ERR_OPTION` */
 export function read<E extends ElementType>(
@@ -51,25 +59,45 @@ export function readWrite<E extends ElementType>(
   return { element, mode: 'readWrite', ...options };
 }
 
+/**
+ * A flow that takes an array of data, such as `list(read('f64'))`: all have the element type and the access of `flow`. The array
+ * may be empty. A kernel gets the data one after the other in place of the flow, and their number behind the declared
+ * parameters.
+ */
+export function list<E extends ElementType, M extends FlowMode>(flow: Flow<E, M>): ListFlow<E, M> {
+  return { ...flow, list: true };
+}
+
 /** A scalar parameter: any number, an integer of 32 bits, or a truth value. */
 export type ParameterType = 'f64' | 'i32' | 'bool';
 /** Numbers of the parameter types. @internal */
 export const ParameterKind = { f64: 0, i32: 1, bool: 2 } as const;
 type ParameterValue<P extends ParameterType> = P extends 'bool' ? boolean : number;
 
+/** The value of a parameter for a body, from the number that the engine keeps. @internal */
+export function argumentOf(type: ParameterType | undefined, value: number): number | boolean {
+  return type === 'bool' ? value !== 0 : value;
+}
+
 /** Flows of a task class by name, in the order of a kernel's arguments. */
 export type Flows = Readonly<Record<string, Flow>>;
 /** Parameters of a task class by name, in the order of a kernel's arguments. */
 export type Parameters = Readonly<Record<string, ParameterType>>;
 
+/** What a flow is in the arguments: `One`, or an array of them for a list. */
+export type OneOrList<F extends Flow, One> = F['list'] extends true ? readonly One[] : One;
+
+/** The elements of a datum in a body. */
+export type FlowArray<F extends Flow> = F['mode'] extends 'read'
+  ? Readonly<ElementArray<F['element']>>
+  : ElementArray<F['element']>;
+
 /**
- * The arguments of a JavaScript body: an array per flow, valid until it returns (or its promise settles), and the
- * parameters.
+ * The arguments of a JavaScript body: an array per flow (for a list, an array of such arrays), valid until it returns (or its
+ * promise settles), and the parameters.
  */
 export type BodyArguments<F extends Flows, P extends Parameters> = {
-  readonly [K in keyof F]: F[K]['mode'] extends 'read'
-    ? Readonly<ElementArray<F[K]['element']>>
-    : ElementArray<F[K]['element']>;
+  readonly [K in keyof F]: OneOrList<F[K], FlowArray<F[K]>>;
 } & { readonly [K in keyof P]: ParameterValue<P[K]> };
 
 /** Definition of a task class. At least one body is needed. */
@@ -80,8 +108,16 @@ export interface TaskClassDefinition<F extends Flows, P extends Parameters> {
   readonly flows: F;
   /** Scalars of a task, in the order of a kernel's arguments. */
   readonly params?: P;
-  /** JavaScript body; runs on the engine's thread when the data are in host memory. May be asynchronous. */
+  /**
+   * JavaScript body; runs when the data are in host memory: on a script worker if the class has a `module`, else on the engine's
+   * thread. May be asynchronous.
+   */
   readonly body?: (args: BodyArguments<F, P>) => void | PromiseLike<void>;
+  /**
+   * URL of the module that exports this class under its name: `import.meta.url`. Script workers load it and run the body, so
+   * bodies use all cores. They see what the module makes, and nothing that the program has made meanwhile.
+   */
+  readonly module?: string;
   /** Name of a native kernel for host workers (and for emulated GPUs, unless `gpuKernel` overrides it). */
   readonly kernel?: string;
   /** Name of a kernel for GPUs; `false` keeps the class on the host. */
@@ -93,7 +129,7 @@ export interface TaskClassDefinition<F extends Flows, P extends Parameters> {
     code: number,
     task: {
       readonly params: { readonly [K in keyof P]: number };
-      readonly data: { readonly [K in keyof F]: string };
+      readonly data: { readonly [K in keyof F]: OneOrList<F[K], string> };
     },
   ) => string;
   /** `code` of the error raised when a kernel returns a positive code. */
@@ -115,6 +151,10 @@ export interface TaskClass<F extends Flows = Flows, P extends Parameters = Param
   readonly cuda: CudaKernelSource | undefined;
   /** 1 per flow whose input is pulled; undefined when none is. */
   readonly pulls: Uint8Array | undefined;
+  /** 1 per flow that takes an array of data; undefined when none does. @internal */
+  readonly lists: Uint8Array | undefined;
+  /** The class of which this is a shape (list-flows.ts). @internal */
+  readonly declared: TaskClass | undefined;
 }
 
 const MODES: Readonly<Record<FlowMode, number>> = {
@@ -129,6 +169,7 @@ const PARTS: Readonly<Record<keyof TaskClassDefinition<Flows, Parameters>, true>
   flows: true,
   params: true,
   body: true,
+  module: true,
   kernel: true,
   gpuKernel: true,
   cuda: true,
@@ -174,22 +215,53 @@ export function task<const F extends Flows, const P extends Parameters = Record<
   const both = paramNames.find((p) => flowNames.includes(p));
   if (both !== undefined) throw wrong(name, `has a flow and a parameter named '${both}'`);
   checkBodies(name, given as unknown as TaskClassDefinition<Flows, Parameters>);
-  const copy = { ...given, flows, params } as unknown as TaskClassDefinition<F, P>;
-  const cls = Object.freeze({
-    definition: copy,
+  const lists = flowNames.filter((f) => flows[f].list === true);
+  const ambiguous = ambiguousName([...flowNames, ...paramNames], lists);
+  if (ambiguous !== undefined)
+    throw wrong(
+      name,
+      `has an argument '${ambiguous}' beside a list`,
+      'rename it: members of the list have such names',
+    );
+  if (lists.length > 0 && given.cuda !== undefined)
+    throw wrong(
+      name,
+      `has a CUDA kernel and the list '${lists[0]}'`,
+      'pass lists to a kernel of a C library, or declare the flows one by one',
+    );
+  return make({ ...given, flows, params } as unknown as TaskClassDefinition<F, P>, undefined);
+}
+
+function make<F extends Flows, P extends Parameters>(
+  definition: TaskClassDefinition<F, P>,
+  declared: TaskClass | undefined,
+): TaskClass<F, P> {
+  const { name, flows, cuda } = definition;
+  const flowNames = Object.keys(flows);
+  const lists = Uint8Array.from(flowNames, (f) => (flows[f].list === true ? 1 : 0));
+  const cls: TaskClass<F, P> = Object.freeze({
+    definition,
     name,
     flowNames,
-    paramNames,
+    paramNames: Object.keys(definition.params ?? {}),
     modes: flowNames.map((f) => MODES[flows[f].mode]),
     elements: flowNames.map((f) => flows[f].element),
     cuda:
-      copy.cuda === undefined
-        ? undefined
-        : cudaKernelSource(copy, copy.cuda as unknown as CudaKernel),
-    pulls: pullsOf(name, copy),
+      cuda === undefined ? undefined : cudaKernelSource(definition, cuda as unknown as CudaKernel),
+    pulls: pullsOf(name, definition),
+    lists: lists.includes(1) ? lists : undefined,
+    declared,
   });
   made.add(cls);
   return cls;
+}
+
+/** A class with other flows, parameters and functions in place of those of `cls`, which it stands for. @internal */
+export function variantOf(
+  cls: TaskClass,
+  parts: Pick<TaskClassDefinition<Flows, Parameters>, 'flows' | 'params' | 'body' | 'explain'>,
+): TaskClass {
+  return make({ ...cls.definition, ...parts }, cls);
 }
 
 function wrong(name: string, text: string, remedy?: string): HeadraceError {
@@ -207,6 +279,7 @@ function checkedFlows(name: string, given: unknown): Record<string, Flow> {
       !isElementType(flow.element) ||
       typeof flow.mode !== 'string' ||
       !Object.hasOwn(MODES, flow.mode) ||
+      (flow.list !== undefined && typeof flow.list !== 'boolean') ||
       key === '__proto__'
     ) {
       throw wrong(
@@ -241,12 +314,17 @@ function checkedParams(name: string, given: unknown): Record<string, ParameterTy
 }
 
 function checkBodies(name: string, given: TaskClassDefinition<Flows, Parameters>): void {
-  const { body, kernel, gpuKernel, cuda, explain, failureCode } = given;
+  const { body, module, kernel, gpuKernel, cuda, explain, failureCode } = given;
   const check = (what: string, value: unknown, type: string): void => {
     if (value !== undefined && (typeof value !== type || value === null))
       throw wrong(name, `has ${shown(value)} as its \`${what}\`, not a ${type}`);
   };
   check('body', body, 'function');
+  check('module', module, 'string');
+  if (module !== undefined && body === undefined)
+    throw wrong(name, 'has a `module` and no `body`', 'script workers run bodies');
+  if (module !== undefined && !URL.canParse(module))
+    throw wrong(name, `has ${shown(module)} as its \`module\``, 'write `module: import.meta.url`');
   check('kernel', kernel, 'string');
   check('gpuKernel', gpuKernel === false ? undefined : gpuKernel, 'string');
   check('cuda', cuda, 'object');

@@ -243,6 +243,12 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
     return datum;
   }
 
+  /** The tiles, column by column. On several ranks this makes those that the rank has not made. */
+  *[Symbol.iterator](): Iterator<Datum<E>> {
+    for (let j = 0; j < this.tileColumns; j++)
+      for (let i = this.lower ? j : 0; i < this.tileRows; i++) yield this.at(i, j);
+  }
+
   /** Bytes of all tiles. */
   get bytes(): number {
     let elements = 0;

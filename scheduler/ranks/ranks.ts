@@ -67,6 +67,11 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   private readonly lanes: LaneMovements;
   private readonly earlyEnds: EarlyEnds;
   private readonly loss: RankLoss;
+  /**
+   * Iterations that all ranks have played together in this era (scheduler/plans/together.ts). A play that not all ranks count
+   * fails, and so the era ends.
+   */
+  iterations = 0;
   /** The last value that the port received: whether this rank waits for no other. */
   private isQuiet = false;
 
@@ -149,6 +154,10 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   /** Messages that found no room must be sent again; nothing wakes the engine when room appears. */
   get mustRetry(): boolean {
     return this.device.wire.unsent > 0 && this.lostError === undefined && guards.messageRetry;
+  }
+
+  lanesChanged(): void {
+    this.device.port.commanded();
   }
 
   poll(): boolean {
@@ -262,6 +271,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   }
 
   beginEra(era: number): void {
+    this.iterations = 0;
     this.earlyEnds.beginEra(era);
   }
 

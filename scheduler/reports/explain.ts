@@ -14,6 +14,7 @@ import type { Dispatcher } from '../engine/dispatcher.js';
 import type { ExclusiveSections } from '../engine/exclusive.js';
 import type { EngineState } from '../engine/state.js';
 import type { WindowRoom } from '../engine/window.js';
+import { queueName as nameOfQueue } from '../plans/queue-name.js';
 import { copyState, memoryText } from './memory.js';
 
 /** The state, and the parts that keep tasks waiting. */
@@ -220,7 +221,9 @@ function memoryReason(engine: Explained, row: number): string {
 
 function queueName(engine: Explained, q: QueueId): string {
   const queue = engine.backend.queues[q];
-  return queue.kind === 'worker' ? `worker ${q}` : `${engine.spaceName(queue.space)} ${queue.kind}`;
+  return queue.kind === 'worker' || queue.kind === 'script'
+    ? nameOfQueue(engine.backend, q)
+    : `${engine.spaceName(queue.space)} ${queue.kind}`;
 }
 
 /** Live tasks that have not released the one in `row`. */

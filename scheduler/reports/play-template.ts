@@ -57,7 +57,7 @@ export class PlayTemplate {
     { queues }: Pick<Backend, 'queues'>,
     classId: (cls: TaskClassRow) => number,
   ) {
-    const { tasks } = program.report;
+    const { insertions: tasks } = program;
     const laneOf = lanesOfQueues(queues);
     this.tasks = tasks;
     this.list = new Int32Array(tasks);

@@ -1,7 +1,9 @@
 // The header of a trace: the machine, the lanes, the program and its options.
+import { findQueues } from '../../devices/backend.js';
 import type { SpaceId } from '../../devices/handles.js';
 import { type LaneKind, NO_INDEX, type TraceHeader } from '../../trace/format.js';
 import type { EngineState } from '../engine/state.js';
+import { queueName } from '../plans/queue-name.js';
 import { ownCores } from '../program/own-cores.js';
 
 /**
@@ -29,18 +31,22 @@ export function traceHeader(
   const name = (s: SpaceId): string => engine.spaceName(s);
   const network = { kind: 'network', name: 'network', space: 0, peer: -1 } as const;
   const laneOf = lanesOfQueues(backend.queues);
-  const named = backend.queues.filter((_, q) => laneOf[q] !== NO_INDEX);
-  const lanes = named.map((q, i) => ({
-    kind: q.kind as LaneKind,
-    name:
-      q.kind === 'worker'
-        ? `worker ${i}`
-        : q.kind === 'peer'
-          ? `${name(q.space)} from ${name(q.peer)}`
-          : `${name(q.space)} ${q.kind}`,
-    space: q.space,
-    peer: q.peer,
-  }));
+  const lanes = findQueues(backend.queues, () => true)
+    .filter((q) => laneOf[q] !== NO_INDEX)
+    .map((q) => {
+      const { kind, space, peer } = backend.queues[q];
+      return {
+        kind: kind === 'script' ? ('script-worker' as const) : (kind as LaneKind),
+        name:
+          kind === 'worker' || kind === 'script'
+            ? queueName(backend, q)
+            : kind === 'peer'
+              ? `${name(space)} from ${name(peer)}`
+              : `${name(space)} ${kind}`,
+        space,
+        peer,
+      };
+    });
   return {
     program,
     hostname,

@@ -95,6 +95,20 @@ export const guardTests = [
     breaks: 'a trace has the times of other records',
   },
   {
+    project: 'unit',
+    file: 'test/scheduler/plan-order.test.ts',
+    guard: 'planRankOrder',
+    hazard: 'progress',
+    breaks: 'ranks wait for each other in a circle',
+  },
+  {
+    project: 'unit',
+    file: 'test/scheduler/plan-order.test.ts',
+    guard: 'planRunAhead',
+    hazard: 'progress',
+    breaks: 'a rank fills the memory of another with letters',
+  },
+  {
     ...native,
     guard: 'closeImports',
     hazard: H6,
@@ -159,5 +173,11 @@ export const guardTests = [
     guard: 'failureRings',
     hazard: 'H7 counts that are passed',
     breaks: 'the engine sleeps while lanes wait for it to handle a failure',
+  },
+  {
+    ...native,
+    guard: 'restLooksAgain',
+    hazard: 'H7 counts that are passed',
+    breaks: 'a script worker sleeps while its queue has a record',
   },
 ];

@@ -6,7 +6,12 @@ import type { PairResult } from '../../bench/network-pair.js';
 
 const pair = (raw: number, oneWay: number, inserted: number, share: number): PairResult => ({
   library: 'MPI',
-  small: { rawSeconds: raw, oneWaySeconds: oneWay, withInsertionSeconds: inserted },
+  small: {
+    rawSeconds: raw,
+    oneWaySeconds: oneWay,
+    withInsertionSeconds: inserted,
+    playedSeconds: oneWay / 2,
+  },
   large: {
     direct: { shareOfRaw: share },
     ipc: { shareOfRaw: 1 },
@@ -21,6 +26,7 @@ describe('ratios to plain MPI', () => {
     expect(entries).toEqual([
       { name: 'network/dependency/ratio', value: 9, unit: 'ratio', params },
       { name: 'network/dependency-inserted/ratio', value: 25, unit: 'ratio', params },
+      { name: 'network/dependency-played/ratio', value: 4.5, unit: 'ratio', params },
       { name: 'network/direct/ratio', value: 0.8, unit: 'ratio', params },
       { name: 'network/staged/ratio', value: 0.4, unit: 'ratio', params },
     ]);

@@ -11,12 +11,13 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
 const text = (page: string): string => readFileSync(path.join(root, page), 'utf8');
 
 /** Runs a snippet in a process of its own, as a user would; returns what it printed. */
-function run(code: string): string {
+function run(code: string, files: Readonly<Record<string, string>> = {}): string {
   const folder = mkdtempSync(path.join(root, 'dist', 'snippet-'));
   try {
     const file = path.join(folder, 'snippet.mjs');
     const entry = pathToFileURL(path.join(root, 'dist/index.js')).href;
-    writeFileSync(file, code.replaceAll("'headrace'", `'${entry}'`));
+    for (const [name, text] of Object.entries({ ...files, 'snippet.mjs': code }))
+      writeFileSync(path.join(folder, name), text.replaceAll("'headrace'", `'${entry}'`));
     return execFileSync(process.execPath, [file], {
       encoding: 'utf8',
       timeout: 30_000,
@@ -41,9 +42,14 @@ describe('README', () => {
 });
 
 describe('guide', () => {
-  test('every snippet runs; the run example prints 3', () => {
-    const outputs = blocks('docs/guide.md', 'js').map(run);
-    expect(outputs[0].trim()).toBe('3');
+  test('every snippet runs; they print what their comments say', () => {
+    const snippets = blocks('docs/guide.md', 'js');
+    const named = snippets.flatMap((code) => {
+      const name = /^\/\/ (\S+\.mjs)$/m.exec(code)?.[1];
+      return name === undefined ? [] : [[name, code] as const];
+    });
+    const outputs = snippets.map((code) => run(code, Object.fromEntries(named)).trim());
+    expect(outputs).toEqual(['3 6', '3', '6', '', '3 1 1 3']);
   });
 });
 
@@ -56,18 +62,19 @@ describe('plans', () => {
       expect(run(code).trimEnd().split('\n')).toEqual(promised);
     },
   );
-  test('there are four snippets', () => {
-    expect(blocks('docs/plans.md', 'js')).toHaveLength(4);
+  test('there are six snippets', () => {
+    expect(blocks('docs/plans.md', 'js')).toHaveLength(6);
   });
 });
 
 describe('kernels', () => {
-  test('the C example compiles with the command of the page, loads, and scales a datum', () => {
+  /** Compiles C example `i` with the command of the page and runs the code that `use` makes of the library's path. */
+  function runWith(i: number, use: (library: string) => string): string {
     const folder = mkdtempSync(path.join(root, 'dist', 'kernel-'));
     try {
       const source = path.join(folder, 'scale.c');
       const library = path.join(folder, 'scale.so');
-      writeFileSync(source, blocks('docs/kernels.md', 'c')[0]);
+      writeFileSync(source, blocks('docs/kernels.md', 'c')[i]);
       const flags = [
         '-O2',
         '-shared',
@@ -78,19 +85,46 @@ describe('kernels', () => {
         path.join(root, 'native/include'),
       ];
       execFileSync('cc', [...flags, source, '-o', library]);
-      const printed = run(`
-        import { readWrite, Runtime, task } from 'headrace';
-        const runtime = await Runtime.create({ workers: 1 });
-        console.log(runtime.loadKernels(${JSON.stringify(library)}).join());
-        const scale = task({ name: 'scale', flows: { x: readWrite('f64') }, params: { n: 'i32', factor: 'f64' }, kernel: 'scale' });
-        const x = runtime.data(Float64Array.of(1, 2, 3));
-        await runtime.run((graph) => { graph.insert(scale, { x, n: 3, factor: 10 }); });
-        console.log((await x.read()).join());
-        await runtime.close();`);
-      expect(printed).toBe('scale\n10,20,30\n');
+      return run(use(JSON.stringify(library)));
     } finally {
       rmSync(folder, { recursive: true });
     }
+  }
+
+  test('the first C example loads, and scales a datum', () => {
+    const printed = runWith(
+      0,
+      (library) => `
+        import { readWrite, Runtime, task } from 'headrace';
+        const runtime = await Runtime.create({ workers: 1 });
+        console.log(runtime.loadKernels(${library}).join());
+        const scale = task({ name: 'scale', flows: { x: readWrite('f64') }, params: { factor: 'f64' }, kernel: 'scale' });
+        const x = runtime.data(Float64Array.of(1, 2, 3));
+        await runtime.run((graph) => { graph.insert(scale, { x, factor: 10 }); });
+        console.log((await x.read()).join());
+        await runtime.close();`,
+    );
+    expect(printed).toBe('scale\n10,20,30\n');
+  });
+
+  test('the second sums the data of a list, with the class of the page', () => {
+    const cls = /`(task\(\{ name: 'sum'.*)`:/.exec(text('docs/kernels.md'))?.[1];
+    const printed = runWith(
+      1,
+      (library) => `
+        import { list, read, Runtime, task, write } from 'headrace';
+        const runtime = await Runtime.create({ workers: 1 });
+        runtime.loadKernels(${library});
+        const sum = ${cls};
+        const parts = [[1, 2, 3], [4], []].map((values) => runtime.data(Float64Array.of(0, ...values)));
+        const to = runtime.data('f64', 1);
+        for (const n of [3, 1, 0]) {
+          await runtime.run((graph) => { graph.insert(sum, { parts: parts.slice(0, n), to, factor: 10 }); });
+          console.log((await to.read())[0]);
+        }
+        await runtime.close();`,
+    );
+    expect(printed).toBe('100\n60\n0\n');
   });
 });
 

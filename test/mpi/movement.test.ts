@@ -82,6 +82,17 @@ describe('data between ranks', needing(rankNeed), () => {
     },
   );
 
+  test.each(['push', 'pull'])('tasks get lists of data of all ranks by %s', async (fetch) => {
+    await go(3, { what: 'lists', gpus: 1, size: { fetch } });
+  });
+
+  test.each([2, 3])('%i ranks get the same values in the middle of a run', async (ranks) => {
+    const reports = await go(ranks, { what: 'values', gpus: 1 });
+    // The rank of the failed task names its datum, the others may know the failed run first.
+    for (const { code } of reports)
+      expect(['ERR_DATUM_POISONED', 'ERR_PEER_FAILED']).toContain(code);
+  });
+
   test('a failing flush rejects the run with its code on all ranks', async () => {
     const reports = await go(2, { what: 'flush', gpus: 1, comm: 'direct', failFlush: true });
     expect(reports[1]).toMatchObject({ code: 'ERR_FLUSH_FAILED' });

@@ -158,8 +158,8 @@ describe('task classes with CUDA kernels', needing(cuda), () => {
 #include "headrace/kernel.h"
 static int (*set)(uint64_t, unsigned char, size_t, void*);
 static int32_t bytes(const headrace_task* task) {
-  if (task->flow_count != 1 || task->param_count != 2) return HEADRACE_BAD_ARGUMENTS;
-  return set((uint64_t)task->flows[0], (unsigned char)task->params[1], (size_t)task->params[0],
+  if (task->flow_count != 1 || task->param_count != 1) return HEADRACE_BAD_ARGUMENTS;
+  return set((uint64_t)task->flows[0], (unsigned char)task->params[0], (size_t)task->lengths[0] * 8,
              task->stream) == 0 ? 0 : HEADRACE_DRIVER_ERROR;
 }
 int32_t headrace_register(headrace_registry* registry) {
@@ -179,7 +179,7 @@ int32_t headrace_register(headrace_registry* registry) {
     const own = task({
       name: 'own',
       flows: { to: write('f64') },
-      params: { count: 'i32', value: 'i32' },
+      params: { value: 'i32' },
       gpuKernel: 'own_bytes',
     });
     const copy = task({
@@ -192,13 +192,21 @@ int32_t headrace_register(headrace_registry* registry) {
     await soon(
       runtime,
       runtime.run((graph) => {
-        graph.insert(own, { to: a, count: 512, value: 0x40 });
+        graph.insert(own, { to: a, value: 0x40 });
         graph.insert(copy, { to: b, from: a, bytes: 512 });
-        graph.insert(own, { to: a, count: 512, value: 0 });
+        graph.insert(own, { to: a, value: 0 });
       }),
     );
     expect(new Uint8Array((await b.read()).buffer)).toEqual(new Uint8Array(512).fill(0x40));
     expect(await a.read()).toEqual(new Float64Array(64));
+    const plan = await runtime.plan(
+      (graph) => void graph.insert(own, { to: a, value: 0x41 }, { device: 0 }),
+      { graph: 'always' },
+    );
+    await plan.run({ times: 2 });
+    expect(plan.report.graph).toBe('captured');
+    expect(new Uint8Array((await a.read()).buffer)).toEqual(new Uint8Array(512).fill(0x41));
+    plan.close();
     await nothingLeft(runtime, [a, b]);
   });
 });

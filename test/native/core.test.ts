@@ -1,6 +1,14 @@
 // One core from JavaScript: records in, completions out, the doorbell, memory views, and the state after close.
 import { execFileSync } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -257,15 +265,55 @@ describe('kernel libraries', () => {
       );
     expect(machine.core.loadKernels(library(10))).toEqual(['set']);
     const old = machine.core.kernel('set');
-    expect(machine.finish(machine.exec(0, 'set', [8], []))).toBe(Status.ok);
+    expect(machine.finish(machine.exec(0, 'set', [8], [1]))).toBe(Status.ok);
     expect(machine.host(8, 1)[0]).toBe(9); // gpu is -1 on a worker
     machine.core.loadKernels(library(20));
     expect(machine.core.kernel('set')).not.toBe(old);
     expect(machine.core.kernel('set', 1)).toBe(machine.core.kernel('set', 0));
-    const there = machine.exec(machine.queue('compute', 1), 'set', [0], []);
+    const there = machine.exec(machine.queue('compute', 1), 'set', [0], [1]);
     machine.finish(machine.copy(machine.queue('d2h', 1), 0, 8, 1, 0, 8, there));
     expect(machine.host(8, 1)[0]).toBe(20);
     expect(machine.finish(machine.exec(0, 'set', [], []))).toBe(Status.badArguments);
+    // Without the length of its datum a record is refused before the kernel can read it.
+    expect(machine.finish(machine.exec(0, 'set', [8], []))).toBe(Status.badArguments);
+    // It may name a list with as many lengths as it has data.
+    const number = (...lengths: number[]) =>
+      machine.core.numberLengths(Float64Array.from(lengths)) << 8;
+    const named = (run: number) => machine.finish(machine.exec(0, 'set', [8], [], undefined, run));
+    expect(named(1 | number(1))).toBe(Status.ok);
+    expect(named(2 | number(1, 1))).toBe(Status.badArguments);
+    expect(named(3 | (4095 << 8))).toBe(Status.badArguments);
+    expect(named(4 | (4096 << 8))).toBe(Status.badArguments);
+  });
+
+  test('of ABI 1 run as before, without lengths', () => {
+    using machine = new Machine({ gpus: 1 });
+    const library = build(
+      'old',
+      `#undef headrace_register
+       #define ABI 1
+       static int32_t old(const headrace_task* task) {
+         if (task->flow_count != 1 || task->param_count != 2) return HEADRACE_BAD_ARGUMENTS;
+         *(double*)task->flows[0] = task->params[1];
+         return 0;
+       }
+       int32_t headrace_register(headrace_registry* registry) {
+         if (registry->abi != ABI) return 1;
+         return registry->add(registry, "old", HEADRACE_KERNEL_HOST, old);
+       }`,
+    );
+    // A runtime of ABI 1 looks for the name that only this library has.
+    const names = (file: string) => readFileSync(file, 'latin1').match(/headrace_register\w*/g);
+    expect(names(library)).toContain('headrace_register');
+    const now = build(
+      'now',
+      'int32_t headrace_register(headrace_registry* r) { return r ? 0 : 1; }',
+    );
+    expect(new Set(names(now))).toEqual(new Set(['headrace_register_2']));
+    expect(machine.core.loadKernels(library)).toEqual(['old']);
+    expect(machine.core.takesLengths(machine.core.kernel('old'))).toBe(false);
+    expect(machine.finish(machine.exec(0, 'old', [8], [1, 7]))).toBe(Status.ok);
+    expect(machine.host(8, 1)[0]).toBe(7);
   });
 
   test('that cannot be used give the reason', () => {

@@ -33,6 +33,11 @@ test.each([2, 16])('%i TiB: data at its end are as good as any', async (tib) => 
   });
   expect(await last.read()).toEqual(values.map((value) => value + 1));
   expect(await born.read()).toEqual(new Float64Array(1000).fill(3));
+  // The first element can be read.
+  await runtime.run(async (graph) => {
+    expect(await graph.value(most)).toBe(0);
+    expect(await graph.value(born)).toBe(3);
+  });
   await expect(most.read()).rejects.toMatchObject({ code: 'ERR_ARRAY_TOO_LARGE' });
   await runtime.close();
 });

@@ -6,6 +6,7 @@ import {
   computed,
   differenceOf,
   inserted,
+  loaded,
   played,
   type Readings,
 } from '../../devices/simulated/cases/plan-ways.js';
@@ -57,8 +58,8 @@ test('random programs give what insertion gives', async () => {
     const { gpus, workers, computeStreams, gpuMemory, window } = program;
     const { rounds } = await computed(program);
     const results: Readings[] = [];
-    for (const plays of [false, true]) {
-      const runtime = await Runtime.create({
+    const opened = (): Promise<Runtime> =>
+      Runtime.create({
         gpus,
         workers,
         computeStreams,
@@ -66,13 +67,17 @@ test('random programs give what insertion gives', async () => {
         window,
         checked: seed % 2 === 0,
       });
-      const way = plays
-        ? played(program, rounds, runtime, later)
-        : inserted(program, rounds, runtime);
-      results.push(await way);
+    const kinds = ['inserted', 'played', ...(seed % 3 === 0 ? ['loaded'] : [])];
+    for (const kind of kinds) {
+      const runtime = await opened();
+      if (kind === 'inserted') results.push(await inserted(program, rounds, runtime));
+      else if (kind === 'played') results.push(await played(program, rounds, runtime, later));
+      else results.push(await (await loaded(program, rounds, runtime, later, await opened()))());
       await runtime.close();
     }
     expect(differenceOf(results[0], results[1]), `seed ${seed}`).toBe('');
+    if (results.length > 2)
+      expect(differenceOf(results[0], results[2]), `seed ${seed}, from a file`).toBe('');
   }
 }, 120_000);
 

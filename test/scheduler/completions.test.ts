@@ -38,6 +38,7 @@ beforeEach(() => {
     failures: { markFailed: () => void told.push('mark failed') },
     retirement: state.retirement,
     leaving: { look: () => void told.push('leaving') },
+    kernelTimes: { isOpen: false, ended: () => {} },
   });
 });
 
@@ -275,6 +276,7 @@ describe('the line for memory', () => {
           failures: { markFailed: () => {} },
           retirement: state.retirement,
           leaving: { look: () => {} },
+          kernelTimes: { isOpen: false, ended: () => {} },
         });
         letGo(datumId(all));
         for (let turn = 0; turn <= rows.length * 4; turn++) {

@@ -49,6 +49,14 @@ class ScriptedPlacement {
     return state.tasks.device[row];
   }
 
+  placeOf(row: number): SpaceId {
+    return state.tasks.device[row];
+  }
+
+  spaceOf(place: number): SpaceId {
+    return place as SpaceId;
+  }
+
   queue(row: number): QueueId {
     return state.tasks.device[row] === 0 ? FIRST_QUEUE : this.next;
   }

@@ -1,33 +1,14 @@
 // Records between ranks hold 64 KiB. Errors and names of any length reach the other ranks; longer texts are cut.
 import { describe, expect, it } from 'vitest';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
-import type { MachineDescription } from '../../devices/simulated/machine/machine.js';
 import { World } from '../../devices/simulated/machine/world.js';
-import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
-import { type HeadraceError, Runtime, task, write } from '../../scheduler/index.js';
-
-const link = { bandwidth: 1e9, latency: 1e-6 };
-const machine: MachineDescription = {
-  name: 'two ranks',
-  gpus: 0,
-  gpuMemory: 2 ** 20,
-  hostMemory: 2 ** 24,
-  workers: 1,
-  computeStreams: 1,
-  h2d: link,
-  d2h: link,
-  d2d: link,
-  network: link,
-  engine: { command: 2e-7, wake: 2e-6, launch: 1e-6 },
-  kernels: { '*': { product: [0], factor: 1e-6, rate: 1 } },
-};
+import { type HeadraceError, type Runtime, task, write } from '../../scheduler/index.js';
+import { joined, rankMachine } from '../support/simulated-ranks.js';
 
 function ranks(): Runtime[] {
   const world = new World();
-  const backends = [0, 1].map(() => new SimulatedBackend({ machine, world }));
-  const { adversary } = backends[0];
-  const { ports } = new SimulatedNetwork(world, backends, { link, adversary });
-  return backends.map((backend, rank) => Runtime.over(backend, { workers: 1 }, ports[rank]));
+  const backends = [0, 1].map(() => new SimulatedBackend({ machine: rankMachine, world }));
+  return joined(world, backends, { workers: 1 });
 }
 
 /** The error that each rank's run ends with. */

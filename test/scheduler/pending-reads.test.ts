@@ -3,7 +3,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
-import type { MachineDescription } from '../../devices/simulated/machine/machine.js';
 import { World } from '../../devices/simulated/machine/world.js';
 import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
 import {
@@ -15,6 +14,7 @@ import {
   task,
   write,
 } from '../../scheduler/index.js';
+import { link, rankMachine } from '../support/simulated-ranks.js';
 
 /** `throwsFirst`: one rank inserts no task of the run, and the others insert all. */
 type Ending = 'well' | 'throws' | 'throwsFirst' | 'cancelled' | 'fails';
@@ -46,21 +46,7 @@ interface Program {
   readonly loss?: { readonly rank: number; readonly step: number; readonly ns: number };
 }
 
-const link = { bandwidth: 1e9, latency: 1e-6 };
-const machine: MachineDescription = {
-  name: 'pending',
-  gpus: 0,
-  gpuMemory: 2 ** 20,
-  hostMemory: 2 ** 20,
-  workers: 1,
-  computeStreams: 1,
-  h2d: link,
-  d2h: link,
-  d2d: link,
-  network: link,
-  engine: { command: 2e-7, wake: 2e-6, launch: 1e-6 },
-  kernels: { '*': { product: [0], factor: 1e-6, rate: 1 } },
-};
+const machine = { ...rankMachine, hostMemory: 2 ** 20 };
 
 const DATA = 3;
 const slow = task({

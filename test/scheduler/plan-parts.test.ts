@@ -142,7 +142,7 @@ describe('data without a value', () => {
   /** Tasks as lists of [datum, mode]. */
   const program = (...tasks: readonly (readonly (readonly [number, number])[])[]): PlannedProgram =>
     ({
-      report: { tasks: tasks.length },
+      insertions: tasks.length,
       task: (n: number) => ({
         cls: { modes: tasks[n].map(([, mode]) => mode) },
         data: tasks[n].map(([d]) => d as DatumId),

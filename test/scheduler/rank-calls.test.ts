@@ -3,38 +3,22 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
-import type { MachineDescription } from '../../devices/simulated/machine/machine.js';
 import { World } from '../../devices/simulated/machine/world.js';
-import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
 import {
   type Datum,
   type HeadraceError,
-  Runtime,
+  type Runtime,
   read,
   readWrite,
   task,
 } from '../../scheduler/index.js';
+import { joined, rankMachine } from '../support/simulated-ranks.js';
 
 type Step =
   | { readonly kind: 'data'; readonly length: number; readonly owner: number }
   | { readonly kind: 'read' | 'set' | 'close'; readonly d: number; readonly awaited: boolean }
   | { readonly kind: 'run'; readonly from: number; readonly to: number; readonly inside: boolean };
 
-const link = { bandwidth: 1e9, latency: 1e-6 };
-const machine: MachineDescription = {
-  name: 'calls',
-  gpus: 0,
-  gpuMemory: 2 ** 20,
-  hostMemory: 2 ** 24,
-  workers: 1,
-  computeStreams: 1,
-  h2d: link,
-  d2h: link,
-  d2d: link,
-  network: link,
-  engine: { command: 2e-7, wake: 2e-6, launch: 1e-6 },
-  kernels: { '*': { product: [0], factor: 1e-6, rate: 1 } },
-};
 const add = task({
   name: 'add',
   flows: { from: read('f64'), to: readWrite('f64') },
@@ -43,12 +27,11 @@ const add = task({
 
 function open(ranks: number): Runtime[] {
   const world = new World();
-  const backends = Array.from({ length: ranks }, () => new SimulatedBackend({ machine, world }));
-  const { adversary } = backends[0];
-  const { ports } = new SimulatedNetwork(world, backends, { link, adversary });
-  return backends.map((backend, rank) =>
-    Runtime.over(backend, { workers: 1, inlineBytes: 256 }, ports[rank]),
+  const backends = Array.from(
+    { length: ranks },
+    () => new SimulatedBackend({ machine: rankMachine, world }),
   );
+  return joined(world, backends, { workers: 1, inlineBytes: 256 });
 }
 
 /** What a rank came across, by code. */

@@ -49,7 +49,12 @@ export class Asked {
       state,
       {
         pass: { pump, isUnderWay: false },
-        queueChoice: { depth: this.depth, lines: this.lines, waiting },
+        queueChoice: {
+          depth: this.depth,
+          lines: this.lines,
+          waiting,
+          scripts: state.spaces.length,
+        },
         dispatcher: { ready: this.ready },
         depth: { isShort: (q) => this.isShort(q) },
         sections: { isClosed: false, current: undefined },

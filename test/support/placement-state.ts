@@ -110,9 +110,6 @@ export class PlacementState {
 
   /** The queue chosen for a task with these flows on space `s`. */
   queue(flows: readonly PlacedFlow[], s: number): number {
-    return this.queueChoice.queue(
-      this.task(flows, s),
-      flows.map(({ mode }) => mode),
-    );
+    return this.queueChoice.queue(this.task(flows, s), { modes: flows.map(({ mode }) => mode) });
   }
 }

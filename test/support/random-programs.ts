@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import {
   type Datum,
   type Graph,
+  list,
   type Runtime,
   read,
   readWrite,
@@ -209,45 +210,26 @@ const scale = task({
     for (let i = 0; i < to.length; i++) to[i] = (to[i] * 2 + n) % MODULUS;
   },
 });
-const mixes = [
-  task({
-    name: 'mix0',
-    flows: { to: readWrite('f64') },
-    params: { n: 'f64' },
-    body: ({ to, n }) => mix(to, [], n),
-  }),
-  task({
-    name: 'mix1',
-    flows: { to: readWrite('f64'), a: read('f64') },
-    params: { n: 'f64' },
-    body: ({ to, a, n }) => mix(to, [a as Float64Array], n),
-  }),
-  task({
-    name: 'mix2',
-    flows: { to: readWrite('f64'), a: read('f64'), b: read('f64') },
-    params: { n: 'f64' },
-    body: ({ to, a, b, n }) => mix(to, [a as Float64Array, b as Float64Array], n),
-  }),
-] as const;
-const slowMixes = mixes.map((cls) => {
-  const { body } = cls.definition;
-  return task({
-    ...cls.definition,
-    name: `slow-${cls.name}`,
-    body: async (args: never) => {
-      await new Promise((resolve) => setImmediate(resolve));
-      (body as (a: never) => void)(args);
-    },
-  } as never);
+const mixing = task({
+  name: 'mix',
+  flows: { to: readWrite('f64'), from: list(read('f64')) },
+  params: { n: 'f64' },
+  body: ({ to, from, n }) => mix(to, from as readonly Float64Array[], n),
 });
-const touches = [1, 2, 3].map((n) =>
-  task({
-    name: `touch${n}`,
-    flows: Object.fromEntries(['a', 'b', 'c'].slice(0, n).map((k) => [k, read('f64')])),
-    params: { us: 'f64' },
-    kernel: 'spin',
-  }),
-);
+const slowMixing = task({
+  ...mixing.definition,
+  name: 'slow-mix',
+  body: async ({ to, from, n }) => {
+    await new Promise((resolve) => setImmediate(resolve));
+    mix(to, from as readonly Float64Array[], n);
+  },
+});
+const touching = task({
+  name: 'touch',
+  flows: { data: list(read('f64')) },
+  params: { us: 'f64' },
+  kernel: 'spin',
+});
 const failing = task({
   name: 'failing',
   flows: { to: readWrite('f64') },
@@ -332,14 +314,10 @@ export async function insertProgram(
     else if (op.kind === 'fail') handle = graph.insert(failing, { to: target, code: n }, options);
     else if (op.kind === 'throw') handle = graph.insert(throwing, { to: target, n }, options);
     else if (op.kind === 'touch') {
-      const all = [target, ...from];
-      const cls = touches[all.length - 1] as (typeof touches)[number];
-      const flows = Object.fromEntries(all.map((d, i) => [['a', 'b', 'c'][i], d]));
-      handle = graph.insert(cls, { ...flows, us: n % 50 } as never, options);
+      handle = graph.insert(touching, { data: [target, ...from], us: n % 50 }, options);
     } else {
-      const cls = (op.kind === 'mix' ? mixes : slowMixes)[from.length] as (typeof mixes)[2];
-      const inputs = Object.fromEntries(from.map((d, i) => [['a', 'b'][i], d]));
-      handle = graph.insert(cls, { to: target, ...inputs, n } as never, options);
+      const cls = op.kind === 'mix' ? mixing : slowMixing;
+      handle = graph.insert(cls, { to: target, from, n }, options);
     }
     handles.set(number, handle);
   }

@@ -5,6 +5,7 @@ import {
   type BodyArguments,
   type Datum,
   type Graph,
+  list,
   type Run,
   type RunReport,
   type Runtime,
@@ -46,6 +47,35 @@ describe('task classes', () => {
         { readonly alpha: 'f64'; readonly n: 'i32'; readonly fast: 'bool' }
       >
     >();
+  });
+
+  it('take and give arrays for lists', () => {
+    const gather = task({
+      name: 'gather',
+      flows: { parts: list(read('f32')), more: list(readWrite('i32')), to: write('f64') },
+      explain: (_, { data }) => {
+        expectTypeOf(data.parts).toEqualTypeOf<readonly string[]>();
+        expectTypeOf(data.to).toEqualTypeOf<string>();
+        return '';
+      },
+      body: ({ parts, more, to }) => {
+        expectTypeOf(parts).toEqualTypeOf<readonly Readonly<Float32Array<ArrayBuffer>>[]>();
+        expectTypeOf(more).toEqualTypeOf<readonly Int32Array<ArrayBuffer>[]>();
+        expectTypeOf(to).toEqualTypeOf<Float64Array<ArrayBuffer>>();
+        // @ts-expect-error what is only read cannot be assigned to
+        parts[0][0] = 1;
+      },
+    });
+    const single = runtime.data('f32', 1);
+    const whole = runtime.data('i32', 1);
+    const to = runtime.data('f64', 1);
+    graph.insert(gather, { parts: [single, single], more: [], to });
+    // @ts-expect-error a list needs an array
+    graph.insert(gather, { parts: single, more: [], to });
+    // @ts-expect-error a member has the wrong element type
+    graph.insert(gather, { parts: [single, whole], more: [whole], to });
+    // @ts-expect-error a flow that is no list takes no array
+    graph.insert(gather, { parts: [], more: [], to: [to] });
   });
 
   it('give bodies the arrays of their elements', () => {

@@ -73,7 +73,7 @@ export function forEachIdle(trace: Trace, waits: Waits, visit: IdleVisitor): voi
   });
 }
 
-/** Busy and idle time of the execution lanes. JavaScript lanes without tasks are left out. */
+/** Busy and idle time of the execution lanes. Those of JavaScript without tasks are left out. */
 export function laneUse(trace: Trace, waits: Waits): LaneUse[] {
   const idle = trace.lanes.map(() => new Float64Array(idleReasons.length));
   forEachIdle(trace, waits, (lane, from, to, reason) => {
@@ -90,7 +90,8 @@ export function laneUse(trace: Trace, waits: Waits): LaneUse[] {
   const uses: LaneUse[] = [];
   trace.lanes.forEach((lane, index) => {
     if (!isExecutionLane(lane)) return;
-    if (lane.kind === 'script' && counts[index] === 0) return;
+    const mayBeUnused = lane.kind === 'script' || lane.kind === 'script-worker';
+    if (mayBeUnused && counts[index] === 0) return;
     const total = idle[index].reduce((sum, part) => sum + part, 0);
     uses.push({
       lane: laneName(trace, index),

@@ -63,7 +63,11 @@ export class StolenTime {
     const { lanes, spaces } = this.#trace;
     if (lane >= lanes.length) return none;
     const { kind, space } = lanes[lane];
-    const byThread = kind === 'worker' || kind === 'script' || spaces[space]?.kind === 'emulated';
+    const byThread =
+      kind === 'worker' ||
+      kind === 'script-worker' ||
+      kind === 'script' ||
+      spaces[space]?.kind === 'emulated';
     return byThread ? this.lane(lane) : none;
   }
 
@@ -72,7 +76,9 @@ export class StolenTime {
     if (lane >= lanes.length) return '';
     const { kind, space, rank } = lanes[lane];
     if (kind === 'script') return engineKey(rank);
-    return kind === 'worker' || kind === 'network' ? `lane ${lane}` : `space ${space}`;
+    return kind === 'worker' || kind === 'script-worker' || kind === 'network'
+      ? `lane ${lane}`
+      : `space ${space}`;
   }
 }
 

@@ -32,7 +32,7 @@ const heights = {
 
 /** Lanes that run tasks. @param {string} kind */
 export function executes(kind) {
-  return kind === 'worker' || kind === 'compute' || kind === 'script';
+  return ['worker', 'script-worker', 'compute', 'script'].includes(kind);
 }
 
 /** Slices and idle gaps of every lane. @param {Model} model */
@@ -121,7 +121,7 @@ function plainRows(model, stages) {
         // Under its device a lane need not repeat the device's name.
         const prefix = `${space.name} `;
         const name = lane.name.startsWith(prefix) ? lane.name.slice(prefix.length) : lane.name;
-        if (executes(lane.kind) && (tasks > 0 || lane.kind !== 'script')) {
+        if (executes(lane.kind) && (tasks > 0 || !lane.kind.startsWith('script'))) {
           inside.push(['tasks', name, index]);
           if (stages && tasks > 0) inside.push(['stages', '', index]);
         }

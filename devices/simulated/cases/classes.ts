@@ -1,6 +1,9 @@
-// Task classes of simulated cases: one per combination of access modes and kind of body.
+// Task classes of simulated cases: one per combination of access modes and kind of body. Neighbouring flows of one mode form a
+// list, so the number of data differs among the tasks of such a class.
 import {
+  type Datum,
   type Flow,
+  list,
   read,
   readWrite,
   type TaskClass,
@@ -18,6 +21,36 @@ export function behaves(t: CaseTask): boolean {
   return t.inserts !== undefined || t.grows !== undefined || t.makes !== undefined;
 }
 
+/** Neighbouring flows of one mode. */
+interface FlowGroup {
+  readonly name: string;
+  readonly mode: number;
+  readonly data: number[];
+}
+
+function groupsOf({ flows }: CaseTask): FlowGroup[] {
+  const groups: FlowGroup[] = [];
+  for (const [datum, mode] of flows) {
+    const last = groups.at(-1);
+    if (last?.mode === mode) last.data.push(datum);
+    else groups.push({ name: `f${groups.length}`, mode, data: [datum] });
+  }
+  return groups;
+}
+
+/** The data of a task by the flows of its class. */
+export function dataOf(
+  t: CaseTask,
+  datum: (d: number) => Datum | undefined,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    groupsOf(t).map(({ name, data }) => [
+      name,
+      data.length === 1 ? datum(data[0]) : data.map((d) => datum(d)),
+    ]),
+  );
+}
+
 export class CaseClasses {
   private readonly ofCase: Map<string, TaskClass> = new Map();
   private readonly behave: (n: number) => unknown;
@@ -28,12 +61,12 @@ export class CaseClasses {
   }
 
   /**
-   * The class for a task of a case. Its flows are f0, f1, ..., its parameter `us` is its length, and `n` names it if its
+   * The class for a task of a case. Its parameter `us` is its length, and `n` names it if its
    * body does more than use its data.
    */
   of(t: CaseTask): TaskClass {
     let key = behaves(t) ? `${t.body}!:` : `${t.body}:`;
-    for (const [, mode] of t.flows) key += mode;
+    for (const { mode, data } of groupsOf(t)) key += data.length === 1 ? mode : `${mode}+`;
     const classes = behaves(t) ? this.ofCase : shared;
     let cls = classes.get(key);
     if (cls === undefined) {
@@ -45,9 +78,10 @@ export class CaseClasses {
 
   private make(key: string, t: CaseTask): TaskClass {
     const flows: Record<string, Flow> = {};
-    t.flows.forEach(([, mode], i) => {
-      flows[`f${i}`] = mode === 1 ? read('u8') : mode === 2 ? write('u8') : readWrite('u8');
-    });
+    for (const { name, mode, data } of groupsOf(t)) {
+      const flow = mode === 1 ? read('u8') : mode === 2 ? write('u8') : readWrite('u8');
+      flows[name] = data.length === 1 ? flow : list(flow);
+    }
     const common = { name: key, flows, params: { us: 'f64' } } as const;
     const { behave } = this;
     const made = behaves(t)

@@ -1,5 +1,5 @@
-// Plans on simulated machines whose memory has bytes: a random program must give the same whether it is computed, inserted or
-// played, whatever the delays of the machine.
+// Plans on simulated machines whose memory has bytes: a random program must give the same whether it is computed, inserted,
+// played, or played from a file, whatever the delays of the machine.
 import { setImmediate } from 'node:timers/promises';
 import { Runtime } from '../../../scheduler/index.js';
 import { describeThrown } from '../../../trace/thrown.js';
@@ -8,7 +8,15 @@ import { type KernelCall, SimulatedBackend, type SimulatedKernel } from '../mach
 import type { MachineDescription } from '../machine/machine.js';
 import { Edges, type KernelAccess } from '../memory/edges.js';
 import type { PlanProgram } from './plan-programs.js';
-import { computed, differenceOf, inserted, played, type Readings } from './plan-ways.js';
+import {
+  type After,
+  computed,
+  differenceOf,
+  inserted,
+  loaded,
+  played,
+  type Readings,
+} from './plan-ways.js';
 
 /** Turns of the event loop after which a program counts as one that hangs. */
 const TURNS = 20_000;
@@ -156,23 +164,26 @@ async function within<T>(promise: Promise<T>): Promise<T | undefined> {
 /** What is wrong with a program that is planned and played, with the delays of a seed or none: '' if nothing is. */
 export async function planProblem(program: PlanProgram, seed?: number): Promise<string> {
   const expected = await computed(program);
-  const ways: readonly (readonly [string, (r: Runtime, c: Countdown) => Promise<Readings>])[] = [
-    ['inserted', (runtime) => inserted(program, expected.rounds, runtime)],
-    [
-      'played',
-      (runtime, countdown) =>
-        played(program, expected.rounds, runtime, (n, then) => countdown.start(n, then)),
-    ],
-  ];
-  for (const [name, way] of ways) {
+  const { rounds } = expected;
+  // Files take their own time, in turns of the event loop, too.
+  const ways: Readonly<
+    Record<string, (r: Runtime, after: After) => Promise<() => Promise<Readings>>>
+  > = {
+    inserted: async (runtime) => () => inserted(program, rounds, runtime),
+    played: async (runtime, after) => () => played(program, rounds, runtime, after),
+    loaded: (runtime, after) => loaded(program, rounds, runtime, after, planRuntime(program)),
+  };
+  for (const [name, prepare] of Object.entries(ways)) {
     const countdown = new Countdown();
+    const after: After = (n, then) => countdown.start(n, then);
     const edges = new Edges(planMachine(program));
     const { runtime, backend } = onMachine(program, {
       ...(seed === undefined ? {} : { seed }),
       counts: () => countdown.count(),
       edges,
     });
-    const problem = await problemOf(within(way(runtime, countdown)), (found) =>
+    const way = await prepare(runtime, after);
+    const problem = await problemOf(within(way()), (found) =>
       found === undefined
         ? `hangs\n${runtime.explain()}`
         : (edges.problems[0] ?? differenceOf(expected, found)),

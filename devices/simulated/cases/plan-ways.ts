@@ -1,5 +1,8 @@
 // The three ways of a plan program: computed on plain arrays, inserted, and played. Each reads the same data at the same places
 // of the program; differenceOf compares what they have read.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import {
   type Datum,
   HeadraceError,
@@ -8,7 +11,7 @@ import {
   type Runtime,
   slot,
 } from '../../../scheduler/index.js';
-import { type PlanProgram, type Round, slotValue } from './plan-programs.js';
+import { axpy, copy, failing, type PlanProgram, type Round, slotValue } from './plan-programs.js';
 
 /** A value that was read: its elements, or '' where the datum has none. */
 type Seen = string;
@@ -203,6 +206,19 @@ class Played extends OnRuntime implements Way {
     );
   }
 
+  /** Takes the plan of another runtime, by way of a file. */
+  async load(from: Played): Promise<void> {
+    const folder = mkdtempSync(path.join(tmpdir(), 'headrace-plan-'));
+    const file = path.join(folder, 'random.plan');
+    try {
+      await from.plan?.save(file);
+      const classes = [axpy, copy, failing];
+      this.plan = await this.runtime.loadPlan(file, { data: this.data, classes });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }
+
   async round(k: number, known: Known): Promise<void> {
     const play = this.play(k, known);
     // Awaited below or at the end, perhaps after another failure.
@@ -276,6 +292,25 @@ export async function played(
   const way = new Played(program, runtime, after);
   await way.make();
   return carryOut(program, rounds, way);
+}
+
+/**
+ * Plans the program on another runtime, `planner`, which it closes, and loads the plan from a file. The result plays it, as
+ * `played` does.
+ */
+export async function loaded(
+  program: PlanProgram,
+  rounds: readonly Known[],
+  runtime: Runtime,
+  after: After,
+  planner: Runtime,
+): Promise<() => Promise<Readings>> {
+  const other = new Played(program, planner, after);
+  await other.make();
+  const way = new Played(program, runtime, after);
+  await way.load(other);
+  await planner.close();
+  return () => carryOut(program, rounds, way);
 }
 
 /** The first value that differs; '' if none does. */

@@ -15,7 +15,7 @@ import type { SerialOracle } from '../memory/oracle.js';
 import type { WeakMemory } from '../memory/weak-memory.js';
 import type { SimulatedPort } from '../network/port.js';
 import { rankOf, type SimulatedCase } from './case.js';
-import { behaves, CaseClasses } from './classes.js';
+import { behaves, CaseClasses, dataOf } from './classes.js';
 import { PlayerObserver } from './player-observer.js';
 import { type CaseTask, OWN } from './program.js';
 import { isOfBody, RankBodies } from './rank-bodies.js';
@@ -225,10 +225,8 @@ export class RankPlayer {
 
   /** Inserts a task; `n` names it for its body, `own` is the datum that the inserting body has created. */
   insertInto(run: RunPlayer, t: CaseTask, n: number, own?: Datum<'u8'>): TaskHandle | undefined {
-    const args: Record<string, unknown> = { us: t.micros };
-    t.flows.forEach(([d], f) => {
-      args[`f${f}`] = d === OWN ? own : this.data[d];
-    });
+    const args = dataOf(t, (d) => (d === OWN ? own : this.data[d]));
+    args['us'] = t.micros;
     if (behaves(t)) {
       args['n'] = n;
       const isHere = isOfBody(n) || rankOf(this.c, t) === this.rank;

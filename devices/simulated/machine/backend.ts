@@ -13,6 +13,7 @@ import {
   type LaneCommand,
   type NativePlay,
   type QueueInfo,
+  type ScriptWorkers,
   type SpaceInfo,
 } from '../../backend.js';
 import { FIRST_QUEUE, NO_QUEUE, type QueueId, type SpaceId } from '../../handles.js';
@@ -57,6 +58,7 @@ const TURN_NS = 1000;
 export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   readonly kind = 'simulated';
   readonly graphs = undefined;
+  readonly scripts: ScriptWorkers | undefined;
   readonly full = false;
   readonly keepsStory: boolean;
   readonly spaces: readonly SpaceInfo[];
@@ -120,6 +122,14 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     const { spaces, queues } = this.executor;
     this.spaces = spaces;
     this.queues = queues;
+    // A body is a kernel with the name of its class; it throws nothing.
+    if ((machine.scriptWorkers ?? 0) > 0) {
+      this.scripts = {
+        define: ({ name }) => this.executor.kernel(name),
+        thrown: () => undefined,
+        close: async () => {},
+      };
+    }
     const n = queues.length;
     this.count = n;
     this.completed = new Int32Array(n);
@@ -147,6 +157,15 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
 
   kernel(name: string, _space: SpaceId): number {
     return this.executor.kernel(name);
+  }
+
+  takesLengths(_kernel: number): boolean {
+    return false;
+  }
+
+  /** The planner keeps the counts in the commands: the file of a plan has no numbers of one process. */
+  numberLengths(_lengths: Float64Array): number {
+    return 0;
   }
 
   loadKernels(): string[] {
@@ -350,7 +369,11 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
 
   connect(carrier: Carrier, departed: (departure: Departure) => void): void {
     this.executor.lanes.carrier = carrier;
-    this.executor.lanes.offers.departed = departed;
+    this.executor.lanes.offers.departed = (departure) => {
+      departed(departure);
+      const { number, outcome } = departure;
+      if (number < 0) this.executor.delivered((-1 - number) as QueueId, outcome);
+    };
   }
 
   get offers(): LaneOffers {

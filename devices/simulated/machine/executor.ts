@@ -60,6 +60,8 @@ export class Executor implements EventOwner {
   host: Uint8Array | undefined;
   /** Letters that lanes are writing, by queue. */
   private readonly letters: (Letter | undefined)[] = [];
+  /** Deliveries that wait for their receivers: their runs, and the numbers of their offers on the wire. */
+  private readonly delivering: Map<QueueId, { run: number; offer: number | undefined }> = new Map();
   /** Gets a call for every record that ended. */
   onFinished: (queue: QueueId) => void = () => {};
   /** Writes the next records of a play for a queue that has none; true when there are new ones. */
@@ -267,7 +269,51 @@ export class Executor implements EventOwner {
       this.takeLetter(q, slot, at, letter);
       return;
     }
-    this.endMessage(q, slot, at, isCancelled);
+    if (!isCancelled && records.op[slot] === Op.deliver) this.deliver(q, slot);
+    else this.endMessage(q, slot, at, isCancelled);
+  }
+
+  /** A delivery announces its version. It ends when no rank needs the bytes any more. */
+  private deliver(q: QueueId, slot: number): void {
+    const { records, lanes, watcher } = this;
+    const { offers, carrier } = lanes;
+    const [offset, bytes, era, rank, key] = records.argumentsOf(q, slot);
+    this.delivering.set(q, { run: records.run[slot], offer: undefined });
+    // A later era or the loss of a rank: the end of the run ends it.
+    if (era < lanes.era || offers.refusal !== undefined || carrier === undefined) return;
+    const seq = (this.cursor[q] + 1) | 0;
+    watcher?.started(q, seq);
+    const knowledge = watcher?.offers(q, seq, offset, bytes);
+    const id = offers.open(-1 - q, { offset, bytes }, 1);
+    this.delivering.set(q, { run: records.run[slot], offer: id });
+    const offered = { from: carrier.rank, id, children: [] };
+    carrier.carry(rank, { era, key, bytes, payload: undefined, knowledge, offered });
+  }
+
+  /** The offer of a delivery has departed. */
+  delivered(q: QueueId, outcome: number): void {
+    const delivery = this.delivering.get(q);
+    if (delivery === undefined || this.isDead) return;
+    const isCancelled = this.cancelled[delivery.run] !== 0;
+    if (outcome !== NetOutcome.ok && !isCancelled) {
+      this.delivering.set(q, { run: delivery.run, offer: undefined });
+      return;
+    }
+    this.delivering.delete(q);
+    this.endMessage(q, this.headOf(q), this.world.time, isCancelled);
+  }
+
+  /** The run is cancelled: its deliveries end, those whose bytes are under way a little later. */
+  private endDeliveries(run: number, at: number): void {
+    for (const [q, delivery] of [...this.delivering]) {
+      if (delivery.run !== run) continue;
+      if (delivery.offer !== undefined) {
+        this.lanes.offers.withdraw(delivery.offer, NetOutcome.cancelled);
+        continue;
+      }
+      this.delivering.delete(q);
+      this.endMessage(q, this.headOf(q), at, true);
+    }
   }
 
   /** The letter of a receive has come. A version that it only announces is fetched. */
@@ -349,6 +395,7 @@ export class Executor implements EventOwner {
     const { receives, held } = this.lanes.cancel(run);
     for (const q of receives) this.endMessage(q, this.headOf(q), at, true);
     for (const q of held) this.startMessage(q, this.headOf(q), at);
+    this.endDeliveries(run, at);
   }
 
   /** The engine has handled that many failures. */
@@ -368,7 +415,7 @@ export class Executor implements EventOwner {
       this.announce(q, seq, args, records.outcome[slot] === Status.ok);
       return;
     }
-    if (records.outcome[slot] !== Status.ok) return;
+    if (records.outcome[slot] !== Status.ok || records.op[slot] === Op.deliver) return;
     if (records.op[slot] === Op.send) {
       const knowledge = watcher?.sends(q, seq, offset, bytes);
       const payload = host?.slice(offset, offset + bytes);

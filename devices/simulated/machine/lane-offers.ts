@@ -12,7 +12,7 @@ export interface Span {
 
 /** The end of an offer. */
 export interface Departure {
-  /** Its number at the engine. */
+  /** Its number at the engine; below 0: of a delivery, of which the engine is not told. */
   readonly number: number;
   readonly outcome: number;
   /** When its bytes moved; 0 if none did. */
@@ -71,6 +71,15 @@ export class LaneOffers {
     const offer = this.offers.get(id);
     if (offer === undefined || offer.open === 0) return;
     offer.open--;
+    this.settle(id, offer);
+  }
+
+  /** No rank that has not asked gets the bytes. */
+  withdraw(id: number, outcome: number): void {
+    const offer = this.offers.get(id);
+    if (offer === undefined) return;
+    offer.open = 0;
+    offer.outcome = outcome;
     this.settle(id, offer);
   }
 

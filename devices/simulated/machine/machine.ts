@@ -38,6 +38,8 @@ export interface MachineDescription {
   readonly gpuMemory: number;
   readonly hostMemory: number;
   readonly workers: number;
+  /** Threads that run the JavaScript bodies of classes with a module; default 0. */
+  readonly scriptWorkers?: number;
   /** Compute streams per GPU; default 1. */
   readonly computeStreams?: number;
   readonly h2d: Link;
@@ -92,6 +94,7 @@ export function checkMachine(value: unknown): MachineDescription {
   if (m.gpus > 0) checkNumber(m.gpuMemory, 'gpuMemory', 512);
   checkNumber(m.hostMemory, 'hostMemory', 512);
   checkNumber(m.workers, 'workers', 1, true);
+  if (m.scriptWorkers !== undefined) checkNumber(m.scriptWorkers, 'scriptWorkers', 0, true);
   if (m.computeStreams !== undefined) checkNumber(m.computeStreams, 'computeStreams', 1, true);
   checkLink(m.h2d, 'h2d');
   checkLink(m.d2h, 'd2h');
@@ -130,7 +133,7 @@ export function spacesOf(m: MachineDescription): SpaceInfo[] {
   return [{ kind: 'host', name: 'host', bytes: m.hostMemory }, ...gpus];
 }
 
-/** Queues of a machine in the order of the native backend: workers, then per GPU compute, h2d, d2h, peers, then lanes. */
+/** Queues of a machine in the order of the native backend: workers, then per GPU compute, h2d, d2h, peers, then script workers and lanes. */
 export function queuesOf(m: MachineDescription): QueueInfo[] {
   const list: QueueInfo[] = Array.from({ length: m.workers }, () => ({
     kind: 'worker' as const,
@@ -146,6 +149,8 @@ export function queuesOf(m: MachineDescription): QueueInfo[] {
         list.push({ kind: 'peer', space, peer });
     }
   }
+  for (let i = 0; i < (m.scriptWorkers ?? 0); i++)
+    list.push({ kind: 'script', space: HOST, peer: NO_SPACE });
   for (let i = 0; i < (m.lanes ?? 0); i++) list.push({ kind: 'lane', space: HOST, peer: NO_SPACE });
   return list;
 }

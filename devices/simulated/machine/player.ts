@@ -15,6 +15,14 @@ import type { QueueId } from '../../handles.js';
 import type { Executor } from './executor.js';
 import { ARGS, Op } from './records.js';
 
+const OPS: Readonly<Record<number, number>> = {
+  [Opcode.wait]: Op.wait,
+  [Opcode.copy]: Op.copy,
+  [Opcode.send]: Op.send,
+  [Opcode.receive]: Op.receive,
+  [Opcode.deliver]: Op.deliver,
+};
+
 /** One queue of a play. */
 interface Feed {
   readonly queue: QueueId;
@@ -220,7 +228,7 @@ export class Player {
     }
     const seq = (executor.published[queue] + 1) | 0;
     const opcode = head & 0xff;
-    const op = opcode === Opcode.wait ? Op.wait : opcode === Opcode.copy ? Op.copy : Op.exec;
+    const op = OPS[opcode] ?? Op.exec;
     const slot = records.write(queue, seq, op, words[at + Layout.task], play.run, onQueue, onSeq);
     this.issued(queue, seq, onQueue, onSeq);
     executor.published[queue] = (seq + span - 1) | 0;

@@ -13,6 +13,7 @@ export const Op = {
   send: 5,
   receive: 6,
   offer: 7,
+  deliver: 8,
 } as const;
 /** Numbers that fit in a record; longer argument lists continue in the slots behind. */
 export const ARGS = 8;

@@ -8,6 +8,7 @@
 // Invariants: every request ends exactly once; after a rank is lost nothing arrives any more.
 import { NetOutcome, WireMode } from '../../network/port.js';
 import type { Adversary } from '../machine/adversary.js';
+import type { Departure } from '../machine/lane-offers.js';
 import type { Carrier, Letter, Offered } from '../machine/lanes.js';
 import type { Link } from '../machine/machine.js';
 import type { World } from '../machine/world.js';
@@ -88,10 +89,15 @@ export class SimulatedNetwork {
     for (const station of stations) {
       const rank = this.ports.length;
       this.ports.push(new SimulatedPort(this, rank, n, station));
-      station.connect(this.carrierOf(rank), (departure) =>
-        this.ports[rank].arrives({ kind: 'departed', departure }),
-      );
+      station.connect(this.carrierOf(rank), (departure) => this.departed(rank, departure));
     }
+  }
+
+  /** Deliveries end without the engine. */
+  private departed(rank: number, departure: Departure): void {
+    const { number, span } = departure;
+    if (number >= 0) this.ports[rank].arrives({ kind: 'departed', departure });
+    else if (span !== undefined) this.options.watcher?.departs(rank, span.offset, span.bytes);
   }
 
   /** The world's time, nanoseconds. */

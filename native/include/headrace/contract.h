@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t contractNumber = 1362263761;
+inline constexpr std::int32_t contractNumber = 681407282;
 
 namespace Opcode {
 inline constexpr std::int32_t nop = 0;
@@ -20,6 +20,7 @@ inline constexpr std::int32_t send = 7;
 inline constexpr std::int32_t receive = 8;
 inline constexpr std::int32_t offer = 9;
 inline constexpr std::int32_t graph = 10;
+inline constexpr std::int32_t deliver = 11;
 }  // namespace Opcode
 
 namespace Record {
@@ -52,7 +53,15 @@ inline constexpr std::int32_t failures = 17;
 inline constexpr std::int32_t submitted = 18;
 inline constexpr std::int32_t sleeping = 32;
 inline constexpr std::int32_t busy = 34;
+inline constexpr std::int32_t serving = 40;
 }  // namespace Control
+
+namespace Serving {
+inline constexpr std::int32_t none = 0;
+inline constexpr std::int32_t script = 1;
+inline constexpr std::int32_t ended = 2;
+inline constexpr std::int32_t refused = 3;
+}  // namespace Serving
 
 namespace Shared {
 inline constexpr std::int32_t words = 128;
@@ -77,6 +86,8 @@ inline constexpr std::int32_t deviceLost = -4;
 inline constexpr std::int32_t driver = -5;
 inline constexpr std::int32_t badArguments = -6;
 inline constexpr std::int32_t truncated = -7;
+inline constexpr std::int32_t threw = -8;
+inline constexpr std::int32_t workerEnded = -9;
 }  // namespace Status
 
 namespace PlanOpen {
@@ -108,6 +119,19 @@ inline constexpr std::int32_t h2d = 2;
 inline constexpr std::int32_t d2h = 3;
 inline constexpr std::int32_t peer = 4;
 inline constexpr std::int32_t lane = 5;
+inline constexpr std::int32_t script = 6;
 }  // namespace QueueKind
+
+namespace ScriptNext {
+inline constexpr std::int32_t rest = -1;
+inline constexpr std::int32_t turn = -2;
+inline constexpr std::int32_t end = -3;
+}  // namespace ScriptNext
+
+namespace ScriptCall {
+inline constexpr std::int32_t words = 4;
+inline constexpr std::int32_t flows = 0;
+inline constexpr std::int32_t arguments = 1;
+}  // namespace ScriptCall
 
 }  // namespace headrace

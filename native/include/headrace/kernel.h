@@ -23,8 +23,13 @@
 extern "C" {
 #endif
 
-/* Raised when the layout of a struct below changes. */
-#define HEADRACE_KERNEL_ABI 1
+/*
+ * Raised when the layout of a struct below changes. 2: `headrace_task.lengths`. A library made with ABI 1 works as before.
+ * One made with this header exports its `headrace_register` under another name. A runtime of ABI 1 does not find it and
+ * refuses the library, whose kernels might read fields that such a runtime does not have.
+ */
+#define HEADRACE_KERNEL_ABI 2
+#define headrace_register headrace_register_2
 
 /* Results that a kernel may return besides 0 and its own positive codes (contract.ts, Status). */
 #define HEADRACE_OUT_OF_RANGE (-3)
@@ -52,6 +57,8 @@ typedef struct headrace_task {
   /* Id of the task in the engine; for messages only. */
   int32_t task;
   int32_t reserved;
+  /* Number of elements of each datum, in the order of `flows`; NULL in kernels that are built in or made with ABI 1. */
+  const double* lengths;
 } headrace_task;
 
 typedef int32_t (*headrace_kernel)(const headrace_task* task);

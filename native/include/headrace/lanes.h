@@ -40,5 +40,8 @@ struct headrace_lanes {
   void (*unwatch)(void* self, std::int32_t lane);
   /// Sequence number of the last record of any queue that is complete; 0 for a queue that does not exist.
   std::int32_t (*reached)(void* self, std::int32_t queue);
+  /// For a lane whose published records are all complete: takes the next ones of a play (queues/feed.h), or ends it. Nonzero:
+  /// `published` or `completed` has moved.
+  std::int32_t (*refill)(void* self, std::int32_t lane);
 };
 }

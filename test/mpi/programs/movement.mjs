@@ -1,7 +1,7 @@
 // Data between ranks under pressure: a blocked JavaScript thread, hardly any device memory, failing
 // flushes. Argument: JSON with `what` and options.
 
-import { Runtime, read, readWrite, task, write } from '../../../dist/index.js';
+import { list, Runtime, read, readWrite, task, write } from '../../../dist/index.js';
 import { failFlushes } from './failing-flush.mjs';
 import { report } from './report.mjs';
 
@@ -136,6 +136,95 @@ const programs = {
     const ok = allEqual(values, (count * (count - 1)) / 2);
     const used = runtime.peers.pulls.reserved.reduce((a, b) => a + b, 0);
     return { ok, figures, receivedAhead, reserved: used };
+  },
+  /** Tasks with lists of data of all ranks, from none to all of them; the numbers differ from task to task. */
+  async lists() {
+    const { fetch } = size;
+    const n = 2048;
+    const count = 5 * ranks;
+    const tiles = Array.from({ length: count }, (_, i) =>
+      runtime.data('f64', n, { name: `t${i}`, rank: i % ranks, device: 0 }),
+    );
+    const sums = Array.from({ length: count + 1 }, (_, i) =>
+      runtime.data('f64', 2, { name: `s${i}`, rank: (i + 1) % ranks }),
+    );
+    const gather = task({
+      name: 'gather',
+      flows: { to: write('f64'), parts: list(read('f64', { fetch })) },
+      body: ({ to, parts }) => {
+        to[0] = parts.reduce((all, part) => all + part[n - 1], 0);
+        to[1] = parts.length;
+      },
+    });
+    const rounds = 4;
+    await runtime.run((graph) => {
+      for (let r = 1; r <= rounds; r++) {
+        for (let i = 0; i < count; i++)
+          graph.insert(fill, { x: tiles[i], n, value: r * i }, { device: 0 });
+        for (let i = 0; i <= count; i++)
+          graph.insert(gather, { to: sums[i], parts: tiles.slice(0, i) });
+      }
+    });
+    let ok = true;
+    for (let i = 0; i <= count; i++) {
+      const [sum, parts] = await sums[i].read();
+      ok &&= sum === (rounds * i * (i - 1)) / 2 && parts === i;
+    }
+    return { ok };
+  },
+  /** Every rank decides on the same values, of data of each rank in turn, and all runs go on after them. */
+  async values() {
+    const data = Array.from({ length: ranks }, (_, r) =>
+      runtime.data('f64', 8, { name: `x${r}`, rank: r, device: 0 }),
+    );
+    const seen = [];
+    await runtime.run(async (graph) => {
+      for (let round = 0; round < 30; round++) {
+        const x = data[round % ranks];
+        graph.insert(fill, { x, n: 8, value: round }, { device: 0 });
+        const value = await graph.value(x);
+        seen.push(value);
+        // What is inserted depends on the value.
+        if (value % 2 === 0) graph.insert(fill, { x, n: 8, value: -value }, { device: 0 });
+        seen.push(await graph.value(x));
+      }
+    });
+    const expected = [...Array(30).keys()].flatMap((v) => [v, v % 2 === 0 ? -v : v]);
+    // The failing task waits until every rank has asked for its result.
+    let asked;
+    const hasAsked = new Promise((resolve) => {
+      asked = resolve;
+    });
+    const wait = task({
+      name: 'wait',
+      flows: { go: write('f64') },
+      body: async ({ go }) => {
+        await hasAsked;
+        go[0] = 1;
+      },
+    });
+    const fails = task({
+      name: 'fails',
+      flows: { x: write('f64'), after: list(read('f64')) },
+      body: () => {
+        throw new Error('as asked for');
+      },
+    });
+    const go = Array.from({ length: ranks }, (_, r) =>
+      runtime.data('f64', 1, { name: `go${r}`, rank: r }),
+    );
+    let last;
+    await runtime
+      .run(async (graph) => {
+        for (const each of go) graph.insert(wait, { go: each });
+        graph.insert(fails, { x: data[0], after: go });
+        last = graph.value(data[0]).catch(({ code }) => code);
+        asked();
+        await last;
+      })
+      .done.catch(() => {});
+    const code = await last;
+    return { ok: seen.length === expected.length && seen.every((v, i) => v === expected[i]), code };
   },
   /** A flush that fails makes the run reject with its code. */
   async flush() {

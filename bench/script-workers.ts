@@ -1,0 +1,75 @@
+// JavaScript bodies on two script workers: the share of two cores that bodies of 20 us use, insertion included, and the cost
+// of an empty body.
+import { type Datum, type Graph, Runtime } from '../index.js';
+import { type BenchEntry, log, median } from './harness.js';
+import { computes, nothing, work } from './script-classes.js';
+
+const WORKERS = 2;
+const DATA = 64;
+const BODY_US = 20;
+const TASKS = 50_000;
+const EMPTY_TASKS = 400_000;
+const REPEATS = 5;
+
+/** Iterations of `work` that take that long on a core, by the fastest of several trials. */
+function iterationsFor(us: number): number {
+  const trial = 200_000;
+  let best = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < 200; i++) {
+    const start = performance.now();
+    if (work(trial) === 0) throw new Error('the work was left out');
+    best = Math.min(best, performance.now() - start);
+  }
+  return Math.round((us / 1e3 / best) * trial);
+}
+
+/** Seconds of a run of `tasks` tasks, dealt to the data in turn. */
+async function seconds(
+  runtime: Runtime,
+  tasks: number,
+  insert: (graph: Graph, x: Datum<'f64'>) => void,
+): Promise<number> {
+  const data = Array.from({ length: DATA }, () => runtime.data(new Float64Array(8)));
+  const start = performance.now();
+  await runtime.run((graph) => {
+    for (let i = 0; i < tasks; i++) insert(graph, data[i % DATA]);
+  });
+  const all = (performance.now() - start) / 1e3;
+  for (const x of data) x.close();
+  return all;
+}
+
+export async function scriptWorkerBenchmarks(): Promise<BenchEntry[]> {
+  const iterations = iterationsFor(BODY_US);
+  await using runtime = await Runtime.create({ workers: 1, scriptWorkers: WORKERS });
+  const compute = (graph: Graph, x: Datum<'f64'>): void =>
+    void graph.insert(computes, { x, iterations });
+  const empty = (graph: Graph, x: Datum<'f64'>): void => void graph.insert(nothing, { x });
+  // The first rounds start the workers and compile the bodies.
+  await seconds(runtime, TASKS, compute);
+  await seconds(runtime, EMPTY_TASKS, empty);
+  const shares: number[] = [];
+  const costs: number[] = [];
+  for (let i = 0; i < REPEATS; i++) {
+    shares.push((TASKS * BODY_US) / 1e6 / WORKERS / (await seconds(runtime, TASKS, compute)));
+    costs.push(((await seconds(runtime, EMPTY_TASKS, empty)) * WORKERS * 1e6) / EMPTY_TASKS);
+  }
+  const params = { workers: WORKERS, data: DATA, repeats: REPEATS };
+  log(
+    `script workers: ${(100 * median(shares)).toFixed(1)} % of ${WORKERS} cores at ${BODY_US} us`,
+  );
+  return [
+    {
+      name: `script-workers/efficiency-at-${BODY_US}us`,
+      value: median(shares),
+      unit: 'share',
+      params: { ...params, tasks: TASKS, iterations },
+    },
+    {
+      name: 'script-workers/empty',
+      value: median(costs),
+      unit: 'us/task',
+      params: { ...params, tasks: EMPTY_TASKS },
+    },
+  ];
+}

@@ -1,0 +1,131 @@
+// The messages of a plan on several ranks. Every rank knows the tasks of all ranks, so each finds the same list.
+//
+// A version of a datum goes to every rank that reads it, directly after the task that writes it. The last version of an
+// iteration also goes to the ranks that read the datum at the begin of an iteration: so an iteration begins with all data where
+// they are read. Many readers get a version along a binomial tree.
+//
+// Order. Sends and receives have the place of the writer in program order, and every rank issues its commands in program order.
+// Invariant: a command waits for commands of its own rank that were issued before it, for those of the iteration before, and,
+// if it is a receive or a delivery, for the other end of its message. Why no ranks wait for each other in a circle: let c be the first
+// command that never ends, by iteration, then by place in program order, then by number of the message. What it waits for on
+// its own rank comes before it, so it ends. The two ends of a message have the same place, so all that the other end waits for
+// comes before c, too, and the other end is reached. So c ends.
+//
+// Run-ahead. A short version travels in a letter, which the receiver keeps until its receive is reached. So a rank that only
+// sends could fill the memory of another. Therefore each pair of ranks with short versions in one direction only gets a
+// *turn* in the other: a message without bytes, at the end of the iteration. The short versions for a rank travel on one lane,
+// in program order, and those from it on one, too. A short version waits for the last message from its receiver in the
+// iteration before. Invariant: at the receiver lie letters of at most two iterations. Let a rank send in iteration k + 2:
+// then it has the last message that the other one has sent in iteration k + 1, and before that the other has received all
+// of iteration k.
+import type { DatumId } from '../../devices/handles.js';
+import { AccessMode } from '../../trace/format.js';
+import type { Insertions } from './insertions.js';
+
+/** A version, or a turn, that goes from a rank to another in every iteration. */
+export interface PlannedMessage {
+  /** From 1; the same on both ranks. */
+  readonly key: number;
+  /** Of a turn: any datum of the last message in the other direction. */
+  readonly datum: DatumId;
+  readonly from: number;
+  readonly to: number;
+  /** It travels in a letter. */
+  readonly isShort: boolean;
+  readonly isTurn: boolean;
+}
+
+export interface PlannedMessages {
+  /** By number of the insertion that they follow. */
+  readonly after: ReadonlyMap<number, readonly PlannedMessage[]>;
+  /** At the end of the iteration. */
+  readonly turns: readonly PlannedMessage[];
+  /** Ranks that read a datum before any task of an iteration writes it. */
+  readonly readers: ReadonlyMap<DatumId, readonly number[]>;
+  /** The writer of the last version of a datum, and the other ranks that have it after an iteration. */
+  readonly last: ReadonlyMap<
+    DatumId,
+    { readonly rank: number; readonly others: readonly number[] }
+  >;
+}
+
+interface Version {
+  readonly task: number;
+  readonly datum: DatumId;
+  readonly rank: number;
+  readonly readers: number[];
+}
+
+/** `rankOf`: rank of each insertion; `isShort`: whether a datum fits into a letter; `treeFrom`: readers from which on a version goes along a tree. */
+export function planMessages(
+  insertions: Pick<Insertions, 'count' | 'classes' | 'datum'>,
+  rankOf: readonly number[],
+  isShort: (datum: DatumId) => boolean,
+  treeFrom: number,
+): PlannedMessages {
+  const versions: Version[] = [];
+  const current = new Map<DatumId, Version>();
+  const readers = new Map<DatumId, number[]>();
+  for (let n = 0; n < insertions.count; n++) {
+    const { modes } = insertions.classes[n];
+    const rank = rankOf[n];
+    for (let i = 0; i < modes.length; i++) {
+      if (modes[i] === AccessMode.write) continue;
+      const datum = insertions.datum(n, i);
+      const version = current.get(datum);
+      if (version?.rank === rank) continue;
+      const list = version?.readers ?? readers.get(datum) ?? [];
+      if (!list.includes(rank)) list.push(rank);
+      if (version === undefined) readers.set(datum, list);
+    }
+    for (let i = 0; i < modes.length; i++) {
+      if (modes[i] === AccessMode.read) continue;
+      const datum = insertions.datum(n, i);
+      const version: Version = { task: n, datum, rank, readers: [] };
+      versions.push(version);
+      current.set(datum, version);
+    }
+  }
+  for (const [datum, list] of readers) {
+    const version = current.get(datum);
+    for (const rank of version === undefined ? [] : list)
+      if (version?.rank !== rank && !version?.readers.includes(rank)) version?.readers.push(rank);
+  }
+  const after = new Map<number, PlannedMessage[]>();
+  let key = 0;
+  for (const version of versions) {
+    const { task, datum } = version;
+    for (const [from, to] of branches(version, treeFrom)) {
+      const message = { key: ++key, datum, from, to, isShort: isShort(datum), isTurn: false };
+      const list = after.get(task);
+      if (list === undefined) after.set(task, [message]);
+      else list.push(message);
+    }
+  }
+  const last = new Map([...current].map(([d, { rank, readers: others }]) => [d, { rank, others }]));
+  return { after, turns: turnsOf([...after.values()].flat(), key), readers, last };
+}
+
+/** Pairs (from, to): a rank sends a version after it has received it. */
+function branches({ rank, readers }: Version, treeFrom: number): [number, number][] {
+  const members = [rank, ...readers];
+  const isTree = readers.length >= treeFrom;
+  return readers.map((to, i) => {
+    const place = i + 1;
+    // In a binomial tree the parent's number is this one without its highest bit.
+    const parent = isTree ? place - 2 ** Math.floor(Math.log2(place)) : 0;
+    return [members[parent], to];
+  });
+}
+
+/** A turn for each pair of ranks with short versions in the other direction only. */
+function turnsOf(messages: readonly PlannedMessage[], used: number): PlannedMessage[] {
+  const short = messages.filter((message) => message.isShort);
+  const pairs = new Map(short.map((message) => [`${message.from} ${message.to}`, message]));
+  let key = used;
+  return [...pairs.values()]
+    .filter(({ from, to }) => !pairs.has(`${to} ${from}`))
+    .map(({ datum, from, to }) => ({
+      ...{ key: ++key, datum, from: to, to: from, isShort: true, isTurn: true },
+    }));
+}

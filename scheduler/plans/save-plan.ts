@@ -1,0 +1,181 @@
+// Writes a plan to a file: the decisions, in the words of the program where it has words. Addresses, waits, lists and regions are
+// not in the file: they follow from the decisions (assembly.ts).
+//
+// A *place* is memory of one datum in a space, at the offset that it had while the plan was made. Tables of the file:
+// - places: datum, space, offset;
+// - tasks in program order: class, parameters, and the place of each flow;
+// - commands in the order of issue: queue, and the task + 1; 0 for a copy, whose places are in a table of their own;
+// - exits: the places of the data that are written, after an iteration; those of a datum together, the owner's first;
+// - open parameters: task, parameter, slot; and pairs of a task and one that it was declared to follow.
+import { randomUUID } from 'node:crypto';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { HeadraceError } from '../../devices/errors.js';
+import type { DatumId } from '../../devices/handles.js';
+import { packageVersion } from '../../devices/installation.js';
+import { describeThrown } from '../../trace/thrown.js';
+import { checkText } from '../checks.js';
+import type { Datum } from '../program/datum.js';
+import { isDefaultName } from '../program/datum-options.js';
+import type { TaskClass } from '../program/task-class.js';
+import type { GraphChoice } from './driver-graph.js';
+import { type Columns, fileOf } from './file-format.js';
+import { type PlanHeader, savedClass } from './file-header.js';
+import { among } from './given-parts.js';
+import type { PlanMachine } from './plan-machine.js';
+import type { Decisions } from './planned-program.js';
+
+/** A plan, with the objects of the program that its rows stand for. */
+interface SavedPlan {
+  readonly decisions: Decisions;
+  /** Class of each insertion. */
+  readonly classes: readonly TaskClass[];
+  readonly datum: (d: DatumId) => Datum;
+  readonly machine: PlanMachine;
+  readonly graph: GraphChoice;
+}
+
+/** The bytes of the file of a plan. @throws HeadraceError `ERR_PLAN_NAMES` */
+export function bytesOf(plan: SavedPlan): Uint8Array {
+  const { decisions, classes, machine, graph } = plan;
+  const { name, evictions, makespan, criticalPath, insertions } = decisions;
+  const data = usedData(decisions).map((d) => [d, plan.datum(d)] as const);
+  const used = [...new Set(classes)];
+  const slots = [...new Set(insertions.open.map(({ slot }) => slot))];
+  const header: PlanHeader = {
+    headrace: packageVersion(),
+    name,
+    graph,
+    evictions,
+    makespan,
+    criticalPath,
+    machine,
+    data: data.map(([, { name, element, bytes }]) => ({ name, element, bytes })),
+    classes: used.map(savedClass),
+    slots,
+  };
+  checkDataNames(name, header);
+  checkClassNames(name, header);
+  const numberOf = new Map(data.map(([d], i) => [d, i]));
+  const classOf = new Map(used.map((cls, i) => [cls, i]));
+  return fileOf(
+    { ...header },
+    {
+      ...columnsOf(decisions, numberOf),
+      class: classes.map((cls) => classOf.get(cls) as number),
+      open: insertions.open.flatMap(({ insertion, parameter, slot }) => [
+        insertion,
+        parameter,
+        slots.indexOf(slot),
+      ]),
+      after: [...insertions.after].flatMap(([n, before]) => before.flatMap((b) => [n, b])),
+    },
+  );
+}
+
+/** Replaces the file as a whole. Rejects with `ERR_PLAN_FILE` */
+export async function writePlan(file: string, bytes: Uint8Array): Promise<void> {
+  const part = `${checkText(file, 'the file of a plan')}.${randomUUID()}.part`;
+  try {
+    await writeFile(part, bytes);
+    await rename(part, file);
+  } catch (cause) {
+    await rm(part, { force: true }).catch(() => {});
+    throw new HeadraceError(
+      'ERR_PLAN_FILE',
+      `${file} cannot be written: ${describeThrown(cause)}`,
+      { cause },
+    );
+  }
+}
+
+/** The data of the tasks, in the order of their first use. */
+function usedData({ insertions }: Decisions): DatumId[] {
+  const used = new Set<DatumId>();
+  insertions.classes.forEach(({ modes }, n) => {
+    for (let i = 0; i < modes.length; i++) used.add(insertions.datum(n, i));
+  });
+  return [...used];
+}
+
+function columnsOf(
+  { insertions, iteration }: Decisions,
+  numberOf: ReadonlyMap<DatumId, number>,
+): Columns {
+  const { commands, accesses, ranges, exits } = iteration;
+  const places = new Map<number, number>();
+  const [placeDatum, placeSpace, placeOffset]: number[][] = [[], [], []];
+  const place = (range: number, d: number): number => {
+    const datum = numberOf.get(d as DatumId) as number;
+    const key = range * numberOf.size + datum;
+    const known = places.get(key);
+    if (known !== undefined) return known;
+    placeDatum.push(datum);
+    placeSpace.push(ranges.space[range]);
+    placeOffset.push(ranges.offset[range]);
+    places.set(key, places.size);
+    return places.size - 1;
+  };
+  const flows: number[][] = [];
+  const copies: number[] = [];
+  for (let c = 0; c < commands.count; c++) {
+    const data = commands.data.subarray(commands.first[c]);
+    const used = accesses.of.subarray(accesses.first[c], accesses.first[c + 1]);
+    if (commands.isCopy[c]) for (const access of used) copies.push(place(access >> 1, data[0]));
+    else
+      flows[commands.insertion[c]] = Array.from(used, (access, i) => place(access >> 1, data[i]));
+  }
+  const left = Array.from(exits, ([d, list]) => list.map((range) => place(range, d)));
+  return {
+    placeDatum,
+    placeSpace,
+    placeOffset: Float64Array.from(placeOffset),
+    flows: flows.flat(),
+    params: Float64Array.from(
+      insertions.classes.flatMap(({ paramNames }, n) =>
+        paramNames.map((_, i) => insertions.parameter(n, i)),
+      ),
+    ),
+    queue: Array.from(commands.queue.subarray(0, commands.count)),
+    task: Array.from(commands.insertion.subarray(0, commands.count), (n) => n + 1),
+    copies,
+    exits: left.flat(),
+  };
+}
+
+function checkDataNames(plan: string, { data }: PlanHeader): void {
+  const names = data.map(({ name }) => name);
+  const unnamed = names.filter(isDefaultName);
+  const repeated = repeatedIn(names.filter((name) => !isDefaultName(name)));
+  const texts = [
+    ...(unnamed.length > 0
+      ? [`${among('datum', 'data', unnamed)} got no name from the program`]
+      : []),
+    ...(repeated.length > 0 ? [`several data are named ${repeated.join(', ')}`] : []),
+  ];
+  if (texts.length === 0) return;
+  throw new HeadraceError(
+    'ERR_PLAN_NAMES',
+    `plan '${plan}' cannot be saved, because a file names its data: ${texts.join('; ')}`,
+    {
+      remedy:
+        "give each datum of the plan a name of its own: runtime.data(values, { name: '...' }); a tiled matrix passes its name on to its tiles",
+    },
+  );
+}
+
+function checkClassNames(plan: string, { classes }: PlanHeader): void {
+  const [text] = repeatedIn(classes.map((cls) => JSON.stringify(cls)));
+  if (text === undefined) return;
+  const { name } = JSON.parse(text) as { name: string };
+  throw new HeadraceError(
+    'ERR_PLAN_NAMES',
+    `plan '${plan}' cannot be saved: two of its task classes are named '${name}' and have the same flows, parameters and kernels`,
+    { task: name, remedy: 'make the class once, or give one of them another name' },
+  );
+}
+
+/** Texts that occur more than once. */
+function repeatedIn(texts: readonly string[]): string[] {
+  const seen = new Set<string>();
+  return [...new Set(texts.filter((text) => seen.size === seen.add(text).size))];
+}

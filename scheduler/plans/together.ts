@@ -1,0 +1,100 @@
+// Plays on several ranks. All ranks play their parts of a plan in one run: it begins, fails and ends on all of them. A failure
+// on one rank cancels the parts of the others between two commands.
+//
+// Before a play, the run brings each datum to the ranks that read it at the begin of an iteration: with tasks that do nothing
+// and read the datum. Afterwards all ranks know where the play leaves the data.
+import { type Column, type DatumId, HOST } from '../../devices/handles.js';
+import { laneEra, MAX_RANKS } from '../../devices/network/announcement.js';
+import type { Engine } from '../engine/engine.js';
+import type { RunState } from '../engine/run-state.js';
+import type { Graph, GraphRuntime } from '../program/graph.js';
+import { read, type TaskClass, task } from '../program/task-class.js';
+import { insertOnRanks } from '../ranks/insertion.js';
+import type { Ranks } from '../ranks/ranks.js';
+import type { PlannedMessages } from './messages.js';
+import type { OpenSlot } from './open-slots.js';
+
+/** The runtime that plays. */
+export interface PlayingRuntime extends GraphRuntime {
+  run(
+    program: (graph: Graph) => PromiseLike<void>,
+    options: { readonly name: string; readonly signal?: AbortSignal },
+  ): PromiseLike<unknown>;
+}
+
+/** What a plan of several ranks knows besides the part of its own. */
+export interface Together {
+  readonly runtime: PlayingRuntime;
+  readonly peers: Ranks;
+  readonly messages: PlannedMessages;
+  /** The open parameters of all ranks. */
+  readonly slots: ReadonlyMap<string, OpenSlot>;
+}
+
+/** Reads a datum on the rank that needs it. */
+const bring = task({ name: 'bring', flows: { datum: read('f64') }, kernel: 'empty' });
+
+/** Iterations whose messages have eras of their own: far more than can be under way. */
+const ERAS = 2 ** 16;
+
+/** Name of the run of a play, and what ends it early. */
+interface PlayedRun {
+  readonly name: string;
+  readonly signal: AbortSignal | undefined;
+  readonly times: number;
+}
+
+/**
+ * Runs `play` as part of a run of all ranks. `eraOf`: the era of the messages of an iteration. Rejects with the error of the play,
+ * or with that of another rank.
+ */
+export async function runTogether(
+  engine: Engine,
+  { runtime, peers, messages }: Together,
+  { name, signal, times }: PlayedRun,
+  play: (run: RunState, eraOf: (iteration: number) => number) => Promise<void>,
+): Promise<void> {
+  const program = (graph: Graph): Promise<void> => {
+    const run = graph.state;
+    bringData(engine, peers, runtime, messages, run);
+    leaveData(peers, messages);
+    // Between the eras of the tasks of this era and of the next one (devices/network/announcement.ts).
+    const before = laneEra(peers.runs.era, MAX_RANKS - 1);
+    const first = peers.iterations;
+    peers.iterations += times;
+    return play(run, (iteration) => before + (((first + iteration) % ERAS) + 1) / (2 * ERAS));
+  };
+  await runtime.run(program, signal === undefined ? { name } : { name, signal });
+}
+
+function bringData(
+  engine: Engine,
+  peers: Ranks,
+  runtime: PlayingRuntime,
+  { readers }: PlannedMessages,
+  run: RunState,
+): void {
+  const { row: cls } = runtime.classes.bind(bring as unknown as TaskClass);
+  // Copies of the record are used for tasks of all classes.
+  const { maxArguments } = engine.tasks;
+  const flows = new Int32Array(maxArguments) as Column<Int32Array, DatumId>;
+  const params = new Float64Array(maxArguments);
+  for (const [datum, ranks] of readers) {
+    const at = peers.plan.data.producer[datum];
+    for (const rank of ranks) {
+      if (rank === at) continue;
+      flows[0] = datum;
+      const insertion = { cls, run, flows, params, priority: 0, device: HOST, after: undefined };
+      insertOnRanks(engine, peers, insertion, rank);
+    }
+  }
+}
+
+/** What is inserted from now on finds the data where the play leaves them. */
+function leaveData({ plan, rank: here }: Ranks, { last }: PlannedMessages): void {
+  for (const [datum, { rank, others }] of last) {
+    plan.transfers.written(datum, rank);
+    if (rank === here) for (const other of others) plan.data.markSent(datum, other);
+    else if (others.includes(here)) plan.data.have[datum] = 1;
+  }
+}

@@ -1,0 +1,68 @@
+// Plans on several ranks: random programs against the same tasks inserted, plays that fail, and traces of plays.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { loadTrace, summarize } from '../../trace/index.js';
+import { LIBRARIES, layers, needing } from '../support/needs.js';
+import { mpirun } from './mpirun.js';
+
+const CASES = [
+  { ranks: 2, first: 1, seeds: 25 },
+  { ranks: 3, first: 101, seeds: 15, inlineBytes: 64 },
+  { ranks: 2, first: 201, seeds: 15, inlineBytes: 64, gpus: 1 },
+  { ranks: 3, first: 301, seeds: 10, gpus: 2, gpuMemory: '64KiB', lanes: 2 },
+  { ranks: 5, first: 401, seeds: 8, inlineBytes: 64, treeFrom: 2, lanes: 5 },
+];
+
+for (const library of LIBRARIES)
+  describe(`plans over ${library}`, needing(layers[library]), () => {
+    test.each(CASES)(
+      '$ranks ranks from seed $first: what is played is what is inserted',
+      async ({ ranks, ...options }) => {
+        const run = await mpirun(ranks, 'plans.mjs', { library, args: [JSON.stringify(options)] });
+        expect(run.code, run.output).toBe(0);
+        expect(run.reports, run.output).toHaveLength(ranks);
+        let messages = 0;
+        for (const report of run.reports) {
+          expect(report, run.output).toMatchObject({ ranks, problems: [] });
+          messages += report['messages'] as number;
+        }
+        expect(messages).toBeGreaterThan(20);
+      },
+    );
+
+    test.each([{ ranks: 2 }, { ranks: 3, inlineBytes: 64 }])(
+      '$ranks ranks: a play that fails or is aborted on one rank ends on all',
+      async ({ ranks, ...options }) => {
+        const run = await mpirun(ranks, 'plan-failures.mjs', {
+          library,
+          args: [JSON.stringify(options)],
+        });
+        expect(run.code, run.output).toBe(0);
+        expect(run.reports, run.output).toHaveLength(ranks);
+        for (const report of run.reports)
+          expect(report, run.output).toMatchObject({ ranks, problems: [] });
+      },
+    );
+
+    test('a trace has the tasks and the messages of every iteration', async () => {
+      const folder = mkdtempSync(path.join(tmpdir(), 'headrace-plans-'));
+      try {
+        const env = { HEADRACE_TRACE: path.join(folder, 'ring.hrtrace') };
+        const run = await mpirun(2, 'plan-trace.mjs', { library, env });
+        expect(run.code, run.output).toBe(0);
+        for (const report of run.reports)
+          expect(report).toMatchObject({ sent: 1, received: 1, tasks: 1 });
+        const files = [0, 1].map((rank) => path.join(folder, `ring.${rank}.hrtrace`));
+        const { classes, plans } = summarize(loadTrace(files));
+        const tasks = (name: string): number =>
+          classes.find((each) => each.name === name)?.count ?? 0;
+        // Before the play tile 0 is brought to its reader.
+        expect(['axpy', 'bring', 'send', 'receive'].map(tasks)).toEqual([80, 1, 81, 81]);
+        expect(plans).toMatchObject([{ iterations: 80, tasks: 240 }]);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    });
+  });

@@ -1,0 +1,102 @@
+// Random programs on several ranks: planned and played, against the same tasks inserted as often. Reports problems.
+// Argument: JSON with `seeds`, `first`, `gpus`, and more options of the runtime.
+import { Runtime, read, readWrite, slot, task, write } from '../../../dist/index.js';
+import { report } from './report.mjs';
+
+const { seeds = 10, first = 1, gpus = 0, ...more } = JSON.parse(process.argv[2] ?? '{}');
+const axpy = task({
+  name: 'axpy',
+  flows: { y: readWrite('f64'), x: read('f64') },
+  params: { n: 'i32', a: 'f64' },
+  kernel: 'add_f64',
+});
+const fill = task({
+  name: 'fill',
+  flows: { y: write('f64') },
+  params: { n: 'i32', value: 'f64' },
+  kernel: 'fill_f64',
+});
+
+function random(seed) {
+  let state = seed * 2654435761 + 12345;
+  return (n) => {
+    state = (Math.imul(state, 1664525) + 1013904223) | 0;
+    return Math.floor(((state >>> 0) / 2 ** 32) * n);
+  };
+}
+
+/** The tasks of a seed, as functions of a graph and the data. */
+function programOf(seed, ranks) {
+  const draw = random(seed);
+  const count = 2 + draw(6);
+  const lengths = Array.from({ length: count }, () => [1, 16, 700, 3000][draw(4)]);
+  const owners = lengths.map(() => draw(ranks));
+  const steps = Array.from({ length: 3 + draw(20) }, () => ({
+    y: draw(count),
+    x: draw(count),
+    fills: draw(8) === 0,
+    a: 0.25 + draw(8) / 16,
+    rank: draw(6) === 0 ? draw(ranks) : undefined,
+    device: gpus > 0 ? [undefined, 'host', 0][draw(3)] : undefined,
+  }));
+  const insert = (graph, data, open) => {
+    for (const { y, x, fills, a, rank, device } of steps) {
+      const n = Math.min(lengths[y], lengths[x]);
+      const options = { rank, device };
+      if (fills || x === y)
+        graph.insert(fill, { y: data[y], n: lengths[y], value: open ?? a }, options);
+      else graph.insert(axpy, { y: data[y], x: data[x], n, a }, options);
+    }
+  };
+  const make = (runtime) =>
+    lengths.map((length, d) =>
+      runtime.data(new Float64Array(length).fill(d + 1), { name: `d${d}`, rank: owners[d] }),
+    );
+  const repeats = [1 + draw(4), 1 + draw(4)];
+  const isOpen = steps.some(({ y, x, fills }) => fills || x === y);
+  return { insert, make, repeats, isOpen };
+}
+
+const runtime = await Runtime.create({
+  workers: 2,
+  gpus,
+  gpuMemory: '16MiB',
+  hostMemory: '64MiB',
+  checked: true,
+  ...more,
+});
+const { rank, ranks } = runtime;
+const problems = [];
+const totals = { tasks: 0, messages: 0 };
+for (let seed = first; seed < first + seeds; seed++) {
+  const { insert, make, repeats, isOpen } = programOf(seed, ranks);
+  const expected = make(runtime);
+  const data = make(runtime);
+  const plan = await runtime.plan((graph) => insert(graph, data, slot('value')), {
+    name: `p${seed}`,
+  });
+  totals.tasks += plan.report.tasks;
+  totals.messages += plan.report.messages.sent;
+  for (const times of repeats) {
+    await runtime.run((graph) => {
+      for (let k = 0; k < times; k++) insert(graph, expected, k + 0.5);
+    });
+    const values = isOpen ? { value: (k) => k + 0.5 } : {};
+    const { iterations } = await plan.run({ times, values });
+    if (iterations !== times) problems.push(`seed ${seed}: ${iterations} iterations of ${times}`);
+    for (let d = 0; d < data.length; d++) {
+      const [a, b] = await Promise.all([expected[d].read(), data[d].read()]);
+      if (!a.every((value, i) => Object.is(value, b[i])))
+        problems.push(`seed ${seed}: datum ${d} is ${b[0]} instead of ${a[0]}`);
+    }
+    // Tasks between plays.
+    await runtime.run((graph) => {
+      insert(graph, expected, 1);
+      insert(graph, data, 1);
+    });
+  }
+  plan.close();
+  for (const datum of [...expected, ...data]) datum.close();
+}
+await runtime.close();
+report(rank, { ranks, problems: problems.slice(0, 10), ...totals });

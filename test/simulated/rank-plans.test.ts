@@ -1,0 +1,171 @@
+// Plans on several simulated ranks whose memory has bytes: what is played is what is inserted, whatever the delays of the machines and
+// the network; and a play that fails on one rank ends on all.
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { planKernels } from '../../devices/simulated/cases/plan-cases.js';
+import { axpy } from '../../devices/simulated/cases/plan-programs.js';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import type { MachineDescription } from '../../devices/simulated/machine/machine.js';
+import { World } from '../../devices/simulated/machine/world.js';
+import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
+import { type Datum, type Graph, Runtime, readWrite, slot, task } from '../../scheduler/index.js';
+
+const check = task({
+  name: 'check',
+  flows: { y: readWrite('f64') },
+  params: { code: 'i32' },
+  kernel: 'fail',
+});
+
+function random(seed: number): (n: number) => number {
+  let state = Math.imul(seed, 0x9e3779b1) | 1;
+  return (n) => {
+    state = (Math.imul(state, 1664525) + 1013904223) | 0;
+    return Math.floor(((state >>> 0) / 2 ** 32) * n);
+  };
+}
+
+interface Program {
+  readonly ranks: number;
+  readonly gpus: number;
+  readonly lanes: number;
+  readonly lengths: readonly number[];
+  readonly owners: readonly number[];
+  readonly steps: readonly { y: number; x: number; a: number; device: number }[];
+  /** Place of the task that may fail. */
+  readonly failing: number;
+  readonly times: number;
+}
+
+function programOf(seed: number): Program {
+  const draw = random(seed);
+  const ranks = 2 + draw(4);
+  const gpus = draw(2);
+  const count = 2 + draw(5);
+  const steps = Array.from({ length: 2 + draw(16) }, () => {
+    const y = draw(count);
+    return { y, x: (y + 1 + draw(count - 1)) % count, a: 0.25 + draw(4) / 8, device: draw(3) };
+  });
+  return {
+    ...{ ranks, gpus, steps },
+    lanes: [2, 3, 8, 32][draw(4)],
+    // Both short and long ones.
+    lengths: Array.from({ length: count }, () => [1, 8, 200][draw(3)]),
+    owners: Array.from({ length: count }, () => draw(ranks)),
+    failing: draw(steps.length),
+    times: 1 + draw(6),
+  };
+}
+
+const link = { bandwidth: 1e9, latency: 1e-6 };
+function machineOf({ gpus, lanes }: Program): MachineDescription {
+  return {
+    ...{ name: 'ranks', gpus, lanes, workers: 2, computeStreams: 2 },
+    ...{ gpuMemory: 2 ** 14, hostMemory: 2 ** 20, h2d: link, d2h: link, d2d: link, network: link },
+    engine: { command: 1e-7, wake: 1e-6, launch: 1e-6 },
+    kernels: { '*': 1e-5 },
+  };
+}
+
+function runtimesOf(p: Program, seed: number): Runtime[] {
+  const world = new World();
+  const delays = { spread: 3, holdBack: 0.3, stall: 0.1, stallNs: 20_000, spurious: 0.05 };
+  const machine = machineOf(p);
+  const backends = Array.from(
+    { length: p.ranks },
+    (_, rank) =>
+      new SimulatedBackend({
+        ...{ machine, world, ringRecords: 128, kernels: { ...planKernels, empty: () => 0 } },
+        adversary: { seed: seed * 100 + rank, ...delays },
+      }),
+  );
+  const { ports } = new SimulatedNetwork(world, backends, {
+    link,
+    adversary: backends[0].adversary,
+  });
+  const options = { workers: 2, lanes: p.lanes, inlineBytes: 256, checked: true, treeFrom: 2 };
+  return backends.map((backend, rank) => Runtime.over(backend, options, ports[rank]));
+}
+
+/** What one rank sees: the values after each part of the program, and the error of the play that fails. */
+async function onRank(p: Program, runtime: Runtime, isPlanned: boolean): Promise<unknown[]> {
+  const { lengths, owners, steps } = p;
+  const data = lengths.map((length, d) =>
+    runtime.data(new Float64Array(length).fill(d + 1), { name: `d${d}`, rank: owners[d] }),
+  );
+  const seen: unknown[] = [];
+  const look = async (of: readonly Datum<'f64'>[]): Promise<void> => {
+    const values = await Promise.allSettled(of.map((datum) => datum.read()));
+    seen.push(values.map((v) => (v.status === 'fulfilled' ? [...v.value] : 'none')));
+  };
+  type Insert = (graph: Graph, code: never) => void;
+  const insert = ((graph: Graph, code: number): void => {
+    for (const [n, { y, x, a, device }] of steps.entries()) {
+      const to = { y: data[y], x: data[x], n: Math.min(lengths[y], lengths[x]), a };
+      const where = p.gpus === 0 || device === 2 ? {} : { device: device === 0 ? 'host' : 0 };
+      graph.insert(axpy, to, where as { device: number });
+      if (n === p.failing) graph.insert(check, { y: data[y], code });
+    }
+  }) as Insert;
+  const plan = isPlanned
+    ? await runtime.plan((graph) => insert(graph as never, slot('code') as never))
+    : undefined;
+  const play = async (times: number, code: (k: number) => number): Promise<void> => {
+    if (plan !== undefined) await plan.run({ times, values: { code } });
+    else
+      await runtime.run((graph) => {
+        for (let k = 0; k < times; k++) insert(graph, code(k) as never);
+      });
+  };
+  await play(p.times, () => 0);
+  await look(data);
+  await runtime.run((graph) => insert(graph, 0 as never));
+  await play(p.times + 40, () => 0);
+  await look(data);
+  const error = await play(30, (k) => (k === 3 ? 5 : 0)).then(
+    () => undefined,
+    (thrown: { code: string }) => thrown.code,
+  );
+  seen.push(error);
+  for (const [d, datum] of data.entries()) datum.set(new Float64Array(lengths[d]).fill(d + 2));
+  await play(2, () => 0);
+  await look(data);
+  plan?.close();
+  await runtime.close();
+  return seen;
+}
+
+async function outcome(
+  p: Program,
+  seed: number,
+  isPlanned: boolean,
+): Promise<unknown[] | undefined> {
+  let found: unknown[] | undefined;
+  let error: unknown;
+  Promise.all(runtimesOf(p, seed).map((runtime) => onRank(p, runtime, isPlanned))).then(
+    (seen) => {
+      found = seen;
+    },
+    (thrown: unknown) => {
+      error = thrown;
+    },
+  );
+  for (let i = 0; i < 50_000 && found === undefined && error === undefined; i++)
+    await setImmediate();
+  if (error !== undefined) throw error;
+  return found;
+}
+
+const PROGRAMS = 10;
+
+test.each(Array.from({ length: 4 }, (_, i) => i * PROGRAMS + 1))(
+  'programs from seed %i on: what is played is what is inserted, and failures end on all ranks',
+  async (first) => {
+    for (let seed = first; seed < first + PROGRAMS; seed++) {
+      const p = programOf(seed);
+      const played = await outcome(p, seed, true);
+      expect(played, `seed ${seed}: ${JSON.stringify(p)}`).toEqual(await outcome(p, 0, false));
+    }
+  },
+  120_000,
+);

@@ -30,6 +30,8 @@ struct Guards {
   bool graphOutcome = true;
   /// A script worker that goes to its event loop looks for records again once others know that they must wake it (H7).
   bool restLooksAgain = true;
+  /// The end of a transfer that the death of its peer would explain is told when there was time to learn of a death.
+  bool doubtFailures = true;
 };
 
 }  // namespace headrace

@@ -114,6 +114,7 @@ bool Session::tick() {
     if (copies_.size() > 0) moved |= takeCopies();
     if (!movers_.empty()) moved |= takeGpuTasks();
     if (chunked_.size() > 0) moved |= moveChunks();
+    if (!doubts_.empty()) moved |= tellDoubts();
   }
   moved |= serveLanes();
   if (events_.publish() && options_.doorbell != nullptr) {
@@ -378,8 +379,9 @@ void Session::lost(int rank) {
   for (Transfer& transfer : transfers_) {
     if (!transfer.live) continue;
     transfer.live = false;
-    tellEnd(transfer, NetStatus::lost);
+    tellNow(transfer, NetStatus::lost);
   }
+  doubts_.tellAll([this](const Transfer& transfer) { tellNow(transfer, NetStatus::lost); });
   for (const std::int32_t ticket : flushing_) {
     const GpuTask& task = gpuTasks_[static_cast<std::size_t>(ticket)];
     if (!task.late) done(task.request, NetStatus::lost, task.start);

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "copier.h"
+#include "doubts.h"
 #include "gpu_imports.h"
 #include "gpu_mover.h"
 #include "headrace/doorbell.h"
@@ -231,6 +232,9 @@ class Session : private LetterTransport {
   void endIfOver(std::int32_t index);
   void finish(std::int32_t index);
   void tellEnd(const Transfer& transfer, std::int32_t status);
+  void tellNow(const Transfer& transfer, std::int32_t status);
+  bool tellDoubts();
+  void cannotMap(const Record& command);
   std::int32_t newTransfer(const Record& command);
   void done(std::int32_t request, std::int32_t status, std::int64_t start);
   void add(MPI_Request request, Owner owner);
@@ -286,6 +290,7 @@ class Session : private LetterTransport {
   std::vector<std::int32_t> chunked_;
   std::vector<std::int32_t> chunkedNow_;
   std::deque<CopyJob> copies_;
+  Doubts<Transfer> doubts_;
   std::int32_t live_ = 0;
   std::int32_t flushes_ = 0;
   bool isClosing_ = false;

@@ -13,6 +13,8 @@ namespace {
 constexpr std::int64_t kShortCopy = 32768;
 /// MPI counts are int: longer transfers go in chunks.
 constexpr std::int64_t kLongest = std::int64_t{1} << 30;
+/// Time for the news that a rank died to come, in nanoseconds.
+constexpr std::int64_t kDoubtPatience = 1'000'000'000;
 constexpr std::int32_t kToHostLane = 0;
 constexpr std::int32_t kToDeviceLane = 1;
 
@@ -113,7 +115,7 @@ void Session::beginIpc(const Record& command) {
       imports_.map(rank, space, peer.pid, peer.space[space].fd, peer.space[space].bytes, error);
   word(NetWord::mappings).store(imports_.made(), std::memory_order_relaxed);
   if (base == nullptr || options_.spaces[here].gpu != nullptr) {
-    done(command.word(NetRecord::request), NetStatus::mapping, now());
+    cannotMap(command);
     return;
   }
   const std::int32_t index = newTransfer(command);
@@ -122,6 +124,15 @@ void Session::beginIpc(const Record& command) {
   transfer.next = transfer.bytes;
   transfer.inFlight = 1;
   copy(to, base + static_cast<std::uint64_t>(from), {index, -1, 0, transfer.bytes});
+}
+
+/// The memory to read could not be opened.
+void Session::cannotMap(const Record& command) {
+  Transfer transfer;
+  transfer.request = command.word(NetRecord::request);
+  transfer.rank = command.word(NetRecord::rank);
+  transfer.start = now();
+  tellEnd(transfer, NetStatus::mapping);
 }
 
 /// Reads memory of a peer's real GPU: straight into a GPU here, whose stream drives the copy, or into host memory through
@@ -133,7 +144,7 @@ void Session::readMapped(const Record& command, const SpaceView& to, std::uint8_
   const Gpu* reader = to.gpu != nullptr ? to.gpu : bound_;
   const std::uint64_t base = reader == nullptr ? 0 : gpuImports_.find(rank, exported, *reader);
   if (base == 0) {
-    done(command.word(NetRecord::request), NetStatus::mapping, now());
+    cannotMap(command);
     return;
   }
   const std::int32_t index = newTransfer(command);
@@ -325,8 +336,26 @@ void Session::finish(std::int32_t index) {
   tellEnd(Transfer(transfer), transfer.status);
 }
 
-/// The lane server or the engine learns of the end of a transfer.
+/// The end of a transfer is told at once, unless a peer that died may be the cause.
 void Session::tellEnd(const Transfer& transfer, std::int32_t status) {
+  if (!Doubts<Transfer>::explains(status)) {
+    tellNow(transfer, status);
+    return;
+  }
+  doubts_.add(transfer, status, now() + kDoubtPatience);
+  ++live_;
+}
+
+/// Nobody died who would explain these ends.
+bool Session::tellDoubts() {
+  return doubts_.tellDue(now(), [this](const Transfer& transfer, std::int32_t status) {
+    --live_;
+    tellNow(transfer, status);
+  });
+}
+
+/// The lane server or the engine learns of the end of a transfer.
+void Session::tellNow(const Transfer& transfer, std::int32_t status) {
   if (!transfer.onLane)
     done(transfer.request, status, transfer.start);
   else if (transfer.send)

@@ -35,6 +35,7 @@ add_executable(headrace_gpu_tests
   native/mpi/gpus.cpp
   native/mpi/lane_offers.cpp
   native/mpi/lane_server.cpp
+  native/test/doubts.cpp
   native/test/lane_plays.cpp
   native/test/lanes.cpp
   native/test/main.cpp

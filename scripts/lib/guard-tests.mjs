@@ -180,4 +180,10 @@ export const guardTests = [
     hazard: 'H7 counts that are passed',
     breaks: 'a script worker sleeps while its queue has a record',
   },
+  {
+    ...native,
+    guard: 'doubtFailures',
+    hazard: 'H15 errors spread',
+    breaks: 'a rank that died is not named as the cause of what could not be read from it',
+  },
 ];

@@ -41,6 +41,7 @@ describe('native tests', needing(gpuProgram), () => {
     ['laneCancel', "a cancelled run's sends and receives end without bytes", 'lanes.cpp'],
     ['failureRings', 'a failed record wakes the engine', 'lanes.cpp'],
     ['restLooksAgain', 'a script worker that goes to its event loop', 'script_ports.cpp'],
+    ['doubtFailures', 'a failure that a death explains is told as that death', 'doubts.cpp'],
     ['graphOrder', 'a graph keeps the order between its streams', 'graphs.cpp'],
     ['graphOutcome', 'a failure in a graph is not lost to its next launch', 'graphs.cpp'],
     ['launchPause', 'host memory is page-locked only while no GPU runs', 'while a kernel may be'],

@@ -1,6 +1,6 @@
 // Checks of the arguments of algorithms. A value may be of any type, whatever its declared type says.
 // Invariant: an algorithm has checked all of its arguments, and all data that its tasks use, before it inserts the first task.
-import { checkOptions, shown } from '../scheduler/checks.js';
+import { checkOptions, checkTruth, shown } from '../scheduler/checks.js';
 import { Datum, type Graph, HeadraceError, TiledMatrix } from '../scheduler/index.js';
 import type { MemoryOptions } from './panels.js';
 
@@ -101,7 +101,7 @@ export function checkFull(
 }
 
 /**
- * Every tile of a matrix can be used, and has a value where it is read.
+ * Every tile of a matrix, or of its lower or upper triangle, can be used, and has a value where it is read.
  * @throws HeadraceError as `Graph.check`, with the argument's name
  */
 export function checkTiles(
@@ -110,12 +110,13 @@ export function checkTiles(
   graph: Graph,
   matrix: TiledMatrix,
   reads: boolean,
-  lower = false,
+  part: 'all' | 'lower' | 'upper' = 'all',
 ): void {
   // Of tiles of other ranks a pruned run knows nothing to check.
   const isPruned = graph.skips();
   for (let j = 0; j < matrix.tileColumns; j++) {
-    for (let i = lower ? j : 0; i < matrix.tileRows; i++) {
+    const end = part === 'upper' ? Math.min(j + 1, matrix.tileRows) : matrix.tileRows;
+    for (let i = part === 'lower' ? j : 0; i < end; i++) {
       if (isPruned && graph.skips(matrix.rankOf(i, j))) continue;
       const tile = matrix.at(i, j);
       graph.check(tile, reads, `${operation}: tile '${tile.name}' of ${name}`);
@@ -142,6 +143,38 @@ export function checkTile(operation: string, name: string, tile: Datum): void {
   );
 }
 
+/** @throws HeadraceError `ERR_SHAPE` unless all have tiles of the same size */
+export function checkTileSizes(
+  operation: string,
+  matrices: Readonly<Record<string, TiledMatrix>>,
+): void {
+  const [[first, one], ...others] = Object.entries(matrices);
+  for (const [name, matrix] of others) {
+    if (matrix.tile === one.tile) continue;
+    throw new HeadraceError(
+      'ERR_SHAPE',
+      `${operation}: ${first} ('${one.name}') has tiles of ${one.tile}, but ${name} ('${matrix.name}') of ${matrix.tile}`,
+      { remedy: 'give them the same tile size' },
+    );
+  }
+}
+
+/** @throws HeadraceError `ERR_SHAPE` unless the matrix is square */
+export function checkSquare(operation: string, name: string, matrix: TiledMatrix): void {
+  if (matrix.rows === matrix.columns) return;
+  throw new HeadraceError(
+    'ERR_SHAPE',
+    `${operation}: ${name} must be square, but '${matrix.name}' is ${matrix.rows} x ${matrix.columns}`,
+  );
+}
+
+/** The matrices in the words of an error: names and shapes. */
+export function shapes(...matrices: readonly TiledMatrix[]): string {
+  return matrices
+    .map(({ name, rows, columns }) => `'${name}' (${rows} x ${columns})`)
+    .join(' and ');
+}
+
 /** Options whose values the insertion of the task checks. @throws HeadraceError `ERR_OPTION` */
 export function checkNames(
   operation: string,
@@ -150,6 +183,14 @@ export function checkNames(
   what = 'the options',
 ): void {
   checkOptions(options, known, `${operation}: ${what}`);
+}
+
+/** @throws HeadraceError `ERR_OPTION` unless each of the named options is left out or a truth value */
+export function checkTruths(operation: string, options: object, names: readonly string[]): void {
+  for (const name of names) {
+    const value = (options as Readonly<Record<string, unknown>>)[name];
+    if (value !== undefined) checkTruth(value, `${operation}: ${name}`);
+  }
 }
 
 /** @throws HeadraceError `ERR_OPTION` unless the value is a number; NaN and infinities are. */

@@ -34,7 +34,7 @@ export function cholesky<E extends Real>(
   }
   const nt = A.tileRows;
   const panels = panelsOf(A, checkTilesPerGpu('cholesky', options, A));
-  checkTiles('cholesky', 'A', graph, A, true, true);
+  checkTiles('cholesky', 'A', graph, A, true, 'lower');
   const fits = panels.length === 1;
   const first = (row: number, lead: number) => ({ priority: fits ? 3 * (nt - row) + lead : 0 });
   const isPruned = graph.skips();

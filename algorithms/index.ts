@@ -23,3 +23,8 @@ export {
 } from './task-bench.js';
 export { type Real, type TileClasses, tileClasses } from './tile-classes.js';
 export * as tile from './tile-operations.js';
+export {
+  choleskySolve,
+  type TriangularSolveOptions,
+  triangularSolve,
+} from './triangular-solve.js';

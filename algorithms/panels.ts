@@ -40,15 +40,40 @@ export function panelsOf(
 ): [first: number, end: number][] {
   const nt = A.tileRows;
   const { rows, columns } = gpuGrid(A);
+  return divided(nt, columns, roomPerGpu(tilesPerGpu), (j) => Math.ceil((nt - j) / rows));
+}
+
+/**
+ * Lines [first, end) of tiles of a full matrix, its columns or its rows, so many as the memory of the GPUs holds: all of them if
+ * the matrix fits.
+ */
+export function linesOf(
+  B: TiledMatrix,
+  tilesPerGpu: number,
+  along: 'columns' | 'rows',
+): [first: number, end: number][] {
+  const grid = gpuGrid(B);
   const room = roomPerGpu(tilesPerGpu);
+  return along === 'columns'
+    ? divided(B.tileColumns, grid.columns, room, () => Math.ceil(B.tileRows / grid.rows))
+    : divided(B.tileRows, grid.rows, room, () => Math.ceil(B.tileColumns / grid.columns));
+}
+
+/** Lines [first, end), `step` at a time, as long as their tiles fit the room of each GPU. */
+function divided(
+  lines: number,
+  step: number,
+  room: number,
+  tilesOf: (line: number) => number,
+): [first: number, end: number][] {
   const panels: [number, number][] = [];
-  for (let first = 0, end = 0; first < nt; first = end) {
+  for (let first = 0, end = 0; first < lines; first = end) {
     let tiles = 0;
-    // Each column of the grid takes one.
+    // Each GPU of a line of the grid takes one.
     do {
-      tiles += Math.ceil((nt - end) / rows);
-      end = Math.min(nt, end + columns);
-    } while (end < nt && tiles + Math.ceil((nt - end) / rows) <= room);
+      tiles += tilesOf(end);
+      end = Math.min(lines, end + step);
+    } while (end < lines && tiles + tilesOf(end) <= room);
     panels.push([first, end]);
   }
   return panels;

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import {
   allReduce,
   cholesky,
+  choleskySolve,
   gemm,
   redistribute,
   reduce,
@@ -11,6 +12,7 @@ import {
   taskBench,
   tile,
   tileClasses,
+  triangularSolve,
 } from '../../algorithms/index.js';
 import { type Graph, HeadraceError, Runtime, TiledMatrix } from '../../index.js';
 
@@ -67,6 +69,23 @@ function world(runtime: Runtime): World {
       names: ['graph', 'A', 'B', 'C', 'options'],
       good: [undefined, matrix(), matrix(), matrix(), { alpha: 1, beta: 1, tilesPerGpu: 20 }],
       objects: [4],
+    },
+    choleskySolve: {
+      call: choleskySolve as Function_,
+      names: ['graph', 'A', 'B', 'options'],
+      good: [undefined, matrix({ lower: true }), matrix(), { tilesPerGpu: 20 }],
+      objects: [3],
+    },
+    triangularSolve: {
+      call: triangularSolve as Function_,
+      names: ['graph', 'A', 'B', 'options'],
+      good: [
+        undefined,
+        matrix(),
+        matrix(),
+        { right: true, upper: true, trans: true, unit: false, alpha: 2, tilesPerGpu: 20 },
+      ],
+      objects: [3],
     },
     redistribute: {
       call: redistribute as Function_,
@@ -194,6 +213,7 @@ function refused(
 
 const NAMES = [
   'cholesky',
+  'choleskySolve',
   'gemm',
   'redistribute',
   'stencil',
@@ -204,6 +224,7 @@ const NAMES = [
   'trsm',
   'syrk',
   'tile gemm',
+  'triangularSolve',
 ] as const;
 
 describe.each(NAMES)('%s', (name) => {
@@ -286,23 +307,26 @@ describe('matrices that do not fit', () => {
     'cholesky other size',
     'cholesky other tiles',
     'cholesky triangle',
+    'choleskySolve triangle',
     'redistribute other tiles',
   ];
 
-  it.each(['cholesky', 'gemm', 'redistribute'])('%s inserts nothing', (name) =>
-    inRun((all, graph) => {
-      const one = all.cases[name];
-      for (const [what, make] of Object.entries(wrong)) {
-        for (let at = 1; at < one.names.length - one.objects.length; at++) {
-          const args: unknown[] = [graph, ...one.good.slice(1)];
-          args[at] = make(all.matrix);
-          const error = refused(all, one, args);
-          const label = `${name} ${what}`;
-          if (error === undefined) expect(isRight).toContain(label);
-          else expect(error.code, `${label}: ${error.message}`).toMatch(/^ERR_(?!INTERNAL)/);
+  it.each(['cholesky', 'choleskySolve', 'gemm', 'redistribute', 'triangularSolve'])(
+    '%s inserts nothing',
+    (name) =>
+      inRun((all, graph) => {
+        const one = all.cases[name];
+        for (const [what, make] of Object.entries(wrong)) {
+          for (let at = 1; at < one.names.length - one.objects.length; at++) {
+            const args: unknown[] = [graph, ...one.good.slice(1)];
+            args[at] = make(all.matrix);
+            const error = refused(all, one, args);
+            const label = `${name} ${what}`;
+            if (error === undefined) expect(isRight).toContain(label);
+            else expect(error.code, `${label}: ${error.message}`).toMatch(/^ERR_(?!INTERNAL)/);
+          }
         }
-      }
-    }),
+      }),
   );
 
   it('C may not be A, B may be A', () =>

@@ -16,8 +16,14 @@ function run(code: string, files: Readonly<Record<string, string>> = {}): string
   try {
     const file = path.join(folder, 'snippet.mjs');
     const entry = pathToFileURL(path.join(root, 'dist/index.js')).href;
+    const algorithms = pathToFileURL(path.join(root, 'dist/algorithms/index.js')).href;
     for (const [name, text] of Object.entries({ ...files, 'snippet.mjs': code }))
-      writeFileSync(path.join(folder, name), text.replaceAll("'headrace'", `'${entry}'`));
+      writeFileSync(
+        path.join(folder, name),
+        text
+          .replaceAll("'headrace'", `'${entry}'`)
+          .replaceAll("'headrace/algorithms'", `'${algorithms}'`),
+      );
     return execFileSync(process.execPath, [file], {
       encoding: 'utf8',
       timeout: 30_000,
@@ -51,6 +57,17 @@ describe('guide', () => {
     const outputs = snippets.map((code) => run(code, Object.fromEntries(named)).trim());
     expect(outputs).toEqual(['3 6', '3', '6', '', '3 1 1 3']);
   });
+});
+
+describe('algorithms', () => {
+  test.each(blocks('docs/algorithms.md', 'js').map((code, i) => [i + 1, code] as const))(
+    'snippet %i prints what the comment below its console.log says',
+    (_, code) => {
+      const promised = [...code.matchAll(/console\.log\(.*\);\n\/\/ (.*)$/gm)].map((m) => m[1]);
+      expect(promised.length).toBeGreaterThan(0);
+      expect(run(code).trim().split('\n')).toEqual(promised);
+    },
+  );
 });
 
 describe('plans', () => {

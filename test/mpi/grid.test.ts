@@ -49,9 +49,11 @@ const ORACLES = [
   'gemm',
   'redistribute',
   'pruned',
+  'choleskySolve',
+  'triangularSolve',
 ];
 const SHORT = [3, 5].flatMap((tiles) =>
-  ['cholesky', 'gemm'].map((name) => `${name}, memory of ${tiles} tiles`),
+  ['cholesky', 'gemm', 'choleskySolve'].map((name) => `${name}, memory of ${tiles} tiles`),
 );
 /** Oracles whose data are on GPUs when they travel: these must take the way asked for, and no other device way. */
 const FROM_GPUS = ['writeAfterRead', 'allToAll', 'taskBench', 'broadcast', 'storm', 'copyCover'];

@@ -74,3 +74,73 @@ export function product(
   }
   return c;
 }
+
+/** A whole column-major matrix. */
+export interface Whole {
+  readonly rows: number;
+  readonly columns: number;
+  readonly values: ArrayLike<number>;
+}
+
+/** Element (i, j) in [-1, 1): a hash of the place and a seed, so that it depends on nothing else. */
+export function scattered(i: number, j: number, seed: number): number {
+  let x =
+    (Math.imul(i + 1, 0x9e3779b1) ^
+      Math.imul(j + 1, 0x85ebca77) ^
+      Math.imul(seed + 1, 0xc2b2ae3d)) |
+    0;
+  x = Math.imul(x ^ (x >>> 15), 0x2c1b3c6d);
+  x = Math.imul(x ^ (x >>> 12), 0x297a2d39);
+  return (x ^ (x >>> 15)) / 2 ** 31;
+}
+
+/** Fills a tile from a function of row and column. */
+export function fillFrom(
+  at: (i: number, j: number) => number,
+): (
+  values: Float64Array | Float32Array,
+  row: number,
+  column: number,
+  rows: number,
+  columns: number,
+) => void {
+  return (values, row, column, rows, columns) => {
+    for (let c = 0; c < columns; c++)
+      for (let r = 0; r < rows; r++) values[c * rows + r] = at(row + r, column + c);
+  };
+}
+
+/** The matrix of a function of row and column. */
+export function wholeFrom(
+  rows: number,
+  columns: number,
+  at: (i: number, j: number) => number,
+  element: 'f64' | 'f32' = 'f64',
+): Whole {
+  const values = new (element === 'f64' ? Float64Array : Float32Array)(rows * columns);
+  fillFrom(at)(values, 0, 0, rows, columns);
+  return { rows, columns, values };
+}
+
+/** Unit roundoff, half the distance from 1 to the next number. */
+export const EPS: Readonly<Record<'f64' | 'f32', number>> = { f64: 2 ** -53, f32: 2 ** -24 };
+
+/** The largest |A X - B| / (|A| |X|), element by element: how many roundings a solution is off. */
+export function worstSolution(a: Whole, x: Whole, b: Whole): number {
+  let worst = 0;
+  for (let j = 0; j < b.columns; j++) {
+    for (let i = 0; i < b.rows; i++) {
+      let sum = 0;
+      let size = 0;
+      for (let k = 0; k < a.columns; k++) {
+        const term = a.values[k * a.rows + i] * x.values[j * x.rows + k];
+        sum += term;
+        size += Math.abs(term);
+      }
+      const off = Math.abs(sum - b.values[j * b.rows + i]) / size;
+      // A NaN is worse than anything.
+      if (!(off <= worst)) worst = off;
+    }
+  }
+  return worst;
+}

@@ -3,10 +3,12 @@ import { it } from 'vitest';
 import {
   allReduce,
   cholesky,
+  choleskySolve,
   gemm,
   reduce,
   reducePartials,
   taskBench,
+  triangularSolve,
 } from '../../algorithms/index.js';
 import type { Graph, Runtime } from '../../index.js';
 import { TiledMatrix } from '../../index.js';
@@ -22,6 +24,10 @@ it('algorithms keep precisions apart', () => {
   gemm(graph, double, double, double);
   // @ts-expect-error f32 and f64
   gemm(graph, double, single, double);
+  triangularSolve(graph, double, double, { upper: true });
+  choleskySolve(graph, single, single);
+  // @ts-expect-error f32 and f64
+  choleskySolve(graph, double, single);
   // @ts-expect-error tiles hold f64 or f32
   new TiledMatrix(runtime, 'i32', { rows: 4, tile: 2 });
   // @ts-expect-error no such pattern

@@ -7,6 +7,7 @@ import * as order from './oracles/order.mjs';
 import * as patterns from './oracles/patterns.mjs';
 import * as places from './oracles/places.mjs';
 import * as reductions from './oracles/reductions.mjs';
+import * as solvers from './oracles/solvers.mjs';
 import { worldOf } from './oracles/world.mjs';
 import { report } from './report.mjs';
 
@@ -19,7 +20,14 @@ const {
   ...more
 } = JSON.parse(process.argv[2] ?? '{}');
 const { TILE, ...tiled } = matrices;
-const oracles = Object.entries({ ...order, ...patterns, ...places, ...reductions, ...tiled });
+const oracles = Object.entries({
+  ...order,
+  ...patterns,
+  ...places,
+  ...reductions,
+  ...tiled,
+  ...solvers,
+});
 const common = {
   workers: 1,
   gpus,
@@ -65,5 +73,6 @@ for (const way of ways) {
     await run(way, `, memory of ${tiles} tiles`, short(tiles), [
       ['cholesky', tiled.cholesky],
       ['gemm', tiled.gemm],
+      ['choleskySolve', solvers.choleskySolve],
     ]);
 }

@@ -1,0 +1,79 @@
+// Solves across ranks: residuals, and solutions that do not depend on ranks, devices, memory or the way of data.
+import { createHash } from 'node:crypto';
+import {
+  cholesky,
+  choleskySolve as insertCholeskySolve,
+  triangularSolve as insertTriangularSolve,
+} from '../../../../dist/algorithms/index.js';
+import { TiledMatrix } from '../../../../dist/index.js';
+import { TILE } from './matrices.mjs';
+import { collector } from './world.mjs';
+
+const EPS = 2 ** -53;
+const [N, M] = [5 * TILE - 5, 2 * TILE + 3];
+
+const spd = (i, j) => (i === j ? N + 1 : 1 / (1 + Math.abs(i - j)) + ((i * j) % 7) / 10);
+const right = (i, j) => ((i * 31 + j * 17) % 19) - 9.5;
+
+const fillFrom = (at) => (values, row, column, rows, columns) => {
+  for (let c = 0; c < columns; c++)
+    for (let r = 0; r < rows; r++) values[c * rows + r] = at(row + r, column + c);
+};
+
+const hashOf = (values) =>
+  createHash('sha256').update(new Uint8Array(values.buffer)).digest('hex').slice(0, 16);
+
+/** The largest |A X - B| / (n eps |A| |X|), element by element. */
+function worstOf(at, x, n, columns) {
+  let worst = 0;
+  for (let j = 0; j < columns; j++)
+    for (let i = 0; i < n; i++) {
+      let [sum, size] = [-right(i, j), 0];
+      for (let k = 0; k < n; k++) {
+        sum += at(i, k) * x[j * n + k];
+        size += Math.abs(at(i, k) * x[j * n + k]);
+      }
+      const off = Math.abs(sum) / (n * EPS * size);
+      if (!(off <= worst)) worst = off;
+    }
+  return worst;
+}
+
+/** A factor solves for many right-hand sides, also in a pruned run, where the solution has the same bits. */
+export async function choleskySolve({ runtime }) {
+  const { problems, check } = collector();
+  const hashes = [];
+  let report;
+  for (const pruned of [false, true]) {
+    const a = new TiledMatrix(runtime, 'f64', { rows: N, tile: TILE, lower: true }, fillFrom(spd));
+    const b = new TiledMatrix(runtime, 'f64', { rows: N, columns: M, tile: TILE }, fillFrom(right));
+    report = await runtime.run(
+      (graph) => {
+        cholesky(graph, a);
+        insertCholeskySolve(graph, a, b);
+      },
+      { pruned },
+    );
+    const x = await b.read();
+    const worst = worstOf(spd, x, N, M);
+    check(worst < 4, () => `residual of ${worst} n eps`);
+    hashes.push(hashOf(x));
+    for (const each of [a, b]) each.close();
+  }
+  check(hashes[0] === hashes[1], () => 'a pruned run gives another solution');
+  return { problems, report, hash: hashes[0] };
+}
+
+/** An upper triangle, from the left. */
+export async function triangularSolve({ runtime }) {
+  const { problems, check } = collector();
+  const upper = (i, j) => (i === j ? N : i < j ? 1 / (1 + j - i) : 0);
+  const a = new TiledMatrix(runtime, 'f64', { rows: N, tile: TILE }, fillFrom(upper));
+  const b = new TiledMatrix(runtime, 'f64', { rows: N, columns: M, tile: TILE }, fillFrom(right));
+  const report = await runtime.run((graph) => insertTriangularSolve(graph, a, b, { upper: true }));
+  const x = await b.read();
+  const worst = worstOf(upper, x, N, M);
+  check(worst < 2, () => `residual of ${worst} n eps`);
+  for (const each of [a, b]) each.close();
+  return { problems, report, hash: hashOf(x) };
+}

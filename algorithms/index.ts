@@ -1,6 +1,13 @@
 // Algorithms over tiled matrices and data, written with the public API only.
 export { cholesky, choleskyFlops } from './cholesky.js';
 export { type GemmOptions, gemm, gemmFlops } from './gemm.js';
+export {
+  dot,
+  type MatrixPartials,
+  type MatrixReduction,
+  matrixPartials,
+  reduceMatrix,
+} from './matrix-reduction.js';
 export type { MemoryOptions } from './panels.js';
 export { type RectangleClass, redistribute } from './redistribute.js';
 export {

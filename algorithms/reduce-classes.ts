@@ -11,8 +11,8 @@ import {
   write,
 } from '../scheduler/index.js';
 
-/** Combination of two elements. */
-export type ReduceOperation = 'sum' | 'min' | 'max';
+/** Combination of two elements. `hypot` is the square root of the sum of the squares. */
+export type ReduceOperation = 'sum' | 'min' | 'max' | 'hypot';
 
 type To = Flow<ElementType, 'write'>;
 type From = Flow<ElementType, 'read'>;
@@ -24,6 +24,7 @@ const OPERATIONS: Readonly<Record<ReduceOperation, (left: number, right: number)
   sum: (left, right) => left + right,
   min: Math.min,
   max: Math.max,
+  hypot: Math.hypot,
 };
 
 const combinations: Map<string, Combination> = new Map();

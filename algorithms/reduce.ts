@@ -1,4 +1,4 @@
-// Reduction of small data that lie on several ranks, element by element: `reduce` writes the sum, minimum or maximum of all
+// Reduction of small data that lie on several ranks, element by element: `reduce` writes the sum, minimum, maximum or norm of all
 // inputs to one datum, `allReduce` to several.
 //
 // The inputs are combined in a binary tree: neighbours in pairs, then the results in pairs, and so on; the last one of an
@@ -71,7 +71,8 @@ export function reducePartials<E extends ElementType>(
  *
  * Sums of f64 and f32 are rounded once per combination, in the order ((0 + 1) + (2 + 3)) + 4 of the inputs. They have the same
  * bits for any number of ranks and workers. Sums of i32, u32 and u8 are those modulo 2^32 and 2^8. A NaN makes the result a
- * NaN, also for 'min' and 'max' (IEEE 754-2019, 9.6). It is always the same quiet NaN. -0 is less than +0. A copy of the
+ * NaN, also for 'min' and 'max' (IEEE 754-2019, 9.6). It is always the same quiet NaN. 'hypot' of an infinity and a NaN is an
+ * infinity (IEEE 754-2019, 9.2), and of anything else it does not overflow as long as the result does not. -0 is less than +0. A copy of the
  * only input keeps its bits.
  *
  * In a pruned run every rank inserts all of the tasks.
@@ -163,7 +164,7 @@ function checkCall(name: string, graph: Graph, data: unknown, operation: unknown
   checkGraph(name, graph);
   if (typeof data !== 'object' || data === null) throw wrongType(name, 'data', 'an object', data);
   if (isReduceOperation(operation)) return;
-  throw wrongType(name, 'operation', "'sum', 'min' or 'max'", operation);
+  throw wrongType(name, 'operation', "'sum', 'min', 'max' or 'hypot'", operation);
 }
 
 /** Copies of the lists, whose data all tasks can use: what is checked is what is used. */

@@ -68,6 +68,8 @@ Registry::Registry() {
   registerBasicKernels(&interface);
   registerTaskBenchKernels(&interface);
   registerTileKernels(&interface);
+  registerTileFactorKernels(&interface);
+  registerTileReductionKernels(&interface);
   registerCudaBasicKernels(&interface);
   registerCudaTileKernels(&interface);
   commit(batch.entries, builtIn_);

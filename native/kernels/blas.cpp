@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "kernels/lapack_library.h"
+
 namespace headrace {
 namespace {
 
@@ -77,6 +79,12 @@ bool find(const std::vector<void*>& libraries, const char* name, F& function, st
 }
 
 bool resolve(const std::vector<void*>& libraries, std::string& reason) {
+  const auto symbolOf = [&](const char* name) {
+    void* symbol = nullptr;
+    std::string ignored;
+    find(libraries, name, symbol, ignored);
+    return symbol;
+  };
   return find(libraries, "dgemm_", Fortran<double>::gemm, reason) &&
          find(libraries, "dsyrk_", Fortran<double>::syrk, reason) &&
          find(libraries, "dtrsm_", Fortran<double>::trsm, reason) &&
@@ -84,7 +92,8 @@ bool resolve(const std::vector<void*>& libraries, std::string& reason) {
          find(libraries, "sgemm_", Fortran<float>::gemm, reason) &&
          find(libraries, "ssyrk_", Fortran<float>::syrk, reason) &&
          find(libraries, "strsm_", Fortran<float>::trsm, reason) &&
-         find(libraries, "spotrf_", Fortran<float>::potrf, reason);
+         find(libraries, "spotrf_", Fortran<float>::potrf, reason) &&
+         resolveLapack(symbolOf, reason);
 }
 
 /// Opens all the given libraries and finds every routine in them. Libraries stay open.

@@ -10,6 +10,8 @@ namespace headrace {
 std::int32_t registerBasicKernels(headrace_registry* registry);
 std::int32_t registerTaskBenchKernels(headrace_registry* registry);
 std::int32_t registerTileKernels(headrace_registry* registry);
+std::int32_t registerTileFactorKernels(headrace_registry* registry);
+std::int32_t registerTileReductionKernels(headrace_registry* registry);
 std::int32_t registerCudaBasicKernels(headrace_registry* registry);
 std::int32_t registerCudaTileKernels(headrace_registry* registry);
 

@@ -77,11 +77,16 @@ std::int32_t registerTileKernels(headrace_registry* registry) {
 
 bool isTileKernel(const char* name) {
   const std::string text(name);
-  return text.size() > 4 &&
-         (text.compare(text.size() - 4, 4, "_f64") == 0 ||
-          text.compare(text.size() - 4, 4, "_f32") == 0) &&
-         (text.rfind("gemm_", 0) == 0 || text.rfind("syrk_", 0) == 0 ||
-          text.rfind("trsm_", 0) == 0 || text.rfind("potrf_", 0) == 0);
+  const auto underscore = text.rfind('_');
+  if (underscore == std::string::npos) return false;
+  const std::string type = text.substr(underscore);
+  if (type != "_f64" && type != "_f32") return false;
+  const std::string operation = text.substr(0, underscore);
+  for (const char* each :
+       {"gemm", "syrk", "trsm", "potrf", "getrf", "tstrf", "geqrt", "gemqrt", "tpqrt", "tpmqrt"}) {
+    if (operation == each) return true;
+  }
+  return false;
 }
 
 }  // namespace headrace

@@ -6,6 +6,7 @@
 
 #include "kernels/blas.h"
 #include "kernels/kernels.h"
+#include "kernels/lapack.h"
 #include "machine.h"
 
 namespace headrace::test {
@@ -121,6 +122,120 @@ void potrfCase(const BlasTable<T>& blas, std::mt19937& random, int n, bool upper
   }
 }
 
+/// Rows exchanged as pivots say, from the first to the last.
+template <typename T>
+void swapRows(Matrix<T>& a, const std::vector<int>& pivots) {
+  for (std::size_t i = 0; i < pivots.size(); ++i) {
+    for (int j = 0; j < a.columns; ++j)
+      std::swap(a.at(static_cast<int>(i), j), a.at(pivots[i] - 1, j));
+  }
+}
+
+template <typename T>
+void getrfCase(const LapackTable<T>& lapack, std::mt19937& random, int m, int n, int zero) {
+  Matrix<T> a(m, n, random);
+  if (zero >= 0) {
+    for (int i = 0; i < m; ++i) a.at(i, zero) = T(0);
+  }
+  Matrix<T> f = a;
+  const int k = std::min(m, n);
+  std::vector<int> pivots(static_cast<std::size_t>(k));
+  CHECK(lapack.getrf(m, n, f.data.data(), f.leading, pivots.data()) == zero + 1);
+  swapRows(a, pivots);
+  for (int j = 0; j < n; ++j) {
+    for (int i = 0; i < m; ++i) {
+      double sum = 0;
+      for (int l = 0; l <= std::min({i, j, k - 1}); ++l) {
+        CHECK(l == i || std::abs(f.at(i, l)) <= 1);
+        sum += (l == i ? 1.0 : static_cast<double>(f.at(i, l))) * f.at(l, j);
+      }
+      CHECK(std::abs(sum - a.at(i, j)) < m * tolerance<T>(k));
+    }
+  }
+}
+
+/// The larger of |Q^T Q - I| and |Q^T A - R|, where `apply` is C := Q^T C for matrices of `rows` rows.
+template <typename T, typename Apply>
+void checkQ(int rows, Matrix<T> a, Matrix<T> r, std::mt19937& random, Apply apply) {
+  Matrix<T> q(rows, rows, random);
+  for (int j = 0; j < rows; ++j) {
+    for (int i = 0; i < rows; ++i) q.at(i, j) = T(i == j ? 1 : 0);
+  }
+  apply('T', q);
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < rows; ++j) {
+      double sum = 0;
+      for (int l = 0; l < rows; ++l) sum += static_cast<double>(q.at(i, l)) * q.at(j, l);
+      CHECK(std::abs(sum - (i == j)) < tolerance<T>(rows));
+    }
+  }
+  apply('N', q);
+  for (int j = 0; j < rows; ++j) {
+    for (int i = 0; i < rows; ++i) CHECK(std::abs(q.at(i, j) - (i == j)) < tolerance<T>(rows));
+  }
+  apply('T', a);
+  for (int j = 0; j < a.columns; ++j) {
+    for (int i = 0; i < rows; ++i) {
+      const double expected = i <= j ? static_cast<double>(r.at(i, j)) : 0.0;
+      CHECK(std::abs(a.at(i, j) - expected) < rows * tolerance<T>(rows));
+    }
+  }
+}
+
+template <typename T>
+void geqrtCase(const LapackTable<T>& lapack, std::mt19937& random, int m, int n, int nb) {
+  Matrix<T> a(m, n, random);
+  Matrix<T> v = a;
+  const int k = std::min(m, n);
+  Matrix<T> t(nb, k, random);
+  lapack.geqrt(m, n, nb, v.data.data(), v.leading, t.data.data(), t.leading);
+  checkQ<T>(m, a, v, random, [&](char trans, Matrix<T>& c) {
+    lapack.gemqrt(trans, m, c.columns, k, nb, v.data.data(), v.leading, t.data.data(), t.leading,
+                  c.data.data(), c.leading);
+  });
+}
+
+template <typename T>
+void tpqrtCase(const LapackTable<T>& lapack, std::mt19937& random, int m, int n, int nb) {
+  // The stack of an upper triangle, n x n, and of a matrix with m rows.
+  Matrix<T> a(n + m, n, random);
+  for (int j = 0; j < n; ++j) {
+    for (int i = j + 1; i < n; ++i) a.at(i, j) = T(0);
+  }
+  Matrix<T> v = a;
+  // What lies below the diagonal belongs to others.
+  for (int j = 0; j < n; ++j) {
+    for (int i = j + 1; i < n; ++i) v.at(i, j) = T(7);
+  }
+  Matrix<T> t(nb, n, random);
+  T* lower = v.data.data() + n;
+  lapack.tpqrt(m, n, nb, v.data.data(), v.leading, lower, v.leading, t.data.data(), t.leading);
+  for (int j = 0; j < n; ++j) {
+    for (int i = j + 1; i < n; ++i) CHECK(v.at(i, j) == T(7));
+  }
+  checkQ<T>(n + m, a, v, random, [&](char trans, Matrix<T>& c) {
+    lapack.tpmqrt(trans, m, c.columns, n, nb, lower, v.leading, t.data.data(), t.leading,
+                  c.data.data(), c.leading, c.data.data() + n, c.leading);
+  });
+}
+
+template <typename T>
+void factorCases(const LapackTable<T>& lapack) {
+  std::mt19937 random(11);
+  for (const int s : {1, 5, 24, 70}) {
+    getrfCase<T>(lapack, random, s, s, -1);
+    getrfCase<T>(lapack, random, 2 * s, s, -1);
+    getrfCase<T>(lapack, random, 2 * s, s, s - 1);
+    for (const int nb : {1, 4, 32}) {
+      if (nb > s) continue;
+      geqrtCase<T>(lapack, random, s, s, nb);
+      geqrtCase<T>(lapack, random, s + 3, s, nb);
+      tpqrtCase<T>(lapack, random, s, s, nb);
+      tpqrtCase<T>(lapack, random, s / 2 + 1, s, nb);
+    }
+  }
+}
+
 template <typename T>
 void allCases(const BlasTable<T>& blas) {
   std::mt19937 random(7);
@@ -152,6 +267,17 @@ Add library("the BLAS in use equals triple loops", [] {
   std::printf("  %s %s\n", report.library.c_str(), report.reason.c_str());
   allCases<double>(blas<double>());
   allCases<float>(blas<float>());
+});
+
+Add plainFactors("our own LU and QR give factors of the matrix, in double and single precision",
+                 [] {
+                   factorCases<double>(plainLapack<double>());
+                   factorCases<float>(plainLapack<float>());
+                 });
+
+Add libraryFactors("the LAPACK in use gives factors of the matrix", [] {
+  factorCases<double>(lapack<double>());
+  factorCases<float>(lapack<float>());
 });
 
 Add bench("taskbench accepts the right inputs and names the wrong one", [] {

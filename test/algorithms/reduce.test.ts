@@ -20,7 +20,7 @@ import {
 } from '../../index.js';
 import { MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
 
-const OPERATIONS: readonly ReduceOperation[] = ['sum', 'min', 'max'];
+const OPERATIONS: readonly ReduceOperation[] = ['sum', 'min', 'max', 'hypot'];
 const ELEMENTS: readonly ElementType[] = ['f64', 'f32', 'i32', 'u32', 'u8'];
 
 const ARRAYS = {
@@ -40,6 +40,7 @@ const WRAPPED: Readonly<Record<ElementType, (sum: number) => number>> = {
 };
 
 function combined(element: ElementType, operation: ReduceOperation, a: number, b: number): number {
+  if (operation === 'hypot') return ARRAYS[element].of(Math.hypot(a, b))[0];
   if (Number.isNaN(a) || Number.isNaN(b)) return Number.NaN;
   if (operation === 'sum') {
     const sum = WRAPPED[element](a + b);
@@ -466,7 +467,7 @@ describe('wrong data', () => {
     'another operation': [
       ({ graph, good }) => reduce(graph, good, 'toString' as never),
       'ERR_ARGUMENT_TYPE',
-      "reduce: operation must be 'sum', 'min' or 'max', not 'toString'",
+      "reduce: operation must be 'sum', 'min', 'max' or 'hypot', not 'toString'",
     ],
     'partials of a closed input': [
       ({ runtime, good }) => {

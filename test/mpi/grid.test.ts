@@ -51,6 +51,7 @@ const ORACLES = [
   'pruned',
   'choleskySolve',
   'triangularSolve',
+  'norms',
 ];
 const SHORT = [3, 5].flatMap((tiles) =>
   ['cholesky', 'gemm', 'choleskySolve'].map((name) => `${name}, memory of ${tiles} tiles`),

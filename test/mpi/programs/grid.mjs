@@ -3,6 +3,7 @@
 // often each runs; the last result is reported, or the first with problems), and more options of the runtime.
 import { Runtime } from '../../../dist/index.js';
 import * as matrices from './oracles/matrices.mjs';
+import * as norms from './oracles/norms.mjs';
 import * as order from './oracles/order.mjs';
 import * as patterns from './oracles/patterns.mjs';
 import * as places from './oracles/places.mjs';
@@ -27,6 +28,7 @@ const oracles = Object.entries({
   ...reductions,
   ...tiled,
   ...solvers,
+  ...norms,
 });
 const common = {
   workers: 1,

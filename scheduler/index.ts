@@ -27,6 +27,7 @@ export {
 } from './program/declared-graph.js';
 export type { AnyElementArray, ElementArray, ElementType } from './program/element-type.js';
 export { Graph, type TaskArguments, type TaskOptions } from './program/graph.js';
+export type { BuiltInOperator, Operator, OwnOperator } from './program/operator.js';
 export {
   type ByteSize,
   parseBytes,
@@ -48,8 +49,10 @@ export {
   type OneOrList,
   type Parameters,
   type ParameterType,
+  type ReduceOptions,
   read,
   readWrite,
+  reduce,
   type TaskClass,
   type TaskClassDefinition,
   task,

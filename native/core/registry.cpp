@@ -66,6 +66,7 @@ Registry::Registry() {
   RegistryBatch batch{this, HEADRACE_KERNEL_ABI, {}};
   headrace_registry interface = batch.interface();
   registerBasicKernels(&interface);
+  registerCombineKernels(&interface);
   registerTaskBenchKernels(&interface);
   registerTileKernels(&interface);
   registerTileFactorKernels(&interface);

@@ -7,7 +7,9 @@ import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import { ClassBinder } from '../program/bound-class.js';
 import type { ResolvedOptions } from '../program/options.js';
+import { Partials } from '../program/partials.js';
 import type { ProgramData } from '../program/program-data.js';
+import { Reductions } from '../program/reductions.js';
 import type { Ranks } from '../ranks/ranks.js';
 import { checkGraphChoice, type GraphChoice } from './driver-graph.js';
 import { planMessages } from './messages.js';
@@ -97,9 +99,12 @@ async function planned(
 ): Promise<PlanGraph> {
   const { programData, peers } = runtime;
   const classes = new ClassBinder(planning, programData);
-  const graph = new PlanGraph({ peers, programData, classes }, planning, together);
+  const partials = new Partials(programData, peers, true);
+  const reductions = new Reductions({ engine: planning, peers, programData, classes, partials });
+  const graph = new PlanGraph({ peers, programData, classes, reductions }, planning, together);
   try {
     await program(graph);
+    reductions.endAll(graph);
   } catch (error) {
     if (isError(error) && error instanceof HeadraceError) throw error;
     throw new HeadraceError('ERR_PROGRAM', `plan '${name}' failed: ${describeThrown(error)}`, {

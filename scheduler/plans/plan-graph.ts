@@ -68,10 +68,11 @@ export class PlanGraph extends Graph {
       return this.insert(plain.cls, plain.args as PlanArguments<Flows, Parameters>, options);
     }
     const closed = isGiven ? this.prepare(cls as never, given) : given;
-    const before = insertions.count;
     const handle = super.insert(cls, closed as TaskArguments<F, P>, options);
-    this.classes[before] = cls as unknown as TaskClass;
-    if (closed !== given) this.openAll(cls as never, given, before);
+    // Tasks of reductions may have come before it.
+    const last = insertions.count - 1;
+    this.classes[last] = cls as unknown as TaskClass;
+    if (closed !== given) this.openAll(cls as never, given, last);
     return handle;
   }
 

@@ -38,6 +38,8 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
   hostArray: ElementArray<E> | undefined;
   /** @internal */
   hostOffset = -1;
+  /** The partial results of reductions into it, which end with it (partials.ts). @internal */
+  partials: Set<Datum> | undefined;
 
   /** @internal Use `runtime.data`. */
   constructor(

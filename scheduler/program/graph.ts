@@ -18,6 +18,7 @@ import { type BoundClass, type ClassBinder, possibleSpaces } from './bound-class
 import type { Datum, DatumOwner } from './datum.js';
 import { withoutLists } from './list-flows.js';
 import { spaceOf } from './named-device.js';
+import type { PendingTask, Reductions } from './reductions.js';
 import {
   badArguments,
   badDatum,
@@ -64,6 +65,7 @@ export interface GraphRuntime {
   /** The owner of the data that tasks may use. */
   readonly programData: DatumOwner;
   readonly classes: ClassBinder;
+  readonly reductions: Reductions;
 }
 
 /** The program has not chosen a rank. */
@@ -160,7 +162,37 @@ export class Graph {
     if (device >= 0 || (mayBeLarge && this.sumOfBytes(flowNames.length) > bound.safeBytes))
       this.checkSize(bound, device);
     insertion.cls = row;
+    if (bound.cls.reductions !== undefined || this.runtime.reductions.isOpen)
+      return this.placeAmongReductions(bound, rank);
     return this.place(insertion, rank);
+  }
+
+  /** Places the task in the record. It belongs to reductions, ends some, or has nothing to do with those that are open. */
+  private placeAmongReductions(bound: BoundClass, wanted: number): TaskHandle {
+    const { engine, run, insertion } = this;
+    const { reductions } = this.runtime;
+    const reduces = bound.cls.reductions !== undefined && wanted === ANY_RANK;
+    const rank = reduces ? reductions.rankOf(bound, insertion.flows) : wanted;
+    let task: PendingTask = { bound, insertion, graph: this, rank };
+    if (!reductions.isReady(task)) {
+      // The tasks that come first, and bodies that run meanwhile, fill the record anew.
+      const [flows, params] = [insertion.flows.slice(), insertion.params.slice()];
+      task = { ...task, insertion: { ...insertion, flows: flows as never, params } };
+      do {
+        reductions.prepare(task);
+        engine.reserveRow(bound.row);
+        if (run.error !== undefined) throw run.error;
+      } while (!reductions.isReady(task));
+    }
+    reductions.replace(task);
+    try {
+      const handle = this.place(task.insertion, rank);
+      reductions.placed();
+      return handle;
+    } catch (error) {
+      reductions.failed();
+      throw error;
+    }
   }
 
   /** @internal Inserts a record whose values are checked, for rank `rank` or, if that is ANY_RANK, where its data belong. */

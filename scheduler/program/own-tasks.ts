@@ -20,6 +20,8 @@ export class OwnTasks {
   readonly set: TaskClassRow;
   readonly restore: TaskClassRow;
   readonly close: TaskClassRow;
+  /** Leaves a datum without a value: its job throws. */
+  readonly spoil: TaskClassRow;
   private readonly engine: Engine;
   private readonly jobs: Map<number, Job> = new Map();
   private nextJob = 1;
@@ -35,6 +37,7 @@ export class OwnTasks {
     this.set = this.ownClass('set', [AccessMode.write]);
     this.restore = this.ownClass('restore', [AccessMode.readWrite], true);
     this.close = this.ownClass('close', []);
+    this.spoil = this.ownClass('end of a reduction', [AccessMode.write]);
     engine.retirement.onInternalFailure = (row, error) => this.failed(row, error);
   }
 

@@ -39,6 +39,12 @@ export interface SharedNames {
   readonly of: SharedObject;
 }
 
+/** The reductions that are open, as calls on their data end them. */
+interface DatumReductions {
+  use(datum: Datum): void;
+  forget(datum: Datum): void;
+}
+
 export class ProgramData implements DatumOwner {
   readonly tokens: Readonly<Record<ElementType, object>> = {
     f64: {},
@@ -52,6 +58,8 @@ export class ProgramData implements DatumOwner {
   private readonly own: OwnTasks;
   private readonly lifetime: Lifetime;
   private nextName = 1;
+  /** Of the runs of the runtime. */
+  reductions: DatumReductions = { use: () => {}, forget: () => {} };
 
   constructor(engine: Engine, peers: Ranks | undefined, own: OwnTasks, lifetime: Lifetime) {
     this.engine = engine;
@@ -235,6 +243,7 @@ export class ProgramData implements DatumOwner {
       this.checkDatum(datum);
       const ranks = this.peers;
       ranks?.calls.made('read', datum);
+      this.reductions.use(datum);
       this.checkCaller('read', datum, AccessMode.read, reject);
       const doubt = ranks?.datumCalls.uses(datum.row);
       if (
@@ -268,6 +277,7 @@ export class ProgramData implements DatumOwner {
       }
       const ranks = this.peers;
       ranks?.calls.made('set', datum);
+      this.reductions.forget(datum);
       this.checkCaller('set', datum, AccessMode.write, reject);
       ranks?.datumCalls.set(datum.row);
       if (datum.rank !== this.rank) {
@@ -291,6 +301,7 @@ export class ProgramData implements DatumOwner {
       this.checkDatum(datum);
       const ranks = this.peers;
       ranks?.calls.made('restore', datum);
+      this.reductions.use(datum);
       this.checkCaller('restore', datum, AccessMode.readWrite, reject);
       const doubt = ranks?.datumCalls.uses(datum.row);
       if (
@@ -338,6 +349,15 @@ export class ProgramData implements DatumOwner {
     };
   }
 
+  /** Leaves a datum without a value, in program order; `reason` is made when it is time. */
+  spoil(datum: Datum, reason: () => HeadraceError): void {
+    if (datum.closed || this.lifetime.isOver) return;
+    const run = (): never => {
+      throw reason();
+    };
+    this.own.insert(this.own.spoil, datum, undefined, { run, fail: () => {} });
+  }
+
   adviseDatum(datum: Datum, device: number | 'host'): void {
     this.checkDatum(datum);
     this.engine.directory.home[datum.row] = homeOf(this.engine, device);
@@ -371,8 +391,10 @@ export class ProgramData implements DatumOwner {
   /** Closes a datum as part of a call that closes several. */
   closeQuietly(datum: Datum): void {
     if (datum.closed || this.lifetime.isOver) return;
+    this.reductions.forget(datum);
     datum.token = undefined;
     datum.hostArray = undefined;
+    for (const partial of datum.partials ?? []) this.closeQuietly(partial);
     const users = this.engine.dependencies.users(datum.row);
     this.own.insert(this.own.close, undefined, users, {
       run: () => this.engine.forgetDatum(datum.row),

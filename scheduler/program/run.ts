@@ -86,6 +86,7 @@ export class Run implements PromiseLike<RunReport> {
   private readonly number: number;
   private readonly sampler: StatusSampler;
   private readonly span: RunSpan;
+  private readonly endReductions: () => void;
   private detach: () => void = () => {};
 
   /** @internal Use `runtime.run`. */
@@ -114,7 +115,9 @@ export class Run implements PromiseLike<RunReport> {
     if (signal !== undefined) this.guarded('the signal', () => this.follow(signal));
     this.number = this.peers?.runs.begin(this.state, this.name, options.pruned ?? false) ?? 0;
     this.publish('start', {});
-    this.start(program, new Graph(runtime, engine, this.state));
+    const graph = new Graph(runtime, engine, this.state);
+    this.endReductions = () => runtime.reductions.endAll(graph);
+    this.start(program, graph);
   }
 
   /** The present progress of the run. */
@@ -196,6 +199,11 @@ export class Run implements PromiseLike<RunReport> {
   }
 
   private programFailed(error: unknown): void {
+    this.failed(error);
+    this.seal();
+  }
+
+  private failed(error: unknown): void {
     if (isError(error)) this.thrown = error;
     const known = isError(error) && error instanceof HeadraceError;
     this.engine.failRun(
@@ -206,10 +214,15 @@ export class Run implements PromiseLike<RunReport> {
             cause: error,
           }),
     );
-    this.seal();
   }
 
   private seal(): void {
+    try {
+      this.endReductions();
+    } catch (error) {
+      this.failed(error);
+      this.endReductions();
+    }
     this.engine.observer?.insertionEnded(this.state);
     this.peers?.runs.sealed(this.state);
     this.engine.seal(this.state);

@@ -30,7 +30,9 @@ import { Lifetime } from './lifetime.js';
 import { openMachine } from './machine.js';
 import { type ResolvedOptions, type RuntimeOptions, resolveOptions } from './options.js';
 import { OwnTasks } from './own-tasks.js';
+import { Partials } from './partials.js';
 import { ProgramData } from './program-data.js';
+import { Reductions } from './reductions.js';
 import { checkRunOptions, type Program, Run, type RunOptions } from './run.js';
 import { isScriptWorker, refusedOnWorker } from './script-class.js';
 import type { Flows, Parameters, TaskClass } from './task-class.js';
@@ -47,6 +49,8 @@ export class Runtime {
   readonly programData: ProgramData;
   /** @internal */
   readonly classes: ClassBinder;
+  /** Of its runs. @internal */
+  readonly reductions: Reductions;
   private readonly backend: Backend;
   private readonly tracer: EngineTracer | undefined;
   private readonly lifetime: Lifetime = new Lifetime();
@@ -102,6 +106,10 @@ export class Runtime {
     }
     this.programData = new ProgramData(this.engine, this.peers, own, this.lifetime);
     this.classes = new ClassBinder(this.engine, this.programData);
+    const { engine, peers, programData, classes } = this;
+    const partials = new Partials(programData, peers, false);
+    this.reductions = new Reductions({ engine, peers, programData, classes, partials });
+    programData.reductions = this.reductions;
   }
 
   /** A datum with the values of an array, which is copied. */

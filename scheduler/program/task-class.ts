@@ -6,6 +6,7 @@ import { checkOptions, shown } from '../checks.js';
 import { type CudaKernel, type CudaKernelSource, cudaKernelSource } from './cuda-kernel.js';
 import { type ElementArray, type ElementType, isElementType } from './element-type.js';
 import { ambiguousName } from './member-names.js';
+import { DEFAULT_PARTIALS, type Operator, type Reduction, reductionProblem } from './operator.js';
 
 /** The access of a flow to its datum, and its element type. */
 export interface Flow<E extends ElementType = ElementType, M extends FlowMode = FlowMode> {
@@ -15,6 +16,9 @@ export interface Flow<E extends ElementType = ElementType, M extends FlowMode = 
   readonly fetch?: FetchPolicy;
   /** It takes an array of data: see `list`. */
   readonly list?: boolean;
+  /** The operator of a reducing flow, and the number of its partial results on a rank: see `reduce`. */
+  readonly operator?: Operator;
+  readonly partials?: number;
 }
 /** A flow that takes an array of data. Each task chooses their number. */
 export interface ListFlow<E extends ElementType = ElementType, M extends FlowMode = FlowMode>
@@ -33,10 +37,15 @@ export interface InputOptions {
   readonly fetch?: FetchPolicy;
 }
 /** The access of a flow to its datum. */
-export type FlowMode = 'read' | 'write' | 'readWrite';
+export type FlowMode = 'read' | 'write' | 'readWrite' | 'reduce';
 
 const FLOW_OPTIONS: readonly string[] = ['fetch'];
-const FLOW_PARTS: readonly string[] = ['element', 'mode', 'list', ...FLOW_OPTIONS];
+const REDUCE_OPTIONS: readonly string[] = ['partials'];
+const FLOW_PARTS: readonly string[] = [
+  ...['element', 'mode', 'list', 'operator'],
+  ...FLOW_OPTIONS,
+  ...REDUCE_OPTIONS,
+];
 
 /** The task reads the datum and leaves it as it is. @throws HeadraceError `ERR_OPTION` */
 export function read<E extends ElementType>(
@@ -57,6 +66,35 @@ export function readWrite<E extends ElementType>(
 ): Flow<E, 'readWrite'> {
   checkOptions(options, FLOW_OPTIONS, 'the options of a flow');
   return { element, mode: 'readWrite', ...options };
+}
+
+/** Options of a reducing flow. */
+export interface ReduceOptions {
+  /**
+   * Partial results on each rank: as many of the tasks run in parallel there. The result's rounding depends on it. An integer
+   * from 1 to 1024, by default 8. The first task of a reduction decides.
+   */
+  readonly partials?: number;
+}
+
+/**
+ * The task combines a contribution into the datum, with an operator. Such tasks run in parallel, and the array that they get
+ * holds a partial result: `body: ({ total }) => { total[0] += mine; }`. The first other access to the datum follows all
+ * of them and sees the whole result (docs/guide.md, "Reductions").
+ *
+ * @throws HeadraceError `ERR_OPTION`
+ */
+export function reduce<E extends ElementType>(
+  element: E,
+  operator: Operator,
+  options: ReduceOptions = {},
+): Flow<E, 'reduce'> {
+  checkOptions(options, REDUCE_OPTIONS, 'the options of a flow');
+  const { partials = DEFAULT_PARTIALS } = options;
+  const problem = reductionProblem(element, operator, partials);
+  if (problem !== undefined)
+    throw new HeadraceError('ERR_OPTION', `reduce(${shown(element)}, ...) ${problem}`);
+  return { element, mode: 'reduce', operator, partials };
 }
 
 /**
@@ -147,6 +185,8 @@ export interface TaskClass<F extends Flows = Flows, P extends Parameters = Param
   /** AccessMode per flow. */
   readonly modes: readonly number[];
   readonly elements: readonly ElementType[];
+  /** Per flow, what it reduces by; undefined when no flow reduces. @internal */
+  readonly reductions: readonly (Reduction | undefined)[] | undefined;
   /** The CUDA kernel with positions in place of names. @internal */
   readonly cuda: CudaKernelSource | undefined;
   /** 1 per flow whose input is pulled; undefined when none is. */
@@ -161,6 +201,8 @@ const MODES: Readonly<Record<FlowMode, number>> = {
   read: AccessMode.read,
   write: AccessMode.write,
   readWrite: AccessMode.readWrite,
+  // To the engine it is a task that changes a partial result (reductions.ts).
+  reduce: AccessMode.readWrite,
 };
 
 /** Parts of a definition. */
@@ -246,6 +288,7 @@ function make<F extends Flows, P extends Parameters>(
     paramNames: Object.keys(definition.params ?? {}),
     modes: flowNames.map((f) => MODES[flows[f].mode]),
     elements: flowNames.map((f) => flows[f].element),
+    reductions: reductionsOf(flows),
     cuda:
       cuda === undefined ? undefined : cudaKernelSource(definition, cuda as unknown as CudaKernel),
     pulls: pullsOf(name, definition),
@@ -254,6 +297,13 @@ function make<F extends Flows, P extends Parameters>(
   });
   made.add(cls);
   return cls;
+}
+
+function reductionsOf(flows: Flows): (Reduction | undefined)[] | undefined {
+  const all = Object.values(flows).map(({ operator, partials }) =>
+    operator === undefined || partials === undefined ? undefined : { operator, partials },
+  );
+  return all.some((each) => each !== undefined) ? all : undefined;
 }
 
 /** A class with other flows, parameters and functions in place of those of `cls`, which it stands for. @internal */
@@ -290,6 +340,9 @@ function checkedFlows(name: string, given: unknown): Record<string, Flow> {
     }
     const unknown = Object.keys(flow).find((part) => !FLOW_PARTS.includes(part));
     if (unknown !== undefined) throw wrong(name, `has ${shown(unknown)} in its flow '${key}'`);
+    const { mode, element, operator, partials } = flow;
+    const problem = mode === 'reduce' ? reductionProblem(element, operator, partials) : undefined;
+    if (problem !== undefined) throw wrong(name, `declares a flow '${key}' that ${problem}`);
     flows[key] = flow;
   }
   return flows;

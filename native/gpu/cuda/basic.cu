@@ -18,6 +18,89 @@ extern "C" __global__ void headrace_add_f64(double* to, const double* from, long
   }
 }
 
+// The kernels of reductions, bit for bit as on the host (kernels/combine.cpp). Elements: f64, f32, i32, u32, u8. Operators:
+// sum, product, min, max.
+static __device__ double asNumber(double value) {
+  return value == value ? value : __longlong_as_double(0x7ff8000000000000ll);
+}
+static __device__ float asNumber(float value) {
+  return value == value ? value : __int_as_float(0x7fc00000);
+}
+static __device__ int asNumber(int value) { return value; }
+static __device__ unsigned asNumber(unsigned value) { return value; }
+static __device__ unsigned char asNumber(unsigned char value) { return value; }
+
+// The type in which sums and products are formed: integers wrap.
+static __device__ double wide(double value) { return value; }
+static __device__ float wide(float value) { return value; }
+static __device__ unsigned wide(int value) { return (unsigned)value; }
+static __device__ unsigned wide(unsigned value) { return value; }
+static __device__ unsigned wide(unsigned char value) { return value; }
+
+static __device__ bool isNegative(double value) { return __double_as_longlong(value) < 0; }
+static __device__ bool isNegative(float value) { return __float_as_int(value) < 0; }
+static __device__ bool isNegative(int value) { return value < 0; }
+static __device__ bool isNegative(unsigned) { return false; }
+static __device__ bool isNegative(unsigned char) { return false; }
+
+template <typename T>
+static __device__ T combined(T left, T right, int op) {
+  if (op == 0) return asNumber((T)(wide(left) + wide(right)));
+  if (op == 1) return asNumber((T)(wide(left) * wide(right)));
+  if (left != left) return asNumber(left);
+  if (right != right) return asNumber(right);
+  const bool isLess = left < right || (left == right && isNegative(left));
+  return isLess == (op == 2) ? left : right;
+}
+
+template <typename T>
+static __device__ void combineAll(T* to, const T* from, long long count, int op) {
+  const long long stride = (long long)gridDim.x * blockDim.x;
+  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride) {
+    to[i] = combined(to[i], from[i], op);
+  }
+}
+
+extern "C" __global__ void headrace_combine(void* to, const void* from, long long count,
+                                            long long element, long long op) {
+  switch (element) {
+    case 0:
+      return combineAll((double*)to, (const double*)from, count, (int)op);
+    case 1:
+      return combineAll((float*)to, (const float*)from, count, (int)op);
+    case 2:
+      return combineAll((int*)to, (const int*)from, count, (int)op);
+    case 3:
+      return combineAll((unsigned*)to, (const unsigned*)from, count, (int)op);
+    default:
+      return combineAll((unsigned char*)to, (const unsigned char*)from, count, (int)op);
+  }
+}
+
+template <typename T>
+static __device__ void setAll(T* to, long long count, T value) {
+  const long long stride = (long long)gridDim.x * blockDim.x;
+  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride) {
+    to[i] = value;
+  }
+}
+
+extern "C" __global__ void headrace_identity(void* to, long long count, long long element,
+                                             double value) {
+  switch (element) {
+    case 0:
+      return setAll((double*)to, count, value);
+    case 1:
+      return setAll((float*)to, count, (float)value);
+    case 2:
+      return setAll((int*)to, count, (int)value);
+    case 3:
+      return setAll((unsigned*)to, count, (unsigned)value);
+    default:
+      return setAll((unsigned char*)to, count, (unsigned char)value);
+  }
+}
+
 static __device__ unsigned long long nanoseconds() {
   unsigned long long time;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));

@@ -10,6 +10,7 @@
 
 #include "gpu/cuda/kernels_ptx.h"
 #include "gpu/device.h"
+#include "kernels/combine.h"
 #include "kernels/kernels.h"
 
 namespace headrace {
@@ -83,6 +84,40 @@ std::int32_t addF64(const headrace_task* task, headrace_launch* launch) {
       .pointer(task->flows[1])
       .integer(count)
       .number(task->param_count > 1 ? task->params[1] : 1);
+  return 0;
+}
+
+std::int32_t identity(const headrace_task* task, headrace_launch* launch) {
+  if (task->flow_count != 1 || task->param_count != 3) return HEADRACE_BAD_ARGUMENTS;
+  const double* params = task->params;
+  const auto each = static_cast<double>(elementBytes(params[0]));
+  if (each == 0) return HEADRACE_BAD_ARGUMENTS;
+  if (!inSpace(task, task->flows[0], params[1] * each)) return HEADRACE_OUT_OF_RANGE;
+  shapeFor(launch, params[1]);
+  Arguments(launch)
+      .pointer(task->flows[0])
+      .integer(params[1])
+      .integer(params[0])
+      .number(params[2]);
+  return 0;
+}
+
+std::int32_t combine(const headrace_task* task, headrace_launch* launch) {
+  if (task->flow_count != 2 || task->param_count != 3) return HEADRACE_BAD_ARGUMENTS;
+  const double* params = task->params;
+  const auto each = static_cast<double>(elementBytes(params[0]));
+  if (each == 0 || !(params[2] >= 0 && params[2] < kOperators)) return HEADRACE_BAD_ARGUMENTS;
+  const double bytes = params[1] * each;
+  if (!inSpace(task, task->flows[0], bytes) || !inSpace(task, task->flows[1], bytes)) {
+    return HEADRACE_OUT_OF_RANGE;
+  }
+  shapeFor(launch, params[1]);
+  Arguments(launch)
+      .pointer(task->flows[0])
+      .pointer(task->flows[1])
+      .integer(params[1])
+      .integer(params[0])
+      .integer(params[2]);
   return 0;
 }
 
@@ -191,6 +226,8 @@ std::int32_t registerCudaBasicKernels(headrace_registry* registry) {
       {"empty", "headrace_empty", empty},
       {"fill_f64", "headrace_fill_f64", fillF64},
       {"add_f64", "headrace_add_f64", addF64},
+      {"reduce_identity", "headrace_identity", identity},
+      {"reduce_combine", "headrace_combine", combine},
       {"spin", "headrace_spin", spin},
       {"compute_bound", "headrace_compute_bound", computeBoundPlan},
       {"await_word", "headrace_await_word", awaitWord},

@@ -236,6 +236,1274 @@ $L__BB2_10:
 	ret;
 
 }
+.visible .entry headrace_combine(
+	.param .u64 headrace_combine_param_0,
+	.param .u64 headrace_combine_param_1,
+	.param .u64 headrace_combine_param_2,
+	.param .u64 headrace_combine_param_3,
+	.param .u64 headrace_combine_param_4
+)
+{
+	.reg .pred 	%p<88>;
+	.reg .b16 	%rs<22>;
+	.reg .f32 	%f<31>;
+	.reg .b32 	%r<100>;
+	.reg .f64 	%fd<31>;
+	.reg .b64 	%rd<426>;
+
+
+	ld.param.u64 	%rd237, [headrace_combine_param_0];
+	ld.param.u64 	%rd238, [headrace_combine_param_1];
+	ld.param.u64 	%rd234, [headrace_combine_param_2];
+	ld.param.u64 	%rd235, [headrace_combine_param_3];
+	ld.param.u64 	%rd236, [headrace_combine_param_4];
+	cvta.to.global.u64 	%rd1, %rd238;
+	cvta.to.global.u64 	%rd2, %rd237;
+	setp.gt.s64 	%p1, %rd235, 1;
+	@%p1 bra 	$L__BB3_8;
+
+	setp.eq.s64 	%p4, %rd235, 0;
+	@%p4 bra 	$L__BB3_58;
+
+	setp.eq.s64 	%p5, %rd235, 1;
+	@%p5 bra 	$L__BB3_3;
+	bra.uni 	$L__BB3_79;
+
+$L__BB3_3:
+	mov.u32 	%r72, %nctaid.x;
+	cvt.u64.u32 	%rd103, %r72;
+	mov.u32 	%r73, %ntid.x;
+	cvt.u64.u32 	%rd104, %r73;
+	mul.wide.u32 	%rd105, %r72, %r73;
+	mov.u32 	%r74, %ctaid.x;
+	cvt.u64.u32 	%rd106, %r74;
+	mul.wide.u32 	%rd285, %r74, %r73;
+	mov.u32 	%r75, %tid.x;
+	cvt.u64.u32 	%rd107, %r75;
+	add.s64 	%rd395, %rd285, %rd107;
+	setp.ge.s64 	%p33, %rd395, %rd234;
+	@%p33 bra 	$L__BB3_92;
+
+	cvt.u32.u64 	%r4, %rd236;
+	setp.eq.s32 	%p34, %r4, 0;
+	@%p34 bra 	$L__BB3_42;
+
+	setp.ne.s32 	%p35, %r4, 1;
+	@%p35 bra 	$L__BB3_51;
+
+	shl.b64 	%rd286, %rd395, 2;
+	add.s64 	%rd388, %rd1, %rd286;
+	shl.b64 	%rd110, %rd105, 2;
+	add.s64 	%rd387, %rd2, %rd286;
+
+$L__BB3_7:
+	ld.global.f32 	%f5, [%rd387];
+	ld.global.f32 	%f6, [%rd388];
+	mul.f32 	%f7, %f5, %f6;
+	setp.num.f32 	%p36, %f7, %f7;
+	selp.f32 	%f8, %f7, 0f7FC00000, %p36;
+	st.global.f32 	[%rd387], %f8;
+	add.s64 	%rd388, %rd388, %rd110;
+	add.s64 	%rd387, %rd387, %rd110;
+	add.s64 	%rd395, %rd395, %rd105;
+	setp.lt.s64 	%p37, %rd395, %rd234;
+	@%p37 bra 	$L__BB3_7;
+	bra.uni 	$L__BB3_92;
+
+$L__BB3_8:
+	setp.eq.s64 	%p2, %rd235, 2;
+	@%p2 bra 	$L__BB3_26;
+
+	setp.ne.s64 	%p3, %rd235, 3;
+	@%p3 bra 	$L__BB3_79;
+
+	cvt.u32.u64 	%r1, %rd236;
+	mov.u32 	%r13, %nctaid.x;
+	cvt.u64.u32 	%rd3, %r13;
+	mov.u32 	%r14, %ntid.x;
+	cvt.u64.u32 	%rd4, %r14;
+	mul.wide.u32 	%rd5, %r13, %r14;
+	mov.u32 	%r15, %ctaid.x;
+	cvt.u64.u32 	%rd6, %r15;
+	mul.wide.u32 	%rd239, %r15, %r14;
+	mov.u32 	%r16, %tid.x;
+	cvt.u64.u32 	%rd7, %r16;
+	add.s64 	%rd365, %rd239, %rd7;
+	setp.ge.s64 	%p6, %rd365, %rd234;
+	@%p6 bra 	$L__BB3_92;
+
+	setp.eq.s32 	%p7, %r1, 0;
+	@%p7 bra 	$L__BB3_15;
+
+	setp.ne.s32 	%p8, %r1, 1;
+	@%p8 bra 	$L__BB3_24;
+
+	shl.b64 	%rd240, %rd365, 2;
+	add.s64 	%rd358, %rd1, %rd240;
+	shl.b64 	%rd10, %rd5, 2;
+	add.s64 	%rd357, %rd2, %rd240;
+
+$L__BB3_14:
+	ld.global.u32 	%r17, [%rd357];
+	ld.global.u32 	%r18, [%rd358];
+	mul.lo.s32 	%r19, %r18, %r17;
+	st.global.u32 	[%rd357], %r19;
+	add.s64 	%rd358, %rd358, %rd10;
+	add.s64 	%rd357, %rd357, %rd10;
+	add.s64 	%rd365, %rd365, %rd5;
+	setp.lt.s64 	%p9, %rd365, %rd234;
+	@%p9 bra 	$L__BB3_14;
+	bra.uni 	$L__BB3_92;
+
+$L__BB3_79:
+	cvt.u32.u64 	%r12, %rd236;
+	mov.u32 	%r91, %nctaid.x;
+	cvt.u64.u32 	%rd205, %r91;
+	mov.u32 	%r92, %ntid.x;
+	cvt.u64.u32 	%rd206, %r92;
+	mul.wide.u32 	%rd207, %r91, %r92;
+	mov.u32 	%r93, %ctaid.x;
+	cvt.u64.u32 	%rd208, %r93;
+	mul.wide.u32 	%rd333, %r93, %r92;
+	mov.u32 	%r94, %tid.x;
+	cvt.u64.u32 	%rd209, %r94;
+	add.s64 	%rd421, %rd333, %rd209;
+	setp.ge.s64 	%p75, %rd421, %rd234;
+	@%p75 bra 	$L__BB3_92;
+
+	setp.eq.s32 	%p76, %r12, 0;
+	@%p76 bra 	$L__BB3_83;
+
+	setp.ne.s32 	%p77, %r12, 1;
+	@%p77 bra 	$L__BB3_91;
+
+$L__BB3_82:
+	add.s64 	%rd334, %rd2, %rd421;
+	ld.global.u8 	%rs1, [%rd334];
+	add.s64 	%rd335, %rd1, %rd421;
+	ld.global.u8 	%rs2, [%rd335];
+	mul.lo.s16 	%rs3, %rs2, %rs1;
+	st.global.u8 	[%rd334], %rs3;
+	add.s64 	%rd421, %rd421, %rd207;
+	setp.lt.s64 	%p78, %rd421, %rd234;
+	@%p78 bra 	$L__BB3_82;
+	bra.uni 	$L__BB3_92;
+
+$L__BB3_91:
+	add.s64 	%rd355, %rd1, %rd421;
+	ld.global.u8 	%rs19, [%rd355];
+	add.s64 	%rd356, %rd2, %rd421;
+	ld.global.u8 	%rs20, [%rd356];
+	setp.lt.u16 	%p84, %rs20, %rs19;
+	setp.eq.s32 	%p85, %r12, 2;
+	xor.pred  	%p86, %p85, %p84;
+	selp.b16 	%rs21, %rs19, %rs20, %p86;
+	st.global.u8 	[%rd356], %rs21;
+	add.s64 	%rd421, %rd421, %rd207;
+	setp.lt.s64 	%p87, %rd421, %rd234;
+	@%p87 bra 	$L__BB3_91;
+	bra.uni 	$L__BB3_92;
+
+$L__BB3_58:
+	mov.u32 	%r82, %nctaid.x;
+	cvt.u64.u32 	%rd154, %r82;
+	mov.u32 	%r83, %ntid.x;
+	cvt.u64.u32 	%rd155, %r83;
+	mul.wide.u32 	%rd156, %r82, %r83;
+	mov.u32 	%r84, %ctaid.x;
+	cvt.u64.u32 	%rd157, %r84;
+	mul.wide.u32 	%rd308, %r84, %r83;
+	mov.u32 	%r85, %tid.x;
+	cvt.u64.u32 	%rd158, %r85;
+	add.s64 	%rd410, %rd308, %rd158;
+	setp.ge.s64 	%p54, %rd410, %rd234;
+	@%p54 bra 	$L__BB3_92;
+
+	cvt.u32.u64 	%r8, %rd236;
+	setp.eq.s32 	%p55, %r8, 0;
+	@%p55 bra 	$L__BB3_63;
+
+	setp.ne.s32 	%p56, %r8, 1;
+	@%p56 bra 	$L__BB3_72;
+
+	shl.b64 	%rd309, %rd410, 3;
+	add.s64 	%rd403, %rd1, %rd309;
+	shl.b64 	%rd161, %rd156, 3;
+	add.s64 	%rd402, %rd2, %rd309;
+
+$L__BB3_62:
+	ld.global.f64 	%fd5, [%rd402];
+	ld.global.f64 	%fd6, [%rd403];
+	mul.f64 	%fd7, %fd5, %fd6;
+	setp.num.f64 	%p57, %fd7, %fd7;
+	selp.f64 	%fd8, %fd7, 0d7FF8000000000000, %p57;
+	st.global.f64 	[%rd402], %fd8;
+	add.s64 	%rd403, %rd403, %rd161;
+	add.s64 	%rd402, %rd402, %rd161;
+	add.s64 	%rd410, %rd410, %rd156;
+	setp.lt.s64 	%p58, %rd410, %rd234;
+	@%p58 bra 	$L__BB3_62;
+	bra.uni 	$L__BB3_92;
+
+$L__BB3_26:
+	mov.u32 	%r41, %nctaid.x;
+	cvt.u64.u32 	%rd53, %r41;
+	mov.u32 	%r42, %ntid.x;
+	cvt.u64.u32 	%rd54, %r42;
+	mul.wide.u32 	%rd55, %r41, %r42;
+	mov.u32 	%r43, %ctaid.x;
+	cvt.u64.u32 	%rd56, %r43;
+	mul.wide.u32 	%rd262, %r43, %r42;
+	mov.u32 	%r44, %tid.x;
+	cvt.u64.u32 	%rd57, %r44;
+	add.s64 	%rd380, %rd262, %rd57;
+	setp.ge.s64 	%p19, %rd380, %rd234;
+	@%p19 bra 	$L__BB3_92;
+
+	cvt.u32.u64 	%r2, %rd236;
+	setp.eq.s32 	%p20, %r2, 0;
+	@%p20 bra 	$L__BB3_31;
+
+	setp.ne.s32 	%p21, %r2, 1;
+	@%p21 bra 	$L__BB3_40;
+
+	shl.b64 	%rd263, %rd380, 2;
+	add.s64 	%rd373, %rd1, %rd263;
+	shl.b64 	%rd60, %rd55, 2;
+	add.s64 	%rd372, %rd2, %rd263;
+
+$L__BB3_30:
+	ld.global.u32 	%r45, [%rd372];
+	ld.global.u32 	%r46, [%rd373];
+	mul.lo.s32 	%r47, %r46, %r45;
+	st.global.u32 	[%rd372], %r47;
+	add.s64 	%rd373, %rd373, %rd60;
+	add.s64 	%rd372, %rd372, %rd60;
+	add.s64 	%rd380, %rd380, %rd55;
+	setp.lt.s64 	%p22, %rd380, %rd234;
+	@%p22 bra 	$L__BB3_30;
+	bra.uni 	$L__BB3_92;
+
+$L__BB3_42:
+	add.s64 	%rd287, %rd105, %rd234;
+	add.s64 	%rd288, %rd103, %rd106;
+	mul.lo.s64 	%rd289, %rd288, %rd104;
+	add.s64 	%rd290, %rd289, %rd107;
+	not.b64 	%rd291, %rd290;
+	add.s64 	%rd118, %rd287, %rd291;
+	or.b64  	%rd292, %rd118, %rd105;
+	and.b64  	%rd293, %rd292, -4294967296;
+	setp.eq.s64 	%p38, %rd293, 0;
+	@%p38 bra 	$L__BB3_44;
+
+	div.u64 	%rd390, %rd118, %rd105;
+	bra.uni 	$L__BB3_45;
+
+$L__BB3_51:
+	shl.b64 	%rd307, %rd395, 2;
+	add.s64 	%rd400, %rd2, %rd307;
+	shl.b64 	%rd145, %rd105, 2;
+	add.s64 	%rd399, %rd1, %rd307;
+	setp.eq.s32 	%p48, %r4, 2;
+	selp.u32 	%r5, 1, 0, %p48;
+
+$L__BB3_52:
+	ld.global.f32 	%f1, [%rd399];
+	ld.global.f32 	%f2, [%rd400];
+	setp.nan.f32 	%p49, %f2, %f1;
+	mov.f32 	%f30, 0f7FC00000;
+	@%p49 bra 	$L__BB3_57;
+
+	setp.lt.f32 	%p50, %f2, %f1;
+	mov.u32 	%r98, 1;
+	@%p50 bra 	$L__BB3_56;
+
+	setp.neu.f32 	%p51, %f2, %f1;
+	mov.u32 	%r98, 0;
+	@%p51 bra 	$L__BB3_56;
+
+	mov.b32 	%r81, %f2;
+	shr.u32 	%r98, %r81, 31;
+
+$L__BB3_56:
+	setp.eq.s32 	%p52, %r98, %r5;
+	selp.f32 	%f30, %f2, %f1, %p52;
+
+$L__BB3_57:
+	st.global.f32 	[%rd400], %f30;
+	add.s64 	%rd400, %rd400, %rd145;
+	add.s64 	%rd399, %rd399, %rd145;
+	add.s64 	%rd395, %rd395, %rd105;
+	setp.lt.s64 	%p53, %rd395, %rd234;
+	@%p53 bra 	$L__BB3_52;
+	bra.uni 	$L__BB3_92;
+
+$L__BB3_15:
+	add.s64 	%rd241, %rd5, %rd234;
+	add.s64 	%rd242, %rd3, %rd6;
+	mul.lo.s64 	%rd243, %rd242, %rd4;
+	add.s64 	%rd244, %rd243, %rd7;
+	not.b64 	%rd245, %rd244;
+	add.s64 	%rd18, %rd241, %rd245;
+	or.b64  	%rd246, %rd18, %rd5;
+	and.b64  	%rd247, %rd246, -4294967296;
+	setp.eq.s64 	%p10, %rd247, 0;
+	@%p10 bra 	$L__BB3_17;
+
+	div.u64 	%rd360, %rd18, %rd5;
+	bra.uni 	$L__BB3_18;
+
+$L__BB3_24:
+	shl.b64 	%rd261, %rd365, 2;
+	add.s64 	%rd370, %rd2, %rd261;
+	shl.b64 	%rd45, %rd5, 2;
+	add.s64 	%rd369, %rd1, %rd261;
+
+$L__BB3_25:
+	ld.global.u32 	%r38, [%rd369];
+	ld.global.u32 	%r39, [%rd370];
+	setp.lt.u32 	%p15, %r39, %r38;
+	setp.eq.s32 	%p16, %r1, 2;
+	xor.pred  	%p17, %p16, %p15;
+	selp.b32 	%r40, %r38, %r39, %p17;
+	st.global.u32 	[%rd370], %r40;
+	add.s64 	%rd370, %rd370, %rd45;
+	add.s64 	%rd369, %rd369, %rd45;
+	add.s64 	%rd365, %rd365, %rd5;
+	setp.lt.s64 	%p18, %rd365, %rd234;
+	@%p18 bra 	$L__BB3_25;
+	bra.uni 	$L__BB3_92;
+
+$L__BB3_83:
+	add.s64 	%rd336, %rd207, %rd234;
+	add.s64 	%rd337, %rd205, %rd208;
+	mul.lo.s64 	%rd338, %rd337, %rd206;
+	add.s64 	%rd339, %rd338, %rd209;
+	not.b64 	%rd340, %rd339;
+	add.s64 	%rd213, %rd336, %rd340;
+	or.b64  	%rd341, %rd213, %rd207;
+	and.b64  	%rd342, %rd341, -4294967296;
+	setp.eq.s64 	%p79, %rd342, 0;
+	@%p79 bra 	$L__BB3_85;
+
+	div.u64 	%rd418, %rd213, %rd207;
+	bra.uni 	$L__BB3_86;
+
+$L__BB3_63:
+	add.s64 	%rd310, %rd156, %rd234;
+	add.s64 	%rd311, %rd154, %rd157;
+	mul.lo.s64 	%rd312, %rd311, %rd155;
+	add.s64 	%rd313, %rd312, %rd158;
+	not.b64 	%rd314, %rd313;
+	add.s64 	%rd169, %rd310, %rd314;
+	or.b64  	%rd315, %rd169, %rd156;
+	and.b64  	%rd316, %rd315, -4294967296;
+	setp.eq.s64 	%p59, %rd316, 0;
+	@%p59 bra 	$L__BB3_65;
+
+	div.u64 	%rd405, %rd169, %rd156;
+	bra.uni 	$L__BB3_66;
+
+$L__BB3_72:
+	shl.b64 	%rd330, %rd410, 3;
+	add.s64 	%rd415, %rd2, %rd330;
+	shl.b64 	%rd196, %rd156, 3;
+	add.s64 	%rd414, %rd1, %rd330;
+	setp.eq.s32 	%p69, %r8, 2;
+	selp.u32 	%r9, 1, 0, %p69;
+
+$L__BB3_73:
+	ld.global.f64 	%fd1, [%rd414];
+	ld.global.f64 	%fd2, [%rd415];
+	setp.nan.f64 	%p70, %fd2, %fd1;
+	mov.f64 	%fd30, 0d7FF8000000000000;
+	@%p70 bra 	$L__BB3_78;
+
+	setp.lt.f64 	%p71, %fd2, %fd1;
+	mov.u32 	%r99, 1;
+	@%p71 bra 	$L__BB3_77;
+
+	setp.neu.f64 	%p72, %fd2, %fd1;
+	mov.u32 	%r99, 0;
+	@%p72 bra 	$L__BB3_77;
+
+	mov.b64 	%rd331, %fd2;
+	shr.u64 	%rd332, %rd331, 63;
+	cvt.u32.u64 	%r99, %rd332;
+
+$L__BB3_77:
+	setp.eq.s32 	%p73, %r99, %r9;
+	selp.f64 	%fd30, %fd2, %fd1, %p73;
+
+$L__BB3_78:
+	st.global.f64 	[%rd415], %fd30;
+	add.s64 	%rd415, %rd415, %rd196;
+	add.s64 	%rd414, %rd414, %rd196;
+	add.s64 	%rd410, %rd410, %rd156;
+	setp.lt.s64 	%p74, %rd410, %rd234;
+	@%p74 bra 	$L__BB3_73;
+	bra.uni 	$L__BB3_92;
+
+$L__BB3_31:
+	add.s64 	%rd264, %rd55, %rd234;
+	add.s64 	%rd265, %rd53, %rd56;
+	mul.lo.s64 	%rd266, %rd265, %rd54;
+	add.s64 	%rd267, %rd266, %rd57;
+	not.b64 	%rd268, %rd267;
+	add.s64 	%rd68, %rd264, %rd268;
+	or.b64  	%rd269, %rd68, %rd55;
+	and.b64  	%rd270, %rd269, -4294967296;
+	setp.eq.s64 	%p23, %rd270, 0;
+	@%p23 bra 	$L__BB3_33;
+
+	div.u64 	%rd375, %rd68, %rd55;
+	bra.uni 	$L__BB3_34;
+
+$L__BB3_40:
+	shl.b64 	%rd284, %rd380, 2;
+	add.s64 	%rd385, %rd2, %rd284;
+	shl.b64 	%rd95, %rd55, 2;
+	add.s64 	%rd384, %rd1, %rd284;
+	setp.eq.s32 	%p28, %r2, 2;
+	selp.u32 	%r3, 1, 0, %p28;
+
+$L__BB3_41:
+	ld.global.u32 	%r66, [%rd384];
+	ld.global.u32 	%r67, [%rd385];
+	setp.lt.s32 	%p29, %r67, %r66;
+	setp.eq.s32 	%p30, %r67, %r66;
+	shr.u32 	%r68, %r67, 31;
+	selp.b32 	%r69, %r68, 0, %p30;
+	selp.b32 	%r70, 1, %r69, %p29;
+	setp.eq.s32 	%p31, %r70, %r3;
+	selp.b32 	%r71, %r67, %r66, %p31;
+	st.global.u32 	[%rd385], %r71;
+	add.s64 	%rd385, %rd385, %rd95;
+	add.s64 	%rd384, %rd384, %rd95;
+	add.s64 	%rd380, %rd380, %rd55;
+	setp.lt.s64 	%p32, %rd380, %rd234;
+	@%p32 bra 	$L__BB3_41;
+	bra.uni 	$L__BB3_92;
+
+$L__BB3_44:
+	cvt.u32.u64 	%r76, %rd105;
+	cvt.u32.u64 	%r77, %rd118;
+	div.u32 	%r78, %r77, %r76;
+	cvt.u64.u32 	%rd390, %r78;
+
+$L__BB3_45:
+	add.s64 	%rd294, %rd390, 1;
+	and.b64  	%rd394, %rd294, 3;
+	setp.eq.s64 	%p39, %rd394, 0;
+	@%p39 bra 	$L__BB3_48;
+
+	shl.b64 	%rd295, %rd395, 2;
+	add.s64 	%rd392, %rd1, %rd295;
+	shl.b64 	%rd124, %rd105, 2;
+	add.s64 	%rd391, %rd2, %rd295;
+
+$L__BB3_47:
+	.pragma "nounroll";
+	ld.global.f32 	%f9, [%rd391];
+	ld.global.f32 	%f10, [%rd392];
+	add.f32 	%f11, %f9, %f10;
+	setp.num.f32 	%p40, %f11, %f11;
+	selp.f32 	%f12, %f11, 0f7FC00000, %p40;
+	st.global.f32 	[%rd391], %f12;
+	add.s64 	%rd395, %rd395, %rd105;
+	add.s64 	%rd392, %rd392, %rd124;
+	add.s64 	%rd391, %rd391, %rd124;
+	add.s64 	%rd394, %rd394, -1;
+	setp.ne.s64 	%p41, %rd394, 0;
+	@%p41 bra 	$L__BB3_47;
+
+$L__BB3_48:
+	setp.lt.u64 	%p42, %rd390, 3;
+	@%p42 bra 	$L__BB3_92;
+
+	shl.b64 	%rd296, %rd395, 2;
+	add.s64 	%rd397, %rd2, %rd296;
+	mul.lo.s64 	%rd297, %rd103, %rd104;
+	shl.b64 	%rd136, %rd297, 2;
+	add.s64 	%rd398, %rd1, %rd296;
+
+$L__BB3_50:
+	ld.global.f32 	%f13, [%rd397];
+	ld.global.f32 	%f14, [%rd398];
+	add.f32 	%f15, %f13, %f14;
+	setp.num.f32 	%p43, %f15, %f15;
+	selp.f32 	%f16, %f15, 0f7FC00000, %p43;
+	st.global.f32 	[%rd397], %f16;
+	add.s64 	%rd298, %rd398, %rd136;
+	add.s64 	%rd299, %rd397, %rd136;
+	ld.global.f32 	%f17, [%rd299];
+	ld.global.f32 	%f18, [%rd298];
+	add.f32 	%f19, %f17, %f18;
+	setp.num.f32 	%p44, %f19, %f19;
+	selp.f32 	%f20, %f19, 0f7FC00000, %p44;
+	st.global.f32 	[%rd299], %f20;
+	add.s64 	%rd300, %rd395, %rd105;
+	add.s64 	%rd301, %rd300, %rd105;
+	add.s64 	%rd302, %rd298, %rd136;
+	add.s64 	%rd303, %rd299, %rd136;
+	ld.global.f32 	%f21, [%rd303];
+	ld.global.f32 	%f22, [%rd302];
+	add.f32 	%f23, %f21, %f22;
+	setp.num.f32 	%p45, %f23, %f23;
+	selp.f32 	%f24, %f23, 0f7FC00000, %p45;
+	st.global.f32 	[%rd303], %f24;
+	add.s64 	%rd304, %rd301, %rd105;
+	add.s64 	%rd305, %rd302, %rd136;
+	add.s64 	%rd398, %rd305, %rd136;
+	add.s64 	%rd306, %rd303, %rd136;
+	add.s64 	%rd397, %rd306, %rd136;
+	ld.global.f32 	%f25, [%rd306];
+	ld.global.f32 	%f26, [%rd305];
+	add.f32 	%f27, %f25, %f26;
+	setp.num.f32 	%p46, %f27, %f27;
+	selp.f32 	%f28, %f27, 0f7FC00000, %p46;
+	st.global.f32 	[%rd306], %f28;
+	add.s64 	%rd395, %rd304, %rd105;
+	setp.lt.s64 	%p47, %rd395, %rd234;
+	@%p47 bra 	$L__BB3_50;
+	bra.uni 	$L__BB3_92;
+
+$L__BB3_17:
+	cvt.u32.u64 	%r20, %rd5;
+	cvt.u32.u64 	%r21, %rd18;
+	div.u32 	%r22, %r21, %r20;
+	cvt.u64.u32 	%rd360, %r22;
+
+$L__BB3_18:
+	add.s64 	%rd248, %rd360, 1;
+	and.b64  	%rd364, %rd248, 3;
+	setp.eq.s64 	%p11, %rd364, 0;
+	@%p11 bra 	$L__BB3_21;
+
+	shl.b64 	%rd249, %rd365, 2;
+	add.s64 	%rd362, %rd1, %rd249;
+	shl.b64 	%rd24, %rd5, 2;
+	add.s64 	%rd361, %rd2, %rd249;
+
+$L__BB3_20:
+	.pragma "nounroll";
+	ld.global.u32 	%r23, [%rd361];
+	ld.global.u32 	%r24, [%rd362];
+	add.s32 	%r25, %r24, %r23;
+	st.global.u32 	[%rd361], %r25;
+	add.s64 	%rd365, %rd365, %rd5;
+	add.s64 	%rd362, %rd362, %rd24;
+	add.s64 	%rd361, %rd361, %rd24;
+	add.s64 	%rd364, %rd364, -1;
+	setp.ne.s64 	%p12, %rd364, 0;
+	@%p12 bra 	$L__BB3_20;
+
+$L__BB3_21:
+	setp.lt.u64 	%p13, %rd360, 3;
+	@%p13 bra 	$L__BB3_92;
+
+	shl.b64 	%rd250, %rd365, 2;
+	add.s64 	%rd367, %rd2, %rd250;
+	mul.lo.s64 	%rd251, %rd3, %rd4;
+	shl.b64 	%rd36, %rd251, 2;
+	add.s64 	%rd368, %rd1, %rd250;
+
+$L__BB3_23:
+	ld.global.u32 	%r26, [%rd367];
+	ld.global.u32 	%r27, [%rd368];
+	add.s32 	%r28, %r27, %r26;
+	st.global.u32 	[%rd367], %r28;
+	add.s64 	%rd252, %rd368, %rd36;
+	add.s64 	%rd253, %rd367, %rd36;
+	ld.global.u32 	%r29, [%rd253];
+	ld.global.u32 	%r30, [%rd252];
+	add.s32 	%r31, %r30, %r29;
+	st.global.u32 	[%rd253], %r31;
+	add.s64 	%rd254, %rd365, %rd5;
+	add.s64 	%rd255, %rd254, %rd5;
+	add.s64 	%rd256, %rd252, %rd36;
+	add.s64 	%rd257, %rd253, %rd36;
+	ld.global.u32 	%r32, [%rd257];
+	ld.global.u32 	%r33, [%rd256];
+	add.s32 	%r34, %r33, %r32;
+	st.global.u32 	[%rd257], %r34;
+	add.s64 	%rd258, %rd255, %rd5;
+	add.s64 	%rd259, %rd256, %rd36;
+	add.s64 	%rd368, %rd259, %rd36;
+	add.s64 	%rd260, %rd257, %rd36;
+	add.s64 	%rd367, %rd260, %rd36;
+	ld.global.u32 	%r35, [%rd260];
+	ld.global.u32 	%r36, [%rd259];
+	add.s32 	%r37, %r36, %r35;
+	st.global.u32 	[%rd260], %r37;
+	add.s64 	%rd365, %rd258, %rd5;
+	setp.lt.s64 	%p14, %rd365, %rd234;
+	@%p14 bra 	$L__BB3_23;
+	bra.uni 	$L__BB3_92;
+
+$L__BB3_85:
+	cvt.u32.u64 	%r95, %rd207;
+	cvt.u32.u64 	%r96, %rd213;
+	div.u32 	%r97, %r96, %r95;
+	cvt.u64.u32 	%rd418, %r97;
+
+$L__BB3_86:
+	add.s64 	%rd343, %rd418, 1;
+	and.b64  	%rd420, %rd343, 3;
+	setp.eq.s64 	%p80, %rd420, 0;
+	@%p80 bra 	$L__BB3_88;
+
+$L__BB3_87:
+	.pragma "nounroll";
+	add.s64 	%rd344, %rd2, %rd421;
+	ld.global.u8 	%rs4, [%rd344];
+	add.s64 	%rd345, %rd1, %rd421;
+	ld.global.u8 	%rs5, [%rd345];
+	add.s16 	%rs6, %rs5, %rs4;
+	st.global.u8 	[%rd344], %rs6;
+	add.s64 	%rd421, %rd421, %rd207;
+	add.s64 	%rd420, %rd420, -1;
+	setp.ne.s64 	%p81, %rd420, 0;
+	@%p81 bra 	$L__BB3_87;
+
+$L__BB3_88:
+	setp.lt.u64 	%p82, %rd418, 3;
+	@%p82 bra 	$L__BB3_92;
+
+	add.s64 	%rd423, %rd2, %rd421;
+	mul.lo.s64 	%rd224, %rd205, %rd206;
+	add.s64 	%rd424, %rd1, %rd421;
+
+$L__BB3_90:
+	ld.global.u8 	%rs7, [%rd423];
+	ld.global.u8 	%rs8, [%rd424];
+	add.s16 	%rs9, %rs8, %rs7;
+	st.global.u8 	[%rd423], %rs9;
+	add.s64 	%rd346, %rd423, %rd224;
+	ld.global.u8 	%rs10, [%rd346];
+	add.s64 	%rd347, %rd424, %rd224;
+	ld.global.u8 	%rs11, [%rd347];
+	add.s16 	%rs12, %rs11, %rs10;
+	st.global.u8 	[%rd346], %rs12;
+	add.s64 	%rd348, %rd421, %rd207;
+	add.s64 	%rd349, %rd348, %rd207;
+	add.s64 	%rd350, %rd347, %rd224;
+	add.s64 	%rd351, %rd346, %rd224;
+	ld.global.u8 	%rs13, [%rd351];
+	ld.global.u8 	%rs14, [%rd350];
+	add.s16 	%rs15, %rs14, %rs13;
+	st.global.u8 	[%rd351], %rs15;
+	add.s64 	%rd352, %rd349, %rd207;
+	add.s64 	%rd353, %rd350, %rd224;
+	add.s64 	%rd424, %rd353, %rd224;
+	add.s64 	%rd354, %rd351, %rd224;
+	add.s64 	%rd423, %rd354, %rd224;
+	ld.global.u8 	%rs16, [%rd354];
+	ld.global.u8 	%rs17, [%rd353];
+	add.s16 	%rs18, %rs17, %rs16;
+	st.global.u8 	[%rd354], %rs18;
+	add.s64 	%rd421, %rd352, %rd207;
+	setp.lt.s64 	%p83, %rd421, %rd234;
+	@%p83 bra 	$L__BB3_90;
+	bra.uni 	$L__BB3_92;
+
+$L__BB3_65:
+	cvt.u32.u64 	%r86, %rd156;
+	cvt.u32.u64 	%r87, %rd169;
+	div.u32 	%r88, %r87, %r86;
+	cvt.u64.u32 	%rd405, %r88;
+
+$L__BB3_66:
+	add.s64 	%rd317, %rd405, 1;
+	and.b64  	%rd409, %rd317, 3;
+	setp.eq.s64 	%p60, %rd409, 0;
+	@%p60 bra 	$L__BB3_69;
+
+	shl.b64 	%rd318, %rd410, 3;
+	add.s64 	%rd407, %rd1, %rd318;
+	shl.b64 	%rd175, %rd156, 3;
+	add.s64 	%rd406, %rd2, %rd318;
+
+$L__BB3_68:
+	.pragma "nounroll";
+	ld.global.f64 	%fd9, [%rd406];
+	ld.global.f64 	%fd10, [%rd407];
+	add.f64 	%fd11, %fd9, %fd10;
+	setp.num.f64 	%p61, %fd11, %fd11;
+	selp.f64 	%fd12, %fd11, 0d7FF8000000000000, %p61;
+	st.global.f64 	[%rd406], %fd12;
+	add.s64 	%rd410, %rd410, %rd156;
+	add.s64 	%rd407, %rd407, %rd175;
+	add.s64 	%rd406, %rd406, %rd175;
+	add.s64 	%rd409, %rd409, -1;
+	setp.ne.s64 	%p62, %rd409, 0;
+	@%p62 bra 	$L__BB3_68;
+
+$L__BB3_69:
+	setp.lt.u64 	%p63, %rd405, 3;
+	@%p63 bra 	$L__BB3_92;
+
+	shl.b64 	%rd319, %rd410, 3;
+	add.s64 	%rd412, %rd2, %rd319;
+	mul.lo.s64 	%rd320, %rd154, %rd155;
+	shl.b64 	%rd187, %rd320, 3;
+	add.s64 	%rd413, %rd1, %rd319;
+
+$L__BB3_71:
+	ld.global.f64 	%fd13, [%rd412];
+	ld.global.f64 	%fd14, [%rd413];
+	add.f64 	%fd15, %fd13, %fd14;
+	setp.num.f64 	%p64, %fd15, %fd15;
+	selp.f64 	%fd16, %fd15, 0d7FF8000000000000, %p64;
+	st.global.f64 	[%rd412], %fd16;
+	add.s64 	%rd321, %rd413, %rd187;
+	add.s64 	%rd322, %rd412, %rd187;
+	ld.global.f64 	%fd17, [%rd322];
+	ld.global.f64 	%fd18, [%rd321];
+	add.f64 	%fd19, %fd17, %fd18;
+	setp.num.f64 	%p65, %fd19, %fd19;
+	selp.f64 	%fd20, %fd19, 0d7FF8000000000000, %p65;
+	st.global.f64 	[%rd322], %fd20;
+	add.s64 	%rd323, %rd410, %rd156;
+	add.s64 	%rd324, %rd323, %rd156;
+	add.s64 	%rd325, %rd321, %rd187;
+	add.s64 	%rd326, %rd322, %rd187;
+	ld.global.f64 	%fd21, [%rd326];
+	ld.global.f64 	%fd22, [%rd325];
+	add.f64 	%fd23, %fd21, %fd22;
+	setp.num.f64 	%p66, %fd23, %fd23;
+	selp.f64 	%fd24, %fd23, 0d7FF8000000000000, %p66;
+	st.global.f64 	[%rd326], %fd24;
+	add.s64 	%rd327, %rd324, %rd156;
+	add.s64 	%rd328, %rd325, %rd187;
+	add.s64 	%rd413, %rd328, %rd187;
+	add.s64 	%rd329, %rd326, %rd187;
+	add.s64 	%rd412, %rd329, %rd187;
+	ld.global.f64 	%fd25, [%rd329];
+	ld.global.f64 	%fd26, [%rd328];
+	add.f64 	%fd27, %fd25, %fd26;
+	setp.num.f64 	%p67, %fd27, %fd27;
+	selp.f64 	%fd28, %fd27, 0d7FF8000000000000, %p67;
+	st.global.f64 	[%rd329], %fd28;
+	add.s64 	%rd410, %rd327, %rd156;
+	setp.lt.s64 	%p68, %rd410, %rd234;
+	@%p68 bra 	$L__BB3_71;
+	bra.uni 	$L__BB3_92;
+
+$L__BB3_33:
+	cvt.u32.u64 	%r48, %rd55;
+	cvt.u32.u64 	%r49, %rd68;
+	div.u32 	%r50, %r49, %r48;
+	cvt.u64.u32 	%rd375, %r50;
+
+$L__BB3_34:
+	add.s64 	%rd271, %rd375, 1;
+	and.b64  	%rd379, %rd271, 3;
+	setp.eq.s64 	%p24, %rd379, 0;
+	@%p24 bra 	$L__BB3_37;
+
+	shl.b64 	%rd272, %rd380, 2;
+	add.s64 	%rd377, %rd1, %rd272;
+	shl.b64 	%rd74, %rd55, 2;
+	add.s64 	%rd376, %rd2, %rd272;
+
+$L__BB3_36:
+	.pragma "nounroll";
+	ld.global.u32 	%r51, [%rd376];
+	ld.global.u32 	%r52, [%rd377];
+	add.s32 	%r53, %r52, %r51;
+	st.global.u32 	[%rd376], %r53;
+	add.s64 	%rd380, %rd380, %rd55;
+	add.s64 	%rd377, %rd377, %rd74;
+	add.s64 	%rd376, %rd376, %rd74;
+	add.s64 	%rd379, %rd379, -1;
+	setp.ne.s64 	%p25, %rd379, 0;
+	@%p25 bra 	$L__BB3_36;
+
+$L__BB3_37:
+	setp.lt.u64 	%p26, %rd375, 3;
+	@%p26 bra 	$L__BB3_92;
+
+	shl.b64 	%rd273, %rd380, 2;
+	add.s64 	%rd382, %rd2, %rd273;
+	mul.lo.s64 	%rd274, %rd53, %rd54;
+	shl.b64 	%rd86, %rd274, 2;
+	add.s64 	%rd383, %rd1, %rd273;
+
+$L__BB3_39:
+	ld.global.u32 	%r54, [%rd382];
+	ld.global.u32 	%r55, [%rd383];
+	add.s32 	%r56, %r55, %r54;
+	st.global.u32 	[%rd382], %r56;
+	add.s64 	%rd275, %rd383, %rd86;
+	add.s64 	%rd276, %rd382, %rd86;
+	ld.global.u32 	%r57, [%rd276];
+	ld.global.u32 	%r58, [%rd275];
+	add.s32 	%r59, %r58, %r57;
+	st.global.u32 	[%rd276], %r59;
+	add.s64 	%rd277, %rd380, %rd55;
+	add.s64 	%rd278, %rd277, %rd55;
+	add.s64 	%rd279, %rd275, %rd86;
+	add.s64 	%rd280, %rd276, %rd86;
+	ld.global.u32 	%r60, [%rd280];
+	ld.global.u32 	%r61, [%rd279];
+	add.s32 	%r62, %r61, %r60;
+	st.global.u32 	[%rd280], %r62;
+	add.s64 	%rd281, %rd278, %rd55;
+	add.s64 	%rd282, %rd279, %rd86;
+	add.s64 	%rd383, %rd282, %rd86;
+	add.s64 	%rd283, %rd280, %rd86;
+	add.s64 	%rd382, %rd283, %rd86;
+	ld.global.u32 	%r63, [%rd283];
+	ld.global.u32 	%r64, [%rd282];
+	add.s32 	%r65, %r64, %r63;
+	st.global.u32 	[%rd283], %r65;
+	add.s64 	%rd380, %rd281, %rd55;
+	setp.lt.s64 	%p27, %rd380, %rd234;
+	@%p27 bra 	$L__BB3_39;
+
+$L__BB3_92:
+	ret;
+
+}
+.visible .entry headrace_identity(
+	.param .u64 headrace_identity_param_0,
+	.param .u64 headrace_identity_param_1,
+	.param .u64 headrace_identity_param_2,
+	.param .f64 headrace_identity_param_3
+)
+{
+	.reg .pred 	%p<36>;
+	.reg .b16 	%rs<2>;
+	.reg .f32 	%f<2>;
+	.reg .b32 	%r<39>;
+	.reg .f64 	%fd<2>;
+	.reg .b64 	%rd<253>;
+
+
+	ld.param.u64 	%rd130, [headrace_identity_param_0];
+	ld.param.u64 	%rd128, [headrace_identity_param_1];
+	ld.param.u64 	%rd129, [headrace_identity_param_2];
+	ld.param.f64 	%fd1, [headrace_identity_param_3];
+	cvta.to.global.u64 	%rd1, %rd130;
+	setp.gt.s64 	%p1, %rd129, 1;
+	@%p1 bra 	$L__BB4_6;
+
+	setp.eq.s64 	%p4, %rd129, 0;
+	@%p4 bra 	$L__BB4_35;
+
+	setp.eq.s64 	%p5, %rd129, 1;
+	@%p5 bra 	$L__BB4_3;
+	bra.uni 	$L__BB4_45;
+
+$L__BB4_3:
+	cvt.rn.f32.f64 	%f1, %fd1;
+	mov.u32 	%r17, %nctaid.x;
+	cvt.u64.u32 	%rd54, %r17;
+	mov.u32 	%r18, %ntid.x;
+	cvt.u64.u32 	%rd55, %r18;
+	mul.wide.u32 	%rd56, %r17, %r18;
+	mov.u32 	%r19, %ctaid.x;
+	cvt.u64.u32 	%rd57, %r19;
+	mul.wide.u32 	%rd167, %r19, %r18;
+	mov.u32 	%r20, %tid.x;
+	cvt.u64.u32 	%rd58, %r20;
+	add.s64 	%rd237, %rd167, %rd58;
+	setp.ge.s64 	%p18, %rd237, %rd128;
+	@%p18 bra 	$L__BB4_54;
+
+	add.s64 	%rd168, %rd56, %rd128;
+	add.s64 	%rd169, %rd54, %rd57;
+	mul.lo.s64 	%rd170, %rd169, %rd55;
+	add.s64 	%rd171, %rd170, %rd58;
+	not.b64 	%rd172, %rd171;
+	add.s64 	%rd60, %rd168, %rd172;
+	or.b64  	%rd173, %rd60, %rd56;
+	and.b64  	%rd174, %rd173, -4294967296;
+	setp.eq.s64 	%p19, %rd174, 0;
+	@%p19 bra 	$L__BB4_28;
+
+	div.u64 	%rd233, %rd60, %rd56;
+	bra.uni 	$L__BB4_29;
+
+$L__BB4_6:
+	setp.eq.s64 	%p2, %rd129, 2;
+	@%p2 bra 	$L__BB4_18;
+
+	setp.ne.s64 	%p3, %rd129, 3;
+	@%p3 bra 	$L__BB4_45;
+
+	cvt.rzi.u32.f64 	%r1, %fd1;
+	mov.u32 	%r3, %nctaid.x;
+	cvt.u64.u32 	%rd2, %r3;
+	mov.u32 	%r4, %ntid.x;
+	cvt.u64.u32 	%rd3, %r4;
+	mul.wide.u32 	%rd4, %r3, %r4;
+	mov.u32 	%r5, %ctaid.x;
+	cvt.u64.u32 	%rd5, %r5;
+	mul.wide.u32 	%rd131, %r5, %r4;
+	mov.u32 	%r6, %tid.x;
+	cvt.u64.u32 	%rd6, %r6;
+	add.s64 	%rd223, %rd131, %rd6;
+	setp.ge.s64 	%p6, %rd223, %rd128;
+	@%p6 bra 	$L__BB4_54;
+
+	add.s64 	%rd132, %rd4, %rd128;
+	add.s64 	%rd133, %rd2, %rd5;
+	mul.lo.s64 	%rd134, %rd133, %rd3;
+	add.s64 	%rd135, %rd134, %rd6;
+	not.b64 	%rd136, %rd135;
+	add.s64 	%rd8, %rd132, %rd136;
+	or.b64  	%rd137, %rd8, %rd4;
+	and.b64  	%rd138, %rd137, -4294967296;
+	setp.eq.s64 	%p7, %rd138, 0;
+	@%p7 bra 	$L__BB4_11;
+
+	div.u64 	%rd219, %rd8, %rd4;
+	bra.uni 	$L__BB4_12;
+
+$L__BB4_35:
+	mov.u32 	%r24, %nctaid.x;
+	cvt.u64.u32 	%rd80, %r24;
+	mov.u32 	%r25, %ntid.x;
+	cvt.u64.u32 	%rd81, %r25;
+	mul.wide.u32 	%rd82, %r24, %r25;
+	mov.u32 	%r26, %ctaid.x;
+	cvt.u64.u32 	%rd83, %r26;
+	mul.wide.u32 	%rd185, %r26, %r25;
+	mov.u32 	%r27, %tid.x;
+	cvt.u64.u32 	%rd84, %r27;
+	add.s64 	%rd244, %rd185, %rd84;
+	setp.ge.s64 	%p24, %rd244, %rd128;
+	@%p24 bra 	$L__BB4_54;
+
+	add.s64 	%rd186, %rd82, %rd128;
+	add.s64 	%rd187, %rd80, %rd83;
+	mul.lo.s64 	%rd188, %rd187, %rd81;
+	add.s64 	%rd189, %rd188, %rd84;
+	not.b64 	%rd190, %rd189;
+	add.s64 	%rd86, %rd186, %rd190;
+	or.b64  	%rd191, %rd86, %rd82;
+	and.b64  	%rd192, %rd191, -4294967296;
+	setp.eq.s64 	%p25, %rd192, 0;
+	@%p25 bra 	$L__BB4_38;
+
+	div.u64 	%rd240, %rd86, %rd82;
+	bra.uni 	$L__BB4_39;
+
+$L__BB4_18:
+	cvt.rzi.s32.f64 	%r2, %fd1;
+	mov.u32 	%r10, %nctaid.x;
+	cvt.u64.u32 	%rd28, %r10;
+	mov.u32 	%r11, %ntid.x;
+	cvt.u64.u32 	%rd29, %r11;
+	mul.wide.u32 	%rd30, %r10, %r11;
+	mov.u32 	%r12, %ctaid.x;
+	cvt.u64.u32 	%rd31, %r12;
+	mul.wide.u32 	%rd149, %r12, %r11;
+	mov.u32 	%r13, %tid.x;
+	cvt.u64.u32 	%rd32, %r13;
+	add.s64 	%rd230, %rd149, %rd32;
+	setp.ge.s64 	%p12, %rd230, %rd128;
+	@%p12 bra 	$L__BB4_54;
+
+	add.s64 	%rd150, %rd30, %rd128;
+	add.s64 	%rd151, %rd28, %rd31;
+	mul.lo.s64 	%rd152, %rd151, %rd29;
+	add.s64 	%rd153, %rd152, %rd32;
+	not.b64 	%rd154, %rd153;
+	add.s64 	%rd34, %rd150, %rd154;
+	or.b64  	%rd155, %rd34, %rd30;
+	and.b64  	%rd156, %rd155, -4294967296;
+	setp.eq.s64 	%p13, %rd156, 0;
+	@%p13 bra 	$L__BB4_21;
+
+	div.u64 	%rd226, %rd34, %rd30;
+	bra.uni 	$L__BB4_22;
+
+$L__BB4_45:
+	cvt.rzi.u32.f64 	%r31, %fd1;
+	cvt.u16.u32 	%rs1, %r31;
+	mov.u32 	%r32, %nctaid.x;
+	cvt.u64.u32 	%rd106, %r32;
+	mov.u32 	%r33, %ntid.x;
+	cvt.u64.u32 	%rd107, %r33;
+	mul.wide.u32 	%rd108, %r32, %r33;
+	mov.u32 	%r34, %ctaid.x;
+	cvt.u64.u32 	%rd109, %r34;
+	mul.wide.u32 	%rd203, %r34, %r33;
+	mov.u32 	%r35, %tid.x;
+	cvt.u64.u32 	%rd110, %r35;
+	add.s64 	%rd250, %rd203, %rd110;
+	setp.ge.s64 	%p30, %rd250, %rd128;
+	@%p30 bra 	$L__BB4_54;
+
+	add.s64 	%rd204, %rd108, %rd128;
+	add.s64 	%rd205, %rd106, %rd109;
+	mul.lo.s64 	%rd206, %rd205, %rd107;
+	add.s64 	%rd207, %rd206, %rd110;
+	not.b64 	%rd208, %rd207;
+	add.s64 	%rd112, %rd204, %rd208;
+	or.b64  	%rd209, %rd112, %rd108;
+	and.b64  	%rd210, %rd209, -4294967296;
+	setp.eq.s64 	%p31, %rd210, 0;
+	@%p31 bra 	$L__BB4_48;
+
+	div.u64 	%rd247, %rd112, %rd108;
+	bra.uni 	$L__BB4_49;
+
+$L__BB4_28:
+	cvt.u32.u64 	%r21, %rd56;
+	cvt.u32.u64 	%r22, %rd60;
+	div.u32 	%r23, %r22, %r21;
+	cvt.u64.u32 	%rd233, %r23;
+
+$L__BB4_29:
+	add.s64 	%rd175, %rd233, 1;
+	and.b64  	%rd236, %rd175, 3;
+	setp.eq.s64 	%p20, %rd236, 0;
+	@%p20 bra 	$L__BB4_32;
+
+	shl.b64 	%rd176, %rd237, 2;
+	add.s64 	%rd234, %rd1, %rd176;
+	shl.b64 	%rd66, %rd56, 2;
+
+$L__BB4_31:
+	.pragma "nounroll";
+	st.global.f32 	[%rd234], %f1;
+	add.s64 	%rd237, %rd237, %rd56;
+	add.s64 	%rd234, %rd234, %rd66;
+	add.s64 	%rd236, %rd236, -1;
+	setp.ne.s64 	%p21, %rd236, 0;
+	@%p21 bra 	$L__BB4_31;
+
+$L__BB4_32:
+	setp.lt.u64 	%p22, %rd233, 3;
+	@%p22 bra 	$L__BB4_54;
+
+	shl.b64 	%rd177, %rd237, 2;
+	add.s64 	%rd239, %rd1, %rd177;
+	mul.lo.s64 	%rd178, %rd54, %rd55;
+	shl.b64 	%rd75, %rd178, 2;
+
+$L__BB4_34:
+	st.global.f32 	[%rd239], %f1;
+	add.s64 	%rd179, %rd239, %rd75;
+	st.global.f32 	[%rd179], %f1;
+	add.s64 	%rd180, %rd237, %rd56;
+	add.s64 	%rd181, %rd180, %rd56;
+	add.s64 	%rd182, %rd179, %rd75;
+	st.global.f32 	[%rd182], %f1;
+	add.s64 	%rd183, %rd181, %rd56;
+	add.s64 	%rd184, %rd182, %rd75;
+	add.s64 	%rd239, %rd184, %rd75;
+	st.global.f32 	[%rd184], %f1;
+	add.s64 	%rd237, %rd183, %rd56;
+	setp.lt.s64 	%p23, %rd237, %rd128;
+	@%p23 bra 	$L__BB4_34;
+	bra.uni 	$L__BB4_54;
+
+$L__BB4_11:
+	cvt.u32.u64 	%r7, %rd4;
+	cvt.u32.u64 	%r8, %rd8;
+	div.u32 	%r9, %r8, %r7;
+	cvt.u64.u32 	%rd219, %r9;
+
+$L__BB4_12:
+	add.s64 	%rd139, %rd219, 1;
+	and.b64  	%rd222, %rd139, 3;
+	setp.eq.s64 	%p8, %rd222, 0;
+	@%p8 bra 	$L__BB4_15;
+
+	shl.b64 	%rd140, %rd223, 2;
+	add.s64 	%rd220, %rd1, %rd140;
+	shl.b64 	%rd14, %rd4, 2;
+
+$L__BB4_14:
+	.pragma "nounroll";
+	st.global.u32 	[%rd220], %r1;
+	add.s64 	%rd223, %rd223, %rd4;
+	add.s64 	%rd220, %rd220, %rd14;
+	add.s64 	%rd222, %rd222, -1;
+	setp.ne.s64 	%p9, %rd222, 0;
+	@%p9 bra 	$L__BB4_14;
+
+$L__BB4_15:
+	setp.lt.u64 	%p10, %rd219, 3;
+	@%p10 bra 	$L__BB4_54;
+
+	shl.b64 	%rd141, %rd223, 2;
+	add.s64 	%rd225, %rd1, %rd141;
+	mul.lo.s64 	%rd142, %rd2, %rd3;
+	shl.b64 	%rd23, %rd142, 2;
+
+$L__BB4_17:
+	st.global.u32 	[%rd225], %r1;
+	add.s64 	%rd143, %rd225, %rd23;
+	st.global.u32 	[%rd143], %r1;
+	add.s64 	%rd144, %rd223, %rd4;
+	add.s64 	%rd145, %rd144, %rd4;
+	add.s64 	%rd146, %rd143, %rd23;
+	st.global.u32 	[%rd146], %r1;
+	add.s64 	%rd147, %rd145, %rd4;
+	add.s64 	%rd148, %rd146, %rd23;
+	add.s64 	%rd225, %rd148, %rd23;
+	st.global.u32 	[%rd148], %r1;
+	add.s64 	%rd223, %rd147, %rd4;
+	setp.lt.s64 	%p11, %rd223, %rd128;
+	@%p11 bra 	$L__BB4_17;
+	bra.uni 	$L__BB4_54;
+
+$L__BB4_38:
+	cvt.u32.u64 	%r28, %rd82;
+	cvt.u32.u64 	%r29, %rd86;
+	div.u32 	%r30, %r29, %r28;
+	cvt.u64.u32 	%rd240, %r30;
+
+$L__BB4_39:
+	add.s64 	%rd193, %rd240, 1;
+	and.b64  	%rd243, %rd193, 3;
+	setp.eq.s64 	%p26, %rd243, 0;
+	@%p26 bra 	$L__BB4_42;
+
+	shl.b64 	%rd194, %rd244, 3;
+	add.s64 	%rd241, %rd1, %rd194;
+	shl.b64 	%rd92, %rd82, 3;
+
+$L__BB4_41:
+	.pragma "nounroll";
+	st.global.f64 	[%rd241], %fd1;
+	add.s64 	%rd244, %rd244, %rd82;
+	add.s64 	%rd241, %rd241, %rd92;
+	add.s64 	%rd243, %rd243, -1;
+	setp.ne.s64 	%p27, %rd243, 0;
+	@%p27 bra 	$L__BB4_41;
+
+$L__BB4_42:
+	setp.lt.u64 	%p28, %rd240, 3;
+	@%p28 bra 	$L__BB4_54;
+
+	shl.b64 	%rd195, %rd244, 3;
+	add.s64 	%rd246, %rd1, %rd195;
+	mul.lo.s64 	%rd196, %rd80, %rd81;
+	shl.b64 	%rd101, %rd196, 3;
+
+$L__BB4_44:
+	st.global.f64 	[%rd246], %fd1;
+	add.s64 	%rd197, %rd246, %rd101;
+	st.global.f64 	[%rd197], %fd1;
+	add.s64 	%rd198, %rd244, %rd82;
+	add.s64 	%rd199, %rd198, %rd82;
+	add.s64 	%rd200, %rd197, %rd101;
+	st.global.f64 	[%rd200], %fd1;
+	add.s64 	%rd201, %rd199, %rd82;
+	add.s64 	%rd202, %rd200, %rd101;
+	add.s64 	%rd246, %rd202, %rd101;
+	st.global.f64 	[%rd202], %fd1;
+	add.s64 	%rd244, %rd201, %rd82;
+	setp.lt.s64 	%p29, %rd244, %rd128;
+	@%p29 bra 	$L__BB4_44;
+	bra.uni 	$L__BB4_54;
+
+$L__BB4_21:
+	cvt.u32.u64 	%r14, %rd30;
+	cvt.u32.u64 	%r15, %rd34;
+	div.u32 	%r16, %r15, %r14;
+	cvt.u64.u32 	%rd226, %r16;
+
+$L__BB4_22:
+	add.s64 	%rd157, %rd226, 1;
+	and.b64  	%rd229, %rd157, 3;
+	setp.eq.s64 	%p14, %rd229, 0;
+	@%p14 bra 	$L__BB4_25;
+
+	shl.b64 	%rd158, %rd230, 2;
+	add.s64 	%rd227, %rd1, %rd158;
+	shl.b64 	%rd40, %rd30, 2;
+
+$L__BB4_24:
+	.pragma "nounroll";
+	st.global.u32 	[%rd227], %r2;
+	add.s64 	%rd230, %rd230, %rd30;
+	add.s64 	%rd227, %rd227, %rd40;
+	add.s64 	%rd229, %rd229, -1;
+	setp.ne.s64 	%p15, %rd229, 0;
+	@%p15 bra 	$L__BB4_24;
+
+$L__BB4_25:
+	setp.lt.u64 	%p16, %rd226, 3;
+	@%p16 bra 	$L__BB4_54;
+
+	shl.b64 	%rd159, %rd230, 2;
+	add.s64 	%rd232, %rd1, %rd159;
+	mul.lo.s64 	%rd160, %rd28, %rd29;
+	shl.b64 	%rd49, %rd160, 2;
+
+$L__BB4_27:
+	st.global.u32 	[%rd232], %r2;
+	add.s64 	%rd161, %rd232, %rd49;
+	st.global.u32 	[%rd161], %r2;
+	add.s64 	%rd162, %rd230, %rd30;
+	add.s64 	%rd163, %rd162, %rd30;
+	add.s64 	%rd164, %rd161, %rd49;
+	st.global.u32 	[%rd164], %r2;
+	add.s64 	%rd165, %rd163, %rd30;
+	add.s64 	%rd166, %rd164, %rd49;
+	add.s64 	%rd232, %rd166, %rd49;
+	st.global.u32 	[%rd166], %r2;
+	add.s64 	%rd230, %rd165, %rd30;
+	setp.lt.s64 	%p17, %rd230, %rd128;
+	@%p17 bra 	$L__BB4_27;
+	bra.uni 	$L__BB4_54;
+
+$L__BB4_48:
+	cvt.u32.u64 	%r36, %rd108;
+	cvt.u32.u64 	%r37, %rd112;
+	div.u32 	%r38, %r37, %r36;
+	cvt.u64.u32 	%rd247, %r38;
+
+$L__BB4_49:
+	add.s64 	%rd211, %rd247, 1;
+	and.b64  	%rd249, %rd211, 3;
+	setp.eq.s64 	%p32, %rd249, 0;
+	@%p32 bra 	$L__BB4_51;
+
+$L__BB4_50:
+	.pragma "nounroll";
+	add.s64 	%rd212, %rd1, %rd250;
+	st.global.u8 	[%rd212], %rs1;
+	add.s64 	%rd250, %rd250, %rd108;
+	add.s64 	%rd249, %rd249, -1;
+	setp.ne.s64 	%p33, %rd249, 0;
+	@%p33 bra 	$L__BB4_50;
+
+$L__BB4_51:
+	setp.lt.u64 	%p34, %rd247, 3;
+	@%p34 bra 	$L__BB4_54;
+
+	add.s64 	%rd252, %rd1, %rd250;
+	mul.lo.s64 	%rd123, %rd106, %rd107;
+
+$L__BB4_53:
+	st.global.u8 	[%rd252], %rs1;
+	add.s64 	%rd213, %rd252, %rd123;
+	st.global.u8 	[%rd213], %rs1;
+	add.s64 	%rd214, %rd250, %rd108;
+	add.s64 	%rd215, %rd214, %rd108;
+	add.s64 	%rd216, %rd213, %rd123;
+	st.global.u8 	[%rd216], %rs1;
+	add.s64 	%rd217, %rd215, %rd108;
+	add.s64 	%rd218, %rd216, %rd123;
+	add.s64 	%rd252, %rd218, %rd123;
+	st.global.u8 	[%rd218], %rs1;
+	add.s64 	%rd250, %rd217, %rd108;
+	setp.lt.s64 	%p35, %rd250, %rd128;
+	@%p35 bra 	$L__BB4_53;
+
+$L__BB4_54:
+	ret;
+
+}
 .visible .entry headrace_spin(
 	.param .f64 headrace_spin_param_0
 )
@@ -251,10 +1519,10 @@ $L__BB2_10:
 	cvt.rzi.u64.f64 	%rd3, %fd2;
 	add.s64 	%rd1, %rd3, %rd2;
 
-$L__BB3_1:
+$L__BB5_1:
 	mov.u64 %rd4, %globaltimer;
 	setp.lt.u64 	%p1, %rd4, %rd1;
-	@%p1 bra 	$L__BB3_1;
+	@%p1 bra 	$L__BB5_1;
 
 	ret;
 
@@ -272,48 +1540,48 @@ $L__BB3_1:
 	ld.param.u64 	%rd8, [headrace_compute_bound_param_0];
 	ld.param.u64 	%rd9, [headrace_compute_bound_param_1];
 	setp.lt.s64 	%p1, %rd8, 1;
-	@%p1 bra 	$L__BB4_9;
+	@%p1 bra 	$L__BB6_9;
 
 	add.s64 	%rd10, %rd8, -1;
 	and.b64  	%rd1, %rd8, 3;
 	setp.lt.u64 	%p2, %rd10, 3;
 	mov.f64 	%fd18, 0d3FF3C083126E978D;
-	@%p2 bra 	$L__BB4_4;
+	@%p2 bra 	$L__BB6_4;
 
 	sub.s64 	%rd13, %rd1, %rd8;
 	mov.f64 	%fd18, 0d3FF3C083126E978D;
 
-$L__BB4_3:
+$L__BB6_3:
 	fma.rn.f64 	%fd11, %fd18, %fd18, %fd18;
 	fma.rn.f64 	%fd12, %fd11, %fd11, %fd11;
 	fma.rn.f64 	%fd13, %fd12, %fd12, %fd12;
 	fma.rn.f64 	%fd18, %fd13, %fd13, %fd13;
 	add.s64 	%rd13, %rd13, 4;
 	setp.ne.s64 	%p3, %rd13, 0;
-	@%p3 bra 	$L__BB4_3;
+	@%p3 bra 	$L__BB6_3;
 
-$L__BB4_4:
+$L__BB6_4:
 	setp.eq.s64 	%p4, %rd1, 0;
-	@%p4 bra 	$L__BB4_7;
+	@%p4 bra 	$L__BB6_7;
 
 	neg.s64 	%rd14, %rd1;
 
-$L__BB4_6:
+$L__BB6_6:
 	.pragma "nounroll";
 	fma.rn.f64 	%fd18, %fd18, %fd18, %fd18;
 	add.s64 	%rd14, %rd14, 1;
 	setp.ne.s64 	%p5, %rd14, 0;
-	@%p5 bra 	$L__BB4_6;
+	@%p5 bra 	$L__BB6_6;
 
-$L__BB4_7:
+$L__BB6_7:
 	setp.neu.f64 	%p6, %fd18, 0d3FE0000000000000;
-	@%p6 bra 	$L__BB4_9;
+	@%p6 bra 	$L__BB6_9;
 
 	cvta.to.global.u64 	%rd11, %rd9;
 	mov.u64 	%rd12, 4602678819172646912;
 	st.global.u64 	[%rd11], %rd12;
 
-$L__BB4_9:
+$L__BB6_9:
 	ret;
 
 }
@@ -336,27 +1604,27 @@ $L__BB4_9:
 	mov.u64 %rd6, %globaltimer;
 	add.s64 	%rd3, %rd6, 20000000000;
 
-$L__BB5_1:
+$L__BB7_1:
 	ld.volatile.global.u64 	%rd4, [%rd2];
 	setp.eq.s64 	%p1, %rd4, %rd5;
-	@%p1 bra 	$L__BB5_3;
+	@%p1 bra 	$L__BB7_3;
 
 	mov.u64 %rd9, %globaltimer;
 	setp.lt.u64 	%p2, %rd9, %rd3;
-	@%p2 bra 	$L__BB5_1;
+	@%p2 bra 	$L__BB7_1;
 
-$L__BB5_3:
+$L__BB7_3:
 	membar.sys;
 	mov.u32 	%r1, %tid.x;
 	mov.u32 	%r2, %ctaid.x;
 	or.b32  	%r3, %r2, %r1;
 	setp.ne.s32 	%p3, %r3, 0;
-	@%p3 bra 	$L__BB5_5;
+	@%p3 bra 	$L__BB7_5;
 
 	selp.b64 	%rd10, %rd4, -1, %p1;
 	st.global.u64 	[%rd1], %rd10;
 
-$L__BB5_5:
+$L__BB7_5:
 	ret;
 
 }
@@ -402,15 +1670,15 @@ $L__BB5_5:
 	cvta.to.global.u64 	%rd1, %rd31;
 	mov.u32 	%r1, %tid.x;
 	setp.ne.s32 	%p1, %r1, 0;
-	@%p1 bra 	$L__BB7_2;
+	@%p1 bra 	$L__BB9_2;
 
 	mov.u32 	%r6, 2147483647;
 	st.shared.u32 	[_ZZ18headrace_taskbenchE5wrong], %r6;
 
-$L__BB7_2:
+$L__BB9_2:
 	bar.sync 	0;
 	setp.lt.s64 	%p2, %rd29, 1;
-	@%p2 bra 	$L__BB7_11;
+	@%p2 bra 	$L__BB9_11;
 
 	cvt.u64.u32 	%rd3, %r1;
 	add.s64 	%rd4, %rd26, -1;
@@ -418,9 +1686,9 @@ $L__BB7_2:
 	cvt.u64.u32 	%rd5, %r8;
 	mov.u32 	%r14, 0;
 
-$L__BB7_4:
+$L__BB9_4:
 	setp.ge.s64 	%p3, %rd3, %rd25;
-	@%p3 bra 	$L__BB7_10;
+	@%p3 bra 	$L__BB9_10;
 
 	mul.wide.s32 	%rd32, %r14, 8;
 	add.s64 	%rd33, %rd30, %rd32;
@@ -431,107 +1699,107 @@ $L__BB7_4:
 	add.s64 	%rd7, %rd36, 128;
 	mov.u64 	%rd46, %rd3;
 
-$L__BB7_6:
+$L__BB9_6:
 	shl.b64 	%rd37, %rd46, 4;
 	add.s64 	%rd38, %rd6, %rd37;
 	ld.global.v2.u64 	{%rd39, %rd40}, [%rd38];
 	setp.ne.s64 	%p4, %rd39, %rd4;
-	@%p4 bra 	$L__BB7_8;
+	@%p4 bra 	$L__BB9_8;
 
 	ld.param.s32 	%rd41, [%rd7];
 	setp.eq.s64 	%p5, %rd40, %rd41;
-	@%p5 bra 	$L__BB7_9;
+	@%p5 bra 	$L__BB9_9;
 
-$L__BB7_8:
+$L__BB9_8:
 	mov.u32 	%r9, _ZZ18headrace_taskbenchE5wrong;
 	add.s32 	%r13, %r14, 1;
 	atom.shared.min.s32 	%r10, [%r9], %r13;
 
-$L__BB7_9:
+$L__BB9_9:
 	add.s64 	%rd46, %rd46, %rd5;
 	setp.lt.s64 	%p6, %rd46, %rd25;
-	@%p6 bra 	$L__BB7_6;
+	@%p6 bra 	$L__BB9_6;
 
-$L__BB7_10:
+$L__BB9_10:
 	add.s32 	%r14, %r14, 1;
 	cvt.u64.u32 	%rd42, %r14;
 	setp.lt.s64 	%p7, %rd42, %rd29;
-	@%p7 bra 	$L__BB7_4;
+	@%p7 bra 	$L__BB9_4;
 
-$L__BB7_11:
+$L__BB9_11:
 	bar.sync 	0;
 	ld.shared.u32 	%r5, [_ZZ18headrace_taskbenchE5wrong];
 	setp.eq.s32 	%p8, %r5, 2147483647;
-	@%p8 bra 	$L__BB7_14;
-	bra.uni 	$L__BB7_12;
+	@%p8 bra 	$L__BB9_14;
+	bra.uni 	$L__BB9_12;
 
-$L__BB7_14:
+$L__BB9_14:
 	setp.lt.s64 	%p10, %rd28, 1;
-	@%p10 bra 	$L__BB7_23;
+	@%p10 bra 	$L__BB9_23;
 
 	add.s64 	%rd43, %rd28, -1;
 	and.b64  	%rd12, %rd28, 3;
 	setp.lt.u64 	%p11, %rd43, 3;
 	mov.f64 	%fd18, 0d3FF3C083126E978D;
-	@%p11 bra 	$L__BB7_18;
+	@%p11 bra 	$L__BB9_18;
 
 	sub.s64 	%rd47, %rd12, %rd28;
 	mov.f64 	%fd18, 0d3FF3C083126E978D;
 
-$L__BB7_17:
+$L__BB9_17:
 	fma.rn.f64 	%fd11, %fd18, %fd18, %fd18;
 	fma.rn.f64 	%fd12, %fd11, %fd11, %fd11;
 	fma.rn.f64 	%fd13, %fd12, %fd12, %fd12;
 	fma.rn.f64 	%fd18, %fd13, %fd13, %fd13;
 	add.s64 	%rd47, %rd47, 4;
 	setp.ne.s64 	%p12, %rd47, 0;
-	@%p12 bra 	$L__BB7_17;
+	@%p12 bra 	$L__BB9_17;
 
-$L__BB7_18:
+$L__BB9_18:
 	setp.eq.s64 	%p13, %rd12, 0;
-	@%p13 bra 	$L__BB7_21;
+	@%p13 bra 	$L__BB9_21;
 
 	neg.s64 	%rd48, %rd12;
 
-$L__BB7_20:
+$L__BB9_20:
 	.pragma "nounroll";
 	fma.rn.f64 	%fd18, %fd18, %fd18, %fd18;
 	add.s64 	%rd48, %rd48, 1;
 	setp.ne.s64 	%p14, %rd48, 0;
-	@%p14 bra 	$L__BB7_20;
+	@%p14 bra 	$L__BB9_20;
 
-$L__BB7_21:
+$L__BB9_21:
 	setp.neu.f64 	%p15, %fd18, 0d3FE0000000000000;
-	@%p15 bra 	$L__BB7_23;
+	@%p15 bra 	$L__BB9_23;
 
 	mov.u32 	%r11, 0;
 	st.volatile.global.u32 	[%rd1], %r11;
 
-$L__BB7_23:
+$L__BB9_23:
 	cvt.u64.u32 	%rd49, %r1;
 	setp.ge.s64 	%p16, %rd49, %rd25;
-	@%p16 bra 	$L__BB7_26;
+	@%p16 bra 	$L__BB9_26;
 
 	mov.u32 	%r12, %ntid.x;
 	cvt.u64.u32 	%rd20, %r12;
 	cvta.to.global.u64 	%rd21, %rd24;
 
-$L__BB7_25:
+$L__BB9_25:
 	shl.b64 	%rd44, %rd49, 4;
 	add.s64 	%rd45, %rd21, %rd44;
 	st.global.v2.u64 	[%rd45], {%rd26, %rd27};
 	add.s64 	%rd49, %rd49, %rd20;
 	setp.lt.s64 	%p17, %rd49, %rd25;
-	@%p17 bra 	$L__BB7_25;
-	bra.uni 	$L__BB7_26;
+	@%p17 bra 	$L__BB9_25;
+	bra.uni 	$L__BB9_26;
 
-$L__BB7_12:
-	@%p1 bra 	$L__BB7_26;
+$L__BB9_12:
+	@%p1 bra 	$L__BB9_26;
 
 	st.volatile.global.u32 	[%rd1], %r5;
 	membar.sys;
 
-$L__BB7_26:
+$L__BB9_26:
 	ret;
 
 }

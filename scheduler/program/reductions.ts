@@ -1,0 +1,368 @@
+// Reducing flows: their tasks change partial results in place of the datum, and further tasks combine these. To everything
+// behind the insertion (engine, ranks, plans, traces) they are tasks that change data of their own.
+//
+// A reduction into a datum is open from its first task to the next other access to the datum: by another flow, operator,
+// run, a read, or the end of the program. On each rank it has up to `partials` partial results, which the tasks of that
+// rank use in turn. The first one on the datum's own rank is the datum itself. The others are set to the identity
+// when they are first used. At its end each rank combines its partial results in a binary tree, and a tree over the
+// ranks combines theirs, the datum's rank first.
+// Invariants:
+// - the partial result of a task and the tree depend on the program order only, so the result does not depend on timing;
+// - while a reduction is open, no task or call uses its datum otherwise;
+// - when the program of a failed run ends before its reductions, their data are left without a value.
+import { HeadraceError } from '../../devices/errors.js';
+import type { DatumId, SpaceId } from '../../devices/handles.js';
+import { AccessMode } from '../../trace/format.js';
+import type { Engine } from '../engine/engine.js';
+import type { RunState } from '../engine/run-state.js';
+import type { ProgramInsertion } from '../engine/task-insertion.js';
+import type { Ranks } from '../ranks/ranks.js';
+import { type BoundClass, possibleSpaces } from './bound-class.js';
+import type { Datum } from './datum.js';
+import type { Operator, Reduction } from './operator.js';
+import { type OperatorTasks, tasksOf } from './operator-classes.js';
+import type { Partials } from './partials.js';
+import type { ProgramData } from './program-data.js';
+import type { TaskClass } from './task-class.js';
+
+/** The graph of a run or of a plan, as its reductions use it. */
+interface ReducingGraph {
+  readonly state: RunState;
+  insert(cls: TaskClass, args: object, options?: { device?: number | 'host' }): unknown;
+}
+
+/** What reductions use of the runtime. */
+interface ReductionParts {
+  readonly peers: Ranks | undefined;
+  readonly classes: { bind(cls: TaskClass): BoundClass };
+  readonly engine: Pick<Engine, 'inBody' | 'directory' | 'reserveRow'>;
+  readonly programData: Pick<ProgramData, 'rankOf' | 'spoil'>;
+  readonly partials: Partials;
+}
+
+/** The partial results of one rank for tasks that ask for one device, or for none. */
+interface Pool {
+  readonly rank: number;
+  readonly device: SpaceId;
+  /** In the order of their first use. */
+  readonly slots: Datum[];
+  /** The next one to be used; their number if that one is not made yet. */
+  next: number;
+}
+
+interface OpenReduction {
+  readonly datum: Datum;
+  readonly graph: ReducingGraph;
+  readonly operator: Operator;
+  readonly partials: number;
+  readonly tasks: OperatorTasks;
+  /** In the order of their first use. */
+  readonly pools: Pool[];
+  /** The pool that was used last. */
+  last: Pool;
+  /** What must still be combined, once the reduction ends: the second datum of each pair into the first. */
+  rest: (readonly [to: Datum, from: Datum])[] | undefined;
+}
+
+const NO_POOL: Pool = { rank: -1, device: -1 as SpaceId, slots: [], next: 0 };
+
+/** A task that is about to be inserted. */
+export interface PendingTask {
+  readonly bound: BoundClass;
+  readonly insertion: ProgramInsertion;
+  readonly graph: ReducingGraph;
+  /** The rank on which it runs. */
+  readonly rank: number;
+}
+
+export class Reductions {
+  private readonly parts: ReductionParts;
+  private readonly open: Map<DatumId, OpenReduction> = new Map();
+  /** Set from the begin of the insertion of its combination to the place where bodies may run again. */
+  private combining: OpenReduction | undefined;
+  /** Reductions whose datum the task that is being inserted overwrites. */
+  private overwritten: OpenReduction[] = [];
+
+  constructor(parts: ReductionParts) {
+    this.parts = parts;
+  }
+
+  /** Some reduction is open. */
+  get isOpen(): boolean {
+    return this.open.size > 0;
+  }
+
+  /** The rank of a task with reducing flows that names none: where its other data are. Partial results travel, operands do not. */
+  rankOf({ row, cls }: BoundClass, flows: ProgramInsertion['flows']): number {
+    const { peers } = this.parts;
+    if (peers === undefined) return 0;
+    const { reductions } = cls;
+    let input = -1;
+    for (let i = 0; i < row.modes.length; i++) {
+      if (reductions?.[i] !== undefined) continue;
+      if (row.modes[i] !== AccessMode.read) return peers.ownerOf(flows[i]);
+      if (input < 0) input = i;
+    }
+    return peers.ownerOf(flows[Math.max(input, 0)]);
+  }
+
+  /** Whether a task can be inserted now. If not, `prepare` makes it so, unless other tasks come between. */
+  isReady({ bound, insertion, graph, rank }: PendingTask): boolean {
+    const { modes } = bound.row;
+    const { reductions } = bound.cls;
+    for (let i = 0; i < modes.length; i++) {
+      const open = this.open.get(insertion.flows[i]);
+      const reduction = reductions?.[i];
+      if (open !== undefined && open === this.combining) continue;
+      if (reduction === undefined) {
+        if (open !== undefined && (modes[i] !== AccessMode.write || this.isAlone)) return false;
+      } else if (this.isSerial(graph)) {
+        if (open !== undefined && open.graph !== graph) return false;
+      } else {
+        if (open === undefined || !belongs(open, reduction, graph)) return false;
+        const pool = poolOf(open, rank, insertion.device);
+        if (pool === undefined || pool.next === pool.slots.length) return false;
+      }
+    }
+    return true;
+  }
+
+  /** Ends and opens reductions, and inserts the tasks for that. Bodies may run meanwhile and insert others. */
+  prepare(task: PendingTask): void {
+    const { bound, insertion, graph } = task;
+    this.checkRanks(bound, graph);
+    for (let i = 0; i < bound.row.modes.length; i++) {
+      const d = insertion.flows[i];
+      const reduction = bound.cls.reductions?.[i];
+      const open = this.open.get(d);
+      if (reduction === undefined) {
+        if (open !== undefined && bound.row.modes[i] !== AccessMode.write) this.end(open);
+      } else if (this.isSerial(graph)) {
+        if (open !== undefined && open.graph !== graph) this.end(open);
+      } else if (open !== undefined && !belongs(open, reduction, graph)) this.end(open);
+      else this.addSlot(open ?? this.begin(d, reduction, graph), task);
+    }
+  }
+
+  /** Replaces the data of the reducing flows of a task that is ready by partial results. `placed` or `failed` follows. */
+  replace({ bound, insertion, graph, rank }: PendingTask): void {
+    const { modes } = bound.row;
+    const { flows, device } = insertion;
+    const isSerial = this.isSerial(graph);
+    for (let i = 0; i < modes.length; i++) {
+      const open = this.open.get(flows[i]);
+      if (open === undefined || open === this.combining) continue;
+      if (bound.cls.reductions?.[i] === undefined) {
+        this.open.delete(flows[i]);
+        open.rest = [];
+        this.overwritten.push(open);
+      } else if (!isSerial) {
+        const pool = poolOf(open, rank, device) as Pool;
+        flows[i] = pool.slots[pool.next].row;
+        if (++pool.next === open.partials) pool.next = 0;
+      }
+    }
+    this.combining = undefined;
+  }
+
+  /** The task was inserted. */
+  placed(): void {
+    if (this.overwritten.length === 0) return;
+    for (const open of this.overwritten.splice(0)) this.giveBack(open);
+  }
+
+  /** The task was not inserted, because its run has failed. */
+  failed(): void {
+    for (const open of this.overwritten.splice(0)) this.open.set(open.datum.row, open);
+  }
+
+  /** The program uses the value of a datum. */
+  use(datum: Datum): void {
+    const open = this.open.get(datum.row);
+    if (open !== undefined) this.end(open);
+  }
+
+  /** The program overwrites a datum, or closes it. */
+  forget(datum: Datum): void {
+    const open = this.open.get(datum.row);
+    if (open === undefined) return;
+    this.open.delete(datum.row);
+    this.giveBack(open);
+  }
+
+  /** The program of a graph has ended. */
+  endAll(graph: ReducingGraph): void {
+    for (const open of [...this.open.values()]) if (open.graph === graph) this.end(open);
+  }
+
+  /**
+   * Tasks of bodies on several ranks, and tasks that come after the end of their program, change the datum itself, one
+   * after the other: no other rank, or no later task, would end a reduction of theirs.
+   */
+  private isSerial({ state }: ReducingGraph): boolean {
+    return state.sealed || this.isAlone;
+  }
+
+  /** The caller is a body on one of several ranks. */
+  private get isAlone(): boolean {
+    return this.parts.peers !== undefined && this.parts.engine.inBody;
+  }
+
+  private begin(d: DatumId, reduction: Reduction, graph: ReducingGraph): OpenReduction {
+    const { classes, engine } = this.parts;
+    const datum = engine.directory.info[d] as Datum;
+    const { operator, partials } = reduction;
+    const tasks = tasksOf(operator, datum.element, datum.length);
+    // A mistake in an operator of the program shows before its first task.
+    classes.bind(tasks.identity);
+    classes.bind(tasks.combine);
+    const open = { datum, graph, operator, partials, tasks, pools: [], last: NO_POOL };
+    const begun: OpenReduction = { ...open, rest: undefined };
+    this.open.set(d, begun);
+    return begun;
+  }
+
+  /** Makes the partial result that a task needs next, if it is missing. */
+  private addSlot(open: OpenReduction, { bound, insertion, rank }: PendingTask): void {
+    const { datum, graph, pools, tasks } = open;
+    const { device } = insertion;
+    const { classes, engine, partials, programData } = this.parts;
+    const { identity, identityParams } = tasks;
+    // From here to the insertion of the identity no body runs.
+    engine.reserveRow(classes.bind(identity).row);
+    const pool = poolOf(open, rank, device) ?? { rank, device, slots: [], next: 0 };
+    if (open.rest !== undefined || pool.next < pool.slots.length) return;
+    if (!pools.includes(pool)) pools.push(pool);
+    const isFirst = pools.every((other) => other.rank !== rank || other.slots.length === 0);
+    if (isFirst && rank === programData.rankOf(datum)) {
+      pool.slots.push(datum);
+      return;
+    }
+    const partial = partials.take(datum, rank);
+    const on = this.deviceOf(bound, identity, pool);
+    pool.slots.push(partial);
+    try {
+      graph.insert(identity, { [identity.flowNames[0]]: partial, ...identityParams }, on);
+    } catch (error) {
+      pool.slots.splice(pool.slots.indexOf(partial), 1);
+      partials.giveBack(datum, partial);
+      throw error;
+    }
+  }
+
+  /** Where a partial result begins: on a device that can run the reducing tasks. */
+  private deviceOf(
+    { row }: BoundClass,
+    identity: TaskClass,
+    { rank, device, slots }: Pool,
+  ): { device: number | 'host' } | undefined {
+    const { peers, classes } = this.parts;
+    if (peers !== undefined && peers.rank !== rank) return undefined;
+    const spaces = possibleSpaces(row);
+    const s = device >= 0 ? device : spaces[slots.length % spaces.length];
+    const { kernels, body } = classes.bind(identity).row;
+    if (s === 0) return kernels[0] >= 0 || body !== undefined ? { device: 'host' } : undefined;
+    return kernels[s] >= 0 ? { device: s - 1 } : undefined;
+  }
+
+  /** Inserts the tasks that combine all partial results into the datum. */
+  private end(open: OpenReduction): void {
+    const { graph, tasks } = open;
+    const { classes, engine } = this.parts;
+    const { combine, combineParams } = tasks;
+    const [toFlow, fromFlow] = combine.flowNames;
+    open.rest ??= this.pairsOf(open);
+    try {
+      while (open.rest.length > 0 && graph.state.error === undefined) {
+        // A body that runs meanwhile and uses the datum inserts the rest itself.
+        engine.reserveRow(classes.bind(combine).row);
+        const pair = open.rest.shift();
+        if (pair === undefined || graph.state.error !== undefined) break;
+        this.combining = open;
+        graph.insert(combine, { [toFlow]: pair[0], [fromFlow]: pair[1], ...combineParams });
+      }
+    } catch (error) {
+      this.combining = undefined;
+      this.leave(open, error);
+      if (graph.state.error === undefined) throw error;
+    }
+    this.leave(open, graph.state.error);
+  }
+
+  /** No task of the reduction follows. `error`: why the datum has a part of the result only. */
+  private leave(open: OpenReduction, error: unknown): void {
+    const { datum } = open;
+    if (this.open.get(datum.row) !== open) return;
+    this.open.delete(datum.row);
+    if (error !== undefined) this.spoil(open, error);
+    this.giveBack(open);
+  }
+
+  /** The combinations, in their order: on each rank into its first partial result, then over the ranks. */
+  private pairsOf({ datum, pools }: OpenReduction): [Datum, Datum][] {
+    const pairs: [Datum, Datum][] = [];
+    const tree = (nodes: readonly Datum[]): void => {
+      for (let step = 1; step < nodes.length; step *= 2)
+        for (let i = 0; i + step < nodes.length; i += 2 * step)
+          pairs.push([nodes[i], nodes[i + step]]);
+    };
+    const byRank = new Map<number, Datum[]>();
+    for (const { rank, slots } of pools) byRank.set(rank, [...(byRank.get(rank) ?? []), ...slots]);
+    const home = this.parts.programData.rankOf(datum);
+    const others = [...byRank.keys()].filter((rank) => rank !== home).sort((a, b) => a - b);
+    for (const slots of byRank.values()) tree(slots);
+    tree([datum, ...others.map((rank) => (byRank.get(rank) as Datum[])[0])]);
+    return pairs;
+  }
+
+  /** The datum has a part of the result only. */
+  private spoil({ datum }: OpenReduction, cause: unknown): void {
+    const { peers, programData } = this.parts;
+    if (peers !== undefined && peers.rank !== programData.rankOf(datum)) return;
+    programData.spoil(
+      datum,
+      () =>
+        new HeadraceError(
+          'ERR_REDUCTION',
+          `the reduction into datum '${datum.name}' was not completed, because its run had failed`,
+          { datum: datum.name, cause },
+        ),
+    );
+  }
+
+  private giveBack({ datum, pools }: OpenReduction): void {
+    for (const { slots } of pools)
+      for (const slot of slots) if (slot !== datum) this.parts.partials.giveBack(datum, slot);
+  }
+
+  /** @throws HeadraceError `ERR_PRUNED_REDUCTION`, `ERR_INSERT_ALONE` */
+  private checkRanks({ row }: BoundClass, { state }: ReducingGraph): void {
+    const { peers, engine } = this.parts;
+    if (peers === undefined) return;
+    const of = `a task of class '${row.name}' belongs to a reduction or ends one`;
+    if (peers.runs.isPruned(state))
+      throw new HeadraceError(
+        'ERR_PRUNED_REDUCTION',
+        `${of}, in a pruned run: ranks that leave tasks out do not know on which ranks partial results are`,
+        { task: row.name, remedy: 'do not prune the run, or reduce with algorithms/reduce' },
+      );
+    if (engine.inBody)
+      throw new HeadraceError(
+        'ERR_INSERT_ALONE',
+        `${of}, and a body on rank ${peers.rank} alone inserts it`,
+        { task: row.name, rank: peers.rank, remedy: 'insert it in the program, on all ranks' },
+      );
+  }
+}
+
+function belongs(open: OpenReduction, { operator }: Reduction, graph: ReducingGraph): boolean {
+  return open.operator === operator && open.graph === graph && open.rest === undefined;
+}
+
+function poolOf(open: OpenReduction, rank: number, device: SpaceId): Pool | undefined {
+  const { last } = open;
+  if (last.rank === rank && last.device === device) return last;
+  const found = open.pools.find((pool) => pool.rank === rank && pool.device === device);
+  if (found !== undefined) open.last = found;
+  return found;
+}

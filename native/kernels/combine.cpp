@@ -52,18 +52,10 @@ void combineAll(void* to, const void* from, std::int64_t count) {
 template <typename T>
 std::int32_t combineAs(double op, void* to, const void* from, std::int64_t count) {
   switch (static_cast<Operator>(static_cast<std::int32_t>(op))) {
-    case Operator::sum:
-      combineAll<T, Operator::sum>(to, from, count);
-      return 0;
-    case Operator::product:
-      combineAll<T, Operator::product>(to, from, count);
-      return 0;
-    case Operator::min:
-      combineAll<T, Operator::min>(to, from, count);
-      return 0;
-    case Operator::max:
-      combineAll<T, Operator::max>(to, from, count);
-      return 0;
+    case Operator::sum: combineAll<T, Operator::sum>(to, from, count); return 0;
+    case Operator::product: combineAll<T, Operator::product>(to, from, count); return 0;
+    case Operator::min: combineAll<T, Operator::min>(to, from, count); return 0;
+    case Operator::max: combineAll<T, Operator::max>(to, from, count); return 0;
   }
   return HEADRACE_BAD_ARGUMENTS;
 }
@@ -83,16 +75,11 @@ std::int32_t identity(const headrace_task* task) {
   if (!inSpace(task, task->flows[0], params[1] * each)) return HEADRACE_OUT_OF_RANGE;
   const auto count = static_cast<std::int64_t>(params[1]);
   switch (static_cast<Element>(static_cast<std::int32_t>(params[0]))) {
-    case Element::f64:
-      return setAll<double>(task->flows[0], count, params[2]);
-    case Element::f32:
-      return setAll<float>(task->flows[0], count, params[2]);
-    case Element::i32:
-      return setAll<std::int32_t>(task->flows[0], count, params[2]);
-    case Element::u32:
-      return setAll<std::uint32_t>(task->flows[0], count, params[2]);
-    case Element::u8:
-      return setAll<std::uint8_t>(task->flows[0], count, params[2]);
+    case Element::f64: return setAll<double>(task->flows[0], count, params[2]);
+    case Element::f32: return setAll<float>(task->flows[0], count, params[2]);
+    case Element::i32: return setAll<std::int32_t>(task->flows[0], count, params[2]);
+    case Element::u32: return setAll<std::uint32_t>(task->flows[0], count, params[2]);
+    case Element::u8: return setAll<std::uint8_t>(task->flows[0], count, params[2]);
   }
   return HEADRACE_BAD_ARGUMENTS;
 }
@@ -108,16 +95,11 @@ std::int32_t combine(const headrace_task* task) {
   if (!inSpace(task, to, bytes) || !inSpace(task, from, bytes)) return HEADRACE_OUT_OF_RANGE;
   const auto count = static_cast<std::int64_t>(params[1]);
   switch (static_cast<Element>(static_cast<std::int32_t>(params[0]))) {
-    case Element::f64:
-      return combineAs<double>(params[2], to, from, count);
-    case Element::f32:
-      return combineAs<float>(params[2], to, from, count);
-    case Element::i32:
-      return combineAs<std::int32_t>(params[2], to, from, count);
-    case Element::u32:
-      return combineAs<std::uint32_t>(params[2], to, from, count);
-    case Element::u8:
-      return combineAs<std::uint8_t>(params[2], to, from, count);
+    case Element::f64: return combineAs<double>(params[2], to, from, count);
+    case Element::f32: return combineAs<float>(params[2], to, from, count);
+    case Element::i32: return combineAs<std::int32_t>(params[2], to, from, count);
+    case Element::u32: return combineAs<std::uint32_t>(params[2], to, from, count);
+    case Element::u8: return combineAs<std::uint8_t>(params[2], to, from, count);
   }
   return HEADRACE_BAD_ARGUMENTS;
 }

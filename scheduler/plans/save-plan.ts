@@ -39,6 +39,7 @@ export function bytesOf(plan: SavedPlan): Uint8Array {
   const { decisions, classes, machine, graph } = plan;
   const { name, evictions, makespan, criticalPath, insertions } = decisions;
   const data = usedData(decisions).map((d) => [d, plan.datum(d)] as const);
+  for (const [, { partialOf }] of data) if (partialOf !== undefined) throw reduces(name, partialOf);
   const used = [...new Set(classes)];
   const slots = [...new Set(insertions.open.map(({ slot }) => slot))];
   const header: PlanHeader = {
@@ -160,6 +161,14 @@ function checkDataNames(plan: string, { data }: PlanHeader): void {
       remedy:
         "give each datum of the plan a name of its own: runtime.data(values, { name: '...' }); a tiled matrix passes its name on to its tiles",
     },
+  );
+}
+
+function reduces(plan: string, { name }: Datum): HeadraceError {
+  return new HeadraceError(
+    'ERR_PLAN_NAMES',
+    `plan '${plan}' cannot be saved: it reduces into datum '${name}', and a program that loads it has no names for the partial results`,
+    { datum: name, remedy: 'make the plan anew at start' },
   );
 }
 

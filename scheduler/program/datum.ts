@@ -40,6 +40,8 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
   hostOffset = -1;
   /** The partial results of reductions into it, which end with it (partials.ts). @internal */
   partials: Set<Datum> | undefined;
+  /** The datum whose partial result it is. @internal */
+  partialOf: Datum | undefined;
 
   /** @internal Use `runtime.data`. */
   constructor(

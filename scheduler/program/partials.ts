@@ -61,6 +61,7 @@ export class Partials {
           );
     datum.partials ??= new Set();
     datum.partials.add(made);
+    made.partialOf = datum;
     return made;
   }
 

@@ -166,7 +166,9 @@ describe.each(MACHINES)('a reduction on $name', ({ options }) => {
         );
         const twice = values.map((value) => 2 * value);
         expect((await total.read())[0]).toBe(sumInOrder(sum, twice));
+        expect(plan.report.criticalPath).toBeLessThan(60);
       }
+      expect(await codeOf(plan.save('/nowhere/plan'))).toBe('ERR_PLAN_NAMES');
       plan.close();
       await nothingLeft(runtime, [total, second, ...inputs]);
     });

@@ -11,6 +11,7 @@ import {
   type Runtime,
   read,
   readWrite,
+  reduce,
   type TaskClass,
   type TaskHandle,
   task,
@@ -47,6 +48,24 @@ describe('task classes', () => {
         { readonly alpha: 'f64'; readonly n: 'i32'; readonly fast: 'bool' }
       >
     >();
+  });
+
+  it('change the elements of reducing flows', () => {
+    const count = task({
+      name: 'count',
+      flows: { total: reduce('i32', 'sum'), each: list(reduce('f32', 'max')) },
+      body: ({ total, each }) => {
+        expectTypeOf(total).toEqualTypeOf<Int32Array<ArrayBuffer>>();
+        expectTypeOf(each).toEqualTypeOf<readonly Float32Array<ArrayBuffer>[]>();
+        total[0] += 1;
+      },
+    });
+    const total = runtime.data('i32', 1);
+    graph.insert(count, { total, each: [runtime.data('f32', 1)] });
+    // @ts-expect-error another element type
+    graph.insert(count, { total: runtime.data('f64', 1), each: [] });
+    // @ts-expect-error no such operator
+    reduce('f64', 'mean');
   });
 
   it('take and give arrays for lists', () => {

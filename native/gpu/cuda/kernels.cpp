@@ -94,11 +94,7 @@ std::int32_t identity(const headrace_task* task, headrace_launch* launch) {
   if (each == 0) return HEADRACE_BAD_ARGUMENTS;
   if (!inSpace(task, task->flows[0], params[1] * each)) return HEADRACE_OUT_OF_RANGE;
   shapeFor(launch, params[1]);
-  Arguments(launch)
-      .pointer(task->flows[0])
-      .integer(params[1])
-      .integer(params[0])
-      .number(params[2]);
+  Arguments(launch).pointer(task->flows[0]).integer(params[1]).integer(params[0]).number(params[2]);
   return 0;
 }
 

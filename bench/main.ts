@@ -5,6 +5,7 @@ import { metgBenchmarks } from './metg.js';
 import { networkBenchmarks } from './network.js';
 import { overhead } from './overhead.js';
 import { planBenchmarks } from './plan.js';
+import { reduceBenchmarks } from './reduce.js';
 import { scaleBenchmarks } from './scale.js';
 import { scriptWorkerBenchmarks } from './script-workers.js';
 import { benchRecording } from './trace-record.js';
@@ -14,6 +15,7 @@ const SUITES: Readonly<Record<string, () => Promise<BenchEntry[]>>> = {
   overhead,
   metg: metgBenchmarks,
   plan: planBenchmarks,
+  reduce: reduceBenchmarks,
   'script-workers': scriptWorkerBenchmarks,
   network: async () => networkBenchmarks(),
   scale: async () => scaleBenchmarks(),

@@ -5,6 +5,7 @@
 //   spin           params: microseconds. Keeps its executor busy for that long
 //   fill_f64       flows: to; params: count, value. to[i] = value
 //   add_f64        flows: to, from; params: count [, factor = 1]. to[i] += factor * from[i]
+//   dot_f64        flows: to, x, y; params: count. to[0] += sum of x[i] * y[i]
 //   copy_bytes     flows: to, from; params: bytes
 //   fail           params: code. Returns the code (tests of error paths)
 #include <cmath>
@@ -28,6 +29,21 @@ HEADRACE_VECTORISED void computeBound(std::int64_t iterations) {
 }
 
 namespace {
+
+/// Enough independent sums that the loop waits for memory only.
+HEADRACE_VECTORISED double dotOf(const double* x, const double* y, std::int64_t count) {
+  constexpr int kLanes = 32;
+  double sums[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int lane = 0; lane < kLanes; ++lane) sums[lane] += x[i + lane] * y[i + lane];
+  }
+  for (int lane = 0; i + lane < count; ++lane) sums[lane] += x[i + lane] * y[i + lane];
+  for (int step = kLanes / 2; step > 0; step /= 2) {
+    for (int lane = 0; lane < step; ++lane) sums[lane] += sums[lane + step];
+  }
+  return sums[0];
+}
 
 std::int32_t empty(const headrace_task*) { return 0; }
 
@@ -68,6 +84,20 @@ std::int32_t addF64(const headrace_task* task) {
   return 0;
 }
 
+std::int32_t dotF64(const headrace_task* task) {
+  if (task->flow_count != 3 || task->param_count < 1) return HEADRACE_BAD_ARGUMENTS;
+  const double bytes = task->params[0] * 8;
+  const auto& flows = task->flows;
+  if (!inSpace(task, flows[0], 8) || !inSpace(task, flows[1], bytes) ||
+      !inSpace(task, flows[2], bytes)) {
+    return HEADRACE_OUT_OF_RANGE;
+  }
+  *static_cast<double*>(flows[0]) +=
+      dotOf(static_cast<const double*>(flows[1]), static_cast<const double*>(flows[2]),
+            static_cast<std::int64_t>(task->params[0]));
+  return 0;
+}
+
 std::int32_t copyBytes(const headrace_task* task) {
   if (task->flow_count < 2 || task->param_count < 1) return HEADRACE_BAD_ARGUMENTS;
   const double bytes = task->params[0];
@@ -90,10 +120,10 @@ std::int32_t registerBasicKernels(headrace_registry* registry) {
     const char* name;
     headrace_kernel kernel;
   } kernels[] = {
-      {"empty", empty},     {"compute_bound", computeBoundKernel},
-      {"spin", spinKernel}, {"fill_f64", fillF64},
-      {"add_f64", addF64},  {"copy_bytes", copyBytes},
-      {"fail", failKernel},
+      {"empty", empty},          {"compute_bound", computeBoundKernel},
+      {"spin", spinKernel},      {"fill_f64", fillF64},
+      {"add_f64", addF64},       {"dot_f64", dotF64},
+      {"copy_bytes", copyBytes}, {"fail", failKernel},
   };
   for (const auto& each : kernels) {
     registry->add(registry, each.name, HEADRACE_KERNEL_HOST, each.kernel);

@@ -72,7 +72,7 @@ const programs = {
     const home = ranks - 1;
     const inputs = Array.from({ length: 40 }, (_, i) =>
       runtime.data(new Float64Array(length).fill(Math.sin(i) * 10 ** (i % 7)), {
-        rank: (i * i) % ranks,
+        rank: (3 * i + (i >> 3)) % ranks,
       }),
     );
     const total = runtime.data(new Float64Array(length), { rank: home, name: 'total' });
@@ -89,7 +89,7 @@ const programs = {
       if (round === 0) traffic = result.network.sends;
       results.push((await total.read())[length - 1]);
     }
-    const values = inputs.map((_, i) => [Math.sin(i) * 10 ** (i % 7), (i * i) % ranks]);
+    const values = inputs.map((_, i) => [Math.sin(i) * 10 ** (i % 7), (3 * i + (i >> 3)) % ranks]);
     const once = 2 * sumInOrder(0, home, values);
     return { results, expected: sumInOrder(once, home, values), traffic };
   },

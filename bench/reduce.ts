@@ -1,0 +1,121 @@
+// Reductions: what a reducing task costs beside the same task without the reduction, and the dot product of two tiled vectors
+// beside the bandwidth at which the workers read them.
+import { type Datum, Runtime, read, readWrite, reduce, task } from '../index.js';
+import { type BenchEntry, log, median } from './harness.js';
+
+const WORKERS = 2;
+const TASKS = 100_000;
+/** The same number of data as a reduction has partial results. */
+const COLUMNS = 8;
+const LENGTH = 10_000_000;
+const TILE = 100_000;
+const REPEATS = 9;
+
+const ONE = { count: 1, factor: 1 };
+const reducing = task({
+  name: 'reducing',
+  flows: { to: reduce('f64', 'sum'), from: read('f64') },
+  params: { count: 'f64', factor: 'f64' },
+  kernel: 'add_f64',
+});
+const plain = task({
+  name: 'plain',
+  flows: { to: readWrite('f64'), from: read('f64') },
+  params: { count: 'f64', factor: 'f64' },
+  kernel: 'add_f64',
+});
+const dot = task({
+  name: 'dot',
+  flows: { to: reduce('f64', 'sum'), x: read('f64'), y: read('f64') },
+  params: { count: 'f64' },
+  kernel: 'dot_f64',
+});
+const dotOnce = task({
+  name: 'dot once',
+  flows: { to: readWrite('f64'), x: read('f64'), y: read('f64') },
+  params: { count: 'f64' },
+  kernel: 'dot_f64',
+});
+
+async function seconds(run: () => Promise<unknown>): Promise<number> {
+  const begin = performance.now();
+  await run();
+  return (performance.now() - begin) / 1e3;
+}
+
+/** Time of `TASKS` tasks that add into one datum, divided by that of tasks that add into one of eight data each, in turn. */
+async function overhead(): Promise<BenchEntry[]> {
+  await using rt = await Runtime.create({ workers: WORKERS });
+  const from = rt.data(Float64Array.of(1));
+  const total = rt.data(Float64Array.of(0), { name: 'total' });
+  const columns = Array.from({ length: COLUMNS }, () => rt.data(Float64Array.of(0)));
+  const reduced = (): Promise<unknown> =>
+    rt.run((graph) => {
+      for (let i = 0; i < TASKS; i++) graph.insert(reducing, { to: total, from, ...ONE });
+    }).done;
+  const independent = (): Promise<unknown> =>
+    rt.run((graph) => {
+      for (let i = 0; i < TASKS; i++)
+        graph.insert(plain, { to: columns[i % COLUMNS], from, ...ONE });
+    }).done;
+  const ratios: number[] = [];
+  const times: number[] = [];
+  for (let i = 0; i < REPEATS + 2; i++) {
+    const [a, b] = [await seconds(independent), await seconds(reduced)];
+    // The first two compile.
+    if (i < 2) continue;
+    ratios.push(b / a);
+    times.push((b / TASKS) * 1e9);
+  }
+  const [sum] = await total.read();
+  const expected = TASKS * (REPEATS + 2);
+  if (sum !== expected) throw new Error(`the sum is ${sum}, not ${expected}`);
+  const params = { tasks: TASKS, workers: WORKERS, partials: COLUMNS, repeats: REPEATS };
+  log(`reduce: ${median(times).toFixed(0)} ns/task, ${median(ratios).toFixed(2)}x without`);
+  return [
+    { name: 'reduce/overhead', value: median(ratios), unit: 'ratio', params },
+    { name: 'reduce/task', value: median(times), unit: 'ns/task', params },
+  ];
+}
+
+/** Two halves of each vector, each read by one worker as a whole, beside tiles that are reduced. */
+async function dotProduct(): Promise<BenchEntry[]> {
+  await using rt = await Runtime.create({ workers: WORKERS, hostMemory: '512MiB' });
+  const half = LENGTH / WORKERS;
+  const vectors = (length: number): Datum<'f64'>[] =>
+    Array.from({ length: LENGTH / length }, () => rt.data(new Float64Array(length).fill(1)));
+  const [x, y, tilesOfX, tilesOfY] = [half, half, TILE, TILE].map(vectors);
+  const sums = x.map(() => rt.data(Float64Array.of(0)));
+  const total = rt.data(Float64Array.of(0), { name: 'total' });
+  const halves = (): Promise<unknown> =>
+    rt.run((graph) => {
+      for (const [i, to] of sums.entries())
+        graph.insert(dotOnce, { to, x: x[i], y: y[i], count: half });
+    }).done;
+  const tiled = (): Promise<unknown> =>
+    rt.run((graph) => {
+      for (const [i, tile] of tilesOfX.entries())
+        graph.insert(dot, { to: total, x: tile, y: tilesOfY[i], count: TILE });
+    }).done;
+  const shares: number[] = [];
+  const rates: number[] = [];
+  for (let i = 0; i < REPEATS + 2; i++) {
+    const [a, b] = [await seconds(halves), await seconds(tiled)];
+    if (i < 2) continue;
+    shares.push(a / b);
+    rates.push((2 * 8 * LENGTH) / b / 1e9);
+  }
+  const [sum] = await total.read();
+  const expected = LENGTH * (REPEATS + 2);
+  if (sum !== expected) throw new Error(`the dot product is ${sum}, not ${expected}`);
+  const params = { length: LENGTH, tile: TILE, workers: WORKERS, repeats: REPEATS };
+  log(`dot: ${median(rates).toFixed(1)} GB/s, ${median(shares).toFixed(2)} of the bandwidth`);
+  return [
+    { name: 'reduce/dot', value: median(shares), unit: 'share', params },
+    { name: 'reduce/dot-rate', value: median(rates), unit: 'GB/s', params },
+  ];
+}
+
+export async function reduceBenchmarks(): Promise<BenchEntry[]> {
+  return [...(await overhead()), ...(await dotProduct())];
+}

@@ -27,7 +27,7 @@ export {
 } from './program/declared-graph.js';
 export type { AnyElementArray, ElementArray, ElementType } from './program/element-type.js';
 export { Graph, type TaskArguments, type TaskOptions } from './program/graph.js';
-export type { BuiltInOperator, Operator, OwnOperator } from './program/operator.js';
+export type { BuiltInOperator, Operator, OperatorClass, OwnOperator } from './program/operator.js';
 export {
   type ByteSize,
   parseBytes,

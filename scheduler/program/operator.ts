@@ -7,7 +7,7 @@ import type { ElementType } from './element-type.js';
 export type BuiltInOperator = 'sum' | 'product' | 'min' | 'max';
 
 /** A task class, as far as an operator must know it. */
-interface OperatorClass {
+export interface OperatorClass {
   readonly name: string;
   readonly modes: readonly number[];
   readonly elements: readonly ElementType[];

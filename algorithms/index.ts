@@ -1,6 +1,7 @@
 // Algorithms over tiled matrices and data, written with the public API only.
 export { cholesky, choleskyFlops } from './cholesky.js';
 export { type GemmOptions, gemm, gemmFlops } from './gemm.js';
+export { type LuFactors, lu, luFactors, luSolve } from './lu.js';
 export {
   dot,
   type MatrixPartials,

@@ -91,7 +91,7 @@ export function choleskySolve<E extends Real>(
 }
 
 /** A is square and B a full matrix that fits it, on the left or on the right. */
-function checkSystem(
+export function checkSystem(
   operation: string,
   { A, B }: { readonly A: TiledMatrix; readonly B: TiledMatrix },
   right = false,
@@ -106,7 +106,7 @@ function checkSystem(
 }
 
 /** Substitution in the lines [first, end) of B: its columns of tiles, or its rows with `right`. */
-function sweep(
+export function sweep(
   graph: Graph,
   A: TiledMatrix,
   B: TiledMatrix,

@@ -51,6 +51,7 @@ const ORACLES = [
   'pruned',
   'choleskySolve',
   'triangularSolve',
+  'lu',
   'norms',
 ];
 const SHORT = [3, 5].flatMap((tiles) =>

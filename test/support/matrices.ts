@@ -144,3 +144,21 @@ export function worstSolution(a: Whole, x: Whole, b: Whole): number {
   }
   return worst;
 }
+
+/** max |A X - B| / (max |A| max |X|) over all elements, and so at most as large as the norm-wise residual times n. */
+export function residualOf(a: Whole, x: Whole, b: Whole): number {
+  let worst = 0;
+  for (let j = 0; j < b.columns; j++) {
+    for (let i = 0; i < b.rows; i++) {
+      let sum = 0;
+      for (let k = 0; k < a.columns; k++)
+        sum += a.values[k * a.rows + i] * x.values[j * x.rows + k];
+      const off = Math.abs(sum - b.values[j * b.rows + i]);
+      // A NaN is worse than anything.
+      if (!(off <= worst)) worst = off;
+    }
+  }
+  const largest = (of: Whole): number =>
+    Array.from(of.values).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  return worst / (largest(a) * largest(x));
+}

@@ -3,7 +3,10 @@ import { createHash } from 'node:crypto';
 import {
   cholesky,
   choleskySolve as insertCholeskySolve,
+  lu as insertLu,
   triangularSolve as insertTriangularSolve,
+  luFactors,
+  luSolve,
 } from '../../../../dist/algorithms/index.js';
 import { TiledMatrix } from '../../../../dist/index.js';
 import { TILE } from './matrices.mjs';
@@ -76,4 +79,32 @@ export async function triangularSolve({ runtime }) {
   check(worst < 2, () => `residual of ${worst} n eps`);
   for (const each of [a, b]) each.close();
   return { problems, report, hash: hashOf(x) };
+}
+
+/** LU with its pivots, also in a pruned run. */
+export async function lu({ runtime }) {
+  const { problems, check } = collector();
+  // Every diagonal tile but the middle one has zeros on the diagonal.
+  const mirrored = (i, j) => (i + j === N - 1 ? 4 : 0) + ((i * 7 + j * 13) % 11) / 30;
+  const hashes = [];
+  let report;
+  for (const pruned of [false, true]) {
+    const a = new TiledMatrix(runtime, 'f64', { rows: N, tile: TILE }, fillFrom(mirrored));
+    const b = new TiledMatrix(runtime, 'f64', { rows: N, columns: M, tile: TILE }, fillFrom(right));
+    const factors = luFactors(runtime, a);
+    report = await runtime.run(
+      (graph) => {
+        insertLu(graph, a, factors);
+        luSolve(graph, a, factors, b);
+      },
+      { pruned },
+    );
+    const x = await b.read();
+    const worst = worstOf(mirrored, x, N, M);
+    check(worst < 4, () => `residual of ${worst} n eps`);
+    hashes.push(hashOf(x));
+    for (const each of [a, b, factors]) each.close();
+  }
+  check(hashes[0] === hashes[1], () => 'a pruned run gives another solution');
+  return { problems, report, hash: hashes[0] };
 }

@@ -99,6 +99,12 @@ export interface ScriptWorkers {
   close(): Promise<void>;
 }
 
+/** A parameter of a kernel that is read from memory when the kernel starts: its position and the type of the element. */
+export interface SteeredKernelParameter {
+  readonly position: number;
+  readonly element: 'f64' | 'i32';
+}
+
 export interface Backend {
   readonly kind: 'native' | 'simulated';
   /** The engine keeps its last stimuli, for the stories of tasks and data. */
@@ -118,6 +124,11 @@ export interface Backend {
   kernel(name: string, space: SpaceId): number;
   /** Whether `exec` of this kernel gets the element counts of the data. */
   takesLengths(kernel: number): boolean;
+  /**
+   * A kernel for queues of this space that gets the first elements of its last flows as parameters, in place of these flows: of
+   * each the position among the parameters, in ascending order. -1 if the driver takes parameters by value only.
+   */
+  steered(kernel: number, space: SpaceId, parameters: readonly SteeredKernelParameter[]): number;
   /** A number for a list of element counts, which stays valid; 0: it gets none, and `exec` gets the counts themselves. */
   numberLengths(lengths: Float64Array): number;
   /** Loads a shared object with kernels; returns the names it registered. */

@@ -377,6 +377,11 @@ export interface NativeCore {
   kernel(name: string, space?: number): number;
   /** Whether a kernel gets the element counts of the flows. */
   takesLengths(kernel: number): boolean;
+  /**
+   * A kernel that gets the first elements of its last flows as parameters in place of these flows: the parameter at `positions[i]`
+   * (ascending) from an i32 if `isInteger[i]` is 1, else from an f64. For host workers and emulated GPUs.
+   */
+  steered(kernel: number, positions: Int32Array, isInteger: Uint8Array): number;
   /** Keeps a list of element counts as long as the core. Its number for records, or 0 when there is no room. */
   numberLengths(lengths: Float64Array): number;
   /** Loads a shared object with kernels (docs/kernels.md); returns the names it registered. */

@@ -99,6 +99,7 @@ interface AddonCore {
   spaces(): NativeSpace[];
   kernel(name: string, space?: number): number;
   takesLengths(kernel: number): boolean;
+  steered(kernel: number, positions: Int32Array, isInteger: Uint8Array): number;
   numberLengths(lengths: Float64Array): number;
   loadKernels(path: string): string[];
   compileKernels(source: NativeKernelSource): string[];
@@ -287,6 +288,7 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     shared,
     kernel: (name, space) => typed(() => core.kernel(name, space)),
     takesLengths: (kernel) => core.takesLengths(kernel),
+    steered: (...kernel) => typed(() => core.steered(...kernel)),
     numberLengths: (lengths) => core.numberLengths(lengths),
     loadKernels: (path) => typed(() => core.loadKernels(path)),
     compileKernels: (source) => typed(() => core.compileKernels(source)),

@@ -26,7 +26,12 @@ export {
   type GraphJson,
 } from './program/declared-graph.js';
 export type { AnyElementArray, ElementArray, ElementType } from './program/element-type.js';
-export { Graph, type TaskArguments, type TaskOptions } from './program/graph.js';
+export {
+  Graph,
+  type ParameterArgument,
+  type TaskArguments,
+  type TaskOptions,
+} from './program/graph.js';
 export type { BuiltInOperator, Operator, OperatorClass, OwnOperator } from './program/operator.js';
 export {
   type ByteSize,

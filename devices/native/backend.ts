@@ -18,7 +18,13 @@ import {
   Times,
 } from '../../native/contract.js';
 import { loadNative } from '../../native/index.js';
-import type { Backend, LaneCommand, QueueInfo, SpaceInfo } from '../backend.js';
+import type {
+  Backend,
+  LaneCommand,
+  QueueInfo,
+  SpaceInfo,
+  SteeredKernelParameter,
+} from '../backend.js';
 import { FIRST_QUEUE, type QueueId, type SpaceId, type TaskId } from '../handles.js';
 import { type ExportedSpace, exportedSpaces, queuesOf, spacesOf } from './description.js';
 import { Doorbells } from './doorbells.js';
@@ -113,6 +119,14 @@ export class NativeBackend implements Backend {
 
   takesLengths(kernel: number): boolean {
     return this.core.takesLengths(kernel);
+  }
+
+  steered(kernel: number, space: SpaceId, parameters: readonly SteeredKernelParameter[]): number {
+    const { kind } = this.spaces[space];
+    if (kind !== 'host' && kind !== 'emulated') return -1;
+    const positions = Int32Array.from(parameters, ({ position }) => position);
+    const isInteger = Uint8Array.from(parameters, ({ element }) => (element === 'i32' ? 1 : 0));
+    return native(() => this.core.steered(kernel, positions, isInteger));
   }
 
   numberLengths(lengths: Float64Array): number {

@@ -3,7 +3,7 @@
 // Kernels have the numbers of the real machine in the list that is kept. Waits are not kept: in virtual time an event may
 // be over that is not over when the plan is played, so they are derived from the memory that the commands use
 // (scheduler/plans/waits.ts).
-import { type Backend, executesKernels } from '../backend.js';
+import { type Backend, executesKernels, type SteeredKernelParameter } from '../backend.js';
 import { HOST, type QueueId, type SpaceId, type TaskId } from '../handles.js';
 import { SimulatedBackend } from '../simulated/machine/backend.js';
 import type { KernelTime } from '../simulated/machine/kernel-times.js';
@@ -142,6 +142,15 @@ export class PlanningBackend extends SimulatedBackend {
   /** Seconds that a kernel takes from now on. */
   setSeconds(kernel: number, seconds: number): void {
     this.seconds[kernel] = seconds;
+  }
+
+  override steered(
+    kernel: number,
+    space: SpaceId,
+    parameters: readonly SteeredKernelParameter[],
+  ): number {
+    const real = this.real.steered(this.realKernels[kernel], space, parameters);
+    return real < 0 ? -1 : this.ownKernel(real);
   }
 
   override takesLengths(kernel: number): boolean {

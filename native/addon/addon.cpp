@@ -35,6 +35,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
                            InstanceMethod<&CoreObject::spaces>("spaces"),
                            InstanceMethod<&CoreObject::kernel>("kernel"),
                            InstanceMethod<&CoreObject::takesLengths>("takesLengths"),
+                           InstanceMethod<&CoreObject::steered>("steered"),
                            InstanceMethod<&CoreObject::numberLengths>("numberLengths"),
                            InstanceMethod<&CoreObject::loadKernels>("loadKernels"),
                            InstanceMethod<&CoreObject::compileKernels>("compileKernels"),
@@ -184,6 +185,23 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
   Napi::Value takesLengths(const Napi::CallbackInfo& info) {
     const std::int32_t id = info[0].ToNumber();
     return Napi::Boolean::New(info.Env(), core_->runtime().registry.takesLengths(id));
+  }
+
+  Napi::Value steered(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    requireOpen(env);
+    const auto positions = info[1].As<Napi::Int32Array>();
+    const auto isInteger = info[2].As<Napi::Uint8Array>();
+    std::vector<Steer> steers(positions.ElementLength());
+    for (std::size_t i = 0; i < steers.size(); ++i) {
+      steers[i] = {positions[i], i < isInteger.ElementLength() && isInteger[i] != 0};
+    }
+    try {
+      Registry& registry = core_->runtime().registry;
+      return Napi::Number::New(env, registry.steered(info[0].ToNumber(), std::move(steers)));
+    } catch (const std::runtime_error& error) {
+      fail(env, "KERNELS", error.what());
+    }
   }
 
   Napi::Value numberLengths(const Napi::CallbackInfo& info) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/steered.h"
 #include "headrace/contract.h"
 #include "kernels/kernels.h"
 
@@ -132,6 +133,38 @@ void Registry::addDeviceCode(std::int32_t kind, std::unique_ptr<const std::strin
   commit(batch, names);
   std::lock_guard<std::mutex> guard(lock_);
   images_.push_back(std::move(image));
+}
+
+std::int32_t Registry::steered(std::int32_t id, std::vector<Steer> steers) {
+  const KernelEntry* base = entry(id);
+  if (base == nullptr || base->kernel[HEADRACE_KERNEL_HOST] == nullptr) {
+    throw std::runtime_error("only kernels of the host take parameters from memory");
+  }
+  const std::int32_t known = findSteered(base->kernel[HEADRACE_KERNEL_HOST], steers);
+  if (known >= 0) return known;
+  std::vector<KernelEntry> batch(1);
+  KernelEntry& made = batch.front();
+  made.takesLengths = base->takesLengths;
+  made.steers = std::move(steers);
+  made.base = base->kernel[HEADRACE_KERNEL_HOST];
+  made.kernel[HEADRACE_KERNEL_HOST] = runSteered;
+  std::vector<std::string> names;
+  commit(batch, names);
+  return size() - 1;
+}
+
+std::int32_t Registry::findSteered(headrace_kernel base, const std::vector<Steer>& steers) const {
+  const auto same = [](const Steer& a, const Steer& b) {
+    return a.position == b.position && a.isInteger == b.isInteger;
+  };
+  for (std::int32_t id = size() - 1; id >= 0; --id) {
+    const KernelEntry& each = *entries_[id];
+    if (each.base == base &&
+        std::equal(each.steers.begin(), each.steers.end(), steers.begin(), steers.end(), same)) {
+      return id;
+    }
+  }
+  return -1;
 }
 
 void Registry::load(const std::string& path, std::vector<std::string>& names) {

@@ -27,8 +27,17 @@ struct DeviceCode {
   std::shared_ptr<const LaunchRules> rules;
 };
 
+/// A parameter that a kernel takes from memory: its position, and whether the element is an i32 (else an f64).
+struct Steer {
+  std::int32_t position;
+  bool isInteger;
+};
+
 struct KernelEntry {
   std::string name;
+  /// Its last flows become parameters of `base` (core/steered.h).
+  std::vector<Steer> steers;
+  headrace_kernel base = nullptr;
   /// Its records have the lengths of the data after the parameters (contract.ts, Opcode.exec).
   bool takesLengths = false;
   headrace_kernel kernel[3] = {nullptr, nullptr, nullptr};  // by HEADRACE_KERNEL_*
@@ -57,6 +66,10 @@ class Registry {
   void addDeviceCode(std::int32_t kind, std::unique_ptr<const std::string>& image,
                      const std::vector<DeviceKernel>& kernels, std::vector<std::string>& names);
 
+  /// A kernel whose last flows are parameters of the kernel `id`, in ascending order of their positions. Throws
+  /// std::runtime_error when the table is full or the kernel has no host variant.
+  std::int32_t steered(std::int32_t id, std::vector<Steer> steers);
+
   /// Number of ids given out.
   std::int32_t size() const { return size_.load(std::memory_order_acquire); }
   const KernelEntry* entry(std::int32_t id) const {
@@ -76,6 +89,7 @@ class Registry {
   Registry();
   bool add(std::vector<KernelEntry>& batch, const char* name, std::int32_t kind,
            headrace_kernel kernel, const DeviceCode* code);
+  std::int32_t findSteered(headrace_kernel base, const std::vector<Steer>& steers) const;
   void commit(std::vector<KernelEntry>& batch, std::vector<std::string>& names);
   friend struct RegistryBatch;
 

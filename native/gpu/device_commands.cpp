@@ -192,6 +192,7 @@ std::int32_t DeviceThread::launch(StreamQueue& stream, const Command& command, c
   launch.task.space_kind = space_->kind;
   launch.task.gpu = gpu_;
   launch.task.task = command.task();
+  launch.task.kernel = id;
   launch.status = command.status();
   launch.cancel = runtime_.cancelWord(command.run());
   return outcome(stream, driver_.launch(stream.stream, &launch));

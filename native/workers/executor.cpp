@@ -153,6 +153,7 @@ std::int32_t Executor::runKernel(const Command& command, std::int32_t sequence, 
   task_.flows = flows_.data();
   task_.flow_count = flows;
   task_.task = command.task();
+  task_.kernel = command.kernel();
   return kernel(&task_);
 }
 

@@ -4,8 +4,8 @@
 // its kernels: several classes may share a name, such as gemm with and without an old value of C.
 import { HeadraceError } from '../../devices/errors.js';
 import { shown } from '../checks.js';
+import { shapeWith } from '../program/class-shapes.js';
 import { Datum, type DatumOwner } from '../program/datum.js';
-import { shapeWith } from '../program/list-flows.js';
 import { unusable } from '../program/task-arguments.js';
 import { isTaskClass, type TaskClass } from '../program/task-class.js';
 import { type SavedClass, type SavedDatum, savedClass } from './file-header.js';

@@ -4,14 +4,15 @@ import type { DatumId, TaskHandle } from '../../devices/handles.js';
 import { shown } from '../checks.js';
 import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
+import { hasDataParameters, plainTask } from '../program/class-shapes.js';
 import { Datum } from '../program/datum.js';
 import {
   Graph,
   type GraphRuntime,
+  type ParameterArgument,
   type TaskArguments,
   type TaskOptions,
 } from '../program/graph.js';
-import { withoutLists } from '../program/list-flows.js';
 import {
   type Flows,
   isTaskClass,
@@ -25,7 +26,7 @@ import { Slot } from './slot.js';
 /** Data and parameters of a task of a plan, by name. A list gets an array of data. A parameter may be open. */
 export type PlanArguments<F extends Flows, P extends Parameters> = {
   readonly [K in keyof F]: OneOrList<F[K], Datum<F[K]['element']>>;
-} & { readonly [K in keyof P]: (P[K] extends 'bool' ? boolean : number) | Slot };
+} & { readonly [K in keyof P]: ParameterArgument<P[K]> | Slot };
 
 /** Inserts tasks into a plan, in program order. */
 export class PlanGraph extends Graph {
@@ -63,8 +64,8 @@ export class PlanGraph extends Graph {
     const { insertions } = this.planning;
     const given = args as unknown as Record<string, unknown>;
     const isGiven = given !== null && typeof given === 'object';
-    if (isGiven && isTaskClass(cls) && cls.lists !== undefined) {
-      const plain = withoutLists(cls, given);
+    if (isGiven && isTaskClass(cls) && (cls.lists !== undefined || hasDataParameters(cls, given))) {
+      const plain = plainTask(cls, given);
       return this.insert(plain.cls, plain.args as PlanArguments<Flows, Parameters>, options);
     }
     const closed = isGiven ? this.prepare(cls as never, given) : given;

@@ -9,10 +9,10 @@ import type { TaskClassRow } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
 import { shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
+import { shapeWith } from './class-shapes.js';
 import type { CudaKernelSource } from './cuda-kernel.js';
 import type { Datum } from './datum.js';
 import { elementBytes } from './element-type.js';
-import { shapeWith } from './list-flows.js';
 import type { ProgramData } from './program-data.js';
 import { withReadFlowsChecked } from './read-flows.js';
 import { scriptClassOf } from './script-class.js';
@@ -79,11 +79,7 @@ export class ClassBinder {
     const { definition } = cls;
     const { engine } = this;
     const { backend } = engine;
-    const kernels = Int32Array.from(backend.spaces, ({ kind }, s) => {
-      if (kind === 'cuda' && cls.cuda !== undefined) return this.cudaKernel(cls.cuda, s as SpaceId);
-      const wanted = s === 0 ? definition.kernel : (definition.gpuKernel ?? definition.kernel);
-      return wanted === undefined || wanted === false ? -1 : backend.kernel(wanted, s as SpaceId);
-    });
+    const kernels = Int32Array.from(backend.spaces, (_, s) => this.kernelOf(cls, s as SpaceId));
     const onScriptWorkers =
       kernels[HOST] < 0 && definition.module !== undefined && backend.scripts !== undefined;
     const takesLengths = Uint8Array.from(kernels, (k) =>
@@ -135,6 +131,24 @@ export class ClassBinder {
     };
     this.bound.set(cls, bound);
     return bound;
+  }
+
+  /** Id of the kernel of a class in a space, or -1. */
+  private kernelOf(cls: TaskClass, space: SpaceId): number {
+    const { definition, cuda, steered } = cls;
+    const { backend } = this.engine;
+    const { kind } = backend.spaces[space];
+    const wanted = space === HOST ? definition.kernel : (definition.gpuKernel ?? definition.kernel);
+    const kernel =
+      kind === 'cuda' && cuda !== undefined
+        ? this.cudaKernel(cuda, space)
+        : wanted === undefined || wanted === false
+          ? -1
+          : backend.kernel(wanted, space);
+    if (kernel < 0 || steered === undefined) return kernel;
+    const made = backend.steered(kernel, space, steered);
+    if (made < 0) throw steeredOnGpu(cls, this.engine.spaceName(space));
+    return made;
   }
 
   /** Id of a CUDA kernel on a CUDA GPU; compiles the kernel if this process has not compiled it yet. */
@@ -226,4 +240,17 @@ export class ClassBinder {
       ),
     };
   }
+}
+
+/** A launch on a real GPU passes parameters by value, and their values are not on the host. */
+function steeredOnGpu({ name, steered, declared }: TaskClass, device: string): HeadraceError {
+  const parameter = declared?.paramNames[steered?.[0].position ?? 0];
+  return new HeadraceError(
+    'ERR_ARGUMENT_TYPE',
+    `task class '${name}': parameter '${parameter}' cannot be a datum on ${device}, whose kernels take parameters by value`,
+    {
+      task: name,
+      remedy: `declare '${parameter}' as a flow read('${steered?.[0].element}') of the kernel, pass (await graph.value(datum)), or keep the class on the host with gpuKernel: false`,
+    },
+  );
 }

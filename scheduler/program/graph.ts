@@ -15,8 +15,9 @@ import { insertOnRanks } from '../ranks/insertion.js';
 import type { Ranks } from '../ranks/ranks.js';
 import { checkArgumentNames } from './argument-names.js';
 import { type BoundClass, type ClassBinder, possibleSpaces } from './bound-class.js';
+import { hasDataParameters, plainTask } from './class-shapes.js';
 import type { Datum, DatumOwner } from './datum.js';
-import { withoutLists } from './list-flows.js';
+import type { ElementType } from './element-type.js';
 import { spaceOf } from './named-device.js';
 import type { PendingTask, Reductions } from './reductions.js';
 import {
@@ -38,13 +39,19 @@ import {
   type OneOrList,
   ParameterKind,
   type Parameters,
+  type ParameterType,
   type TaskClass,
 } from './task-class.js';
 
 /** Data and parameters of a task, by name. A list gets an array of data. */
 export type TaskArguments<F extends Flows, P extends Parameters> = {
   readonly [K in keyof F]: OneOrList<F[K], Datum<F[K]['element']>>;
-} & { readonly [K in keyof P]: P[K] extends 'bool' ? boolean : number };
+} & { readonly [K in keyof P]: ParameterArgument<P[K]> };
+
+/** A parameter of a task: a value, or a datum whose first element is the value when the task starts. */
+export type ParameterArgument<T extends ParameterType> = T extends 'bool'
+  ? boolean
+  : number | Datum<T & ElementType>;
 
 /** Options of one task. */
 export interface TaskOptions {
@@ -127,7 +134,7 @@ export class Graph {
     if (run.over) this.throwOver();
     if (this.lastClass !== cls) {
       if (isTaskClass(cls) && cls.lists !== undefined)
-        return this.insertWithLists(cls as TaskClass, args, options);
+        return this.insertShape(cls as TaskClass, args, options);
       this.lastBound = this.runtime.classes.bind(cls as unknown as TaskClass);
       this.lastClass = cls;
     }
@@ -145,7 +152,8 @@ export class Graph {
     const { next } = tasks;
     const named = args as unknown as Record<string, unknown>;
     this.readData(bound, named);
-    if (paramNames.length > 0) this.readParameters(bound, named);
+    if (paramNames.length > 0 && !this.readParameters(bound, named))
+      return this.insertShape(bound.cls, args, options);
     if (bound.uncheckedArguments > 0) {
       bound.uncheckedArguments--;
       checkArgumentNames(row, named);
@@ -209,11 +217,11 @@ export class Graph {
     return this.engine.tasks.wasTaken(handle) || isElsewhere(handle, this.ranks);
   }
 
-  /** Inserts a task of a class with lists as one of its shape (list-flows.ts). */
-  private insertWithLists(cls: TaskClass, args: object, options?: TaskOptions): TaskHandle {
+  /** Inserts a task with lists, or with parameters that are data, as one of its shape (class-shapes.ts). */
+  private insertShape(cls: TaskClass, args: object, options?: TaskOptions): TaskHandle {
     if (args === null || typeof args !== 'object')
       throw badArguments(this.runtime.classes.bind(cls), args);
-    const plain = withoutLists(cls, args as Record<string, unknown>);
+    const plain = plainTask(cls, args as Record<string, unknown>);
     return this.insert(plain.cls, plain.args as TaskArguments<Flows, Parameters>, options);
   }
 
@@ -241,8 +249,8 @@ export class Graph {
     if (bound.written.length > 0) this.checkDuplicates(bound);
   }
 
-  /** Checks the parameters and resolves them to numbers in scratch memory. */
-  private readParameters(bound: BoundClass, named: Record<string, unknown>): void {
+  /** Checks the parameters and resolves them to numbers in scratch memory. False: one of them is a datum. */
+  private readParameters(bound: BoundClass, named: Record<string, unknown>): boolean {
     const { params } = this;
     const { kinds } = bound;
     const { paramNames } = bound.row;
@@ -255,8 +263,10 @@ export class Graph {
         params[i] = value;
       } else if (typeof value === 'boolean' && kind === ParameterKind.bool) {
         params[i] = value ? 1 : 0;
-      } else throw badParameter(bound, i, value, named);
+      } else if (hasDataParameters(bound.cls, named)) return false;
+      else throw badParameter(bound, i, value, named);
     }
+    return true;
   }
 
   /** Checks the options and puts them into the record of the insertion. Returns the rank. */

@@ -1,4 +1,4 @@
-// Names in the shapes of a task class with lists (list-flows.ts).
+// Names in the shapes of a task class with lists (class-shapes.ts).
 
 /** The flow of a shape for member `i` of a list. */
 export function memberOf(list: string, i: number): string {

@@ -1,5 +1,6 @@
 // Task classes: the flows, the parameters and the bodies of a kind of task. Plain immutable data. The types of flows and
 // parameters are inferred, so a wrong name or element type is a compile error.
+import type { SteeredKernelParameter } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import { AccessMode } from '../../trace/format.js';
 import { checkOptions, shown } from '../checks.js';
@@ -193,8 +194,12 @@ export interface TaskClass<F extends Flows = Flows, P extends Parameters = Param
   readonly pulls: Uint8Array | undefined;
   /** 1 per flow that takes an array of data; undefined when none does. @internal */
   readonly lists: Uint8Array | undefined;
-  /** The class of which this is a shape (list-flows.ts). @internal */
+  /** The class of which this is a shape (class-shapes.ts). @internal */
   readonly declared: TaskClass | undefined;
+  /**
+   * Parameters of the declared class that are data, which are the last flows of this shape; undefined: there are none. @internal
+   */
+  readonly steered: readonly SteeredKernelParameter[] | undefined;
 }
 
 const MODES: Readonly<Record<FlowMode, number>> = {
@@ -271,14 +276,18 @@ export function task<const F extends Flows, const P extends Parameters = Record<
       `has a CUDA kernel and the list '${lists[0]}'`,
       'pass lists to a kernel of a C library, or declare the flows one by one',
     );
-  return make({ ...given, flows, params } as unknown as TaskClassDefinition<F, P>, undefined);
+  const whole = { ...given, flows, params } as unknown as TaskClassDefinition<F, P>;
+  const { cuda } = whole;
+  const source =
+    cuda === undefined ? undefined : cudaKernelSource(whole, cuda as unknown as CudaKernel);
+  return make(whole, { cuda: source, declared: undefined, steered: undefined });
 }
 
 function make<F extends Flows, P extends Parameters>(
   definition: TaskClassDefinition<F, P>,
-  declared: TaskClass | undefined,
+  more: Pick<TaskClass, 'cuda' | 'declared' | 'steered'>,
 ): TaskClass<F, P> {
-  const { name, flows, cuda } = definition;
+  const { name, flows } = definition;
   const flowNames = Object.keys(flows);
   const lists = Uint8Array.from(flowNames, (f) => (flows[f].list === true ? 1 : 0));
   const cls: TaskClass<F, P> = Object.freeze({
@@ -289,11 +298,9 @@ function make<F extends Flows, P extends Parameters>(
     modes: flowNames.map((f) => MODES[flows[f].mode]),
     elements: flowNames.map((f) => flows[f].element),
     reductions: reductionsOf(flows),
-    cuda:
-      cuda === undefined ? undefined : cudaKernelSource(definition, cuda as unknown as CudaKernel),
     pulls: pullsOf(name, definition),
     lists: lists.includes(1) ? lists : undefined,
-    declared,
+    ...more,
   });
   made.add(cls);
   return cls;
@@ -306,12 +313,23 @@ function reductionsOf(flows: Flows): (Reduction | undefined)[] | undefined {
   return all.some((each) => each !== undefined) ? all : undefined;
 }
 
-/** A class with other flows, parameters and functions in place of those of `cls`, which it stands for. @internal */
+/**
+ * A class with other flows, parameters and functions in place of those of `cls`, which it stands for. The parameters named in `data`
+ * are its last flows. @internal
+ */
 export function variantOf(
   cls: TaskClass,
   parts: Pick<TaskClassDefinition<Flows, Parameters>, 'flows' | 'params' | 'body' | 'explain'>,
+  data: readonly string[],
 ): TaskClass {
-  return make({ ...cls.definition, ...parts }, cls);
+  const steered = data.map((name) => ({
+    position: cls.paramNames.indexOf(name),
+    element: parts.flows[name].element as SteeredKernelParameter['element'],
+  }));
+  return make(
+    { ...cls.definition, ...parts },
+    { cuda: cls.cuda, declared: cls, steered: steered.length > 0 ? steered : undefined },
+  );
 }
 
 function wrong(name: string, text: string, remedy?: string): HeadraceError {

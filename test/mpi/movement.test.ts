@@ -82,6 +82,10 @@ describe('data between ranks', needing(rankNeed), () => {
     },
   );
 
+  test('parameters are data of other ranks', async () => {
+    await go(3, { what: 'steered', gpus: 1, size: {} });
+  });
+
   test.each(['push', 'pull'])('tasks get lists of data of all ranks by %s', async (fetch) => {
     await go(3, { what: 'lists', gpus: 1, size: { fetch } });
   });

@@ -55,6 +55,23 @@ describe('task classes with CUDA kernels', needing(cuda), () => {
     return () => runtime.close();
   });
 
+  it('take parameters by value only: one that is a datum is refused before anything is inserted', async () => {
+    const scale = scaleWith(kernel);
+    const to = runtime.data(new Float64Array(4).fill(2));
+    const factor = runtime.data(Float64Array.of(3), { name: 'factor' });
+    await runtime.run((graph) => {
+      const steered = { to, count: 4, factor, offset: 0 };
+      expect(() => graph.insert(scale, steered)).toThrow(
+        expect.objectContaining({
+          code: 'ERR_ARGUMENT_TYPE',
+          message: expect.stringContaining("parameter 'factor' cannot be a datum on gpu 0"),
+        }),
+      );
+      graph.insert(scale, { ...steered, factor: 4 });
+    });
+    expect([...(await to.read())]).toEqual([8, 8, 8, 8]);
+  });
+
   it('run from source on every GPU, ordered with everything else; zero elements launch nothing', async () => {
     const scale = scaleWith(kernel);
     runtime.prepare(scale);

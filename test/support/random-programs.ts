@@ -68,6 +68,8 @@ export type Operation = {
     | 'mix'
     | 'slowMix'
     | 'scale'
+    | 'scaleBy'
+    | 'fillWith'
     | 'touch'
     | 'read'
     | 'set'
@@ -93,6 +95,8 @@ const KINDS: readonly Operation['kind'][] = [
   'slowMix',
   'scale',
   'scale',
+  'scaleBy',
+  'fillWith',
   'touch',
   'read',
   'set',
@@ -119,13 +123,15 @@ export function decode(program: RawProgram): Operation[] {
       const from = others.find((d) => sizes[d] >= sizes[target]);
       if (from !== undefined && written[target])
         operations.push({ ...base, kind, data: [target, from] });
-    } else if (kind === 'copy') {
-      const from = others.find((d) => sizes[d] >= sizes[target]);
+    } else if (kind === 'copy' || kind === 'fillWith') {
+      const from = others.find((d) => kind === 'fillWith' || sizes[d] >= sizes[target]);
       if (from === undefined) continue;
       operations.push({ ...base, kind, data: [target, from] });
       written[target] = true;
     } else if (!written[target]) continue;
-    else if (kind === 'read' || kind === 'scale')
+    else if (kind === 'scaleBy') {
+      if (others[0] !== undefined) operations.push({ ...base, kind, data: [target, others[0]] });
+    } else if (kind === 'read' || kind === 'scale')
       operations.push({ ...base, kind, data: [target] });
     else operations.push({ ...base, kind, data: [target, ...others] });
   }
@@ -171,13 +177,15 @@ export function serial(program: RawProgram, operations: readonly Operation[]): E
     const inputs = from.map((d) => values[d] as Float64Array);
     if (op.kind === 'fill' || op.kind === 'set')
       values[target] = new Float64Array(length).fill(op.n);
+    else if (op.kind === 'fillWith') values[target] = new Float64Array(length).fill(inputs[0][0]);
     else if (op.kind === 'copy') values[target] = inputs[0].slice(0, length);
     else {
       const to = values[target] as Float64Array;
       if (op.kind === 'add') for (let i = 0; i < length; i++) to[i] += inputs[0][i];
-      else if (op.kind === 'scale')
-        for (let i = 0; i < length; i++) to[i] = (to[i] * 2 + op.n) % MODULUS;
-      else if (op.kind === 'mix' || op.kind === 'slowMix') mix(to, inputs, op.n);
+      else if (op.kind === 'scale' || op.kind === 'scaleBy') {
+        const n = op.kind === 'scale' ? op.n : inputs[0][0];
+        for (let i = 0; i < length; i++) to[i] = (to[i] * 2 + n) % MODULUS;
+      } else if (op.kind === 'mix' || op.kind === 'slowMix') mix(to, inputs, op.n);
     }
     history[target].push((values[target] as Float64Array).slice());
   });
@@ -281,8 +289,7 @@ export async function insertProgram(
     if (pause !== undefined) await pause;
     const [target, ...from] = op.data.map((d) => data[d]);
     const after = op.after.flatMap((i) => handles.get(i) ?? []);
-    const script =
-      op.kind === 'mix' || op.kind === 'slowMix' || op.kind === 'scale' || op.kind === 'throw';
+    const script = ['mix', 'slowMix', 'scale', 'scaleBy', 'throw'].includes(op.kind);
     // Some tasks have a wish: the host, or one of the GPUs.
     const wish = op.device - 10;
     const device =
@@ -310,6 +317,11 @@ export async function insertProgram(
       handle = graph.insert(add, { to: target, from: from[0], count: target.length }, options);
     } else if (op.kind === 'copy') {
       handle = graph.insert(copy, { to: target, from: from[0], bytes: target.bytes }, options);
+    } else if (op.kind === 'fillWith') {
+      const args = { to: target, count: target.length, value: from[0] };
+      handle = graph.insert(fill, args, options);
+    } else if (op.kind === 'scaleBy') {
+      handle = graph.insert(scale, { to: target, n: from[0] }, options);
     } else if (op.kind === 'scale') handle = graph.insert(scale, { to: target, n }, options);
     else if (op.kind === 'fail') handle = graph.insert(failing, { to: target, code: n }, options);
     else if (op.kind === 'throw') handle = graph.insert(throwing, { to: target, n }, options);

@@ -169,7 +169,11 @@ describe('insertion', () => {
     graph.insert(axpy, { x, y, alpha: '1', n: 4, fast: true });
     // @ts-expect-error fast is a truth value
     graph.insert(axpy, { x, y, alpha: 1, n: 4, fast: 1 });
-    // @ts-expect-error a datum is no parameter
+    // @ts-expect-error fast takes no datum
+    graph.insert(axpy, { x, y, alpha: 1, n: 4, fast: x });
+    // @ts-expect-error alpha takes a datum of f64
+    graph.insert(axpy, { x, y, alpha: single, n: 4, fast: true });
+    // A parameter may be a datum of its type.
     graph.insert(axpy, { x, y, alpha: x, n: 4, fast: true });
   });
 

@@ -15,6 +15,7 @@ import {
   type QueueInfo,
   type ScriptWorkers,
   type SpaceInfo,
+  type SteeredKernelParameter,
 } from '../../backend.js';
 import { FIRST_QUEUE, NO_QUEUE, type QueueId, type SpaceId } from '../../handles.js';
 import { Adversary, type AdversaryOptions, calm } from './adversary.js';
@@ -161,6 +162,10 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
 
   takesLengths(_kernel: number): boolean {
     return false;
+  }
+
+  steered(kernel: number, _space: SpaceId, parameters: readonly SteeredKernelParameter[]): number {
+    return this.executor.steered(kernel, parameters);
   }
 
   /** The planner keeps the counts in the commands: the file of a plan has no numbers of one process. */

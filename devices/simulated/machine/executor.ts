@@ -2,7 +2,12 @@
 // Invariants: a queue runs one record at a time, in order; a record starts when its wait is over, all records before it
 // are over and it was published; `done` counts the finished ones, seen by the engine or not.
 
-import { type QueueInfo, type SpaceInfo, Status } from '../../backend.js';
+import {
+  type QueueInfo,
+  type SpaceInfo,
+  Status,
+  type SteeredKernelParameter,
+} from '../../backend.js';
 import { FIRST_QUEUE, NO_QUEUE, type QueueId, type SpaceId } from '../../handles.js';
 import { NetOutcome } from '../../network/port.js';
 import { tree } from '../../network/tree.js';
@@ -12,6 +17,7 @@ import { type CompiledTime, compileTime } from './kernel-times.js';
 import { Lanes, type Letter } from './lanes.js';
 import { type MachineDescription, pairLink, queuesOf, spacesOf } from './machine.js';
 import { ARGS, Op, Records } from './records.js';
+import { steeredCall, steeredTime } from './steered-call.js';
 import type { Watcher } from './watcher.js';
 import type { EventOwner, World } from './world.js';
 
@@ -82,6 +88,8 @@ export class Executor implements EventOwner {
   private readonly waitersNext: Int32Array;
   private readonly kernelNames: string[] = [];
   private readonly kernelIds: Map<string, number> = new Map();
+  /** Parameters that kernels read from memory, by id. */
+  private readonly steers: (readonly SteeredKernelParameter[] | undefined)[] = [];
   private readonly gpuTimes: CompiledTime[] = [];
   private readonly hostTimes: CompiledTime[] = [];
   private readonly bandwidth: Float64Array;
@@ -152,6 +160,20 @@ export class Executor implements EventOwner {
     this.kernelNames.push(name);
     this.gpuTimes.push(compileTime(model, name));
     this.hostTimes.push(compileTime(hostModel, name));
+    return id;
+  }
+
+  /** Number of a kernel that reads parameters from its last flows (`Backend.steered`). */
+  steered(kernel: number, parameters: readonly SteeredKernelParameter[]): number {
+    const name = `${this.kernelNames[kernel]} ${JSON.stringify(parameters)}`;
+    const known = this.kernelIds.get(name);
+    if (known !== undefined) return known;
+    const id = this.kernelNames.length;
+    this.kernelIds.set(name, id);
+    this.kernelNames.push(this.kernelNames[kernel]);
+    this.gpuTimes.push(steeredTime(this.gpuTimes[kernel], parameters));
+    this.hostTimes.push(steeredTime(this.hostTimes[kernel], parameters));
+    this.steers[id] = parameters;
     return id;
   }
 
@@ -506,11 +528,9 @@ export class Executor implements EventOwner {
       const memory = this.bytes[space];
       if (records.outcome[slot] === Status.ok && body !== undefined && memory !== undefined) {
         const list = Array.from(args);
-        records.outcome[slot] = body({
-          memory,
-          flows: list.slice(0, flows),
-          params: list.slice(flows),
-        });
+        const call = { memory, flows: list.slice(0, flows), params: list.slice(flows) };
+        const steers = this.steers[records.what[slot]];
+        records.outcome[slot] = body(steers === undefined ? call : steeredCall(call, steers));
       }
       watcher?.exec(q, seq, space, records.task[slot], records.outcome[slot], args, flows);
     } else if (op === Op.copy) {

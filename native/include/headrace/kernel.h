@@ -56,7 +56,8 @@ typedef struct headrace_task {
   int32_t gpu;
   /* Id of the task in the engine; for messages only. */
   int32_t task;
-  int32_t reserved;
+  /* Number of the kernel in the runtime; for the runtime only. */
+  int32_t kernel;
   /* Number of elements of each datum, in the order of `flows`; NULL in kernels that are built in or made with ABI 1. */
   const double* lengths;
 } headrace_task;

@@ -172,6 +172,34 @@ const programs = {
     }
     return { ok };
   },
+  /** Parameters that are data of other ranks: the value of the moment goes to the rank of the task. */
+  async steered() {
+    const n = 64;
+    const factor = runtime.data(Float64Array.of(1), { name: 'factor', rank: 0 });
+    const one = runtime.data(Float64Array.of(1), { name: 'one', rank: 0 });
+    const add = task({
+      name: 'addSteered',
+      flows: { to: readWrite('f64'), from: read('f64') },
+      params: { count: 'i32', factor: 'f64' },
+      kernel: 'add_f64',
+    });
+    const tiles = Array.from({ length: 2 * ranks }, (_, i) =>
+      runtime.data(new Float64Array(n), { name: `t${i}`, rank: i % ranks }),
+    );
+    const ones = tiles.map((_, i) =>
+      runtime.data(new Float64Array(n).fill(1), { rank: i % ranks }),
+    );
+    const rounds = 20;
+    await runtime.run((graph) => {
+      for (let r = 0; r < rounds; r++) {
+        for (const [i, to] of tiles.entries())
+          graph.insert(add, { to, from: ones[i], count: n, factor });
+        graph.insert(add, { to: factor, from: one, count: 1, factor: 1 });
+      }
+    });
+    const values = await Promise.all(tiles.map((tile) => tile.read()));
+    return { ok: values.every((all) => all.every((v) => v === (rounds * (rounds + 1)) / 2)) };
+  },
   /** Every rank decides on the same values, of data of each rank in turn, and all runs go on after them. */
   async values() {
     const data = Array.from({ length: ranks }, (_, r) =>

@@ -10,6 +10,14 @@ export {
   reduceMatrix,
 } from './matrix-reduction.js';
 export type { MemoryOptions } from './panels.js';
+export {
+  type ApplyQOptions,
+  applyQ,
+  leastSquares,
+  type QrFactors,
+  qr,
+  qrFactors,
+} from './qr.js';
 export { type RectangleClass, redistribute } from './redistribute.js';
 export {
   type AllReduceData,

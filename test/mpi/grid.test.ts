@@ -52,6 +52,7 @@ const ORACLES = [
   'choleskySolve',
   'triangularSolve',
   'lu',
+  'qr',
   'norms',
 ];
 const SHORT = [3, 5].flatMap((tiles) =>

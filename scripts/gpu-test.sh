@@ -45,7 +45,7 @@ on_gpus=(env HEADRACE_TEST_DRIVER=cuda "HEADRACE_TEST_GPUS=${HEADRACE_TEST_GPUS:
 workers=$(($(nproc) / 4 > 2 ? $(nproc) / 4 : 2))
 # One file at a time, because one of them measures the GPU memory in use.
 part classes 600 "${on_gpus[@]}" --project native-gpu --no-file-parallelism
-part oracles 600 "${on_gpus[@]}" --maxWorkers "$workers" --project unit test/oracles test/algorithms test/scheduler/{random-programs,failure,lifecycle}.test.ts
+part oracles 600 "${on_gpus[@]}" --maxWorkers "$workers" --project unit test/oracles test/algorithms test/scheduler/{random-programs,failure,lifecycle,reductions}.test.ts
 if type mpirun >/dev/null 2>&1; then part ranks 600 node scripts/gpu-ranks.mjs; fi
 if ((${#failed[@]})); then
   echo "failed: ${failed[*]}"

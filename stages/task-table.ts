@@ -118,6 +118,8 @@ export interface TaskClassRow {
   readonly body: ((task: TaskId, row: number) => unknown) | undefined;
   /** The kernel on the host is a JavaScript body that script workers run. */
   readonly onScriptWorkers?: boolean;
+  /** Its tasks begin chains of tasks that shall run in parallel: each goes to the queue after that of the last task. */
+  spreads?: boolean;
   /** Turns a kernel's positive code into words, e.g. the pivot of a factorisation. */
   readonly explain: ((code: number, row: number) => string) | undefined;
   /** Stable error code to use when the kernel returns a positive code. */

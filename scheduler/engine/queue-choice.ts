@@ -24,7 +24,7 @@ const MUCH = 8;
 /** A space, or the script workers of the host: the queues among which a task has the choice. */
 export type Place = number;
 
-type PlacedClass = Pick<TaskClassRow, 'modes' | 'onScriptWorkers'>;
+type PlacedClass = Pick<TaskClassRow, 'modes' | 'onScriptWorkers' | 'spreads'>;
 
 export class QueueChoice {
   private readonly tasks: TaskTable;
@@ -107,13 +107,18 @@ export class QueueChoice {
    * queue of the task before it. It leaves its queue only for a queue that shares its data and is far less loaded, or
    * for a queue that is about to run dry and loses nothing by waiting. The latter take only a few tasks at a time,
    * because the followers of these tasks move with their data. New data are dealt out in runs: neighbours in program
-   * order often share data. Under memory pressure all tasks go to the first queue.
+   * order often share data; tasks that begin chains, one by one. Under memory pressure all tasks go to the first queue.
    */
   queue(row: number, cls: PlacedClass): QueueId {
     const place = this.placeOf(row, cls);
     if (place === this.scripts) this.usesScripts = true;
     const queues = this.execQueues[place];
     if (queues.length === 1 || this.isShort(place)) return queues[0];
+    if (cls.spreads === true) {
+      const next = queues.indexOf(this.previous[place]) + 1;
+      this.previous[place] = queues[next % queues.length];
+      return this.previous[place];
+    }
     const elected = this.elect(row, cls.modes, place);
     const q =
       elected === NO_QUEUE ? this.deal(place, queues) : this.balance(place, queues, elected);

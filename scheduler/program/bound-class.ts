@@ -100,6 +100,7 @@ export class ClassBinder {
         : undefined,
       body: this.scriptBody(cls),
       onScriptWorkers,
+      spreads: false,
       explain:
         explain === undefined
           ? undefined

@@ -78,6 +78,8 @@ export interface PendingTask {
 export class Reductions {
   private readonly parts: ReductionParts;
   private readonly open: Map<DatumId, OpenReduction> = new Map();
+  /** The open reduction, if there is one only. */
+  private only: OpenReduction | undefined;
   /** Set from the begin of the insertion of its combination to the place where bodies may run again. */
   private combining: OpenReduction | undefined;
   /** Reductions whose datum the task that is being inserted overwrites. */
@@ -85,6 +87,24 @@ export class Reductions {
 
   constructor(parts: ReductionParts) {
     this.parts = parts;
+  }
+
+  /** The open reduction into a datum. As a rule there is one at most, and every task asks for all of its data. */
+  private find(d: DatumId): OpenReduction | undefined {
+    const { only } = this;
+    if (only === undefined) return this.open.get(d);
+    return only.datum.row === d ? only : undefined;
+  }
+
+  private add(open: OpenReduction): void {
+    this.open.set(open.datum.row, open);
+    this.only = this.open.size === 1 ? open : undefined;
+  }
+
+  private remove({ datum }: OpenReduction): void {
+    this.open.delete(datum.row);
+    const [first] = this.open.values();
+    this.only = this.open.size === 1 ? first : undefined;
   }
 
   /** Some reduction is open. */
@@ -111,7 +131,7 @@ export class Reductions {
     const { modes } = bound.row;
     const { reductions } = bound.cls;
     for (let i = 0; i < modes.length; i++) {
-      const open = this.open.get(insertion.flows[i]);
+      const open = this.find(insertion.flows[i]);
       const reduction = reductions?.[i];
       if (open !== undefined && open === this.combining) continue;
       if (reduction === undefined) {
@@ -134,7 +154,7 @@ export class Reductions {
     for (let i = 0; i < bound.row.modes.length; i++) {
       const d = insertion.flows[i];
       const reduction = bound.cls.reductions?.[i];
-      const open = this.open.get(d);
+      const open = this.find(d);
       if (reduction === undefined) {
         if (open !== undefined && bound.row.modes[i] !== AccessMode.write) this.end(open);
       } else if (this.isSerial(graph)) {
@@ -150,10 +170,10 @@ export class Reductions {
     const { flows, device } = insertion;
     const isSerial = this.isSerial(graph);
     for (let i = 0; i < modes.length; i++) {
-      const open = this.open.get(flows[i]);
+      const open = this.find(flows[i]);
       if (open === undefined || open === this.combining) continue;
       if (bound.cls.reductions?.[i] === undefined) {
-        this.open.delete(flows[i]);
+        this.remove(open);
         open.rest = [];
         this.overwritten.push(open);
       } else if (!isSerial) {
@@ -173,20 +193,20 @@ export class Reductions {
 
   /** The task was not inserted, because its run has failed. */
   failed(): void {
-    for (const open of this.overwritten.splice(0)) this.open.set(open.datum.row, open);
+    for (const open of this.overwritten.splice(0)) this.add(open);
   }
 
   /** The program uses the value of a datum. */
   use(datum: Datum): void {
-    const open = this.open.get(datum.row);
+    const open = this.find(datum.row);
     if (open !== undefined) this.end(open);
   }
 
   /** The program overwrites a datum, or closes it. */
   forget(datum: Datum): void {
-    const open = this.open.get(datum.row);
+    const open = this.find(datum.row);
     if (open === undefined) return;
-    this.open.delete(datum.row);
+    this.remove(open);
     this.giveBack(open);
   }
 
@@ -214,11 +234,12 @@ export class Reductions {
     const { operator, partials } = reduction;
     const tasks = tasksOf(operator, datum.element, datum.length);
     // A mistake in an operator of the program shows before its first task.
-    classes.bind(tasks.identity);
     classes.bind(tasks.combine);
+    // The reducing tasks follow their partial results to a queue.
+    classes.bind(tasks.identity).row.spreads = true;
     const open = { datum, graph, operator, partials, tasks, pools: [], last: NO_POOL };
     const begun: OpenReduction = { ...open, rest: undefined };
-    this.open.set(d, begun);
+    this.add(begun);
     return begun;
   }
 
@@ -292,8 +313,8 @@ export class Reductions {
   /** No task of the reduction follows. `error`: why the datum has a part of the result only. */
   private leave(open: OpenReduction, error: unknown): void {
     const { datum } = open;
-    if (this.open.get(datum.row) !== open) return;
-    this.open.delete(datum.row);
+    if (this.find(datum.row) !== open) return;
+    this.remove(open);
     if (error !== undefined) this.spoil(open, error);
     this.giveBack(open);
   }

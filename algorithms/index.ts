@@ -10,6 +10,14 @@ export {
   reduceMatrix,
 } from './matrix-reduction.js';
 export type { MemoryOptions } from './panels.js';
+export { type CholeskyArguments, choleskyGraph } from './parameterised/cholesky.js';
+export { type GemmArguments, gemmGraph } from './parameterised/gemm.js';
+export { type ReduceArguments, reduceGraph } from './parameterised/reduce.js';
+export { type StencilArguments, stencilGraph } from './parameterised/stencil.js';
+export {
+  type TriangularSolveArguments,
+  triangularSolveGraph,
+} from './parameterised/triangular-solve.js';
 export {
   type ApplyQOptions,
   applyQ,

@@ -48,7 +48,10 @@ const independentWork = task({
   params: { iterations: 'i32' },
   kernel: 'compute_bound',
 });
-const stencilWork = task({
+export const stencilWork: TaskClass<
+  { out: Flow<'f64', 'write'>; left: In; mid: In; right: In },
+  { iterations: 'i32' }
+> = task({
   name: 'stencil-work',
   flows: { out: write('f64'), left: read('f64'), mid: read('f64'), right: read('f64') },
   params: { iterations: 'i32' },

@@ -5,6 +5,7 @@ import { metgBenchmarks } from './metg.js';
 import { networkBenchmarks } from './network.js';
 import { overhead } from './overhead.js';
 import { planBenchmarks } from './plan.js';
+import { parameterisedBenchmarks } from './ptg.js';
 import { reduceBenchmarks } from './reduce.js';
 import { scaleBenchmarks } from './scale.js';
 import { scriptWorkerBenchmarks } from './script-workers.js';
@@ -16,6 +17,7 @@ const SUITES: Readonly<Record<string, () => Promise<BenchEntry[]>>> = {
   metg: metgBenchmarks,
   plan: planBenchmarks,
   reduce: reduceBenchmarks,
+  ptg: parameterisedBenchmarks,
   'script-workers': scriptWorkerBenchmarks,
   network: async () => networkBenchmarks(),
   scale: async () => scaleBenchmarks(),

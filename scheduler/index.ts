@@ -4,6 +4,33 @@ export { type BlockCyclic, ownerOf, squareGrid } from '../devices/memory/distrib
 export type { MemoryUse } from '../devices/memory/space.js';
 export type { BytesByKind } from '../devices/memory/transfers.js';
 export { type ErrorDetails, HeadraceError, RunAbortedError } from './errors.js';
+export type {
+  ClassDeclaration,
+  ClassDefinition,
+  ClassEnds,
+  ControlEdges,
+  Declarations,
+  FlowEdges,
+  IndicesOf,
+} from './parameterised/definition.js';
+export {
+  ControlEnd,
+  type Controls,
+  FlowEnd,
+  type Source,
+  type Targets,
+  Temporary,
+  type TemporaryOptions,
+  temporary,
+} from './parameterised/ends.js';
+export {
+  ClassBuilder,
+  ParameterisedGraph,
+  parameterised,
+} from './parameterised/parameterised-graph.js';
+export { Range, range } from './parameterised/range.js';
+export type { GraphProblem } from './parameterised/unrolled.js';
+export type { GraphCheck } from './parameterised/verify.js';
 export type { GraphChoice } from './plans/driver-graph.js';
 export type { LoadPlanOptions } from './plans/load-plan.js';
 export type { PlanOptions } from './plans/make-plan.js';

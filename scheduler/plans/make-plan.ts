@@ -86,7 +86,9 @@ export async function makePlan(
     if (even.report.makespan * BETTER < found.report.makespan) found = even;
   }
   const { mirrored: data } = planning;
-  return new Plan(engine, found, { classes: graph.classes, data, isOver, choice: wish.choice });
+  const { classes, temporaries } = graph;
+  const { choice } = wish;
+  return new Plan(engine, found, { classes, data, temporaries, isOver, choice });
 }
 
 /** The graph of the program, which has ended. */
@@ -158,7 +160,8 @@ async function planTogether(
       const classes = share.origin.map((n) => graph.classes[n]);
       const { mirrored: data } = recorder;
       const together = { runtime, peers, messages, slots };
-      plan = new Plan(engine, found, { classes, data, isOver, choice, together });
+      const { temporaries } = graph;
+      plan = new Plan(engine, found, { classes, data, temporaries, isOver, choice, together });
     },
     { name: `making plan '${name}'` },
   );

@@ -36,6 +36,8 @@ export class PlanGraph extends Graph {
   private readonly owner: GraphRuntime;
   private isOver = false;
 
+  /** @internal Data of the plan alone. */
+  readonly temporaries: Datum[] = [];
   /** @internal Rank of each insertion; on several ranks only. */
   readonly rankOf: number[] = [];
   /** On several ranks: the run in which all ranks make the plan. */
@@ -116,6 +118,11 @@ export class PlanGraph extends Graph {
   override check(datum: Datum, reads: boolean, of?: string): void {
     this.know(datum);
     super.check(datum, reads, of);
+  }
+
+  /** @internal A play uses it again. */
+  override freeTemporary(datum: Datum): void {
+    this.temporaries.push(datum);
   }
 
   /** No task can be inserted any more. */

@@ -71,6 +71,7 @@ export class Plan {
   private readonly choice: GraphChoice;
   private readonly classes: readonly TaskClass[];
   private readonly data: ReadonlyMap<DatumId, Datum>;
+  private readonly temporaries: readonly Datum[];
   private program: PlannedProgram | undefined;
   private placement: Placement | undefined;
   private readonly planned: PlannedProgram['report'];
@@ -87,6 +88,8 @@ export class Plan {
       /** Class of each insertion. */
       readonly classes: readonly TaskClass[];
       readonly data: Iterable<DatumId>;
+      /** Data that are closed with the plan. */
+      readonly temporaries?: readonly Datum[];
       readonly isOver: () => boolean;
       readonly choice: GraphChoice;
       /** On several ranks. */
@@ -104,6 +107,7 @@ export class Plan {
     this.slots = program.slots.map((name) => slots.get(name) ?? NO_SLOT(name));
     this.allSlots = [...slots.values()];
     this.classes = of.classes;
+    this.temporaries = of.temporaries ?? [];
     this.isOver = of.isOver;
     this.choice = of.choice;
     this.data = new Map(
@@ -270,7 +274,9 @@ export class Plan {
   }
 
   private releaseIfOver(): void {
-    if (this.program === undefined && this.plays === 0 && !this.isOver()) this.graph.release();
+    if (this.program !== undefined || this.plays > 0 || this.isOver()) return;
+    this.graph.release();
+    for (const datum of this.temporaries) datum.close();
   }
 
   private checkOpen(): PlannedProgram {

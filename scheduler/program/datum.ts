@@ -2,6 +2,7 @@
 // Invariant: a datum belongs to one runtime; once closed it names no row of the directory any more.
 import type { DatumId } from '../../devices/handles.js';
 import type { DatumInfo } from '../../devices/memory/directory.js';
+import type { DatumOptions } from './datum-options.js';
 import type { ElementArray, ElementType } from './element-type.js';
 import { elementBytes } from './element-type.js';
 
@@ -10,6 +11,8 @@ export interface DatumOwner {
   /** Tokens of open data, by element type. */
   readonly tokens: Readonly<Record<ElementType, object>>;
   rankOf(datum: Datum): number;
+  /** A datum that has no copy until a task writes it. */
+  empty(element: ElementType, length: number, options: DatumOptions | undefined): Datum;
   readDatum<E extends ElementType>(datum: Datum<E>): Promise<ElementArray<E>>;
   /** The first element of what `readDatum` gives, once the argument is known to be a datum of this owner. */
   firstOf(datum: unknown): Promise<number>;

@@ -17,6 +17,7 @@ import { checkArgumentNames } from './argument-names.js';
 import { type BoundClass, type ClassBinder, possibleSpaces } from './bound-class.js';
 import { hasDataParameters, plainTask } from './class-shapes.js';
 import type { Datum, DatumOwner } from './datum.js';
+import type { DatumOptions } from './datum-options.js';
 import type { ElementType } from './element-type.js';
 import { spaceOf } from './named-device.js';
 import type { PendingTask, Reductions } from './reductions.js';
@@ -354,6 +355,16 @@ export class Graph {
     const ranks = this.runtime.peers;
     if (ranks === undefined || !ranks.runs.isPruned(this.run)) return false;
     return data.every((of) => (typeof of === 'number' ? of : ranks.ownerOf(of.row)) !== ranks.rank);
+  }
+
+  /** @internal A datum for the tasks of this graph only. */
+  makeTemporary(element: ElementType, length: number, options: DatumOptions): Datum {
+    return this.runtime.programData.empty(element, length, options);
+  }
+
+  /** @internal No more tasks use it. */
+  freeTemporary(datum: Datum): void {
+    datum.close();
   }
 
   /**

@@ -9,6 +9,7 @@ import type { NetworkPort } from '../../devices/network/port.js';
 import { FileSink } from '../../trace/sinks.js';
 import { shown } from '../checks.js';
 import { Engine } from '../engine/engine.js';
+import { ParameterisedGraph } from '../parameterised/parameterised-graph.js';
 import { type LoadPlanOptions, loadPlan } from '../plans/load-plan.js';
 import { makePlan, type PlanOptions } from '../plans/make-plan.js';
 import type { Plan } from '../plans/plan.js';
@@ -25,6 +26,7 @@ import { Datum } from './datum.js';
 import type { DatumOptions } from './datum-options.js';
 import { type ElementArray, type ElementType, isElementType } from './element-type.js';
 import { environmentOptions, reportOverridden } from './environment-options.js';
+import type { Graph } from './graph.js';
 import { raiseInliningBudget } from './inlining.js';
 import { Lifetime } from './lifetime.js';
 import { openMachine } from './machine.js';
@@ -143,6 +145,8 @@ export class Runtime {
     return this.programData.ranks;
   }
 
+  /** Runs an instance of a parameterised graph, as a program that inserts it. */
+  run<A>(graph: ParameterisedGraph<A>, args: NoInfer<A>, options?: RunOptions): Run;
   /**
    * Runs a program: calls it with a graph for its tasks, and executes the tasks as they are inserted. Returns at once
    * (or when a synchronous program has inserted everything); await the handle for the report.
@@ -150,8 +154,12 @@ export class Runtime {
    * @throws HeadraceError `ERR_ARGUMENT_TYPE` when the program is no function, `ERR_OPTION`, `ERR_TOO_MANY_RUNS`,
    *   `ERR_RUNTIME_CLOSED`. An error of the program rejects the run.
    */
-  run(program: Program, options: RunOptions = {}): Run {
+  run(program: Program, options?: RunOptions): Run;
+  run(first: Program | ParameterisedGraph<unknown>, second?: unknown, third?: RunOptions): Run {
     this.lifetime.check();
+    const isGraph = first instanceof ParameterisedGraph;
+    const program = isGraph ? (graph: Graph) => void first.insertInto(graph, second) : first;
+    const options = (isGraph ? third : (second as RunOptions | undefined)) ?? {};
     if (typeof program !== 'function') {
       throw new HeadraceError(
         'ERR_ARGUMENT_TYPE',
@@ -167,6 +175,8 @@ export class Runtime {
     return run;
   }
 
+  /** Plans an instance of a parameterised graph. Its temporaries live until the plan is closed. */
+  plan<A>(graph: ParameterisedGraph<A>, args: NoInfer<A>, options?: PlanOptions): Promise<Plan>;
   /**
    * Plans a program: calls it with a graph for its tasks, and decides their order, devices, memory and copies once. No task
    * runs. `run` of the result plays them, as often as asked, without JavaScript.
@@ -175,11 +185,19 @@ export class Runtime {
    * with `ERR_OUT_OF_HOST_MEMORY` when the data do not fit. On several ranks all ranks call it, with the same tasks; it
    * rejects with the failure of another rank, with `ERR_GRAPH_MISMATCH`, with `ERR_PLAN_RANKS` without lanes.
    */
-  async plan(
+  plan(
     program: (graph: PlanGraph) => void | PromiseLike<void>,
-    options: PlanOptions = {},
+    options?: PlanOptions,
+  ): Promise<Plan>;
+  async plan(
+    first: ((graph: PlanGraph) => void | PromiseLike<void>) | ParameterisedGraph<unknown>,
+    second?: unknown,
+    third?: PlanOptions,
   ): Promise<Plan> {
     this.lifetime.check();
+    const isGraph = first instanceof ParameterisedGraph;
+    const program = isGraph ? (graph: PlanGraph) => void first.insertInto(graph, second) : first;
+    const options = (isGraph ? third : (second as PlanOptions | undefined)) ?? {};
     return makePlan(this, this.engine, program, options, () => this.lifetime.isOver);
   }
 

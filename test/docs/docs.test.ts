@@ -84,6 +84,26 @@ describe('plans', () => {
   });
 });
 
+describe('parameterised graphs', () => {
+  const snippets = blocks('docs/parameterised-graphs.md', 'js');
+  test('there are two snippets', () => {
+    expect(snippets).toHaveLength(2);
+  });
+  test('the solve prints what the comments beside its console.log say', () => {
+    const promised = [...snippets[0].matchAll(/console\.log\(.*\);\s+\/\/ (.*)$/gm)].map(
+      (m) => m[1],
+    );
+    expect(run(snippets[0]).trimEnd().split('\n')).toEqual(promised);
+  });
+  test('the mistake prints what the comments below its console.log say', () => {
+    const promised = [...snippets[1].matchAll(/console\.log\(.*\);\n\/\/ (.*)$/gm)].map(
+      (m) => m[1],
+    );
+    expect(promised).toHaveLength(2);
+    expect(run(snippets[1]).trimEnd().split('\n')).toEqual(promised);
+  });
+});
+
 describe('kernels', () => {
   /** Compiles C example `i` with the command of the page and runs the code that `use` makes of the library's path. */
   function runWith(i: number, use: (library: string) => string): string {

@@ -1,0 +1,143 @@
+// Parameterised graphs beside insertion: the cost of a task of a stencil (three inputs, an empty kernel, unrolling included), and
+// METG(50 %) as in metg.ts.
+import { availableParallelism } from 'node:os';
+import {
+  type Datum,
+  type Flow,
+  type FlowEdges,
+  type FlowEnd,
+  type ParameterisedGraph,
+  parameterised,
+  type Range,
+  Runtime,
+  range,
+} from '../index.js';
+import {
+  type BenchEntry,
+  type Columns,
+  log,
+  makeColumns,
+  median,
+  runShape,
+  stencilEmpty,
+  stencilWork,
+} from './harness.js';
+import { metg, sweep } from './metg.js';
+
+const WIDTH = 16;
+const STEPS = 20_000;
+const REPEATS = 5;
+
+interface Cell {
+  readonly t: number;
+  readonly p: number;
+}
+type CellFlow = (of: Cell) => FlowEnd<'f64'>;
+type Ends = Readonly<Record<'out' | 'left' | 'mid' | 'right', CellFlow>>;
+type Edges<M extends 'read' | 'write'> = FlowEdges<Flow<'f64', M>, Cell>;
+
+interface StencilRun {
+  readonly columns: Columns;
+  readonly steps: number;
+}
+
+/** Ranges and edges of a stencil in which every step writes the data of the step before the last. */
+function stencilEdges(
+  cell: Ends,
+  { columns: { even, odd }, steps }: StencilRun,
+): {
+  readonly ranges: { readonly t: () => Range; readonly p: () => Range };
+  readonly starts: { readonly t: () => Range };
+  readonly flows: { readonly out: Edges<'write'> } & Readonly<
+    Record<'left' | 'mid' | 'right', Edges<'read'>>
+  >;
+} {
+  const last = even.length - 1;
+  const written = (t: number): readonly Datum<'f64'>[] => (t % 2 === 0 ? odd : even);
+  const old = (t: number, p: number) => (t === 0 ? even[p] : cell.out({ t: t - 1, p }));
+  return {
+    ranges: { t: () => range(0, steps), p: () => range(0, last + 1) },
+    starts: { t: () => range(0, 1) },
+    flows: {
+      out: {
+        from: ({ t, p }) => (t < 2 ? written(t)[p] : cell.out({ t: t - 2, p })),
+        to: ({ t, p }) =>
+          t + 1 === steps
+            ? written(t)[p]
+            : [
+                p > 0 ? cell.right({ t: t + 1, p: p - 1 }) : cell.left({ t: t + 1, p }),
+                cell.mid({ t: t + 1, p }),
+                p < last ? cell.left({ t: t + 1, p: p + 1 }) : cell.right({ t: t + 1, p }),
+                t + 2 < steps ? cell.out({ t: t + 2, p }) : written(t)[p],
+              ],
+      },
+      left: { from: ({ t, p }) => old(t, Math.max(0, p - 1)) },
+      mid: { from: ({ t, p }) => old(t, p) },
+      right: { from: ({ t, p }) => old(t, Math.min(last, p + 1)) },
+    },
+  };
+}
+
+const emptyStencil: ParameterisedGraph<StencilRun> = parameterised('stencil', (graph, given) => {
+  const { cell } = graph.declare({ cell: { runs: stencilEmpty, indices: ['t', 'p'] } });
+  graph.define(cell, stencilEdges(cell, given));
+});
+
+const workStencil: ParameterisedGraph<StencilRun & { readonly iterations: number }> = parameterised(
+  'stencil',
+  (graph, given) => {
+    const { cell } = graph.declare({ cell: { runs: stencilWork, indices: ['t', 'p'] } });
+    const { iterations } = given;
+    graph.define(cell, { ...stencilEdges(cell, given), params: () => ({ iterations }) });
+  },
+);
+
+async function seconds(run: () => PromiseLike<unknown>): Promise<number> {
+  const start = performance.now();
+  await run();
+  return (performance.now() - start) / 1e3;
+}
+
+/** ns per task, inserted and parameterised in turn. */
+async function emptyTasks(): Promise<BenchEntry[]> {
+  await using rt = await Runtime.create({ workers: 1 });
+  const columns = makeColumns(rt, WIDTH, 0);
+  const tasks = WIDTH * STEPS;
+  const run = (steps: number): Promise<number> =>
+    seconds(() => rt.run(emptyStencil, { columns, steps }));
+  await runShape(rt, columns, 'stencil', 2000);
+  await run(2000);
+  const inserted: number[] = [];
+  const parameterised: number[] = [];
+  for (let i = 0; i < REPEATS; i++) {
+    inserted.push(((await runShape(rt, columns, 'stencil', STEPS)) / tasks) * 1e9);
+    parameterised.push(((await run(STEPS)) / tasks) * 1e9);
+  }
+  const params = { tasks, width: WIDTH, workers: 1, repeats: REPEATS };
+  log(
+    `ptg/empty/stencil: ${median(parameterised).toFixed(0)} ns/task, inserted ${median(inserted).toFixed(0)}`,
+  );
+  return [
+    { name: 'ptg/empty/stencil', value: median(parameterised), unit: 'ns/task', params },
+    { name: 'ptg/empty/stencil/inserted', value: median(inserted), unit: 'ns/task', params },
+  ];
+}
+
+async function smallestTasks(): Promise<BenchEntry[]> {
+  const cores = availableParallelism();
+  const width = 8 * cores;
+  await using rt = await Runtime.create({ workers: cores });
+  const columns = makeColumns(rt, width, 0);
+  const run = (steps: number, iterations: number): Promise<number> =>
+    seconds(() => rt.run(workStencil, { columns, steps, iterations }));
+  await run(5000, 4);
+  await runShape(rt, columns, 'independent', 400, 16384);
+  const value = metg(await sweep(rt, columns, run, cores)) * 1e6;
+  const params = { cores, width, efficiency: 0.5, repeats: REPEATS };
+  log(`ptg/metg/stencil: ${value.toFixed(2)} us`);
+  return [{ name: 'ptg/metg/stencil', value, unit: 'us', params }];
+}
+
+export async function parameterisedBenchmarks(): Promise<BenchEntry[]> {
+  return [...(await emptyTasks()), ...(await smallestTasks())];
+}

@@ -1,0 +1,99 @@
+// Both ends of an edge of a parameterised graph: a flow or a control flow of the task with certain indices. And temporaries:
+// data that the graph makes for a task and frees behind the last reader.
+
+import type { Datum } from '../program/datum.js';
+import type { ElementType } from '../program/element-type.js';
+
+/** The indices of a task, by name. */
+export type Indices = Readonly<Record<string, number>>;
+
+/** The class of a task, as far as an end knows it. @internal */
+export interface EndClass {
+  readonly name: string;
+  /** Position in its instance. */
+  readonly number: number;
+}
+
+/** A flow of one task. As a source it is the value that the task leaves, as a target the input that it takes. */
+export class FlowEnd<E extends ElementType = ElementType> {
+  /** Element type of the flow. */
+  declare readonly element: E;
+  /** @internal */
+  readonly cls: EndClass;
+  /** Position among the flows of the task class. @internal */
+  readonly flow: number;
+  /** @internal */
+  readonly indices: Indices;
+
+  /** @internal Use the functions that `declare` returns. */
+  constructor(cls: EndClass, flow: number, indices: Indices) {
+    this.cls = cls;
+    this.flow = flow;
+    this.indices = indices;
+  }
+}
+
+/** A control flow of one task: an order without data. */
+export class ControlEnd {
+  /** @internal */
+  readonly cls: EndClass;
+  /** Position among the control flows of the class. @internal */
+  readonly control: number;
+  /** @internal */
+  readonly indices: Indices;
+
+  /** @internal Use the functions that `declare` returns. */
+  constructor(cls: EndClass, control: number, indices: Indices) {
+    this.cls = cls;
+    this.control = control;
+    this.indices = indices;
+  }
+}
+
+/** Options of a temporary. */
+export interface TemporaryOptions {
+  /** Rows of the column-major matrix that its elements form. Default: one column. */
+  readonly rows?: number;
+  /** Device that runs the tasks that write it: a GPU number from 0, or 'host'. */
+  readonly device?: number | 'host';
+}
+
+/** A datum that the graph makes for the task, without a value, and frees when the last task that uses it is over. */
+export class Temporary<E extends ElementType = ElementType> {
+  readonly element: E;
+  readonly length: number;
+  readonly options: TemporaryOptions;
+
+  /** @internal Use `temporary`. */
+  constructor(element: E, length: number, options: TemporaryOptions) {
+    this.element = element;
+    this.length = length;
+    this.options = options;
+  }
+}
+
+/** A temporary of `length` elements, for the `from` of a flow that is written. */
+export function temporary<E extends ElementType>(
+  element: E,
+  length: number,
+  options: TemporaryOptions = {},
+): Temporary<E> {
+  return new Temporary(element, length, options);
+}
+
+/**
+ * Where the input of a flow comes from: a datum (its value from before the graph), the flow of another task, or a new
+ * temporary.
+ */
+export type Source<E extends ElementType = ElementType> = Datum<E> | FlowEnd<E> | Temporary<E>;
+
+/** Where an output goes: inputs of other tasks, or home to a datum. `undefined` and `false` are nothing. */
+export type Targets<E extends ElementType = ElementType> =
+  | FlowEnd<E>
+  | Datum<E>
+  | undefined
+  | false
+  | readonly Targets<E>[];
+
+/** Control flows of other tasks. `undefined` and `false` are nothing. */
+export type Controls = ControlEnd | undefined | false | readonly Controls[];

@@ -1,0 +1,184 @@
+// One task of a parameterised graph that is known and not inserted yet: its sources, and what has arrived of them.
+// Invariant: `missing` is the number of inputs from other tasks, data and control, that may not be used yet. An input counts
+// when its value may be used: for a flow that is written, when the readers of that version have been inserted (values.ts).
+
+import { HeadraceError } from '../../devices/errors.js';
+import type { TaskHandle } from '../../devices/handles.js';
+import { shown } from '../checks.js';
+import { Datum } from '../program/datum.js';
+import {
+  ControlEnd,
+  type Controls,
+  FlowEnd,
+  type Indices,
+  type Source,
+  Temporary,
+} from './ends.js';
+import type { GraphClass } from './graph-class.js';
+import { keyOf, sameIndices, type TaskKey, taskName } from './task-key.js';
+import type { Value } from './values.js';
+
+/** An order without data that the task expects. */
+interface Awaited {
+  readonly from: ControlEnd;
+  readonly control: number;
+  arrived: boolean;
+}
+
+/** @internal */
+export class GraphTask {
+  readonly cls: GraphClass;
+  readonly indices: Indices;
+  readonly key: TaskKey;
+  readonly priority: number;
+  /** A source per flow; the members of a list stand one after the other. */
+  readonly sources: readonly Source[];
+  /** What has arrived of each source that is another task. */
+  readonly values: (Value | undefined)[] = [];
+  /** First source of each flow, and the number of sources; undefined without lists: a source per flow. */
+  readonly firsts: readonly number[] | undefined;
+  /** Orders that it expects. */
+  readonly awaited: readonly Awaited[];
+  /** Handles of the tasks that control flows put before it. */
+  after: TaskHandle[] | undefined;
+  missing = 0;
+
+  /** @throws HeadraceError `ERR_GRAPH_EDGE` for sources that are none */
+  constructor(cls: GraphClass, indices: Indices, key: TaskKey) {
+    this.cls = cls;
+    this.indices = indices;
+    this.key = key;
+    this.priority = cls.priority === undefined ? 0 : cls.priority(indices);
+    const { from, runs } = cls;
+    const sources: Source[] = [];
+    this.sources = sources;
+    const firsts: number[] | undefined = runs.lists === undefined ? undefined : [];
+    this.firsts = firsts;
+    for (let f = 0; f < from.length; f++) {
+      const source = from[f](indices);
+      firsts?.push(sources.length);
+      if (firsts === undefined || runs.lists?.[f] !== 1) this.add(source as Source, f);
+      else if (Array.isArray(source)) for (const one of source as Source[]) this.add(one, f);
+      else throw this.badSource(f, source, 'an array of sources');
+    }
+    firsts?.push(sources.length);
+    this.awaited = cls.hasControls ? this.readControls() : NONE;
+  }
+
+  private add(source: Source, flow: number): void {
+    const sources = this.sources as Source[];
+    if (source instanceof FlowEnd) this.missing++;
+    else if (source instanceof Temporary) {
+      if (this.cls.isRead[flow])
+        throw this.badSource(flow, source, 'a value: a temporary has none before it is written');
+    } else if (!(source instanceof Datum))
+      throw this.badSource(flow, source, 'a datum, the flow of another task or a temporary');
+    sources.push(source);
+    this.values.push(undefined);
+  }
+
+  private badSource(flow: number, source: unknown, wanted: string): HeadraceError {
+    const name = this.cls.runs.flowNames[flow];
+    return new HeadraceError(
+      'ERR_GRAPH_EDGE',
+      `flow '${name}' of ${this.name} comes from ${source instanceof Temporary ? 'a temporary' : shown(source)}; it needs ${wanted}`,
+      { task: this.name },
+    );
+  }
+
+  private readControls(): Awaited[] {
+    const all: Awaited[] = [];
+    this.cls.controlFrom.forEach((from, control) => {
+      eachControl(from?.(this.indices), (end) => {
+        all.push({ from: end, control, arrived: false });
+        this.missing++;
+      });
+    });
+    return all;
+  }
+
+  get name(): string {
+    return taskName(this.cls.name, this.cls.indexNames, this.indices);
+  }
+
+  /** The first position of a flow's sources. */
+  first(flow: number): number {
+    return this.firsts === undefined ? flow : this.firsts[flow];
+  }
+
+  /** The position behind a flow's sources. */
+  end(flow: number): number {
+    return this.firsts === undefined ? flow + 1 : this.firsts[flow + 1];
+  }
+
+  /** The source of `flow` that is that flow of `producer`: the first that has not arrived, or else any; -1 if there is none. */
+  slotOf(flow: number, producer: GraphTask, produced: number): number {
+    const { sources, values } = this;
+    const end = this.end(flow);
+    let found = -1;
+    for (let s = this.first(flow); s < end; s++) {
+      const source = sources[s];
+      if (!(source instanceof FlowEnd) || !producer.isAt(source, source.flow, produced)) continue;
+      if (values[s] === undefined) return s;
+      found = s;
+    }
+    return found;
+  }
+
+  /** As `slotOf`, for orders. */
+  awaitedOf(control: number, producer: GraphTask, produced: number): Awaited | undefined {
+    const all = this.awaited.filter(
+      (one) => one.control === control && producer.isAt(one.from, one.from.control, produced),
+    );
+    return all.find(({ arrived }) => !arrived) ?? all[0];
+  }
+
+  private isAt(end: FlowEnd | ControlEnd, position: number, produced: number): boolean {
+    const { cls, indices } = this;
+    return (
+      end.cls === cls &&
+      position === produced &&
+      (end.indices === indices || sameIndices(cls.indexNames, end.indices, indices))
+    );
+  }
+
+  /** The inputs that have not arrived, in words. */
+  lacking(): string[] {
+    const { flowNames } = this.cls.runs;
+    const words: string[] = [];
+    flowNames.forEach((flow, f) => {
+      for (let s = this.first(f); s < this.end(f); s++) {
+        const source = this.sources[s];
+        if (source instanceof FlowEnd && this.values[s] === undefined)
+          words.push(`'${flow}' from ${endName(source)}`);
+      }
+    });
+    for (const { from, control, arrived } of this.awaited)
+      if (!arrived) words.push(`control '${this.cls.controlNames[control]}' from ${endName(from)}`);
+    return words;
+  }
+}
+
+const NONE: readonly Awaited[] = [];
+
+/** The task at an end. @internal */
+export function taskAt(cls: GraphClass, indices: Indices): GraphTask {
+  return new GraphTask(cls, indices, keyOf(cls.indexNames, indices));
+}
+
+/** An end in words, such as `'c' of gemm(k=0, i=2, j=1)`. @internal */
+export function endName(end: FlowEnd | ControlEnd): string {
+  const cls = end.cls as GraphClass;
+  const name = taskName(cls.name, cls.indexNames, end.indices);
+  return end instanceof FlowEnd
+    ? `'${cls.runs.flowNames[end.flow]}' of ${name}`
+    : `'${cls.controlNames[end.control]}' of ${name}`;
+}
+
+/** Calls `visit` for each control flow. @internal */
+export function eachControl(given: Controls, visit: (end: ControlEnd) => void): void {
+  if (given instanceof ControlEnd) visit(given);
+  else if (Array.isArray(given)) for (const one of given as Controls[]) eachControl(one, visit);
+  else if (given !== undefined && given !== false)
+    throw new HeadraceError('ERR_GRAPH_EDGE', `a control flow leads to ${shown(given)}`);
+}

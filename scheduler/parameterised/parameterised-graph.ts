@@ -1,0 +1,115 @@
+// A parameterised graph: classes of tasks indexed by integers, whose edges are functions of the indices. It is never a list of
+// tasks: an instance is unrolled as it is inserted (walk.ts).
+
+import { HeadraceError } from '../../devices/errors.js';
+import { checkText, shown } from '../checks.js';
+import type { Graph } from '../program/graph.js';
+import type { ClassDeclaration, ClassDefinition, ClassEnds, Declarations } from './definition.js';
+import { ControlEnd, FlowEnd, type Indices } from './ends.js';
+import { GraphClass, type LooseDefinition } from './graph-class.js';
+import { type GraphCheck, verify } from './verify.js';
+import { Walk } from './walk.js';
+
+/** Takes the classes of one instance. */
+export class ClassBuilder {
+  /** @internal */
+  readonly classes: GraphClass[] = [];
+  private readonly byEnds: Map<object, GraphClass> = new Map();
+
+  /**
+   * Declares classes of tasks. The result has, by the name of each class, functions from the indices of a task to its flows and
+   * control flows, for the edges of all classes.
+   * @throws HeadraceError `ERR_GRAPH_CLASS`
+   */
+  declare<const D extends Declarations>(
+    declarations: D,
+  ): { readonly [K in keyof D]: ClassEnds<D[K]> } {
+    const all: Record<string, object> = {};
+    for (const [name, declaration] of Object.entries(declarations)) {
+      const cls = new GraphClass(name, this.classes.length, declaration);
+      this.classes.push(cls);
+      const ends: Record<string, (of: Indices) => FlowEnd | ControlEnd> = {};
+      cls.runs.flowNames.forEach((flow, f) => {
+        ends[flow] = (of) => new FlowEnd(cls, f, of);
+      });
+      cls.controlNames.forEach((control, c) => {
+        ends[control] = (of) => new ControlEnd(cls, c, of);
+      });
+      this.byEnds.set(ends, cls);
+      all[name] = ends;
+    }
+    return all as { readonly [K in keyof D]: ClassEnds<D[K]> };
+  }
+
+  /**
+   * Defines a declared class.
+   * @throws HeadraceError `ERR_GRAPH_CLASS`, `ERR_OPTION`
+   */
+  define<D extends ClassDeclaration>(cls: ClassEnds<D>, definition: ClassDefinition<D>): void {
+    const known = this.byEnds.get(cls);
+    if (known === undefined)
+      throw new HeadraceError('ERR_GRAPH_CLASS', `${shown(cls)} is no declared class`, {
+        remedy: 'declare it with `declare` of the same builder',
+      });
+    known.define(definition as unknown as LooseDefinition);
+  }
+}
+
+/** A task graph in functions of indices. Made by `parameterised`. */
+export class ParameterisedGraph<A = void> {
+  readonly name: string;
+  private readonly build: (builder: ClassBuilder, args: A) => void;
+
+  /** @internal Use `parameterised`. */
+  constructor(name: string, build: (builder: ClassBuilder, args: A) => void) {
+    this.name = checkText(name, 'the name of a graph');
+    this.build = build;
+  }
+
+  /**
+   * Inserts the tasks of an instance into a run or a plan, after all tasks inserted so far and before all later ones. Returns
+   * their number.
+   *
+   * @throws HeadraceError the errors of `Graph.insert`; `ERR_GRAPH_CLASS` for a class that is not defined; and for mistakes
+   *   of edges `ERR_GRAPH_EDGE`, `ERR_GRAPH_RANGE`, `ERR_GRAPH_VERSION` and, if tasks are left, `ERR_GRAPH_STALLED`. The run
+   *   then has the tasks before the mistake.
+   */
+  insertInto(graph: Graph, args: A): number {
+    return new Walk(graph, this.instance(args)).run();
+  }
+
+  /**
+   * Unrolls a small instance, runs nothing, and says what is wrong with it: edges that only one of their ends knows, inputs that
+   * arrive twice, targets outside of the ranges, first tasks outside of `starts`, a cycle, data that tasks use without an
+   * order, temporaries that no task reads, and data whose last version does not come home. Cycles are looked for when the edges
+   * are right, the rest when there is no cycle.
+   *
+   * @throws HeadraceError `ERR_GRAPH_CLASS`; `ERR_GRAPH_TOO_LARGE` for more than 10 000 tasks
+   */
+  verify(args: A): GraphCheck {
+    return verify(this.instance(args));
+  }
+
+  /** @internal */
+  instance(args: A): readonly GraphClass[] {
+    const builder = new ClassBuilder();
+    this.build(builder, args);
+    const open = builder.classes.find(({ isDefined }) => !isDefined);
+    if (open === undefined) return builder.classes;
+    throw new HeadraceError(
+      'ERR_GRAPH_CLASS',
+      `class '${open.name}' of graph '${this.name}' is declared and not defined`,
+    );
+  }
+}
+
+/**
+ * A graph of tasks whose edges are functions of indices (docs/parameterised-graphs.md). `build` declares and defines the classes of
+ * an instance, from the arguments of that instance.
+ */
+export function parameterised<A = void>(
+  name: string,
+  build: (builder: ClassBuilder, args: A) => void,
+): ParameterisedGraph<A> {
+  return new ParameterisedGraph(name, build);
+}

@@ -1,0 +1,180 @@
+// All tasks and edges of a small instance, for `verify`. Both ends of every edge are looked at, each from its own side.
+
+import { HeadraceError } from '../../devices/errors.js';
+import { shown } from '../checks.js';
+import { Datum } from '../program/datum.js';
+import { type ControlEnd, FlowEnd, type Targets } from './ends.js';
+import type { GraphClass } from './graph-class.js';
+import { eachControl, endName, type GraphTask, taskAt } from './graph-task.js';
+import { keyOf, type TaskKey, taskName } from './task-key.js';
+import { UsedDatum, Value } from './values.js';
+
+/** What is wrong with a graph. */
+export interface GraphProblem {
+  /**
+   * `edge`: two ends that do not fit; `range`: a target outside of the ranges; `start`: a first task outside of `starts`; `cycle`;
+   * `race`: two tasks without an order use one datum, or in the wrong order; `temporary`: one that no task reads; `home`: a datum
+   * whose last version does not come home.
+   */
+  readonly kind: 'edge' | 'range' | 'start' | 'cycle' | 'race' | 'temporary' | 'home';
+  /** Names the tasks. */
+  readonly text: string;
+}
+
+/** Tasks that `verify` takes. */
+const MOST_TASKS = 10_000;
+
+/** A flow of a task that leaves a value, and the tasks that take it. @internal */
+export interface Output {
+  readonly task: number;
+  readonly flow: number;
+  readonly readers: number[];
+  readonly writers: number[];
+  readonly homes: Datum[];
+}
+
+/** Marks an input that has arrived. */
+const ARRIVED = new Value(new UsedDatum(undefined as never, false));
+
+/** @internal */
+export class Unrolled {
+  readonly problems: GraphProblem[] = [];
+  readonly tasks: GraphTask[] = [];
+  /** Tasks behind each task. */
+  readonly after: number[][] = [];
+  /** Outputs of each task, by flow. */
+  readonly outputs: (Output | undefined)[][] = [];
+  private readonly numbers: readonly Map<TaskKey, number>[];
+  private readonly classes: readonly GraphClass[];
+
+  /** @throws HeadraceError `ERR_GRAPH_TOO_LARGE` */
+  constructor(classes: readonly GraphClass[]) {
+    this.classes = classes;
+    this.numbers = classes.map(() => new Map<TaskKey, number>());
+    for (const cls of classes)
+      for (const of of cls.tasks()) this.guarded(() => this.add(taskAt(cls, of)));
+    this.checkStarts();
+    for (let n = 0; n < this.tasks.length; n++) this.guarded(() => this.send(n));
+    for (const task of this.tasks)
+      for (const input of task.lacking())
+        this.report('edge', `${task.name} expects ${input}, which does not send it`);
+  }
+
+  report(kind: GraphProblem['kind'], text: string): void {
+    this.problems.push({ kind, text });
+  }
+
+  /** The number of the task at an end that is known to be one. */
+  numberOf({ cls, indices }: FlowEnd): number {
+    const { indexNames, number } = this.classes[cls.number];
+    return this.numbers[number].get(keyOf(indexNames, indices)) as number;
+  }
+
+  name(task: number): string {
+    return this.tasks[task].name;
+  }
+
+  private add(task: GraphTask): void {
+    if (this.tasks.length === MOST_TASKS)
+      throw new HeadraceError('ERR_GRAPH_TOO_LARGE', `verify takes at most ${MOST_TASKS} tasks`, {
+        limit: MOST_TASKS,
+        remedy: 'verify a smaller instance',
+      });
+    this.numbers[task.cls.number].set(task.key, this.tasks.length);
+    this.tasks.push(task);
+    this.after.push([]);
+    this.outputs.push([]);
+  }
+
+  /** A mistake that a function of the graph shows becomes a problem. */
+  private guarded(call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      if (!(error instanceof HeadraceError) || error.code !== 'ERR_GRAPH_EDGE') throw error;
+      this.report('edge', error.message);
+    }
+  }
+
+  private checkStarts(): void {
+    for (const cls of this.classes) {
+      if (!cls.hasStarts) continue;
+      const keys = new Set<TaskKey>();
+      for (const of of cls.tasks(cls.starts)) keys.add(keyOf(cls.indexNames, of));
+      for (const task of this.tasks)
+        if (task.cls === cls && task.missing === 0 && !keys.has(task.key))
+          this.report('start', `${task.name} has no input from a task and is not in \`starts\``);
+    }
+  }
+
+  private send(n: number): void {
+    const task = this.tasks[n];
+    const { cls, indices } = task;
+    for (let flow = 0; flow < cls.to.length; flow++) {
+      const to = cls.to[flow];
+      if (to === undefined && !cls.isWritten[flow]) continue;
+      const output: Output = { task: n, flow, readers: [], writers: [], homes: [] };
+      this.outputs[n][flow] = output;
+      if (to !== undefined) this.follow(output, to(indices));
+    }
+    cls.controlTo.forEach((to, control) => {
+      eachControl(to?.(indices), (end) => this.order(n, control, end));
+    });
+  }
+
+  private follow(output: Output, targets: Targets): void {
+    if (Array.isArray(targets)) for (const one of targets as Targets[]) this.follow(output, one);
+    else if (targets instanceof Datum) output.homes.push(targets);
+    else if (targets instanceof FlowEnd) this.arrive(output, targets);
+    else if (targets !== undefined && targets !== false)
+      this.report('edge', `${this.outputName(output)} goes to ${shown(targets)}`);
+  }
+
+  private arrive(output: Output, end: FlowEnd): void {
+    const target = this.targetOf(end, this.outputName(output));
+    if (target === undefined) return;
+    const task = this.tasks[target];
+    const slot = task.slotOf(end.flow, this.tasks[output.task], output.flow);
+    if (slot < 0)
+      this.report(
+        'edge',
+        `${this.outputName(output)} goes to ${endName(end)}, which does not expect it`,
+      );
+    else if (task.values[slot] !== undefined)
+      this.report('edge', `${this.outputName(output)} goes twice to ${endName(end)}`);
+    else {
+      task.values[slot] = ARRIVED;
+      (task.cls.isWritten[end.flow] ? output.writers : output.readers).push(target);
+      this.after[output.task].push(target);
+    }
+  }
+
+  private order(n: number, control: number, end: ControlEnd): void {
+    const producer = this.tasks[n];
+    const what = `control '${producer.cls.controlNames[control]}' of ${producer.name}`;
+    const target = this.targetOf(end, what);
+    if (target === undefined) return;
+    const awaited = this.tasks[target].awaitedOf(end.control, producer, control);
+    if (awaited === undefined)
+      this.report('edge', `${what} goes to ${endName(end)}, which does not expect it`);
+    else if (awaited.arrived) this.report('edge', `${what} goes twice to ${endName(end)}`);
+    else {
+      awaited.arrived = true;
+      this.after[n].push(target);
+    }
+  }
+
+  /** The number of the task at an end. */
+  private targetOf(end: FlowEnd | ControlEnd, what: string): number | undefined {
+    const cls = this.classes[end.cls.number];
+    const number = this.numbers[cls.number].get(keyOf(cls.indexNames, end.indices));
+    if (number !== undefined && cls.outside(end.indices) === undefined) return number;
+    const name = taskName(cls.name, cls.indexNames, end.indices);
+    this.report('range', `${what} goes to ${name}, which is outside of its ranges`);
+    return undefined;
+  }
+
+  outputName({ task, flow }: Output): string {
+    return `'${this.tasks[task].cls.runs.flowNames[flow]}' of ${this.name(task)}`;
+  }
+}

@@ -1,0 +1,142 @@
+// The tasks that are known and lack inputs: outputs arrive here, and tasks with all inputs become ready.
+// Invariant: a task is here exactly while one of its inputs is known and another one is not, or while the task that sends it one
+// is still sending. So an output that arrives twice meets the task that has it, and memory is that of the active tasks.
+
+import { HeadraceError } from '../../devices/errors.js';
+import type { TaskHandle } from '../../devices/handles.js';
+import type { ControlEnd, FlowEnd, Indices } from './ends.js';
+import type { GraphClass } from './graph-class.js';
+import { endName, GraphTask } from './graph-task.js';
+import type { ReadyTasks } from './ready-tasks.js';
+import { keyOf, type TaskKey, taskName } from './task-key.js';
+import type { Value } from './values.js';
+
+/** @internal */
+export class WaitingTasks {
+  private readonly classes: readonly GraphClass[];
+  private readonly ready: ReadyTasks;
+  private readonly byClass: readonly Map<TaskKey, GraphTask>[];
+  /** Those that lack nothing any more, while their sender is still sending. */
+  private readonly complete: GraphTask[] = [];
+
+  constructor(classes: readonly GraphClass[], ready: ReadyTasks) {
+    this.classes = classes;
+    this.ready = ready;
+    this.byClass = classes.map(() => new Map<TaskKey, GraphTask>());
+  }
+
+  /**
+   * A value arrives at the flow of a task.
+   * @throws HeadraceError `ERR_GRAPH_EDGE`, `ERR_GRAPH_RANGE`, `ERR_GRAPH_VERSION`
+   */
+  arrive(end: FlowEnd, value: Value, producer: GraphTask, produced: number): void {
+    const task = this.taskOf(end, producer);
+    const { flow } = end;
+    const slot = task.slotOf(flow, producer, produced);
+    if (slot < 0) throw unexpected(end, producer, producer.cls.runs.flowNames[produced]);
+    if (task.values[slot] !== undefined)
+      throw twice(end, producer, producer.cls.runs.flowNames[produced]);
+    task.values[slot] = value;
+    if (!task.cls.isWritten[flow]) {
+      value.readers++;
+      this.countDown(task);
+    } else if (value.writer === undefined) value.writer = task;
+    else throw twoWriters(value, value.writer, task);
+  }
+
+  /** An order arrives at a control flow. `handle`: the task that comes before, if this rank has inserted it. */
+  order(
+    end: ControlEnd,
+    handle: TaskHandle | undefined,
+    producer: GraphTask,
+    produced: number,
+  ): void {
+    const task = this.taskOf(end, producer);
+    const awaited = task.awaitedOf(end.control, producer, produced);
+    const name = producer.cls.controlNames[produced];
+    if (awaited === undefined) throw unexpected(end, producer, name);
+    if (awaited.arrived) throw twice(end, producer, name);
+    awaited.arrived = true;
+    if (handle !== undefined) {
+      task.after ??= [];
+      task.after.push(handle);
+    }
+    this.countDown(task);
+  }
+
+  /** One of the inputs of a task may be used. */
+  countDown(task: GraphTask): void {
+    if (--task.missing === 0) this.complete.push(task);
+  }
+
+  /** The sender has sent everything: the tasks that lack nothing are ready. */
+  sent(): void {
+    const { byClass, complete, ready } = this;
+    for (let n = 0; n < complete.length; n++) {
+      const task = complete[n];
+      byClass[task.cls.number].delete(task.key);
+      ready.add(task);
+    }
+    complete.length = 0;
+  }
+
+  private taskOf(end: FlowEnd | ControlEnd, producer: GraphTask): GraphTask {
+    const cls = this.classes[end.cls.number];
+    if (cls !== end.cls)
+      throw new HeadraceError(
+        'ERR_GRAPH_EDGE',
+        `${producer.name} sends to class '${end.cls.name}' of another instance`,
+        { task: producer.name },
+      );
+    const { indices } = end;
+    const key = keyOf(cls.indexNames, indices);
+    const map = this.byClass[cls.number];
+    const known = map.get(key);
+    if (known !== undefined) return known;
+    checkRange(cls, indices, producer);
+    const task = new GraphTask(cls, indices, key);
+    map.set(key, task);
+    return task;
+  }
+
+  /** The tasks, in the order in which they became known class by class. */
+  *all(): Generator<GraphTask> {
+    for (const map of this.byClass) yield* map.values();
+  }
+}
+
+/** @throws HeadraceError `ERR_GRAPH_RANGE` */
+function checkRange(cls: GraphClass, indices: Indices, producer: GraphTask): void {
+  const index = cls.outside(indices);
+  if (index === undefined) return;
+  throw new HeadraceError(
+    'ERR_GRAPH_RANGE',
+    `${producer.name} sends to ${taskName(cls.name, cls.indexNames, indices)}, whose ${index} is outside of its range`,
+    { task: producer.name },
+  );
+}
+
+function unexpected(end: FlowEnd | ControlEnd, producer: GraphTask, flow: string): HeadraceError {
+  return new HeadraceError(
+    'ERR_GRAPH_EDGE',
+    `${producer.name} sends '${flow}' to ${endName(end)}, which does not expect it`,
+    { task: producer.name, remedy: 'correct the `to` of the one or the `from` of the other' },
+  );
+}
+
+function twice(end: FlowEnd | ControlEnd, producer: GraphTask, flow: string): HeadraceError {
+  return new HeadraceError(
+    'ERR_GRAPH_EDGE',
+    `${producer.name} sends '${flow}' twice to ${endName(end)}`,
+    { task: producer.name },
+  );
+}
+
+function twoWriters(value: Value, one: GraphTask, other: GraphTask): HeadraceError {
+  const datum = value.of.datum.name;
+  return new HeadraceError(
+    'ERR_GRAPH_VERSION',
+    `${one.name} and ${other.name} both overwrite version ${value.version} of datum '${datum}'`,
+    { datum, task: other.name },
+  );
+}

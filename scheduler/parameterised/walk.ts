@@ -1,0 +1,206 @@
+// Unrolls an instance of a parameterised graph as its tasks become known, and inserts them. A task is inserted when all tasks
+// that it has inputs from have been inserted: the engine then orders it behind them by its data, and control flows become
+// `after`. On several ranks the walk is the same on all of them.
+// Invariant: the order of insertion is a topological order of the graph, so it runs to its end unless the graph has a mistake.
+
+import { HeadraceError } from '../../devices/errors.js';
+import type { TaskHandle } from '../../devices/handles.js';
+import { shown } from '../checks.js';
+import { Datum } from '../program/datum.js';
+import type { Graph, TaskArguments, TaskOptions } from '../program/graph.js';
+import type { Flows, Parameters } from '../program/task-class.js';
+import { FlowEnd, type Targets, Temporary } from './ends.js';
+import { FirstTasks } from './first-tasks.js';
+import type { GraphClass } from './graph-class.js';
+import { eachControl, type GraphTask } from './graph-task.js';
+import { insertHomeCopy } from './home-copy.js';
+import { type Pruning, pruningOf } from './pruning.js';
+import { ReadyTasks } from './ready-tasks.js';
+import { standstill } from './standstill.js';
+import { UsedDatum, Value } from './values.js';
+import { WaitingTasks } from './waiting-tasks.js';
+
+/** Tasks without predecessors that are taken at a time. */
+const PORTION = 256;
+
+/** @internal */
+export class Walk {
+  private readonly graph: Graph;
+  private readonly classes: readonly GraphClass[];
+  private readonly ready = new ReadyTasks();
+  private readonly waiting: WaitingTasks;
+  private readonly first: FirstTasks;
+  /** The data that are there before the graph. */
+  private readonly data: Map<Datum, UsedDatum> = new Map();
+  private readonly pruning: Pruning | undefined;
+  /** Inserted tasks by class, those that this rank skips included. */
+  private readonly counts: number[];
+
+  constructor(graph: Graph, classes: readonly GraphClass[]) {
+    this.graph = graph;
+    this.classes = classes;
+    this.waiting = new WaitingTasks(classes, this.ready);
+    this.first = new FirstTasks(classes);
+    this.pruning = graph.skips() ? pruningOf(graph, classes) : undefined;
+    this.counts = classes.map(() => 0);
+  }
+
+  /** Inserts all tasks; returns their number. @throws HeadraceError the errors of `ParameterisedGraph.insertInto` */
+  run(): number {
+    const { ready, first } = this;
+    do {
+      while (ready.size > 0) this.insert(ready.take());
+      first.take(ready, PORTION);
+    } while (ready.size > 0);
+    const stuck = standstill(this.classes, this.waiting, this.first.counts, this.counts);
+    if (stuck !== undefined) throw stuck;
+    return this.counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  private insert(task: GraphTask): void {
+    const { cls, values, sources } = task;
+    const { flowNames } = cls.runs;
+    const args: Record<string, unknown> =
+      cls.params === undefined ? {} : { ...cls.params(task.indices) };
+    for (let f = 0; f < flowNames.length; f++) {
+      if (cls.runs.lists?.[f] === 1) {
+        const data: Datum[] = [];
+        for (let s = task.first(f); s < task.end(f); s++) data.push(this.datumOf(task, f, s));
+        args[flowNames[f]] = data;
+      } else args[flowNames[f]] = this.datumOf(task, f, task.first(f));
+    }
+    const handle = this.place(task, args);
+    this.counts[cls.number]++;
+    for (let f = 0; f < flowNames.length; f++) {
+      if (cls.runs.lists?.[f] === 1) continue;
+      const s = task.first(f);
+      if (cls.isWritten[f]) values[s] = overwritten(task, (values[s] as Value).of);
+      const to = cls.to[f];
+      if (to !== undefined) this.send(task, f, values[s] as Value, to(task.indices));
+    }
+    if (cls.hasControls) this.sendControls(task, handle);
+    for (let f = 0; f < flowNames.length; f++) {
+      for (let s = task.first(f); s < task.end(f); s++) {
+        const value = values[s] as Value;
+        if (!cls.isWritten[f] && sources[s] instanceof FlowEnd) value.readers--;
+        this.settle(value);
+      }
+    }
+    this.waiting.sent();
+    // The last writer of a datum is kept for messages.
+    task.values.length = 0;
+  }
+
+  /** The datum of an input, which must have the version that the task uses. */
+  private datumOf(task: GraphTask, flow: number, s: number): Datum {
+    const source = task.sources[s];
+    let value = task.values[s];
+    if (value === undefined) {
+      value =
+        source instanceof Temporary
+          ? new Value(this.make(task, flow, source))
+          : new Value(this.usedOf(source as Datum));
+      task.values[s] = value;
+      if (value.version !== 0) throw stale(task, flow, value.of, 0);
+    } else if (value.version !== value.of.version) throw stale(task, flow, value.of, value.version);
+    return value.of.datum;
+  }
+
+  private usedOf(datum: Datum): UsedDatum {
+    const known = this.data.get(datum);
+    if (known !== undefined) return known;
+    const used = new UsedDatum(datum, false);
+    this.data.set(datum, used);
+    return used;
+  }
+
+  private make(task: GraphTask, flow: number, source: Temporary): UsedDatum {
+    const { element, length, options } = source;
+    const { on, runs } = task.cls;
+    const name = `${runs.flowNames[flow]} of ${task.name}`;
+    const at = on?.(task.indices);
+    const rank = at === undefined ? 0 : typeof at === 'number' ? at : at.rank;
+    return new UsedDatum(
+      this.graph.makeTemporary(element, length, { ...options, name, rank }),
+      true,
+    );
+  }
+
+  /** Inserts the task into the run, unless this rank may skip it. */
+  private place(task: GraphTask, args: Record<string, unknown>): TaskHandle | undefined {
+    const { graph } = this;
+    const { cls, indices, priority, after } = task;
+    const { on, device } = cls;
+    const at = on?.(indices);
+    const rank = at === undefined || typeof at === 'number' ? at : at.rank;
+    if (this.pruning?.skips(task, rank) === true) return undefined;
+    const chosen = device?.(indices);
+    const isPlain = priority === 0 && after === undefined && chosen === undefined;
+    const runs = cls.runs;
+    const given = args as TaskArguments<Flows, Parameters>;
+    if (isPlain && (rank === undefined || graph.ranks === 1)) return graph.insert(runs, given);
+    const options: TaskOptions = {
+      priority,
+      ...(chosen === undefined ? {} : { device: chosen }),
+      ...(after === undefined ? {} : { after }),
+      ...(rank === undefined ? {} : { rank }),
+    };
+    return graph.insert(runs, given, options);
+  }
+
+  private send(task: GraphTask, flow: number, value: Value, targets: Targets): void {
+    if (targets instanceof FlowEnd) this.waiting.arrive(targets, value, task, flow);
+    else if (Array.isArray(targets))
+      for (let n = 0; n < targets.length; n++) this.send(task, flow, value, targets[n]);
+    else if (targets instanceof Datum) this.sendHome(task, value, targets);
+    else if (targets !== undefined && targets !== false)
+      throw new HeadraceError(
+        'ERR_GRAPH_EDGE',
+        `${task.name} sends '${task.cls.runs.flowNames[flow]}' to ${shown(targets)}`,
+        { task: task.name, remedy: 'a target is the flow of another task or a datum' },
+      );
+  }
+
+  private sendHome(task: GraphTask, value: Value, home: Datum): void {
+    if (home === value.of.datum) return;
+    insertHomeCopy(this.graph, value.of.datum, home);
+    overwritten(task, this.usedOf(home));
+  }
+
+  private sendControls(task: GraphTask, handle: TaskHandle | undefined): void {
+    task.cls.controlTo.forEach((to, control) => {
+      eachControl(to?.(task.indices), (end) => this.waiting.order(end, handle, task, control));
+    });
+  }
+
+  /** Its maker has sent the value to all targets: it goes on to its writer once the readers have been inserted. */
+  private settle(value: Value): void {
+    if (value.readers > 0 || value.isOver) return;
+    const { of, writer } = value;
+    if (writer !== undefined) {
+      value.isOver = true;
+      this.waiting.countDown(writer);
+    } else if (of.isTemporary && value.version === of.version) {
+      value.isOver = true;
+      this.graph.freeTemporary(of.datum);
+    }
+  }
+}
+
+/** The task overwrites a datum: its new version. */
+function overwritten(task: GraphTask, of: UsedDatum): Value {
+  of.version++;
+  of.writer = task;
+  return new Value(of);
+}
+
+function stale(task: GraphTask, flow: number, of: UsedDatum, version: number): HeadraceError {
+  const datum = of.datum.name;
+  const writer = of.writer?.name ?? 'another task';
+  const which = version === 0 ? 'as it was before the graph' : `in its version ${version}`;
+  return new HeadraceError(
+    'ERR_GRAPH_VERSION',
+    `${task.name} uses datum '${datum}' ${which} as '${task.cls.runs.flowNames[flow]}', but ${writer} has overwritten it, and nothing in the graph puts ${task.name} before ${writer}`,
+    { datum, task: task.name, remedy: 'order the two by data or by a control flow' },
+  );
+}

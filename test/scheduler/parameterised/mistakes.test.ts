@@ -1,0 +1,206 @@
+// Mistakes of a parameterised graph end the run with an error that names the tasks, and a graph that cannot go on says who waits
+// for what. The runtime stays usable.
+import { expect, test } from 'vitest';
+import {
+  type ClassBuilder,
+  type HeadraceError,
+  parameterised,
+  Runtime,
+  range,
+  read,
+  readWrite,
+  task,
+  temporary,
+  write,
+} from '../../../index.js';
+
+const make = task({ name: 'make', flows: { x: write('f64') }, body: () => {} });
+const look = task({ name: 'look', flows: { x: read('f64') }, body: () => {} });
+const change = task({ name: 'change', flows: { x: readWrite('f64') }, body: () => {} });
+const join = task({ name: 'join', flows: { x: read('f64'), y: read('f64') }, body: () => {} });
+
+/** The error of an instance, in its own words. */
+async function errorOf(
+  build: (graph: ClassBuilder, runtime: Runtime) => void,
+): Promise<HeadraceError> {
+  const runtime = await Runtime.create({ workers: 1, checked: true });
+  try {
+    const error: unknown = await runtime
+      .run(
+        parameterised<Runtime>('wrong', (graph, rt) => build(graph, rt)),
+        runtime,
+      )
+      .done.then(
+        () => undefined,
+        (reason: unknown) => reason,
+      );
+    const data = runtime.data(Float64Array.of(1));
+    await runtime.run((graph) => void graph.insert(change, { x: data }));
+    expect([...(await data.read())]).toEqual([1]);
+    return error as HeadraceError;
+  } finally {
+    await runtime.close();
+  }
+}
+
+const one = { i: () => range(0, 1) };
+
+test('an output that no input expects', async () => {
+  const error = await errorOf((graph, runtime) => {
+    const x = runtime.data('f64', 1);
+    const y = runtime.data(new Float64Array(1));
+    const { p, c } = graph.declare({
+      p: { runs: make, indices: ['i'] },
+      c: { runs: look, indices: ['i'] },
+    });
+    graph.define(p, { ranges: one, flows: { x: { from: () => x, to: () => c.x({ i: 0 }) } } });
+    graph.define(c, { ranges: one, flows: { x: { from: () => y } } });
+  });
+  expect(error.code).toBe('ERR_GRAPH_EDGE');
+  expect(error.message).toMatch(/p\(i=0\) sends 'x' to 'x' of c\(i=0\), which does not expect it/);
+});
+
+test('an input that no output sends', async () => {
+  const error = await errorOf((graph, runtime) => {
+    const x = runtime.data('f64', 1);
+    const { p, c } = graph.declare({
+      p: { runs: make, indices: ['i'] },
+      c: { runs: join, indices: ['i'] },
+    });
+    graph.define(p, {
+      ranges: { i: () => range(0, 2) },
+      flows: { x: { from: () => temporary('f64', 1), to: ({ i }) => i === 0 && c.x({ i: 0 }) } },
+    });
+    graph.define(c, {
+      ranges: one,
+      flows: { x: { from: () => p.x({ i: 0 }) }, y: { from: () => p.x({ i: 1 }) } },
+    });
+    void x;
+  });
+  expect(error.code).toBe('ERR_GRAPH_STALLED');
+  expect(error.message).toContain("c(i=0) waits for 'y' from 'x' of p(i=1)");
+});
+
+test('tasks that wait for each other', async () => {
+  const error = await errorOf((graph) => {
+    const { a, b } = graph.declare({
+      a: { runs: change, indices: ['i'] },
+      b: { runs: change, indices: ['i'] },
+    });
+    graph.define(a, {
+      ranges: one,
+      flows: { x: { from: () => b.x({ i: 0 }), to: () => b.x({ i: 0 }) } },
+    });
+    graph.define(b, {
+      ranges: one,
+      flows: { x: { from: () => a.x({ i: 0 }), to: () => a.x({ i: 0 }) } },
+    });
+  });
+  expect(error.code).toBe('ERR_GRAPH_STALLED');
+  expect(error.message).toContain("1 of 1 tasks of 'a' got no input");
+});
+
+test('an input that arrives twice', async () => {
+  const error = await errorOf((graph) => {
+    const { p, c } = graph.declare({
+      p: { runs: make, indices: ['i'] },
+      c: { runs: look, indices: ['i'] },
+    });
+    const twice = () => [c.x({ i: 0 }), c.x({ i: 0 })];
+    graph.define(p, {
+      ranges: one,
+      flows: { x: { from: () => temporary('f64', 1), to: twice } },
+    });
+    graph.define(c, { ranges: one, flows: { x: { from: () => p.x({ i: 0 }) } } });
+  });
+  expect(error.code).toBe('ERR_GRAPH_EDGE');
+  expect(error.message).toMatch(/p\(i=0\) sends 'x' twice to 'x' of c\(i=0\)/);
+});
+
+test('a target outside of its range', async () => {
+  const error = await errorOf((graph) => {
+    const { p, c } = graph.declare({
+      p: { runs: make, indices: ['i'] },
+      c: { runs: look, indices: ['i', 'j'] },
+    });
+    graph.define(p, {
+      ranges: one,
+      flows: { x: { from: () => temporary('f64', 1), to: () => c.x({ i: 0, j: 7 }) } },
+    });
+    graph.define(c, {
+      ranges: { ...one, j: ({ i }) => range(i, i + 3) },
+      flows: { x: { from: ({ i }) => p.x({ i }) } },
+    });
+  });
+  expect(error.code).toBe('ERR_GRAPH_RANGE');
+  expect(error.message).toMatch(/p\(i=0\) sends to c\(i=0, j=7\), whose j is outside of its range/);
+});
+
+test('two tasks that overwrite one version', async () => {
+  const error = await errorOf((graph) => {
+    const { p, c } = graph.declare({
+      p: { runs: make, indices: ['i'] },
+      c: { runs: change, indices: ['i'] },
+    });
+    graph.define(p, {
+      ranges: one,
+      flows: {
+        x: { from: () => temporary('f64', 1), to: () => range(0, 2).map((i) => c.x({ i })) },
+      },
+    });
+    graph.define(c, {
+      ranges: { i: () => range(0, 2) },
+      flows: { x: { from: () => p.x({ i: 0 }) } },
+    });
+  });
+  expect(error.code).toBe('ERR_GRAPH_VERSION');
+  expect(error.message).toMatch(/c\(i=0\) and c\(i=1\) both overwrite version 1/);
+});
+
+test('a read of a datum that another task has overwritten', async () => {
+  const error = await errorOf((graph, runtime) => {
+    const x = runtime.data(new Float64Array(1), { name: 'shared' });
+    const { p, c } = graph.declare({
+      p: { runs: change, indices: ['i'] },
+      c: { runs: look, indices: ['i'] },
+    });
+    graph.define(p, { ranges: one, flows: { x: { from: () => x, to: () => x } } });
+    graph.define(c, { ranges: one, flows: { x: { from: () => x } } });
+  });
+  expect(error.code).toBe('ERR_GRAPH_VERSION');
+  expect(error.message).toMatch(/c\(i=0\) uses datum 'shared' .*but p\(i=0\) has overwritten it/);
+});
+
+test('sources and targets that are none, and a temporary that is read', async () => {
+  const wrong = async (from: unknown, to: unknown): Promise<string> => {
+    const error = await errorOf((graph) => {
+      const { p } = graph.declare({ p: { runs: change, indices: ['i'] } });
+      graph.define(p, { ranges: one, flows: { x: { from: () => from, to: () => to } } } as never);
+    });
+    expect(error.code).toBe('ERR_GRAPH_EDGE');
+    return error.message;
+  };
+  expect(await wrong(undefined, false)).toMatch(/flow 'x' of p\(i=0\) comes from undefined/);
+  expect(await wrong(temporary('f64', 1), false)).toMatch(/comes from a temporary/);
+});
+
+test('classes that are declared twice, not defined, or of other graphs', () => {
+  const built = (build: (graph: ClassBuilder) => void) => () =>
+    parameterised('wrong', build).instance();
+  expect(built((graph) => void graph.declare({ p: { runs: make, indices: [] } }))).toThrow(
+    /class 'p' of graph 'wrong' is declared and not defined/,
+  );
+  expect(built((graph) => void graph.declare({ p: { runs: make, indices: ['i', 'i'] } }))).toThrow(
+    /two indices of one name/,
+  );
+  expect(
+    built((graph) => void graph.declare({ p: { runs: make, indices: [], controls: ['x'] } })),
+  ).toThrow(/two flows or controls called 'x'/);
+  expect(built((graph) => graph.define({} as never, {} as never))).toThrow(/no declared class/);
+  expect(
+    built((graph) => {
+      const { p } = graph.declare({ p: { runs: make, indices: ['i'] } });
+      graph.define(p, { ranges: {}, flows: {} } as never);
+    }),
+  ).toThrow(/needs a function for the range of 'i'/);
+});

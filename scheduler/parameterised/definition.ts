@@ -66,7 +66,9 @@ export interface FlowEdges<F extends Flow, I> {
 
 /** The edges of one control flow: all tasks in `from` come before, all in `to` after. */
 export interface ControlEdges<I> {
+  /** Control flows of the tasks that come before. */
   readonly from?: (of: I) => Controls;
+  /** Control flows of the tasks that come behind. */
   readonly to?: (of: I) => Controls;
 }
 
@@ -94,14 +96,22 @@ export type ClassDefinition<D extends ClassDeclaration> = {
   };
   /** The datum whose owner runs the task, or the rank. Default: the owner of the first datum that it writes. */
   readonly on?: (of: IndicesOf<D>) => Datum | number;
+  /** The edges of every flow. */
   readonly flows: {
     readonly [K in keyof FlowsOf<D>]: FlowEdges<FlowsOf<D>[K], IndicesOf<D>>;
   };
+  /** The edges of the control flows. */
   readonly controls?: { readonly [K in ControlsOf<D>]?: ControlEdges<IndicesOf<D>> };
   /** Larger ones are inserted and run first; an integer, 0 by default. */
   readonly priority?: (of: IndicesOf<D>) => number;
   /** Device that runs the task: a GPU number from 0, or 'host'. Default: placement decides. */
   readonly device?: (of: IndicesOf<D>) => number | 'host' | undefined;
 } & (keyof ParametersOf<D> extends never
-  ? { readonly params?: undefined }
-  : { readonly params: (of: IndicesOf<D>) => ParameterValues<ParametersOf<D>> });
+  ? {
+      /** The task class has none. */
+      readonly params?: undefined;
+    }
+  : {
+      /** Values of the parameters of the task class. */
+      readonly params: (of: IndicesOf<D>) => ParameterValues<ParametersOf<D>>;
+    });

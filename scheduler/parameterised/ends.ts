@@ -60,8 +60,11 @@ export interface TemporaryOptions {
 
 /** A datum that the graph makes for the task, without a value, and frees when the last task that uses it is over. */
 export class Temporary<E extends ElementType = ElementType> {
+  /** Element type. */
   readonly element: E;
+  /** Number of elements. */
   readonly length: number;
+  /** Rows and device. */
   readonly options: TemporaryOptions;
 
   /** @internal Use `temporary`. */

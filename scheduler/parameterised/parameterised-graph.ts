@@ -57,6 +57,7 @@ export class ClassBuilder {
 
 /** A task graph in functions of indices. Made by `parameterised`. */
 export class ParameterisedGraph<A = void> {
+  /** Shown in errors. */
   readonly name: string;
   private readonly build: (builder: ClassBuilder, args: A) => void;
 

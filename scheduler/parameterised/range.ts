@@ -5,6 +5,7 @@ import { shown } from '../checks.js';
 
 /** The integers from `first` on, below `end`. */
 export class Range implements Iterable<number> {
+  /** The first one. */
   readonly first: number;
   /** Behind the last one. */
   readonly end: number;
@@ -15,6 +16,7 @@ export class Range implements Iterable<number> {
     this.end = end;
   }
 
+  /** Whether the value is one of them. */
   has(value: number): boolean {
     return Number.isInteger(value) && value >= this.first && value < this.end;
   }
@@ -26,6 +28,7 @@ export class Range implements Iterable<number> {
     return all;
   }
 
+  /** All of them, in order. */
   *[Symbol.iterator](): Iterator<number> {
     for (let value = this.first; value < this.end; value++) yield value;
   }

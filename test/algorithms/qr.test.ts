@@ -25,7 +25,7 @@ const SHAPES = [
   { m: 100, n: 45, tile: 40 },
   { m: 53, n: 20, tile: 8 },
   { m: 9, n: 3, tile: 16 },
-  { m: 12, n: 12, tile: 1 },
+  { m: 7, n: 7, tile: 1 },
   { m: 60, n: 50, tile: 24, element: 'f32' as const },
 ];
 

@@ -69,11 +69,11 @@ function suite(library: Library, ranks: number, gpus: number, ways: readonly str
   let output = '';
   beforeAll(async () => {
     const args = [JSON.stringify({ gpus, ways })];
-    const run = await mpirun(ranks, 'grid.mjs', { library, args, seconds: 110 });
+    const run = await mpirun(ranks, 'grid.mjs', { library, args, seconds: 230 });
     entries = run.reports as unknown as Entry[];
     output = run.output;
     expect(run.code, run.output).toBe(0);
-  }, 120_000);
+  }, 240_000);
 
   describe.each(ways)('%s', (way) => {
     test.each([...ORACLES, ...SHORT])('%s', (name) => {
@@ -132,7 +132,7 @@ describe.each(LIBRARIES)('without GPUs over %s', (library) => {
     test('every oracle on 3 ranks', async () => {
       const given = { gpus: 0, ways: ['direct'], only, ...options };
       const args = [JSON.stringify(given)];
-      const run = await mpirun(3, 'grid.mjs', { library, args, seconds: 110 });
+      const run = await mpirun(3, 'grid.mjs', { library, args, seconds: 230 });
       expect(run.code, run.output).toBe(0);
       const entries = run.reports as unknown as readonly Entry[];
       expect(entries, run.output).toHaveLength(only.length * 3);
@@ -140,7 +140,7 @@ describe.each(LIBRARIES)('without GPUs over %s', (library) => {
         expect(problems, `${name}: ${run.output}`).toEqual([]);
         expect(pinned).toBe(0);
       }
-    }, 120_000);
+    }, 240_000);
   });
 });
 

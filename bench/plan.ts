@@ -1,5 +1,6 @@
 // Plans: the time of an empty task that is played, METG(50 %) of a played stencil, and the planner's time per task. Each
-// figure has the same program inserted beside it, measured in turn.
+// figure has the same program inserted beside it, measured in turn. Then the same for runs that are recognised, and for runs
+// that are watched in vain.
 //
 // The stencil is planned as two steps, from the even columns to the odd ones and back, and played half as often.
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -21,6 +22,10 @@ import { efficiencyAt, metg, sweep } from './metg.js';
 const REPEATS = 5;
 const EMPTY_STEPS = 100_000;
 const PLANNED_TASKS = 100_000;
+const RECOGNISED_TASKS = 20_000;
+const RECOGNISED_RUNS = 40;
+const UNLIKE_TASKS = 10_000;
+const UNLIKE_RUNS = 80;
 
 async function planned(rt: Runtime, columns: Columns, iterations?: number): Promise<Plan> {
   return rt.plan((graph) => insertShape(graph, columns, 'stencil', 2, iterations), {
@@ -106,6 +111,91 @@ async function granularity(cores: number, width: number, name: string): Promise<
   ];
 }
 
+/**
+ * Runs that insert the same tasks again, with `plans: 'auto'` and without: ns per task of the thread that inserts, and of the run as
+ * a whole. Runs with and without are measured in turn.
+ */
+async function recognisedTasks(cores: number, width: number): Promise<BenchEntry[]> {
+  const steps = Math.ceil(RECOGNISED_TASKS / width);
+  const figures = await Promise.all(
+    (['auto', 'off'] as const).map(async (plans) => {
+      const rt = await Runtime.create({ workers: cores, plans });
+      return {
+        rt,
+        columns: makeColumns(rt, width, 0),
+        inserting: [] as number[],
+        whole: [] as number[],
+      };
+    }),
+  );
+  let played = 0;
+  for (let i = 0; i < RECOGNISED_RUNS; i++)
+    for (const { rt, columns, inserting, whole } of figures) {
+      const start = performance.now();
+      let inserted = start;
+      const { recognition } = await rt.run((graph) => {
+        insertShape(graph, columns, 'stencil', steps);
+        inserted = performance.now();
+      });
+      if (recognition === 'played') played++;
+      inserting.push(((inserted - start) * 1e6) / (steps * width));
+      whole.push(((performance.now() - start) * 1e6) / (steps * width));
+    }
+  for (const { rt } of figures) await rt.close();
+  const params = { workers: cores, tasks: steps * width, runs: RECOGNISED_RUNS, played };
+  const entry = (name: string, values: readonly number[]): BenchEntry => {
+    // The first runs are inserted, and compile all code on the way.
+    const value = median(values.slice(RECOGNISED_RUNS >> 1));
+    log(`${name}: ${value.toFixed(0)} ns per task`);
+    return { name, value, unit: 'ns/task', params };
+  };
+  const [auto, off] = figures;
+  return [
+    entry('plan/recognised', auto.inserting),
+    entry('plan/recognised/whole', auto.whole),
+    entry('plan/recognised/inserted', off.whole),
+  ];
+}
+
+/**
+ * Runs that begin as an earlier one, and have more tasks in the end, with `plans: 'auto'` and without, in turn: ns per task
+ * without, and the median of the ratios of neighbours.
+ */
+async function unlikeRuns(cores: number, width: number): Promise<BenchEntry[]> {
+  const steps = Math.ceil(UNLIKE_TASKS / width);
+  const runtimes = await Promise.all(
+    (['off', 'auto'] as const).map(async (plans) => {
+      const rt = await Runtime.create({ workers: cores, plans });
+      return { rt, columns: makeColumns(rt, width, 0) };
+    }),
+  );
+  const times: number[] = [];
+  const ratios: number[] = [];
+  for (let i = 0; i < UNLIKE_RUNS; i++) {
+    const pair: number[] = [];
+    for (const { rt, columns } of runtimes) {
+      const turned = (all: Columns['even']): Columns['even'] => [
+        ...all.slice(i % width),
+        ...all.slice(0, i % width),
+      ];
+      const these = { even: turned(columns.even), odd: turned(columns.odd) };
+      pair.push(((await runShape(rt, these, 'stencil', steps + i)) / ((steps + i) * width)) * 1e9);
+    }
+    times.push(pair[0]);
+    ratios.push(pair[1] / pair[0]);
+  }
+  for (const { rt } of runtimes) await rt.close();
+  const params = { workers: cores, tasks: steps * width, runs: UNLIKE_RUNS };
+  const [time, ratio] = [times, ratios].map((all) => median(all.slice(UNLIKE_RUNS >> 2)));
+  log(
+    `plan/unlike: ${time.toFixed(0)} ns per task, with recognition ${ratio.toFixed(3)} times that`,
+  );
+  return [
+    { name: 'plan/unlike', value: time, unit: 'ns/task', params },
+    { name: 'plan/unlike/ratio', value: ratio, unit: 'ratio', params },
+  ];
+}
+
 /** us per task of planning, and of loading the same plan from a file in its place; bytes of the file per task. */
 async function planning(cores: number): Promise<BenchEntry[]> {
   const width = 8 * cores;
@@ -151,5 +241,7 @@ export async function planBenchmarks(): Promise<BenchEntry[]> {
     ...(await granularity(cores, 8 * cores, 'plan/metg/stencil')),
     ...(await granularity(cores, 2, 'plan/metg/stencil/width-2')),
     ...(await planning(cores)),
+    ...(await recognisedTasks(cores, 8 * cores)),
+    ...(await unlikeRuns(cores, 8 * cores)),
   ];
 }

@@ -159,6 +159,8 @@ export interface Guards {
   planRankOrder: boolean;
   /** Messages of at most two iterations of a plan wait at a rank (scheduler/plans/messages.ts). */
   planRunAhead: boolean;
+  /** A plan is played in place of a run only if its insertions are those of the plan (scheduler/recognition/expectation.ts). */
+  recognisedSame: boolean;
   /** A copy that a lane has announced does not change until every receiver has it (scheduler/ranks/lane-movements.ts). */
   longSendHeld: boolean;
   /** A rank whose run has failed declines long versions at once: their senders may have no room (scheduler/ranks/early-ends.ts). */
@@ -240,6 +242,7 @@ const all: Guards = {
   planTimes: true,
   planRankOrder: true,
   planRunAhead: true,
+  recognisedSame: true,
   longSendHeld: true,
   longDeclined: true,
 };

@@ -306,6 +306,14 @@ export class TaskTable {
       head === next ? 0 : (this.paramNext - this.paramStart[oldest]) & this.paramMask;
   }
 
+  /** Passes over the next `count` ids: the tasks that had them never had a row. Only while no row is live. */
+  pass(count: number): void {
+    const next = ((this.next + count) | 0) as TaskId;
+    if (next <= 0 || next < this.next) this.hasWrapped = true;
+    this.head = next;
+    this.next = next;
+  }
+
   /** From now on `stamp` may be called. */
   traceTimes(): void {
     this.times = new Float64Array((this.mask + 1) * TaskTime.count);

@@ -28,6 +28,7 @@ import { DepthControl } from './depth.js';
 import { DeviceChoice } from './device-choice.js';
 import { Dispatcher } from './dispatcher.js';
 import { ExclusiveSections } from './exclusive.js';
+import type { HeldInsertions } from './held-insertions.js';
 import { IdleControl } from './idle.js';
 import { KernelTimes } from './kernel-times.js';
 import { LeavingData } from './leaving-data.js';
@@ -82,6 +83,10 @@ export class Engine extends EngineState implements StageHooks, Pass {
   readonly sections: ExclusiveSections;
   readonly completions: Completions;
   readonly kernelTimes: KernelTimes;
+  /** Insertions that are held back, if runs are recognised. */
+  held: HeldInsertions | undefined;
+  /** Passes tell programs of progress and of the ends of runs, which may call anything. */
+  tellsRuns = true;
   private readonly pressure: MemoryPressure;
   private readonly dropped: DroppedTasks;
   private readonly leaving: LeavingData;
@@ -378,8 +383,10 @@ export class Engine extends EngineState implements StageHooks, Pass {
     }
     if (this.progressed > this.messages) this.movedAt = this.x.now;
     this.observer?.passEnds(this.x.now);
-    if (this.progressed > 0) this.openRuns.reportProgress();
-    this.openRuns.reportOver();
+    if (this.tellsRuns) {
+      if (this.progressed > 0) this.openRuns.reportProgress();
+      this.openRuns.reportOver();
+    }
     return this.progressed > 0;
   }
 

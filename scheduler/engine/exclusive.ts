@@ -69,6 +69,16 @@ export class ExclusiveSections {
     this.state.wake();
   }
 
+  /** The last section, behind which no task was inserted, is no more. */
+  withdraw(section: Section): void {
+    if (this.entered.at(-1)?.section !== section)
+      throw new Error('only the last section can be withdrawn');
+    this.entered.pop();
+    if (this.entered.length > 0) return;
+    this.hasBegun = false;
+    this.dispatcher.gate = undefined;
+  }
+
   /** A task was inserted behind the last section. */
   inserted(id: TaskId): void {
     this.entered.at(-1)?.behind.add(id);

@@ -13,6 +13,8 @@ export class RunState {
   retired = 0;
   /** The number of inserted sends and receives. */
   movements = 0;
+  /** Tasks that a play stands for; they count as inserted when it is over. */
+  standing = 0;
   /** No more tasks will be inserted by the program. */
   sealed = false;
   /** First failure, or the abort. */

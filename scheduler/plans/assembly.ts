@@ -54,6 +54,7 @@ export function assemble(engine: Engine, decisions: Decisions, began: number): P
       message: share?.messages.get(n),
     }),
     insertions: insertions.count,
+    copied: copiedIn(iteration, engine.spaces.length),
     graphLists: () => listsForGraph(iteration, queues, insertions.after),
     decisions,
     report: reportOf(engine, decisions, waits.queue.length, began),
@@ -121,6 +122,18 @@ function resultsOf(
       ...placeOfCommand(writer[range]),
     })),
   }));
+}
+
+function copiedIn({ commands }: Iteration, spaces: number): PlannedProgram['copied'] {
+  const into = new Array<number>(spaces).fill(0);
+  const outOf = new Array<number>(spaces).fill(0);
+  for (let c = 0; c < commands.count; c++) {
+    if (!commands.isCopy[c]) continue;
+    const size = commands.values[commands.first[c] + 2];
+    outOf[commands.what[c] >> 8] += size;
+    into[commands.what[c] & 0xff] += size;
+  }
+  return { into, outOf };
 }
 
 function reportOf(

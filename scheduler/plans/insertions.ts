@@ -55,6 +55,16 @@ export class Insertions {
     return this.params[this.firstParam[n] + i];
   }
 
+  /** The priority of insertion `n`. */
+  priorityOf(n: number): number {
+    return this.priority[n];
+  }
+
+  /** The space that insertion `n` asks for, or ANY_DEVICE. */
+  deviceOf(n: number): number {
+    return this.device[n];
+  }
+
   /** Leaves parameter `parameter` of insertion `insertion` open. */
   leaveOpen(open: OpenParameter): void {
     this.open.push(open);

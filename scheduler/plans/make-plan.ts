@@ -72,23 +72,66 @@ export async function makePlan(
   const wish = { name, choice: checkGraphChoice(options.graph) };
   const { peers } = runtime;
   if (peers !== undefined) return planTogether(runtime, engine, peers, program, wish, isOver);
-  const { window, runAhead } = runtime.options;
-  const planning = new PlanningEngine(engine, engine.backend, { window, runAhead });
+  const planning = plannerOf(runtime, engine);
   const graph = await planned(runtime, planning, program, name);
+  return planOf(runtime, engine, planning, graph, wish, isOver);
+}
+
+/** The plan of tasks that `insert` inserts before it returns. @throws HeadraceError as `makePlan` rejects */
+export function planAtOnce(
+  runtime: PlanningRuntime,
+  engine: Engine,
+  insert: (graph: PlanGraph) => void,
+  name: string,
+  isOver: () => boolean,
+): Plan {
+  const planning = plannerOf(runtime, engine);
+  const { graph, reductions } = graphOf(runtime, planning);
+  insert(graph);
+  reductions.endAll(graph);
+  graph.end();
+  return planOf(runtime, engine, planning, graph, { name, choice: 'auto' }, isOver);
+}
+
+function plannerOf({ options }: PlanningRuntime, engine: Engine): PlanningEngine {
+  const { window, runAhead } = options;
+  return new PlanningEngine(engine, engine.backend, { window, runAhead });
+}
+
+/** The plan of the tasks that were inserted into `graph`, which is over. */
+function planOf(
+  { options }: PlanningRuntime,
+  engine: Engine,
+  planning: PlanningEngine,
+  graph: PlanGraph,
+  { name, choice }: PlanWish,
+  isOver: () => boolean,
+): Plan {
   let found = new Planner(planning, engine).finish(name);
   // Online, tasks are dealt to queues in runs, so that neighbours stay together; queues that run dry take others. A plan is
   // fixed. If a queue has much more to do than the mean, the tasks are dealt one by one, as queues become free.
   const { most, mean } = planning.planning.balance();
   if (most > UNEVEN * mean) {
-    const few = { window, runAhead: RUN_AHEAD };
+    const few = { window: options.window, runAhead: RUN_AHEAD };
     const other = new PlanningEngine(engine, engine.backend, few, planning);
     const even = new Planner(other, engine).again(name);
     if (even.report.makespan * BETTER < found.report.makespan) found = even;
   }
   const { mirrored: data } = planning;
   const { classes, temporaries } = graph;
-  const { choice } = wish;
   return new Plan(engine, found, { classes, data, temporaries, isOver, choice });
+}
+
+function graphOf(
+  { programData, peers }: PlanningRuntime,
+  planning: PlanningEngine,
+  together?: RunState,
+): { readonly graph: PlanGraph; readonly reductions: Reductions } {
+  const classes = new ClassBinder(planning, programData);
+  const partials = new Partials(programData, peers, true);
+  const reductions = new Reductions({ engine: planning, peers, programData, classes, partials });
+  const graph = new PlanGraph({ peers, programData, classes, reductions }, planning, together);
+  return { graph, reductions };
 }
 
 /** The graph of the program, which has ended. */
@@ -99,11 +142,7 @@ async function planned(
   name: string,
   together?: RunState,
 ): Promise<PlanGraph> {
-  const { programData, peers } = runtime;
-  const classes = new ClassBinder(planning, programData);
-  const partials = new Partials(programData, peers, true);
-  const reductions = new Reductions({ engine: planning, peers, programData, classes, partials });
-  const graph = new PlanGraph({ peers, programData, classes, reductions }, planning, together);
+  const { graph, reductions } = graphOf(runtime, planning, together);
   try {
     await program(graph);
     reductions.endAll(graph);

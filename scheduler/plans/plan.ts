@@ -13,7 +13,7 @@ import { type OpenSlot, openSlots } from './open-slots.js';
 import { Placement } from './placement.js';
 import { machineOf } from './plan-machine.js';
 import type { PlannedProgram, PlanReport } from './planned-program.js';
-import { Play, type PlayCondition, type PlayWish } from './play.js';
+import { Play, type PlayCondition, type PlayWish, type Stand } from './play.js';
 import { ERA_SLOT } from './rank-share.js';
 import { bytesOf, writePlan } from './save-plan.js';
 import { runTogether, type Together } from './together.js';
@@ -54,6 +54,8 @@ export interface PlayReport {
   /** Seconds from the call of `run` to the end. */
   readonly seconds: number;
 }
+
+type Ends = Pick<PlayWish, 'done' | 'failed'>;
 
 /** On one rank no message needs an era. */
 const NO_ERA = (_: number): number => 0;
@@ -133,13 +135,13 @@ export class Plan {
   run(options: PlayOptions = {}): Promise<PlayReport> {
     const { engine } = this;
     const program = this.checkOpen();
-    const placement = this.placement as Placement;
     if (engine.inBody)
       throw new HeadraceError(
         'ERR_PLAN_IN_BODY',
         `plan '${this.name}' was played in the body of a task; a play waits for all tasks before it, so it would wait for that task`,
         { remedy: 'play it in the program' },
       );
+    engine.held?.settle();
     checkOptions(options, ['times', 'values', 'while', 'signal'], 'options of a play');
     for (const [d, datum] of this.data)
       if (engine.directory.info[d] !== datum || datum.closed)
@@ -166,40 +168,11 @@ export class Plan {
       const tasks = iterations * this.planned.tasks;
       return { iterations, tasks, seconds: (performance.now() - began) / 1000 };
     };
-    const { after } = program.decisions.insertions;
-    const wish = { graph: this.graph, times, value, condition, after };
-    const explain: PlayWish['explain'] = (insertion, code, params) =>
-      this.explain(program, { insertion, params }, code);
-    const enter = (
-      run: RunState,
-      isPart: boolean,
-      ends: Pick<PlayWish, 'done' | 'failed'>,
-      eraOf = NO_ERA,
-    ): Play => {
-      this.plays++;
-      const end = (): void => {
-        this.plays--;
-        this.releaseIfOver();
-      };
-      const play = new Play(engine, engine.completions, program, placement, {
-        ...wish,
-        value: (slot, iteration) =>
-          this.slots[slot].name === ERA_SLOT ? eraOf(iteration) : value(slot, iteration),
-        run,
-        isPart,
-        explain,
-        done: (iterations) => {
-          end();
-          ends.done(iterations);
-        },
-        failed: (error) => {
-          end();
-          ends.failed(error);
-        },
-      });
-      engine.sections.enter(play);
-      return play;
-    };
+    const wish = { times, condition };
+    const enter = (run: RunState, isPart: boolean, ends: Ends, eraOf = NO_ERA): Play =>
+      this.enter(program, { ...wish, run, isPart, ...ends }, (slot, iteration) =>
+        this.slots[slot].name === ERA_SLOT ? eraOf(iteration) : value(slot, iteration),
+      );
     if (together !== undefined) {
       const of = { name: `playing plan '${this.name}'`, signal, times };
       const part = (run: RunState, eraOf: (iteration: number) => number): Promise<void> =>
@@ -212,10 +185,83 @@ export class Plan {
     return this.playAlone(signal, report, enter);
   }
 
+  /** Makes a play and lets it begin when it is alone. */
+  private enter(
+    program: PlannedProgram,
+    of: Pick<PlayWish, 'times' | 'condition' | 'run' | 'isPart' | 'stand'> & Ends,
+    value: PlayWish['value'],
+  ): Play {
+    const { engine, graph } = this;
+    this.plays++;
+    const end = (): void => {
+      this.plays--;
+      this.releaseIfOver();
+    };
+    const { stand } = of;
+    const play = new Play(engine, engine.completions, program, this.placement as Placement, {
+      ...of,
+      graph,
+      value,
+      after: program.decisions.insertions.after,
+      explain: (insertion, code, params) => this.explain(program, { insertion, params }, code),
+      done: (iterations) => {
+        end();
+        of.done(iterations);
+      },
+      failed: (error) => {
+        end();
+        of.failed(error);
+      },
+      stand: stand && {
+        ...stand,
+        refused: (error) => {
+          end();
+          stand.refused(error);
+        },
+      },
+    });
+    engine.sections.enter(play);
+    return play;
+  }
+
+  /**
+   * Plays one iteration of the plan, which is open, in place of tasks of run `run`. `given`: the value of an open parameter, by its name. What is returned
+   * takes the play back, as long as it has not begun.
+   * @internal
+   */
+  stand(run: RunState, stand: Stand, ends: Ends, given: (slot: string) => number): () => void {
+    const { engine } = this;
+    // A runtime that is being closed waits for its runs.
+    const program = this.program as PlannedProgram;
+    const done = (iterations: number): void => {
+      this.countCopies(program);
+      ends.done(iterations);
+    };
+    const of = { times: 1, condition: undefined, run, isPart: true, stand, ...ends, done };
+    const play = this.enter(program, of, (slot) => given(program.slots[slot]));
+    return () => {
+      engine.sections.withdraw(play);
+      play.withdraw();
+      this.plays--;
+      this.releaseIfOver();
+    };
+  }
+
+  /** Adds the copies of an iteration to the totals of the engine, from which runs are reported. */
+  private countCopies({ report, copied }: PlannedProgram): void {
+    const { transfers, x } = this.engine;
+    for (const kind of ['h2d', 'd2h', 'd2d'] as const) transfers.bytes[kind] += report.bytes[kind];
+    copied.into.forEach((bytes, s) => {
+      transfers.bytesIn[s] += bytes;
+      transfers.bytesOut[s] += copied.outOf[s];
+    });
+    x.counters.evictions += report.evictions;
+  }
+
   private playAlone(
     signal: AbortSignal | undefined,
     report: (iterations: number) => PlayReport,
-    enter: (run: RunState, isPart: boolean, ends: Pick<PlayWish, 'done' | 'failed'>) => Play,
+    enter: (run: RunState, isPart: boolean, ends: Ends) => Play,
   ): Promise<PlayReport> {
     const { engine } = this;
     const run = engine.openRun();

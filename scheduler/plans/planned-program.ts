@@ -128,6 +128,8 @@ export interface PlannedProgram {
   readonly task: (insertion: number) => PlannedTask;
   /** Insertions: tasks, and ends of messages. */
   readonly insertions: number;
+  /** Bytes that the copies of an iteration bring into each space, and out of it. */
+  readonly copied: { readonly into: readonly number[]; readonly outOf: readonly number[] };
   /** Made on every call. */
   readonly graphLists: () => GraphLists;
   readonly report: Omit<PlanReport, 'graph'>;

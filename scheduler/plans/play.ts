@@ -8,6 +8,7 @@ import type { NativePlay } from '../../devices/backend.js';
 import { HeadraceError, type RunAbortedError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST, type TaskId } from '../../devices/handles.js';
+import type { TaskClassRow } from '../../stages/task-table.js';
 import type { Completions } from '../engine/completions.js';
 import type { Section } from '../engine/exclusive.js';
 import type { RunState } from '../engine/run-state.js';
@@ -41,6 +42,16 @@ export interface PlayCondition {
   readonly every: number;
 }
 
+/** A play in place of tasks that can still be inserted instead, until its first command (scheduler/recognition/). */
+export interface Stand {
+  /** The first command follows. */
+  readonly begins: () => void;
+  /** The play cannot begin, and is over. */
+  readonly refused: (error: HeadraceError) => void;
+  /** What a message calls the task of an insertion. */
+  readonly nameOf: (cls: TaskClassRow, insertion: number) => string;
+}
+
 /** What a play does, and whom it tells. */
 export interface PlayWish {
   readonly times: number;
@@ -53,6 +64,7 @@ export interface PlayWish {
   /** Tasks that must be over before a task, by number of insertion, besides those of its data. */
   readonly after: ReadonlyMap<number, readonly number[]>;
   readonly graph: DriverGraph;
+  readonly stand?: Stand | undefined;
   /** Explains a positive code of a kernel. */
   readonly explain: (
     insertion: number,
@@ -164,7 +176,7 @@ export class Play implements Section {
       return this.step();
     } catch (error) {
       if (!(error instanceof HeadraceError)) throw error;
-      this.fail(error);
+      this.endEarly(error);
       return true;
     }
   }
@@ -193,8 +205,24 @@ export class Play implements Section {
     }
     if (this.program.queues.length === 0 || this.iterations >= this.wish.times)
       return this.succeed();
+    this.wish.stand?.begins();
     this.beginPart();
     return false;
+  }
+
+  /** The play is not to take place: it gives its memory back. Only while no command of it has begun. */
+  withdraw(): void {
+    this.placement.leave();
+  }
+
+  private endEarly(error: HeadraceError): void {
+    const { stand } = this.wish;
+    if (stand === undefined || this.hasEntered) {
+      this.fail(error);
+      return;
+    }
+    this.withdraw();
+    stand.refused(error);
   }
 
   /** Why the play ends although none of its own commands has failed. */
@@ -369,7 +397,11 @@ export class Play implements Section {
     const { queue } = program.queues[failed.list];
     const device = state.spaceName(state.backend.queues[queue].space);
     const words = state.backend.lastError(queue);
-    const where = `in iteration ${failed.iteration} of plan '${program.report.name}'`;
+    const { name: plan } = program.report;
+    const where =
+      wish.stand === undefined
+        ? `in iteration ${failed.iteration} of plan '${plan}'`
+        : `in run '${plan}'`;
     if (failed.insertion < 0)
       return new HeadraceError(
         'ERR_TRANSFER_FAILED',
@@ -390,7 +422,9 @@ export class Play implements Section {
       slots[i] < 0 ? value : this.parameters[first + slots[i]],
     );
     const values = cls.paramNames.map((name, i) => `${name} = ${params[i]}`).join(', ');
-    const task = `${cls.name}${values === '' ? '' : `(${values})`} ${where}`;
+    const task =
+      wish.stand?.nameOf(cls, failed.insertion) ??
+      `${cls.name}${values === '' ? '' : `(${values})`} ${where}`;
     const explain = (code: number): string | undefined =>
       wish.explain(failed.insertion, code, params);
     return commandFailure({ cls, task, device, words, explain }, failed.status);

@@ -7,7 +7,7 @@ import type { TaskClass } from './task-class.js';
 type ClassNames = Pick<TaskClass, 'name' | 'flowNames' | 'paramNames'>;
 
 /** The names among the arguments that the class does not have. */
-function unknownNames({ flowNames, paramNames }: ClassNames, args: object): string[] {
+export function unknownNames({ flowNames, paramNames }: ClassNames, args: object): string[] {
   return Object.keys(args).filter(
     (name) => !flowNames.includes(name) && !paramNames.includes(name),
   );

@@ -76,6 +76,17 @@ export interface GraphRuntime {
   readonly reductions: Reductions;
 }
 
+/** Sees the insertions of a run, and may hold them back (scheduler/recognition/). @internal */
+export interface InsertionWatch {
+  /** Whether an insertion is held back. Then it has the handle `handle`. */
+  takes(cls: unknown, args: unknown, options: TaskOptions | undefined): boolean;
+  readonly handle: TaskHandle;
+  /** A checked task of class `cls` is about to be inserted. */
+  notes(insertion: ProgramInsertion, cls: TaskClass): void;
+  /** The program asks for something that needs its tasks to run before it ends. */
+  asks(what: string): void;
+}
+
 /** The program has not chosen a rank. */
 const ANY_RANK = -1;
 
@@ -102,7 +113,9 @@ export class Graph {
   private readonly insertion: ProgramInsertion;
   /** Changes with every insertion. */
   private turn = 0;
-  private lastClass: unknown;
+  /** @internal Undefined if nothing needs to see the insertions. */
+  watch: InsertionWatch | undefined;
+  private lastClass: unknown = NO_CLASS;
   private lastBound: BoundClass | undefined;
 
   /** @internal */
@@ -133,6 +146,7 @@ export class Graph {
     const { engine, run } = this;
     if (run.error !== undefined) throw run.error;
     if (run.over) this.throwOver();
+    if (this.watch?.takes(cls, args, options) === true) return this.watch.handle;
     if (this.lastClass !== cls) {
       if (isTaskClass(cls) && cls.lists !== undefined)
         return this.insertShape(cls as TaskClass, args, options);
@@ -171,6 +185,7 @@ export class Graph {
     if (device >= 0 || (mayBeLarge && this.sumOfBytes(flowNames.length) > bound.safeBytes))
       this.checkSize(bound, device);
     insertion.cls = row;
+    this.watch?.notes(insertion, cls as unknown as TaskClass);
     if (bound.cls.reductions !== undefined || this.runtime.reductions.isOpen)
       return this.placeAmongReductions(bound, rank);
     return this.place(insertion, rank);
@@ -320,6 +335,7 @@ export class Graph {
    */
   async value(datum: Datum): Promise<number> {
     if (this.run.over) this.throwOver();
+    this.watch?.asks('its program asks for values');
     return await this.runtime.programData.firstOf(datum);
   }
 
@@ -373,6 +389,8 @@ export class Graph {
    * limits memory and serves timers and sockets. Rejects with the run's error when the run fails.
    */
   space(): Promise<void> {
+    this.watch?.asks('its program asks for space');
+    this.engine.held?.settle();
     return this.engine.room.space(this.run);
   }
 

@@ -65,6 +65,11 @@ export interface RuntimeOptions {
   readonly treeFrom?: number;
   /** Time at which writes of the network to device memory are flushed; default 'auto'. */
   readonly flush?: 'auto' | 'force' | 'off';
+  /**
+   * 'auto': runs that insert the same tasks again are recognised, and played as plans (docs/plans.md). Default 'off'. On several
+   * ranks runs are not recognised.
+   */
+  readonly plans?: 'auto' | 'off';
   /** Write a trace of everything to this file. */
   readonly trace?: string;
   /** Program name in the trace. */
@@ -94,6 +99,7 @@ export interface ResolvedOptions {
   readonly lanes: number;
   readonly treeFrom: number;
   readonly flush: 'auto' | 'force' | 'off';
+  readonly plans: 'auto' | 'off';
 }
 
 /** Bytes, offsets and counts are exact up to this value. */
@@ -117,6 +123,7 @@ const RUNTIME_OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
   lanes: true,
   treeFrom: true,
   flush: true,
+  plans: true,
   trace: true,
   name: true,
 };
@@ -233,5 +240,6 @@ export function resolveOptions(
     lanes: checkLanes(options.lanes ?? 32),
     treeFrom: integer(options.treeFrom ?? 4, 'treeFrom', 2, 1 << 20),
     flush: oneOf(options.flush ?? 'auto', 'flush', ['auto', 'force', 'off']),
+    plans: oneOf(options.plans ?? 'off', 'plans', ['auto', 'off']),
   };
 }

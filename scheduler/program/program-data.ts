@@ -241,6 +241,7 @@ export class ProgramData implements DatumOwner {
   private whenWritten<E extends ElementType, T>(datum: Datum<E>, take: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
+      this.engine.held?.settle();
       const ranks = this.peers;
       ranks?.calls.made('read', datum);
       this.reductions.use(datum);
@@ -268,6 +269,7 @@ export class ProgramData implements DatumOwner {
   setDatum<E extends ElementType>(datum: Datum<E>, values: ElementArray<E>): Promise<void> {
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
+      this.engine.held?.settle();
       if (elementTypeOf(values) !== datum.element || values.length !== datum.length) {
         throw new HeadraceError(
           'ERR_ARGUMENT_TYPE',
@@ -299,6 +301,7 @@ export class ProgramData implements DatumOwner {
   restoreDatum(datum: Datum): Promise<void> {
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
+      this.engine.held?.settle();
       const ranks = this.peers;
       ranks?.calls.made('restore', datum);
       this.reductions.use(datum);
@@ -360,11 +363,13 @@ export class ProgramData implements DatumOwner {
 
   adviseDatum(datum: Datum, device: number | 'host'): void {
     this.checkDatum(datum);
+    this.engine.held?.changed(datum.row);
     this.engine.directory.home[datum.row] = homeOf(this.engine, device);
   }
 
   locationsOf(datum: Datum): string[] {
     this.checkDatum(datum);
+    this.engine.held?.settle();
     const dir = this.engine.directory;
     const owner = dir.owner(datum.row);
     const list: string[] = [];
@@ -391,6 +396,7 @@ export class ProgramData implements DatumOwner {
   /** Closes a datum as part of a call that closes several. */
   closeQuietly(datum: Datum): void {
     if (datum.closed || this.lifetime.isOver) return;
+    this.engine.held?.changed(datum.row);
     this.reductions.forget(datum);
     datum.token = undefined;
     datum.hostArray = undefined;

@@ -9,6 +9,8 @@ import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import { promiseOf } from '../engine/thenable.js';
 import type { Ranks } from '../ranks/ranks.js';
+import type { Recognition } from '../recognition/recognition.js';
+import type { RunWatch } from '../recognition/run-watch.js';
 import { explainAll, explainTask, type TaskExplanation } from '../reports/explain.js';
 import { difference, type EngineTotals, type RunReport, totals } from '../reports/run-report.js';
 import { progressOf, type RunProgress, type RunStatus, StatusSampler } from '../reports/status.js';
@@ -88,6 +90,8 @@ export class Run implements PromiseLike<RunReport> {
   private readonly span: RunSpan;
   private readonly endReductions: () => void;
   private detach: () => void = () => {};
+  private readonly recognition: Recognition | undefined;
+  private readonly watch: RunWatch | undefined;
 
   /** @internal Use `runtime.run`. */
   constructor(
@@ -95,6 +99,7 @@ export class Run implements PromiseLike<RunReport> {
     engine: Engine,
     program: Program,
     options: RunOptions,
+    recognition?: Recognition,
   ) {
     this.engine = engine;
     this.peers = runtime.peers;
@@ -115,13 +120,16 @@ export class Run implements PromiseLike<RunReport> {
     if (signal !== undefined) this.guarded('the signal', () => this.follow(signal));
     this.number = this.peers?.runs.begin(this.state, this.name, options.pruned ?? false) ?? 0;
     this.publish('start', {});
+    this.recognition = recognition;
     const graph = new Graph(runtime, engine, this.state);
     this.endReductions = () => runtime.reductions.endAll(graph);
+    this.watch = recognition?.watch(this.state, this.name, graph);
     this.start(program, graph);
   }
 
   /** The present progress of the run. */
   get progress(): RunProgress {
+    this.engine.held?.settle();
     return progressOf(this.state);
   }
 
@@ -130,6 +138,7 @@ export class Run implements PromiseLike<RunReport> {
    * timer: the events report nothing of a run in which nothing moves.
    */
   status(): RunStatus {
+    this.engine.held?.settle();
     return this.sampler.sample();
   }
 
@@ -142,6 +151,7 @@ export class Run implements PromiseLike<RunReport> {
   explain(): string;
   explain(task?: TaskHandle): TaskExplanation | string {
     const { engine, state } = this;
+    engine.held?.settle();
     // The slot of a run that is over may belong to another run now.
     const slot = state.over ? -1 : state.slot;
     return task === undefined ? explainAll(engine, slot) : explainTask(engine, task, slot);
@@ -150,6 +160,7 @@ export class Run implements PromiseLike<RunReport> {
   /** Drops queued tasks, lets running ones end; the run then rejects with an AbortError. */
   cancel(reason?: unknown): void {
     if (this.state.over) return;
+    this.engine.held?.settle();
     const words = reason === undefined ? '' : describeThrown(reason);
     const text = words === '' ? 'the run was cancelled' : `the run was cancelled: ${words}`;
     this.engine.failRun(this.state, new RunAbortedError(text, reason));
@@ -191,6 +202,8 @@ export class Run implements PromiseLike<RunReport> {
     const later = promiseOf(result);
     if (later === undefined) this.seal();
     else {
+      const { watch } = this;
+      if (watch !== undefined) setImmediate(() => watch.awaits());
       later.then(
         () => this.seal(),
         (error: unknown) => this.programFailed(error),
@@ -204,6 +217,7 @@ export class Run implements PromiseLike<RunReport> {
   }
 
   private failed(error: unknown): void {
+    this.engine.held?.settle();
     if (isError(error)) this.thrown = error;
     const known = isError(error) && error instanceof HeadraceError;
     this.engine.failRun(
@@ -225,6 +239,7 @@ export class Run implements PromiseLike<RunReport> {
     }
     this.engine.observer?.insertionEnded(this.state);
     this.peers?.runs.sealed(this.state);
+    if (this.watch?.seals() === true) return;
     this.engine.seal(this.state);
     this.engine.wake();
   }
@@ -272,6 +287,7 @@ export class Run implements PromiseLike<RunReport> {
     this.guarded('the signal', this.detach);
     engine.observer?.runEnded(state);
     engine.closeRun(state);
+    if (this.watch !== undefined) this.recognition?.ended(this.watch, state.error !== undefined);
     if (state.error !== undefined) {
       const error = this.thrown ?? state.error;
       this.guarded('the telemetry', () => this.span.failed(error));
@@ -280,7 +296,10 @@ export class Run implements PromiseLike<RunReport> {
       this.reject(error);
       return;
     }
-    const report = difference(engine, this.before, totals(engine), state.retired - state.movements);
+    const tasks = state.retired - state.movements;
+    const figures = difference(engine, this.before, totals(engine), tasks);
+    const { watch } = this;
+    const report = watch === undefined ? figures : { ...figures, recognition: watch.outcome };
     this.guarded('the telemetry', () => this.span.ended(report));
     if (this.isFollowed) this.reportProgress();
     this.tell('end', report);

@@ -11,11 +11,12 @@ import { shown } from '../checks.js';
 import { Engine } from '../engine/engine.js';
 import { ParameterisedGraph } from '../parameterised/parameterised-graph.js';
 import { type LoadPlanOptions, loadPlan } from '../plans/load-plan.js';
-import { makePlan, type PlanOptions } from '../plans/make-plan.js';
+import { makePlan, type PlanOptions, planAtOnce } from '../plans/make-plan.js';
 import type { Plan } from '../plans/plan.js';
 import type { PlanGraph } from '../plans/plan-graph.js';
 import { isElsewhere } from '../ranks/cross-rank-order.js';
 import { Ranks } from '../ranks/ranks.js';
+import { Recognition } from '../recognition/recognition.js';
 import { EngineTracer } from '../reports/engine-tracer.js';
 import { type DeviceMemory, memoryReport } from '../reports/memory.js';
 import { finishTrace, keepOpen } from '../reports/open-traces.js';
@@ -54,6 +55,8 @@ export class Runtime {
   /** Of its runs. @internal */
   readonly reductions: Reductions;
   private readonly backend: Backend;
+  /** With the option `plans: 'auto'`. */
+  private readonly recognition: Recognition | undefined;
   private readonly tracer: EngineTracer | undefined;
   private readonly lifetime: Lifetime = new Lifetime();
   private readonly openRuns: Set<Run> = new Set();
@@ -112,6 +115,13 @@ export class Runtime {
     const partials = new Partials(programData, peers, false);
     this.reductions = new Reductions({ engine, peers, programData, classes, partials });
     programData.reductions = this.reductions;
+    // On several ranks all would have to recognise the same runs.
+    if (options.plans === 'off' || port !== undefined) return;
+    const isOver = (): boolean => this.lifetime.isOver;
+    this.recognition = new Recognition(this.engine, this, (insert, name) =>
+      planAtOnce(this, this.engine, insert, name, isOver),
+    );
+    this.engine.held = this.recognition;
   }
 
   /** A datum with the values of an array, which is copied. */
@@ -166,7 +176,8 @@ export class Runtime {
         `a program is a function that gets a graph, not ${shown(program)}`,
       );
     }
-    const run = new Run(this, this.engine, program, checkRunOptions(options));
+    const { recognition } = this;
+    const run = new Run(this, this.engine, program, checkRunOptions(options), recognition);
     this.openRuns.add(run);
     const forget = (): void => {
       this.openRuns.delete(run);
@@ -222,6 +233,7 @@ export class Runtime {
    * every task. `explain()` and out-of-memory errors contain the same as text.
    */
   memory(): DeviceMemory[] {
+    this.engine.held?.settle();
     return memoryReport(this.engine);
   }
 
@@ -232,6 +244,7 @@ export class Runtime {
 
   /** The reason for which each live task waits, and the holders of the memory, as text. */
   explain(): string {
+    this.engine.held?.settle();
     return this.engine.explain();
   }
 
@@ -243,6 +256,7 @@ export class Runtime {
    * @throws HeadraceError `ERR_ARGUMENT_TYPE` for any other value
    */
   story(of: TaskHandle | Datum): string {
+    this.engine.held?.settle();
     const { story } = this.engine;
     if (story === undefined)
       return 'nothing is kept: open the runtime with the option checked: true';

@@ -36,6 +36,8 @@ export interface RunReport {
   /** How often a task had to wait, by reason. */
   readonly waits: Readonly<Record<string, number>>;
   readonly devices: readonly DeviceReport[];
+  /** With `plans: 'auto'`: 'played' if a plan was played in place of the tasks; otherwise why not. */
+  readonly recognition?: string;
   /** Traffic of this rank with other ranks; absent in a single process. */
   readonly network?: NetworkReport;
 }

@@ -55,7 +55,7 @@ interface Sample {
 /** Inserted tasks of a run, and the finished ones among them. @internal */
 export function progressOf(state: RunState): RunProgress {
   return {
-    inserted: state.inserted - state.movements,
+    inserted: state.inserted - state.movements + state.standing,
     completed: Math.max(0, state.retired - state.movements),
     inserting: !state.sealed,
   };

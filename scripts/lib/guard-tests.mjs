@@ -96,6 +96,13 @@ export const guardTests = [
   },
   {
     project: 'unit',
+    file: 'test/simulated/recognition.test.ts',
+    guard: 'recognisedSame',
+    hazard: 'programs that differ',
+    breaks: 'a plan is played in place of tasks that differ',
+  },
+  {
+    project: 'unit',
     file: 'test/scheduler/plan-order.test.ts',
     guard: 'planRankOrder',
     hazard: 'progress',

@@ -79,8 +79,8 @@ describe('plans', () => {
       expect(run(code).trimEnd().split('\n')).toEqual(promised);
     },
   );
-  test('there are six snippets', () => {
-    expect(blocks('docs/plans.md', 'js')).toHaveLength(6);
+  test('there are seven snippets', () => {
+    expect(blocks('docs/plans.md', 'js')).toHaveLength(7);
   });
 });
 

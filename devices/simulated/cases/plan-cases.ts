@@ -16,6 +16,7 @@ import {
   loaded,
   played,
   type Readings,
+  recognised,
 } from './plan-ways.js';
 
 /** Turns of the event loop after which a program counts as one that hangs. */
@@ -115,6 +116,8 @@ interface PlanRuntimeOptions {
   readonly counts?: () => void;
   /** Checks the order of all accesses. */
   readonly edges?: Edges;
+  /** Whether runs are recognised. */
+  readonly plans?: 'auto' | 'off';
 }
 
 /** A runtime on a simulated machine for the program. */
@@ -126,7 +129,7 @@ function onMachine(
   p: PlanProgram,
   options: PlanRuntimeOptions,
 ): { readonly runtime: Runtime; readonly backend: PlayingBackend } {
-  const { seed, trace, counts, edges = new Edges(planMachine(p)) } = options;
+  const { seed, trace, counts, edges = new Edges(planMachine(p)), plans = 'off' } = options;
   const watched = ([name, kernel]: [string, SimulatedKernel]): [string, SimulatedKernel] => [
     name,
     (call) => {
@@ -145,7 +148,7 @@ function onMachine(
   const backend = new PlayingBackend(described, edges);
   const traced = trace === undefined ? {} : { trace };
   return {
-    runtime: Runtime.over(backend, { window: p.window, checked: true, ...traced }),
+    runtime: Runtime.over(backend, { window: p.window, checked: true, plans, ...traced }),
     backend,
   };
 }
@@ -161,8 +164,15 @@ async function within<T>(promise: Promise<T>): Promise<T | undefined> {
   return isOver ? promise : undefined;
 }
 
-/** What is wrong with a program that is planned and played, with the delays of a seed or none: '' if nothing is. */
-export async function planProblem(program: PlanProgram, seed?: number): Promise<string> {
+/**
+ * What is wrong with a program that is planned and played, with the delays of a seed or none: '' if nothing is. `outcome` gets what
+ * became of each run that may be recognised (RunReport.recognition).
+ */
+export async function planProblem(
+  program: PlanProgram,
+  seed?: number,
+  of: { readonly outcome?: (recognition: string) => void } = {},
+): Promise<string> {
   const expected = await computed(program);
   const { rounds } = expected;
   // Files take their own time, in turns of the event loop, too.
@@ -171,6 +181,8 @@ export async function planProblem(program: PlanProgram, seed?: number): Promise<
   > = {
     inserted: async (runtime) => () => inserted(program, rounds, runtime),
     played: async (runtime, after) => () => played(program, rounds, runtime, after),
+    recognised: async (runtime, after) => () =>
+      recognised(program, rounds, runtime, after, of.outcome),
     loaded: (runtime, after) => loaded(program, rounds, runtime, after, planRuntime(program)),
   };
   for (const [name, prepare] of Object.entries(ways)) {
@@ -181,6 +193,7 @@ export async function planProblem(program: PlanProgram, seed?: number): Promise<
       ...(seed === undefined ? {} : { seed }),
       counts: () => countdown.count(),
       edges,
+      plans: name === 'recognised' ? 'auto' : 'off',
     });
     const way = await prepare(runtime, after);
     const problem = await problemOf(within(way()), (found) =>

@@ -188,6 +188,76 @@ class Inserted extends OnRuntime implements Way {
   }
 }
 
+/** Inserts the program into runs of a runtime that recognises them. A kernel fails, or a run is aborted, in the last iteration. */
+class Recognised extends OnRuntime implements Way {
+  private readonly runs: Promise<void>[] = [];
+  private readonly after: After;
+  private readonly tell: (outcome: string) => void;
+  /** A run has failed before its program had inserted all: what comes later in the program was not to be written. */
+  private isCut = false;
+
+  constructor(
+    program: PlanProgram,
+    runtime: Runtime,
+    after: After,
+    tell: (outcome: string) => void,
+  ) {
+    super(program, runtime);
+    this.after = after;
+    this.tell = tell;
+  }
+
+  async round(k: number, { round, iterations }: Known): Promise<void> {
+    for (let i = 0; i < iterations; i++) {
+      const run = this.run(k, i, i === iterations - 1 ? round : { kind: 'all' });
+      // Awaited below or at the end, perhaps after another failure.
+      run.catch(() => {});
+      this.runs.push(run);
+      if (!this.program.mixes) await run;
+    }
+  }
+
+  override async read(d: number): Promise<Seen> {
+    const { isCut } = this;
+    const seen = await super.read(d);
+    return isCut ? '' : seen;
+  }
+
+  override set(values: readonly Float64Array[]): Promise<void> {
+    this.isCut = false;
+    return super.set(values);
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.runs);
+  }
+
+  private async run(k: number, i: number, round: Round): Promise<void> {
+    const { program, data } = this;
+    const code = round.kind === 'fails' ? CODE : 0;
+    const controller = new AbortController();
+    const run = this.runtime.run(
+      (graph) => {
+        this.isCut = true;
+        program.insert(graph, data, (n) => (n === 'code' ? code : slotValue(n, k, i)));
+        this.isCut = false;
+      },
+      { signal: controller.signal },
+    );
+    if (round.kind === 'aborts')
+      this.after(round.kernels % program.tasks, () => controller.abort(new Error('enough')));
+    try {
+      this.tell((await run).recognition ?? '');
+    } catch (error) {
+      const isAbort = error instanceof Error && error.name === 'AbortError';
+      const isFailure = error instanceof HeadraceError && error.message.includes('task failing #');
+      if (round.kind === 'aborts' ? isAbort : round.kind === 'fails' && isFailure) return;
+      throw error;
+    }
+    if (round.kind === 'fails') throw new Error(`round ${k}: the run has not failed`);
+  }
+}
+
 class Played extends OnRuntime implements Way {
   private plan: Plan | undefined;
   private readonly played: Promise<void>[] = [];
@@ -280,6 +350,20 @@ export function inserted(
   runtime: Runtime,
 ): Promise<Readings> {
   return carryOut(program, rounds, new Inserted(program, runtime));
+}
+
+/**
+ * Inserts the program where runs are recognised. `tell` gets `RunReport.recognition` of each run.
+ * @throws the error of a run that should not have failed, or not in this way
+ */
+export function recognised(
+  program: PlanProgram,
+  rounds: readonly Known[],
+  runtime: Runtime,
+  after: After,
+  tell: (outcome: string) => void = () => {},
+): Promise<Readings> {
+  return carryOut(program, rounds, new Recognised(program, runtime, after, tell));
 }
 
 /** Plans the program and plays it. @throws the error of a play that should not have failed, or not in this way */

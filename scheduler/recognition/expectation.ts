@@ -1,0 +1,189 @@
+// What the program must insert for a plan to be played in its place: the tasks of a sequence, in the program's own objects, so
+// that an insertion is compared without looking anything up.
+import { guards } from '../../devices/guards.js';
+import { type DatumId, FIRST_GPU, HOST, type TaskHandle } from '../../devices/handles.js';
+import { ANY_DEVICE } from '../../stages/task-table.js';
+import type { Insertions } from '../plans/insertions.js';
+import { unknownNames } from '../program/argument-names.js';
+import type { Datum } from '../program/datum.js';
+import type { TaskOptions } from '../program/graph.js';
+import { ParameterKind, type Parameters, type TaskClass } from '../program/task-class.js';
+
+/** A parameter that is not open. */
+const CLOSED = 0;
+/** An open one has its kind plus this. */
+const OPEN = 1;
+/** No space has this number, and no insertion asks for it. */
+const NO_DEVICE = -2;
+const TASK_OPTIONS: readonly string[] = ['priority', 'device', 'rank', 'after'];
+
+export class Expectation {
+  readonly count: number;
+  readonly insertions: Insertions;
+  readonly classes: readonly TaskClass[];
+  /** Data of all tasks, one after the other. */
+  readonly data: readonly Datum[];
+  /** Values of the parameters of all tasks, as the program gives them. */
+  readonly given: readonly (number | boolean)[];
+  /** CLOSED, or OPEN plus the kind, per parameter. */
+  readonly open: Uint8Array;
+  /** First parameter of each task. */
+  readonly firstParam: Int32Array;
+  private readonly rows: ReadonlySet<number>;
+  /** 1 for tasks without options. */
+  readonly plain: Uint8Array;
+
+  constructor(
+    insertions: Insertions,
+    classes: readonly TaskClass[],
+    datumOf: (row: number) => Datum,
+  ) {
+    this.insertions = insertions;
+    this.classes = classes;
+    this.count = classes.length;
+    this.firstParam = new Int32Array(this.count);
+    this.plain = new Uint8Array(this.count);
+    const data: Datum[] = [];
+    const given: (number | boolean)[] = [];
+    const open: number[] = [];
+    classes.forEach(({ flowNames, paramNames, definition }, n) => {
+      this.firstParam[n] = given.length;
+      const hasOptions =
+        insertions.priorityOf(n) !== 0 ||
+        insertions.deviceOf(n) !== ANY_DEVICE ||
+        insertions.after.has(n);
+      this.plain[n] = hasOptions ? 0 : 1;
+      flowNames.forEach((_, i) => {
+        data.push(datumOf(insertions.datum(n, i)));
+      });
+      paramNames.forEach((name, i) => {
+        const kind = ParameterKind[(definition.params as Parameters)[name]];
+        const value = insertions.parameter(n, i);
+        given.push(kind === ParameterKind.bool ? value !== 0 : value);
+        open.push(insertions.slot(n, i) === '' ? CLOSED : OPEN + kind);
+      });
+    });
+    this.data = data;
+    this.given = given;
+    this.open = Uint8Array.from(open);
+    this.rows = new Set(data.map(({ row }) => row));
+  }
+
+  /** Whether a task uses datum `d`. */
+  uses(d: DatumId): boolean {
+    return this.rows.has(d);
+  }
+}
+
+/** The comparison of one run with an expectation. */
+export class Comparison {
+  readonly expected: Expectation;
+  /** Insertions that were as expected. */
+  next = 0;
+  /** Values of the open parameters, at the places of `Expectation.given`. */
+  readonly values: Float64Array;
+  /** Nothing is compared any more. */
+  isOver = false;
+  /** Reading the arguments of an insertion has inserted tasks, or closed data. */
+  wasReentered = false;
+  private flowAt = 0;
+  private paramAt = 0;
+  /** Id that the first task would have. */
+  private readonly base: number;
+  private readonly isChecked: boolean;
+
+  /** `isChecked`: all names of arguments and options are looked at. */
+  constructor(expected: Expectation, base: number, isChecked: boolean) {
+    this.expected = expected;
+    this.base = base;
+    this.isChecked = isChecked;
+    this.values = new Float64Array(expected.open.length);
+  }
+
+  /** Handle of the insertion that was accepted last. */
+  get handle(): TaskHandle {
+    return ((this.base + this.next - 1) | 0) as TaskHandle;
+  }
+
+  /** Whether the next insertion is this one. If it is not, or something is wrong with it, nothing changes. */
+  accepts(cls: unknown, args: unknown, options: TaskOptions | undefined): boolean {
+    const { expected, next } = this;
+    if (next >= expected.count || cls !== expected.classes[next]) return false;
+    if (args === null || typeof args !== 'object') return false;
+    const named = args as Record<string, unknown>;
+    const known = expected.classes[next];
+    const { flowNames, paramNames } = known;
+    const { data } = expected;
+    let at = this.flowAt;
+    for (let i = 0; i < flowNames.length; i++, at++) {
+      const datum = data[at];
+      if ((named[flowNames[i]] !== datum && guards.recognisedSame) || datum.token === undefined)
+        return false;
+    }
+    if (paramNames.length > 0 && !this.sameParameters(known, named)) return false;
+    if (
+      options === undefined
+        ? expected.plain[next] === 0 && guards.recognisedSame
+        : !this.sameOptions(options)
+    )
+      return false;
+    if (this.isChecked && unknownNames(known, named).length > 0) return false;
+    // Arguments and options may have getters, which may run any code.
+    if (this.next !== next || this.isOver) {
+      this.wasReentered = true;
+      return false;
+    }
+    this.flowAt = at;
+    this.paramAt += paramNames.length;
+    this.next = next + 1;
+    return true;
+  }
+
+  private sameParameters({ paramNames }: TaskClass, named: Record<string, unknown>): boolean {
+    const { given, open } = this.expected;
+    const first = this.paramAt;
+    for (let i = 0; i < paramNames.length; i++) {
+      const value = named[paramNames[i]];
+      switch (open[first + i]) {
+        case CLOSED:
+          if (!Object.is(value, given[first + i])) return false;
+          break;
+        case OPEN + ParameterKind.bool:
+          if (typeof value !== 'boolean') return false;
+          this.values[first + i] = value ? 1 : 0;
+          break;
+        default:
+          if (typeof value !== 'number') return false;
+          if (open[first + i] === OPEN + ParameterKind.i32 && (value | 0) !== value) return false;
+          this.values[first + i] = value;
+      }
+    }
+    return true;
+  }
+
+  private sameOptions(options: TaskOptions): boolean {
+    const { insertions } = this.expected;
+    const { next: n, base } = this;
+    if (options === null || typeof options !== 'object') return false;
+    const { priority = 0, device, rank = 0, after = [] } = options;
+    const space = device === undefined ? ANY_DEVICE : spaceNumber(device);
+    if (rank !== 0 || !Array.isArray(after)) return false;
+    if (guards.recognisedSame) {
+      if (priority !== insertions.priorityOf(n) || space !== insertions.deviceOf(n)) return false;
+      const before = insertions.after.get(n) ?? [];
+      if (after.length !== before.length) return false;
+      for (let i = 0; i < before.length; i++)
+        if (after[i] !== ((base + before[i]) | 0)) return false;
+    }
+    const isEmpty = (options.priority ?? device ?? options.rank ?? options.after) === undefined;
+    return (
+      !(isEmpty || this.isChecked) || Object.keys(options).every((k) => TASK_OPTIONS.includes(k))
+    );
+  }
+}
+
+/** NO_DEVICE for what is no device. */
+function spaceNumber(device: unknown): number {
+  if (device === 'host') return HOST;
+  return typeof device === 'number' && device >= 0 ? FIRST_GPU + device : NO_DEVICE;
+}

@@ -1,0 +1,67 @@
+// The insertions of a run that may come again: recorded once, then followed by runs with the same tasks, then planned.
+import type { TaskInsertion } from '../engine/task-insertion.js';
+import { Insertions } from '../plans/insertions.js';
+import type { Plan } from '../plans/plan.js';
+import type { TaskClass } from '../program/task-class.js';
+import type { Expectation } from './expectation.js';
+
+/** A sequence with its plan. */
+export interface PlannedSequence {
+  readonly plan: Plan;
+  readonly expectation: Expectation;
+}
+
+const NONE: readonly number[] = [];
+
+export class Sequence {
+  readonly insertions: Insertions = new Insertions();
+  /** Class of each insertion. */
+  readonly classes: TaskClass[] = [];
+  /** Runs with these insertions. */
+  seen = 0;
+  /** Runs after which it is planned. */
+  needed = 0;
+  /** Comparisons, or plays, that came to nothing since the last play. */
+  misses = 0;
+  planned: PlannedSequence | undefined;
+  /** Why it has no plan and gets none; '' if it may. */
+  refused = '';
+
+  get count(): number {
+    return this.classes.length;
+  }
+
+  /** `after`: the tasks before it, by number. */
+  add(cls: TaskClass, insertion: TaskInsertion, after: readonly number[]): void {
+    this.classes.push(cls);
+    this.insertions.add(insertion, after);
+  }
+
+  /** Whether an insertion is number `n` of this sequence, whatever its parameters. `after`: the tasks before it, by number. */
+  isAt(
+    n: number,
+    { cls, flows, priority, device }: TaskInsertion,
+    after: readonly number[],
+  ): boolean {
+    const { insertions } = this;
+    if (n >= insertions.count || insertions.classes[n] !== cls) return false;
+    if (insertions.priorityOf(n) !== priority || insertions.deviceOf(n) !== device) return false;
+    for (let i = 0; i < cls.modes.length; i++)
+      if (insertions.datum(n, i) !== flows[i]) return false;
+    const before = insertions.after.get(n) ?? NONE;
+    return before.length === after.length && before.every((b, i) => b === after[i]);
+  }
+
+  /** The same; parameters that differ become open. */
+  follows(n: number, insertion: TaskInsertion, after: readonly number[]): boolean {
+    if (!this.isAt(n, insertion, after)) return false;
+    const { insertions } = this;
+    const { cls, params } = insertion;
+    for (let i = 0; i < cls.paramNames.length; i++) {
+      if (Object.is(insertions.parameter(n, i), params[i]) || insertions.slot(n, i) !== '')
+        continue;
+      insertions.leaveOpen({ insertion: n, parameter: i, slot: `${n}.${i}` });
+    }
+    return true;
+  }
+}

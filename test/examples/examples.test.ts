@@ -32,6 +32,15 @@ const PROMISES: Readonly<Record<string, readonly RegExp[]>> = {
     /^residual \d\.\de-1\d$/m,
     /^a plain loop takes 32 steps, x is the same$/m,
   ],
+  lu: [
+    /^180 tasks, \d+ ms$/m,
+    /^largest error \d\.\de-(0?[9]|1[0-9])$/m,
+    /^a plain loop takes \d+ ms to triangular form$/m,
+  ],
+  quadrature: [
+    /^4592 tasks, 1531 leaves$/m,
+    /^integral 0\.503981893, by plain recursion 0\.503981893$/m,
+  ],
   abort: [
     /^\d+ of \d+ tasks$/m,
     /^AbortError: the run was cancelled: enough \(ERR_ABORTED\)$/m,

@@ -492,14 +492,14 @@ describe('while a play is under way', () => {
   });
 
   test('the watchdog sees that its commands complete', async () => {
-    const { runtime, y } = await opened({ watchdog: 1 });
+    const { runtime, y } = await opened({ watchdog: 2 });
     const plan = await runtime.plan((graph) => {
       graph.insert(spin, { y, microseconds: 20_000 });
     });
     const warnings: string[] = [];
     const listen = (warning: Error): void => void warnings.push(warning.name);
     process.on('warning', listen);
-    await plan.run({ times: 120 });
+    await plan.run({ times: 200 });
     process.off('warning', listen);
     expect(warnings).toEqual([]);
     await runtime.close();

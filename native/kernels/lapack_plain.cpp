@@ -16,6 +16,18 @@ namespace {
 
 using Index = std::ptrdiff_t;
 
+/// The square root of a^2 + b^2 without overflow, as LAPACK's LAPY2. The hypot of glibc 2.35 is newer than the addon promises.
+template <typename T>
+T pythagoras(T a, T b) {
+  if (a != a) return a;
+  if (b != b) return b;
+  const T larger = std::max(std::abs(a), std::abs(b));
+  const T smaller = std::min(std::abs(a), std::abs(b));
+  if (smaller == T{0} || std::isinf(larger)) return larger;
+  const T share = smaller / larger;
+  return larger * std::sqrt(T{1} + share * share);
+}
+
 template <typename T>
 int getrf(int m, int n, T* a, int lda, int* pivots) {
   const Index stride = lda;
@@ -46,9 +58,9 @@ int getrf(int m, int n, T* a, int lda, int* pivots) {
 template <typename T>
 T reflector(Index length, T& alpha, T* x) {
   T norm = T{0};
-  for (Index i = 0; i < length; ++i) norm = std::hypot(norm, x[i]);
+  for (Index i = 0; i < length; ++i) norm = pythagoras(norm, x[i]);
   if (norm == T{0}) return T{0};
-  const T beta = -std::copysign(std::hypot(alpha, norm), alpha);
+  const T beta = -std::copysign(pythagoras(alpha, norm), alpha);
   const T tau = (beta - alpha) / beta;
   const T scale = alpha - beta;
   for (Index i = 0; i < length; ++i) x[i] /= scale;

@@ -251,7 +251,7 @@ function steeredOnGpu({ name, steered, declared }: TaskClass, device: string): H
     `task class '${name}': parameter '${parameter}' cannot be a datum on ${device}, whose kernels take parameters by value`,
     {
       task: name,
-      remedy: `declare '${parameter}' as a flow read('${steered?.[0].element}') of the kernel, pass (await graph.value(datum)), or keep the class on the host with gpuKernel: false`,
+      remedy: `declare '${parameter}' as a flow read('${steered?.[0].element}') of the kernel, pass (await graph.value(datum)), or use a class without a kernel for GPUs (no cuda, gpuKernel: false)`,
     },
   );
 }

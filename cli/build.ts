@@ -25,6 +25,7 @@ import {
   packageRoot,
 } from '../devices/installation.js';
 import { openNativeBackend } from '../devices/native/backend.js';
+import { mpiEnvironment } from '../devices/native/open-network.js';
 import { HeadraceError } from '../scheduler/errors.js';
 import { type CliContext, ExitCode } from './context.js';
 import { describeOptions, flag, parseOptions } from './options.js';
@@ -147,7 +148,8 @@ async function build(root: string, withAddon: boolean, context: CliContext): Pro
 
 /** Loads an addon in a process of its own, which may end in a crash. */
 async function tryToLoad(file: string, context: CliContext): Promise<void> {
-  await run(process.execPath, ['-e', 'require(process.argv[1])', file], context);
+  const env = mpiEnvironment(context.env);
+  await run(process.execPath, ['-e', 'require(process.argv[1])', file], { ...context, env });
 }
 
 /** Lines of a failed program's output that are shown. */

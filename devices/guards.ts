@@ -165,6 +165,8 @@ export interface Guards {
   longSendHeld: boolean;
   /** A rank whose run has failed declines long versions at once: their senders may have no room (scheduler/ranks/early-ends.ts). */
   longDeclined: boolean;
+  /** After a failure the queues are looked at until nothing changes (devices/native/progress.ts). */
+  failuresSettle: boolean;
 }
 
 const all: Guards = {
@@ -245,6 +247,7 @@ const all: Guards = {
   recognisedSame: true,
   longSendHeld: true,
   longDeclined: true,
+  failuresSettle: true,
 };
 
 /** Set to true on `globalThis` by the preload of a test that removes guards. */

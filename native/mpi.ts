@@ -61,13 +61,19 @@ function candidates(library: MpiLibrary | undefined): string[] {
 }
 
 /**
- * UCX (under MPICH, and under Open MPI if selected) patches brk, mmap and munmap of the whole process while other
- * threads allocate. In a process with as many threads as Node has, this crashes V8 now and then (UCX 1.13).
- * UCX reads its settings when it is loaded, so they are set before. The user's own settings stand.
+ * Settings of UCX (under MPICH, and under Open MPI if selected), which it reads when it is loaded. Without the first one UCX
+ * 1.13 tests its hooks then: it grows the heap by a page and shrinks it by a page, and does the second even if the first
+ * was refused. In about one of a hundred processes V8 has memory directly behind the heap, so the last page of the heap is
+ * lost, and the process crashes. UCX also patches brk, mmap and munmap while other threads call them.
  */
-function tameUcx(): void {
-  process.env['UCX_MEM_EVENTS'] ??= 'no';
-  process.env['UCX_HANDLE_ERRORS'] ??= 'none';
+const UCX_SETTINGS: Readonly<Record<string, string>> = {
+  UCX_MEM_EVENTS: 'no',
+  UCX_HANDLE_ERRORS: 'none',
+};
+
+/** The environment in which a process may load an addon of the message layer. The user's own settings stand. */
+export function mpiEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return { ...UCX_SETTINGS, ...env };
 }
 
 /** File of the MPI library that an addon of this process has loaded; '' when there is none. */
@@ -105,7 +111,7 @@ export function loadMpi(launch: Launch = launchOf()): NetAddon {
       mpiRemedy(library),
     );
   }
-  tameUcx();
+  for (const [name, value] of Object.entries(UCX_SETTINGS)) process.env[name] ??= value;
   let problem: MpiError | undefined;
   for (const path of paths) {
     let addon: NetAddon;

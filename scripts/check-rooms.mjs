@@ -77,6 +77,7 @@ export const doors = [
   { from: 'devices/native/graphs.ts', to: ['native/contract.ts'] },
   { from: 'devices/native/host-views.ts', to: ['native/contract.ts'] },
   { from: 'devices/native/native-errors.ts', to: ['native/index.ts'] },
+  { from: 'devices/native/progress.ts', to: ['native/contract.ts'] },
   { from: 'devices/native/script-server.ts', to: ['native/contract.ts', 'native/index.ts'] },
   { from: 'devices/native/script-workers.ts', to: ['native/contract.ts'] },
   { from: 'devices/native/network.ts', to: ['native/mpi.ts'] },

@@ -31,6 +31,7 @@ import { Doorbells } from './doorbells.js';
 import { NativeGraphs } from './graphs.js';
 import { HostViews } from './host-views.js';
 import { native } from './native-errors.js';
+import { QueueProgress } from './progress.js';
 import { NativeScriptWorkers, type ScriptProgram } from './script-workers.js';
 
 /** Copies and fills belong to no run: they are never skipped, and the engine handles their failure. */
@@ -72,8 +73,7 @@ export class NativeBackend implements Backend {
   private readonly count: number;
   /** Number of the first lane; `count` without lanes. */
   private readonly firstLane: number;
-  /** `Shared.failed` as of the last `poll`. */
-  private failed = 0;
+  private readonly progress: QueueProgress;
   private readonly doorbells: Doorbells;
   private readonly views: HostViews;
   private beat = 0;
@@ -96,15 +96,14 @@ export class NativeBackend implements Backend {
     this.count = n;
     const lane = core.queues.findIndex((q) => q.kind === QueueKind.lane);
     this.firstLane = lane < 0 ? n : lane;
-    this.doorbells = new Doorbells(core, this.firstLane, () => this.alsoDue?.() === true);
     this.dirty = new Uint8Array(n);
-    this.completed = new Int32Array(n);
-    this.issued = new Int32Array(n);
-    this.failures = new Int32Array(n);
-    for (let q = FIRST_QUEUE; q < n; q++) {
-      this.completed[q] = Atomics.load(this.control, q * Control.words + Control.completed);
-      this.issued[q] = this.completed[q];
-    }
+    this.progress = new QueueProgress(core, this.firstLane);
+    const { completed, failures } = this.progress;
+    this.completed = completed;
+    this.failures = failures;
+    this.issued = completed.slice();
+    const alsoDue = (): boolean => this.alsoDue?.() === true;
+    this.doorbells = new Doorbells(core, this.firstLane, this.progress, alsoDue);
     this.spaces = spacesOf(core);
     this.views = new HostViews(core);
     this.queues = queuesOf(core);
@@ -271,46 +270,11 @@ export class NativeBackend implements Backend {
   }
 
   poll(): boolean {
-    const { control, completed } = this;
-    let moved = false;
-    // Lanes only when one has completed something. The count is read before their words: it covers no more than these.
-    const arrivals = Atomics.load(this.shared, Shared.arrivals);
-    const end = arrivals === this.doorbells.arrivals ? this.firstLane : this.count;
-    this.doorbells.arrivals = arrivals;
-    for (let q = FIRST_QUEUE; q < end; q++) {
-      const at = q * Control.words + Control.completed;
-      const now = Atomics.load(control, at);
-      if (now !== completed[q]) {
-        // A thread counts a failure before it publishes the completion, so this count covers every record seen complete.
-        this.failures[q] = Atomics.load(control, q * Control.words + Control.failures);
-        completed[q] = now;
-        moved = true;
-      }
-    }
-    if (moved) this.showFailures();
-    return moved;
-  }
-
-  /**
-   * A completion read above may have followed a failure on a queue that had been read before: every failure
-   * before now becomes visible together with it.
-   */
-  private showFailures(): void {
-    const { control, completed, failures } = this;
-    const count = Atomics.load(this.shared, Shared.failed);
-    if (count === this.failed) return;
-    this.failed = count;
-    for (let q = FIRST_QUEUE; q < this.count; q++) {
-      const at = q * Control.words;
-      const failed = Atomics.load(control, at + Control.failures);
-      if (failed === failures[q]) continue;
-      failures[q] = failed;
-      completed[q] = Atomics.load(control, at + Control.completed);
-    }
+    return this.progress.poll();
   }
 
   handledFailures(count: number): void {
-    Atomics.store(this.shared, Shared.failuresHandled, count);
+    this.progress.handledFailures(count);
   }
 
   status(queue: QueueId, seq: number): number {

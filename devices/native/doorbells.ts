@@ -5,29 +5,35 @@
 // (`due`); a queue completes a record and *then* reads both (native/queues/doorbell.h). Afterwards nothing is armed.
 import { Control, type NativeCore, Shared } from '../../native/contract.js';
 import { FIRST_QUEUE, type QueueId } from '../handles.js';
+import type { QueueProgress } from './progress.js';
 
 /** Looks between two readings of the clock. */
 const LOOKS = 64;
 
 export class Doorbells {
-  /** `Shared.arrivals` as of the engine's last look at the queues. */
-  arrivals = 0;
   private readonly core: NativeCore;
   private readonly control: Int32Array;
   private readonly shared: Int32Array;
   private readonly count: number;
   private readonly firstLane: number;
+  private readonly progress: Pick<QueueProgress, 'arrivals'>;
   private readonly alsoDue: () => boolean;
   /** Lanes have armed doorbells. */
   private lanesArmed = false;
 
   /** `firstLane`: the number of the first lane, or of queues; `alsoDue`: whether other news wait for the engine. */
-  constructor(core: NativeCore, firstLane: number, alsoDue: () => boolean) {
+  constructor(
+    core: NativeCore,
+    firstLane: number,
+    progress: Pick<QueueProgress, 'arrivals'>,
+    alsoDue: () => boolean,
+  ) {
     this.core = core;
     this.control = core.control;
     this.shared = core.shared;
     this.count = core.queues.length;
     this.firstLane = firstLane;
+    this.progress = progress;
     this.alsoDue = alsoDue;
   }
 
@@ -88,7 +94,7 @@ export class Doorbells {
     const { control, shared } = this;
     // A failure rings unarmed (native/queues/queue.h).
     if (Atomics.load(shared, Shared.failed) !== shared[Shared.failuresHandled]) return true;
-    const arrived = Atomics.load(shared, Shared.arrivals) !== this.arrivals;
+    const arrived = Atomics.load(shared, Shared.arrivals) !== this.progress.arrivals;
     const end = arrived && this.lanesArmed ? this.count : this.firstLane;
     for (let q = FIRST_QUEUE; q < end; q++) {
       const base = q * Control.words;

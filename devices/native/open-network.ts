@@ -46,7 +46,7 @@ const CODES: Readonly<Record<string, string>> = {
   MPI_START: 'ERR_MPI_START',
 };
 
-export { loadedMpiFile } from '../../native/mpi.js';
+export { loadedMpiFile, mpiEnvironment } from '../../native/mpi.js';
 
 /** One process per host proves before it starts MPI. The start of the others waits for it, so they find the answer. */
 async function proofOf(

@@ -118,7 +118,9 @@ export class ExclusiveSections {
         this.hasBegun = true;
         moved = true;
       }
-      if (!first.section.advance()) return moved;
+      const played = first.section.isPlaying;
+      // Commands that have begun must be published.
+      if (!first.section.advance()) return moved || first.section.isPlaying !== played;
       this.hasBegun = false;
       moved = true;
       this.entered.shift();

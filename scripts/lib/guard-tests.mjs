@@ -116,6 +116,13 @@ export const guardTests = [
     breaks: 'a rank fills the memory of another with letters',
   },
   {
+    project: 'unit',
+    file: 'test/devices/queue-progress.test.ts',
+    guard: 'failuresSettle',
+    hazard: 'H15 errors spread',
+    breaks: 'what was computed from a failure counts as valid',
+  },
+  {
     ...native,
     guard: 'closeImports',
     hazard: H6,

@@ -32,11 +32,8 @@ for (const library of LIBRARIES)
       },
     );
 
-    // It stood still once in some dozens of runs (Open MPI, 2 ranks, 2 cores); the cause is not known. Standing still twice in a row
-    // is a failure.
     test.each([{ ranks: 2 }, { ranks: 3, inlineBytes: 64 }])(
       '$ranks ranks: a play that fails or is aborted on one rank ends on all',
-      { retry: 1 },
       async ({ ranks, ...options }) => {
         const run = await mpirun(ranks, 'plan-failures.mjs', {
           library,

@@ -1,6 +1,7 @@
 // The launch of a process, read from environments as the launchers set them (Open MPI 4.1, MPICH 4.0, Slurm 22.05).
 import { describe, expect, it } from 'vitest';
 import { firstGpuOf, launchOf, withoutLaunch } from '../../native/launch.js';
+import { mpiEnvironment } from '../../native/mpi.js';
 
 /** The fourth task of a step on three nodes with 2, 2 and 1 tasks. */
 const step = {
@@ -102,5 +103,16 @@ describe('the first GPU of a rank', () => {
 
   it('is the same on all ranks if GPUs are emulated', () => {
     expect(gpus('0,1', 1, 'emulated')).toBe(0);
+  });
+});
+
+describe('the environment of a process that loads an MPI library', () => {
+  it('switches the hooks of UCX off, which crash Node, unless the user wants them', () => {
+    expect(mpiEnvironment({ HOME: '/root' })).toEqual({
+      HOME: '/root',
+      UCX_MEM_EVENTS: 'no',
+      UCX_HANDLE_ERRORS: 'none',
+    });
+    expect(mpiEnvironment({ UCX_MEM_EVENTS: 'yes' })).toMatchObject({ UCX_MEM_EVENTS: 'yes' });
   });
 });

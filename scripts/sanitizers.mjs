@@ -46,8 +46,9 @@ async function runTests(script, sanitizer) {
     [join(root, 'scripts', script), '--sanitize', sanitizer],
     { cwd: root },
   );
-  const counts = countProgram(stdout, code);
-  if (counts.failed > 0) process.stdout.write(output);
+  const counts = countProgram(stdout, code, output);
+  // Without the reasons of skipped tests, which follow: each counts once.
+  if (counts.failed > 0) process.stdout.write(output.replaceAll(/^ *\(left out here: .*\n/gm, ''));
   // The test command reads the reasons of skipped tests from these lines.
   for (const { what, count } of counts.skips)
     for (let i = 0; i < count; i++) process.stdout.write(`  (left out here: needs ${what})\n`);

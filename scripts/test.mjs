@@ -96,7 +96,7 @@ async function runProgram({ program, minutes }) {
     timeoutMs: limit(minutes),
   });
   process.stdout.write(output);
-  return countProgram(stdout, code);
+  return countProgram(stdout, code, output);
 }
 
 /** Runs a script that builds and runs a native test program. */
@@ -111,7 +111,7 @@ async function runScript({ script, options = [], minutes }) {
     },
   );
   process.stdout.write(output);
-  return countProgram(stdout, code);
+  return countProgram(stdout, code, output);
 }
 
 /** Milliseconds; HEADRACE_TEST_SECONDS overrides every limit. */

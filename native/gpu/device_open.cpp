@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <exception>
 #include <stdexcept>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/core_error.h"
@@ -49,7 +50,7 @@ void DeviceThread::call(const std::function<void()>& function) {
       error = std::current_exception();
     }
     std::lock_guard<std::mutex> inner(callLock_);
-    result.error = error;
+    result.error = std::move(error);  // the caller's alone from here: it also frees it
     result.done = true;
     callDone_.notify_all();
   });

@@ -102,17 +102,22 @@ const leftOut = /^\(left out here: needs (.*)\)$/;
  *
  * @param {string} output
  * @param {number} exitCode
+ * @param {string} [errors] what it printed to standard error
  * @returns {Counts}
  */
-export function countProgram(output, exitCode) {
-  const lines = output.split('\n').map((line) => line.trim());
+export function countProgram(output, exitCode, errors = '') {
+  const trimmed = (text) => text.split('\n').map((line) => line.trim());
+  const lines = trimmed(output);
+  const found = findings([...lines, ...trimmed(errors)]);
   const match = lines.map((line) => countsLine.exec(line)).findLast((found) => found !== null);
   if (match === undefined || match === null) {
-    return failure(`no counts were printed (${meaning(exitCode)})`);
+    const text = `no counts were printed (${meaning(exitCode)})`;
+    return failure([text, ...found].join('\n'));
   }
   const [passed, failed, skipped] = [1, 2, 3].map((at) => Number(match[at] ?? 0));
   const counts = { passed, failed, skipped, problems: [], skips: [] };
-  if (failed > 0) counts.problems.push(`${failed} failed; its output names them`);
+  if (failed > 0)
+    counts.problems.push([`${failed} failed; its output names them`, ...found].join('\n'));
   for (const line of lines) {
     const what = leftOut.exec(line)?.[1];
     if (what !== undefined) addSkip(counts.skips, { id: 'native', what }, 1);
@@ -124,9 +129,16 @@ export function countProgram(output, exitCode) {
   }
   if (exitCode !== 0 && counts.failed === 0) {
     counts.failed = 1;
-    counts.problems.push(`${meaning(exitCode)} although no test failed`);
+    const text = `${meaning(exitCode)} although no test failed`;
+    counts.problems.push([text, ...found].join('\n'));
   }
   return counts;
+}
+
+/** Lines of a program's output that say what was found: checks that failed and the sanitizers' summaries, each once. */
+function findings(lines) {
+  const said = lines.filter((line) => /^SUMMARY: \w+Sanitizer: |^\S+:\d+: not true: /.test(line));
+  return [...new Set(said)].slice(0, 12);
 }
 
 /** The last line of the test command, for all its readers. */

@@ -145,6 +145,14 @@ describe('counting', () => {
       failed: 1,
     });
     expect(countProgram('', 134)).toMatchObject({ failed: 1 });
+    const found =
+      'x\nSUMMARY: ThreadSanitizer: data race a.cpp:1 in f()\nSUMMARY: ThreadSanitizer: data race a.cpp:1 in f()\n';
+    expect(countProgram('tests: 3 passed, 0 failed\n', 66, found).problems).toEqual([
+      'exit code 66 although no test failed\nSUMMARY: ThreadSanitizer: data race a.cpp:1 in f()',
+    ]);
+    expect(countProgram('', 1, 'rings.cpp:12: not true: a == b\n').problems).toEqual([
+      'no counts were printed (exit code 1)\nrings.cpp:12: not true: a == b',
+    ]);
     expect(countProgram('', 0)).toMatchObject({ failed: 1 });
   });
 });

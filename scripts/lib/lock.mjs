@@ -33,14 +33,24 @@ function isAlive(holder) {
   return holder.birth === '' || processBirth(holder.pid) === holder.birth;
 }
 
+/** The holder; undefined when there is none, null when the file is damaged. */
 function readHolder(file) {
+  let text;
   try {
-    const holder = JSON.parse(readFileSync(file, 'utf8'));
-    return typeof holder.pid === 'number' ? holder : undefined;
+    text = readFileSync(file, 'utf8');
   } catch {
     return undefined;
   }
+  try {
+    const holder = JSON.parse(text);
+    return typeof holder?.pid === 'number' ? holder : null;
+  } catch {
+    return null;
+  }
 }
+
+/** The holder is no more. Where there is no holder, the next one may come at any time: that lock must not be removed. */
+const isDead = (holder) => holder === null || (holder !== undefined && !isAlive(holder));
 
 /** Creates the lock with its content in one step, so that no process reads an incomplete lock. */
 function tryCreate(file) {
@@ -75,7 +85,7 @@ function removeIfDead(file) {
   }
   try {
     const holder = readHolder(file);
-    if (holder === undefined || !isAlive(holder)) rmSync(file, { force: true });
+    if (isDead(holder)) rmSync(file, { force: true });
   } finally {
     rmdirSync(guard);
   }
@@ -97,7 +107,8 @@ export async function withLock(file, work, options = {}) {
   let told = false;
   while (!tryCreate(file)) {
     const holder = readHolder(file);
-    if (holder === undefined || !isAlive(holder)) {
+    if (holder === undefined) continue; // given back since
+    if (isDead(holder)) {
       removeIfDead(file);
       await sleep(5);
       continue;

@@ -99,6 +99,31 @@ AddGpu pages(
       }
     });
 
+AddGpu besideKernel(
+    "host memory is page-locked only while no GPU runs a kernel: beside one, a copy goes without",
+    2, [] {
+      constexpr double kSeen = 8;
+      constexpr double kGo = 0x600d;
+      CoreOptions options = gpuOptions(2);
+      options.hostBytes = 2 * HostPins::kChunk;
+      options.pinnedBytes = 4096;
+      Machine machine(options);
+      const Layout layout{2};
+      expect(machine, machine.fill(layout.compute(2), 0, 4096, 0));
+      // It runs until its word comes.
+      const Event kernel = machine.exec(layout.compute(2), "await_word", 2, {0, kSeen, kGo, 1, 1});
+      machine.publish();
+      auto& submitted = machine.control(layout.compute(2), Control::submitted);
+      while (ahead(submitted.load(), kernel.sequence) < 0) sched_yield();
+      *machine.at<std::int64_t>(0, HostPins::kChunk) = 77;
+      expect(machine, machine.copy(layout.in(1), 1, 0, 0, HostPins::kChunk, 8));
+      *machine.at<std::int64_t>(0, 0) = 0x600d;
+      expect(machine, machine.copy(layout.in(2), 2, 0, 0, 0, 8));
+      expect(machine, kernel);
+      expect(machine, machine.copy(layout.out(1), 0, 8, 1, 0, 8));
+      CHECK(*machine.at<std::int64_t>(0, 8) == 77);
+    });
+
 AddGpu fills("a fill writes its bytes and no other", 1, [] {
   Machine machine(gpuOptions(1));
   const Layout layout{1};

@@ -44,7 +44,7 @@ describe('native tests', needing(gpuProgram), () => {
     ['doubtFailures', 'a failure that a death explains is told as that death', 'doubts.cpp'],
     ['graphOrder', 'a graph keeps the order between its streams', 'graphs.cpp'],
     ['graphOutcome', 'a failure in a graph is not lost to its next launch', 'graphs.cpp'],
-    ['launchPause', 'host memory is page-locked only while no GPU runs', 'while a kernel may be'],
+    ['launchPause', 'beside one, a copy goes without', 'while a kernel may be'],
   ])('without %s: "%s" fails', (guard, name, words) => {
     const whole = native(name, '');
     expect(whole.code, whole.output).toBe(0);

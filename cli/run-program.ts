@@ -47,6 +47,11 @@ const options = {
     shown: '1, or as launched',
     help: 'processes, started with mpirun',
   }),
+  plans: choice(['auto', 'off'], {
+    fallback: undefined,
+    shown: 'off',
+    help: 'auto: runs that repeat their tasks are played as plans',
+  }),
   trace: text({ metavar: 'FILE', help: 'write a trace of every task and transfer' }),
   watch: flag({ help: 'print rates, memory and waits every two seconds' }),
   help: flag({ help: 'this text' }),
@@ -57,6 +62,7 @@ interface ProgramValues {
   readonly gpus: number | undefined;
   readonly driver: 'emulated' | 'cuda' | 'hip' | undefined;
   readonly ranks: number | undefined;
+  readonly plans: 'auto' | 'off' | undefined;
   readonly trace: string | undefined;
   readonly watch: boolean;
   readonly help: boolean;
@@ -103,6 +109,7 @@ export async function runProgramCommand(call: ProgramCall, context: CliContext):
     ...context.env,
     ...(values.gpus === undefined ? {} : { HEADRACE_GPUS: String(values.gpus) }),
     ...(values.driver === undefined ? {} : { HEADRACE_DRIVER: values.driver }),
+    ...(values.plans === undefined ? {} : { HEADRACE_PLANS: values.plans }),
     ...(trace === undefined ? {} : { HEADRACE_TRACE: trace }),
   };
   const watch = values.watch

@@ -1,5 +1,5 @@
-// Options of a runtime from the environment: HEADRACE_TRACE, HEADRACE_GPUS and HEADRACE_DRIVER, which `headrace run` sets
-// for the program that it starts.
+// Options of a runtime from the environment: HEADRACE_TRACE, HEADRACE_GPUS, HEADRACE_DRIVER and HEADRACE_PLANS, which
+// `headrace run` sets for the program that it starts.
 // Invariant: they are defaults. An option that the program gives itself wins, because the program may depend on it (it
 // compares the host with two GPUs, for example). If the two differ, a process warning says so, once.
 import { threadId } from 'node:worker_threads';
@@ -15,6 +15,7 @@ const VARIABLES = {
   trace: 'HEADRACE_TRACE',
   gpus: 'HEADRACE_GPUS',
   driver: 'HEADRACE_DRIVER',
+  plans: 'HEADRACE_PLANS',
 } as const;
 
 /** Runtimes of this thread that were created with HEADRACE_TRACE. */
@@ -23,19 +24,24 @@ const reported: Set<string> = new Set();
 
 /**
  * The options that the environment gives to the next runtime of this process.
- * @throws HeadraceError `ERR_OPTION` when HEADRACE_GPUS is no number
+ * @throws HeadraceError `ERR_OPTION` when HEADRACE_GPUS is no number, or HEADRACE_PLANS another word
  */
 export function environmentOptions(env: Environment = process.env): RuntimeOptions {
   const trace = env['HEADRACE_TRACE'] ?? '';
   const gpus = env['HEADRACE_GPUS'] ?? '';
   const driver = env['HEADRACE_DRIVER'] ?? '';
+  const plans = env['HEADRACE_PLANS'] ?? '';
   if (!/^\d*$/.test(gpus)) {
     throw new HeadraceError('ERR_OPTION', `HEADRACE_GPUS must be a number of GPUs, not '${gpus}'`);
+  }
+  if (!['', 'auto', 'off'].includes(plans)) {
+    throw new HeadraceError('ERR_OPTION', `HEADRACE_PLANS must be auto or off, not '${plans}'`);
   }
   return {
     ...(trace === '' ? {} : { trace: traceFile(trace, ++traced, env) }),
     ...(gpus === '' ? {} : { gpus: Number(gpus) }),
     ...(driver === '' ? {} : { driver: driver as 'emulated' }),
+    ...(plans === '' ? {} : { plans: plans as 'auto' | 'off' }),
   };
 }
 

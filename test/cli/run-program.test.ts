@@ -222,6 +222,27 @@ describe('HEADRACE_TRACE', () => {
     expect(traces()).toEqual(['all.hrtrace']);
   });
 
+  it('plays runs that repeat when --plans auto or HEADRACE_PLANS asks for it', async () => {
+    write(
+      'p.mjs',
+      `import { Runtime, task, write } from 'headrace';
+      const fill = task({ name: 'fill', flows: { x: write('f64') }, kernel: 'empty' });
+      const runtime = await Runtime.create({ workers: 1 });
+      const x = runtime.data('f64', 10);
+      let report;
+      for (let step = 0; step < 5; step++)
+        report = await runtime.run((graph) => { for (let i = 0; i < 64; i++) graph.insert(fill, { x }); });
+      console.log(report.recognition);
+      await runtime.close();`,
+    );
+    expect(await run('--plans', 'auto', 'p.mjs')).toMatchObject({ code: 0, out: 'played\n' });
+    expect(await run('p.mjs')).toMatchObject({ code: 0, out: 'undefined\n' });
+    const byVariable = await node(['p.mjs'], { HEADRACE_PLANS: 'auto' }).ended;
+    expect(byVariable).toMatchObject({ code: 0, out: 'played\n' });
+    const wrong = await node(['p.mjs'], { HEADRACE_PLANS: 'on' }).ended;
+    expect(wrong.err).toContain("HEADRACE_PLANS must be auto or off, not 'on'");
+  });
+
   it('and HEADRACE_GPUS are refused by name when they are wrong', async () => {
     write('p.mjs', program(close));
     const wrong = await node(['p.mjs'], { HEADRACE_GPUS: 'two' }).ended;

@@ -23,6 +23,7 @@ export {
   type TemporaryOptions,
   temporary,
 } from './parameterised/ends.js';
+export type { ClassNode, FlowLabel, TaskNode } from './parameterised/graph-views.js';
 export {
   ClassBuilder,
   ParameterisedGraph,

@@ -25,6 +25,12 @@ interface Awaited {
   arrived: boolean;
 }
 
+/** An input that has not arrived, and the end that should send it. */
+interface MissingInput {
+  readonly input: string;
+  readonly from: FlowEnd | ControlEnd;
+}
+
 /** @internal */
 export class GraphTask {
   readonly cls: GraphClass;
@@ -144,18 +150,26 @@ export class GraphTask {
 
   /** The inputs that have not arrived, in words. */
   lacking(): string[] {
+    return this.missingInputs().map(({ input, from }) =>
+      from instanceof FlowEnd
+        ? `'${input}' from ${endName(from)}`
+        : `control '${input}' from ${endName(from)}`,
+    );
+  }
+
+  /** The inputs that have not arrived: names of flows and control flows, and the ends that should send them. */
+  missingInputs(): MissingInput[] {
     const { flowNames } = this.cls.runs;
-    const words: string[] = [];
-    flowNames.forEach((flow, f) => {
+    const inputs: MissingInput[] = [];
+    flowNames.forEach((input, f) => {
       for (let s = this.first(f); s < this.end(f); s++) {
-        const source = this.sources[s];
-        if (source instanceof FlowEnd && this.values[s] === undefined)
-          words.push(`'${flow}' from ${endName(source)}`);
+        const from = this.sources[s];
+        if (from instanceof FlowEnd && this.values[s] === undefined) inputs.push({ input, from });
       }
     });
     for (const { from, control, arrived } of this.awaited)
-      if (!arrived) words.push(`control '${this.cls.controlNames[control]}' from ${endName(from)}`);
-    return words;
+      if (!arrived) inputs.push({ input: this.cls.controlNames[control], from });
+    return inputs;
   }
 }
 
@@ -169,10 +183,13 @@ export function taskAt(cls: GraphClass, indices: Indices): GraphTask {
 /** An end in words, such as `'c' of gemm(k=0, i=2, j=1)`. @internal */
 export function endName(end: FlowEnd | ControlEnd): string {
   const cls = end.cls as GraphClass;
-  const name = taskName(cls.name, cls.indexNames, end.indices);
-  return end instanceof FlowEnd
-    ? `'${cls.runs.flowNames[end.flow]}' of ${name}`
-    : `'${cls.controlNames[end.control]}' of ${name}`;
+  return `'${flowName(end)}' of ${taskName(cls.name, cls.indexNames, end.indices)}`;
+}
+
+/** The name of the flow or control flow at an end. @internal */
+export function flowName(end: FlowEnd | ControlEnd): string {
+  const cls = end.cls as GraphClass;
+  return end instanceof FlowEnd ? cls.runs.flowNames[end.flow] : cls.controlNames[end.control];
 }
 
 /** Calls `visit` for each control flow. @internal */

@@ -1,12 +1,20 @@
 // A parameterised graph: classes of tasks indexed by integers, whose edges are functions of the indices. It is never a list of
 // tasks: an instance is unrolled as it is inserted (walk.ts).
 
+import type { Graph as Graphlib } from '@dagrejs/graphlib';
 import { HeadraceError } from '../../devices/errors.js';
 import { checkText, shown } from '../checks.js';
 import type { Graph } from '../program/graph.js';
 import type { ClassDeclaration, ClassDefinition, ClassEnds, Declarations } from './definition.js';
 import { ControlEnd, FlowEnd, type Indices } from './ends.js';
 import { GraphClass, type LooseDefinition } from './graph-class.js';
+import {
+  type ClassNode,
+  classGraph,
+  type FlowLabel,
+  type TaskNode,
+  taskGraph,
+} from './graph-views.js';
 import { type GraphCheck, verify } from './verify.js';
 import { Walk } from './walk.js';
 
@@ -89,6 +97,31 @@ export class ParameterisedGraph<A = void> {
    */
   verify(args: A): GraphCheck {
     return verify(this.instance(args));
+  }
+
+  /**
+   * The classes as nodes and their flows as edges: a directed graphlib multigraph. A node is called as in `trsm(k, i)`, an edge as in
+   * `b -> a`; parallel edges are parallel flows. Functions of indices say nothing before they are called, so the edges are those of the
+   * instance: it has to be large enough for every edge, and small. Sources and targets that are data are no edges.
+   *
+   * @throws HeadraceError `ERR_GRAPH_CLASS`; `ERR_GRAPH_TOO_LARGE` for more than 10 000 tasks
+   */
+  classGraph(args: A): Graphlib<string, ClassNode, FlowLabel> {
+    return classGraph(this.name, this.instance(args));
+  }
+
+  /**
+   * As `classGraph`, with the tasks of the instance as nodes, called as in `trsm(k=0, i=2)`.
+   *
+   * @throws HeadraceError `ERR_GRAPH_CLASS`; `ERR_GRAPH_TOO_LARGE` for more than 10 000 tasks
+   */
+  taskGraph(args: A): Graphlib<string, TaskNode, FlowLabel> {
+    return taskGraph(this.name, this.instance(args));
+  }
+
+  /** Whether an instance needs arguments. @internal */
+  get takesArguments(): boolean {
+    return this.build.length > 1;
   }
 
   /** @internal */

@@ -1,11 +1,11 @@
-// All tasks and edges of a small instance, for `verify`. Both ends of every edge are looked at, each from its own side.
+// All tasks and edges of a small instance, for `verify` and the drawn graphs. Both ends of every edge are looked at, each from its own side.
 
 import { HeadraceError } from '../../devices/errors.js';
 import { shown } from '../checks.js';
 import { Datum } from '../program/datum.js';
 import { type ControlEnd, FlowEnd, type Targets } from './ends.js';
 import type { GraphClass } from './graph-class.js';
-import { eachControl, endName, type GraphTask, taskAt } from './graph-task.js';
+import { eachControl, endName, flowName, type GraphTask, taskAt } from './graph-task.js';
 import { keyOf, type TaskKey, taskName } from './task-key.js';
 import { UsedDatum, Value } from './values.js';
 
@@ -21,8 +21,21 @@ export interface GraphProblem {
   readonly text: string;
 }
 
-/** Tasks that `verify` takes. */
+/** Tasks of an instance that is unrolled. */
 const MOST_TASKS = 10_000;
+
+/** An edge between two tasks of the instance. @internal */
+export interface TaskEdge {
+  readonly from: number;
+  /** Flow or control flow of the sender. */
+  readonly output: string;
+  readonly to: number;
+  /** Flow or control flow of the receiver. */
+  readonly input: string;
+  readonly isControl: boolean;
+  /** Both tasks name it. */
+  readonly isMatched: boolean;
+}
 
 /** A flow of a task that leaves a value, and the tasks that take it. @internal */
 export interface Output {
@@ -44,6 +57,7 @@ export class Unrolled {
   readonly after: number[][] = [];
   /** Outputs of each task, by flow. */
   readonly outputs: (Output | undefined)[][] = [];
+  readonly edges: TaskEdge[] = [];
   private readonly numbers: readonly Map<TaskKey, number>[];
   private readonly classes: readonly GraphClass[];
 
@@ -55,9 +69,23 @@ export class Unrolled {
       for (const of of cls.tasks()) this.guarded(() => this.add(taskAt(cls, of)));
     this.checkStarts();
     for (let n = 0; n < this.tasks.length; n++) this.guarded(() => this.send(n));
-    for (const task of this.tasks)
+    this.tasks.forEach((task, n) => {
       for (const input of task.lacking())
         this.report('edge', `${task.name} expects ${input}, which does not send it`);
+      for (const { input, from } of task.missingInputs()) {
+        const sender = this.numberAt(from);
+        const isControl = !(from instanceof FlowEnd);
+        if (sender !== undefined)
+          this.edges.push({
+            from: sender,
+            output: flowName(from),
+            to: n,
+            input,
+            isControl,
+            isMatched: false,
+          });
+      }
+    });
   }
 
   report(kind: GraphProblem['kind'], text: string): void {
@@ -65,9 +93,14 @@ export class Unrolled {
   }
 
   /** The number of the task at an end that is known to be one. */
-  numberOf({ cls, indices }: FlowEnd): number {
-    const { indexNames, number } = this.classes[cls.number];
-    return this.numbers[number].get(keyOf(indexNames, indices)) as number;
+  numberOf(end: FlowEnd): number {
+    return this.numberAt(end) as number;
+  }
+
+  private numberAt({ cls, indices }: FlowEnd | ControlEnd): number | undefined {
+    const { indexNames, number } = cls as GraphClass;
+    if (this.classes[number] !== cls) return undefined;
+    return this.numbers[number].get(keyOf(indexNames, indices));
   }
 
   name(task: number): string {
@@ -76,10 +109,11 @@ export class Unrolled {
 
   private add(task: GraphTask): void {
     if (this.tasks.length === MOST_TASKS)
-      throw new HeadraceError('ERR_GRAPH_TOO_LARGE', `verify takes at most ${MOST_TASKS} tasks`, {
-        limit: MOST_TASKS,
-        remedy: 'verify a smaller instance',
-      });
+      throw new HeadraceError(
+        'ERR_GRAPH_TOO_LARGE',
+        `the instance has more than ${MOST_TASKS} tasks`,
+        { limit: MOST_TASKS, remedy: 'verify or draw a smaller one' },
+      );
     this.numbers[task.cls.number].set(task.key, this.tasks.length);
     this.tasks.push(task);
     this.after.push([]);
@@ -134,13 +168,19 @@ export class Unrolled {
     const target = this.targetOf(end, this.outputName(output));
     if (target === undefined) return;
     const task = this.tasks[target];
-    const slot = task.slotOf(end.flow, this.tasks[output.task], output.flow);
+    const producer = this.tasks[output.task];
+    const slot = task.slotOf(end.flow, producer, output.flow);
+    const isMatched = slot >= 0 && task.values[slot] === undefined;
+    this.edges.push({
+      ...{ from: output.task, output: producer.cls.runs.flowNames[output.flow] },
+      ...{ to: target, input: flowName(end), isControl: false, isMatched },
+    });
     if (slot < 0)
       this.report(
         'edge',
         `${this.outputName(output)} goes to ${endName(end)}, which does not expect it`,
       );
-    else if (task.values[slot] !== undefined)
+    else if (!isMatched)
       this.report('edge', `${this.outputName(output)} goes twice to ${endName(end)}`);
     else {
       task.values[slot] = ARRIVED;
@@ -155,6 +195,11 @@ export class Unrolled {
     const target = this.targetOf(end, what);
     if (target === undefined) return;
     const awaited = this.tasks[target].awaitedOf(end.control, producer, control);
+    const isMatched = awaited?.arrived === false;
+    this.edges.push({
+      ...{ from: n, output: producer.cls.controlNames[control] },
+      ...{ to: target, input: flowName(end), isControl: true, isMatched },
+    });
     if (awaited === undefined)
       this.report('edge', `${what} goes to ${endName(end)}, which does not expect it`);
     else if (awaited.arrived) this.report('edge', `${what} goes twice to ${endName(end)}`);
@@ -166,11 +211,13 @@ export class Unrolled {
 
   /** The number of the task at an end. */
   private targetOf(end: FlowEnd | ControlEnd, what: string): number | undefined {
-    const cls = this.classes[end.cls.number];
-    const number = this.numbers[cls.number].get(keyOf(cls.indexNames, end.indices));
+    const cls = end.cls as GraphClass;
+    const number = this.numberAt(end);
     if (number !== undefined && cls.outside(end.indices) === undefined) return number;
     const name = taskName(cls.name, cls.indexNames, end.indices);
-    this.report('range', `${what} goes to ${name}, which is outside of its ranges`);
+    if (this.classes[cls.number] !== cls)
+      this.report('edge', `${what} goes to ${name} of another instance`);
+    else this.report('range', `${what} goes to ${name}, which is outside of its ranges`);
     return undefined;
   }
 

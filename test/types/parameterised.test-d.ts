@@ -1,13 +1,16 @@
 // Names and element types of a parameterised graph are those of its classes.
-import { it } from 'vitest';
+import { expectTypeOf, it } from 'vitest';
 import { choleskyGraph } from '../../algorithms/index.js';
 import {
+  type ClassNode,
+  type FlowLabel,
   list,
   parameterised,
   type Runtime,
   range,
   read,
   readWrite,
+  type TaskNode,
   TiledMatrix,
   task,
   temporary,
@@ -144,4 +147,19 @@ it('arguments of an instance', () => {
   runtime.run(choleskyGraph);
   // @ts-expect-error not a matrix
   void runtime.plan(choleskyGraph, { A: 4 });
+});
+
+it('class graph and task graph', () => {
+  const A = new TiledMatrix(runtime, 'f64', { rows: 4, tile: 2 });
+  const classes = choleskyGraph.classGraph({ A });
+  expectTypeOf(classes.node('potrf(k)')).toEqualTypeOf<ClassNode>();
+  expectTypeOf(classes.graph()).toEqualTypeOf<string>();
+  expectTypeOf(classes.edge('potrf(k)', 'trsm(k, i)', 'a -> a')).toEqualTypeOf<FlowLabel>();
+  expectTypeOf(choleskyGraph.taskGraph({ A }).node('potrf(k=0)')).toEqualTypeOf<TaskNode>();
+  const alone = parameterised('alone', () => {});
+  alone.classGraph();
+  // @ts-expect-error no such argument
+  choleskyGraph.classGraph({ B: A });
+  // @ts-expect-error the arguments are missing
+  choleskyGraph.taskGraph();
 });

@@ -10,10 +10,18 @@ export {
   reduceMatrix,
 } from './matrix-reduction.js';
 export type { MemoryOptions } from './panels.js';
+export { type BroadcastArguments, broadcastGraph } from './parameterised/broadcast.js';
 export { type CholeskyArguments, choleskyGraph } from './parameterised/cholesky.js';
 export { type GemmArguments, gemmGraph } from './parameterised/gemm.js';
+export { type LuArguments, luGraph } from './parameterised/lu.js';
+export { type RedistributeArguments, redistributeGraph } from './parameterised/redistribute.js';
 export { type ReduceArguments, reduceGraph } from './parameterised/reduce.js';
 export { type StencilArguments, stencilGraph } from './parameterised/stencil.js';
+export {
+  type Stencil2dArguments,
+  stencil2dGraph,
+  type Weights2d,
+} from './parameterised/stencil-2d.js';
 export {
   type TriangularSolveArguments,
   triangularSolveGraph,

@@ -7,6 +7,7 @@ import { type Flow, read, readWrite, type TaskClass, task, write } from '../sche
 import type { Real } from './tile-classes.js';
 
 const GETRF = { m: 'i32', n: 'i32', last: 'bool', lda: 'i32' } as const;
+const UNPIVOTED = { n: 'i32', lda: 'i32' } as const;
 const TSTRF = { m: 'i32', n: 'i32', last: 'bool', ldu: 'i32', lda: 'i32', ldl: 'i32' } as const;
 const SWAP_ROWS = { k: 'i32', m: 'i32', n: 'i32', lda: 'i32' } as const;
 const SWAP_PAIRS = { k: 'i32', m: 'i32', n: 'i32', lda: 'i32', ldb: 'i32' } as const;
@@ -20,7 +21,9 @@ interface LuClasses<E extends Real> {
     { readonly a: Update<E>; readonly pivots: Flow<'i32', 'write'> },
     typeof GETRF
   >;
-  /** The same for an upper triangle above a tile; the upper part of L has a datum of its own. */
+  /** A = L U for one square tile, without exchanges of rows. */
+  readonly unpivoted: TaskClass<{ readonly a: Update<E> }, typeof UNPIVOTED>;
+  /** P A = L U for an upper triangle above a tile; the upper part of L has a datum of its own. */
   readonly tstrf: TaskClass<
     {
       readonly u: Update<E>;
@@ -56,6 +59,15 @@ function classesFor<E extends Real>(e: E): LuClasses<E> {
       params: GETRF,
       kernel: `getrf_${e}`,
       ...singular,
+    }),
+    unpivoted: task({
+      name: 'getrf',
+      flows: { a: readWrite(e) },
+      params: UNPIVOTED,
+      kernel: `getrf_unpivoted_${e}`,
+      failureCode: 'ERR_SINGULAR',
+      explain: (pivot, { data }) =>
+        `the rows and columns of the matrix up to pivot ${pivot} of tile ${data.a} form a singular matrix; \`lu\` exchanges rows`,
     }),
     tstrf: task({
       name: 'tstrf',

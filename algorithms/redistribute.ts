@@ -5,6 +5,8 @@ import {
   type Flow,
   type Graph,
   HeadraceError,
+  type Range,
+  range,
   read,
   readWrite,
   type TaskClass,
@@ -30,6 +32,9 @@ export type RectangleClass<E extends Element> = TaskClass<
     readonly fromStride: 'i32';
   }
 >;
+
+/** Its parameters. */
+type Overlap = RectangleClass<Element> extends TaskClass<infer _F, infer P> ? P : never;
 
 function rectangle<E extends Element>(element: E): RectangleClass<E> {
   return task({
@@ -59,6 +64,48 @@ function rectangle<E extends Element>(element: E): RectangleClass<E> {
 
 const classes = { f64: rectangle('f64'), f32: rectangle('f32') };
 
+/** The class for an element type. */
+export function rectangleOf<E extends Element>(element: E): RectangleClass<E> {
+  return classes[element] as unknown as RectangleClass<E>;
+}
+
+/** The lines of tiles of `tile` elements that overlap `count` elements from `first` on. */
+export function sourcesOf(first: number, count: number, tile: number): Range {
+  return range(Math.floor(first / tile), Math.ceil((first + count) / tile));
+}
+
+/** Where tile (p, q) of A overlaps tile (i, j) of B, as parameters of the class. */
+export function overlap(
+  A: TiledMatrix,
+  B: TiledMatrix,
+  { i, j, p, q }: Readonly<Record<'i' | 'j' | 'p' | 'q', number>>,
+): Readonly<Record<keyof Overlap, number>> {
+  const [top, left] = [i * B.tile, j * B.tile];
+  const row = Math.max(top, p * A.tile);
+  const column = Math.max(left, q * A.tile);
+  return {
+    rows: Math.min(top + B.rowsOf(i), p * A.tile + A.rowsOf(p)) - row,
+    columns: Math.min(left + B.columnsOf(j), q * A.tile + A.columnsOf(q)) - column,
+    toRow: row - top,
+    toColumn: column - left,
+    toStride: B.rowsOf(i),
+    fromRow: row - p * A.tile,
+    fromColumn: column - q * A.tile,
+    fromStride: A.rowsOf(p),
+  };
+}
+
+/** @throws HeadraceError as `redistribute`, without the errors of `Graph.check` */
+export function checkRedistribution(operation: string, A: TiledMatrix, B: TiledMatrix): void {
+  checkMatrices(operation, { A, B });
+  checkDistinct(operation, { A, B }, 'B');
+  if (A.rows === B.rows && A.columns === B.columns && !A.lower && !B.lower) return;
+  throw new HeadraceError(
+    'ERR_SIZE_MISMATCH',
+    `'${A.name}' (${A.rows} x ${A.columns}) cannot be copied into '${B.name}' (${B.rows} x ${B.columns})`,
+  );
+}
+
 /**
  * Inserts the tasks that copy matrix A into matrix B of the same size, tile by tile. Both keep their distributions. B's
  * tiles must have values (any): a tile is assembled in several steps.
@@ -73,41 +120,18 @@ export function redistribute<E extends Element>(
   B: TiledMatrix<E>,
 ): void {
   checkGraph('redistribute', graph);
-  checkMatrices('redistribute', { A, B });
-  checkDistinct('redistribute', { A, B }, 'B');
-  if (A.rows !== B.rows || A.columns !== B.columns || A.lower || B.lower) {
-    throw new HeadraceError(
-      'ERR_SIZE_MISMATCH',
-      `'${A.name}' (${A.rows} x ${A.columns}) cannot be copied into '${B.name}' (${B.rows} x ${B.columns})`,
-    );
-  }
+  checkRedistribution('redistribute', A, B);
   checkTiles('redistribute', 'A', graph, A, true);
   checkTiles('redistribute', 'B', graph, B, true);
-  const copy = classes[A.element] as unknown as RectangleClass<E>;
+  const copy = rectangleOf(A.element);
   for (let j = 0; j < B.tileColumns; j++) {
     for (let i = 0; i < B.tileRows; i++) {
-      const top = i * B.tile;
-      const left = j * B.tile;
-      const bottom = top + B.rowsOf(i);
-      const right = left + B.columnsOf(j);
-      for (let q = Math.floor(left / A.tile); q * A.tile < right; q++) {
-        for (let p = Math.floor(top / A.tile); p * A.tile < bottom; p++) {
-          const row = Math.max(top, p * A.tile);
-          const column = Math.max(left, q * A.tile);
+      for (const q of sourcesOf(j * B.tile, B.columnsOf(j), A.tile))
+        for (const p of sourcesOf(i * B.tile, B.rowsOf(i), A.tile))
           graph.insert(copy, {
-            to: B.at(i, j),
-            from: A.at(p, q),
-            rows: Math.min(bottom, p * A.tile + A.rowsOf(p)) - row,
-            columns: Math.min(right, q * A.tile + A.columnsOf(q)) - column,
-            toRow: row - top,
-            toColumn: column - left,
-            toStride: B.rowsOf(i),
-            fromRow: row - p * A.tile,
-            fromColumn: column - q * A.tile,
-            fromStride: A.rowsOf(p),
+            ...{ to: B.at(i, j), from: A.at(p, q) },
+            ...overlap(A, B, { i, j, p, q }),
           } as never);
-        }
-      }
     }
   }
 }

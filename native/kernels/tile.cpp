@@ -82,8 +82,8 @@ bool isTileKernel(const char* name) {
   const std::string type = text.substr(underscore);
   if (type != "_f64" && type != "_f32") return false;
   const std::string operation = text.substr(0, underscore);
-  for (const char* each :
-       {"gemm", "syrk", "trsm", "potrf", "getrf", "tstrf", "geqrt", "gemqrt", "tpqrt", "tpmqrt"}) {
+  for (const char* each : {"gemm", "syrk", "trsm", "potrf", "getrf", "getrf_unpivoted", "tstrf",
+                           "geqrt", "gemqrt", "tpqrt", "tpmqrt"}) {
     if (operation == each) return true;
   }
   return false;

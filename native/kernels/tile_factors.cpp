@@ -3,6 +3,8 @@
 //
 //   getrf       flows A, P        params m, n, last, lda
 //               P A = L U; with `last` returns the first pivot (from 1) that is 0
+//   getrf_unpivoted  flow A      params n, lda
+//               A = L U without exchanges of rows, n x n; returns the first pivot (from 1) that is 0
 //   tstrf       flows U, A, L, P  params m, n, last, ldu, lda, ldl
 //               [U; A] = P^T [L; A'] U' with partial pivoting: U upper, n x n, what lies below its diagonal is kept; A m x n
 //               gets the lower part of the factor, L n x n the upper one; codes as getrf
@@ -23,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/blas.h"
 #include "kernels/kernels.h"
 #include "kernels/lapack.h"
 #include "kernels/tile_arguments.h"
@@ -51,6 +54,51 @@ std::int32_t getrfKernel(const headrace_task* task) {
   }
   const int zero = lapack<T>().getrf(m, n, a, lda, pivots);
   return last ? std::max(zero, 0) : 0;
+}
+
+/// Columns from which on halves are factorised one after the other, with a solve and a product between them.
+constexpr int UNPIVOTED_BLOCK = 32;
+
+/// A = L U in place, n x n. Returns the first pivot (from 1) that is 0, without the work behind it.
+template <typename T>
+int factorUnpivoted(int n, T* a, int lda) {
+  const Index stride = lda;
+  if (n > UNPIVOTED_BLOCK) {
+    const int half = n / 2;
+    const int rest = n - half;
+    T* below = a + half;
+    T* right = a + half * stride;
+    int zero = factorUnpivoted(half, a, lda);
+    if (zero > 0) return zero;
+    blas<T>().trsm('L', 'L', 'N', 'U', half, rest, T{1}, a, lda, right, lda);
+    blas<T>().trsm('R', 'U', 'N', 'N', rest, half, T{1}, a, lda, below, lda);
+    blas<T>().gemm('N', 'N', rest, rest, half, T{-1}, below, lda, right, lda, T{1}, right + half,
+                   lda);
+    zero = factorUnpivoted(rest, right + half, lda);
+    return zero > 0 ? half + zero : 0;
+  }
+  for (Index k = 0; k < n; ++k) {
+    T* column = a + k * stride;
+    const T pivot = column[k];
+    if (pivot == T{0}) return static_cast<int>(k) + 1;
+    for (Index i = k + 1; i < n; ++i) column[i] /= pivot;
+    for (Index j = k + 1; j < n; ++j) {
+      T* other = a + j * stride;
+      for (Index i = k + 1; i < n; ++i) other[i] -= column[i] * other[k];
+    }
+  }
+  return 0;
+}
+
+template <typename T>
+std::int32_t getrfUnpivotedKernel(const headrace_task* task) {
+  TileParams params(task, 1, 2);
+  const int n = params.size();
+  const int lda = params.leading(n);
+  if (!params.ok()) return HEADRACE_BAD_ARGUMENTS;
+  T* a;
+  if (!tileMatrix<T>(task, 0, n, n, lda, &a)) return HEADRACE_OUT_OF_RANGE;
+  return factorUnpivoted(n, a, lda);
 }
 
 template <typename T>
@@ -236,14 +284,24 @@ std::int32_t registerTileFactorKernels(headrace_registry* registry) {
     const char* name;
     headrace_kernel kernel;
   } kernels[] = {
-      {"getrf_f64", getrfKernel<double>},          {"getrf_f32", getrfKernel<float>},
-      {"tstrf_f64", tstrfKernel<double>},          {"tstrf_f32", tstrfKernel<float>},
-      {"swap_rows_f64", swapRowsKernel<double>},   {"swap_rows_f32", swapRowsKernel<float>},
-      {"swap_pairs_f64", swapPairsKernel<double>}, {"swap_pairs_f32", swapPairsKernel<float>},
-      {"geqrt_f64", geqrtKernel<double>},          {"geqrt_f32", geqrtKernel<float>},
-      {"gemqrt_f64", gemqrtKernel<double>},        {"gemqrt_f32", gemqrtKernel<float>},
-      {"tpqrt_f64", tpqrtKernel<double>},          {"tpqrt_f32", tpqrtKernel<float>},
-      {"tpmqrt_f64", tpmqrtKernel<double>},        {"tpmqrt_f32", tpmqrtKernel<float>},
+      {"getrf_f64", getrfKernel<double>},
+      {"getrf_f32", getrfKernel<float>},
+      {"getrf_unpivoted_f64", getrfUnpivotedKernel<double>},
+      {"getrf_unpivoted_f32", getrfUnpivotedKernel<float>},
+      {"tstrf_f64", tstrfKernel<double>},
+      {"tstrf_f32", tstrfKernel<float>},
+      {"swap_rows_f64", swapRowsKernel<double>},
+      {"swap_rows_f32", swapRowsKernel<float>},
+      {"swap_pairs_f64", swapPairsKernel<double>},
+      {"swap_pairs_f32", swapPairsKernel<float>},
+      {"geqrt_f64", geqrtKernel<double>},
+      {"geqrt_f32", geqrtKernel<float>},
+      {"gemqrt_f64", gemqrtKernel<double>},
+      {"gemqrt_f32", gemqrtKernel<float>},
+      {"tpqrt_f64", tpqrtKernel<double>},
+      {"tpqrt_f32", tpqrtKernel<float>},
+      {"tpmqrt_f64", tpmqrtKernel<double>},
+      {"tpmqrt_f32", tpmqrtKernel<float>},
   };
   for (const auto& each : kernels) {
     registry->add(registry, each.name, HEADRACE_KERNEL_HOST, each.kernel);

@@ -1,5 +1,17 @@
 // Algorithms over tiled matrices and data, written with the public API only.
 export { cholesky, choleskyFlops } from './cholesky.js';
+export {
+  type ConjugateGradientOptions,
+  type ConjugateGradientResult,
+  conjugateGradient,
+} from './conjugate-gradient.js';
+export {
+  type ConjugateGradientData,
+  type ConjugateGradientDataOptions,
+  conjugateGradientData,
+  type FivePoint,
+  type Vector,
+} from './conjugate-gradient-data.js';
 export { type GemmOptions, gemm, gemmFlops } from './gemm.js';
 export { type LuFactors, lu, luFactors, luSolve } from './lu.js';
 export {

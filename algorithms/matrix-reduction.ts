@@ -59,7 +59,7 @@ const STEPS: Readonly<Record<MatrixReduction | 'dot', Steps>> = {
 const SHAPE = { m: 'i32', n: 'i32', lda: 'i32' } as const;
 type To = Flow<'f64', 'write'>;
 type One = TaskClass<{ readonly to: To; readonly a: Flow<Real, 'read'> }, typeof SHAPE>;
-const DOT = { ...SHAPE, ldb: 'i32' } as const;
+const DOT = { m: 'i32', n: 'i32', lda: 'i32', ldb: 'i32' } as const;
 type Two = TaskClass<
   { readonly to: To; readonly a: Flow<Real, 'read'>; readonly b: Flow<Real, 'read'> },
   typeof DOT
@@ -76,6 +76,11 @@ function classesFor(e: Real): { readonly one: Readonly<Record<string, One>>; rea
   return { one, two: task({ name: 'tile_dot', flows, params: DOT, kernel: `tile_dot_${e}` }) };
 }
 const CLASSES = { f64: classesFor('f64'), f32: classesFor('f32') };
+
+/** The task class that writes the sum of the products of the elements of two tiles. */
+export function dotClass(element: Real): Two {
+  return CLASSES[element].two;
+}
 
 /** The largest number of a list. A NaN is larger than all. */
 const largest = task({
@@ -230,7 +235,7 @@ export function dot<E extends Real>(
   checkResult(operation, graph, result);
   checkTiles(operation, 'A', graph, A, true);
   checkTiles(operation, 'B', graph, B, true);
-  const { two } = CLASSES[A.element];
+  const two = dotClass(A.element);
   insertAll(graph, partials, result, (to, i, j) => {
     const [a, b] = [A.at(i, j) as Datum<Real>, B.at(i, j) as Datum<Real>];
     graph.insert(two, { to, a, b, m: a.rows, n: a.columns, lda: a.rows, ldb: b.rows });

@@ -72,6 +72,7 @@ Registry::Registry() {
   registerTileKernels(&interface);
   registerTileFactorKernels(&interface);
   registerTileReductionKernels(&interface);
+  registerGradientKernels(&interface);
   registerCudaBasicKernels(&interface);
   registerCudaTileKernels(&interface);
   commit(batch.entries, builtIn_);

@@ -13,6 +13,7 @@ std::int32_t registerTaskBenchKernels(headrace_registry* registry);
 std::int32_t registerTileKernels(headrace_registry* registry);
 std::int32_t registerTileFactorKernels(headrace_registry* registry);
 std::int32_t registerTileReductionKernels(headrace_registry* registry);
+std::int32_t registerGradientKernels(headrace_registry* registry);
 std::int32_t registerCudaBasicKernels(headrace_registry* registry);
 std::int32_t registerCudaTileKernels(headrace_registry* registry);
 

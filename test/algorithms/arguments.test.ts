@@ -5,6 +5,8 @@ import {
   allReduce,
   cholesky,
   choleskySolve,
+  conjugateGradient,
+  conjugateGradientData,
   dot,
   gemm,
   lu,
@@ -93,6 +95,20 @@ function world(runtime: Runtime): World {
         { right: true, upper: true, trans: true, unit: false, alpha: 2, tilesPerGpu: 20 },
       ],
       objects: [3],
+    },
+    conjugateGradient: {
+      // The run ends before the iteration does.
+      call: ((...args: Parameters<typeof conjugateGradient>) =>
+        void conjugateGradient(...args).catch(() => {})) as Function_,
+      names: ['graph', 'A', 'B', 'X', 'data', 'options'],
+      good: [
+        undefined,
+        matrix(),
+        ...[0, 1].map(() => matrix({ columns: 1 })),
+        conjugateGradientData(runtime, matrix(), matrix({ columns: 1 })),
+        { tolerance: 0.5, limit: 3, every: 2 },
+      ],
+      objects: [5],
     },
     reduceMatrix: {
       call: reduceMatrix as Function_,
@@ -245,6 +261,7 @@ function refused(
 const NAMES = [
   'cholesky',
   'choleskySolve',
+  'conjugateGradient',
   'dot',
   'gemm',
   'lu',

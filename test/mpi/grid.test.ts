@@ -53,6 +53,7 @@ const ORACLES = [
   'triangularSolve',
   'lu',
   'qr',
+  'conjugateGradient',
   'norms',
 ];
 const SHORT = [3, 5].flatMap((tiles) =>

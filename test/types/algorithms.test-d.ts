@@ -4,6 +4,8 @@ import {
   allReduce,
   cholesky,
   choleskySolve,
+  conjugateGradient,
+  conjugateGradientData,
   gemm,
   reduce,
   reducePartials,
@@ -32,6 +34,21 @@ it('algorithms keep precisions apart', () => {
   new TiledMatrix(runtime, 'i32', { rows: 4, tile: 2 });
   // @ts-expect-error no such pattern
   taskBench(graph, { pattern: 'stencil_2d', width: 1, steps: 1 }, []);
+});
+
+it('conjugate gradients keep precisions and kinds of vectors apart', () => {
+  const double = new TiledMatrix(runtime, 'f64', { rows: 4, tile: 2 });
+  const single = new TiledMatrix(runtime, 'f32', { rows: 4, tile: 2 });
+  const [doubles, singles] = [[runtime.data('f64', 4)], [runtime.data('f32', 4)]];
+  const data = conjugateGradientData(runtime, double, double);
+  void conjugateGradient(graph, double, double, double, data, { every: 5 });
+  void conjugateGradient(graph, { columns: 2 }, doubles, doubles, data);
+  // @ts-expect-error f32 and f64
+  void conjugateGradient(graph, double, single, double, data);
+  // @ts-expect-error f32 and f64
+  void conjugateGradient(graph, { columns: 2 }, singles, singles, data);
+  // @ts-expect-error a matrix of tiles takes vectors of tiles
+  void conjugateGradient(graph, double, doubles, doubles, data);
 });
 
 it('reductions keep element types apart', () => {

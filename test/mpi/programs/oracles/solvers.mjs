@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto';
 import {
   cholesky,
+  conjugateGradientData,
   choleskySolve as insertCholeskySolve,
+  conjugateGradient as insertConjugateGradient,
   lu as insertLu,
   qr as insertQr,
   triangularSolve as insertTriangularSolve,
@@ -136,4 +138,61 @@ export async function qr({ runtime }) {
   }
   check(hashes[0] === hashes[1], () => 'a pruned run gives another solution');
   return { problems, report, hash: hashes[0] };
+}
+
+/** Conjugate gradients with tiles dealt out by rows, also in a pruned run, and on a grid whose blocks are on all ranks. */
+export async function conjugateGradient({ runtime, ranks }) {
+  const { problems, check } = collector();
+  const column = { rows: N, columns: 1, tile: TILE };
+  const rankGrid = { rows: ranks, columns: 1 };
+  const hashes = [];
+  let report;
+  for (const pruned of [false, true]) {
+    const a = new TiledMatrix(runtime, 'f64', { rows: N, tile: TILE, rankGrid }, fillFrom(spd));
+    const [b, x] = [right, () => 0].map(
+      (at) => new TiledMatrix(runtime, 'f64', { ...column, rankGrid }, fillFrom(at)),
+    );
+    const data = conjugateGradientData(runtime, a, x);
+    let found;
+    report = await runtime.run(
+      async (graph) => {
+        found = await insertConjugateGradient(graph, a, b, x, data, { tolerance: 1e-14 });
+      },
+      { pruned },
+    );
+    check(found.residual <= 1e-14, () => `residual of ${found.residual}`);
+    const values = await x.read();
+    const worst = worstOf(spd, values, N, 1);
+    check(worst < 4, () => `residual of ${worst} n eps`);
+    hashes.push(hashOf(values));
+    for (const each of [a, b, x, data]) each.close();
+  }
+  check(hashes[0] === hashes[1], () => 'a pruned run gives another solution');
+  return { problems, report, hash: hashes[0] + (await onGrid(runtime, ranks, check)) };
+}
+
+/** The hash of a solution on a grid, whose edge rows travel in each iteration. */
+async function onGrid(runtime, ranks, check) {
+  const [columns, rows] = [20, 4];
+  const blocks = (value, name) =>
+    Array.from({ length: 5 }, (_, b) =>
+      runtime.data(new Float64Array(rows * columns).fill(value), {
+        name: `${name}(${b})`,
+        rank: b % ranks,
+      }),
+    );
+  const [b, x] = [blocks(1, 'b'), blocks(0, 'x')];
+  const data = conjugateGradientData(runtime, { columns }, x);
+  let found;
+  await runtime.run(async (graph) => {
+    found = await insertConjugateGradient(graph, { columns }, b, x, data, { every: 25 });
+  });
+  check(found.residual <= 1e-10, () => `residual of ${found.residual} on a grid`);
+  // The grid has n rows and columns and is symmetric, and so is the solution.
+  const values = [];
+  for (const block of x) values.push(...(await block.read()));
+  const off = Math.max(...values.map((value, i) => Math.abs(value - values.at(-1 - i))));
+  check(off < 1e-8 && values[0] > 0.25, () => `a solution that is off by ${off}`);
+  for (const each of [...b, ...x, data]) each.close();
+  return hashOf(Float64Array.from([...values, found.iterations]));
 }

@@ -25,6 +25,10 @@ const commands: Readonly<Record<string, Command>> = {
     summary: 'analyse a trace: summary, timeline, critical path, export',
     load: async () => (await import('./trace/index.js')).runTraceCommand,
   },
+  graph: {
+    summary: 'verify or draw a parameterised graph (graph verify graph.ts)',
+    load: async () => (await import('./graph.js')).runGraphCommand,
+  },
   doctor: {
     summary: 'report the abilities of this machine, and the commands that install missing parts',
     load: async () => (await import('./doctor.js')).runDoctorCommand,

@@ -3,7 +3,7 @@
 // The first SIGINT or SIGTERM asks the command to stop and clean up. A second one, or a clean-up that takes
 // longer than the grace time, ends the process. Commands run on a thread of their own (on-thread.ts), so the process serves
 // signals whatever a command does. Ranks under a launcher do not, because MPI belongs to the process; nor does the command
-// that starts a user's program, because it passes the signals on to the program.
+// that starts a user's program or loads a user's module, because it passes the signals on to a process of its own.
 import { programWords } from '../devices/installation.js';
 import { launchOf } from '../devices/launch.js';
 import { describeAwaited } from './awaited.js';
@@ -66,7 +66,7 @@ let hasResult = false;
 process.on('exit', () => {
   if (!hasResult) process.exitCode = reportError(withoutResult(describeAwaited()), argv, context);
 });
-const runsHere = isRank || startsProgram(argv);
+const runsHere = isRank || argv[0] === 'graph' || startsProgram(argv);
 void (runsHere ? runCli(argv, context) : runOnThread(argv, context)).then((code) => {
   hasResult = true;
   process.exitCode =

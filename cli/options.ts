@@ -21,6 +21,8 @@ export class UsageError extends HeadraceError {
 interface Option<T> {
   /** The placeholder of the value in the usage text; undefined: the option takes none. */
   readonly metavar: string | undefined;
+  /** A letter that stands for the name, after one dash. */
+  readonly short?: string | undefined;
   readonly help: string;
   /** Turns the text into the value, or gives the expected form. */
   readonly parse: (text: string) => { readonly value: T } | { readonly expected: string };
@@ -101,9 +103,12 @@ export function choice<const W extends string, F extends W | undefined>(
 }
 
 /** A file name or other text; undefined when not given. */
-export function text(spec: Text & { readonly metavar: string }): Option<string | undefined> {
+export function text(
+  spec: Text & { readonly metavar: string; readonly short?: string },
+): Option<string | undefined> {
   return {
     metavar: spec.metavar,
+    short: spec.short,
     help: spec.help,
     fallback: undefined,
     shown: spec.shown,
@@ -153,8 +158,11 @@ export function parseOptions<S extends OptionTable>(
 export function leadingOptions(argv: readonly string[], table: OptionTable): number {
   let count = 0;
   while (count < argv.length && argv[count].startsWith('-')) {
-    const name = argv[count].replace(/^--/, '');
-    const takesNext = Object.hasOwn(table, name) && table[name].metavar !== undefined;
+    const word = argv[count];
+    const takesNext = Object.entries(table).some(
+      ([name, { metavar, short }]) =>
+        metavar !== undefined && (word === `--${name}` || word === `-${short}`),
+    );
     count += takesNext ? 2 : 1;
   }
   return Math.min(count, argv.length);
@@ -169,7 +177,10 @@ function split(argv: readonly string[], table: OptionTable, usage: string): Reco
     options: Object.fromEntries(
       Object.entries(table).map(([name, option]) => [
         name,
-        { type: option.metavar === undefined ? ('boolean' as const) : ('string' as const) },
+        {
+          type: option.metavar === undefined ? ('boolean' as const) : ('string' as const),
+          ...(option.short === undefined ? {} : { short: option.short }),
+        },
       ]),
     ),
   });
@@ -224,7 +235,9 @@ function editDistance(a: string, b: string): number {
 /** The options of a usage text, one per line, aligned. */
 export function describeOptions(table: OptionTable): string {
   const lines = Object.entries(table).map(([name, option]) => ({
-    left: option.metavar === undefined ? `--${name}` : `--${name} ${option.metavar}`,
+    left:
+      (option.short === undefined ? '' : `-${option.short}, `) +
+      (option.metavar === undefined ? `--${name}` : `--${name} ${option.metavar}`),
     right: option.shown === undefined ? option.help : `${option.help} [${option.shown}]`,
   }));
   const width = Math.max(...lines.map(({ left }) => left.length));

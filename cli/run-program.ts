@@ -103,7 +103,7 @@ interface ProgramCall {
 /** Runs the program; resolves to its exit code, or to 128 and the number of the signal that ended it. */
 export async function runProgramCommand(call: ProgramCall, context: CliContext): Promise<number> {
   const { values } = call;
-  const file = programFile(call);
+  const file = programFile(call.file, call.usage);
   const trace = values.trace === undefined ? undefined : path.resolve(values.trace);
   const env = {
     ...context.env,
@@ -122,13 +122,13 @@ export async function runProgramCommand(call: ProgramCall, context: CliContext):
   const code =
     ranks > 1 && !isRank
       ? await awaited('mpirun', launch(command, ranks, { ...context, env }))
-      : await awaited('the program', start(command, env, context));
+      : await awaited('the program', startProgram(command, env, context));
   if (trace !== undefined && !isRank) reportTraces(trace, began, context);
   return code;
 }
 
-/** The program's file as node would see it. */
-function programFile({ file, usage }: ProgramCall): string {
+/** The program's file as node would see it. @throws UsageError */
+export function programFile(file: string, usage: string): string {
   if (!existsSync(file)) throw new UsageError(`there is no program ${file}`, usage);
   if (!statSync(file).isFile()) throw new UsageError(`${file} is no file`, usage);
   if (!['', '.js', '.mjs', '.cjs', '.ts', '.mts', '.cts'].includes(path.extname(file))) {
@@ -137,7 +137,8 @@ function programFile({ file, usage }: ProgramCall): string {
   return path.resolve(file);
 }
 
-function start(
+/** Starts a program with the streams and the signals of this process; resolves to its exit code. */
+export function startProgram(
   [program, ...args]: readonly string[],
   env: NodeJS.ProcessEnv,
   context: CliContext,

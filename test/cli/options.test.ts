@@ -6,6 +6,7 @@ import {
   describeOptions,
   flag,
   integer,
+  leadingOptions,
   nearest,
   parseOptions,
   size,
@@ -44,6 +45,18 @@ describe('parsing', () => {
     expectTypeOf(values.dtype).toEqualTypeOf<'f64' | 'f32'>();
     expectTypeOf(values.trace).toEqualTypeOf<string | undefined>();
     expectTypeOf(values.json).toEqualTypeOf<boolean>();
+  });
+
+  it('takes the letter of an option for its name, and counts both as leading options', () => {
+    const short = { output: text({ short: 'o', metavar: 'OUT', help: 'file' }), json: table.json };
+    for (const words of [['-o', 'x.svg'], ['-ox.svg'], ['--output', 'x.svg']])
+      expect(parseOptions(words, short, USAGE)).toEqual({ output: 'x.svg', json: false });
+    expect(leadingOptions(['-o', 'a', '--json', 'file', '-o', 'b'], short)).toBe(3);
+    expect(leadingOptions(['--output', 'a', 'file'], short)).toBe(2);
+    expect(leadingOptions(['--output=a', 'file'], short)).toBe(1);
+    expect(describeOptions(short)).toContain(
+      '  -o, --output OUT  file\n  --json            JSON\n',
+    );
   });
 
   it('reads both spellings; the last of repeated options counts', () => {

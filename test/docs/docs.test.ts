@@ -1,7 +1,16 @@
 // The promises of README and docs: examples run and print the shown output, and the page of errors lists all errors.
 // Links: references.test.ts.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -86,8 +95,8 @@ describe('plans', () => {
 
 describe('parameterised graphs', () => {
   const snippets = blocks('docs/parameterised-graphs.md', 'js');
-  test('there are three snippets', () => {
-    expect(snippets).toHaveLength(3);
+  test('there are four snippets', () => {
+    expect(snippets).toHaveLength(4);
   });
   test.each([0, 2])('snippet %i prints what the comments beside its console.log say', (i) => {
     const promised = [...snippets[i].matchAll(/console\.log\(.*\);\s+\/\/ (.*)$/gm)].map(
@@ -102,6 +111,30 @@ describe('parameterised graphs', () => {
     );
     expect(promised).toHaveLength(2);
     expect(run(snippets[1]).trimEnd().split('\n')).toEqual(promised);
+  });
+  test('the commands print what the page shows', () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'headrace-graph-'));
+    try {
+      mkdirSync(path.join(folder, 'node_modules'));
+      symlinkSync(root, path.join(folder, 'node_modules', 'headrace'));
+      const name = /^\/\/ (\S+\.mjs)\n/.exec(snippets[3])?.[1] as string;
+      writeFileSync(path.join(folder, name), snippets[3]);
+      const [commands] = blocks('docs/parameterised-graphs.md', 'sh');
+      const lines = commands.trimEnd().split('\n');
+      expect(lines).toHaveLength(3);
+      const printed = lines.map((line) => {
+        const [npx, headrace, ...words] = line.split(' ');
+        expect([npx, headrace]).toEqual(['npx', 'headrace']);
+        const options = { cwd: folder, encoding: 'utf8', timeout: 20_000 } as const;
+        const main = path.join(root, 'dist/cli/main.js');
+        return execFileSync(process.execPath, [main, ...words], { ...options, stdio: 'pipe' });
+      });
+      expect(printed.join('')).toBe(blocks('docs/parameterised-graphs.md', 'text').at(-1));
+      const tasks = readFileSync(path.join(folder, 'prefix.dot'), 'utf8');
+      expect(tasks.match(/^ {2}"step\(i=\d\)" \[/gm)).toHaveLength(3);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });
 

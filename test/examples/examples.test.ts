@@ -39,6 +39,7 @@ const PROMISES: Readonly<Record<string, readonly RegExp[]>> = {
     /^largest error \d\.\de-(0?[9]|1[0-9])$/m,
     /^a plain loop takes \d+ ms to triangular form$/m,
   ],
+  'edit-distance': [/^99 tasks, distance (\d+), by a plain loop \1$/m],
   quadrature: [
     /^4592 tasks, 1531 leaves$/m,
     /^integral 0\.503981893, by plain recursion 0\.503981893$/m,

@@ -10,6 +10,7 @@ import {
   smallMachine,
 } from '../../bench/trace-synthetic.js';
 import { taskGraph } from '../../trace/analysis/index.js';
+import { writeDot } from '../../trace/export/dot.js';
 import {
   csvTables,
   exportChrome,
@@ -360,6 +361,19 @@ describe('graphs', () => {
     expect(text.match(/\[label=/g)!.length).toBe(cholesky.tasks.count);
     expect(text.match(/ -> /g)!.length).toBe(taskGraph(cholesky).predecessors.items.length);
     expect(text.match(/fillcolor="[^"]+", penwidth=3/g)!.length).toBe(2);
+  });
+
+  test('DOT takes any text: quotes and backslashes are the text, not its end', () => {
+    const nodes = [{ id: 'a "1" \\', lines: ['x\\n"y"', 'z'], colour: 9 }];
+    const edge = { from: 'a "1" \\', to: 'b', label: '"\\', isDashed: true, isEmphasised: true };
+    expect(
+      textOf((out) => writeDot(out, nodes, [edge]))
+        .split('\n')
+        .slice(3, 5),
+    ).toEqual([
+      '  "a \\"1\\" \\\\" [label="x\\\\n\\"y\\"\\nz", fillcolor="#f5cf8e"];',
+      '  "a \\"1\\" \\\\" -> "b" [label="\\"\\\\", style=dashed, penwidth=3, color="#c00000"];',
+    ]);
   });
 
   test('large graphs are refused without a limit', () => {

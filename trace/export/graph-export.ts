@@ -5,6 +5,7 @@ import { formatTime } from '../analysis/text.js';
 import { TraceError } from '../errors.js';
 import { TaskTime } from '../format.js';
 import { laneName, type Trace, taskName } from '../trace.js';
+import { type DotEdge, type DotNode, writeDot } from './dot.js';
 import type { Output } from './output.js';
 
 /** The tasks to write. */
@@ -16,49 +17,35 @@ export interface GraphOptions {
 }
 
 const MOST = 5000;
-// Okabe and Ito's colour-blind safe palette, lightened for black text.
-const colours = [
-  '#a8d4f0',
-  '#f5cf8e',
-  '#a5dcc6',
-  '#f3b9a0',
-  '#e6c3da',
-  '#f6f0a5',
-  '#bcd0e8',
-  '#d9d9d9',
-];
 
 /** Writes Graphviz DOT: one box per task, coloured by class; `dot -Tsvg` draws it. */
 export function exportDot(trace: Trace, output: Output, options: GraphOptions = {}): void {
   const rows = chosen(trace, options);
-  const included = new Set(rows);
   const { tasks } = trace;
-  output.text(
-    'digraph headrace {\n  rankdir=TB;\n  node [shape=box, style=filled, fontname="sans-serif"];\n',
-  );
-  for (const row of rows) {
-    const time = tasks.times[TaskTime.execEnd][row] - tasks.times[TaskTime.execStart][row];
-    const label = `${taskName(trace, row)}\\n${formatTime(time)}\\n${laneName(trace, tasks.lane[row])}`;
-    const colour = colours[tasks.taskClass[row] % colours.length];
-    const emphasis = options.emphasised?.has(row) ? ', penwidth=3, color="#c00000"' : '';
-    output.text(
-      `  ${node(trace, row)} [label="${quote(label)}", fillcolor="${colour}"${emphasis}];\n`,
-    );
+  const isEmphasised = (row: number): boolean => options.emphasised?.has(row) === true;
+  function* nodes(): Generator<DotNode> {
+    for (const row of rows) {
+      const time = tasks.times[TaskTime.execEnd][row] - tasks.times[TaskTime.execStart][row];
+      const lines = [taskName(trace, row), formatTime(time), laneName(trace, tasks.lane[row])];
+      yield {
+        ...{ id: node(trace, row), lines, colour: tasks.taskClass[row] },
+        isEmphasised: isEmphasised(row),
+      };
+    }
   }
-  forEachEdge(trace, rows, included, (from, to) => {
-    const emphasis =
-      options.emphasised?.has(from) && options.emphasised.has(to)
-        ? ' [penwidth=3, color="#c00000"]'
-        : '';
-    output.text(`  ${node(trace, from)} -> ${node(trace, to)}${emphasis};\n`);
-  });
-  output.text('}\n');
+  function* edges(): Generator<DotEdge> {
+    for (const [from, to] of edgesOf(trace, rows))
+      yield {
+        ...{ from: node(trace, from), to: node(trace, to) },
+        isEmphasised: isEmphasised(from) && isEmphasised(to),
+      };
+  }
+  writeDot(output, nodes(), edges());
 }
 
 /** Writes graphlib's JSON: nodes `r0t17` with name, class, lane and times in nanoseconds; edges are dependencies. */
 export function exportGraphlib(trace: Trace, output: Output, options: GraphOptions = {}): void {
   const rows = chosen(trace, options);
-  const included = new Set(rows);
   const { tasks } = trace;
   output.text('{"options":{"directed":true,"multigraph":false,"compound":false},"nodes":[\n');
   rows.forEach((row, i) => {
@@ -74,10 +61,10 @@ export function exportGraphlib(trace: Trace, output: Output, options: GraphOptio
   });
   output.text('\n],"edges":[\n');
   let first = true;
-  forEachEdge(trace, rows, included, (from, to) => {
+  for (const [from, to] of edgesOf(trace, rows)) {
     output.text(`${first ? '' : ',\n'}{"v":"${node(trace, from)}","w":"${node(trace, to)}"}`);
     first = false;
-  });
+  }
   output.text(`\n],"value":${JSON.stringify({ program: trace.ranks[0].header.program })}}\n`);
 }
 
@@ -96,23 +83,16 @@ function chosen(trace: Trace, options: GraphOptions): number[] {
   return options.limit === undefined ? rows : rows.slice(0, options.limit);
 }
 
-function forEachEdge(
-  trace: Trace,
-  rows: readonly number[],
-  included: ReadonlySet<number>,
-  visit: (from: number, to: number) => void,
-): void {
+/** Pairs of rows: a task and one of its successors. */
+function* edgesOf(trace: Trace, rows: readonly number[]): Generator<readonly [number, number]> {
   const { start, items } = taskGraph(trace).predecessors;
+  const included = new Set(rows);
   for (const row of rows) {
     for (let i = start[row]; i < start[row + 1]; i++)
-      if (included.has(items[i])) visit(items[i], row);
+      if (included.has(items[i])) yield [items[i], row];
   }
 }
 
 function node(trace: Trace, row: number): string {
   return `r${trace.tasks.rank[row]}t${trace.tasks.id[row]}`;
-}
-
-function quote(text: string): string {
-  return text.replaceAll('"', '\\"');
 }

@@ -1,6 +1,6 @@
 // `headrace graph verify` and `headrace graph draw` as processes: the graph and the arguments that a file exports, the exit
 // codes, the formats, and the errors of files that are wrong.
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -39,16 +39,25 @@ interface Ended {
   readonly err: string;
 }
 
-/** Runs `headrace graph` in the folder. */
-function graph(words: string, env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+/** Starts `headrace graph` in the folder. */
+function start(
+  words: string,
+  env: Readonly<Record<string, string>>,
+): { child: ChildProcess; ended: Promise<Ended> } {
   const { NODE_OPTIONS: _, ...plain } = process.env;
   const argv = [main, 'graph', ...words.split(' ')];
   const child = spawn(process.execPath, argv, { cwd: folder, env: { ...plain, ...env } });
   let [out, err] = ['', ''];
   child.stdout.on('data', (text) => (out += text));
   child.stderr.on('data', (text) => (err += text));
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err })));
+  const ended = new Promise<Ended>((resolve) =>
+    child.on('close', (code) => resolve({ code, out, err })),
+  );
+  return { child, ended };
 }
+
+const graph = (words: string, env: Readonly<Record<string, string>> = {}): Promise<Ended> =>
+  start(words, env).ended;
 
 /** A chain of tasks; `last` is the condition of its end. */
 const chain = (last: string): string => `
@@ -88,6 +97,9 @@ const files: Readonly<Record<string, string>> = {
   'throws.mjs': `${plain} export { none }; throw new TypeError('mine');`,
   'syntax.mjs': 'export const = 1;',
   'bad-example.mjs': `${plain} export { none }; export function example() { throw new Error('my example'); }`,
+  'stuck.mjs': `console.log('on'); for (;;);`,
+  'typed.ts': `import { parameterised, type ParameterisedGraph } from 'headrace';
+    export const typed: ParameterisedGraph = parameterised('typed', () => {});`,
   'undefined-class.mjs': `import { parameterised, task, read } from 'headrace';
     const look = task({ name: 'look', flows: { x: read('f64') }, body: () => {} });
     export const open = parameterised('open', (graph) => { graph.declare({ c: { runs: look, indices: [] } }); });`,
@@ -128,6 +140,21 @@ describe('verify', () => {
   it('gives `example` a runtime, and ends although the file has left a timer', async () => {
     const { code, out, err } = await graph('verify open.mjs');
     expect([code, out, err]).toEqual([0, 'none: 0 tasks, no problems\n', 'workers 1\n']);
+  });
+
+  it('loads TypeScript where this Node does, and else says what does', async () => {
+    const { typescript } = process.features as { readonly typescript?: unknown };
+    const { code, out, err } = await graph('verify typed.ts');
+    if (typescript !== undefined && typescript !== false)
+      expect([code, out]).toEqual([0, 'typed: 0 tasks, no problems\n']);
+    else expect([code, err]).toEqual([1, expect.stringContaining('[ERR_TYPESCRIPT]')]);
+  });
+
+  it('passes a signal on to a file that does not come to its end', async () => {
+    const { child, ended } = start('verify stuck.mjs', {});
+    child.stdout?.once('data', () => child.kill('SIGTERM'));
+    // The output closes when the process that loads the file has ended.
+    expect(await ended).toEqual({ code: 143, out: 'on\n', err: '' });
   });
 
   it('loads the files of examples', async () => {

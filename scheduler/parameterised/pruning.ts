@@ -1,8 +1,10 @@
 // The tasks that a rank leaves out in a pruned run. It walks over all tasks, and inserts those that concern it.
 //
 // A rank inserts a task if it runs the task, owns one of its data, has run the last writer of one of its inputs (and so sends it),
-// or runs a task that takes one of its outputs. By the last rule it knows that an older copy is out of date.
-// Invariant: every rank that sends, receives or owns a version inserts the task that makes it and the task that takes it.
+// runs a task that takes one of its outputs, or has inserted an earlier task on a datum that it overwrites. By the last rule it knows that a
+// copy that it has is out of date: without it a later read would take that copy, while the owner sends the value.
+// Invariant: every rank that sends, receives or owns a version inserts the task that makes it and the task that takes it, and a rank that
+// has a copy of a version inserts the task that overwrites it.
 
 import { Datum } from '../program/datum.js';
 import type { Graph } from '../program/graph.js';
@@ -43,6 +45,8 @@ export class Pruning {
       const { of } = value;
       if (graph.owns(of.datum) || (of.writer !== undefined && this.runs(of.writer))) return false;
     }
+    if (cls.isWritten.some((written, f) => written && values[task.first(f)]?.of.isKnownHere))
+      return false;
     return cls.to.every((to) => to === undefined || !this.takes(to(indices)));
   }
 

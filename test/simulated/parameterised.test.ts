@@ -223,3 +223,56 @@ describe.each([1, 2, 3, 4])('%i ranks', (ranks) => {
     },
   );
 });
+
+interface Overwriting {
+  readonly x: Datum<'f64'>;
+  readonly y: Datum<'f64'>;
+}
+
+/** x := 5; y := x, on the rank of y; x := 7, which no task takes. */
+const overwriting: ParameterisedGraph<Overwriting> = parameterised(
+  'overwriting',
+  (graph, { x, y }) => {
+    const { first, reader, second } = graph.declare({
+      first: { runs: mix, indices: [] },
+      reader: { runs: mix, indices: [] },
+      second: { runs: mix, indices: [] },
+    });
+    const none = { from: () => [] };
+    graph.define(first, {
+      ranges: {},
+      on: () => x,
+      flows: { to: { from: () => x, to: () => [reader.from({}), second.to({})] }, from: none },
+      params: () => ({ seed: 5 }),
+    });
+    graph.define(reader, {
+      ranges: {},
+      on: () => y,
+      flows: { to: { from: () => y, to: () => y }, from: { from: () => [first.to({})] } },
+      params: () => ({ seed: 0 }),
+    });
+    graph.define(second, {
+      ranges: {},
+      on: () => x,
+      flows: { to: { from: () => first.to({}), to: () => x }, from: none },
+      params: () => ({ seed: 7 }),
+    });
+  },
+);
+
+test.each([false, true])(
+  'a rank that has read a version knows that another rank has overwritten it, pruned: %s',
+  async (pruned) => {
+    for (let seed = 1; seed <= 3; seed++) {
+      const seen = await onRanks(2, seed, async (runtime) => {
+        const [x, y] = [0, 1].map((rank) => runtime.data('f64', 1, { rank }));
+        await runtime.run(overwriting, { x, y }, { pruned });
+        return [...(await x.read()), ...(await y.read())];
+      });
+      expect(seen).toEqual([
+        [7, 5],
+        [7, 5],
+      ]);
+    }
+  },
+);

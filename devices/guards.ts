@@ -167,6 +167,10 @@ export interface Guards {
   longDeclined: boolean;
   /** After a failure the queues are looked at until nothing changes (devices/native/progress.ts). */
   failuresSettle: boolean;
+  /** A task that a body spawns does not start before the body has ended (scheduler/engine/joins.ts). */
+  spawnedHeld: boolean;
+  /** A task is over only when the tasks that it has spawned are. */
+  joinWaits: boolean;
 }
 
 const all: Guards = {
@@ -248,6 +252,8 @@ const all: Guards = {
   longSendHeld: true,
   longDeclined: true,
   failuresSettle: true,
+  spawnedHeld: true,
+  joinWaits: true,
 };
 
 /** Set to true on `globalThis` by the preload of a test that removes guards. */

@@ -45,6 +45,7 @@ export {
 export { type PlanArguments, PlanGraph } from './plans/plan-graph.js';
 export type { PlanReport } from './plans/planned-program.js';
 export { type Slot, slot } from './plans/slot.js';
+export type { BodyContext, TaskGraph } from './program/body-types.js';
 export type { CudaArgument, CudaExtent, CudaKernel, CudaScalar } from './program/cuda-kernel.js';
 export { Datum } from './program/datum.js';
 export type { DatumOptions } from './program/datum-options.js';

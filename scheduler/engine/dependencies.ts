@@ -22,7 +22,7 @@ interface Watched {
 export class Dependencies {
   private readonly tasks: TaskTable;
   /** Successor lists: value = row * 2 + (1 for control). */
-  readonly edges: NodePool = new NodePool(4096);
+  readonly edges: NodePool;
   private readonly readerNodes: NodePool<TaskId> = new NodePool<TaskId>(4096);
   private lastWriter: Column<Int32Array, TaskId> = new Int32Array(256) as Column<
     Int32Array,
@@ -34,9 +34,15 @@ export class Dependencies {
   private weedAt: Int32Array = new Int32Array(256).fill(64);
   private readonly watched: Watched;
 
-  constructor(tasks: TaskTable, watched: Watched = { observer: undefined }) {
+  /** `edges`: the successors of the tasks, if another table orders the same tasks by other data. */
+  constructor(
+    tasks: TaskTable,
+    watched: Watched = { observer: undefined },
+    edges: NodePool = new NodePool(4096),
+  ) {
     this.tasks = tasks;
     this.watched = watched;
+    this.edges = edges;
   }
 
   /** Makes room for datum `d` and forgets the users of its row. */

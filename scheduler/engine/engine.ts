@@ -30,6 +30,7 @@ import { Dispatcher } from './dispatcher.js';
 import { ExclusiveSections } from './exclusive.js';
 import type { HeldInsertions } from './held-insertions.js';
 import { IdleControl } from './idle.js';
+import { Joins } from './joins.js';
 import { KernelTimes } from './kernel-times.js';
 import { LeavingData } from './leaving-data.js';
 import { MemoryPressure } from './memory-pressure.js';
@@ -81,6 +82,8 @@ export class Engine extends EngineState implements StageHooks, Pass {
   readonly arrivals: Arrivals;
   /** Sections in which no task runs. */
   readonly sections: ExclusiveSections;
+  /** Tasks that wait for those that they have spawned. */
+  readonly joins: Joins;
   readonly completions: Completions;
   readonly kernelTimes: KernelTimes;
   /** Insertions that are held back, if runs are recognised. */
@@ -116,9 +119,18 @@ export class Engine extends EngineState implements StageHooks, Pass {
     this.dispatcher.droppedReleased = (row) => this.dropped.released(row);
     const { dependencies, deviceChoice, queueChoice, dispatcher, dropped, leaving } = this;
     const runs = this.openRuns;
-    this.failures = new FailureEffects(this, { deviceChoice, dispatcher, dropped, runs });
+    const hasSpawned = (): boolean => this.joins.hasSpawned;
+    this.failures = new FailureEffects(this, {
+      deviceChoice,
+      dispatcher,
+      dropped,
+      runs,
+      hasSpawned,
+    });
     const { failures } = this;
-    const ends = { dependencies, dispatcher, deviceChoice, dropped, failures, runs };
+    this.joins = new Joins(this, dependencies, dispatcher, (row) => this.retirement.joined(row));
+    const { joins } = this;
+    const ends = { dependencies, dispatcher, deviceChoice, dropped, failures, joins, runs };
     this.retirement = new Retirement(this, ends);
     const { retirement } = this;
     this.kernelTimes = new KernelTimes(backend);
@@ -141,6 +153,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
       failures,
       arrivals: this.arrivals,
       sections,
+      joins: this.joins,
       explain,
     };
     this.idle = new IdleControl(this, asked, options.watchdog);
@@ -235,8 +248,8 @@ export class Engine extends EngineState implements StageHooks, Pass {
    * Inserts a task; copies the record. Returns the task's id. The caller has reserved the row (`reserveRow`).
    */
   insert(insertion: TaskInsertion): TaskId {
-    const { cls, run, flows, params, priority, device, after } = insertion;
-    const { tasks, directory, dependencies } = this;
+    const { cls, run, flows, params, priority, device, after, parent } = insertion;
+    const { tasks, directory, dependencies, joins } = this;
     const nFlows = cls.modes.length;
     const nParams = cls.paramNames.length;
     if (this.insertsSincePass === 0) {
@@ -268,19 +281,22 @@ export class Engine extends EngineState implements StageHooks, Pass {
       const d = flows[i];
       const mode = modes[i];
       tasks.flowDatum[flowStart + i] = d;
-      dependencies.order(id, row, d, mode);
+      if (parent === undefined) dependencies.order(id, row, d, mode);
+      else joins.order(parent, row, d, mode);
       if (mode !== AccessMode.read) directory.written[d] = 1;
     }
     const paramStart = tasks.paramStart[row];
     for (let i = 0; i < nParams; i++) tasks.params[paramStart + i] = params[i];
     if (after !== undefined) this.follow(id, row, after);
     if (this.bodies.waiting > 0) this.bodies.inserted();
+    if (parent !== undefined) joins.hold(parent, row);
 
     if (--tasks.pending[row] === 0) this.dispatcher.release(row);
     // The task is already issued. Its events order later tasks after it, so the graph needs no edge.
     const known = tasks.execution[row] === Execution.command;
     for (let i = 0; i < nFlows; i++) {
-      if (!known) dependencies.register(id, flows[i], modes[i]);
+      if (parent !== undefined) joins.register(parent, id, flows[i], modes[i]);
+      else if (!known) dependencies.register(id, flows[i], modes[i]);
       else if (modes[i] !== AccessMode.read) dependencies.forget(flows[i]);
     }
     if (++this.insertsSincePass >= this.passAfter) this.pump();
@@ -399,6 +415,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
     this.completions.take();
     if (this.sections.isClosed && this.sections.look()) this.progressed++;
     this.dropped.look();
+    while (this.joins.isWaiting && this.joins.look()) this.progressed++;
     if (remote?.poll() === true) {
       this.progressed++;
       this.messages++;
@@ -493,7 +510,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
 
   /** Throws when an invariant does not hold. Checked runs call it after every pass. */
   validateState(): void {
-    const { dependencies, dispatcher, queueChoice } = this;
-    validate(this, { dependencies, ready: [...dispatcher.ready, ...queueChoice.lines] });
+    const { dependencies, dispatcher, joins, queueChoice } = this;
+    validate(this, { dependencies, joins, ready: [...dispatcher.ready, ...queueChoice.lines] });
   }
 }

@@ -22,6 +22,7 @@ import type { Arrivals } from './arrivals.js';
 import type { DepthControl } from './depth.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { ExclusiveSections } from './exclusive.js';
+import type { Joins } from './joins.js';
 import type { Pass } from './pass.js';
 import type { QueueChoice } from './queue-choice.js';
 import { INTERNAL_RUN } from './run-state.js';
@@ -39,6 +40,7 @@ interface IdleParts {
   readonly failures: Pick<FailureEffects, 'failRun'>;
   readonly arrivals: Pick<Arrivals, 'markLanes'>;
   readonly sections: Pick<ExclusiveSections, 'isClosed' | 'current'>;
+  readonly joins: Pick<Joins, 'isWaiting'>;
   /** The reason why each live task waits, as text. */
   readonly explain: () => string;
 }
@@ -212,7 +214,8 @@ export class IdleControl {
   private arm(windowIsFull: boolean): void {
     const { queueChoice, dispatcher } = this.parts;
     const { backend, submission, allSpaces, x } = this.state;
-    const memoryWanted = allSpaces.waiting.count > 0;
+    // The end of each task may be the end of what another one has spawned.
+    const memoryWanted = allSpaces.waiting.count > 0 || this.parts.joins.isWaiting;
     const isAnyReady = queueChoice.waiting.count > 0;
     const isSlotWanted = x.slotWaiting.count > 0;
     if (x.hasLanes) this.markLanes(memoryWanted || windowIsFull);

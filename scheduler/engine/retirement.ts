@@ -13,6 +13,7 @@ import { poisonOutputs } from '../failure/poison.js';
 import type { Dependencies } from './dependencies.js';
 import type { DeviceChoice } from './device-choice.js';
 import type { Dispatcher } from './dispatcher.js';
+import type { Joins } from './joins.js';
 import { INTERNAL_RUN, type RunState } from './run-state.js';
 import type { Runs } from './runs.js';
 import type { EngineState } from './state.js';
@@ -24,6 +25,7 @@ interface RetirementParts {
   readonly deviceChoice: Pick<DeviceChoice, 'load'>;
   readonly dropped: Pick<DroppedTasks, 'drop'>;
   readonly failures: Pick<FailureEffects, 'tainted' | 'failRun' | 'taskFailed'>;
+  readonly joins: Pick<Joins, 'isWaiting' | 'bodyEnded' | 'failed'>;
   readonly runs: Pick<Runs, 'taskIsOver'>;
 }
 
@@ -48,12 +50,18 @@ export class Retirement {
     tasks.stage[row] = TaskStage.stageOut;
     if (this.parts.failures.tainted.size > 0) this.rejectTainted(row, run);
     if (status !== Status.ok) this.failed(row, run, status);
-    this.count(row, run, status);
+    this.count(row, status);
     x.watcher?.entered(row, TaskStage.stageOut);
     if (status === Status.ok) stageOut(x, row);
     tasks.stage[row] = TaskStage.finalize;
     x.watcher?.entered(row, TaskStage.finalize);
     this.state.releasePins(row);
+    if (!this.parts.joins.isWaiting || !this.parts.joins.bodyEnded(row)) this.joined(row);
+  }
+
+  /** The task in `row` has ended, and so have the tasks that it has spawned. */
+  joined(row: number): void {
+    this.parts.runs.taskIsOver(this.state.runOf(row));
     this.forget(row);
   }
 
@@ -90,25 +98,26 @@ export class Retirement {
     // successful. A task that is done is not dropped.
     tasks.stage[row] = TaskStage.done;
     if (run.slot !== INTERNAL_RUN) this.parts.failures.failRun(run, error);
-    this.count(row, run, ran ? Status.badArguments : Status.cancelled);
+    this.count(row, ran ? Status.badArguments : Status.cancelled);
+    this.parts.runs.taskIsOver(run);
+    if (this.parts.joins.isWaiting) this.parts.joins.failed(row);
     if (ran) this.forget(row);
     else this.parts.dropped.drop(row);
   }
 
   /** The task in `row` holds no resources yet and has no work to do. */
   skip(row: number): void {
-    this.count(row, this.state.runOf(row), Status.ok);
-    this.forget(row);
+    this.count(row, Status.ok);
+    this.joined(row);
   }
 
-  /** Counts the task's end; the caller handles its row and its successors. */
-  private count(row: number, run: RunState, status: number): void {
+  /** Counts the task's end; the caller handles its run, its row and its successors. */
+  private count(row: number, status: number): void {
     const { state, parts } = this;
     if (state.observer !== undefined) state.observer.retired(row, status);
     parts.deviceChoice.load[state.tasks.device[row]]--;
     parts.dispatcher.leaveLane(row);
     state.progressed++;
-    parts.runs.taskIsOver(run);
   }
 
   /** The last step of a row: it releases the successors that were not released at issue. */

@@ -77,6 +77,11 @@ export class ScriptBodies {
     return this.waiting > 0 && this.context.getStore()?.isOver === false;
   }
 
+  /** The body that was started last. */
+  get started(): Body | undefined {
+    return this.onStack;
+  }
+
   /** The body that calls, if one does and is not over. */
   get caller(): Body | undefined {
     const body = this.depth > 0 ? this.onStack : this.context.getStore();

@@ -17,6 +17,8 @@ export interface TaskInsertion {
   device: SpaceId;
   /** Handles of tasks that this task follows, besides the predecessors by data. */
   after: readonly TaskId[] | undefined;
+  /** The task whose body spawns it (joins.ts). */
+  parent?: TaskId | undefined;
 }
 
 /** An insertion by the program, before the tasks of other ranks among its predecessors are resolved to tasks here. */

@@ -11,12 +11,14 @@ import { FIRST_QUEUE, type TaskId } from '../../devices/handles.js';
 import { WaitReason } from '../../stages/stage.js';
 import { TaskStage } from '../../stages/task-table.js';
 import type { Dependencies } from './dependencies.js';
+import type { Joins } from './joins.js';
 import type { ReadyQueue } from './ready-queue.js';
 import type { EngineState } from './state.js';
 
 /** The parts that hold waiting and ready tasks. */
 interface ValidatedParts {
   readonly dependencies: Pick<Dependencies, 'edges'>;
+  readonly joins: Pick<Joins, 'held'>;
   /** Ready sets of devices, and lines of queues. */
   readonly ready: readonly ReadyQueue[];
 }
@@ -50,7 +52,7 @@ function checkLive(state: EngineState): void {
   });
 }
 
-function checkEdges(state: EngineState, { dependencies }: ValidatedParts): void {
+function checkEdges(state: EngineState, { dependencies, joins }: ValidatedParts): void {
   const { tasks, x } = state;
   const { edges } = dependencies;
   const expected = new Int32Array(tasks.mask + 1);
@@ -58,6 +60,7 @@ function checkEdges(state: EngineState, { dependencies }: ValidatedParts): void 
     for (let n = tasks.successors[id & tasks.mask]; n >= 0; n = edges.next[n])
       expected[edges.value[n] >> 1]++;
   }
+  for (const id of joins.held()) expected[id & tasks.mask]++;
   for (const row of liveRows(state)) {
     if (tasks.pending[row] !== expected[row]) {
       throw new Error(

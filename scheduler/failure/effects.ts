@@ -26,6 +26,8 @@ interface FailureParts {
   readonly dispatcher: Pick<Dispatcher, 'leaveLane'>;
   readonly dropped: Pick<DroppedTasks, 'drop'>;
   readonly runs: Pick<Runs, 'taskIsOver'>;
+  /** Whether tasks were spawned: these run before tasks that were inserted before them. */
+  readonly hasSpawned: () => boolean;
 }
 
 export class FailureEffects {
@@ -120,12 +122,13 @@ export class FailureEffects {
   private taintReaders(d: DatumId, version: number): void {
     if (!guards.poisonBehindTransfer) return;
     const { tasks, directory } = this.state;
-    // The first task inserted after the one that wrote this version.
+    // The first task inserted after the one that wrote this version. Where spawned tasks have run between others, the
+    // numbers of the writers do not show it: then all tasks that read the datum count.
     let writers = (directory.version[d] - version) | 0;
     let from = tasks.next;
     while (from !== tasks.head) {
       const before = ((from - 1) | 0) as TaskId;
-      if (this.writes(before & tasks.mask, d) && --writers < 0) break;
+      if (this.writes(before & tasks.mask, d) && --writers < 0 && !this.parts.hasSpawned()) break;
       from = before;
     }
     const bad = new Map([[d, NO_RUN]]);

@@ -3,12 +3,15 @@
 
 import { isAsyncFunction } from 'node:util/types';
 import { HeadraceError } from '../../devices/errors.js';
-import { FIRST_GPU, HOST, type SpaceId } from '../../devices/handles.js';
+import { FIRST_GPU, HOST, type SpaceId, type TaskId } from '../../devices/handles.js';
 import { KernelLengths } from '../../stages/kernel-lengths.js';
 import type { TaskClassRow } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
 import { shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
+import type { RunState } from '../engine/run-state.js';
+import type { Body } from '../engine/script-bodies.js';
+import { type DataByFlow, type SpawningGraph, TaskContext } from './body-context.js';
 import { shapeWith } from './class-shapes.js';
 import type { CudaKernelSource } from './cuda-kernel.js';
 import type { Datum } from './datum.js';
@@ -57,6 +60,8 @@ export class ClassBinder {
   private readonly engine: Engine;
   private readonly data: ProgramData;
   private readonly bound: WeakMap<object, BoundClass> = new WeakMap();
+  /** The graph of each run, for the bodies of its tasks. */
+  readonly graphs: WeakMap<RunState, SpawningGraph> = new WeakMap();
 
   constructor(engine: Engine, data: ProgramData) {
     this.engine = engine;
@@ -207,12 +212,22 @@ export class ClassBinder {
   }
 
   private scriptBody(cls: TaskClass): TaskClassRow['body'] {
-    const given = cls.definition.body as ((args: Record<string, unknown>) => unknown) | undefined;
+    const given = cls.definition.body as
+      | ((args: Record<string, unknown>, context: unknown) => unknown)
+      | undefined;
     if (given === undefined) return undefined;
     const { flowNames, paramNames } = cls;
     const types = cls.definition.params as Parameters | undefined;
     const { engine } = this;
     const body = engine.checked ? withReadFlowsChecked(cls, given) : given;
+    const { graphs } = this;
+    const contextOf = (started: Body, run: RunState): TaskContext =>
+      new TaskContext(
+        started,
+        cls.name,
+        () => graphs.get(run) as SpawningGraph,
+        () => this.dataOf(started.task, flowNames),
+      );
     return (_id, row) => {
       const { tasks, directory } = engine;
       const args: Record<string, unknown> = {};
@@ -226,8 +241,17 @@ export class ClassBinder {
       for (let i = 0; i < paramNames.length; i++) {
         args[paramNames[i]] = argumentOf(types?.[paramNames[i]], tasks.params[params + i]);
       }
-      return body(args);
+      return body(args, contextOf(engine.bodies.started as Body, engine.runOf(row)));
     };
+  }
+
+  /** The data of a task that has not ended, by its flows. */
+  private dataOf(task: TaskId, flowNames: readonly string[]): DataByFlow {
+    const { tasks, directory } = this.engine;
+    const first = tasks.flowStart[task & tasks.mask];
+    return Object.fromEntries(
+      flowNames.map((flow, i) => [flow, directory.info[tasks.flowDatum[first + i]]]),
+    );
   }
 
   private namesOf(cls: TaskClass, row: number): Record<string, Record<string, unknown>> {

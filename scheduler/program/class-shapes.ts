@@ -11,12 +11,14 @@ import { HeadraceError } from '../../devices/errors.js';
 import { MOST_ARGUMENTS } from '../../devices/submission.js';
 import { shown } from '../checks.js';
 import { checkArgumentNames, missing } from './argument-names.js';
+import { TaskContext } from './body-context.js';
 import { Datum } from './datum.js';
 import type { ElementType } from './element-type.js';
 import { isMember, memberOf, sizeOf } from './member-names.js';
 import { type Flow, type ParameterType, type TaskClass, variantOf } from './task-class.js';
 
 type Values = Record<string, unknown>;
+type ShapeBody = (args: Values, context: unknown) => void | PromiseLike<void>;
 
 /** Element type of a datum that is given as a parameter. */
 const DATUM_TYPES: Readonly<Record<ParameterType, ElementType | undefined>> = {
@@ -125,7 +127,7 @@ function makeShape(cls: TaskClass, shape: Shape): TaskClass {
   const parts = {
     flows,
     params,
-    ...(body === undefined ? {} : { body: withValues(body as never, declared) }),
+    ...(body === undefined ? {} : { body: withValues(body as never, declared, inLists) as never }),
     ...(explain === undefined
       ? {}
       : {
@@ -142,14 +144,20 @@ function makeShape(cls: TaskClass, shape: Shape): TaskClass {
   return variantOf(cls, parts, data);
 }
 
+function contextIn(context: unknown, inLists: (values: Values) => Values): unknown {
+  return context instanceof TaskContext ? context.grouped(inLists) : context;
+}
+
 /** A body that takes the arguments of a shape. It is asynchronous if the given one is declared so. */
 function withValues(
-  body: (args: Values) => void | PromiseLike<void>,
+  body: ShapeBody,
   declared: (values: Values) => Values,
-): (args: Values) => void | PromiseLike<void> {
-  if (!isAsyncFunction(body)) return (args) => body(declared(args));
-  return async (args) => {
-    await body(declared(args));
+  inLists: (values: Values) => Values,
+): ShapeBody {
+  if (!isAsyncFunction(body))
+    return (args, context) => body(declared(args), contextIn(context, inLists));
+  return async (args, context) => {
+    await body(declared(args), contextIn(context, inLists));
   };
 }
 

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { HeadraceError } from '../../devices/errors.js';
 import { describeThrown } from '../../trace/thrown.js';
-import type { Flows, Parameters, ParameterType } from './task-class.js';
+import type { Flows, Parameters, ParameterType } from './flows.js';
 
 /** C type of a scalar argument: double, float, int, long long. */
 export type CudaScalar = 'f64' | 'f32' | 'i32' | 'i64';

@@ -3,7 +3,7 @@
 
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import type { Column, DatumId, SpaceId, TaskHandle } from '../../devices/handles.js';
+import type { Column, DatumId, SpaceId, TaskHandle, TaskId } from '../../devices/handles.js';
 import { distinctBytes } from '../../devices/memory/distinct-bytes.js';
 import { ANY_DEVICE, type TaskClassRow } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
@@ -14,6 +14,7 @@ import { isElsewhere } from '../ranks/cross-rank-order.js';
 import { insertOnRanks } from '../ranks/insertion.js';
 import type { Ranks } from '../ranks/ranks.js';
 import { checkArgumentNames } from './argument-names.js';
+import type { TaskArguments, TaskGraph, TaskOptions } from './body-types.js';
 import { type BoundClass, type ClassBinder, possibleSpaces } from './bound-class.js';
 import { hasDataParameters, plainTask } from './class-shapes.js';
 import type { Datum, DatumOwner } from './datum.js';
@@ -21,6 +22,7 @@ import type { DatumOptions } from './datum-options.js';
 import type { ElementType } from './element-type.js';
 import { spaceOf } from './named-device.js';
 import type { PendingTask, Reductions } from './reductions.js';
+import { checkSpawn, spawnOnRanks } from './spawning.js';
 import {
   badArguments,
   badDatum,
@@ -37,34 +39,12 @@ import {
 import {
   type Flows,
   isTaskClass,
-  type OneOrList,
   ParameterKind,
   type Parameters,
-  type ParameterType,
   type TaskClass,
 } from './task-class.js';
 
-/** Data and parameters of a task, by name. A list gets an array of data. */
-export type TaskArguments<F extends Flows, P extends Parameters> = {
-  readonly [K in keyof F]: OneOrList<F[K], Datum<F[K]['element']>>;
-} & { readonly [K in keyof P]: ParameterArgument<P[K]> };
-
-/** A parameter of a task: a value, or a datum whose first element is the value when the task starts. */
-export type ParameterArgument<T extends ParameterType> = T extends 'bool'
-  ? boolean
-  : number | Datum<T & ElementType>;
-
-/** Options of one task. */
-export interface TaskOptions {
-  /** Among ready tasks on the same device, larger priorities run first; an integer, 0 by default. */
-  readonly priority?: number;
-  /** Device that runs the task: a GPU number from 0, or 'host'. Default: placement decides. */
-  readonly device?: number | 'host';
-  /** Rank that runs the task, on several ranks; default: the owner of the first datum that the task writes. */
-  readonly rank?: number;
-  /** Tasks that must be over (or ahead in queue order) first, besides those that the data imply. */
-  readonly after?: readonly TaskHandle[];
-}
+export type { ParameterArgument, TaskArguments, TaskGraph, TaskOptions } from './body-types.js';
 
 /** A graph's interface to its runtime. @internal */
 export interface GraphRuntime {
@@ -104,7 +84,7 @@ const NO_CLASS: TaskClassRow = {
 };
 
 /** Inserts tasks into a run, in program order. */
-export class Graph {
+export class Graph implements TaskGraph {
   private readonly runtime: GraphRuntime;
   private readonly engine: Engine;
   private readonly run: RunState;
@@ -115,6 +95,8 @@ export class Graph {
   private turn = 0;
   /** @internal Undefined if nothing needs to see the insertions. */
   watch: InsertionWatch | undefined;
+  /** The task whose body spawns the task that is being inserted. */
+  private spawner: TaskId | undefined;
   private lastClass: unknown = NO_CLASS;
   private lastBound: BoundClass | undefined;
 
@@ -127,7 +109,17 @@ export class Graph {
     this.params = new Float64Array(engine.tasks.maxArguments);
     const { flows, params } = this;
     const cls = NO_CLASS;
-    this.insertion = { cls, run, flows, params, priority: 0, device: ANY_DEVICE, after: undefined };
+    this.insertion = {
+      cls,
+      run,
+      flows,
+      params,
+      priority: 0,
+      device: ANY_DEVICE,
+      after: undefined,
+      parent: undefined,
+    };
+    runtime.classes.graphs.set(run, this);
   }
 
   /**
@@ -143,13 +135,14 @@ export class Graph {
     args: TaskArguments<F, P>,
     options?: TaskOptions,
   ): TaskHandle {
-    const { engine, run } = this;
+    const { engine, run, spawner } = this;
+    this.spawner = undefined;
     if (run.error !== undefined) throw run.error;
     if (run.over) this.throwOver();
     if (this.watch?.takes(cls, args, options) === true) return this.watch.handle;
     if (this.lastClass !== cls) {
       if (isTaskClass(cls) && cls.lists !== undefined)
-        return this.insertShape(cls as TaskClass, args, options);
+        return this.insertShape(cls as TaskClass, args, options, spawner);
       this.lastBound = this.runtime.classes.bind(cls as unknown as TaskClass);
       this.lastClass = cls;
     }
@@ -168,7 +161,7 @@ export class Graph {
     const named = args as unknown as Record<string, unknown>;
     this.readData(bound, named);
     if (paramNames.length > 0 && !this.readParameters(bound, named))
-      return this.insertShape(bound.cls, args, options);
+      return this.insertShape(bound.cls, args, options, spawner);
     if (bound.uncheckedArguments > 0) {
       bound.uncheckedArguments--;
       checkArgumentNames(row, named);
@@ -186,6 +179,13 @@ export class Graph {
       this.checkSize(bound, device);
     insertion.cls = row;
     this.watch?.notes(insertion, cls as unknown as TaskClass);
+    insertion.parent = spawner;
+    if (spawner !== undefined) {
+      const { reductions } = this.runtime;
+      checkSpawn(engine, spawner, insertion, (d) => reductions.isInto(d));
+      // Its reducing flows change the datum itself, one task after the other.
+      return this.place(insertion, rank);
+    }
     if (bound.cls.reductions !== undefined || this.runtime.reductions.isOpen)
       return this.placeAmongReductions(bound, rank);
     return this.place(insertion, rank);
@@ -219,6 +219,26 @@ export class Graph {
     }
   }
 
+  /**
+   * @internal The body of task `parent` inserts a task that belongs to it (body-context.ts).
+   * @throws HeadraceError `ERR_SPAWN_ORDER`, `ERR_INSERT_ALONE`, and the errors of `insert`
+   */
+  spawn(
+    parent: TaskId,
+    cls: TaskClass,
+    args: TaskArguments<Flows, Parameters>,
+    options?: TaskOptions,
+  ): TaskHandle {
+    const { peers } = this.runtime;
+    if (peers !== undefined) throw spawnOnRanks(String(cls?.name), peers.rank);
+    this.spawner = parent;
+    try {
+      return this.insert(cls, args, options);
+    } finally {
+      this.spawner = undefined;
+    }
+  }
+
   /** @internal Inserts a record whose values are checked, for rank `rank` or, if that is ANY_RANK, where its data belong. */
   protected place(insertion: ProgramInsertion, rank: number): TaskHandle {
     const ranks = this.runtime.peers;
@@ -234,10 +254,16 @@ export class Graph {
   }
 
   /** Inserts a task with lists, or with parameters that are data, as one of its shape (class-shapes.ts). */
-  private insertShape(cls: TaskClass, args: object, options?: TaskOptions): TaskHandle {
+  private insertShape(
+    cls: TaskClass,
+    args: object,
+    options: TaskOptions | undefined,
+    spawner: TaskId | undefined,
+  ): TaskHandle {
     if (args === null || typeof args !== 'object')
       throw badArguments(this.runtime.classes.bind(cls), args);
     const plain = plainTask(cls, args as Record<string, unknown>);
+    this.spawner = spawner;
     return this.insert(plain.cls, plain.args as TaskArguments<Flows, Parameters>, options);
   }
 
@@ -376,6 +402,14 @@ export class Graph {
   /** @internal A datum for the tasks of this graph only. */
   makeTemporary(element: ElementType, length: number, options: DatumOptions): Datum {
     return this.runtime.programData.empty(element, length, options);
+  }
+
+  /** @internal A datum for the tasks that task `parent` spawns. */
+  temporaryOf(parent: TaskId, element: ElementType, length: number): Datum {
+    const name = `temporary of ${this.engine.x.describe(parent & this.engine.tasks.mask)}`;
+    const datum = this.makeTemporary(element, length, { name });
+    this.engine.joins.whenOver(parent, () => datum.close());
+    return datum;
   }
 
   /** @internal No more tasks use it. */

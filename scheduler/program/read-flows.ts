@@ -7,7 +7,7 @@ import type { AnyElementArray } from './element-type.js';
 import type { TaskClass } from './task-class.js';
 
 type Arguments = Record<string, unknown>;
-type Body = (args: Arguments) => unknown;
+type Body = (args: Arguments, context: unknown) => unknown;
 
 /** The bytes of an array, in place. */
 const bytesOf = ({ buffer, byteOffset, byteLength }: AnyElementArray): Uint8Array =>
@@ -17,7 +17,7 @@ const bytesOf = ({ buffer, byteOffset, byteLength }: AnyElementArray): Uint8Arra
 export function withReadFlowsChecked(cls: TaskClass, body: Body): Body {
   const flows = cls.flowNames.filter((_, i) => cls.modes[i] === AccessMode.read);
   if (flows.length === 0) return body;
-  return (args) => {
+  return (args, context) => {
     const arrays = flows.map((flow) => args[flow] as AnyElementArray);
     const before = arrays.map((array) => bytesOf(array).slice());
     const check = (): void => {
@@ -32,7 +32,7 @@ export function withReadFlowsChecked(cls: TaskClass, body: Body): Body {
         },
       );
     };
-    const later = promiseOf(body(args));
+    const later = promiseOf(body(args, context));
     if (later !== undefined) return later.then(check);
     check();
     return undefined;

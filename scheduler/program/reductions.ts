@@ -107,6 +107,11 @@ export class Reductions {
     this.only = this.open.size === 1 ? first : undefined;
   }
 
+  /** A reduction into that datum is open. */
+  isInto(d: DatumId): boolean {
+    return this.find(d) !== undefined;
+  }
+
   /** Some reduction is open. */
   get isOpen(): boolean {
     return this.open.size > 0;

@@ -10,6 +10,7 @@ import { HostViews } from '../../devices/native/host-views.js';
 import type { ForgettingSpace, RunBody } from '../../devices/native/script-server.js';
 import { describeThrown } from '../../trace/thrown.js';
 import { promiseOf } from '../engine/thenable.js';
+import { workerContext } from './body-context.js';
 import { shapeWith } from './class-shapes.js';
 import { type AnyElementArray, elementBytes, viewAs } from './element-type.js';
 import { mortalView } from './mortal-view.js';
@@ -88,7 +89,7 @@ async function exportedClass(wanted: ScriptClass): Promise<TaskClass> {
 }
 
 type Arguments = Record<string, unknown>;
-type Body = (args: Arguments) => unknown;
+type Body = (args: Arguments, context: object) => unknown;
 
 /** Adds the parameters, which begin at `at`. */
 function addParameters(cls: TaskClass, args: Arguments, from: Float64Array, at: number): void {
@@ -99,9 +100,10 @@ function addParameters(cls: TaskClass, args: Arguments, from: Float64Array, at: 
 }
 
 function plainRunner(cls: TaskClass, views: HostViews): RunBody {
-  const body = cls.definition.body as Body;
+  const body = cls.definition.body as unknown as Body;
   const { flowNames, elements } = cls;
   const each = elements.map(elementBytes);
+  const context = workerContext(cls.name);
   return (from, flows, count) => {
     const args: Arguments = {};
     const lengths = count - flows;
@@ -110,14 +112,15 @@ function plainRunner(cls: TaskClass, views: HostViews): RunBody {
       args[flowNames[i]] = viewAs(elements[i], views.at(from[i], bytes));
     }
     addParameters(cls, args, from, flows);
-    return promiseOf(body(args));
+    return promiseOf(body(args, context));
   };
 }
 
 function checkedRunner(cls: TaskClass, space: ForgettingSpace): RunBody {
-  const body = withReadFlowsChecked(cls, cls.definition.body as Body);
+  const body = withReadFlowsChecked(cls, cls.definition.body as never);
   const { flowNames, elements } = cls;
   const each = elements.map(elementBytes);
+  const context = workerContext(cls.name);
   return (from, flows, count) => {
     const args: Arguments = {};
     const lengths = count - flows;
@@ -138,7 +141,7 @@ function checkedRunner(cls: TaskClass, space: ForgettingSpace): RunBody {
     };
     let later: PromiseLike<unknown> | undefined;
     try {
-      later = promiseOf(body(args));
+      later = promiseOf(body(args, context));
     } finally {
       if (later === undefined) over();
     }

@@ -4,41 +4,25 @@ import type { SteeredKernelParameter } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import { AccessMode } from '../../trace/format.js';
 import { checkOptions, shown } from '../checks.js';
+import type { BodyContext } from './body-types.js';
 import { type CudaKernel, type CudaKernelSource, cudaKernelSource } from './cuda-kernel.js';
-import { type ElementArray, type ElementType, isElementType } from './element-type.js';
+import { type ElementType, isElementType } from './element-type.js';
+import {
+  type FetchPolicy,
+  type Flow,
+  type FlowArray,
+  type FlowMode,
+  type Flows,
+  type InputOptions,
+  type ListFlow,
+  type OneOrList,
+  ParameterKind,
+  type Parameters,
+  type ParameterType,
+  type ParameterValue,
+} from './flows.js';
 import { ambiguousName } from './member-names.js';
 import { DEFAULT_PARTIALS, type Operator, type Reduction, reductionProblem } from './operator.js';
-
-/** The access of a flow to its datum, and its element type. */
-export interface Flow<E extends ElementType = ElementType, M extends FlowMode = FlowMode> {
-  readonly element: E;
-  readonly mode: M;
-  /** Time at which an input of another rank is fetched; default: the value of the class. */
-  readonly fetch?: FetchPolicy;
-  /** It takes an array of data: see `list`. */
-  readonly list?: boolean;
-  /** The operator of a reducing flow, and the number of its partial results on a rank: see `reduce`. */
-  readonly operator?: Operator;
-  readonly partials?: number;
-}
-/** A flow that takes an array of data. Each task chooses their number. */
-export interface ListFlow<E extends ElementType = ElementType, M extends FlowMode = FlowMode>
-  extends Flow<E, M> {
-  readonly list: true;
-}
-/**
- * Time at which an input that another rank produces is fetched. `'push'`: when that rank announces it, ahead of the
- * task. `'pull'`: when all other inputs of the task are there and all its memory can be reserved. Pull keeps memory free
- * but starts the transfer late.
- */
-export type FetchPolicy = 'push' | 'pull';
-/** Options of an input. */
-export interface InputOptions {
-  /** Time at which it is fetched if another rank produces it; default: the value of the class. */
-  readonly fetch?: FetchPolicy;
-}
-/** The access of a flow to its datum. */
-export type FlowMode = 'read' | 'write' | 'readWrite' | 'reduce';
 
 const FLOW_OPTIONS: readonly string[] = ['fetch'];
 const REDUCE_OPTIONS: readonly string[] = ['partials'];
@@ -68,6 +52,20 @@ export function readWrite<E extends ElementType>(
   checkOptions(options, FLOW_OPTIONS, 'the options of a flow');
   return { element, mode: 'readWrite', ...options };
 }
+
+export {
+  type FetchPolicy,
+  type Flow,
+  type FlowArray,
+  type FlowMode,
+  type Flows,
+  type InputOptions,
+  type ListFlow,
+  type OneOrList,
+  ParameterKind,
+  type Parameters,
+  type ParameterType,
+} from './flows.js';
 
 /** Options of a reducing flow. */
 export interface ReduceOptions {
@@ -107,29 +105,10 @@ export function list<E extends ElementType, M extends FlowMode>(flow: Flow<E, M>
   return { ...flow, list: true };
 }
 
-/** A scalar parameter: any number, an integer of 32 bits, or a truth value. */
-export type ParameterType = 'f64' | 'i32' | 'bool';
-/** Numbers of the parameter types. @internal */
-export const ParameterKind = { f64: 0, i32: 1, bool: 2 } as const;
-type ParameterValue<P extends ParameterType> = P extends 'bool' ? boolean : number;
-
 /** The value of a parameter for a body, from the number that the engine keeps. @internal */
 export function argumentOf(type: ParameterType | undefined, value: number): number | boolean {
   return type === 'bool' ? value !== 0 : value;
 }
-
-/** Flows of a task class by name, in the order of a kernel's arguments. */
-export type Flows = Readonly<Record<string, Flow>>;
-/** Parameters of a task class by name, in the order of a kernel's arguments. */
-export type Parameters = Readonly<Record<string, ParameterType>>;
-
-/** What a flow is in the arguments: `One`, or an array of them for a list. */
-export type OneOrList<F extends Flow, One> = F['list'] extends true ? readonly One[] : One;
-
-/** The elements of a datum in a body. */
-export type FlowArray<F extends Flow> = F['mode'] extends 'read'
-  ? Readonly<ElementArray<F['element']>>
-  : ElementArray<F['element']>;
 
 /**
  * The arguments of a JavaScript body: an array per flow (for a list, an array of such arrays), valid until it returns (or its
@@ -149,9 +128,12 @@ export interface TaskClassDefinition<F extends Flows, P extends Parameters> {
   readonly params?: P;
   /**
    * JavaScript body; runs when the data are in host memory: on a script worker if the class has a `module`, else on the engine's
-   * thread. May be asynchronous.
+   * thread. May be asynchronous. On the engine's thread it also gets the graph and the data of its task, and `spawn`.
    */
-  readonly body?: (args: BodyArguments<F, P>) => void | PromiseLike<void>;
+  readonly body?: (
+    args: BodyArguments<F, P>,
+    context: BodyContext<NoInfer<F>>,
+  ) => void | PromiseLike<void>;
   /**
    * URL of the module that exports this class under its name: `import.meta.url`. Script workers load it and run the body, so
    * bodies use all cores. They see what the module makes, and nothing that the program has made meanwhile.

@@ -12,6 +12,7 @@ import { shown } from '../checks.js';
 import type { Dependencies } from '../engine/dependencies.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
 import type { ExclusiveSections } from '../engine/exclusive.js';
+import type { Joins } from '../engine/joins.js';
 import type { EngineState } from '../engine/state.js';
 import type { WindowRoom } from '../engine/window.js';
 import { queueName as nameOfQueue } from '../plans/queue-name.js';
@@ -21,6 +22,7 @@ import { copyState, memoryText } from './memory.js';
 type Explained = EngineState & {
   readonly dependencies: Pick<Dependencies, 'edges'>;
   readonly dispatcher: Pick<Dispatcher, 'scriptsAreFull'>;
+  readonly joins: Pick<Joins, 'childrenOf' | 'isHeld'>;
   readonly room: Pick<WindowRoom, 'limit' | 'waiting'>;
   readonly sections: Pick<ExclusiveSections, 'current' | 'waitedFor' | 'describe'>;
 };
@@ -166,7 +168,10 @@ function reasonOf(engine: Explained, row: number): string {
   const others = n === 1 ? 'a predecessor' : `${n} predecessors`;
   if (stage === TaskStage.pending) {
     const section = n === 0 ? engine.sections.waitedFor(tasks.idOf(row)) : undefined;
-    return `waits for ${section ?? others}`;
+    const isHeld = section === undefined && engine.joins.isHeld(tasks.idOf(row));
+    return isHeld
+      ? 'waits for the end of the body that has spawned it'
+      : `waits for ${section ?? others}`;
   }
   if (stage === TaskStage.dropped) return `keeps its place behind ${others}`;
   if (stage === TaskStage.outlived) return 'keeps its place behind commands that are under way';
@@ -183,6 +188,9 @@ function reasonOf(engine: Explained, row: number): string {
     case WaitReason.credit:
       return 'waits until other ranks have taken the offers of its device';
   }
+  const spawned = engine.joins.childrenOf(tasks.idOf(row)).length;
+  if (stage === TaskStage.finalize && spawned > 0)
+    return `its body has ended; waits for ${spawned} ${spawned === 1 ? 'task' : 'tasks'} that it has spawned`;
   const how = tasks.execution[row];
   if (how === Execution.movement) return 'its bytes are under way';
   if (how === Execution.body) return 'its JavaScript body has begun and has not ended';

@@ -6,6 +6,7 @@ const ranks = { project: 'mpi', file: 'test/mpi/guards.test.ts' };
 const native = { project: 'native-gpu', file: 'test/native-gpu/guards.test.ts' };
 const growth = { project: 'unit', file: 'test/simulated/growth.test.ts' };
 const plans = { project: 'unit', file: 'test/simulated/plans.test.ts' };
+const joins = { project: 'unit', file: 'test/scheduler/joins.test.ts' };
 const H6 = 'H6 handles of memory';
 const H8 = 'H8 waiting for kernels';
 
@@ -75,6 +76,18 @@ export const guardTests = [
     guard: 'planPlaces',
     hazard: 'H5 overwritten or evicted while in use',
     breaks: 'a plan uses the memory of other data',
+  },
+  {
+    ...joins,
+    guard: 'spawnedHeld',
+    hazard: 'H4 used before it is finished',
+    breaks: 'a spawned task uses the data of a body that has not ended',
+  },
+  {
+    ...joins,
+    guard: 'joinWaits',
+    hazard: 'H2 consumer before arrival',
+    breaks: 'a task behind a parent misses what it has spawned',
   },
   {
     ...plans,

@@ -26,7 +26,7 @@ export const suites = {
   native: { minutes: 10, folders: ['test/native'], ending: '.test.ts' },
   cpp: { minutes: 5, sources: 'native/test/main.cpp', program: 'build-tests/headrace_tests' },
   gpu: { minutes: 8, sources: 'native/stub/stub.cmake', script: 'scripts/gpu-native-tests.mjs' },
-  sanitizers: { minutes: 10, sources: 'native/stub/stub.cmake', script: 'scripts/sanitizers.mjs' },
+  sanitizers: { minutes: 25, sources: 'native/stub/stub.cmake', script: 'scripts/sanitizers.mjs' },
   'native-gpu': { minutes: 5, folders: ['test/native-gpu'], ending: '.test.ts' },
   types: { minutes: 5, folders: ['test/types'], ending: '.test-d.ts' },
   mpi: { minutes: 15, folders: ['test/mpi'], ending: '.test.ts' },

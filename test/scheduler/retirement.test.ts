@@ -49,13 +49,20 @@ function set(): void {
   };
   const deviceChoice = { load };
   const dropped = new DroppedTasks(state, { edges }, dispatcher);
-  failures = new FailureEffects(state, { deviceChoice, dispatcher, dropped, runs });
+  failures = new FailureEffects(state, {
+    deviceChoice,
+    dispatcher,
+    dropped,
+    runs,
+    hasSpawned: () => false,
+  });
   retirement = new Retirement(state, {
     dependencies: { edges },
     dispatcher,
     deviceChoice,
     dropped,
     failures,
+    joins: { isWaiting: false, bodyEnded: () => false, failed: () => {} },
     runs,
   });
 }

@@ -58,6 +58,7 @@ export class Asked {
         dispatcher: { ready: this.ready },
         depth: { isShort: (q) => this.isShort(q) },
         sections: { isClosed: false, current: undefined },
+        joins: { isWaiting: false },
         bodies: this.bodies as never,
         dropped: {
           giveUp: () => {

@@ -213,6 +213,31 @@ describe('data', () => {
   });
 });
 
+describe('bodies', () => {
+  it('get their graph, their data by flow, and spawn', () => {
+    const add = task({
+      name: 'add',
+      flows: { x: readWrite('f64'), parts: list(read('f32')) },
+      params: { by: 'f64' },
+      body: ({ x, by }, { data, graph, spawn, temporary }) => {
+        expectTypeOf(x).toEqualTypeOf<Float64Array<ArrayBuffer>>();
+        expectTypeOf(by).toEqualTypeOf<number>();
+        expectTypeOf(data.x).toEqualTypeOf<Datum<'f64'>>();
+        expectTypeOf(data.parts).toEqualTypeOf<readonly Datum<'f32'>[]>();
+        expectTypeOf(temporary('i32', 3)).toEqualTypeOf<Datum<'i32'>>();
+        const other = task({ name: 'o', flows: { y: readWrite('f64') }, body: () => {} });
+        spawn(other, { y: data.x });
+        graph.insert(other, { y: data.x });
+        // @ts-expect-error an f64 flow takes no list of f32
+        spawn(other, { y: data.parts });
+        // @ts-expect-error no such flow
+        data.z;
+      },
+    });
+    expectTypeOf(add.name).toEqualTypeOf<string>();
+  });
+});
+
 describe('runs', () => {
   it('are awaited for their report', async () => {
     const run = runtime.run(() => {});

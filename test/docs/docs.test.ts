@@ -64,7 +64,17 @@ describe('guide', () => {
       return name === undefined ? [] : [[name, code] as const];
     });
     const outputs = snippets.map((code) => run(code, Object.fromEntries(named)).trim());
-    expect(outputs).toEqual(['3 6', '3', '0 4 0', '28500', '14 26', '6', '2.000000', '', '3 1 1 3']);
+    expect(outputs).toEqual([
+      '3 6',
+      '3',
+      '0 4 0',
+      '28500',
+      '14 26',
+      '6',
+      '2.000000',
+      '',
+      '3 1 1 3',
+    ]);
   });
 });
 

@@ -29,17 +29,25 @@ export interface TaskOptions {
 
 /** The graph of a run, as bodies see it. `Graph` has the documentation of the methods. */
 export interface TaskGraph {
+  /** Inserts a task after all tasks inserted before it: see `Graph.insert`. */
   insert<F extends Flows, P extends Parameters>(
     cls: TaskClass<F, P>,
     args: TaskArguments<F, P>,
     options?: TaskOptions,
   ): TaskHandle;
+  /** Checks that tasks of the run can use a datum: see `Graph.check`. */
   check(datum: Datum, reads: boolean, of?: string): void;
+  /** The first element of a datum after all tasks inserted so far that write it: see `Graph.value`. */
   value(datum: Datum): Promise<number>;
+  /** Resolves when the window has room: see `Graph.space`. */
   space(): Promise<void>;
+  /** Whether a datum belongs to this rank. */
   owns(datum: Datum): boolean;
+  /** Whether this rank may leave out a task on these data: see `Graph.skips`. */
   skips(...data: readonly (Datum | number)[]): boolean;
+  /** This process's number among `ranks`. */
   readonly rank: number;
+  /** Number of processes that run this program together. */
   readonly ranks: number;
 }
 

@@ -220,7 +220,7 @@ class Recognised extends OnRuntime implements Way {
   override async read(d: number): Promise<Seen> {
     const { isCut } = this;
     const seen = await super.read(d);
-    return isCut ? '' : seen;
+    return isCut && this.program.writes(d) ? '' : seen;
   }
 
   override set(values: readonly Float64Array[]): Promise<void> {

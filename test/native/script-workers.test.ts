@@ -201,14 +201,22 @@ describe('results', () => {
       };
       const here = (x: Datum): number =>
         Number(loadNative().address(runtime.programData.hostArray(x)));
-      await soon(runtime, runtime.run(program));
-      const seen = await Promise.all(data.map((x) => x.read()));
-      expect(seen.map((x) => x[0])).toEqual(data.map(here));
-      const threads = new Set(seen.map((x) => x[1]));
+      // A queue takes what another one has not begun, so one worker may end all that a run has left: several runs show both.
+      const threads = new Set<number>();
+      let turns = 0;
+      for (let i = 0; i < 50 && threads.size < 2; i++) {
+        await soon(runtime, runtime.run(program));
+        const seen = await Promise.all(data.map((x) => x.read()));
+        expect(seen.map((x) => x[0])).toEqual(data.map(here));
+        for (const [, thread, turned] of seen) {
+          threads.add(thread);
+          turns = Math.max(turns, turned);
+        }
+      }
       expect(threads.has(0)).toBe(false);
       expect(threads.size).toBe(2);
       // 40 ms of work per thread without a break: its timers and messages were served meanwhile.
-      expect(Math.max(...seen.map((x) => x[2]))).toBeGreaterThan(0);
+      expect(turns).toBeGreaterThan(0);
     });
   });
 

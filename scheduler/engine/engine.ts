@@ -259,7 +259,8 @@ export class Engine extends EngineState implements StageHooks, Pass {
       this.wake();
     }
     const id = tasks.take(nFlows, nParams);
-    if (this.sections.isClosed && !this.bodies.isRunning) this.sections.inserted(id);
+    const isProgram = parent === undefined && !this.bodies.isRunning;
+    if (this.sections.isClosed && isProgram) this.sections.inserted(id);
     const row = id & tasks.mask;
     tasks.stage[row] = TaskStage.pending;
     tasks.classOf[row] = cls.id;

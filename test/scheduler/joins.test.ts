@@ -212,6 +212,37 @@ describe('what bodies spawn', () => {
     });
   });
 
+  it('belongs to the time before a play that waits, like its parent', async () => {
+    await onMachine({ workers: 1 }, async (runtime) => {
+      const x = runtime.data(Float64Array.of(1));
+      const one = runtime.data(Float64Array.of(1));
+      const plan = await runtime.plan(
+        (graph) => void graph.insert(add, { to: x, from: one, count: 1, factor: 10 }),
+      );
+      let go: () => void = () => {};
+      const gate = new Promise<void>((resolve) => {
+        go = resolve;
+      });
+      const parent = task({
+        name: 'parent',
+        flows: { x: readWrite('f64') },
+        // No async function: that it is asynchronous is known when it has returned a promise.
+        body: (_, { data, spawn }) => {
+          const { x } = data;
+          return gate.then(() => void spawn(scale, { x, by: 2, plus: 0 }));
+        },
+      });
+      const run = runtime.run((graph) => void graph.insert(parent, { x }));
+      await new Promise(setImmediate);
+      const play = plan.run();
+      await new Promise(setImmediate);
+      go();
+      await soon(runtime, Promise.all([run, play]));
+      expect((await x.read())[0]).toBe(12);
+      await plan.close();
+    });
+  });
+
   it('has handles: tasks of the same body, and any task, may follow it', async () => {
     await onMachine({ workers: 1 }, async (runtime) => {
       const order: string[] = [];

@@ -4,7 +4,8 @@
 // - the rings, control and shared words are SharedArrayBuffers of JavaScript; `views_` keeps them alive until the
 //   threads are joined;
 // - the thread-safe function is unref'd at once (it must not keep the process alive; `hold` refs it) and released
-//   in `close`, after the threads that could call it are joined;
+//   in `close`, after the threads that could call it are joined; a call of it may be delivered when this object is gone
+//   (addon/wake_function.h);
 // - Node destroys thread-safe functions in environment teardown before finalizers run. So an environment cleanup hook,
 //   registered after the function was made, closes the core first; worker threads tear down for real;
 // - no state here is static: several cores per environment and several environments per process must work.
@@ -18,6 +19,7 @@
 #include "addon/addon_gpu.h"
 #include "addon/addon_scripts.h"
 #include "addon/values.h"
+#include "addon/wake_function.h"
 #include "core/clock.h"
 #include "core/core.h"
 #include "core/registry.h"
@@ -117,9 +119,9 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
       views_.Reset();
       fail(env, error.code(), error.what());
     }
-    doorbell_ = DoorbellFunction::New(env, "headrace doorbell", 1, 1, this);
-    doorbell_.Unref(env);
-    core_->runtime().doorbell.setCall([this] { doorbell_.NonBlockingCall(); });
+    doorbell_.open(env, "headrace doorbell", 1, [this](Napi::Env at) { onRing(at); });
+    doorbell_.unref(env);
+    core_->runtime().doorbell.setCall([this] { doorbell_.call(); });
     napi_add_env_cleanup_hook(env, atTeardown, this);
   }
 
@@ -129,20 +131,17 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
   }
 
  private:
-  static void onRing(Napi::Env env, Napi::Function, CoreObject* object, void*) {
-    if (env == nullptr || object->closed_)
-      return;  // the environment is being torn down: no listener is left
-    Runtime& runtime = object->core_->runtime();
+  void onRing(Napi::Env env) {
+    Runtime& runtime = core_->runtime();
     runtime.doorbell.answered();
     runtime.shared[Shared::engineAsleep].store(0, std::memory_order_seq_cst);
     runtime.ownership.engineWakes();
-    if (object->callback_.IsEmpty()) return;
+    if (callback_.IsEmpty()) return;
     // The plain call: while the environment is torn down JavaScript cannot run any more. C++ would report that by an
     // exception that no code can catch. An exception of the callback itself stays pending and becomes Node's.
     napi_value ignored = nullptr;
-    napi_call_function(env, env.Undefined(), object->callback_.Value(), 0, nullptr, &ignored);
+    napi_call_function(env, env.Undefined(), callback_.Value(), 0, nullptr, &ignored);
   }
-  using DoorbellFunction = Napi::TypedThreadSafeFunction<CoreObject, void, onRing>;
 
   static void atTeardown(void* object) { static_cast<CoreObject*>(object)->shutDown(true, true); }
 
@@ -285,9 +284,9 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
   void hold(const Napi::CallbackInfo& info) {
     if (closed_) return;
     if (info[0].ToBoolean()) {
-      doorbell_.Ref(info.Env());
+      doorbell_.ref(info.Env());
     } else {
-      doorbell_.Unref(info.Env());
+      doorbell_.unref(info.Env());
     }
   }
 
@@ -500,7 +499,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     if (closed_) return;
     closed_ = true;
     core_->close(cancel);
-    doorbell_.Release();
+    doorbell_.release();
     views_.Reset();
     played_.Reset();
     callback_.Reset();
@@ -516,7 +515,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
 
  private:
   std::unique_ptr<Core> core_;
-  DoorbellFunction doorbell_;
+  WakeFunction doorbell_;
   Napi::ObjectReference views_;
   Napi::FunctionReference callback_;
   /// The arrays of the play that is under way.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "addon/values.h"
+#include "addon/wake_function.h"
 
 namespace headrace {
 
@@ -52,11 +53,11 @@ class ServerObject : public Napi::ObjectWrap<ServerObject> {
     views_.SuppressDestruct();
     waker_ = Napi::Persistent(info[4].As<Napi::Function>());
     waker_.SuppressDestruct();
-    wake_ = WakeFunction::New(env, "headrace script worker", 0, 1, this);
+    wake_.open(env, "headrace script worker", 0, [this](Napi::Env at) { onWake(at); });
     try {
-      server_ = std::make_unique<ScriptServer>(*port, [this] { wake_.NonBlockingCall(); });
+      server_ = std::make_unique<ScriptServer>(*port, [this] { wake_.call(); });
     } catch (const CoreError& error) {
-      wake_.Release();
+      wake_.release();
       fail(env, error.code(), error.what());
     }
     napi_add_env_cleanup_hook(env, atTeardown, this);
@@ -86,7 +87,7 @@ class ServerObject : public Napi::ObjectWrap<ServerObject> {
       call_[ScriptCall::arguments] = count;
     } else if (kernel == ScriptNext::end) {
       // The thread has nothing to stay for.
-      wake_.Unref(info.Env());
+      wake_.unref(info.Env());
     }
     return Napi::Number::New(info.Env(), kernel);
   }
@@ -108,13 +109,11 @@ class ServerObject : public Napi::ObjectWrap<ServerObject> {
   }
 
  private:
-  static void onWake(Napi::Env env, Napi::Function, ServerObject* object, void*) {
-    if (env == nullptr) return;
+  void onWake(Napi::Env env) {
     // The plain call, as for the doorbell: an exception of the callback stays pending and becomes Node's.
     napi_value ignored = nullptr;
-    napi_call_function(env, env.Undefined(), object->waker_.Value(), 0, nullptr, &ignored);
+    napi_call_function(env, env.Undefined(), waker_.Value(), 0, nullptr, &ignored);
   }
-  using WakeFunction = Napi::TypedThreadSafeFunction<ServerObject, void, onWake>;
 
   static void atTeardown(void* object) { static_cast<ServerObject*>(object)->server_->letGo(); }
 

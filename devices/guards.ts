@@ -171,6 +171,8 @@ export interface Guards {
   spawnedHeld: boolean;
   /** A task is over only when the tasks that it has spawned are. */
   joinWaits: boolean;
+  /** A parent has failed if a task of its family has (H15). */
+  familyFails: boolean;
 }
 
 const all: Guards = {
@@ -254,6 +256,7 @@ const all: Guards = {
   failuresSettle: true,
   spawnedHeld: true,
   joinWaits: true,
+  familyFails: true,
 };
 
 /** Set to true on `globalThis` by the preload of a test that removes guards. */

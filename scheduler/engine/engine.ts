@@ -119,16 +119,12 @@ export class Engine extends EngineState implements StageHooks, Pass {
     this.dispatcher.droppedReleased = (row) => this.dropped.released(row);
     const { dependencies, deviceChoice, queueChoice, dispatcher, dropped, leaving } = this;
     const runs = this.openRuns;
-    const hasSpawned = (): boolean => this.joins.hasSpawned;
-    this.failures = new FailureEffects(this, {
-      deviceChoice,
-      dispatcher,
-      dropped,
-      runs,
-      hasSpawned,
-    });
+    const joinsOf = (): Joins => this.joins;
+    this.failures = new FailureEffects(this, { deviceChoice, dispatcher, dropped, runs, joinsOf });
     const { failures } = this;
-    this.joins = new Joins(this, dependencies, dispatcher, (row) => this.retirement.joined(row));
+    this.joins = new Joins(this, dependencies, dispatcher, (row, isLost) =>
+      this.retirement.joined(row, isLost),
+    );
     const { joins } = this;
     const ends = { dependencies, dispatcher, deviceChoice, dropped, failures, joins, runs };
     this.retirement = new Retirement(this, ends);
@@ -416,12 +412,16 @@ export class Engine extends EngineState implements StageHooks, Pass {
     this.completions.take();
     if (this.sections.isClosed && this.sections.look()) this.progressed++;
     this.dropped.look();
-    while (this.joins.isWaiting && this.joins.look()) this.progressed++;
     if (remote?.poll() === true) {
       this.progressed++;
       this.messages++;
     }
     this.dispatcher.drainReleased();
+    while (this.joins.isWaiting && this.joins.look()) {
+      this.progressed++;
+      // A task behind a parent that is over may have been dropped, and be the last that another parent waits for.
+      this.dispatcher.drainReleased();
+    }
     this.completions.wakeWaiters();
     this.pressure.look();
     this.dispatcher.startReady();

@@ -98,7 +98,11 @@ export class IdleControl {
   /** Resolves when no task is live and no command is under way. */
   quiet(): Promise<void> {
     this.parts.pass.pump();
-    if (this.isQuiet()) return Promise.resolve();
+    if (this.isQuiet()) {
+      // No turn may follow: the backend may be closed next.
+      this.unwatch();
+      return Promise.resolve();
+    }
     return new Promise((resolve) => {
       this.whenQuiet.push(resolve);
       this.schedule();
@@ -201,10 +205,7 @@ export class IdleControl {
   }
 
   private hold(on: boolean): void {
-    if (!on && this.watchdog !== undefined) {
-      clearTimeout(this.watchdog);
-      this.watchdog = undefined;
-    }
+    if (!on) this.unwatch();
     if (this.holding === on) return;
     this.holding = on;
     if (on) this.heldSince = this.state.backend.now();
@@ -310,6 +311,11 @@ export class IdleControl {
       this.watch();
     }, nanoseconds / 1e6);
     this.watchdog.unref();
+  }
+
+  private unwatch(): void {
+    if (this.watchdog !== undefined) clearTimeout(this.watchdog);
+    this.watchdog = undefined;
   }
 
   /**

@@ -6,7 +6,8 @@
 //
 // Invariants: no spawned task is released before the body that spawned it has ended; a parent stays in stage finalize, and
 // releases no successor, until the tasks that it has spawned are done; no spawned task waits for a task that waits for the
-// end of its parent (graph.spawn refuses it).
+// end of its parent (graph.spawn refuses it); if a spawned task does not do its part, the data that its parent writes have no
+// value when the parent is over, also those that the spawned task does not use.
 import { guards } from '../../devices/guards.js';
 import { type DatumId, FIRST_DATUM, type TaskId } from '../../devices/handles.js';
 import { TaskStage } from '../../stages/task-table.js';
@@ -23,6 +24,8 @@ interface Join {
   /** Rows of the table of the own orders, by datum of the parent. */
   readonly rows: Map<DatumId, DatumId>;
   bodyIsOver: boolean;
+  /** A task of the family has failed or will not run. */
+  isLost: boolean;
   /** Called outside of passes when the task is over. */
   readonly whenOver: (() => void)[];
 }
@@ -43,14 +46,14 @@ export class Joins {
   /** The parents of spawned tasks that are not known to be done. */
   private readonly parents: Map<TaskId, TaskId> = new Map();
   private last: TaskId | undefined;
-  private readonly joined: (row: number) => void;
+  private readonly joined: (row: number, isLost: boolean) => void;
 
-  /** `joined`: the tasks that the task in a row has spawned are over, so it is over, too. */
+  /** `joined`: the tasks that the task in a row has spawned are over, so it is over, too; `isLost`: one of them has not done its part. */
   constructor(
     state: EngineState,
     program: Dependencies,
     dispatcher: Pick<Dispatcher, 'releaseOne'>,
-    joined: (row: number) => void,
+    joined: (row: number, isLost: boolean) => void,
   ) {
     this.state = state;
     this.program = program;
@@ -160,6 +163,15 @@ export class Joins {
     this.close(join);
   }
 
+  /** The task in `row` has failed or will not run: those that have spawned it have not done their part either. */
+  lost(row: number): void {
+    let parent = this.parents.get(this.state.tasks.idOf(row));
+    for (; parent !== undefined; parent = this.parents.get(parent)) {
+      const join = this.joins.get(parent);
+      if (join !== undefined) join.isLost = guards.familyFails;
+    }
+  }
+
   /** Ends the tasks whose spawned tasks are done; true when there is one. */
   look(): boolean {
     let found = false;
@@ -167,7 +179,7 @@ export class Joins {
       if (!join.bodyIsOver || !this.areDone(join.children)) continue;
       found = true;
       this.close(join);
-      this.joined(join.parent & this.state.tasks.mask);
+      this.joined(join.parent & this.state.tasks.mask, join.isLost);
     }
     return found;
   }
@@ -205,7 +217,7 @@ export class Joins {
   private joinOf(parent: TaskId): Join {
     let join = this.joins.get(parent);
     if (join === undefined) {
-      join = { parent, children: [], rows: new Map(), bodyIsOver: false, whenOver: [] };
+      join = { parent, children: [], rows: new Map(), bodyIsOver: false, isLost: false, whenOver: [] };
       this.joins.set(parent, join);
     }
     return join;

@@ -9,7 +9,7 @@ import { Execution, TaskStage } from '../../stages/task-table.js';
 import { computedFromFailure, describeFailure } from '../failure/describe.js';
 import type { DroppedTasks } from '../failure/dropped-tasks.js';
 import type { FailureEffects } from '../failure/effects.js';
-import { poisonOutputs } from '../failure/poison.js';
+import { poisonFamily, poisonOutputs } from '../failure/poison.js';
 import type { Dependencies } from './dependencies.js';
 import type { DeviceChoice } from './device-choice.js';
 import type { Dispatcher } from './dispatcher.js';
@@ -25,7 +25,7 @@ interface RetirementParts {
   readonly deviceChoice: Pick<DeviceChoice, 'load'>;
   readonly dropped: Pick<DroppedTasks, 'drop'>;
   readonly failures: Pick<FailureEffects, 'tainted' | 'failRun' | 'taskFailed'>;
-  readonly joins: Pick<Joins, 'isWaiting' | 'bodyEnded' | 'failed'>;
+  readonly joins: Pick<Joins, 'isWaiting' | 'bodyEnded' | 'failed' | 'lost'>;
   readonly runs: Pick<Runs, 'taskIsOver'>;
 }
 
@@ -59,16 +59,18 @@ export class Retirement {
     if (!this.parts.joins.isWaiting || !this.parts.joins.bodyEnded(row)) this.joined(row);
   }
 
-  /** The task in `row` has ended, and so have the tasks that it has spawned. */
-  joined(row: number): void {
+  /** The task in `row` has ended, and so have the tasks that it has spawned. `isLost`: one of these has not done its part. */
+  joined(row: number, isLost = false): void {
+    if (isLost) poisonFamily(this.state.x, row);
     this.parts.runs.taskIsOver(this.state.runOf(row));
     this.forget(row);
   }
 
   /** The task in `row` has not written its outputs, or not all of them. */
   private failed(row: number, run: RunState, status: number): void {
-    const { failures } = this.parts;
+    const { failures, joins } = this.parts;
     poisonOutputs(this.state.x, row, status);
+    if (joins.isWaiting) joins.lost(row);
     if (status === Status.cancelled) run.cancelledTasks++;
     else failures.taskFailed(run, row, describeFailure(this.state, row, status));
   }
@@ -76,9 +78,10 @@ export class Retirement {
   /** If the task in `row` has computed its outputs from those of a failed task, they have no value. */
   private rejectTainted(row: number, run: RunState): void {
     const { tasks, x } = this.state;
-    const { failures } = this.parts;
+    const { failures, joins } = this.parts;
     if (!failures.tainted.delete(tasks.idOf(row))) return;
     poisonOutputs(x, row, Status.driver);
+    if (joins.isWaiting) joins.lost(row);
     if (run.slot !== INTERNAL_RUN) failures.failRun(run, computedFromFailure(x.describe(row)));
   }
 
@@ -100,7 +103,10 @@ export class Retirement {
     if (run.slot !== INTERNAL_RUN) this.parts.failures.failRun(run, error);
     this.count(row, ran ? Status.badArguments : Status.cancelled);
     this.parts.runs.taskIsOver(run);
-    if (this.parts.joins.isWaiting) this.parts.joins.failed(row);
+    if (this.parts.joins.isWaiting) {
+      this.parts.joins.lost(row);
+      this.parts.joins.failed(row);
+    }
     if (ran) this.forget(row);
     else this.parts.dropped.drop(row);
   }

@@ -57,6 +57,7 @@ export class WindowRoom {
   private readonly state: EngineState;
   private readonly parts: WindowParts;
   private readonly overflow: number;
+  private isNotToWait = false;
   /** Callers that await `space()`. */
   private waiters: SpaceWaiter[] = [];
 
@@ -80,7 +81,7 @@ export class WindowRoom {
     // The call comes from a callback within a pass, such as a class's `explain`. Rows must not move, and no other
     // pass can help.
     if (parts.pass.isUnderWay) throw this.full(cls);
-    if (parts.bodies.isRunning) {
+    if (parts.bodies.isRunning || this.isNotToWait) {
       this.extend(cls);
       return;
     }
@@ -94,6 +95,19 @@ export class WindowRoom {
       }
     } finally {
       state.observer?.throttled(false);
+    }
+  }
+
+  /**
+   * Calls a function whose insertions extend the window rather than wait, like those of bodies.
+   * @throws HeadraceError `ERR_WINDOW_FULL`, and what the function throws
+   */
+  withoutWaiting(call: () => void): void {
+    this.isNotToWait = true;
+    try {
+      call();
+    } finally {
+      this.isNotToWait = false;
     }
   }
 

@@ -12,6 +12,7 @@ import { Execution, isCommand, TaskStage } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
 import type { DeviceChoice } from '../engine/device-choice.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
+import type { Joins } from '../engine/joins.js';
 import { INTERNAL_RUN, type RunState } from '../engine/run-state.js';
 import type { Runs } from '../engine/runs.js';
 import type { EngineState } from '../engine/state.js';
@@ -26,8 +27,8 @@ interface FailureParts {
   readonly dispatcher: Pick<Dispatcher, 'leaveLane'>;
   readonly dropped: Pick<DroppedTasks, 'drop'>;
   readonly runs: Pick<Runs, 'taskIsOver'>;
-  /** Whether tasks were spawned: these run before tasks that were inserted before them. */
-  readonly hasSpawned: () => boolean;
+  /** The spawned tasks, which run before tasks that were inserted before them. */
+  readonly joinsOf: () => Pick<Joins, 'hasSpawned' | 'isWaiting' | 'lost'>;
 }
 
 export class FailureEffects {
@@ -89,6 +90,8 @@ export class FailureEffects {
     if (stage > TaskStage.ready || state.isMovement(row)) parts.dispatcher.leaveLane(row);
     for (const space of state.spaces) space.endCompaction(tasks.idOf(row));
     this.tainted.delete(tasks.idOf(row));
+    const joins = parts.joinsOf();
+    if (joins.isWaiting) joins.lost(row);
     parts.dropped.drop(row);
     run.cancelledTasks++;
     state.progressed++;
@@ -128,7 +131,7 @@ export class FailureEffects {
     let from = tasks.next;
     while (from !== tasks.head) {
       const before = ((from - 1) | 0) as TaskId;
-      if (this.writes(before & tasks.mask, d) && --writers < 0 && !this.parts.hasSpawned()) break;
+      if (this.writes(before & tasks.mask, d) && --writers < 0 && !this.parts.joinsOf().hasSpawned) break;
       from = before;
     }
     const bad = new Map([[d, NO_RUN]]);

@@ -41,6 +41,22 @@ export function poisonOutputs(x: StageContext, row: number, status: number): voi
   }
 }
 
+/**
+ * Marks the data that the task in `row` writes. What it has spawned is over, and has not done its part: its own last word on
+ * these data comes after those of all spawned tasks.
+ */
+export function poisonFamily(x: StageContext, row: number): void {
+  const { tasks, directory } = x;
+  const { modes } = x.classes[tasks.classOf[row]];
+  const first = tasks.flowStart[row];
+  for (let i = 0; i < modes.length; i++) {
+    if (modes[i] === AccessMode.read) continue;
+    const d = tasks.flowDatum[first + i];
+    directory.poisonedBy[d] = tasks.idOf(row);
+    directory.setPoison(d, Poison.writerFailed);
+  }
+}
+
 /** The poison of datum `d` after a task that should have written it and was issued, or was dropped before. */
 function poisonOf(
   dir: Directory,

@@ -408,8 +408,18 @@ export class Graph implements TaskGraph {
   temporaryOf(parent: TaskId, element: ElementType, length: number): Datum {
     const name = `temporary of ${this.engine.x.describe(parent & this.engine.tasks.mask)}`;
     const datum = this.makeTemporary(element, length, { name });
-    this.engine.joins.whenOver(parent, () => datum.close());
+    this.engine.joins.whenOver(parent, () => this.closeTemporary(datum));
     return datum;
+  }
+
+  private closeTemporary(datum: Datum): void {
+    try {
+      this.engine.room.withoutWaiting(() => datum.close());
+    } catch (error) {
+      if (!(error instanceof HeadraceError) || error.code !== 'ERR_WINDOW_FULL') throw error;
+      // Not even the extension has a row. The datum keeps its memory a while longer.
+      setImmediate(() => this.closeTemporary(datum));
+    }
   }
 
   /** @internal No more tasks use it. */

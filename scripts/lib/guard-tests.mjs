@@ -90,6 +90,12 @@ export const guardTests = [
     breaks: 'a task behind a parent misses what it has spawned',
   },
   {
+    ...joins,
+    guard: 'familyFails',
+    hazard: 'H15 errors spread',
+    breaks: 'a datum keeps what a part of a failed family has written',
+  },
+  {
     ...plans,
     guard: 'planAlone',
     hazard: 'H4 used before it is finished',

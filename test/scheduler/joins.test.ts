@@ -30,6 +30,11 @@ const scale = task({
   params: { by: 'f64', plus: 'f64' },
   body: ({ x, by, plus }) => void (x[0] = x[0] * by + plus),
 });
+const one = task({
+  name: 'one',
+  flows: { x: write('f64') },
+  body: ({ x }) => void x.fill(1),
+});
 const fails = task({
   name: 'fails',
   flows: { x: readWrite('f64') },
@@ -415,6 +420,84 @@ describe('failures', () => {
   });
 });
 
+/**
+ * The value (or the code of the error) of a datum whose family has failed: the body has changed it from 1 to 2, and a spawned task on
+ * a temporary fails. `others` are spawned on the datum before it.
+ */
+async function afterFailedFamily(
+  runtime: Runtime,
+  others: readonly (typeof scale | typeof one)[],
+): Promise<number | string> {
+  const x = runtime.data(Float64Array.of(1));
+  const parent = task({
+    name: 'parent',
+    flows: { x: readWrite('f64') },
+    body: ({ x }, { data, spawn, temporary }) => {
+      x[0] = 2;
+      const scratch = temporary('f64', 1);
+      spawn(one, { x: scratch });
+      for (const cls of others) {
+        if (cls === one) spawn(one, { x: data.x });
+        else spawn(scale, { x: data.x, by: 3, plus: 0 });
+      }
+      spawn(fails, { x: scratch });
+    },
+  });
+  const { done } = runtime.run((graph) => {
+    graph.insert(parent, { x });
+  });
+  await expect(done).rejects.toMatchObject({ code: 'ERR_TASK_FAILED' });
+  return await x.read().then(
+    ([value]) => value,
+    ({ code }) => code,
+  );
+}
+
+describe('a family that fails', () => {
+  it.each([
+    ['its parent', []],
+    ['a spawned task that changes it', [scale]],
+    ['a spawned task that overwrites it', [one]],
+  ])('leaves no value, also where only %s has written the datum', async (_, others) => {
+    for (const machine of MACHINES)
+      await onMachine(machine, async (runtime) => {
+        expect(await afterFailedFamily(runtime, others)).toBe('ERR_DATUM_POISONED');
+      });
+  });
+});
+
+it('a full window gets room when the body of a failed run ends and what it has spawned is dropped', async () => {
+  await onMachine({ workers: 1, window: 4 }, async (runtime) => {
+    const [x, y, z] = [1, 2, 3].map((value) => runtime.data(Float64Array.of(value)));
+    let open = (): void => {};
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    const parent = task({
+      name: 'parent',
+      flows: { x: readWrite('f64') },
+      body: async (_, { data, spawn }) => {
+        for (let i = 0; i < 8; i++) spawn(scale, { x: data.x, by: 1, plus: 1 });
+        await gate;
+      },
+    });
+    const failed = runtime.run((graph) => {
+      graph.insert(parent, { x });
+      graph.insert(fails, { x: y });
+    });
+    const late = runtime.run(async (graph) => {
+      await gate;
+      // The body has ended, and no pass has seen it.
+      for (let i = 0; i < 8; i++) await null;
+      graph.insert(scale, { x: z, by: 2, plus: 0 });
+    });
+    for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+    open();
+    await expect(failed.done).rejects.toMatchObject({ code: 'ERR_TASK_FAILED' });
+    await soon(runtime, late.done);
+    expect((await z.read())[0]).toBe(6);
+    await nothingLeft(runtime, [x, y, z]);
+  });
+});
+
 describe('guards', () => {
   afterEach(() => {
     for (const name of guardNames) setGuard(name, true);
@@ -453,6 +536,13 @@ describe('guards', () => {
       return (await x.read())[0];
     });
   }
+
+  test('without familyFails a datum keeps what a part of a failed family has written', async () => {
+    setGuard('familyFails', false);
+    await onMachine({ workers: 1 }, async (runtime) => {
+      expect(await afterFailedFamily(runtime, [])).toBe(2);
+    });
+  });
 
   test.each(['spawnedHeld', 'joinWaits'] as const)(
     'without %s the value is wrong',

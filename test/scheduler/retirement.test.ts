@@ -49,12 +49,19 @@ function set(): void {
   };
   const deviceChoice = { load };
   const dropped = new DroppedTasks(state, { edges }, dispatcher);
+  const joins = {
+    isWaiting: false,
+    hasSpawned: false,
+    bodyEnded: () => false,
+    failed: () => {},
+    lost: () => {},
+  };
   failures = new FailureEffects(state, {
     deviceChoice,
     dispatcher,
     dropped,
     runs,
-    hasSpawned: () => false,
+    joinsOf: () => joins,
   });
   retirement = new Retirement(state, {
     dependencies: { edges },
@@ -62,7 +69,7 @@ function set(): void {
     deviceChoice,
     dropped,
     failures,
-    joins: { isWaiting: false, bodyEnded: () => false, failed: () => {} },
+    joins,
     runs,
   });
 }

@@ -120,6 +120,32 @@ describe('the watchdog', () => {
     });
   });
 
+  it('is silent after the runtime was closed, also if no turn has followed the last task', async () => {
+    const said: string[] = [];
+    const listen = ({ name, message }: Error): void => {
+      if (name === 'HeadraceWatchdog') said.push(message);
+    };
+    process.on('warning', listen);
+    for (let i = 0; i < 5; i++) {
+      await onMachine(one, async (runtime) => {
+        const data = runtime.data(new Float64Array(4));
+        const { done } = runtime.run((graph) => {
+          graph.insert(delay, { of: data, microseconds: 5000 });
+        });
+        for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+        // The task ends meanwhile, and a pass outside of the engine's turns sees it.
+        const until = performance.now() + 10;
+        while (performance.now() < until);
+        runtime.engine.pump();
+        await done;
+      });
+    }
+    // Four times the patience of the watchdog: nothing but time shows that it is silent.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    process.off('warning', listen);
+    expect(said).toEqual([]);
+  });
+
   it('can be switched off', async () => {
     await onMachine({ ...one, watchdog: 0 }, async (runtime) => {
       const data = runtime.data(new Float64Array(4));

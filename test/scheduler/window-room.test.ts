@@ -82,6 +82,17 @@ describe('a task that finds no row', () => {
     expect(state.tasks.isExtended).toBe(true);
   });
 
+  it('extends the window for a caller that must not wait, and only for it', () => {
+    pass.pump = () => {
+      told.push('pass');
+      return false;
+    };
+    room.withoutWaiting(() => room.reserve(cls));
+    expect(told).toEqual(['dependencies', `dispatcher ${WINDOW * 2}`]);
+    while (state.tasks.hasRoom(1, 0)) state.task({ stage: TaskStage.exec });
+    expect(() => room.reserve(cls)).toThrow(expect.objectContaining({ code: 'ERR_STALLED' }));
+  });
+
   it('is refused beyond the overflow', () => {
     bodies.isRunning = true;
     for (let i = 0; i < OVERFLOW; i++) {

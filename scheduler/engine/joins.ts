@@ -217,7 +217,14 @@ export class Joins {
   private joinOf(parent: TaskId): Join {
     let join = this.joins.get(parent);
     if (join === undefined) {
-      join = { parent, children: [], rows: new Map(), bodyIsOver: false, isLost: false, whenOver: [] };
+      join = {
+        parent,
+        children: [],
+        rows: new Map(),
+        bodyIsOver: false,
+        isLost: false,
+        whenOver: [],
+      };
       this.joins.set(parent, join);
     }
     return join;

@@ -131,7 +131,8 @@ export class FailureEffects {
     let from = tasks.next;
     while (from !== tasks.head) {
       const before = ((from - 1) | 0) as TaskId;
-      if (this.writes(before & tasks.mask, d) && --writers < 0 && !this.parts.joinsOf().hasSpawned) break;
+      if (this.writes(before & tasks.mask, d) && --writers < 0 && !this.parts.joinsOf().hasSpawned)
+        break;
       from = before;
     }
     const bad = new Map([[d, NO_RUN]]);

@@ -40,10 +40,7 @@ const PROMISES: Readonly<Record<string, readonly RegExp[]>> = {
     /^a plain loop takes \d+ ms to triangular form$/m,
   ],
   'edit-distance': [/^99 tasks, distance (\d+), by a plain loop \1$/m],
-  quadrature: [
-    /^4592 tasks, 1531 leaves$/m,
-    /^mean 0\.509072619, same bits as recursion$/m,
-  ],
+  quadrature: [/^4592 tasks, 1531 leaves$/m, /^mean 0\.509072619, same bits as recursion$/m],
   'merge-sort': [
     /^157 tasks, \d+ ms$/m,
     /^the sort of typed arrays takes \d+ ms$/m,

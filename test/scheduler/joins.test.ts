@@ -537,7 +537,7 @@ describe('guards', () => {
     });
   }
 
-  test('without familyFails a datum keeps what a part of a failed family has written', async () => {
+  test('without familyFails: a datum keeps what a part of a failed family has written', async () => {
     setGuard('familyFails', false);
     await onMachine({ workers: 1 }, async (runtime) => {
       expect(await afterFailedFamily(runtime, [])).toBe(2);
@@ -545,7 +545,7 @@ describe('guards', () => {
   });
 
   test.each(['spawnedHeld', 'joinWaits'] as const)(
-    'without %s the value is wrong',
+    'without %s: the value is wrong',
     async (guard) => {
       expect(await seen(guard)).not.toBe(1020);
     },

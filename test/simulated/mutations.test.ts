@@ -34,6 +34,8 @@ describe('without a guard', () => {
     ({ guard, file }) => {
       const text = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
       expect(text).toContain(`'${guard}'`);
+      // The mutation table looks for its test by this name.
+      expect(text).toMatch(new RegExp(`without (?:${guard}|%s|\\$guard|\\$\\{\\w+\\}):`));
     },
   );
 

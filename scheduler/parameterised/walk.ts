@@ -32,6 +32,8 @@ export class Walk {
   private readonly first: FirstTasks;
   /** The data that are there before the graph. */
   private readonly data: Map<Datum, UsedDatum> = new Map();
+  /** Those that the instance has made and not freed. */
+  private readonly temporaries: Set<Datum> = new Set();
   private readonly pruning: Pruning | undefined;
   /** Inserted tasks by class, those that this rank skips included. */
   private readonly counts: number[];
@@ -47,6 +49,17 @@ export class Walk {
 
   /** Inserts all tasks; returns their number. @throws HeadraceError the errors of `ParameterisedGraph.insertInto` */
   run(): number {
+    try {
+      this.insertAll();
+    } catch (error) {
+      // The tasks that would have been the last to use them are not inserted.
+      for (const datum of this.temporaries) this.graph.freeTemporary(datum);
+      throw error;
+    }
+    return this.counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  private insertAll(): void {
     const { ready, first } = this;
     do {
       while (ready.size > 0) this.insert(ready.take());
@@ -54,7 +67,6 @@ export class Walk {
     } while (ready.size > 0);
     const stuck = standstill(this.classes, this.waiting, this.first.counts, this.counts);
     if (stuck !== undefined) throw stuck;
-    return this.counts.reduce((sum, count) => sum + count, 0);
   }
 
   private insert(task: GraphTask): void {
@@ -120,10 +132,9 @@ export class Walk {
     const name = `${runs.flowNames[flow]} of ${task.name}`;
     const at = on?.(task.indices);
     const rank = at === undefined ? 0 : typeof at === 'number' ? at : at.rank;
-    return new UsedDatum(
-      this.graph.makeTemporary(element, length, { ...options, name, rank }),
-      true,
-    );
+    const datum = this.graph.makeTemporary(element, length, { ...options, name, rank });
+    this.temporaries.add(datum);
+    return new UsedDatum(datum, true);
   }
 
   /** Inserts the task into the run, unless this rank may skip it. */
@@ -184,6 +195,7 @@ export class Walk {
       this.waiting.countDown(writer);
     } else if (of.isTemporary && value.version === of.version) {
       value.isOver = true;
+      this.temporaries.delete(of.datum);
       this.graph.freeTemporary(of.datum);
     }
   }

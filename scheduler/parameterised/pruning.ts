@@ -1,10 +1,17 @@
 // The tasks that a rank leaves out in a pruned run. It walks over all tasks, and inserts those that concern it.
 //
-// A rank inserts a task if it runs the task, owns one of its data, has run the last writer of one of its inputs (and so sends it),
-// runs a task that takes one of its outputs, or has inserted an earlier task on a datum that it overwrites. By the last rule it knows that a
-// copy that it has is out of date: without it a later read would take that copy, while the owner sends the value.
-// Invariant: every rank that sends, receives or owns a version inserts the task that makes it and the task that takes it, and a rank that
-// has a copy of a version inserts the task that overwrites it.
+// A rank inserts a task if it runs the task, or
+// 1. owns one of its data,
+// 2. has written the latest version of one of them, which it may have to send,
+// 3. has a copy of the latest version of a datum that the task overwrites,
+// 4. runs a task that takes one of its outputs, or owns the datum to which an output goes,
+// 5. or takes another rank for the writer of a datum of which the task leaves the last version.
+//
+// A send and its receive match by their number among those of the datum between the two ranks. So the sender and the receiver of a
+// version must both insert its maker and its taker, and no rank may send or keep a version that is not the latest one.
+// Invariants: a rank that inserts a task knows who has the versions that the task takes from it or gives to it. A rank never takes itself
+// for the writer of the latest version of a datum, or a copy of its own for the latest version, when they are not. When the
+// instance is over, every rank knows the writers of all data, so the next use of them may be any.
 
 import { Datum } from '../program/datum.js';
 import type { Graph } from '../program/graph.js';
@@ -36,17 +43,21 @@ export class Pruning {
   }
 
   /** Whether this rank leaves out a task of rank `rank`, whose inputs have arrived. */
-  skips(task: GraphTask, rank: number | undefined): boolean {
+  skips(task: GraphTask, rank: number): boolean {
     const { graph } = this;
     const { cls, values, indices } = task;
     if (rank === graph.rank) return false;
-    for (const value of values) {
-      if (value === undefined) continue;
-      const { of } = value;
-      if (graph.owns(of.datum) || (of.writer !== undefined && this.runs(of.writer))) return false;
+    for (let f = 0; f < cls.isWritten.length; f++) {
+      for (let s = task.first(f); s < task.end(f); s++) {
+        const datum = values[s]?.of.datum;
+        if (datum === undefined) continue;
+        const producer = graph.producerOf(datum);
+        if (graph.owns(datum) || producer === graph.rank) return false;
+        if (!cls.isWritten[f]) continue;
+        if (graph.hasLatest(datum)) return false;
+        if (producer !== rank && !isOverwritten(cls.to[f]?.(indices))) return false;
+      }
     }
-    if (cls.isWritten.some((written, f) => written && values[task.first(f)]?.of.isKnownHere))
-      return false;
     return cls.to.every((to) => to === undefined || !this.takes(to(indices)));
   }
 
@@ -61,4 +72,10 @@ export class Pruning {
     if (targets instanceof Datum) return this.graph.owns(targets);
     return Array.isArray(targets) && targets.some((one: Targets) => this.takes(one));
   }
+}
+
+/** Whether a task of the instance overwrites the version that goes to these targets. */
+function isOverwritten(targets: Targets): boolean {
+  if (targets instanceof FlowEnd) return (targets.cls as GraphClass).isWritten[targets.flow];
+  return Array.isArray(targets) && targets.some((one: Targets) => isOverwritten(one));
 }

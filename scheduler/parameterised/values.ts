@@ -21,8 +21,6 @@ export class UsedDatum {
   version = 0;
   /** The last task that wrote it. */
   writer: GraphTask | undefined;
-  /** This rank has inserted a task of the instance that uses it, and so may have a copy. */
-  isKnownHere = false;
 
   constructor(datum: Datum, isTemporary: boolean) {
     this.datum = datum;

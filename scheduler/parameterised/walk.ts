@@ -144,9 +144,7 @@ export class Walk {
     const { on, device } = cls;
     const at = on?.(indices);
     const rank = at === undefined || typeof at === 'number' ? at : at.rank;
-    if (this.pruning?.skips(task, rank) === true) return undefined;
-    if (this.pruning !== undefined)
-      for (const value of task.values) if (value !== undefined) value.of.isKnownHere = true;
+    if (rank !== undefined && this.pruning?.skips(task, rank) === true) return undefined;
     const chosen = device?.(indices);
     const isPlain = priority === 0 && after === undefined && chosen === undefined;
     const runs = cls.runs;

@@ -399,6 +399,16 @@ export class Graph implements TaskGraph {
     return data.every((of) => (typeof of === 'number' ? of : ranks.ownerOf(of.row)) !== ranks.rank);
   }
 
+  /** @internal The rank that has written the latest version of a datum, as far as this rank knows. */
+  producerOf(datum: Datum): number {
+    return this.runtime.peers?.plan.data.producer[datum.row] ?? 0;
+  }
+
+  /** @internal Whether this rank has the latest version of a datum, or gets it, as far as it knows. */
+  hasLatest(datum: Datum): boolean {
+    return this.runtime.peers?.plan.data.have[datum.row] !== 0;
+  }
+
   /** @internal A datum for the tasks of this graph only. */
   makeTemporary(element: ElementType, length: number, options: DatumOptions): Datum {
     return this.runtime.programData.empty(element, length, options);

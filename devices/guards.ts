@@ -173,6 +173,12 @@ export interface Guards {
   joinWaits: boolean;
   /** A parent has failed if a task of its family has (H15). */
   familyFails: boolean;
+  /** In a pruned graph the rank that wrote a version inserts the tasks that use it (scheduler/parameterised/pruning.ts). */
+  prunedSends: boolean;
+  /** In a pruned graph a rank inserts the tasks that overwrite what it has a copy of (H17). */
+  prunedCopies: boolean;
+  /** After a pruned graph every rank knows the writer of every datum. */
+  prunedLast: boolean;
 }
 
 const all: Guards = {
@@ -257,6 +263,9 @@ const all: Guards = {
   spawnedHeld: true,
   joinWaits: true,
   familyFails: true,
+  prunedSends: true,
+  prunedCopies: true,
+  prunedLast: true,
 };
 
 /** Set to true on `globalThis` by the preload of a test that removes guards. */

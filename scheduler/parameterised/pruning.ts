@@ -13,6 +13,7 @@
 // for the writer of the latest version of a datum, or a copy of its own for the latest version, when they are not. When the
 // instance is over, every rank knows the writers of all data, so the next use of them may be any.
 
+import { guards } from '../../devices/guards.js';
 import { Datum } from '../program/datum.js';
 import type { Graph } from '../program/graph.js';
 import { FlowEnd, type Targets } from './ends.js';
@@ -52,10 +53,11 @@ export class Pruning {
         const datum = values[s]?.of.datum;
         if (datum === undefined) continue;
         const producer = graph.producerOf(datum);
-        if (graph.owns(datum) || producer === graph.rank) return false;
+        if (graph.owns(datum) || (producer === graph.rank && guards.prunedSends)) return false;
         if (!cls.isWritten[f]) continue;
-        if (graph.hasLatest(datum)) return false;
-        if (producer !== rank && !isOverwritten(cls.to[f]?.(indices))) return false;
+        if (graph.hasLatest(datum) && guards.prunedCopies) return false;
+        const isLast = producer !== rank && !isOverwritten(cls.to[f]?.(indices));
+        if (isLast && guards.prunedLast) return false;
       }
     }
     return cls.to.every((to) => to === undefined || !this.takes(to(indices)));

@@ -7,6 +7,7 @@ const native = { project: 'native-gpu', file: 'test/native-gpu/guards.test.ts' }
 const growth = { project: 'unit', file: 'test/simulated/growth.test.ts' };
 const plans = { project: 'unit', file: 'test/simulated/plans.test.ts' };
 const joins = { project: 'unit', file: 'test/scheduler/joins.test.ts' };
+const pruned = { project: 'unit', file: 'test/simulated/parameterised.test.ts' };
 const H6 = 'H6 handles of memory';
 const H8 = 'H8 waiting for kernels';
 
@@ -94,6 +95,24 @@ export const guardTests = [
     guard: 'familyFails',
     hazard: 'H15 errors spread',
     breaks: 'a datum keeps what a part of a failed family has written',
+  },
+  {
+    ...pruned,
+    guard: 'prunedSends',
+    hazard: 'progress',
+    breaks: 'a rank waits for a version that nobody sends',
+  },
+  {
+    ...pruned,
+    guard: 'prunedCopies',
+    hazard: 'H17 stale copies',
+    breaks: 'a rank takes its copy for the latest version',
+  },
+  {
+    ...pruned,
+    guard: 'prunedLast',
+    hazard: 'progress',
+    breaks: 'ranks take different ranks for the writer of a datum',
   },
   {
     ...plans,

@@ -1,9 +1,11 @@
 // Parameterised graphs on simulated ranks with disturbed clocks: the results of one rank, pruned and not, with temporaries, with writers
 // on other ranks than the owner, and random layered graphs against brute force.
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
+import '../support/removable-guards.js';
 import { reduceGraph, stencilGraph } from '../../algorithms/index.js';
 import { planKernels } from '../../devices/simulated/cases/plan-cases.js';
+import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { Random } from '../../devices/simulated/machine/random.js';
 import { World } from '../../devices/simulated/machine/world.js';
@@ -310,3 +312,24 @@ test.each([false, true])(
     }
   },
 );
+
+describe('guards of pruned graphs', () => {
+  const guards = ['prunedSends', 'prunedCopies', 'prunedLast'] as const;
+  afterEach(() => {
+    for (const guard of guards) setGuard(guard, true);
+  });
+
+  test.each(guards)('without %s: random graphs leave old values, or stand still', async (guard) => {
+    setGuard(guard, false);
+    let noticed = '';
+    for (let seed = 1; seed <= 30 && noticed === ''; seed++) {
+      try {
+        const seen = await onRanks(3, seed, (runtime) => differences(runtime, seed));
+        noticed = seen.flat().join();
+      } catch (error) {
+        noticed = String(error);
+      }
+    }
+    expect(noticed).not.toBe('');
+  });
+});

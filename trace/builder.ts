@@ -7,7 +7,7 @@ import { type Counts, Pairs, store } from './counts.js';
 import { NO_INDEX, NONE, TaskFlag, TaskTime, type TraceHeader } from './format.js';
 import { inferDependencies } from './infer.js';
 import { alignRanks, matchMessages } from './merge.js';
-import { programOrder } from './program-order.js';
+import { type Edges, orderInTime, programOrder, ranksOutOfOrder } from './program-order.js';
 import type { TraceReader } from './reader.js';
 import type { ClockRecord, TraceVisitor } from './records.js';
 import {
@@ -176,12 +176,14 @@ export class Builder {
       ranks.filter(({ header }) => header.dependencies === 'accesses').map(({ rank }) => rank),
     );
     const plays: PlayColumns = { ...this.#plays, plan: this.#plans };
-    const inferred = inferDependencies(
-      { ...this.#tasks, accesses, accessModes },
-      programOrder(this.#tasks, plays),
-      this.#data.count,
-      (rank) => inferring.has(rank),
-    );
+    const order = programOrder(this.#tasks, plays);
+    const infer = (from: Int32Array): Edges =>
+      inferDependencies({ ...this.#tasks, accesses, accessModes }, from, this.#data.count, (rank) =>
+        inferring.has(rank),
+      );
+    let inferred = infer(order);
+    const others = ranksOutOfOrder(this.#tasks, inferred);
+    if (others.size > 0) inferred = infer(orderInTime(this.#tasks, order, others));
     const trace = {
       ranks,
       lanes: this.#lanes,

@@ -1,5 +1,7 @@
 // The order in which a program had its tasks executed: inserted tasks by their ids, which count insertions, and the tasks of
-// a play after those that were inserted before it.
+// a play after those that were inserted before it. Spawned tasks run before tasks that were inserted before them: the order of the
+// tasks of such a rank is that of their starts, because tasks that conflict do not overlap.
+import { TaskTime } from './format.js';
 import type { PlayColumns } from './trace.js';
 
 /** The columns of tasks that the order needs. */
@@ -30,6 +32,51 @@ export function programOrder(tasks: OrderedTasks, plays: Pick<PlayColumns, 'befo
     at += inserted.length - next;
   }
   return order;
+}
+
+/** The columns of tasks that the order in time needs. */
+interface TimedTasks {
+  readonly rank: Uint16Array;
+  readonly times: readonly Float64Array[];
+}
+
+/** Edges (successor row, predecessor row). */
+export interface Edges {
+  readonly successor: Int32Array;
+  readonly predecessor: Int32Array;
+}
+
+/** The ranks of tasks that ended before one of their predecessors began: the predecessors of these are not those of program order. */
+export function ranksOutOfOrder(
+  { rank, times }: TimedTasks,
+  { successor, predecessor }: Edges,
+): Set<number> {
+  const starts = times[TaskTime.execStart];
+  const ends = times[TaskTime.execEnd];
+  const found = new Set<number>();
+  for (let e = 0; e < successor.length; e++)
+    if (ends[successor[e]] < starts[predecessor[e]]) found.add(rank[successor[e]]);
+  return found;
+}
+
+/** The same rows, those of some ranks by their starts. A task that did not run stays behind the one before it. */
+export function orderInTime(
+  { rank, times }: TimedTasks,
+  order: Int32Array,
+  ranks: ReadonlySet<number>,
+): Int32Array {
+  const starts = times[TaskTime.execStart];
+  const keys = new Map<number, number>();
+  let last = Number.NEGATIVE_INFINITY;
+  for (const row of order) {
+    if (!ranks.has(rank[row])) continue;
+    if (starts[row] >= 0) last = starts[row];
+    keys.set(row, last);
+  }
+  const moved = [...keys.keys()].sort(
+    (a, b) => rank[a] - rank[b] || (keys.get(a) as number) - (keys.get(b) as number),
+  );
+  return Int32Array.from([...order.filter((row) => !keys.has(row)), ...moved]);
 }
 
 function rowsById({ count, id }: OrderedTasks, isWanted: (row: number) => boolean): Int32Array {

@@ -4,7 +4,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Program, type RunReport, Runtime, type RuntimeOptions } from '../../index.js';
+import {
+  type Flow,
+  type Program,
+  type RunReport,
+  Runtime,
+  type RuntimeOptions,
+  readWrite,
+  type TaskClass,
+  task,
+} from '../../index.js';
 import { summarize } from '../../trace/analysis/index.js';
 import {
   CounterKind,
@@ -314,3 +323,41 @@ test.each([1, 2])(
     expect(ids).toEqual([...ids].sort((a, b) => a - b));
   },
 );
+
+test('a task behind a parent follows what the parent has spawned, in a trace, too', async () => {
+  const { trace } = await recorded({ workers: 1 }, (runtime) => {
+    const x = runtime.data(Float64Array.of(0), { name: 'x' });
+    const other = runtime.data(Float64Array.of(0), { name: 'other' });
+    const grow = (name: string): TaskClass<{ x: Flow<'f64', 'readWrite'> }> =>
+      task({ name, flows: { x: readWrite('f64') }, body: ({ x }) => void x[0]++ });
+    const [child, behind, beside] = ['child', 'behind', 'beside'].map(grow);
+    const parent = task({
+      name: 'parent',
+      flows: { x: readWrite('f64') },
+      body: (_, { data, spawn }) => {
+        for (let i = 0; i < 3; i++) spawn(child, { x: data.x });
+      },
+    });
+    return (graph) => {
+      graph.insert(parent, { x });
+      graph.insert(behind, { x });
+      graph.insert(beside, { x: other });
+      graph.insert(behind, { x });
+      graph.insert(beside, { x: other });
+    };
+  });
+  const { tasks } = trace;
+  const { start, items } = tasks.predecessors;
+  const name = (row: number): string => taskName(trace, row).split(' ').slice(0, 2).join(' ');
+  const edges = Array.from({ length: tasks.count }, (_, row) =>
+    Array.from(items.subarray(start[row], start[row + 1]), (p) => `${name(p)} < ${name(row)}`),
+  ).flat();
+  expect(edges.sort()).toEqual([
+    'behind #2 < behind #4',
+    'beside #3 < beside #5',
+    'child #6 < child #7',
+    'child #7 < child #8',
+    'child #8 < behind #2',
+    'parent #1 < child #6',
+  ]);
+});

@@ -173,6 +173,10 @@ export interface Guards {
   joinWaits: boolean;
   /** A parent has failed if a task of its family has (H15). */
   familyFails: boolean;
+  /** Tasks that commute run one after the other (scheduler/engine/dependencies.ts). */
+  commuteInTurn: boolean;
+  /** What came behind a failed task among those that commute is found whatever its number (H15). */
+  commuteFailures: boolean;
   /** In a pruned graph the rank that wrote a version inserts the tasks that use it (scheduler/parameterised/pruning.ts). */
   prunedSends: boolean;
   /** In a pruned graph a rank inserts the tasks that overwrite what it has a copy of (H17). */
@@ -263,6 +267,8 @@ const all: Guards = {
   spawnedHeld: true,
   joinWaits: true,
   familyFails: true,
+  commuteInTurn: true,
+  commuteFailures: true,
   prunedSends: true,
   prunedCopies: true,
   prunedLast: true,

@@ -72,6 +72,7 @@ export { type Program, Run, type RunEvents, type RunOptions } from './program/ru
 export { Runtime } from './program/runtime.js';
 export {
   type BodyArguments,
+  commute,
   type FetchPolicy,
   type Flow,
   type FlowArray,

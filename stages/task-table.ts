@@ -126,6 +126,8 @@ export interface TaskClassRow {
   readonly failureCode: string | undefined;
   /** Per flow 1 if the input is pulled from other ranks; undefined if all are pushed. */
   readonly pulls?: Uint8Array | undefined;
+  /** Per flow 1 if its tasks commute on the datum; undefined if none does. */
+  readonly commutes?: Uint8Array | undefined;
   /** Accepts the value from before a cancelled write; of the runtime's own. */
   readonly restores?: boolean;
   /** NetworkRole of the runtime's own classes that move data between ranks; absent elsewhere. */

@@ -4,7 +4,12 @@
 // Edges exist only between tasks that are not issued. The events of copies order a task against issued tasks
 // (stages/exec.ts); they cost nothing when both tasks share an in-order queue. A dropped task keeps its edges until
 // its own predecessors have released it (dropped-tasks.ts).
-// Invariant: for every datum, every pair of tasks with at least one writer is ordered by an edge or by an event.
+//
+// Tasks that commute on a datum form a group. They follow the accesses before the group, and the accesses behind it follow all of
+// them. Among themselves they run one after the other, in the order in which they become ready: a task takes its place behind the
+// last one that took a place when all its other predecessors have released it.
+// Invariants: for every datum, every pair of tasks with at least one writer is ordered by an edge or by an event, once both are
+// ready. An edge between commuting tasks leads from one that became ready earlier to one that did later, so there is no circle.
 import type { Column, DatumId, TaskId } from '../../devices/handles.js';
 import { NodePool } from '../../devices/node-pool.js';
 import { resized } from '../../devices/resized.js';
@@ -17,6 +22,17 @@ const MOST_SEEN = 4096;
 /** Receives explicit dependencies. All other dependencies follow from the data that tasks use. */
 interface Watched {
   readonly observer: Pick<EngineObserver, 'dependency'> | undefined;
+}
+
+/** Tasks that commute on a datum. */
+interface Group {
+  /** Commuting tasks of the group before it, if only readers lie between the two. */
+  readonly before: readonly TaskId[];
+  members: TaskId[];
+  /** The number of members at which those that are issued or over are removed. */
+  weedAt: number;
+  /** No other access has come since: the next task that commutes belongs to it. */
+  isOpen: boolean;
 }
 
 export class Dependencies {
@@ -32,6 +48,10 @@ export class Dependencies {
   /** Readers listed per datum, and the length at which the next sweep removes finished readers. */
   private readerCount: Int32Array = new Int32Array(256);
   private weedAt: Int32Array = new Int32Array(256).fill(64);
+  /** The last group of each datum that nothing has overwritten since. */
+  private readonly groups: Map<DatumId, Group> = new Map();
+  /** The task that has the last place among the commuting tasks of a datum. */
+  private readonly lastPlace: Map<DatumId, TaskId> = new Map();
   private readonly watched: Watched;
 
   /** `edges`: the successors of the tasks, if another table orders the same tasks by other data. */
@@ -59,6 +79,8 @@ export class Dependencies {
     this.readers[d] = this.readerNodes.freeList(this.readers[d]);
     this.readerCount[d] = 0;
     this.weedAt[d] = 64;
+    this.groups.delete(d);
+    this.lastPlace.delete(d);
   }
 
   /** Live tasks have moved to other rows. */
@@ -72,8 +94,9 @@ export class Dependencies {
   }
 
   /** Orders task `id` (in `row`) after all earlier tasks that conflict with its access to datum `d`. */
-  order(id: TaskId, row: number, d: DatumId, mode: number): void {
+  order(id: TaskId, row: number, d: DatumId, mode: number, commutes = false): void {
     const { tasks, readerNodes } = this;
+    if (this.groups.size > 0) this.followGroup(id, row, d, commutes);
     const writer = this.lastWriter[d];
     if (writer !== id && tasks.contains(writer)) this.follow(writer, row);
     if (mode === AccessMode.read) return;
@@ -89,6 +112,7 @@ export class Dependencies {
    */
   register(id: TaskId, d: DatumId, mode: number): void {
     if (mode === AccessMode.read) {
+      if (this.groups.size > 0) this.closeGroup(d);
       if (this.readerCount[d] >= this.weedAt[d]) this.weed(d);
       this.readers[d] = this.readerNodes.push(this.readers[d], id, 0);
       this.readerCount[d]++;
@@ -103,11 +127,80 @@ export class Dependencies {
    * to order.
    */
   forget(d: DatumId): void {
-    if (this.readers[d] >= 0) {
-      this.readers[d] = this.readerNodes.freeList(this.readers[d]);
-      this.readerCount[d] = 0;
-    }
+    if (this.groups.size > 0) this.groups.delete(d);
+    this.forgetReaders(d);
     this.lastWriter[d] = ((this.tasks.head - 1) | 0) as TaskId;
+  }
+
+  private forgetReaders(d: DatumId): void {
+    if (this.readers[d] < 0) return;
+    this.readers[d] = this.readerNodes.freeList(this.readers[d]);
+    this.readerCount[d] = 0;
+  }
+
+  // --- Tasks that commute -------------------------------------------------------------------------------------
+
+  /** Some datum has a group. The numbers of its members say nothing about their order in time. */
+  get hasGroups(): boolean {
+    return this.groups.size > 0;
+  }
+
+  /** Registers task `id`, which commutes on datum `d`, issued or not. */
+  commute(id: TaskId, d: DatumId): void {
+    const group = this.groups.get(d);
+    if (group?.isOpen !== true) {
+      const before = group === undefined ? [] : this.unissued(group.members);
+      this.groups.set(d, { before, members: [id], weedAt: 64, isOpen: true });
+      return;
+    }
+    if (group.members.length >= group.weedAt) {
+      group.members = this.unissued(group.members);
+      group.weedAt = Math.max(64, 2 * group.members.length);
+    }
+    group.members.push(id);
+  }
+
+  /** The task in `row`, which is ready but for this, takes the last place among the commuting tasks of datum `d`. */
+  takePlace(id: TaskId, row: number, d: DatumId): void {
+    const last = this.lastPlace.get(d);
+    if (last !== undefined && last !== id && this.tasks.contains(last)) this.follow(last, row);
+    this.lastPlace.set(d, id);
+  }
+
+  private followGroup(id: TaskId, row: number, d: DatumId, commutes: boolean): void {
+    const group = this.groups.get(d);
+    if (group === undefined) return;
+    for (const other of commutes && group.isOpen ? group.before : group.members)
+      if (other !== id && this.tasks.contains(other)) this.follow(other, row);
+  }
+
+  /** Datum `d` is read: its readers follow the group, and what comes next follows them. */
+  private closeGroup(d: DatumId): void {
+    const group = this.groups.get(d);
+    if (group?.isOpen !== true) return;
+    group.isOpen = false;
+    // The members have followed these.
+    this.forgetReaders(d);
+    this.lastWriter[d] = ((this.tasks.head - 1) | 0) as TaskId;
+  }
+
+  /** Those of a list that are neither issued nor over. Later tasks know the others by events. */
+  private unissued(list: readonly TaskId[]): TaskId[] {
+    const { tasks } = this;
+    return list.filter((id) => {
+      const row = id & tasks.mask;
+      const stage = tasks.stage[row];
+      if (!tasks.contains(id) || stage === TaskStage.done || stage === TaskStage.outlived)
+        return false;
+      return tasks.execution[row] !== Execution.command;
+    });
+  }
+
+  private membersOf(d: DatumId): TaskId[] {
+    const group = this.groups.get(d);
+    return group === undefined
+      ? []
+      : [...group.before, ...group.members].filter((id) => this.tasks.contains(id));
   }
 
   /**
@@ -127,9 +220,10 @@ export class Dependencies {
     return false;
   }
 
-  /** The live task that writes datum `d`, if any. */
+  /** The live tasks that write datum `d` last: one, or those of a group. */
   writers(d: DatumId): TaskId[] {
-    return this.tasks.contains(this.lastWriter[d]) ? [this.lastWriter[d]] : [];
+    const last = this.tasks.contains(this.lastWriter[d]) ? [this.lastWriter[d]] : [];
+    return this.groups.size > 0 ? [...last, ...this.membersOf(d)] : last;
   }
 
   /** Live tasks that use datum `d`. All of them must end before its memory can be freed. */
@@ -154,6 +248,14 @@ export class Dependencies {
     }
     if (before.size === 0) return false;
     const seen = new Set([task & tasks.mask]);
+    // Members of its groups that are not issued come behind it.
+    for (const { members } of this.groups.values()) {
+      if (!members.includes(task)) continue;
+      for (const other of this.unissued(members)) seen.add(other & tasks.mask);
+    }
+    seen.delete(task & tasks.mask);
+    for (const row of seen) if (before.has(row)) return true;
+    seen.add(task & tasks.mask);
     for (const row of seen) {
       for (let n = tasks.successors[row]; n >= 0; n = edges.next[n]) {
         const successor = edges.value[n] >> 1;

@@ -6,11 +6,13 @@
 // Invariant: a task in stage `ready` is in one ready set or in one line, unless it is being started.
 
 import { Fifo } from '../../devices/fifo.js';
-import { HOST, type QueueId, type SpaceId } from '../../devices/handles.js';
+import { guards } from '../../devices/guards.js';
+import { HOST, type QueueId, type SpaceId, type TaskId } from '../../devices/handles.js';
 import { distinctBytes } from '../../devices/memory/distinct-bytes.js';
 import { advance } from '../../stages/pipeline.js';
 import { TaskStage } from '../../stages/task-table.js';
 import { TaskTime } from '../../trace/format.js';
+import type { Dependencies } from './dependencies.js';
 import type { DeviceChoice } from './device-choice.js';
 import type { MemoryPressure } from './memory-pressure.js';
 import type { Place, QueueChoice } from './queue-choice.js';
@@ -54,6 +56,10 @@ export class Dispatcher {
   readonly ready: readonly ReadyQueue[];
   /** Keeps tasks from starting while a section is waiting or under way (exclusive.ts). */
   gate: { holds(row: number): boolean } | undefined;
+  /** The order of tasks that commute. */
+  commuting: Pick<Dependencies, 'takePlace'> | undefined;
+  /** Tasks that commute and have no place among the others yet. */
+  readonly placeless: Set<TaskId> = new Set();
   /** The dropped task in a row has no predecessors left. */
   droppedReleased: (row: number) => void = () => {};
   private readonly state: EngineState;
@@ -114,6 +120,7 @@ export class Dispatcher {
       this.releaseMovement(row);
       return;
     }
+    if (cls.commutes !== undefined && this.waitsForTurn(row, cls.commutes)) return;
     let s: SpaceId = HOST;
     if (spaces.length > 1) {
       s = deviceChoice.device(row, cls, this.bytesOf(row));
@@ -128,7 +135,19 @@ export class Dispatcher {
     else queue.push(tasks.idOf(row), tasks.priority[row]);
   }
 
+  /** Whether the task in `row` follows others that commute. It has its place among them from now on. */
+  private waitsForTurn(row: number, commutes: Uint8Array): boolean {
+    const { tasks } = this.state;
+    const id = tasks.idOf(row);
+    if (!this.placeless.delete(id) || !guards.commuteInTurn) return false;
+    const first = tasks.flowStart[row];
+    for (let i = 0; i < commutes.length; i++)
+      if (commutes[i] === 1) this.commuting?.takePlace(id, row, tasks.flowDatum[first + i]);
+    return tasks.pending[row] > 0;
+  }
+
   private releaseDropped(row: number): void {
+    if (this.placeless.size > 0) this.placeless.delete(this.state.tasks.idOf(row));
     if (this.state.tasks.stage[row] === TaskStage.dropped) this.droppedReleased(row);
   }
 

@@ -116,11 +116,19 @@ export class Engine extends EngineState implements StageHooks, Pass {
     this.openRuns = new Runs(this);
     this.leaving = new LeavingData(this);
     this.dropped = new DroppedTasks(this, this.dependencies, this.dispatcher);
+    this.dispatcher.commuting = this.dependencies;
     this.dispatcher.droppedReleased = (row) => this.dropped.released(row);
     const { dependencies, deviceChoice, queueChoice, dispatcher, dropped, leaving } = this;
     const runs = this.openRuns;
     const joinsOf = (): Joins => this.joins;
-    this.failures = new FailureEffects(this, { deviceChoice, dispatcher, dropped, runs, joinsOf });
+    this.failures = new FailureEffects(this, {
+      dependencies,
+      deviceChoice,
+      dispatcher,
+      dropped,
+      runs,
+      joinsOf,
+    });
     const { failures } = this;
     this.joins = new Joins(this, dependencies, dispatcher, (row, isLost) =>
       this.retirement.joined(row, isLost),
@@ -274,11 +282,14 @@ export class Engine extends EngineState implements StageHooks, Pass {
 
     const flowStart = tasks.flowStart[row];
     const modes = cls.modes;
+    // Spawned tasks have an order of their own.
+    const commutes = parent === undefined && this.mayCommute ? cls.commutes : undefined;
+    if (commutes !== undefined) this.dispatcher.placeless.add(id);
     for (let i = 0; i < nFlows; i++) {
       const d = flows[i];
       const mode = modes[i];
       tasks.flowDatum[flowStart + i] = d;
-      if (parent === undefined) dependencies.order(id, row, d, mode);
+      if (parent === undefined) dependencies.order(id, row, d, mode, commutes?.[i] === 1);
       else joins.order(parent, row, d, mode);
       if (mode !== AccessMode.read) directory.written[d] = 1;
     }
@@ -292,12 +303,18 @@ export class Engine extends EngineState implements StageHooks, Pass {
     // The task is already issued. Its events order later tasks after it, so the graph needs no edge.
     const known = tasks.execution[row] === Execution.command;
     for (let i = 0; i < nFlows; i++) {
-      if (parent !== undefined) joins.register(parent, id, flows[i], modes[i]);
+      if (commutes?.[i] === 1) dependencies.commute(id, flows[i]);
+      else if (parent !== undefined) joins.register(parent, id, flows[i], modes[i]);
       else if (!known) dependencies.register(id, flows[i], modes[i]);
       else if (modes[i] !== AccessMode.read) dependencies.forget(flows[i]);
     }
     if (++this.insertsSincePass >= this.passAfter) this.pump();
     return id;
+  }
+
+  /** Whether tasks that commute may run in any order. All ranks, and all plays of a plan, must find the same one. */
+  protected get mayCommute(): boolean {
+    return this.remote === undefined;
   }
 
   /**

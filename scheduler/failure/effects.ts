@@ -10,6 +10,7 @@ import { guards } from '../../devices/guards.js';
 import type { DatumId, QueueId, TaskId } from '../../devices/handles.js';
 import { Execution, isCommand, TaskStage } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
+import type { Dependencies } from '../engine/dependencies.js';
 import type { DeviceChoice } from '../engine/device-choice.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
 import type { Joins } from '../engine/joins.js';
@@ -23,6 +24,7 @@ const NO_RUN = -1;
 
 /** The parts in which a failure has effects. */
 interface FailureParts {
+  readonly dependencies: Pick<Dependencies, 'hasGroups'>;
   readonly deviceChoice: Pick<DeviceChoice, 'load'>;
   readonly dispatcher: Pick<Dispatcher, 'leaveLane'>;
   readonly dropped: Pick<DroppedTasks, 'drop'>;
@@ -125,14 +127,14 @@ export class FailureEffects {
   private taintReaders(d: DatumId, version: number): void {
     if (!guards.poisonBehindTransfer) return;
     const { tasks, directory } = this.state;
-    // The first task inserted after the one that wrote this version. Where spawned tasks have run between others, the
-    // numbers of the writers do not show it: then all tasks that read the datum count.
+    // The first task inserted after the one that wrote this version. Where spawned tasks have run between others, or tasks
+    // commute, the numbers of the writers do not show it: then all tasks that read the datum count.
+    const inOrder = !this.parts.joinsOf().hasSpawned && !this.parts.dependencies.hasGroups;
     let writers = (directory.version[d] - version) | 0;
     let from = tasks.next;
     while (from !== tasks.head) {
       const before = ((from - 1) | 0) as TaskId;
-      if (this.writes(before & tasks.mask, d) && --writers < 0 && !this.parts.joinsOf().hasSpawned)
-        break;
+      if (this.writes(before & tasks.mask, d) && --writers < 0 && inOrder) break;
       from = before;
     }
     const bad = new Map([[d, NO_RUN]]);
@@ -149,6 +151,13 @@ export class FailureEffects {
    * input.
    */
   markFailed(): void {
+    // Data on which a task that failed commutes with others: each of these may have come behind it.
+    const shared = new Map<number, number>();
+    while (!this.markInOrder(shared));
+  }
+
+  /** Looks at all tasks in program order; false when it has found another datum for `shared`, and must look again. */
+  private markInOrder(shared: Map<number, number>): boolean {
     const { tasks, submission, backend, x } = this.state;
     const bad = new Map<number, number>();
     for (let id = tasks.head; id !== tasks.next; id = ((id + 1) | 0) as TaskId) {
@@ -162,12 +171,45 @@ export class FailureEffects {
         submission.happened(queue, tasks.seq[row]);
       const status = isSeen ? backend.status(queue, tasks.seq[row]) : Status.ok;
       if (status === Status.ok) {
+        if (shared.size > 0) this.spoilShared(row, bad, shared);
         this.taintIfBad(row, bad);
-        continue;
+      } else {
+        poisonOutputs(x, row, status);
+        this.setOutputs(row, bad, tasks.run[row]);
       }
-      poisonOutputs(x, row, status);
-      this.setOutputs(row, bad, tasks.run[row]);
+      if (bad.size > 0 && this.sharesBad(row, bad, shared)) return false;
     }
+    return true;
+  }
+
+  /** The data of `shared` on which the task in `row` commutes are bad. */
+  private spoilShared(row: number, bad: Map<number, number>, shared: Map<number, number>): void {
+    for (const d of this.commutingData(row)) {
+      const run = shared.get(d);
+      if (run !== undefined) bad.set(d, run);
+    }
+  }
+
+  /** Adds the bad data on which the task in `row` commutes to `shared`; true if there is a new one. */
+  private sharesBad(row: number, bad: Map<number, number>, shared: Map<number, number>): boolean {
+    if (!this.parts.dependencies.hasGroups || !guards.commuteFailures) return false;
+    let found = false;
+    for (const d of this.commutingData(row)) {
+      const run = bad.get(d);
+      if (run === undefined || shared.has(d)) continue;
+      shared.set(d, run);
+      found = true;
+    }
+    return found;
+  }
+
+  private commutingData(row: number): DatumId[] {
+    const { tasks, x } = this.state;
+    const { commutes } = x.classes[tasks.classOf[row]];
+    const data: DatumId[] = [];
+    for (let i = 0; i < (commutes?.length ?? 0); i++)
+      if (commutes?.[i] === 1) data.push(tasks.flowDatum[tasks.flowStart[row] + i]);
+    return data;
   }
 
   /**

@@ -142,6 +142,10 @@ export class PlanningEngine extends Engine {
   }
 
   /** Its kernels take as long as they took on the real machine, if that is known. */
+  protected override get mayCommute(): boolean {
+    return false;
+  }
+
   override addClass(cls: TaskClassRow): void {
     this.x.classes.push(cls);
     const { planning, real } = this;

@@ -56,6 +56,11 @@ export function possibleSpaces(row: TaskClassRow): SpaceId[] {
   return list.length > 0 ? list : [HOST];
 }
 
+function commutingFlows({ definition, flowNames }: TaskClass): Uint8Array | undefined {
+  const flows = Uint8Array.from(flowNames, (f) => (definition.flows[f].mode === 'commute' ? 1 : 0));
+  return flows.includes(1) ? flows : undefined;
+}
+
 export class ClassBinder {
   private readonly engine: Engine;
   private readonly data: ProgramData;
@@ -99,6 +104,7 @@ export class ClassBinder {
       paramNames: cls.paramNames,
       modes: cls.modes,
       pulls: cls.pulls,
+      commutes: commutingFlows(cls),
       kernels,
       lengths: takesLengths.includes(1)
         ? new KernelLengths(backend, takesLengths, cls.elements.map(elementBytes))

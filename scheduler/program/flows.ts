@@ -31,7 +31,7 @@ export interface InputOptions {
   readonly fetch?: FetchPolicy;
 }
 /** The access of a flow to its datum. */
-export type FlowMode = 'read' | 'write' | 'readWrite' | 'reduce';
+export type FlowMode = 'read' | 'write' | 'readWrite' | 'reduce' | 'commute';
 
 /** A scalar parameter: any number, an integer of 32 bits, or a truth value. */
 export type ParameterType = 'f64' | 'i32' | 'bool';

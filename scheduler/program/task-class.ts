@@ -97,6 +97,15 @@ export function reduce<E extends ElementType>(
 }
 
 /**
+ * The task reads the datum and changes it, like `readWrite`, and its order among the tasks that commute on the datum does not
+ * matter: they run one after the other, in the order in which they become ready. All other tasks that use the datum come before or
+ * after them, in program order. On several ranks and in plans the order is that of the program.
+ */
+export function commute<E extends ElementType>(element: E): Flow<E, 'commute'> {
+  return { element, mode: 'commute' };
+}
+
+/**
  * A flow that takes an array of data, such as `list(read('f64'))`: all have the element type and the access of `flow`. The array
  * may be empty. A kernel gets the data one after the other in place of the flow, and their number behind the declared
  * parameters.
@@ -190,6 +199,8 @@ const MODES: Readonly<Record<FlowMode, number>> = {
   readWrite: AccessMode.readWrite,
   // To the engine it is a task that changes a partial result (reductions.ts).
   reduce: AccessMode.readWrite,
+  // The class of the engine says which flows commute.
+  commute: AccessMode.readWrite,
 };
 
 /** Parts of a definition. */

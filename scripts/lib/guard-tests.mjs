@@ -7,6 +7,7 @@ const native = { project: 'native-gpu', file: 'test/native-gpu/guards.test.ts' }
 const growth = { project: 'unit', file: 'test/simulated/growth.test.ts' };
 const plans = { project: 'unit', file: 'test/simulated/plans.test.ts' };
 const joins = { project: 'unit', file: 'test/scheduler/joins.test.ts' };
+const commuting = { project: 'unit', file: 'test/scheduler/commute.test.ts' };
 const pruned = { project: 'unit', file: 'test/simulated/parameterised.test.ts' };
 const H6 = 'H6 handles of memory';
 const H8 = 'H8 waiting for kernels';
@@ -95,6 +96,18 @@ export const guardTests = [
     guard: 'familyFails',
     hazard: 'H15 errors spread',
     breaks: 'a datum keeps what a part of a failed family has written',
+  },
+  {
+    ...commuting,
+    guard: 'commuteInTurn',
+    hazard: 'H5 overwritten or evicted while in use',
+    breaks: 'tasks that commute change a datum at the same time',
+  },
+  {
+    ...commuting,
+    guard: 'commuteFailures',
+    hazard: 'H15 errors spread',
+    breaks: 'what came behind a failed task counts as valid',
   },
   {
     ...pruned,

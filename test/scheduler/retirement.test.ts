@@ -57,6 +57,7 @@ function set(): void {
     lost: () => {},
   };
   failures = new FailureEffects(state, {
+    dependencies: { hasGroups: false },
     deviceChoice,
     dispatcher,
     dropped,

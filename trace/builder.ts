@@ -5,9 +5,9 @@
 import { group, IdIndex, type Lists, ReusableIds } from './columns.js';
 import { type Counts, Pairs, store } from './counts.js';
 import { NO_INDEX, NONE, TaskFlag, TaskTime, type TraceHeader } from './format.js';
-import { inferDependencies } from './infer.js';
+import { type InferredEdges, inferDependencies } from './infer.js';
 import { alignRanks, matchMessages } from './merge.js';
-import { type Edges, orderInTime, programOrder, ranksOutOfOrder } from './program-order.js';
+import { orderInTime, programOrder, ranksOutOfOrder } from './program-order.js';
 import type { TraceReader } from './reader.js';
 import type { ClockRecord, TraceVisitor } from './records.js';
 import {
@@ -177,7 +177,7 @@ export class Builder {
     );
     const plays: PlayColumns = { ...this.#plays, plan: this.#plans };
     const order = programOrder(this.#tasks, plays);
-    const infer = (from: Int32Array): Edges =>
+    const infer = (from: Int32Array): InferredEdges =>
       inferDependencies({ ...this.#tasks, accesses, accessModes }, from, this.#data.count, (rank) =>
         inferring.has(rank),
       );

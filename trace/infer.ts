@@ -12,6 +12,12 @@ interface AccessingTasks {
   readonly accessModes: Uint8Array;
 }
 
+/** Edges by column: the rows of their tasks. */
+export interface InferredEdges {
+  readonly successor: Int32Array;
+  readonly predecessor: Int32Array;
+}
+
 /** Growing list of pairs. */
 class Edges {
   successor: Int32Array = new Int32Array(1024);
@@ -42,7 +48,7 @@ export function inferDependencies(
   order: Int32Array,
   data: number,
   applies: (rank: number) => boolean,
-): { readonly successor: Int32Array; readonly predecessor: Int32Array } {
+): InferredEdges {
   const { count, rank, accesses, accessModes } = tasks;
   const lastWriter = new Int32Array(data).fill(-1);
   const readers = new Int32Array(data).fill(-1);

@@ -2,6 +2,7 @@
 // a play after those that were inserted before it. Spawned tasks run before tasks that were inserted before them: the order of the
 // tasks of such a rank is that of their starts, because tasks that conflict do not overlap.
 import { TaskTime } from './format.js';
+import type { InferredEdges } from './infer.js';
 import type { PlayColumns } from './trace.js';
 
 /** The columns of tasks that the order needs. */
@@ -40,16 +41,10 @@ interface TimedTasks {
   readonly times: readonly Float64Array[];
 }
 
-/** Edges (successor row, predecessor row). */
-export interface Edges {
-  readonly successor: Int32Array;
-  readonly predecessor: Int32Array;
-}
-
 /** The ranks of tasks that ended before one of their predecessors began: the predecessors of these are not those of program order. */
 export function ranksOutOfOrder(
   { rank, times }: TimedTasks,
-  { successor, predecessor }: Edges,
+  { successor, predecessor }: InferredEdges,
 ): Set<number> {
   const starts = times[TaskTime.execStart];
   const ends = times[TaskTime.execEnd];
@@ -76,7 +71,11 @@ export function orderInTime(
   const moved = [...keys.keys()].sort(
     (a, b) => rank[a] - rank[b] || (keys.get(a) as number) - (keys.get(b) as number),
   );
-  return Int32Array.from([...order.filter((row) => !keys.has(row)), ...moved]);
+  const kept = order.filter((row) => !keys.has(row));
+  const result = new Int32Array(order.length);
+  result.set(kept);
+  result.set(moved, kept.length);
+  return result;
 }
 
 function rowsById({ count, id }: OrderedTasks, isWanted: (row: number) => boolean): Int32Array {

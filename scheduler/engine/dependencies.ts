@@ -187,13 +187,7 @@ export class Dependencies {
   /** Those of a list that are neither issued nor over. Later tasks know the others by events. */
   private unissued(list: readonly TaskId[]): TaskId[] {
     const { tasks } = this;
-    return list.filter((id) => {
-      const row = id & tasks.mask;
-      const stage = tasks.stage[row];
-      if (!tasks.contains(id) || stage === TaskStage.done || stage === TaskStage.outlived)
-        return false;
-      return tasks.execution[row] !== Execution.command;
-    });
+    return list.filter((id) => tasks.contains(id) && this.isUnissued(id & tasks.mask));
   }
 
   private membersOf(d: DatumId): TaskId[] {
@@ -251,11 +245,11 @@ export class Dependencies {
     // Members of its groups that are not issued come behind it.
     for (const { members } of this.groups.values()) {
       if (!members.includes(task)) continue;
-      for (const other of this.unissued(members)) seen.add(other & tasks.mask);
+      for (const other of this.unissued(members)) {
+        if (before.has(other & tasks.mask)) return true;
+        seen.add(other & tasks.mask);
+      }
     }
-    seen.delete(task & tasks.mask);
-    for (const row of seen) if (before.has(row)) return true;
-    seen.add(task & tasks.mask);
     for (const row of seen) {
       for (let n = tasks.successors[row]; n >= 0; n = edges.next[n]) {
         const successor = edges.value[n] >> 1;
@@ -269,12 +263,17 @@ export class Dependencies {
   private follow(predecessor: TaskId, row: number): void {
     const { tasks } = this;
     const p = predecessor & tasks.mask;
-    const stage = tasks.stage[p];
-    // The directory knows the events of issued tasks, and the events that an outlived task had to follow.
-    if (stage === TaskStage.done || stage === TaskStage.outlived) return;
-    if (tasks.execution[p] === Execution.command) return;
+    if (!this.isUnissued(p)) return;
     tasks.successors[p] = this.edges.push(tasks.successors[p], row * 2, 0);
     tasks.pending[row]++;
+  }
+
+  /** The directory knows the events of issued tasks, and the events that an outlived task had to follow. */
+  private isUnissued(row: number): boolean {
+    const { tasks } = this;
+    const stage = tasks.stage[row];
+    if (stage === TaskStage.done || stage === TaskStage.outlived) return false;
+    return tasks.execution[row] !== Execution.command;
   }
 
   private weed(d: DatumId): void {

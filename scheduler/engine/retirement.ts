@@ -70,7 +70,7 @@ export class Retirement {
   private failed(row: number, run: RunState, status: number): void {
     const { failures, joins } = this.parts;
     poisonOutputs(this.state.x, row, status);
-    if (joins.isWaiting) joins.lost(row);
+    joins.lost(row);
     if (status === Status.cancelled) run.cancelledTasks++;
     else failures.taskFailed(run, row, describeFailure(this.state, row, status));
   }
@@ -81,7 +81,7 @@ export class Retirement {
     const { failures, joins } = this.parts;
     if (!failures.tainted.delete(tasks.idOf(row))) return;
     poisonOutputs(x, row, Status.driver);
-    if (joins.isWaiting) joins.lost(row);
+    joins.lost(row);
     if (run.slot !== INTERNAL_RUN) failures.failRun(run, computedFromFailure(x.describe(row)));
   }
 
@@ -103,10 +103,8 @@ export class Retirement {
     if (run.slot !== INTERNAL_RUN) this.parts.failures.failRun(run, error);
     this.count(row, ran ? Status.badArguments : Status.cancelled);
     this.parts.runs.taskIsOver(run);
-    if (this.parts.joins.isWaiting) {
-      this.parts.joins.lost(row);
-      this.parts.joins.failed(row);
-    }
+    this.parts.joins.lost(row);
+    this.parts.joins.failed(row);
     if (ran) this.forget(row);
     else this.parts.dropped.drop(row);
   }

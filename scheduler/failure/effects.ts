@@ -30,7 +30,7 @@ interface FailureParts {
   readonly dropped: Pick<DroppedTasks, 'drop'>;
   readonly runs: Pick<Runs, 'taskIsOver'>;
   /** The spawned tasks, which run before tasks that were inserted before them. */
-  readonly joinsOf: () => Pick<Joins, 'hasSpawned' | 'isWaiting' | 'lost'>;
+  readonly joinsOf: () => Pick<Joins, 'hasSpawned' | 'lost'>;
 }
 
 export class FailureEffects {
@@ -92,8 +92,7 @@ export class FailureEffects {
     if (stage > TaskStage.ready || state.isMovement(row)) parts.dispatcher.leaveLane(row);
     for (const space of state.spaces) space.endCompaction(tasks.idOf(row));
     this.tainted.delete(tasks.idOf(row));
-    const joins = parts.joinsOf();
-    if (joins.isWaiting) joins.lost(row);
+    parts.joinsOf().lost(row);
     parts.dropped.drop(row);
     run.cancelledTasks++;
     state.progressed++;

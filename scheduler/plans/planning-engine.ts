@@ -141,11 +141,11 @@ export class PlanningEngine extends Engine {
     return this.insertions.add(insertion, before);
   }
 
-  /** Its kernels take as long as they took on the real machine, if that is known. */
   protected override get mayCommute(): boolean {
     return false;
   }
 
+  /** Its kernels take as long as they took on the real machine, if that is known. */
   override addClass(cls: TaskClassRow): void {
     this.x.classes.push(cls);
     const { planning, real } = this;

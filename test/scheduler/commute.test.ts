@@ -16,6 +16,7 @@ import {
   write,
 } from '../../index.js';
 import { nothingLeft, onMachine, soon } from '../support/machines.js';
+import { delay } from '../support/tasks.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const MACHINES: readonly RuntimeOptions[] = [
@@ -345,18 +346,12 @@ async function behindFailure(): Promise<number | string> {
       params: { microseconds: 'f64' },
       kernel: 'spin',
     });
-    const spin = task({
-      name: 'spin',
-      flows: { x: readWrite('f64') },
-      params: { microseconds: 'f64' },
-      kernel: 'spin',
-    });
     const second = runtime.run((graph) => {
       graph.insert(slow, { x: late, turns: 3 });
       graph.insert(keep, { result, total, late, microseconds: 1 });
     });
     const first = runtime.run((graph) => {
-      graph.insert(spin, { x: busy, microseconds: 50_000 });
+      graph.insert(delay, { of: busy, microseconds: 50_000 });
       graph.insert(broken, { total, code: 7 });
     });
     await soon(runtime, Promise.allSettled([first.done, second.done]));

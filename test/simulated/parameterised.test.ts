@@ -7,7 +7,6 @@ import { reduceGraph, stencilGraph } from '../../algorithms/index.js';
 import { planKernels } from '../../devices/simulated/cases/plan-cases.js';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
-import { Random } from '../../devices/simulated/machine/random.js';
 import { World } from '../../devices/simulated/machine/world.js';
 import {
   type Datum,
@@ -21,7 +20,7 @@ import {
   temporary,
   write,
 } from '../../index.js';
-import { graphOf, randomProgram, start } from '../support/random-graphs.js';
+import { differencesOnRanks } from '../support/random-graphs.js';
 import { joined, rankMachine } from '../support/simulated-ranks.js';
 import { random } from '../support/tasks.js';
 
@@ -215,30 +214,9 @@ async function layersOn(runtime: Runtime, layers: Layers, pruned: boolean): Prom
   return (await Promise.all(results.map((d) => d.read()))).map(([value]) => value);
 }
 
-/** What differs after random graphs whose tasks run anywhere, on data that anybody may have read before, pruned and not. */
-async function differences(runtime: Runtime, seed: number): Promise<string[]> {
-  const r = new Random(seed);
-  const program = randomProgram(r);
-  const places = program.nodes.map(() => r.below(runtime.ranks));
-  const graph = graphOf(program, (node) => places[node]);
-  const expected = start(program.data);
-  const data = expected.map((value, d) =>
-    runtime.data(value, { name: `d${d}`, rank: r.below(runtime.ranks) }),
-  );
-  const wrong: string[] = [];
-  for (const pruned of [true, false, true, true]) {
-    program.run(expected);
-    await runtime.run(graph, { data }, { pruned });
-    // Some are read between the runs: every rank has a copy then.
-    const looked = data.map((datum, d) => (r.below(3) > 0 ? { datum, d } : undefined));
-    for (const look of looked) {
-      if (look === undefined) continue;
-      const value = (await look.datum.read()).join();
-      if (value !== expected[look.d].join()) wrong.push(`${pruned}, d${look.d}: ${value}`);
-    }
-  }
-  return wrong;
-}
+/** Every rank has a copy of some of the data between the runs. */
+const differences = (runtime: Runtime, seed: number): Promise<string[]> =>
+  differencesOnRanks(runtime, seed, [true, false, true, true], (r) => r.below(3) > 0);
 
 describe.each([1, 2, 3, 4])('%i ranks', (ranks) => {
   test('random graphs leave on all ranks what their tasks do one after the other', async () => {

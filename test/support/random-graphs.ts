@@ -1,10 +1,11 @@
 // Random programs as parameterised graphs: classes whose functions of the indices look the ends of the edges up in tables.
-import type { Random } from '../../devices/simulated/machine/random.js';
+import { Random } from '../../devices/simulated/machine/random.js';
 import {
   type Datum,
   list,
   type ParameterisedGraph,
   parameterised,
+  type Runtime,
   range,
   read,
   readWrite,
@@ -280,3 +281,36 @@ export const start = (count: number): Float64Array<ArrayBuffer>[] =>
   Array.from({ length: count }, (_, d) =>
     Float64Array.from({ length: LENGTH }, (_, i) => 10 * d + i),
   );
+
+/**
+ * What differs from the program after runs of a random graph on several ranks, pruned or not one after the other: its tasks and data lie
+ * anywhere. `looks`: whether all ranks read a datum after a run.
+ */
+export async function differencesOnRanks(
+  runtime: Runtime,
+  seed: number,
+  runs: readonly boolean[],
+  looks: (r: Random) => boolean,
+): Promise<string[]> {
+  const r = new Random(seed);
+  const program = randomProgram(r);
+  const places = program.nodes.map(() => r.below(runtime.ranks));
+  const graph = graphOf(program, (node) => places[node]);
+  const expected = start(program.data);
+  const data = expected.map((value, d) =>
+    runtime.data(value, { name: `d${d}`, rank: r.below(runtime.ranks) }),
+  );
+  const wrong: string[] = [];
+  for (const pruned of runs) {
+    program.run(expected);
+    await runtime.run(graph, { data }, { pruned });
+    for (const [d, datum] of data.entries()) {
+      if (!looks(r)) continue;
+      const value = (await datum.read()).join();
+      if (value !== expected[d].join())
+        wrong.push(`seed ${seed}, pruned ${pruned}, d${d}: ${value}, not ${expected[d].join()}`);
+    }
+  }
+  for (const datum of data) datum.close();
+  return wrong;
+}

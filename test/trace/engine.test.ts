@@ -189,7 +189,7 @@ describe('a full window', () => {
       const x = runtime.data(new Float64Array(8));
       return async (graph) => {
         for (let i = 0; i < 6; i++) {
-          graph.insert(delay, { of: x, microseconds: 2000 });
+          graph.insert(delay, { of: x, microseconds: 20_000 });
           await graph.space();
         }
       };

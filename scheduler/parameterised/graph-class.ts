@@ -6,6 +6,7 @@ import { AccessMode } from '../../trace/format.js';
 import { checkOptions, shown } from '../checks.js';
 import type { Datum } from '../program/datum.js';
 import { isTaskClass, type TaskClass } from '../program/task-class.js';
+import { AllIndices } from './all-indices.js';
 import type { ClassDeclaration } from './definition.js';
 import type { Controls, EndClass, Indices, Source, Targets } from './ends.js';
 import type { Range } from './range.js';
@@ -63,6 +64,8 @@ export class GraphClass implements EndClass {
   controlFrom: (Of<Controls> | undefined)[] = [];
   controlTo: (Of<Controls> | undefined)[] = [];
   hasControls = false;
+  /** An element per flow: arrays of sources and values begin as copies of it. */
+  readonly noSources: readonly undefined[];
   on: Of<Datum | number> | undefined;
   params: Of<Readonly<Record<string, number | boolean>>> | undefined;
   priority: Of<number> | undefined;
@@ -82,6 +85,7 @@ export class GraphClass implements EndClass {
     this.runs = runs;
     this.indexNames = [...indices];
     this.controlNames = [...controls];
+    this.noSources = runs.flowNames.map(() => undefined);
     this.isRead = runs.modes.map((mode) => mode !== AccessMode.write);
     this.isWritten = runs.modes.map((mode) => mode !== AccessMode.read);
     if (runs.flowNames.some((_, f) => runs.lists?.[f] === 1 && this.isWritten[f]))
@@ -133,17 +137,7 @@ export class GraphClass implements EndClass {
 
   /** The indices of all tasks, or of those in the ranges of first tasks, the last index fastest. */
   *tasks(ranges: readonly Of<Range>[] = this.ranges): Generator<Indices> {
-    yield* this.from0({}, 0, ranges);
-  }
-
-  private *from0(of: Indices, n: number, ranges: readonly Of<Range>[]): Generator<Indices> {
-    if (n === ranges.length) {
-      yield of;
-      return;
-    }
-    const name = this.indexNames[n];
-    const { first, end } = ranges[n](of);
-    for (let value = first; value < end; value++)
-      yield* this.from0({ ...of, [name]: value }, n + 1, ranges);
+    const all = new AllIndices(this.indexNames, ranges);
+    for (let of = all.next(); of !== undefined; of = all.next()) yield of;
   }
 }

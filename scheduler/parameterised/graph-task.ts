@@ -35,12 +35,11 @@ interface MissingInput {
 export class GraphTask {
   readonly cls: GraphClass;
   readonly indices: Indices;
-  readonly key: TaskKey;
   readonly priority: number;
   /** A source per flow; the members of a list stand one after the other. */
   readonly sources: readonly Source[];
   /** What has arrived of each source that is another task. */
-  readonly values: (Value | undefined)[] = [];
+  values: (Value | undefined)[];
   /** First source of each flow, and the number of sources; undefined without lists: a source per flow. */
   readonly firsts: readonly number[] | undefined;
   /** Orders that it expects. */
@@ -48,39 +47,62 @@ export class GraphTask {
   /** Handles of the tasks that control flows put before it. */
   after: TaskHandle[] | undefined;
   missing = 0;
+  /** Where it stands among the known tasks of its class, and how many were known before it. */
+  place = 0;
+  turn = 0;
 
   /** @throws HeadraceError `ERR_GRAPH_EDGE` for sources that are none */
-  constructor(cls: GraphClass, indices: Indices, key: TaskKey) {
+  constructor(cls: GraphClass, indices: Indices) {
     this.cls = cls;
     this.indices = indices;
-    this.key = key;
     this.priority = cls.priority === undefined ? 0 : cls.priority(indices);
     const { from, runs } = cls;
-    const sources: Source[] = [];
-    this.sources = sources;
-    const firsts: number[] | undefined = runs.lists === undefined ? undefined : [];
-    this.firsts = firsts;
-    for (let f = 0; f < from.length; f++) {
-      const source = from[f](indices);
-      firsts?.push(sources.length);
-      if (firsts === undefined || runs.lists?.[f] !== 1) this.add(source as Source, f);
-      else if (Array.isArray(source)) for (const one of source as Source[]) this.add(one, f);
-      else throw this.badSource(f, source, 'an array of sources');
+    if (runs.lists === undefined) {
+      const sources = cls.noSources.slice() as unknown as Source[];
+      this.sources = sources;
+      this.values = cls.noSources.slice();
+      this.firsts = undefined;
+      for (let f = 0; f < from.length; f++) {
+        const source = from[f](indices) as Source;
+        sources[f] = source;
+        if (source instanceof FlowEnd) this.missing++;
+        else this.checkSource(source, f);
+      }
+    } else {
+      const firsts: number[] = [];
+      this.firsts = firsts;
+      this.sources = this.readLists(firsts);
+      this.values = this.sources.map(() => undefined);
     }
-    firsts?.push(sources.length);
     this.awaited = cls.hasControls ? this.readControls() : NONE;
   }
 
-  private add(source: Source, flow: number): void {
-    const sources = this.sources as Source[];
-    if (source instanceof FlowEnd) this.missing++;
-    else if (source instanceof Temporary) {
+  /** A source that is no other task. */
+  private checkSource(source: Source, flow: number): void {
+    if (source instanceof Temporary) {
       if (this.cls.isRead[flow])
         throw this.badSource(flow, source, 'a value: a temporary has none before it is written');
     } else if (!(source instanceof Datum))
       throw this.badSource(flow, source, 'a datum, the flow of another task or a temporary');
-    sources.push(source);
-    this.values.push(undefined);
+  }
+
+  /** The sources of a task with lists. Fills `firsts`. */
+  private readLists(firsts: number[]): Source[] {
+    const { cls, indices } = this;
+    const sources: Source[] = [];
+    for (let f = 0; f < cls.from.length; f++) {
+      const source = cls.from[f](indices);
+      firsts.push(sources.length);
+      if (cls.runs.lists?.[f] !== 1) sources.push(source as Source);
+      else if (Array.isArray(source)) sources.push(...(source as Source[]));
+      else throw this.badSource(f, source, 'an array of sources');
+      for (let s = firsts[f]; s < sources.length; s++) {
+        if (sources[s] instanceof FlowEnd) this.missing++;
+        else this.checkSource(sources[s], f);
+      }
+    }
+    firsts.push(sources.length);
+    return sources;
   }
 
   private badSource(flow: number, source: unknown, wanted: string): HeadraceError {
@@ -103,6 +125,10 @@ export class GraphTask {
     return all;
   }
 
+  get key(): TaskKey {
+    return keyOf(this.cls.indexNames, this.indices);
+  }
+
   get name(): string {
     return taskName(this.cls.name, this.cls.indexNames, this.indices);
   }
@@ -120,6 +146,11 @@ export class GraphTask {
   /** The source of `flow` that is that flow of `producer`: the first that has not arrived, or else any; -1 if there is none. */
   slotOf(flow: number, producer: GraphTask, produced: number): number {
     const { sources, values } = this;
+    if (this.firsts === undefined) {
+      const source = sources[flow];
+      const isIt = source instanceof FlowEnd && producer.isAt(source, source.flow, produced);
+      return isIt ? flow : -1;
+    }
     const end = this.end(flow);
     let found = -1;
     for (let s = this.first(flow); s < end; s++) {
@@ -177,7 +208,22 @@ const NONE: readonly Awaited[] = [];
 
 /** The task at an end. @internal */
 export function taskAt(cls: GraphClass, indices: Indices): GraphTask {
-  return new GraphTask(cls, indices, keyOf(cls.indexNames, indices));
+  return new GraphTask(cls, indices);
+}
+
+/** Whether the task at these indices has no input from another task. @internal */
+export function isFirst({ from, controlFrom }: GraphClass, indices: Indices): boolean {
+  for (let f = 0; f < from.length; f++) {
+    const source = from[f](indices);
+    if (source instanceof FlowEnd) return false;
+    if (Array.isArray(source) && source.some((one) => one instanceof FlowEnd)) return false;
+  }
+  let count = 0;
+  for (const orders of controlFrom)
+    eachControl(orders?.(indices), () => {
+      count++;
+    });
+  return count === 0;
 }
 
 /** An end in words, such as `'c' of gemm(k=0, i=2, j=1)`. @internal */

@@ -1,10 +1,48 @@
 // The tasks that can be inserted: the largest priority first, among equals the one that was known first.
-// A binary heap; without priorities it is never out of order, so that taking costs a few comparisons.
 
 import type { GraphTask } from './graph-task.js';
 
 /** @internal */
-export class ReadyTasks {
+export interface ReadyTasks {
+  readonly size: number;
+  add(task: GraphTask): void;
+  /** Takes the first one; there must be one. */
+  take(): GraphTask;
+}
+
+/** Tasks of one priority: a ring. @internal */
+export class ReadyQueue implements ReadyTasks {
+  private ring: (GraphTask | undefined)[] = new Array<undefined>(64).fill(undefined);
+  private head = 0;
+  size = 0;
+
+  add(task: GraphTask): void {
+    if (this.size === this.ring.length) this.grow();
+    this.ring[(this.head + this.size++) & (this.ring.length - 1)] = task;
+  }
+
+  take(): GraphTask {
+    const { ring, head } = this;
+    const task = ring[head] as GraphTask;
+    ring[head] = undefined;
+    this.head = (head + 1) & (ring.length - 1);
+    this.size--;
+    return task;
+  }
+
+  private grow(): void {
+    const { ring, head } = this;
+    this.ring = [
+      ...ring.slice(head),
+      ...ring.slice(0, head),
+      ...new Array<undefined>(ring.length).fill(undefined),
+    ];
+    this.head = 0;
+  }
+}
+
+/** Tasks with priorities: a binary heap. @internal */
+export class ReadyHeap implements ReadyTasks {
   private readonly heap: GraphTask[] = [];
   private readonly turns: number[] = [];
   private turn = 0;
@@ -29,7 +67,6 @@ export class ReadyTasks {
     turns[at] = turn;
   }
 
-  /** Takes the first one; there must be one. */
   take(): GraphTask {
     const { heap, turns } = this;
     const first = heap[0];

@@ -7,22 +7,25 @@ import type { TaskHandle } from '../../devices/handles.js';
 import type { ControlEnd, FlowEnd, Indices } from './ends.js';
 import type { GraphClass } from './graph-class.js';
 import { endName, GraphTask } from './graph-task.js';
+import { KnownTasks } from './known-tasks.js';
 import type { ReadyTasks } from './ready-tasks.js';
-import { keyOf, type TaskKey, taskName } from './task-key.js';
+import { taskName } from './task-key.js';
 import type { Value } from './values.js';
 
 /** @internal */
 export class WaitingTasks {
   private readonly classes: readonly GraphClass[];
   private readonly ready: ReadyTasks;
-  private readonly byClass: readonly Map<TaskKey, GraphTask>[];
+  private readonly byClass: readonly KnownTasks[];
+  /** Tasks that became known so far. */
+  private count = 0;
   /** Those that lack nothing any more, while their sender is still sending. */
   private readonly complete: GraphTask[] = [];
 
   constructor(classes: readonly GraphClass[], ready: ReadyTasks) {
     this.classes = classes;
     this.ready = ready;
-    this.byClass = classes.map(() => new Map<TaskKey, GraphTask>());
+    this.byClass = classes.map(({ indexNames }) => new KnownTasks(indexNames));
   }
 
   /**
@@ -74,7 +77,7 @@ export class WaitingTasks {
     const { byClass, complete, ready } = this;
     for (let n = 0; n < complete.length; n++) {
       const task = complete[n];
-      byClass[task.cls.number].delete(task.key);
+      byClass[task.cls.number].delete(task);
       ready.add(task);
     }
     complete.length = 0;
@@ -89,19 +92,23 @@ export class WaitingTasks {
         { task: producer.name },
       );
     const { indices } = end;
-    const key = keyOf(cls.indexNames, indices);
-    const map = this.byClass[cls.number];
-    const known = map.get(key);
-    if (known !== undefined) return known;
+    const all = this.byClass[cls.number];
+    const known = all.find(indices);
+    return known === undefined ? this.add(all, cls, indices, producer) : known;
+  }
+
+  /** Adds a task that was looked for just now. */
+  private add(all: KnownTasks, cls: GraphClass, indices: Indices, producer: GraphTask): GraphTask {
     checkRange(cls, indices, producer);
-    const task = new GraphTask(cls, indices, key);
-    map.set(key, task);
+    const task = new GraphTask(cls, indices);
+    task.turn = this.count++;
+    all.add(task);
     return task;
   }
 
   /** The tasks, in the order in which they became known class by class. */
   *all(): Generator<GraphTask> {
-    for (const map of this.byClass) yield* map.values();
+    for (const known of this.byClass) yield* [...known.all()].sort((a, b) => a.turn - b.turn);
   }
 }
 

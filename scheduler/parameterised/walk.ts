@@ -15,7 +15,7 @@ import type { GraphClass } from './graph-class.js';
 import { eachControl, type GraphTask } from './graph-task.js';
 import { insertHomeCopy } from './home-copy.js';
 import { type Pruning, pruningOf } from './pruning.js';
-import { ReadyTasks } from './ready-tasks.js';
+import { ReadyHeap, ReadyQueue, type ReadyTasks } from './ready-tasks.js';
 import { standstill } from './standstill.js';
 import { UsedDatum, Value } from './values.js';
 import { WaitingTasks } from './waiting-tasks.js';
@@ -27,7 +27,7 @@ const PORTION = 256;
 export class Walk {
   private readonly graph: Graph;
   private readonly classes: readonly GraphClass[];
-  private readonly ready = new ReadyTasks();
+  private readonly ready: ReadyTasks;
   private readonly waiting: WaitingTasks;
   private readonly first: FirstTasks;
   /** The data that are there before the graph. */
@@ -35,12 +35,16 @@ export class Walk {
   /** Those that the instance has made and not freed. */
   private readonly temporaries: Set<Datum> = new Set();
   private readonly pruning: Pruning | undefined;
+  /** The data of the task that is being inserted. */
+  private readonly inOrder: Datum[] = [];
   /** Inserted tasks by class, those that this rank skips included. */
   private readonly counts: number[];
 
   constructor(graph: Graph, classes: readonly GraphClass[]) {
     this.graph = graph;
     this.classes = classes;
+    const hasPriorities = classes.some(({ priority }) => priority !== undefined);
+    this.ready = hasPriorities ? new ReadyHeap() : new ReadyQueue();
     this.waiting = new WaitingTasks(classes, this.ready);
     this.first = new FirstTasks(classes);
     this.pruning = graph.skips() ? pruningOf(graph, classes) : undefined;
@@ -72,16 +76,7 @@ export class Walk {
   private insert(task: GraphTask): void {
     const { cls, values, sources } = task;
     const { flowNames } = cls.runs;
-    const args: Record<string, unknown> =
-      cls.params === undefined ? {} : { ...cls.params(task.indices) };
-    for (let f = 0; f < flowNames.length; f++) {
-      if (cls.runs.lists?.[f] === 1) {
-        const data: Datum[] = [];
-        for (let s = task.first(f); s < task.end(f); s++) data.push(this.datumOf(task, f, s));
-        args[flowNames[f]] = data;
-      } else args[flowNames[f]] = this.datumOf(task, f, task.first(f));
-    }
-    const handle = this.place(task, args);
+    const handle = cls.runs.lists === undefined ? this.place(task) : this.placeLists(task);
     this.counts[cls.number]++;
     for (let f = 0; f < flowNames.length; f++) {
       if (cls.runs.lists?.[f] === 1) continue;
@@ -100,7 +95,7 @@ export class Walk {
     }
     this.waiting.sent();
     // The last writer of a datum is kept for messages.
-    task.values.length = 0;
+    task.values = NONE;
   }
 
   /** The datum of an input, which must have the version that the task uses. */
@@ -128,35 +123,58 @@ export class Walk {
 
   private make(task: GraphTask, flow: number, source: Temporary): UsedDatum {
     const { element, length, options } = source;
-    const { on, runs } = task.cls;
-    const name = `${runs.flowNames[flow]} of ${task.name}`;
-    const at = on?.(task.indices);
-    const rank = at === undefined ? 0 : typeof at === 'number' ? at : at.rank;
+    const name = `${task.cls.runs.flowNames[flow]} of ${task.name}`;
+    const rank = this.rankOf(task) ?? 0;
     const datum = this.graph.makeTemporary(element, length, { ...options, name, rank });
     this.temporaries.add(datum);
     return new UsedDatum(datum, true);
   }
 
   /** Inserts the task into the run, unless this rank may skip it. */
-  private place(task: GraphTask, args: Record<string, unknown>): TaskHandle | undefined {
-    const { graph } = this;
-    const { cls, indices, priority, after } = task;
-    const { on, device } = cls;
-    const at = on?.(indices);
-    const rank = at === undefined || typeof at === 'number' ? at : at.rank;
+  private place(task: GraphTask): TaskHandle | undefined {
+    const { graph, inOrder: data } = this;
+    const { cls, indices } = task;
+    const count = cls.from.length;
+    for (let f = 0; f < count; f++) data[f] = this.datumOf(task, f, f);
+    data.length = count;
+    const rank = this.rankOf(task);
     if (rank !== undefined && this.pruning?.skips(task, rank) === true) return undefined;
-    const chosen = device?.(indices);
-    const isPlain = priority === 0 && after === undefined && chosen === undefined;
-    const runs = cls.runs;
+    return graph.insertInOrder(cls.runs, data, cls.params?.(indices), this.optionsOf(task, rank));
+  }
+
+  /** As `place`, for a task with lists. */
+  private placeLists(task: GraphTask): TaskHandle | undefined {
+    const { runs, params } = task.cls;
+    const args: Record<string, unknown> = { ...params?.(task.indices) };
+    for (let f = 0; f < runs.flowNames.length; f++) {
+      const all: Datum[] = [];
+      for (let s = task.first(f); s < task.end(f); s++) all.push(this.datumOf(task, f, s));
+      args[runs.flowNames[f]] = runs.lists?.[f] === 1 ? all : all[0];
+    }
+    const rank = this.rankOf(task);
+    if (rank !== undefined && this.pruning?.skips(task, rank) === true) return undefined;
     const given = args as TaskArguments<Flows, Parameters>;
-    if (isPlain && (rank === undefined || graph.ranks === 1)) return graph.insert(runs, given);
-    const options: TaskOptions = {
+    return this.graph.insert(runs, given, this.optionsOf(task, rank));
+  }
+
+  /** The rank that `on` gives the task. */
+  private rankOf({ cls, indices }: GraphTask): number | undefined {
+    const at = cls.on?.(indices);
+    return at === undefined || typeof at === 'number' ? at : at.rank;
+  }
+
+  /** The options of the insertion, if it needs some. */
+  private optionsOf(task: GraphTask, rank: number | undefined): TaskOptions | undefined {
+    const { cls, indices, priority, after } = task;
+    const device = cls.device?.(indices);
+    const isPlain = priority === 0 && after === undefined && device === undefined;
+    if (isPlain && (rank === undefined || this.graph.ranks === 1)) return undefined;
+    return {
       priority,
-      ...(chosen === undefined ? {} : { device: chosen }),
+      ...(device === undefined ? {} : { device }),
       ...(after === undefined ? {} : { after }),
       ...(rank === undefined ? {} : { rank }),
     };
-    return graph.insert(runs, given, options);
   }
 
   private send(task: GraphTask, flow: number, value: Value, targets: Targets): void {
@@ -198,6 +216,8 @@ export class Walk {
     }
   }
 }
+
+const NONE: undefined[] = [];
 
 /** The task overwrites a datum: its new version. */
 function overwritten(task: GraphTask, of: UsedDatum): Value {

@@ -79,6 +79,16 @@ export class PlanGraph extends Graph {
     return handle;
   }
 
+  /** @internal The planner knows the data by name. */
+  override insertInOrder(
+    cls: TaskClass,
+    data: readonly Datum[],
+    params: Readonly<Record<string, unknown>> | undefined,
+    options: TaskOptions | undefined,
+  ): TaskHandle {
+    return this.insertNamed(cls, data, params, options);
+  }
+
   /** @internal On several ranks the tasks of all are kept, and compared with those of the other ranks. */
   protected override place(insertion: ProgramInsertion, rank: number): TaskHandle {
     const { together, owner, planning } = this;

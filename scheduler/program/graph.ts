@@ -150,7 +150,7 @@ export class Graph implements TaskGraph {
     const { row } = bound;
     const { flowNames, paramNames } = row;
     if (args === null || typeof args !== 'object') throw badArguments(bound, args);
-    const { directory, tasks } = engine;
+    const { tasks } = engine;
     if (!tasks.hasRoom(flowNames.length, paramNames.length)) {
       engine.reserveRow(bound.row);
       if (run.error !== undefined) throw run.error;
@@ -166,19 +166,82 @@ export class Graph implements TaskGraph {
       bound.uncheckedArguments--;
       checkArgumentNames(row, named);
     }
-    const { insertion } = this;
+    return this.insertRecord(bound, options, spawner, turn, next);
+  }
+
+  /**
+   * @internal Inserts a task as `insert` does, with its data in the order of the flows and, of a class with parameters, an object that
+   * has them. It spares the parameterised graphs an object and a search for names per task. What it does not do at once, and
+   * every mistake, it leaves to `insert`.
+   */
+  insertInOrder(
+    cls: TaskClass,
+    data: readonly Datum[],
+    params: Readonly<Record<string, unknown>> | undefined,
+    options: TaskOptions | undefined,
+  ): TaskHandle {
+    const { engine, run, lastBound: bound } = this;
+    const isPlain =
+      this.lastClass === cls &&
+      this.watch === undefined &&
+      bound !== undefined &&
+      bound.uncheckedArguments === 0 &&
+      run.error === undefined &&
+      !run.over;
+    if (!isPlain) return this.insertNamed(cls, data, params, options);
+    const { flowNames, paramNames } = bound.row;
+    const { tasks } = engine;
+    if (!tasks.hasRoom(flowNames.length, paramNames.length)) {
+      engine.reserveRow(bound.row);
+      if (run.error !== undefined) throw run.error;
+    }
+    const turn = ++this.turn;
+    const { next } = tasks;
+    if (!this.readDataInOrder(bound, data)) return this.insertNamed(cls, data, params, options);
+    if (
+      paramNames.length > 0 &&
+      !this.readParameters(bound, params as Readonly<Record<string, unknown>>)
+    )
+      return this.insertNamed(cls, data, params, options);
+    return this.insertRecord(bound, options, undefined, turn, next);
+  }
+
+  /** @internal As `insertInOrder`, by `insert`. */
+  protected insertNamed(
+    cls: TaskClass,
+    data: readonly Datum[],
+    params: Readonly<Record<string, unknown>> | undefined,
+    options: TaskOptions | undefined,
+  ): TaskHandle {
+    const args: Record<string, unknown> = { ...params };
+    for (let i = 0; i < data.length; i++) args[cls.flowNames[i]] = data[i];
+    return this.insert(cls, args as TaskArguments<Flows, Parameters>, options);
+  }
+
+  /** Inserts the task whose data and parameters have been read into the record since the turn `turn`, when task `next` came next. */
+  private insertRecord(
+    bound: BoundClass,
+    options: TaskOptions | undefined,
+    spawner: TaskId | undefined,
+    turn: number,
+    next: TaskId,
+  ): TaskHandle {
+    const { engine, run, insertion } = this;
+    const { row, cls } = bound;
+    const { directory, tasks } = engine;
+    const count = row.flowNames.length;
     insertion.priority = 0;
     insertion.device = ANY_DEVICE;
     insertion.after = undefined;
     const rank = options === undefined ? ANY_RANK : this.readOptions(bound, options);
     if (turn !== this.turn || next !== tasks.next) throw reentered(bound);
     if (run.error !== undefined) throw run.error;
-    const mayBeLarge = directory.largest * flowNames.length > bound.safeBytes;
+    const mayBeLarge = directory.largest * count > bound.safeBytes;
     const { device } = insertion;
-    if (device >= 0 || (mayBeLarge && this.sumOfBytes(flowNames.length) > bound.safeBytes))
+    if (device >= 0 || (mayBeLarge && this.sumOfBytes(count) > bound.safeBytes))
       this.checkSize(bound, device);
     insertion.cls = row;
-    this.watch?.notes(insertion, cls as unknown as TaskClass);
+    this.watch?.notes(insertion, cls);
     insertion.parent = spawner;
     if (spawner !== undefined) {
       const { reductions } = this.runtime;
@@ -186,7 +249,7 @@ export class Graph implements TaskGraph {
       // Its reducing flows change the datum itself, one task after the other.
       return this.place(insertion, rank);
     }
-    if (bound.cls.reductions !== undefined || this.runtime.reductions.isOpen)
+    if (cls.reductions !== undefined || this.runtime.reductions.isOpen)
       return this.placeAmongReductions(bound, rank);
     return this.place(insertion, rank);
   }
@@ -291,8 +354,25 @@ export class Graph implements TaskGraph {
     if (bound.written.length > 0) this.checkDuplicates(bound);
   }
 
+  /** As `readData`, for data in the order of the flows. False: one of them is not what the flow needs. */
+  private readDataInOrder(bound: BoundClass, data: readonly Datum[]): boolean {
+    const { flows } = this;
+    const { directory } = this.engine;
+    const { tokens } = bound;
+    const { modes } = bound.row;
+    for (let i = 0; i < modes.length; i++) {
+      const datum = data[i];
+      const d = datum.row;
+      if (datum.token !== tokens[i] || directory.info[d] !== datum) return false;
+      flows[i] = d;
+      if (modes[i] !== AccessMode.write && directory.written[d] === 0) return false;
+    }
+    if (bound.written.length > 0) this.checkDuplicates(bound);
+    return true;
+  }
+
   /** Checks the parameters and resolves them to numbers in scratch memory. False: one of them is a datum. */
-  private readParameters(bound: BoundClass, named: Record<string, unknown>): boolean {
+  private readParameters(bound: BoundClass, named: Readonly<Record<string, unknown>>): boolean {
     const { params } = this;
     const { kinds } = bound;
     const { paramNames } = bound.row;

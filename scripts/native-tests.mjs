@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { commandLine, usageError } from './lib/command-line.mjs';
 import { prepare, root } from './lib/prepare.mjs';
-import { sanitizerEnvironment } from './lib/stubs.mjs';
+import { configuration, sanitizerEnvironment, stubFolder } from './lib/stubs.mjs';
 
 const usage = `usage: node scripts/native-tests.mjs [options] [part of a test's name]
 
@@ -21,7 +21,7 @@ const sanitize = values.sanitize ?? '';
 if (!['', 'address', 'thread'].includes(sanitize))
   usageError(usage, `--sanitize is 'address' or 'thread', not '${sanitize}'`);
 await prepare({ only: ['dependencies'], tools: true });
-const build = join(root, sanitize === '' ? 'build-tests' : `build-${sanitize}`);
+const build = sanitize === '' ? join(root, 'build-tests') : stubFolder(root, sanitize);
 
 function run(command, args, env = {}) {
   const { status, error } = spawnSync(command, args, {
@@ -33,7 +33,9 @@ function run(command, args, env = {}) {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-run('cmake', ['-S', root, '-B', build, '-DHEADRACE_TESTS=ON', `-DHEADRACE_SANITIZE=${sanitize}`]);
+// Settings that differ from those of the GPU tests would compile everything twice.
+const settings = sanitize === '' ? ['-S', root, '-B', build] : configuration(root, sanitize);
+run('cmake', [...settings, '-DHEADRACE_TESTS=ON']);
 run('cmake', ['--build', build, '--target', 'headrace_tests', '--parallel', '2']);
 run(join(build, 'headrace_tests'), positionals, {
   ...(sanitize === '' ? {} : sanitizerEnvironment),

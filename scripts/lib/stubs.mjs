@@ -25,6 +25,19 @@ export function stubFolder(root, sanitize = '') {
   return path.join(root, sanitize === '' ? 'build-stubs' : `build-${sanitize}`);
 }
 
+/** Arguments of cmake for that build. With a sanitizer it has both native test programs, which share their objects. */
+export function configuration(root, sanitize = '') {
+  return [
+    '-S',
+    root,
+    '-B',
+    stubFolder(root, sanitize),
+    '-DHEADRACE_STUBS=ON',
+    '-DHEADRACE_TEST_SWITCHES=ON',
+    `-DHEADRACE_SANITIZE=${sanitize}`,
+  ];
+}
+
 /**
  * Builds them.
  *
@@ -34,13 +47,8 @@ export function stubFolder(root, sanitize = '') {
  */
 export async function buildStubs({ root, run, env }, sanitize = '') {
   const build = stubFolder(root, sanitize);
-  const settings = [
-    '-DHEADRACE_STUBS=ON',
-    '-DHEADRACE_TEST_SWITCHES=ON',
-    `-DHEADRACE_SANITIZE=${sanitize}`,
-  ];
   const options = { cwd: root, env };
-  const made = await run('cmake', ['-S', root, '-B', build, ...settings], options);
+  const made = await run('cmake', configuration(root, sanitize), options);
   if (made.code !== 0) return made;
   const target = ['--parallel', '2', '--target', 'headrace_stubs'];
   const built = await run('cmake', ['--build', build, ...target], options);

@@ -78,7 +78,12 @@ function ownTest({ guard, hazard, breaks, project, file }) {
       ...[vitest, 'run', '--project', project, file, '-t', `without ${guard}:`],
       ...['--reporter=json', `--outputFile=${report}`],
     ],
-    { cwd: root, stdio: 'ignore', timeout: 3 * LIMIT_MS },
+    {
+      cwd: root,
+      stdio: 'ignore',
+      timeout: 3 * LIMIT_MS,
+      env: { ...process.env, HEADRACE_TEST_FULL: '1' },
+    },
   );
   let found;
   try {

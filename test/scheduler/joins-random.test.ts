@@ -1,5 +1,6 @@
 // Random families of spawned tasks against plain recursion: temporaries, asynchronous bodies, kernels, small windows and
 // memories, values read in the middle, several runs at a time, and tasks that fail anywhere in a family.
+
 import { describe, expect, it } from 'vitest';
 import { Random } from '../../devices/simulated/machine/random.js';
 import {
@@ -15,6 +16,7 @@ import {
   task,
   write,
 } from '../../index.js';
+import { partOf } from '../support/grids.js';
 import { nothingLeft, onMachine, soon } from '../support/machines.js';
 
 type Kind = 'one' | 'two' | 'add' | 'init';
@@ -268,12 +270,13 @@ async function compare(seed: number, failing: boolean): Promise<number> {
 
 describe('random families', () => {
   it('give what recursion gives', async () => {
-    for (let seed = 1; seed <= 40; seed++) await compare(seed, false);
+    for (let seed = 1; seed <= partOf(40, 15); seed++) await compare(seed, false);
   }, 60_000);
 
   it('leave no value of a part of a family when a task of it fails', async () => {
+    const runs = partOf(70, 28);
     let failures = 0;
-    for (let seed = 1001; seed <= 1070; seed++) failures += await compare(seed, true);
-    expect(failures).toBeGreaterThan(30);
+    for (let seed = 1001; seed <= 1000 + runs; seed++) failures += await compare(seed, true);
+    expect(failures).toBeGreaterThan((30 / 70) * runs);
   }, 60_000);
 });

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { presets } from '../../devices/simulated/machine/presets.js';
 import { type Graph, Runtime, read, readWrite, task, write } from '../../index.js';
+import { partOf } from '../support/grids.js';
 import { queueId } from '../support/handles.js';
 
 const link = task({ name: 'link', flows: { x: readWrite('f64') }, kernel: 'empty' });
@@ -72,7 +73,8 @@ const stencil = (width: number, steps: number) => (): Program => {
   };
 };
 
-for (const microseconds of [5, 20, 200, 2000]) {
+// 20 us: as many steps as 5 us, and shares between those of 5 and of 200 us.
+for (const microseconds of partOf([5, 20, 200, 2000], [5, 200, 2000])) {
   const seconds = microseconds * 1e-6;
   const steps = Math.max(40, Math.min(1000, Math.round(0.02 / seconds)));
   test(`chains of ${microseconds} us tasks keep all workers busy`, async () => {

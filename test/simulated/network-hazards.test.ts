@@ -1,9 +1,14 @@
 // Hazards of the network, with the production code between ranks over the simulated network: the number of flushes (H1),
 // slow flushes (H16), and fresh reads through a known mapping (H17).
+
 import { describe, expect, test } from 'vitest';
 import type { NetworkFetches } from '../../devices/network/fetches.js';
 import { directedCases, received } from '../../devices/simulated/cases/directed-cases.js';
 import { type Played, Player } from '../../devices/simulated/cases/play.js';
+import { partOf } from '../support/grids.js';
+
+/** Runs with different delays. */
+const SEEDS = partOf(30, 10);
 
 interface Counted {
   readonly played: Played;
@@ -46,19 +51,19 @@ describe('H1: flushes', () => {
   test('there is one for each batch of completions, not for each message', async () => {
     let flushes = 0;
     let receives = 0;
-    for (let seed = 1; seed <= 30; seed++) {
+    for (let seed = 1; seed <= SEEDS; seed++) {
       const counted = await count([[]], seed);
       expect(counted.played.problems).toEqual([]);
       expect(counted.flushes).toBe(counted.batches);
       flushes += counted.flushes;
       receives += counted.receives;
     }
-    expect(flushes).toBeGreaterThan(30);
+    expect(flushes).toBeGreaterThan(SEEDS);
     expect(flushes).toBeLessThan(receives);
   });
 
   test('there is none for data that no GPU reads', async () => {
-    for (let seed = 1; seed <= 10; seed++) {
+    for (let seed = 1; seed <= SEEDS / 3; seed++) {
       const counted = await count([[], 'host'], seed);
       expect(counted.played).toMatchObject({ problems: [], outcome: '', transfers: 12 });
       expect(counted).toMatchObject({ flushes: 0, receives: 0 });
@@ -68,7 +73,7 @@ describe('H1: flushes', () => {
 
 describe('H16: a flush', () => {
   test('that returns only with news of the network does not keep the news away', async () => {
-    for (let seed = 1; seed <= 30; seed++) {
+    for (let seed = 1; seed <= SEEDS; seed++) {
       const { played } = await count([[{ kind: 'flush', rank: 1, at: 0, waits: true }]], seed);
       expect(played).toMatchObject({ problems: [], outcome: '', injected: 1 });
     }

@@ -1,5 +1,6 @@
 // Plans on simulated machines whose memory has bytes: what is played gives what is inserted, whatever the machine's delays.
 // And the guards of plans: without each of them a check fails.
+import { partOf } from '../support/grids.js';
 import '../support/removable-guards.js';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Guards } from '../../devices/guards.js';
@@ -19,7 +20,7 @@ import { overlaps, playedIterations, taskTexts, tracedWith } from '../support/pl
 test.each([false, true])(
   'what is played is what is inserted, with delays: %s',
   async (delays) => {
-    for (let seed = 1; seed <= 60; seed++)
+    for (let seed = 1; seed <= partOf(60, 24); seed++)
       expect(
         await planProblem(new PlanProgram(seed), delays ? seed : undefined),
         `seed ${seed}`,
@@ -33,7 +34,7 @@ test('a simulated queue that completes records while it wakes others leaves none
 });
 
 test('a trace of plays has the tasks of as many runs, which follow their predecessors in time', async () => {
-  for (let seed = 1; seed <= 30; seed++) {
+  for (let seed = 1; seed <= partOf(30, 12); seed++) {
     const program = new PlanProgram(seed, { hazards: false });
     const { rounds } = await computed(program);
     const [first, second] = await Promise.all(

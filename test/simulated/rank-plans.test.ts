@@ -1,5 +1,6 @@
 // Plans on several simulated ranks whose memory has bytes: what is played is what is inserted, whatever the delays of the machines and
 // the network; and a play that fails on one rank ends on all.
+
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { planKernels } from '../../devices/simulated/cases/plan-cases.js';
@@ -9,6 +10,7 @@ import type { MachineDescription } from '../../devices/simulated/machine/machine
 import { World } from '../../devices/simulated/machine/world.js';
 import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
 import { type Datum, type Graph, Runtime, readWrite, slot, task } from '../../scheduler/index.js';
+import { partOf } from '../support/grids.js';
 
 const check = task({
   name: 'check',
@@ -156,7 +158,7 @@ async function outcome(
   return found;
 }
 
-const PROGRAMS = 10;
+const PROGRAMS = partOf(10, 4);
 
 test.each(Array.from({ length: 4 }, (_, i) => i * PROGRAMS + 1))(
   'programs from seed %i on: what is played is what is inserted, and failures end on all ranks',

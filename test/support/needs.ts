@@ -6,6 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findChromium } from '../../bench/trace-chromium.js';
 import { installLine, systemPackages } from '../../scripts/lib/system-packages.mjs';
+import { isFull } from './grids.js';
 
 /** Why a test cannot run here. */
 interface Unmet {
@@ -100,6 +101,14 @@ export const libraries: readonly Library[] = LIBRARIES.filter((each) => layers[e
 export const first: Library | undefined = libraries[0];
 /** Any MPI library. */
 export const ranks: Need = first === undefined ? layers.openmpi : layers[first];
+
+/**
+ * Cells of a grid over a library: all of them over the first one that is here, over the other one those for which the library
+ * matters. HEADRACE_TEST_FULL=1: all over both.
+ */
+export function over<T>(library: Library, cells: readonly T[], matter: readonly T[]): readonly T[] {
+  return isFull || library === (first ?? 'openmpi') ? cells : matter;
+}
 
 const stubs = (file: string): Need => ({
   id: 'stubs',

@@ -1,5 +1,6 @@
 // Damaged traces: each is refused with a typed error, or its remaining part is shown without nonsense.
-// HEADRACE_CORRUPTIONS=16500 tries that many instead of a few hundred; a failure names its seed.
+// HEADRACE_CORRUPTIONS=16500 tries that many instead of a hundred; a failure names its seed.
+
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -9,10 +10,11 @@ import { Random } from '../../devices/simulated/machine/random.js';
 import { Runtime, read, readWrite, task as taskClass, write } from '../../index.js';
 import { EventKind, loadTrace, NONE } from '../../trace/index.js';
 import { testContext } from '../cli/context.js';
+import { partOf } from '../support/grids.js';
 import { corrupted, outcomeOf, showAll } from './corruptions.js';
 import { record, task, testHeader } from './support.js';
 
-const count = Number(process.env['HEADRACE_CORRUPTIONS'] ?? 400);
+const count = Number(process.env['HEADRACE_CORRUPTIONS'] ?? partOf(400, 100));
 let folder = '';
 /** Traces, each as the files of its ranks. */
 const traces: Uint8Array[][] = [];

@@ -6,6 +6,9 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { type Plan, Runtime } from '../index.js';
 import {
   type BenchEntry,
@@ -22,6 +25,7 @@ import { efficiencyAt, metg, sweep } from './metg.js';
 const REPEATS = 5;
 const EMPTY_STEPS = 100_000;
 const PLANNED_TASKS = 100_000;
+const MANY_TASKS = 1_000_000;
 const RECOGNISED_TASKS = 20_000;
 const RECOGNISED_RUNS = 40;
 const UNLIKE_TASKS = 10_000;
@@ -233,6 +237,46 @@ async function planning(cores: number): Promise<BenchEntry[]> {
   }
 }
 
+/** A plan of a million tasks: us per task of planning, bytes per task that the plan keeps, and ns per task of a play. */
+async function manyTasks(cores: number): Promise<BenchEntry[]> {
+  const width = 8 * cores;
+  await using rt = await Runtime.create({ workers: cores });
+  const columns = makeColumns(rt, width, 0);
+  const steps = Math.ceil(MANY_TASKS / width);
+  const tasks = steps * width;
+  await runShape(rt, columns, 'stencil', 5000);
+  const before = await memoryInUse();
+  const start = performance.now();
+  const plan = await rt.plan((graph) => insertShape(graph, columns, 'stencil', steps));
+  const planned = ((performance.now() - start) * 1e3) / tasks;
+  const kept = ((await memoryInUse()) - before) / tasks;
+  await plan.run();
+  const { seconds } = await plan.run({ times: REPEATS });
+  const params = { tasks, width };
+  const entry = (name: string, value: number, unit: string): BenchEntry => {
+    log(`${name}: ${value.toFixed(2)} ${unit}`);
+    return { name, value, unit, params };
+  };
+  return [
+    entry('plan/planning/million', planned, 'us/task'),
+    entry('plan/planning/million/size', kept, 'B/task'),
+    entry('plan/planning/million/played', (seconds * 1e9) / (REPEATS * tasks), 'ns/task'),
+  ];
+}
+
+/** Bytes of objects and buffers that are in use. */
+async function memoryInUse(): Promise<number> {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  // Buffers are given back in a turn after the collection that finds them unused.
+  for (let i = 0; i < 3; i++) {
+    collect();
+    await setImmediate();
+  }
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
 export async function planBenchmarks(): Promise<BenchEntry[]> {
   const cores = availableParallelism();
   return [
@@ -241,6 +285,7 @@ export async function planBenchmarks(): Promise<BenchEntry[]> {
     ...(await granularity(cores, 8 * cores, 'plan/metg/stencil')),
     ...(await granularity(cores, 2, 'plan/metg/stencil/width-2')),
     ...(await planning(cores)),
+    ...(await manyTasks(cores)),
     ...(await recognisedTasks(cores, 8 * cores)),
     ...(await unlikeRuns(cores, 8 * cores)),
   ];

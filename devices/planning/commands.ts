@@ -55,9 +55,9 @@ export class PlannedCommands {
     count: number,
   ): number {
     const c = this.count++;
-    if (c === this.queue.length) this.growCommands();
-    while (this.used + count > this.values.length) {
-      const length = this.values.length * 2;
+    if (c === this.queue.length) this.resizeCommands(2 * (c + 1));
+    if (this.used + count > this.values.length) {
+      const length = 2 * (this.used + count);
       this.values = resized(this.values, length);
       this.data = resized(this.data, length);
     }
@@ -74,8 +74,14 @@ export class PlannedCommands {
     return c;
   }
 
-  private growCommands(): void {
-    const length = this.queue.length * 2;
+  /** All commands are there: gives the memory back that the columns do not need. */
+  trim(): void {
+    this.resizeCommands(this.count);
+    this.values = resized(this.values, this.used);
+    this.data = resized(this.data, this.used);
+  }
+
+  private resizeCommands(length: number): void {
     this.isCopy = resized(this.isCopy, length);
     this.message = resized(this.message, length);
     this.queue = resized(this.queue, length);

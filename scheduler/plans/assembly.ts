@@ -1,7 +1,7 @@
 // Assembles a plan from an iteration: the lists of the queues, the memory of the regions, and the report.
 import { Opcode } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
-import { type DatumId, HOST } from '../../devices/handles.js';
+import { type DatumId, HOST, type QueueId } from '../../devices/handles.js';
 import type { Engine } from '../engine/engine.js';
 import { listsForGraph } from './graph-lists.js';
 import type { Iteration } from './iteration.js';
@@ -36,23 +36,27 @@ export function assemble(engine: Engine, decisions: Decisions, began: number): P
     share?.afterLast,
   );
   const lists = writeLists(commands, waits, insertions.open, slots);
-  const regions = regionsOf(iteration, addressesOf(commands, accesses, ranges, lists));
+  const regions = regionsOf(iteration);
   checkHost(engine, name, regions);
   return {
     queues: lists.queues,
     regions,
+    addresses: addressesOf(commands, accesses, ranges, lists),
     entry: iteration.entry.map(
       ({ datum, range }): PlannedCopy => ({ datum, region: ranges.region[range] }),
     ),
     results: resultsOf(iteration, lists),
     slots,
-    task: (n): PlannedTask => ({
-      cls: insertions.classes[n],
-      data: insertions.classes[n].modes.map((_, i) => insertions.datum(n, i)),
-      params: insertions.classes[n].paramNames.map((_, i) => insertions.parameter(n, i)),
-      slots: insertions.classes[n].paramNames.map((_, i) => slots.indexOf(insertions.slot(n, i))),
-      message: share?.messages.get(n),
-    }),
+    task: (n): PlannedTask => {
+      const cls = insertions.classOf(n);
+      return {
+        cls,
+        data: cls.modes.map((_, i) => insertions.datum(n, i)),
+        params: cls.paramNames.map((_, i) => insertions.parameter(n, i)),
+        slots: cls.paramNames.map((_, i) => slots.indexOf(insertions.slot(n, i))),
+        message: share?.messages.get(n),
+      };
+    },
     insertions: insertions.count,
     copied: copiedIn(iteration, engine.spaces.length),
     graphLists: () => listsForGraph(iteration, queues, insertions.after),
@@ -71,15 +75,11 @@ function messagesOf(share: RankShare | undefined): { sent: number; received: num
   return counts;
 }
 
-function regionsOf(
-  { ranges, users }: Iteration,
-  addresses: readonly Float64Array[],
-): PlannedRegion[] {
-  return addresses.map((list, g) => ({
+function regionsOf({ ranges, users }: Iteration): PlannedRegion[] {
+  return users.map((datum, g) => ({
     space: ranges.regionSpace[g],
     bytes: ranges.regionBytes[g],
-    datum: users[g],
-    addresses: list,
+    datum,
   }));
 }
 
@@ -144,10 +144,9 @@ function reportOf(
 ): PlannedProgram['report'] {
   const { commands, ranges } = iteration;
   const bytes = { h2d: 0, d2h: 0, d2d: 0 };
-  const counts = new Map<string, number>();
+  const counts = new Int32Array(engine.backend.queues.length);
   for (let c = 0; c < commands.count; c++) {
-    const queue = queueName(engine.backend, commands.queue[c]);
-    counts.set(queue, (counts.get(queue) ?? 0) + 1);
+    counts[commands.queue[c]]++;
     if (!commands.isCopy[c]) continue;
     const size = commands.values[commands.first[c] + 2];
     const what = commands.what[c];
@@ -162,7 +161,11 @@ function reportOf(
     name,
     tasks: insertions.count - (share?.messages.size ?? 0),
     messages: messagesOf(share),
-    commands: Object.fromEntries(counts),
+    commands: Object.fromEntries(
+      [...counts.entries()].flatMap(([q, n]) =>
+        n === 0 ? [] : [[queueName(engine.backend, q as QueueId), n]],
+      ),
+    ),
     waits,
     bytes,
     memory,

@@ -10,6 +10,8 @@ export interface PlannedParts {
   readonly ranges: Ranges;
 }
 
+const NONE: readonly number[] = [];
+
 /** The tasks of the longest chain of tasks that follow each other. */
 export function criticalPath(parts: PlannedParts, control: ControlEdges): number {
   const weightOf = (c: number): number => (parts.commands.isCopy[c] === 1 ? 0 : 1);
@@ -30,28 +32,29 @@ export function chainsBefore(
   // Per segment: the longest chain that ends with its writer, and with a reader.
   const afterWriter = new Int32Array(ranges.segments);
   const afterReaders = new Int32Array(ranges.segments);
+  const { firstSegment, lastSegment } = ranges;
   const afterInsertion = new Map<number, number>();
   for (let c = 0; c < commands.count; c++) {
+    const [begin, end] = [accesses.first[c], accesses.first[c + 1]];
     let length = 0;
-    const each = (visit: (segment: number, writes: boolean) => void): void => {
-      for (let i = accesses.first[c]; i < accesses.first[c + 1]; i++) {
-        const r = accesses.of[i] >> 1;
-        for (let s = ranges.firstSegment[r]; s <= ranges.lastSegment[r]; s++)
-          visit(s, (accesses.of[i] & 1) === 1);
+    for (let i = begin; i < end; i++) {
+      const r = accesses.of[i] >> 1;
+      const writes = (accesses.of[i] & 1) === 1;
+      for (let s = firstSegment[r]; s <= lastSegment[r]; s++) {
+        length = Math.max(length, afterWriter[s]);
+        if (writes) length = Math.max(length, afterReaders[s]);
       }
-    };
-    each((s, writes) => {
-      length = Math.max(length, afterWriter[s], writes ? afterReaders[s] : 0);
-    });
-    for (const before of control.get(commands.insertion[c]) ?? [])
+    }
+    for (const before of control.get(commands.insertion[c]) ?? NONE)
       length = Math.max(length, afterInsertion.get(before) as number);
     lengths[c] = length;
-    const end = length + weightOf(c);
-    each((s, writes) => {
-      const after = writes ? afterWriter : afterReaders;
-      after[s] = Math.max(after[s], end);
-    });
-    afterInsertion.set(commands.insertion[c], end);
+    const withIt = length + weightOf(c);
+    for (let i = begin; i < end; i++) {
+      const r = accesses.of[i] >> 1;
+      const after = (accesses.of[i] & 1) === 1 ? afterWriter : afterReaders;
+      for (let s = firstSegment[r]; s <= lastSegment[r]; s++) after[s] = Math.max(after[s], withIt);
+    }
+    if (control.size > 0) afterInsertion.set(commands.insertion[c], withIt);
   }
   return lengths;
 }

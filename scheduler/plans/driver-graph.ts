@@ -128,8 +128,8 @@ export class DriverGraph {
     this.commands ??= this.program.graphLists();
     const { queues, addresses } = this.commands;
     const values = queues.map(({ records }) => new Float64Array(records.buffer));
-    addresses.forEach((list, g) => {
-      writeAddresses(values, list, this.addresses[g]);
+    this.addresses.forEach((base, g) => {
+      writeAddresses(values, addresses, g, base);
     });
     try {
       const records = this.graphs.capture(queues);

@@ -1,5 +1,8 @@
 // The tasks of a plan as they were inserted, so that they can be inserted again without the program.
+//
+// A plan may have millions of tasks, so they are kept as columns of numbers.
 import type { Column, DatumId } from '../../devices/handles.js';
+import { resized } from '../../devices/resized.js';
 import type { TaskClassRow } from '../../stages/task-table.js';
 import type { RunState } from '../engine/run-state.js';
 import type { TaskInsertion } from '../engine/task-insertion.js';
@@ -12,37 +15,61 @@ export interface OpenParameter {
   readonly slot: string;
 }
 
+/** Tasks for which the columns have room at first. */
+const FEW = 64;
+
 export class Insertions {
-  readonly classes: TaskClassRow[] = [];
+  count = 0;
   /** Tasks that must be over first, by number of insertion. */
   readonly after: Map<number, readonly number[]> = new Map();
   readonly open: OpenParameter[] = [];
   /** By insertion and parameter. */
   private readonly slots: Map<number, Map<number, string>> = new Map();
-  private readonly flows: number[] = [];
-  private readonly params: number[] = [];
-  private readonly firstFlow: number[] = [];
-  private readonly firstParam: number[] = [];
-  private readonly priority: number[] = [];
-  private readonly device: number[] = [];
-
-  get count(): number {
-    return this.classes.length;
-  }
+  /** The classes by id, and the id of the class of each insertion. */
+  private readonly classes: TaskClassRow[] = [];
+  private classIds: Int32Array = new Int32Array(FEW);
+  private flows: Int32Array = new Int32Array(4 * FEW);
+  private params: Float64Array = new Float64Array(FEW);
+  private firstFlow: Int32Array = new Int32Array(FEW);
+  private firstParam: Int32Array = new Int32Array(FEW);
+  private priority: Float64Array = new Float64Array(FEW);
+  private device: Int16Array = new Int16Array(FEW);
+  /** Flows and parameters in use. */
+  private usedFlows = 0;
+  private usedParams = 0;
 
   /** Keeps an insertion; `after` by number. Returns its number. */
   add(insertion: Omit<TaskInsertion, 'run' | 'after'>, after: readonly number[]): number {
-    const n = this.classes.length;
-    const { cls } = insertion;
-    this.classes.push(cls);
-    this.firstFlow.push(this.flows.length);
-    this.firstParam.push(this.params.length);
-    for (let i = 0; i < cls.modes.length; i++) this.flows.push(insertion.flows[i]);
-    for (let i = 0; i < cls.paramNames.length; i++) this.params.push(insertion.params[i]);
-    this.priority.push(insertion.priority);
-    this.device.push(insertion.device);
+    const n = this.count++;
+    const { cls, flows, params } = insertion;
+    const [nFlows, nParams] = [cls.modes.length, cls.paramNames.length];
+    if (n === this.classIds.length) this.resizeTasks(2 * (n + 1));
+    if (this.usedFlows + nFlows > this.flows.length)
+      this.flows = resized(this.flows, 2 * (this.usedFlows + nFlows));
+    if (this.usedParams + nParams > this.params.length)
+      this.params = resized(this.params, 2 * (this.usedParams + nParams));
+    this.classes[cls.id] = cls;
+    this.classIds[n] = cls.id;
+    this.firstFlow[n] = this.usedFlows;
+    this.firstParam[n] = this.usedParams;
+    for (let i = 0; i < nFlows; i++) this.flows[this.usedFlows++] = flows[i];
+    for (let i = 0; i < nParams; i++) this.params[this.usedParams++] = params[i];
+    this.priority[n] = insertion.priority;
+    this.device[n] = insertion.device;
     if (after.length > 0) this.after.set(n, after);
     return n;
+  }
+
+  /** All tasks are there: gives the memory back that the columns do not need. */
+  trim(): void {
+    this.resizeTasks(this.count);
+    this.flows = resized(this.flows, this.usedFlows);
+    this.params = resized(this.params, this.usedParams);
+  }
+
+  /** The class of insertion `n`. */
+  classOf(n: number): TaskClassRow {
+    return this.classes[this.classIds[n]];
   }
 
   /** The datum of flow `i` of insertion `n`. */
@@ -53,6 +80,11 @@ export class Insertions {
   /** The value of parameter `i` of insertion `n`. */
   parameter(n: number, i: number): number {
     return this.params[this.firstParam[n] + i];
+  }
+
+  /** The values of the parameters of all insertions, one after the other. */
+  allParameters(): Float64Array {
+    return this.params.slice(0, this.usedParams);
   }
 
   /** The priority of insertion `n`. */
@@ -84,7 +116,7 @@ export class Insertions {
     run: RunState,
     into: { -readonly [K in keyof TaskInsertion]: TaskInsertion[K] },
   ): void {
-    const cls = this.classes[n];
+    const cls = this.classOf(n);
     into.cls = cls;
     into.run = run;
     const flows = into.flows as Column<Int32Array, DatumId>;
@@ -93,5 +125,13 @@ export class Insertions {
     for (let i = 0; i < cls.paramNames.length; i++) params[i] = this.parameter(n, i);
     into.priority = this.priority[n];
     into.device = this.device[n] as TaskInsertion['device'];
+  }
+
+  private resizeTasks(length: number): void {
+    this.classIds = resized(this.classIds, length);
+    this.firstFlow = resized(this.firstFlow, length);
+    this.firstParam = resized(this.firstParam, length);
+    this.priority = resized(this.priority, length);
+    this.device = resized(this.device, length);
   }
 }

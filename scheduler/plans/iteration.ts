@@ -89,7 +89,7 @@ function accessesOf(
       of[n++] = ranges.of(to, commands.values[at], bytes) * 2 + 1;
       continue;
     }
-    const { modes } = insertions.classes[commands.insertion[c]];
+    const { modes } = insertions.classOf(commands.insertion[c]);
     const { space } = queues[commands.queue[c]];
     for (let i = 0; i < modes.length; i++) {
       const bytes = directory.bytes[commands.data[at + i]];

@@ -6,7 +6,7 @@ import { execRecords, Opcode, PlanOpen, RecordLayout as Record } from '../../dev
 import { FIRST_QUEUE, type QueueId } from '../../devices/handles.js';
 import { type CommandColumns, NO_INSERTION } from '../../devices/planning/commands.js';
 import type { OpenParameter } from './insertions.js';
-import type { PlannedQueue } from './planned-program.js';
+import type { PlannedAddresses, PlannedQueue } from './planned-program.js';
 import type { Accesses, Ranges } from './ranges.js';
 import type { Waits } from './waits.js';
 
@@ -155,40 +155,46 @@ export function writeLists(
   return new ListWriter(commands, waits).write(open, slots);
 }
 
-/** The places of addresses in the lists, per region (`PlannedRegion.addresses`). */
+/** The places of addresses in the lists. */
 export function addressesOf(
   commands: CommandColumns,
   accesses: Accesses,
   ranges: Ranges,
   lists: Lists,
-): Float64Array[] {
-  const counts = new Int32Array(ranges.regions);
-  for (const access of accesses.of) counts[ranges.region[access >> 1]]++;
-  const addresses = Array.from(counts, (n) => new Float64Array(3 * n));
-  const filled = counts.fill(0);
+): PlannedAddresses {
+  const { region } = ranges;
+  const used = accesses.first[commands.count];
+  const first = new Int32Array(ranges.regions + 1);
+  for (let i = 0; i < used; i++) first[region[accesses.of[i] >> 1] + 1]++;
+  for (let g = 0; g < ranges.regions; g++) first[g + 1] += first[g];
+  const next = first.slice();
+  const list = new Int16Array(used);
+  const place = new Int32Array(used);
+  const isShifted = ranges.offset.some((offset, r) => offset !== ranges.regionOffset[region[r]]);
+  const offset = isShifted ? new Float64Array(used) : undefined;
   for (let c = 0; c < commands.count; c++) {
     const begin = accesses.first[c];
-    const list = lists.listOf[commands.queue[c]];
     for (let i = begin; i < accesses.first[c + 1]; i++) {
       const range = accesses.of[i] >> 1;
-      const g = ranges.region[range];
+      const g = region[range];
       // A copy names its destination first, and reads before it writes.
       const argument = commands.isCopy[c] ? 1 - (i - begin) : i - begin;
-      const at = 3 * filled[g]++;
-      addresses[g][at] = list;
-      addresses[g][at + 1] = placeOf(lists.recordOf[c], argument);
-      addresses[g][at + 2] = ranges.offset[range] - ranges.regionOffset[g];
+      const at = next[g]++;
+      list[at] = lists.listOf[commands.queue[c]];
+      place[at] = placeOf(lists.recordOf[c], argument);
+      if (offset !== undefined) offset[at] = ranges.offset[range] - ranges.regionOffset[g];
     }
   }
-  return addresses;
+  return { first, list, place, offset };
 }
 
-/** Fills in the addresses of a region that lies at `base`; `values`: the float64 of each list. */
+/** Fills in the addresses of region `g`, which lies at `base`; `values`: the float64 of each list. */
 export function writeAddresses(
   values: readonly Float64Array[],
-  addresses: Float64Array,
+  { first, list, place, offset }: PlannedAddresses,
+  g: number,
   base: number,
 ): void {
-  for (let i = 0; i < addresses.length; i += 3)
-    values[addresses[i]][addresses[i + 1]] = base + addresses[i + 2];
+  for (let i = first[g]; i < first[g + 1]; i++)
+    values[list[i]][place[i]] = offset === undefined ? base : base + offset[i];
 }

@@ -43,19 +43,20 @@ export async function loadPlan(
   const began = performance.now();
   const bytes = await contentsOf(file);
   if (isOver()) throw new HeadraceError('ERR_RUNTIME_CLOSED', 'the runtime is closed');
-  const { header: given, column } = contentOf(bytes, file);
-  const header = checkedHeader(given, file);
+  const { header: saved, column } = contentOf(bytes, file);
+  const header = checkedHeader(saved, file);
   const { name } = header;
   checkMachine(header, engine);
   const data = givenData(name, header.data, options.data, runtime.programData);
-  const classes = givenClasses(name, header.classes, options.classes);
+  const given = givenClasses(name, header.classes, options.classes);
+  const rows = given.map((cls) => runtime.classes.bind(cls).row);
   const { backend, directory } = engine;
   const decisions = readDecisions({
     file,
     header,
     column,
     data,
-    classes: classes.map((cls) => runtime.classes.bind(cls).row),
+    classes: rows,
     types: header.classes.map(({ params }) => params.map(([, type]) => type)),
     queues: backend.queues,
     directory,
@@ -64,9 +65,10 @@ export async function loadPlan(
   const program = assemble(engine, decisions, began);
   checkMemory(header, program, engine);
   checkValues(program, engine);
-  const classOf = column('class');
+  const classes: TaskClass[] = [];
+  for (const [i, { id }] of rows.entries()) classes[id] = given[i];
   return new Plan(engine, program, {
-    classes: Array.from(classOf, (c) => classes[c]),
+    classes,
     data: data.map(({ row }) => row),
     isOver,
     choice: header.graph,

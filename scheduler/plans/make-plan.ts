@@ -195,11 +195,10 @@ async function planTogether(
       const share = rankShare(insertions, graph.rankOf, messages, of);
       const own = new PlanningEngine(engine, engine.backend, { window, runAhead }, recorder, share);
       const found = new Planner(own, engine).again(name);
-      const slots = openSlots(insertions, graph.classes);
-      const classes = share.origin.map((n) => graph.classes[n]);
+      const { classes, temporaries } = graph;
+      const slots = openSlots(insertions, classes);
       const { mirrored: data } = recorder;
       const together = { runtime, peers, messages, slots };
-      const { temporaries } = graph;
       plan = new Plan(engine, found, { classes, data, temporaries, isOver, choice, together });
     },
     { name: `making plan '${name}'` },

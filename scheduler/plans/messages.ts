@@ -58,7 +58,7 @@ interface Version {
 
 /** `rankOf`: rank of each insertion; `isShort`: whether a datum fits into a letter; `treeFrom`: readers from which on a version goes along a tree. */
 export function planMessages(
-  insertions: Pick<Insertions, 'count' | 'classes' | 'datum'>,
+  insertions: Pick<Insertions, 'count' | 'classOf' | 'datum'>,
   rankOf: readonly number[],
   isShort: (datum: DatumId) => boolean,
   treeFrom: number,
@@ -67,7 +67,7 @@ export function planMessages(
   const current = new Map<DatumId, Version>();
   const readers = new Map<DatumId, number[]>();
   for (let n = 0; n < insertions.count; n++) {
-    const { modes } = insertions.classes[n];
+    const { modes } = insertions.classOf(n);
     const rank = rankOf[n];
     for (let i = 0; i < modes.length; i++) {
       if (modes[i] === AccessMode.write) continue;

@@ -10,14 +10,14 @@ export interface OpenSlot {
   isTruth: boolean;
 }
 
-/** By name. `classes`: the class of each insertion. */
+/** By name. `classes`: those of the program by the id of their row. */
 export function openSlots(
-  { open }: Pick<Insertions, 'open'>,
+  insertions: Pick<Insertions, 'open' | 'classOf'>,
   classes: readonly TaskClass[],
 ): ReadonlyMap<string, OpenSlot> {
   const slots = new Map<string, OpenSlot>();
-  for (const { insertion, parameter, slot: name } of open) {
-    const { definition, paramNames } = classes[insertion];
+  for (const { insertion, parameter, slot: name } of insertions.open) {
+    const { definition, paramNames } = classes[insertions.classOf(insertion).id];
     const type = (definition.params as Parameters)[paramNames[parameter]];
     const slot = slots.get(name) ?? { name, isWhole: false, isTruth: false };
     slots.set(name, slot);

@@ -187,10 +187,10 @@ export class Placement {
   /** Writes the addresses of the regions that have moved into the lists. */
   private patch(): void {
     const { base, patched, program, values } = this;
-    program.regions.forEach(({ addresses }, g) => {
-      if (base[g] === patched[g] || !guards.planPlaces) return;
+    for (let g = 0; g < base.length; g++) {
+      if (base[g] === patched[g] || !guards.planPlaces) continue;
       patched[g] = base[g];
-      writeAddresses(values, addresses, base[g]);
-    });
+      writeAddresses(values, program.addresses, g, base[g]);
+    }
   }
 }

@@ -30,7 +30,7 @@ export type PlanArguments<F extends Flows, P extends Parameters> = {
 
 /** Inserts tasks into a plan, in program order. */
 export class PlanGraph extends Graph {
-  /** @internal Class of each insertion. */
+  /** @internal The classes of the program by the id of their row. */
   readonly classes: TaskClass[] = [];
   private readonly planning: PlanningEngine;
   private readonly owner: GraphRuntime;
@@ -74,7 +74,7 @@ export class PlanGraph extends Graph {
     const handle = super.insert(cls, closed as TaskArguments<F, P>, options);
     // Tasks of reductions may have come before it.
     const last = insertions.count - 1;
-    this.classes[last] = cls as unknown as TaskClass;
+    this.classes[insertions.classOf(last).id] = cls as unknown as TaskClass;
     if (closed !== given) this.openAll(cls as never, given, last);
     return handle;
   }
@@ -161,7 +161,8 @@ export class PlanGraph extends Graph {
   }
 
   private know(datum: unknown): void {
-    if (datum instanceof Datum && datum.owner === this.owner.programData && !datum.closed)
+    if (!(datum instanceof Datum) || this.planning.directory.info[datum.row] === datum) return;
+    if (datum.owner === this.owner.programData && !datum.closed)
       this.planning.mirror(datum.row as DatumId);
   }
 }

@@ -87,7 +87,7 @@ export class Plan {
     engine: Engine,
     program: PlannedProgram,
     of: {
-      /** Class of each insertion. */
+      /** The classes of the program by the id of their row. */
       readonly classes: readonly TaskClass[];
       readonly data: Iterable<DatumId>;
       /** Data that are closed with the plan. */
@@ -301,6 +301,7 @@ export class Plan {
   async save(file: string): Promise<void> {
     const { engine, classes, data, choice: graph } = this;
     const { decisions } = this.checkOpen();
+    const { insertions } = decisions;
     if (this.together !== undefined)
       throw new HeadraceError(
         'ERR_PLAN_RANKS',
@@ -309,7 +310,8 @@ export class Plan {
       );
     const machine = machineOf(engine.backend);
     const datum = (d: DatumId): Datum => data.get(d) as Datum;
-    await writePlan(file, bytesOf({ decisions, classes, datum, machine, graph }));
+    const classOf = (n: number): TaskClass => classes[insertions.classOf(n).id];
+    await writePlan(file, bytesOf({ decisions, classOf, datum, machine, graph }));
   }
 
   /** Gives up the lists of the plan. Plays under way go on to their end. Idempotent. */
@@ -446,8 +448,8 @@ export class Plan {
     { insertion, params }: { readonly insertion: number; readonly params: readonly number[] },
     code: number,
   ): string | undefined {
-    const explain = this.classes[insertion]?.definition.explain;
     const { cls, data } = program.task(insertion);
+    const explain = this.classes[cls.id]?.definition.explain;
     return explain?.(code, {
       params: Object.fromEntries(cls.paramNames.map((name, i) => [name, params[i]])),
       data: Object.fromEntries(

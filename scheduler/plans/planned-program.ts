@@ -29,8 +29,17 @@ export interface PlannedRegion {
   readonly bytes: number;
   /** The only datum that lies in it, from its begin to its end; undefined if several data use it in turn. */
   readonly datum: DatumId | undefined;
-  /** Places of addresses: number of the queue's list, index of the float64 in its records, offset in the region. */
-  readonly addresses: Float64Array;
+}
+
+/** The places in the lists that hold addresses. */
+export interface PlannedAddresses {
+  /** Those of region g: `first[g]` to `first[g + 1]`. */
+  readonly first: Int32Array;
+  /** Number of the queue's list, and index of the float64 in its records. */
+  readonly list: Int16Array;
+  readonly place: Int32Array;
+  /** Offset in the region; undefined: all are 0. */
+  readonly offset: Float64Array | undefined;
 }
 
 /** A copy of a datum in a region. */
@@ -112,14 +121,14 @@ export interface PlanReport {
 /** The commands of a plan for a graph of the GPU's driver (driver-graph.ts). */
 export interface GraphLists {
   readonly queues: readonly PlannedQueue[];
-  /** As in `PlannedRegion`, for these lists: an entry per region. */
-  readonly addresses: readonly Float64Array[];
+  readonly addresses: PlannedAddresses;
 }
 
 export interface PlannedProgram {
   readonly decisions: Decisions;
   readonly queues: readonly PlannedQueue[];
   readonly regions: readonly PlannedRegion[];
+  readonly addresses: PlannedAddresses;
   /** Copies that must be valid before an iteration. */
   readonly entry: readonly PlannedCopy[];
   readonly results: readonly PlannedResult[];

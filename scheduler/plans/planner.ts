@@ -48,6 +48,7 @@ export class Planner {
 
   private plan(name: string): PlannedProgram {
     const { insertions, share } = this.engine;
+    insertions.trim();
     const chosen = this.choose();
     const longest = criticalPath(chosen.iteration, insertions.after);
     const decisions = { name, insertions, share, ...chosen, criticalPath: longest };
@@ -79,6 +80,7 @@ export class Planner {
     const { engine } = this;
     const { insertions, directory, backend, planning } = engine;
     planning.end();
+    planning.commands.trim();
     const exits = new Map(Array.from(this.written(), (d) => [d, this.copiesOf(d)] as const));
     const { commands } = planning;
     const { queues } = this.real.backend;
@@ -107,7 +109,7 @@ export class Planner {
     const { insertions } = this.engine;
     const seen = new Set<DatumId>();
     for (let n = 0; n < insertions.count; n++) {
-      const { modes } = insertions.classes[n];
+      const { modes } = insertions.classOf(n);
       for (let i = 0; i < modes.length; i++) {
         const d = insertions.datum(n, i);
         if (modes[i] === AccessMode.read || seen.has(d)) continue;

@@ -26,6 +26,7 @@ import type { RankShare } from './rank-share.js';
 /** Limit for tasks that bodies insert; a plan has no bodies. */
 const NO_OVERFLOW = 0;
 const NO_DATUM_INFO: DatumInfo = { name: '' };
+const NONE: readonly number[] = [];
 
 interface PlanningOptions {
   readonly window: number;
@@ -37,10 +38,8 @@ export class PlanningEngine extends Engine {
   readonly insertions: Insertions;
   readonly plannedRun: RunState;
   private readonly real: Engine;
-  /** Number of each live or past task of the present pass over the insertions. */
-  private numbers: Map<number, number> = new Map();
-  /** Task of each insertion in the present pass. */
-  private ids: TaskId[] = [];
+  /** The task of insertion 0 in the present pass over the insertions. Those of the others have the ids after it. */
+  private firstTask: TaskId = 1 as TaskId;
   /** The insertions are inserted again. */
   private repeats = false;
   /** Data that have a copy from the begin. */
@@ -68,7 +67,7 @@ export class PlanningEngine extends Engine {
     this.real = real;
     this.planning = planning;
     planning.source = {
-      insertionOf: (task) => this.numbers.get(task) as number,
+      insertionOf: (task) => (task - this.firstTask) | 0,
       datumOf: (transfer) => this.transfers.datum[transfer],
       flowDatum: (task, i) =>
         this.tasks.flowDatum[this.tasks.flowStart[task & this.tasks.mask] + i],
@@ -91,7 +90,7 @@ export class PlanningEngine extends Engine {
     const from = this.real.directory;
     const to = this.directory;
     while (to.length <= d) this.addDatum(0, NO_DATUM_INFO);
-    if (to.info[d] === from.info[d] && this.mirrored.has(d)) return;
+    if (to.info[d] === from.info[d]) return;
     this.know(d);
     if (from.written[d] === 1) this.hasValue(d);
   }
@@ -119,7 +118,7 @@ export class PlanningEngine extends Engine {
   private mirrorShare(like: PlanningEngine, { insertions, needs }: RankShare): void {
     const used = new Set<DatumId>();
     for (let n = 0; n < insertions.count; n++)
-      for (const i of insertions.classes[n].modes.keys()) used.add(insertions.datum(n, i));
+      for (const i of insertions.classOf(n).modes.keys()) used.add(insertions.datum(n, i));
     const { directory } = this;
     for (const d of like.mirrored) {
       if (!used.has(d)) continue;
@@ -157,33 +156,33 @@ export class PlanningEngine extends Engine {
   }
 
   override insert(insertion: TaskInsertion): TaskId {
-    const { after } = insertion;
     refuseBody(insertion);
-    const { numbers, ids } = this;
-    const before = (after ?? []).flatMap((id) => numbers.get(id) ?? []);
-    const n = this.repeats ? ids.length : this.insertions.add(insertion, before);
-    // The task may be issued before its insertion returns.
-    const { next } = this.tasks;
-    numbers.set(next, n);
-    ids.push(next);
-    const live = before.length === 0 ? undefined : before.map((b) => ids[b]);
-    return super.insert(live === undefined ? insertion : { ...insertion, after: live });
+    if (!this.repeats) this.add(insertion);
+    return super.insert(insertion);
+  }
+
+  private add(insertion: TaskInsertion): void {
+    const { after } = insertion;
+    const { firstTask, tasks } = this;
+    const before = after === undefined ? NONE : after.map((id) => (id - firstTask) | 0);
+    if (this.insertions.add(insertion, before) !== ((tasks.next - firstTask) | 0))
+      throw new Error('an insertion of a plan has no task');
   }
 
   /** Inserts all tasks again and keeps the commands in a new list. */
   repeat(): void {
     this.repeats = true;
-    this.numbers = new Map();
-    this.ids = [];
     this.planning.begin();
     const { insertions, plannedRun: run } = this;
+    const firstTask = this.tasks.next;
+    this.firstTask = firstTask;
     const record = {
       flows: new Int32Array(this.tasks.maxArguments) as Column<Int32Array, DatumId>,
       params: new Float64Array(this.tasks.maxArguments),
     } as { -readonly [K in keyof TaskInsertion]: TaskInsertion[K] };
     for (let n = 0; n < insertions.count; n++) {
       insertions.read(n, run, record);
-      record.after = insertions.after.get(n)?.map((b) => this.ids[b]);
+      record.after = insertions.after.get(n)?.map((b) => ((firstTask + b) | 0) as TaskId);
       if (!this.tasks.hasRoom(record.cls.modes.length, record.cls.paramNames.length))
         this.reserveRow(record.cls);
       const id = this.insert(record);

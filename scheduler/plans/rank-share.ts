@@ -121,7 +121,7 @@ class ShareBuilder {
     const before = (all.after.get(n) ?? []).map((b) => {
       const here = this.own.get(b);
       if (here !== undefined) return here;
-      throw followsElsewhere(all.classes[n].name, rankOf[b]);
+      throw followsElsewhere(all.classOf(n).name, rankOf[b]);
     });
     all.read(n, read.run, read);
     const here = this.insertions.add(read, before);

@@ -173,7 +173,7 @@ class DecisionReader {
     for (let i = 0; i + 2 < open.length; i += 3) {
       const [insertion, parameter, slot] = [open[i], open[i + 1], slots[open[i + 2]]];
       const isKnown =
-        insertion < insertions.count && parameter < insertions.classes[insertion].paramNames.length;
+        insertion < insertions.count && parameter < insertions.classOf(insertion).paramNames.length;
       this.check(isKnown && slot !== undefined, 'an unknown parameter is open');
       insertions.leaveOpen({ insertion, parameter, slot });
     }
@@ -203,7 +203,7 @@ class DecisionReader {
       'a task runs before one that it follows',
     );
     issued[n] = 1;
-    const cls = insertions.classes[n];
+    const cls = insertions.classOf(n);
     const info = parts.queues[q];
     const kernel = cls.kernels[info.space];
     if (!executesKernels(info) || kernel < 0)
@@ -271,11 +271,10 @@ class DecisionReader {
     }
     const { insertions } = this;
     const written = new Set<DatumId>();
-    insertions.classes.forEach(({ modes }, n) => {
-      modes.forEach((mode, i) => {
+    for (let n = 0; n < insertions.count; n++)
+      insertions.classOf(n).modes.forEach((mode, i) => {
         if (mode !== AccessMode.read) written.add(insertions.datum(n, i));
       });
-    });
     const isWhole = written.size === found.size && [...found.keys()].every((d) => written.has(d));
     this.check(isWhole, 'a datum that is written has no place');
     return found;

@@ -27,8 +27,8 @@ import type { Decisions } from './planned-program.js';
 /** A plan, with the objects of the program that its rows stand for. */
 interface SavedPlan {
   readonly decisions: Decisions;
-  /** Class of each insertion. */
-  readonly classes: readonly TaskClass[];
+  /** Class of an insertion. */
+  readonly classOf: (n: number) => TaskClass;
   readonly datum: (d: DatumId) => Datum;
   readonly machine: PlanMachine;
   readonly graph: GraphChoice;
@@ -36,10 +36,11 @@ interface SavedPlan {
 
 /** The bytes of the file of a plan. @throws HeadraceError `ERR_PLAN_NAMES` */
 export function bytesOf(plan: SavedPlan): Uint8Array {
-  const { decisions, classes, machine, graph } = plan;
+  const { decisions, machine, graph } = plan;
   const { name, evictions, makespan, criticalPath, insertions } = decisions;
   const data = usedData(decisions).map((d) => [d, plan.datum(d)] as const);
   for (const [, { partialOf }] of data) if (partialOf !== undefined) throw reduces(name, partialOf);
+  const classes = Array.from({ length: insertions.count }, (_, n) => plan.classOf(n));
   const used = [...new Set(classes)];
   const slots = [...new Set(insertions.open.map(({ slot }) => slot))];
   const header: PlanHeader = {
@@ -57,12 +58,12 @@ export function bytesOf(plan: SavedPlan): Uint8Array {
   checkDataNames(name, header);
   checkClassNames(name, header);
   const numberOf = new Map(data.map(([d], i) => [d, i]));
-  const classOf = new Map(used.map((cls, i) => [cls, i]));
+  const place = new Map(used.map((cls, i) => [cls, i]));
   return fileOf(
     { ...header },
     {
       ...columnsOf(decisions, numberOf),
-      class: classes.map((cls) => classOf.get(cls) as number),
+      class: classes.map((cls) => place.get(cls) as number),
       open: insertions.open.flatMap(({ insertion, parameter, slot }) => [
         insertion,
         parameter,
@@ -92,9 +93,8 @@ export async function writePlan(file: string, bytes: Uint8Array): Promise<void> 
 /** The data of the tasks, in the order of their first use. */
 function usedData({ insertions }: Decisions): DatumId[] {
   const used = new Set<DatumId>();
-  insertions.classes.forEach(({ modes }, n) => {
-    for (let i = 0; i < modes.length; i++) used.add(insertions.datum(n, i));
-  });
+  for (let n = 0; n < insertions.count; n++)
+    for (let i = 0; i < insertions.classOf(n).modes.length; i++) used.add(insertions.datum(n, i));
   return [...used];
 }
 
@@ -131,11 +131,7 @@ function columnsOf(
     placeSpace,
     placeOffset: Float64Array.from(placeOffset),
     flows: flows.flat(),
-    params: Float64Array.from(
-      insertions.classes.flatMap(({ paramNames }, n) =>
-        paramNames.map((_, i) => insertions.parameter(n, i)),
-      ),
-    ),
+    params: insertions.allParameters(),
     queue: Array.from(commands.queue.subarray(0, commands.count)),
     task: Array.from(commands.insertion.subarray(0, commands.count), (n) => n + 1),
     copies,

@@ -44,7 +44,7 @@ export class Sequence {
     after: readonly number[],
   ): boolean {
     const { insertions } = this;
-    if (n >= insertions.count || insertions.classes[n] !== cls) return false;
+    if (n >= insertions.count || insertions.classOf(n) !== cls) return false;
     if (insertions.priorityOf(n) !== priority || insertions.deviceOf(n) !== device) return false;
     for (let i = 0; i < cls.modes.length; i++)
       if (insertions.datum(n, i) !== flows[i]) return false;

@@ -15,7 +15,7 @@ interface Task {
 const insertionsOf = (tasks: readonly Task[]): Insertions =>
   ({
     count: tasks.length,
-    classes: tasks.map(({ flows }) => ({ modes: flows.map(([, mode]) => mode) })),
+    classOf: (n: number) => ({ modes: tasks[n].flows.map(([, mode]) => mode) }),
     datum: (n: number, i: number) => tasks[n].flows[i][0],
   }) as unknown as Insertions;
 

@@ -92,20 +92,26 @@ function faults(plan: PlannedProgram, runtime: Runtime): string[] {
   const { insertions } = decisions;
   const found: string[] = [];
   const tasks = queues.flatMap(({ insertion }) => [...insertion.filter((n) => n >= 0)]);
-  if (tasks.sort((a, b) => a - b).join() !== [...insertions.classes.keys()].join())
+  if (
+    tasks.sort((a, b) => a - b).join() !==
+    Array.from({ length: insertions.count }, (_, n) => n).join()
+  )
     found.push('a task has no command, or several');
-  const written = insertions.classes.flatMap(({ modes }, n) =>
-    modes.flatMap((mode, i) => (mode === AccessMode.read ? [] : [insertions.datum(n, i)])),
-  );
+  const written = Array.from({ length: insertions.count }, (_, n) =>
+    insertions
+      .classOf(n)
+      .modes.flatMap((mode, i) => (mode === AccessMode.read ? [] : [insertions.datum(n, i)])),
+  ).flat();
   if (new Set(written).size !== new Set(results.map(({ datum }) => datum)).size)
     found.push('a datum that is written has no place');
   /** Bytes behind each address, by list and place. */
   const room = new Map<string, { space: number; bytes: number }>();
-  for (const { space, bytes, addresses } of regions)
-    for (let i = 0; i < addresses.length; i += 3) {
-      const offset = addresses[i + 2];
+  const { first, list, place } = plan.addresses;
+  for (const [g, { space, bytes }] of regions.entries())
+    for (let i = first[g]; i < first[g + 1]; i++) {
+      const offset = plan.addresses.offset?.[i] ?? 0;
       if (!(offset >= 0) || offset % ALIGNMENT !== 0) found.push(`an address ends with ${offset}`);
-      room.set(`${addresses[i]} ${addresses[i + 1]}`, { space, bytes: bytes - offset });
+      room.set(`${list[i]} ${place[i]}`, { space, bytes: bytes - offset });
     }
   const needs = (list: number, at: number, space: number, bytes: number): void => {
     const there = room.get(`${list} ${at}`);
@@ -133,7 +139,7 @@ function faults(plan: PlannedProgram, runtime: Runtime): string[] {
         needs(list, placeOf(r, 1), (word >> 8) & 0xff, bytes);
       } else if (opcode === Opcode.exec) {
         const n = insertion[r];
-        const cls = insertions.classes[n];
+        const cls = insertions.classOf(n);
         const { space } = backend.queues[queue];
         if ((word & 0xffff) !== backend.kernel(KERNELS[cls.name], space))
           found.push(`list ${list} kernel ${word}`);

@@ -64,6 +64,10 @@ export class GraphClass implements EndClass {
   controlFrom: (Of<Controls> | undefined)[] = [];
   controlTo: (Of<Controls> | undefined)[] = [];
   hasControls = false;
+  /** Flows whose value the task makes or sends. */
+  sending: readonly number[] = [];
+  /** The range of the first index, which depends on no other one. */
+  private firstRange: Range | undefined;
   /** An element per flow: arrays of sources and values begin as copies of it. */
   readonly noSources: readonly undefined[];
   on: Of<Datum | number> | undefined;
@@ -105,6 +109,9 @@ export class GraphClass implements EndClass {
       this.functionOf(flows?.[name]?.from, `\`from\` of flow '${name}'`),
     );
     this.to = runs.flowNames.map((name) => flows[name].to);
+    this.sending = [...this.to.keys()].filter(
+      (f) => runs.lists?.[f] !== 1 && (this.isWritten[f] || this.to[f] !== undefined),
+    );
     this.controlFrom = controlNames.map((name) => controls[name]?.from);
     this.controlTo = controlNames.map((name) => controls[name]?.to);
     this.hasControls = controlNames.length > 0;
@@ -130,7 +137,10 @@ export class GraphClass implements EndClass {
   /** The first index whose value is not in its range. */
   outside(of: Indices): string | undefined {
     const { indexNames, ranges } = this;
-    for (let n = 0; n < indexNames.length; n++)
+    if (ranges.length === 0) return undefined;
+    this.firstRange ??= ranges[0](of);
+    if (!this.firstRange.has(of[indexNames[0]])) return indexNames[0];
+    for (let n = 1; n < indexNames.length; n++)
       if (!ranges[n](of).has(of[indexNames[n]])) return indexNames[n];
     return undefined;
   }

@@ -21,8 +21,13 @@ export function keyOf(names: readonly string[], indices: Indices): TaskKey {
   return key;
 }
 
+/** Each index is read at a place of its own in the code: V8 is fast where a place always reads the same name. */
 export function sameIndices(names: readonly string[], a: Indices, b: Indices): boolean {
-  for (let n = 0; n < names.length; n++) if (a[names[n]] !== b[names[n]]) return false;
+  const count = names.length;
+  if (count > 0 && a[names[0]] !== b[names[0]]) return false;
+  if (count > 1 && a[names[1]] !== b[names[1]]) return false;
+  if (count > 2 && a[names[2]] !== b[names[2]]) return false;
+  for (let n = 3; n < count; n++) if (a[names[n]] !== b[names[n]]) return false;
   return true;
 }
 

@@ -19,8 +19,9 @@ export class WaitingTasks {
   private readonly byClass: readonly KnownTasks[];
   /** Tasks that became known so far. */
   private count = 0;
-  /** Those that lack nothing any more, while their sender is still sending. */
+  /** Those that lack nothing any more, while their sender is still sending: so many of the array. */
   private readonly complete: GraphTask[] = [];
+  private completed = 0;
 
   constructor(classes: readonly GraphClass[], ready: ReadyTasks) {
     this.classes = classes;
@@ -69,18 +70,18 @@ export class WaitingTasks {
 
   /** One of the inputs of a task may be used. */
   countDown(task: GraphTask): void {
-    if (--task.missing === 0) this.complete.push(task);
+    if (--task.missing === 0) this.complete[this.completed++] = task;
   }
 
   /** The sender has sent everything: the tasks that lack nothing are ready. */
   sent(): void {
-    const { byClass, complete, ready } = this;
-    for (let n = 0; n < complete.length; n++) {
+    const { byClass, complete, completed, ready } = this;
+    for (let n = 0; n < completed; n++) {
       const task = complete[n];
       byClass[task.cls.number].delete(task);
       ready.add(task);
     }
-    complete.length = 0;
+    this.completed = 0;
   }
 
   private taskOf(end: FlowEnd | ControlEnd, producer: GraphTask): GraphTask {

@@ -35,8 +35,8 @@ export class Walk {
   /** Those that the instance has made and not freed. */
   private readonly temporaries: Set<Datum> = new Set();
   private readonly pruning: Pruning | undefined;
-  /** The data of the task that is being inserted. */
-  private readonly inOrder: Datum[] = [];
+  /** The data of the task that is being inserted, by class. */
+  private readonly inOrder: readonly Datum[][];
   /** Inserted tasks by class, those that this rank skips included. */
   private readonly counts: number[];
 
@@ -49,6 +49,7 @@ export class Walk {
     this.first = new FirstTasks(classes);
     this.pruning = graph.skips() ? pruningOf(graph, classes) : undefined;
     this.counts = classes.map(() => 0);
+    this.inOrder = classes.map(({ from }) => new Array<Datum>(from.length).fill(NO_DATUM));
   }
 
   /** Inserts all tasks; returns their number. @throws HeadraceError the errors of `ParameterisedGraph.insertInto` */
@@ -74,26 +75,38 @@ export class Walk {
   }
 
   private insert(task: GraphTask): void {
-    const { cls, values, sources } = task;
-    const { flowNames } = cls.runs;
+    const { cls, values } = task;
+    const { isWritten, sending } = cls;
     const handle = cls.runs.lists === undefined ? this.place(task) : this.placeLists(task);
     this.counts[cls.number]++;
-    for (let f = 0; f < flowNames.length; f++) {
-      if (cls.runs.lists?.[f] === 1) continue;
+    for (let n = 0; n < sending.length; n++) {
+      const f = sending[n];
       const s = task.first(f);
-      if (cls.isWritten[f]) values[s] = overwritten(task, (values[s] as Value).of);
+      let value = values[s] as Value;
+      if (isWritten[f]) {
+        value = overwritten(task, value.of);
+        values[s] = value;
+      }
       const to = cls.to[f];
-      if (to !== undefined) this.send(task, f, values[s] as Value, to(task.indices));
+      if (to !== undefined) this.send(task, f, value, to(task.indices));
     }
     if (cls.hasControls) this.sendControls(task, handle);
-    for (let f = 0; f < flowNames.length; f++) {
-      for (let s = task.first(f); s < task.end(f); s++) {
+    this.leave(task);
+    this.waiting.sent();
+  }
+
+  /** The task has used its values, and has sent them. */
+  private leave(task: GraphTask): void {
+    const { cls, values, sources } = task;
+    const { isWritten } = cls;
+    for (let f = 0; f < isWritten.length; f++) {
+      const end = task.end(f);
+      for (let s = task.first(f); s < end; s++) {
         const value = values[s] as Value;
-        if (!cls.isWritten[f] && sources[s] instanceof FlowEnd) value.readers--;
-        this.settle(value);
+        if (!isWritten[f] && sources[s] instanceof FlowEnd) value.readers--;
+        if (value.readers === 0 && !value.isOver) this.settle(value);
       }
     }
-    this.waiting.sent();
     // The last writer of a datum is kept for messages.
     task.values = NONE;
   }
@@ -132,11 +145,10 @@ export class Walk {
 
   /** Inserts the task into the run, unless this rank may skip it. */
   private place(task: GraphTask): TaskHandle | undefined {
-    const { graph, inOrder: data } = this;
+    const { graph } = this;
     const { cls, indices } = task;
-    const count = cls.from.length;
-    for (let f = 0; f < count; f++) data[f] = this.datumOf(task, f, f);
-    data.length = count;
+    const data = this.inOrder[cls.number];
+    for (let f = 0; f < data.length; f++) data[f] = this.datumOf(task, f, f);
     const rank = this.rankOf(task);
     if (rank !== undefined && this.pruning?.skips(task, rank) === true) return undefined;
     return graph.insertInOrder(cls.runs, data, cls.params?.(indices), this.optionsOf(task, rank));
@@ -178,14 +190,29 @@ export class Walk {
   }
 
   private send(task: GraphTask, flow: number, value: Value, targets: Targets): void {
-    if (targets instanceof FlowEnd) this.waiting.arrive(targets, value, task, flow);
-    else if (Array.isArray(targets))
-      for (let n = 0; n < targets.length; n++) this.send(task, flow, value, targets[n]);
-    else if (targets instanceof Datum) this.sendHome(task, value, targets);
-    else if (targets !== undefined && targets !== false)
+    if (!Array.isArray(targets)) {
+      this.sendTo(task, flow, value, targets as Exclude<Targets, readonly Targets[]>);
+      return;
+    }
+    for (let n = 0; n < targets.length; n++) {
+      const target: Targets = targets[n];
+      if (target instanceof FlowEnd) this.waiting.arrive(target, value, task, flow);
+      else this.send(task, flow, value, target);
+    }
+  }
+
+  private sendTo(
+    task: GraphTask,
+    flow: number,
+    value: Value,
+    target: Exclude<Targets, readonly Targets[]>,
+  ): void {
+    if (target instanceof FlowEnd) this.waiting.arrive(target, value, task, flow);
+    else if (target instanceof Datum) this.sendHome(task, value, target);
+    else if (target !== undefined && target !== false)
       throw new HeadraceError(
         'ERR_GRAPH_EDGE',
-        `${task.name} sends '${task.cls.runs.flowNames[flow]}' to ${shown(targets)}`,
+        `${task.name} sends '${task.cls.runs.flowNames[flow]}' to ${shown(target)}`,
         { task: task.name, remedy: 'a target is the flow of another task or a datum' },
       );
   }
@@ -202,9 +229,8 @@ export class Walk {
     });
   }
 
-  /** Its maker has sent the value to all targets: it goes on to its writer once the readers have been inserted. */
+  /** Its maker has sent the value to all targets, and all readers have been inserted: it goes on to its writer. */
   private settle(value: Value): void {
-    if (value.readers > 0 || value.isOver) return;
     const { of, writer } = value;
     if (writer !== undefined) {
       value.isOver = true;
@@ -218,6 +244,7 @@ export class Walk {
 }
 
 const NONE: undefined[] = [];
+const NO_DATUM = undefined as unknown as Datum;
 
 /** The task overwrites a datum: its new version. */
 function overwritten(task: GraphTask, of: UsedDatum): Value {

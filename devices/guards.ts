@@ -161,6 +161,10 @@ export interface Guards {
   planRunAhead: boolean;
   /** A plan is played in place of a run only if its insertions are those of the plan (scheduler/recognition/expectation.ts). */
   recognisedSame: boolean;
+  /** Recognition does nothing while it has cost more than it saves (scheduler/recognition/account.ts). */
+  recognitionPauses: boolean;
+  /** Nothing is held back beside a run whose insertions are not seen (scheduler/recognition/recognition.ts). */
+  recognitionAlone: boolean;
   /** A copy that a lane has announced does not change until every receiver has it (scheduler/ranks/lane-movements.ts). */
   longSendHeld: boolean;
   /** A rank whose run has failed declines long versions at once: their senders may have no room (scheduler/ranks/early-ends.ts). */
@@ -261,6 +265,8 @@ const all: Guards = {
   planRankOrder: true,
   planRunAhead: true,
   recognisedSame: true,
+  recognitionPauses: true,
+  recognitionAlone: true,
   longSendHeld: true,
   longDeclined: true,
   failuresSettle: true,

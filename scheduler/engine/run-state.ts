@@ -28,6 +28,8 @@ export class RunState {
   onProgress: (() => void) | undefined;
   over = false;
   cancelledTasks = 0;
+  /** The graph of its program, into which the bodies of its tasks insert. */
+  graph: object | undefined;
 
   constructor(slot: number) {
     this.slot = slot;

@@ -15,8 +15,8 @@ export interface OpenParameter {
   readonly slot: string;
 }
 
-/** Tasks for which the columns have room at first. */
-const FEW = 64;
+/** Tasks for which the columns have room at first: small columns are made without a buffer of their own. */
+const FEW = 4;
 
 export class Insertions {
   count = 0;

@@ -65,8 +65,6 @@ export class ClassBinder {
   private readonly engine: Engine;
   private readonly data: ProgramData;
   private readonly bound: WeakMap<object, BoundClass> = new WeakMap();
-  /** The graph of each run, for the bodies of its tasks. */
-  readonly graphs: WeakMap<RunState, SpawningGraph> = new WeakMap();
 
   constructor(engine: Engine, data: ProgramData) {
     this.engine = engine;
@@ -226,12 +224,11 @@ export class ClassBinder {
     const types = cls.definition.params as Parameters | undefined;
     const { engine } = this;
     const body = engine.checked ? withReadFlowsChecked(cls, given) : given;
-    const { graphs } = this;
     const contextOf = (started: Body, run: RunState): TaskContext =>
       new TaskContext(
         started,
         cls.name,
-        () => graphs.get(run) as SpawningGraph,
+        () => run.graph as SpawningGraph,
         () => this.dataOf(started.task, flowNames),
       );
     return (_id, row) => {

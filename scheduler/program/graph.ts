@@ -67,6 +67,9 @@ export interface InsertionWatch {
   asks(what: string): void;
 }
 
+/** Arguments for which the record of a graph has room at first. Runs may be short, and each has a graph. */
+const FEW_ARGUMENTS = 16;
+
 /** The program has not chosen a rank. */
 const ANY_RANK = -1;
 
@@ -88,8 +91,8 @@ export class Graph implements TaskGraph {
   private readonly runtime: GraphRuntime;
   private readonly engine: Engine;
   private readonly run: RunState;
-  private readonly flows: Column<Int32Array, DatumId>;
-  private readonly params: Float64Array;
+  private flows: Column<Int32Array, DatumId>;
+  private params: Float64Array;
   private readonly insertion: ProgramInsertion;
   /** Changes with every insertion. */
   private turn = 0;
@@ -105,8 +108,8 @@ export class Graph implements TaskGraph {
     this.runtime = runtime;
     this.engine = engine;
     this.run = run;
-    this.flows = new Int32Array(engine.tasks.maxArguments) as Column<Int32Array, DatumId>;
-    this.params = new Float64Array(engine.tasks.maxArguments);
+    this.flows = new Int32Array(FEW_ARGUMENTS) as Column<Int32Array, DatumId>;
+    this.params = new Float64Array(FEW_ARGUMENTS);
     const { flows, params } = this;
     const cls = NO_CLASS;
     this.insertion = {
@@ -119,7 +122,7 @@ export class Graph implements TaskGraph {
       after: undefined,
       parent: undefined,
     };
-    runtime.classes.graphs.set(run, this);
+    run.graph = this;
   }
 
   /**
@@ -145,6 +148,7 @@ export class Graph implements TaskGraph {
         return this.insertShape(cls as TaskClass, args, options, spawner);
       this.lastBound = this.runtime.classes.bind(cls as unknown as TaskClass);
       this.lastClass = cls;
+      this.makeRoom(this.lastBound.row);
     }
     const bound = this.lastBound as BoundClass;
     const { row } = bound;
@@ -252,6 +256,16 @@ export class Graph implements TaskGraph {
     if (cls.reductions !== undefined || this.runtime.reductions.isOpen)
       return this.placeAmongReductions(bound, rank);
     return this.place(insertion, rank);
+  }
+
+  /** Makes the record large enough for tasks of a class. */
+  private makeRoom({ flowNames, paramNames }: TaskClassRow): void {
+    const most = Math.max(flowNames.length, paramNames.length);
+    if (most <= this.flows.length) return;
+    this.flows = new Int32Array(most) as Column<Int32Array, DatumId>;
+    this.params = new Float64Array(most);
+    this.insertion.flows = this.flows;
+    this.insertion.params = this.params;
   }
 
   /** Places the task in the record. It belongs to reductions, ends some, or has nothing to do with those that are open. */

@@ -287,7 +287,8 @@ export class Run implements PromiseLike<RunReport> {
     this.guarded('the signal', this.detach);
     engine.observer?.runEnded(state);
     engine.closeRun(state);
-    if (this.watch !== undefined) this.recognition?.ended(this.watch, state.error !== undefined);
+    const tasks = state.retired - state.movements;
+    const recognition = this.recognition?.ended(this.watch, tasks, state.error !== undefined);
     if (state.error !== undefined) {
       const error = this.thrown ?? state.error;
       this.guarded('the telemetry', () => this.span.failed(error));
@@ -296,10 +297,8 @@ export class Run implements PromiseLike<RunReport> {
       this.reject(error);
       return;
     }
-    const tasks = state.retired - state.movements;
     const figures = difference(engine, this.before, totals(engine), tasks);
-    const { watch } = this;
-    const report = watch === undefined ? figures : { ...figures, recognition: watch.outcome };
+    const report = recognition === undefined ? figures : { ...figures, recognition };
     this.guarded('the telemetry', () => this.span.ended(report));
     if (this.isFollowed) this.reportProgress();
     this.tell('end', report);

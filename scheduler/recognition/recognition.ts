@@ -4,6 +4,7 @@
 // Invariants: `holds` are in program order, and all but the last are complete. While there is one, no task is live but those of a
 // play, and nothing else is inserted before `settle`.
 import { HeadraceError } from '../../devices/errors.js';
+import { guards } from '../../devices/guards.js';
 import type { DatumId, TaskId } from '../../devices/handles.js';
 import type { Engine } from '../engine/engine.js';
 import type { HeldInsertions } from '../engine/held-insertions.js';
@@ -15,11 +16,12 @@ import type { Datum } from '../program/datum.js';
 import type { Graph, GraphRuntime, TaskOptions } from '../program/graph.js';
 import { reentered } from '../program/task-arguments.js';
 import type { TaskClass } from '../program/task-class.js';
+import { Account, Cost } from './account.js';
 import { Expectation } from './expectation.js';
 import { HeldRun } from './held-run.js';
 import { insertAgain } from './insert-again.js';
 import { RunWatch } from './run-watch.js';
-import { Sequence } from './sequence.js';
+import type { Sequence } from './sequence.js';
 
 /** Runs with the same insertions after which a plan is made; more for a class whose plans were given up. */
 const REPETITIONS = 3;
@@ -31,9 +33,8 @@ const MOST_MISSES = 2;
 /** Limits for the sequences that are kept: their number, and their tasks together. */
 const MOST_SEQUENCES = 16;
 const MOST_TASKS_IN_ALL = 2 ** 17;
-/** So many recordings in a row may be in vain. After that, ever more runs are left out between two recordings, up to a limit. */
-const RECORDINGS_IN_VAIN = 4;
-const MOST_LEFT_OUT = 64;
+/** Outcome of a run that nothing is done with. */
+const PAUSED = 'recognition pauses: it has cost more than it saves';
 
 /** Makes a plan of what `insert` inserts. */
 type MakePlan = (insert: (graph: PlanGraph) => void, name: string) => Plan;
@@ -53,8 +54,9 @@ export class Recognition implements HeldInsertions {
   /** Runs that are open. */
   private readonly watches: Set<RunWatch> = new Set();
   private readonly givenUp: WeakMap<TaskClass, number> = new WeakMap();
-  private recordedInVain = 0;
-  private leftOut = 0;
+  private readonly account: Account = new Account();
+  /** Open runs that are not watched: nothing is held back beside them. */
+  private unwatched = 0;
 
   constructor(engine: Engine, runtime: GraphRuntime, makePlan: MakePlan) {
     this.engine = engine;
@@ -64,8 +66,13 @@ export class Recognition implements HeldInsertions {
 
   // --- Runs ---------------------------------------------------------------------------------------------------
 
-  /** Watches the insertions into the graph of a run. */
-  watch(run: RunState, name: string, graph: Graph): RunWatch {
+  /** Watches the insertions into the graph of a run; undefined while recognition pauses. */
+  watch(run: RunState, name: string, graph: Graph): RunWatch | undefined {
+    // What others hold back must be inserted before the tasks of this run.
+    if (!this.account.isOpen && this.holds.length === 0 && guards.recognitionPauses) {
+      this.unwatched++;
+      return undefined;
+    }
     const watch = new RunWatch(this, run, name, graph);
     this.watches.add(watch);
     return watch;
@@ -79,13 +86,22 @@ export class Recognition implements HeldInsertions {
     return reentered(this.runtime.classes.bind(cls));
   }
 
-  /** The run is over, and has failed or not. */
-  ended(watch: RunWatch, hasFailed: boolean): void {
+  /** The run of so many tasks is over, and has failed or not. Returns what came of it, for its report. */
+  ended(watch: RunWatch | undefined, tasks: number, hasFailed: boolean): string {
+    this.account.ran(tasks, watch !== undefined);
+    if (watch === undefined) {
+      this.unwatched--;
+      return PAUSED;
+    }
     this.watches.delete(watch);
-    const { sequence } = watch;
-    if (sequence === undefined || hasFailed) return;
+    this.account.pay(Cost.seen, watch.seen);
+    if (watch.sequence !== undefined && !hasFailed) this.came(watch, watch.sequence);
+    return watch.outcome;
+  }
+
+  /** A run with the tasks of a sequence was inserted. */
+  private came(watch: RunWatch, sequence: Sequence): void {
     if (sequence.seen++ === 0) this.keep(sequence);
-    else this.recordedInVain = 0;
     const { seen, needed, count, planned, refused } = sequence;
     if (planned !== undefined || refused !== '') return;
     watch.outcome = `its tasks have come ${seen} of ${needed} times`;
@@ -98,17 +114,6 @@ export class Recognition implements HeldInsertions {
   /** A sequence that begins with that insertion. */
   like(insertion: TaskInsertion): Sequence | undefined {
     return this.sequences.find((sequence) => sequence.isAt(0, insertion, []));
-  }
-
-  /** For a run whose insertions are to be recorded; undefined if they are not. */
-  recorded(): Sequence | undefined {
-    if (this.leftOut > 0) {
-      this.leftOut--;
-      return undefined;
-    }
-    const inVain = this.recordedInVain++ - RECORDINGS_IN_VAIN;
-    if (inVain > 0) this.leftOut = Math.min(2 ** inVain, MOST_LEFT_OUT);
-    return new Sequence();
   }
 
   forget(sequence: Sequence): void {
@@ -138,6 +143,7 @@ export class Recognition implements HeldInsertions {
   private plan(sequence: Sequence, name: string): void {
     const { directory } = this.engine;
     const { insertions, classes } = sequence;
+    this.account.pay(Cost.planned, sequence.count);
     try {
       const expectation = new Expectation(insertions, classes, (d) => directory.info[d] as Datum);
       const plan = this.makePlan((graph) => insertAgain(graph, expectation), name);
@@ -182,6 +188,7 @@ export class Recognition implements HeldInsertions {
   private isQuiet(): boolean {
     const { engine, holds } = this;
     if (engine.inBody || engine.bodies.waiting > 0 || this.runtime.reductions.isOpen) return false;
+    if (this.unwatched > 0 && guards.recognitionAlone) return false;
     if (holds.length > 0) return holds.every(({ held }) => held.isComplete);
     if (engine.tasks.live > 0 && !engine.isUnderWay) engine.pump();
     return engine.tasks.live === 0;
@@ -213,6 +220,7 @@ export class Recognition implements HeldInsertions {
         this.holds.shift();
         watch.released();
         watch.outcome = 'played';
+        this.account.played(held.count);
         sequence.misses = 0;
         const [next] = this.holds;
         if (next?.held.isComplete) this.play(next);
@@ -232,6 +240,7 @@ export class Recognition implements HeldInsertions {
     // A hold leaves the list first: what it inserts calls this, too.
     for (let hold = this.holds.shift(); hold !== undefined; hold = this.holds.shift()) {
       hold.watch.released();
+      this.account.pay(Cost.heldInVain, hold.held.compared);
       hold.held.insert();
     }
   }

@@ -8,7 +8,7 @@ import type { Graph, InsertionWatch, TaskOptions } from '../program/graph.js';
 import { isTaskClass, type TaskClass } from '../program/task-class.js';
 import type { Comparison } from './expectation.js';
 import type { HeldRun } from './held-run.js';
-import type { Sequence } from './sequence.js';
+import { Sequence } from './sequence.js';
 
 /** A run with more tasks is not recorded. */
 export const MOST_TASKS: number = 2 ** 16;
@@ -28,7 +28,6 @@ interface Recogniser {
   /** The number of the next task that is inserted. */
   readonly nextTask: TaskId;
   like(insertion: TaskInsertion): Sequence | undefined;
-  recorded(): Sequence | undefined;
   forget(sequence: Sequence): void;
 }
 
@@ -99,6 +98,11 @@ export class RunWatch implements InsertionWatch {
     return this.wasHeld;
   }
 
+  /** Insertions that were recorded or followed. */
+  get seen(): number {
+    return this.count;
+  }
+
   /** The program asks for something that needs its tasks to run before it ends. */
   asks(what: string): void {
     if (this.held !== undefined) this.misses(what);
@@ -162,8 +166,8 @@ export class RunWatch implements InsertionWatch {
       return;
     }
     this.isFollowing = known !== undefined;
-    this.sequence = known ?? this.recognition.recorded();
-    this.outcome = this.sequence === undefined ? 'few runs come again' : 'its tasks are new';
+    this.sequence = known ?? new Sequence();
+    this.outcome = 'its tasks are new';
   }
 
   private record(

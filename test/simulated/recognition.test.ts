@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { planProblem, planRuntime } from '../../devices/simulated/cases/plan-cases.js';
 import { axpy, PlanProgram } from '../../devices/simulated/cases/plan-programs.js';
 import { guardNames, setGuard } from '../../devices/simulated/cases/set-guard.js';
-import type { TaskHandle, TaskOptions } from '../../index.js';
+import type { Graph, TaskHandle, TaskOptions } from '../../index.js';
 
 /** A program with fewer tasks is not recognised. */
 const LEAST = 48;
@@ -68,6 +68,91 @@ test.each(['datum', 'device', 'order'] as const)(
   },
 );
 
+const PAUSED = 'recognition pauses: it has cost more than it saves';
+
+/** A small machine with data, and its account at a balance. */
+function withBalance(balance: number) {
+  const runtime = planRuntime(new PlanProgram(1), { plans: 'auto' });
+  const { account } = Reflect.get(runtime, 'recognition');
+  account.balance = balance;
+  const [x, ...ys] = Array.from({ length: 9 }, (_, v) =>
+    runtime.data(new Float64Array(8).fill(v + 1)),
+  );
+  const step = (graph: Graph): void => {
+    for (let i = 0; i < 60; i++) graph.insert(axpy, { y: ys[i % 8], x, n: 8, a: 1 });
+  };
+  const once = async (program: (graph: Graph) => void): Promise<string | undefined> =>
+    (await runtime.run(program)).recognition;
+  return { runtime, account: account as { balance: number }, x, ys, step, once };
+}
+
+/** Whether runs that never come again are watched: the outcomes of 60 of them, of few tasks, from a small balance on. */
+async function neverAgain(): Promise<(string | undefined)[]> {
+  const { runtime, x, ys, once } = withBalance(100);
+  const outcomes: (string | undefined)[] = [];
+  for (let k = 0; k < 60; k++)
+    outcomes.push(
+      await once((graph) => {
+        for (let i = 0; i < 4; i++)
+          graph.insert(axpy, { y: ys[(i + k) % 8], x, n: 8, a: 1 }, { priority: k });
+      }),
+    );
+  await runtime.close();
+  return outcomes;
+}
+
+/** A run is open that began during a pause, and inserts when a recognised one has ended its program. */
+async function besideUnwatched(): Promise<{ recognition: string | undefined; values: number[] }> {
+  const { runtime, account, x, ys, step, once } = withBalance(1e6);
+  for (let i = 0; i < 4; i++) await once(step);
+  account.balance = -1;
+  let open = (): void => {};
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const unseen = runtime.run(async (graph) => {
+    await gate;
+    graph.insert(axpy, { y: ys[0], x, n: 8, a: 100 });
+  });
+  account.balance = 1e6;
+  const other = runtime.run(step);
+  open();
+  const [{ recognition }] = await Promise.all([other, unseen]);
+  const values = await Promise.all(ys.map(async (y) => (await y.read())[0]));
+  await runtime.close();
+  return { recognition, values };
+}
+
+describe('recognition pauses', () => {
+  test('when runs do not come again, and looks at one now and then', async () => {
+    const outcomes = await neverAgain();
+    const first = outcomes.indexOf(PAUSED);
+    expect(first).toBeGreaterThan(5);
+    expect(first).toBeLessThan(20);
+    const later = outcomes.slice(first);
+    expect(later.filter((outcome) => outcome !== PAUSED).length).toBeLessThan(later.length / 8);
+  });
+
+  test('and comes back when the program has worked for long enough', async () => {
+    const { runtime, account, step, once } = withBalance(-2);
+    const outcomes: (string | undefined)[] = [];
+    for (let i = 0; i < 40; i++) outcomes.push(await once(step));
+    expect(outcomes.slice(0, 2)).toEqual([PAUSED, PAUSED]);
+    expect(outcomes).toContain('its tasks have come 3 of 3 times');
+    account.balance = 1;
+    expect(await once(step)).toBe('played');
+    // What a play saves pays for the next run.
+    expect(await once(step)).toBe('played');
+    await runtime.close();
+  });
+
+  test('and a run that it does not see comes before or after those that are recognised', async () => {
+    const { recognition, values } = await besideUnwatched();
+    expect(recognition).toBe('other tasks were under way when it began');
+    expect(values[0]).toBe(2 + 5 * 8 + 100);
+  });
+});
+
 describe('guards', () => {
   afterEach(() => {
     for (const name of guardNames) setGuard(name, true);
@@ -79,5 +164,16 @@ describe('guards', () => {
       expect((await afterEqual(kind, 'auto')).recognition).toBe('played');
     const wrong = await afterEqual('datum', 'auto');
     expect(wrong.values).not.toEqual((await afterEqual('datum', 'off')).values);
+  });
+
+  test('without recognitionPauses: all runs are recorded in vain', async () => {
+    setGuard('recognitionPauses', false);
+    expect(await neverAgain()).not.toContain(PAUSED);
+  });
+
+  test('without recognitionAlone: a run is held back while another one inserts', async () => {
+    setGuard('recognitionAlone', false);
+    const found = await besideUnwatched().catch((error: unknown) => error);
+    expect(found).not.toMatchObject({ recognition: 'other tasks were under way when it began' });
   });
 });

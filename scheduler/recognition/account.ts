@@ -1,0 +1,55 @@
+// The account of recognition: what it costs must be earned. Recording, following, comparing and planning take time, and only plays
+// give it back. A program that is never played, or rarely, must not become slower by it.
+//
+// The unit is the time of inserting and running one empty task. The costs are rounded up from measurements, the gains down.
+// Invariant: costs <= ALLOWANCE + SHARE * (all that was inserted) + gains + the costs of one run and of one plan. Nothing that costs
+// begins while the balance is below zero, and what has begun goes on to the end of its run.
+
+/** Part of the work of the program that recognition may cost. */
+const SHARE = 0.02;
+/** What it may cost besides: some tens of milliseconds. The balance never exceeds it, so that gains of long ago are not spent. */
+const ALLOWANCE = 2 ** 16;
+/** What a run takes besides its tasks. */
+const RUN = 10;
+/** What it costs to watch a run, besides its tasks. */
+const WATCHED_RUN = 8;
+
+/** What is done with a task, and what it costs. */
+export const Cost = {
+  /** Recorded, or compared with the recorded one. */
+  seen: 0.3,
+  /** Held back, and inserted after all. */
+  heldInVain: 0.5,
+  planned: 4,
+} as const;
+
+/** What a played task saves, and the tasks that a play must have to save anything. */
+const PLAYED = 0.4;
+
+export class Account {
+  private balance = ALLOWANCE;
+
+  /** Whether recognition may begin something. */
+  get isOpen(): boolean {
+    return this.balance >= 0;
+  }
+
+  /** A run of that many tasks is over. */
+  ran(tasks: number, isWatched: boolean): void {
+    this.add(SHARE * (RUN + tasks) - (isWatched ? WATCHED_RUN : 0));
+  }
+
+  /** Recognition has done that with so many tasks. */
+  pay(each: number, tasks: number): void {
+    this.add(-each * tasks);
+  }
+
+  /** A run of that many tasks is played. */
+  played(tasks: number): void {
+    this.add(PLAYED * tasks);
+  }
+
+  private add(amount: number): void {
+    this.balance = Math.min(ALLOWANCE, this.balance + amount);
+  }
+}

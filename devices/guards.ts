@@ -169,6 +169,8 @@ export interface Guards {
   longSendHeld: boolean;
   /** A rank whose run has failed declines long versions at once: their senders may have no room (scheduler/ranks/early-ends.ts). */
   longDeclined: boolean;
+  /** A receive for a `read` that gets no version is withdrawn from its lane (scheduler/ranks/lane-movements.ts). */
+  laneWithdrawn: boolean;
   /** After a failure the queues are looked at until nothing changes (devices/native/progress.ts). */
   failuresSettle: boolean;
   /** A task that a body spawns does not start before the body has ended (scheduler/engine/joins.ts). */
@@ -269,6 +271,7 @@ const all: Guards = {
   recognitionAlone: true,
   longSendHeld: true,
   longDeclined: true,
+  laneWithdrawn: true,
   failuresSettle: true,
   spawnedHeld: true,
   joinWaits: true,

@@ -30,6 +30,12 @@ export const NetCommand = {
   abandon: 9,
   /** A run has failed here: announcements of eras before number `tag` are declined, unless a commanded receive takes them. */
   decline: 10,
+  /** The receive of lane `request` whose last record has the number `tag` ends as cancelled if its bytes have not come. */
+  withdraw: 11,
+  /** No receive takes the version of era `tag` with key `offset`: it is dropped now, or when it comes. */
+  refuse: 12,
+  /** The same for all versions of eras from `tag` to before `size` with keys below 0 and above `offset`. */
+  refuseCalls: 13,
 } as const;
 
 /** Events, comm thread to engine. */

@@ -200,6 +200,24 @@ export class NativeNetwork implements NetworkPort {
     this.commands[c + NetRecord.tag] = era;
   }
 
+  withdraw(lane: number, sequence: number): void {
+    const c = this.next(NetCommand.withdraw, 0, lane);
+    this.commands[c + NetRecord.tag] = sequence;
+  }
+
+  refuse(era: number, key: number): void {
+    const c = this.next(NetCommand.refuse, 0, 0);
+    this.commands[c + NetRecord.tag] = era;
+    this.commandNumbers[(c >> 1) + NetRecord.offset] = key;
+  }
+
+  refuseCalls(from: number, until: number, above: number): void {
+    const c = this.next(NetCommand.refuseCalls, 0, 0);
+    this.commands[c + NetRecord.tag] = from;
+    this.commandNumbers[(c >> 1) + NetRecord.size] = until;
+    this.commandNumbers[(c >> 1) + NetRecord.offset] = above;
+  }
+
   abandon(): void {
     this.next(NetCommand.abandon, 0, 0);
   }

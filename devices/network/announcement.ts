@@ -44,6 +44,11 @@ export function keyOf(gid: number, sequence: number): number {
   return gid * KEY_SEQUENCE + (sequence & (KEY_SEQUENCE - 1));
 }
 
+/** Keys of the transfers of calls at positions before `first` are above this number and below 0. */
+export function keysBefore(first: number): number {
+  return -1 - first * KEY_DATUM;
+}
+
 /** The era on lanes: with the rank of origin, which is no part of the key. From a later era it is larger. */
 export function laneEra(era: number, origin = 0): number {
   return era * MAX_RANKS + origin;

@@ -115,6 +115,15 @@ export interface NetworkPort {
   beginEra(era: number): void;
   /** A run has failed here: long versions of eras before that one are declined, unless a receive was commanded for them. */
   declineBefore(era: number): void;
+  /**
+   * The receive that is the command `sequence` of lane number `lane` (from 0) ends as cancelled, unless its bytes have come. Its
+   * version is dropped when it comes.
+   */
+  withdraw(lane: number, sequence: number): void;
+  /** No receive takes the version with that era and key: it is dropped now, or when it comes. */
+  refuse(era: number, key: number): void;
+  /** The same for all versions of eras from `from` to before `until` with a key below 0 and above `above`. */
+  refuseCalls(from: number, until: number, above: number): void;
   /** The ranks are out of step: offers of lanes end, whoever has not answered; requests for their bytes are refused. */
   abandon(): void;
   /** Makes all commands visible. */

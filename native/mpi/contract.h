@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t netContractNumber = 449775720;
+inline constexpr std::int32_t netContractNumber = 144365642;
 
 namespace NetCommand {
 inline constexpr std::int32_t message = 1;
@@ -19,6 +19,9 @@ inline constexpr std::int32_t close = 7;
 inline constexpr std::int32_t era = 8;
 inline constexpr std::int32_t abandon = 9;
 inline constexpr std::int32_t decline = 10;
+inline constexpr std::int32_t withdraw = 11;
+inline constexpr std::int32_t refuse = 12;
+inline constexpr std::int32_t refuseCalls = 13;
 }  // namespace NetCommand
 
 namespace NetEvent {

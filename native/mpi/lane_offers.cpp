@@ -26,8 +26,13 @@ std::int32_t LaneOffers::open(std::int32_t request, std::uint8_t* data, double b
   return number;
 }
 
+double LaneOffers::bytesOf(std::int32_t offer) const {
+  const auto found = offers_.find(offer);
+  return found == offers_.end() || found->second.open == 0 ? -1 : found->second.bytes;
+}
+
 void LaneOffers::announced(std::int32_t offer, std::int32_t ranks) {
-  offers_.at(offer).open = ranks;
+  offers_.at(offer).open += ranks;
   settle(offer);
 }
 

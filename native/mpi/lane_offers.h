@@ -25,7 +25,9 @@ class LaneOffers {
 
   /// A new offer, of bytes in host space; `request` names it to `departed`. Returns its number, above 0.
   std::int32_t open(std::int32_t request, std::uint8_t* data, double bytes);
-  /// So many ranks were told of it.
+  /// The bytes of an offer that serves further ranks; -1: there is none with that number.
+  double bytesOf(std::int32_t offer) const;
+  /// So many more ranks were told of it.
   void announced(std::int32_t offer, std::int32_t ranks);
   /// A rank asks for the bytes. False: it gets none.
   bool asked(std::int32_t rank, std::int32_t offer, std::int32_t tag);

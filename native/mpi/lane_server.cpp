@@ -1,26 +1,21 @@
-// Sends and receives of lanes: see lane_server.h.
+// Sends and receives of lanes: see lane_server.h. lane_letters.cpp has the letters.
 #include "lane_server.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <iterator>
 #include <utility>
 
 #include "contract.h"
 #include "core/clock.h"
 #include "core/guards.h"
 #include "headrace/contract.h"
+#include "lane_letter.h"
 #include "queues/sequence.h"
 
 namespace headrace::mpi {
 namespace {
 
-/// Values of a letter before its pairs.
-constexpr std::size_t kHeader = 4;
-/// Letters whose memory is kept for further ones.
-constexpr std::size_t kSpare = 64;
 /// Arguments of a send before its destinations, and all of a receive.
 constexpr std::size_t kSendArguments = 3;
 constexpr std::size_t kReceiveArguments = 4;
@@ -28,34 +23,6 @@ constexpr std::size_t kReceiveArguments = 4;
 constexpr std::size_t kRequestArgument = 3;
 constexpr std::size_t kKeyArgument = 4;
 constexpr std::size_t kOfferArguments = 5;
-/// First values of letters that are no versions.
-constexpr double kAnnouncement = -1;
-constexpr double kAsked = -2;
-constexpr double kDeclined = -3;
-constexpr double kRefused = -4;
-/// Tags of bytes: one per lane, above those of the engine's own transfers (devices/network/fetches.ts).
-constexpr std::int32_t kFirstTag = 32001;
-constexpr std::int32_t kLastTag = 32766;
-constexpr double kMostBytes = 9007199254740992;  // 2^53
-
-bool isWhole(double value, double most) {
-  return value >= 0 && value <= most && value == std::floor(value);
-}
-
-/// Values that `bytes` bytes take.
-std::size_t valuesOf(double bytes) {
-  return (static_cast<std::size_t>(bytes) + sizeof(double) - 1) / sizeof(double);
-}
-
-bool isAnnouncement(const Letter& letter) { return letter[0] == kAnnouncement; }
-
-/// The values of a letter from its era on.
-const double* contentsOf(const Letter& letter) {
-  return letter.data() + (isAnnouncement(letter) ? 1 : 0);
-}
-
-/// The pairs of a letter that are sound: whole ones, as many as it says.
-std::size_t pairsOf(const double* contents) { return static_cast<std::size_t>(contents[3]); }
 
 }  // namespace
 
@@ -92,8 +59,8 @@ bool LaneServer::serve(bool published) {
   if (active_.empty()) return false;
   bool moved = false;
   held_ = false;
-  const bool all = published || slept_ || ++round_ % kLookRounds == 0;
-  slept_ = false;
+  const bool all = published || mustLook_ || ++round_ % kLookRounds == 0;
+  mustLook_ = false;
   std::size_t left = 0;
   for (const std::int32_t number : active_) {
     Lane& lane = all_[static_cast<std::size_t>(number)];
@@ -151,7 +118,7 @@ bool LaneServer::watch(void* sleeper) {
 void LaneServer::unwatch() {
   for (const std::int32_t number : watched_) lanes_.unwatch(lanes_.self, number);
   watched_.clear();
-  slept_ = true;
+  mustLook_ = true;
 }
 
 /// The lane's next command; false when it has to wait.
@@ -271,7 +238,15 @@ bool LaneServer::isSent(Lane& lane, std::int32_t& status) {
     }
     return true;
   }
-  if (unhandled || isLost_) return false;
+  if (unhandled) return false;
+  if (isLost_) {
+    status = Status::cancelled;
+    if (isOffer) {
+      const auto request = static_cast<std::int32_t>(lane.arguments[kRequestArgument]);
+      transport_.departed(request, NetStatus::lost, 0, 0);
+    }
+    return true;
+  }
   if (isOffer) {
     offer(lane);
   } else {
@@ -352,9 +327,11 @@ bool LaneServer::isReceived(Lane& lane, std::int32_t& status) {
   if (lane.fetch == Fetch::underWay) return false;
   const bool isFetched = lane.fetch == Fetch::over;
   const bool announced = lane.hasLetter && isAnnouncement(lane.letter);
-  if (guards.laneCancel && lanes_.cancelled(lanes_.self, lane.run) != 0) {
+  const bool isWithdrawn = lane.withdrawn == lane.last;
+  if (isWithdrawn || (guards.laneCancel && lanes_.cancelled(lanes_.self, lane.run) != 0)) {
     status = Status::cancelled;
     if (announced && !isFetched) decline(lane.letter);
+    if (isWithdrawn && !lane.hasLetter) refuse(lane.arguments[2], lane.arguments[3]);
   } else if (isFetched) {
     // Without the bytes it waits for the end of its run: the other rank knows the reason.
     if (lane.outcome == NetStatus::cancelled || lane.outcome == NetStatus::lost) return false;
@@ -409,173 +386,9 @@ void LaneServer::complete(Lane& lane, std::int32_t status, double start) {
   lane.completed = lane.last;
   if (lane.hasLetter) giveBack(std::move(lane.letter));
   lane.hasLetter = false;
+  if (lane.withdrawn.has_value() && ahead(lane.last, *lane.withdrawn) >= 0) lane.withdrawn.reset();
   const double end = start != 0 ? static_cast<double>(now()) : 0;
   lanes_.complete(lanes_.self, lane.number, lane.last, status, start, end);
-}
-
-// --- Letters ------------------------------------------------------------------------------------------------------
-
-void LaneServer::giveBack(Letter letter) {
-  if (spare_.size() < kSpare) spare_.push_back(std::move(letter));
-}
-
-Letter LaneServer::blank() {
-  if (spare_.empty()) return {};
-  Letter letter = std::move(spare_.back());
-  spare_.pop_back();
-  letter.clear();
-  return letter;
-}
-
-/// Sends a version to its destinations, `count` values in pairs: the branches of a binomial tree, each with its own letter
-/// (devices/network/tree.ts). With an `offer` it only announces the version. Returns the number of branches.
-std::int32_t LaneServer::post(double era, double bytes, const void* data,
-                              const double* destinations, std::size_t count, std::int32_t offer) {
-  const std::size_t ranks = count / 2;
-  const bool isTree = ranks >= static_cast<std::size_t>(options_.treeFrom);
-  std::int32_t branches = 0;
-  for (std::size_t first = 0, left = ranks; left > 0; ++branches) {
-    // The largest branch first: it has the longest path.
-    const std::size_t size = isTree ? (left + 1) / 2 : 1;
-    const double* branch = destinations + 2 * first;
-    Letter letter = blank();
-    const std::size_t children = 2 * (size - 1);
-    if (offer > 0) letter.push_back(kAnnouncement);
-    letter.insert(letter.end(), {era, branch[1], bytes, static_cast<double>(children)});
-    letter.insert(letter.end(), branch + 2, branch + 2 + children);
-    if (offer > 0) {
-      letter.push_back(offer);
-    } else if (bytes > 0) {
-      const std::size_t header = letter.size();
-      letter.resize(header + valuesOf(bytes));
-      letter.back() = 0;  // what pads the bytes
-      std::memcpy(letter.data() + header, data, static_cast<std::size_t>(bytes));
-    }
-    transport_.send(static_cast<std::int32_t>(branch[0]), std::move(letter));
-    first += size;
-    left -= size;
-  }
-  return branches;
-}
-
-void LaneServer::arrived(std::int32_t rank, const double* values, std::size_t bytes) {
-  const std::size_t count = bytes / sizeof(double);
-  if (bytes % sizeof(double) != 0 || count == 0 || !take(rank, values, count)) ++refused_;
-}
-
-/// A letter of any kind; false when its values make no sense, or when it has come before.
-bool LaneServer::take(std::int32_t rank, const double* values, std::size_t count) {
-  const double kind = values[0];
-  if (kind == kAsked) {
-    const bool sound = count == 3 && isWhole(values[1], INT32_MAX) &&
-                       isWhole(values[2], kLastTag) && values[2] >= kFirstTag;
-    if (!sound) return false;
-    const auto tag = static_cast<std::int32_t>(values[2]);
-    const bool served = !isLost_ && offers_.asked(rank, static_cast<std::int32_t>(values[1]), tag);
-    if (!served) answer(rank, kRefused, values[2]);
-    return true;
-  }
-  if (kind == kDeclined) {
-    if (count != 2 || !isWhole(values[1], INT32_MAX)) return false;
-    offers_.declined(static_cast<std::int32_t>(values[1]));
-    return true;
-  }
-  if (kind == kRefused) {
-    const double number = count == 2 ? values[1] - kFirstTag : -1;
-    if (!isWhole(number, lanes_.count - 1)) return false;
-    const Lane& lane = all_[static_cast<std::size_t>(number)];
-    if (lane.fetch == Fetch::underWay && lane.letter.back() == rank) {
-      transport_.cancelBytes(lane.number);
-    }
-    return true;
-  }
-  const bool announces = kind == kAnnouncement;
-  const double* contents = values + (announces ? 1 : 0);
-  const std::size_t left = count - (announces ? 1 : 0);
-  const auto most = static_cast<double>(options_.longest);
-  const bool sound = left >= kHeader && isWhole(contents[2], announces ? kMostBytes : most) &&
-                     isWhole(contents[3], most) && std::fmod(contents[3], 2) == 0 &&
-                     left == kHeader + pairsOf(contents) + (announces ? 1 : valuesOf(contents[2]));
-  if (!sound) return false;
-  const std::size_t children = pairsOf(contents);
-  for (std::size_t i = 0; i < children; i += 2) {
-    if (!isRank(contents[kHeader + i])) return false;
-  }
-  if (children > 0 && !isLost_ && !announces) {
-    post(contents[0], contents[2], contents + kHeader + children, contents + kHeader, children, 0);
-  }
-  Letter letter = blank();
-  letter.assign(values, values + count);
-  if (announces) letter.push_back(rank);
-  return keep(std::move(letter));
-}
-
-/// Hands a letter to its receive, or keeps it for it; false when another one is kept there.
-bool LaneServer::keep(Letter letter) {
-  const double* contents = contentsOf(letter);
-  const Address address{contents[0], contents[1]};
-  if (address.era < era_) {
-    if (isAnnouncement(letter)) decline(letter);
-    return true;
-  }
-  const auto expected = expected_.find(address);
-  if (expected != expected_.end()) {
-    Lane& lane = all_[static_cast<std::size_t>(expected->second)];
-    lane.letter = std::move(letter);
-    lane.hasLetter = true;
-    expected_.erase(expected);
-    return true;
-  }
-  if (isAnnouncement(letter) && address.era < declinedTo_) {
-    decline(letter);
-    return true;
-  }
-  return kept_.emplace(address, std::move(letter)).second;
-}
-
-/// This rank does not need the bytes of an announced version.
-void LaneServer::decline(const Letter& announcement) {
-  const std::size_t count = announcement.size();
-  answer(static_cast<std::int32_t>(announcement[count - 1]), kDeclined, announcement[count - 2]);
-}
-
-void LaneServer::answer(std::int32_t rank, double kind, double value) {
-  if (isLost_) return;
-  Letter letter = blank();
-  letter = {kind, value};
-  transport_.send(rank, std::move(letter));
-}
-
-void LaneServer::beginEra(double era) {
-  if (era <= era_) return;
-  era_ = era;
-  for (auto each = kept_.begin(); each != kept_.end();) {
-    const bool isOver = each->first.era < era;
-    if (isOver && isAnnouncement(each->second)) decline(each->second);
-    each = isOver ? kept_.erase(each) : std::next(each);
-  }
-  for (auto each = branches_.begin(); each != branches_.end();) {
-    each = each->first.era < era ? branches_.erase(each) : std::next(each);
-  }
-}
-
-void LaneServer::declineBefore(double era) {
-  declinedTo_ = std::max(declinedTo_, era);
-  for (auto each = kept_.begin(); each != kept_.end();) {
-    const bool isOver = each->first.era < era && isAnnouncement(each->second);
-    if (isOver) decline(each->second);
-    each = isOver ? kept_.erase(each) : std::next(each);
-  }
-}
-
-void LaneServer::abandon() {
-  isAbandoned_ = true;
-  offers_.close(NetStatus::cancelled);
-}
-
-void LaneServer::lost() {
-  isLost_ = true;
-  offers_.lost();
 }
 
 }  // namespace headrace::mpi

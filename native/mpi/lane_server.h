@@ -5,7 +5,7 @@
 // passes it on to, then the bytes, padded to a multiple of 8. Other letters have a negative value before that:
 //   -1  an announcement: as above, but with the number of an offer (lane_offers.h) instead of the bytes
 //   -2  a request for the bytes: offer, tag
-//   -3  a rank needs no bytes: offer
+//   -3  a rank needs no bytes: offer, era, and the pairs that came with the announcement: the offering rank serves these
 //   -4  there are no bytes for a request: tag
 //
 // Invariants:
@@ -16,7 +16,7 @@
 //   computed from a failure;
 // - a letter is passed on when it arrives, whether a receive waits for it or not;
 // - a receive takes the letter with its era and key, whichever comes first; no letter is taken twice;
-// - an announcement is answered once, by the receive that takes it or when its era is over. A receive asks when its wait is
+// - an announcement is answered once: by the receive that takes it, when the engine refuses it, or when its era is over. A receive asks when its wait is
 //   over, so its bytes go straight to their place, and it does not end while they may still come;
 // - no lane waits for other ranks with a send: an announcement is over when it has left. The exception are deliveries, which
 //   only plans have: there each lane's records have an order that all ranks share (scheduler/plans/messages.ts).
@@ -24,7 +24,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "headrace/lanes.h"
@@ -68,6 +70,12 @@ class LaneServer {
   void beginEra(double era);
   /// Announcements of eras before `era` are declined that no receive takes which was commanded.
   void declineBefore(double era);
+  /// The receive that is record `sequence` of a lane ends as cancelled, if its bytes have not come.
+  void withdraw(std::int32_t lane, std::int32_t sequence);
+  /// No receive takes the version with that address: it is dropped now, or when it comes.
+  void refuse(double era, double key);
+  /// Versions of calls that no receive takes are dropped: eras from `from` to before `until`, keys below 0 and above `above`.
+  void refuseCalls(double from, double until, double above);
   /// The ranks are out of step: nothing is announced or given away any more.
   void abandon();
   /// A rank was lost: from now on nothing is sent.
@@ -115,6 +123,8 @@ class LaneServer {
     std::int32_t run = -1;
     /// Its outcome, if the command makes no sense.
     std::int32_t refusal = 0;
+    /// The receive that the engine withdraws, by the number of its last record.
+    std::optional<std::int32_t> withdrawn;
     std::vector<double> arguments;
     /// A receive's letter, once it has come.
     bool hasLetter = false;
@@ -156,7 +166,10 @@ class LaneServer {
   std::int32_t post(double era, double bytes, const void* data, const double* destinations,
                     std::size_t count, std::int32_t offer);
   bool take(std::int32_t rank, const double* values, std::size_t count);
+  bool takeDecline(const double* values, std::size_t count);
   bool keep(Letter letter);
+  bool isRefused(const Address& address) const;
+  void drop(const Letter& letter);
   void decline(const Letter& announcement);
   void answer(std::int32_t rank, double kind, double value);
   Letter blank();
@@ -168,8 +181,8 @@ class LaneServer {
   /// Numbers of the lanes with commands that are not complete.
   std::vector<std::int32_t> active_;
   bool held_ = false;
-  /// The thread has slept since the last round.
-  bool slept_ = false;
+  /// The next round looks at all lanes: the thread has slept, or the engine has withdrawn something.
+  bool mustLook_ = false;
   std::uint32_t round_ = 0;
   /// By queue.
   std::vector<Reached> reached_;
@@ -179,6 +192,14 @@ class LaneServer {
   bool isAbandoned_ = false;
   double era_ = 0;
   double declinedTo_ = 0;
+  /// Of versions that no receive takes and that have not come, in the present era and later ones.
+  std::unordered_set<Address, AddressHash> unwanted_;
+  /// The calls whose versions no receive takes.
+  struct {
+    double from = 0;
+    double until = 0;
+    double above = 0;
+  } refusedCalls_;
   LaneOffers offers_;
   std::int64_t refused_ = 0;
   std::unordered_map<Address, Letter, AddressHash> kept_;

@@ -10,6 +10,7 @@ set(HEADRACE_MPI_SOURCES
   native/mpi/gpu_mover.cpp
   native/mpi/gpus.cpp
   native/mpi/imports.cpp
+  native/mpi/lane_letters.cpp
   native/mpi/lane_offers.cpp
   native/mpi/lane_server.cpp
   native/mpi/lifeline.cpp

@@ -146,6 +146,8 @@ bool Session::takeCommands() {
 void Session::perform(const Record& command) {
   const std::int32_t kind = command.word(NetRecord::kind);
   if (isLost_) {
+    // Receives that wait for other ranks still end.
+    if (kind == NetCommand::withdraw) tellLanes(command);
     const bool answers = kind == NetCommand::send || kind == NetCommand::receive ||
                          kind == NetCommand::ipcRead || kind == NetCommand::flush;
     if (answers) done(command.word(NetRecord::request), NetStatus::lost, now());
@@ -158,15 +160,6 @@ void Session::perform(const Record& command) {
     case NetCommand::ipcRead: beginIpc(command); break;
     case NetCommand::cancel: cancel(command.word(NetRecord::request), false); break;
     case NetCommand::flush: beginFlush(command); break;
-    case NetCommand::era:
-      if (laneServer_ != nullptr) laneServer_->beginEra(command.word(NetRecord::tag));
-      break;
-    case NetCommand::decline:
-      if (laneServer_ != nullptr) laneServer_->declineBefore(command.word(NetRecord::tag));
-      break;
-    case NetCommand::abandon:
-      if (laneServer_ != nullptr) laneServer_->abandon();
-      break;
     case NetCommand::close: {
       imports_.clear();
       gpuImports_.clear();
@@ -176,7 +169,7 @@ void Session::perform(const Record& command) {
       add(request, {Kind::barrier, 0, -1});
       break;
     }
-    default: break;
+    default: tellLanes(command); break;
   }
 }
 

@@ -214,6 +214,7 @@ class Session : private LetterTransport {
   void departed(std::int32_t request, std::int32_t status, double start, double end) override;
   void moveForLane(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
                    std::int32_t number, bool send);
+  void tellLanes(const Record& command);
   void letterLeft(std::int32_t index);
   bool serveLanes();
   void endLetters();

@@ -110,6 +110,24 @@ void Session::departed(std::int32_t request, std::int32_t status, double start, 
   events_.push(event);
 }
 
+/// Commands about versions of lanes.
+void Session::tellLanes(const Record& command) {
+  if (laneServer_ == nullptr) return;
+  LaneServer& lanes = *laneServer_;
+  const std::int32_t tag = command.word(NetRecord::tag);
+  const double number = command.number(NetRecord::offset);
+  switch (command.word(NetRecord::kind)) {
+    case NetCommand::era: lanes.beginEra(tag); break;
+    case NetCommand::decline: lanes.declineBefore(tag); break;
+    case NetCommand::withdraw: lanes.withdraw(command.word(NetRecord::request), tag); break;
+    case NetCommand::refuse: lanes.refuse(tag, number); break;
+    case NetCommand::refuseCalls:
+      lanes.refuseCalls(tag, command.number(NetRecord::size), number);
+      break;
+    case NetCommand::abandon: lanes.abandon(); break;
+  }
+}
+
 void Session::letterLeft(std::int32_t index) {
   laneServer_->giveBack(std::move(outgoing_[index]));
   freeOutgoing_.push_back(index);

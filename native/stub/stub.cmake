@@ -33,6 +33,7 @@ add_executable(headrace_gpu_tests
   test/native-gpu/tiles.cpp
   native/mpi/gpu_imports.cpp
   native/mpi/gpus.cpp
+  native/mpi/lane_letters.cpp
   native/mpi/lane_offers.cpp
   native/mpi/lane_server.cpp
   native/test/doubts.cpp

@@ -281,12 +281,67 @@ Add lostRank("after a rank was lost nothing is sent; cancelled runs end", [] {
   const Event sent = rank.send(0, {0, 8, 1, 1, 9});
   const Event taken = rank.receive(1, 0, 8, 1, 9);
   rank.serve();
-  CHECK(!rank.machine.done(sent) && !rank.machine.done(taken));
+  CHECK(rank.machine.status(sent) == Status::cancelled && !rank.machine.done(taken));
   rank.machine.shared(Shared::cancel + 1).store(1);
   rank.server.unwatch();  // after a sleep the server looks at once
   CHECK(rank.server.serve(false));
-  CHECK(rank.machine.done(sent) && rank.machine.done(taken) && rank.out.posted.empty());
+  CHECK(rank.machine.done(taken) && rank.out.posted.empty());
 });
+
+Add withdrawn(
+    "a receive that is withdrawn ends as cancelled, and its version is dropped when it comes", [] {
+      Rank rank(0, 2, 1, 3);
+      const Event late = rank.machine.exec(0, "spin", 0, {100});
+      const Event waiting = rank.receive(0, 0, 8, 1, 5);
+      const Event unread = rank.receive(1, 8, 8, 1, -700, late);
+      const Event come = rank.receive(2, 16, 8, 1, 7);
+      for (int lane = 0; lane < 3; ++lane) rank.machine.publish(rank.lane + lane);
+      rank.serve(false);
+      rank.arrive(1, 7, 70);
+      rank.serve(false);
+      for (int lane = 0; lane < 3; ++lane) {
+        const Event& event = lane == 0 ? waiting : lane == 1 ? unread : come;
+        rank.server.withdraw(lane, event.sequence);
+      }
+      rank.serve(false);
+      CHECK(rank.machine.status(waiting) == Status::cancelled && !rank.machine.done(unread));
+      CHECK(rank.machine.status(come) == Status::ok);
+      rank.machine.finish(late);
+      rank.serve(false);
+      CHECK(rank.machine.status(unread) == Status::cancelled);
+      rank.arrive(1, 5, 50);
+      rank.arrive(1, -700, 50);
+      CHECK(rank.server.kept() == 0 && rank.server.refused() == 0);
+      // Only that command of the lane was meant.
+      const Event next = rank.receive(0, 0, 8, 1, 6);
+      rank.arrive(1, 6, 60);
+      rank.serve();
+      CHECK(rank.machine.status(next) == Status::ok && rank.at(0) == 60);
+    });
+
+Add refusedVersions("versions that no receive takes are dropped: one by one, and those of calls",
+                    [] {
+                      Rank rank(0, 2, 1, 2);
+                      rank.arrive(1, 5, 50);
+                      rank.server.refuse(1, 5);
+                      rank.server.refuse(1, 6);
+                      rank.arrive(1, 6, 60);
+                      CHECK(rank.server.kept() == 0);
+                      rank.arrive(1, 6, 60);  // one version only
+                      rank.arrive(1, -3, 1);
+                      rank.arrive(1, -9, 1);
+                      rank.arrive(2, -3, 1);
+                      CHECK(rank.server.kept() == 4);
+                      rank.server.refuseCalls(1, 2, -8);
+                      CHECK(rank.server.kept() == 3);
+                      rank.arrive(1, -7, 1);
+                      CHECK(rank.server.kept() == 3);
+                      const Event taken = rank.receive(0, 0, 8, 1, -5);
+                      rank.serve();
+                      rank.arrive(1, -5, 3);
+                      rank.serve();
+                      CHECK(rank.machine.status(taken) == Status::ok && rank.at(0) == 3);
+                    });
 
 /// Carries letters and bytes between ranks until none is left. `bytes`: bytes that were asked for move, too.
 void carry(const std::vector<Rank*>& ranks, bool bytes = true) {
@@ -640,6 +695,39 @@ Add stress("a worker and the server's thread depend on each other at every step"
   CHECK(rank.at(0) == 2 * kRounds);
   CHECK(rank.server.kept() == 0 && rank.server.refused() == 0);
 });
+
+Add branchesReturn(
+    "the rank that offers a long version serves those to which a rank should have passed it on",
+    [] {
+      Rank sender(0, 5, 1, 1, 2);
+      Rank refusing(1, 5, 1, 1, 2);
+      Rank second(2, 5, 1, 1, 2);
+      Rank third(3, 5, 1, 1, 2);
+      const std::vector<Rank*> all{&sender, &refusing, &second, &third};
+      sender.offer(0, {0, kLong, 1, 7, 0, 1, 5, 2, 5, 3, 5});
+      std::vector<Event> taken;
+      for (Rank* rank : {&second, &third}) {
+        taken.push_back(rank->receive(0, 0, kLong, 1, 5));
+        rank->serve();
+      }
+      refusing.server.refuse(1, 5);
+      sender.serve();
+      carry(all);
+      CHECK(sender.out.ends.empty() || third.machine.done(taken[1]));
+      // The second rank may have got a pair to serve.
+      second.offer(0, {0, kLong, 1, 8, 5});
+      third.offer(0, {0, kLong, 1, 9, 5});
+      for (Rank* rank : {&second, &third}) rank->serve();
+      carry(all);
+      CHECK(second.machine.status(taken[0]) == Status::ok);
+      CHECK(third.machine.status(taken[1]) == Status::ok);
+      CHECK((sender.out.ends == Ends{{7, NetStatus::ok}}));
+      // A decline that makes no sense changes nothing.
+      for (const Letter& letter : {Letter{-3, 1}, Letter{-3, 1, 1, 2}, Letter{-3, 1, 1, 9, 5}}) {
+        sender.arrive(letter);
+      }
+      CHECK(sender.server.refused() == 3);
+    });
 
 }  // namespace
 }  // namespace headrace::test

@@ -7,7 +7,8 @@
 //   The event of a receive may be waited for only if every task that was inserted before the receive is issued or over.
 //
 // Until then the receive is *closed*: the tasks that follow it wait in the engine, as they wait for any task that is not
-// issued, and the end of the receive releases them.
+// issued, and the end of the receive releases them. A receive for a `read` stays closed: it belongs to no run, so its failure
+// could not cancel the tasks behind it.
 //
 // Why no ranks wait for each other in a circle. All ranks insert in one program order. Let t be the first task of that order
 // that never ends, over all ranks. All tasks before it end. (1) If t is issued, it waits behind commands of its queue, for
@@ -28,6 +29,7 @@
 import { guards } from '../../devices/guards.js';
 import { NO_QUEUE, type TaskId } from '../../devices/handles.js';
 import { Execution, isCommand, TaskStage } from '../../stages/task-table.js';
+import { INTERNAL_RUN } from './run-state.js';
 import type { EngineState } from './state.js';
 
 export class Arrivals {
@@ -35,6 +37,8 @@ export class Arrivals {
   private readonly release: (row: number) => void;
   /** Closed receives, in program order. */
   private readonly closed: TaskId[] = [];
+  /** Receives that stay closed. */
+  private readonly ofReads: Set<TaskId> = new Set();
   /** Every task before it is issued or over. */
   private issuedTo: TaskId;
 
@@ -47,7 +51,13 @@ export class Arrivals {
 
   /** The receive in `row` is issued. */
   commanded(row: number): void {
-    const id = this.state.tasks.idOf(row);
+    const { tasks } = this.state;
+    const id = tasks.idOf(row);
+    if (tasks.run[row] === INTERNAL_RUN) {
+      for (const old of this.ofReads) if (!this.isClosed(old)) this.ofReads.delete(old);
+      this.ofReads.add(id);
+      return;
+    }
     if (this.isReached(id)) {
       this.open(row);
       return;
@@ -67,14 +77,16 @@ export class Arrivals {
   /** Closed receives after task `id` that are under way. */
   behind(id: TaskId): number {
     let n = 0;
-    for (const receive of this.closed) if (((receive - id) | 0) > 0 && this.isClosed(receive)) n++;
+    for (const list of [this.closed, this.ofReads])
+      for (const receive of list) if (((receive - id) | 0) > 0 && this.isClosed(receive)) n++;
     return n;
   }
 
   /** Marks the lanes of closed receives, by queue: tasks wait in the engine for their end. */
   markLanes(wakes: Uint8Array): void {
     const { tasks } = this.state;
-    for (const id of this.closed) if (this.isClosed(id)) wakes[tasks.target[id & tasks.mask]] = 1;
+    for (const list of [this.closed, this.ofReads])
+      for (const id of list) if (this.isClosed(id)) wakes[tasks.target[id & tasks.mask]] = 1;
   }
 
   /** Opens the receives that may be waited for now; true when there were any. */

@@ -72,6 +72,8 @@ export class Retirement {
     poisonOutputs(this.state.x, row, status);
     joins.lost(row);
     if (status === Status.cancelled) run.cancelledTasks++;
+    else if (run.slot === INTERNAL_RUN)
+      this.state.remote?.tasks.failing(row, describeFailure(this.state, row, status));
     else failures.taskFailed(run, row, describeFailure(this.state, row, status));
   }
 

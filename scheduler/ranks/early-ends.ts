@@ -3,7 +3,7 @@
 import { Status } from '../../devices/backend.js';
 import type { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import { laneEra } from '../../devices/network/announcement.js';
+import { keysBefore, laneEra } from '../../devices/network/announcement.js';
 import type { NetworkDevice } from '../../devices/network/device.js';
 import { Execution, NetworkRole, TaskStage } from '../../stages/task-table.js';
 import { INTERNAL_RUN, type RunState } from '../engine/run-state.js';
@@ -22,7 +22,7 @@ interface EndParts {
   readonly movements: Movements;
   readonly plan: Pick<RankPlan, 'beginEra'>;
   readonly pulls: Pick<RankPulls, 'forget'>;
-  readonly receives: Pick<Receives, 'announced' | 'takeUnsure'>;
+  readonly receives: Pick<Receives, 'announced' | 'takeUnsure' | 'mayGiveUp' | 'giveUp'>;
   readonly refusals: Refusals;
   readonly runs: Pick<RankRuns, 'failed' | 'failures' | 'eras'>;
 }
@@ -33,7 +33,7 @@ export class EarlyEnds {
   private readonly movements: Movements;
   private readonly plan: Pick<RankPlan, 'beginEra'>;
   private readonly pulls: Pick<RankPulls, 'forget'>;
-  private readonly receives: Pick<Receives, 'announced' | 'takeUnsure'>;
+  private readonly receives: EndParts['receives'];
   private readonly refusals: Refusals;
   private readonly runs: Pick<RankRuns, 'failed' | 'failures' | 'eras'>;
 
@@ -68,6 +68,7 @@ export class EarlyEnds {
       const isLive = tasks.stage[row] === TaskStage.exec;
       if (movement.run !== run.slot || !isHeld || !isLive) continue;
       movement.run = INTERNAL_RUN;
+      movement.outlived = true;
       this.engine.outlives(row, run);
     }
   }
@@ -77,15 +78,15 @@ export class EarlyEnds {
    * declined. Reads after the run end, because other ranks may reject them.
    */
   failLaterReads(): void {
-    const { engine } = this;
+    const { receives } = this;
     if (!this.runs.failures.isFailing) return;
     for (const announcement of this.movements.takeEarly())
       this.device.fetches.decline(announcement);
     // No receive of this era ends well any more, and other ranks may wait for the room of what they have announced.
     if (guards.longDeclined) this.device.port.declineBefore(laneEra(this.movements.era + 1));
     for (const movement of [...this.movements.all()]) {
-      const error = movement.waits ? this.refusals.ofRead(movement) : undefined;
-      if (error !== undefined) engine.fail(movement.task & engine.tasks.mask, error);
+      const error = receives.mayGiveUp(movement) ? this.refusals.ofRead(movement) : undefined;
+      if (error !== undefined) receives.giveUp(movement, error);
     }
   }
 
@@ -105,12 +106,14 @@ export class EarlyEnds {
 
   /** Calls before `first` are torn (eras.ts): not all ranks take part in their transfers. */
   dropTorn(first: number): void {
-    const { movements, device, engine } = this;
-    for (const announcement of this.receives.takeUnsure()) this.receives.announced(announcement);
+    const { movements, device, receives } = this;
+    const { era } = movements;
+    for (const announcement of receives.takeUnsure()) receives.announced(announcement);
     for (const announcement of movements.takeEarly(first)) device.fetches.decline(announcement);
+    device.port.refuseCalls(laneEra(era), laneEra(era + 1), keysBefore(first));
     for (const movement of [...movements.all()]) {
-      if (movement.waits && this.runs.eras.isTorn(movement.call))
-        engine.fail(movement.task & engine.tasks.mask, this.refusals.leftBehind(movement));
+      if (receives.mayGiveUp(movement) && this.runs.eras.isTorn(movement.call))
+        receives.giveUp(movement, this.refusals.leftBehind(movement));
     }
   }
 }

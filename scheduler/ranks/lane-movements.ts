@@ -3,9 +3,17 @@
 //
 // The command of a long version only announces it. Its send holds the copy until the message layer says that no rank needs
 // the bytes any more (`departed`). Receives end as commands, whatever the length.
-// Invariant: a send that has announced a version ends with its last `departed`, also when its run has failed.
+//
+// Versions for a `read` belong to no run that could be cancelled. So their sends are commanded when the writer is over
+// (sends.ts), no queue waits for their receives (scheduler/engine/arrivals.ts), and a receive that gets no version is
+// withdrawn.
+//
+// Invariants:
+// - a send that has announced a version ends with its last `departed`, also when its run has failed;
+// - a receive of a `read` that is withdrawn has the reason noted, and its datum has no value then.
 
 import { Status } from '../../devices/backend.js';
+import type { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST, NO_QUEUE } from '../../devices/handles.js';
 import { messageNumber } from '../../devices/network/announcement.js';
@@ -15,7 +23,7 @@ import { NetOutcome } from '../../devices/network/port.js';
 import { returnOffer } from '../../stages/comm-in.js';
 import type { Parcel } from '../../stages/parcel.js';
 import { advance } from '../../stages/pipeline.js';
-import { Execution, NetworkRole } from '../../stages/task-table.js';
+import { Execution, isCommand, NetworkRole } from '../../stages/task-table.js';
 import { INTERNAL_RUN } from '../engine/run-state.js';
 import type { RankData } from './data.js';
 import type { RankHost } from './host.js';
@@ -90,9 +98,11 @@ export class LaneMovements {
     const { engine } = this;
     const movement = this.movements.ofTask(engine.tasks, row);
     if (movement.parcel !== undefined) return this.goesOn(row, movement, movement.parcel);
+    const refusal = movement.call >= 0 ? this.refusals.of(movement) : undefined;
     if (this.loss.error !== undefined) engine.fail(row, this.loss.error);
     else if (movement.announcement !== undefined)
       engine.fail(row, this.refusals.announced(movement));
+    else if (refusal !== undefined) engine.fail(row, refusal);
     else if (movement.era !== this.movements.era) engine.ended(row, Status.cancelled);
     else {
       movement.started = true;
@@ -105,8 +115,8 @@ export class LaneMovements {
   }
 
   /** A part of its commands was written. If its run has failed since, no more of them are. */
-  private goesOn(row: number, { run }: Movement, parcel: Parcel): Parcel | undefined {
-    if (parcel.kind !== 'offer' || run !== INTERNAL_RUN) return parcel;
+  private goesOn(row: number, { outlived }: Movement, parcel: Parcel): Parcel | undefined {
+    if (!outlived) return parcel;
     parcel.next = parcel.destinations.length;
     if (parcel.open === 0) this.engine.ended(row, Status.cancelled);
     return undefined;
@@ -167,10 +177,34 @@ export class LaneMovements {
     if (parcel.kind === 'offer' && !guards.longSendHeld) this.engine.ended(row, Status.ok);
   }
 
+  /** Whether the receive is a command that ends without its version only if it is withdrawn. */
+  isWithdrawable({ onLane, role, run, started, withdrawn }: Movement): boolean {
+    return onLane && role === NetworkRole.receive && run === INTERNAL_RUN && started && !withdrawn;
+  }
+
+  /** The command ends without its version, unless that has come. */
+  withdraw(movement: Movement, error: HeadraceError): void {
+    const { tasks } = this.engine;
+    const row = movement.task & tasks.mask;
+    movement.withdrawn = true;
+    if (!isCommand(tasks.execution[row])) {
+      // It waits for room in its lane.
+      this.engine.fail(row, error);
+      return;
+    }
+    this.refusals.note(movement.d, movement.task, error);
+    const lane = this.small.numberOf(tasks.queue[row]);
+    if (guards.laneWithdrawn) this.device.port.withdraw(lane, tasks.seq[row]);
+  }
+
   /** The version of a commanded receive will not come: its run fails, and with it the command ends. */
   refused(movement: Movement): void {
     const { engine, refusals } = this;
     const error = refusals.announced(movement);
+    if (movement.run === INTERNAL_RUN) {
+      if (this.isWithdrawable(movement)) this.withdraw(movement, error);
+      return;
+    }
     refusals.note(movement.d, movement.task, error);
     const run = engine.runs[movement.run];
     if (run !== undefined) engine.failRun(run, error);

@@ -7,7 +7,13 @@ import type { NetworkDevice } from '../../devices/network/device.js';
 import { INTERNAL_RUN } from '../engine/run-state.js';
 import type { RankRuns } from './agreement.js';
 import type { RankHost } from './host.js';
-import type { Movements } from './movements.js';
+import type { Movement, Movements } from './movements.js';
+
+/** The receives, as loss ends them (receives.ts). */
+interface WaitingReceives {
+  mayGiveUp(movement: Movement): boolean;
+  giveUp(movement: Movement, error: HeadraceError): void;
+}
 
 /** The parts that end. */
 interface LossParts {
@@ -15,6 +21,7 @@ interface LossParts {
   readonly movements: Movements;
   readonly device: NetworkDevice;
   readonly runs: Pick<RankRuns, 'lost'>;
+  readonly receives: () => WaitingReceives;
 }
 
 export class RankLoss {
@@ -26,12 +33,14 @@ export class RankLoss {
   private readonly movements: Movements;
   private readonly device: NetworkDevice;
   private readonly runs: Pick<RankRuns, 'lost'>;
+  private readonly receives: LossParts['receives'];
 
-  constructor({ engine, movements, device, runs }: LossParts) {
+  constructor({ engine, movements, device, runs, receives }: LossParts) {
     this.engine = engine;
     this.movements = movements;
     this.device = device;
     this.runs = runs;
+    this.receives = receives;
   }
 
   /** The process of a rank has ended. */
@@ -72,11 +81,11 @@ export class RankLoss {
 
   /** Rejects all reads of the program that wait for other ranks; returns their number. */
   private failReads(error: HeadraceError): number {
-    const { engine } = this;
+    const receives = this.receives();
     let failed = 0;
     for (const movement of [...this.movements.all()]) {
-      if (movement.run !== INTERNAL_RUN || !movement.waits) continue;
-      engine.fail(movement.task & engine.tasks.mask, error);
+      if (movement.run !== INTERNAL_RUN || !receives.mayGiveUp(movement)) continue;
+      receives.giveUp(movement, error);
       failed++;
     }
     return failed;

@@ -78,8 +78,10 @@ export class MovementTasks implements RemoteTasks {
   /** The exec stage of a movement: its buffer is there and no other task uses it. */
   start(row: number): number {
     const { observer, tasks } = this.engine;
+    const movement = this.movements.ofTask(tasks, row);
+    if (movement.onLane) return this.sends.command(row, movement);
     observer?.movementStarts(row);
-    this.startNow(row, this.movements.ofTask(tasks, row));
+    this.startNow(row, movement);
     observer?.movementStarted(row);
     return Outcome.running;
   }

@@ -42,7 +42,7 @@ export interface Movement {
   readonly receive: Movement | undefined;
   /** The group of pulled inputs to which it belongs; undefined for a receive that asks at once. */
   readonly pull: PullGroup | undefined;
-  /** It is small and a command of a lane carries it (small-messages.ts). */
+  /** A command of a lane carries it (small-messages.ts). */
   readonly onLane: boolean;
   /** Its way, once it is commanded or about to be. */
   parcel: Parcel | undefined;
@@ -53,6 +53,10 @@ export interface Movement {
   /** The row is released and waits for the announcement. */
   waits: boolean;
   started: boolean;
+  /** A send goes on after its run has failed. */
+  outlived: boolean;
+  /** The command of the receive was withdrawn: it ends soon, without its version. */
+  withdrawn: boolean;
   /** The offer was withdrawn: the run has failed on another rank, and the message with the reason is under way. */
   refused: boolean;
   /** Time at which it was started; 0 unless traced. */
@@ -113,6 +117,8 @@ export class Movements {
       announcement: undefined,
       waits: false,
       started: false,
+      outlived: false,
+      withdrawn: false,
       refused: false,
       startedAt: 0,
       parcel: undefined,

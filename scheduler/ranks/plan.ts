@@ -58,11 +58,8 @@ interface PlanOptions {
   readonly treeFrom: number;
   /** Whether a datum of that many bytes travels in its announcement. */
   readonly isInline: (bytes: number) => boolean;
-  /**
-   * Whether a version travels on lanes: a datum, the slot of its run, the position of its call or -1, and whether its
-   * receiver pulls it.
-   */
-  readonly onLane: (d: DatumId, run: number, call: number, apart: boolean) => boolean;
+  /** Whether a version of a datum travels on lanes; `apart`: its receiver pulls it. */
+  readonly onLane: (d: DatumId, apart: boolean) => boolean;
   /** Per space, the bytes of the largest task so far; the plan keeps it up to date. */
   readonly largest: Float64Array;
 }

@@ -45,11 +45,8 @@ interface TransferParts {
   readonly treeFrom: number;
   /** Whether a datum of that many bytes travels in its announcement. */
   readonly isInline: (bytes: number) => boolean;
-  /**
-   * Whether a version travels on lanes: a datum, the slot of its run, the position of its call or -1, and whether its
-   * receiver pulls it.
-   */
-  readonly onLane: (d: DatumId, run: number, call: number, apart: boolean) => boolean;
+  /** Whether a version of a datum travels on lanes; `apart`: its receiver pulls it. */
+  readonly onLane: (d: DatumId, apart: boolean) => boolean;
 }
 
 export class PlannedTransfers {
@@ -122,7 +119,7 @@ export class PlannedTransfers {
     this.graphs.sent(run, to);
     this.figures.sends++;
     const open = data.openSend[d] === NOT_SENT ? undefined : movements.at(data.openSend[d]);
-    const onLane = this.onLane(d, run.slot, NO_CALL.position, apart);
+    const onLane = this.onLane(d, apart);
     const isOpen = open !== undefined && !open.started && open.run === run.slot && open.d === d;
     if (isOpen && open.onLane === onLane) {
       (apart ? open.apart : open.destinations).push(to, sequence);
@@ -179,7 +176,7 @@ export class PlannedTransfers {
       wanted,
       receive: undefined,
       pull: pull?.group,
-      onLane: this.onLane(d, run.slot, call.position, pull !== undefined),
+      onLane: this.onLane(d, pull !== undefined),
     });
     movements.expect(receive);
     if (pull !== undefined) {
@@ -235,7 +232,7 @@ export class PlannedTransfers {
 
   /** The latest version of `d` goes to all ranks; the transfers match by `sequence`. */
   sendToAll(d: DatumId, run: RunState, sequence: number): void {
-    const send = this.newSend(d, run, false);
+    const send = this.newSend(d, run, this.onLane(d, false));
     for (let i = 1; i < this.size; i++)
       send.destinations.push((this.rank + i) % this.size, sequence);
     this.figures.sends += this.size - 1;

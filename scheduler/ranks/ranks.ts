@@ -105,14 +105,14 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
         size,
         treeFrom: options.treeFrom,
         isInline,
-        onLane: (d, run, call, apart) => small.carries(d, run, call, apart),
+        onLane: (d, apart) => small.carries(d, apart),
         largest: credits.floor,
       },
     );
     this.plan = plan;
     this.after = new RankAfter(engine, plan, rank);
     const { data } = plan;
-    const loss = new RankLoss({ engine, movements, device, runs });
+    const loss = new RankLoss({ engine, movements, device, runs, receives: () => this.receives });
     this.loss = loss;
     const traffic = new RankTraffic(engine);
     this.traffic = traffic;

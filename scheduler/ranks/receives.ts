@@ -11,12 +11,13 @@ import { guards } from '../../devices/guards.js';
 import { HOST, type SpaceId } from '../../devices/handles.js';
 import { Poison } from '../../devices/memory/directory.js';
 import { roundedBytes } from '../../devices/memory/zone.js';
-import { type Announcement, keepPayload } from '../../devices/network/announcement.js';
+import { type Announcement, keepPayload, laneEra } from '../../devices/network/announcement.js';
 import { type NetworkTimes, type NetworkWay, NO_TIMES } from '../../devices/network/context.js';
 import { type NetworkDevice, transferError } from '../../devices/network/device.js';
 import { NetOutcome } from '../../devices/network/port.js';
 import { grantReceive, type NetworkCredits } from '../../stages/comm-in.js';
 import { advance } from '../../stages/pipeline.js';
+import { isCommand } from '../../stages/task-table.js';
 import { INTERNAL_RUN } from '../engine/run-state.js';
 import type { RankRuns } from './agreement.js';
 import type { RankData } from './data.js';
@@ -37,7 +38,7 @@ interface ReceiveParts {
   readonly data: Pick<RankData, 'owner'>;
   readonly credits: NetworkCredits;
   readonly pulls: Pick<RankPulls, 'ready'>;
-  readonly lanes: Pick<LaneMovements, 'receive' | 'refused'>;
+  readonly lanes: Pick<LaneMovements, 'receive' | 'refused' | 'isWithdrawable' | 'withdraw'>;
   readonly runs: Pick<RankRuns, 'failures' | 'eras'>;
   readonly refusals: Refusals;
   readonly traffic: RankTraffic;
@@ -52,7 +53,7 @@ export class Receives {
   private readonly data: Pick<RankData, 'owner'>;
   private readonly credits: NetworkCredits;
   private readonly pulls: Pick<RankPulls, 'ready'>;
-  private readonly lanes: Pick<LaneMovements, 'receive' | 'refused'>;
+  private readonly lanes: ReceiveParts['lanes'];
   private readonly runs: Pick<RankRuns, 'failures' | 'eras'>;
   private readonly refusals: Refusals;
   private readonly traffic: RankTraffic;
@@ -116,6 +117,17 @@ export class Receives {
     this.device.fetches.decline(announcement);
     movement.announcement = undefined;
     return true;
+  }
+
+  /** Whether the receive waits for its version in a way that can still end without it. */
+  mayGiveUp(movement: Movement): boolean {
+    return movement.waits || this.lanes.isWithdrawable(movement);
+  }
+
+  /** The receive, which may give up, gets no version. */
+  giveUp(movement: Movement, error: HeadraceError): void {
+    if (movement.waits) this.engine.fail(movement.task & this.engine.tasks.mask, error);
+    else this.lanes.withdraw(movement, error);
   }
 
   /** Removes the announcements that could not be matched so far, and returns them. */
@@ -213,9 +225,14 @@ export class Receives {
   }
 
   /** The receive fails: readers on this rank find the datum poisoned. */
-  failing(row: number, { d }: Movement, error: HeadraceError): void {
+  failing(row: number, movement: Movement, error: HeadraceError): void {
     const { tasks, directory } = this.engine;
+    const { d, era, origin, key, run, announcement } = movement;
     this.refusals.note(d, tasks.idOf(row), error);
+    // Its version comes nevertheless, unless the other rank has said that it has none. A failed run ends its era.
+    const isCommanded = !movement.onLane || isCommand(tasks.execution[row]);
+    if (!isCommanded && announcement === undefined && run === INTERNAL_RUN)
+      this.device.port.refuse(laneEra(era, origin), key);
     directory.setPoison(d, Poison.writerCancelled);
   }
 

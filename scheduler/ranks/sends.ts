@@ -12,6 +12,7 @@ import type { NetworkTimes, NetworkWay } from '../../devices/network/context.js'
 import { type NetworkDevice, transferError } from '../../devices/network/device.js';
 import { NetOutcome } from '../../devices/network/port.js';
 import { grantOffer, type NetworkCredits, returnOffer } from '../../stages/comm-in.js';
+import { execMessage } from '../../stages/exec-message.js';
 import { advance } from '../../stages/pipeline.js';
 import { INTERNAL_RUN } from '../engine/run-state.js';
 import type { RankData } from './data.js';
@@ -62,12 +63,22 @@ export class Sends {
   begin(row: number, movement: Movement): void {
     const { directory, x, tasks } = this.engine;
     const { d } = movement;
-    if (movement.onLane) tasks.target[row] = this.laneOf(movement);
+    if (movement.onLane && movement.run !== INTERNAL_RUN) tasks.target[row] = this.laneOf(movement);
     movement.space = this.device.isInline(directory.bytes[d])
       ? HOST
       : grantOffer(x, this.credits, d);
     this.engine.moveTo(row, movement.space);
     advance(x, row);
+  }
+
+  /**
+   * The command of a version for a `read`, whose writer is over. It is not written earlier: no run is cancelled with the
+   * writer's failure that would keep a lane from sending what the writer has left.
+   */
+  command(row: number, movement: Movement): number {
+    const { x, tasks } = this.engine;
+    tasks.target[row] = this.laneOf(movement);
+    return execMessage(x, row);
   }
 
   /** What passes a version on goes behind the receive, so that no other send waits for the arrival. */

@@ -18,7 +18,6 @@ import { NetOutcome } from '../../devices/network/port.js';
 import type { NetworkCredits } from '../../stages/comm-in.js';
 import type { Parcel } from '../../stages/parcel.js';
 import { NetworkRole, TaskStage } from '../../stages/task-table.js';
-import { INTERNAL_RUN } from '../engine/run-state.js';
 import type { RankHost } from './host.js';
 import type { Movement } from './movements.js';
 
@@ -66,17 +65,21 @@ export class SmallMessages {
   }
 
   /**
-   * Whether a version of `d` travels on lanes: in a run, for a task. Both ranks decide alike. `apart`: its receiver pulls it, so
-   * it must not be commanded ahead.
+   * Whether a version of `d` travels on lanes. Both ranks decide alike. `apart`: its receiver pulls it, so it must not be
+   * commanded ahead.
    */
-  carries(d: DatumId, run: number, call: number, apart: boolean): boolean {
-    if (this.sends.length === 0 || run === INTERNAL_RUN || call >= 0) return false;
-    return !this.isLong(d) || (this.carriesLong && !apart);
+  carries(d: DatumId, apart: boolean): boolean {
+    return this.sends.length > 0 && (!this.isLong(d) || (this.carriesLong && !apart));
   }
 
   /** Whether a version of `d` does not travel in its message. */
   isLong(d: DatumId): boolean {
     return !this.isInline(this.engine.directory.bytes[d]);
+  }
+
+  /** Number of a lane, from 0, as the message layer counts. */
+  numberOf(lane: QueueId): number {
+    return lane - this.sends[0];
   }
 
   /** The lane for a send: an idle one, else the one with the fewest commands. */

@@ -193,6 +193,7 @@ function reasonOf(engine: Explained, row: number): string {
     return `its body has ended; waits for ${spawned} ${spawned === 1 ? 'task' : 'tasks'} that it has spawned`;
   const how = tasks.execution[row];
   if (how === Execution.movement) return 'its bytes are under way';
+  if (how === Execution.arrival) return 'waits for a datum that another rank sends';
   if (how === Execution.body) return 'its JavaScript body has begun and has not ended';
   if (how !== Execution.command)
     return stage === TaskStage.exec ? 'its JavaScript body is next' : 'moves on';

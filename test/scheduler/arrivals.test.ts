@@ -1,7 +1,9 @@
 // When a queue may wait for a version that has not come: after every task before its receive is issued or over.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { QueueId, TaskId } from '../../devices/handles.js';
 import { Arrivals } from '../../scheduler/engine/arrivals.js';
+import { INTERNAL_RUN } from '../../scheduler/engine/run-state.js';
 import { Execution, TaskStage } from '../../stages/task-table.js';
 import { PartsState } from '../support/parts-state.js';
 
@@ -15,9 +17,10 @@ function setUp(): { state: PartsState; arrivals: Arrivals; opened: number[] } {
 }
 
 /** The receive in `row` becomes a command of a lane. */
-function command(state: PartsState, arrivals: Arrivals, row: number): void {
+function command(state: PartsState, arrivals: Arrivals, row: number, run = 1): void {
   state.issue(row, LANE);
   state.tasks.execution[row] = Execution.arrival;
+  state.tasks.run[row] = run;
   arrivals.commanded(row);
 }
 
@@ -57,6 +60,22 @@ describe('a receive', () => {
     state.tasks.stage[body] = TaskStage.done;
     expect(arrivals.look()).toBe(true);
     expect(opened).toEqual([row]);
+  });
+
+  it('for a read stays closed, and its lane wakes the engine until it is over', () => {
+    const { state, arrivals, opened } = setUp();
+    const row = state.task();
+    command(state, arrivals, row, INTERNAL_RUN);
+    state.tasks.target[row] = LANE as QueueId;
+    expect(arrivals.look()).toBe(false);
+    const wakes = new Uint8Array(1);
+    arrivals.markLanes(wakes);
+    expect(wakes[0]).toBe(1);
+    expect(arrivals.behind((state.tasks.idOf(row) - 1) as TaskId)).toBe(1);
+    state.tasks.stage[row] = TaskStage.done;
+    arrivals.markLanes(wakes.fill(0));
+    expect([...wakes, arrivals.behind((state.tasks.idOf(row) - 1) as TaskId)]).toEqual([0, 0]);
+    expect(opened).toEqual([]);
   });
 
   it('that is over before it opens is not opened', () => {

@@ -39,6 +39,8 @@ interface Program {
   readonly ranks: number;
   readonly seed: number;
   readonly treeFrom: number;
+  /** Without lanes the engines exchange the versions themselves. */
+  readonly lanes: number;
   readonly ranksPerHost: number;
   readonly lengths: readonly number[];
   readonly steps: readonly Step[];
@@ -70,7 +72,7 @@ const failing = task({
 });
 
 function open(
-  p: Pick<Program, 'ranks' | 'seed' | 'treeFrom' | 'ranksPerHost'>,
+  p: Pick<Program, 'ranks' | 'seed' | 'treeFrom' | 'lanes' | 'ranksPerHost'>,
   lateBy?: (message: number) => number,
 ): { readonly world: World; readonly network: SimulatedNetwork; readonly runtimes: Runtime[] } {
   const world = new World();
@@ -86,7 +88,7 @@ function open(
     { length: p.ranks },
     (_, rank) =>
       new SimulatedBackend({
-        machine,
+        machine: { ...machine, lanes: p.lanes },
         world,
         kernels: { slow: () => 0 },
         adversary: { ...adversary, seed: p.seed + rank },
@@ -95,6 +97,7 @@ function open(
   const network = new SimulatedNetwork(world, backends, {
     link,
     ranksPerHost: p.ranksPerHost,
+    treeFrom: p.treeFrom,
     adversary: backends[0].adversary,
     ...(lateBy === undefined ? {} : { lateBy }),
   });
@@ -310,6 +313,7 @@ function programs(awaitsRuns: boolean): fc.Arbitrary<Program> {
     ranks: fc.integer({ min: 2, max: 4 }),
     seed: fc.nat(1_000_000),
     treeFrom: fc.constantFrom(2, 9),
+    lanes: fc.constantFrom(0, 3, 12),
     ranksPerHost: fc.constantFrom(1, 4),
     lengths: fc.array(fc.constantFrom(8, 4096), { minLength: DATA, maxLength: DATA }),
     steps: fc.array(fc.oneof(use, use, run), { minLength: 1, maxLength: 10 }),
@@ -383,8 +387,9 @@ describe('reads that are left pending on several ranks', () => {
 test('news of a failure that come after its verdict do not fail the next run', async () => {
   // One message after the other is late; one of them is that by which rank 2 hears of rank 1's failure.
   for (let late = 0; late < 12; late++) {
-    const { runtimes } = open({ ranks: 3, seed: 1, treeFrom: 4, ranksPerHost: 1 }, (nth) =>
-      nth === late ? 1e6 : 0,
+    const { runtimes } = open(
+      { ranks: 3, seed: 1, treeFrom: 4, lanes: 8, ranksPerHost: 1 },
+      (nth) => (nth === late ? 1e6 : 0),
     );
     await Promise.all(
       runtimes.map(async (runtime, rank) => {
@@ -399,35 +404,38 @@ test('news of a failure that come after its verdict do not fail the next run', a
   }
 });
 
-test('a datum that was without a value, was set and has none again reports the new reason', async () => {
-  const { runtimes } = open({ ranks: 2, seed: 1, treeFrom: 4, ranksPerHost: 1 });
-  const told = await Promise.all(
-    runtimes.map(async (runtime) => {
-      const datum = runtime.data(new Float64Array(64), { name: 'twice', rank: 1 });
-      const messages: string[] = [];
-      const note = async (): Promise<unknown> =>
-        datum.read().catch(({ message }: Error) => messages.push(message));
-      const failed = (rank: number): Promise<unknown> =>
-        runtime
-          .run((graph) => {
-            graph.insert(failing, { to: datum }, { rank });
-            void note();
-          })
-          .done.catch(() => {});
-      // Rank 0 computes it, so that its owner learns by a message that there is no value.
-      await failed(0);
-      await note();
-      await datum.set(new Float64Array(64).fill(1));
-      expect((await datum.read())[0]).toBe(1);
-      await failed(1);
-      messages.length = 0;
-      await note();
-      await runtime.close();
-      return messages;
-    }),
-  );
-  expect(told[1]).toEqual([
-    "datum 'twice' has no usable value: the task that wrote it failed (write all of it again before reading it)",
-  ]);
-  expect(told[0]).toEqual(["datum 'twice' has no usable value on rank 1"]);
-});
+test.each([0, 8])(
+  'a datum that was without a value, was set and has none again reports the new reason (%i lanes)',
+  async (lanes) => {
+    const { runtimes } = open({ ranks: 2, seed: 1, treeFrom: 4, lanes, ranksPerHost: 1 });
+    const told = await Promise.all(
+      runtimes.map(async (runtime) => {
+        const datum = runtime.data(new Float64Array(64), { name: 'twice', rank: 1 });
+        const messages: string[] = [];
+        const note = async (): Promise<unknown> =>
+          datum.read().catch(({ message }: Error) => messages.push(message));
+        const failed = (rank: number): Promise<unknown> =>
+          runtime
+            .run((graph) => {
+              graph.insert(failing, { to: datum }, { rank });
+              void note();
+            })
+            .done.catch(() => {});
+        // Rank 0 computes it, so that its owner learns by a message that there is no value.
+        await failed(0);
+        await note();
+        await datum.set(new Float64Array(64).fill(1));
+        expect((await datum.read())[0]).toBe(1);
+        await failed(1);
+        messages.length = 0;
+        await note();
+        await runtime.close();
+        return messages;
+      }),
+    );
+    expect(told[1]).toEqual([
+      "datum 'twice' has no usable value: the task that wrote it failed (write all of it again before reading it)",
+    ]);
+    expect(told[0]).toEqual(["datum 'twice' has no usable value on rank 1"]);
+  },
+);

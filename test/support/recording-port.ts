@@ -66,6 +66,18 @@ export class RecordingPort implements NetworkPort {
     // No lanes.
   }
 
+  withdraw(): void {
+    // No lanes.
+  }
+
+  refuse(): void {
+    // No lanes.
+  }
+
+  refuseCalls(): void {
+    // No lanes.
+  }
+
   abandon(): void {
     // No lanes.
   }

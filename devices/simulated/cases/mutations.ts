@@ -116,6 +116,12 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
     cases: { ranks: 3, lanes: true, gpus: 0, shortHosts: true },
     firstSeed: 290,
   },
+  laneWithdrawn: {
+    hazard: 'progress',
+    faults: true,
+    cases: { ranks: 3, lanes: true, gpus: 0, mixed: true },
+    firstSeed: 20_000,
+  },
   readsRefused: {
     hazard: 'reads of failing runs',
     directed: directedCases.readOfFailedRun,

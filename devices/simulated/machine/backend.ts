@@ -406,6 +406,23 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     this.executor.lanes.declineBefore(era);
   }
 
+  declined(letter: Letter): void {
+    this.executor.declined(letter);
+  }
+
+  withdraw(lane: number, sequence: number): void {
+    const first = this.queues.findIndex(({ kind }) => kind === 'lane');
+    this.executor.withdraw((first + lane) as QueueId, sequence);
+  }
+
+  refuse(era: number, key: number): void {
+    this.executor.lanes.refuse(era, key);
+  }
+
+  refuseCalls(from: number, until: number, above: number): void {
+    this.executor.lanes.refuseCalls(from, until, above);
+  }
+
   isCancelled(run: number): boolean {
     return this.executor.cancelled[run] !== 0;
   }

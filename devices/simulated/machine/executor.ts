@@ -14,7 +14,7 @@ import { tree } from '../../network/tree.js';
 import type { Adversary } from './adversary.js';
 import type { FaultPlan } from './faults.js';
 import { type CompiledTime, compileTime } from './kernel-times.js';
-import { Lanes, type Letter } from './lanes.js';
+import { type Carrier, Lanes, type Letter } from './lanes.js';
 import { type MachineDescription, pairLink, queuesOf, spacesOf } from './machine.js';
 import { ARGS, Op, Records } from './records.js';
 import { steeredCall, steeredTime } from './steered-call.js';
@@ -277,9 +277,14 @@ export class Executor implements EventOwner {
   /** A lane sends when all failures are known, or receives when its letter is there. A cancelled run's do nothing. */
   private startMessage(q: QueueId, slot: number, at: number): void {
     const { records, lanes } = this;
-    const isCancelled = this.cancelled[records.run[slot]] !== 0;
     const isSend = records.op[slot] !== Op.receive;
+    const isWithdrawn = !isSend && lanes.isWithdrawn(q, this.lastOf(q, slot));
+    const isCancelled = isWithdrawn || this.cancelled[records.run[slot]] !== 0;
     this.state[q] = Queue.waiting;
+    if (isWithdrawn) {
+      const [, , era, key] = records.argumentsOf(q, slot);
+      lanes.refuse(era, key);
+    }
     if (!isCancelled && isSend && lanes.unhandled) {
       lanes.hold(q);
       return;
@@ -362,7 +367,8 @@ export class Executor implements EventOwner {
         lanes.fetched(q);
         watcher?.fetched(offset, bytes);
         this.letters[q] = { ...letter, payload };
-        this.endMessage(q, slot, this.world.time, this.cancelled[run] !== 0);
+        const isWithdrawn = lanes.isWithdrawn(q, this.lastOf(q, slot));
+        this.endMessage(q, slot, this.world.time, isWithdrawn || this.cancelled[run] !== 0);
       },
       () => this.refused(q),
     );
@@ -378,6 +384,14 @@ export class Executor implements EventOwner {
     lanes.refused(q);
     const run = records.run[slot];
     if (this.cancelled[run] !== 0) this.cancel(run, this.world.time);
+    else if (lanes.isWithdrawn(q, this.lastOf(q, slot)) && lanes.stopWaiting(q))
+      this.endMessage(q, slot, this.world.time, true);
+  }
+
+  /** The receive that is command `seq` of a lane ends as cancelled, unless its bytes have come. */
+  withdraw(q: QueueId, seq: number): void {
+    if (this.lanes.withdraw(q, seq) && !this.isDead)
+      this.endMessage(q, this.headOf(q), this.world.time, true);
   }
 
   /** Another rank is lost: no bytes come any more, and none leave. */
@@ -400,6 +414,11 @@ export class Executor implements EventOwner {
   /** The slot of the record that a lane is about to carry out. */
   private headOf(q: QueueId): number {
     return this.records.slotOf(q, (this.cursor[q] + 1) | 0);
+  }
+
+  /** The number of a command: that of its last record. */
+  private lastOf(q: QueueId, slot: number): number {
+    return (this.cursor[q] + this.records.span[slot]) | 0;
   }
 
   /** A letter has come to this rank. */
@@ -475,10 +494,18 @@ export class Executor implements EventOwner {
     const knowledge = watcher?.offers(q, seq, offset, bytes);
     const branches = tree(pairs, carrier.treeFrom);
     const id = offers.open(number, { offset, bytes }, branches.length);
-    for (const [rank, itsKey, ...children] of branches) {
-      const offered = { from: carrier.rank, id, children };
-      carrier.carry(rank, { era, key: itsKey, bytes, payload: undefined, knowledge, offered });
-    }
+    announceTo(carrier, branches, { id, era, bytes, knowledge });
+  }
+
+  /** A rank needs no bytes of an offer: this one serves those to which that one should have passed them on. */
+  declined({ era, bytes, knowledge, offered }: Letter): void {
+    const { offers, carrier, era: present } = this.lanes;
+    if (this.isDead || carrier === undefined || offered === undefined) return;
+    const { id, children } = offered;
+    const branches = era >= present ? tree(children, carrier.treeFrom) : [];
+    if (branches.length > 0 && offers.extend(id, branches.length))
+      announceTo(carrier, branches, { id, era, bytes, knowledge });
+    offers.declined(id);
   }
 
   /** Nanoseconds that a queue has spent in kernels and copies until `at`, the present. */
@@ -504,7 +531,8 @@ export class Executor implements EventOwner {
     if (status !== Status.ok) {
       this.failed[q]++;
       this.lanes.failed++;
-      if (records.run[slot] >= 0) this.cancel(records.run[slot], at);
+      // Slot 0 is the runtime's own, which is never cancelled.
+      if (records.run[slot] > 0) this.cancel(records.run[slot], at);
       if (status === Status.driver || status === Status.deviceLost)
         this.errors[q] = 'injected fault';
     }
@@ -593,5 +621,18 @@ function linkOf(
       return pairLink(machine, queue.space - 1, queue.peer - 1);
     default:
       return null;
+  }
+}
+
+/** Tells the first rank of each branch of an offer. The others of the branch get the version from that rank. */
+function announceTo(
+  carrier: Carrier,
+  branches: readonly number[][],
+  offer: Pick<Letter, 'era' | 'bytes' | 'knowledge'> & { readonly id: number },
+): void {
+  const { id, era, bytes, knowledge } = offer;
+  for (const [rank, key, ...children] of branches) {
+    const offered = { from: carrier.rank, id, children };
+    carrier.carry(rank, { era, key, bytes, payload: undefined, knowledge, offered });
   }
 }

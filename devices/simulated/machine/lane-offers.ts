@@ -53,6 +53,14 @@ export class LaneOffers {
     return id;
   }
 
+  /** So many more ranks were told of an offer; false: it serves no further ranks. */
+  extend(id: number, ranks: number): boolean {
+    const offer = this.offers.get(id);
+    if (offer === undefined || offer.open === 0) return false;
+    offer.open += ranks;
+    return true;
+  }
+
   /** Nothing was announced. */
   ends(number: number, outcome: number): void {
     this.departed({ number, outcome, start: 0, end: 0, span: undefined });

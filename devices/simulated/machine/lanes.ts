@@ -4,7 +4,7 @@
 //
 // Invariants: a letter is handed to exactly one receive, of its era and key; a letter without a receive is kept as long
 // as its era lasts; no send leaves while a record has failed that the engine has not handled; an announcement is answered
-// by the receive that takes it, or when its era is over.
+// by the receive that takes it, when the engine refuses it, or when its era is over.
 import type { QueueId } from '../../handles.js';
 import { LaneOffers } from './lane-offers.js';
 
@@ -44,8 +44,8 @@ export interface Carrier {
     fetched: (payload: Uint8Array | undefined) => void,
     refused: () => void,
   ): void;
-  /** Tells the rank of an offer that this one needs no bytes. */
-  decline(offered: Offered): void;
+  /** Tells the rank of an offer that this one needs no bytes, and does not pass them on. */
+  decline(letter: Letter, offered: Offered): void;
 }
 
 /** A receive that waits for its letter. */
@@ -71,6 +71,11 @@ export class Lanes {
   private readonly early: Map<string, Letter> = new Map();
   private readonly waiting: Map<string, Waiting> = new Map();
   private readonly held: QueueId[] = [];
+  /** The receive that the engine has withdrawn last, by lane. */
+  private readonly withdrawn: Map<QueueId, number> = new Map();
+  /** Versions that no receive takes and that have not come. */
+  private readonly unwanted: Set<string> = new Set();
+  private refusedCalls: { from: number; until: number; above: number } | undefined;
 
   /** Whether a record has failed that the engine does not know yet. */
   get unhandled(): boolean {
@@ -106,7 +111,9 @@ export class Lanes {
     const name = `${letter.era} ${letter.key}`;
     const receive = this.waiting.get(name);
     if (receive === undefined) {
-      if (letter.offered !== undefined && letter.era < this.declinedTo) {
+      const isLate = letter.offered !== undefined && letter.era < this.declinedTo;
+      if (isLate || this.isRefused(letter, name)) {
+        this.unwanted.delete(name);
         this.decline(letter);
         return undefined;
       }
@@ -136,8 +143,57 @@ export class Lanes {
       this.early.delete(name);
       this.decline(letter);
     }
-    for (const name of this.branches.keys())
-      if (Number.parseInt(name, 10) < era) this.branches.delete(name);
+    for (const names of [this.branches, this.unwanted])
+      for (const name of names.keys()) if (Number.parseInt(name, 10) < era) names.delete(name);
+  }
+
+  /** The receive that is command `seq` of a lane must not wait; true if it did. */
+  withdraw(queue: QueueId, seq: number): boolean {
+    this.withdrawn.set(queue, seq);
+    return this.stopWaiting(queue);
+  }
+
+  isWithdrawn(queue: QueueId, seq: number): boolean {
+    return this.withdrawn.get(queue) === seq;
+  }
+
+  /** The lane waits for its letter no more; false: it has not waited. */
+  stopWaiting(queue: QueueId): boolean {
+    for (const [name, each] of this.waiting) {
+      if (each.queue !== queue) continue;
+      this.waiting.delete(name);
+      this.unwanted.add(name);
+      return true;
+    }
+    return false;
+  }
+
+  /** No receive takes that version. */
+  refuse(era: number, key: number): void {
+    if (era < this.era) return;
+    const name = `${era} ${key}`;
+    const letter = this.early.get(name);
+    if (letter === undefined) this.unwanted.add(name);
+    else {
+      this.early.delete(name);
+      this.decline(letter);
+    }
+  }
+
+  /** No receive takes versions of those calls. */
+  refuseCalls(from: number, until: number, above: number): void {
+    this.refusedCalls = { from, until, above };
+    for (const [name, letter] of this.early) {
+      if (!this.isRefused(letter, name)) continue;
+      this.early.delete(name);
+      this.decline(letter);
+    }
+  }
+
+  private isRefused({ era, key }: Letter, name: string): boolean {
+    if (this.unwanted.has(name)) return true;
+    const { from, until, above } = this.refusedCalls ?? { from: 0, until: 0, above: 0 };
+    return key < 0 && key > above && era >= from && era < until;
   }
 
   /** Long versions of earlier eras are declined, unless a receive waits for them. */
@@ -151,8 +207,9 @@ export class Lanes {
   }
 
   /** The version of a letter is not needed here. */
-  decline({ offered }: Letter): void {
-    if (offered !== undefined && !this.isLost) this.carrier?.decline(offered);
+  decline(letter: Letter): void {
+    const { offered } = letter;
+    if (offered !== undefined && !this.isLost) this.carrier?.decline(letter, offered);
   }
 
   /** The lane has asked for the bytes that a letter announces. */

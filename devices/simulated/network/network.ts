@@ -162,7 +162,7 @@ export class SimulatedNetwork {
         this.carry(to, letter.offered === undefined ? letter.bytes : 0, letter),
       fetch: (offered, bytes, fetched, refused) =>
         this.fetch(rank, offered, bytes, fetched, refused),
-      decline: ({ from, id }) => this.later(() => this.ports[from].station.offers.declined(id)),
+      decline: (letter, { from }) => this.later(() => this.ports[from].station.declined(letter)),
     };
   }
 

@@ -33,6 +33,12 @@ export interface Station {
   beginEra(era: number): void;
   /** Long versions of earlier eras are declined, unless a receive waits for them. */
   declineBefore(era: number): void;
+  /** A rank needs no bytes of what this one has announced with that letter. */
+  declined(letter: Letter): void;
+  /** A receive ends as cancelled, and versions are dropped (NetworkPort). */
+  withdraw(lane: number, sequence: number): void;
+  refuse(era: number, key: number): void;
+  refuseCalls(from: number, until: number, above: number): void;
   /** Bytes of a space, where memory is real. */
   memory(space: number): Uint8Array | undefined;
   /** The rank's process is gone. */
@@ -169,6 +175,18 @@ export class SimulatedPort implements NetworkPort {
 
   declineBefore(era: number): void {
     this.station.declineBefore(era);
+  }
+
+  withdraw(lane: number, sequence: number): void {
+    this.station.withdraw(lane, sequence);
+  }
+
+  refuse(era: number, key: number): void {
+    this.station.refuse(era, key);
+  }
+
+  refuseCalls(from: number, until: number, above: number): void {
+    this.station.refuseCalls(from, until, above);
   }
 
   abandon(): void {

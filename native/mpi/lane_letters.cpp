@@ -1,0 +1,244 @@
+// Letters between lane servers: they are written, read, handed to their receives, kept or declined (see lane_server.h).
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "contract.h"
+#include "lane_letter.h"
+#include "lane_server.h"
+
+namespace headrace::mpi {
+namespace {
+
+/// Letters whose memory is kept for further ones.
+constexpr std::size_t kSpare = 64;
+constexpr double kMostBytes = 9007199254740992;  // 2^53
+
+}  // namespace
+
+void LaneServer::giveBack(Letter letter) {
+  if (spare_.size() < kSpare) spare_.push_back(std::move(letter));
+}
+
+Letter LaneServer::blank() {
+  if (spare_.empty()) return {};
+  Letter letter = std::move(spare_.back());
+  spare_.pop_back();
+  letter.clear();
+  return letter;
+}
+
+/// Sends a version to its destinations, `count` values in pairs: the branches of a binomial tree, each with its own letter
+/// (devices/network/tree.ts). With an `offer` it only announces the version. Returns the number of branches.
+std::int32_t LaneServer::post(double era, double bytes, const void* data,
+                              const double* destinations, std::size_t count, std::int32_t offer) {
+  const std::size_t ranks = count / 2;
+  const bool isTree = ranks >= static_cast<std::size_t>(options_.treeFrom);
+  std::int32_t branches = 0;
+  for (std::size_t first = 0, left = ranks; left > 0; ++branches) {
+    // The largest branch first: it has the longest path.
+    const std::size_t size = isTree ? (left + 1) / 2 : 1;
+    const double* branch = destinations + 2 * first;
+    Letter letter = blank();
+    const std::size_t children = 2 * (size - 1);
+    if (offer > 0) letter.push_back(kAnnouncement);
+    letter.insert(letter.end(), {era, branch[1], bytes, static_cast<double>(children)});
+    letter.insert(letter.end(), branch + 2, branch + 2 + children);
+    if (offer > 0) {
+      letter.push_back(offer);
+    } else if (bytes > 0) {
+      const std::size_t header = letter.size();
+      letter.resize(header + valuesOf(bytes));
+      letter.back() = 0;  // what pads the bytes
+      std::memcpy(letter.data() + header, data, static_cast<std::size_t>(bytes));
+    }
+    transport_.send(static_cast<std::int32_t>(branch[0]), std::move(letter));
+    first += size;
+    left -= size;
+  }
+  return branches;
+}
+
+void LaneServer::arrived(std::int32_t rank, const double* values, std::size_t bytes) {
+  const std::size_t count = bytes / sizeof(double);
+  if (bytes % sizeof(double) != 0 || count == 0 || !take(rank, values, count)) ++refused_;
+}
+
+/// A letter of any kind; false when its values make no sense, or when it has come before.
+bool LaneServer::take(std::int32_t rank, const double* values, std::size_t count) {
+  const double kind = values[0];
+  if (kind == kAsked) {
+    const bool sound = count == 3 && isWhole(values[1], INT32_MAX) &&
+                       isWhole(values[2], kLastTag) && values[2] >= kFirstTag;
+    if (!sound) return false;
+    const auto tag = static_cast<std::int32_t>(values[2]);
+    const bool served = !isLost_ && offers_.asked(rank, static_cast<std::int32_t>(values[1]), tag);
+    if (!served) answer(rank, kRefused, values[2]);
+    return true;
+  }
+  if (kind == kDeclined) return takeDecline(values, count);
+  if (kind == kRefused) {
+    const double number = count == 2 ? values[1] - kFirstTag : -1;
+    if (!isWhole(number, lanes_.count - 1)) return false;
+    const Lane& lane = all_[static_cast<std::size_t>(number)];
+    if (lane.fetch == Fetch::underWay && lane.letter.back() == rank) {
+      transport_.cancelBytes(lane.number);
+    }
+    return true;
+  }
+  const bool announces = kind == kAnnouncement;
+  const double* contents = values + (announces ? 1 : 0);
+  const std::size_t left = count - (announces ? 1 : 0);
+  const auto most = static_cast<double>(options_.longest);
+  const bool sound = left >= kHeader && isWhole(contents[2], announces ? kMostBytes : most) &&
+                     isWhole(contents[3], most) && std::fmod(contents[3], 2) == 0 &&
+                     left == kHeader + pairsOf(contents) + (announces ? 1 : valuesOf(contents[2]));
+  if (!sound) return false;
+  const std::size_t children = pairsOf(contents);
+  for (std::size_t i = 0; i < children; i += 2) {
+    if (!isRank(contents[kHeader + i])) return false;
+  }
+  if (children > 0 && !isLost_ && !announces) {
+    post(contents[0], contents[2], contents + kHeader + children, contents + kHeader, children, 0);
+  }
+  Letter letter = blank();
+  letter.assign(values, values + count);
+  if (announces) letter.push_back(rank);
+  return keep(std::move(letter));
+}
+
+/// A rank needs no bytes of an offer. Then this rank serves the ranks to which that one should have passed them on.
+bool LaneServer::takeDecline(const double* values, std::size_t count) {
+  if (count < kDeclineHeader || count % 2 == 0 || !isWhole(values[1], INT32_MAX)) return false;
+  for (std::size_t i = kDeclineHeader; i < count; i += 2) {
+    if (!isRank(values[i])) return false;
+  }
+  const auto number = static_cast<std::int32_t>(values[1]);
+  const double era = values[2];
+  const double bytes = offers_.bytesOf(number);
+  if (count > kDeclineHeader && bytes >= 0 && era >= era_ && !isLost_) {
+    const double* pairs = values + kDeclineHeader;
+    offers_.announced(number, post(era, bytes, nullptr, pairs, count - kDeclineHeader, number));
+  }
+  offers_.declined(number);
+  return true;
+}
+
+/// Hands a letter to its receive, or keeps it for it; false when another one is kept there.
+bool LaneServer::keep(Letter letter) {
+  const double* contents = contentsOf(letter);
+  const Address address{contents[0], contents[1]};
+  if (address.era < era_) {
+    if (isAnnouncement(letter)) decline(letter);
+    return true;
+  }
+  const auto expected = expected_.find(address);
+  if (expected != expected_.end()) {
+    Lane& lane = all_[static_cast<std::size_t>(expected->second)];
+    lane.letter = std::move(letter);
+    lane.hasLetter = true;
+    expected_.erase(expected);
+    return true;
+  }
+  const bool isLate = isAnnouncement(letter) && address.era < declinedTo_;
+  if (isLate || isRefused(address)) {
+    unwanted_.erase(address);
+    drop(letter);
+    return true;
+  }
+  return kept_.emplace(address, std::move(letter)).second;
+}
+
+bool LaneServer::isRefused(const Address& address) const {
+  const auto& [from, until, above] = refusedCalls_;
+  const bool isOfCall = address.key < 0 && address.key > above;
+  return (isOfCall && address.era >= from && address.era < until) || unwanted_.count(address) != 0;
+}
+
+/// No receive takes a letter. What was announced is declined; a short version was passed on when it came.
+void LaneServer::drop(const Letter& letter) {
+  if (isAnnouncement(letter)) decline(letter);
+}
+
+/// This rank does not need the bytes of an announced version.
+void LaneServer::decline(const Letter& announcement) {
+  if (isLost_) return;
+  const std::size_t count = announcement.size();
+  const double* contents = contentsOf(announcement);
+  Letter letter = blank();
+  letter = {kDeclined, announcement[count - 2], contents[0]};
+  letter.insert(letter.end(), contents + kHeader, contents + kHeader + pairsOf(contents));
+  transport_.send(static_cast<std::int32_t>(announcement[count - 1]), std::move(letter));
+}
+
+void LaneServer::withdraw(std::int32_t lane, std::int32_t sequence) {
+  all_[static_cast<std::size_t>(lane)].withdrawn = sequence;
+  mustLook_ = true;
+}
+
+void LaneServer::refuse(double era, double key) {
+  if (era < era_) return;
+  const Address address{era, key};
+  const auto found = kept_.find(address);
+  if (found == kept_.end()) {
+    unwanted_.insert(address);
+    return;
+  }
+  drop(found->second);
+  kept_.erase(found);
+}
+
+void LaneServer::refuseCalls(double from, double until, double above) {
+  refusedCalls_ = {from, until, above};
+  for (auto each = kept_.begin(); each != kept_.end();) {
+    const bool isOver = isRefused(each->first);
+    if (isOver) drop(each->second);
+    each = isOver ? kept_.erase(each) : std::next(each);
+  }
+}
+
+void LaneServer::answer(std::int32_t rank, double kind, double value) {
+  if (isLost_) return;
+  Letter letter = blank();
+  letter = {kind, value};
+  transport_.send(rank, std::move(letter));
+}
+
+void LaneServer::beginEra(double era) {
+  if (era <= era_) return;
+  era_ = era;
+  for (auto each = kept_.begin(); each != kept_.end();) {
+    const bool isOver = each->first.era < era;
+    if (isOver && isAnnouncement(each->second)) decline(each->second);
+    each = isOver ? kept_.erase(each) : std::next(each);
+  }
+  for (auto each = branches_.begin(); each != branches_.end();) {
+    each = each->first.era < era ? branches_.erase(each) : std::next(each);
+  }
+  for (auto each = unwanted_.begin(); each != unwanted_.end();) {
+    each = each->era < era ? unwanted_.erase(each) : std::next(each);
+  }
+}
+
+void LaneServer::declineBefore(double era) {
+  declinedTo_ = std::max(declinedTo_, era);
+  for (auto each = kept_.begin(); each != kept_.end();) {
+    const bool isOver = each->first.era < era && isAnnouncement(each->second);
+    if (isOver) decline(each->second);
+    each = isOver ? kept_.erase(each) : std::next(each);
+  }
+}
+
+void LaneServer::abandon() {
+  isAbandoned_ = true;
+  offers_.close(NetStatus::cancelled);
+}
+
+void LaneServer::lost() {
+  isLost_ = true;
+  offers_.lost();
+}
+
+}  // namespace headrace::mpi

@@ -14,6 +14,7 @@ import { FirstTasks } from './first-tasks.js';
 import type { GraphClass } from './graph-class.js';
 import { eachControl, type GraphTask } from './graph-task.js';
 import { insertHomeCopy } from './home-copy.js';
+import { Portion } from './portion.js';
 import { type Pruning, pruningOf } from './pruning.js';
 import { ReadyHeap, ReadyQueue, type ReadyTasks } from './ready-tasks.js';
 import { standstill } from './standstill.js';
@@ -21,7 +22,7 @@ import { UsedDatum, Value } from './values.js';
 import { WaitingTasks } from './waiting-tasks.js';
 
 /** Tasks without predecessors that are taken at a time. */
-const PORTION = 256;
+const FIRST_TASKS = 256;
 
 /** @internal */
 export class Walk {
@@ -35,8 +36,7 @@ export class Walk {
   /** Those that the instance has made and not freed. */
   private readonly temporaries: Set<Datum> = new Set();
   private readonly pruning: Pruning | undefined;
-  /** The data of the task that is being inserted, by class. */
-  private readonly inOrder: readonly Datum[][];
+  private readonly portion: Portion;
   /** Inserted tasks by class, those that this rank skips included. */
   private readonly counts: number[];
 
@@ -49,7 +49,7 @@ export class Walk {
     this.first = new FirstTasks(classes);
     this.pruning = graph.skips() ? pruningOf(graph, classes) : undefined;
     this.counts = classes.map(() => 0);
-    this.inOrder = classes.map(({ from }) => new Array<Datum>(from.length).fill(NO_DATUM));
+    this.portion = new Portion(graph);
   }
 
   /** Inserts all tasks; returns their number. @throws HeadraceError the errors of `ParameterisedGraph.insertInto` */
@@ -57,18 +57,25 @@ export class Walk {
     try {
       this.insertAll();
     } catch (error) {
-      // The tasks that would have been the last to use them are not inserted.
-      for (const datum of this.temporaries) this.graph.freeTemporary(datum);
+      try {
+        // An error of these tasks comes before that of the walk.
+        this.portion.insert();
+      } finally {
+        // The tasks that would have been the last to use them are not inserted.
+        for (const datum of this.temporaries) this.graph.freeTemporary(datum);
+      }
       throw error;
     }
     return this.counts.reduce((sum, count) => sum + count, 0);
   }
 
   private insertAll(): void {
-    const { ready, first } = this;
+    const { ready, first, portion } = this;
     do {
       while (ready.size > 0) this.insert(ready.take());
-      first.take(ready, PORTION);
+      // The search may take long.
+      portion.insert();
+      first.take(ready, FIRST_TASKS);
     } while (ready.size > 0);
     const stuck = standstill(this.classes, this.waiting, this.first.counts, this.counts);
     if (stuck !== undefined) throw stuck;
@@ -143,30 +150,38 @@ export class Walk {
     return new UsedDatum(datum, true);
   }
 
-  /** Inserts the task into the run, unless this rank may skip it. */
+  /** Inserts the task into the run, now or with those that come next, unless this rank may skip it. Returns its handle if it is needed. */
   private place(task: GraphTask): TaskHandle | undefined {
-    const { graph } = this;
+    const { graph, portion, pruning } = this;
     const { cls, indices } = task;
-    const data = this.inOrder[cls.number];
-    for (let f = 0; f < data.length; f++) data[f] = this.datumOf(task, f, f);
-    const rank = this.rankOf(task);
-    if (rank !== undefined && this.pruning?.skips(task, rank) === true) return undefined;
+    const { data } = portion;
+    for (let f = 0; f < cls.from.length; f++) data[f] = this.datumOf(task, f, f);
+    const rank = graph.ranks === 1 ? undefined : this.rankOf(task);
+    if (!cls.hasControls && pruning === undefined) {
+      portion.add(cls.runs, cls.params?.(indices), this.optionsOf(task, rank));
+      return undefined;
+    }
+    // The rules of pruning ask who has the data, and control flows need the handle.
+    portion.insert();
+    if (rank !== undefined && pruning?.skips(task, rank) === true) return undefined;
     return graph.insertInOrder(cls.runs, data, cls.params?.(indices), this.optionsOf(task, rank));
   }
 
   /** As `place`, for a task with lists. */
   private placeLists(task: GraphTask): TaskHandle | undefined {
+    const { graph, portion } = this;
     const { runs, params } = task.cls;
+    portion.insert();
     const args: Record<string, unknown> = { ...params?.(task.indices) };
     for (let f = 0; f < runs.flowNames.length; f++) {
       const all: Datum[] = [];
       for (let s = task.first(f); s < task.end(f); s++) all.push(this.datumOf(task, f, s));
       args[runs.flowNames[f]] = runs.lists?.[f] === 1 ? all : all[0];
     }
-    const rank = this.rankOf(task);
+    const rank = graph.ranks === 1 ? undefined : this.rankOf(task);
     if (rank !== undefined && this.pruning?.skips(task, rank) === true) return undefined;
     const given = args as TaskArguments<Flows, Parameters>;
-    return this.graph.insert(runs, given, this.optionsOf(task, rank));
+    return graph.insert(runs, given, this.optionsOf(task, rank));
   }
 
   /** The rank that `on` gives the task. */
@@ -180,7 +195,7 @@ export class Walk {
     const { cls, indices, priority, after } = task;
     const device = cls.device?.(indices);
     const isPlain = priority === 0 && after === undefined && device === undefined;
-    if (isPlain && (rank === undefined || this.graph.ranks === 1)) return undefined;
+    if (isPlain && rank === undefined) return undefined;
     return {
       priority,
       ...(device === undefined ? {} : { device }),
@@ -219,6 +234,7 @@ export class Walk {
 
   private sendHome(task: GraphTask, value: Value, home: Datum): void {
     if (home === value.of.datum) return;
+    this.portion.insert();
     insertHomeCopy(this.graph, value.of.datum, home);
     overwritten(task, this.usedOf(home));
   }
@@ -238,13 +254,13 @@ export class Walk {
     } else if (of.isTemporary && value.version === of.version) {
       value.isOver = true;
       this.temporaries.delete(of.datum);
+      this.portion.insert();
       this.graph.freeTemporary(of.datum);
     }
   }
 }
 
 const NONE: undefined[] = [];
-const NO_DATUM = undefined as unknown as Datum;
 
 /** The task overwrites a datum: its new version. */
 function overwritten(task: GraphTask, of: UsedDatum): Value {

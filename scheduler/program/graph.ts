@@ -174,8 +174,8 @@ export class Graph implements TaskGraph {
   }
 
   /**
-   * @internal Inserts a task as `insert` does, with its data in the order of the flows and, of a class with parameters, an object that
-   * has them. It spares the parameterised graphs an object and a search for names per task. What it does not do at once, and
+   * @internal Inserts a task as `insert` does, with its data in the order of the flows (the array may be longer) and, of a class with
+   * parameters, an object that has them. It spares the parameterised graphs an object and a search for names per task. What it does not do at once, and
    * every mistake, it leaves to `insert`.
    */
   insertInOrder(
@@ -218,7 +218,7 @@ export class Graph implements TaskGraph {
     options: TaskOptions | undefined,
   ): TaskHandle {
     const args: Record<string, unknown> = { ...params };
-    for (let i = 0; i < data.length; i++) args[cls.flowNames[i]] = data[i];
+    for (let i = 0; i < cls.flowNames.length; i++) args[cls.flowNames[i]] = data[i];
     return this.insert(cls, args as TaskArguments<Flows, Parameters>, options);
   }
 

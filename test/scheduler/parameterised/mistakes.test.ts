@@ -204,3 +204,49 @@ test('classes that are declared twice, not defined, or of other graphs', () => {
     }),
   ).toThrow(/needs a function for the range of 'i'/);
 });
+
+test('a mistake leaves the run with the tasks before it, and the first of two mistakes is reported', async () => {
+  await using runtime = await Runtime.create({ workers: 1 });
+  const closed = runtime.data(Float64Array.of(1), { name: 'gone' });
+  closed.close();
+  const pass = task({
+    name: 'pass',
+    flows: { x: readWrite('f64'), y: read('f64') },
+    kernel: 'empty',
+  });
+  const [length, wrongEnd] = [100, 70];
+  /** Task `wrongEnd` sends its output nowhere; task `usesClosed` uses a closed datum. */
+  const broken = parameterised<{ usesClosed: number }>('broken', (graph, { usesClosed }) => {
+    const { step } = graph.declare({ step: { runs: pass, indices: ['i'] } });
+    graph.define(step, {
+      ranges: { i: () => range(0, length) },
+      starts: { i: () => range(0, 1) },
+      flows: {
+        x: {
+          from: ({ i }) => (i === 0 ? x : step.x({ i: i - 1 })),
+          to: ({ i }) => (i === wrongEnd ? ('nowhere' as never) : step.x({ i: i + 1 })),
+        },
+        y: { from: ({ i }) => (i === usesClosed ? closed : y) },
+      },
+    });
+  });
+  const [x, y] = [0, 1].map((value) => runtime.data(Float64Array.of(value)));
+  for (const [usesClosed, code, tasks] of [
+    [-1, 'ERR_GRAPH_EDGE', wrongEnd + 1],
+    [wrongEnd + 1, 'ERR_GRAPH_EDGE', wrongEnd + 1],
+    [wrongEnd, 'ERR_DATUM_CLOSED', wrongEnd],
+    [wrongEnd - 3, 'ERR_DATUM_CLOSED', wrongEnd - 3],
+    [5, 'ERR_DATUM_CLOSED', 5],
+  ] as const) {
+    let thrown: unknown;
+    const report = await runtime.run((graph) => {
+      try {
+        broken.insertInto(graph, { usesClosed });
+      } catch (error) {
+        thrown = error;
+      }
+    });
+    expect(thrown).toMatchObject({ code });
+    expect(report.tasks, `task ${usesClosed} uses a closed datum`).toBe(tasks);
+  }
+});

@@ -1,0 +1,64 @@
+// The next tasks of an instance, on their way from the walk into the run. The code of the walk and that of the engine do not fit the
+// cache of a core together. So tasks go through the one and then through the other in portions, which takes a quarter less time than one
+// by one.
+// Invariant: tasks are inserted in the order in which they were added, before anything else that the walk asks of the graph. So a
+// mistake leaves the run with the tasks before it.
+
+import type { Datum } from '../program/datum.js';
+import type { Graph, TaskOptions } from '../program/graph.js';
+import type { TaskClass } from '../program/task-class.js';
+
+/** Tasks of a portion: as many as the engine takes between two passes. */
+const PORTION = 32;
+
+type Values = Readonly<Record<string, number | boolean>>;
+
+/** A task that is not inserted yet. */
+interface Prepared {
+  cls: TaskClass | undefined;
+  /** By flow; the array may be longer. */
+  readonly data: Datum[];
+  params: Values | undefined;
+  options: TaskOptions | undefined;
+}
+
+/** @internal */
+export class Portion {
+  private readonly graph: Graph;
+  private readonly records: readonly Prepared[];
+  private count = 0;
+
+  constructor(graph: Graph) {
+    this.graph = graph;
+    this.records = Array.from({ length: PORTION }, () => ({
+      ...{ cls: undefined, data: [], params: undefined, options: undefined },
+    }));
+  }
+
+  /** The data of the task that is added next, for the caller to fill. */
+  get data(): Datum[] {
+    return this.records[this.count].data;
+  }
+
+  /** Adds the task whose data are in `data`. @throws HeadraceError the errors of `Graph.insert` for a task of the portion */
+  add(cls: TaskClass, params: Values | undefined, options: TaskOptions | undefined): void {
+    const record = this.records[this.count];
+    record.cls = cls;
+    record.params = params;
+    record.options = options;
+    if (++this.count === PORTION) this.insert();
+  }
+
+  /**
+   * Inserts all that were added. Those behind a mistake are dropped.
+   * @throws HeadraceError the errors of `Graph.insert`
+   */
+  insert(): void {
+    const { graph, records, count } = this;
+    this.count = 0;
+    for (let n = 0; n < count; n++) {
+      const { cls, data, params, options } = records[n];
+      graph.insertInOrder(cls as TaskClass, data, params, options);
+    }
+  }
+}

@@ -15,6 +15,17 @@ export interface CholeskyArguments {
   readonly A: TiledMatrix<Real>;
 }
 
+// Parameters of the tasks on tiles, each as one literal: a spread in a literal takes longer than the rest of the task.
+const solved = (m: number, n: number) => {
+  return { m, n, lda: n, ldb: m, alpha: 1, right: true, upper: false, trans: true, unit: false };
+};
+const updated = (n: number, k: number) => {
+  return { n, k, lda: n, ldc: n, alpha: -1, beta: 1, upper: false, trans: false };
+};
+const multiplied = (m: number, n: number, k: number) => {
+  return { m, n, k, lda: m, ldb: n, ldc: m, alpha: -1, beta: 1, transA: false, transB: true };
+};
+
 /**
  * Overwrites the lower triangle of A with L, where A = L L^T: as `cholesky`, without panels.
  *
@@ -71,10 +82,7 @@ export const choleskyGraph: ParameterisedGraph<CholeskyArguments> = parameterise
           ],
         },
       },
-      params: ({ k, i }) => ({
-        ...{ m: n(i), n: n(k), lda: n(k), ldb: n(i), alpha: 1 },
-        ...{ right: true, upper: false, trans: true, unit: false },
-      }),
+      params: ({ k, i }) => solved(n(i), n(k)),
       priority: ({ i }) => 3 * (nt - i) + 2,
     });
 
@@ -90,10 +98,7 @@ export const choleskyGraph: ParameterisedGraph<CholeskyArguments> = parameterise
           to: ({ k, i }) => (i === k + 1 ? potrf.a({ k: i }) : syrk.c({ k: k + 1, i })),
         },
       },
-      params: ({ k, i }) => ({
-        ...{ n: n(i), k: n(k), lda: n(i), ldc: n(i), alpha: -1, beta: 1 },
-        ...{ upper: false, trans: false },
-      }),
+      params: ({ k, i }) => updated(n(i), n(k)),
       priority: ({ i }) => 3 * (nt - i) + 1,
     });
 
@@ -110,10 +115,7 @@ export const choleskyGraph: ParameterisedGraph<CholeskyArguments> = parameterise
           to: ({ k, i, j }) => (j === k + 1 ? trsm.b({ k: j, i }) : gemm.c({ k: k + 1, i, j })),
         },
       },
-      params: ({ k, i, j }) => ({
-        ...{ m: n(i), n: n(j), k: n(k), lda: n(i), ldb: n(j), ldc: n(i) },
-        ...{ alpha: -1, beta: 1, transA: false, transB: true },
-      }),
+      params: ({ k, i, j }) => multiplied(n(i), n(j), n(k)),
       priority: ({ i }) => 3 * (nt - i),
     });
   },

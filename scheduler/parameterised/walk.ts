@@ -196,12 +196,8 @@ export class Walk {
     const device = cls.device?.(indices);
     const isPlain = priority === 0 && after === undefined && device === undefined;
     if (isPlain && rank === undefined) return undefined;
-    return {
-      priority,
-      ...(device === undefined ? {} : { device }),
-      ...(after === undefined ? {} : { after }),
-      ...(rank === undefined ? {} : { rank }),
-    };
+    // `insert` takes undefined for an option that is not given. One shape of object is the fastest.
+    return { priority, device, rank, after } as TaskOptions;
   }
 
   private send(task: GraphTask, flow: number, value: Value, targets: Targets): void {
@@ -253,8 +249,8 @@ export class Walk {
       this.waiting.countDown(writer);
     } else if (of.isTemporary && value.version === of.version) {
       value.isOver = true;
-      this.temporaries.delete(of.datum);
       this.portion.insert();
+      this.temporaries.delete(of.datum);
       this.graph.freeTemporary(of.datum);
     }
   }

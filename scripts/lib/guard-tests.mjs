@@ -6,6 +6,7 @@ const ranks = { project: 'mpi', file: 'test/mpi/guards.test.ts' };
 const native = { project: 'native-gpu', file: 'test/native-gpu/guards.test.ts' };
 const growth = { project: 'unit', file: 'test/simulated/growth.test.ts' };
 const plans = { project: 'unit', file: 'test/simulated/plans.test.ts' };
+const recognised = { project: 'unit', file: 'test/simulated/recognition.test.ts' };
 const joins = { project: 'unit', file: 'test/scheduler/joins.test.ts' };
 const commuting = { project: 'unit', file: 'test/scheduler/commute.test.ts' };
 const pruned = { project: 'unit', file: 'test/simulated/parameterised.test.ts' };
@@ -146,11 +147,22 @@ export const guardTests = [
     breaks: 'a trace has the times of other records',
   },
   {
-    project: 'unit',
-    file: 'test/simulated/recognition.test.ts',
+    ...recognised,
     guard: 'recognisedSame',
     hazard: 'programs that differ',
     breaks: 'a plan is played in place of tasks that differ',
+  },
+  {
+    ...recognised,
+    guard: 'recognitionPauses',
+    hazard: 'overhead',
+    breaks: 'programs that do not repeat pay for recognition for ever',
+  },
+  {
+    ...recognised,
+    guard: 'recognitionAlone',
+    hazard: 'program order',
+    breaks: 'a run is held back while another one inserts',
   },
   {
     project: 'unit',

@@ -14,6 +14,10 @@ export interface ErrorDetails {
   readonly datum?: string | undefined;
   /** Name of the device concerned. */
   readonly device?: string | undefined;
+  /** Name of the plan whose play failed. */
+  readonly plan?: string | undefined;
+  /** Iteration of that play, from 0. */
+  readonly iteration?: number | undefined;
   /** Rank that failed. */
   readonly rank?: number | undefined;
   /** Bytes asked for. */

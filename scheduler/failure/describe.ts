@@ -1,6 +1,6 @@
 // Turns a failed command into the user's error: the task, the stage and the reason, in the user's words.
 import { Status } from '../../devices/backend.js';
-import { HeadraceError, tailOf } from '../../devices/errors.js';
+import { type ErrorDetails, HeadraceError, tailOf } from '../../devices/errors.js';
 import type { TaskClassRow } from '../../stages/task-table.js';
 import { describeThrown, isError } from '../../trace/thrown.js';
 import type { EngineState } from '../engine/state.js';
@@ -14,6 +14,8 @@ interface FailedTask {
   readonly words: string;
   /** Explains a kernel's positive code. */
   readonly explain: (code: number) => string | undefined;
+  /** Plan and iteration of a played task. */
+  readonly played?: Pick<ErrorDetails, 'plan' | 'iteration'>;
 }
 
 /** The error for a task whose command ended with `status` (not ok, not cancelled). */
@@ -36,7 +38,7 @@ export function describeFailure(state: EngineState, row: number, status: number)
 /** The same, for a task that may have no row. */
 export function commandFailure(failed: FailedTask, status: number): HeadraceError {
   const { cls, task, device, words } = failed;
-  const base = { task, stage: 'exec', device } as const;
+  const base = { task, stage: 'exec', device, ...failed.played } as const;
   if (status > 0) {
     const text = kernelCodeText(status, () => failed.explain(status));
     return new HeadraceError(cls.failureCode ?? 'ERR_TASK_FAILED', `task ${task} failed: ${text}`, {
@@ -56,7 +58,7 @@ export function commandFailure(failed: FailedTask, status: number): HeadraceErro
       return new HeadraceError(
         'ERR_GRAPH_MISMATCH',
         `${task} got a version of another length than its datum has here: the ranks run different programs`,
-        { task, stage: 'comm-in' },
+        { task, stage: 'comm-in', ...failed.played },
       );
     case Status.badArguments:
       return new HeadraceError(

@@ -398,15 +398,15 @@ export class Play implements Section {
     const device = state.spaceName(state.backend.queues[queue].space);
     const words = state.backend.lastError(queue);
     const { name: plan } = program.report;
-    const where =
-      wish.stand === undefined
-        ? `in iteration ${failed.iteration} of plan '${plan}'`
-        : `in run '${plan}'`;
+    const { iteration } = failed;
+    const isPlan = wish.stand === undefined;
+    const where = isPlan ? `in iteration ${iteration} of plan '${plan}'` : `in run '${plan}'`;
+    const played = isPlan ? { plan, iteration } : {};
     if (failed.insertion < 0)
       return new HeadraceError(
         'ERR_TRANSFER_FAILED',
         `a copy on ${device} failed ${where}${words === '' ? '' : `: ${words}`}`,
-        { device },
+        { device, ...played },
       );
     const { cls, params: closed, slots, message, data } = program.task(failed.insertion);
     if (message !== undefined) {
@@ -414,10 +414,10 @@ export class Play implements Section {
       return new HeadraceError(
         'ERR_TRANSFER_FAILED',
         `datum '${datum}' could not go from rank ${message.from} to rank ${message.to} ${where}`,
-        { datum },
+        { datum, ...played },
       );
     }
-    const first = (failed.iteration - this.iterations) * program.slots.length;
+    const first = (iteration - this.iterations) * program.slots.length;
     const params = closed.map((value, i) =>
       slots[i] < 0 ? value : this.parameters[first + slots[i]],
     );
@@ -427,6 +427,6 @@ export class Play implements Section {
       `${cls.name}${values === '' ? '' : `(${values})`} ${where}`;
     const explain = (code: number): string | undefined =>
       wish.explain(failed.insertion, code, params);
-    return commandFailure({ cls, task, device, words, explain }, failed.status);
+    return commandFailure({ cls, task, device, words, explain, played }, failed.status);
   }
 }

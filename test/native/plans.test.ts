@@ -280,6 +280,7 @@ describe('a play that fails', () => {
     expect((failed as Error).message).toBe(
       "task failing(code = 7) in iteration 2 of plan 'step' failed: its kernel returned 7",
     );
+    expect(failed).toMatchObject({ details: { plan: 'step', iteration: 2, kernelCode: 7 } });
     expect(await codeOf(() => y.read())).toBe('ERR_DATUM_POISONED');
     expect(await first(x)).toBe(1);
     expect(await codeOf(() => plan.run({ values: { code: 0 } }))).toBe('ERR_DATUM_POISONED');

@@ -195,6 +195,8 @@ export class Play implements Section {
       this.fail(this.stopped);
       return true;
     }
+    // Without an iteration nothing is read, so no datum needs a value.
+    if (this.wish.times === 0) return this.succeed();
     if (!this.hasEntered) {
       while (!this.placement.enter()) {
         this.state.backend.publish();

@@ -56,6 +56,8 @@ export async function runTogether(
 ): Promise<void> {
   const program = (graph: Graph): Promise<void> => {
     const run = graph.state;
+    // Without an iteration all data stay where they are.
+    if (times === 0) return Promise.resolve();
     bringData(engine, peers, runtime, messages, run);
     leaveData(peers, messages);
     // Between the eras of the tasks of this era and of the next one (devices/network/announcement.ts).

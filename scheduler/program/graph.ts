@@ -451,12 +451,19 @@ export class Graph implements TaskGraph {
    * The datum is copied to the host as a whole if it is not there, as for `datum.read()`, so a scalar should have a datum of its
    * own. On several ranks every rank must call it at the same place of the program, and every rank gets the value.
    *
-   * Rejects with `ERR_ARGUMENT_TYPE`, `ERR_FOREIGN_DATUM` and `ERR_RUN_OVER`; and for the reasons of `datum.read()`.
+   * Rejects with `ERR_ARGUMENT_TYPE`, `ERR_FOREIGN_DATUM` and `ERR_RUN_OVER`; for the reasons of `datum.read()`; and, when the
+   * datum has no value because the run has failed or was aborted, with the error of the run.
    */
   async value(datum: Datum): Promise<number> {
-    if (this.run.over) this.throwOver();
+    const { run } = this;
+    if (run.over) this.throwOver();
     this.watch?.asks('its program asks for values');
-    return await this.runtime.programData.firstOf(datum);
+    try {
+      return await this.runtime.programData.firstOf(datum);
+    } catch (error) {
+      const isPoisoned = error instanceof HeadraceError && error.code === 'ERR_DATUM_POISONED';
+      throw (isPoisoned ? run.error : undefined) ?? error;
+    }
   }
 
   /** @internal */

@@ -257,6 +257,15 @@ describe('a play', () => {
       graph.insert(axpy, { y, x, n: N, a: 1 });
     });
     expect((await plan.run({ times: 0 })).iterations).toBe(0);
+    // Nothing is read, so a datum may lack its value.
+    expect(
+      await codeOf(() => runtime.run((graph) => void graph.insert(failing, { y: x, code: 1 }))),
+    ).toBe('ERR_TASK_FAILED');
+    expect((await plan.run({ times: 0 })).iterations).toBe(0);
+    expect(await codeOf(() => plan.run({ times: 0, signal: AbortSignal.abort() }))).toBe(
+      'ERR_ABORTED',
+    );
+    await y.restore();
     const empty = await runtime.plan(() => {});
     await empty.run({ times: 3 });
     expect(await first(y)).toBe(0);

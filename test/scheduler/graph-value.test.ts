@@ -125,10 +125,38 @@ describe('graph.value', () => {
       });
     });
     await expect(run).rejects.toMatchObject({ code: 'ERR_TASK_FAILED' });
-    expect(thrown).toMatchObject({
-      code: 'ERR_DATUM_POISONED',
-      message: expect.stringContaining("'x'"),
+    expect(thrown).toBe(await run.done.catch((error: unknown) => error));
+  });
+
+  it('rejects with the error of its own run only: a datum that another run poisoned is named', async () => {
+    await using runtime = await Runtime.create({ workers: 1 });
+    const x = runtime.data(Float64Array.of(1), { name: 'x' });
+    await expect(runtime.run((graph) => void graph.insert(fails, { to: x }))).rejects.toMatchObject(
+      { code: 'ERR_TASK_FAILED' },
+    );
+    const poisoned = { code: 'ERR_DATUM_POISONED', message: expect.stringContaining("'x'") };
+    await runtime.run(async (graph) => {
+      await expect(graph.value(x)).rejects.toMatchObject(poisoned);
     });
+  });
+
+  it('rejects with the AbortError of a run that is aborted', async () => {
+    await using runtime = await Runtime.create({ workers: 1 });
+    const x = runtime.data(Float64Array.of(1), { name: 'x' });
+    const controller = new AbortController();
+    let thrown: unknown;
+    const run = runtime.run(
+      async (graph) => {
+        for (let i = 0; i < 50; i++) graph.insert(spin, { of: x, us: 100 });
+        controller.abort();
+        await graph.value(x).catch((error: unknown) => {
+          thrown = error;
+        });
+      },
+      { signal: controller.signal },
+    );
+    await expect(run).rejects.toMatchObject({ name: 'AbortError' });
+    expect(thrown).toMatchObject({ name: 'AbortError' });
   });
 
   it('rejects in a body that writes the datum, and in the program of a plan', async () => {

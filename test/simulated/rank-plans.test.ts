@@ -119,6 +119,9 @@ async function onRank(p: Program, runtime: Runtime, isPlanned: boolean): Promise
         for (let k = 0; k < times; k++) insert(graph, code(k) as never);
       });
   };
+  // Without an iteration all data stay where they are.
+  await play(0, () => 0);
+  await look(data);
   await play(p.times, () => 0);
   await look(data);
   await runtime.run((graph) => insert(graph, 0 as never));
@@ -129,6 +132,8 @@ async function onRank(p: Program, runtime: Runtime, isPlanned: boolean): Promise
     (thrown: { code: string }) => thrown.code,
   );
   seen.push(error);
+  // Without an iteration nothing is read, and nothing moves.
+  await play(0, () => 0);
   for (const [d, datum] of data.entries()) datum.set(new Float64Array(lengths[d]).fill(d + 2));
   await play(2, () => 0);
   await look(data);

@@ -487,7 +487,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
   }
 
   receivesBehind(id: TaskId): number {
-    return this.arrivals.behind(id);
+    return this.arrivals.behind(this.joins.rootOf(id));
   }
 
   parcel(row: number): Parcel | undefined {

@@ -77,6 +77,13 @@ export class Joins {
     return this.joins.get(parent)?.children ?? [];
   }
 
+  /** The task of the program whose body has spawned the task, or that of an ancestor. Its place is that of the whole family. */
+  rootOf(task: TaskId): TaskId {
+    let root = task;
+    for (const id of this.ancestors(task)) root = id;
+    return root;
+  }
+
   /** The tasks that wait for the end of the body that has spawned them. */
   *held(): Generator<TaskId> {
     if (!guards.spawnedHeld) return;

@@ -61,10 +61,11 @@ export interface BodyContext<F extends Flows = Flows> {
    * Inserts a task that belongs to this one. It starts when the body has ended, and this task is over when all tasks that its
    * body has spawned are: tasks that come after this one see what they write. Spawned tasks of one body follow each other by
    * their data, in the order of the calls. They may use the data of this task (and write those that it writes), temporaries of
-   * its body, and other data that no task behind this one uses.
+   * its body, and other data that no task behind this one uses. On several ranks they run on the rank of this task, and of other data
+   * they may use only those that bodies of this rank have made.
    *
-   * @throws HeadraceError `ERR_SPAWN_ORDER`; `ERR_INSERT_ALONE` on several ranks; `ERR_RUN_OVER` after the end of the body; and
-   *   the errors of `Graph.insert`
+   * @throws HeadraceError `ERR_SPAWN_ORDER`; `ERR_INSERT_ALONE` if it concerns another rank; `ERR_RUN_OVER` after the end of the
+   *   body; and the errors of `Graph.insert`
    */
   spawn<G extends Flows, P extends Parameters>(
     cls: TaskClass<G, P>,

@@ -13,6 +13,8 @@ export interface DatumOwner {
   rankOf(datum: Datum): number;
   /** A datum that has no copy until a task writes it. */
   empty(element: ElementType, length: number, options: DatumOptions | undefined): Datum;
+  /** The same for what the body of a task of this rank spawns. No other rank knows it, whoever calls. */
+  temporary(element: ElementType, length: number, name: string): Datum;
   readDatum<E extends ElementType>(datum: Datum<E>): Promise<ElementArray<E>>;
   /** The first element of what `readDatum` gives, once the argument is known to be a datum of this owner. */
   firstOf(datum: unknown): Promise<number>;

@@ -11,7 +11,7 @@ import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
 import { isElsewhere } from '../ranks/cross-rank-order.js';
-import { insertOnRanks } from '../ranks/insertion.js';
+import { checkSpawned, insertOnRanks } from '../ranks/insertion.js';
 import type { Ranks } from '../ranks/ranks.js';
 import { checkArgumentNames } from './argument-names.js';
 import type { TaskArguments, TaskGraph, TaskOptions } from './body-types.js';
@@ -22,7 +22,7 @@ import type { DatumOptions } from './datum-options.js';
 import type { ElementType } from './element-type.js';
 import { spaceOf } from './named-device.js';
 import type { PendingTask, Reductions } from './reductions.js';
-import { checkSpawn, spawnOnRanks } from './spawning.js';
+import { checkSpawn } from './spawning.js';
 import {
   badArguments,
   badDatum,
@@ -248,7 +248,8 @@ export class Graph implements TaskGraph {
     this.watch?.notes(insertion, cls);
     insertion.parent = spawner;
     if (spawner !== undefined) {
-      const { reductions } = this.runtime;
+      const { reductions, peers } = this.runtime;
+      if (peers !== undefined) checkSpawned(engine, peers, insertion, rank);
       checkSpawn(engine, spawner, insertion, (d) => reductions.isInto(d));
       // Its reducing flows change the datum itself, one task after the other.
       return this.place(insertion, rank);
@@ -306,8 +307,6 @@ export class Graph implements TaskGraph {
     args: TaskArguments<Flows, Parameters>,
     options?: TaskOptions,
   ): TaskHandle {
-    const { peers } = this.runtime;
-    if (peers !== undefined) throw spawnOnRanks(String(cls?.name), peers.rank);
     this.spawner = parent;
     try {
       return this.insert(cls, args, options);
@@ -319,8 +318,8 @@ export class Graph implements TaskGraph {
   /** @internal Inserts a record whose values are checked, for rank `rank` or, if that is ANY_RANK, where its data belong. */
   protected place(insertion: ProgramInsertion, rank: number): TaskHandle {
     const ranks = this.runtime.peers;
-    // Without other ranks all predecessors are tasks of this one.
-    return ranks === undefined
+    // Without other ranks all predecessors are tasks of this one, and so are those of a spawned task.
+    return ranks === undefined || insertion.parent !== undefined
       ? this.engine.insert(insertion as TaskInsertion)
       : insertOnRanks(this.engine, ranks, insertion, rank);
   }
@@ -518,7 +517,7 @@ export class Graph implements TaskGraph {
   /** @internal A datum for the tasks that task `parent` spawns. */
   temporaryOf(parent: TaskId, element: ElementType, length: number): Datum {
     const name = `temporary of ${this.engine.x.describe(parent & this.engine.tasks.mask)}`;
-    const datum = this.makeTemporary(element, length, { name });
+    const datum = this.runtime.programData.temporary(element, length, name);
     this.engine.joins.whenOver(parent, () => this.closeTemporary(datum));
     return datum;
   }

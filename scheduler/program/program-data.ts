@@ -9,6 +9,7 @@ import { AccessMode } from '../../trace/format.js';
 import { shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { SharedObject } from '../ranks/call-log.js';
+import { NO_GID } from '../ranks/data.js';
 import type { Ranks } from '../ranks/ranks.js';
 import { Datum, type DatumOwner } from './datum.js';
 import {
@@ -136,9 +137,19 @@ export class ProgramData implements DatumOwner {
     return this.add(element, length, wish, shared);
   }
 
-  private wish(options: DatumOptions = {}, isShared = false): DatumWish {
+  /** A datum without a copy for what the body of a task of this rank spawns. No other rank knows it, whoever calls. */
+  temporary(element: ElementType, length: number, name: string): Datum {
+    const wish = this.wish({ name }, false, true);
+    checkLength(name, length);
+    return this.add(element, length, wish, NO_GID);
+  }
+
+  private wish(
+    options: DatumOptions = {},
+    isShared = false,
+    inBody: boolean = this.engine.inBody && !isShared,
+  ): DatumWish {
     const { engine, rank, ranks } = this;
-    const inBody = engine.inBody && !isShared;
     return datumWish(options, () => defaultName(this.nextName++), { engine, inBody, rank, ranks });
   }
 

@@ -63,15 +63,6 @@ function refusal(
   );
 }
 
-/** A body on one of several ranks spawns a task. */
-export function spawnOnRanks(cls: string, rank: number): HeadraceError {
-  return new HeadraceError(
-    'ERR_INSERT_ALONE',
-    `a body on rank ${rank} spawns a task of class '${cls}': on several ranks only the program inserts tasks that all ranks know of`,
-    { task: cls, rank, remedy: 'insert it in the program, on all ranks' },
-  );
-}
-
 /** A body spawns after its end. */
 export function spawnTooLate(cls: string): HeadraceError {
   return new HeadraceError(

@@ -6,6 +6,7 @@ import type { DatumInfo } from '../../devices/memory/directory.js';
 import type { TaskClassRow } from '../../stages/task-table.js';
 import type { Arrivals } from '../engine/arrivals.js';
 import type { Dependencies } from '../engine/dependencies.js';
+import type { Joins } from '../engine/joins.js';
 import type { RunState } from '../engine/run-state.js';
 import type { EngineState } from '../engine/state.js';
 import type { TaskInsertion } from '../engine/task-insertion.js';
@@ -13,6 +14,7 @@ import type { TaskInsertion } from '../engine/task-insertion.js';
 interface HostCalls {
   readonly dependencies: Pick<Dependencies, 'users' | 'writers'>;
   readonly arrivals: Pick<Arrivals, 'isReached'>;
+  readonly joins: Pick<Joins, 'uses'>;
   /** Whether the caller is a JavaScript body. */
   readonly inBody: boolean;
   pump(): boolean;

@@ -2,13 +2,21 @@
 //
 // All ranks insert the same tasks, with one exception: a body runs on one rank only, and the other ranks do not see its
 // insertions. So a body may insert only tasks that concern its own rank, and this is checked.
+//
+// A task that a body spawns is a part of the body's task (scheduler/engine/joins.ts): the other ranks know the parent, which they
+// have inserted, and see the family as its work. So a spawned task runs on the rank of its parent, counts for no comparison and
+// moves nothing.
+// Invariant: a family uses the data of its parent, which the movements of the parent bring and which no movement takes away before
+// the whole family is over, because movements follow tasks, and a parent is over with its family; and data of this rank
+// alone, which never move.
 
 import { HeadraceError } from '../../devices/errors.js';
-import type { Column, DatumId, TaskHandle } from '../../devices/handles.js';
+import type { Column, DatumId, TaskHandle, TaskId } from '../../devices/handles.js';
 import { AccessMode, type TaskClassRow } from '../../stages/task-table.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
 import type { RankRuns } from './agreement.js';
 import { handleElsewhere, type RankAfter, rankOfHandle } from './cross-rank-order.js';
+import { NO_GID } from './data.js';
 import type { RankHost } from './host.js';
 import type { RankPlan } from './plan.js';
 
@@ -83,6 +91,8 @@ function insertCopy(
   if (engine.inBody || run.sealed) {
     checkAlone(engine, ranks, cls, flows, target, after);
     plan.noteSize(cls, flows);
+    // All of them are tasks of this rank.
+    own.after = after as readonly TaskId[] | undefined;
     engine.reserveRow(cls);
     return engine.insert(own);
   }
@@ -103,6 +113,46 @@ function insertCopy(
   const task = engine.insert(own);
   plan.inserted(run, priority, task);
   return task;
+}
+
+/**
+ * The body of a task of this rank is about to spawn a task. `rank`: where the caller wants it, or -1.
+ * @throws HeadraceError `ERR_INSERT_ALONE`
+ */
+export function checkSpawned(
+  engine: RankHost,
+  { rank: here, plan }: Pick<InsertingRank, 'rank' | 'plan'>,
+  insertion: ProgramInsertion,
+  rank: number,
+): void {
+  const { cls, flows, after } = insertion;
+  const parent = insertion.parent as TaskId;
+  const refuse = (why: string, remedy: string, datum?: string): never => {
+    const name = engine.x.describe(parent & engine.tasks.mask);
+    throw new HeadraceError(
+      'ERR_INSERT_ALONE',
+      `a task of class '${cls.name}' that the body of task ${name} spawns on rank ${here} ${why}`,
+      { task: name, rank: here, remedy, ...(datum === undefined ? {} : { datum }) },
+    );
+  };
+  if (rank >= 0 && rank !== here)
+    refuse(`asks for rank ${rank}`, 'leave `rank` out: it runs on the rank of its parent');
+  if (after?.some((handle) => rankOfHandle(handle, here) !== here) === true)
+    refuse(
+      'follows a task of another rank',
+      'name tasks in `after` that the same body has spawned',
+    );
+  for (let i = 0; i < cls.modes.length; i++) {
+    const d = flows[i];
+    if (plan.data.gid[d] === NO_GID || engine.joins.uses(parent, d)) continue;
+    const datum = engine.directory.info[d]?.name ?? `#${d}`;
+    refuse(
+      `uses datum '${datum}', which is neither among the data of its parent nor of this rank alone`,
+      `give datum '${datum}' to the parent as well`,
+      datum,
+    );
+  }
+  plan.noteSize(cls, flows);
 }
 
 /** In a pruned run the predecessor's rank may not see the follower; then it would not signal. */

@@ -1,182 +1,12 @@
-// Random families of spawned tasks against plain recursion: temporaries, asynchronous bodies, kernels, small windows and
-// memories, values read in the middle, several runs at a time, and tasks that fail anywhere in a family.
+// Random families of spawned tasks against plain recursion: on one rank with small windows and memories, and on several simulated ranks.
 
 import { describe, expect, it } from 'vitest';
 import { Random } from '../../devices/simulated/machine/random.js';
-import {
-  type BodyContext,
-  type Datum,
-  type Flow,
-  type Graph,
-  HeadraceError,
-  type RuntimeOptions,
-  read,
-  readWrite,
-  type TaskClass,
-  task,
-  write,
-} from '../../index.js';
+import type { RuntimeOptions } from '../../index.js';
 import { partOf } from '../support/grids.js';
-import { nothingLeft, onMachine, soon } from '../support/machines.js';
-
-type Kind = 'one' | 'two' | 'add' | 'init';
-type Values = Float64Array<ArrayBuffer>;
-
-/** A task and those that its body spawns. Data are named by their place among the data of the parent. */
-interface Node {
-  readonly kind: Kind;
-  readonly x: string;
-  readonly y: string;
-  readonly plus: number;
-  readonly number: number;
-  readonly isAsync: boolean;
-  readonly fails: boolean;
-  readonly temporaries: readonly string[];
-  readonly children: readonly Node[];
-}
-
-const MODULUS = 1_000_003;
-const AS_ASKED = 'as asked for';
-
-function one(x: Float64Array, plus: number): void {
-  for (let i = 0; i < x.length; i++) x[i] = (x[i] * 3 + plus + i) % MODULUS;
-}
-
-function two(x: Float64Array, y: Readonly<Float64Array>, plus: number): void {
-  for (let i = 0; i < x.length; i++) x[i] = (x[i] * 5 + y[i] + plus) % MODULUS;
-}
-
-/** Makes random families; keeps the nodes by number, for the bodies. */
-class Families {
-  readonly nodes: Node[] = [];
-  private readonly r: Random;
-  private readonly failing: boolean;
-
-  constructor(r: Random, failing: boolean) {
-    this.r = r;
-    this.failing = failing;
-  }
-
-  /** A task that writes one of `writable`, and may read one of `all`. */
-  family(writable: readonly string[], all: readonly string[], depth: number): Node {
-    const { r } = this;
-    const x = writable[r.below(writable.length)];
-    const others = all.filter((name) => name !== x);
-    const choice = others.length === 0 ? 3 : r.below(4);
-    const kind = choice === 0 ? 'add' : choice < 3 ? 'two' : 'one';
-    const y = kind === 'one' ? '' : others[r.below(others.length)];
-    const isBody = kind !== 'add';
-    const temporaries: string[] = [];
-    const children: Node[] = [];
-    const size = isBody && depth > 0 ? r.below(5) : 0;
-    if (size > 0) {
-      for (let i = r.below(3); i > 0; i--) temporaries.push(`temporary ${i}`);
-      const mine = ['x', ...temporaries];
-      for (const name of temporaries) children.push(this.node({ kind: 'init', x: name }));
-      const visible = kind === 'two' ? [...mine, 'y'] : mine;
-      for (let i = 0; i < size; i++) children.push(this.family(mine, visible, depth - 1));
-    }
-    const isAsync = isBody && r.below(6) === 0;
-    const fails = isBody && this.failing && r.below(60) === 0;
-    return this.node({ kind, x, y, isAsync, fails, temporaries, children });
-  }
-
-  private node(given: Pick<Node, 'kind' | 'x'> & Partial<Node>): Node {
-    const node: Node = {
-      y: '',
-      plus: this.r.below(1000),
-      number: this.nodes.length,
-      isAsync: false,
-      fails: false,
-      temporaries: [],
-      children: [],
-      ...given,
-    };
-    this.nodes.push(node);
-    return node;
-  }
-}
-
-/** Does by recursion what the task and its family do. */
-function recurse(node: Node, data: Readonly<Record<string, Float64Array>>): void {
-  const [x, y] = [data[node.x], data[node.y]];
-  if (node.kind === 'init') x.fill(node.plus);
-  else if (node.kind === 'add') for (let i = 0; i < x.length; i++) x[i] += y[i];
-  else if (node.kind === 'one') one(x, node.plus);
-  else two(x, y, node.plus);
-  if (node.fails) throw new Error(AS_ASKED);
-  const mine: Record<string, Float64Array> = { x, y };
-  for (const name of node.temporaries) mine[name] = new Float64Array(x.length);
-  for (const child of node.children) recurse(child, mine);
-}
-
-type Named = Readonly<Record<string, Datum<'f64'>>>;
-
-/** Inserts or spawns the task of a node. */
-type Insert = (cls: TaskClass, args: object) => void;
-
-/** The task classes of the families of one machine, and how to insert a node. */
-function classesOf(
-  families: Families,
-  length: number,
-): (node: Node, data: Named, to: Insert) => void {
-  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-  const spawnFamily = (node: Node, context: BodyContext): void => {
-    const { data, spawn, temporary } = context;
-    const mine: Record<string, Datum<'f64'>> = { ...(data as Named) };
-    for (const name of node.temporaries) mine[name] = temporary('f64', length);
-    for (const child of node.children) insert(child, mine, spawn as Insert);
-  };
-  const body = (
-    { x, y, number }: { x: Float64Array; y?: Readonly<Float64Array>; number: number },
-    context: BodyContext,
-  ): void => {
-    const node = families.nodes[number];
-    if (y === undefined) one(x, node.plus);
-    else two(x, y, node.plus);
-    if (node.fails) throw new Error(AS_ASKED);
-    spawnFamily(node, context);
-  };
-  const later = async (args: Parameters<typeof body>[0], context: BodyContext): Promise<void> => {
-    await turn();
-    body(args, context);
-    await turn();
-  };
-  const make = (name: string, flows: Record<string, Flow>, isAsync: boolean): TaskClass =>
-    task({
-      name,
-      flows,
-      params: { number: 'i32' },
-      body: (isAsync ? later : body) as never,
-    }) as unknown as TaskClass;
-  const x = readWrite('f64');
-  const y = read('f64');
-  const classes = [
-    { one: make('one', { x }, false), two: make('two', { x, y }, false) },
-    { one: make('later one', { x }, true), two: make('later two', { x, y }, true) },
-  ];
-  const add = task({
-    name: 'add',
-    flows: { to: readWrite('f64'), from: read('f64') },
-    params: { count: 'i32', factor: 'f64' },
-    kernel: 'add_f64',
-  }) as unknown as TaskClass;
-  const init = task({
-    name: 'init',
-    flows: { x: write('f64') },
-    params: { plus: 'f64' },
-    body: ({ x, plus }) => void x.fill(plus),
-  }) as unknown as TaskClass;
-  const insert = (node: Node, data: Named, to: Insert): void => {
-    const { kind, number, plus } = node;
-    const [x, y] = [data[node.x], data[node.y]];
-    if (kind === 'add') to(add, { to: x, from: y, count: length, factor: 1 });
-    else if (kind === 'init') to(init, { x, plus });
-    else if (kind === 'one') to(classes[node.isAsync ? 1 : 0].one, { x, number });
-    else to(classes[node.isAsync ? 1 : 0].two, { x, y, number });
-  };
-  return insert;
-}
+import { onMachine } from '../support/machines.js';
+import { compareFamilies } from '../support/random-families.js';
+import { onRanks } from '../support/simulated-ranks.js';
 
 function optionsOf(r: Random): RuntimeOptions {
   const gpus = r.below(3);
@@ -189,83 +19,30 @@ function optionsOf(r: Random): RuntimeOptions {
   };
 }
 
-const start = (i: number, length: number, plus: number): Values =>
-  Float64Array.from({ length }, (_, j) => 100 * i + j + plus);
-
-/** Runs random families and compares with recursion; returns the number of runs that failed. */
-async function compare(seed: number, failing: boolean): Promise<number> {
+/** Returns the number of runs that failed. */
+function compare(seed: number, failing: boolean): Promise<number> {
   const r = new Random(seed);
-  const length = 1 + r.below(8);
-  const families = new Families(r, failing);
-  const names = Array.from({ length: 2 + r.below(4) }, (_, i) => `d${i}`);
-  const insert = classesOf(families, length);
-  let failures = 0;
-  await onMachine(optionsOf(r), async (runtime) => {
-    const values: Record<string, Values> = {};
-    const data: Record<string, Datum<'f64'>> = {};
-    for (const [i, name] of names.entries()) {
-      values[name] = start(i, length, 0);
-      data[name] = runtime.data(values[name], { name });
-    }
-    const side: Promise<unknown>[] = [];
-    for (let round = 0; round < 3; round++) {
-      const roots = Array.from({ length: 3 + r.below(10) }, () => families.family(names, names, 3));
-      const isAlone = failing || r.below(3) > 0;
-      // A program that does not await inserts all its tasks before the next run begins.
-      const program = async (graph: Graph): Promise<void> => {
-        for (const [i, root] of roots.entries()) {
-          insert(root, data, (cls, args) => void graph.insert(cls, args as never));
-          if (isAlone && i % 4 === 3) await graph.value(data[names[0]]).catch(() => {});
-          if (isAlone && i % 5 === 4) await graph.space();
-        }
-      };
-      // The values at the points between the tasks of the program. A family that fails leaves its datum without one.
-      const points = names.map((name) => new Set([values[name].join()]));
-      const lost = new Set<string>();
-      for (const root of roots) {
-        if (lost.has(root.x) || lost.has(root.y)) lost.add(root.x);
-        else
-          try {
-            recurse(root, values);
-          } catch (error) {
-            expect((error as Error).message).toBe(AS_ASKED);
-            lost.add(root.x);
-          }
-        for (const [i, name] of names.entries())
-          if (!lost.has(name)) points[i].add(values[name].join());
-      }
-      const { done } = runtime.run(program);
-      if (!isAlone) {
-        side.push(done);
-        continue;
-      }
-      const error = await soon(
-        runtime,
-        done.then(
-          () => undefined,
-          (cause) => cause as HeadraceError,
-        ),
-      );
-      expect(error?.code, `seed ${seed}`).toBe(lost.size > 0 ? 'ERR_TASK_FAILED' : undefined);
-      if (error === undefined) continue;
-      failures++;
-      for (const [i, name] of names.entries()) {
-        const seen = await data[name].read().then(
-          (value) => value.join(),
-          (cause) => cause as HeadraceError,
-        );
-        if (seen instanceof HeadraceError) expect(seen.code).toBe('ERR_DATUM_POISONED');
-        else expect([...points[i]], `seed ${seed}: ${name}`).toContain(seen);
-        values[name] = start(i, length, round);
-        await data[name].set(values[name]);
-      }
-    }
-    await Promise.all(side);
-    for (const name of names)
-      expect((await data[name].read()).join(), `seed ${seed}: ${name}`).toBe(values[name].join());
-    await nothingLeft(runtime, Object.values(data));
-  });
-  return failures;
+  return onMachine(optionsOf(r), (runtime) => compareFamilies(runtime, r, seed, failing));
+}
+
+/** The same on simulated ranks: the runs that failed on each. */
+function compareOnRanks(ranks: number, seed: number, failing: boolean): Promise<number[]> {
+  const r = new Random(seed);
+  const gpus = r.below(3);
+  const machine = {
+    gpus,
+    gpuMemory: [2 ** 13, 2 ** 20][r.below(2)],
+    lanes: [0, 8, 32][r.below(3)],
+    workers: 1 + r.below(2),
+  };
+  const options = {
+    window: [16, 64, 1024][r.below(3)],
+    inlineBytes: [0, 4096][r.below(2)],
+    treeFrom: 2 + r.below(3),
+  };
+  return onRanks({ ranks, seed, machine, options }, (runtime) =>
+    compareFamilies(runtime, new Random(seed + 1), seed, failing),
+  );
 }
 
 describe('random families', () => {
@@ -278,5 +55,22 @@ describe('random families', () => {
     let failures = 0;
     for (let seed = 1001; seed <= 1000 + runs; seed++) failures += await compare(seed, true);
     expect(failures).toBeGreaterThan((30 / 70) * runs);
+  }, 60_000);
+});
+
+describe.each([2, 3, 4])('random families on %i ranks', (ranks) => {
+  it('give what recursion gives', async () => {
+    for (let seed = 1; seed <= partOf(40, 8); seed++) await compareOnRanks(ranks, seed, false);
+  }, 60_000);
+
+  it('leave no value of a part of a family when a task of it fails', async () => {
+    const runs = partOf(70, 14);
+    let failures = 0;
+    for (let seed = 1001; seed <= 1000 + runs; seed++) {
+      const [first, ...others] = await compareOnRanks(ranks, seed, true);
+      expect(others).toEqual(others.map(() => first));
+      failures += first;
+    }
+    expect(failures).toBeGreaterThan(runs / 5);
   }, 60_000);
 });

@@ -1,13 +1,9 @@
 // Parameterised graphs on simulated ranks with disturbed clocks: the results of one rank, pruned and not, with temporaries, with writers
 // on other ranks than the owner, and random layered graphs against brute force.
-import { setImmediate } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import '../support/removable-guards.js';
 import { reduceGraph, stencilGraph } from '../../algorithms/index.js';
-import { planKernels } from '../../devices/simulated/cases/plan-cases.js';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
-import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
-import { World } from '../../devices/simulated/machine/world.js';
 import {
   type Datum,
   list,
@@ -21,49 +17,15 @@ import {
   write,
 } from '../../index.js';
 import { differencesOnRanks } from '../support/random-graphs.js';
-import { joined, rankMachine } from '../support/simulated-ranks.js';
+import { onRanks as onSimulated } from '../support/simulated-ranks.js';
 import { random } from '../support/tasks.js';
 
 /** What each rank sees. */
-async function onRanks<T>(
+const onRanks = <T>(
   ranks: number,
   seed: number,
   program: (runtime: Runtime) => Promise<T>,
-): Promise<T[]> {
-  const world = new World();
-  const delays = { spread: 3, holdBack: 0.3, stall: 0.1, stallNs: 20_000, spurious: 0.05 };
-  const backends = Array.from(
-    { length: ranks },
-    (_, rank) =>
-      new SimulatedBackend({
-        // With kernels the memory of the machine has bytes.
-        ...{ machine: { ...rankMachine, kernels: { '*': 1e-6 } }, world, kernels: planKernels },
-        adversary: { seed: seed * 10 + rank, ...delays },
-      }),
-  );
-  const runtimes = joined(world, backends, { checked: true, inlineBytes: 64, treeFrom: 3 });
-  let seen: T[] | undefined;
-  let failed: { readonly error: unknown } | undefined;
-  Promise.all(
-    runtimes.map(async (runtime) => {
-      const found = await program(runtime);
-      await runtime.close();
-      return found;
-    }),
-  ).then(
-    (all) => {
-      seen = all;
-    },
-    (error: unknown) => {
-      failed = { error };
-    },
-  );
-  for (let i = 0; i < 50_000 && seen === undefined && failed === undefined; i++)
-    await setImmediate();
-  if (failed !== undefined) throw failed.error;
-  if (seen === undefined) throw new Error(`still waiting: ${runtimes[0].explain()}`);
-  return seen;
-}
+): Promise<T[]> => onSimulated({ ranks, seed }, program);
 
 async function stencilOn(runtime: Runtime, pruned: boolean): Promise<number[][]> {
   const next = random(3);

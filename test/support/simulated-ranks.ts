@@ -1,7 +1,9 @@
 // Simulated ranks for tests: their machine, and runtimes that a network in virtual time joins.
-import type { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import { setImmediate } from 'node:timers/promises';
+import { planKernels } from '../../devices/simulated/cases/plan-cases.js';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import type { MachineDescription } from '../../devices/simulated/machine/machine.js';
-import type { World } from '../../devices/simulated/machine/world.js';
+import { World } from '../../devices/simulated/machine/world.js';
 import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
 import { Runtime, type RuntimeOptions } from '../../scheduler/index.js';
 
@@ -32,4 +34,59 @@ export function joined(
   const { adversary } = backends[0];
   const { ports } = new SimulatedNetwork(world, [...backends], { link, adversary });
   return backends.map((backend, rank) => Runtime.over(backend, options, ports[rank]));
+}
+
+/** Turns of the event loop after which a program counts as one that hangs. */
+const TURNS = 50_000;
+
+/** The ranks of `onRanks`. */
+interface GivenRanks {
+  readonly ranks: number;
+  /** Of the delays of the machines. */
+  readonly seed: number;
+  readonly machine?: Partial<MachineDescription>;
+  readonly options?: RuntimeOptions;
+}
+
+/** What each rank sees: its machine has real bytes, and delays what it can. */
+export async function onRanks<T>(
+  { ranks, seed, machine = {}, options = {} }: GivenRanks,
+  program: (runtime: Runtime) => Promise<T>,
+): Promise<T[]> {
+  const world = new World();
+  const delays = { spread: 3, holdBack: 0.3, stall: 0.1, stallNs: 20_000, spurious: 0.05 };
+  const backends = Array.from(
+    { length: ranks },
+    (_, rank) =>
+      new SimulatedBackend({
+        // With kernels the memory of the machine has bytes.
+        machine: { ...rankMachine, kernels: { '*': 1e-6 }, ...machine },
+        ...{ world, kernels: planKernels },
+        adversary: { seed: seed * 10 + rank, ...delays },
+      }),
+  );
+  const given = { checked: true, inlineBytes: 64, treeFrom: 3, ...options };
+  const runtimes = joined(world, backends, given);
+  let seen: T[] | undefined;
+  let failed: { readonly error: unknown } | undefined;
+  Promise.all(
+    runtimes.map(async (runtime) => {
+      const found = await program(runtime);
+      await runtime.close();
+      return found;
+    }),
+  ).then(
+    (all) => {
+      seen = all;
+    },
+    (error: unknown) => {
+      failed = { error };
+    },
+  );
+  for (let i = 0; i < TURNS && seen === undefined && failed === undefined; i++)
+    await setImmediate();
+  if (failed !== undefined) throw failed.error;
+  if (seen === undefined)
+    throw new Error(`still waiting: ${runtimes.map((each) => each.explain()).join('\n')}`);
+  return seen;
 }

@@ -88,6 +88,7 @@ async function converse(
       take(from, JSON.parse(text.decode(bytes)) as Message),
     done: (): void => {},
     departed: () => {},
+    came: () => {},
     lost: (rank: number): void => {
       throw new Error(`rank ${rank} is gone`);
     },

@@ -41,6 +41,7 @@ if (port.size > 1) {
       message: () => {},
       done: (_request, result) => (outcome = result),
       departed: () => {},
+      came: () => {},
       lost: () => {},
     });
     await new Promise((resolve) => setTimeout(resolve, 1));

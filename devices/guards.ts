@@ -106,6 +106,8 @@ export interface Guards {
   messageRetry: boolean;
   /** A task follows the tasks of other ranks in its `after` (scheduler/ranks/cross-rank-order.ts). */
   afterTokens: boolean;
+  /** No rank waits in a tree for one that pulls its input (stages/exec-message.ts). */
+  pullApart: boolean;
   /** Tasks with pulled inputs reserve no more than their share of a device (scheduler/ranks/pull-admission.ts). */
   pullShare: boolean;
   /** Ranks whose programs differ get an error (scheduler/ranks/agreement.ts). */
@@ -241,6 +243,7 @@ const all: Guards = {
   movementWake: true,
   messageRetry: true,
   afterTokens: true,
+  pullApart: true,
   pullShare: true,
   graphDigest: true,
   callOrder: true,

@@ -2,4 +2,4 @@
 // An addon that was built from another contract has another number, and is not loaded.
 
 export const contractNumber = 919917816;
-export const netContractNumber = 144365642;
+export const netContractNumber = 2116876082;

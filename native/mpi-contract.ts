@@ -36,6 +36,8 @@ export const NetCommand = {
   refuse: 12,
   /** The same for all versions of eras from `tag` to before `size` with keys below 0 and above `offset`. */
   refuseCalls: 13,
+  /** Tell with the event `came` and the number `request` when the version of era `tag` with key `offset` has come; keep it. */
+  expect: 14,
 } as const;
 
 /** Events, comm thread to engine. */
@@ -50,6 +52,8 @@ export const NetEvent = {
   closed: 4,
   /** No rank needs the version any more that a lane has announced with number `request`; `status` is a `NetStatus`. */
   departed: 5,
+  /** The version has come, or its announcement, that was expected with number `request`. */
+  came: 6,
 } as const;
 
 /** Fields of a record: int32 words, then float64 (index from the record's start). */

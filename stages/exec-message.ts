@@ -5,7 +5,7 @@
 // ends when no rank needs them any more (scheduler/ranks/lane-movements.ts); later writers of the copy wait for that.
 //
 // The remote writes the parcel, that is, the era, the key and the destinations (scheduler/ranks/small-messages.ts).
-// Invariants: the step that issues the last command also updates the events of the copy; once an announcement may leave,
+// Invariants: no command that announces a version to a rank that pulls it has another destination; the step that issues the last command also updates the events of the copy; once an announcement may leave,
 // its task is not dropped.
 
 import { guards } from '../devices/guards.js';
@@ -13,6 +13,7 @@ import { HOST, NO_DATUM } from '../devices/handles.js';
 import { afterReaders } from '../devices/memory/readers.js';
 import type { StageContext } from './context.js';
 import { followControl, writeHere } from './exec.js';
+import type { Parcel } from './parcel.js';
 import { cure, failPoisoned, poisonedInput } from './poison.js';
 import { Outcome } from './stage.js';
 import { Execution } from './task-table.js';
@@ -20,6 +21,16 @@ import { Execution } from './task-table.js';
 /** Arguments of a command: offset, bytes and era, then those that the parcel names; of an offer also its number and key. */
 const FIXED_ARGS = 3;
 const OFFER_ARGS = 5;
+
+/**
+ * The place behind the last pair of the next command, which has `most` values for pairs. A command is one tree of ranks, and no rank
+ * waits in a tree for one that pulls.
+ */
+function endOf({ next, apart, destinations }: Parcel, most: number): number {
+  if (next < apart || !guards.pullApart)
+    return Math.min(guards.pullApart ? apart : destinations.length, next + most);
+  return Math.min(destinations.length, next + 2);
+}
 
 export function execMessage(x: StageContext, row: number): number {
   const { tasks, directory: dir, submission: sub, launch } = x;
@@ -38,7 +49,7 @@ export function execMessage(x: StageContext, row: number): number {
   for (;;) {
     // A command has room for a limited number of destinations.
     const most = (Math.min(sub.mostArguments, args.length) - fixed) & ~1;
-    const end = Math.min(destinations.length, parcel.next + most);
+    const end = endOf(parcel, most);
     const nArgs = isSend ? fixed + end - parcel.next : FIXED_ARGS + 1;
     if (sub.room(lane) < sub.worstCase(nArgs)) {
       x.waitForSlot(row, lane);

@@ -11,6 +11,8 @@ export interface Parcel {
   readonly number: number;
   /** Of a send or offer: pairs (rank, key of its receive). */
   readonly destinations: readonly number[];
+  /** Place of the first pair of a rank that pulls the version. From there on each pair has a command of its own. */
+  readonly apart: number;
   /** Place of the first pair that was not commanded yet. */
   next: number;
   /** Of an offer: commands whose end has not come, and the first bad outcome among the others. */

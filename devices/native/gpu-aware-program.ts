@@ -65,6 +65,7 @@ async function exchange(
     message: (): void => {},
     done: (_request: number, outcome: number): void => void outcomes.push(outcome),
     departed: () => {},
+    came: () => {},
     lost: (): void => {},
   };
   await until(

@@ -218,6 +218,12 @@ export class NativeNetwork implements NetworkPort {
     this.commandNumbers[(c >> 1) + NetRecord.offset] = above;
   }
 
+  expect(era: number, key: number, number: number): void {
+    const c = this.next(NetCommand.expect, 0, number);
+    this.commands[c + NetRecord.tag] = era;
+    this.commandNumbers[(c >> 1) + NetRecord.offset] = key;
+  }
+
   abandon(): void {
     this.next(NetCommand.abandon, 0, 0);
   }
@@ -274,6 +280,9 @@ export class NativeNetwork implements NetworkPort {
             eventNumbers[n + NetRecord.end],
           );
           break;
+        case NetEvent.came:
+          sink.came(events[e + NetRecord.request]);
+          break;
         case NetEvent.lost:
           this.isLost = true;
           sink.lost(events[e + NetRecord.rank]);
@@ -312,6 +321,7 @@ export class NativeNetwork implements NetworkPort {
       message: () => {},
       done: () => {},
       departed: () => {},
+      came: () => {},
       lost: () => {},
     };
     if (!this.isLost) {

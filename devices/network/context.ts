@@ -59,6 +59,8 @@ export interface NetworkListener {
   ): void;
   /** No destination needs the bytes of a lane's offer any more. */
   departed(number: number, outcome: number, times: NetworkTimes): void;
+  /** The version that was expected with that number has come, or its announcement (`NetworkPort.expect`). */
+  came(number: number): void;
   /** No destination needs the offer's bytes any more. */
   offerDone(cookie: number, outcome: number): void;
   /** A record that is not about data. */

@@ -124,6 +124,10 @@ export class NetworkDevice implements NetworkSink {
     this.listener.departed(number, outcome, { start, end });
   }
 
+  came(number: number): void {
+    this.listener.came(number);
+  }
+
   lost(rank: number): void {
     // The reason comes first, so that everything that ends because of it can name it.
     this.listener.lost(rank);

@@ -51,6 +51,8 @@ export interface NetworkSink {
   done(request: number, outcome: number, start: number, end: number): void;
   /** The offer of a lane with that number is over: no rank needs its bytes any more. `start` is 0 if none moved. */
   departed(number: number, outcome: number, start: number, end: number): void;
+  /** The version that was expected with that number has come, or its announcement. */
+  came(number: number): void;
   lost(rank: number): void;
 }
 
@@ -124,6 +126,11 @@ export interface NetworkPort {
   refuse(era: number, key: number): void;
   /** The same for all versions of eras from `from` to before `until` with a key below 0 and above `above`. */
   refuseCalls(from: number, until: number, above: number): void;
+  /**
+   * The news `came` with `number` follow when the version with that era and key is here or announced, unless it is dropped. It is kept
+   * for its receive, which is commanded later.
+   */
+  expect(era: number, key: number, number: number): void;
   /** The ranks are out of step: offers of lanes end, whoever has not answered; requests for their bytes are refused. */
   abandon(): void;
   /** Makes all commands visible. */

@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t netContractNumber = 144365642;
+inline constexpr std::int32_t netContractNumber = 2116876082;
 
 namespace NetCommand {
 inline constexpr std::int32_t message = 1;
@@ -22,6 +22,7 @@ inline constexpr std::int32_t decline = 10;
 inline constexpr std::int32_t withdraw = 11;
 inline constexpr std::int32_t refuse = 12;
 inline constexpr std::int32_t refuseCalls = 13;
+inline constexpr std::int32_t expect = 14;
 }  // namespace NetCommand
 
 namespace NetEvent {
@@ -30,6 +31,7 @@ inline constexpr std::int32_t done = 2;
 inline constexpr std::int32_t lost = 3;
 inline constexpr std::int32_t closed = 4;
 inline constexpr std::int32_t departed = 5;
+inline constexpr std::int32_t came = 6;
 }  // namespace NetEvent
 
 namespace NetRecord {

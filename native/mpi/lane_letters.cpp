@@ -148,7 +148,13 @@ bool LaneServer::keep(Letter letter) {
     drop(letter);
     return true;
   }
-  return kept_.emplace(address, std::move(letter)).second;
+  if (!kept_.emplace(address, std::move(letter)).second) return false;
+  const auto awaited = awaited_.find(address);
+  if (awaited != awaited_.end()) {
+    transport_.came(awaited->second);
+    awaited_.erase(awaited);
+  }
+  return true;
 }
 
 bool LaneServer::isRefused(const Address& address) const {
@@ -190,6 +196,15 @@ void LaneServer::refuse(double era, double key) {
   kept_.erase(found);
 }
 
+void LaneServer::expect(double era, double key, std::int32_t number) {
+  const Address address{era, key};
+  if (kept_.count(address) != 0) {
+    transport_.came(number);
+  } else if (era >= era_) {
+    awaited_[address] = number;
+  }
+}
+
 void LaneServer::refuseCalls(double from, double until, double above) {
   refusedCalls_ = {from, until, above};
   for (auto each = kept_.begin(); each != kept_.end();) {
@@ -216,6 +231,9 @@ void LaneServer::beginEra(double era) {
   }
   for (auto each = branches_.begin(); each != branches_.end();) {
     each = each->first.era < era ? branches_.erase(each) : std::next(each);
+  }
+  for (auto each = awaited_.begin(); each != awaited_.end();) {
+    each = each->first.era < era ? awaited_.erase(each) : std::next(each);
   }
   for (auto each = unwanted_.begin(); each != unwanted_.end();) {
     each = each->era < era ? unwanted_.erase(each) : std::next(each);

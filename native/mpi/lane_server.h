@@ -76,6 +76,8 @@ class LaneServer {
   void refuse(double era, double key);
   /// Versions of calls that no receive takes are dropped: eras from `from` to before `until`, keys below 0 and above `above`.
   void refuseCalls(double from, double until, double above);
+  /// `LetterTransport::came` follows with `number` when a letter with that address has come, unless it is dropped. It is kept.
+  void expect(double era, double key, std::int32_t number);
   /// The ranks are out of step: nothing is announced or given away any more.
   void abandon();
   /// A rank was lost: from now on nothing is sent.
@@ -207,6 +209,8 @@ class LaneServer {
   std::unordered_map<Address, std::vector<double>, AddressHash> branches_;
   /// Receives without a letter, at the heads of their lanes.
   std::unordered_map<Address, std::int32_t, AddressHash> expected_;
+  /// Numbers of the versions that the engine expects.
+  std::unordered_map<Address, std::int32_t, AddressHash> awaited_;
   std::vector<Letter> spare_;
 };
 

@@ -25,6 +25,8 @@ class LetterTransport {
   /// Tells the engine that no rank needs a version any more: the number of its offer's command, a NetStatus, and the time
   /// of its transfers in nanoseconds, or 0.
   virtual void departed(std::int32_t request, std::int32_t status, double start, double end) = 0;
+  /// Tells the engine that the version has come that it expects with that number.
+  virtual void came(std::int32_t number) = 0;
 };
 
 }  // namespace headrace::mpi

@@ -212,6 +212,7 @@ class Session : private LetterTransport {
                     std::int32_t lane) override;
   void cancelBytes(std::int32_t lane) override;
   void departed(std::int32_t request, std::int32_t status, double start, double end) override;
+  void came(std::int32_t number) override;
   void moveForLane(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
                    std::int32_t number, bool send);
   void tellLanes(const Record& command);

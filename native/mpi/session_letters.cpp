@@ -110,6 +110,13 @@ void Session::departed(std::int32_t request, std::int32_t status, double start, 
   events_.push(event);
 }
 
+void Session::came(std::int32_t number) {
+  Record event{};
+  event.words[NetRecord::kind] = NetEvent::came;
+  event.words[NetRecord::request] = number;
+  events_.push(event);
+}
+
 /// Commands about versions of lanes.
 void Session::tellLanes(const Record& command) {
   if (laneServer_ == nullptr) return;
@@ -124,6 +131,7 @@ void Session::tellLanes(const Record& command) {
     case NetCommand::refuseCalls:
       lanes.refuseCalls(tag, command.number(NetRecord::size), number);
       break;
+    case NetCommand::expect: lanes.expect(tag, number, command.word(NetRecord::request)); break;
     case NetCommand::abandon: lanes.abandon(); break;
   }
 }

@@ -109,7 +109,7 @@ Add deliveries("a delivery is over when its receiver has the bytes, or does not 
   CHECK(rank.machine.done(fetched) && rank.machine.status(fetched) == Status::ok);
 
   const auto [declined, second] = deliver(6, 1);
-  rank.arrive(Letter{-3, second});
+  rank.arrive(Letter{-3, second, 1});
   rank.serve();
   CHECK(rank.machine.done(declined) && rank.machine.status(declined) == Status::ok);
 

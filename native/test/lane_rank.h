@@ -55,9 +55,12 @@ class Outbox : public LetterTransport {
   void departed(std::int32_t request, std::int32_t status, double, double) override {
     ends.push_back({request, status});
   }
+  void came(std::int32_t number) override { arrivals.push_back(number); }
   std::deque<Posted> posted;
   std::deque<Moved> leaving, coming;
   std::vector<std::int32_t> cancelled;
+  /// Numbers of expected versions that have come.
+  std::vector<std::int32_t> arrivals;
   /// Offers that departed: number and status.
   std::vector<std::pair<std::int32_t, std::int32_t>> ends;
 };

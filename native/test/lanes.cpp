@@ -343,6 +343,28 @@ Add refusedVersions("versions that no receive takes are dropped: one by one, and
                       CHECK(rank.machine.status(taken) == Status::ok && rank.at(0) == 3);
                     });
 
+Add expected("the engine is told once of a version that it expects, and the version is kept", [] {
+  Rank rank(0, 2, 1, 1);
+  rank.arrive({-1, 1, 5, 8, 0, 17}, 1);
+  rank.server.expect(1, 5, 3);
+  rank.server.expect(1, 6, 4);
+  CHECK((rank.out.arrivals == std::vector<std::int32_t>{3}));
+  rank.arrive({-1, 1, 6, 8, 0, 18}, 1);
+  CHECK((rank.out.arrivals == std::vector<std::int32_t>{3, 4}));
+  CHECK(rank.server.kept() == 2 && rank.out.posted.empty());
+  // The receive that is commanded then asks at once.
+  rank.receive(0, 0, 8, 1, 5);
+  rank.serve();
+  CHECK(rank.out.coming.size() == 1 && rank.server.kept() == 1);
+  // Versions of earlier eras do not count.
+  rank.server.expect(1, 7, 5);
+  rank.server.beginEra(2);
+  rank.arrive({-1, 1, 7, 8, 0, 19}, 1);
+  rank.server.expect(1, 8, 6);
+  rank.arrive({-1, 1, 8, 8, 0, 20}, 1);
+  CHECK(rank.out.arrivals.size() == 2 && rank.server.kept() == 0);
+});
+
 /// Carries letters and bytes between ranks until none is left. `bytes`: bytes that were asked for move, too.
 void carry(const std::vector<Rank*>& ranks, bool bytes = true) {
   for (bool moved = true; moved;) {
@@ -589,7 +611,7 @@ Add longRefusals("letters about long versions that make no sense are refused, an
                    rank.arrive({-1, 1, 5, kLong, 2, 0, 1, 4});  // to be passed on to this rank
                    rank.arrive({-5, 1, 5, 8, 0, 1});            // of no kind
                    CHECK(rank.server.refused() == 7 && rank.out.posted.empty());
-                   rank.arrive({-3, 7});         // of no offer: it has departed
+                   rank.arrive({-3, 7, 1});      // of no offer: it has departed
                    rank.arrive({-4, 32001});     // not under way
                    rank.arrive({-2, 7, 32001});  // is refused
                    CHECK(rank.server.refused() == 7 && rank.out.posted.size() == 1);

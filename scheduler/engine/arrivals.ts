@@ -20,14 +20,20 @@
 // small-messages.ts grants ahead, which leaves room and a lane for t. (3) If t is a receive, its send comes before it, and has
 // announced a long version as soon as it is issued and the writer is over.
 //
-// The send of a long version ends when its last receiver has the bytes. That receiver may come after t. But no queue waits
-// for the end of such a send: later writers of the copy wait in the engine, and they come after all its receivers. What it
-// holds is the only copy of a datum on this rank, whose memory does not return with the send either. So it counts as issued
-// when its lane has the announcement. What passes a version on waits for its receive only, which comes before it.
+// The send of a long version ends when its last receiver has the bytes. That receiver may come after t, and if it is pulled, it
+// asks when other inputs of its task are there, which may depend on t. But no queue waits for the end of such a send: later
+// writers of the copy wait in the engine, and they come after all its receivers. What it holds on the host is the only copy of
+// a datum on this rank, whose memory does not return with the send either; on a device the network's credits leave room for
+// the largest task. So it counts as issued when the version is announced. What passes a version on waits for its receive
+// only, which comes before it.
+//
+// A pulled receive is commanded when its version has been announced and its group has its memory (scheduler/ranks/pull-admission.ts).
+// Then all that it waits for has happened or was issued before it, so it ends by (1), also when it comes after t and has the
+// last lane. The group that t waits for is in a line behind groups whose tasks lack nothing else: they end, too.
 //
 // Invariant: no command names the event of a closed receive.
 import { guards } from '../../devices/guards.js';
-import { NO_QUEUE, type TaskId } from '../../devices/handles.js';
+import type { TaskId } from '../../devices/handles.js';
 import { Execution, isCommand, TaskStage } from '../../stages/task-table.js';
 import { INTERNAL_RUN } from './run-state.js';
 import type { EngineState } from './state.js';
@@ -127,14 +133,13 @@ export class Arrivals {
   }
 
   /**
-   * A JavaScript body and a transfer without a lane count when they are over: they may wait for others. The offer of a long
-   * version counts when its lane has it.
+   * A JavaScript body counts when it is over: it may wait for others. A send counts when it has announced its version, and a
+   * receive when it has asked for the bytes.
    */
   private isPast(row: number): boolean {
     const { tasks } = this.state;
     const how = tasks.execution[row];
-    if (isCommand(how)) return true;
-    if (how === Execution.movement && tasks.target[row] !== NO_QUEUE) return true;
+    if (isCommand(how) || how === Execution.movement) return true;
     const stage = tasks.stage[row];
     return stage === TaskStage.done || stage === TaskStage.free;
   }

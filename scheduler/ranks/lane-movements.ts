@@ -16,7 +16,7 @@ import { Status } from '../../devices/backend.js';
 import type { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST, NO_QUEUE } from '../../devices/handles.js';
-import { messageNumber } from '../../devices/network/announcement.js';
+import { laneEra, messageNumber } from '../../devices/network/announcement.js';
 import type { NetworkTimes, NetworkWay } from '../../devices/network/context.js';
 import { type NetworkDevice, transferError } from '../../devices/network/device.js';
 import { NetOutcome } from '../../devices/network/port.js';
@@ -32,6 +32,8 @@ import type { Movement, Movements } from './movements.js';
 import type { Refusals } from './refusals.js';
 import type { SmallMessages } from './small-messages.js';
 import type { RankTraffic } from './traffic.js';
+
+const MOST_EXPECTED = 2 ** 30;
 
 /** The parts that movements on lanes use. */
 interface LaneParts {
@@ -54,6 +56,9 @@ export class LaneMovements {
   private readonly refusals: Refusals;
   private readonly traffic: RankTraffic;
   private readonly loss: Pick<RankLoss, 'error'>;
+  /** Receives that get news of their version, by the number of the news; and the next number. */
+  private readonly expected: Map<number, Movement> = new Map();
+  private nextExpected = 1;
 
   constructor(parts: LaneParts) {
     this.engine = parts.engine;
@@ -66,10 +71,27 @@ export class LaneMovements {
     this.loss = parts.loss;
   }
 
-  /** A receive on a lane begins before its version comes; without a lane or room it waits. */
+  /** The engine gets the news when the version of a pulled receive has come. */
+  expect(movement: Movement): void {
+    const { era, origin, key } = movement;
+    movement.expected = this.nextExpected;
+    this.nextExpected = (this.nextExpected % MOST_EXPECTED) + 1;
+    this.expected.set(movement.expected, movement);
+    this.device.port.expect(laneEra(era, origin), key, movement.expected);
+  }
+
+  /** A version has come; returns its receive, unless that is over. */
+  came(number: number): Movement | undefined {
+    const movement = this.expected.get(number);
+    this.expected.delete(number);
+    return movement;
+  }
+
+  /** A receive on a lane begins before its version comes, or if it is pulled, after. Without a lane or room it waits. */
   receive(row: number, movement: Movement): void {
     const { tasks, x } = this.engine;
-    const lane = this.small.receiveLane(row);
+    const { small } = this;
+    const lane = movement.pull === undefined ? small.receiveLane(row) : small.announcedLane(row);
     movement.waits = lane === NO_QUEUE;
     if (movement.waits) {
       x.waitForReceive(row);
@@ -216,7 +238,11 @@ export class LaneMovements {
     const { d, role, origin, parcel, space } = movement;
     const isReceive = role === NetworkRole.receive;
     if (parcel?.kind === 'offer') returnOffer(x, HOST, d);
-    if (isReceive && space === HOST) this.small.giveBack(tasks.target[row], d);
+    this.expected.delete(movement.expected);
+    if (isReceive && space === HOST) {
+      if (movement.pull === undefined) this.small.giveBack(tasks.target[row], d);
+      else this.small.giveLaneBack(tasks.target[row]);
+    }
     if (tasks.execution[row] !== Execution.command) return;
     const lane = tasks.queue[row];
     const seq = tasks.seq[row];

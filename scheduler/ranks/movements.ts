@@ -52,6 +52,8 @@ export interface Movement {
   announcement: Announcement | undefined;
   /** The row is released and waits for the announcement. */
   waits: boolean;
+  /** The number of the news that its version has come, of a pulled receive on a lane; 0: none are to come. */
+  expected: number;
   started: boolean;
   /** A send goes on after its run has failed. */
   outlived: boolean;
@@ -116,6 +118,7 @@ export class Movements {
       space: NO_SPACE,
       announcement: undefined,
       waits: false,
+      expected: 0,
       started: false,
       outlived: false,
       withdrawn: false,

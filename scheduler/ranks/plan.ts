@@ -58,8 +58,8 @@ interface PlanOptions {
   readonly treeFrom: number;
   /** Whether a datum of that many bytes travels in its announcement. */
   readonly isInline: (bytes: number) => boolean;
-  /** Whether a version of a datum travels on lanes; `apart`: its receiver pulls it. */
-  readonly onLane: (d: DatumId, apart: boolean) => boolean;
+  /** Whether a version of a datum travels on lanes. */
+  readonly onLane: (d: DatumId) => boolean;
   /** Per space, the bytes of the largest task so far; the plan keeps it up to date. */
   readonly largest: Float64Array;
 }

@@ -45,8 +45,8 @@ interface TransferParts {
   readonly treeFrom: number;
   /** Whether a datum of that many bytes travels in its announcement. */
   readonly isInline: (bytes: number) => boolean;
-  /** Whether a version of a datum travels on lanes; `apart`: its receiver pulls it. */
-  readonly onLane: (d: DatumId, apart: boolean) => boolean;
+  /** Whether a version of a datum travels on lanes. */
+  readonly onLane: (d: DatumId) => boolean;
 }
 
 export class PlannedTransfers {
@@ -119,19 +119,18 @@ export class PlannedTransfers {
     this.graphs.sent(run, to);
     this.figures.sends++;
     const open = data.openSend[d] === NOT_SENT ? undefined : movements.at(data.openSend[d]);
-    const onLane = this.onLane(d, apart);
     const isOpen = open !== undefined && !open.started && open.run === run.slot && open.d === d;
-    if (isOpen && open.onLane === onLane) {
+    if (isOpen) {
       (apart ? open.apart : open.destinations).push(to, sequence);
       return;
     }
-    const send = this.newSend(d, run, onLane);
+    const send = this.newSend(d, run);
     (apart ? send.apart : send.destinations).push(to, sequence);
     data.openSend[d] = send.index;
     this.insert(this.sendClass, send, run, priority, undefined);
   }
 
-  private newSend(d: DatumId, run: RunState, onLane: boolean): Movement {
+  private newSend(d: DatumId, run: RunState): Movement {
     return this.movements.add({
       role: NetworkRole.send,
       d,
@@ -143,7 +142,7 @@ export class PlannedTransfers {
       wanted: HOST,
       receive: undefined,
       pull: undefined,
-      onLane,
+      onLane: this.onLane(d),
     });
   }
 
@@ -176,7 +175,7 @@ export class PlannedTransfers {
       wanted,
       receive: undefined,
       pull: pull?.group,
-      onLane: this.onLane(d, pull !== undefined),
+      onLane: this.onLane(d),
     });
     movements.expect(receive);
     if (pull !== undefined) {
@@ -232,7 +231,7 @@ export class PlannedTransfers {
 
   /** The latest version of `d` goes to all ranks; the transfers match by `sequence`. */
   sendToAll(d: DatumId, run: RunState, sequence: number): void {
-    const send = this.newSend(d, run, this.onLane(d, false));
+    const send = this.newSend(d, run);
     for (let i = 1; i < this.size; i++)
       send.destinations.push((this.rank + i) % this.size, sequence);
     this.figures.sends += this.size - 1;

@@ -105,7 +105,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
         size,
         treeFrom: options.treeFrom,
         isInline,
-        onLane: (d, apart) => small.carries(d, apart),
+        onLane: (d) => small.carries(d),
         largest: credits.floor,
       },
     );
@@ -235,6 +235,10 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
 
   departed(number: number, outcome: number, times: NetworkTimes): void {
     this.lanes.departed(number, outcome, times);
+  }
+
+  came(number: number): void {
+    this.receives.came(number);
   }
 
   offerDone(cookie: number, outcome: number): void {

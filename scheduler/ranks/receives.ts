@@ -2,8 +2,8 @@
 // memory only then (`accept`, `begin`). When it has its buffer, the device fetches the bytes (`start`). When they are
 // here, the receive is over (`received`), and the engine releases the tasks that read the version.
 //
-// Small versions come as commands of lanes (lane-movements.ts). Pulled versions wait for their group
-// (pull-admission.ts).
+// Versions on lanes come as commands (lane-movements.ts). Pulled versions wait for their group (pull-admission.ts); on a lane
+// the message layer tells when they have come (`came`), and their receives are commanded then.
 
 import { Status } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
@@ -38,7 +38,10 @@ interface ReceiveParts {
   readonly data: Pick<RankData, 'owner'>;
   readonly credits: NetworkCredits;
   readonly pulls: Pick<RankPulls, 'ready'>;
-  readonly lanes: Pick<LaneMovements, 'receive' | 'refused' | 'isWithdrawable' | 'withdraw'>;
+  readonly lanes: Pick<
+    LaneMovements,
+    'receive' | 'expect' | 'came' | 'refused' | 'isWithdrawable' | 'withdraw'
+  >;
   readonly runs: Pick<RankRuns, 'failures' | 'eras'>;
   readonly refusals: Refusals;
   readonly traffic: RankTraffic;
@@ -80,8 +83,9 @@ export class Receives {
   released(row: number, movement: Movement): void {
     this.passOver(movement);
     if (movement.announcement !== undefined) this.accept(row, movement);
-    else if (movement.onLane) this.lanes.receive(row, movement);
+    else if (movement.onLane && movement.pull === undefined) this.lanes.receive(row, movement);
     else {
+      if (movement.onLane) this.lanes.expect(movement);
       movement.waits = true;
       this.engine.x.waitForReceive(row);
     }
@@ -105,6 +109,14 @@ export class Receives {
     if (movement?.waits === true) this.accept(movement.task & this.engine.tasks.mask, movement);
     else if (movement?.onLane === true && movement.started) this.lanes.refused(movement);
     if (movement?.started !== true) keepPayload(announcement);
+  }
+
+  /** The version of a pulled receive on a lane is here, or announced. */
+  came(number: number): void {
+    const movement = this.lanes.came(number);
+    if (movement?.pull === undefined || !movement.waits) return;
+    movement.waits = false;
+    this.pulls.ready(movement.pull);
   }
 
   /**
@@ -145,6 +157,12 @@ export class Receives {
 
   /** The receive takes memory. Its version is announced, and if it is pulled, its group is admitted. */
   begin(movement: Movement): void {
+    // Another receive of its group may have failed the run.
+    if (this.movements.at(movement.index) !== movement) return;
+    if (movement.onLane) {
+      this.lanes.receive(movement.task & this.engine.tasks.mask, movement);
+      return;
+    }
     const announcement = movement.announcement as Announcement;
     const isHere = announcement.payload !== undefined;
     const { x, directory, tasks } = this.engine;

@@ -8,7 +8,9 @@
 // Invariants:
 // - receives ahead leave, whatever blocks they hold, one stretch of host memory for the largest task, and one lane. They hold
 //   at most the network's share of host memory, because programs create data meanwhile;
-// - the receives that wait for a lane or for that room are in `held`, in program order.
+// - the receives that wait for a lane or for that room are in `held`, in program order;
+// - a pulled receive takes any lane, because its version is announced and its memory was admitted (pull-admission.ts): it ends
+//   without tasks after those that were issued before it, and gives the lane back. It waits behind no receive that is held.
 
 import { findQueues } from '../../devices/backend.js';
 import { guards } from '../../devices/guards.js';
@@ -43,6 +45,8 @@ export class SmallMessages {
   private aheadBytes = 0;
   /** Receives without a lane, in program order. */
   private readonly held: TaskId[] = [];
+  /** Announced receives without a lane. */
+  private readonly heldAnnounced: TaskId[] = [];
 
   /** `carriesLong`: no rank has memory besides its host's. */
   constructor(
@@ -64,12 +68,9 @@ export class SmallMessages {
     this.receives = isEnough ? lanes.slice(sends) : [];
   }
 
-  /**
-   * Whether a version of `d` travels on lanes. Both ranks decide alike. `apart`: its receiver pulls it, so it must not be
-   * commanded ahead.
-   */
-  carries(d: DatumId, apart: boolean): boolean {
-    return this.sends.length > 0 && (!this.isLong(d) || (this.carriesLong && !apart));
+  /** Whether a version of `d` travels on lanes. Both ranks decide alike. */
+  carries(d: DatumId): boolean {
+    return this.sends.length > 0 && (!this.isLong(d) || this.carriesLong);
   }
 
   /** Whether a version of `d` does not travel in its message. */
@@ -109,6 +110,24 @@ export class SmallMessages {
     return lane;
   }
 
+  /** The same for a receive whose version is announced, and whose group has its memory (pull-admission.ts). */
+  announcedLane(row: number): QueueId {
+    const id = this.engine.tasks.idOf(row);
+    const lane = this.receives.find((each) => this.taken[each] === 0) ?? NO_QUEUE;
+    if (lane === NO_QUEUE) {
+      this.heldAnnounced.push(id);
+      return NO_QUEUE;
+    }
+    this.taken[lane] = 1;
+    this.ids[lane] = id;
+    return lane;
+  }
+
+  /** An announced receive on a lane is over, or was dropped. */
+  giveLaneBack(lane: QueueId): void {
+    this.taken[lane] = 0;
+  }
+
   /** The receive of `d` on a lane is over, or was dropped. */
   giveBack(lane: QueueId, d: DatumId): void {
     this.taken[lane] = 0;
@@ -122,6 +141,7 @@ export class SmallMessages {
    */
   markLanes(wakes: Uint8Array): void {
     const [first] = this.held;
+    if (this.heldAnnounced.length > 0) for (const lane of this.receives) wakes[lane] = 1;
     if (first === undefined) return;
     const { ids } = this;
     const before: QueueId[] = [];
@@ -136,8 +156,15 @@ export class SmallMessages {
 
   /** Removes a held receive whose turn has come; returns its row, or -1. */
   next(): number {
-    const { held } = this;
+    const { held, heldAnnounced } = this;
     const { tasks } = this.engine;
+    while (heldAnnounced.length > 0) {
+      const id = heldAnnounced[0];
+      const isOver = !tasks.contains(id) || tasks.stage[id & tasks.mask] !== TaskStage.ready;
+      if (!isOver && this.receives.every((lane) => this.taken[lane] === 1)) return -1;
+      heldAnnounced.shift();
+      if (!isOver) return id & tasks.mask;
+    }
     while (held.length > 0) {
       const id = held[0];
       const row = id & tasks.mask;
@@ -194,6 +221,7 @@ export class SmallMessages {
       key,
       number: index,
       destinations: pairs,
+      apart: destinations.length,
       next: 0,
       open: 0,
       outcome: NetOutcome.ok,

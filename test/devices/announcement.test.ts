@@ -23,6 +23,7 @@ const nobody: NetworkListener = {
   offerDone: () => {},
   control: () => {},
   departed: () => {},
+  came: () => {},
   lost: () => {},
 };
 

@@ -170,6 +170,8 @@ test.each([
   { gpus: 1, ways: ['direct', 'ipc'] },
   // Hardly any device memory, and trees for those that do not pull.
   { gpus: 2, ways: ['staged'], treeFrom: 2, gpuMemory: '16KiB' },
+  // On lanes.
+  { gpus: 0, ways: ['direct'], treeFrom: 2 },
 ])('pulled inputs give what pushed ones give: %j', needing(rankNeed), async (options) => {
   const only = [
     'pingPong',

@@ -50,6 +50,19 @@ test('a failed copy wakes the engine, for which the lanes wait', async () => {
   expect((await play(c)).problems).toEqual([]);
 });
 
+test.each([
+  [
+    'a receive on a lane has its turn while a rank waits to pull what was offered before',
+    270,
+    false,
+  ],
+  ['a receive that fails the run ends the others of its group', 5197, true],
+])('%s', async (_, seed, faults) => {
+  const more = faults ? { faults, shortHosts: true, mixed: true } : {};
+  const c = randomCase(seed, { pulls: true, ranks: 3, lanes: true, ...more });
+  expect((await play(c)).problems).toEqual([]);
+});
+
 test('a task without room because of an offer lets tasks pass for which the other rank waits', async () => {
   const { problems, outcome } = await play(directedCases.offerInTheWay);
   expect(problems).toEqual([]);

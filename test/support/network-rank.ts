@@ -33,6 +33,7 @@ export class Rank {
       offerDone: (cookie, outcome) => note(`offer ${cookie} over ${outcome}`),
       control: (from, { kind }) => note(`control ${kind} from ${from}`),
       departed: (number, outcome) => note(`departed ${number} ${outcome}`),
+      came: (number) => note(`came ${number}`),
       lost: (rank) => note(`lost ${rank}`),
     };
     const spaces = Array.from({ length: gpus + 1 }, (_, s) => ({

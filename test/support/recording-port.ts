@@ -78,6 +78,10 @@ export class RecordingPort implements NetworkPort {
     // No lanes.
   }
 
+  expect(): void {
+    // No lanes.
+  }
+
   abandon(): void {
     // No lanes.
   }

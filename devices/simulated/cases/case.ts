@@ -79,6 +79,8 @@ export interface CaseOptions {
   readonly shortHosts?: boolean;
   /** On several ranks small versions travel on lanes. */
   readonly lanes?: boolean;
+  /** On several ranks half of the tasks pull the data that they read. */
+  readonly pulls?: boolean;
   /** Device memory that is just enough for the largest task. */
   readonly tight?: boolean;
   /** Device memory that is too small for the largest task. */
@@ -281,6 +283,12 @@ function moreRanks(seed: number): number | undefined {
   return r.chance(0.25) ? r.pick([5, 5, 5, 5, 6, 6, 6, 7, 7, 8]) : undefined;
 }
 
+/** The case, of which half of the tasks pull. */
+function withPulls(c: SimulatedCase): SimulatedCase {
+  const r = new Random(c.seed ^ 0x7011ed);
+  return { ...c, tasks: c.tasks.map((t) => (r.chance(0.5) ? { ...t, pulls: true } : t)) };
+}
+
 /** The case of a seed. Equal seeds and options give equal cases. */
 export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCase {
   const more =
@@ -300,7 +308,8 @@ export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCa
     c = mixedProgram(c, new Random(seed ^ 0x0ddba11), ranks, options.without);
   if (ranks === 1) return c;
   if (c.shortOfHost && options.shortHosts !== true) c = withHostMemory(c);
-  const spread = onRanks(c, r, ranks, options.faults === true && r.chance(0.5));
+  let spread = onRanks(c, r, ranks, options.faults === true && r.chance(0.5));
+  if (options.pulls === true) spread = withPulls(spread);
   const { network } = spread;
   if (options.lanes !== true || network === undefined) return spread;
   const lanes = [2, 4, 12][seed % 3];

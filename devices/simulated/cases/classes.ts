@@ -66,6 +66,7 @@ export class CaseClasses {
    */
   of(t: CaseTask): TaskClass {
     let key = behaves(t) ? `${t.body}!:` : `${t.body}:`;
+    if (t.pulls === true) key = `pull ${key}`;
     for (const { mode, data } of groupsOf(t)) key += data.length === 1 ? mode : `${mode}+`;
     const classes = behaves(t) ? this.ofCase : shared;
     let cls = classes.get(key);
@@ -82,7 +83,8 @@ export class CaseClasses {
       const flow = mode === 1 ? read('u8') : mode === 2 ? write('u8') : readWrite('u8');
       flows[name] = data.length === 1 ? flow : list(flow);
     }
-    const common = { name: key, flows, params: { us: 'f64' } } as const;
+    const fetch = t.pulls === true ? 'pull' : 'push';
+    const common = { name: key, flows, fetch, params: { us: 'f64' } } as const;
     const { behave } = this;
     const made = behaves(t)
       ? task({

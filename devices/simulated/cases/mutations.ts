@@ -116,6 +116,10 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
     cases: { ranks: 3, lanes: true, gpus: 0, shortHosts: true },
     firstSeed: 290,
   },
+  pullApart: {
+    hazard: 'progress',
+    cases: { ranks: 4, lanes: true, gpus: 0, pulls: true },
+  },
   laneWithdrawn: {
     hazard: 'progress',
     faults: true,

@@ -18,6 +18,8 @@ export interface CaseTask {
   readonly priority?: number;
   /** Earlier tasks that it follows without data. */
   readonly after?: readonly number[];
+  /** It pulls the data that it reads. */
+  readonly pulls?: boolean;
   /** Length in virtual microseconds. */
   readonly micros: number;
   /** Its JavaScript body throws, or rejects. */

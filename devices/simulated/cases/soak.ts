@@ -57,6 +57,8 @@ interface SoakResult {
 const KEPT = 5;
 /** One of so many cases on several ranks has no lanes. */
 const LANES_OFF = 4;
+/** The tasks of one of so many cases pull. */
+const PULLS_EVERY = 5;
 /** A program is planned and played besides one of so many cases. */
 const PLANS_EVERY = 4;
 /** Milliseconds between turns of the event loop, which serves signals. */
@@ -123,7 +125,8 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     const oracle = options.oracles === true ? oracleCase(seed) : undefined;
     const mixed = options.mixed === true && i % 3 > 0;
     const lanes = i % LANES_OFF > 0;
-    const c = oracle?.case ?? randomCase(seed, { lanes, ...options.cases, mixed, faults });
+    const pulls = seed % PULLS_EVERY === 0;
+    const c = oracle?.case ?? randomCase(seed, { lanes, pulls, ...options.cases, mixed, faults });
     const result = await play(c);
     const played =
       oracle?.mustEvict === true && result.evictions === 0

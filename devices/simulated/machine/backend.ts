@@ -372,8 +372,13 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
 
   // --- The network's side -----------------------------------------------------------------------------------------
 
-  connect(carrier: Carrier, departed: (departure: Departure) => void): void {
+  connect(
+    carrier: Carrier,
+    departed: (departure: Departure) => void,
+    came: (number: number) => void,
+  ): void {
     this.executor.lanes.carrier = carrier;
+    this.executor.lanes.came = came;
     this.executor.lanes.offers.departed = (departure) => {
       departed(departure);
       const { number, outcome } = departure;
@@ -421,6 +426,10 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
 
   refuseCalls(from: number, until: number, above: number): void {
     this.executor.lanes.refuseCalls(from, until, above);
+  }
+
+  expect(era: number, key: number, number: number): void {
+    this.executor.lanes.expect(era, key, number);
   }
 
   isCancelled(run: number): boolean {

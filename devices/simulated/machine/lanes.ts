@@ -75,6 +75,9 @@ export class Lanes {
   private readonly withdrawn: Map<QueueId, number> = new Map();
   /** Versions that no receive takes and that have not come. */
   private readonly unwanted: Set<string> = new Set();
+  /** The news that a version has come, by the version; and who gets them. */
+  private readonly expected: Map<string, number> = new Map();
+  came: (number: number) => void = () => {};
   private refusedCalls: { from: number; until: number; above: number } | undefined;
 
   /** Whether a record has failed that the engine does not know yet. */
@@ -118,6 +121,8 @@ export class Lanes {
         return undefined;
       }
       this.early.set(name, letter);
+      const number = this.expected.get(name);
+      if (this.expected.delete(name)) this.came(number as number);
       return undefined;
     }
     this.waiting.delete(name);
@@ -143,7 +148,7 @@ export class Lanes {
       this.early.delete(name);
       this.decline(letter);
     }
-    for (const names of [this.branches, this.unwanted])
+    for (const names of [this.branches, this.unwanted, this.expected])
       for (const name of names.keys()) if (Number.parseInt(name, 10) < era) names.delete(name);
   }
 
@@ -166,6 +171,13 @@ export class Lanes {
       return true;
     }
     return false;
+  }
+
+  /** The news with that number follow when the version has come. */
+  expect(era: number, key: number, number: number): void {
+    const name = `${era} ${key}`;
+    if (this.early.has(name)) this.came(number);
+    else if (era >= this.era) this.expected.set(name, number);
   }
 
   /** No receive takes that version. */

@@ -89,7 +89,11 @@ export class SimulatedNetwork {
     for (const station of stations) {
       const rank = this.ports.length;
       this.ports.push(new SimulatedPort(this, rank, n, station));
-      station.connect(this.carrierOf(rank), (departure) => this.departed(rank, departure));
+      station.connect(
+        this.carrierOf(rank),
+        (departure) => this.departed(rank, departure),
+        (number) => this.ports[rank].arrives({ kind: 'came', number }),
+      );
     }
   }
 

@@ -20,7 +20,11 @@ export interface Station {
   /** Its memory spaces; the first is the host's. */
   readonly spaces: readonly unknown[];
   /** Its lanes send through `carrier`, and tell of offers that are over. */
-  connect(carrier: Carrier, departed: (departure: Departure) => void): void;
+  connect(
+    carrier: Carrier,
+    departed: (departure: Departure) => void,
+    came: (number: number) => void,
+  ): void;
   /** The offers of its lanes. */
   readonly offers: LaneOffers;
   /** The bytes of a version that leaves, where memory is real. */
@@ -39,6 +43,7 @@ export interface Station {
   withdraw(lane: number, sequence: number): void;
   refuse(era: number, key: number): void;
   refuseCalls(from: number, until: number, above: number): void;
+  expect(era: number, key: number, number: number): void;
   /** Bytes of a space, where memory is real. */
   memory(space: number): Uint8Array | undefined;
   /** The rank's process is gone. */
@@ -60,6 +65,7 @@ type Arrival =
       readonly end: number;
     }
   | { readonly kind: 'departed'; readonly departure: Departure }
+  | { readonly kind: 'came'; readonly number: number }
   | { readonly kind: 'lost'; readonly rank: number };
 
 const LONGEST_MESSAGE = 65_536;
@@ -189,6 +195,10 @@ export class SimulatedPort implements NetworkPort {
     this.station.refuseCalls(from, until, above);
   }
 
+  expect(era: number, key: number, number: number): void {
+    this.station.expect(era, key, number);
+  }
+
   abandon(): void {
     this.station.offers.close(NetOutcome.cancelled);
   }
@@ -218,7 +228,8 @@ export class SimulatedPort implements NetworkPort {
         const { number, outcome, start, end, span } = each.departure;
         if (span !== undefined) watcher?.departs(this.rank, span.offset, span.bytes);
         sink.departed(number, outcome, start, end);
-      } else sink.lost(each.rank);
+      } else if (each.kind === 'came') sink.came(each.number);
+      else sink.lost(each.rank);
     }
     return true;
   }

@@ -20,6 +20,10 @@ export interface Guards {
   execRegistersRead: boolean;
   /** A kernel leaves its event with the copies that it writes. */
   execRegistersWrite: boolean;
+  /** A task that reads a part gets the newest version of it (scheduler/program/parts/versions.ts). */
+  partTakesOver: boolean;
+  /** A task that writes a part leaves no older version to the parts and the datum that overlap it. */
+  partOverwrites: boolean;
   /** A JavaScript body waits until the writers of its data are over. */
   bodyReadAfterWrite: boolean;
   /** A version is announced to other ranks only after its writer is over, the first time and every other (stages/exec.ts). */
@@ -204,6 +208,8 @@ const all: Guards = {
   spaceForBodies: true,
   movedEdges: true,
   movedFlight: true,
+  partTakesOver: true,
+  partOverwrites: true,
   bodyReadAfterWrite: true,
   announceWritten: true,
   bodyWriteAfterRead: true,

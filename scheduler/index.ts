@@ -68,6 +68,7 @@ export {
   type ResolvedOptions,
   type RuntimeOptions,
 } from './program/options.js';
+export type { BlockOptions } from './program/parts/mistakes.js';
 export { type Program, Run, type RunEvents, type RunOptions } from './program/run.js';
 export { Runtime } from './program/runtime.js';
 export {

@@ -120,6 +120,8 @@ export interface TaskClassRow {
   readonly onScriptWorkers?: boolean;
   /** Its tasks begin chains of tasks that shall run in parallel: each goes to the queue after that of the last task. */
   spreads?: boolean;
+  /** Flows: its tasks run where the first of these of its data is that is anywhere. Of the runtime's own. */
+  beside?: readonly number[] | undefined;
   /** Turns a kernel's positive code into words, e.g. the pivot of a factorisation. */
   readonly explain: ((code: number, row: number) => string) | undefined;
   /** Stable error code to use when the kernel returns a positive code. */

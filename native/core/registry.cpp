@@ -67,6 +67,7 @@ Registry::Registry() {
   RegistryBatch batch{this, HEADRACE_KERNEL_ABI, {}};
   headrace_registry interface = batch.interface();
   registerBasicKernels(&interface);
+  registerBlockKernels(&interface);
   registerCombineKernels(&interface);
   registerTaskBenchKernels(&interface);
   registerTileKernels(&interface);

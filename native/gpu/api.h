@@ -58,6 +58,9 @@ struct GpuApi {
   int (*copyToDevice)(std::uint64_t to, const void* from, std::size_t bytes, void* stream);
   int (*copyToHost)(void* to, std::uint64_t from, std::size_t bytes, void* stream);
   int (*copyOnDevice)(std::uint64_t to, std::uint64_t from, std::size_t bytes, void* stream);
+  /// `columns` pieces of `width` bytes on one device; pieces begin every `toPitch` and `fromPitch` bytes.
+  int (*copyBlock)(std::uint64_t to, std::size_t toPitch, std::uint64_t from, std::size_t fromPitch,
+                   std::size_t width, std::size_t columns, void* stream);
   int (*copyPeer)(std::uint64_t to, void* toContext, std::uint64_t from, void* fromContext,
                   std::size_t bytes, void* stream);
   int (*fill)(std::uint64_t to, unsigned char value, std::size_t bytes, void* stream);

@@ -8,6 +8,7 @@
 namespace headrace {
 
 std::int32_t registerBasicKernels(headrace_registry* registry);
+std::int32_t registerBlockKernels(headrace_registry* registry);
 std::int32_t registerCombineKernels(headrace_registry* registry);
 std::int32_t registerTaskBenchKernels(headrace_registry* registry);
 std::int32_t registerTileKernels(headrace_registry* registry);

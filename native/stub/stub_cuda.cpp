@@ -203,6 +203,30 @@ CUDA_EXPORT cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size
                                  void* stream) {
   return copyOnDevice("cuMemcpyDtoDAsync", to, from, bytes, stream);
 }
+/// CUDA_MEMCPY2D of cuda.h, as the program has filled it.
+struct Block {
+  std::size_t fromX, fromY;
+  int fromType;
+  const void* fromHost;
+  std::uint64_t fromDevice;
+  void* fromArray;
+  std::size_t fromPitch;
+  std::size_t toX, toY;
+  int toType;
+  void* toHost;
+  std::uint64_t toDevice;
+  void* toArray;
+  std::size_t toPitch;
+  std::size_t width, height;
+};
+CUDA_EXPORT cuMemcpy2DAsync_v2(const Block* block, void* stream) {
+  constexpr int kDevice = 2;
+  if (block->fromType != kDevice || block->toType != kDevice) return kInvalidValue;
+  const std::uint64_t from = block->fromDevice + block->fromY * block->fromPitch + block->fromX;
+  const std::uint64_t to = block->toDevice + block->toY * block->toPitch + block->toX;
+  return copyBlock("cuMemcpy2DAsync", to, block->toPitch, from, block->fromPitch, block->width,
+                   block->height, stream);
+}
 CUDA_EXPORT cuMemcpyPeerAsync(std::uint64_t to, void* toContext, std::uint64_t from,
                               void* fromContext, std::size_t bytes, void* stream) {
   return copyPeer("cuMemcpyPeerAsync", to, context(toContext), from, context(fromContext), bytes,

@@ -502,6 +502,30 @@ int copyOnDevice(const char* call, std::uint64_t to, std::uint64_t from, std::si
   });
 }
 
+int copyBlock(const char* call, std::uint64_t to, std::size_t toPitch, std::uint64_t from,
+              std::size_t fromPitch, std::size_t width, std::size_t columns, void* stream) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  if (code != 0) return code;
+  Stream* on = machine().stream(call, stream);
+  if (on == nullptr) return kInvalidHandle;
+  const int device = on->context->device;
+  if (columns > 0 && (toPitch < width || fromPitch < width)) return kInvalidValue;
+  if (!machine().inDevice(to, columns == 0 ? 0 : (columns - 1) * toPitch + width, device) ||
+      !machine().inDevice(from, columns == 0 ? 0 : (columns - 1) * fromPitch + width, device)) {
+    return outside(call);
+  }
+  return work(call, stream, [=] {
+    for (std::size_t i = 0; i < columns; ++i) {
+      if (!move(reinterpret_cast<void*>(to + i * toPitch),
+                reinterpret_cast<void*>(from + i * fromPitch), width)) {
+        return false;
+      }
+    }
+    return true;
+  });
+}
+
 int copyPeer(const char* call, std::uint64_t to, Context* toContext, std::uint64_t from,
              Context* fromContext, std::size_t bytes, void* stream) {
   Guard guard(machine().lock);

@@ -31,6 +31,8 @@ int copyToDevice(const char* call, std::uint64_t to, const void* from, std::size
 int copyToHost(const char* call, void* to, std::uint64_t from, std::size_t bytes, void* stream);
 int copyOnDevice(const char* call, std::uint64_t to, std::uint64_t from, std::size_t bytes,
                  void* stream);
+int copyBlock(const char* call, std::uint64_t to, std::size_t toPitch, std::uint64_t from,
+              std::size_t fromPitch, std::size_t width, std::size_t columns, void* stream);
 int copyPeer(const char* call, std::uint64_t to, Context* toContext, std::uint64_t from,
              Context* fromContext, std::size_t bytes, void* stream);
 int fillBytes(const char* call, std::uint64_t to, unsigned value, std::size_t width,

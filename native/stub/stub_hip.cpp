@@ -103,6 +103,13 @@ HIP_EXPORT hipMemcpyDtoHAsync(void* to, void* from, std::size_t bytes, void* str
 HIP_EXPORT hipMemcpyDtoDAsync(void* to, void* from, std::size_t bytes, void* stream) {
   return copyOnDevice("hipMemcpyDtoDAsync", address(to), address(from), bytes, stream);
 }
+HIP_EXPORT hipMemcpy2DAsync(void* to, std::size_t toPitch, const void* from, std::size_t fromPitch,
+                            std::size_t width, std::size_t height, int kind, void* stream) {
+  constexpr int kDeviceToDevice = 3;
+  if (kind != kDeviceToDevice) return kInvalidValue;
+  return copyBlock("hipMemcpy2DAsync", address(to), toPitch, address(from), fromPitch, width,
+                   height, stream);
+}
 HIP_EXPORT hipMemcpyPeerAsync(void* to, int toDevice, const void* from, int fromDevice,
                               std::size_t bytes, void* stream) {
   return copyPeer("hipMemcpyPeerAsync", address(to), contextOf(toDevice), address(from),

@@ -33,6 +33,7 @@ export class DeviceChoice {
     const spaces = dir.spaces;
     if (spaces === 1) return HOST;
     const first = tasks.flowStart[row];
+    if (cls.beside !== undefined) return this.beside(first, cls, cls.beside, bytes);
     const modes = cls.modes;
     let gpus = 0;
     for (let s = FIRST_GPU; s < spaces; s++) if (this.canRun(cls, s, bytes)) gpus++;
@@ -58,6 +59,21 @@ export class DeviceChoice {
       }
     }
     return best;
+  }
+
+  /** The space of the first of these data that is anywhere. */
+  private beside(
+    first: number,
+    cls: TaskClassRow,
+    flows: readonly number[],
+    bytes: number,
+  ): SpaceId {
+    const { tasks, directory: dir } = this;
+    for (const i of flows) {
+      const owner = dir.owner(tasks.flowDatum[first + i]);
+      if (owner >= 0) return this.canRun(cls, owner, bytes) ? owner : HOST;
+    }
+    return HOST;
   }
 
   /** Whether a class has a body for space `s` and the space could ever hold `bytes`. */

@@ -72,9 +72,11 @@ export class Retirement {
     poisonOutputs(this.state.x, row, status);
     joins.lost(row);
     if (status === Status.cancelled) run.cancelledTasks++;
-    else if (run.slot === INTERNAL_RUN)
+    else if (run.slot === INTERNAL_RUN) {
+      // A kernel that fails cancels its run, and this one goes on.
+      this.state.backend.setCancelled(INTERNAL_RUN, false);
       this.state.remote?.tasks.failing(row, describeFailure(this.state, row, status));
-    else failures.taskFailed(run, row, describeFailure(this.state, row, status));
+    } else failures.taskFailed(run, row, describeFailure(this.state, row, status));
   }
 
   /** If the task in `row` has computed its outputs from those of a failed task, they have no value. */

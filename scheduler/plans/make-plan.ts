@@ -123,14 +123,18 @@ function planOf(
 }
 
 function graphOf(
-  { programData, peers }: PlanningRuntime,
+  { programData, peers, parts }: PlanningRuntime,
   planning: PlanningEngine,
   together?: RunState,
 ): { readonly graph: PlanGraph; readonly reductions: Reductions } {
   const classes = new ClassBinder(planning, programData);
   const partials = new Partials(programData, peers, true);
   const reductions = new Reductions({ engine: planning, peers, programData, classes, partials });
-  const graph = new PlanGraph({ peers, programData, classes, reductions }, planning, together);
+  const graph = new PlanGraph(
+    { peers, programData, classes, reductions, parts },
+    planning,
+    together,
+  );
   return { graph, reductions };
 }
 

@@ -30,6 +30,7 @@ export type PlanArguments<F extends Flows, P extends Parameters> = {
 
 /** Inserts tasks into a plan, in program order. */
 export class PlanGraph extends Graph {
+  protected override readonly refusesParts = 'it is a task of a plan';
   /** @internal The classes of the program by the id of their row. */
   readonly classes: TaskClass[] = [];
   private readonly planning: PlanningEngine;

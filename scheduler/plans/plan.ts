@@ -7,6 +7,7 @@ import { checkOptions, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import { Datum } from '../program/datum.js';
+import { refusedPart } from '../program/parts/mistakes.js';
 import type { TaskClass } from '../program/task-class.js';
 import { DriverGraph, type GraphChoice } from './driver-graph.js';
 import { type OpenSlot, openSlots } from './open-slots.js';
@@ -143,6 +144,9 @@ export class Plan {
       );
     engine.held?.settle();
     checkOptions(options, ['times', 'values', 'while', 'signal'], 'options of a play');
+    for (const datum of this.data.values())
+      if (datum.view !== undefined)
+        throw refusedPart(`plan '${this.name}'`, datum, 'plans know data without parts only');
     for (const [d, datum] of this.data)
       if (engine.directory.info[d] !== datum || datum.closed)
         throw new HeadraceError(

@@ -110,6 +110,7 @@ export class ClassBinder {
       body: this.scriptBody(cls),
       onScriptWorkers,
       spreads: false,
+      beside: undefined,
       explain:
         explain === undefined
           ? undefined

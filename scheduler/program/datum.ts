@@ -5,11 +5,16 @@ import type { DatumInfo } from '../../devices/memory/directory.js';
 import type { DatumOptions } from './datum-options.js';
 import type { ElementArray, ElementType } from './element-type.js';
 import { elementBytes } from './element-type.js';
+import { type BlockOptions, blockOf, rangeOf } from './parts/mistakes.js';
+import type { Region } from './parts/region.js';
+import type { View } from './parts/view.js';
 
 /** The owner of the data of one runtime. @internal */
 export interface DatumOwner {
   /** Tokens of open data, by element type. */
   readonly tokens: Readonly<Record<ElementType, object>>;
+  /** The part with that region of an open datum, which may be a part itself. */
+  partOf(datum: Datum, region: Region): Datum;
   rankOf(datum: Datum): number;
   /** A datum that has no copy until a task writes it. */
   empty(element: ElementType, length: number, options: DatumOptions | undefined): Datum;
@@ -48,6 +53,9 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
   /** The datum whose partial result it is. @internal */
   partialOf: Datum | undefined;
 
+  /** Its place among the parts of a datum, if there are parts. @internal */
+  view: View<Datum> | undefined;
+
   /** @internal Use `runtime.data`. */
   constructor(
     owner: DatumOwner,
@@ -84,6 +92,37 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
   /** True after `close`. */
   get closed(): boolean {
     return this.token === undefined;
+  }
+
+  /** The datum of which this is a part; undefined if it is none. */
+  get whole(): Datum<E> | undefined {
+    const whole = this.view?.family.whole.datum as Datum<E> | undefined;
+    return whole === this ? undefined : whole;
+  }
+
+  /**
+   * The part of `length` elements from element `from` on: a datum whose elements are those of this one. Tasks may use parts
+   * beside each other and beside the whole datum. Every task sees what the tasks inserted before it have written,
+   * by whatever part. The same call gives the same datum until that is closed. If the datum is a matrix, the elements are
+   * whole columns, or lie in one.
+   *
+   * A part has memory of its own, into which its elements are copied where the newest version is; nothing else travels between
+   * devices (docs/guide.md, "Partition").
+   *
+   * @throws HeadraceError `ERR_OPTION` for elements that the datum does not have, `ERR_DATUM_CLOSED`, `ERR_TASK_TOO_LARGE` if a
+   *   device can hold the datum, but not the part beside it, `ERR_PART` on several ranks
+   */
+  part(from: number, length: number): Datum<E> {
+    return this.owner.partOf(this, rangeOf(this, from, length)) as Datum<E>;
+  }
+
+  /**
+   * The part of `rows` rows from row `row` on and `columns` columns from column `column` on of the column-major matrix that the
+   * elements form (option `rows` of `runtime.data`). Its columns follow each other in its own memory without gaps. Otherwise
+   * as `part`, with the same errors.
+   */
+  block(options: BlockOptions): Datum<E> {
+    return this.owner.partOf(this, blockOf(this, options)) as Datum<E>;
   }
 
   /**

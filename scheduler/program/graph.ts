@@ -21,6 +21,7 @@ import type { Datum, DatumOwner } from './datum.js';
 import type { DatumOptions } from './datum-options.js';
 import type { ElementType } from './element-type.js';
 import { spaceOf } from './named-device.js';
+import type { Parts } from './parts/parts.js';
 import type { PendingTask, Reductions } from './reductions.js';
 import { checkSpawn } from './spawning.js';
 import {
@@ -54,6 +55,7 @@ export interface GraphRuntime {
   readonly programData: DatumOwner;
   readonly classes: ClassBinder;
   readonly reductions: Reductions;
+  readonly parts: Parts;
 }
 
 /** Sees the insertions of a run, and may hold them back (scheduler/recognition/). @internal */
@@ -102,6 +104,9 @@ export class Graph implements TaskGraph {
   private spawner: TaskId | undefined;
   private lastClass: unknown = NO_CLASS;
   private lastBound: BoundClass | undefined;
+
+  /** Why its tasks cannot use parts of data. @internal */
+  protected readonly refusesParts: string | undefined = undefined;
 
   /** @internal */
   constructor(runtime: GraphRuntime, engine: Engine, run: RunState) {
@@ -185,6 +190,9 @@ export class Graph implements TaskGraph {
     options: TaskOptions | undefined,
   ): TaskHandle {
     const { engine, run, lastBound: bound } = this;
+    const { parts } = this.runtime;
+    // The order of these tasks is that of the graph's edges, which do not say what parts have in common.
+    if (parts.isUsed) parts.refuseAll(cls.name, data);
     const isPlain =
       this.lastClass === cls &&
       this.watch === undefined &&
@@ -247,15 +255,19 @@ export class Graph implements TaskGraph {
     insertion.cls = row;
     this.watch?.notes(insertion, cls);
     insertion.parent = spawner;
+    const { parts } = this.runtime;
     if (spawner !== undefined) {
       const { reductions, peers } = this.runtime;
       if (peers !== undefined) checkSpawned(engine, peers, insertion, rank);
+      if (parts.isUsed) parts.refuse(row, insertion.flows, 'a body spawns the task');
       checkSpawn(engine, spawner, insertion, (d) => reductions.isInto(d));
       // Its reducing flows change the datum itself, one task after the other.
       return this.place(insertion, rank);
     }
-    if (cls.reductions !== undefined || this.runtime.reductions.isOpen)
-      return this.placeAmongReductions(bound, rank);
+    const hasParts = parts.isUsed && parts.concerns(row, insertion.flows);
+    if (hasParts) this.admitParts(bound);
+    if (hasParts || cls.reductions !== undefined || this.runtime.reductions.isOpen)
+      return this.placeAfterOthers(bound, rank, hasParts);
     return this.place(insertion, rank);
   }
 
@@ -269,23 +281,26 @@ export class Graph implements TaskGraph {
     this.insertion.params = this.params;
   }
 
-  /** Places the task in the record. It belongs to reductions, ends some, or has nothing to do with those that are open. */
-  private placeAmongReductions(bound: BoundClass, wanted: number): TaskHandle {
+  /** Places the task in the record. It belongs to reductions, ends some, uses parts, or has nothing to do with those that are open. */
+  private placeAfterOthers(bound: BoundClass, wanted: number, hasParts: boolean): TaskHandle {
     const { engine, run, insertion } = this;
-    const { reductions } = this.runtime;
+    const { reductions, parts } = this.runtime;
     const reduces = bound.cls.reductions !== undefined && wanted === ANY_RANK;
     const rank = reduces ? reductions.rankOf(bound, insertion.flows) : wanted;
     let task: PendingTask = { bound, insertion, graph: this, rank };
-    if (!reductions.isReady(task)) {
+    const lacksParts = (): boolean => hasParts && !parts.isReady(bound, task.insertion.flows);
+    if (lacksParts() || !reductions.isReady(task)) {
       // The tasks that come first, and bodies that run meanwhile, fill the record anew.
       const [flows, params] = [insertion.flows.slice(), insertion.params.slice()];
       task = { ...task, insertion: { ...insertion, flows: flows as never, params } };
       do {
-        reductions.prepare(task);
+        if (!reductions.isReady(task)) reductions.prepare(task);
+        if (hasParts) parts.prepare(bound, task.insertion.flows);
         engine.reserveRow(bound.row);
         if (run.error !== undefined) throw run.error;
-      } while (!reductions.isReady(task));
+      } while (lacksParts() || !reductions.isReady(task));
     }
+    if (hasParts) parts.comes(bound, task.insertion.flows);
     reductions.replace(task);
     try {
       const handle = this.place(task.insertion, rank);
@@ -295,6 +310,15 @@ export class Graph implements TaskGraph {
       reductions.failed();
       throw error;
     }
+  }
+
+  /** The task in the record uses parts, or data that have parts. */
+  private admitParts(bound: BoundClass): void {
+    const { parts } = this.runtime;
+    if (this.refusesParts !== undefined)
+      parts.refuse(bound.row, this.insertion.flows, this.refusesParts);
+    parts.check(bound, this.insertion.flows);
+    this.watch?.asks('its tasks use parts of data');
   }
 
   /**

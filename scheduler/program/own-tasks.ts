@@ -25,6 +25,7 @@ export class OwnTasks {
   private readonly engine: Engine;
   private readonly jobs: Map<number, Job> = new Map();
   private nextJob = 1;
+  private readonly classes: Set<number> = new Set();
   private readonly flows: Column<Int32Array, DatumId> = new Int32Array(1) as Column<
     Int32Array,
     DatumId
@@ -79,10 +80,13 @@ export class OwnTasks {
       restores,
     };
     engine.x.classes.push(row);
+    this.classes.add(row.id);
     return row;
   }
 
   private failed(row: number, error: HeadraceError): void {
+    // The others are copies of parts: what they should have written has no value now.
+    if (!this.classes.has(this.engine.tasks.classOf[row])) return;
     const key = this.keyOf(row);
     const job = this.jobs.get(key);
     this.jobs.delete(key);

@@ -32,6 +32,9 @@ import {
 } from './element-type.js';
 import type { Lifetime } from './lifetime.js';
 import type { OwnTasks } from './own-tasks.js';
+import { partName, refusedPart } from './parts/mistakes.js';
+import type { Region } from './parts/region.js';
+import type { View } from './parts/view.js';
 
 /** Names, equal on all ranks, for data of which each rank makes those that it uses. */
 export interface SharedNames {
@@ -44,6 +47,14 @@ export interface SharedNames {
 interface DatumReductions {
   use(datum: Datum): void;
   forget(datum: Datum): void;
+}
+
+/** The parts of data, as calls on these use them. */
+interface DatumParts {
+  part(whole: Datum, region: Region): Datum;
+  use(datum: Datum): void;
+  overwrite(datum: Datum): void;
+  end(view: View<Datum>): Datum[];
 }
 
 export class ProgramData implements DatumOwner {
@@ -61,6 +72,8 @@ export class ProgramData implements DatumOwner {
   private nextName = 1;
   /** Of the runs of the runtime. */
   reductions: DatumReductions = { use: () => {}, forget: () => {} };
+  /** Set by the runtime. */
+  parts!: DatumParts;
 
   constructor(engine: Engine, peers: Ranks | undefined, own: OwnTasks, lifetime: Lifetime) {
     this.engine = engine;
@@ -165,6 +178,38 @@ export class ProgramData implements DatumOwner {
     return datum;
   }
 
+  partOf(datum: Datum, region: Region): Datum {
+    this.checkDatum(datum);
+    if (this.peers !== undefined)
+      throw new HeadraceError(
+        'ERR_PART',
+        `datum '${datum.name}' cannot have parts, because there are several ranks`,
+        { datum: datum.name, remedy: 'make data of the size of the parts' },
+      );
+    const { view } = datum;
+    const whole = view?.family.whole.datum ?? datum;
+    if (view === undefined) {
+      // Plans of recognised runs know the datum without parts.
+      this.engine.held?.changed(datum.row);
+      this.reductions.use(datum);
+    }
+    const { row = 0, column = 0 } = view?.region ?? {};
+    return this.parts.part(whole, {
+      ...region,
+      row: region.row + row,
+      column: region.column + column,
+    });
+  }
+
+  /** A datum for a part. @internal */
+  makePart(whole: Datum, region: Region): Datum {
+    const { rows, columns } = region;
+    const name = partName(whole, region);
+    return new Datum(this, name, whole.element, rows * columns, rows, (d) =>
+      this.engine.addDatum(d.bytes, d),
+    );
+  }
+
   rankOf(datum: Datum): number {
     return this.peers?.ownerOf(datum.row) ?? 0;
   }
@@ -256,6 +301,7 @@ export class ProgramData implements DatumOwner {
       const ranks = this.peers;
       ranks?.calls.made('read', datum);
       this.reductions.use(datum);
+      this.parts.use(datum);
       this.checkCaller('read', datum, AccessMode.read, reject);
       const doubt = ranks?.datumCalls.uses(datum.row);
       if (
@@ -292,6 +338,7 @@ export class ProgramData implements DatumOwner {
       ranks?.calls.made('set', datum);
       this.reductions.forget(datum);
       this.checkCaller('set', datum, AccessMode.write, reject);
+      this.parts.overwrite(datum);
       ranks?.datumCalls.set(datum.row);
       if (datum.rank !== this.rank) {
         resolve();
@@ -314,6 +361,8 @@ export class ProgramData implements DatumOwner {
       this.checkDatum(datum);
       this.engine.held?.settle();
       const ranks = this.peers;
+      if (datum.view !== undefined)
+        throw refusedPart('restore()', datum, 'the value from before a cancelled run is not known');
       ranks?.calls.made('restore', datum);
       this.reductions.use(datum);
       this.checkCaller('restore', datum, AccessMode.readWrite, reject);
@@ -409,6 +458,12 @@ export class ProgramData implements DatumOwner {
     if (datum.closed || this.lifetime.isOver) return;
     this.engine.held?.changed(datum.row);
     this.reductions.forget(datum);
+    if (datum.view !== undefined) for (const part of this.parts.end(datum.view)) this.end(part);
+    this.end(datum);
+  }
+
+  /** The datum is closed: its memory goes after its last task. @internal */
+  end(datum: Datum): void {
     datum.token = undefined;
     datum.hostArray = undefined;
     for (const partial of datum.partials ?? []) this.closeQuietly(partial);

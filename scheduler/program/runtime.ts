@@ -34,6 +34,7 @@ import { openMachine } from './machine.js';
 import { type ResolvedOptions, type RuntimeOptions, resolveOptions } from './options.js';
 import { OwnTasks } from './own-tasks.js';
 import { Partials } from './partials.js';
+import { Parts } from './parts/parts.js';
 import { ProgramData } from './program-data.js';
 import { Reductions } from './reductions.js';
 import { checkRunOptions, type Program, Run, type RunOptions } from './run.js';
@@ -54,6 +55,8 @@ export class Runtime {
   readonly classes: ClassBinder;
   /** Of its runs. @internal */
   readonly reductions: Reductions;
+  /** Of its data. @internal */
+  readonly parts: Parts;
   private readonly backend: Backend;
   /** With the option `plans: 'auto'`. */
   private readonly recognition: Recognition | undefined;
@@ -111,6 +114,13 @@ export class Runtime {
     }
     this.programData = new ProgramData(this.engine, this.peers, own, this.lifetime);
     this.classes = new ClassBinder(this.engine, this.programData);
+    this.parts = new Parts({
+      engine: this.engine,
+      bind: (cls) => this.classes.bind(cls),
+      makeDatum: (whole, region) => this.programData.makePart(whole, region),
+      closeDatum: (datum) => this.programData.end(datum),
+    });
+    this.programData.parts = this.parts;
     const { engine, peers, programData, classes } = this;
     const partials = new Partials(programData, peers, false);
     this.reductions = new Reductions({ engine, peers, programData, classes, partials });

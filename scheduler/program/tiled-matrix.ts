@@ -16,6 +16,7 @@ import { roundedBytes } from '../../devices/memory/zone.js';
 import { checkOptions, checkText, checkTruth, shown } from '../checks.js';
 import type { Datum } from './datum.js';
 import { type ElementArray, elementBytes, isElementType, newArray } from './element-type.js';
+import type { BlockOptions } from './parts/mistakes.js';
 import type { SharedNames } from './program-data.js';
 import type { Runtime } from './runtime.js';
 
@@ -229,6 +230,14 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
         ? this.tiles[j * this.tileRows + i]
         : undefined;
     return datum ?? this.firstUse(i, j);
+  }
+
+  /**
+   * The block of tile (i, j) with these rows and columns of the tile (`Datum.block`).
+   * @throws HeadraceError `ERR_NO_TILE`, and the errors of `Datum.block`
+   */
+  block(i: number, j: number, options: BlockOptions): Datum<E> {
+    return this.at(i, j).block(options);
   }
 
   private firstUse(i: number, j: number): Datum<E> {

@@ -9,6 +9,7 @@ const plans = { project: 'unit', file: 'test/simulated/plans.test.ts' };
 const recognised = { project: 'unit', file: 'test/simulated/recognition.test.ts' };
 const joins = { project: 'unit', file: 'test/scheduler/joins.test.ts' };
 const commuting = { project: 'unit', file: 'test/scheduler/commute.test.ts' };
+const parts = { project: 'unit', file: 'test/scheduler/parts.test.ts' };
 const pruned = { project: 'unit', file: 'test/simulated/parameterised.test.ts' };
 const H6 = 'H6 handles of memory';
 const H8 = 'H8 waiting for kernels';
@@ -97,6 +98,18 @@ export const guardTests = [
     guard: 'familyFails',
     hazard: 'H15 errors spread',
     breaks: 'a datum keeps what a part of a failed family has written',
+  },
+  {
+    ...parts,
+    guard: 'partTakesOver',
+    hazard: 'H17 stale copies',
+    breaks: 'a task reads a part as it was before a task wrote another one that overlaps it',
+  },
+  {
+    ...parts,
+    guard: 'partOverwrites',
+    hazard: 'H17 stale copies',
+    breaks: 'a part keeps its older version when an overlapping one is written',
   },
   {
     ...commuting,

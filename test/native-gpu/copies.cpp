@@ -43,6 +43,41 @@ AddGpu there("bytes go to a GPU and come back", 1, [] {
   }
 });
 
+AddGpu block("a block of a matrix is copied into a block of another one", 1, [] {
+  Machine machine(gpuOptions(1));
+  const Layout layout{1};
+  constexpr int kRows = 9;
+  constexpr int kColumns = 7;
+  constexpr int kBytes = kRows * kColumns * 8;
+  auto* from = machine.at<double>(0, 0);
+  auto* to = machine.at<double>(0, 4096);
+  for (int i = 0; i < kRows * kColumns; ++i) from[i] = i;
+  for (int i = 0; i < kRows * kColumns; ++i) to[i] = -1;
+  Event event = machine.copy(layout.in(1), 1, 0, 0, 0, kBytes);
+  event = machine.copy(layout.in(1), 1, 4096, 0, 4096, kBytes, event);
+  // Rows 2 to 4 of columns 1 to 5 go to row 0 of column 2 of a matrix of 5 rows.
+  event = machine.exec(layout.compute(1), "copy_block", 2,
+                       {4096, 0, 8, 3, 5, 5, 10, kRows, kRows + 2}, event);
+  // The last column goes to the begin: without gaps.
+  event = machine.exec(layout.compute(1), "copy_block", 2,
+                       {4096, 0, 8, kRows, 1, kRows, 0, kRows, kRows * (kColumns - 1)}, event);
+  event = machine.copy(layout.out(1), 0, 4096, 1, 4096, kBytes, event);
+  expect(machine, event);
+  for (int i = 0; i < kRows * kColumns; ++i) {
+    const int row = i % 5;
+    const int column = i / 5 - 2;
+    const bool isBlock = column >= 0 && column < 5 && row < 3;
+    const double value = isBlock ? (column + 1) * kRows + row + 2 : -1;
+    CHECK(to[i] == (i < kRows ? kRows * (kColumns - 1) + i : value));
+  }
+  // Outside of the memory of the GPU, and rows that overlap.
+  expect(machine,
+         machine.exec(layout.compute(1), "copy_block", 2, {0, 0, 8, 1, 2, 1 << 20, 0, 1, 0}),
+         HEADRACE_OUT_OF_RANGE);
+  expect(machine, machine.exec(layout.compute(1), "copy_block", 2, {0, 0, 8, 4, 2, 3, 0, 4, 0}),
+         HEADRACE_BAD_ARGUMENTS);
+});
+
 AddGpu ring("bytes go from GPU to GPU; every reader sees what its event promised", 2, [] {
   Machine machine(gpuOptions(2));
   const Layout layout{2};

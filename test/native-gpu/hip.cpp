@@ -21,6 +21,11 @@ Add hip("HIP: a core opens on two GPUs and carries bytes there, across and back"
   for (int i = 0; i < 4096; ++i) bytes[i] = static_cast<std::uint8_t>(i * 13);
   Event event = machine.copy(layout.in(1), 1, 64, 0, 0, 4096);
   event = machine.exec(layout.compute(1), "copy_bytes", 2, {16384, 64, 4096}, event);
+  // The first 8 bytes of every 16: there and back.
+  event = machine.exec(layout.compute(1), "copy_block", 2, {65536, 16384, 8, 1, 256, 1, 0, 2, 0},
+                       event);
+  event = machine.exec(layout.compute(1), "copy_block", 2, {16384, 65536, 8, 1, 256, 2, 0, 1, 0},
+                       event);
   event = machine.copy(layout.from(2, 1), 2, 0, 1, 16384, 4096, event);
   event = machine.copy(layout.out(2), 0, 65536, 2, 0, 4096, event);
   expect(machine, event);

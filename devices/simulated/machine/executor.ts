@@ -12,6 +12,7 @@ import { FIRST_QUEUE, NO_QUEUE, type QueueId, type SpaceId } from '../../handles
 import { NetOutcome } from '../../network/port.js';
 import { tree } from '../../network/tree.js';
 import type { Adversary } from './adversary.js';
+import { blockTime, COPY_BLOCK, copyBlock } from './block-copy.js';
 import type { FaultPlan } from './faults.js';
 import { type CompiledTime, compileTime } from './kernel-times.js';
 import { type Carrier, Lanes, type Letter } from './lanes.js';
@@ -148,18 +149,23 @@ export class Executor implements EventOwner {
 
   /** Number of a kernel, or -1. */
   kernel(name: string): number {
-    let id = this.kernelIds.get(name);
-    if (id !== undefined) return id;
+    const known = this.kernelIds.get(name);
+    if (known !== undefined) return known;
     const { machine } = this;
+    if (name === COPY_BLOCK) return this.addKernel(name, blockTime, blockTime);
     const model = machine.kernels[name] ?? machine.kernels['*'];
     const hostModel = machine.hostKernels?.[name] ?? machine.hostKernels?.['*'] ?? model;
     if (model === undefined || (this.bodies !== undefined && this.bodies[name] === undefined))
       return -1;
-    id = this.kernelNames.length;
+    return this.addKernel(name, compileTime(model, name), compileTime(hostModel, name));
+  }
+
+  private addKernel(name: string, onGpu: CompiledTime, onHost: CompiledTime): number {
+    const id = this.kernelNames.length;
     this.kernelIds.set(name, id);
     this.kernelNames.push(name);
-    this.gpuTimes.push(compileTime(model, name));
-    this.hostTimes.push(compileTime(hostModel, name));
+    this.gpuTimes.push(onGpu);
+    this.hostTimes.push(onHost);
     return id;
   }
 
@@ -543,6 +549,10 @@ export class Executor implements EventOwner {
     if (this.state[q] === Queue.idle) this.go(q, at);
   }
 
+  private bodyOf(name: string): SimulatedKernel | undefined {
+    return name === COPY_BLOCK ? copyBlock : this.bodies?.[name];
+  }
+
   /** The effect of a record on memory; all of it happens at its end. */
   private effects(q: QueueId, slot: number, seq: number): void {
     const { records, watcher } = this;
@@ -552,7 +562,7 @@ export class Executor implements EventOwner {
     if (op === Op.exec) {
       const args = records.argumentsOf(q, slot);
       const flows = records.flows[slot];
-      const body = this.bodies?.[this.kernelNames[records.what[slot]]];
+      const body = this.bodyOf(this.kernelNames[records.what[slot]]);
       const memory = this.bytes[space];
       if (records.outcome[slot] === Status.ok && body !== undefined && memory !== undefined) {
         const list = Array.from(args);

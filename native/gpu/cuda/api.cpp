@@ -49,6 +49,26 @@ class Resolver {
   std::string missing_;
 };
 
+/// CUDA_MEMCPY2D of cuda.h.
+struct BlockOfCuda {
+  std::size_t fromX, fromY;
+  int fromType;
+  const void* fromHost;
+  std::uint64_t fromDevice;
+  void* fromArray;
+  std::size_t fromPitch;
+  std::size_t toX, toY;
+  int toType;
+  void* toHost;
+  std::uint64_t toDevice;
+  void* toArray;
+  std::size_t toPitch;
+  std::size_t width, height;
+};
+constexpr int kDeviceMemory = 2;
+
+int (*copyBlock)(const BlockOfCuda*, void* stream);
+
 struct Loaded {
   GpuApi api{};
   bool usable = false;
@@ -88,6 +108,19 @@ void resolve(Resolver& from, GpuApi& api) {
   from.get(api.copyToDevice, "cuMemcpyHtoDAsync", "cuMemcpyHtoDAsync_v2");
   from.get(api.copyToHost, "cuMemcpyDtoHAsync", "cuMemcpyDtoHAsync_v2");
   from.get(api.copyOnDevice, "cuMemcpyDtoDAsync", "cuMemcpyDtoDAsync_v2");
+  from.get(copyBlock, "cuMemcpy2DAsync", "cuMemcpy2DAsync_v2");
+  api.copyBlock = [](std::uint64_t to, std::size_t toPitch, std::uint64_t source,
+                     std::size_t fromPitch, std::size_t width, std::size_t columns, void* stream) {
+    BlockOfCuda block{};
+    block.fromType = block.toType = kDeviceMemory;
+    block.fromDevice = source;
+    block.fromPitch = fromPitch;
+    block.toDevice = to;
+    block.toPitch = toPitch;
+    block.width = width;
+    block.height = columns;
+    return copyBlock(&block, stream);
+  };
   from.get(api.copyPeer, "cuMemcpyPeerAsync", "cuMemcpyPeerAsync");
   from.get(api.fill, "cuMemsetD8Async", "cuMemsetD8Async");
   from.get(api.fill32, "cuMemsetD32Async", "cuMemsetD32Async");

@@ -10,6 +10,7 @@
 
 #include "gpu/cuda/kernels_ptx.h"
 #include "gpu/device.h"
+#include "kernels/block.h"
 #include "kernels/combine.h"
 #include "kernels/kernels.h"
 
@@ -206,6 +207,26 @@ std::int32_t copyBytes(const headrace_task* task) {
              : HEADRACE_DRIVER_ERROR;
 }
 
+std::int32_t copyBlock(const headrace_task* task) {
+  BlockCopy copy;
+  const std::int32_t bad = readBlockCopy(task, copy);
+  if (bad != 0) return bad;
+  if (copy.width == 0 || copy.columns == 0) return 0;
+  GpuStream* stream = currentStream();
+  const GpuApi& api = *stream->device->api;
+  const auto to = reinterpret_cast<std::uint64_t>(copy.to);
+  const auto from = reinterpret_cast<std::uint64_t>(copy.from);
+  const bool isDense = copy.columns == 1;
+  const int code = isDense ? api.copyOnDevice(to, from, copy.width, stream->stream)
+                           : api.copyBlock(to, copy.toPitch, from, copy.fromPitch, copy.width,
+                                           copy.columns, stream->stream);
+  if (code == 0) return 0;
+  return stream->device->fail(code, isDense ? "cuMemcpyDtoDAsync" : "cuMemcpy2DAsync") ==
+                 DriverStatus::lost
+             ? HEADRACE_DEVICE_LOST
+             : HEADRACE_DRIVER_ERROR;
+}
+
 std::int32_t failKernel(const headrace_task* task) {
   return task->param_count < 1 ? HEADRACE_BAD_ARGUMENTS
                                : static_cast<std::int32_t>(task->params[0]);
@@ -236,6 +257,7 @@ std::int32_t registerCudaBasicKernels(headrace_registry* registry) {
   }
   for (const std::int32_t kind : {HEADRACE_KERNEL_CUDA, HEADRACE_KERNEL_HIP}) {
     registry->add(registry, "copy_bytes", kind, copyBytes);
+    registry->add(registry, "copy_block", kind, copyBlock);
     registry->add(registry, "fail", kind, failKernel);
   }
   return 0;

@@ -26,6 +26,7 @@ struct Hip {
   int (*toDevice)(void*, void*, std::size_t, void*);
   int (*toHost)(void*, void*, std::size_t, void*);
   int (*onDevice)(void*, void*, std::size_t, void*);
+  int (*block)(void*, std::size_t, const void*, std::size_t, std::size_t, std::size_t, int, void*);
   int (*peer)(void*, int, const void*, int, std::size_t, void*);
   int (*fill)(void*, unsigned char, std::size_t, void*);
   int (*fill32)(void*, int, std::size_t, void*);
@@ -35,6 +36,9 @@ struct Hip {
 };
 
 Hip hip;
+
+/// hipMemcpyDeviceToDevice.
+constexpr int kDeviceToDevice = 3;
 
 void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 int ordinal(void* context) {
@@ -73,6 +77,11 @@ void adapt(GpuApi& api) {
   };
   api.copyOnDevice = [](std::uint64_t to, std::uint64_t from, std::size_t bytes, void* stream) {
     return hip.onDevice(pointer(to), pointer(from), bytes, stream);
+  };
+  api.copyBlock = [](std::uint64_t to, std::size_t toPitch, std::uint64_t from,
+                     std::size_t fromPitch, std::size_t width, std::size_t columns, void* stream) {
+    return hip.block(pointer(to), toPitch, pointer(from), fromPitch, width, columns,
+                     kDeviceToDevice, stream);
   };
   api.copyPeer = [](std::uint64_t to, void* toContext, std::uint64_t from, void* fromContext,
                     std::size_t bytes, void* stream) {
@@ -128,7 +137,8 @@ bool resolve(SharedLibrary& from, GpuApi& api) {
          from.get("hipMemcpyHtoDAsync", hip.toDevice) &&
          from.get("hipMemcpyDtoHAsync", hip.toHost) &&
          from.get("hipMemcpyDtoDAsync", hip.onDevice) && from.get("hipMemcpyPeerAsync", hip.peer) &&
-         from.get("hipMemsetD8Async", hip.fill) && from.get("hipMemsetD32Async", hip.fill32) &&
+         from.get("hipMemcpy2DAsync", hip.block) && from.get("hipMemsetD8Async", hip.fill) &&
+         from.get("hipMemsetD32Async", hip.fill32) &&
          from.get("hipModuleLaunchKernel", api.launch) &&
          from.get("hipModuleLoadDataEx", api.moduleLoad) &&
          from.get("hipModuleUnload", api.moduleUnload) &&

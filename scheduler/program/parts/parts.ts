@@ -1,0 +1,287 @@
+// Parts of data. A part is a datum of its own to the engine, with copies and memory of its own. What it shares with its whole
+// datum and with other parts is kept up to date by tasks that copy the newest version of a region from one view to another
+// (take-overs). They are inserted before the task or call that needs them, so dependencies, placement, eviction and failures
+// know them as tasks like all others.
+//
+// A region that lies in both views without being all of one of them is copied by way of a view of just that region. So no
+// more than the region travels between devices.
+// Invariants:
+// - a take-over is inserted after the last task that writes its source and before the task that needs it, and the record of
+//   the versions (versions.ts) changes with each insertion, because bodies may run between two of them;
+// - take-overs belong to the runtime's own run: a part that a cancelled run only reads keeps its value.
+import type { Column, DatumId, SpaceId } from '../../../devices/handles.js';
+import { NO_HOME } from '../../../devices/memory/directory.js';
+import { ANY_DEVICE, type TaskClassRow } from '../../../stages/task-table.js';
+import { AccessMode } from '../../../trace/format.js';
+import type { Engine } from '../../engine/engine.js';
+import { INTERNAL_RUN, type RunState } from '../../engine/run-state.js';
+import type { ProgramInsertion } from '../../engine/task-insertion.js';
+import type { BoundClass } from '../bound-class.js';
+import type { Datum } from '../datum.js';
+import type { TaskClass } from '../task-class.js';
+import { overlapInTask, reducedPart, refusedPart, tooLarge } from './mistakes.js';
+import { common, isSame, type Region } from './region.js';
+import { takeOverClasses, takeOverParams } from './take-over-classes.js';
+import { type TakeOver, Versions } from './versions.js';
+import type { View } from './view.js';
+
+type DatumView = View<Datum>;
+type Family = DatumView['family'];
+
+/** What parts use of the runtime. */
+interface PartsRuntime {
+  readonly engine: Engine;
+  readonly bind: (cls: TaskClass) => BoundClass;
+  /** A datum without memory for a part. */
+  readonly makeDatum: (whole: Datum, region: Region) => Datum;
+  readonly closeDatum: (datum: Datum) => void;
+}
+
+function keyOf({ row, column, rows, columns }: Region): string {
+  return `${row} ${column} ${rows} ${columns}`;
+}
+
+/** Flows and parameters of a take-over. */
+const FLOWS = 2;
+const PARAMS = 7;
+/** Where a take-over runs: beside the first of these of its data that is anywhere. */
+const BESIDE_SOURCE: readonly number[] = [1, 0];
+const BESIDE_VIEW: readonly number[] = [0, 1];
+
+export class Parts {
+  /** Some datum has had parts. */
+  isUsed = false;
+  private readonly runtime: PartsRuntime;
+  private readonly flows: Column<Int32Array, DatumId> = new Int32Array(FLOWS) as never;
+  private readonly params: Float64Array = new Float64Array(PARAMS);
+
+  constructor(runtime: PartsRuntime) {
+    this.runtime = runtime;
+  }
+
+  // --- Views --------------------------------------------------------------------------------------------------
+
+  /** The part of an open datum with that region of the whole datum. @throws HeadraceError `ERR_TASK_TOO_LARGE` */
+  part(of: Datum, region: Region): Datum {
+    const family = of.view?.family ?? this.begin(of);
+    const view = this.viewOf(family, region, false);
+    view.isOwn = false;
+    return view.datum;
+  }
+
+  private begin(datum: Datum): Family {
+    const { rows, columns } = datum;
+    const region = { row: 0, column: 0, rows, columns };
+    const hasValue = this.runtime.engine.directory.written[datum.row] !== 0;
+    const whole = { datum, region, isOwn: false } as {
+      -readonly [K in keyof DatumView]: DatumView[K];
+    };
+    whole.family = { whole, parts: new Map(), versions: new Versions<DatumView>(whole, hasValue) };
+    datum.view = whole;
+    this.isUsed = true;
+    return whole.family;
+  }
+
+  private viewOf(family: Family, region: Region, isOwn: boolean): DatumView {
+    const { whole, parts, versions } = family;
+    const known = parts.get(keyOf(region));
+    if (known !== undefined) return known;
+    const { engine, makeDatum } = this.runtime;
+    this.checkSize(whole.datum, region);
+    const datum = makeDatum(whole.datum, region);
+    const view = { datum, region, family, isOwn };
+    datum.view = view;
+    parts.set(keyOf(region), view);
+    const { directory } = engine;
+    directory.home[datum.row] = directory.home[whole.datum.row] ?? NO_HOME;
+    if (versions.hasValue(region)) directory.written[datum.row] = 1;
+    return view;
+  }
+
+  /** A device that can hold the datum must be able to hold the part beside it. */
+  private checkSize(whole: Datum, { rows, columns }: Region): void {
+    const { engine } = this.runtime;
+    const part = (whole.bytes / whole.length) * rows * columns;
+    for (const [s, { zone }] of engine.spaces.entries())
+      if (whole.bytes <= zone.capacity && whole.bytes + part + FLOWS * 512 > zone.capacity)
+        throw tooLarge(whole, part, engine.spaceName(s as SpaceId), zone.capacity);
+  }
+
+  // --- Tasks --------------------------------------------------------------------------------------------------
+
+  /** Whether a task uses data that have parts, or parts. */
+  concerns({ modes }: TaskClassRow, flows: ProgramInsertion['flows']): boolean {
+    const { info } = this.runtime.engine.directory;
+    for (let i = 0; i < modes.length; i++)
+      if ((info[flows[i]] as Datum | undefined)?.view !== undefined) return true;
+    return false;
+  }
+
+  /** @throws HeadraceError `ERR_DUPLICATE_DATUM`, `ERR_PART` */
+  check({ row, cls }: BoundClass, flows: ProgramInsertion['flows']): void {
+    const { modes, flowNames } = row;
+    for (let i = 0; i < modes.length; i++) {
+      const view = this.viewAt(flows[i]);
+      if (view === undefined) continue;
+      if (cls.reductions?.[i] !== undefined) throw reducedPart(row.name, flowNames[i], view.datum);
+      for (let j = 0; j < i; j++) {
+        const other = this.viewAt(flows[j]);
+        if (other?.family !== view.family) continue;
+        if (modes[i] === AccessMode.read && modes[j] === AccessMode.read) continue;
+        if (common(other.region, view.region) === undefined) continue;
+        throw overlapInTask(
+          row.name,
+          [flowNames[j], flowNames[i]],
+          [other.datum.name, view.datum.name],
+        );
+      }
+    }
+  }
+
+  /** Refuses a task that uses parts. @throws HeadraceError `ERR_PART` */
+  refuse({ modes, name }: TaskClassRow, flows: ProgramInsertion['flows'], why: string): void {
+    for (let i = 0; i < modes.length; i++) {
+      const view = this.viewAt(flows[i]);
+      if (view !== undefined) throw refusedPart(`task class '${name}'`, view.datum, why);
+    }
+  }
+
+  /** Refuses a task of a parameterised graph that uses parts. @throws HeadraceError `ERR_PART` */
+  refuseAll(name: string, data: readonly (Datum | undefined)[]): void {
+    for (const datum of data)
+      if (datum?.view !== undefined)
+        throw refusedPart(`task class '${name}'`, datum, 'it is a task of a parameterised graph');
+  }
+
+  /** Whether a task can be inserted now. If not, `prepare` makes it so, unless other tasks come between. */
+  isReady({ row }: BoundClass, flows: ProgramInsertion['flows']): boolean {
+    const { modes } = row;
+    for (let i = 0; i < modes.length; i++) {
+      const view = modes[i] === AccessMode.write ? undefined : this.viewAt(flows[i]);
+      if (view?.family.versions.missing(view) !== undefined) return false;
+    }
+    return true;
+  }
+
+  /** Inserts the take-overs that a task needs. Bodies may run meanwhile and insert other tasks. */
+  prepare({ row }: BoundClass, flows: ProgramInsertion['flows']): void {
+    const { modes } = row;
+    for (let i = 0; i < modes.length; i++) {
+      const view = modes[i] === AccessMode.write ? undefined : this.viewAt(flows[i]);
+      if (view !== undefined) this.complete(view);
+    }
+  }
+
+  /** The task is ready, and inserted next. */
+  comes({ row }: BoundClass, flows: ProgramInsertion['flows']): void {
+    const { modes } = row;
+    for (let i = 0; i < modes.length; i++) {
+      const view = modes[i] === AccessMode.read ? undefined : this.viewAt(flows[i]);
+      if (view !== undefined) this.write(view);
+    }
+  }
+
+  private viewAt(d: DatumId): DatumView | undefined {
+    return (this.runtime.engine.directory.info[d] as Datum | undefined)?.view;
+  }
+
+  // --- Calls on a datum ---------------------------------------------------------------------------------------
+
+  /** The program reads a datum. */
+  use({ view }: Datum): void {
+    if (view?.family.versions.hasValue(view.region)) this.complete(view);
+  }
+
+  /** The program overwrites a datum. */
+  overwrite({ view }: Datum): void {
+    if (view !== undefined) this.write(view);
+  }
+
+  /**
+   * The program closes a datum. What only a part has goes back to the whole datum. Returns the parts of a whole datum, which
+   * end with it.
+   */
+  end(view: DatumView): Datum[] {
+    const { parts, whole } = view.family;
+    if (view !== whole) {
+      this.leave(view);
+      return [];
+    }
+    const data = Array.from(parts.values(), ({ datum }) => datum);
+    parts.clear();
+    return data;
+  }
+
+  private leave(view: DatumView): void {
+    const { versions, parts, whole } = view.family;
+    const back = (): TakeOver<DatumView> | undefined => {
+      const [region] = versions.onlyIn(view);
+      return region && { source: view, region, isFirst: !versions.hasAny(whole) };
+    };
+    while (this.take(whole, back));
+    versions.drop(view);
+    parts.delete(keyOf(view.region));
+  }
+
+  // --- Take-overs ---------------------------------------------------------------------------------------------
+
+  private write(view: DatumView): void {
+    const { whole, parts, versions } = view.family;
+    const wasComplete = versions.isComplete;
+    versions.write(view);
+    if (wasComplete) return;
+    const { written } = this.runtime.engine.directory;
+    for (const { datum, region } of [whole, ...parts.values()])
+      if (versions.hasValue(region)) written[datum.row] = 1;
+  }
+
+  /** Gives a view the newest version of all of its region. */
+  private complete(view: DatumView): void {
+    const { versions } = view.family;
+    const next = (): TakeOver<DatumView> | undefined => versions.missing(view);
+    while (this.take(view, next));
+  }
+
+  /** Inserts one task on the way to what a view shall take over; false if that is nothing. */
+  private take(to: DatumView, wish: () => TakeOver<DatumView> | undefined): boolean {
+    if (wish() === undefined) return false;
+    const { engine, bind } = this.runtime;
+    const { all, first, more } = takeOverClasses(to.datum.element);
+    // Bodies may run here, and change what is missing. All classes need the same room.
+    engine.reserveRow(bind(more).row);
+    const found = wish();
+    if (found === undefined) return false;
+    const { source, region, isFirst } = found;
+    if (isSame(region, to.region)) this.insert(to, source, region, all);
+    else if (isSame(region, source.region)) this.insert(to, source, region, isFirst ? first : more);
+    else this.insert(this.viewOf(to.family, region, true), source, region, all);
+    if (source.isOwn) {
+      this.leave(source);
+      this.runtime.closeDatum(source.datum);
+    }
+    return true;
+  }
+
+  private insert(to: DatumView, from: DatumView, region: Region, cls: TaskClass): void {
+    const { engine, bind } = this.runtime;
+    const { flows, params } = this;
+    const { row } = bind(cls);
+    row.beside = cls === takeOverClasses(to.datum.element).all ? BESIDE_SOURCE : BESIDE_VIEW;
+    flows[0] = to.datum.row;
+    flows[1] = from.datum.row;
+    params.set(takeOverParams(to.datum.element, region, to.region, from.region));
+    to.family.versions.take(to, region);
+    const run = engine.runs[INTERNAL_RUN] as RunState;
+    engine.insert({
+      cls: row,
+      run,
+      flows,
+      params,
+      priority: 0,
+      device: ANY_DEVICE,
+      after: undefined,
+    });
+    if (!to.family.versions.hasValue(to.region)) engine.directory.written[to.datum.row] = 0;
+    engine.wake();
+  }
+}

@@ -1,0 +1,20 @@
+// A datum and its parts as views of the same elements, each with memory of its own.
+import type { Region } from './region.js';
+import type { Versions } from './versions.js';
+
+/** A datum that has parts, or a part: its place in the whole datum. `D` is the class of data. */
+export interface View<D> {
+  readonly datum: D;
+  readonly region: Region;
+  readonly family: Family<D>;
+  /** It was made for a take-over by way of it, and is closed after that. */
+  isOwn: boolean;
+}
+
+/** A whole datum and its parts. */
+interface Family<D> {
+  readonly whole: View<D>;
+  /** By their regions; the datum itself is not among them. */
+  readonly parts: Map<string, View<D>>;
+  readonly versions: Versions<View<D>>;
+}

@@ -112,6 +112,8 @@ export interface Guards {
   afterTokens: boolean;
   /** No rank waits in a tree for one that pulls its input (stages/exec-message.ts). */
   pullApart: boolean;
+  /** A pulled receive waits for a lane behind no receive that is held (scheduler/ranks/small-messages.ts). */
+  pullPasses: boolean;
   /** Tasks with pulled inputs reserve no more than their share of a device (scheduler/ranks/pull-admission.ts). */
   pullShare: boolean;
   /** Ranks whose programs differ get an error (scheduler/ranks/agreement.ts). */
@@ -250,6 +252,7 @@ const all: Guards = {
   messageRetry: true,
   afterTokens: true,
   pullApart: true,
+  pullPasses: true,
   pullShare: true,
   graphDigest: true,
   callOrder: true,

@@ -27,7 +27,7 @@
 // the largest task. So it counts as issued when the version is announced. What passes a version on waits for its receive
 // only, which comes before it.
 //
-// A pulled receive is commanded when its version has been announced and its group has its memory (scheduler/ranks/pull-admission.ts).
+// A pulled receive is commanded when its version has been announced and it has its memory (scheduler/ranks/pull-admission.ts).
 // Then all that it waits for has happened or was issued before it, so it ends by (1), also when it comes after t and has the
 // last lane. The group that t waits for is in a line behind groups whose tasks lack nothing else: they end, too.
 //

@@ -87,19 +87,35 @@ export class LaneMovements {
     return movement;
   }
 
-  /** A receive on a lane begins before its version comes, or if it is pulled, after. Without a lane or room it waits. */
+  /** A receive on a lane begins before its version comes; without a lane or room it waits. */
   receive(row: number, movement: Movement): void {
     const { tasks, x } = this.engine;
-    const { small } = this;
-    const lane = movement.pull === undefined ? small.receiveLane(row) : small.announcedLane(row);
+    const lane = this.small.receiveLane(row);
     movement.waits = lane === NO_QUEUE;
     if (movement.waits) {
       x.waitForReceive(row);
       return;
     }
     tasks.target[row] = lane;
+    movement.hasLane = true;
     movement.space = HOST;
     advance(x, row);
+  }
+
+  /** A pulled receive, whose version has come, takes its memory first and then a lane, which it so holds for a short time. */
+  receiveAnnounced(row: number, movement: Movement): void {
+    this.engine.tasks.target[row] = this.small.anyLane;
+    movement.space = HOST;
+    advance(this.engine.x, row);
+  }
+
+  /** The announced receive, which has its memory, takes a lane; false: it waits for one. */
+  private takesLane(row: number, movement: Movement): boolean {
+    const lane = this.small.announcedLane(row);
+    movement.hasLane = lane !== NO_QUEUE;
+    if (movement.hasLane) this.engine.tasks.target[row] = lane;
+    else this.engine.x.waitForReceive(row);
+    return movement.hasLane;
   }
 
   markLanes(wakes: Uint8Array): void {
@@ -111,7 +127,11 @@ export class LaneMovements {
     let row = this.small.next();
     if (row < 0) return false;
     const { tasks } = this.engine;
-    for (; row >= 0; row = this.small.next()) this.receive(row, this.movements.ofTask(tasks, row));
+    for (; row >= 0; row = this.small.next()) {
+      const movement = this.movements.ofTask(tasks, row);
+      if (movement.pull === undefined) this.receive(row, movement);
+      else advance(this.engine.x, row);
+    }
     return true;
   }
 
@@ -126,7 +146,7 @@ export class LaneMovements {
       engine.fail(row, this.refusals.announced(movement));
     else if (refusal !== undefined) engine.fail(row, refusal);
     else if (movement.era !== this.movements.era) engine.ended(row, Status.cancelled);
-    else {
+    else if (movement.pull === undefined || this.takesLane(row, movement)) {
       movement.started = true;
       this.data.closeSend(movement.d, movement.index);
       movement.startedAt = engine.x.tracing ? engine.backend.now() : 0;
@@ -235,11 +255,11 @@ export class LaneMovements {
   /** The send or receive is over, or was dropped. */
   ended(row: number, movement: Movement): void {
     const { tasks, backend, observer, x } = this.engine;
-    const { d, role, origin, parcel, space } = movement;
+    const { d, role, origin, parcel } = movement;
     const isReceive = role === NetworkRole.receive;
     if (parcel?.kind === 'offer') returnOffer(x, HOST, d);
     this.expected.delete(movement.expected);
-    if (isReceive && space === HOST) {
+    if (movement.hasLane) {
       if (movement.pull === undefined) this.small.giveBack(tasks.target[row], d);
       else this.small.giveLaneBack(tasks.target[row]);
     }

@@ -52,6 +52,8 @@ export interface Movement {
   announcement: Announcement | undefined;
   /** The row is released and waits for the announcement. */
   waits: boolean;
+  /** A receive has a lane. */
+  hasLane: boolean;
   /** The number of the news that its version has come, of a pulled receive on a lane; 0: none are to come. */
   expected: number;
   started: boolean;
@@ -118,6 +120,7 @@ export class Movements {
       space: NO_SPACE,
       announcement: undefined,
       waits: false,
+      hasLane: false,
       expected: 0,
       started: false,
       outlived: false,

@@ -40,7 +40,7 @@ interface ReceiveParts {
   readonly pulls: Pick<RankPulls, 'ready'>;
   readonly lanes: Pick<
     LaneMovements,
-    'receive' | 'expect' | 'came' | 'refused' | 'isWithdrawable' | 'withdraw'
+    'receive' | 'receiveAnnounced' | 'expect' | 'came' | 'refused' | 'isWithdrawable' | 'withdraw'
   >;
   readonly runs: Pick<RankRuns, 'failures' | 'eras'>;
   readonly refusals: Refusals;
@@ -160,7 +160,7 @@ export class Receives {
     // Another receive of its group may have failed the run.
     if (this.movements.at(movement.index) !== movement) return;
     if (movement.onLane) {
-      this.lanes.receive(movement.task & this.engine.tasks.mask, movement);
+      this.lanes.receiveAnnounced(movement.task & this.engine.tasks.mask, movement);
       return;
     }
     const announcement = movement.announcement as Announcement;

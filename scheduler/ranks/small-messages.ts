@@ -9,8 +9,8 @@
 // - receives ahead leave, whatever blocks they hold, one stretch of host memory for the largest task, and one lane. They hold
 //   at most the network's share of host memory, because programs create data meanwhile;
 // - the receives that wait for a lane or for that room are in `held`, in program order;
-// - a pulled receive takes any lane, because its version is announced and its memory was admitted (pull-admission.ts): it ends
-//   without tasks after those that were issued before it, and gives the lane back. It waits behind no receive that is held.
+// - a pulled receive takes any lane, when its version is announced and it has its memory: it ends without tasks after those
+//   that were issued before it, and gives the lane back. It waits behind no receive that is held.
 
 import { findQueues } from '../../devices/backend.js';
 import { guards } from '../../devices/guards.js';
@@ -110,11 +110,17 @@ export class SmallMessages {
     return lane;
   }
 
-  /** The same for a receive whose version is announced, and whose group has its memory (pull-admission.ts). */
+  /** Any lane for receives. */
+  get anyLane(): QueueId {
+    return this.receives[0];
+  }
+
+  /** The same for a receive whose version is announced, and which has its memory. */
   announcedLane(row: number): QueueId {
     const id = this.engine.tasks.idOf(row);
+    const isBehind = this.held.length > 0 && !guards.pullPasses;
     const lane = this.receives.find((each) => this.taken[each] === 0) ?? NO_QUEUE;
-    if (lane === NO_QUEUE) {
+    if (lane === NO_QUEUE || isBehind) {
       this.heldAnnounced.push(id);
       return NO_QUEUE;
     }
@@ -158,9 +164,9 @@ export class SmallMessages {
   next(): number {
     const { held, heldAnnounced } = this;
     const { tasks } = this.engine;
-    while (heldAnnounced.length > 0) {
+    while (heldAnnounced.length > 0 && (held.length === 0 || guards.pullPasses)) {
       const id = heldAnnounced[0];
-      const isOver = !tasks.contains(id) || tasks.stage[id & tasks.mask] !== TaskStage.ready;
+      const isOver = !tasks.contains(id) || tasks.stage[id & tasks.mask] !== TaskStage.exec;
       if (!isOver && this.receives.every((lane) => this.taken[lane] === 1)) return -1;
       heldAnnounced.shift();
       if (!isOver) return id & tasks.mask;

@@ -377,9 +377,34 @@ function lanesInTheWay(): SimulatedCase {
   };
 }
 
+/**
+ * Rank 0 has one lane for receives, and its task that pulls `x` waits for rank 1 to write it. Meanwhile the receive of `p` is
+ * held, because that task comes before it, and the task that pulls `y` has the share of the memory. If the receive of `y` waited
+ * behind that of `p`, it would wait for the first task, which waits for the share.
+ */
+function pulledBehindHeld(): SimulatedCase {
+  const [x, p, y, a, b, c] = [0, 1, 2, 3, 4, 5];
+  const pulling = (...flows: CaseFlow[]): CaseTask => ({ ...onHost(0, 1, ...flows), pulls: true });
+  return {
+    ...calm,
+    network: { ...network, inlineBytes: 4096, lanes: 2 },
+    gpus: 0,
+    hostUnits: 60,
+    data: [20, 1, 20, 1, 1, 1].map((units, d) => ({ units, initial: true, owner: d > y ? 0 : 1 })),
+    tasks: [
+      onHost(1, MILLISECOND, [x, 3]),
+      pulling([x, 1], [a, 2]),
+      onHost(0, 1, [p, 1], [b, 2]),
+      pulling([y, 1], [c, 2]),
+    ],
+    reads: [a, b, c],
+  };
+}
+
 type Name =
   | 'answerAhead'
   | 'lanesInTheWay'
+  | 'pulledBehindHeld'
   | 'readLeftPending'
   | 'readBetweenEras'
   | 'readOfFailedRun'
@@ -394,6 +419,7 @@ type Name =
 export const directedCases: Readonly<Record<Name, SimulatedCase>> = {
   answerAhead: answerAhead(),
   lanesInTheWay: lanesInTheWay(),
+  pulledBehindHeld: pulledBehindHeld(),
   bothShort: bothShort(),
   lateNews: lateNews(),
   offerInTheWay: offerInTheWay(),

@@ -120,6 +120,7 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
     hazard: 'progress',
     cases: { ranks: 4, lanes: true, gpus: 0, pulls: true },
   },
+  pullPasses: { hazard: 'progress', directed: directedCases.pulledBehindHeld },
   laneWithdrawn: {
     hazard: 'progress',
     faults: true,

@@ -197,6 +197,8 @@ export interface Guards {
   prunedCopies: boolean;
   /** After a pruned graph every rank knows the writer of every datum. */
   prunedLast: boolean;
+  /** After a graph of which ranks look at their own tasks only no rank has a copy (scheduler/ranks/local-rank.ts, H17). */
+  localCopies: boolean;
 }
 
 const all: Guards = {
@@ -293,6 +295,7 @@ const all: Guards = {
   prunedSends: true,
   prunedCopies: true,
   prunedLast: true,
+  localCopies: true,
 };
 
 /** Set to true on `globalThis` by the preload of a test that removes guards. */

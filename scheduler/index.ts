@@ -29,7 +29,7 @@ export {
   ParameterisedGraph,
   parameterised,
 } from './parameterised/parameterised-graph.js';
-export { Range, range } from './parameterised/range.js';
+export { type OwnRange, Range, range } from './parameterised/range.js';
 export type { GraphProblem } from './parameterised/unrolled.js';
 export type { GraphCheck } from './parameterised/verify.js';
 export type { GraphChoice } from './plans/driver-graph.js';

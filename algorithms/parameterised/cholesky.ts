@@ -1,12 +1,11 @@
 // The Cholesky factorisation of ../cholesky.ts as a parameterised graph: the same tasks, priorities and bits.
 import {
-  HeadraceError,
   type ParameterisedGraph,
   parameterised,
   range,
   type TiledMatrix,
 } from '../../scheduler/index.js';
-import { checkMatrix } from '../arguments.js';
+import { checkMatrix, checkSquare } from '../arguments.js';
 import { type Real, tileClasses } from '../tile-classes.js';
 
 /** Arguments of `choleskyGraph`. */
@@ -26,6 +25,36 @@ const multiplied = (m: number, n: number, k: number) => {
   return { m, n, k, lda: m, ldb: n, ldc: m, alpha: -1, beta: 1, transA: false, transB: true };
 };
 
+type Step = { readonly k: number };
+type Row = Step & { readonly i: number };
+
+/** The order of the tasks, and the shares of the ranks: so that a rank looks at its own tasks only. */
+function localOf(A: TiledMatrix<Real>) {
+  const nt = A.tileRows;
+  const steps = () => range(0, nt);
+  /** Step by step; first the diagonal and the column below it, then the rest by rows. */
+  const position = (k: number, i: number, j: number) => (k * (nt + 1) + i) * (nt + 1) + j;
+  const ownRows = ({ k }: Step, rank: number) => A.ownRows(rank, range(k + 1, nt));
+  return {
+    potrf: {
+      order: ({ k }: Step) => position(k, 0, 0),
+      own: { k: (_: object, rank: number) => A.ownRows(rank, steps()) },
+    },
+    trsm: {
+      order: ({ k, i }: Row) => position(k, 0, i),
+      own: { k: (_: object, rank: number) => A.ownColumns(rank, steps()), i: ownRows },
+    },
+    syrk: { order: ({ k, i }: Row) => position(k, i, 0), own: { i: ownRows } },
+    gemm: {
+      order: ({ k, i, j }: Row & { readonly j: number }) => position(k, i, j),
+      own: {
+        i: ownRows,
+        j: ({ k, i }: Row, rank: number) => A.ownColumns(rank, range(k + 1, i)),
+      },
+    },
+  };
+}
+
 /**
  * Overwrites the lower triangle of A with L, where A = L L^T: as `cholesky`, without panels.
  *
@@ -36,8 +65,7 @@ export const choleskyGraph: ParameterisedGraph<CholeskyArguments> = parameterise
   'cholesky',
   (graph, { A }) => {
     checkMatrix('choleskyGraph', 'A', A);
-    if (A.rows !== A.columns)
-      throw new HeadraceError('ERR_SHAPE', `'${A.name}' is ${A.rows} x ${A.columns}, not square`);
+    checkSquare('choleskyGraph', 'A', A);
     const nt = A.tileRows;
     const classes = tileClasses(A.element);
     const { potrf, trsm, syrk, gemm } = graph.declare({
@@ -49,14 +77,17 @@ export const choleskyGraph: ParameterisedGraph<CholeskyArguments> = parameterise
     const column = () => range(0, nt);
     const below = ({ k }: { readonly k: number }) => range(k + 1, nt);
     const n = (i: number) => A.rowsOf(i);
+    const local = localOf(A);
 
     // L_kk L_kk^T = A_kk
     graph.define(potrf, {
       ranges: { k: column },
       starts: { k: () => range(0, 1) },
+      ...local.potrf,
       on: ({ k }) => A.rankOf(k, k),
       flows: {
         a: {
+          datum: ({ k }) => A.at(k, k),
           from: ({ k }) => (k === 0 ? A.at(0, 0) : syrk.c({ k: k - 1, i: k })),
           to: ({ k }) => [range(k + 1, nt).map((i) => trsm.a({ k, i })), A.at(k, k)],
         },
@@ -69,10 +100,12 @@ export const choleskyGraph: ParameterisedGraph<CholeskyArguments> = parameterise
     graph.define(trsm, {
       ranges: { k: column, i: below },
       starts: { k: () => range(0, 0) },
+      ...local.trsm,
       on: ({ k, i }) => A.rankOf(i, k),
       flows: {
         a: { from: ({ k }) => potrf.a({ k }) },
         b: {
+          datum: ({ k, i }) => A.at(i, k),
           from: ({ k, i }) => (k === 0 ? A.at(i, 0) : gemm.c({ k: k - 1, i, j: k })),
           to: ({ k, i }) => [
             syrk.a({ k, i }),
@@ -90,10 +123,12 @@ export const choleskyGraph: ParameterisedGraph<CholeskyArguments> = parameterise
     graph.define(syrk, {
       ranges: { k: column, i: below },
       starts: { k: () => range(0, 0) },
+      ...local.syrk,
       on: ({ i }) => A.rankOf(i, i),
       flows: {
         a: { from: ({ k, i }) => trsm.b({ k, i }) },
         c: {
+          datum: ({ i }) => A.at(i, i),
           from: ({ k, i }) => (k === 0 ? A.at(i, i) : syrk.c({ k: k - 1, i })),
           to: ({ k, i }) => (i === k + 1 ? potrf.a({ k: i }) : syrk.c({ k: k + 1, i })),
         },
@@ -106,11 +141,13 @@ export const choleskyGraph: ParameterisedGraph<CholeskyArguments> = parameterise
     graph.define(gemm, {
       ranges: { k: column, i: below, j: ({ k, i }) => range(k + 1, i) },
       starts: { k: () => range(0, 0) },
+      ...local.gemm,
       on: ({ i, j }) => A.rankOf(i, j),
       flows: {
         a: { from: ({ k, i }) => trsm.b({ k, i }) },
         b: { from: ({ k, j }) => trsm.b({ k, i: j }) },
         c: {
+          datum: ({ i, j }) => A.at(i, j),
           from: ({ k, i, j }) => (k === 0 ? A.at(i, j) : gemm.c({ k: k - 1, i, j })),
           to: ({ k, i, j }) => (j === k + 1 ? trsm.b({ k: j, i }) : gemm.c({ k: k + 1, i, j })),
         },

@@ -30,11 +30,41 @@ export const gemmGraph: ParameterisedGraph<GemmArguments> = parameterised(
     const classes = tileClasses(C.element);
     const { first, update } = graph.declare({
       first: { runs: classes.multiplyInto, indices: ['i', 'j'] },
-      update: { runs: classes.gemm, indices: ['i', 'j', 'l'] },
+      update: { runs: classes.gemm, indices: ['l', 'i', 'j'] },
     });
     const last = A.tileColumns - 1;
     const rows = () => range(0, C.tileRows);
     const columns = () => range(0, C.tileColumns);
+    const inner = () => range(0, last + 1);
+    const position = (l: number, i: number, j: number) => (l * C.tileRows + i) * C.tileColumns + j;
+    const own = {
+      i: (_: object, rank: number) => C.ownRows(rank, rows()),
+      j: (_: object, rank: number) => C.ownColumns(rank, columns()),
+    };
+
+    // A_il goes to row i of C, B_lj to column j.
+    graph.inputs({
+      indices: ['l', 'i'],
+      ranges: { l: inner, i: rows },
+      own: {
+        l: (_, rank) => A.ownColumns(rank, inner()),
+        i: (_, rank) => A.ownRows(rank, rows()),
+      },
+      on: ({ l, i }) => A.rankOf(i, l),
+      datum: ({ l, i }) => A.at(i, l),
+      to: ({ l, i }) => columns().map((j) => (l === 0 ? first.a({ i, j }) : update.a({ l, i, j }))),
+    });
+    graph.inputs({
+      indices: ['l', 'j'],
+      ranges: { l: inner, j: columns },
+      own: {
+        l: (_, rank) => B.ownRows(rank, inner()),
+        j: (_, rank) => B.ownColumns(rank, columns()),
+      },
+      on: ({ l, j }) => B.rankOf(l, j),
+      datum: ({ l, j }) => B.at(l, j),
+      to: ({ l, j }) => rows().map((i) => (l === 0 ? first.b({ i, j }) : update.b({ l, i, j }))),
+    });
     const shape = (i: number, j: number, l: number) => ({
       ...{ m: C.rowsOf(i), n: C.columnsOf(j), k: A.columnsOf(l) },
       ...{ lda: A.rowsOf(i), ldb: B.rowsOf(l), ldc: C.rowsOf(i) },
@@ -44,11 +74,14 @@ export const gemmGraph: ParameterisedGraph<GemmArguments> = parameterised(
     // C_ij = A_i0 B_0j
     graph.define(first, {
       ranges: { i: rows, j: columns },
+      order: ({ i, j }) => position(0, i, j),
+      own,
       on: ({ i, j }) => C.rankOf(i, j),
       flows: {
         a: { from: ({ i }) => A.at(i, 0) },
         b: { from: ({ j }) => B.at(0, j) },
         c: {
+          datum: ({ i, j }) => C.at(i, j),
           from: ({ i, j }) => C.at(i, j),
           to: ({ i, j }) => (last === 0 ? C.at(i, j) : update.c({ i, j, l: 1 })),
         },
@@ -58,13 +91,16 @@ export const gemmGraph: ParameterisedGraph<GemmArguments> = parameterised(
 
     // C_ij += A_il B_lj
     graph.define(update, {
-      ranges: { i: rows, j: columns, l: () => range(1, last + 1) },
-      starts: { i: () => range(0, 0) },
+      ranges: { l: () => range(1, last + 1), i: rows, j: columns },
+      starts: { l: () => range(0, 0) },
+      order: ({ l, i, j }) => position(l, i, j),
+      own,
       on: ({ i, j }) => C.rankOf(i, j),
       flows: {
         a: { from: ({ i, l }) => A.at(i, l) },
         b: { from: ({ j, l }) => B.at(l, j) },
         c: {
+          datum: ({ i, j }) => C.at(i, j),
           from: ({ i, j, l }) => (l === 1 ? first.c({ i, j }) : update.c({ i, j, l: l - 1 })),
           to: ({ i, j, l }) => (l === last ? C.at(i, j) : update.c({ i, j, l: l + 1 })),
         },

@@ -116,27 +116,50 @@ export const stencil2dGraph: ParameterisedGraph<Stencil2dArguments> = parameteri
       if (!isTile(i, j)) return beyond;
       return t === 0 ? U.at(i, j) : step.to({ t: t - 1, i, j });
     };
+    const rows = () => range(0, U.tileRows);
+    const columns = () => range(0, U.tileColumns);
+    /** The flows of step t that read the value of tile (i, j). */
+    const readers = (t: number, i: number, j: number) =>
+      t < steps && [
+        step.middle({ t, i, j }),
+        isTile(i + 1, j) && step.up({ t, i: i + 1, j }),
+        isTile(i - 1, j) && step.down({ t, i: i - 1, j }),
+        isTile(i, j + 1) && step.left({ t, i, j: j + 1 }),
+        isTile(i, j - 1) && step.right({ t, i, j: j - 1 }),
+      ];
+    graph.share(beyond);
+    graph.inputs({
+      indices: ['i', 'j'],
+      ranges: { i: rows, j: columns },
+      own: {
+        i: (_, rank) => U.ownRows(rank, rows()),
+        j: (_, rank) => U.ownColumns(rank, columns()),
+      },
+      on: ({ i, j }) => U.rankOf(i, j),
+      datum: ({ i, j }) => U.at(i, j),
+      to: ({ i, j }) => readers(0, i, j),
+    });
 
     // u'_ij = w_middle u_ij + w_up u_i-1,j + w_down u_i+1,j + w_left u_i,j-1 + w_right u_i,j+1, of the lines that touch
     graph.define(step, {
       ranges: {
         t: () => range(0, steps),
-        i: () => range(0, U.tileRows),
-        j: () => range(0, U.tileColumns),
+        i: rows,
+        j: columns,
       },
       starts: { t: () => range(0, 1) },
+      order: ({ t, i, j }) => (t * U.tileRows + i) * U.tileColumns + j,
+      own: {
+        i: ({ t }, rank) => written(t).ownRows(rank, rows()),
+        j: ({ t }, rank) => written(t).ownColumns(rank, columns()),
+      },
       on: ({ t, i, j }) => written(t).rankOf(i, j),
       flows: {
         to: {
+          datum: ({ t, i, j }) => written(t).at(i, j),
           from: ({ t, i, j }) => (t < 2 ? written(t).at(i, j) : step.to({ t: t - 2, i, j })),
           to: ({ t, i, j }) => [
-            t + 1 < steps && [
-              step.middle({ t: t + 1, i, j }),
-              isTile(i + 1, j) && step.up({ t: t + 1, i: i + 1, j }),
-              isTile(i - 1, j) && step.down({ t: t + 1, i: i - 1, j }),
-              isTile(i, j + 1) && step.left({ t: t + 1, i, j: j + 1 }),
-              isTile(i, j - 1) && step.right({ t: t + 1, i, j: j - 1 }),
-            ],
+            readers(t + 1, i, j),
             t + 2 < steps ? step.to({ t: t + 2, i, j }) : written(t).at(i, j),
           ],
         },

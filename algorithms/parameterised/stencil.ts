@@ -3,6 +3,7 @@
 import { type ParameterisedGraph, parameterised, range } from '../../scheduler/index.js';
 import { checkCount } from '../arguments.js';
 import { type StencilData, stencilBlock } from '../stencil.js';
+import { ownOf } from './own.js';
 
 /** Arguments of `stencilGraph`. */
 export interface StencilArguments extends StencilData {
@@ -16,6 +17,7 @@ export const stencilGraph: ParameterisedGraph<StencilArguments> = parameterised(
   (graph, { blocks, scratch, weights, beyond, steps }) => {
     checkCount('stencilGraph', 'steps', steps);
     const { step } = graph.declare({ step: { runs: stencilBlock, indices: ['t', 'b'] } });
+    graph.share(weights, beyond);
     const count = blocks.length;
     const radius = (weights.length - 1) / 2;
     /** The data of which step t makes the new values. */
@@ -25,19 +27,34 @@ export const stencilGraph: ParameterisedGraph<StencilArguments> = parameterised(
       if (b < 0 || b >= count) return beyond;
       return t === 0 ? blocks[b] : step.to({ t: t - 1, b });
     };
+    /** The flows of step t that read the value of block b. */
+    const readers = (t: number, b: number) =>
+      t < steps && [
+        b > 0 && step.right({ t, b: b - 1 }),
+        step.middle({ t, b }),
+        b + 1 < count && step.left({ t, b: b + 1 }),
+      ];
+    const ownBlocks = ownOf(blocks);
+    const ownScratch = ownOf(scratch);
+    graph.inputs({
+      indices: ['b'],
+      ranges: { b: () => range(0, count) },
+      own: { b: (_, rank) => ownBlocks(rank) },
+      datum: ({ b }) => blocks[b],
+      to: ({ b }) => readers(0, b),
+    });
     graph.define(step, {
       ranges: { t: () => range(0, steps), b: () => range(0, count) },
       starts: { t: () => range(0, 1) },
+      order: ({ t, b }) => t * count + b,
+      own: { b: ({ t }, rank) => (t % 2 === 0 ? ownScratch : ownBlocks)(rank) },
       on: ({ t, b }) => written(t)[b],
       flows: {
         to: {
+          datum: ({ t, b }) => written(t)[b],
           from: ({ t, b }) => (t < 2 ? written(t)[b] : step.to({ t: t - 2, b })),
           to: ({ t, b }) => [
-            t + 1 < steps && [
-              b > 0 && step.right({ t: t + 1, b: b - 1 }),
-              step.middle({ t: t + 1, b }),
-              b + 1 < count && step.left({ t: t + 1, b: b + 1 }),
-            ],
+            readers(t + 1, b),
             t + 2 < steps ? step.to({ t: t + 2, b }) : written(t)[b],
           ],
         },

@@ -42,15 +42,33 @@ export const triangularSolveGraph: ParameterisedGraph<TriangularSolveArguments> 
     });
     const rows = () => range(0, nt);
     const columns = () => range(0, B.tileColumns);
+    const position = (k: number, i: number, j: number) => (k * nt + i) * B.tileColumns + j;
+    const ownColumns = (_: object, rank: number) => B.ownColumns(rank, columns());
+
+    // A_ik goes to the tasks on row i of B.
+    graph.inputs({
+      indices: ['k', 'i'],
+      ranges: { k: rows, i: ({ k }) => range(k, nt) },
+      own: {
+        k: (_, rank) => A.ownColumns(rank, rows()),
+        i: ({ k }, rank) => A.ownRows(rank, range(k, nt)),
+      },
+      on: ({ k, i }) => A.rankOf(i, k),
+      datum: ({ k, i }) => A.at(i, k),
+      to: ({ k, i }) => columns().map((j) => (i === k ? solve.a({ k, j }) : update.a({ k, i, j }))),
+    });
 
     // X_kj = A_kk^-1 B_kj
     graph.define(solve, {
       ranges: { k: rows, j: columns },
       starts: { k: () => range(0, 1) },
+      order: ({ k, j }) => position(k, k, j),
+      own: { k: (_, rank) => B.ownRows(rank, rows()), j: ownColumns },
       on: ({ k, j }) => B.rankOf(k, j),
       flows: {
         a: { from: ({ k }) => A.at(k, k) },
         b: {
+          datum: ({ k, j }) => B.at(k, j),
           from: ({ k, j }) => (k === 0 ? B.at(0, j) : update.c({ k: k - 1, i: k, j })),
           to: ({ k, j }) => [range(k + 1, nt).map((i) => update.b({ k, i, j })), B.at(k, j)],
         },
@@ -65,11 +83,14 @@ export const triangularSolveGraph: ParameterisedGraph<TriangularSolveArguments> 
     graph.define(update, {
       ranges: { k: rows, i: ({ k }) => range(k + 1, nt), j: columns },
       starts: { k: () => range(0, 0) },
+      order: ({ k, i, j }) => position(k, i, j),
+      own: { i: ({ k }, rank) => B.ownRows(rank, range(k + 1, nt)), j: ownColumns },
       on: ({ i, j }) => B.rankOf(i, j),
       flows: {
         a: { from: ({ k, i }) => A.at(i, k) },
         b: { from: ({ k, j }) => solve.b({ k, j }) },
         c: {
+          datum: ({ i, j }) => B.at(i, j),
           from: ({ k, i, j }) => (k === 0 ? B.at(i, j) : update.c({ k: k - 1, i, j })),
           to: ({ k, i, j }) => (i === k + 1 ? solve.b({ k: i, j }) : update.c({ k: k + 1, i, j })),
         },

@@ -2,9 +2,10 @@
 // classes; a second one gives the functions, so that classes may name each other in any order.
 
 import type { Datum } from '../program/datum.js';
+import type { ElementType } from '../program/element-type.js';
 import type { Flow, Flows, Parameters, TaskClass } from '../program/task-class.js';
 import type { ControlEnd, Controls, FlowEnd, Source, Targets } from './ends.js';
-import type { Range } from './range.js';
+import type { OwnRange, Range } from './range.js';
 
 /** Declaration of a class of tasks. */
 export interface ClassDeclaration {
@@ -62,6 +63,8 @@ export interface FlowEdges<F extends Flow, I> {
   ) => F['list'] extends true ? readonly Source<F['element']>[] : Source<F['element']>;
   /** Where the value goes that the task leaves. A flow that is only read passes its input on. */
   readonly to?: F['list'] extends true ? undefined : (of: I) => Targets<F['element']>;
+  /** For a flow that is written, the datum in which the value lies that the task leaves; needed to start locally (see `order`). */
+  readonly datum?: F['mode'] extends 'read' ? undefined : (of: I) => Datum<F['element']>;
 }
 
 /** The edges of one control flow: all tasks in `from` come before, all in `to` after. */
@@ -94,6 +97,19 @@ export type ClassDefinition<D extends ClassDeclaration> = {
       of: Pick<IndicesOf<D>, Before<D['indices'], K>>,
     ) => Range;
   };
+  /**
+   * The position of the task in an order that all ranks share: a number that no other task of the instance has, larger than those of
+   * all tasks that come before it. Within a class it grows with the indices, the last one fastest. With the order of all classes, `on`, and
+   * `datum` of all flows that are written, a rank of a pruned run looks at its own tasks only (docs/parameterised-graphs.md).
+   */
+  readonly order?: (of: IndicesOf<D>) => number;
+  /** Ranges outside of which no task belongs to rank `rank`. They only save time: without them a rank looks for its tasks in all ranges. */
+  readonly own?: {
+    readonly [K in D['indices'][number]]?: (
+      of: Pick<IndicesOf<D>, Before<D['indices'], K>>,
+      rank: number,
+    ) => OwnRange;
+  };
   /** The datum whose owner runs the task, or the rank. Default: the owner of the first datum that it writes. */
   readonly on?: (of: IndicesOf<D>) => Datum | number;
   /** The edges of every flow. */
@@ -115,3 +131,26 @@ export type ClassDefinition<D extends ClassDeclaration> = {
       /** Values of the parameters of the task class. */
       readonly params: (of: IndicesOf<D>) => ParameterValues<ParametersOf<D>>;
     });
+
+/** Data of a graph that tasks of other ranks read as they were before it, by indices. All functions must be pure. */
+export interface InputDefinition<I extends readonly string[], E extends ElementType = ElementType> {
+  /** Names of the indices. The range of one may depend on those before it. */
+  readonly indices: I;
+  /** Values of each index, from the indices before it. */
+  readonly ranges: {
+    readonly [K in I[number]]: (of: { readonly [L in Before<I, K>]: number }) => Range;
+  };
+  /** Ranges outside of which no datum belongs to rank `rank`. They only save time. */
+  readonly own?: {
+    readonly [K in I[number]]?: (
+      of: { readonly [L in Before<I, K>]: number },
+      rank: number,
+    ) => OwnRange;
+  };
+  /** The rank that owns the datum. It saves making handles of the data of other ranks. */
+  readonly on?: (of: { readonly [K in I[number]]: number }) => Datum | number;
+  /** The datum. */
+  readonly datum: (of: { readonly [K in I[number]]: number }) => Datum<E>;
+  /** The flows that take its value from before the graph. */
+  readonly to: (of: { readonly [K in I[number]]: number }) => Targets<E>;
+}

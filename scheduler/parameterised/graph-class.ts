@@ -9,7 +9,7 @@ import { isTaskClass, type TaskClass } from '../program/task-class.js';
 import { AllIndices } from './all-indices.js';
 import type { ClassDeclaration } from './definition.js';
 import type { Controls, EndClass, Indices, Source, Targets } from './ends.js';
-import type { Range } from './range.js';
+import type { OwnRange, Range } from './range.js';
 
 type Of<T> = (of: Indices) => T;
 
@@ -17,12 +17,15 @@ type Of<T> = (of: Indices) => T;
 interface LooseEdges {
   readonly from: Of<Source | readonly Source[]>;
   readonly to?: Of<Targets> | undefined;
+  readonly datum?: Of<Datum> | undefined;
 }
 
 /** A definition without the types of one class. @internal */
 export interface LooseDefinition {
   readonly ranges: Readonly<Record<string, Of<Range>>>;
   readonly starts?: Readonly<Record<string, Of<Range>>> | undefined;
+  readonly order?: Of<number> | undefined;
+  readonly own?: Readonly<Record<string, (of: Indices, rank: number) => OwnRange>> | undefined;
   readonly on?: Of<Datum | number> | undefined;
   readonly flows: Readonly<Record<string, LooseEdges>>;
   readonly controls?:
@@ -36,6 +39,8 @@ export interface LooseDefinition {
 const PARTS: readonly string[] = [
   'ranges',
   'starts',
+  'order',
+  'own',
   'on',
   'flows',
   'controls',
@@ -61,6 +66,8 @@ export class GraphClass implements EndClass {
   hasStarts = false;
   from: Of<Source | readonly Source[]>[] = [];
   to: (Of<Targets> | undefined)[] = [];
+  /** The datum that each flow leaves its value in, says the program. */
+  datum: (Of<Datum> | undefined)[] = [];
   controlFrom: (Of<Controls> | undefined)[] = [];
   controlTo: (Of<Controls> | undefined)[] = [];
   hasControls = false;
@@ -70,6 +77,9 @@ export class GraphClass implements EndClass {
   private firstRange: Range | undefined;
   /** An element per flow: arrays of sources and values begin as copies of it. */
   readonly noSources: readonly undefined[];
+  order: Of<number> | undefined;
+  /** Ranges outside of which a rank has no tasks. */
+  own: ((of: Indices, rank: number) => OwnRange)[] = [];
   on: Of<Datum | number> | undefined;
   params: Of<Readonly<Record<string, number | boolean>>> | undefined;
   priority: Of<number> | undefined;
@@ -100,7 +110,7 @@ export class GraphClass implements EndClass {
   define(given: LooseDefinition): void {
     if (this.isDefined) throw this.wrong('is defined twice');
     checkOptions(given, PARTS, `the definition of class '${this.name}'`);
-    const { ranges, starts, flows, controls = {} } = given;
+    const { ranges, starts, own, flows, controls = {} } = given;
     const { runs, indexNames, controlNames } = this;
     this.ranges = indexNames.map((name) => this.functionOf(ranges?.[name], `range of '${name}'`));
     this.starts = this.ranges.map((range, n) => starts?.[indexNames[n]] ?? range);
@@ -109,18 +119,27 @@ export class GraphClass implements EndClass {
       this.functionOf(flows?.[name]?.from, `\`from\` of flow '${name}'`),
     );
     this.to = runs.flowNames.map((name) => flows[name].to);
+    this.datum = runs.flowNames.map((name) => flows[name].datum);
     this.sending = [...this.to.keys()].filter(
       (f) => runs.lists?.[f] !== 1 && (this.isWritten[f] || this.to[f] !== undefined),
     );
     this.controlFrom = controlNames.map((name) => controls[name]?.from);
     this.controlTo = controlNames.map((name) => controls[name]?.to);
     this.hasControls = controlNames.length > 0;
+    this.order = given.order;
+    this.own = this.ranges.map((range, n) => own?.[indexNames[n]] ?? range);
     this.on = given.on;
     this.params =
       runs.paramNames.length > 0 ? this.functionOf(given.params, '`params`') : undefined;
     this.priority = given.priority;
     this.device = given.device;
     this.isDefined = true;
+  }
+
+  /** The rank that `on` gives the task. */
+  rankOf(of: Indices): number | undefined {
+    const at = this.on?.(of);
+    return at === undefined || typeof at === 'number' ? at : at.rank;
   }
 
   private functionOf<T>(value: T | undefined, what: string): T {

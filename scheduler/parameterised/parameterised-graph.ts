@@ -4,8 +4,16 @@
 import type { Graph as Graphlib } from '@dagrejs/graphlib';
 import { HeadraceError } from '../../devices/errors.js';
 import { checkText, shown } from '../checks.js';
+import type { Datum } from '../program/datum.js';
+import type { ElementType } from '../program/element-type.js';
 import type { Graph } from '../program/graph.js';
-import type { ClassDeclaration, ClassDefinition, ClassEnds, Declarations } from './definition.js';
+import type {
+  ClassDeclaration,
+  ClassDefinition,
+  ClassEnds,
+  Declarations,
+  InputDefinition,
+} from './definition.js';
 import { ControlEnd, FlowEnd, type Indices } from './ends.js';
 import { GraphClass, type LooseDefinition } from './graph-class.js';
 import {
@@ -15,6 +23,9 @@ import {
   type TaskNode,
   taskGraph,
 } from './graph-views.js';
+import { LocalInputs, type LooseInputs } from './local-inputs.js';
+import { whyNotLocal } from './local-rules.js';
+import { LocalWalk } from './local-walk.js';
 import { type GraphCheck, verify } from './verify.js';
 import { Walk } from './walk.js';
 
@@ -22,6 +33,8 @@ import { Walk } from './walk.js';
 export class ClassBuilder {
   /** @internal */
   readonly classes: GraphClass[] = [];
+  /** @internal */
+  readonly inputTable: LocalInputs = new LocalInputs();
   private readonly byEnds: Map<object, GraphClass> = new Map();
 
   /**
@@ -61,6 +74,24 @@ export class ClassBuilder {
       });
     known.define(definition as unknown as LooseDefinition);
   }
+
+  /**
+   * Data that tasks on any ranks read as they were before the graph, such as constants. Where ranks look at their own tasks only
+   * (`order` of a class), every rank gets them when the instance begins; otherwise it has no effect.
+   */
+  share(...data: readonly Datum[]): void {
+    this.inputTable.shared.push(...data);
+  }
+
+  /**
+   * Data that tasks of other ranks read as they were before the graph, with the flows that take them. Where ranks look at their own tasks
+   * only (`order` of a class), the owner of a datum finds its readers here; otherwise it has no effect.
+   */
+  inputs<const I extends readonly string[], E extends ElementType>(
+    definition: InputDefinition<I, E>,
+  ): void {
+    this.inputTable.groups.push(definition as unknown as LooseInputs);
+  }
 }
 
 /** A task graph in functions of indices. Made by `parameterised`. */
@@ -84,19 +115,34 @@ export class ParameterisedGraph<A = void> {
    *   then has the tasks before the mistake.
    */
   insertInto(graph: Graph, args: A): number {
-    return new Walk(graph, this.instance(args)).run();
+    const { classes, inputTable } = this.built(args);
+    const local = whyNotLocal(classes) === undefined ? graph.local() : undefined;
+    return local === undefined
+      ? new Walk(graph, classes).run()
+      : new LocalWalk(graph, local, classes, inputTable).run();
+  }
+
+  /**
+   * Why every rank walks over all tasks of an instance, in words. Undefined if in a pruned run a rank looks at its own tasks only
+   * (docs/parameterised-graphs.md has the rules).
+   *
+   * @throws HeadraceError `ERR_GRAPH_CLASS`
+   */
+  whyNotLocal(args: A): string | undefined {
+    return whyNotLocal(this.instance(args));
   }
 
   /**
    * Unrolls a small instance, runs nothing, and says what is wrong with it: edges that only one of their ends knows, inputs that
    * arrive twice, targets outside of the ranges, first tasks outside of `starts`, a cycle, data that tasks use without an
-   * order, temporaries that no task reads, and data whose last version does not come home. Cycles are looked for when the edges
-   * are right, the rest when there is no cycle.
+   * order, temporaries that no task reads, and data whose last version does not come home; and, if all classes have an `order`, wrong
+   * positions, `own` ranges and data of flows. Cycles are looked for when the edges are right, the rest when there is no cycle.
    *
    * @throws HeadraceError `ERR_GRAPH_CLASS`; `ERR_GRAPH_TOO_LARGE` for more than 10 000 tasks
    */
   verify(args: A): GraphCheck {
-    return verify(this.instance(args));
+    const { classes, inputTable } = this.built(args);
+    return verify(classes, inputTable);
   }
 
   /**
@@ -126,10 +172,14 @@ export class ParameterisedGraph<A = void> {
 
   /** @internal */
   instance(args: A): readonly GraphClass[] {
+    return this.built(args).classes;
+  }
+
+  private built(args: A): ClassBuilder {
     const builder = new ClassBuilder();
     this.build(builder, args);
     const open = builder.classes.find(({ isDefined }) => !isDefined);
-    if (open === undefined) return builder.classes;
+    if (open === undefined) return builder;
     throw new HeadraceError(
       'ERR_GRAPH_CLASS',
       `class '${open.name}' of graph '${this.name}' is declared and not defined`,

@@ -14,9 +14,21 @@ export interface GraphProblem {
   /**
    * `edge`: two ends that do not fit; `range`: a target outside of the ranges; `start`: a first task outside of `starts`; `cycle`;
    * `race`: two tasks without an order use one datum, or in the wrong order; `temporary`: one that no task reads; `home`: a datum
-   * whose last version does not come home.
+   * whose last version does not come home. With an `order` of all classes also `order`: positions that are no order of the tasks; `own`: a task
+   * outside of the `own` ranges of its rank, or that writes data of another rank; `datum`: a flow that lies in another datum than it says,
+   * or reads one of another rank that is not sent there.
    */
-  readonly kind: 'edge' | 'range' | 'start' | 'cycle' | 'race' | 'temporary' | 'home';
+  readonly kind:
+    | 'edge'
+    | 'range'
+    | 'start'
+    | 'cycle'
+    | 'race'
+    | 'temporary'
+    | 'home'
+    | 'order'
+    | 'own'
+    | 'datum';
   /** Names the tasks. */
   readonly text: string;
 }

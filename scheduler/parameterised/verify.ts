@@ -3,8 +3,11 @@
 import { Datum } from '../program/datum.js';
 import { FlowEnd } from './ends.js';
 import type { GraphClass } from './graph-class.js';
+import type { LocalInputs } from './local-inputs.js';
+import { whyNotLocal } from './local-rules.js';
 import { Ancestors, cycleOf, topological } from './task-order.js';
 import { type GraphProblem, type Output, Unrolled } from './unrolled.js';
+import { verifyOrder } from './verify-order.js';
 
 /** What `verify` has found. */
 export interface GraphCheck {
@@ -37,7 +40,7 @@ interface Version {
 }
 
 /** @internal */
-export function verify(classes: readonly GraphClass[]): GraphCheck {
+export function verify(classes: readonly GraphClass[], inputs: LocalInputs): GraphCheck {
   const unrolled = new Unrolled(classes);
   const { tasks, problems } = unrolled;
   checkWriters(unrolled);
@@ -55,6 +58,7 @@ export function verify(classes: readonly GraphClass[]): GraphCheck {
     if (place.datum === undefined) checkTemporary(unrolled, place);
     else checkHome(unrolled, place, place.datum);
   }
+  if (whyNotLocal(classes) === undefined) verifyOrder(unrolled, order, inputs);
   return { tasks: tasks.length, problems };
 }
 

@@ -186,8 +186,7 @@ export class Walk {
 
   /** The rank that `on` gives the task. */
   private rankOf({ cls, indices }: GraphTask): number | undefined {
-    const at = cls.on?.(indices);
-    return at === undefined || typeof at === 'number' ? at : at.rank;
+    return cls.rankOf(indices);
   }
 
   /** The options of the insertion, if it needs some. */

@@ -12,6 +12,7 @@ import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
 import { isElsewhere } from '../ranks/cross-rank-order.js';
 import { checkSpawned, insertOnRanks } from '../ranks/insertion.js';
+import { LocalRank } from '../ranks/local-rank.js';
 import type { Ranks } from '../ranks/ranks.js';
 import { checkArgumentNames } from './argument-names.js';
 import type { TaskArguments, TaskGraph, TaskOptions } from './body-types.js';
@@ -521,6 +522,19 @@ export class Graph implements TaskGraph {
     const ranks = this.runtime.peers;
     if (ranks === undefined || !ranks.runs.isPruned(this.run)) return false;
     return data.every((of) => (typeof of === 'number' ? of : ranks.ownerOf(of.row)) !== ranks.rank);
+  }
+
+  /** @internal This rank, for a part of the program in which ranks insert their own tasks only; undefined unless the run is pruned. */
+  local(): LocalRank | undefined {
+    const { engine, run } = this;
+    const ranks = this.runtime.peers;
+    const isPruned = ranks?.runs.isPruned(run) === true && !engine.inBody && !run.sealed;
+    return isPruned ? new LocalRank(ranks, run, engine.tasks.mask + 1) : undefined;
+  }
+
+  /** @internal Whether the engine looks for mistakes. */
+  get isChecked(): boolean {
+    return this.engine.checked;
   }
 
   /** @internal The rank that has written the latest version of a datum, as far as this rank knows. */

@@ -14,6 +14,7 @@ import {
 } from '../../devices/memory/distribution.js';
 import { roundedBytes } from '../../devices/memory/zone.js';
 import { checkOptions, checkText, checkTruth, shown } from '../checks.js';
+import { type OwnRange, type Range, range } from '../parameterised/range.js';
 import type { Datum } from './datum.js';
 import { type ElementArray, elementBytes, isElementType, newArray } from './element-type.js';
 import type { BlockOptions } from './parts/mistakes.js';
@@ -194,6 +195,29 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
     return ownerOf(this.rankGrid, i, j);
   }
 
+  /**
+   * The rows of tiles in `rows` in which rank `rank` may own tiles, for the ranges of its tasks (`own` of a class of a parameterised
+   * graph). Takes time only for these.
+   */
+  ownRows(rank: number, rows: Range): OwnRange {
+    const { rows: count, columns, originRow = 0, blockRows = 1 } = this.rankGrid;
+    if (rank >= count * columns) return [];
+    return ownLines(rows, Math.floor(rank / columns), {
+      count,
+      origin: originRow,
+      block: blockRows,
+    });
+  }
+
+  /** As `ownRows`, the columns. */
+  ownColumns(rank: number, columns: Range): OwnRange {
+    const { rows, columns: count, originColumn = 0, blockColumns = 1 } = this.rankGrid;
+    if (rank >= rows * count) return [];
+    return ownLines(columns, rank % count, {
+      ...{ count, origin: originColumn, block: blockColumns },
+    });
+  }
+
   private hasTile(i: number, j: number): boolean {
     const { tileRows, tileColumns, lower } = this;
     const isWhole = Number.isInteger(i) && Number.isInteger(j);
@@ -299,6 +323,29 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
     programData.closeShared(names);
     for (const at in tiles) programData.closeQuietly(tiles[at] as Datum<E>);
   }
+}
+
+/** The lines of tiles that a row or column of the grid owns: blocks of `block` lines go to `count` of them in turn, from `origin` on. */
+function ownLines(
+  { first, end, step }: Range,
+  at: number,
+  {
+    count,
+    origin,
+    block,
+  }: { readonly count: number; readonly origin: number; readonly block: number },
+): OwnRange {
+  /** The first line of this owner's first block. */
+  const begin = ((((at - origin) % count) + count) % count) * block;
+  const turn = count * block;
+  if (block === 1 && step === 1)
+    return range(begin + Math.max(0, Math.ceil((first - begin) / turn)) * turn, end, turn);
+  const lines: number[] = [];
+  const from = begin + Math.max(0, Math.floor((first - begin) / turn)) * turn;
+  for (let base = from; base < end; base += turn)
+    for (let line = Math.max(base, first); line < Math.min(base + block, end); line++)
+      if ((line - first) % step === 0) lines.push(line);
+  return lines;
 }
 
 /** A grid in numbers, which are equal on all ranks. */

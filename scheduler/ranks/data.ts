@@ -52,6 +52,10 @@ export class RankData {
   written(d: DatumId, rank: number): void {
     this.producer[d] = rank;
     this.have[d] = rank === this.rank ? 1 : 0;
+    this.forgetSends(d);
+  }
+
+  private forgetSends(d: number): void {
     this.openSend[d] = NOT_SENT;
     if (this.sentFirst[d] === NO_RANK) return;
     this.sentFirst[d] = NO_RANK;
@@ -86,6 +90,19 @@ export class RankData {
   /** Whether `d` is this rank's, but its latest version is not here. */
   isBehind(d: DatumId): boolean {
     return this.gid[d] !== NO_GID && this.owner[d] === this.rank && this.have[d] === 0;
+  }
+
+  /**
+   * No rank has a copy of a datum whose latest version its owner has written, and none was sent. All ranks call it at the same place of
+   * the program. A datum with another writer keeps its copies: all ranks know that writer.
+   */
+  forgetCopies(): void {
+    const { gid, owner, producer, have, rank } = this;
+    for (let d = FIRST_DATUM; d < gid.length; d++) {
+      if (gid[d] === NO_GID || producer[d] !== owner[d]) continue;
+      if (owner[d] === rank) this.forgetSends(d);
+      else have[d] = 0;
+    }
   }
 
   /** Every datum has its owner's value again. */

@@ -87,6 +87,11 @@ export class PlannedTransfers {
     this.forwardClass = this.networkClass('forward', AccessMode.read, NetworkRole.forward);
   }
 
+  /** How many movements are live. */
+  get live(): Pick<Movements, 'live'> {
+    return this.movements;
+  }
+
   private networkClass(name: string, mode: number, network: number): TaskClassRow {
     const { engine } = this;
     const row: TaskClassRow = {

@@ -10,6 +10,7 @@ const recognised = { project: 'unit', file: 'test/simulated/recognition.test.ts'
 const joins = { project: 'unit', file: 'test/scheduler/joins.test.ts' };
 const commuting = { project: 'unit', file: 'test/scheduler/commute.test.ts' };
 const parts = { project: 'unit', file: 'test/scheduler/parts.test.ts' };
+const localTasks = { project: 'unit', file: 'test/simulated/local-tasks.test.ts' };
 const pruned = { project: 'unit', file: 'test/simulated/parameterised.test.ts' };
 const H6 = 'H6 handles of memory';
 const H8 = 'H8 waiting for kernels';
@@ -140,6 +141,12 @@ export const guardTests = [
     guard: 'prunedLast',
     hazard: 'progress',
     breaks: 'ranks take different ranks for the writer of a datum',
+  },
+  {
+    ...localTasks,
+    guard: 'localCopies',
+    hazard: 'H17 stale copies',
+    breaks: 'a rank takes a copy for the latest version of a datum that it did not see overwritten',
   },
   {
     ...plans,

@@ -107,10 +107,10 @@ describe('plans', () => {
 
 describe('parameterised graphs', () => {
   const snippets = blocks('docs/parameterised-graphs.md', 'js');
-  test('there are four snippets', () => {
-    expect(snippets).toHaveLength(4);
+  test('there are five snippets', () => {
+    expect(snippets).toHaveLength(5);
   });
-  test.each([0, 2])('snippet %i prints what the comments beside its console.log say', (i) => {
+  test.each([0, 2, 4])('snippet %i prints what the comments beside its console.log say', (i) => {
     const promised = [...snippets[i].matchAll(/console\.log\(.*\);\s+\/\/ (.*)$/gm)].map(
       (m) => m[1],
     );

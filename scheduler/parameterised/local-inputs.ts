@@ -1,0 +1,65 @@
+// The data that tasks of other ranks read as they were before the graph. A rank that looks at its own tasks only does not see those
+// readers, so the program says who they are: for each datum the flows that take it, or all ranks.
+
+import { Datum } from '../program/datum.js';
+import type { LocalRank } from '../ranks/local-rank.js';
+import { AllIndices } from './all-indices.js';
+import type { Indices, Targets } from './ends.js';
+import { inputAway } from './local-mistakes.js';
+import type { LocalSends } from './local-sends.js';
+import type { OwnRange, Range } from './range.js';
+
+/** A definition of inputs without the types of its indices. @internal */
+export interface LooseInputs {
+  readonly indices: readonly string[];
+  readonly ranges: Readonly<Record<string, (of: Indices) => Range>>;
+  readonly own?: Readonly<Record<string, (of: Indices, rank: number) => OwnRange>>;
+  readonly on?: (of: Indices) => Datum | number;
+  readonly datum: (of: Indices) => Datum;
+  readonly to: (of: Indices) => Targets;
+}
+
+const NOTHING = { target: (): void => {}, home: (): void => {} };
+
+/** @internal */
+export class LocalInputs {
+  /** Data of all ranks. */
+  readonly shared: Datum[] = [];
+  readonly groups: LooseInputs[] = [];
+
+  /** The rank sends those that it owns, before its first task. @throws HeadraceError `ERR_GRAPH_LOCAL`, the errors of `Graph.insert` */
+  send(local: LocalRank, sends: LocalSends): void {
+    const { rank } = local;
+    for (const datum of this.shared) local.toAll(datum);
+    for (const { indices: names, ranges, own, on, datum, to } of this.groups) {
+      const mine = names.map((name) => {
+        const given = own?.[name];
+        return given === undefined ? ranges[name] : (of: Indices) => given(of, rank);
+      });
+      const all = new AllIndices(names, mine);
+      for (let of = all.next(); of !== undefined; of = all.next()) {
+        if (rankOf(on, of) !== rank && on !== undefined) continue;
+        const input = datum(of);
+        if (input.rank !== rank) continue;
+        if (!local.holds(input)) throw inputAway(input);
+        sends.send(input, to(of), NOTHING);
+      }
+    }
+  }
+
+  /** Calls `visit` for every datum that goes to certain tasks. */
+  each(visit: (datum: Datum, to: Targets) => void): void {
+    for (const { indices: names, ranges, datum, to } of this.groups) {
+      const all = new AllIndices(
+        names,
+        names.map((name) => ranges[name]),
+      );
+      for (let of = all.next(); of !== undefined; of = all.next()) visit(datum(of), to(of));
+    }
+  }
+}
+
+function rankOf(on: LooseInputs['on'], of: Indices): number | undefined {
+  const at = on?.(of);
+  return at instanceof Datum ? at.rank : at;
+}

@@ -1,0 +1,194 @@
+// Inserts the tasks of this rank of an instance, and no others: a rank enumerates its own tasks in an order that all ranks share, and
+// reads from their edges what other ranks send and take. So its time and memory do not grow with the tasks of other ranks.
+//
+// Every task runs where the data are owned that it writes, so the versions of a datum are made on one rank, in the order. A version goes to
+// each rank that runs one of its targets (local-sends.ts). Before the first of its tasks that takes a version of another rank, the
+// rank plans a receive. The values of data from before the graph go to the ranks that `inputs` and `share` name.
+// Invariants: sends and receives of a datum between two ranks are planned in the order of its versions on both, one for each version
+// and rank (scheduler/ranks/local-rank.ts): the readers of a version come before the task that overwrites it, also in the order. And
+// whatever a rank waits for depends on tasks with smaller positions only, so some rank can always go on.
+
+import type { Datum } from '../program/datum.js';
+import { Datum as DatumClass } from '../program/datum.js';
+import type { Graph, TaskOptions } from '../program/graph.js';
+import type { LocalRank } from '../ranks/local-rank.js';
+import { FlowEnd, type Indices, type Source } from './ends.js';
+import type { GraphClass } from './graph-class.js';
+import { insertHomeCopy } from './home-copy.js';
+import { LocalChecks } from './local-checks.js';
+import type { LocalInputs } from './local-inputs.js';
+import {
+  againstOrder,
+  homeElsewhere,
+  nameOf,
+  notOwned,
+  otherDatum,
+  staleInput,
+} from './local-mistakes.js';
+import { LocalSends, type TargetVisitor } from './local-sends.js';
+import { LocalTasks, positionOf } from './local-tasks.js';
+import { BEFORE, LocalVersions } from './local-versions.js';
+import { Portion } from './portion.js';
+
+/** @internal */
+export class LocalWalk implements TargetVisitor {
+  private readonly graph: Graph;
+  private readonly local: LocalRank;
+  private readonly classes: readonly GraphClass[];
+  private readonly inputs: LocalInputs;
+  private readonly portion: Portion;
+  private readonly versions: LocalVersions = new LocalVersions();
+  /** The data of the task that is being inserted, by flow. */
+  private readonly data: Datum[] = [];
+  private readonly sends: LocalSends;
+  /** The flow that is being sent. */
+  private output = 0;
+  private readonly checks: LocalChecks | undefined;
+  /** The task that is being inserted. */
+  private cls: GraphClass;
+  private indices: Indices = {};
+  private position = 0;
+
+  /** `inputs`: data that tasks of other ranks read as they were before the graph. */
+  constructor(graph: Graph, local: LocalRank, classes: readonly GraphClass[], inputs: LocalInputs) {
+    this.graph = graph;
+    this.local = local;
+    this.classes = classes;
+    this.inputs = inputs;
+    this.portion = new Portion(graph);
+    this.sends = new LocalSends(local, this.portion);
+    this.cls = classes[0];
+    this.checks = graph.isChecked ? new LocalChecks(classes, inputs, local.rank) : undefined;
+  }
+
+  /**
+   * Inserts the tasks of this rank; returns their number.
+   * @throws HeadraceError the errors of `ParameterisedGraph.insertInto`
+   */
+  run(): number {
+    const { classes, local, portion, checks } = this;
+    let count = 0;
+    try {
+      this.inputs.send(local, this.sends);
+      const tasks = new LocalTasks(classes, local.rank);
+      for (let cls = tasks.take(); cls !== undefined; cls = tasks.take()) {
+        checks?.took(cls, tasks.indices);
+        this.cls = cls;
+        this.indices = tasks.indices;
+        this.position = tasks.position;
+        this.insert();
+        count++;
+      }
+      this.sends.before(Infinity);
+      checks?.ended();
+    } finally {
+      // An error of these tasks comes before that of the walk.
+      portion.insert();
+    }
+    local.ended();
+    return count;
+  }
+
+  private get name(): string {
+    return nameOf(this.cls, this.indices);
+  }
+
+  private insert(): void {
+    const { cls, indices, position, portion, versions, data, sends } = this;
+    const { from, isWritten, sending } = cls;
+    sends.before(position);
+    for (let f = 0; f < from.length; f++) {
+      const source = from[f](indices) as Source;
+      data[f] = isWritten[f] ? this.overwritten(f, source) : this.input(f, source);
+    }
+    const given = portion.data;
+    for (let f = 0; f < from.length; f++) given[f] = data[f];
+    portion.add(cls.runs, cls.params?.(indices), this.options());
+    for (let f = 0; f < from.length; f++) if (isWritten[f]) versions.set(data[f], position);
+    for (let n = 0; n < sending.length; n++) {
+      const f = sending[n];
+      const to = cls.to[f];
+      if (to === undefined) continue;
+      this.output = f;
+      sends.send(data[f], to(indices), this);
+    }
+  }
+
+  private options(): TaskOptions {
+    const { cls, indices, local } = this;
+    const priority = cls.priority === undefined ? 0 : cls.priority(indices);
+    // `insert` takes undefined for an option that is not given. One shape of object is the fastest.
+    return { priority, device: cls.device?.(indices), rank: local.rank } as TaskOptions;
+  }
+
+  /** The datum that flow `f` of the task overwrites. */
+  private overwritten(f: number, source: Source): Datum {
+    const { cls, indices, versions, local } = this;
+    const datum = (cls.datum[f] as (of: Indices) => Datum)(indices);
+    if (!local.holds(datum)) throw notOwned(this.name, this.flow(f), datum, local.rank);
+    let wanted = BEFORE;
+    if (source instanceof FlowEnd) {
+      const sender = source.cls as GraphClass;
+      const its = sender.datum[source.flow]?.(source.indices);
+      if (its !== datum) throw otherDatum(this.name, this.flow(f), datum, `'${its?.name}'`);
+      wanted = this.positionOf(f, source);
+    } else if (source !== datum)
+      throw otherDatum(this.name, this.flow(f), datum, sourceName(source));
+    if (versions.of(datum) !== wanted) throw staleInput(this.name, this.flow(f), datum);
+    return datum;
+  }
+
+  /** The datum that flow `f` of the task reads. If its version is on another rank, the next task that reads it receives it. */
+  private input(f: number, source: Source): Datum {
+    const { versions, local, cls, indices } = this;
+    if (!(source instanceof FlowEnd)) {
+      const datum = source as Datum;
+      if (!local.has(datum)) this.checks?.reads(cls, indices, f, datum);
+      if (versions.of(datum) !== BEFORE) throw staleInput(this.name, this.flow(f), datum);
+      return datum;
+    }
+    const sender = source.cls as GraphClass;
+    const datum = (sender.datum[source.flow] as (of: Indices) => Datum)(source.indices);
+    const wanted = this.positionOf(f, source);
+    const here = versions.of(datum);
+    if (here === wanted) return datum;
+    const rank = sender.rankOf(source.indices) as number;
+    if (rank === local.rank || here > wanted) throw staleInput(this.name, this.flow(f), datum);
+    // The tasks that read the version before are inserted first.
+    this.portion.insert();
+    local.comesFrom(datum, rank);
+    versions.set(datum, wanted);
+    return datum;
+  }
+
+  /** The position of the task that sends the input of flow `f`. */
+  private positionOf(f: number, source: FlowEnd): number {
+    this.checks?.takes(this.cls, this.indices, f, source);
+    const position = positionOf(source.cls as GraphClass, source.indices);
+    if (position < this.position) return position;
+    throw againstOrder(this.name, this.position, source, position);
+  }
+
+  /** The output of a task goes to a flow of another task. */
+  target(end: FlowEnd): void {
+    this.checks?.sends(this.cls, this.indices, this.output, end);
+  }
+
+  /** The output of a task goes home. */
+  home(home: Datum): void {
+    const { graph, local, portion, versions, position, output: f } = this;
+    if (home === this.data[f]) return;
+    if (!local.holds(home)) throw homeElsewhere(this.name, this.flow(f), home);
+    portion.insert();
+    insertHomeCopy(graph, this.data[f], home);
+    versions.set(home, position);
+  }
+
+  private flow(f: number): string {
+    return this.cls.runs.flowNames[f];
+  }
+}
+
+function sourceName(source: Source): string {
+  return source instanceof DatumClass ? `'${source.name}'` : 'a temporary';
+}

@@ -1,0 +1,185 @@
+// Parameterised graphs of which a rank looks at its own tasks only, on simulated ranks with disturbed clocks: the results of one rank.
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import '../support/removable-guards.js';
+import {
+  choleskyGraph,
+  gemmGraph,
+  luGraph,
+  stencil2dGraph,
+  stencilGraph,
+  triangularSolveGraph,
+} from '../../algorithms/index.js';
+import { setGuard } from '../../devices/simulated/cases/set-guard.js';
+import { Random } from '../../devices/simulated/machine/random.js';
+import { type BlockCyclic, type HeadraceError, type Runtime, TiledMatrix } from '../../index.js';
+import { LocalRank } from '../../scheduler/ranks/local-rank.js';
+import { seenOnRanks, settledOnRanks } from '../support/dataflow-ranks.js';
+import {
+  dataOf,
+  localDifferences,
+  localGraph,
+  localProgram,
+  type Planted,
+} from '../support/local-programs.js';
+import { random } from '../support/tasks.js';
+
+/** A matrix of tiles of one element, with `n` more on the diagonal. */
+function matrix(
+  runtime: Runtime,
+  [rows, columns]: readonly [number, number],
+  seed: number,
+  rankGrid?: BlockCyclic,
+): TiledMatrix<'f64'> {
+  const options = { rows, columns, tile: 1, name: `m${seed}` };
+  const given = rankGrid === undefined ? options : { ...options, rankGrid };
+  return new TiledMatrix(runtime, 'f64', given, (values, i, j) => {
+    const symmetric = random(seed + Math.max(i, j) * 1000 + Math.min(i, j))();
+    values[0] = symmetric + (i === j ? rows : 0);
+  });
+}
+
+/** The results of the algorithms, one after the other. */
+async function algorithms(runtime: Runtime, pruned: boolean): Promise<number[][]> {
+  const n = 7;
+  const { ranks } = runtime;
+  const [A, B, C] = [
+    matrix(runtime, [n, n], 1),
+    matrix(runtime, [n, 4], 2),
+    matrix(runtime, [n, 4], 3),
+  ];
+  const rankGrid = { rows: 1, columns: ranks, blockColumns: 2, originColumn: 1 };
+  const F = matrix(runtime, [n, n], 4, rankGrid);
+  const U = matrix(runtime, [5, 6], 5);
+  const V = matrix(runtime, [5, 6], 6, { rows: ranks, columns: 1, blockRows: 2 });
+  const beyond = runtime.data(Float64Array.of(0.5), { rank: ranks - 1 });
+  const blocks = [0, 1, 2, 3, 4].map((b) =>
+    runtime.data(Float64Array.of(b, 2), { rank: b % ranks }),
+  );
+  const scratch = blocks.map((_, b) => runtime.data('f64', 2, { rank: (2 * b) % ranks }));
+  const weights = runtime.data(Float64Array.of(0.25, 0.5, 0.125), { rank: ranks - 1 });
+  const middle = { middle: 0.4, up: 0.3, down: -0.2, left: 0.7, right: 0.1 };
+  const runs = [
+    [gemmGraph, { A, B, C }],
+    [choleskyGraph, { A }],
+    [triangularSolveGraph, { A, B: C }],
+    [luGraph, { A: F }],
+    [triangularSolveGraph, { A: F, B }],
+    [stencil2dGraph, { U, V, weights: middle, beyond, steps: 5 }],
+    [stencil2dGraph, { U: V, V: U, weights: middle, beyond, steps: 2 }],
+    [stencilGraph, { blocks, scratch, weights, beyond, steps: 5 }],
+  ] as const;
+  for (const [graph, given] of runs) {
+    expect(graph.whyNotLocal(given as never)).toBeUndefined();
+    await runtime.run(graph as typeof gemmGraph, given as never, { pruned });
+  }
+  const results: number[][] = [];
+  for (const m of [A, B, C, F, U, V]) results.push([...(await m.read())]);
+  for (const datum of scratch) results.push([...(await datum.read())]);
+  return results;
+}
+
+const RUNS = ['local', 'inserted', 'local', 'all', 'local', 'local', 'inserted'] as const;
+
+/** What differs on any rank. */
+async function wrongOf(ranks: number, seed: number, checked: boolean): Promise<string[]> {
+  const program = localProgram(new Random(seed));
+  const seen = await seenOnRanks({ ranks, seed, checked }, (runtime) =>
+    localDifferences(runtime, program, RUNS, new Random(seed)),
+  );
+  return seen.flat();
+}
+
+describe.each([2, 3, 4, 6])('%i ranks', (ranks) => {
+  test.each([0, 2])('algorithms have the bits of one rank, %i GPUs', async (gpus) => {
+    const [expected] = await seenOnRanks({ ranks: 1, seed: 0 }, (runtime) =>
+      algorithms(runtime, false),
+    );
+    for (const checked of [true, false])
+      for (const seen of await seenOnRanks(
+        { ranks, seed: ranks + gpus, gpus, checked },
+        (runtime) => algorithms(runtime, true),
+      ))
+        expect(seen).toEqual(expected);
+  });
+
+  test('random programs leave what their tasks do one after the other', async () => {
+    for (let seed = 1; seed <= 12; seed++) {
+      const early = vi.spyOn(LocalRank.prototype, 'mayPlanEarly', 'get');
+      if (seed % 2 === 0) early.mockReturnValue(false);
+      expect(await wrongOf(ranks, seed, seed % 3 > 0), `seed ${seed}`).toEqual([]);
+      early.mockRestore();
+    }
+  });
+});
+
+describe('guards', () => {
+  afterEach(() => {
+    setGuard('localCopies', true);
+  });
+
+  test('without localCopies: random programs leave old values, or stand still', async () => {
+    setGuard('localCopies', false);
+    let noticed = '';
+    for (let seed = 1; seed <= 30 && noticed === ''; seed++) {
+      try {
+        noticed = (await wrongOf(3, seed, true)).join();
+      } catch (error) {
+        noticed = String(error);
+      }
+    }
+    expect(noticed).not.toBe('');
+  });
+});
+
+/** The error of each rank; fails unless there is one. */
+async function errorsOf(
+  planted: Planted,
+  { checked = true, seed = 3 }: { readonly checked?: boolean; readonly seed?: number } = {},
+): Promise<string[]> {
+  const program = localProgram(new Random(seed));
+  const settled = await settledOnRanks({ ranks: 3, seed, checked }, async (runtime) => {
+    const graph = localGraph(program, runtime.ranks, planted);
+    const { data } = dataOf(program, runtime);
+    const kinds = new Set(graph.verify(data).problems.map(({ kind }) => kind));
+    const error = await runtime.run(graph, data, { pruned: true }).done.then(
+      () => undefined,
+      (one: HeadraceError) => one,
+    );
+    return [...kinds, error?.code];
+  });
+  return settled.flatMap((one) => (one.status === 'fulfilled' ? one.value.map(String) : []));
+}
+
+describe('mistakes that verify finds, and a checked run', () => {
+  test('an order that does not put the sender first', async () => {
+    const wrong = await errorsOf({ order: (position, node) => (node === 5 ? -1 : position) });
+    expect(wrong).toContain('order');
+    expect(wrong).toContain('ERR_GRAPH_ORDER');
+  });
+
+  test('one position for two tasks', async () => {
+    const wrong = await errorsOf({ order: (position) => position >> 3 });
+    expect(wrong).toContain('order');
+    expect(wrong).toContain('ERR_GRAPH_ORDER');
+  });
+
+  test('positions that are no numbers', async () => {
+    const wrong = await errorsOf({ order: () => Number.NaN });
+    expect(wrong).toContain('order');
+    expect(wrong).toContain('ERR_GRAPH_ORDER');
+  });
+
+  test('a share without a task of the rank', async () => {
+    const wrong = await errorsOf({ own: (_, own) => own.slice(1) });
+    expect(wrong).toContain('own');
+    expect(wrong.some((code) => code === 'ERR_GRAPH_LOCAL' || code === 'ERR_GRAPH_VERSION')).toBe(
+      true,
+    );
+  });
+
+  test('a flow in another datum', async () => {
+    const wrong = await errorsOf({ datum: (d, node) => (node === 4 ? (d + 1) % 3 : d) });
+    expect(wrong).toContain('datum');
+    expect(wrong).toContain('ERR_GRAPH_LOCAL');
+  });
+});

@@ -27,66 +27,74 @@ const firsts = (run: RankResult): Entry[] =>
 
 for (const library of LIBRARIES)
   describe(`failures over ${library}`, needing(layers[library]), () => {
-    test.each(['throw', 'program', 'mismatch', 'pruned'])(
-      '%s: all ranks reject, then run again',
-      async (way) => {
-        const run = await mpirun(3, 'failures.mjs', {
-          library,
-          args: [JSON.stringify({ way, who: WHO })],
-        });
-        expect(run.code, run.output).toBe(0);
-        expect(firsts(run), run.output).toHaveLength(3);
-        for (const { rank, first, seconds } of firsts(run)) {
-          expect(seconds).toBeLessThan(5);
-          if (way === 'mismatch' || way === 'pruned') {
-            expect(first?.code, run.output).toBe('ERR_GRAPH_MISMATCH');
-            expect(first?.message).toContain('rank');
-          } else if (rank !== WHO)
-            expect(first, run.output).toMatchObject({ code: 'ERR_PEER_FAILED', from: WHO });
-          else expect(first?.message, run.output).toContain('threw');
-        }
-        // Following another rank's task without data needs both ranks to know.
-        const refused = entries(run).flatMap((entry) => entry.refused ?? []);
-        expect(refused, run.output).toEqual(way === 'pruned' ? ['ERR_AFTER_ELSEWHERE'] : []);
-        const again = entries(run).filter((entry) => entry.again !== undefined);
-        expect(
-          again.map((entry) => entry.again),
-          run.output,
-        ).toEqual([9, 9, 9]);
-      },
-    );
+    test.each([
+      ['throw', 'push'],
+      ['throw', 'pull'],
+      ['program', 'push'],
+      ['program', 'pull'],
+      ['mismatch', 'push'],
+      ['mismatch', 'pull'],
+      ['pruned', 'push'],
+    ])('%s: all ranks reject, then run again (%s)', async (way, fetch) => {
+      const run = await mpirun(3, 'failures.mjs', {
+        library,
+        args: [JSON.stringify({ way, who: WHO, fetch })],
+      });
+      expect(run.code, run.output).toBe(0);
+      expect(firsts(run), run.output).toHaveLength(3);
+      for (const { rank, first, seconds } of firsts(run)) {
+        expect(seconds).toBeLessThan(5);
+        if (way === 'mismatch' || way === 'pruned') {
+          expect(first?.code, run.output).toBe('ERR_GRAPH_MISMATCH');
+          expect(first?.message).toContain('rank');
+        } else if (rank !== WHO)
+          expect(first, run.output).toMatchObject({ code: 'ERR_PEER_FAILED', from: WHO });
+        else expect(first?.message, run.output).toContain('threw');
+      }
+      // Following another rank's task without data needs both ranks to know.
+      const refused = entries(run).flatMap((entry) => entry.refused ?? []);
+      expect(refused, run.output).toEqual(way === 'pruned' ? ['ERR_AFTER_ELSEWHERE'] : []);
+      const again = entries(run).filter((entry) => entry.again !== undefined);
+      expect(
+        again.map((entry) => entry.again),
+        run.output,
+      ).toEqual([9, 9, 9]);
+    });
 
-    test.each(['kill', 'exit', 'loop'])(
-      '%s: the error of the other ranks names the rank that died',
-      async (way) => {
-        const run = await mpirun(3, 'failures.mjs', {
-          library,
-          survive: library === 'mpich',
-          reports: 2,
-          args: [JSON.stringify({ way, who: WHO })],
-        });
-        const told = firsts(run).filter(({ rank }) => rank !== WHO);
-        // MPICH's launcher kills every rank within milliseconds once one died of a signal, whatever its options say, and on
-        // busy cores also once one has ended: then there is no time to tell anything, and nobody left to hang.
-        const isKilled = run.output.includes('User defined signal 1');
-        const isCutShort = library === 'mpich' && (way !== 'exit' || isKilled);
-        if (!isCutShort) {
-          expect(
-            told.map(({ rank }) => rank),
-            run.output,
-          ).toEqual([0, 2]);
-        }
-        for (const { first, seconds } of told) {
-          expect(first, run.output).toMatchObject({ code: 'ERR_PEER_LOST', from: WHO });
-          expect(seconds).toBeLessThan(5);
-        }
-        expect(run.code, run.output).not.toBe(0);
-        expect(run.seconds).toBeLessThan(15);
-        const left = (): string =>
-          spawnSync('pgrep', ['-f', 'programs/failures.mjs'], { encoding: 'utf8' }).stdout;
-        await vi.waitFor(() => expect(left(), 'processes left running').toBe(''), 5000);
-      },
-    );
+    test.each([
+      ['kill', 'push'],
+      ['kill', 'pull'],
+      ['exit', 'push'],
+      ['loop', 'push'],
+      ['loop', 'pull'],
+    ])('%s: the error of the other ranks names the rank that died (%s)', async (way, fetch) => {
+      const run = await mpirun(3, 'failures.mjs', {
+        library,
+        survive: library === 'mpich',
+        reports: 2,
+        args: [JSON.stringify({ way, who: WHO, fetch })],
+      });
+      const told = firsts(run).filter(({ rank }) => rank !== WHO);
+      // MPICH's launcher kills every rank within milliseconds once one died of a signal, whatever its options say, and on
+      // busy cores also once one has ended: then there is no time to tell anything, and nobody left to hang.
+      const isKilled = run.output.includes('User defined signal 1');
+      const isCutShort = library === 'mpich' && (way !== 'exit' || isKilled);
+      if (!isCutShort) {
+        expect(
+          told.map(({ rank }) => rank),
+          run.output,
+        ).toEqual([0, 2]);
+      }
+      for (const { first, seconds } of told) {
+        expect(first, run.output).toMatchObject({ code: 'ERR_PEER_LOST', from: WHO });
+        expect(seconds).toBeLessThan(5);
+      }
+      expect(run.code, run.output).not.toBe(0);
+      expect(run.seconds).toBeLessThan(15);
+      const left = (): string =>
+        spawnSync('pgrep', ['-f', 'programs/failures.mjs'], { encoding: 'utf8' }).stdout;
+      await vi.waitFor(() => expect(left(), 'processes left running').toBe(''), 5000);
+    });
 
     // MPICH's launcher leaves the others no time to tell what they saw.
     if (library === 'openmpi')

@@ -166,13 +166,7 @@ describe.each(LIBRARIES)('without GPUs over %s', (library) => {
   );
 });
 
-test.each([
-  { gpus: 1, ways: ['direct', 'ipc'] },
-  // Hardly any device memory, and trees for those that do not pull.
-  { gpus: 2, ways: ['staged'], treeFrom: 2, gpuMemory: '16KiB' },
-  // On lanes.
-  { gpus: 0, ways: ['direct'], treeFrom: 2 },
-])('pulled inputs give what pushed ones give: %j', needing(rankNeed), async (options) => {
+describe.each(LIBRARIES)('pulled inputs give what pushed ones give over %s', (library) => {
   const only = [
     'pingPong',
     'reduce',
@@ -182,15 +176,25 @@ test.each([
     'broadcast',
     'storm',
   ];
-  const args = [JSON.stringify({ ...options, only, fetch: 'pull' })];
-  const run = await mpirun(4, 'grid.mjs', { args });
-  expect(run.code, run.output).toBe(0);
-  const entries = run.reports as unknown as readonly Entry[];
-  expect(entries, run.output).toHaveLength(only.length * 4 * options.ways.length);
-  for (const { name, problems, pinned } of entries) {
-    expect(problems, `${name}: ${run.output}`).toEqual([]);
-    expect(pinned).toBe(0);
-  }
+  const onLanes = { gpus: 0, ways: ['direct'], treeFrom: 2 };
+  const variants = [
+    { gpus: 1, ways: ['direct', 'ipc'] },
+    // Hardly any device memory, and trees for those that do not pull.
+    { gpus: 2, ways: ['staged'], treeFrom: 2, gpuMemory: '16KiB' },
+    { ...onLanes, hostMemory: '2MiB', lanes: 4 },
+    onLanes,
+  ];
+  test.each(over(library, variants, [onLanes]))('%j', needing(layers[library]), async (options) => {
+    const args = [JSON.stringify({ ...options, only, fetch: 'pull' })];
+    const run = await mpirun(4, 'grid.mjs', { library, args });
+    expect(run.code, run.output).toBe(0);
+    const entries = run.reports as unknown as readonly Entry[];
+    expect(entries, run.output).toHaveLength(only.length * 4 * options.ways.length);
+    for (const { name, problems, pinned } of entries) {
+      expect(problems, `${name}: ${run.output}`).toEqual([]);
+      expect(pinned).toBe(0);
+    }
+  });
 });
 
 test('one version reaches many ranks along a tree', needing(rankNeed), async () => {

@@ -1,9 +1,9 @@
-// The errors of the other ranks when one fails. Argument: JSON with `way` and `rank`, the rank that fails.
+// The errors of the other ranks when one fails. Argument: JSON with `way`; `who`, the rank that fails; and `fetch`, how inputs come.
 
 import { Runtime, read, readWrite, task, write } from '../../../dist/index.js';
 import { report } from './report.mjs';
 
-const { way, who = 1, ...rest } = JSON.parse(process.argv[2]);
+const { way, who = 1, fetch = 'push', ...rest } = JSON.parse(process.argv[2]);
 const runtime = await Runtime.create({ workers: 1, checked: true, hostMemory: '64MiB', ...rest });
 const { rank, ranks } = runtime;
 const began = performance.now();
@@ -17,6 +17,7 @@ const describe = (error) => ({
 
 const step = task({
   name: 'step',
+  fetch,
   flows: { x: readWrite('f64') },
   params: { i: 'i32' },
   body: ({ x, i }) => {
@@ -30,6 +31,7 @@ const step = task({
 });
 const use = task({
   name: 'use',
+  fetch,
   flows: { a: read('f64'), x: write('f64') },
   body: ({ a, x }) => {
     x[0] = a[0];

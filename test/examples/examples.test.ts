@@ -23,6 +23,12 @@ const PROMISES: Readonly<Record<string, readonly RegExp[]>> = {
     /^a plain loop takes (9[89]|100), x is the same$/m,
     /^\d+ ms, the plain loop \d+ ms$/m,
   ],
+  heat: [
+    /^400 tasks, 30\d{4} bytes between GPUs, \d+ ms$/m,
+    /^no more than the edges$/m,
+    /^a plain loop takes \d+ ms$/m,
+    /^the same heat$/m,
+  ],
   'plan-heat': [
     /^planned: 16 tasks, 6144 bytes between GPUs, 0 evictions$/m,
     /^played: 100 times, \d+ ms$/m,

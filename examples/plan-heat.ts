@@ -1,5 +1,5 @@
-// The heat equation on a square plate with cold edges, by explicit time steps on four emulated GPUs. Each GPU has a block of rows, and gets copies of
-// the neighbours' edge rows. Two steps, there and back, are planned once and played 100 times. A plain loop is beside them.
+// The heat equation on a square plate with cold edges, by explicit time steps on four emulated GPUs. Each GPU has a block of rows, and reads
+// the edge rows of its neighbours as parts of their blocks. Two steps, there and back, are planned once and played 100 times. A plain loop is beside them.
 import { type Datum, list, Runtime, read, slot, task, write } from 'headrace';
 
 const [GPUS, ROWS, COLUMNS, PLAYS] = [4, 16, 64, 100];
@@ -13,28 +13,25 @@ const heat = task({
   params: { rows: 'i32', columns: 'i32', centre: 'f64', horizontal: 'f64', vertical: 'f64' },
   kernel: 'five_point_f64',
 });
-const copies = { first: write('f64'), last: write('f64'), from: read('f64') };
-const shape = { rows: 'i32', columns: 'i32' } as const;
-const copyEdges = task({ name: 'edges', flows: copies, params: shape, kernel: 'edge_rows_f64' });
 
 await using runtime = await Runtime.create({ gpus: GPUS, gpuMemory: '64KiB' });
 const begin = Float64Array.from({ length: GPUS * ROWS * COLUMNS }, (_, i) => (i * 37) % 101);
-/** Data of some rows on each GPU. */
-const perGpu = (rows: number): Datum<'f64'>[] =>
-  Array.from({ length: GPUS }, (_, device) => {
-    const first = device * ROWS * COLUMNS;
-    return runtime.data(begin.slice(first, first + rows * COLUMNS), { device });
-  });
-const [even, odd, first, last] = [perGpu(ROWS), perGpu(ROWS), perGpu(1), perGpu(1)];
+const size = ROWS * COLUMNS;
+const blocks = (): Datum<'f64'>[] =>
+  Array.from({ length: GPUS }, (_, device) =>
+    runtime.data(begin.slice(device * size, (device + 1) * size), { device }),
+  );
+const [even, odd] = [blocks(), blocks()];
+const firstRow = (block: Datum<'f64'>): Datum<'f64'> => block.part(0, COLUMNS);
+const lastRow = (block: Datum<'f64'>): Datum<'f64'> => block.part(size - COLUMNS, COLUMNS);
 
 const sizes = { rows: ROWS, columns: COLUMNS };
 const weights = { centre: slot('rest'), horizontal: slot('share'), vertical: slot('share') };
 const steps = await runtime.plan((graph) => {
   for (const [source, target] of [[even, odd] as const, [odd, even] as const]) {
-    for (const [b, from] of source.entries())
-      graph.insert(copyEdges, { first: first[b], last: last[b], from, ...sizes });
     for (const [b, from] of source.entries()) {
-      const edges = { above: b > 0 ? [last[b - 1]] : [], below: first.slice(b + 1, b + 2) };
+      const above = source.slice(Math.max(0, b - 1), b).map(lastRow);
+      const edges = { above, below: source.slice(b + 1, b + 2).map(firstRow) };
       graph.insert(heat, { to: target[b], from, ...edges, ...sizes, ...weights });
     }
   }

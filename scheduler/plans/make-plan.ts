@@ -5,17 +5,19 @@ import { describeThrown, isError } from '../../trace/thrown.js';
 import { checkOptions, checkText, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
-import { ClassBinder } from '../program/bound-class.js';
+import { type BoundClass, ClassBinder } from '../program/bound-class.js';
 import type { ResolvedOptions } from '../program/options.js';
 import { Partials } from '../program/partials.js';
 import type { ProgramData } from '../program/program-data.js';
 import { Reductions } from '../program/reductions.js';
+import type { TaskClass } from '../program/task-class.js';
 import type { Ranks } from '../ranks/ranks.js';
 import { checkGraphChoice, type GraphChoice } from './driver-graph.js';
 import { planMessages } from './messages.js';
 import { openSlots } from './open-slots.js';
 import { Plan } from './plan.js';
 import { PlanGraph } from './plan-graph.js';
+import { PlannedParts } from './planned-parts.js';
 import { Planner } from './planner.js';
 import { PlanningEngine } from './planning-engine.js';
 import { messageRows, rankShare } from './rank-share.js';
@@ -86,9 +88,10 @@ export function planAtOnce(
   isOver: () => boolean,
 ): Plan {
   const planning = plannerOf(runtime, engine);
-  const { graph, reductions } = graphOf(runtime, planning);
+  const { graph, reductions, parts } = graphOf(runtime, planning);
   insert(graph);
   reductions.endAll(graph);
+  parts.endAll();
   graph.end();
   return planOf(runtime, engine, planning, graph, { name, choice: 'auto' }, isOver);
 }
@@ -123,19 +126,26 @@ function planOf(
 }
 
 function graphOf(
-  { programData, peers, parts }: PlanningRuntime,
+  { programData, peers, parts: real }: PlanningRuntime,
   planning: PlanningEngine,
   together?: RunState,
-): { readonly graph: PlanGraph; readonly reductions: Reductions } {
+): {
+  readonly graph: PlanGraph;
+  readonly reductions: Reductions;
+  readonly parts: PlannedParts;
+} {
   const classes = new ClassBinder(planning, programData);
   const partials = new Partials(programData, peers, true);
   const reductions = new Reductions({ engine: planning, peers, programData, classes, partials });
+  const bind = (cls: TaskClass): BoundClass => classes.bind(cls);
+  const parts = new PlannedParts(real, { engine: planning, bind });
   const graph = new PlanGraph(
     { peers, programData, classes, reductions, parts },
     planning,
     together,
   );
-  return { graph, reductions };
+  parts.graph = graph as never;
+  return { graph, reductions, parts };
 }
 
 /** The graph of the program, which has ended. */
@@ -146,10 +156,11 @@ async function planned(
   name: string,
   together?: RunState,
 ): Promise<PlanGraph> {
-  const { graph, reductions } = graphOf(runtime, planning, together);
+  const { graph, reductions, parts } = graphOf(runtime, planning, together);
   try {
     await program(graph);
     reductions.endAll(graph);
+    parts.endAll();
   } catch (error) {
     if (isError(error) && error instanceof HeadraceError) throw error;
     throw new HeadraceError('ERR_PROGRAM', `plan '${name}' failed: ${describeThrown(error)}`, {

@@ -30,7 +30,6 @@ export type PlanArguments<F extends Flows, P extends Parameters> = {
 
 /** Inserts tasks into a plan, in program order. */
 export class PlanGraph extends Graph {
-  protected override readonly refusesParts = 'it is a task of a plan';
   /** @internal The classes of the program by the id of their row. */
   readonly classes: TaskClass[] = [];
   private readonly planning: PlanningEngine;
@@ -87,6 +86,7 @@ export class PlanGraph extends Graph {
     params: Readonly<Record<string, unknown>> | undefined,
     options: TaskOptions | undefined,
   ): TaskHandle {
+    this.owner.parts.refuseAll(cls.name, data);
     return this.insertNamed(cls, data, params, options);
   }
 

@@ -144,9 +144,6 @@ export class Plan {
       );
     engine.held?.settle();
     checkOptions(options, ['times', 'values', 'while', 'signal'], 'options of a play');
-    for (const datum of this.data.values())
-      if (datum.view !== undefined)
-        throw refusedPart(`plan '${this.name}'`, datum, 'plans know data without parts only');
     for (const [d, datum] of this.data)
       if (engine.directory.info[d] !== datum || datum.closed)
         throw new HeadraceError(
@@ -154,6 +151,7 @@ export class Plan {
           `plan '${this.name}' uses datum '${datum.name}', which is closed`,
           { datum: datum.name },
         );
+    for (const datum of this.data.values()) datum.owner.parts.play(datum);
     const condition = this.condition(options.while, program);
     if (condition !== undefined && this.together !== undefined)
       throw new HeadraceError(
@@ -312,6 +310,9 @@ export class Plan {
         `plan '${this.name}' is one of several ranks, which cannot be saved`,
         { remedy: 'make the plan at every start' },
       );
+    for (const { whole } of data.values())
+      if (whole !== undefined)
+        throw refusedPart(`plan '${this.name}', which is saved,`, whole, 'a file has no parts');
     const machine = machineOf(engine.backend);
     const datum = (d: DatumId): Datum => data.get(d) as Datum;
     const classOf = (n: number): TaskClass => classes[insertions.classOf(n).id];
@@ -347,6 +348,12 @@ export class Plan {
     const { datum, above, below, every = 1 } = given;
     if (!(datum instanceof Datum))
       throw new HeadraceError('ERR_OPTION', `while.datum must be a datum, not ${shown(datum)}`);
+    if (datum.whole !== undefined)
+      throw refusedPart(
+        'while.datum',
+        datum,
+        'an iteration ends with the value in its whole datum',
+      );
     const result = program.results.find((r) => this.data.get(r.datum) === datum);
     if (result === undefined)
       throw new HeadraceError(

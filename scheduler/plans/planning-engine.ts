@@ -92,7 +92,10 @@ export class PlanningEngine extends Engine {
     while (to.length <= d) this.addDatum(0, NO_DATUM_INFO);
     if (to.info[d] === from.info[d]) return;
     this.know(d);
-    if (from.written[d] === 1) this.hasValue(d);
+    if (from.written[d] !== 1) return;
+    // A part has no value when an iteration begins: the whole datum has it (planned-parts.ts).
+    if ((from.info[d] as { readonly whole?: unknown }).whole !== undefined) to.written[d] = 1;
+    else this.hasValue(d);
   }
 
   private know(d: DatumId): void {

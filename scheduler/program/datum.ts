@@ -13,6 +13,7 @@ import type { View } from './parts/view.js';
 export interface DatumOwner {
   /** Tokens of open data, by element type. */
   readonly tokens: Readonly<Record<ElementType, object>>;
+  readonly parts: { play(datum: Datum): void };
   /** The part with that region of an open datum, which may be a part itself. */
   partOf(datum: Datum, region: Region): Datum;
   rankOf(datum: Datum): number;

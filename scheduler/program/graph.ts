@@ -106,9 +106,6 @@ export class Graph implements TaskGraph {
   private lastClass: unknown = NO_CLASS;
   private lastBound: BoundClass | undefined;
 
-  /** Why its tasks cannot use parts of data. @internal */
-  protected readonly refusesParts: string | undefined = undefined;
-
   /** @internal */
   constructor(runtime: GraphRuntime, engine: Engine, run: RunState) {
     this.runtime = runtime;
@@ -316,8 +313,6 @@ export class Graph implements TaskGraph {
   /** The task in the record uses parts, or data that have parts. */
   private admitParts(bound: BoundClass): void {
     const { parts } = this.runtime;
-    if (this.refusesParts !== undefined)
-      parts.refuse(bound.row, this.insertion.flows, this.refusesParts);
     parts.check(bound, this.insertion.flows);
     this.watch?.asks('its tasks use parts of data');
   }

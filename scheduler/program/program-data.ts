@@ -53,6 +53,7 @@ interface DatumReductions {
 interface DatumParts {
   part(whole: Datum, region: Region): Datum;
   use(datum: Datum): void;
+  play(datum: Datum): void;
   overwrite(datum: Datum): void;
   end(view: View<Datum>): Datum[];
 }

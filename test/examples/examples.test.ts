@@ -30,7 +30,7 @@ const PROMISES: Readonly<Record<string, readonly RegExp[]>> = {
     /^the same heat$/m,
   ],
   'plan-heat': [
-    /^planned: 16 tasks, 6144 bytes between GPUs, 0 evictions$/m,
+    /^planned: 20 tasks, 6144 bytes between GPUs, 0 evictions$/m,
     /^played: 100 times, \d+ ms$/m,
     /^a plain loop takes \d+ ms$/m,
     /^the same heat$/m,

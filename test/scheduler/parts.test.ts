@@ -278,26 +278,6 @@ describe('parts are refused', () => {
     );
   });
 
-  test('in plans, and in plans made before', async () => {
-    await refused(
-      ({ runtime, x }) =>
-        runtime.plan((graph) => void graph.insert(fill, { to: x.part(0, 1), count: 1, value: 1 })),
-      'ERR_PART',
-      /plan/,
-    );
-    await refused(
-      async ({ runtime, x }) => {
-        const plan = await runtime.plan((graph) => {
-          graph.insert(fill, { to: x, count: 1, value: 1 });
-        });
-        x.part(0, 1);
-        await plan.run();
-      },
-      'ERR_PART',
-      /plan '.*' uses datum 'x', which has parts/,
-    );
-  });
-
   test('in spawned tasks', async () => {
     await refused(
       async ({ runtime, x }) => {

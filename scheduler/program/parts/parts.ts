@@ -29,7 +29,7 @@ type DatumView = View<Datum>;
 type Family = DatumView['family'];
 
 /** What parts use of the runtime. */
-interface PartsRuntime {
+export interface PartsRuntime {
   readonly engine: Engine;
   readonly bind: (cls: TaskClass) => BoundClass;
   /** A datum without memory for a part. */
@@ -39,6 +39,12 @@ interface PartsRuntime {
 
 function keyOf({ row, column, rows, columns }: Region): string {
   return `${row} ${column} ${rows} ${columns}`;
+}
+
+/** The data of a take-over by the names of its flows. */
+export interface TakenData {
+  readonly to: Datum;
+  readonly from: Datum;
 }
 
 /** Flows and parameters of a take-over. */
@@ -51,9 +57,9 @@ const BESIDE_VIEW: readonly number[] = [0, 1];
 export class Parts {
   /** Some datum has had parts. */
   isUsed = false;
-  private readonly runtime: PartsRuntime;
-  private readonly flows: Column<Int32Array, DatumId> = new Int32Array(FLOWS) as never;
-  private readonly params: Float64Array = new Float64Array(PARAMS);
+  protected readonly runtime: PartsRuntime;
+  protected readonly flows: Column<Int32Array, DatumId> = new Int32Array(FLOWS) as never;
+  protected readonly params: Float64Array = new Float64Array(PARAMS);
 
   constructor(runtime: PartsRuntime) {
     this.runtime = runtime;
@@ -82,7 +88,8 @@ export class Parts {
     return whole.family;
   }
 
-  private viewOf(family: Family, region: Region, isOwn: boolean): DatumView {
+  /** @internal */
+  viewOf(family: Family, region: Region, isOwn: boolean): DatumView {
     const { whole, parts, versions } = family;
     const known = parts.get(keyOf(region));
     if (known !== undefined) return known;
@@ -105,6 +112,11 @@ export class Parts {
     for (const [s, { zone }] of engine.spaces.entries())
       if (whole.bytes <= zone.capacity && whole.bytes + part + FLOWS * 512 > zone.capacity)
         throw tooLarge(whole, part, engine.spaceName(s as SpaceId), zone.capacity);
+  }
+
+  /** The record of a datum's versions. */
+  protected versionsOf({ versions }: Family): Versions<DatumView> {
+    return versions;
   }
 
   // --- Tasks --------------------------------------------------------------------------------------------------
@@ -158,7 +170,8 @@ export class Parts {
     const { modes } = row;
     for (let i = 0; i < modes.length; i++) {
       const view = modes[i] === AccessMode.write ? undefined : this.viewAt(flows[i]);
-      if (view?.family.versions.missing(view) !== undefined) return false;
+      if (view !== undefined && this.versionsOf(view.family).missing(view) !== undefined)
+        return false;
     }
     return true;
   }
@@ -189,7 +202,16 @@ export class Parts {
 
   /** The program reads a datum. */
   use({ view }: Datum): void {
-    if (view?.family.versions.hasValue(view.region)) this.complete(view);
+    if (view !== undefined && this.versionsOf(view.family).hasValue(view.region))
+      this.complete(view);
+  }
+
+  /** A plan is played: it begins with the whole datum, and ends with it. */
+  play({ view }: Datum): void {
+    if (view === undefined) return;
+    const { whole } = view.family;
+    this.complete(whole);
+    this.write(whole);
   }
 
   /** The program overwrites a datum. */
@@ -226,7 +248,8 @@ export class Parts {
   // --- Take-overs ---------------------------------------------------------------------------------------------
 
   private write(view: DatumView): void {
-    const { whole, parts, versions } = view.family;
+    const { whole, parts } = view.family;
+    const versions = this.versionsOf(view.family);
     const wasComplete = versions.isComplete;
     versions.write(view);
     if (wasComplete) return;
@@ -236,8 +259,8 @@ export class Parts {
   }
 
   /** Gives a view the newest version of all of its region. */
-  private complete(view: DatumView): void {
-    const { versions } = view.family;
+  protected complete(view: DatumView): void {
+    const versions = this.versionsOf(view.family);
     const next = (): TakeOver<DatumView> | undefined => versions.missing(view);
     while (this.take(view, next));
   }
@@ -270,18 +293,19 @@ export class Parts {
     flows[0] = to.datum.row;
     flows[1] = from.datum.row;
     params.set(takeOverParams(to.datum.element, region, to.region, from.region));
-    to.family.versions.take(to, region);
+    const versions = this.versionsOf(to.family);
+    versions.take(to, region);
+    this.put(cls, row, { to: to.datum, from: from.datum });
+    if (!versions.hasValue(to.region)) engine.directory.written[to.datum.row] = 0;
+  }
+
+  /** Inserts the take-over whose data, which are `_data`, and parameters are in the record. */
+  protected put(_class: TaskClass, cls: TaskClassRow, _data: TakenData): void {
+    const { engine } = this.runtime;
+    const { flows, params } = this;
     const run = engine.runs[INTERNAL_RUN] as RunState;
-    engine.insert({
-      cls: row,
-      run,
-      flows,
-      params,
-      priority: 0,
-      device: ANY_DEVICE,
-      after: undefined,
-    });
-    if (!to.family.versions.hasValue(to.region)) engine.directory.written[to.datum.row] = 0;
+    const insertion = { cls, run, flows, params, priority: 0, device: ANY_DEVICE };
+    engine.insert({ ...insertion, after: undefined });
     engine.wake();
   }
 }

@@ -1,0 +1,80 @@
+// Parts of data in a plan. Every iteration must find what the one before has left: it begins with the whole datum and nothing
+// in its parts, and ends with it. So a plan has a record of versions of its own, and its last tasks bring the whole data up to
+// date. `Plan.run` does the same for the tasks before it.
+// Invariant: at the begin of an iteration no part has a value that the plan may use (planning-engine.ts).
+import { HeadraceError } from '../../devices/errors.js';
+import type { TaskClassRow } from '../../stages/task-table.js';
+import type { Datum } from '../program/datum.js';
+import { Parts, type PartsRuntime, type TakenData } from '../program/parts/parts.js';
+import type { Region } from '../program/parts/region.js';
+import { Versions } from '../program/parts/versions.js';
+import type { View } from '../program/parts/view.js';
+import type { TaskClass } from '../program/task-class.js';
+
+type DatumView = View<Datum>;
+type Family = DatumView['family'];
+
+/** The graph of the plan, as its parts use it. */
+interface TakingGraph {
+  insert(cls: TaskClass, args: object): unknown;
+}
+
+export class PlannedParts extends Parts {
+  /** Set once the graph is made. */
+  graph: TakingGraph | undefined;
+  private readonly real: Parts;
+  private readonly records: Map<Family, Versions<DatumView>> = new Map();
+  private isTaking = false;
+
+  constructor(real: Parts, runtime: Pick<PartsRuntime, 'engine' | 'bind'>) {
+    const none = (): never => {
+      throw new Error('a plan makes and closes no parts');
+    };
+    super({ ...runtime, makeDatum: none, closeDatum: none });
+    this.real = real;
+    this.isUsed = true;
+  }
+
+  /** A take-over uses data that have parts, and needs nothing else before it. */
+  override concerns(row: TaskClassRow, flows: Int32Array): boolean {
+    return !this.isTaking && super.concerns(row, flows as never);
+  }
+
+  /** @internal The view stays: every iteration uses it. */
+  override viewOf(family: Family, region: Region): DatumView {
+    const view = this.real.viewOf(family, region, false);
+    view.isOwn = false;
+    return view;
+  }
+
+  /** @throws HeadraceError `ERR_PART` if the datum has no value before the plan is made */
+  protected override versionsOf(family: Family): Versions<DatumView> {
+    const known = this.records.get(family);
+    if (known !== undefined) return known;
+    const { whole } = family;
+    if (!family.versions.isComplete)
+      throw new HeadraceError(
+        'ERR_PART',
+        `a plan uses parts of datum '${whole.datum.name}', which has no value before the plan is made`,
+        { datum: whole.datum.name, remedy: 'make the datum from an array, or set it first' },
+      );
+    const made = new Versions<DatumView>(whole, true);
+    this.records.set(family, made);
+    return made;
+  }
+
+  /** The program of the plan has ended: the whole data get what their parts have. */
+  endAll(): void {
+    for (const { whole } of this.records.keys()) this.complete(whole);
+  }
+
+  protected override put(cls: TaskClass, _: TaskClassRow, data: TakenData): void {
+    const params = Object.fromEntries(cls.paramNames.map((name, i) => [name, this.params[i]]));
+    this.isTaking = true;
+    try {
+      this.graph?.insert(cls, { ...data, ...params });
+    } finally {
+      this.isTaking = false;
+    }
+  }
+}

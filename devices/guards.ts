@@ -187,6 +187,8 @@ export interface Guards {
   joinWaits: boolean;
   /** A parent has failed if a task of its family has (H15). */
   familyFails: boolean;
+  /** What a family has written comes, in program order, before the tasks behind its parent (H15). */
+  familyInPlace: boolean;
   /** Tasks that commute run one after the other (scheduler/engine/dependencies.ts). */
   commuteInTurn: boolean;
   /** What came behind a failed task among those that commute is found whatever its number (H15). */
@@ -290,6 +292,7 @@ const all: Guards = {
   spawnedHeld: true,
   joinWaits: true,
   familyFails: true,
+  familyInPlace: true,
   commuteInTurn: true,
   commuteFailures: true,
   prunedSends: true,

@@ -16,6 +16,7 @@ Plays random simulated cases, by default for 30 seconds.
   --first SEED   seed of the first case (1)
   --oracles      the low-memory and all-dirty programs
   --plans        only programs that are planned and played
+  --front-end    only programs of the public interface
   --json         one JSON object
   --test         count the whole as one test in the last line
   --help         this text
@@ -24,7 +25,7 @@ const text = /** @type {const} */ ({ type: 'string' });
 const flag = /** @type {const} */ ({ type: 'boolean', default: false });
 const { values } = commandLine(usage, {
   ...{ minutes: text, seconds: text, cases: text, first: { ...text, default: '1' } },
-  ...{ json: flag, oracles: flag, plans: flag, test: flag },
+  ...{ json: flag, oracles: flag, plans: flag, 'front-end': flag, test: flag },
 });
 const amount = (name) =>
   values[name] === undefined ? undefined : positive(usage, name, values[name]);
@@ -51,6 +52,14 @@ for (const [signal, exit] of [
     stop.abort();
   });
 }
+
+/** The programs besides the cases, or in their place. */
+function beside() {
+  if (values.plans) return { plans: 'only' };
+  if (values['front-end']) return { frontEnd: 'only' };
+  return values.oracles ? {} : { plans: 'also', frontEnd: 'also' };
+}
+
 const before = process.cpuUsage();
 const result = await soak({
   firstSeed: positive(usage, 'first', values.first),
@@ -60,7 +69,7 @@ const result = await soak({
   cases: { shortHosts: true, moreRanks: true },
   mixed: true,
   oracles: values.oracles,
-  ...(values.plans ? { plans: 'only' } : values.oracles ? {} : { plans: 'also' }),
+  ...beside(),
   signal: stop.signal,
   played: (cases, elapsed) =>
     limit === undefined
@@ -70,13 +79,14 @@ const result = await soak({
 progress.clear();
 const cpu = process.cpuUsage(before);
 const cpuSeconds = (cpu.user + cpu.system) / 1e6;
-const { failures, planFailures, ...rest } = result;
+const { failures, planFailures, frontEndFailures, ...rest } = result;
 const report = {
   ...rest,
   cpuSeconds,
   seedsPerCpuSecond: rest.seeds / cpuSeconds,
   failed: failures.map((f) => f.case.seed),
   failedPlans: planFailures.map((f) => f.seed),
+  failedFrontEnd: frontEndFailures.map((f) => f.seed),
 };
 for (const failure of failures) {
   mkdirSync(path.join(root, '.cache'), { recursive: true });
@@ -89,6 +99,10 @@ for (const failure of failures) {
 for (const { seed, problem } of planFailures)
   process.stderr.write(
     `seed ${seed}: ${problem}\n  npm run soak -- --plans --first ${seed} --cases 1\n`,
+  );
+for (const { seed, problem } of frontEndFailures)
+  process.stderr.write(
+    `seed ${seed}: ${problem}\n  npm run soak -- --front-end --first ${seed} --cases 1\n`,
   );
 if (values.json) process.stdout.write(`${JSON.stringify(report)}\n`);
 else

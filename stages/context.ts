@@ -2,7 +2,13 @@
 
 import type { HeadraceError } from '../devices/errors.js';
 import { Fifo } from '../devices/fifo.js';
-import { NO_TASK, type QueueId, type SpaceId, type TaskId } from '../devices/handles.js';
+import {
+  type DatumId,
+  NO_TASK,
+  type QueueId,
+  type SpaceId,
+  type TaskId,
+} from '../devices/handles.js';
 import type { Directory } from '../devices/memory/directory.js';
 import type { EvictionCounter } from '../devices/memory/eviction.js';
 import type { MemorySpace } from '../devices/memory/space.js';
@@ -76,6 +82,8 @@ export class StageContext {
   tracing = false;
   /** The machine has lanes to other ranks. */
   readonly hasLanes: boolean;
+  /** The task at whose place in program order a task uses a datum: spawned tasks use that of their parent. Undefined while there are none. */
+  placeOf: ((id: TaskId, d: DatumId) => TaskId) | undefined;
   /** Scratch: the kernel that is launched. */
   readonly launch: Launch;
   /** Tasks that wait for room in a queue's ring, by queue. */
@@ -110,6 +118,7 @@ export class StageContext {
       observer: undefined,
       waits: new Float64Array(8),
     };
+    this.placeOf = undefined;
     this.hasLanes = submission.backend.queues.some(({ kind }) => kind === 'lane');
     const queues = submission.backend.queues.length;
     const args = new Float64Array(tasks.maxArguments * 3);

@@ -9,11 +9,12 @@ import { Outcome } from './stage.js';
 import { AccessMode } from './task-table.js';
 
 /**
- * Task `id` writes all of datum `d` without reading it, and was issued: the datum is good from here on in program order. A
+ * Task `task` writes all of datum `d` without reading it, and was issued: the datum is good from here on in program order. A
  * writer on another rank, which comes later in program order, may have left it without a value by now: that stands.
  */
-export function cure(x: StageContext, d: DatumId, id: TaskId): void {
+export function cure(x: StageContext, d: DatumId, task: TaskId): void {
   const dir = x.directory;
+  const id = x.placeOf === undefined ? task : x.placeOf(task, d);
   if (dir.poison[d] !== Poison.none) {
     if (laterWriterDecided(x, d, id)) return;
     dir.setPoison(d, Poison.none);

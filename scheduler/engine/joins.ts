@@ -7,7 +7,8 @@
 // Invariants: no spawned task is released before the body that spawned it has ended; a parent stays in stage finalize, and
 // releases no successor, until the tasks that it has spawned are done; no spawned task waits for a task that waits for the
 // end of its parent (graph.spawn refuses it); if a spawned task does not do its part, the data that its parent writes have no
-// value when the parent is over, also those that the spawned task does not use.
+// value when the parent is over, also those that the spawned task does not use; what the family has written to data of the parent
+// counts as written at the place of the parent in program order (scheduler/failure/poison.ts).
 import { guards } from '../../devices/guards.js';
 import { type DatumId, FIRST_DATUM, type TaskId } from '../../devices/handles.js';
 import { TaskStage } from '../../stages/task-table.js';
@@ -45,6 +46,8 @@ export class Joins {
   private readonly joins: Map<TaskId, Join> = new Map();
   /** The parents of spawned tasks that are not known to be done. */
   private readonly parents: Map<TaskId, TaskId> = new Map();
+  /** Spawned tasks whose parents have failed; some may not be over. */
+  private orphans: TaskId[] = [];
   private last: TaskId | undefined;
   private readonly joined: (row: number, isLost: boolean) => void;
 
@@ -82,6 +85,15 @@ export class Joins {
     let root = task;
     for (const id of this.ancestors(task)) root = id;
     return root;
+  }
+
+  /** The task in whose place in program order a task uses datum `d`: itself, or the outermost parent whose datum it is. */
+  private placeOf(task: TaskId, d: DatumId): TaskId {
+    const { tasks } = this.state;
+    let place = task;
+    for (const id of this.ancestors(task))
+      if (id !== task && tasks.contains(id) && this.uses(id, d)) place = id;
+    return place;
   }
 
   /** The tasks that wait for the end of the body that has spawned them. */
@@ -140,9 +152,11 @@ export class Joins {
     const { tasks } = this.state;
     const id = tasks.idOf(row);
     if (guards.spawnedHeld) tasks.pending[row]++;
+    if (this.orphans.length > 0) this.forgetOrphans();
     this.joinOf(parent).children.push(id);
     this.parents.set(id, parent);
     this.last = id;
+    if (guards.familyInPlace) this.state.x.placeOf ??= (task, d) => this.placeOf(task, d);
   }
 
   /** Calls a function when task `parent`, whose body runs, and what it spawns are over. */
@@ -167,6 +181,8 @@ export class Joins {
     const join = this.joins.get(this.state.tasks.idOf(row));
     if (join === undefined) return;
     this.release(join, row);
+    // They are not over yet, and keep their place.
+    this.orphans.push(...join.children.splice(0));
     this.close(join);
   }
 
@@ -209,6 +225,14 @@ export class Joins {
       children.pop();
       this.parents.delete(child);
     }
+  }
+
+  private forgetOrphans(): void {
+    const { tasks } = this.state;
+    const isOver = (id: TaskId): boolean =>
+      !tasks.contains(id) || tasks.stage[id & tasks.mask] === TaskStage.done;
+    for (const id of this.orphans) if (isOver(id)) this.parents.delete(id);
+    this.orphans = this.orphans.filter((id) => !isOver(id));
   }
 
   private close(join: Join): void {

@@ -8,6 +8,7 @@
 // were issued or are over (dropped-tasks.ts). An issued writer cures its outputs at its issue, in the order of issue. It
 // poisons them when the engine sees it fail, unless a later writer has decided by then. The engine may see completions
 // in another order than they happened.
+// Spawned tasks run before the tasks behind their parent, whatever their numbers: what they do to its data has its place.
 // Invariant: `poisonedBy[d]` is the last writer of `d` that decided on it: one that overwrites all of it and was issued, or
 // one that failed. effects.ts also marks the results that issued tasks computed from a failed writer.
 import { Status } from '../../devices/backend.js';
@@ -22,12 +23,13 @@ import { AccessMode } from '../../trace/format.js';
 export function poisonOutputs(x: StageContext, row: number, status: number): void {
   if (!guards.poisonOutputs) return;
   const { tasks, directory: dir } = x;
-  const id = tasks.idOf(row);
+  const task = tasks.idOf(row);
   const modes = x.classes[tasks.classOf[row]].modes;
   const first = tasks.flowStart[row];
   for (let i = 0; i < modes.length; i++) {
     if (modes[i] === AccessMode.read) continue;
     const d = tasks.flowDatum[first + i];
+    const id = x.placeOf === undefined ? task : x.placeOf(task, d);
     const by = dir.poisonedBy[d];
     // While this task is in the window, later ones are too: other ids are of long ago.
     const isLater = ((by - id) | 0) > 0 && tasks.contains(by) && guards.laterWriterDecides;

@@ -111,6 +111,11 @@ export class RankRuns implements BallotRuns, EraRuns, RunNotes {
     return this.epochs.at(number)?.failure;
   }
 
+  /** The number of a run of this rank, which is the same on all ranks. */
+  numberOf(run: RunState): number {
+    return this.epochs.of(run)?.number ?? 0;
+  }
+
   /** Whether the program of a run skips tasks that do not concern its rank. */
   isPruned(run: RunState): boolean {
     return this.epochs.of(run)?.pruned === true;

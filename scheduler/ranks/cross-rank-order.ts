@@ -1,9 +1,10 @@
 // Control dependencies across ranks (`after`): a task follows a task of another rank without common data.
 //
 // The predecessors' rank signals with a token, a datum of eight bytes. The token is written when the predecessors are
-// over, and it travels like any other datum; the follower waits for its arrival. Every rank makes the token, so that
-// data have the same names on all ranks.
-// Invariant: a token is released when its last user is over, also when the run failed.
+// over, and it travels like any other datum; the follower waits for its arrival.
+// Invariants: a token is released when its last user is over, also when the run failed; its name follows from its run alone,
+// because ranks leave the program of a failed run at different points and may have made different numbers of tokens. The tokens
+// of a run share the name: from one rank to another they travel in program order.
 
 import { guards } from '../../devices/guards.js';
 import {
@@ -17,6 +18,7 @@ import {
 import { AccessMode, ANY_DEVICE, type TaskClassRow } from '../../stages/task-table.js';
 import type { RunState } from '../engine/run-state.js';
 import { INTERNAL_RUN } from '../engine/run-state.js';
+import type { RankRuns } from './agreement.js';
 import type { RankData } from './data.js';
 import type { RankHost } from './host.js';
 import type { RankPlan } from './plan.js';
@@ -25,6 +27,9 @@ import type { PlannedTransfers } from './planned-transfers.js';
 /** First handle of tasks of other ranks; the rank is added to it. Ids of this rank's tasks are int32. */
 const ELSEWHERE = 2 ** 40;
 const TOKEN_BYTES = 8;
+/** Names of tokens, apart from those of all other data; the number of the run is added, modulo the second. */
+const FIRST_TOKEN = 2 ** 29;
+const TOKEN_NAMES = 2 ** 28;
 
 /** Handle of a task of another rank. */
 export function handleElsewhere(rank: number): TaskElsewhere {
@@ -46,6 +51,7 @@ export class RankAfter {
   private readonly engine: RankHost;
   private readonly transfers: PlannedTransfers;
   private readonly data: RankData;
+  private readonly runs: Pick<RankRuns, 'numberOf'>;
   private readonly rank: number;
   private readonly signalClass: TaskClassRow;
   private readonly forgetClass: TaskClassRow;
@@ -55,8 +61,14 @@ export class RankAfter {
   >;
   private readonly oneParam: Float64Array = new Float64Array(1);
 
-  constructor(engine: RankHost, plan: Pick<RankPlan, 'transfers' | 'data'>, rank: number) {
+  constructor(
+    engine: RankHost,
+    plan: Pick<RankPlan, 'transfers' | 'data'>,
+    runs: Pick<RankRuns, 'numberOf'>,
+    rank: number,
+  ) {
     this.engine = engine;
+    this.runs = runs;
     this.transfers = plan.transfers;
     this.data = plan.data;
     this.rank = rank;
@@ -99,17 +111,15 @@ export class RankAfter {
     others.delete(target);
     // In the order of rank numbers, because handles differ between ranks.
     for (const from of [...others].sort((a, b) => a - b)) {
+      if (from !== this.rank && target !== this.rank) continue;
       const token = this.engine.addDatum(TOKEN_BYTES, { name: `token of rank ${from}` });
-      this.data.add(token, from);
+      this.data.add(token, from, FIRST_TOKEN + (this.runs.numberOf(run) % TOKEN_NAMES));
       if (from === this.rank) {
         this.signal(token, mine, run, priority);
         this.transfers.sendTo(token, target, run, priority, false);
-      } else if (target === this.rank) {
+      } else {
         const arrival = this.transfers.receive(token, run, priority, HOST, undefined);
         if (guards.afterTokens) follow.push(arrival);
-      } else {
-        this.engine.removeDatum(token);
-        continue;
       }
       this.forget(token);
     }

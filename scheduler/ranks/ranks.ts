@@ -110,7 +110,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
       },
     );
     this.plan = plan;
-    this.after = new RankAfter(engine, plan, rank);
+    this.after = new RankAfter(engine, plan, runs, rank);
     const { data } = plan;
     const loss = new RankLoss({ engine, movements, device, runs, receives: () => this.receives });
     this.loss = loss;

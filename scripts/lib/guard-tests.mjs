@@ -113,6 +113,12 @@ export const guardTests = [
     breaks: 'a part keeps its older version when an overlapping one is written',
   },
   {
+    ...joins,
+    guard: 'familyInPlace',
+    hazard: 'H15 errors spread',
+    breaks: 'a datum has the value of a family, although a later writer was dropped',
+  },
+  {
     ...commuting,
     guard: 'commuteInTurn',
     hazard: 'H5 overwritten or evicted while in use',

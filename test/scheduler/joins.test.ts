@@ -498,6 +498,53 @@ it('a full window gets room when the body of a failed run ends and what it has s
   });
 });
 
+/** What a read gets of a datum that a family has overwritten, if the writer behind the family was dropped. */
+function behindDroppedWriter(): Promise<number | string> {
+  return onMachine({ workers: 1 }, async (runtime) => {
+    const [x, y] = [1, 2].map((value) => runtime.data(Float64Array.of(value)));
+    let begins = (): void => {};
+    const hasBegun = new Promise<void>((resolve) => (begins = resolve));
+    const late = task({
+      name: 'late',
+      flows: { x: readWrite('f64') },
+      body: async () => {
+        begins();
+        for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+      },
+    });
+    const parent = task({
+      name: 'parent',
+      flows: { x: readWrite('f64') },
+      body: (_, { data, spawn }) => {
+        spawn(one, { x: data.x });
+        spawn(late, { x: data.x });
+      },
+    });
+    const failsLater = task({
+      name: 'failsLater',
+      flows: { y: readWrite('f64') },
+      body: async () => {
+        await hasBegun;
+        throw new Error('as asked for');
+      },
+    });
+    const { done } = runtime.run((graph) => {
+      graph.insert(parent, { x });
+      graph.insert(scale, { x, by: 2, plus: 0 });
+      graph.insert(failsLater, { y });
+    });
+    await expect(soon(runtime, done)).rejects.toMatchObject({ code: 'ERR_TASK_FAILED' });
+    return await x.read().then(
+      ([value]) => value,
+      ({ code }) => code,
+    );
+  });
+}
+
+it('a datum has no value if the writer behind a family that has overwritten it was dropped', async () => {
+  expect(await behindDroppedWriter()).toBe('ERR_DATUM_POISONED');
+});
+
 describe('guards', () => {
   afterEach(() => {
     for (const name of guardNames) setGuard(name, true);
@@ -542,6 +589,11 @@ describe('guards', () => {
     await onMachine({ workers: 1 }, async (runtime) => {
       expect(await afterFailedFamily(runtime, [])).toBe(2);
     });
+  });
+
+  test('without familyInPlace: a datum has the value of a family, although a later writer was dropped', async () => {
+    setGuard('familyInPlace', false);
+    expect(await behindDroppedWriter()).toBe(1);
   });
 
   test.each(['spawnedHeld', 'joinWaits'] as const)(

@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import '../support/removable-guards.js';
 import { reduceGraph, stencilGraph } from '../../algorithms/index.js';
+import { differencesOnRanks } from '../../devices/simulated/cases/random-graphs.js';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import {
   type Datum,
@@ -16,7 +17,6 @@ import {
   temporary,
   write,
 } from '../../index.js';
-import { differencesOnRanks } from '../support/random-graphs.js';
 import { onRanks as onSimulated } from '../support/simulated-ranks.js';
 import { random } from '../support/tasks.js';
 

@@ -1,6 +1,7 @@
 // Plays random cases, one after the other, for a time or a number of seeds, and adds up the results.
 import { setImmediate } from 'node:timers/promises';
 import { type CaseOptions, randomCase, type SimulatedCase } from './case.js';
+import { playFrontEnd } from './front-end-cases.js';
 import { oracleCase } from './oracle-cases.js';
 import { planProblem } from './plan-cases.js';
 import { PlanProgram } from './plan-programs.js';
@@ -17,6 +18,8 @@ interface SoakOptions {
   readonly oracles?: boolean;
   /** Programs that are planned and played (plan-cases.ts): one besides every fourth case, or nothing else. */
   readonly plans?: 'also' | 'only';
+  /** Programs of the public interface (front-end-cases.ts): one besides every second case, or nothing else. */
+  readonly frontEnd?: 'also' | 'only';
   /** Two of three cases are programs of several runs (mixed-programs.ts). */
   readonly mixed?: boolean;
   /** Every n-th case gets faults; 0: none does. */
@@ -47,9 +50,14 @@ interface SoakResult {
   readonly plans: number;
   /** The tasks of their iterations. */
   readonly plannedTasks: number;
+  /** Programs of the public interface, and how often each kind of step occurred in them. */
+  readonly frontEnd: number;
+  readonly frontEndKinds: Readonly<Record<string, number>>;
   readonly violations: number;
   /** The first few programs that gave something else played, and by seed what. */
   readonly planFailures: readonly { readonly seed: number; readonly problem: string }[];
+  /** The same of programs of the public interface that went wrong. */
+  readonly frontEndFailures: readonly { readonly seed: number; readonly problem: string }[];
   /** The first few cases with a violation. */
   readonly failures: readonly { readonly case: SimulatedCase; readonly played: Played }[];
 }
@@ -61,6 +69,8 @@ const LANES_OFF = 4;
 const PULLS_EVERY = 5;
 /** A program is planned and played besides one of so many cases. */
 const PLANS_EVERY = 4;
+/** A program of the public interface is played besides one of so many cases. */
+const FRONT_END_EVERY = 2;
 /** Milliseconds between turns of the event loop, which serves signals. */
 const TURN = 100;
 
@@ -75,6 +85,48 @@ async function playPlan(
   sum.plannedTasks += program.tasks;
   if (problem !== '') sum.violations++;
   return problem;
+}
+
+interface Problem {
+  readonly seed: number;
+  readonly problem: string;
+}
+
+interface BesideSums {
+  plans: number;
+  plannedTasks: number;
+  frontEnd: number;
+  violations: number;
+  readonly frontEndKinds: Record<string, number>;
+  readonly planFailures: Problem[];
+  readonly frontEndFailures: Problem[];
+}
+
+/** Plays the program of the public interface of a seed; returns what is wrong, '' if nothing is. */
+async function playFront(seed: number, sum: BesideSums): Promise<string> {
+  const { problem, kinds } = await playFrontEnd(seed);
+  sum.frontEnd++;
+  for (const [kind, n] of Object.entries(kinds))
+    sum.frontEndKinds[kind] = (sum.frontEndKinds[kind] ?? 0) + n;
+  if (problem !== '') sum.violations++;
+  return problem;
+}
+
+/** Plays the programs besides case number `i`, as the options have it. True if one of them was wrong. */
+async function playBeside(options: SoakOptions, i: number, sum: BesideSums): Promise<boolean> {
+  const seed = options.firstSeed + i;
+  const { plans, frontEnd } = options;
+  let isWrong = false;
+  const note = (problem: string, failures: Problem[]): void => {
+    if (problem === '') return;
+    isWrong = true;
+    if (failures.length < KEPT) failures.push({ seed, problem });
+  };
+  if (plans === 'only' || (plans === 'also' && i % PLANS_EVERY === 0))
+    note(await playPlan(seed, sum), sum.planFailures);
+  if (frontEnd === 'only' || (frontEnd === 'also' && i % FRONT_END_EVERY === 0))
+    note(await playFront(seed, sum), sum.frontEndFailures);
+  return isWrong;
 }
 
 export async function soak(options: SoakOptions): Promise<SoakResult> {
@@ -96,9 +148,12 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     faultsInjected: 0,
     plans: 0,
     plannedTasks: 0,
+    frontEnd: 0,
     violations: 0,
+    frontEndKinds: {} as Record<string, number>,
+    planFailures: [] as Problem[],
+    frontEndFailures: [] as Problem[],
   };
-  const planFailures: { seed: number; problem: string }[] = [];
   const outcomes: Record<string, number> = {};
   const failures: { case: SimulatedCase; played: Played }[] = [];
   const every = options.faultsEvery ?? 0;
@@ -113,12 +168,9 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     }
     const faults = every > 0 && i % every === every - 1;
     const seed = firstSeed + i;
-    if (options.plans === 'only' || (options.plans === 'also' && i % PLANS_EVERY === 0)) {
-      const problem = await playPlan(seed, sum);
-      if (problem !== '' && planFailures.length < KEPT) planFailures.push({ seed, problem });
-      if (problem !== '' && options.stopAtFirst === true) break;
-    }
-    if (options.plans === 'only') {
+    const isWrong = await playBeside(options, i, sum);
+    if (isWrong && options.stopAtFirst === true) break;
+    if (options.plans === 'only' || options.frontEnd === 'only') {
       options.played?.(++sum.seeds, (performance.now() - begin) / 1000);
       continue;
     }
@@ -152,5 +204,5 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
   }
   const elapsed = (performance.now() - begin) / 1000;
   const seedsPerSecond = sum.seeds / elapsed;
-  return { ...sum, seconds: elapsed, seedsPerSecond, outcomes, planFailures, failures };
+  return { ...sum, seconds: elapsed, seedsPerSecond, outcomes, failures };
 }

@@ -1,6 +1,7 @@
 // Random parameterised graphs on several ranks, pruned and not: every rank runs this program. Arguments: the first seed and their number.
+
+import { differencesOnRanks } from '../../../dist/devices/simulated/cases/random-graphs.js';
 import { Runtime } from '../../../dist/index.js';
-import { differencesOnRanks } from '../../../dist/test/support/random-graphs.js';
 import { report } from './report.mjs';
 
 const [from, count] = process.argv.slice(2).map(Number);

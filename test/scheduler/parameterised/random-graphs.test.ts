@@ -2,10 +2,6 @@
 // find every mistake that is planted into its edges.
 
 import { describe, expect, it } from 'vitest';
-import { Random } from '../../../devices/simulated/machine/random.js';
-import type { Datum, HeadraceError, Runtime, RuntimeOptions } from '../../../index.js';
-import { partOf } from '../../support/grids.js';
-import { nothingLeft, onMachine, soon } from '../../support/machines.js';
 import {
   type End,
   graphOf,
@@ -13,7 +9,11 @@ import {
   type Program,
   randomProgram,
   start,
-} from '../../support/random-graphs.js';
+} from '../../../devices/simulated/cases/random-graphs.js';
+import { Random } from '../../../devices/simulated/machine/random.js';
+import type { Datum, HeadraceError, Runtime, RuntimeOptions } from '../../../index.js';
+import { partOf } from '../../support/grids.js';
+import { nothingLeft, onMachine, soon } from '../../support/machines.js';
 
 const MACHINES: readonly RuntimeOptions[] = [
   { workers: 1, checked: true },

@@ -1,5 +1,5 @@
 // Random programs as parameterised graphs: classes whose functions of the indices look the ends of the edges up in tables.
-import { Random } from '../../devices/simulated/machine/random.js';
+
 import {
   type Datum,
   list,
@@ -13,7 +13,8 @@ import {
   task,
   temporary,
   write,
-} from '../../index.js';
+} from '../../../scheduler/index.js';
+import { Random } from '../machine/random.js';
 
 const LENGTH = 3;
 const MODULUS = 1_000_003;
@@ -94,6 +95,7 @@ interface Version {
 }
 
 /** A random program of tasks one after the other. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its steps and nodes grow together from the same tables.
 export function randomProgram(r: Random): Program {
   const data = 2 + r.below(4);
   const versions: Version[] = Array.from({ length: data }, (_, writer) => ({

@@ -1,0 +1,239 @@
+// Plays the random programs of front-end-program.ts on simulated ranks, whose memory has bytes and whose machines delay what they can,
+// and compares every value that the program sees with that of plain arrays.
+import { setImmediate } from 'node:timers/promises';
+import {
+  type Datum,
+  type Graph,
+  HeadraceError,
+  Runtime,
+  type TaskHandle,
+} from '../../../scheduler/index.js';
+import { describeThrown } from '../../../trace/thrown.js';
+import { SimulatedBackend } from '../machine/backend.js';
+import type { MachineDescription } from '../machine/machine.js';
+import { World } from '../machine/world.js';
+import { SimulatedNetwork } from '../network/network.js';
+import { FrontEndFamilies, frontEndKernels, insertStep } from './front-end-classes.js';
+import {
+  FrontEndProgram,
+  isBad,
+  kindsOf,
+  Reference,
+  type Round,
+  type Step,
+  type TaskStep,
+} from './front-end-program.js';
+import { differencesOnRanks } from './random-graphs.js';
+
+/** Turns of the event loop without an end after which a program counts as one that hangs. */
+const TURNS = 20_000;
+const LINK = { bandwidth: 1e9, latency: 1e-6 };
+const DELAYS = { spread: 3, holdBack: 0.3, stall: 0.1, stallNs: 20_000, spurious: 0.05 };
+/** How a run may fail, and how the read of a datum that it leaves without a value. */
+const OF_RUNS = ['ERR_TASK_FAILED', 'ERR_PEER_FAILED', 'ERR_ABORTED', 'ERR_DATUM_POISONED'];
+const OF_READS = ['ERR_DATUM_POISONED', 'ERR_PEER_FAILED', 'ERR_NEVER_WRITTEN'];
+
+function machineOf(p: FrontEndProgram): MachineDescription {
+  const { gpus, gpuMemory, workers, scriptWorkers, lanes } = p;
+  return {
+    name: 'front end',
+    ...{ gpus, gpuMemory, workers, scriptWorkers, lanes, hostMemory: 2 ** 20 },
+    ...{ h2d: LINK, d2h: LINK, d2d: LINK, network: LINK },
+    engine: { command: 1e-7, wake: 1e-6, launch: 1e-6 },
+    kernels: { '*': 1e-5 },
+  };
+}
+
+/** One rank that plays a program. */
+class FrontEndRank {
+  private readonly program: FrontEndProgram;
+  private readonly runtime: Runtime;
+  private readonly families: FrontEndFamilies;
+  private readonly data: Datum<'f64'>[];
+  private reference: Reference;
+  /** Steps of the run under way that the reference has done. */
+  private stepped = 0;
+
+  constructor(program: FrontEndProgram, runtime: Runtime) {
+    this.program = program;
+    this.runtime = runtime;
+    this.families = new FrontEndFamilies(program);
+    this.reference = new Reference(program.owners.map((_, d) => program.start(d, 0)));
+    this.data = program.owners.map((rank, d) =>
+      runtime.data(program.start(d, 0), { name: `d${d}`, rank }),
+    );
+  }
+
+  async play(): Promise<void> {
+    const { program, runtime } = this;
+    const open: Promise<unknown>[] = [];
+    for (const [turn, round] of program.rounds.entries()) {
+      const { values } = this.reference;
+      this.reference = new Reference(values);
+      this.stepped = 0;
+      if (!round.isAlone) {
+        // Its tasks are inserted before the next run begins.
+        open.push(runtime.run((graph) => this.insertAll(graph, round)).done);
+        continue;
+      }
+      // Runs that are open at the same time fail together.
+      if (isBad(round)) await Promise.all(open.splice(0));
+      const stop = new AbortController();
+      const { signal } = stop;
+      const run = runtime.run((graph) => this.insert(graph, round, stop), { signal });
+      await this.over(run.done, round, turn);
+      if (round.graph === undefined) continue;
+      await Promise.all(open.splice(0));
+      const [wrong] = await differencesOnRanks(runtime, round.graph, [false, true], () => true);
+      if (wrong !== undefined) throw new Error(`parameterised graph: ${wrong}`);
+    }
+    await Promise.all(open);
+    for (const d of this.data.keys()) await this.look(d, 'at the end');
+    for (const datum of this.data) datum.close();
+    await runtime.engine.quiet();
+    for (const { name, used, pinned } of runtime.memory())
+      if (used + pinned > 0)
+        throw new Error(`${name}: ${used} bytes are in use at the end, ${pinned} pinned`);
+  }
+
+  /** The program function of a run that does not wait. */
+  private insertAll(graph: Graph, { steps }: Round): void {
+    const handles: (TaskHandle | undefined)[] = [];
+    for (const step of steps) {
+      if ('plus' in step) handles.push(insertStep(graph, this.families, step, this.data, handles));
+      this.reference.step(step);
+    }
+  }
+
+  /** The program function of a run that may wait and fail. */
+  private async insert(graph: Graph, round: Round, stop: AbortController): Promise<void> {
+    const { program, runtime, reference } = this;
+    const handles: (TaskHandle | undefined)[] = [];
+    for (const [i, step] of round.steps.entries()) {
+      if (program.ranks > 1) await graph.space();
+      if (round.aborts?.at === i && round.aborts.rank === runtime.rank) stop.abort();
+      if ('plus' in step) handles.push(insertStep(graph, this.families, step, this.data, handles));
+      else {
+        const isOver = await this.wait(graph, step, isBad(round));
+        if (isOver) return;
+        handles.push(undefined);
+      }
+      reference.step(step);
+      this.stepped = i + 1;
+    }
+  }
+
+  /** The program waits; true: it cannot go on, because its run fails. */
+  private async wait(
+    graph: Graph,
+    step: Exclude<Step, TaskStep>,
+    mayFail: boolean,
+  ): Promise<boolean> {
+    const { data, reference, families } = this;
+    try {
+      if (step.kind === 'space') await graph.space();
+      else if (step.kind === 'read') await this.look(step.d, 'in the middle');
+      else {
+        const seen = await graph.value(data[step.d]);
+        const [expected] = reference.values[step.d];
+        if (seen !== expected || reference.lost.has(step.d))
+          throw new Error(`d${step.d} is ${seen} in the middle, not ${expected}`);
+        insertStep(graph, families, seen % 2 === 1 ? step.odd : step.even, data, []);
+      }
+      return false;
+    } catch (error) {
+      if (mayFail && error instanceof HeadraceError) return true;
+      throw error;
+    }
+  }
+
+  /** Awaits a run. After one that has failed every datum gets a new value. */
+  private async over(done: PromiseLike<unknown>, round: Round, turn: number): Promise<void> {
+    const { reference, data, program } = this;
+    const error = await Promise.resolve(done).then(
+      () => undefined,
+      (cause: unknown) => cause,
+    );
+    if (!isBad(round)) {
+      if (error !== undefined) throw error;
+      return;
+    }
+    if (!(error instanceof HeadraceError) || !OF_RUNS.includes(error.code))
+      throw error ?? new Error(`run ${turn} was to fail`);
+    for (const step of round.steps.slice(this.stepped)) reference.step(step);
+    for (const [d, datum] of data.entries()) {
+      const seen = await datum.read().then(
+        (value) => value.join(),
+        (cause: unknown) => cause,
+      );
+      const isRight =
+        typeof seen === 'string'
+          ? reference.points[d].has(seen)
+          : seen instanceof HeadraceError && OF_READS.includes(seen.code);
+      if (!isRight) throw new Error(`d${d} is ${seen} after a run that failed`);
+      reference.lost.delete(d);
+      reference.values[d] = program.start(d, turn + 1);
+      await datum.set(reference.values[d]);
+    }
+  }
+
+  /** Reads a datum and compares. */
+  private async look(d: number, when: string): Promise<void> {
+    const { data, reference } = this;
+    const seen = (await data[d].read()).join();
+    const expected = reference.values[d].join();
+    if (seen !== expected || reference.lost.has(d))
+      throw new Error(`d${d} is ${seen} ${when}, not ${expected}`);
+  }
+}
+
+/** The runtimes of a program's ranks. */
+function runtimesOf(program: FrontEndProgram, seed: number): [Runtime[], SimulatedBackend[]] {
+  const world = new World();
+  const kernels = frontEndKernels(program.length);
+  const backends = Array.from(
+    { length: program.ranks },
+    (_, rank) =>
+      new SimulatedBackend({
+        ...{ machine: machineOf(program), world, kernels },
+        adversary: { seed: seed * 10 + rank, ...DELAYS },
+      }),
+  );
+  const { window, inlineBytes, treeFrom } = program;
+  const options = { window, checked: true };
+  if (program.ranks === 1) return [[Runtime.over(backends[0], options)], backends];
+  const { adversary } = backends[0];
+  const { ports } = new SimulatedNetwork(world, backends, { link: LINK, adversary });
+  const runtimes = backends.map((backend, rank) =>
+    Runtime.over(backend, { ...options, inlineBytes, treeFrom }, ports[rank]),
+  );
+  return [runtimes, backends];
+}
+
+/** What became of a program: what is wrong, '' if nothing is, and how often each kind of step occurred. */
+interface FrontEndResult {
+  readonly problem: string;
+  readonly kinds: Readonly<Record<string, number>>;
+}
+
+/** Plays the program of a seed. */
+export async function playFrontEnd(seed: number): Promise<FrontEndResult> {
+  const program = new FrontEndProgram(seed);
+  const kinds = kindsOf(program);
+  const [runtimes, backends] = runtimesOf(program, seed);
+  let problem: string | undefined;
+  Promise.all(
+    runtimes.map(async (runtime) => {
+      await new FrontEndRank(program, runtime).play();
+      await runtime.close();
+    }),
+  ).then(
+    () => (problem = ''),
+    (error: unknown) => (problem = describeThrown(error) || 'an error without a text'),
+  );
+  for (let i = 0; i < TURNS && problem === undefined; i++) await setImmediate();
+  problem ??= `hangs\n${runtimes.map((runtime) => runtime.explain()).join('\n')}`;
+  // What is left of the program must not go on in a state that may be wrong.
+  if (problem !== '') for (const backend of backends) backend.die();
+  return { problem, kinds };
+}

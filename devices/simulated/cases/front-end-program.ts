@@ -1,0 +1,356 @@
+// Random programs of the public interface, as plain data, and what they do to plain arrays, one task after the other.
+//
+// All numbers are whole and below 2^53, so reductions and tasks that commute give the same in any order.
+import { Random } from '../machine/random.js';
+
+export const MODULUS = 1_000_003;
+export type Values = Float64Array<ArrayBuffer>;
+
+/** A task of a body, with those that it spawns. `x` and `y`: places among the data that the parent gives. */
+export interface Kin {
+  readonly kind: 'plain' | 'kernel' | 'init' | 'sum' | 'family';
+  readonly x: number;
+  readonly y: number;
+  readonly plus: number;
+  readonly isAsync: boolean;
+  readonly temporaries: number;
+  readonly children: readonly Kin[];
+  /** Its place among those of its program: the same on all ranks. */
+  readonly number: number;
+}
+
+/** What the insertion of a task says besides its data. */
+interface StepOptions {
+  readonly priority?: number;
+  readonly device?: number | 'host';
+  readonly rank?: number;
+  /** An earlier step of the same run. */
+  readonly after?: number;
+}
+
+/** Operators of reducing flows. */
+export const OPERATORS = ['sum', 'min', 'max', 'own'] as const;
+type Operator = (typeof OPERATORS)[number];
+
+export interface TaskStep {
+  readonly kind:
+    | ('plain' | 'async' | 'kernel' | 'script' | 'init' | 'commute')
+    | ('reduce' | 'list' | 'steered' | 'steeredKernel' | 'family' | 'fails');
+  readonly x: number;
+  readonly y: number;
+  readonly plus: number;
+  /** Datum of the parameter. */
+  readonly alpha: number;
+  readonly parts: readonly number[];
+  readonly operator: Operator;
+  /** How it fails. */
+  readonly how: 'body' | 'promise' | 'kernel' | 'child';
+  readonly root: Kin | undefined;
+  readonly options: StepOptions;
+}
+
+/** The program waits: for a value, which decides which of two tasks comes next; for a whole datum; or for room. */
+export type Step =
+  | TaskStep
+  | {
+      readonly kind: 'value';
+      readonly d: number;
+      readonly odd: TaskStep;
+      readonly even: TaskStep;
+    }
+  | { readonly kind: 'read'; readonly d: number }
+  | { readonly kind: 'space' };
+
+/** A run. */
+export interface Round {
+  readonly steps: readonly Step[];
+  /** The rank that aborts it, and the step before which. */
+  readonly aborts: { readonly rank: number; readonly at: number } | undefined;
+  /** The program awaits it before the next one. */
+  readonly isAlone: boolean;
+  /** Seed of a random parameterised graph that runs behind it. */
+  readonly graph: number | undefined;
+}
+
+const isTask = (step: Step): step is TaskStep => 'plus' in step;
+
+/** Whether a run cannot succeed. */
+export function isBad({ steps, aborts }: Round): boolean {
+  return aborts !== undefined || steps.some(({ kind }) => kind === 'fails');
+}
+
+export class FrontEndProgram {
+  readonly ranks: number;
+  readonly gpus: number;
+  readonly workers: number;
+  readonly scriptWorkers: number;
+  readonly lanes: number;
+  readonly gpuMemory: number;
+  readonly window: number;
+  readonly inlineBytes: number;
+  readonly treeFrom: number;
+  readonly length: number;
+  /** The rank of each datum. */
+  readonly owners: readonly number[];
+  readonly rounds: readonly Round[];
+  readonly kin: Kin[] = [];
+  private readonly r: Random;
+
+  constructor(seed: number) {
+    const r = new Random(seed);
+    this.r = r;
+    this.ranks = r.pick([1, 1, 2, 2, 3, 4]);
+    this.gpus = r.below(3);
+    this.workers = r.between(1, 2);
+    this.scriptWorkers = r.below(3);
+    this.lanes = r.pick([0, 8, 32]);
+    this.gpuMemory = r.pick([2 ** 13, 2 ** 14, 2 ** 20]);
+    // Simulated ranks share a thread. A rank that blocks it for room in its window waits for programs of others in vain.
+    this.window = this.ranks === 1 ? r.pick([8, 16, 64, 1024]) : r.pick([512, 4096]);
+    this.inlineBytes = r.pick([0, 64, 4096]);
+    this.treeFrom = r.between(2, 4);
+    this.length = r.between(1, 9);
+    this.owners = Array.from({ length: r.between(2, 6) }, () => r.below(this.ranks));
+    this.rounds = Array.from({ length: r.between(1, 4) }, () => this.round());
+  }
+
+  /** The value of a datum at the beginning, and after a run that has failed. */
+  start(d: number, turn: number): Values {
+    return Float64Array.from({ length: this.length }, (_, i) => 100 * d + 10 * turn + i);
+  }
+
+  private round(): Round {
+    const { r, ranks } = this;
+    const hazard = r.pick(['none', 'none', 'none', 'fails', 'aborts']);
+    const isAlone = hazard !== 'none' || r.chance(0.7);
+    const steps = Array.from({ length: r.between(1, 30) }, (_, i) => this.step(i, isAlone));
+    if (hazard === 'fails') {
+      const at = r.below(steps.length);
+      steps[at] = { ...this.task(at), kind: 'fails' };
+    }
+    const at = r.below(steps.length);
+    return {
+      steps,
+      isAlone,
+      aborts: hazard === 'aborts' ? { rank: r.below(ranks), at } : undefined,
+      graph: isAlone && r.chance(0.2) ? r.below(1 << 20) : undefined,
+    };
+  }
+
+  private step(i: number, mayWait: boolean): Step {
+    const { r, owners } = this;
+    const wait = mayWait ? r.below(20) : -1;
+    if (wait === 0)
+      return {
+        kind: 'value',
+        d: r.below(owners.length),
+        odd: this.task(i, false),
+        even: this.task(i, false),
+      };
+    if (wait === 1) return { kind: 'read', d: r.below(owners.length) };
+    if (wait === 2) return { kind: 'space' };
+    return this.task(i);
+  }
+
+  /** A task; the options of one that a value decides on are none. */
+  private task(i: number, hasOptions = true): TaskStep {
+    const { r, owners } = this;
+    const n = owners.length;
+    const kind = r.pick([
+      ...(['plain', 'async', 'kernel', 'kernel', 'script', 'init', 'commute', 'commute'] as const),
+      ...(['reduce', 'reduce', 'reduce', 'list', 'steered', 'steeredKernel', 'family'] as const),
+    ]);
+    const x = r.below(n);
+    // Another datum.
+    const y = (x + 1 + r.below(n - 1)) % n;
+    const alpha = r.pick([y, (x + 1 + r.below(n - 1)) % n]);
+    const parts = Array.from({ length: r.below(4) }, () => (x + 1 + r.below(n - 1)) % n);
+    return {
+      ...{ kind, x, y, alpha, parts, plus: r.below(50), operator: r.pick(OPERATORS) },
+      how: r.pick(['body', 'promise', 'kernel', 'child']),
+      root: kind === 'family' ? this.family(2, 2, 3) : undefined,
+      options: hasOptions ? this.options(i) : {},
+    };
+  }
+
+  private options(i: number): StepOptions {
+    const { r, ranks, gpus } = this;
+    return {
+      ...(r.chance(0.2) ? { priority: r.between(0, 4) - 2 } : {}),
+      ...(r.chance(0.15) ? { device: gpus > 0 && r.chance(0.6) ? r.below(gpus) : 'host' } : {}),
+      ...(r.chance(0.15) ? { rank: r.below(ranks) } : {}),
+      ...(i > 0 && r.chance(0.15) ? { after: r.below(i) } : {}),
+    };
+  }
+
+  /** A task of a family: it writes one of the first `writable` of `visible` data. */
+  private family(writable: number, visible: number, depth: number): Kin {
+    const { r } = this;
+    const isRoot = depth === 3;
+    const x = isRoot ? 0 : r.below(writable);
+    const y = isRoot ? 1 : (x + 1 + r.below(visible - 1)) % visible;
+    const kind = isRoot
+      ? 'family'
+      : r.pick<Kin['kind']>([
+          'plain',
+          'kernel',
+          'init',
+          'sum',
+          ...(depth > 0 ? (['family'] as const) : []),
+        ]);
+    const temporaries = kind === 'family' ? r.below(3) : 0;
+    const children: Kin[] = [];
+    if (kind === 'family') {
+      // Their data: those of the parent, x first and y last, with the temporaries between them.
+      const all = 2 + temporaries;
+      for (let t = 0; t < temporaries; t++)
+        children.push({ ...this.family(all, all, 0), kind: 'init', x: 1 + t });
+      for (let c = r.below(4); c > 0; c--) children.push(this.family(all - 1, all, depth - 1));
+    }
+    const made: Kin = {
+      ...{ kind, x, y, temporaries, children, number: this.kin.length },
+      plus: r.below(50),
+      isAsync: r.chance(0.2),
+    };
+    this.kin.push(made);
+    return made;
+  }
+}
+
+/** How often each kind of step occurs in a program. */
+export function kindsOf({ rounds, ranks }: FrontEndProgram): Record<string, number> {
+  const kinds: Record<string, number> = {};
+  const count = (kind: string): void => {
+    kinds[kind] = (kinds[kind] ?? 0) + 1;
+  };
+  for (const round of rounds) {
+    count(isBad(round) ? 'runs that fail' : 'runs');
+    if (round.graph !== undefined) count('parameterised graphs');
+    for (const step of round.steps) {
+      count(step.kind);
+      if (step.kind === 'family' && ranks > 1) count('family on ranks');
+    }
+  }
+  return kinds;
+}
+
+// --- What tasks do ---------------------------------------------------------------------------------------------------
+
+export function mix(x: Float64Array, y: Readonly<Float64Array>, plus: number): void {
+  for (let i = 0; i < x.length; i++) x[i] = (3 * (x[i] % MODULUS) + y[i] + plus + i) % MODULUS;
+}
+
+export function scaled(x: Float64Array, y: Readonly<Float64Array>, factor: number): void {
+  for (let i = 0; i < x.length; i++)
+    x[i] = ((x[i] % MODULUS) + (factor % MODULUS) * (y[i] % MODULUS)) % MODULUS;
+}
+
+export function commuted(x: Float64Array, y: Readonly<Float64Array>, plus: number): void {
+  for (let i = 0; i < x.length; i++) x[i] += ((y[i] % 97) + plus) % 89;
+}
+
+export function listed(
+  x: Float64Array,
+  parts: readonly Readonly<Float64Array>[],
+  plus: number,
+): void {
+  for (let i = 0; i < x.length; i++) {
+    let all = (x[i] % MODULUS) + plus;
+    for (const part of parts) all = (2 * all + part[i]) % MODULUS;
+    x[i] = all;
+  }
+}
+
+const CONTRIBUTIONS: Readonly<Record<Operator, (a: number, b: number) => number>> = {
+  sum: (a, b) => a + b,
+  min: Math.min,
+  max: Math.max,
+  own: (a, b) => (a % MODULUS) + (b % MODULUS),
+};
+
+/** Combines the contribution of `y` into `x`. */
+export function contribute(
+  operator: Operator,
+  x: Float64Array,
+  y: Readonly<Float64Array>,
+  plus: number,
+): void {
+  for (let i = 0; i < x.length; i++) {
+    const one = CONTRIBUTIONS[operator](x[i], (y[i] % 101) + plus);
+    x[i] = operator === 'own' ? one % MODULUS : one;
+  }
+}
+
+function recurse(kin: Kin, data: readonly Float64Array[]): void {
+  const { kind, plus } = kin;
+  const [x, y] = [data[kin.x], data[kin.y]];
+  if (kind === 'init') x.fill(plus);
+  else if (kind === 'sum') contribute('sum', x, y, plus);
+  else if (kind === 'kernel') scaled(x, y, plus);
+  else mix(x, y, plus);
+  if (kind !== 'family') return;
+  const temporaries = Array.from(
+    { length: kin.temporaries },
+    () => new Float64Array(data[0].length),
+  );
+  for (const child of kin.children) recurse(child, [x, ...temporaries, y]);
+}
+
+/** Does a task. Returns false if it has failed, so that its datum has no value. */
+export function perform(step: TaskStep, values: readonly Values[]): void {
+  const { kind, plus } = step;
+  const [x, y] = [values[step.x], values[step.y]];
+  if (kind === 'init') x.fill(plus);
+  else if (kind === 'commute') commuted(x, y, plus);
+  else if (kind === 'reduce') contribute(step.operator, x, y, plus);
+  else if (kind === 'list')
+    listed(
+      x,
+      step.parts.map((d) => values[d]),
+      plus,
+    );
+  else if (kind === 'steered') mix(x, y, values[step.alpha][0]);
+  else if (kind === 'steeredKernel') scaled(x, y, values[step.alpha][0]);
+  else if (kind === 'kernel') scaled(x, y, plus);
+  else if (kind === 'family') recurse(step.root as Kin, [x, y]);
+  else mix(x, y, plus);
+}
+
+/** The data that a task reads besides `x`. */
+function inputsOf(step: TaskStep): readonly number[] {
+  if (step.kind === 'init') return [];
+  if (step.kind === 'list') return step.parts;
+  return step.kind === 'steered' || step.kind === 'steeredKernel' ? [step.y, step.alpha] : [step.y];
+}
+
+/** The program on plain arrays. */
+export class Reference {
+  readonly values: Values[];
+  /** Data without a value, because of a task that failed. */
+  readonly lost: Set<number> = new Set();
+  /** The values that each datum has had since the last run, as texts. */
+  readonly points: Set<string>[];
+
+  constructor(values: Values[]) {
+    this.values = values;
+    this.points = values.map((value) => new Set([value.join()]));
+  }
+
+  step(step: Step): void {
+    if (isTask(step)) this.perform(step);
+    else if (step.kind === 'value')
+      this.perform(this.values[step.d][0] % 2 === 1 ? step.odd : step.even);
+  }
+
+  private perform(step: TaskStep): void {
+    const { lost, values } = this;
+    const needs = step.kind === 'init' ? [] : [step.x, ...inputsOf(step)];
+    if (step.kind === 'fails' || needs.some((d) => lost.has(d))) {
+      lost.add(step.x);
+      return;
+    }
+    lost.delete(step.x);
+    perform(step, values);
+    this.points[step.x].add(values[step.x].join());
+  }
+}

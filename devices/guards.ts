@@ -114,6 +114,8 @@ export interface Guards {
   pullApart: boolean;
   /** A pulled receive waits for a lane behind no receive that is held (scheduler/ranks/small-messages.ts). */
   pullPasses: boolean;
+  /** A task asks for its pulled inputs after the tasks that it follows without data (scheduler/ranks/plan.ts). */
+  pullLast: boolean;
   /** Tasks with pulled inputs reserve no more than their share of a device (scheduler/ranks/pull-admission.ts). */
   pullShare: boolean;
   /** Ranks whose programs differ get an error (scheduler/ranks/agreement.ts). */
@@ -256,6 +258,7 @@ const all: Guards = {
   messageRetry: true,
   afterTokens: true,
   pullApart: true,
+  pullLast: true,
   pullPasses: true,
   pullShare: true,
   graphDigest: true,

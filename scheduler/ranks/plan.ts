@@ -144,7 +144,7 @@ export class RankPlan {
     }
     if (local) {
       const bytes = this.noteSize(cls, flows);
-      if (pulled) this.pull(cls, run, flows, priority, device, bytes);
+      if (pulled) this.pull(insertion, bytes);
     }
     if (!local) this.writes(cls, flows, target);
     return local;
@@ -176,16 +176,13 @@ export class RankPlan {
 
   /** The pulled inputs of a task. They are received behind a gate that opens when the task's other inputs are there. */
   private pull(
-    cls: TaskClassRow,
-    run: RunState,
-    flows: Column<Int32Array, DatumId>,
-    priority: number,
-    device: SpaceId,
+    { cls, run, flows, priority, device, after: named }: TaskInsertion,
     bytes: number,
   ): void {
     const { dependencies } = this.engine;
     const { have } = this.data;
     const after: TaskId[] = [];
+    if (named !== undefined && guards.pullLast) after.push(...named);
     for (let i = 0; i < cls.modes.length; i++) {
       const d = flows[i];
       if (cls.modes[i] !== AccessMode.read) after.push(...dependencies.users(d));

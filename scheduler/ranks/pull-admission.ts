@@ -2,8 +2,8 @@
 // be reserved (after PaRSEC's issue 661; the default, push, asks as soon as a version is announced). So inputs of tasks
 // that cannot run yet never fill a device.
 //
-// A task with pulled inputs is preceded by a gate, a task without data that follows all its other predecessors; the
-// receives follow the gate. When the gate is open and all announcements are there, the group waits in the line of its
+// A task with pulled inputs is preceded by a gate, a task without data that follows all its other predecessors, also those
+// without data (`after`); the receives follow the gate. When the gate is open and all announcements are there, the group waits in the line of its
 // device until the bytes of its task fit the device's share, and then asks. A second task without data follows the task
 // and gives the bytes back.
 //

@@ -120,6 +120,11 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
     hazard: 'progress',
     cases: { ranks: 4, lanes: true, gpus: 0, pulls: true },
   },
+  pullLast: {
+    hazard: 'progress',
+    cases: { moreRanks: true, lanes: true, shortHosts: true, pulls: true },
+    firstSeed: 810_743,
+  },
   pullPasses: { hazard: 'progress', directed: directedCases.pulledBehindHeld },
   laneWithdrawn: {
     hazard: 'progress',

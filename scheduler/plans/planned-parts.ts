@@ -16,7 +16,7 @@ type Family = DatumView['family'];
 
 /** The graph of the plan, as its parts use it. */
 interface TakingGraph {
-  insert(cls: TaskClass, args: object): unknown;
+  insert(cls: TaskClass, args: object, options: { readonly priority: number }): unknown;
 }
 
 export class PlannedParts extends Parts {
@@ -72,7 +72,7 @@ export class PlannedParts extends Parts {
     const params = Object.fromEntries(cls.paramNames.map((name, i) => [name, this.params[i]]));
     this.isTaking = true;
     try {
-      this.graph?.insert(cls, { ...data, ...params });
+      this.graph?.insert(cls, { ...data, ...params }, { priority: this.priority });
     } finally {
       this.isTaking = false;
     }

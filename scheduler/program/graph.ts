@@ -293,7 +293,7 @@ export class Graph implements TaskGraph {
       task = { ...task, insertion: { ...insertion, flows: flows as never, params } };
       do {
         if (!reductions.isReady(task)) reductions.prepare(task);
-        if (hasParts) parts.prepare(bound, task.insertion.flows);
+        if (hasParts) parts.prepare(bound, task.insertion);
         engine.reserveRow(bound.row);
         if (run.error !== undefined) throw run.error;
       } while (lacksParts() || !reductions.isReady(task));

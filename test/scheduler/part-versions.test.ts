@@ -48,14 +48,15 @@ it('a view that has taken over what it lacks has the newest version of every ele
           versions.write(view);
           for (const cell of cells(view.region)) view.has[cell] = newest[cell] = i + 2;
         } else {
-          for (let n = versions.missing(view); n !== undefined; n = versions.missing(view)) {
+          for (const n of versions.missing(view)) {
             expect(contains(view.region, n.region) && contains(n.source.region, n.region)).toBe(
               true,
             );
             if (n.isFirst) view.has.fill(0);
             for (const cell of cells(n.region)) view.has[cell] = n.source.has[cell];
-            versions.take(view, n.region);
+            versions.take(view, n.region, n.piece);
           }
+          expect(versions.isBehind(view)).toBe(false);
           for (const cell of cells(view.region)) expect(view.has[cell]).toBe(newest[cell]);
         }
         versions.check();

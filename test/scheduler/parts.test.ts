@@ -18,6 +18,7 @@ import {
 } from '../../index.js';
 import { MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
 import { playParts } from '../support/part-programs.js';
+import { onRanks } from '../support/simulated-ranks.js';
 import { add, delay, fail, fill, script } from '../support/tasks.js';
 
 const HOST: RuntimeOptions = { workers: 2, hostMemory: '16MiB', checked: true };
@@ -129,9 +130,11 @@ describe('random programs with little memory', () => {
     },
   };
 
-  it.each([21, 22, 23, 24, 25, 26])('%i, on a simulated machine', async (seed) => {
+  const delays = { spread: 4, holdBack: 0.4, stall: 0.1, stallNs: 20_000, spurious: 0.05 };
+
+  it.each([21, 22, 23, 24, 25, 26, 27, 28])('%i, on a simulated machine', async (seed) => {
     const machine = { ...presets['h200-2'], gpuMemory: 2560, hostMemory: 2 ** 18 };
-    const backend = new SimulatedBackend({ machine, kernels });
+    const backend = new SimulatedBackend({ machine, kernels, adversary: { ...delays, seed } });
     const runtime = Runtime.over(backend, { checked: true });
     await nothingLeft(runtime, await playParts(runtime, seed, 60));
     await runtime.close();
@@ -276,6 +279,14 @@ describe('parts are refused', () => {
       'ERR_PART',
       /uses datum 'x', which has parts/,
     );
+  });
+
+  test('on several ranks', async () => {
+    const codes = await onRanks({ ranks: 2, seed: 1 }, async (runtime) => {
+      const x = runtime.data(counted(4));
+      return codeOf((async () => x.part(0, 1))());
+    });
+    expect(codes).toEqual(['ERR_PART', 'ERR_PART']);
   });
 
   test('in spawned tasks', async () => {

@@ -41,6 +41,8 @@ function keyOf({ row, column, rows, columns }: Region): string {
   return `${row} ${column} ${rows} ${columns}`;
 }
 
+type Insertion = Pick<ProgramInsertion, 'flows' | 'priority'>;
+
 /** The data of a take-over by the names of its flows. */
 export interface TakenData {
   readonly to: Datum;
@@ -58,6 +60,8 @@ export class Parts {
   /** Some datum has had parts. */
   isUsed = false;
   protected readonly runtime: PartsRuntime;
+  /** Take-overs have the priority of the task that needs them. */
+  protected priority = 0;
   protected readonly flows: Column<Int32Array, DatumId> = new Int32Array(FLOWS) as never;
   protected readonly params: Float64Array = new Float64Array(PARAMS);
 
@@ -170,19 +174,20 @@ export class Parts {
     const { modes } = row;
     for (let i = 0; i < modes.length; i++) {
       const view = modes[i] === AccessMode.write ? undefined : this.viewAt(flows[i]);
-      if (view !== undefined && this.versionsOf(view.family).missing(view) !== undefined)
-        return false;
+      if (view !== undefined && this.versionsOf(view.family).isBehind(view)) return false;
     }
     return true;
   }
 
   /** Inserts the take-overs that a task needs. Bodies may run meanwhile and insert other tasks. */
-  prepare({ row }: BoundClass, flows: ProgramInsertion['flows']): void {
+  prepare({ row }: BoundClass, { flows, priority }: Insertion): void {
     const { modes } = row;
+    this.priority = priority;
     for (let i = 0; i < modes.length; i++) {
       const view = modes[i] === AccessMode.write ? undefined : this.viewAt(flows[i]);
       if (view !== undefined) this.complete(view);
     }
+    this.priority = 0;
   }
 
   /** The task is ready, and inserted next. */
@@ -236,11 +241,13 @@ export class Parts {
 
   private leave(view: DatumView): void {
     const { versions, parts, whole } = view.family;
-    const back = (): TakeOver<DatumView> | undefined => {
-      const [region] = versions.onlyIn(view);
-      return region && { source: view, region, isFirst: !versions.hasAny(whole) };
-    };
-    while (this.take(whole, back));
+    this.takeAll(whole, () => {
+      const regions = versions.onlyIn(view);
+      const isFirst = regions.length > 0 && !versions.hasAny(whole);
+      return regions.map((region, i) => {
+        return { source: view, region, isFirst: isFirst && i === 0, piece: undefined };
+      });
+    });
     versions.drop(view);
     parts.delete(keyOf(view.region));
   }
@@ -261,31 +268,46 @@ export class Parts {
   /** Gives a view the newest version of all of its region. */
   protected complete(view: DatumView): void {
     const versions = this.versionsOf(view.family);
-    const next = (): TakeOver<DatumView> | undefined => versions.missing(view);
-    while (this.take(view, next));
+    this.takeAll(view, () => versions.missing(view));
   }
 
-  /** Inserts one task on the way to what a view shall take over; false if that is nothing. */
-  private take(to: DatumView, wish: () => TakeOver<DatumView> | undefined): boolean {
-    if (wish() === undefined) return false;
+  /** Inserts take-overs until there is nothing left to take. */
+  private takeAll(to: DatumView, wishes: () => readonly TakeOver<DatumView>[]): void {
     const { engine, bind } = this.runtime;
+    const versions = this.versionsOf(to.family);
+    const { more } = takeOverClasses(to.datum.element);
+    for (let left = wishes(); left.length > 0; left = wishes())
+      for (const wish of left) {
+        const { changes } = versions;
+        // Bodies may run here, and change what is left to take. All classes need the same room.
+        engine.reserveRow(bind(more).row);
+        if (versions.changes !== changes || !this.take(to, wish)) break;
+      }
+  }
+
+  /** Inserts one task on the way to what a view shall take over; true if it has taken it over then. */
+  private take(to: DatumView, { source, region, isFirst, piece }: TakeOver<DatumView>): boolean {
     const { all, first, more } = takeOverClasses(to.datum.element);
-    // Bodies may run here, and change what is missing. All classes need the same room.
-    engine.reserveRow(bind(more).row);
-    const found = wish();
-    if (found === undefined) return false;
-    const { source, region, isFirst } = found;
-    if (isSame(region, to.region)) this.insert(to, source, region, all);
-    else if (isSame(region, source.region)) this.insert(to, source, region, isFirst ? first : more);
-    else this.insert(this.viewOf(to.family, region, true), source, region, all);
+    const isAll = isSame(region, to.region);
+    if (!isAll && !isSame(region, source.region)) {
+      this.insert(this.viewOf(to.family, region, true), source, region, piece, all);
+      return false;
+    }
+    this.insert(to, source, region, piece, isAll ? all : isFirst ? first : more);
     if (source.isOwn) {
       this.leave(source);
       this.runtime.closeDatum(source.datum);
     }
-    return true;
+    return !source.isOwn;
   }
 
-  private insert(to: DatumView, from: DatumView, region: Region, cls: TaskClass): void {
+  private insert(
+    to: DatumView,
+    from: DatumView,
+    region: Region,
+    piece: TakeOver<DatumView>['piece'],
+    cls: TaskClass,
+  ): void {
     const { engine, bind } = this.runtime;
     const { flows, params } = this;
     const { row } = bind(cls);
@@ -294,7 +316,7 @@ export class Parts {
     flows[1] = from.datum.row;
     params.set(takeOverParams(to.datum.element, region, to.region, from.region));
     const versions = this.versionsOf(to.family);
-    versions.take(to, region);
+    versions.take(to, region, piece);
     this.put(cls, row, { to: to.datum, from: from.datum });
     if (!versions.hasValue(to.region)) engine.directory.written[to.datum.row] = 0;
   }
@@ -304,7 +326,8 @@ export class Parts {
     const { engine } = this.runtime;
     const { flows, params } = this;
     const run = engine.runs[INTERNAL_RUN] as RunState;
-    const insertion = { cls, run, flows, params, priority: 0, device: ANY_DEVICE };
+    const { priority } = this;
+    const insertion = { cls, run, flows, params, priority, device: ANY_DEVICE };
     engine.insert({ ...insertion, after: undefined });
     engine.wake();
   }

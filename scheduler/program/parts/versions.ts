@@ -16,7 +16,9 @@ interface ViewRegion {
 
 interface Piece<V> {
   readonly region: Region;
-  readonly holders: V[];
+  readonly holders: readonly V[];
+  /** Its place among the pieces. */
+  at: number;
 }
 
 /** A view lacks a region that another one has. */
@@ -25,47 +27,92 @@ export interface TakeOver<V> {
   readonly region: Region;
   /** The view has nothing that must be kept. */
   readonly isFirst: boolean;
+  /** The piece in which the region is, if it is in one. */
+  readonly piece: Piece<V> | undefined;
 }
+
+const NOTHING: readonly never[] = [];
 
 export class Versions<V extends ViewRegion> {
   private readonly whole: V;
-  private pieces: Piece<V>[];
+  private readonly pieces: Piece<V>[] = [];
+  /** The views that have their region alone and in one piece, as after a write. */
+  private readonly alone: Map<V, Piece<V>> = new Map();
   /** Every piece was written. */
   isComplete: boolean;
+  /** Number of changes so far. */
+  changes = 0;
 
   /** `hasValue`: the datum has a value when its first part is made. */
   constructor(whole: V, hasValue: boolean) {
     this.whole = whole;
-    this.pieces = [{ region: whole.region, holders: hasValue ? [whole] : [] }];
     this.isComplete = hasValue;
+    const piece = this.add(whole.region, hasValue ? [whole] : []);
+    if (hasValue) this.alone.set(whole, piece);
+  }
+
+  private add(region: Region, holders: readonly V[]): Piece<V> {
+    const piece = { region, holders, at: this.pieces.length };
+    this.pieces.push(piece);
+    return piece;
+  }
+
+  private remove(piece: Piece<V>): void {
+    const last = this.pieces.pop() as Piece<V>;
+    if (last !== piece) {
+      this.pieces[piece.at] = last;
+      last.at = piece.at;
+    }
+    const [holder] = piece.holders;
+    if (this.alone.get(holder) === piece) this.alone.delete(holder);
+  }
+
+  /** Replaces the part of a piece that lies in a region, which is not empty; without holders it is left out. */
+  private cut(piece: Piece<V>, hole: Region, holders: readonly V[] | undefined): void {
+    this.remove(piece);
+    if (holders !== undefined) this.add(hole, holders);
+    for (const rest of without(piece.region, hole)) this.add(rest, piece.holders);
+  }
+
+  private within(region: Region): Piece<V>[] {
+    return this.pieces.filter((piece) => common(piece.region, region) !== undefined);
   }
 
   /** Whether all of a region was written. */
   hasValue(region: Region): boolean {
     if (this.isComplete) return true;
-    return this.pieces.every((p) => p.holders.length > 0 || common(p.region, region) === undefined);
+    return this.within(region).every(({ holders }) => holders.length > 0);
   }
 
-  /** What a view must take over first to have the newest version of all of its region; undefined: nothing. */
-  missing(view: V): TakeOver<V> | undefined {
-    if (!guards.partTakesOver) return undefined;
-    let first: Piece<V> | undefined;
-    let isFirst = true;
-    let sources: readonly V[] = [];
-    for (const piece of this.pieces) {
-      if (common(piece.region, view.region) === undefined) continue;
-      const { holders } = piece;
-      if (holders.includes(view)) isFirst = false;
-      else if (holders.length > 0 && first === undefined) {
-        first = piece;
-        sources = holders.filter((v) => contains(v.region, view.region));
-      } else if (sources.length > 0) sources = sources.filter((v) => holders.includes(v));
-    }
-    if (first === undefined) return undefined;
-    const [source] = sources;
-    if (isFirst && source !== undefined) return { source, region: view.region, isFirst };
-    const region = common(first.region, view.region) as Region;
-    return { source: this.sourceOf(first, region), region, isFirst };
+  /** Whether a view lacks the newest version of a part of its region. */
+  isBehind(view: V): boolean {
+    if (this.alone.has(view) || !guards.partTakesOver) return false;
+    return this.pieces.some(
+      ({ region, holders }) =>
+        holders.length > 0 && !holders.includes(view) && common(region, view.region) !== undefined,
+    );
+  }
+
+  /** What a view must take over to have the newest version of all of its region. */
+  missing(view: V): readonly TakeOver<V>[] {
+    if (this.alone.has(view) || !guards.partTakesOver) return NOTHING;
+    const all = this.within(view.region);
+    const lacking = all.filter(({ holders }) => holders.length > 0 && !holders.includes(view));
+    if (lacking.length === 0) return NOTHING;
+    const isFirst = all.every(({ holders }) => !holders.includes(view));
+    const source = isFirst ? this.sourceOfAll(all, view.region) : undefined;
+    if (source !== undefined) return [{ source, region: view.region, isFirst, piece: undefined }];
+    return lacking.map((piece, i) => {
+      const region = common(piece.region, view.region) as Region;
+      return { source: this.sourceOf(piece, region), region, isFirst: isFirst && i === 0, piece };
+    });
+  }
+
+  /** A view that has a region as a whole. */
+  private sourceOfAll([first, ...others]: readonly Piece<V>[], region: Region): V | undefined {
+    return first.holders.find(
+      (v) => contains(v.region, region) && others.every(({ holders }) => holders.includes(v)),
+    );
   }
 
   /** The view that has a region and nothing else is copied as it is. Otherwise the datum itself has most. */
@@ -74,47 +121,27 @@ export class Versions<V extends ViewRegion> {
     return exact ?? (holders.includes(this.whole) ? this.whole : holders[0]);
   }
 
-  /** A view takes over a region of the datum from one that has it. */
-  take(view: V, region: Region): void {
-    const pieces: Piece<V>[] = [];
-    for (const piece of this.pieces) {
-      const taken = common(piece.region, region);
-      if (taken === undefined || piece.holders.includes(view)) {
-        pieces.push(piece);
-        continue;
-      }
-      pieces.push({ region: taken, holders: [...piece.holders, view] });
-      for (const rest of without(piece.region, taken))
-        pieces.push({ region: rest, holders: [...piece.holders] });
-    }
-    this.pieces = pieces;
+  /** A view takes over a region from one that has it; `piece` as in the take-over. */
+  take(view: V, region: Region, piece?: Piece<V>): void {
+    this.changes++;
+    for (const each of piece === undefined ? this.within(region) : [piece])
+      if (!each.holders.includes(view))
+        this.cut(each, common(each.region, region) as Region, [...each.holders, view]);
   }
 
   /** A task writes a view: no other view has the newest version of its region any more. */
   write(view: V): void {
-    if (this.isOnly(view)) return;
+    if (this.alone.has(view)) return;
     if (!guards.partOverwrites) {
       this.take(view, view.region);
       return;
     }
-    const pieces: Piece<V>[] = [{ region: view.region, holders: [view] }];
-    for (const piece of this.pieces) {
-      const gone = common(piece.region, view.region);
-      if (gone === undefined) pieces.push(piece);
-      else
-        for (const rest of without(piece.region, gone))
-          pieces.push({ region: rest, holders: [...piece.holders] });
-    }
-    this.pieces = pieces;
-    if (!this.isComplete) this.isComplete = pieces.every(({ holders }) => holders.length > 0);
-  }
-
-  /** The view has its region alone, as after its last write. */
-  private isOnly(view: V): boolean {
-    const [first] = this.pieces;
-    return (
-      first.holders.length === 1 && first.holders[0] === view && isSame(first.region, view.region)
-    );
+    this.changes++;
+    const { region } = view;
+    for (const piece of this.within(region))
+      this.cut(piece, common(piece.region, region) as Region, undefined);
+    this.alone.set(view, this.add(region, [view]));
+    if (!this.isComplete) this.isComplete = this.pieces.every(({ holders }) => holders.length > 0);
   }
 
   /** Whether a view has the newest version of a part of its region. */
@@ -129,11 +156,15 @@ export class Versions<V extends ViewRegion> {
       .map(({ region }) => region);
   }
 
-  /** A view is closed. */
+  /** A view is closed. What only it has is gone. */
   drop(view: V): void {
-    for (const { holders } of this.pieces) {
-      const at = holders.indexOf(view);
-      if (at >= 0) holders.splice(at, 1);
+    this.changes++;
+    for (const piece of this.pieces.filter(({ holders }) => holders.includes(view))) {
+      this.remove(piece);
+      this.add(
+        piece.region,
+        piece.holders.filter((v) => v !== view),
+      );
     }
   }
 

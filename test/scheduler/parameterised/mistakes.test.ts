@@ -250,3 +250,16 @@ test('a mistake leaves the run with the tasks before it, and the first of two mi
     expect(report.tasks, `task ${usesClosed} uses a closed datum`).toBe(tasks);
   }
 });
+
+test('a part of a datum, whose other parts no edge shows', async () => {
+  const error = await errorOf((graph, runtime) => {
+    const x = runtime.data(new Float64Array(4), { name: 'x' });
+    const { p } = graph.declare({ p: { runs: change, indices: ['i'] } });
+    graph.define(p, {
+      ranges: { i: () => range(0, 3) },
+      flows: { x: { from: ({ i }) => x.part(i, 1) } },
+    });
+  });
+  expect(error.code).toBe('ERR_PART');
+  expect(error.message).toMatch(/class 'change' uses part 'x\[\d\.\.\d\]'.*parameterised graph/);
+});

@@ -13,6 +13,8 @@ export interface Flow<E extends ElementType = ElementType, M extends FlowMode = 
   /** The operator of a reducing flow, and the number of its partial results on a rank: see `reduce`. */
   readonly operator?: Operator;
   readonly partials?: number;
+  /** Of a reducing flow: false if its partial results may be combined in any order. */
+  readonly deterministic?: boolean;
 }
 /** A flow that takes an array of data. Each task chooses their number. */
 export interface ListFlow<E extends ElementType = ElementType, M extends FlowMode = FlowMode>

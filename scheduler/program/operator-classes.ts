@@ -2,7 +2,7 @@
 // Those of the operators that are built in are native kernels (native/kernels/combine.cpp), the same bits on all devices.
 import type { ElementType } from './element-type.js';
 import type { BuiltInOperator, Operator } from './operator.js';
-import { read, readWrite, type TaskClass, task, write } from './task-class.js';
+import { commute, read, readWrite, type TaskClass, task, write } from './task-class.js';
 
 /** Classes and parameters of the tasks of a reduction. The data of `combine` come in the order of its flows. */
 export interface OperatorTasks {
@@ -59,8 +59,34 @@ function pairOf(element: ElementType): ClassPair {
   return made;
 }
 
+/** By classes that combine: the same for partial results that come in any order. */
+const commuting: WeakMap<TaskClass, TaskClass> = new WeakMap();
+
+/** The class that combines like `cls`. Its tasks on one datum commute. */
+function commutingOf(cls: TaskClass): TaskClass {
+  const known = commuting.get(cls);
+  if (known !== undefined) return known;
+  const { definition, flowNames, elements } = cls;
+  const [to, from] = flowNames;
+  const flows = { [to]: commute(elements[0]), [from]: read(elements[1]) };
+  // No module exports it.
+  const made = task({ ...definition, module: undefined, flows } as never) as unknown as TaskClass;
+  commuting.set(cls, made);
+  return made;
+}
+
 /** The tasks of a reduction of `length` elements. */
-export function tasksOf(operator: Operator, element: ElementType, length: number): OperatorTasks {
+export function tasksOf(
+  operator: Operator,
+  element: ElementType,
+  length: number,
+  deterministic: boolean,
+): OperatorTasks {
+  const tasks = tasksInOrder(operator, element, length);
+  return deterministic ? tasks : { ...tasks, combine: commutingOf(tasks.combine) };
+}
+
+function tasksInOrder(operator: Operator, element: ElementType, length: number): OperatorTasks {
   if (typeof operator !== 'string') {
     const { identity, combine } = operator;
     const none = {};

@@ -33,6 +33,8 @@ export interface Reduction {
   readonly operator: Operator;
   /** Partial results on each rank. */
   readonly partials: number;
+  /** The partial results are combined in an order that the program gives. */
+  readonly deterministic: boolean;
 }
 
 export const DEFAULT_PARTIALS = 8;
@@ -60,7 +62,10 @@ export function reductionProblem(
   element: ElementType,
   operator: unknown,
   partials: unknown,
+  deterministic: unknown = true,
 ): string | undefined {
+  if (typeof deterministic !== 'boolean')
+    return `has ${shown(deterministic)} as \`deterministic\`: it takes true or false`;
   const number = partials as number;
   if (!Number.isInteger(partials) || number < 1 || number > MOST_PARTIALS)
     return `has ${shown(partials)} partials: it takes an integer from 1 to ${MOST_PARTIALS}`;

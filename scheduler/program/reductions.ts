@@ -7,7 +7,8 @@
 // when they are first used. At its end each rank combines its partial results in a binary tree, and a tree over the
 // ranks combines theirs, the datum's rank first.
 // Invariants:
-// - the partial result of a task and the tree depend on the program order only, so the result does not depend on timing;
+// - the partial result of a task and the tree depend on the program order only, so the result does not depend on timing; with
+//   `deterministic: false` there is no tree: the combinations into the first partial result commute;
 // - while a reduction is open, no task or call uses its datum otherwise;
 // - when the program of a failed run ends before its reductions, their data are left without a value.
 import { HeadraceError } from '../../devices/errors.js';
@@ -55,6 +56,8 @@ interface OpenReduction {
   readonly graph: ReducingGraph;
   readonly operator: Operator;
   readonly partials: number;
+  /** Whether the partial results are combined in a tree. */
+  readonly deterministic: boolean;
   readonly tasks: OperatorTasks;
   /** In the order of their first use. */
   readonly pools: Pool[];
@@ -236,13 +239,14 @@ export class Reductions {
   private begin(d: DatumId, reduction: Reduction, graph: ReducingGraph): OpenReduction {
     const { classes, engine } = this.parts;
     const datum = engine.directory.info[d] as Datum;
-    const { operator, partials } = reduction;
-    const tasks = tasksOf(operator, datum.element, datum.length);
+    const { operator, partials, deterministic } = reduction;
+    const tasks = tasksOf(operator, datum.element, datum.length, deterministic);
     // A mistake in an operator of the program shows before its first task.
     classes.bind(tasks.combine);
     // The reducing tasks follow their partial results to a queue.
     classes.bind(tasks.identity).row.spreads = true;
-    const open = { datum, graph, operator, partials, tasks, pools: [], last: NO_POOL };
+    const same = { datum, graph, operator, partials, deterministic };
+    const open = { ...same, tasks, pools: [], last: NO_POOL };
     const begun: OpenReduction = { ...open, rest: undefined };
     this.add(begun);
     return begun;
@@ -325,9 +329,14 @@ export class Reductions {
   }
 
   /** The combinations, in their order: on each rank into its first partial result, then over the ranks. */
-  private pairsOf({ datum, pools }: OpenReduction): [Datum, Datum][] {
+  private pairsOf({ datum, pools, deterministic }: OpenReduction): [Datum, Datum][] {
     const pairs: [Datum, Datum][] = [];
     const tree = (nodes: readonly Datum[]): void => {
+      if (!deterministic) {
+        // Each into the first one, as it becomes ready: these tasks commute.
+        for (const node of nodes.slice(1)) pairs.push([nodes[0], node]);
+        return;
+      }
       for (let step = 1; step < nodes.length; step *= 2)
         for (let i = 0; i + step < nodes.length; i += 2 * step)
           pairs.push([nodes[i], nodes[i + step]]);
@@ -381,8 +390,13 @@ export class Reductions {
   }
 }
 
-function belongs(open: OpenReduction, { operator }: Reduction, graph: ReducingGraph): boolean {
-  return open.operator === operator && open.graph === graph && open.rest === undefined;
+function belongs(
+  open: OpenReduction,
+  { operator, deterministic }: Reduction,
+  graph: ReducingGraph,
+): boolean {
+  const isSame = open.operator === operator && open.deterministic === deterministic;
+  return isSame && open.graph === graph && open.rest === undefined;
 }
 
 function poolOf(open: OpenReduction, rank: number, device: SpaceId): Pool | undefined {

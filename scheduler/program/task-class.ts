@@ -25,7 +25,7 @@ import { ambiguousName } from './member-names.js';
 import { DEFAULT_PARTIALS, type Operator, type Reduction, reductionProblem } from './operator.js';
 
 const FLOW_OPTIONS: readonly string[] = ['fetch'];
-const REDUCE_OPTIONS: readonly string[] = ['partials'];
+const REDUCE_OPTIONS: readonly string[] = ['partials', 'deterministic'];
 const FLOW_PARTS: readonly string[] = [
   ...['element', 'mode', 'list', 'operator'],
   ...FLOW_OPTIONS,
@@ -74,6 +74,11 @@ export interface ReduceOptions {
    * from 1 to 1024, by default 8. The first task of a reduction decides.
    */
   readonly partials?: number;
+  /**
+   * False: the partial results of a rank are combined in the order in which they become ready, so that none waits for another. The
+   * rounding of the result then depends on timing. By default true: the order is that of a tree, and the bits are the same every time.
+   */
+  readonly deterministic?: boolean;
 }
 
 /**
@@ -89,11 +94,11 @@ export function reduce<E extends ElementType>(
   options: ReduceOptions = {},
 ): Flow<E, 'reduce'> {
   checkOptions(options, REDUCE_OPTIONS, 'the options of a flow');
-  const { partials = DEFAULT_PARTIALS } = options;
-  const problem = reductionProblem(element, operator, partials);
+  const { partials = DEFAULT_PARTIALS, deterministic = true } = options;
+  const problem = reductionProblem(element, operator, partials, deterministic);
   if (problem !== undefined)
     throw new HeadraceError('ERR_OPTION', `reduce(${shown(element)}, ...) ${problem}`);
-  return { element, mode: 'reduce', operator, partials };
+  return { element, mode: 'reduce', operator, partials, deterministic };
 }
 
 /**
@@ -300,8 +305,10 @@ function make<F extends Flows, P extends Parameters>(
 }
 
 function reductionsOf(flows: Flows): (Reduction | undefined)[] | undefined {
-  const all = Object.values(flows).map(({ operator, partials }) =>
-    operator === undefined || partials === undefined ? undefined : { operator, partials },
+  const all = Object.values(flows).map(({ operator, partials, deterministic = true }) =>
+    operator === undefined || partials === undefined
+      ? undefined
+      : { operator, partials, deterministic },
   );
   return all.some((each) => each !== undefined) ? all : undefined;
 }
@@ -351,8 +358,9 @@ function checkedFlows(name: string, given: unknown): Record<string, Flow> {
     }
     const unknown = Object.keys(flow).find((part) => !FLOW_PARTS.includes(part));
     if (unknown !== undefined) throw wrong(name, `has ${shown(unknown)} in its flow '${key}'`);
-    const { mode, element, operator, partials } = flow;
-    const problem = mode === 'reduce' ? reductionProblem(element, operator, partials) : undefined;
+    const { mode, element, operator, partials, deterministic } = flow;
+    const problem =
+      mode === 'reduce' ? reductionProblem(element, operator, partials, deterministic) : undefined;
     if (problem !== undefined) throw wrong(name, `declares a flow '${key}' that ${problem}`);
     flows[key] = flow;
   }

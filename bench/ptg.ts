@@ -23,6 +23,7 @@ import {
   stencilWork,
 } from './harness.js';
 import { metg, sweep } from './metg.js';
+import { parameterisedScale } from './ptg-scale.js';
 
 const WIDTH = 16;
 const STEPS = 20_000;
@@ -139,5 +140,5 @@ async function smallestTasks(): Promise<BenchEntry[]> {
 }
 
 export async function parameterisedBenchmarks(): Promise<BenchEntry[]> {
-  return [...(await emptyTasks()), ...(await smallestTasks())];
+  return [...(await emptyTasks()), ...(await smallestTasks()), ...parameterisedScale()];
 }

@@ -152,6 +152,8 @@ interface Play {
   readonly steps: number;
   readonly repeats: number;
   readonly window: number;
+  /** Another insertion comes before those that count. */
+  readonly warm: boolean;
 }
 
 interface Figures {
@@ -223,8 +225,8 @@ function inserted(play: Play): readonly [number, number, number] {
 }
 
 function played(play: Play): Figures {
-  // The first one compiles the code, unless it is the only one.
-  if (play.repeats > 1) inserted(play);
+  // The first one compiles the code.
+  if (play.warm) inserted(play);
   const all = Array.from({ length: play.repeats }, () => inserted(play));
   const [tasks, rows] = all[0];
   const memory = process.resourceUsage().maxRSS / 1024;
@@ -254,7 +256,7 @@ function scaled(program: Play['program'], way: Way): BenchEntry[] {
   const play = (ranks: number): Play => {
     // A rank has as many tasks among any number of ranks.
     const tiles = Math.round(most * (ranks / MOST) ** (1 / 3));
-    return { program, way, ranks, tiles, steps, repeats, window: WINDOW };
+    return { program, way, ranks, tiles, steps, repeats, window: WINDOW, warm: true };
   };
   const [few, many] = [inProcess(play(FEW)), inProcess(play(MOST))];
   const params = { from: FEW, to: MOST, gpus: GPUS, repeats, tasks: many.tasks };
@@ -274,7 +276,7 @@ function scaled(program: Play['program'], way: Way): BenchEntry[] {
 
 /** A rank of a Cholesky factorisation of 22 million tasks, all of its tasks inserted at once. */
 function large(): BenchEntry[] {
-  const given = { ranks: 256, tiles: 512, steps: 0, repeats: 1, window: 2 ** 18 };
+  const given = { ranks: 256, tiles: 512, steps: 0, repeats: 1, window: 2 ** 18, warm: false };
   const figures = inProcess({ program: 'cholesky', way: 'parameterised', ...given });
   const params = { ...given, gpus: GPUS, tasks: figures.tasks, rows: figures.rows };
   return [{ name: 'ptg/scale/cholesky/memory', value: figures.memory, unit: 'MB', params }];

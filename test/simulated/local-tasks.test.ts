@@ -10,8 +10,10 @@ import {
   triangularSolveGraph,
 } from '../../algorithms/index.js';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { Random } from '../../devices/simulated/machine/random.js';
-import { type BlockCyclic, type HeadraceError, type Runtime, TiledMatrix } from '../../index.js';
+import { World } from '../../devices/simulated/machine/world.js';
+import { type BlockCyclic, type HeadraceError, Runtime, TiledMatrix } from '../../index.js';
 import { LocalRank } from '../../scheduler/ranks/local-rank.js';
 import { seenOnRanks, settledOnRanks } from '../support/dataflow-ranks.js';
 import {
@@ -21,6 +23,8 @@ import {
   localProgram,
   type Planted,
 } from '../support/local-programs.js';
+import { RecordingPort } from '../support/recording-port.js';
+import { rankMachine } from '../support/simulated-ranks.js';
 import { random } from '../support/tasks.js';
 
 /** A matrix of tiles of one element, with `n` more on the diagonal. */
@@ -110,6 +114,41 @@ describe.each([2, 3, 4, 6])('%i ranks', (ranks) => {
       early.mockRestore();
     }
   });
+});
+
+/** What a rank among many inserts, and how often it asks for tiles and their owners, for the same share of a stencil. */
+async function workAmong(
+  side: number,
+): Promise<{ readonly tasks: number; readonly calls: number }> {
+  const backend = new SimulatedBackend({ machine: rankMachine, world: new World() });
+  const port = new RecordingPort({ size: side * side });
+  const runtime = Runtime.over(backend, { workers: 1, window: 4096 }, port);
+  const rankGrid = { rows: side, columns: side, blockRows: 2, blockColumns: 2 };
+  const [U, V] = ['U', 'V'].map(
+    (name) =>
+      new TiledMatrix(runtime, 'f64', { rows: 8 * side, tile: 4, rankGrid, name }, () => {}),
+  );
+  const beyond = runtime.data(new Float64Array(4));
+  const weights = { middle: 1, up: 1, down: 1, left: 1, right: 1 };
+  const spies = (['at', 'rankOf'] as const).map((name) => vi.spyOn(TiledMatrix.prototype, name));
+  let tasks = 0;
+  const run = runtime.run(
+    (graph) => {
+      tasks = stencil2dGraph.insertInto(graph, { U, V, weights, beyond, steps: 9 });
+    },
+    { pruned: true },
+  );
+  // Nobody answers: it does not end.
+  void run.done.catch(() => {});
+  const calls = spies.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+  for (const spy of spies) spy.mockRestore();
+  return { tasks, calls };
+}
+
+test('a rank in the corner does the same among 9 ranks and among 1024', async () => {
+  const few = await workAmong(3);
+  expect(few.tasks).toBe(9 * 4);
+  expect(await workAmong(32)).toEqual(few);
 });
 
 describe('guards', () => {

@@ -13,7 +13,7 @@ import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { Random } from '../../devices/simulated/machine/random.js';
 import { World } from '../../devices/simulated/machine/world.js';
-import { type BlockCyclic, type HeadraceError, Runtime, TiledMatrix } from '../../index.js';
+import { type BlockCyclic, type HeadraceError, Runtime, range, TiledMatrix } from '../../index.js';
 import { LocalRank } from '../../scheduler/ranks/local-rank.js';
 import { seenOnRanks, settledOnRanks } from '../support/dataflow-ranks.js';
 import {
@@ -116,6 +116,59 @@ describe.each([2, 3, 4, 6])('%i ranks', (ranks) => {
   });
 });
 
+test.each([2, 3, 4])(
+  'a task that fails on one of %i ranks fails the run on all, and later programs are right',
+  async (ranks) => {
+    for (let seed = 1; seed <= 10; seed++) {
+      const failing = localProgram(new Random(seed));
+      failing.nodes[seed % failing.nodes.length].plus = -1;
+      const seen = await seenOnRanks({ ranks, seed, checked: seed % 2 > 0 }, async (runtime) => {
+        const { data } = dataOf(failing, runtime);
+        const run = runtime.run(localGraph(failing, ranks), data, { pruned: true });
+        const code = await run.done.then(
+          () => 'none',
+          (error: HeadraceError) => error.code,
+        );
+        const program = localProgram(new Random(seed + 100));
+        const wrong = await localDifferences(runtime, program, RUNS, new Random(seed));
+        return { code, wrong };
+      });
+      const codes = seen.map(({ code }) => code);
+      expect(codes, `seed ${seed}`).toContain('ERR_TASK_FAILED');
+      for (const { code, wrong } of seen) {
+        expect(['ERR_TASK_FAILED', 'ERR_PEER_FAILED'], `seed ${seed}`).toContain(code);
+        expect(wrong, `seed ${seed}`).toEqual([]);
+      }
+    }
+  },
+);
+
+test('ownRows and ownColumns are the lines in which a rank owns tiles', async () => {
+  const random = new Random(7);
+  for (let n = 0; n < 30; n++) {
+    const rankGrid = {
+      ...{ rows: 1 + random.below(3), columns: 1 + random.below(2) },
+      ...{ originRow: random.below(4), originColumn: random.below(4) },
+      ...{ blockRows: 1 + random.below(3), blockColumns: 1 + random.below(3) },
+    };
+    await seenOnRanks({ ranks: 6, seed: n }, async (runtime) => {
+      const A = new TiledMatrix(runtime, 'f64', { rows: 11, columns: 9, tile: 1, rankGrid });
+      const rows = range(random.below(5), random.below(12));
+      const columns = range(random.below(5), random.below(10));
+      for (let rank = 0; rank < 6; rank++) {
+        const own = [...rows].filter((i) =>
+          [...Array(9).keys()].some((j) => A.rankOf(i, j) === rank),
+        );
+        expect([...A.ownRows(rank, rows)]).toEqual(own);
+        const mine = [...columns].filter((j) =>
+          [...Array(11).keys()].some((i) => A.rankOf(i, j) === rank),
+        );
+        expect([...A.ownColumns(rank, columns)]).toEqual(mine);
+      }
+    });
+  }
+});
+
 /** What a rank among many inserts, and how often it asks for tiles and their owners, for the same share of a stencil. */
 async function workAmong(
   side: number,
@@ -214,6 +267,12 @@ describe('mistakes that verify finds, and a checked run', () => {
     expect(wrong.some((code) => code === 'ERR_GRAPH_LOCAL' || code === 'ERR_GRAPH_VERSION')).toBe(
       true,
     );
+  });
+
+  test('data that nobody sends', async () => {
+    const wrong = await errorsOf({ isMute: true });
+    expect(wrong).toContain('datum');
+    expect(wrong).toContain('ERR_GRAPH_LOCAL');
   });
 
   test('a flow in another datum', async () => {

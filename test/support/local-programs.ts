@@ -152,6 +152,8 @@ export interface Planted {
   readonly order?: (position: number, node: number) => number;
   readonly own?: (rank: number, indices: readonly number[]) => readonly number[];
   readonly datum?: (d: number, node: number) => number;
+  /** Constants go to nobody. */
+  readonly isMute?: boolean;
 }
 
 /** The program as a graph of data. */
@@ -175,13 +177,14 @@ export function localGraph(
       return declared[shape][end.flow]({ i: index });
     };
     const first = owners.length - constants;
-    graph.share(...data.slice(first, first + shared));
+    if (planted.isMute !== true) graph.share(...data.slice(first, first + shared));
     graph.inputs({
       indices: ['c'],
       ranges: { c: () => range(first + shared, owners.length) },
       on: ({ c }: { c: number }) => data[c],
       datum: ({ c }: { c: number }) => data[c],
       to: ({ c }: { c: number }) =>
+        planted.isMute !== true &&
         nodes.flatMap(({ from }, node) =>
           Object.entries(from).map(([flow, end]) => end === c && endOf({ node, flow })),
         ),

@@ -169,6 +169,8 @@ export interface Guards {
   planRankOrder: boolean;
   /** Messages of at most two iterations of a plan wait at a rank (scheduler/plans/messages.ts). */
   planRunAhead: boolean;
+  /** Ranks compare times and condition of a play before they wait for each other (scheduler/plans/together.ts). */
+  planSameLook: boolean;
   /** A plan is played in place of a run only if its insertions are those of the plan (scheduler/recognition/expectation.ts). */
   recognisedSame: boolean;
   /** Recognition does nothing while it has cost more than it saves (scheduler/recognition/account.ts). */
@@ -285,6 +287,7 @@ const all: Guards = {
   planTimes: true,
   planRankOrder: true,
   planRunAhead: true,
+  planSameLook: true,
   recognisedSame: true,
   recognitionPauses: true,
   recognitionAlone: true,

@@ -35,16 +35,11 @@ export type { GraphCheck } from './parameterised/verify.js';
 export type { GraphChoice } from './plans/driver-graph.js';
 export type { LoadPlanOptions } from './plans/load-plan.js';
 export type { PlanOptions } from './plans/make-plan.js';
-export {
-  Plan,
-  type PlayOptions,
-  type PlayReport,
-  type SlotValue,
-  type WhileCondition,
-} from './plans/plan.js';
+export { Plan, type PlayOptions, type PlayReport, type SlotValue } from './plans/plan.js';
 export { type PlanArguments, PlanGraph } from './plans/plan-graph.js';
 export type { PlanReport } from './plans/planned-program.js';
 export { type Slot, slot } from './plans/slot.js';
+export type { WhileCondition } from './plans/while-condition.js';
 export type { BodyContext, TaskGraph } from './program/body-types.js';
 export type { CudaArgument, CudaExtent, CudaKernel, CudaScalar } from './program/cuda-kernel.js';
 export { Datum } from './program/datum.js';

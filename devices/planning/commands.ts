@@ -81,6 +81,24 @@ export class PlannedCommands {
     this.data = resized(this.data, this.used);
   }
 
+  /** A list of the same commands, which grows on its own. */
+  copy(): PlannedCommands {
+    const copy = new PlannedCommands();
+    copy.count = this.count;
+    copy.used = this.used;
+    copy.isCopy = this.isCopy.slice();
+    copy.message = this.message.slice();
+    copy.queue = this.queue.slice() as typeof this.queue;
+    copy.what = this.what.slice();
+    copy.insertion = this.insertion.slice();
+    copy.flows = this.flows.slice();
+    copy.arguments = this.arguments.slice();
+    copy.first = this.first.slice();
+    copy.values = this.values.slice();
+    copy.data = this.data.slice();
+    return copy;
+  }
+
   private resizeCommands(length: number): void {
     this.isCopy = resized(this.isCopy, length);
     this.message = resized(this.message, length);

@@ -22,6 +22,8 @@ struct Guards {
   bool laneFailures = true;
   /// A lane's commands of a cancelled run end, and send nothing (H12).
   bool laneCancel = true;
+  /// The server of lanes that wait for the condition of a play is woken when the play goes on (H7).
+  bool laneLooks = true;
   /// A failed record wakes the engine, armed or not: lanes wait until it is handled (H7).
   bool failureRings = true;
   /// A captured command follows those of other streams that it waits for (H4).

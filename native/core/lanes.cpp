@@ -43,6 +43,7 @@ Lanes::Lanes(Runtime& runtime, std::int32_t first) : runtime_(runtime), first_(f
   watches_.resize(static_cast<std::size_t>(table_.count));
   table_.watch = [](void* self, std::int32_t number, std::int32_t queue, std::int32_t sequence,
                     void* sleeper) -> std::int32_t {
+    if (queue < 0) return of(self).watchFeed(number, *static_cast<FutexToken*>(sleeper)) ? 1 : 0;
     Queue* target = of(self).runtime_.queue(queue);
     if (target == nullptr) return 1;
     return of(self).watch(number, *target, sequence, *static_cast<FutexToken*>(sleeper)) ? 1 : 0;
@@ -51,7 +52,7 @@ Lanes::Lanes(Runtime& runtime, std::int32_t first) : runtime_(runtime), first_(f
   table_.refill = [](void* self, std::int32_t number) -> std::int32_t {
     Lanes& lanes = of(self);
     if (lanes.runtime_.closing.load(std::memory_order_acquire)) return 0;
-    return lanes.refill(lanes.lane(number)) ? 1 : 0;
+    return lanes.refill(lanes.lane(number));
   };
   table_.reached = [](void* self, std::int32_t queue) -> std::int32_t {
     const Queue* target = of(self).runtime_.queue(queue);
@@ -63,15 +64,29 @@ Lanes::~Lanes() {
   for (std::int32_t i = 0; i < table_.count; ++i) unwatch(i);
 }
 
-bool Lanes::refill(Queue& queue) {
+std::int32_t Lanes::refill(Queue& queue) {
   Feed* feed = queue.feed();
   const std::int32_t before = queue.completed();
-  if (feed == nullptr || !feed->refill()) return false;
+  if (feed == nullptr) return 0;
+  // All records are complete, so the ring has room: only a condition holds the feed back.
+  if (!feed->refill()) return 2;
   const std::int32_t now = queue.completed();
-  if (now == before) return true;
+  if (now == before) return 1;
   // The rest of the play was skipped.
   runtime_.shared[Shared::arrivals].fetch_add(1, std::memory_order_seq_cst);
   queue.announce(now);
+  return 1;
+}
+
+/// Invariant: the play wakes the owners of its queues after it has decided, and the server looks for the decision after it has
+/// become the owner. So it sees the decision, or is woken.
+bool Lanes::watchFeed(std::int32_t number, FutexToken& sleeper) {
+  unwatch(number);
+  Queue& queue = lane(number);
+  watches_[static_cast<std::size_t>(number)].owns = true;
+  if (guards.laneLooks) queue.setOwner(&sleeper);
+  if (!feedIsReady(queue)) return false;
+  unwatch(number);
   return true;
 }
 
@@ -88,10 +103,12 @@ bool Lanes::watch(std::int32_t lane, Queue& queue, std::int32_t sequence, FutexT
   return true;
 }
 
-void Lanes::unwatch(std::int32_t lane) {
-  Watch& watch = watches_[static_cast<std::size_t>(lane)];
+void Lanes::unwatch(std::int32_t number) {
+  Watch& watch = watches_[static_cast<std::size_t>(number)];
   if (watch.queue != nullptr) watch.queue->completion.remove(watch.waiter);
   watch.queue = nullptr;
+  if (watch.owns) lane(number).setOwner(nullptr);
+  watch.owns = false;
 }
 
 void Lanes::complete(Queue& queue, std::int32_t sequence, std::int32_t status, double start,

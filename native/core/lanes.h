@@ -26,9 +26,10 @@ class Lanes {
  private:
   static Lanes& of(void* self) { return *static_cast<Lanes*>(self); }
   Queue& lane(std::int32_t number) const { return *runtime_.queues[first_ + number]; }
-  bool refill(Queue& queue);
+  std::int32_t refill(Queue& queue);
   void complete(Queue& queue, std::int32_t sequence, std::int32_t status, double start, double end);
   bool watch(std::int32_t lane, Queue& queue, std::int32_t sequence, FutexToken& sleeper);
+  bool watchFeed(std::int32_t number, FutexToken& sleeper);
   void unwatch(std::int32_t lane);
 
   Runtime& runtime_;
@@ -38,6 +39,8 @@ class Lanes {
   struct Watch {
     CompletionWaiter waiter;
     Queue* queue = nullptr;
+    /// The lane waits in a play: the play wakes the server as the owner of the lane.
+    bool owns = false;
   };
   std::vector<Watch> watches_;
 };

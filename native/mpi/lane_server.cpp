@@ -51,7 +51,7 @@ bool LaneServer::serve(bool published) {
   if (published) {
     for (Lane& lane : all_) {
       look(lane);
-      if (lane.active || lane.published == lane.completed) continue;
+      if (lane.active || (lane.published == lane.completed && !lane.waitsInPlay)) continue;
       lane.active = true;
       active_.push_back(lane.number);
     }
@@ -64,13 +64,17 @@ bool LaneServer::serve(bool published) {
   std::size_t left = 0;
   for (const std::int32_t number : active_) {
     Lane& lane = all_[static_cast<std::size_t>(number)];
+    if (lane.waitsInPlay) {
+      look(lane);
+      moved = moved || !lane.waitsInPlay;
+    }
     if (mayMove(lane, all)) {
       while (lane.published != lane.completed && serveLane(lane)) {
         moved = true;
         if (lane.published == lane.completed) look(lane);
       }
     }
-    lane.active = lane.published != lane.completed;
+    lane.active = lane.published != lane.completed || lane.waitsInPlay;
     if (lane.active) active_[left++] = number;
   }
   active_.resize(left);
@@ -80,8 +84,11 @@ bool LaneServer::serve(bool published) {
 /// Looks for new records of a lane, also those of a play.
 void LaneServer::look(Lane& lane) {
   lane.published = lanes_.published(lanes_.self, lane.number);
+  lane.waitsInPlay = false;
   if (lane.published != lane.completed) return;
-  if (lanes_.refill(lanes_.self, lane.number) == 0) return;
+  const std::int32_t found = lanes_.refill(lanes_.self, lane.number);
+  lane.waitsInPlay = found == 2;
+  if (found != 1) return;
   // The rest of a play may have been skipped.
   lane.completed = lanes_.completed(lanes_.self, lane.number);
   lane.published = lanes_.published(lanes_.self, lane.number);
@@ -106,8 +113,9 @@ bool LaneServer::mayMove(const Lane& lane, bool all) {
 bool LaneServer::watch(void* sleeper) {
   for (const std::int32_t number : active_) {
     const Lane& lane = all_[static_cast<std::size_t>(number)];
-    if (!lane.read || lane.happened) continue;
-    if (lanes_.watch(lanes_.self, number, lane.waitQueue, lane.waitSequence, sleeper) != 0) {
+    if (!lane.waitsInPlay && (!lane.read || lane.happened)) continue;
+    const std::int32_t queue = lane.waitsInPlay ? -1 : lane.waitQueue;
+    if (lanes_.watch(lanes_.self, number, queue, lane.waitSequence, sleeper) != 0) {
       return false;
     }
     watched_.push_back(number);

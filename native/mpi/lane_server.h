@@ -115,6 +115,8 @@ class LaneServer {
     std::int32_t published = 0;
     std::int32_t completed = 0;
     bool active = false;
+    /// It has no records until the condition of a play is decided.
+    bool waitsInPlay = false;
     /// The command was read.
     bool read = false;
     bool happened = false;

@@ -15,9 +15,9 @@ inline Guards guardsOfEnvironment() {
   return {
       without != "closeImports",       without != "importGeneration", without != "wakePassed",
       without != "nonBlockingStreams", without != "launchPause",      without != "flushDeadline",
-      without != "laneFailures",       without != "laneCancel",       without != "failureRings",
-      without != "graphOrder",         without != "graphOutcome",     without != "restLooksAgain",
-      without != "doubtFailures"};
+      without != "laneFailures",       without != "laneCancel",       without != "laneLooks",
+      without != "failureRings",       without != "graphOrder",       without != "graphOutcome",
+      without != "restLooksAgain",     without != "doubtFailures"};
 }
 
 inline const Guards guards = guardsOfEnvironment();

@@ -88,6 +88,39 @@ Add cancelledLanes(
       CHECK((rank.out.posted.back().letter == Letter{-4, 32001}) && rank.out.leaving.empty());
     });
 
+Add lookingLanes(
+    "lanes wait for the condition of a play, and their server is woken when it goes on", [] {
+      Rank rank(0, 2, 1, 1, 4, INT32_MAX - 10);
+      // The lane is at the condition long before the worker, which adds 1 to the number.
+      std::vector<List> lists(2);
+      lists[0].exec("spin", 1, {16, 2000}, {1, 0});
+      lists[0].exec("add_f64", 2, {0, 8, 1, 1});
+      lists[1].message(Opcode::send, {8, 8, kEra, 1, 7});
+      *rank.machine.at<double>(0, 0) = 0;
+      *rank.machine.at<double>(0, 8) = 1;
+      PlayOptions options;
+      options.times = 1000;
+      options.condition.value = rank.machine.at<double>(0, 0);
+      options.condition.limit = 9.5;
+      options.condition.below = true;
+      options.condition.every = 2;
+      begin(rank.machine, lists, options);
+      rank.server.serve(true);
+      FutexToken sleeper;
+      const std::int64_t limit = now() + std::int64_t{60} * 1000000000;
+      while (rank.server.waiting()) {
+        if (rank.server.watch(&sleeper)) CHECK(sleeper.park(std::int64_t{5} * 1000000000));
+        rank.server.unwatch();
+        // Nothing is published: the server knows which lanes wait.
+        while (rank.server.serve(false)) {
+        }
+        CHECK(now() < limit);
+      }
+      end(rank.machine);
+      CHECK(rank.machine.core->play->iterations() == 10);
+      CHECK(rank.out.posted.size() == 10 && *rank.machine.at<double>(0, 0) == 10);
+    });
+
 Add deliveries("a delivery is over when its receiver has the bytes, or does not want them", [] {
   Rank rank(0, 2, 1, 1);
   const auto deliver = [&](double key, std::int32_t run) {

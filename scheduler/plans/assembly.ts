@@ -46,6 +46,7 @@ export function assemble(engine: Engine, decisions: Decisions, began: number): P
       ({ datum, range }): PlannedCopy => ({ datum, region: ranges.region[range] }),
     ),
     results: resultsOf(iteration, lists),
+    number: iteration.number === undefined ? undefined : ranges.region[iteration.number],
     slots,
     task: (n): PlannedTask => {
       const cls = insertions.classOf(n);
@@ -96,7 +97,7 @@ function checkHost(engine: Engine, name: string, regions: readonly PlannedRegion
 }
 
 function resultsOf(
-  { commands, ranges, accesses, exits }: Iteration,
+  { commands, ranges, accesses, exits, number }: Iteration,
   lists: Lists,
 ): PlannedResult[] {
   const writer = new Int32Array(ranges.count).fill(-1);
@@ -104,7 +105,7 @@ function resultsOf(
   for (let c = 0; c < commands.count; c++) {
     const begin = accesses.first[c];
     for (let i = begin; i < accesses.first[c + 1]; i++) {
-      if ((accesses.of[i] & 1) === 0) continue;
+      if ((accesses.of[i] & 1) === 0 || accesses.of[i] >> 1 === number) continue;
       writer[accesses.of[i] >> 1] = c;
       if (commands.isCopy[c] === 0)
         task.set(commands.data[commands.first[c] + i - begin] as DatumId, c);

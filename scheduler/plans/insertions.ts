@@ -67,6 +67,25 @@ export class Insertions {
     this.params = resized(this.params, this.usedParams);
   }
 
+  /** The same tasks in a list that grows on its own. */
+  copy(): Insertions {
+    const copy = new Insertions();
+    copy.count = this.count;
+    copy.usedFlows = this.usedFlows;
+    copy.usedParams = this.usedParams;
+    for (const [n, before] of this.after) copy.after.set(n, before);
+    for (const open of this.open) copy.leaveOpen(open);
+    for (const [id, cls] of this.classes.entries()) copy.classes[id] = cls;
+    copy.classIds = this.classIds.slice();
+    copy.flows = this.flows.slice();
+    copy.params = this.params.slice();
+    copy.firstFlow = this.firstFlow.slice();
+    copy.firstParam = this.firstParam.slice();
+    copy.priority = this.priority.slice();
+    copy.device = this.device.slice();
+    return copy;
+  }
+
   /** The class of insertion `n`. */
   classOf(n: number): TaskClassRow {
     return this.classes[this.classIds[n]];

@@ -1,7 +1,7 @@
 // An iteration of a plan: its commands, the bytes that they use, and where the data lie before it and after it.
 import type { QueueInfo } from '../../devices/backend.js';
 import { guards } from '../../devices/guards.js';
-import type { DatumId, SpaceId } from '../../devices/handles.js';
+import { type DatumId, HOST, type SpaceId } from '../../devices/handles.js';
 import type { Directory } from '../../devices/memory/directory.js';
 import type { PlannedCommands } from '../../devices/planning/commands.js';
 import { AccessMode } from '../../trace/format.js';
@@ -23,8 +23,16 @@ export interface Iteration extends PlannedParts {
   /** The range of each copy of `Exits`. */
   readonly exits: ReadonlyMap<DatumId, readonly number[]>;
   readonly entry: readonly { readonly datum: DatumId; readonly range: number }[];
-  /** The only datum in each region; undefined for a region that several data use in turn. */
+  /** The only datum in each region; undefined for a region that several data use in turn, or that belongs to none. */
   readonly users: readonly (DatumId | undefined)[];
+  /** The range of `IterationParts.number`. */
+  readonly number: number | undefined;
+}
+
+/** Memory of the host for the number that a condition looks at. It is a copy of the begin of a datum and belongs to no datum. */
+export interface NumberPlace {
+  readonly offset: number;
+  readonly bytes: number;
 }
 
 /** What an iteration is made of. */
@@ -35,6 +43,8 @@ interface IterationParts {
   /** Sizes of data. */
   readonly directory: Pick<Directory, 'bytes'>;
   readonly queues: readonly QueueInfo[];
+  /** Set if a condition looks at memory of its own (look.ts). */
+  readonly number?: NumberPlace | undefined;
 }
 
 export function iterationOf(parts: IterationParts): Iteration {
@@ -47,10 +57,12 @@ export function iterationOf(parts: IterationParts): Iteration {
       d,
       places.map(({ space, offset }) => ranges.of(space, offset, directory.bytes[d])),
     );
+  const place = parts.number;
+  const number = place && ranges.of(HOST, place.offset, place.bytes);
   ranges.cut();
   const entry = entryOf(commands, accesses, ranges);
-  const users = usersOf({ commands, ranges, accesses, exits, entry });
-  return { commands, ranges, accesses, exits, entry, users };
+  const users = usersOf({ commands, ranges, accesses, exits, entry, number });
+  return { commands, ranges, accesses, exits, entry, users, number };
 }
 
 /**
@@ -68,9 +80,13 @@ export function repeats({ entry, exits, ranges, users }: Iteration): boolean {
 }
 
 function accessesOf(
-  { insertions, commands, directory, queues }: IterationParts,
+  { insertions, commands, directory, queues, number }: IterationParts,
   ranges: Ranges,
 ): Accesses {
+  const rangeOf = (space: SpaceId, offset: number, datum: number): number => {
+    const isNumber = space === HOST && offset === number?.offset;
+    return ranges.of(space, offset, isNumber ? number.bytes : directory.bytes[datum]);
+  };
   const first = new Int32Array(commands.count + 1);
   let most = 0;
   for (let c = 0; c < commands.count; c++) most += Math.max(2, commands.flows[c]);
@@ -81,21 +97,21 @@ function accessesOf(
     first[c] = n;
     const at = commands.first[c];
     if (commands.isCopy[c]) {
-      const bytes = commands.values[at + 2];
+      const datum = commands.data[at];
       const to = (commands.what[c] & 0xff) as SpaceId;
       const from = (commands.what[c] >> 8) as SpaceId;
       reads[n] = 1;
-      of[n++] = ranges.of(from, commands.values[at + 1], bytes) * 2;
-      of[n++] = ranges.of(to, commands.values[at], bytes) * 2 + 1;
+      of[n++] = rangeOf(from, commands.values[at + 1], datum) * 2;
+      of[n++] = rangeOf(to, commands.values[at], datum) * 2 + 1;
       continue;
     }
     const { modes } = insertions.classOf(commands.insertion[c]);
     const { space } = queues[commands.queue[c]];
     for (let i = 0; i < modes.length; i++) {
-      const bytes = directory.bytes[commands.data[at + i]];
+      const range = rangeOf(space, commands.values[at + i], commands.data[at + i]);
       const writes = modes[i] === AccessMode.read ? 0 : 1;
       reads[n] = modes[i] === AccessMode.write ? 0 : 1;
-      of[n++] = ranges.of(space, commands.values[at + i], bytes) * 2 + writes;
+      of[n++] = range * 2 + writes;
     }
   }
   first[commands.count] = n;
@@ -112,6 +128,7 @@ function usersOf({
   accesses,
   exits,
   entry,
+  number,
 }: Omit<Iteration, 'users'>): (DatumId | undefined)[] {
   const users = new Array<DatumId | undefined>(ranges.regions);
   const isShared = new Uint8Array(ranges.regions);
@@ -131,6 +148,7 @@ function usersOf({
     }
   }
   for (const [d, list] of exits) for (const range of list) use(d, range);
+  if (number !== undefined) isShared[ranges.region[number]] = 1;
   const kept = [...exits.values()].flat().concat(entry.map(({ range }) => range));
   const own = new Map<string, number>();
   for (const g of [...kept.map((range) => ranges.region[range]), ...users.keys()]) {

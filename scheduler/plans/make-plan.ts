@@ -213,7 +213,9 @@ async function planTogether(
       const { classes, temporaries } = graph;
       const slots = openSlots(insertions, classes);
       const { mirrored: data } = recorder;
-      const together = { runtime, peers, messages, slots };
+      const { readers, last, keys, pairs } = messages;
+      const facts = { readers, last, keys, pairs };
+      const together = { runtime, peers, messages: facts, slots, treeFrom };
       plan = new Plan(engine, found, { classes, data, temporaries, isOver, choice, together });
     },
     { name: `making plan '${name}'` },

@@ -18,6 +18,11 @@
 // iteration before. Invariant: at the receiver lie letters of at most two iterations. Let a rank send in iteration k + 2:
 // then it has the last message that the other one has sent in iteration k + 1, and before that the other has received all
 // of iteration k.
+//
+// A condition. While a play has one, the last messages of an iteration bring the number that the condition looks at to all ranks
+// (look.ts). Each rank looks at its own copy, when all of its commands of the iteration are over. The commands behind the look have a
+// later iteration, so the reason above holds with it; a message of the iteration before the look waits for no look. The turns
+// above remain: the number is the last message from its sender, and the next iteration's messages wait for it or for its turn.
 import type { DatumId } from '../../devices/handles.js';
 import { AccessMode } from '../../trace/format.js';
 import type { Insertions } from './insertions.js';
@@ -35,11 +40,8 @@ export interface PlannedMessage {
   readonly isTurn: boolean;
 }
 
-export interface PlannedMessages {
-  /** By number of the insertion that they follow. */
-  readonly after: ReadonlyMap<number, readonly PlannedMessage[]>;
-  /** At the end of the iteration. */
-  readonly turns: readonly PlannedMessage[];
+/** What all ranks know of the messages of a plan when it is made. */
+export interface MessageFacts {
   /** Ranks that read a datum before any task of an iteration writes it. */
   readonly readers: ReadonlyMap<DatumId, readonly number[]>;
   /** The writer of the last version of a datum, and the other ranks that have it after an iteration. */
@@ -47,6 +49,17 @@ export interface PlannedMessages {
     DatumId,
     { readonly rank: number; readonly others: readonly number[] }
   >;
+  /** The last key. */
+  readonly keys: number;
+  /** The pairs of ranks with short messages, turns included: `from to`. */
+  readonly pairs: ReadonlySet<string>;
+}
+
+export interface PlannedMessages extends MessageFacts {
+  /** By number of the insertion that they follow. */
+  readonly after: ReadonlyMap<number, readonly PlannedMessage[]>;
+  /** At the end of the iteration. */
+  readonly turns: readonly PlannedMessage[];
 }
 
 interface Version {
@@ -103,11 +116,45 @@ export function planMessages(
     }
   }
   const last = new Map([...current].map(([d, { rank, readers: others }]) => [d, { rank, others }]));
-  return { after, turns: turnsOf([...after.values()].flat(), key), readers, last };
+  const short = [...after.values()].flat().filter((message) => message.isShort);
+  const pairs = new Set(short.map(pairOf));
+  const turns = turnsOf(short, pairs, key);
+  for (const turn of turns) pairs.add(pairOf(turn));
+  return { after, turns, readers, last, keys: key + turns.length, pairs };
+}
+
+/**
+ * The messages that bring the number of a condition to all ranks, with the turns that they need: at the end of the iteration, in
+ * this order.
+ */
+export function numberMessages(
+  { last, keys, pairs }: MessageFacts,
+  datum: DatumId,
+  ranks: number,
+  isShort: boolean,
+  treeFrom: number,
+): readonly PlannedMessage[] {
+  const { rank } = last.get(datum) as { rank: number };
+  const readers = Array.from({ length: ranks }, (_, r) => r).filter((r) => r !== rank);
+  const sent = branches({ rank, readers }, treeFrom).map(
+    ([from, to], i): PlannedMessage => ({
+      ...{ key: keys + 1 + i, datum, from, to, isShort, isTurn: false },
+    }),
+  );
+  if (!isShort) return sent;
+  const all = new Set([...pairs, ...sent.map(pairOf)]);
+  return [...sent, ...turnsOf(sent, all, keys + sent.length)];
+}
+
+function pairOf({ from, to }: Pick<PlannedMessage, 'from' | 'to'>): string {
+  return `${from} ${to}`;
 }
 
 /** Pairs (from, to): a rank sends a version after it has received it. */
-function branches({ rank, readers }: Version, treeFrom: number): [number, number][] {
+function branches(
+  { rank, readers }: Pick<Version, 'rank' | 'readers'>,
+  treeFrom: number,
+): [number, number][] {
   const members = [rank, ...readers];
   const isTree = readers.length >= treeFrom;
   return readers.map((to, i) => {
@@ -118,12 +165,15 @@ function branches({ rank, readers }: Version, treeFrom: number): [number, number
   });
 }
 
-/** A turn for each pair of ranks with short versions in the other direction only. */
-function turnsOf(messages: readonly PlannedMessage[], used: number): PlannedMessage[] {
-  const short = messages.filter((message) => message.isShort);
-  const pairs = new Map(short.map((message) => [`${message.from} ${message.to}`, message]));
+/** A turn for each pair of ranks with short versions in the other direction only. `used`: the last key. */
+function turnsOf(
+  short: readonly PlannedMessage[],
+  pairs: ReadonlySet<string>,
+  used: number,
+): PlannedMessage[] {
+  const last = new Map(short.map((message) => [pairOf(message), message]));
   let key = used;
-  return [...pairs.values()]
+  return [...last.values()]
     .filter(({ from, to }) => !pairs.has(`${to} ${from}`))
     .map(({ datum, from, to }) => ({
       ...{ key: ++key, datum, from: to, to: from, isShort: true, isTurn: true },

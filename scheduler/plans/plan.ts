@@ -1,38 +1,26 @@
 // A plan as the program has it: a handle to play the planned tasks again and again.
-import { PlanElement } from '../../devices/backend.js';
 import { HeadraceError, RunAbortedError } from '../../devices/errors.js';
 import type { DatumId } from '../../devices/handles.js';
 import { describeThrown } from '../../trace/thrown.js';
 import { checkOptions, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
-import { Datum } from '../program/datum.js';
+import type { Datum } from '../program/datum.js';
 import { refusedPart } from '../program/parts/mistakes.js';
 import type { TaskClass } from '../program/task-class.js';
-import { DriverGraph, type GraphChoice } from './driver-graph.js';
+import type { GraphChoice } from './driver-graph.js';
 import { type OpenSlot, openSlots } from './open-slots.js';
-import { Placement } from './placement.js';
 import { machineOf } from './plan-machine.js';
 import type { PlannedProgram, PlanReport } from './planned-program.js';
-import { Play, type PlayCondition, type PlayWish, type Stand } from './play.js';
+import { Play, type PlayWish, type Stand } from './play.js';
+import { type Playable, Playables } from './playable.js';
 import { ERA_SLOT } from './rank-share.js';
 import { bytesOf, writePlan } from './save-plan.js';
 import { runTogether, type Together } from './together.js';
+import { checkedCondition, type WhileCondition } from './while-condition.js';
 
 /** The value of an open parameter, or a function of the number of the iteration, from 0. */
 export type SlotValue = number | boolean | ((iteration: number) => number | boolean);
-
-/** When a play goes on: as long as the first element of a datum satisfies the comparison. */
-export interface WhileCondition {
-  /** A datum that the plan writes. */
-  readonly datum: Datum;
-  /** The play goes on while the element is greater. */
-  readonly above?: number;
-  /** The play goes on while the element is smaller. */
-  readonly below?: number;
-  /** Iterations between two looks; default 1. */
-  readonly every?: number;
-}
 
 /** Options of a play. */
 export interface PlayOptions {
@@ -67,18 +55,16 @@ export class Plan {
   readonly name: string;
   /** What the planner decided. */
   private readonly engine: Engine;
-  private readonly slots: readonly OpenSlot[];
-  /** Those of all ranks. */
+  /** The open parameters of all ranks. */
   private readonly allSlots: readonly OpenSlot[];
   private readonly together: Together | undefined;
   private readonly choice: GraphChoice;
   private readonly classes: readonly TaskClass[];
   private readonly data: ReadonlyMap<DatumId, Datum>;
   private readonly temporaries: readonly Datum[];
-  private program: PlannedProgram | undefined;
-  private placement: Placement | undefined;
+  private readonly forms: Playables;
+  private isClosed = false;
   private readonly planned: PlannedProgram['report'];
-  private readonly graph: DriverGraph;
   /** Plays that are not over. */
   private plays = 0;
   private readonly isOver: () => boolean;
@@ -100,14 +86,11 @@ export class Plan {
     },
   ) {
     this.engine = engine;
-    this.program = program;
-    this.placement = new Placement(engine, program);
+    this.forms = new Playables(engine, program, of.choice, of.together);
     this.name = program.report.name;
     this.planned = program.report;
-    this.graph = new DriverGraph(engine, program, this.placement, of.choice);
     this.together = of.together;
     const slots = of.together?.slots ?? openSlots(program.decisions.insertions, of.classes);
-    this.slots = program.slots.map((name) => slots.get(name) ?? NO_SLOT(name));
     this.allSlots = [...slots.values()];
     this.classes = of.classes;
     this.temporaries = of.temporaries ?? [];
@@ -120,7 +103,7 @@ export class Plan {
 
   /** What the planner decided, and how the plan is played. */
   get report(): PlanReport {
-    return { ...this.planned, graph: this.graph.outlook };
+    return { ...this.planned, graph: this.forms.outlook };
   }
 
   /**
@@ -134,8 +117,8 @@ export class Plan {
    * that the plan reads has no value; with `ERR_OUT_OF_HOST_MEMORY` or `ERR_OUT_OF_DEVICE_MEMORY`.
    */
   run(options: PlayOptions = {}): Promise<PlayReport> {
-    const { engine } = this;
-    const program = this.checkOpen();
+    const { engine, forms } = this;
+    this.checkOpen();
     if (engine.inBody)
       throw new HeadraceError(
         'ERR_PLAN_IN_BODY',
@@ -152,13 +135,10 @@ export class Plan {
           { datum: datum.name },
         );
     for (const datum of this.data.values()) datum.owner.parts.play(datum);
-    const condition = this.condition(options.while, program);
-    if (condition !== undefined && this.together !== undefined)
-      throw new HeadraceError(
-        'ERR_PLAN_RANKS',
-        `plan '${this.name}' is played on several ranks, where \`while\` is not looked at`,
-        { remedy: 'play a number of iterations, then read the datum, and play again' },
-      );
+    const condition = checkedCondition(options.while, this.name, (datum) => {
+      return this.data.get(datum.row) === datum && forms.writes(datum);
+    });
+    const looked = options.while?.datum;
     const times = checkTimes(
       options.times ?? (condition === undefined ? 1 : Number.MAX_SAFE_INTEGER),
     );
@@ -171,36 +151,39 @@ export class Plan {
       return { iterations, tasks, seconds: (performance.now() - began) / 1000 };
     };
     const wish = { times, condition };
-    const enter = (run: RunState, isPart: boolean, ends: Ends, eraOf = NO_ERA): Play =>
-      this.enter(program, { ...wish, run, isPart, ...ends }, (slot, iteration) =>
-        this.slots[slot].name === ERA_SLOT ? eraOf(iteration) : value(slot, iteration),
+    const enter = (run: RunState, isPart: boolean, ends: Ends, eraOf = NO_ERA): Play => {
+      const playable = forms.lookingAt(looked);
+      const names = this.slotsOf(playable.program);
+      return this.enter(playable, { ...wish, run, isPart, ...ends }, (slot, iteration) =>
+        names[slot].name === ERA_SLOT ? eraOf(iteration) : value(names[slot], iteration),
       );
+    };
     if (together !== undefined) {
-      const of = { name: `playing plan '${this.name}'`, signal, times };
-      const part = (run: RunState, eraOf: (iteration: number) => number): Promise<void> =>
+      const of = { name: `playing plan '${this.name}'`, signal, times, condition };
+      const part = (run: RunState, eraOf: (iteration: number) => number): Promise<number> =>
         new Promise((resolve, failed) => {
-          enter(run, true, { done: () => resolve(), failed }, eraOf);
+          // A rank without commands in the plan has nothing to play, and is at the end at once.
+          enter(run, true, { done: (played) => resolve(looked ? played : times), failed }, eraOf);
         });
-      // A rank without tasks in the plan has none to play.
-      return runTogether(engine, together, of, part).then(() => report(times));
+      return runTogether(engine, together, of, part).then(report);
     }
     return this.playAlone(signal, report, enter);
   }
 
   /** Makes a play and lets it begin when it is alone. */
   private enter(
-    program: PlannedProgram,
+    { program, placement, graph }: Playable,
     of: Pick<PlayWish, 'times' | 'condition' | 'run' | 'isPart' | 'stand'> & Ends,
     value: PlayWish['value'],
   ): Play {
-    const { engine, graph } = this;
+    const { engine } = this;
     this.plays++;
     const end = (): void => {
       this.plays--;
       this.releaseIfOver();
     };
     const { stand } = of;
-    const play = new Play(engine, engine.completions, program, this.placement as Placement, {
+    const play = new Play(engine, engine.completions, program, placement, {
       ...of,
       graph,
       value,
@@ -234,13 +217,14 @@ export class Plan {
   stand(run: RunState, stand: Stand, ends: Ends, given: (slot: string) => number): () => void {
     const { engine } = this;
     // A runtime that is being closed waits for its runs.
-    const program = this.program as PlannedProgram;
+    const playable = this.forms.lookingAt(undefined);
+    const { program } = playable;
     const done = (iterations: number): void => {
       this.countCopies(program);
       ends.done(iterations);
     };
     const of = { times: 1, condition: undefined, run, isPart: true, stand, ...ends, done };
-    const play = this.enter(program, of, (slot) => given(program.slots[slot]));
+    const play = this.enter(playable, of, (slot) => given(program.slots[slot]));
     return () => {
       engine.sections.withdraw(play);
       play.withdraw();
@@ -302,7 +286,8 @@ export class Plan {
    */
   async save(file: string): Promise<void> {
     const { engine, classes, data, choice: graph } = this;
-    const { decisions } = this.checkOpen();
+    this.checkOpen();
+    const { decisions } = this.forms.plain.program;
     const { insertions } = decisions;
     if (this.together !== undefined)
       throw new HeadraceError(
@@ -321,85 +306,33 @@ export class Plan {
 
   /** Gives up the lists of the plan. Plays under way go on to their end. Idempotent. */
   close(): void {
-    this.program = undefined;
-    this.placement = undefined;
+    this.isClosed = true;
     this.releaseIfOver();
   }
 
   private releaseIfOver(): void {
-    if (this.program !== undefined || this.plays > 0 || this.isOver()) return;
-    this.graph.release();
+    if (!this.isClosed || this.plays > 0 || this.isOver()) return;
+    this.forms.release();
     for (const datum of this.temporaries) datum.close();
   }
 
-  private checkOpen(): PlannedProgram {
+  private checkOpen(): void {
     if (this.isOver()) throw new HeadraceError('ERR_RUNTIME_CLOSED', 'the runtime is closed');
-    if (this.program === undefined)
-      throw new HeadraceError('ERR_PLAN_CLOSED', `plan '${this.name}' is closed`);
-    return this.program;
+    if (this.isClosed) throw new HeadraceError('ERR_PLAN_CLOSED', `plan '${this.name}' is closed`);
   }
 
-  private condition(
-    given: WhileCondition | undefined,
-    program: PlannedProgram,
-  ): PlayCondition | undefined {
-    if (given === undefined) return undefined;
-    checkOptions(given, ['datum', 'above', 'below', 'every'], 'the options of `while`');
-    const { datum, above, below, every = 1 } = given;
-    if (!(datum instanceof Datum))
-      throw new HeadraceError('ERR_OPTION', `while.datum must be a datum, not ${shown(datum)}`);
-    if (datum.whole !== undefined)
-      throw refusedPart(
-        'while.datum',
-        datum,
-        'an iteration ends with the value in its whole datum',
-      );
-    const result = program.results.find((r) => this.data.get(r.datum) === datum);
-    if (result === undefined)
-      throw new HeadraceError(
-        'ERR_OPTION',
-        `while.datum is '${datum.name}', which plan '${this.name}' does not write`,
-        { datum: datum.name },
-      );
-    const limit = above ?? below;
-    if (
-      (above === undefined) === (below === undefined) ||
-      typeof limit !== 'number' ||
-      Number.isNaN(limit)
-    )
-      throw new HeadraceError(
-        'ERR_OPTION',
-        'while needs either `above` or `below`, a number with which the first element is compared',
-      );
-    if (!Number.isInteger(every) || every < 1 || every > 2 ** 24)
-      throw new HeadraceError(
-        'ERR_OPTION',
-        `while.every must be a whole number from 1 to ${2 ** 24}, not ${shown(every)}`,
-      );
-    const isReachable = result.copies.some(({ region }) => {
-      const { kind } = this.engine.backend.spaces[program.regions[region].space];
-      return kind === 'host' || kind === 'emulated' || kind === 'simulated';
-    });
-    if (!isReachable)
-      throw new HeadraceError(
-        'ERR_OPTION',
-        `while.datum is '${datum.name}', whose value stays in the memory of ${this.engine.spaceName(program.regions[result.copies[0].region].space)}, where the processor cannot read it`,
-        { datum: datum.name, remedy: "write it with a task on { device: 'host' }" },
-      );
-    return {
-      datum: datum.row,
-      element: PlanElement[datum.element],
-      limit,
-      below: below !== undefined,
-      every,
-    };
+  /** The open parameters of a form, by slot. */
+  private slotsOf(program: PlannedProgram): OpenSlot[] {
+    return program.slots.map(
+      (name) => this.allSlots.find((slot) => slot.name === name) ?? NO_SLOT(name),
+    );
   }
 
   /** Value of a slot in an iteration, checked. */
   private values(
     given: Readonly<Record<string, SlotValue>>,
-  ): (slot: number, iteration: number) => number {
-    const { slots, allSlots } = this;
+  ): (slot: OpenSlot, iteration: number) => number {
+    const { allSlots } = this;
     checkOptions(
       given,
       allSlots.map((s) => s.name),
@@ -412,16 +345,17 @@ export class Plan {
         remedy: `run({ values: { ${name}: ... } })`,
       });
     };
+    const sources = new Map<string, SlotValue>();
     for (const slot of allSlots) {
       const source = sourceOf(slot);
       if (typeof source !== 'function') this.number(slot, source);
+      sources.set(slot.name, source);
     }
-    const sources = slots.map((slot) => (slot.name === ERA_SLOT ? NO_ERA : sourceOf(slot)));
-    return (s, iteration) => {
-      const source = sources[s];
+    return (slot, iteration) => {
+      const source = sources.get(slot.name);
       return this.number(
-        slots[s],
-        typeof source === 'function' ? this.computed(slots[s], source, iteration) : source,
+        slot,
+        typeof source === 'function' ? this.computed(slot, source, iteration) : source,
       );
     };
   }

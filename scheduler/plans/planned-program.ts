@@ -132,6 +132,8 @@ export interface PlannedProgram {
   /** Copies that must be valid before an iteration. */
   readonly entry: readonly PlannedCopy[];
   readonly results: readonly PlannedResult[];
+  /** The region with the number of a condition, if it has memory of its own (look.ts). */
+  readonly number: number | undefined;
   /** Names of the open parameters, by slot. */
   readonly slots: readonly string[];
   readonly task: (insertion: number) => PlannedTask;

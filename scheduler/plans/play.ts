@@ -31,6 +31,8 @@ import { queueName } from './queue-name.js';
 const PART_RECORDS = 2 ** 27;
 /** Limit for the values of open parameters that are computed at once. */
 const PART_VALUES = 2 ** 20;
+/** The same for the first part of a play with a condition, which may end soon. */
+const FIRST_VALUES = 2 ** 12;
 
 /** The condition of a play, on the first element of a datum. */
 export interface PlayCondition {
@@ -250,7 +252,11 @@ export class Play implements Section {
     const longest = Math.max(...program.queues.map(recordsIn));
     let times = Math.max(1, Math.floor(PART_RECORDS / longest));
     if (traced !== undefined) times = Math.min(times, traced.iterations);
-    if (slots > 0) times = Math.min(times, Math.max(1, Math.floor(PART_VALUES / slots)));
+    if (slots > 0) {
+      const soon = Math.max(FIRST_VALUES, this.iterations * slots);
+      const values = condition === undefined ? PART_VALUES : Math.min(PART_VALUES, soon);
+      times = Math.min(times, Math.max(1, Math.floor(values / slots)));
+    }
     if (condition !== undefined) times = this.untilLook(condition, times);
     times = Math.min(times, wish.times - this.iterations);
     const parameters = new Float64Array(Math.max(1, times * slots));
@@ -293,13 +299,19 @@ export class Play implements Section {
 
   private nativeCondition(condition: PlayCondition): NonNullable<NativePlay['condition']> {
     const { element, limit, below, every } = condition;
-    const result = this.program.results.find((r) => r.datum === condition.datum) as PlannedResult;
-    const onHost = result.copies.find((c) => this.program.regions[c.region].space === HOST);
-    const { region } = onHost ?? result.copies[0];
+    const region = this.program.number ?? this.regionOf(condition.datum);
     const { space } = this.program.regions[region];
     const offset = this.placement.baseOf(region);
     const first = this.iterations > 0 && this.iterations % every === 0;
     return { space, offset, element, limit, below, every, first };
+  }
+
+  /** A region in which a datum has its value after an iteration, of the host if there is one. */
+  private regionOf(datum: DatumId): number {
+    const { results, regions } = this.program;
+    const { copies } = results.find((r) => r.datum === datum) as PlannedResult;
+    const onHost = copies.find(({ region }) => regions[region].space === HOST);
+    return (onHost ?? copies[0]).region;
   }
 
   private isPartOver(): boolean {

@@ -28,14 +28,14 @@ interface MessageRows {
 
 export interface RankShare {
   readonly insertions: Insertions;
-  /** Insertions of all ranks by own insertion; -1 for messages. */
-  readonly origin: readonly number[];
   readonly messages: ReadonlyMap<number, PlannedMessage>;
   readonly commands: ReadonlyMap<number, LaneMessage>;
   /** Insertions that must be over in the iteration before. */
   readonly afterLast: ReadonlyMap<number, readonly number[]>;
   /** Data that this rank reads before any task of an iteration writes them. */
   readonly needs: ReadonlySet<DatumId>;
+  /** The classes of `messages`. */
+  readonly rows: MessageRows;
 }
 
 /** The parameters of `send` and `receive`, behind the datum. */
@@ -90,10 +90,9 @@ class LaneChoice {
 }
 
 class ShareBuilder {
-  readonly insertions: Insertions = new Insertions();
-  readonly origin: number[] = [];
-  readonly messages: Map<number, PlannedMessage> = new Map();
-  readonly commands: Map<number, LaneMessage> = new Map();
+  readonly insertions: Insertions;
+  readonly messages: Map<number, PlannedMessage>;
+  readonly commands: Map<number, LaneMessage>;
   readonly afterLast: Map<number, readonly number[]> = new Map();
   /** Own number of each insertion of all ranks. */
   private readonly own: Map<number, number> = new Map();
@@ -110,11 +109,16 @@ class ShareBuilder {
     rows: MessageRows,
     queues: readonly QueueInfo[],
     bytesOf: (datum: DatumId) => number,
+    before?: Pick<RankShare, 'insertions' | 'messages' | 'commands'>,
   ) {
     this.rank = rank;
     this.rows = rows;
     this.lanes = new LaneChoice(queues);
     this.bytesOf = bytesOf;
+    this.insertions = before?.insertions.copy() ?? new Insertions();
+    this.messages = new Map(before?.messages);
+    this.commands = new Map(before?.commands);
+    for (const [n, message] of this.messages) this.noteShort(n, message);
   }
 
   task(all: Insertions, n: number, rankOf: readonly number[], read: ReadInsertion): void {
@@ -126,7 +130,6 @@ class ShareBuilder {
     all.read(n, read.run, read);
     const here = this.insertions.add(read, before);
     this.own.set(n, here);
-    this.origin.push(n);
     read.cls.paramNames.forEach((_, parameter) => {
       const slot = all.slot(n, parameter);
       if (slot !== '') this.insertions.leaveOpen({ insertion: here, parameter, slot });
@@ -148,16 +151,21 @@ class ShareBuilder {
     // A turn follows all that it acknowledges.
     const before = isTurn && isSend ? (this.received.get(peer) ?? []) : [];
     const here = this.insertions.add(read, before);
-    this.origin.push(-1);
     this.insertions.leaveOpen({ insertion: here, parameter: ERA, slot: ERA_SLOT });
     this.messages.set(here, message);
     const opcode = isSend ? (isShort ? Opcode.send : Opcode.deliver) : Opcode.receive;
     this.commands.set(here, { queue: this.lanes.lane(isSend, message), opcode });
+    this.noteShort(here, message);
+  }
+
+  private noteShort(n: number, { from, to, isShort }: PlannedMessage): void {
     if (!isShort) return;
+    const isSend = from === this.rank;
     const ends = isSend ? this.sent : this.received;
+    const peer = isSend ? to : from;
     const list = ends.get(peer);
-    if (list === undefined) ends.set(peer, [here]);
-    else list.push(here);
+    if (list === undefined) ends.set(peer, [n]);
+    else list.push(n);
   }
 
   /** A short version waits for the last message from its receiver in the iteration before. */
@@ -196,15 +204,7 @@ export function rankShare(
   },
 ): RankShare {
   const builder = new ShareBuilder(of.rank, of.rows, of.queues, of.bytesOf);
-  const read: ReadInsertion = {
-    cls: of.rows.send,
-    run: new RunState(INTERNAL_RUN),
-    flows: new Int32Array(of.mostArguments) as Column<Int32Array, DatumId>,
-    params: new Float64Array(of.mostArguments),
-    priority: 0,
-    device: HOST,
-    after: undefined,
-  };
+  const read = emptyRecord(of.rows, of.mostArguments);
   for (let n = 0; n < all.count; n++) {
     if (rankOf[n] === of.rank) builder.task(all, n, rankOf, read);
     for (const message of planned.after.get(n) ?? []) builder.message(message, read);
@@ -213,8 +213,35 @@ export function rankShare(
   builder.limitRunAhead();
   const needs = new Set<DatumId>();
   for (const [datum, ranks] of planned.readers) if (ranks.includes(of.rank)) needs.add(datum);
-  const { insertions, origin, messages, commands, afterLast } = builder;
-  return { insertions, origin, messages, commands, afterLast, needs };
+  const { insertions, messages, commands, afterLast } = builder;
+  return { insertions, messages, commands, afterLast, needs, rows: of.rows };
+}
+
+/** The part with more messages at the end, all of that many bytes. Their insertions are those behind `before`'s. */
+export function withMessages(
+  before: RankShare,
+  more: readonly PlannedMessage[],
+  of: { readonly rank: number; readonly queues: readonly QueueInfo[]; readonly bytes: number },
+): RankShare {
+  const { rows, needs } = before;
+  const builder = new ShareBuilder(of.rank, rows, of.queues, () => of.bytes, before);
+  const read = emptyRecord(rows, SEND_PARAMETERS.length);
+  for (const message of more) builder.message(message, read);
+  builder.limitRunAhead();
+  const { insertions, messages, commands, afterLast } = builder;
+  return { insertions, messages, commands, afterLast, needs, rows };
+}
+
+function emptyRecord({ send }: MessageRows, mostArguments: number): ReadInsertion {
+  return {
+    cls: send,
+    run: new RunState(INTERNAL_RUN),
+    flows: new Int32Array(mostArguments) as Column<Int32Array, DatumId>,
+    params: new Float64Array(mostArguments),
+    priority: 0,
+    device: HOST,
+    after: undefined,
+  };
 }
 
 function followsElsewhere(name: string, rank: number): HeadraceError {

@@ -3,6 +3,7 @@
 //
 // Before a play, the run brings each datum to the ranks that read it at the begin of an iteration: with tasks that do nothing
 // and read the datum. Afterwards all ranks know where the play leaves the data.
+import { guards } from '../../devices/guards.js';
 import { type Column, type DatumId, HOST } from '../../devices/handles.js';
 import { laneEra, MAX_RANKS } from '../../devices/network/announcement.js';
 import type { Engine } from '../engine/engine.js';
@@ -11,8 +12,9 @@ import type { Graph, GraphRuntime } from '../program/graph.js';
 import { read, type TaskClass, task } from '../program/task-class.js';
 import { insertOnRanks } from '../ranks/insertion.js';
 import type { Ranks } from '../ranks/ranks.js';
-import type { PlannedMessages } from './messages.js';
+import type { MessageFacts } from './messages.js';
 import type { OpenSlot } from './open-slots.js';
+import type { PlayCondition } from './play.js';
 
 /** The runtime that plays. */
 export interface PlayingRuntime extends GraphRuntime {
@@ -26,7 +28,9 @@ export interface PlayingRuntime extends GraphRuntime {
 export interface Together {
   readonly runtime: PlayingRuntime;
   readonly peers: Ranks;
-  readonly messages: PlannedMessages;
+  readonly messages: MessageFacts;
+  /** Readers from which on a version goes along a tree. */
+  readonly treeFrom: number;
   /** The open parameters of all ranks. */
   readonly slots: ReadonlyMap<string, OpenSlot>;
 }
@@ -34,46 +38,76 @@ export interface Together {
 /** Reads a datum on the rank that needs it. */
 const bring = task({ name: 'bring', flows: { datum: read('f64') }, kernel: 'empty' });
 
-/** Iterations whose messages have eras of their own: far more than can be under way. */
-const ERAS = 2 ** 16;
+/** Plays, and iterations of a play, whose messages have eras of their own: far more than can be under way. */
+const PLAYS = 2 ** 8;
+const ITERATIONS = 2 ** 16;
 
-/** Name of the run of a play, and what ends it early. */
+/** Name of the run of a play, and what the play is. */
 interface PlayedRun {
   readonly name: string;
   readonly signal: AbortSignal | undefined;
   readonly times: number;
+  readonly condition: PlayCondition | undefined;
 }
 
 /**
- * Runs `play` as part of a run of all ranks. `eraOf`: the era of the messages of an iteration. Rejects with the error of the play,
- * or with that of another rank.
+ * Runs `play` as part of a run of all ranks. `eraOf`: the era of the messages of an iteration. Resolves with the iterations that
+ * `play` has played. Rejects with the error of the play, or with that of another rank.
  */
 export async function runTogether(
   engine: Engine,
   { runtime, peers, messages }: Together,
-  { name, signal, times }: PlayedRun,
-  play: (run: RunState, eraOf: (iteration: number) => number) => Promise<void>,
-): Promise<void> {
-  const program = (graph: Graph): Promise<void> => {
+  { name, signal, times, condition }: PlayedRun,
+  play: (run: RunState, eraOf: (iteration: number) => number) => Promise<number>,
+): Promise<number> {
+  let iterations = 0;
+  const program = async (graph: Graph): Promise<void> => {
     const run = graph.state;
+    // Ranks that play differently would wait for each other for ever.
+    if (guards.planSameLook)
+      peers.runs.graphs.plays(
+        run,
+        textOf(name, times, condition),
+        wordsOf(peers, times, condition),
+      );
     // Without an iteration all data stay where they are.
-    if (times === 0) return Promise.resolve();
+    if (times === 0) return;
     bringData(engine, peers, runtime, messages, run);
     leaveData(peers, messages);
     // Between the eras of the tasks of this era and of the next one (devices/network/announcement.ts).
     const before = laneEra(peers.runs.era, MAX_RANKS - 1);
-    const first = peers.iterations;
-    peers.iterations += times;
-    return play(run, (iteration) => before + (((first + iteration) % ERAS) + 1) / (2 * ERAS));
+    const first = (peers.plays++ % PLAYS) * ITERATIONS;
+    const eras = 2 * PLAYS * ITERATIONS;
+    iterations = await play(run, (i) => before + (first + (i % ITERATIONS) + 1) / eras);
   };
   await runtime.run(program, signal === undefined ? { name } : { name, signal });
+  return iterations;
+}
+
+/** Such as `playing plan 'step' 3 times`. */
+function textOf(name: string, times: number, condition: PlayCondition | undefined): string {
+  const often = times === Number.MAX_SAFE_INTEGER ? 'without a limit' : `${times} times`;
+  if (condition === undefined) return `${name} ${often}`;
+  const { limit, below, every } = condition;
+  return `${name} ${often} while ${below ? 'below' : 'above'} ${limit}, every ${every}`;
+}
+
+/** What must be the same on all ranks. */
+function wordsOf(
+  { plan }: Ranks,
+  times: number,
+  condition: PlayCondition | undefined,
+): readonly number[] {
+  if (condition === undefined) return [times];
+  const { datum, element, limit, below, every } = condition;
+  return [times, plan.data.gid[datum], element, limit, Number(below), every];
 }
 
 function bringData(
   engine: Engine,
   peers: Ranks,
   runtime: PlayingRuntime,
-  { readers }: PlannedMessages,
+  { readers }: MessageFacts,
   run: RunState,
 ): void {
   const { row: cls } = runtime.classes.bind(bring as unknown as TaskClass);
@@ -93,7 +127,7 @@ function bringData(
 }
 
 /** What is inserted from now on finds the data where the play leaves them. */
-function leaveData({ plan, rank: here }: Ranks, { last }: PlannedMessages): void {
+function leaveData({ plan, rank: here }: Ranks, { last }: MessageFacts): void {
   for (const [datum, { rank, others }] of last) {
     plan.transfers.written(datum, rank);
     if (rank === here) for (const other of others) plan.data.markSent(datum, other);

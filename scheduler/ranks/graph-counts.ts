@@ -57,13 +57,26 @@ export class GraphCounts {
     this.classHashes[cls.id] ??= hashText(cls.name);
     let hash = mix(graph.digest, this.classHashes[cls.id] + target);
     for (let i = 0; i < cls.modes.length; i++) hash = mix(hash, gid[flows[i]]);
-    for (let i = 0; i < cls.paramNames.length; i++) {
-      this.bits.setFloat64(0, params[i]);
-      hash = mix(mix(hash, this.bits.getInt32(0)), this.bits.getInt32(4));
-    }
+    for (let i = 0; i < cls.paramNames.length; i++) hash = this.mixNumber(hash, params[i]);
     graph.digest = hash;
     graph.lastClass = cls.name;
     if (++graph.tasks % CHECK_EVERY === 0 && !epoch.pruned) this.tell(epoch, false);
+  }
+
+  /** Adds a play to the digest of its run, and tells the digest at once. `words`: what all ranks must play alike; `text` says it. */
+  plays(run: RunState, text: string, words: readonly number[]): void {
+    const epoch = this.epochs.of(run);
+    if (epoch === undefined) return;
+    const { graph } = epoch;
+    graph.digest = words.reduce((hash, word) => this.mixNumber(hash, word), graph.digest);
+    graph.lastClass = text;
+    graph.tasks++;
+    this.tell(epoch, false);
+  }
+
+  private mixNumber(hash: number, value: number): number {
+    this.bits.setFloat64(0, value);
+    return mix(mix(hash, this.bits.getInt32(0)), this.bits.getInt32(4));
   }
 
   /** A version goes to rank `to` in a run. */

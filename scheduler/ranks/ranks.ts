@@ -68,10 +68,10 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   private readonly earlyEnds: EarlyEnds;
   private readonly loss: RankLoss;
   /**
-   * Iterations that all ranks have played together in this era (scheduler/plans/together.ts). A play that not all ranks count
+   * Plays that all ranks have begun together in this era (scheduler/plans/together.ts). A play that not all ranks count
    * fails, and so the era ends.
    */
-  iterations = 0;
+  plays = 0;
   /** The last value that the port received: whether this rank waits for no other. */
   private isQuiet = false;
 
@@ -275,7 +275,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   }
 
   beginEra(era: number): void {
-    this.iterations = 0;
+    this.plays = 0;
     this.earlyEnds.beginEra(era);
   }
 

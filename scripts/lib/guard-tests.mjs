@@ -206,6 +206,13 @@ export const guardTests = [
   },
   {
     project: 'unit',
+    file: 'test/simulated/rank-while.test.ts',
+    guard: 'planSameLook',
+    hazard: 'programs that differ',
+    breaks: 'ranks that play with other options wait for each other',
+  },
+  {
+    project: 'unit',
     file: 'test/devices/queue-progress.test.ts',
     guard: 'failuresSettle',
     hazard: 'H15 errors spread',
@@ -270,6 +277,12 @@ export const guardTests = [
     guard: 'laneCancel',
     hazard: 'H12 partial allocation and cancel',
     breaks: "a cancelled run's version is sent",
+  },
+  {
+    ...native,
+    guard: 'laneLooks',
+    hazard: 'H7 counts that are passed',
+    breaks: 'lanes sleep on when the condition of a play lets it go on',
   },
   {
     ...native,

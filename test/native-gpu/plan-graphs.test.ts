@@ -46,6 +46,31 @@ function set(a: TiledMatrix<'f64'>, bad = -1): void {
     }
 }
 
+describe('conditions on data in GPU memory', needing(cuda), () => {
+  it.each(['never', 'always'] as const)(
+    'are looked at in every iteration; graph: %s',
+    async (choice) => {
+      await using runtime = await open();
+      const x = runtime.data(new Float64Array(N).fill(1), { name: 'x' });
+      const y = runtime.data(new Float64Array(N), { name: 'y' });
+      const plan = await runtime.plan(
+        (graph) => void graph.insert(axpy, { y, x, n: N, a: 1 }, { device: 0 }),
+        { graph: choice },
+      );
+      const looks = { datum: y, below: 9.5 };
+      expect((await plan.run({ while: looks })).iterations).toBe(10);
+      expect(plan.report.graph).toBe(
+        choice === 'always' ? 'captured' : "the plan was made with graph: 'never'",
+      );
+      expect(y.locations()).toEqual([expect.stringContaining('GPU 0')]);
+      expect((await plan.run({ while: { ...looks, below: 19.5, every: 4 } })).iterations).toBe(12);
+      expect((await plan.run({ times: 3 })).iterations).toBe(3);
+      expect((await plan.run({ while: { datum: y, above: 100 }, times: 7 })).iterations).toBe(1);
+      expect([...(await y.read())]).toEqual(new Array(N).fill(26));
+    },
+  );
+});
+
 describe('plans as CUDA graphs', needing(cuda), () => {
   it('random programs give what insertion gives', async () => {
     for (let seed = 1; seed <= 12; seed++) {

@@ -6,7 +6,7 @@ import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { World } from '../../devices/simulated/machine/world.js';
 import { read, readWrite, task } from '../../scheduler/index.js';
-import type { PlannedProgram } from '../../scheduler/plans/planned-program.js';
+import type { Playables } from '../../scheduler/plans/playable.js';
 import { joined, rankMachine } from '../support/simulated-ranks.js';
 
 const machine = { ...rankMachine, workers: 2, lanes: 8 };
@@ -32,7 +32,7 @@ async function disorder(): Promise<number[]> {
           if (x !== y) graph.insert(axpy, { y, x }, { priority: n });
         }
       });
-      const { queues } = (plan as unknown as { program: PlannedProgram }).program;
+      const { queues } = (plan as unknown as { forms: Playables }).forms.plain.program;
       let found = 0;
       for (const { insertion } of queues) {
         const own = insertion.filter((n) => n >= 0);

@@ -37,6 +37,8 @@ interface Program {
   /** Place of the task that may fail. */
   readonly failing: number;
   readonly times: number;
+  /** The condition of a play: the first element of a datum that is written, which grows, is below the limit. */
+  readonly condition: { readonly d: number; readonly below: number; readonly every: number };
 }
 
 function programOf(seed: number): Program {
@@ -56,6 +58,11 @@ function programOf(seed: number): Program {
     owners: Array.from({ length: count }, () => draw(ranks)),
     failing: draw(steps.length),
     times: 1 + draw(6),
+    condition: {
+      d: steps[draw(steps.length)].y,
+      below: 10 ** (1 + draw(8)),
+      every: 1 + draw(4),
+    },
   };
 }
 
@@ -91,7 +98,7 @@ function runtimesOf(p: Program, seed: number): Runtime[] {
 
 /** What one rank sees: the values after each part of the program, and the error of the play that fails. */
 async function onRank(p: Program, runtime: Runtime, isPlanned: boolean): Promise<unknown[]> {
-  const { lengths, owners, steps } = p;
+  const { lengths, owners, steps, condition } = p;
   const data = lengths.map((length, d) =>
     runtime.data(new Float64Array(length).fill(d + 1), { name: `d${d}`, rank: owners[d] }),
   );
@@ -137,6 +144,41 @@ async function onRank(p: Program, runtime: Runtime, isPlanned: boolean): Promise
   for (const [d, datum] of data.entries()) datum.set(new Float64Array(lengths[d]).fill(d + 2));
   await play(2, () => 0);
   await look(data);
+  /** Plays until the condition no longer holds; returns the iterations. */
+  const playWhile = async (times: number, below: number): Promise<number> => {
+    const { d, every } = condition;
+    if (plan !== undefined) {
+      const options = { times, values: { code: 0 }, while: { datum: data[d], below, every } };
+      return (await plan.run(options)).iterations;
+    }
+    for (let k = 1; k <= times; k++) {
+      await runtime.run((graph) => insert(graph, 0 as never));
+      if (k % every === 0 && !((await data[d].read())[0] < below)) return k;
+    }
+    return times;
+  };
+  for (const [d, datum] of data.entries()) datum.set(new Float64Array(lengths[d]).fill(d + 1));
+  for (const [times, more] of [
+    [30, 1],
+    [3, 1e3],
+    [30, 1e9],
+  ]) {
+    seen.push(await playWhile(times, condition.below * more));
+    await look(data);
+  }
+  // A failure in a play without a limit.
+  const code = (k: number): number => (k === 3 ? 5 : 0);
+  const endless = { values: { code }, while: { datum: data[condition.d], below: 1e300 } };
+  const failed = plan === undefined ? play(5, code) : plan.run(endless);
+  seen.push(
+    await failed.then(
+      () => '',
+      (thrown: { code: string }) => thrown.code,
+    ),
+  );
+  for (const [d, datum] of data.entries()) datum.set(new Float64Array(lengths[d]).fill(d + 1));
+  seen.push(await playWhile(5, condition.below));
+  await look(data);
   plan?.close();
   await runtime.close();
   return seen;
@@ -171,6 +213,7 @@ test.each(Array.from({ length: 4 }, (_, i) => i * PROGRAMS + 1))(
     for (let seed = first; seed < first + PROGRAMS; seed++) {
       const p = programOf(seed);
       const played = await outcome(p, seed, true);
+      expect(played, `seed ${seed} does not end: ${JSON.stringify(p)}`).toBeDefined();
       expect(played, `seed ${seed}: ${JSON.stringify(p)}`).toEqual(await outcome(p, 0, false));
     }
   },

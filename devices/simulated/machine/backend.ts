@@ -446,12 +446,14 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     }
     let left = this.adversary.shown((done - completed[q]) | 0);
     let seq = completed[q];
-    while (left > 0 && seq !== done) {
-      const span = executor.records.span[executor.records.slotOf(q, (seq + 1) | 0)];
+    // A play that has ended early has skipped the rest of its records: these were never written.
+    if (((done - seq) | 0) > executor.records.capacity) return done;
+    while (left > 0 && ((done - seq) | 0) > 0) {
+      const span = Math.max(1, executor.records.span[executor.records.slotOf(q, (seq + 1) | 0)]);
       seq = (seq + span) | 0;
       left -= span;
     }
-    return seq;
+    return ((done - seq) | 0) < 0 ? done : seq;
   }
 
   // --- Doorbells and turns --------------------------------------------------------------------------------------

@@ -33,15 +33,16 @@ struct headrace_lanes {
   /// Times of records are wanted (nonzero).
   std::int32_t (*timing)(void* self);
   /// Wakes `sleeper`, a headrace::FutexToken, once record `sequence` of `queue` is complete. Each lane has one such wish at a
-  /// time. Nonzero: the record is complete already, and there is no wish.
+  /// time. Nonzero: the record is complete already, and there is no wish. `queue` -1: for a lane that waits in a play, once the
+  /// play goes on.
   std::int32_t (*watch)(void* self, std::int32_t lane, std::int32_t queue, std::int32_t sequence,
                         void* sleeper);
   /// Withdraws the wish of a lane, if it has one.
   void (*unwatch)(void* self, std::int32_t lane);
   /// Sequence number of the last record of any queue that is complete; 0 for a queue that does not exist.
   std::int32_t (*reached)(void* self, std::int32_t queue);
-  /// For a lane whose published records are all complete: takes the next ones of a play (queues/feed.h), or ends it. Nonzero:
-  /// `published` or `completed` has moved.
+  /// For a lane whose published records are all complete: takes the next ones of a play (queues/feed.h), or ends it. 1:
+  /// `published` or `completed` has moved. 2: the play waits for a condition, and the lane must be looked at again.
   std::int32_t (*refill)(void* self, std::int32_t lane);
 };
 }

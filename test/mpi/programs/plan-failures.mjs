@@ -86,6 +86,40 @@ expect(
 );
 for (const [r, tile] of tiles.entries()) tile.set(new Float64Array(N).fill(r));
 await plan.run({ times: 1, values: { code: 0 } });
+// The same in plays without a limit.
+for (const [what, code] of [
+  ['fails', (k) => (k === 40 ? 9 : 0)],
+  ['is aborted', () => 0],
+]) {
+  const stop = new AbortController();
+  if (what === 'is aborted' && rank === 0) setTimeout(() => stop.abort(new Error('enough')), 50);
+  const condition = { datum: tiles[last], above: -1 };
+  let ended;
+  try {
+    await plan.run({ values: { code }, while: condition, signal: stop.signal });
+  } catch (error) {
+    ended = error;
+  }
+  if (what === 'fails')
+    expect(what, ended?.code, rank === last ? 'ERR_TASK_FAILED' : 'ERR_PEER_FAILED');
+  else
+    expect(
+      what,
+      rank === 0 ? ended?.name : ended?.code,
+      rank === 0 ? 'AbortError' : 'ERR_PEER_FAILED',
+    );
+  for (const [r, tile] of tiles.entries()) tile.set(new Float64Array(N).fill(r));
+}
+// Ranks that play with different options are told.
+let differ;
+try {
+  await plan.run({ values: { code: 0 }, while: { datum: tiles[0], below: rank === 0 ? 5 : 50 } });
+} catch (error) {
+  differ = error;
+}
+expect('options differ', differ?.code, 'ERR_GRAPH_MISMATCH');
+for (const [r, tile] of tiles.entries()) tile.set(new Float64Array(N).fill(r));
+await plan.run({ times: 1, values: { code: 0 } });
 // Different plans on different ranks are found.
 let differs;
 try {

@@ -54,7 +54,7 @@ function programOf(seed, ranks) {
     );
   const repeats = [1 + draw(4), 1 + draw(4)];
   const isOpen = steps.some(({ y, x, fills }) => fills || x === y);
-  return { insert, make, repeats, isOpen };
+  return { insert, make, repeats, isOpen, steps };
 }
 
 const runtime = await Runtime.create({
@@ -69,7 +69,7 @@ const { rank, ranks } = runtime;
 const problems = [];
 const totals = { tasks: 0, messages: 0 };
 for (let seed = first; seed < first + seeds; seed++) {
-  const { insert, make, repeats, isOpen } = programOf(seed, ranks);
+  const { insert, make, repeats, isOpen, steps } = programOf(seed, ranks);
   const expected = make(runtime);
   const data = make(runtime);
   const plan = await runtime.plan((graph) => insert(graph, data, slot('value')), {
@@ -94,6 +94,27 @@ for (let seed = first; seed < first + seeds; seed++) {
       insert(graph, expected, 1);
       insert(graph, data, 1);
     });
+  }
+  // Until a condition no longer holds: what all ranks look at is what they would read.
+  const { y } = steps[steps.length - 1];
+  const every = 1 + (seed % 3);
+  const limit = seed % 2 === 0 ? { below: 1e6 } : { above: 1e6 };
+  const holds = (value) => (seed % 2 === 0 ? value < 1e6 : value > 1e6);
+  let looked = 0;
+  do {
+    for (let k = 0; k < every; k++, looked++)
+      await runtime.run((graph) => insert(graph, expected, looked + 0.5));
+  } while (looked < 12 && holds((await expected[y].read())[0]));
+  const { iterations } = await plan.run({
+    times: 12,
+    values: isOpen ? { value: (k) => k + 0.5 } : {},
+    while: { datum: data[y], every, ...limit },
+  });
+  if (iterations !== looked) problems.push(`seed ${seed}: ${iterations} iterations, not ${looked}`);
+  for (let d = 0; d < data.length; d++) {
+    const [a, b] = await Promise.all([expected[d].read(), data[d].read()]);
+    if (!a.every((value, i) => Object.is(value, b[i])))
+      problems.push(`seed ${seed}: datum ${d} is ${b[0]} instead of ${a[0]} after while`);
   }
   plan.close();
   for (const datum of [...expected, ...data]) datum.close();

@@ -15,6 +15,7 @@ import { type Datum, HeadraceError, type Plan, Runtime, slot } from '../../index
 import { type Columns, contentOf, fileOf } from '../../scheduler/plans/file-format.js';
 import { placeOf } from '../../scheduler/plans/layout.js';
 import type { PlannedProgram } from '../../scheduler/plans/planned-program.js';
+import type { Playables } from '../../scheduler/plans/playable.js';
 import { AccessMode } from '../../trace/format.js';
 import { partOf } from '../support/grids.js';
 
@@ -170,7 +171,9 @@ test('a file with other numbers is refused, or stays within its memory and ends'
     const plan = await made.runtime.plan((graph) =>
       program.insert(graph, made.data, (n) => slot(n === 'code' ? 'code' : `s${n}`)),
     );
-    expect(faults(Reflect.get(plan, 'program') as PlannedProgram, made.runtime)).toEqual([]);
+    expect(faults((Reflect.get(plan, 'forms') as Playables).plain.program, made.runtime)).toEqual(
+      [],
+    );
     await plan.save(file);
     await made.runtime.close();
     const { header, column } = contentOf(readFileSync(file), file);
@@ -190,7 +193,7 @@ test('a file with other numbers is refused, or stays within its memory and ends'
       const outcome = typeof found === 'string' ? found : 'loaded';
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
       if (typeof found !== 'string') {
-        const it = Reflect.get(found, 'program') as PlannedProgram;
+        const it = (Reflect.get(found, 'forms') as Playables).plain.program;
         expect(faults(it, runtime), `seed ${seed}, change ${i}`).toEqual([]);
         const values = Object.fromEntries(it.slots.map((name) => [name, 0]));
         await found.run({ times: 3, values });

@@ -4,7 +4,7 @@ import { planKernels, planMachine } from '../../devices/simulated/cases/plan-cas
 import { axpy, PlanProgram } from '../../devices/simulated/cases/plan-programs.js';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { type Datum, type Graph, type Plan, Runtime } from '../../index.js';
-import type { PlannedProgram } from '../../scheduler/plans/planned-program.js';
+import type { Playables } from '../../scheduler/plans/playable.js';
 
 const TASKS = 100_000;
 const COLUMNS = 8;
@@ -56,10 +56,9 @@ function bytesOf(...roots: readonly unknown[]): number {
 
 /** Bytes that a plan keeps. The rows of its classes belong to the engine. */
 function keptBy(plan: Plan): number {
-  const { queues, regions, addresses, entry, results, decisions } = Reflect.get(
-    plan,
-    'program',
-  ) as PlannedProgram;
+  const { queues, regions, addresses, entry, results, decisions } = (
+    Reflect.get(plan, 'forms') as Playables
+  ).plain.program;
   const { classes: _, ...insertions } = { ...decisions.insertions } as Record<string, unknown>;
   return bytesOf(queues, regions, addresses, entry, results, decisions.iteration, insertions);
 }

@@ -31,7 +31,7 @@ interface Group {
   members: TaskId[];
   /** The number of members at which those that are issued or over are removed. */
   weedAt: number;
-  /** No other access has come since: the next task that commutes belongs to it. */
+  /** Nothing has come between: the next task that commutes belongs to it. */
   isOpen: boolean;
 }
 
@@ -174,8 +174,8 @@ export class Dependencies {
       if (other !== id && this.tasks.contains(other)) this.follow(other, row);
   }
 
-  /** Datum `d` is read: its readers follow the group, and what comes next follows them. */
-  private closeGroup(d: DatumId): void {
+  /** Datum `d` is read, or tasks that commute by another rule come next: these follow the group. */
+  closeGroup(d: DatumId): void {
     const group = this.groups.get(d);
     if (group?.isOpen !== true) return;
     group.isOpen = false;

@@ -36,7 +36,7 @@ interface ReducingGraph {
 interface ReductionParts {
   readonly peers: Ranks | undefined;
   readonly classes: { bind(cls: TaskClass): BoundClass };
-  readonly engine: Pick<Engine, 'inBody' | 'directory' | 'reserveRow'>;
+  readonly engine: Pick<Engine, 'inBody' | 'directory' | 'dependencies' | 'reserveRow'>;
   readonly programData: Pick<ProgramData, 'rankOf' | 'spoil'>;
   readonly partials: Partials;
 }
@@ -324,6 +324,8 @@ export class Reductions {
     const { datum } = open;
     if (this.find(datum.row) !== open) return;
     this.remove(open);
+    // Combinations commute among themselves, and with no task of the program.
+    this.parts.engine.dependencies.closeGroup(datum.row);
     if (error !== undefined) this.spoil(open, error);
     this.giveBack(open);
   }

@@ -1,6 +1,7 @@
 // Reductions with `deterministic: false`: partial results are combined as they become ready.
 import { describe, expect, it } from 'vitest';
 import {
+  commute,
   type Operator,
   type ReduceOptions,
   read,
@@ -101,6 +102,34 @@ it('flows of one operator, in a given order and in any, are two reductions', asy
         graph.insert(classes[(value >> 2) & 1], { total, value });
     });
     expect((await total.read())[0]).toBe(820);
+  });
+});
+
+it('tasks of the program that commute come before all combinations, or after them', async () => {
+  await onMachine({ workers: 1, checked: true }, async (runtime) => {
+    const raise = task({
+      name: 'raise',
+      flows: { total: commute('f64') },
+      params: { by: 'f64' },
+      body: ({ total, by }) => void (total[0] += by),
+    });
+    const lower = task({
+      name: 'lower',
+      flows: { total: reduce('f64', 'min', { partials: 4, deterministic: false }) },
+      params: { to: 'f64' },
+      body: async ({ total, to }) => {
+        // The partial result of the smallest number comes last.
+        for (let i = 0; i < (to === 7 ? 20 : 1); i++) await new Promise(setImmediate);
+        total[0] = Math.min(total[0], to);
+      },
+    });
+    const total = runtime.data(Float64Array.of(1));
+    await runtime.run((graph) => {
+      graph.insert(raise, { total, by: 10 });
+      for (const to of [10, 7, 12, 9]) graph.insert(lower, { total, to });
+      graph.insert(raise, { total, by: 100 });
+    });
+    expect((await total.read())[0]).toBe(107);
   });
 });
 

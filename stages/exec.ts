@@ -150,7 +150,7 @@ function execBody(x: StageContext, row: number, cls: TaskClassRow): number {
     if (modes[i] === AccessMode.read) continue;
     const d = tasks.flowDatum[first + i];
     writeHere(x, d, s);
-    if (modes[i] === AccessMode.write || restores === true) cure(x, d, tasks.idOf(row));
+    if (modes[i] === AccessMode.write || restores !== undefined) cure(x, d, tasks.idOf(row));
   }
   return x.hooks.startBody(row);
 }

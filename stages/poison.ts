@@ -37,8 +37,7 @@ export function poisonedInput(x: StageContext, row: number): DatumId {
   for (let i = 0; i < modes.length; i++) {
     if (modes[i] === AccessMode.write) continue;
     const d = tasks.flowDatum[first + i];
-    if (dir.poison[d] === Poison.none) continue;
-    if (dir.poison[d] !== Poison.outdated || restores !== true) return d;
+    if (dir.poison[d] !== Poison.none && dir.poison[d] !== restores) return d;
   }
   return NO_DATUM;
 }
@@ -49,6 +48,7 @@ const WHY: readonly string[] = [
   'the task that should have written it was cancelled',
   'a transfer of its only copy failed',
   'the task that should have written it did not run',
+  'some of its elements have none',
 ];
 /** Of data whose older value is still there. */
 const REWRITE = 'write all of it again before reading it';
@@ -63,7 +63,9 @@ export function poisonedDatum(
 ): HeadraceError {
   const datum = dir.info[d]?.name ?? `#${d}`;
   const poison = dir.poison[d];
-  const remedy = poison === Poison.outdated ? RESTORE : REWRITE;
+  // `restore` is refused for parts, and for data that have parts.
+  const restores = poison === Poison.outdated && dir.info[d]?.view === undefined;
+  const remedy = restores ? RESTORE : REWRITE;
   return new HeadraceError(
     'ERR_DATUM_POISONED',
     `datum '${datum}' has no usable value: ${WHY[poison]}`,

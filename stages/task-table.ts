@@ -130,8 +130,10 @@ export interface TaskClassRow {
   readonly pulls?: Uint8Array | undefined;
   /** Per flow 1 if its tasks commute on the datum; undefined if none does. */
   readonly commutes?: Uint8Array | undefined;
-  /** Accepts the value from before a cancelled write; of the runtime's own. */
-  readonly restores?: boolean;
+  /** The poison in spite of which its tasks run, and which they take away; of the runtime's own. */
+  readonly restores?: number | undefined;
+  /** Its tasks take over elements of another datum and leave the others as they are; of the runtime's own. */
+  takesOver?: boolean;
   /** NetworkRole of the runtime's own classes that move data between ranks; absent elsewhere. */
   readonly network?: number;
 }

@@ -41,11 +41,15 @@ export const Poison = {
   transferFailed: 3,
   /** The same as `writerCancelled`, but no byte was changed: the bytes are those of the value from before. */
   outdated: 4,
+  /** What it should have taken over from a part or its whole has no value there; the rest of its elements are good. */
+  notTaken: 5,
 } as const;
 
 /** The name of a datum in error messages and traces. */
 export interface DatumInfo {
   readonly name: string;
+  /** Of a part, and of a datum that has parts. */
+  readonly view?: unknown;
 }
 
 function queueColumn(length: number): Column<Int32Array, QueueId> {

@@ -32,6 +32,8 @@ interface RetirementParts {
 export class Retirement {
   /** Called when one of the runtime's own tasks failed. */
   onInternalFailure: ((row: number, error: HeadraceError) => void) | undefined;
+  /** Called when one of the runtime's own tasks has not written its outputs, for whatever reason. */
+  onInternalLoss: ((row: number) => void) | undefined;
   private readonly state: EngineState;
   private readonly parts: RetirementParts;
 
@@ -73,6 +75,7 @@ export class Retirement {
     joins.lost(row);
     if (status === Status.cancelled) run.cancelledTasks++;
     else if (run.slot === INTERNAL_RUN) {
+      this.onInternalLoss?.(row);
       // A kernel that fails cancels its run, and this one goes on.
       this.state.backend.setCancelled(INTERNAL_RUN, false);
       this.state.remote?.tasks.failing(row, describeFailure(this.state, row, status));
@@ -86,7 +89,8 @@ export class Retirement {
     if (!failures.tainted.delete(tasks.idOf(row))) return;
     poisonOutputs(x, row, Status.driver);
     joins.lost(row);
-    if (run.slot !== INTERNAL_RUN) failures.failRun(run, computedFromFailure(x.describe(row)));
+    if (run.slot === INTERNAL_RUN) this.onInternalLoss?.(row);
+    else failures.failRun(run, computedFromFailure(x.describe(row)));
   }
 
   /** The task in `row` fails before its command or instead of it. It releases all that it holds. */
@@ -100,7 +104,10 @@ export class Retirement {
     if (ran) poisonOutputs(x, row, Status.badArguments);
     const run = state.runOf(row);
     if (remote !== undefined && state.isMovement(row)) remote.tasks.failing(row, error);
-    else if (run.slot === INTERNAL_RUN) this.onInternalFailure?.(row, error);
+    else if (run.slot === INTERNAL_RUN) {
+      this.onInternalLoss?.(row);
+      this.onInternalFailure?.(row, error);
+    }
     // The failure is recorded before the end: the last task of a run ends the run, and it must not count as
     // successful. A task that is done is not dropped.
     tasks.stage[row] = TaskStage.done;

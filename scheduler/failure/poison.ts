@@ -24,7 +24,7 @@ export function poisonOutputs(x: StageContext, row: number, status: number): voi
   if (!guards.poisonOutputs) return;
   const { tasks, directory: dir } = x;
   const task = tasks.idOf(row);
-  const modes = x.classes[tasks.classOf[row]].modes;
+  const { modes, takesOver } = x.classes[tasks.classOf[row]];
   const first = tasks.flowStart[row];
   for (let i = 0; i < modes.length; i++) {
     if (modes[i] === AccessMode.read) continue;
@@ -33,10 +33,17 @@ export function poisonOutputs(x: StageContext, row: number, status: number): voi
     const by = dir.poisonedBy[d];
     // While this task is in the window, later ones are too: other ids are of long ago.
     const isLater = ((by - id) | 0) > 0 && tasks.contains(by) && guards.laterWriterDecides;
-    const poison = poisonOf(dir, d, modes[i], status, tasks.execution[row] !== Execution.none);
+    const keepsRest =
+      takesOver === true && status === Status.cancelled && modes[i] === AccessMode.readWrite;
+    const poison = keepsRest
+      ? Poison.notTaken
+      : poisonOf(dir, d, modes[i], status, tasks.execution[row] !== Execution.none);
     // A later, cancelled task would have changed the older value. That is the value that this task did not write.
-    if (isLater && dir.poison[d] === Poison.outdated) dir.setPoison(d, poison);
+    const isWeak = dir.poison[d] === Poison.outdated || dir.poison[d] === Poison.notTaken;
+    if (isLater && isWeak && poison !== Poison.notTaken) dir.setPoison(d, poison);
     if (isLater) continue;
+    // Whatever left the datum without a value before has done more than that.
+    if (poison === Poison.notTaken && dir.poison[d] !== Poison.none) continue;
     dir.poisonedBy[d] = id;
     if (status !== Status.cancelled || dir.poison[d] === Poison.none || poison < dir.poison[d])
       dir.setPoison(d, poison);

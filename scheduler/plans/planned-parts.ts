@@ -30,7 +30,8 @@ export class PlannedParts extends Parts {
     const none = (): never => {
       throw new Error('a plan makes and closes no parts');
     };
-    super({ ...runtime, makeDatum: none, closeDatum: none });
+    const mend = { cls: undefined as never, insert: none };
+    super({ ...runtime, makeDatum: none, closeDatum: none, mend });
     this.real = real;
     this.isUsed = true;
   }
@@ -61,6 +62,11 @@ export class PlannedParts extends Parts {
     const made = new Versions<DatumView>(whole, true);
     this.records.set(family, made);
     return made;
+  }
+
+  /** Its take-overs are played: if one fails, the play does. */
+  protected override mendable(): readonly DatumView[] {
+    return [];
   }
 
   /** The program of the plan has ended: the whole data get what their parts have. */

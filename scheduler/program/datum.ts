@@ -54,6 +54,9 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
   /** The datum whose partial result it is. @internal */
   partialOf: Datum | undefined;
 
+  /** The body of a task made it, for what it spawns. @internal */
+  isTemporary = false;
+
   /** Its place among the parts of a datum, if there are parts. @internal */
   view: View<Datum> | undefined;
 

@@ -287,10 +287,12 @@ export class Graph implements TaskGraph {
     const rank = reduces ? reductions.rankOf(bound, insertion.flows) : wanted;
     let task: PendingTask = { bound, insertion, graph: this, rank };
     const lacksParts = (): boolean => hasParts && !parts.isReady(bound, task.insertion.flows);
-    if (lacksParts() || !reductions.isReady(task)) {
+    const isBroken = hasParts && parts.isBroken(bound, insertion.flows);
+    if (isBroken || lacksParts() || !reductions.isReady(task)) {
       // The tasks that come first, and bodies that run meanwhile, fill the record anew.
       const [flows, params] = [insertion.flows.slice(), insertion.params.slice()];
       task = { ...task, insertion: { ...insertion, flows: flows as never, params } };
+      if (isBroken) parts.settle(bound, task.insertion.flows);
       do {
         if (!reductions.isReady(task)) reductions.prepare(task);
         if (hasParts) parts.prepare(bound, task.insertion);
@@ -551,6 +553,7 @@ export class Graph implements TaskGraph {
   temporaryOf(parent: TaskId, element: ElementType, length: number): Datum {
     const name = `temporary of ${this.engine.x.describe(parent & this.engine.tasks.mask)}`;
     const datum = this.runtime.programData.temporary(element, length, name);
+    datum.isTemporary = true;
     this.engine.joins.whenOver(parent, () => this.closeTemporary(datum));
     return datum;
   }

@@ -3,6 +3,7 @@
 
 import type { HeadraceError } from '../../devices/errors.js';
 import type { Column, DatumId, TaskId } from '../../devices/handles.js';
+import { Poison } from '../../devices/memory/directory.js';
 import { ANY_DEVICE, type TaskClassRow } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
 import type { Engine } from '../engine/engine.js';
@@ -22,6 +23,8 @@ export class OwnTasks {
   readonly close: TaskClassRow;
   /** Leaves a datum without a value: its job throws. */
   readonly spoil: TaskClassRow;
+  /** The elements that a datum has are good again, after it did not take over others. */
+  readonly mend: TaskClassRow;
   private readonly engine: Engine;
   private readonly jobs: Map<number, Job> = new Map();
   private nextJob = 1;
@@ -36,9 +39,11 @@ export class OwnTasks {
     this.engine = engine;
     this.read = this.ownClass('read', [AccessMode.read]);
     this.set = this.ownClass('set', [AccessMode.write]);
-    this.restore = this.ownClass('restore', [AccessMode.readWrite], true);
+    this.restore = this.ownClass('restore', [AccessMode.readWrite], Poison.outdated);
     this.close = this.ownClass('close', []);
     this.spoil = this.ownClass('end of a reduction', [AccessMode.write]);
+    this.mend = this.ownClass('mend', [AccessMode.readWrite], Poison.notTaken);
+    this.mend.takesOver = true;
     engine.retirement.onInternalFailure = (row, error) => this.failed(row, error);
   }
 
@@ -60,7 +65,7 @@ export class OwnTasks {
     engine.wake();
   }
 
-  private ownClass(name: string, modes: readonly number[], restores = false): TaskClassRow {
+  private ownClass(name: string, modes: readonly number[], restores?: number): TaskClassRow {
     const { engine } = this;
     const row: TaskClassRow = {
       id: engine.x.classes.length,

@@ -187,6 +187,12 @@ export class ProgramData implements DatumOwner {
         `datum '${datum.name}' cannot have parts, because there are several ranks`,
         { datum: datum.name, remedy: 'make data of the size of the parts' },
       );
+    if (datum.isTemporary)
+      throw new HeadraceError(
+        'ERR_PART',
+        `datum '${datum.name}' cannot have parts, because only tasks that a body spawns use it`,
+        { datum: datum.name, remedy: 'make temporary data of the size of the parts' },
+      );
     const { view } = datum;
     const whole = view?.family.whole.datum ?? datum;
     if (view === undefined) {

@@ -119,7 +119,12 @@ export class Runtime {
       bind: (cls) => this.classes.bind(cls),
       makeDatum: (whole, region) => this.programData.makePart(whole, region),
       closeDatum: (datum) => this.programData.end(datum),
+      mend: {
+        cls: own.mend,
+        insert: (datum, fail) => own.insert(own.mend, datum, undefined, { run: () => {}, fail }),
+      },
     });
+    this.engine.retirement.onInternalLoss = (row) => this.parts.lost(row);
     this.programData.parts = this.parts;
     const { engine, peers, programData, classes } = this;
     const partials = new Partials(programData, peers, false);

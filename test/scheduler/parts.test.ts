@@ -309,6 +309,25 @@ describe('parts are refused', () => {
     );
   });
 
+  test('of temporary data, which only spawned tasks use', async () => {
+    await refused(
+      async ({ runtime, x }) => {
+        const parent = task({
+          name: 'parent',
+          flows: { of: readWrite('f64') },
+          body: (_, { temporary }) => void temporary('f64', 2).part(0, 1),
+        });
+        await runtime
+          .run((graph) => void graph.insert(parent, { of: x }))
+          .then(undefined, (error: unknown) => {
+            throw (error as Error).cause;
+          });
+      },
+      'ERR_PART',
+      /'temporary of parent.*' cannot have parts, because only tasks that a body spawns use it/,
+    );
+  });
+
   test('when the value from before a cancelled run is wanted', async () => {
     await refused(({ x }) => x.part(0, 1).restore(), 'ERR_PART', /restore\(\) uses part/);
   });

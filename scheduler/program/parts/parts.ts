@@ -10,7 +10,7 @@
 //   the versions (versions.ts) changes with each insertion, because bodies may run between two of them;
 // - take-overs belong to the runtime's own run: a part that a cancelled run only reads keeps its value.
 import type { Column, DatumId, SpaceId } from '../../../devices/handles.js';
-import { NO_HOME } from '../../../devices/memory/directory.js';
+import { NO_HOME, Poison } from '../../../devices/memory/directory.js';
 import { ANY_DEVICE, type TaskClassRow } from '../../../stages/task-table.js';
 import { AccessMode } from '../../../trace/format.js';
 import type { Engine } from '../../engine/engine.js';
@@ -19,6 +19,7 @@ import type { ProgramInsertion } from '../../engine/task-insertion.js';
 import type { BoundClass } from '../bound-class.js';
 import type { Datum } from '../datum.js';
 import type { TaskClass } from '../task-class.js';
+import { type Loss, type Taking, Takings } from './losses.js';
 import { overlapInTask, reducedPart, refusedPart, tooLarge } from './mistakes.js';
 import { common, isSame, type Region } from './region.js';
 import { takeOverClasses, takeOverParams } from './take-over-classes.js';
@@ -28,6 +29,11 @@ import type { View } from './view.js';
 type DatumView = View<Datum>;
 type Family = DatumView['family'];
 
+interface Mend {
+  readonly cls: TaskClassRow;
+  readonly insert: (datum: Datum, fail: () => void) => void;
+}
+
 /** What parts use of the runtime. */
 export interface PartsRuntime {
   readonly engine: Engine;
@@ -35,6 +41,8 @@ export interface PartsRuntime {
   /** A datum without memory for a part. */
   readonly makeDatum: (whole: Datum, region: Region) => Datum;
   readonly closeDatum: (datum: Datum) => void;
+  /** Inserts a task after which the elements that a datum has are good again. */
+  readonly mend: Mend;
 }
 
 function keyOf({ row, column, rows, columns }: Region): string {
@@ -62,11 +70,15 @@ export class Parts {
   protected readonly runtime: PartsRuntime;
   /** Take-overs have the priority of the task that needs them. */
   protected priority = 0;
+  private taking!: Taking<DatumView>;
   protected readonly flows: Column<Int32Array, DatumId> = new Int32Array(FLOWS) as never;
   protected readonly params: Float64Array = new Float64Array(PARAMS);
 
+  private readonly takings: Takings<DatumView>;
+
   constructor(runtime: PartsRuntime) {
     this.runtime = runtime;
+    this.takings = new Takings(runtime.engine.tasks);
   }
 
   // --- Views --------------------------------------------------------------------------------------------------
@@ -86,7 +98,8 @@ export class Parts {
     const whole = { datum, region, isOwn: false } as {
       -readonly [K in keyof DatumView]: DatumView[K];
     };
-    whole.family = { whole, parts: new Map(), versions: new Versions<DatumView>(whole, hasValue) };
+    const versions = new Versions<DatumView>(whole, hasValue);
+    whole.family = { whole, parts: new Map(), versions, broken: new Map() };
     datum.view = whole;
     this.isUsed = true;
     return whole.family;
@@ -174,9 +187,29 @@ export class Parts {
     const { modes } = row;
     for (let i = 0; i < modes.length; i++) {
       const view = modes[i] === AccessMode.write ? undefined : this.viewAt(flows[i]);
-      if (view !== undefined && this.versionsOf(view.family).isBehind(view)) return false;
+      if (view === undefined) continue;
+      if (this.versionsOf(view.family).isBehind(view)) return false;
     }
     return true;
+  }
+
+  /**
+   * Whether views that a task reads can be mended. That is done once per task, before its take-overs: a take-over that fails
+   * after that leaves the view without a value, and so the task fails, too.
+   */
+  isBroken({ row }: BoundClass, flows: ProgramInsertion['flows']): boolean {
+    return row.modes.some((mode, i) => {
+      const view = mode === AccessMode.write ? undefined : this.viewAt(flows[i]);
+      return view !== undefined && this.mendable(view.family).length > 0;
+    });
+  }
+
+  /** Mends the views that a task reads. */
+  settle({ row }: BoundClass, flows: ProgramInsertion['flows']): void {
+    for (const [i, mode] of row.modes.entries()) {
+      const view = mode === AccessMode.write ? undefined : this.viewAt(flows[i]);
+      if (view !== undefined) this.mend(view.family);
+    }
   }
 
   /** Inserts the take-overs that a task needs. Bodies may run meanwhile and insert other tasks. */
@@ -207,14 +240,16 @@ export class Parts {
 
   /** The program reads a datum. */
   use({ view }: Datum): void {
-    if (view !== undefined && this.versionsOf(view.family).hasValue(view.region))
-      this.complete(view);
+    if (view === undefined || !this.versionsOf(view.family).hasValue(view.region)) return;
+    this.mend(view.family);
+    this.complete(view);
   }
 
   /** A plan is played: it begins with the whole datum, and ends with it. */
   play({ view }: Datum): void {
     if (view === undefined) return;
     const { whole } = view.family;
+    this.mend(view.family);
     this.complete(whole);
     this.write(whole);
   }
@@ -231,6 +266,7 @@ export class Parts {
   end(view: DatumView): Datum[] {
     const { parts, whole } = view.family;
     if (view !== whole) {
+      this.mend(view.family);
       this.leave(view);
       return [];
     }
@@ -250,6 +286,56 @@ export class Parts {
     });
     versions.drop(view);
     parts.delete(keyOf(view.region));
+  }
+
+  // --- Take-overs that fail -----------------------------------------------------------------------------------
+
+  /** The task in `row`, of the runtime's own, has not written its outputs. */
+  lost(row: number): void {
+    const { tasks } = this.runtime.engine;
+    const taking = this.takings.end(tasks.idOf(row));
+    if (taking !== undefined) this.lose(taking.view, taking.loss);
+  }
+
+  private lose(view: DatumView, loss: Loss): void {
+    const { broken } = view.family;
+    broken.set(view, [...(broken.get(view) ?? []), loss]);
+  }
+
+  /** The views that are good again after a task of the runtime. Settles what needs no task. */
+  protected mendable({ broken, versions }: Family): readonly DatumView[] {
+    if (broken.size === 0) return [];
+    const { poison } = this.runtime.engine.directory;
+    const mendable: DatumView[] = [];
+    for (const [view, losses] of broken) {
+      let left = losses.filter(({ region, since }) => !versions.forgo(view, region, since));
+      if (left.length === 0 && !this.takings.has(view) && versions.hasAny(view)) {
+        const why = poison[view.datum.row];
+        if (why === Poison.none || why === Poison.notTaken) {
+          mendable.push(view);
+          continue;
+        }
+        // Nothing in its memory is of use.
+        const all = { region: view.region, since: versions.writes };
+        if (!versions.forgo(view, all.region, all.since)) left = [all];
+      }
+      if (left.length > 0 || this.takings.has(view)) broken.set(view, left);
+      else broken.delete(view);
+    }
+    return mendable;
+  }
+
+  private mend(family: Family): void {
+    const { engine, mend } = this.runtime;
+    while (this.mendable(family).length > 0) {
+      // Bodies may run here, and change what is to be done.
+      engine.reserveRow(mend.cls);
+      const [view] = this.mendable(family);
+      if (view === undefined) return;
+      family.broken.delete(view);
+      const loss = { region: view.region, since: family.versions.writes };
+      mend.insert(view.datum, () => this.lose(view, loss));
+    }
   }
 
   // --- Take-overs ---------------------------------------------------------------------------------------------
@@ -311,12 +397,14 @@ export class Parts {
     const { engine, bind } = this.runtime;
     const { flows, params } = this;
     const { row } = bind(cls);
+    row.takesOver = true;
     row.beside = cls === takeOverClasses(to.datum.element).all ? BESIDE_SOURCE : BESIDE_VIEW;
     flows[0] = to.datum.row;
     flows[1] = from.datum.row;
     params.set(takeOverParams(to.datum.element, region, to.region, from.region));
     const versions = this.versionsOf(to.family);
     versions.take(to, region, piece);
+    this.taking = { view: to, loss: { region, since: versions.writes } };
     this.put(cls, row, { to: to.datum, from: from.datum });
     if (!versions.hasValue(to.region)) engine.directory.written[to.datum.row] = 0;
   }
@@ -327,6 +415,7 @@ export class Parts {
     const { flows, params } = this;
     const run = engine.runs[INTERNAL_RUN] as RunState;
     const { priority } = this;
+    this.takings.begin(engine.tasks.next, this.taking);
     const insertion = { cls, run, flows, params, priority, device: ANY_DEVICE };
     engine.insert({ ...insertion, after: undefined });
     engine.wake();

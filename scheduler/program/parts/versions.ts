@@ -17,6 +17,8 @@ interface ViewRegion {
 interface Piece<V> {
   readonly region: Region;
   readonly holders: readonly V[];
+  /** Number of the write that made its version. */
+  written: number;
   /** Its place among the pieces. */
   at: number;
 }
@@ -42,17 +44,19 @@ export class Versions<V extends ViewRegion> {
   isComplete: boolean;
   /** Number of changes so far. */
   changes = 0;
+  /** Number of writes so far. */
+  writes = 0;
 
   /** `hasValue`: the datum has a value when its first part is made. */
   constructor(whole: V, hasValue: boolean) {
     this.whole = whole;
     this.isComplete = hasValue;
-    const piece = this.add(whole.region, hasValue ? [whole] : []);
+    const piece = this.add(whole.region, hasValue ? [whole] : [], 0);
     if (hasValue) this.alone.set(whole, piece);
   }
 
-  private add(region: Region, holders: readonly V[]): Piece<V> {
-    const piece = { region, holders, at: this.pieces.length };
+  private add(region: Region, holders: readonly V[], written: number): Piece<V> {
+    const piece = { region, holders, written, at: this.pieces.length };
     this.pieces.push(piece);
     return piece;
   }
@@ -70,8 +74,8 @@ export class Versions<V extends ViewRegion> {
   /** Replaces the part of a piece that lies in a region, which is not empty; without holders it is left out. */
   private cut(piece: Piece<V>, hole: Region, holders: readonly V[] | undefined): void {
     this.remove(piece);
-    if (holders !== undefined) this.add(hole, holders);
-    for (const rest of without(piece.region, hole)) this.add(rest, piece.holders);
+    if (holders !== undefined) this.add(hole, holders, piece.written);
+    for (const rest of without(piece.region, hole)) this.add(rest, piece.holders, piece.written);
   }
 
   private within(region: Region): Piece<V>[] {
@@ -131,7 +135,11 @@ export class Versions<V extends ViewRegion> {
 
   /** A task writes a view: no other view has the newest version of its region any more. */
   write(view: V): void {
-    if (this.alone.has(view)) return;
+    const known = this.alone.get(view);
+    if (known !== undefined) {
+      known.written = ++this.writes;
+      return;
+    }
     if (!guards.partOverwrites) {
       this.take(view, view.region);
       return;
@@ -140,8 +148,28 @@ export class Versions<V extends ViewRegion> {
     const { region } = view;
     for (const piece of this.within(region))
       this.cut(piece, common(piece.region, region) as Region, undefined);
-    this.alone.set(view, this.add(region, [view]));
+    this.alone.set(view, this.add(region, [view], ++this.writes));
     if (!this.isComplete) this.isComplete = this.pieces.every(({ holders }) => holders.length > 0);
+  }
+
+  /**
+   * A view did not get a region that it should have taken over after `since` writes. What was written later does not count. False
+   * if no other view has all of the rest.
+   */
+  forgo(view: V, region: Region, since: number): boolean {
+    let isSettled = true;
+    for (const piece of this.within(region)) {
+      const { holders, written } = piece;
+      if (written > since || !holders.includes(view)) continue;
+      if (holders.length === 1) {
+        isSettled = false;
+        continue;
+      }
+      this.changes++;
+      const others = holders.filter((v) => v !== view);
+      this.cut(piece, common(piece.region, region) as Region, others);
+    }
+    return isSettled;
   }
 
   /** Whether a view has the newest version of a part of its region. */
@@ -164,6 +192,7 @@ export class Versions<V extends ViewRegion> {
       this.add(
         piece.region,
         piece.holders.filter((v) => v !== view),
+        piece.written,
       );
     }
   }

@@ -1,4 +1,6 @@
 // A datum and its parts as views of the same elements, each with memory of its own.
+
+import type { Loss } from './losses.js';
 import type { Region } from './region.js';
 import type { Versions } from './versions.js';
 
@@ -17,4 +19,6 @@ interface Family<D> {
   /** By their regions; the datum itself is not among them. */
   readonly parts: Map<string, View<D>>;
   readonly versions: Versions<View<D>>;
+  /** The views that have not got what they should have taken over, and what of it is not settled (losses.ts). */
+  readonly broken: Map<View<D>, readonly Loss[]>;
 }

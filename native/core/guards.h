@@ -24,6 +24,8 @@ struct Guards {
   bool laneCancel = true;
   /// The server of lanes that wait for the condition of a play is woken when the play goes on (H7).
   bool laneLooks = true;
+  /// A GPU's thread passes over the slots behind the end of a play that ended early: they hold old records (H4).
+  bool playPassed = true;
   /// A failed record wakes the engine, armed or not: lanes wait until it is handled (H7).
   bool failureRings = true;
   /// A captured command follows those of other streams that it waits for (H4).

@@ -48,10 +48,14 @@ bool DeviceThread::submit(StreamQueue& stream, int turn) {
 bool DeviceThread::refill(StreamQueue& stream) {
   Feed* feed = stream.queue.feed();
   if (feed == nullptr || !feed->refill()) return false;
-  if (stream.queue.published() != stream.queue.completed()) return true;
-  // The rest of the play was skipped.
-  stream.next = stream.finished = stream.queue.completed();
-  return false;
+  // The rest of the play may have been skipped. The engine may have published records behind it already, and the slots
+  // before these hold old ones.
+  const std::int32_t completed = stream.queue.completed();
+  if (ahead(completed, stream.next) > 0 &&
+      (guards.playPassed || stream.queue.published() == completed)) {
+    stream.next = stream.finished = completed;
+  }
+  return stream.queue.published() != stream.next;
 }
 
 /// Turns a wait between two streams into an order between them; otherwise holds the ring until it is over.

@@ -38,6 +38,7 @@ add_executable(headrace_gpu_tests
   native/mpi/lane_server.cpp
   native/test/doubts.cpp
   native/test/lane_plays.cpp
+  native/test/play_ends.cpp
   native/test/lanes.cpp
   native/test/main.cpp
   native/test/completion_waiters.cpp

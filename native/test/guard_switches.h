@@ -16,8 +16,8 @@ inline Guards guardsOfEnvironment() {
       without != "closeImports",       without != "importGeneration", without != "wakePassed",
       without != "nonBlockingStreams", without != "launchPause",      without != "flushDeadline",
       without != "laneFailures",       without != "laneCancel",       without != "laneLooks",
-      without != "failureRings",       without != "graphOrder",       without != "graphOutcome",
-      without != "restLooksAgain",     without != "doubtFailures"};
+      without != "playPassed",         without != "failureRings",     without != "graphOrder",
+      without != "graphOutcome",       without != "restLooksAgain",   without != "doubtFailures"};
 }
 
 inline const Guards guards = guardsOfEnvironment();

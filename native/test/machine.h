@@ -130,6 +130,8 @@ class Machine {
     return control(queue, Control::completed).load(std::memory_order_acquire);
   }
   std::int32_t issued(std::int32_t queue) const { return issued_[queue]; }
+  /// A play of the queue is over: its records count as issued.
+  void passPlay(std::int32_t queue) { issued_[queue] = completed(queue); }
   /// Nanoseconds during which the queue has had work up to now, as contract.ts says.
   std::int64_t busy(std::int32_t queue) {
     const auto* word = reinterpret_cast<std::atomic<std::int64_t>*>(&control(queue, Control::busy));

@@ -286,6 +286,12 @@ export const guardTests = [
   },
   {
     ...native,
+    guard: 'playPassed',
+    hazard: 'H4 used before it is finished',
+    breaks: 'records of a play that ended early are executed after it',
+  },
+  {
+    ...native,
     guard: 'failureRings',
     hazard: 'H7 counts that are passed',
     breaks: 'the engine sleeps while lanes wait for it to handle a failure',

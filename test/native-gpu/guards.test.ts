@@ -40,6 +40,7 @@ describe('native tests', needing(gpuProgram), () => {
     ['laneFailures', 'nothing is sent while a failure is not handled', 'lanes.cpp'],
     ['laneCancel', "a cancelled run's sends and receives end without bytes", 'lanes.cpp'],
     ['laneLooks', 'lanes wait for the condition of a play', 'lane_plays.cpp'],
+    ['playPassed', 'records behind a play that ended early', 'play_ends.cpp'],
     ['failureRings', 'a failed record wakes the engine', 'lanes.cpp'],
     ['restLooksAgain', 'a script worker that goes to its event loop', 'script_ports.cpp'],
     ['doubtFailures', 'a failure that a death explains is told as that death', 'doubts.cpp'],

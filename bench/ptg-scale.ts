@@ -22,6 +22,7 @@ import {
   task,
   write,
 } from '../scheduler/index.js';
+import { commandLine, usageError } from './command-line.js';
 import { type BenchEntry, log, median } from './harness.js';
 import { LonePort } from './lone-port.js';
 
@@ -293,7 +294,18 @@ export function parameterisedScale(): BenchEntry[] {
   ];
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url) && process.argv[2] === '--play') {
-  process.stdout.write(JSON.stringify(played(JSON.parse(process.argv[3]) as Play)));
+const usage = `usage: node dist/bench/ptg-scale.js --play PLAY
+
+Plays one rank among many, and prints what its tasks cost as JSON. \`npm run bench -- --only ptg\` runs it with all programs.
+
+  --play PLAY    JSON: program (stencil or cholesky), way (parameterised, pruned or unpruned), ranks, tiles, steps, repeats,
+                 window, warm
+  --help         this text
+`;
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { play } = commandLine(usage, { play: { type: 'string' } });
+  if (play === undefined) usageError(usage, '--play is missing');
+  process.stdout.write(JSON.stringify(played(JSON.parse(play) as Play)));
   process.exit(0);
 }

@@ -32,6 +32,7 @@ const count = task({
     if (n === bad) throw new Error('as asked for');
     if (n <= 1) return;
     const into = data.to;
+    // Some bodies spawn behind an await: it is known late that they are asynchronous.
     if (n % 3 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
     const [a, b] = [temporary('f64', length), temporary('f64', length)];
     spawn(count, { to: a, n: n >> 1, bad });

@@ -12,6 +12,7 @@ export type {
   Declarations,
   FlowEdges,
   IndicesOf,
+  InputDefinition,
 } from './parameterised/definition.js';
 export {
   ControlEnd,

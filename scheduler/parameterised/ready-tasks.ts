@@ -1,4 +1,5 @@
-// The tasks that can be inserted: the largest priority first, among equals the one that was known first.
+// The tasks that can be inserted: the largest priority first, among equals the one that was known first. Those of a graph with priorities
+// are in a PriorityHeap (priority-heap.ts).
 
 import type { GraphTask } from './graph-task.js';
 
@@ -38,59 +39,5 @@ export class ReadyQueue implements ReadyTasks {
       ...new Array<undefined>(ring.length).fill(undefined),
     ];
     this.head = 0;
-  }
-}
-
-/** Tasks with priorities: a binary heap. @internal */
-export class ReadyHeap implements ReadyTasks {
-  private readonly heap: GraphTask[] = [];
-  private readonly turns: number[] = [];
-  private turn = 0;
-
-  get size(): number {
-    return this.heap.length;
-  }
-
-  add(task: GraphTask): void {
-    const { heap, turns } = this;
-    const turn = this.turn++;
-    let at = heap.length;
-    while (at > 0) {
-      const above = (at - 1) >> 1;
-      // Turns grow, so only a larger priority goes up.
-      if (heap[above].priority >= task.priority) break;
-      heap[at] = heap[above];
-      turns[at] = turns[above];
-      at = above;
-    }
-    heap[at] = task;
-    turns[at] = turn;
-  }
-
-  take(): GraphTask {
-    const { heap, turns } = this;
-    const first = heap[0];
-    const last = heap.pop() as GraphTask;
-    const turn = turns.pop() as number;
-    const size = heap.length;
-    if (size === 0) return first;
-    let at = 0;
-    for (;;) {
-      let below = 2 * at + 1;
-      if (below >= size) break;
-      if (below + 1 < size && this.isBefore(below + 1, heap[below], turns[below])) below++;
-      if (!this.isBefore(below, last, turn)) break;
-      heap[at] = heap[below];
-      turns[at] = turns[below];
-      at = below;
-    }
-    heap[at] = last;
-    turns[at] = turn;
-    return first;
-  }
-
-  private isBefore(at: number, task: GraphTask, turn: number): boolean {
-    const { priority } = this.heap[at];
-    return priority > task.priority || (priority === task.priority && this.turns[at] < turn);
   }
 }

@@ -6,12 +6,9 @@ import { AllIndices } from '../../../scheduler/parameterised/all-indices.js';
 import type { Indices } from '../../../scheduler/parameterised/ends.js';
 import type { GraphTask } from '../../../scheduler/parameterised/graph-task.js';
 import { KnownTasks } from '../../../scheduler/parameterised/known-tasks.js';
+import { PriorityHeap } from '../../../scheduler/parameterised/priority-heap.js';
 import { Range } from '../../../scheduler/parameterised/range.js';
-import {
-  ReadyHeap,
-  ReadyQueue,
-  type ReadyTasks,
-} from '../../../scheduler/parameterised/ready-tasks.js';
+import { ReadyQueue, type ReadyTasks } from '../../../scheduler/parameterised/ready-tasks.js';
 
 const NAMES = ['i', 'j', 'k', 'l', 'm'];
 
@@ -74,8 +71,8 @@ describe('known tasks', () => {
 describe('ready tasks', () => {
   const kinds: readonly [string, () => ReadyTasks, number][] = [
     ['without priorities', () => new ReadyQueue(), 1],
-    ['with priorities', () => new ReadyHeap(), 5],
-    ['all of one priority', () => new ReadyHeap(), 1],
+    ['with priorities', () => new PriorityHeap<GraphTask>(), 5],
+    ['all of one priority', () => new PriorityHeap<GraphTask>(), 1],
   ];
   it.each(kinds)('%s come as from a sorted list', (_, make, priorities) => {
     for (let seed = 1; seed <= 8; seed++) {

@@ -1,10 +1,8 @@
 // Programs on simulated ranks whose memory has bytes, with disturbed clocks: what each rank sees. Tiles of one element have kernels.
 import { setImmediate } from 'node:timers/promises';
-import { planKernels } from '../../devices/simulated/cases/plan-cases.js';
-import { SimulatedBackend, type SimulatedKernel } from '../../devices/simulated/machine/backend.js';
-import { World } from '../../devices/simulated/machine/world.js';
+import type { SimulatedKernel } from '../../devices/simulated/machine/backend.js';
 import type { Runtime } from '../../index.js';
-import { joined, rankMachine } from './simulated-ranks.js';
+import { disturbedRanks } from './simulated-ranks.js';
 
 const at = (memory: Uint8Array, offset: number): Float64Array =>
   new Float64Array(memory.buffer, memory.byteOffset + offset, 1);
@@ -48,19 +46,10 @@ export async function settledOnRanks<T>(
   { ranks, seed, gpus = 0, checked = true, window }: DataflowRanks,
   program: (runtime: Runtime) => Promise<T>,
 ): Promise<PromiseSettledResult<T>[]> {
-  const world = new World();
-  const delays = { spread: 3, holdBack: 0.3, stall: 0.1, stallNs: 20_000, spurious: 0.05 };
-  const backends = Array.from(
-    { length: ranks },
-    (_, rank) =>
-      new SimulatedBackend({
-        ...{ machine: { ...rankMachine, gpus, kernels: { '*': 1e-6 } }, world },
-        kernels: { ...planKernels, ...tileKernels },
-        adversary: { seed: seed * 10 + rank, ...delays },
-      }),
-  );
-  const options = { checked, inlineBytes: 64, treeFrom: 3 };
-  const runtimes = joined(world, backends, window === undefined ? options : { ...options, window });
+  const runtimes = disturbedRanks({
+    ...{ ranks, seed, machine: { gpus }, kernels: tileKernels },
+    options: window === undefined ? { checked } : { checked, window },
+  });
   let seen: PromiseSettledResult<T>[] | undefined;
   void Promise.allSettled(
     runtimes.map(async (runtime) => {

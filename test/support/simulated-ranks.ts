@@ -1,7 +1,7 @@
 // Simulated ranks for tests: their machine, and runtimes that a network in virtual time joins.
 import { setImmediate } from 'node:timers/promises';
 import { planKernels } from '../../devices/simulated/cases/plan-cases.js';
-import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import { SimulatedBackend, type SimulatedKernel } from '../../devices/simulated/machine/backend.js';
 import type { MachineDescription } from '../../devices/simulated/machine/machine.js';
 import { World } from '../../devices/simulated/machine/world.js';
 import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
@@ -39,20 +39,25 @@ export function joined(
 /** Turns of the event loop after which a program counts as one that hangs. */
 const TURNS = 50_000;
 
-/** The ranks of `onRanks`. */
+/** Ranks, their machines and their runtimes. */
 interface GivenRanks {
   readonly ranks: number;
   /** Of the delays of the machines. */
   readonly seed: number;
   readonly machine?: Partial<MachineDescription>;
   readonly options?: RuntimeOptions;
+  /** Besides those of random plans. */
+  readonly kernels?: Readonly<Record<string, SimulatedKernel>>;
 }
 
-/** What each rank sees: its machine has real bytes, and delays what it can. */
-export async function onRanks<T>(
-  { ranks, seed, machine = {}, options = {} }: GivenRanks,
-  program: (runtime: Runtime) => Promise<T>,
-): Promise<T[]> {
+/** Runtimes of ranks whose machines have real bytes, and delay what they can. */
+export function disturbedRanks({
+  ranks,
+  seed,
+  machine = {},
+  options = {},
+  kernels = {},
+}: GivenRanks): Runtime[] {
   const world = new World();
   const delays = { spread: 3, holdBack: 0.3, stall: 0.1, stallNs: 20_000, spurious: 0.05 };
   const backends = Array.from(
@@ -61,12 +66,19 @@ export async function onRanks<T>(
       new SimulatedBackend({
         // With kernels the memory of the machine has bytes.
         machine: { ...rankMachine, kernels: { '*': 1e-6 }, ...machine },
-        ...{ world, kernels: planKernels },
+        ...{ world, kernels: { ...planKernels, ...kernels } },
         adversary: { seed: seed * 10 + rank, ...delays },
       }),
   );
-  const given = { checked: true, inlineBytes: 64, treeFrom: 3, ...options };
-  const runtimes = joined(world, backends, given);
+  return joined(world, backends, { checked: true, inlineBytes: 64, treeFrom: 3, ...options });
+}
+
+/** What each rank sees: its machine has real bytes, and delays what it can. */
+export async function onRanks<T>(
+  given: GivenRanks,
+  program: (runtime: Runtime) => Promise<T>,
+): Promise<T[]> {
+  const runtimes = disturbedRanks(given);
   let seen: T[] | undefined;
   let failed: { readonly error: unknown } | undefined;
   Promise.all(

@@ -152,5 +152,5 @@ export interface InputDefinition<I extends readonly string[], E extends ElementT
   /** The datum. */
   readonly datum: (of: { readonly [K in I[number]]: number }) => Datum<E>;
   /** The flows that take its value from before the graph. */
-  readonly to: (of: { readonly [K in I[number]]: number }) => Targets<E>;
+  readonly to: (of: { readonly [K in I[number]]: number }) => Targets<NoInfer<E>>;
 }

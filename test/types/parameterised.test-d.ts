@@ -136,6 +136,99 @@ it('wrong definitions', () => {
   });
 });
 
+it('what a rank says to look at its own tasks only', () => {
+  const A = new TiledMatrix(runtime, 'f64', { rows: 4, tile: 2 });
+  const single = runtime.data('f32', 1);
+  parameterised('own', (graph) => {
+    const { producer, consumer } = graph.declare({
+      producer: { runs: make, indices: ['i', 'j'] },
+      consumer: { runs: use, indices: ['k'] },
+    });
+    const common = {
+      ranges: { i: () => range(0, 3), j: () => range(0, 6, 2) },
+      params: () => ({ n: 1, isLast: true }),
+    };
+    const x = { from: () => A.at(0, 0), datum: () => A.at(0, 0) };
+    graph.define(producer, {
+      ...common,
+      flows: { x: { ...x, datum: ({ i, j }) => A.at(i, j) } },
+      on: ({ i, j }) => A.rankOf(i, j),
+      order: ({ i, j }) => 3 * i + j,
+      own: { i: (_, rank) => A.ownRows(rank, range(0, 3)), j: ({ i }, rank) => [i, i + rank] },
+    });
+    // @ts-expect-error no such index
+    graph.define(producer, { ...common, flows: { x }, order: ({ k }) => k });
+    // @ts-expect-error a position is a number
+    graph.define(producer, { ...common, flows: { x }, order: ({ i }) => `${i}` });
+    // @ts-expect-error no such index
+    graph.define(producer, { ...common, flows: { x }, own: { k: () => range(0, 1) } });
+    // @ts-expect-error an own range depends on the indices before it only
+    graph.define(producer, { ...common, flows: { x }, own: { i: ({ j }) => range(0, j) } });
+    // @ts-expect-error an own range is a range or a list of numbers
+    graph.define(producer, { ...common, flows: { x }, own: { i: () => ['0'] } });
+    // @ts-expect-error a range has integers for its ends and its step
+    range(0, 3, '1');
+    // @ts-expect-error the flow has elements of f64
+    graph.define(producer, { ...common, flows: { x: { ...x, datum: () => single } } });
+    // @ts-expect-error a datum or a rank
+    graph.define(producer, { ...common, flows: { x }, on: () => '0' });
+    graph.define(consumer, {
+      ranges: { k: () => range(0, 3) },
+      flows: {
+        // @ts-expect-error a flow that is only read leaves no value
+        a: { from: () => A.at(0, 0), datum: () => A.at(0, 0) },
+        b: { from: () => single, datum: () => single },
+      },
+    });
+  });
+});
+
+it('data that tasks of other ranks read as they were before the graph', () => {
+  const A = new TiledMatrix(runtime, 'f64', { rows: 4, tile: 2 });
+  const single = runtime.data('f32', 1);
+  parameterised('inputs', (graph) => {
+    const { consumer } = graph.declare({ consumer: { runs: use, indices: ['k'] } });
+    const ranges = { i: () => range(0, 3), j: ({ i }: { readonly i: number }) => range(i, 3) };
+    const given = { indices: ['i', 'j'], ranges } as const;
+    graph.inputs({
+      ...given,
+      own: { i: (_, rank) => [rank] },
+      on: ({ i, j }) => A.rankOf(i, j),
+      datum: ({ i, j }) => A.at(i, j),
+      to: ({ i, j }) => [consumer.a({ k: i }), j > 0 && consumer.a({ k: j })],
+    });
+    // @ts-expect-error no such index
+    graph.inputs({ ...given, datum: ({ k }) => A.at(k, 0), to: () => undefined });
+    // @ts-expect-error no such index of the class
+    graph.inputs({ ...given, datum: () => A.at(0, 0), to: ({ i }) => consumer.a({ i }) });
+    // @ts-expect-error the datum has elements of f64, the flow of f32
+    graph.inputs({ ...given, datum: () => A.at(0, 0), to: () => consumer.b({ k: 0 }) });
+    // @ts-expect-error a range is missing
+    graph.inputs({ ...given, ranges: {}, datum: () => A.at(0, 0), to: () => undefined });
+    graph.inputs({
+      ...given,
+      // @ts-expect-error no such index
+      own: { k: () => [0] },
+      datum: () => A.at(0, 0),
+      to: () => undefined,
+    });
+    graph.share(single, A.at(0, 0));
+    // @ts-expect-error not a datum
+    graph.share(4);
+    // @ts-expect-error a matrix is no datum
+    graph.share(A);
+  });
+});
+
+it('why a graph is not local', () => {
+  const A = new TiledMatrix(runtime, 'f64', { rows: 4, tile: 2 });
+  expectTypeOf(choleskyGraph.whyNotLocal({ A })).toEqualTypeOf<string | undefined>();
+  // @ts-expect-error no such argument
+  choleskyGraph.whyNotLocal({ B: A });
+  // @ts-expect-error the arguments are missing
+  choleskyGraph.whyNotLocal();
+});
+
 it('arguments of an instance', () => {
   const A = new TiledMatrix(runtime, 'f32', { rows: 4, tile: 2 });
   runtime.run(choleskyGraph, { A });

@@ -83,6 +83,6 @@ function poisonOf(
 /** Marks datum `d`: its latest version was not written, or not here. `id` is the last task that was inserted. */
 export function markUnwritten(dir: Directory, d: DatumId, id: TaskId): void {
   dir.poisonedBy[d] = id;
-  if (dir.poison[d] === Poison.none)
+  if (dir.poison[d] === Poison.none || dir.poison[d] === Poison.notTaken)
     dir.setPoison(d, dir.validMask[d] === 0 ? Poison.writerCancelled : Poison.outdated);
 }

@@ -134,7 +134,6 @@ export class Plan {
           `plan '${this.name}' uses datum '${datum.name}', which is closed`,
           { datum: datum.name },
         );
-    for (const datum of this.data.values()) datum.owner.parts.play(datum);
     const condition = checkedCondition(options.while, this.name, (datum) => {
       return this.data.get(datum.row) === datum && forms.writes(datum);
     });
@@ -144,6 +143,7 @@ export class Plan {
     );
     const value = this.values(options.values ?? {});
     const signal = checkSignal(options.signal);
+    this.beginWhole(times);
     const { together } = this;
     const began = performance.now();
     const report = (iterations: number): PlayReport => {
@@ -168,6 +168,14 @@ export class Plan {
       return runTogether(engine, together, of, part).then(report);
     }
     return this.playAlone(signal, report, enter);
+  }
+
+  /** The play begins with whole data. Without iterations it leaves them as they are. */
+  private beginWhole(times: number): void {
+    const data = [...this.data.values()];
+    for (const { owner } of data.slice(0, 1)) owner.parts.gather(data);
+    if (times > 0)
+      for (const datum of data) datum.owner.parts.play(datum, (whole) => this.forms.writes(whole));
   }
 
   /** Makes a play and lets it begin when it is alone. */

@@ -13,7 +13,10 @@ import type { View } from './parts/view.js';
 export interface DatumOwner {
   /** Tokens of open data, by element type. */
   readonly tokens: Readonly<Record<ElementType, object>>;
-  readonly parts: { play(datum: Datum): void };
+  readonly parts: {
+    gather(data: readonly Datum[]): void;
+    play(datum: Datum, writes: (datum: Datum) => boolean): void;
+  };
   /** The part with that region of an open datum, which may be a part itself. */
   partOf(datum: Datum, region: Region): Datum;
   rankOf(datum: Datum): number;

@@ -53,7 +53,8 @@ interface DatumReductions {
 interface DatumParts {
   part(whole: Datum, region: Region): Datum;
   use(datum: Datum): void;
-  play(datum: Datum): void;
+  gather(data: readonly Datum[]): void;
+  play(datum: Datum, writes: (datum: Datum) => boolean): void;
   overwrite(datum: Datum): void;
   end(view: View<Datum>): Datum[];
 }

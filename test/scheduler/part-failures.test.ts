@@ -3,7 +3,7 @@ import { describe, expect, it, test } from 'vitest';
 import { type Datum, type Runtime, readWrite, task } from '../../index.js';
 import { HOSTS, MACHINES, nothingLeft, onMachine } from '../support/machines.js';
 import { playFailures } from '../support/part-failures.js';
-import { fail, fill } from '../support/tasks.js';
+import { add, fail, fill } from '../support/tasks.js';
 
 const { options: HOST } = HOSTS[0];
 const VALUES = [1, 2, 3, 4, 5, 6];
@@ -84,6 +84,46 @@ describe('after a task on a part has failed', () => {
       await b.set(of(8));
       expect(await outcomeOf(x.read())).toBe('7 7 7 8 8 8');
     });
+  });
+});
+
+describe('a plan that is played after a task on a part has failed', () => {
+  it('does not give the elements their old values back, whether it reads the datum, writes it, or has no iterations', async () => {
+    const plays = [
+      [0, 0],
+      [1, 'ERR_DATUM_POISONED'],
+      [-1, 'ERR_OPTION'],
+    ] as const;
+    for (const [times, outcome] of plays)
+      for (const how of ['reads', 'writes', 'reads a part of'] as const) {
+        await onMachine(HOST, async (runtime) => {
+          const x = runtime.data(Float64Array.from(VALUES), { name: 'x' });
+          const y = runtime.data(new Float64Array(6), { name: 'y' });
+          const [a, b] = [x.part(0, 3), x.part(3, 3)];
+          const data = { reads: [y, x], writes: [x, y], 'reads a part of': [y, b] }[how];
+          const count = how === 'reads a part of' ? 3 : 6;
+          const plan = await runtime.plan((graph) => {
+            graph.insert(add, { to: data[0], from: data[1], count });
+          });
+          const run = runtime.run((graph) => void graph.insert(fail, { of: a, code: 3 }));
+          const played = Promise.resolve()
+            .then(() => plan.run({ times }))
+            .then(
+              ({ iterations }) => iterations,
+              ({ code }) => code,
+            );
+          await expect(run.done).rejects.toMatchObject({ code: 'ERR_TASK_FAILED' });
+          expect(await played).toBe(outcome);
+          expect(await outcomeOf(x.read())).toBe('ERR_DATUM_POISONED');
+          expect(await outcomeOf(a.read())).toBe('ERR_DATUM_POISONED');
+          await a.set(of(7));
+          await b.set(of(8));
+          expect(await outcomeOf(x.read())).toBe('7 7 7 8 8 8');
+          await y.set(new Float64Array(6));
+          expect(await plan.run()).toMatchObject({ iterations: 1 });
+          await nothingLeft(runtime, [x, y]);
+        });
+      }
   });
 });
 

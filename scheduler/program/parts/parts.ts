@@ -245,13 +245,31 @@ export class Parts {
     this.complete(view);
   }
 
-  /** A plan is played: it begins with the whole datum, and ends with it. */
-  play({ view }: Datum): void {
+  /** Brings data that have parts up to date: a play begins with the whole data. Bodies that run meanwhile may write parts. */
+  gather(data: readonly Datum[]): void {
+    const families = new Set<Family>();
+    for (const { view } of data) if (view !== undefined) families.add(view.family);
+    const written = (): number => {
+      return [...families].reduce((sum, { versions }) => sum + versions.writes, 0);
+    };
+    for (let before = -1; before !== written(); ) {
+      before = written();
+      for (const family of families) {
+        this.mend(family);
+        this.complete(family.whole);
+      }
+    }
+  }
+
+  /**
+   * A plan that uses a datum is played next, and ends with the whole datum. It overwrites the memory of its parts, also of those that
+   * it only reads. Only if it writes the whole datum has that a new version: what was not taken over stays lost otherwise.
+   */
+  play({ view }: Datum, writes: (datum: Datum) => boolean): void {
     if (view === undefined) return;
     const { whole } = view.family;
-    this.mend(view.family);
-    this.complete(whole);
-    this.write(whole);
+    if (writes(whole.datum)) this.write(whole);
+    else if (view !== whole) view.family.versions.leave(view, whole);
   }
 
   /** The program overwrites a datum. */

@@ -172,6 +172,18 @@ export class Versions<V extends ViewRegion> {
     return isSettled;
   }
 
+  /** A view gives up what another one has, too. */
+  leave(view: V, to: V): void {
+    for (const piece of this.within(view.region))
+      if (piece.holders.includes(view) && piece.holders.includes(to))
+        this.cut(
+          piece,
+          piece.region,
+          piece.holders.filter((v) => v !== view),
+        );
+    this.changes++;
+  }
+
   /** Whether a view has the newest version of a part of its region. */
   hasAny(view: V): boolean {
     return this.pieces.some(({ holders }) => holders.includes(view));

@@ -47,9 +47,11 @@ export class GraphTask {
   /** Handles of the tasks that control flows put before it. */
   after: TaskHandle[] | undefined;
   missing = 0;
-  /** Where it stands among the known tasks of its class, and how many were known before it. */
-  place = 0;
-  turn = 0;
+  /** Among the known tasks of its class: the hash of its indices, and the task behind it in the chain of that hash. */
+  hash = 0;
+  next: GraphTask | undefined;
+  /** How many were known before it; -1 for a task that became known without an input. */
+  turn = -1;
 
   /** @throws HeadraceError `ERR_GRAPH_EDGE` for sources that are none */
   constructor(cls: GraphClass, indices: Indices) {

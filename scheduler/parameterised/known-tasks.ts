@@ -1,144 +1,109 @@
-// The known tasks of a class by their indices: a hash table with open addressing, without a key object per task.
-// Invariants: from the place of its hash to its own place, every place before a task is taken, so a search ends at the first free
-// place. At least half of the places are free.
+// The known tasks of a class by their indices: a hash table of chains, without a key object per task.
+// Invariants: a task stands in the chain of its hash, once. There are at most as many tasks as chains.
 
 import type { Indices } from './ends.js';
 import type { GraphTask } from './graph-task.js';
+import { sameIndices } from './task-key.js';
 
-const LEAST_PLACES = 16;
+const LEAST_CHAINS = 16;
 /** An odd number near 2^32 divided by the golden ratio: the upper bits of the product spread. */
 const SPREAD = 0x9e3779b1;
 
 /** @internal */
 export class KnownTasks {
   private readonly names: readonly string[];
-  private tasks: (GraphTask | undefined)[] = [];
-  /** The indices of the task at each place. */
-  private keys: Float64Array = new Float64Array(0);
-  private mask = 0;
-  private shift = 0;
-  private taken = 0;
-  /** The indices that were looked for last, and the place where that search ended. */
-  private readonly sought: Float64Array;
-  private place = 0;
+  /** The first task of each chain; `task.next` is the one behind it. */
+  private heads: (GraphTask | undefined)[] = noChains(LEAST_CHAINS);
+  private shift = shiftFor(LEAST_CHAINS);
+  private count = 0;
+  /** Of the indices that were looked for last. */
+  private hash = 0;
 
   /** `names`: of the indices. */
   constructor(names: readonly string[]) {
     this.names = names;
-    this.sought = new Float64Array(names.length);
-    this.resize(LEAST_PLACES);
   }
 
   get size(): number {
-    return this.taken;
+    return this.count;
   }
 
-  /** Number of places: in proportion to the most tasks that were known at a time. */
-  get places(): number {
-    return this.mask + 1;
+  /** Number of chains: in proportion to the most tasks that were known at a time. */
+  get chains(): number {
+    return this.heads.length;
   }
 
-  /** The task with these indices. As in `sameIndices`, each index is read at a place of its own in the code. */
+  /** The task with these indices. */
   find(of: Indices): GraphTask | undefined {
-    const { names, sought, tasks, mask } = this;
-    const count = names.length;
-    let hash = 0;
-    if (count > 0) {
-      const value = of[names[0]];
-      sought[0] = value;
-      hash = Math.imul(value, SPREAD);
-    }
-    if (count > 1) {
-      const value = of[names[1]];
-      sought[1] = value;
-      hash = Math.imul(hash ^ value, SPREAD);
-    }
-    if (count > 2) {
-      const value = of[names[2]];
-      sought[2] = value;
-      hash = Math.imul(hash ^ value, SPREAD);
-    }
-    for (let n = 3; n < count; n++) {
-      const value = of[names[n]];
-      sought[n] = value;
-      hash = Math.imul(hash ^ value, SPREAD);
-    }
-    let place = hash >>> this.shift;
-    let task = tasks[place];
-    while (task !== undefined && !this.isSought(place)) {
-      place = (place + 1) & mask;
-      task = tasks[place];
-    }
-    this.place = place;
+    const { names } = this;
+    const hash = hashOf(names, of);
+    this.hash = hash;
+    let task = this.heads[hash >>> this.shift];
+    while (task !== undefined && !(task.hash === hash && sameIndices(names, task.indices, of)))
+      task = task.next;
     return task;
   }
 
   /** Adds the task that the last search has not found. */
   add(task: GraphTask): void {
-    if (2 * (this.taken + 1) > this.places) {
-      this.resize(2 * this.places);
-      this.find(task.indices);
-    }
-    this.taken++;
-    this.put(task, this.place, this.sought, 0);
+    if (this.count === this.heads.length) this.grow();
+    task.hash = this.hash;
+    this.count++;
+    this.put(task);
   }
 
-  /** Takes out a task that is in it. Those behind it move up, unless they stand at the place of their hash or behind it. */
-  delete({ place }: GraphTask): void {
-    const { tasks, keys, mask } = this;
-    const count = this.names.length;
-    let hole = place;
-    for (let at = (hole + 1) & mask; ; at = (at + 1) & mask) {
-      const task = tasks[at];
-      if (task === undefined) break;
-      if (((at - this.home(at)) & mask) < ((at - hole) & mask)) continue;
-      this.put(task, hole, keys, at * count);
-      hole = at;
+  /** Takes out a task that is in it. */
+  delete(task: GraphTask): void {
+    const { heads } = this;
+    const chain = task.hash >>> this.shift;
+    let before = heads[chain] as GraphTask;
+    if (before === task) heads[chain] = task.next;
+    else {
+      while (before.next !== task) before = before.next as GraphTask;
+      before.next = task.next;
     }
-    tasks[hole] = undefined;
-    this.taken--;
+    task.next = undefined;
+    this.count--;
   }
 
   /** All of them, in no order. */
   *all(): Generator<GraphTask> {
-    for (const task of this.tasks) if (task !== undefined) yield task;
+    for (const head of this.heads)
+      for (let task = head; task !== undefined; task = task.next) yield task;
   }
 
-  private isSought(place: number): boolean {
-    const { keys, sought } = this;
-    const first = place * sought.length;
-    for (let n = 0; n < sought.length; n++) if (keys[first + n] !== sought[n]) return false;
-    return true;
+  private put(task: GraphTask): void {
+    const { heads } = this;
+    const chain = task.hash >>> this.shift;
+    task.next = heads[chain];
+    heads[chain] = task;
   }
 
-  /** The place of the hash of the task at a place. */
-  private home(place: number): number {
-    const { keys } = this;
-    const count = this.names.length;
-    let hash = 0;
-    for (let n = 0; n < count; n++) hash = Math.imul(hash ^ keys[place * count + n], SPREAD);
-    return hash >>> this.shift;
+  private grow(): void {
+    const tasks = [...this.all()];
+    const chains = 2 * this.heads.length;
+    this.heads = noChains(chains);
+    this.shift = shiftFor(chains);
+    for (const task of tasks) this.put(task);
   }
+}
 
-  /** Puts a task at a free place. Its indices stand in `from`, from `first` on. */
-  private put(task: GraphTask, place: number, from: Float64Array, first: number): void {
-    const { keys, tasks } = this;
-    const count = this.names.length;
-    for (let n = 0; n < count; n++) keys[place * count + n] = from[first + n];
-    tasks[place] = task;
-    task.place = place;
-  }
+/** As in `sameIndices`, each index is read at a place of its own in the code. */
+function hashOf(names: readonly string[], of: Indices): number {
+  const count = names.length;
+  let hash = 0;
+  if (count > 0) hash = Math.imul(of[names[0]], SPREAD);
+  if (count > 1) hash = Math.imul(hash ^ of[names[1]], SPREAD);
+  if (count > 2) hash = Math.imul(hash ^ of[names[2]], SPREAD);
+  for (let n = 3; n < count; n++) hash = Math.imul(hash ^ of[names[n]], SPREAD);
+  return hash;
+}
 
-  private resize(places: number): void {
-    const { tasks } = this;
-    this.tasks = new Array<GraphTask | undefined>(places).fill(undefined);
-    this.keys = new Float64Array(places * this.names.length);
-    this.mask = places - 1;
-    this.shift = Math.clz32(this.mask);
-    for (const task of tasks) {
-      if (task === undefined) continue;
-      this.find(task.indices);
-      this.put(task, this.place, this.sought, 0);
-    }
-  }
+function noChains(count: number): undefined[] {
+  return new Array<undefined>(count).fill(undefined);
+}
+
+/** Of a hash to the upper bits that number the chains. */
+function shiftFor(chains: number): number {
+  return Math.clz32(chains - 1);
 }

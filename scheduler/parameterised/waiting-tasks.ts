@@ -1,6 +1,6 @@
-// The tasks that are known and lack inputs: outputs arrive here, and tasks with all inputs become ready.
-// Invariant: a task is here exactly while one of its inputs is known and another one is not, or while the task that sends it one
-// is still sending. So an output that arrives twice meets the task that has it, and memory is that of the active tasks.
+// The tasks that are known and not inserted: outputs arrive here, and tasks with all inputs become ready.
+// Invariant: a task is here exactly from its first input until it is inserted. So an output that arrives twice meets the task that has
+// it, and memory is that of the active tasks.
 
 import { HeadraceError } from '../../devices/errors.js';
 import type { TaskHandle } from '../../devices/handles.js';
@@ -19,9 +19,6 @@ export class WaitingTasks {
   private readonly byClass: readonly KnownTasks[];
   /** Tasks that became known so far. */
   private count = 0;
-  /** Those that lack nothing any more, while their sender is still sending: so many of the array. */
-  private readonly complete: GraphTask[] = [];
-  private completed = 0;
 
   constructor(classes: readonly GraphClass[], ready: ReadyTasks) {
     this.classes = classes;
@@ -70,18 +67,12 @@ export class WaitingTasks {
 
   /** One of the inputs of a task may be used. */
   countDown(task: GraphTask): void {
-    if (--task.missing === 0) this.complete[this.completed++] = task;
+    if (--task.missing === 0) this.ready.add(task);
   }
 
-  /** The sender has sent everything: the tasks that lack nothing are ready. */
-  sent(): void {
-    const { byClass, complete, completed, ready } = this;
-    for (let n = 0; n < completed; n++) {
-      const task = complete[n];
-      byClass[task.cls.number].delete(task);
-      ready.add(task);
-    }
-    this.completed = 0;
+  /** A ready task is inserted. */
+  took(task: GraphTask): void {
+    if (task.turn >= 0) this.byClass[task.cls.number].delete(task);
   }
 
   private taskOf(end: FlowEnd | ControlEnd, producer: GraphTask): GraphTask {

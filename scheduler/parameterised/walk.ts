@@ -85,6 +85,7 @@ export class Walk {
   private insert(task: GraphTask): void {
     const { cls, values } = task;
     const { isWritten, sending } = cls;
+    this.waiting.took(task);
     const handle = cls.runs.lists === undefined ? this.place(task) : this.placeLists(task);
     this.counts[cls.number]++;
     for (let n = 0; n < sending.length; n++) {
@@ -100,18 +101,17 @@ export class Walk {
     }
     if (cls.hasControls) this.sendControls(task, handle);
     this.leave(task);
-    this.waiting.sent();
   }
 
   /** The task has used its values, and has sent them. */
   private leave(task: GraphTask): void {
-    const { cls, values, sources } = task;
+    const { cls, values } = task;
     const { isWritten } = cls;
     for (let f = 0; f < isWritten.length; f++) {
       const end = task.end(f);
       for (let s = task.first(f); s < end; s++) {
         const value = values[s] as Value;
-        if (!isWritten[f] && sources[s] instanceof FlowEnd) value.readers--;
+        if (!isWritten[f]) value.readers--;
         if (value.readers === 0 && !value.isOver) this.settle(value);
       }
     }
@@ -129,6 +129,7 @@ export class Walk {
           ? new Value(this.make(task, flow, source))
           : new Value(this.usedOf(source as Datum));
       task.values[s] = value;
+      value.readers = task.cls.isWritten[flow] ? 0 : 1;
       if (value.version !== 0) throw stale(task, flow, value.of, 0);
     } else if (value.version !== value.of.version) throw stale(task, flow, value.of, value.version);
     return value.of.datum;

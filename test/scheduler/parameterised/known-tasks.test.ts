@@ -13,7 +13,7 @@ import { ReadyQueue, type ReadyTasks } from '../../../scheduler/parameterised/re
 const NAMES = ['i', 'j', 'k', 'l', 'm'];
 
 function taskOf(indices: Indices, priority = 0): GraphTask {
-  return { indices, priority, place: -1 } as unknown as GraphTask;
+  return { indices, priority, hash: 0, next: undefined } as unknown as GraphTask;
 }
 
 /** Values of an index: close to each other, as in a graph, or anything that a range may have. */
@@ -64,7 +64,7 @@ describe('known tasks', () => {
       }
       expect(known.size).toBe(width);
     }
-    expect(known.places).toBeLessThanOrEqual(4 * (width + 1));
+    expect(known.chains).toBeLessThanOrEqual(4 * (width + 1));
   });
 });
 

@@ -24,6 +24,10 @@ export interface Guards {
   partTakesOver: boolean;
   /** A task that writes a part leaves no older version to the parts and the datum that overlap it. */
   partOverwrites: boolean;
+  /** After a failed run all ranks forget which part has the newest version of what (scheduler/program/parts/on-ranks.ts). */
+  partEras: boolean;
+  /** A call on a part that some ranks may have made in the era before leaves no trace. */
+  partsApart: boolean;
   /** A JavaScript body waits until the writers of its data are over. */
   bodyReadAfterWrite: boolean;
   /** A version is announced to other ranks only after its writer is over, the first time and every other (stages/exec.ts). */
@@ -220,6 +224,8 @@ const all: Guards = {
   movedFlight: true,
   partTakesOver: true,
   partOverwrites: true,
+  partEras: true,
+  partsApart: true,
   bodyReadAfterWrite: true,
   announceWritten: true,
   bodyWriteAfterRead: true,

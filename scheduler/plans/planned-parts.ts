@@ -4,8 +4,10 @@
 // Invariant: at the begin of an iteration no part has a value that the plan may use (planning-engine.ts).
 import { HeadraceError } from '../../devices/errors.js';
 import type { TaskClassRow } from '../../stages/task-table.js';
+import type { ProgramInsertion } from '../engine/task-insertion.js';
+import type { BoundClass } from '../program/bound-class.js';
 import type { Datum } from '../program/datum.js';
-import { Parts, type PartsRuntime, type TakenData } from '../program/parts/parts.js';
+import { NO_PLAN, Parts, type PartsRuntime } from '../program/parts/parts.js';
 import type { Region } from '../program/parts/region.js';
 import { Versions } from '../program/parts/versions.js';
 import type { View } from '../program/parts/view.js';
@@ -31,7 +33,7 @@ export class PlannedParts extends Parts {
       throw new Error('a plan makes and closes no parts');
     };
     const mend = { cls: undefined as never, insert: none };
-    super({ ...runtime, makeDatum: none, closeDatum: none, mend });
+    super({ ...runtime, makeDatum: none, closeDatum: none, mend, ranks: undefined });
     this.real = real;
     this.isUsed = true;
   }
@@ -39,6 +41,12 @@ export class PlannedParts extends Parts {
   /** A take-over uses data that have parts, and needs nothing else before it. */
   override concerns(row: TaskClassRow, flows: Int32Array): boolean {
     return !this.isTaking && super.concerns(row, flows as never);
+  }
+
+  override check(bound: BoundClass, insertion: Pick<ProgramInsertion, 'flows' | 'run'>): void {
+    if (this.real.isOnRanks)
+      this.refuse(bound.row, insertion.flows, `the plan is one of several ranks: ${NO_PLAN}`);
+    super.check(bound, insertion);
   }
 
   /** @internal The view stays: every iteration uses it. */
@@ -74,7 +82,12 @@ export class PlannedParts extends Parts {
     for (const { whole } of this.records.keys()) this.complete(whole);
   }
 
-  protected override put(cls: TaskClass, _: TaskClassRow, data: TakenData): void {
+  protected override put(
+    cls: TaskClass,
+    _: TaskClassRow,
+    [{ datum: to }, { datum: from }]: readonly [DatumView, DatumView],
+  ): void {
+    const data = { to, from };
     const params = Object.fromEntries(cls.paramNames.map((name, i) => [name, this.params[i]]));
     this.isTaking = true;
     try {

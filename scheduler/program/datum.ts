@@ -117,7 +117,7 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
    * devices (docs/guide.md, "Partition").
    *
    * @throws HeadraceError `ERR_OPTION` for elements that the datum does not have, `ERR_DATUM_CLOSED`, `ERR_TASK_TOO_LARGE` if a
-   *   device can hold the datum, but not the part beside it, `ERR_PART` on several ranks
+   *   device can hold the datum, but not the part beside it, `ERR_PART` of temporary data
    */
   part(from: number, length: number): Datum<E> {
     return this.owner.partOf(this, rangeOf(this, from, length)) as Datum<E>;

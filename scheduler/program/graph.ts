@@ -295,12 +295,12 @@ export class Graph implements TaskGraph {
       if (isBroken) parts.settle(bound, task.insertion.flows);
       do {
         if (!reductions.isReady(task)) reductions.prepare(task);
-        if (hasParts) parts.prepare(bound, task.insertion);
+        if (hasParts) parts.prepare(bound, task.insertion, rank);
         engine.reserveRow(bound.row);
         if (run.error !== undefined) throw run.error;
       } while (lacksParts() || !reductions.isReady(task));
     }
-    if (hasParts) parts.comes(bound, task.insertion.flows);
+    if (hasParts) parts.comes(bound, task.insertion.flows, rank);
     reductions.replace(task);
     try {
       const handle = this.place(task.insertion, rank);
@@ -315,7 +315,7 @@ export class Graph implements TaskGraph {
   /** The task in the record uses parts, or data that have parts. */
   private admitParts(bound: BoundClass): void {
     const { parts } = this.runtime;
-    parts.check(bound, this.insertion.flows);
+    parts.check(bound, this.insertion);
     this.watch?.asks('its tasks use parts of data');
   }
 

@@ -52,10 +52,12 @@ interface DatumReductions {
 /** The parts of data, as calls on these use them. */
 interface DatumParts {
   part(whole: Datum, region: Region): Datum;
+  call(datum: Datum): void;
   use(datum: Datum): void;
   gather(data: readonly Datum[]): void;
   play(datum: Datum, writes: (datum: Datum) => boolean): void;
   overwrite(datum: Datum): void;
+  wasSet(datum: Datum): void;
   end(view: View<Datum>): Datum[];
 }
 
@@ -182,12 +184,6 @@ export class ProgramData implements DatumOwner {
 
   partOf(datum: Datum, region: Region): Datum {
     this.checkDatum(datum);
-    if (this.peers !== undefined)
-      throw new HeadraceError(
-        'ERR_PART',
-        `datum '${datum.name}' cannot have parts, because there are several ranks`,
-        { datum: datum.name, remedy: 'make data of the size of the parts' },
-      );
     if (datum.isTemporary)
       throw new HeadraceError(
         'ERR_PART',
@@ -309,9 +305,11 @@ export class ProgramData implements DatumOwner {
       const ranks = this.peers;
       ranks?.calls.made('read', datum);
       this.reductions.use(datum);
-      this.parts.use(datum);
+      if (ranks === undefined) this.parts.use(datum);
+      else this.parts.call(datum);
       this.checkCaller('read', datum, AccessMode.read, reject);
       const doubt = ranks?.datumCalls.uses(datum.row);
+      if (ranks !== undefined) this.parts.use(datum);
       if (
         this.engine.directory.written[datum.row] === 0 &&
         ranks?.datumCalls.mustKnow(datum.row) !== false
@@ -361,6 +359,7 @@ export class ProgramData implements DatumOwner {
         },
         fail: reject,
       });
+      this.parts.wasSet(datum);
     });
   }
 

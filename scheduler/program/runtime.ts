@@ -34,6 +34,7 @@ import { openMachine } from './machine.js';
 import { type ResolvedOptions, type RuntimeOptions, resolveOptions } from './options.js';
 import { OwnTasks } from './own-tasks.js';
 import { Partials } from './partials.js';
+import { PartsOnRanks } from './parts/on-ranks.js';
 import { Parts } from './parts/parts.js';
 import { ProgramData } from './program-data.js';
 import { Reductions } from './reductions.js';
@@ -123,6 +124,7 @@ export class Runtime {
         cls: own.mend,
         insert: (datum, fail) => own.insert(own.mend, datum, undefined, { run: () => {}, fail }),
       },
+      ranks: this.peers === undefined ? undefined : new PartsOnRanks(this.engine, this.peers),
     });
     this.engine.retirement.onInternalLoss = (row) => this.parts.lost(row);
     this.programData.parts = this.parts;

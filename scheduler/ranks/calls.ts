@@ -32,6 +32,8 @@ interface CalledDatum extends CallObject {
   readonly row: number;
   readonly length: number;
   readonly element: ElementType;
+  /** The datum of which it is a part. */
+  readonly whole?: { readonly row: number } | undefined;
 }
 
 /** A program function of a run that makes calls. */
@@ -104,7 +106,7 @@ export class RankCalls implements CallNotes {
    * @throws HeadraceError `ERR_PROGRAM_MISMATCH` when the ranks are out of step, `ERR_INSERT_ALONE` in a body
    */
   made(kind: 'read' | 'set' | 'restore' | 'close', datum: CalledDatum): void {
-    const gid = this.data.gid[datum.row];
+    const gid = this.data.gid[(datum.whole ?? datum).row];
     if (gid === NO_GID) return;
     if (kind !== 'close') this.check();
     if (this.engine.inBody) {

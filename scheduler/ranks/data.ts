@@ -10,8 +10,11 @@ const ROWS = 256;
 /** No movement sends the latest version, or it takes no more destinations. */
 export const NOT_SENT = -1;
 const NO_RANK = -1;
-/** Name of a datum that exists on this rank only. */
+/** Name of a datum that exists on this rank only, or of a part that was not used yet. */
 export const NO_GID = -1;
+/** Names of parts are below this one and above the next: apart from those of all other data (program/partials.ts has more). */
+const PARTS_BELOW = 2 ** 30;
+const PARTS_ABOVE = 2 ** 29;
 
 export class RankData {
   /** Name of the datum that is the same on all ranks, or NO_GID. */
@@ -28,6 +31,8 @@ export class RankData {
   private readonly sentTo: Map<number, Set<number>> = new Map();
   private readonly rank: number;
   private nextGid = 1;
+  /** Parts that have a name of this era. */
+  private parts = 0;
 
   constructor(rank: number) {
     this.rank = rank;
@@ -46,6 +51,15 @@ export class RankData {
     this.gid[d] = gid;
     this.owner[d] = owner;
     this.written(d, owner);
+  }
+
+  /** A part is used for the first time in an era, at the same place of the program on all ranks. */
+  namePart(d: DatumId): void {
+    if (!this.isPart(d)) this.gid[d] = PARTS_BELOW - ++this.parts;
+  }
+
+  private isPart(d: DatumId): boolean {
+    return this.gid[d] > PARTS_ABOVE && this.gid[d] < PARTS_BELOW;
   }
 
   /** The latest version in program order is written by `rank`. */
@@ -107,7 +121,11 @@ export class RankData {
 
   /** Every datum has its owner's value again. */
   reset(): void {
-    for (let d = FIRST_DATUM; d < this.gid.length; d++) this.written(d, this.owner[d]);
+    this.parts = 0;
+    for (let d = FIRST_DATUM; d < this.gid.length; d++) {
+      this.written(d, this.owner[d]);
+      if (this.isPart(d)) this.gid[d] = NO_GID;
+    }
   }
 
   private growTo(rows: number): void {

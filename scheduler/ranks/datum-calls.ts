@@ -16,6 +16,7 @@ import type { RankHost } from './host.js';
 import type { RankLoss } from './loss.js';
 import type { Movements } from './movements.js';
 import type { RankPlan } from './plan.js';
+import { NO_CALL } from './planned-transfers.js';
 import type { Refusals } from './refusals.js';
 
 /** The parts that the calls use. */
@@ -75,6 +76,28 @@ export class DatumCalls {
     const { floor } = this.credits;
     floor[HOST] = Math.max(floor[HOST], roundedBytes(this.engine.directory.bytes[d]));
     this.plan.data.add(d, owner, gid);
+  }
+
+  /** A part of a datum has a name as soon as it is used. */
+  addPart(d: DatumId, owner: number): void {
+    this.addShared(d, owner, NO_GID);
+  }
+
+  /** Inserts tasks of a run, or those that belong to the program's last call. */
+  within(run: RunState, insert: () => void): void {
+    const { calls, movements, plan } = this;
+    if (run.slot !== INTERNAL_RUN) {
+      insert();
+      return;
+    }
+    movements.program = calls.program;
+    plan.call = { position: this.position, isApart: false };
+    try {
+      insert();
+    } finally {
+      movements.program = 0;
+      plan.call = NO_CALL;
+    }
   }
 
   /**

@@ -43,6 +43,11 @@ export class InsertionCopies {
     copy.priority = priority;
     copy.device = device;
     copy.after = undefined;
+    // An earlier task may have had fewer data.
+    if (copy.flows.length < cls.modes.length)
+      copy.flows = new Int32Array(cls.modes.length) as Column<Int32Array, DatumId>;
+    if (copy.params.length < cls.paramNames.length)
+      copy.params = new Float64Array(cls.paramNames.length);
     for (let i = 0; i < cls.modes.length; i++) copy.flows[i] = flows[i];
     for (let i = 0; i < cls.paramNames.length; i++) copy.params[i] = params[i];
     return copy;

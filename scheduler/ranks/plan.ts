@@ -26,7 +26,7 @@ import type { GraphCounts } from './graph-counts.js';
 import type { RankHost } from './host.js';
 import type { Movements } from './movements.js';
 import { PlannedReads } from './planned-reads.js';
-import { PlannedTransfers } from './planned-transfers.js';
+import { NO_CALL, PlannedTransfers, type ReadCall } from './planned-transfers.js';
 import type { PullGroup, RankPulls } from './pull-admission.js';
 
 /** Tasks of other ranks between two passes of the engine; a power of two. */
@@ -68,6 +68,8 @@ export class RankPlan {
   readonly data: RankData;
   readonly transfers: PlannedTransfers;
   readonly reads: PlannedReads;
+  /** The call of the program to which the tasks belong that are planned. */
+  call: ReadCall = NO_CALL;
   private readonly engine: RankHost;
   private readonly pulls: RankPulls;
   private readonly runs: PlannedRuns;
@@ -125,7 +127,7 @@ export class RankPlan {
    */
   plan(insertion: TaskInsertion, target: number): boolean {
     const { data } = this;
-    const { cls, run, flows, params, priority, device } = insertion;
+    const { cls, run, flows, params, priority } = insertion;
     this.runs.graphs.count(run, cls, flows, params, data.gid, target);
     const { modes } = cls;
     const local = target === this.rank;
@@ -137,8 +139,7 @@ export class RankPlan {
       if (local) {
         if (data.have[d] === 1 && (guards.receiveOnce || data.producer[d] === this.rank)) continue;
         if (this.isPulled(cls, flows, d)) pulled = true;
-        else
-          this.transfers.receive(d, run, priority, this.wantedSpace(cls, flows, device), undefined);
+        else this.receive(d, insertion);
       } else if (data.producer[d] === this.rank)
         this.transfers.sendTo(d, target, run, priority, this.isPulled(cls, flows, d));
     }
@@ -148,6 +149,11 @@ export class RankPlan {
     }
     if (!local) this.writes(cls, flows, target);
     return local;
+  }
+
+  private receive(d: DatumId, { cls, run, flows, priority, device }: TaskInsertion): void {
+    const space = this.wantedSpace(cls, flows, device);
+    this.transfers.receive(d, run, priority, space, undefined, this.call);
   }
 
   /**

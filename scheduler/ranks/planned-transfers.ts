@@ -23,13 +23,13 @@ import type { Movement, Movements } from './movements.js';
 import type { PullGroup } from './pull-admission.js';
 
 /** The read or restore to which a transfer belongs. */
-interface ReadCall {
+export interface ReadCall {
   readonly position: number;
   /** The transfer matches by this position, and not by the number of transfers before it. */
   readonly isApart: boolean;
 }
 
-const NO_CALL: ReadCall = { position: -1, isApart: false };
+export const NO_CALL: ReadCall = { position: -1, isApart: false };
 
 /** The parts that transfers use, and where they are planned. */
 interface TransferParts {

@@ -72,6 +72,8 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
    * fails, and so the era ends.
    */
   plays = 0;
+  /** A failed run is settled, and every datum has its owner's value again. */
+  whenEraBegins: () => void = () => {};
   /** The last value that the port received: whether this rank waits for no other. */
   private isQuiet = false;
 
@@ -277,6 +279,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   beginEra(era: number): void {
     this.plays = 0;
     this.earlyEnds.beginEra(era);
+    this.whenEraBegins();
   }
 
   dropTorn(first: number): void {

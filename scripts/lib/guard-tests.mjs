@@ -10,6 +10,7 @@ const recognised = { project: 'unit', file: 'test/simulated/recognition.test.ts'
 const joins = { project: 'unit', file: 'test/scheduler/joins.test.ts' };
 const commuting = { project: 'unit', file: 'test/scheduler/commute.test.ts' };
 const parts = { project: 'unit', file: 'test/scheduler/parts.test.ts' };
+const partRanks = { project: 'unit', file: 'test/scheduler/parts-ranks.test.ts' };
 const localTasks = { project: 'unit', file: 'test/simulated/local-tasks.test.ts' };
 const pruned = { project: 'unit', file: 'test/simulated/parameterised.test.ts' };
 const H6 = 'H6 handles of memory';
@@ -111,6 +112,20 @@ export const guardTests = [
     guard: 'partOverwrites',
     hazard: 'H17 stale copies',
     breaks: 'a part keeps its older version when an overlapping one is written',
+  },
+  {
+    ...partRanks,
+    guard: 'partEras',
+    hazard: 'H17 stale copies',
+    breaks:
+      'ranks disagree about which part is newest, because a failed run ended at other tasks on each of them',
+  },
+  {
+    ...partRanks,
+    guard: 'partsApart',
+    hazard: 'progress',
+    breaks:
+      'a read that ranks made before and after the end of a failed run leaves them with other parts',
   },
   {
     ...joins,

@@ -35,3 +35,12 @@ it('a copy stays as it is while the record is filled anew and copied again', () 
   expect(third.run).toEqual({ slot: 2 });
   expect([third.flows[0], third.flows[1], third.params[0]]).toEqual([8, 9, 2]);
 });
+
+it('a copy that was made for a task with fewer data has room for all of a later one', () => {
+  const copies = new InsertionCopies();
+  copies.giveBack(copies.take(record([4], [])));
+  const many = Array.from({ length: 40 }, (_, i) => i);
+  const copy = copies.take(record(many, many));
+  expect([...copy.flows.subarray(0, 40)]).toEqual(many);
+  expect([...copy.params.subarray(0, 40)]).toEqual(many);
+});

@@ -2,7 +2,7 @@
 import '../support/removable-guards.js';
 import { describe, expect, it, test } from 'vitest';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
-import { SimulatedBackend, type SimulatedKernel } from '../../devices/simulated/machine/backend.js';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { presets } from '../../devices/simulated/machine/presets.js';
 import {
   type Datum,
@@ -17,8 +17,7 @@ import {
   write,
 } from '../../index.js';
 import { MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
-import { playParts } from '../support/part-programs.js';
-import { onRanks } from '../support/simulated-ranks.js';
+import { partKernels, playParts } from '../support/part-programs.js';
 import { add, delay, fail, fill, script } from '../support/tasks.js';
 
 const HOST: RuntimeOptions = { workers: 2, hostMemory: '16MiB', checked: true };
@@ -114,27 +113,15 @@ describe('random programs with little memory', () => {
     });
   });
 
-  const doubles = (memory: Uint8Array, offset: number, n: number): Float64Array =>
-    new Float64Array(memory.buffer, memory.byteOffset + offset, n);
-  const kernels: Readonly<Record<string, SimulatedKernel>> = {
-    fill_f64: ({ memory, flows, params }) => {
-      doubles(memory, flows[0], params[0]).fill(params[1]);
-      return 0;
-    },
-    add_f64: ({ memory, flows, params }) => {
-      const from = doubles(memory, flows[1], params[0]);
-      doubles(memory, flows[0], params[0]).forEach((value, i, to) => {
-        to[i] = value + from[i];
-      });
-      return 0;
-    },
-  };
-
   const delays = { spread: 4, holdBack: 0.4, stall: 0.1, stallNs: 20_000, spurious: 0.05 };
 
   it.each([21, 22, 23, 24, 25, 26, 27, 28])('%i, on a simulated machine', async (seed) => {
     const machine = { ...presets['h200-2'], gpuMemory: 2560, hostMemory: 2 ** 18 };
-    const backend = new SimulatedBackend({ machine, kernels, adversary: { ...delays, seed } });
+    const backend = new SimulatedBackend({
+      machine,
+      kernels: partKernels,
+      adversary: { ...delays, seed },
+    });
     const runtime = Runtime.over(backend, { checked: true });
     await nothingLeft(runtime, await playParts(runtime, seed, 60));
     await runtime.close();
@@ -279,14 +266,6 @@ describe('parts are refused', () => {
       'ERR_PART',
       /uses datum 'x', which has parts/,
     );
-  });
-
-  test('on several ranks', async () => {
-    const codes = await onRanks({ ranks: 2, seed: 1 }, async (runtime) => {
-      const x = runtime.data(counted(4));
-      return codeOf((async () => x.part(0, 1))());
-    });
-    expect(codes).toEqual(['ERR_PART', 'ERR_PART']);
   });
 
   test('in spawned tasks', async () => {

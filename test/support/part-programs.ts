@@ -1,10 +1,29 @@
 // Random programs on data and their parts, in several runs with calls between them, against plain arrays. All arithmetic is
 // exact, so results must be equal.
 import { expect } from 'vitest';
+import type { SimulatedKernel } from '../../devices/simulated/machine/backend.js';
 import { commute, type Datum, type Graph, type Runtime, readWrite, task } from '../../index.js';
 import { common, type Region } from '../../scheduler/program/parts/region.js';
 import { soon } from './machines.js';
 import { add, fill, random } from './tasks.js';
+
+const doubles = (memory: Uint8Array, offset: number, n: number): Float64Array =>
+  new Float64Array(memory.buffer, memory.byteOffset + offset, n);
+
+/** The kernels of these programs on simulated machines. */
+export const partKernels: Readonly<Record<'fill_f64' | 'add_f64', SimulatedKernel>> = {
+  fill_f64: ({ memory, flows, params }) => {
+    doubles(memory, flows[0], params[0]).fill(params[1]);
+    return 0;
+  },
+  add_f64: ({ memory, flows, params }) => {
+    const from = doubles(memory, flows[1], params[0]);
+    doubles(memory, flows[0], params[0]).forEach((value, i, to) => {
+      to[i] = value + from[i];
+    });
+    return 0;
+  },
+};
 
 const raise = task({
   name: 'raise',
@@ -48,7 +67,7 @@ class PartProgram {
     this.models = [0, 1].map((i) => {
       const [rows, columns] = [1 + this.below(9), 1 + this.below(5)];
       const length = rows * columns;
-      const options = { name: `whole-${i}`, rows };
+      const options = { name: `whole-${i}`, rows, rank: i % runtime.ranks };
       const isEmpty = this.below(4) === 0;
       return {
         datum: isEmpty
@@ -110,9 +129,12 @@ class PartProgram {
     }
   }
 
-  private device(): { device?: number | 'host' } {
+  private place(): { device?: number | 'host'; rank?: number } {
     const g = this.below(this.gpus + 2);
-    return g > this.gpus ? {} : { device: g === this.gpus ? 'host' : g };
+    const device = g > this.gpus ? {} : { device: g === this.gpus ? ('host' as const) : g };
+    const { ranks } = this.runtime;
+    const rank = ranks === 1 ? 0 : this.below(2 * ranks);
+    return rank > 0 && rank < ranks ? { ...device, rank } : device;
   }
 
   insertOne(graph: Graph): void {
@@ -121,7 +143,7 @@ class PartProgram {
     const kind = this.below(5);
     if (kind === 0 || !this.hasValue(view)) {
       const value = this.below(100);
-      graph.insert(fill, { to: datum, count: datum.length, value }, this.device());
+      graph.insert(fill, { to: datum, count: datum.length, value }, this.place());
       this.change(view, () => value);
     } else if (kind === 1 && this.runtime.engine.backend.kind === 'native') {
       graph.insert(raise, { of: datum });
@@ -137,7 +159,7 @@ class PartProgram {
     if (!this.hasValue(from)) return;
     if (from.of === to.of && common(from.region, to.region) !== undefined) return;
     const count = Math.min(to.datum.length, from.datum.length);
-    graph.insert(add, { to: to.datum, from: from.datum, count }, this.device());
+    graph.insert(add, { to: to.datum, from: from.datum, count }, this.place());
     const places = this.places(from);
     this.change(to, (at, i) => to.of.values[at] + (i < count ? from.of.values[places[i]] : 0));
   }

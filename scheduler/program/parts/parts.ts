@@ -19,8 +19,9 @@ import type { ProgramInsertion } from '../../engine/task-insertion.js';
 import type { BoundClass } from '../bound-class.js';
 import type { Datum } from '../datum.js';
 import type { TaskClass } from '../task-class.js';
-import { type Loss, type Taking, Takings } from './losses.js';
+import { type Loss, Takings } from './losses.js';
 import { overlapInTask, reducedPart, refusedPart, tooLarge } from './mistakes.js';
+import type { PartsOnRanks } from './on-ranks.js';
 import { common, isSame, type Region } from './region.js';
 import { takeOverClasses, takeOverParams } from './take-over-classes.js';
 import { type TakeOver, Versions } from './versions.js';
@@ -43,19 +44,15 @@ export interface PartsRuntime {
   readonly closeDatum: (datum: Datum) => void;
   /** Inserts a task after which the elements that a datum has are good again. */
   readonly mend: Mend;
+  /** Of several ranks. */
+  readonly ranks: PartsOnRanks | undefined;
 }
 
 function keyOf({ row, column, rows, columns }: Region): string {
   return `${row} ${column} ${rows} ${columns}`;
 }
 
-type Insertion = Pick<ProgramInsertion, 'flows' | 'priority'>;
-
-/** The data of a take-over by the names of its flows. */
-export interface TakenData {
-  readonly to: Datum;
-  readonly from: Datum;
-}
+type Insertion = Pick<ProgramInsertion, 'flows' | 'priority' | 'run'>;
 
 /** Flows and parameters of a take-over. */
 const FLOWS = 2;
@@ -64,13 +61,15 @@ const PARAMS = 7;
 const BESIDE_SOURCE: readonly number[] = [1, 0];
 const BESIDE_VIEW: readonly number[] = [0, 1];
 
+/** Why a plan on several ranks has no parts. */
+export const NO_PLAN = 'the ranks of its take-overs are not planned';
+
 export class Parts {
   /** Some datum has had parts. */
   isUsed = false;
   protected readonly runtime: PartsRuntime;
   /** Take-overs have the priority of the task that needs them. */
   protected priority = 0;
-  private taking!: Taking<DatumView>;
   protected readonly flows: Column<Int32Array, DatumId> = new Int32Array(FLOWS) as never;
   protected readonly params: Float64Array = new Float64Array(PARAMS);
 
@@ -94,12 +93,14 @@ export class Parts {
   private begin(datum: Datum): Family {
     const { rows, columns } = datum;
     const region = { row: 0, column: 0, rows, columns };
-    const hasValue = this.runtime.engine.directory.written[datum.row] !== 0;
+    const { engine, ranks } = this.runtime;
     const whole = { datum, region, isOwn: false } as {
       -readonly [K in keyof DatumView]: DatumView[K];
     };
-    const versions = new Versions<DatumView>(whole, hasValue);
-    whole.family = { whole, parts: new Map(), versions, broken: new Map() };
+    const family = { whole, parts: new Map(), versions: undefined as never, broken: new Map() };
+    whole.family = family;
+    const hasValue = ranks?.begins(family, datum) ?? engine.directory.written[datum.row] !== 0;
+    whole.family.versions = new Versions<DatumView>(whole, hasValue);
     datum.view = whole;
     this.isUsed = true;
     return whole.family;
@@ -113,6 +114,7 @@ export class Parts {
     const { engine, makeDatum } = this.runtime;
     this.checkSize(whole.datum, region);
     const datum = makeDatum(whole.datum, region);
+    this.runtime.ranks?.add(datum.row, whole.datum);
     const view = { datum, region, family, isOwn };
     datum.view = view;
     parts.set(keyOf(region), view);
@@ -131,6 +133,11 @@ export class Parts {
         throw tooLarge(whole, part, engine.spaceName(s as SpaceId), zone.capacity);
   }
 
+  /** Several ranks have the data. */
+  get isOnRanks(): boolean {
+    return this.runtime.ranks !== undefined;
+  }
+
   /** The record of a datum's versions. */
   protected versionsOf({ versions }: Family): Versions<DatumView> {
     return versions;
@@ -147,7 +154,9 @@ export class Parts {
   }
 
   /** @throws HeadraceError `ERR_DUPLICATE_DATUM`, `ERR_PART` */
-  check({ row, cls }: BoundClass, flows: ProgramInsertion['flows']): void {
+  check({ row, cls }: BoundClass, { flows, run }: Pick<ProgramInsertion, 'flows' | 'run'>): void {
+    const why = this.runtime.ranks?.refusal(run);
+    if (why !== undefined) this.refuse(row, flows, why);
     const { modes, flowNames } = row;
     for (let i = 0; i < modes.length; i++) {
       const view = this.viewAt(flows[i]);
@@ -213,22 +222,34 @@ export class Parts {
   }
 
   /** Inserts the take-overs that a task needs. Bodies may run meanwhile and insert other tasks. */
-  prepare({ row }: BoundClass, { flows, priority }: Insertion): void {
+  prepare({ row }: BoundClass, { flows, priority, run }: Insertion, rank: number): void {
     const { modes } = row;
+    const { ranks } = this.runtime;
     this.priority = priority;
-    for (let i = 0; i < modes.length; i++) {
-      const view = modes[i] === AccessMode.write ? undefined : this.viewAt(flows[i]);
-      if (view !== undefined) this.complete(view);
+    ranks?.prepares(run, rank >= 0 ? rank : ranks.rankOf(row, flows));
+    try {
+      for (let i = 0; i < modes.length; i++) {
+        const view = modes[i] === AccessMode.write ? undefined : this.viewAt(flows[i]);
+        if (view !== undefined) this.complete(view);
+      }
+    } finally {
+      this.priority = 0;
+      ranks?.prepared();
     }
-    this.priority = 0;
   }
 
   /** The task is ready, and inserted next. */
-  comes({ row }: BoundClass, flows: ProgramInsertion['flows']): void {
+  comes({ row }: BoundClass, flows: ProgramInsertion['flows'], wanted: number): void {
     const { modes } = row;
+    const { ranks } = this.runtime;
+    const rank = ranks === undefined || wanted >= 0 ? wanted : ranks.rankOf(row, flows);
     for (let i = 0; i < modes.length; i++) {
-      const view = modes[i] === AccessMode.read ? undefined : this.viewAt(flows[i]);
-      if (view !== undefined) this.write(view);
+      const view = this.viewAt(flows[i]);
+      if (view === undefined) continue;
+      const writes = modes[i] !== AccessMode.read;
+      ranks?.uses(view);
+      ranks?.comes(view, rank, writes);
+      if (writes) this.write(view);
     }
   }
 
@@ -241,12 +262,45 @@ export class Parts {
   /** The program reads a datum. */
   use({ view }: Datum): void {
     if (view === undefined || !this.versionsOf(view.family).hasValue(view.region)) return;
+    const { ranks } = this.runtime;
+    if (ranks?.isApart === true) {
+      const { whole } = view.family;
+      if (view !== whole && ranks.owns(whole)) this.copyAlone(view, whole, view.region);
+      return;
+    }
     this.mend(view.family);
     this.complete(view);
   }
 
-  /** Brings data that have parts up to date: a play begins with the whole data. Bodies that run meanwhile may write parts. */
+  /** The program calls a view by its name, on several ranks. */
+  call({ view }: Datum): void {
+    if (view !== undefined) this.runtime.ranks?.uses(view);
+  }
+
+  /** The task that sets a datum on this rank is inserted. */
+  wasSet({ view }: Datum): void {
+    if (view === undefined || this.runtime.ranks?.isApart !== true) return;
+    const { whole } = view.family;
+    if (view !== whole) this.copyAlone(whole, view, view.region);
+  }
+
+  /** Copies a region on the rank that has both data, and leaves no trace of it: the whole datum has all before and after. */
+  private copyAlone(to: DatumView, from: DatumView, region: Region): void {
+    const { engine, bind } = this.runtime;
+    const { all, more } = takeOverClasses(to.datum.element);
+    const { row } = bind(isSame(region, to.region) ? all : more);
+    engine.reserveRow(row);
+    this.fill(to, from, region, row, row.modes[0] === AccessMode.write);
+    this.insertAlone(row);
+  }
+
+  /**
+   * Brings data that have parts up to date: a play begins with the whole data. Bodies that run meanwhile may write parts.
+   * @throws HeadraceError `ERR_PART`
+   */
   gather(data: readonly Datum[]): void {
+    const partial = this.isOnRanks ? data.find(({ view }) => view !== undefined) : undefined;
+    if (partial !== undefined) throw refusedPart('a plan on several ranks', partial, NO_PLAN);
     const families = new Set<Family>();
     for (const { view } of data) if (view !== undefined) families.add(view.family);
     const written = (): number => {
@@ -274,7 +328,9 @@ export class Parts {
 
   /** The program overwrites a datum. */
   overwrite({ view }: Datum): void {
-    if (view !== undefined) this.write(view);
+    if (view === undefined) return;
+    this.call(view.datum);
+    if (this.runtime.ranks?.isApart !== true || view === view.family.whole) this.write(view);
   }
 
   /**
@@ -289,6 +345,7 @@ export class Parts {
       return [];
     }
     const data = Array.from(parts.values(), ({ datum }) => datum);
+    this.runtime.ranks?.ends(view.family);
     parts.clear();
     return data;
   }
@@ -413,29 +470,58 @@ export class Parts {
     cls: TaskClass,
   ): void {
     const { engine, bind } = this.runtime;
-    const { flows, params } = this;
     const { row } = bind(cls);
-    row.takesOver = true;
-    row.beside = cls === takeOverClasses(to.datum.element).all ? BESIDE_SOURCE : BESIDE_VIEW;
-    flows[0] = to.datum.row;
-    flows[1] = from.datum.row;
-    params.set(takeOverParams(to.datum.element, region, to.region, from.region));
+    this.fill(to, from, region, row, cls === takeOverClasses(to.datum.element).all);
     const versions = this.versionsOf(to.family);
     versions.take(to, region, piece);
-    this.taking = { view: to, loss: { region, since: versions.writes } };
-    this.put(cls, row, { to: to.datum, from: from.datum });
+    this.put(cls, row, [to, from], region);
     if (!versions.hasValue(to.region)) engine.directory.written[to.datum.row] = 0;
   }
 
-  /** Inserts the take-over whose data, which are `_data`, and parameters are in the record. */
-  protected put(_class: TaskClass, cls: TaskClassRow, _data: TakenData): void {
+  /** Puts a take-over into the record. */
+  private fill(
+    to: DatumView,
+    from: DatumView,
+    region: Region,
+    row: TaskClassRow,
+    isAll: boolean,
+  ): void {
+    row.takesOver = true;
+    row.beside = isAll ? BESIDE_SOURCE : BESIDE_VIEW;
+    this.flows[0] = to.datum.row;
+    this.flows[1] = from.datum.row;
+    this.params.set(takeOverParams(to.datum.element, region, to.region, from.region));
+  }
+
+  /** Inserts the take-over that is in the record. */
+  protected put(
+    cls: TaskClass,
+    row: TaskClassRow,
+    [to, from]: readonly [DatumView, DatumView],
+    region: Region,
+  ): void {
+    const { engine, ranks } = this.runtime;
+    if (ranks !== undefined) {
+      const { flows, params, priority } = this;
+      const { all, more } = takeOverClasses(to.datum.element);
+      const insertion = { cls: row, flows, params, priority };
+      ranks.insert(insertion, [to, from], { isAll: cls === all, isFirst: cls !== more });
+      return;
+    }
+    const { writes } = this.versionsOf(to.family);
+    this.takings.begin(engine.tasks.next, { view: to, loss: { region, since: writes } });
+    this.insertAlone(row);
+  }
+
+  private insertAlone(cls: TaskClassRow): void {
     const { engine } = this.runtime;
-    const { flows, params } = this;
+    const { flows, params, priority } = this;
     const run = engine.runs[INTERNAL_RUN] as RunState;
-    const { priority } = this;
-    this.takings.begin(engine.tasks.next, this.taking);
-    const insertion = { cls, run, flows, params, priority, device: ANY_DEVICE };
-    engine.insert({ ...insertion, after: undefined });
+    engine.insert({
+      ...{ cls, run, flows, params, priority },
+      device: ANY_DEVICE,
+      after: undefined,
+    });
     engine.wake();
   }
 }

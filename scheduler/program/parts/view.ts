@@ -18,7 +18,8 @@ interface Family<D> {
   readonly whole: View<D>;
   /** By their regions; the datum itself is not among them. */
   readonly parts: Map<string, View<D>>;
-  readonly versions: Versions<View<D>>;
+  /** On several ranks a failed run ends the record (on-ranks.ts). */
+  versions: Versions<View<D>>;
   /** The views that have not got what they should have taken over, and what of it is not settled (losses.ts). */
   readonly broken: Map<View<D>, readonly Loss[]>;
 }

@@ -1,0 +1,169 @@
+// Parts on several ranks. All ranks insert the same tasks in the same order, so all infer the same take-overs. A take-over is a
+// task of the program, with a rank: the planned transfers bring it what it needs and take its result on, as for all tasks.
+//
+// A failed run ends an era (ranks/eras.ts), and the ranks have inserted different numbers of its tasks. So all ranks forget then
+// which part has what: the whole data have all elements. Where that is not so on the rank of a whole datum, the datum has no value.
+// Invariants:
+// - the record of the versions is a function of the tasks and calls of the era, which all ranks make alike. Calls before the first
+//   run of an era leave no trace in it: some ranks may have made them in the era before;
+// - a part has its name from the record: the number of parts used before it in the era. So ranks may make parts at any time.
+import { guards } from '../../../devices/guards.js';
+import type { Column, DatumId, TaskId } from '../../../devices/handles.js';
+import { ANY_DEVICE, type TaskClassRow } from '../../../stages/task-table.js';
+import type { Engine } from '../../engine/engine.js';
+import { INTERNAL_RUN, type RunState } from '../../engine/run-state.js';
+import type { ProgramInsertion } from '../../engine/task-insertion.js';
+import { markUnwritten } from '../../failure/poison.js';
+import { insertOnRanks } from '../../ranks/insertion.js';
+import type { Ranks } from '../../ranks/ranks.js';
+import type { Datum } from '../datum.js';
+import { Versions } from './versions.js';
+import type { View } from './view.js';
+
+type DatumView = View<Datum>;
+type Family = DatumView['family'];
+
+type Taking = Pick<ProgramInsertion, 'cls' | 'flows' | 'params' | 'priority'>;
+/** The views to and from which a region is copied. */
+type Ends = readonly [DatumView, DatumView];
+
+/** What a take-over is to its view. */
+interface Extent {
+  /** The region is all of it. */
+  readonly isAll: boolean;
+  /** It has nothing that must be kept. */
+  readonly isFirst: boolean;
+}
+
+/** No task needs what is taken over. */
+const NO_RANK = -1;
+
+export class PartsOnRanks {
+  /** The rank that needs what is taken over. */
+  private needing = NO_RANK;
+  /** The run to which take-overs belong. */
+  private run: RunState;
+  private readonly engine: Engine;
+  private readonly peers: Ranks;
+  private readonly families: Set<Family> = new Set();
+  /** The ranks that have, or will have, what a view has. */
+  private places: WeakMap<DatumView, Set<number>> = new WeakMap();
+
+  constructor(engine: Engine, peers: Ranks) {
+    this.engine = engine;
+    this.peers = peers;
+    this.run = engine.runs[INTERNAL_RUN] as RunState;
+    peers.whenEraBegins = () => this.beginEra();
+  }
+
+  /** No run has begun in this era: other ranks may make the same call in another one. */
+  get isApart(): boolean {
+    return !this.peers.runs.isUnderWay && guards.partsApart;
+  }
+
+  /** A datum gets parts. True: as far as all ranks know, it has a value. */
+  begins(family: Family, { row }: Datum): boolean {
+    this.families.add(family);
+    const { directory, tasks } = this.engine;
+    const { runs, rank } = this.peers;
+    if (!runs.missesWrites) return directory.written[row] !== 0;
+    // This rank may not know the task that has written it, or others may not know that no task has.
+    if (directory.written[row] === 0 && this.peers.ownerOf(row) === rank)
+      markUnwritten(directory, row, ((tasks.next - 1) | 0) as TaskId);
+    directory.written[row] = 1;
+    return true;
+  }
+
+  ends(family: Family): void {
+    this.families.delete(family);
+  }
+
+  /** Row `d` is a part of `whole`, or holds what two views have in common. */
+  add(d: DatumId, whole: Datum): void {
+    this.peers.datumCalls.addPart(d, this.peers.ownerOf(whole.row));
+  }
+
+  /** A task or call of the program uses a view, and all ranks know of it. */
+  uses({ datum, family }: DatumView): void {
+    if (datum === family.whole.datum) return;
+    const { data } = this.peers.plan;
+    // The transfers of a call that leaves no trace match by its position, under the name of the whole datum.
+    if (this.isApart) data.gid[datum.row] = data.gid[family.whole.datum.row];
+    else data.namePart(datum.row);
+  }
+
+  /** The rank on which a task will run. */
+  rankOf(cls: TaskClassRow, flows: Column<Int32Array, DatumId>): number {
+    return this.peers.plan.rankOf(cls, flows);
+  }
+
+  /** The reason why a run cannot have tasks that use parts now. */
+  refusal(run: RunState): string | undefined {
+    const { engine, peers } = this;
+    if (engine.inBody || run.sealed) return `a body on rank ${peers.rank} alone inserts the task`;
+    return peers.runs.isPruned(run)
+      ? 'the run is pruned, and ranks that leave tasks out do not know which part is newest'
+      : undefined;
+  }
+
+  /** A task of a run needs the take-overs that follow, on rank `needing`. */
+  prepares(run: RunState, needing: number): void {
+    this.run = run;
+    this.needing = needing;
+  }
+
+  prepared(): void {
+    this.run = this.engine.runs[INTERNAL_RUN] as RunState;
+    this.needing = NO_RANK;
+  }
+
+  /** The rank on which a take-over from `from` moves least. */
+  private placeOf([to, from]: Ends, { isAll, isFirst }: Extent): number {
+    const { producer } = this.peers.plan.data;
+    const source = producer[from.datum.row];
+    if (isAll) return source;
+    const { needing } = this;
+    if (needing === NO_RANK) return producer[to.datum.row];
+    const isThere = isFirst || source === needing || this.places.get(to)?.has(needing) === true;
+    return isThere ? needing : producer[to.datum.row];
+  }
+
+  /** A task on `rank` reads a view, or writes it. */
+  comes(view: DatumView, rank: number, writes: boolean): void {
+    const known = this.places.get(view);
+    if (known === undefined || writes) this.places.set(view, new Set([rank]));
+    else known.add(rank);
+  }
+
+  /** Inserts a take-over on the rank on which it moves least. */
+  insert(insertion: Taking, ends: Ends, extent: Extent): void {
+    const { engine, peers, run } = this;
+    for (const view of ends) this.uses(view);
+    const rank = this.placeOf(ends, extent);
+    for (const [i, view] of ends.entries()) this.comes(view, rank, i === 0);
+    const whole = { ...insertion, run, device: ANY_DEVICE, after: undefined, parent: undefined };
+    peers.datumCalls.within(run, () => void insertOnRanks(engine, peers, whole, rank));
+    engine.wake();
+  }
+
+  /** Whether this rank has the whole datum in an era without a run. */
+  owns({ datum }: DatumView): boolean {
+    return this.peers.ownerOf(datum.row) === this.peers.rank;
+  }
+
+  private beginEra(): void {
+    if (!guards.partEras) return;
+    this.places = new WeakMap();
+    for (const family of this.families) this.reset(family);
+  }
+
+  private reset(family: Family): void {
+    const { whole, parts, versions } = family;
+    const { directory, tasks } = this.engine;
+    const hasAll = versions.isComplete && !versions.isBehind(whole);
+    if (!hasAll && this.owns(whole))
+      markUnwritten(directory, whole.datum.row, ((tasks.next - 1) | 0) as TaskId);
+    family.versions = new Versions<DatumView>(whole, true);
+    for (const { datum } of [whole, ...parts.values()]) directory.written[datum.row] = 1;
+  }
+}

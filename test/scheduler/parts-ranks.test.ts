@@ -1,0 +1,279 @@
+// Parts of data on several ranks: random programs, what travels, failures, and what is refused.
+import '../support/removable-guards.js';
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it, test } from 'vitest';
+import { setGuard } from '../../devices/simulated/cases/set-guard.js';
+import type { Datum, Graph, Runtime } from '../../index.js';
+import { nothingLeft, nothingPinned, soon } from '../support/machines.js';
+import { partKernels, playParts } from '../support/part-programs.js';
+import { onRanks } from '../support/simulated-ranks.js';
+import { add, fail, fill, random } from '../support/tasks.js';
+
+describe.each([1, 2, 3, 4])('random programs on %i ranks', (ranks) => {
+  it.each([1, 2, 3])('%i has the results of plain arrays', async (seed) => {
+    await onRanks({ ranks, seed, kernels: partKernels }, async (runtime) => {
+      await nothingLeft(runtime, await playParts(runtime, 10 * seed + ranks, 40));
+    });
+  });
+});
+
+const codeOf = (promise: PromiseLike<unknown>): Promise<string> =>
+  Promise.resolve(promise).then(
+    () => 'none',
+    (error: unknown) => (error as { code: string }).code,
+  );
+
+describe('what travels', () => {
+  const [rows, columns] = [16, 8];
+  const edge = rows * 8;
+  const ones = (): Float64Array => new Float64Array(rows * columns).fill(1);
+
+  /** Bytes that each of two ranks sends in a run. */
+  async function sent(make: (runtime: Runtime) => (graph: Graph) => void): Promise<number[]> {
+    return await onRanks({ ranks: 2, seed: 1, kernels: partKernels }, async (runtime) => {
+      const { network } = await runtime.run(make(runtime));
+      await nothingPinned(runtime);
+      return network?.sentBytes ?? -1;
+    });
+  }
+
+  it('of a tile whose edge another rank reads, the edge', async () => {
+    const bytes = await sent((runtime) => {
+      const tiles = [0, 1].map((rank) => runtime.data(ones(), { rows, rank }));
+      const edges = [columns - 1, 0].map((column, i) => tiles[i].block({ column, columns: 1 }));
+      return (graph) => {
+        for (let step = 0; step < 10; step++) {
+          graph.insert(add, { to: tiles[0], from: edges[1], count: rows });
+          graph.insert(add, { to: tiles[1], from: edges[0], count: rows });
+        }
+      };
+    });
+    expect(bytes).toEqual([10 * edge, 10 * edge]);
+  });
+
+  it('of a tile whose edge another rank writes, the edge', async () => {
+    const bytes = await sent((runtime) => {
+      const [tile, other] = [0, 1].map(() => runtime.data(ones(), { rows }));
+      const part = tile.block({ column: 3, columns: 1 });
+      return (graph) => {
+        for (let value = 0; value < 5; value++) {
+          graph.insert(fill, { to: part, count: rows, value }, { rank: 1 });
+          graph.insert(add, { to: tile, from: other, count: rows });
+        }
+      };
+    });
+    expect(bytes).toEqual([0, 5 * edge]);
+  });
+
+  it('a tile once to the rank that writes an edge of it and reads it all', async () => {
+    const bytes = await sent((runtime) => {
+      const tile = runtime.data(ones(), { rows });
+      const to = runtime.data(ones(), { rows, rank: 1 });
+      const part = tile.block({ column: 3, columns: 1 });
+      return (graph) => {
+        for (let value = 0; value < 5; value++) {
+          graph.insert(fill, { to: part, count: rows, value }, { rank: 1 });
+          graph.insert(add, { to, from: tile, count: rows });
+        }
+      };
+    });
+    expect(bytes).toEqual([columns * edge, 0]);
+  });
+
+  it('of two parts that overlap, what they have in common', async () => {
+    const bytes = await sent((runtime) => {
+      const x = runtime.data(ones());
+      const [left, right] = [x.part(0, 60), x.part(50, 60)];
+      const to = runtime.data(ones(), { rank: 1 });
+      return (graph) => {
+        graph.insert(add, { to, from: right, count: 1 });
+        for (let value = 0; value < 3; value++) {
+          graph.insert(fill, { to: left, count: 60, value });
+          graph.insert(add, { to: right, from: to, count: 1 }, { rank: 1 });
+        }
+      };
+    });
+    // First all of the right part goes there. It is at home there then, and 10 elements come each time.
+    expect(bytes).toEqual([8 * (60 + 3 * 10), 0]);
+  });
+});
+
+describe('several ranks refuse', () => {
+  const refusals = async (
+    run: (runtime: Runtime, x: Datum<'f64'>) => PromiseLike<unknown>,
+    machine = {},
+  ): Promise<void> => {
+    const all = await onRanks(
+      { ranks: 2, seed: 1, kernels: partKernels, machine },
+      async (runtime) => {
+        const x = runtime.data(new Float64Array(4), { name: 'x' });
+        return await codeOf(run(runtime, x));
+      },
+    );
+    for (const code of all) expect(code).toMatch(/^ERR_PART$|^ERR_PEER_FAILED$/);
+    expect(all).toContain('ERR_PART');
+  };
+
+  it('parts in a pruned run', async () => {
+    await refusals((runtime, x) =>
+      runtime.run((graph) => void graph.insert(fill, { to: x.part(0, 2), count: 2, value: 1 }), {
+        pruned: true,
+      }),
+    );
+  });
+
+  it('parts in a plan', async () => {
+    const machine = { lanes: 4 };
+    await refusals(
+      (runtime, x) =>
+        runtime.plan((graph) => void graph.insert(fill, { to: x.part(0, 2), count: 2, value: 1 })),
+      machine,
+    );
+    await refusals(async (runtime, x) => {
+      const plan = await runtime.plan(
+        (graph) => void graph.insert(fill, { to: x, count: 4, value: 1 }),
+      );
+      x.part(0, 2);
+      return await plan.run();
+    }, machine);
+  });
+
+  it('to restore a part', async () => {
+    await refusals((_, x) => x.part(0, 2).restore());
+  });
+});
+
+/** What a read gives: the values, or the code of its error. */
+interface Seen {
+  readonly isSure: boolean;
+  text: string;
+}
+
+/** Runs on data and their parts that fail on some rank, and calls that may not wait for their ends; what this rank has read. */
+async function playFailures(runtime: Runtime, seed: number, rounds: number): Promise<Seen[]> {
+  const { ranks } = runtime;
+  const length = 12;
+  const seen: Seen[] = [];
+  const wholes = [0, 1].map((i) =>
+    runtime.data(new Float64Array(length).fill(1), { rank: i % ranks, name: `whole-${i}` }),
+  );
+  const views = wholes.flatMap((x) => [x, x.part(0, 6), x.part(6, 6), x.part(3, 5), x.part(10, 1)]);
+  const read = (datum: Datum<'f64'>, isSure: boolean): Promise<void> => {
+    const one: Seen = { isSure, text: '' };
+    seen.push(one);
+    return datum.read().then(
+      (values) => {
+        one.text = `${datum.name}: ${[...values].join(' ')}`;
+      },
+      (error: { code: string }) => {
+        one.text = error.code;
+      },
+    );
+  };
+  /** Ranks leave it at different tasks. */
+  const program = (next: () => number, graph: Graph): void => {
+    const below = (n: number): number => Math.floor(next() * n);
+    const failsAt = below(30);
+    for (let i = 0; i < 20; i++) {
+      const [to, from] = [views[below(5)], views[5 + below(5)]];
+      const rank = below(ranks);
+      const count = Math.min(to.length, from.length);
+      if (i === failsAt) graph.insert(fail, { of: to, code: 3 }, { rank });
+      else if (below(3) === 0)
+        graph.insert(fill, { to, count: to.length, value: below(9) }, { rank });
+      else if (below(2) === 0) graph.insert(add, { to, from, count }, { rank });
+      else graph.insert(add, { to: from, from: to, count }, { rank });
+    }
+  };
+  for (let round = 0; round < rounds; round++) {
+    const next = random(100 * seed + round);
+    const below = (n: number): number => Math.floor(next() * n);
+    const isHasty = below(3) === 0;
+    const run = runtime.run((graph) => program(random(1000 * seed + round), graph));
+    const ended = codeOf(run.done);
+    const ends: Promise<unknown>[] = [];
+    if (!isHasty) await soon(runtime, ended);
+    for (let i = below(4); i > 0; i--) {
+      const call = read(views[below(10)], !isHasty);
+      if (isHasty) ends.push(call);
+      else await soon(runtime, call);
+    }
+    const set = views[below(10)];
+    ends.push(set.set(new Float64Array(set.length).fill(round)));
+    await soon(runtime, Promise.all([ended, ...ends]));
+    for (const [i, x] of wholes.entries()) {
+      if (!isHasty) await soon(runtime, read(x, true));
+      void x.set(new Float64Array(length).map((_, at) => 100 * i + at));
+      for (const view of views.slice(5 * i, 5 * i + 5)) await soon(runtime, read(view, true));
+    }
+    expect([...(await soon(runtime, views[3].read()))]).toEqual([3, 4, 5, 6, 7]);
+  }
+  await nothingLeft(runtime, wholes);
+  return seen;
+}
+
+async function agreeAfterFailures(ranks: number, seed: number): Promise<void> {
+  const all = await onRanks({ ranks, seed, kernels: partKernels }, (runtime) =>
+    playFailures(runtime, seed, 6),
+  );
+  for (const [i, { isSure, text }] of all[0].entries())
+    for (const other of all.map((seen) => seen[i].text)) {
+      const [fails, otherFails] = [text, other].map((each) => each.startsWith('ERR_'));
+      if (!fails && !otherFails) expect(other).toBe(text);
+      else if (isSure) expect([fails, i], `${text}, ${other}`).toEqual([otherFails, i]);
+    }
+}
+
+describe.each([2, 3, 4])('failures on %i ranks', (ranks) => {
+  it.each([1, 2, 3, 4])('%i leave all ranks with the same values', async (seed) => {
+    await agreeAfterFailures(ranks, 10 * ranks + seed);
+  });
+});
+
+describe('guards', () => {
+  /**
+   * A run fails before rank 1 inserts anything. Or (`isTorn`) rank 0 makes the next call before the run fails, and rank 1 after
+   * that.
+   */
+  const afterFailure = async (isTorn: boolean): Promise<string> => {
+    const all = await onRanks({ ranks: 2, seed: 3, kernels: partKernels }, async (runtime) => {
+      const x = runtime.data(new Float64Array(8).fill(1), { name: 'x', rank: 1 });
+      const to = runtime.data(new Float64Array(8), { rank: 1 });
+      const scrap = runtime.data(new Float64Array(1));
+      const part = x.part(0, 3);
+      const isLate = runtime.rank === 1;
+      const failed = runtime.run(async (graph) => {
+        for (let i = 0; i < (isLate ? 500 : 0); i++) await setImmediate();
+        if (!isTorn) graph.insert(fill, { to: part, count: 3, value: 2 }, { rank: 0 });
+        graph.insert(fail, { of: scrap, code: 3 }, { rank: isTorn ? 1 : 0 });
+      });
+      const ended = codeOf(failed.done);
+      if (isLate || !isTorn) await ended;
+      if (isTorn) void part.set(Float64Array.of(5, 5, 5));
+      await ended;
+      const from = isTorn ? x : part;
+      await runtime.run((graph) => void graph.insert(add, { to, from, count: 3 }));
+      await runtime.run((graph) => void graph.insert(add, { to: x, from: to, count: 1 }));
+      return [...(await part.read())].join(' ');
+    });
+    return all.join(', ');
+  };
+
+  test('with them all ranks know the same', async () => {
+    expect(await afterFailure(false)).toBe('2 1 1, 2 1 1');
+    expect(await afterFailure(true)).toBe('10 5 5, 10 5 5');
+  });
+
+  test.each([
+    ['partEras', false],
+    ['partsApart', true],
+  ] as const)('without %s: the ranks disagree', async (guard, isTorn) => {
+    setGuard(guard, false);
+    try {
+      const message = await afterFailure(isTorn).catch((error: Error) => error.message);
+      expect(message).toMatch(/the graphs differ/);
+    } finally {
+      setGuard(guard, true);
+    }
+  });
+});

@@ -175,6 +175,10 @@ export interface Guards {
   planRunAhead: boolean;
   /** Ranks compare times and condition of a play before they wait for each other (scheduler/plans/together.ts). */
   planSameLook: boolean;
+  /** A run whose graph was refused has failed on all ranks, whatever their votes say (scheduler/ranks/ballots.ts). */
+  refusalCounts: boolean;
+  /** Ranks that load a plan compare their parts (scheduler/plans/load-together.ts). */
+  planParts: boolean;
   /** A plan is played in place of a run only if its insertions are those of the plan (scheduler/recognition/expectation.ts). */
   recognisedSame: boolean;
   /** Recognition does nothing while it has cost more than it saves (scheduler/recognition/account.ts). */
@@ -294,6 +298,8 @@ const all: Guards = {
   planRankOrder: true,
   planRunAhead: true,
   planSameLook: true,
+  refusalCounts: true,
+  planParts: true,
   recognisedSame: true,
   recognitionPauses: true,
   recognitionAlone: true,

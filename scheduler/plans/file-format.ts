@@ -9,8 +9,9 @@ import { createHash } from 'node:crypto';
 import { HeadraceError } from '../../devices/errors.js';
 import { describeThrown } from '../../trace/thrown.js';
 
-/** Of this release. */
+/** Of a plan of one rank, and of the part of one of several ranks, whose header has `ranks`. */
 const FORMAT = 1;
+const PART_FORMAT = 2;
 const MAGIC = 'hrplan\r\n';
 const AT_FORMAT = 8;
 const AT_HEADER_BYTES = 12;
@@ -57,7 +58,7 @@ export function fileOf(header: Readonly<Record<string, unknown>>, columns: Colum
   const file = new Uint8Array(length);
   const view = new DataView(file.buffer);
   file.set(Buffer.from(MAGIC, 'latin1'));
-  view.setUint32(AT_FORMAT, FORMAT, true);
+  view.setUint32(AT_FORMAT, formatOf(header), true);
   view.setUint32(AT_HEADER_BYTES, text.length, true);
   view.setFloat64(AT_FILE_BYTES, length, true);
   file.set(text, PRELUDE);
@@ -86,13 +87,17 @@ export function contentOf(bytes: Uint8Array, file: string): FileContent {
   const headerBytes = view.getUint32(AT_HEADER_BYTES, true);
   const header = headerOf(whole.subarray(PRELUDE, PRELUDE + headerBytes), file);
   const format = view.getUint32(AT_FORMAT, true);
-  if (format !== FORMAT)
+  if (format !== formatOf(header))
     throw badFile(
       file,
-      `it has version ${format} of the format, by headrace ${String(header['headrace'])}, and this headrace reads version ${FORMAT}`,
+      `it has version ${format} of the format, by headrace ${String(header['headrace'])}, and this headrace reads versions ${FORMAT} and ${PART_FORMAT}`,
       'plan the program again, and save it with this headrace',
     );
   return { header, column: columnsOf(whole, begin(headerBytes), header, file) };
+}
+
+function formatOf(header: Readonly<Record<string, unknown>>): number {
+  return header['ranks'] === undefined ? FORMAT : PART_FORMAT;
 }
 
 function headerOf(bytes: Uint8Array, file: string): Record<string, unknown> {

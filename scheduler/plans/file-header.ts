@@ -24,6 +24,21 @@ export interface SavedClass {
   readonly kernels: readonly (string | null)[];
 }
 
+/** What the file has besides if the plan is that of one of several ranks. */
+export interface SavedRanks {
+  readonly rank: number;
+  /** Number of ranks. */
+  readonly size: number;
+  readonly treeFrom: number;
+  readonly inlineBytes: number;
+  /** Of the whole plan (whole-plan.ts). */
+  readonly digest: string;
+  /** The last key of a message, on any rank. */
+  readonly keys: number;
+  /** The open parameters of all ranks: name, and whether a task takes it as an integer and as a truth value. */
+  readonly slots: readonly (readonly [string, boolean, boolean])[];
+}
+
 export interface PlanHeader {
   /** Version of Headrace that has written the file. */
   readonly headrace: string;
@@ -36,6 +51,7 @@ export interface PlanHeader {
   readonly data: readonly SavedDatum[];
   readonly classes: readonly SavedClass[];
   readonly slots: readonly string[];
+  readonly ranks?: SavedRanks | undefined;
 }
 
 export function savedClass(cls: TaskClass): SavedClass {
@@ -58,6 +74,7 @@ type Check = (value: unknown) => boolean;
 const isText: Check = (v) => typeof v === 'string';
 const isSize: Check = (v) => Number.isSafeInteger(v) && (v as number) >= 0;
 const isNumber: Check = (v) => typeof v === 'number' && Number.isFinite(v) && v >= 0;
+const isTruth: Check = (v) => typeof v === 'boolean';
 const isWhole: Check = (v) => Number.isSafeInteger(v);
 const isAmong =
   (...values: readonly string[]): Check =>
@@ -100,6 +117,17 @@ const PARTS: Readonly<Record<keyof PlanHeader, Check>> = {
     }),
   ),
   slots: listOf(isText),
+  ranks: (v) =>
+    v === undefined ||
+    record({
+      rank: isSize,
+      size: isSize,
+      treeFrom: isSize,
+      inlineBytes: isSize,
+      digest: isText,
+      keys: isSize,
+      slots: listOf(tuple(isText, isTruth, isTruth)),
+    })(v),
 };
 
 /** @throws HeadraceError `ERR_PLAN_FILE` */
@@ -107,6 +135,8 @@ export function checkedHeader(given: Readonly<Record<string, unknown>>, file: st
   for (const [part, check] of Object.entries(PARTS))
     if (!check(given[part])) throw badFile(file, `its header has a wrong '${part}'`);
   const header = given as unknown as PlanHeader;
+  const { ranks } = header;
+  if (ranks !== undefined && ranks.rank >= ranks.size) throw badFile(file, 'it has no such rank');
   const names = new Set(header.data.map(({ name }) => name));
   if (names.size < header.data.length) throw badFile(file, 'two of its data have the same name');
   return header;

@@ -1,22 +1,24 @@
-// From the file of a plan to a plan of this runtime. Nothing is changed until all of the file is checked.
+// From the file of a plan to a plan of this runtime. Nothing is changed until all of the file is checked. On several ranks each
+// loads the file with its part, and all of them find out whether the parts belong together (load-together.ts).
 import { readFile } from 'node:fs/promises';
 import { HeadraceError } from '../../devices/errors.js';
-import type { SpaceId } from '../../devices/handles.js';
+import type { DatumId, SpaceId } from '../../devices/handles.js';
 import { roundedBytes } from '../../devices/memory/zone.js';
 import { describeThrown } from '../../trace/thrown.js';
 import { checkOptions, checkText } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { Datum } from '../program/datum.js';
-import type { GraphRuntime } from '../program/graph.js';
 import type { TaskClass } from '../program/task-class.js';
 import { assemble } from './assembly.js';
 import { contentOf } from './file-format.js';
 import { checkedHeader, type PlanHeader } from './file-header.js';
 import { givenClasses, givenData, mismatch } from './given-parts.js';
+import { type LoadedPlan, type LoadingRuntime, loadTogether, partOf } from './load-together.js';
 import { Plan } from './plan.js';
 import { haveSameShape, machineOf, machineText } from './plan-machine.js';
 import type { PlannedProgram } from './planned-program.js';
 import { readDecisions } from './read-decisions.js';
+import { needsLanes } from './together.js';
 
 /** What the file of a plan names. The program may give more than the plan uses. */
 export interface LoadPlanOptions {
@@ -26,31 +28,54 @@ export interface LoadPlanOptions {
   readonly classes: Pick<TaskClass, 'name' | 'modes'> | Iterable<Pick<TaskClass, 'name' | 'modes'>>;
 }
 
+/** A file, and what it is loaded with. */
+interface LoadedFile {
+  readonly file: string;
+  readonly bytes: Uint8Array;
+  readonly options: LoadPlanOptions;
+  readonly isOver: () => boolean;
+  /** As of `performance.now`. */
+  readonly began: number;
+}
+
 /** `Runtime.loadPlan` has the errors. */
 export async function loadPlan(
-  runtime: GraphRuntime,
+  runtime: LoadingRuntime,
   engine: Engine,
   file: string,
   options: LoadPlanOptions,
   isOver: () => boolean,
 ): Promise<Plan> {
-  checkText(file, 'the file of a plan');
-  checkOptions(options, ['data', 'classes'], 'the options of loadPlan');
-  if (runtime.peers !== undefined)
-    throw new HeadraceError('ERR_PLAN_RANKS', 'a plan cannot be loaded on several ranks yet', {
-      remedy: 'plan the program on every start',
-    });
-  const began = performance.now();
-  const bytes = await contentsOf(file);
-  if (isOver()) throw new HeadraceError('ERR_RUNTIME_CLOSED', 'the runtime is closed');
+  const load = async (): Promise<LoadedPlan> => {
+    checkText(file, 'the file of a plan');
+    checkOptions(options, ['data', 'classes'], 'the options of loadPlan');
+    const began = performance.now();
+    const bytes = await contentsOf(file);
+    if (isOver()) throw new HeadraceError('ERR_RUNTIME_CLOSED', 'the runtime is closed');
+    return loaded(runtime, engine, { file, bytes, options, isOver, began });
+  };
+  const { peers } = runtime;
+  if (peers !== undefined) return loadTogether({ runtime, peers, file }, load);
+  const { plan } = await load();
+  return plan;
+}
+
+function loaded(
+  runtime: LoadingRuntime,
+  engine: Engine,
+  { file, bytes, options, isOver, began }: LoadedFile,
+): LoadedPlan {
   const { header: saved, column } = contentOf(bytes, file);
   const header = checkedHeader(saved, file);
   const { name } = header;
+  checkRanks(header, runtime, engine);
   checkMachine(header, engine);
   const data = givenData(name, header.data, options.data, runtime.programData);
   const given = givenClasses(name, header.classes, options.classes);
   const rows = given.map((cls) => runtime.classes.bind(cls).row);
   const { backend, directory } = engine;
+  const rowOf = data.map(({ row }) => row);
+  const part = partOf({ file, header, column, runtime, engine, data: rowOf, rows });
   const decisions = readDecisions({
     file,
     header,
@@ -61,18 +86,44 @@ export async function loadPlan(
     queues: backend.queues,
     directory,
     spaceName: (s) => engine.spaceName(s),
+    share: part?.share,
   });
   const program = assemble(engine, decisions, began);
   checkMemory(header, program, engine);
-  checkValues(program, engine);
+  const { facts } = part?.share ?? {};
+  checkValues(facts?.readers.keys() ?? program.entry.map(({ datum }) => datum), runtime, engine);
   const classes: TaskClass[] = [];
   for (const [i, { id }] of rows.entries()) classes[id] = given[i];
-  return new Plan(engine, program, {
-    classes,
-    data: data.map(({ row }) => row),
-    isOver,
-    choice: header.graph,
-  });
+  const together = part?.together(decisions, classes);
+  const choice = header.graph;
+  return {
+    plan: new Plan(engine, program, { classes, data: rowOf, isOver, choice, together }),
+    together,
+  };
+}
+
+/** A part fits its rank among as many ranks, which send alike. A plan of one rank has no parts. */
+function checkRanks(
+  { name, ranks }: PlanHeader,
+  { peers, options }: LoadingRuntime,
+  { backend }: Engine,
+): void {
+  const remedy = 'plan the program again, or give each rank the file that this rank has saved';
+  const text = (rank: number, size: number): string => `rank ${rank} of ${size}`;
+  if (ranks?.rank !== peers?.rank || ranks?.size !== peers?.size) {
+    const made = ranks === undefined ? 'one rank alone' : text(ranks.rank, ranks.size);
+    const here = peers === undefined ? 'a rank alone' : text(peers.rank, peers.size);
+    throw mismatch(name, `it was made for ${made}, and this is ${here}`, { remedy });
+  }
+  if (ranks === undefined) return;
+  const { inlineBytes } = options;
+  if (ranks.inlineBytes !== inlineBytes)
+    throw mismatch(
+      name,
+      `it was made with the option inlineBytes: ${ranks.inlineBytes}, and this runtime has ${inlineBytes}`,
+      { remedy: 'open the runtime with the same options, or plan the program again' },
+    );
+  if (!backend.queues.some(({ kind }) => kind === 'lane')) throw needsLanes(name);
 }
 
 async function contentsOf(file: string): Promise<Uint8Array> {
@@ -117,10 +168,14 @@ function checkMemory({ name, machine }: PlanHeader, program: PlannedProgram, eng
   }
 }
 
-/** As an insertion does: what an iteration reads must have been written, or created with a value. */
-function checkValues({ entry }: PlannedProgram, { directory }: Engine): void {
-  for (const { datum } of entry) {
-    if (directory.written[datum] !== 0) continue;
+/** As an insertion does: what an iteration reads must have been written, or created with a value, as far as this rank knows. */
+function checkValues(
+  read: Iterable<DatumId>,
+  { peers }: LoadingRuntime,
+  { directory }: Engine,
+): void {
+  for (const datum of read) {
+    if (directory.written[datum] !== 0 || peers?.datumCalls.mustKnow(datum) === false) continue;
     const { name } = directory.info[datum] as Datum;
     throw new HeadraceError(
       'ERR_NEVER_WRITTEN',

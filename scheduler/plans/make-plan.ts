@@ -21,7 +21,8 @@ import { PlannedParts } from './planned-parts.js';
 import { Planner } from './planner.js';
 import { PlanningEngine } from './planning-engine.js';
 import { messageRows, rankShare } from './rank-share.js';
-import type { PlayingRuntime } from './together.js';
+import { needsLanes, type PlayingRuntime } from './together.js';
+import { wholePlanOf } from './whole-plan.js';
 
 /** Options of `Runtime.plan`. */
 export interface PlanOptions {
@@ -184,10 +185,7 @@ async function planTogether(
   isOver: () => boolean,
 ): Promise<Plan> {
   const { queues } = engine.backend;
-  if (!queues.some(({ kind }) => kind === 'lane'))
-    throw new HeadraceError('ERR_PLAN_RANKS', `plan '${name}': plans on several ranks need lanes`, {
-      remedy: 'open the runtime with the option lanes: 32',
-    });
+  if (!queues.some(({ kind }) => kind === 'lane')) throw needsLanes(name);
   let plan: Plan | undefined;
   await runtime.run(
     async (outer) => {
@@ -202,7 +200,7 @@ async function planTogether(
       );
       const bytesOf = (d: DatumId): number => engine.directory.bytes[d];
       const isShort = (d: DatumId): boolean => peers.device.isInline(bytesOf(d));
-      const { treeFrom } = runtime.options;
+      const { treeFrom, inlineBytes } = runtime.options;
       const messages = planMessages(insertions, graph.rankOf, isShort, treeFrom);
       const { rank } = peers;
       const { maxArguments: mostArguments } = tasks;
@@ -215,7 +213,11 @@ async function planTogether(
       const { mirrored: data } = recorder;
       const { readers, last, keys, pairs } = messages;
       const facts = { readers, last, keys, pairs };
-      const together = { runtime, peers, messages: facts, slots, treeFrom };
+      const infoOf = (d: DatumId): unknown => engine.directory.info[d];
+      const { size } = peers;
+      const same = { name, classes, infoOf, bytesOf, size, treeFrom, inlineBytes };
+      const whole = wholePlanOf(insertions, graph.rankOf, same);
+      const together = { runtime, peers, messages: facts, whole, slots, treeFrom };
       plan = new Plan(engine, found, { classes, data, temporaries, isOver, choice, together });
     },
     { name: `making plan '${name}'` },

@@ -82,7 +82,7 @@ export class Plan {
       readonly isOver: () => boolean;
       readonly choice: GraphChoice;
       /** On several ranks. */
-      readonly together?: Together;
+      readonly together?: Together | undefined;
     },
   ) {
     this.engine = engine;
@@ -286,30 +286,26 @@ export class Plan {
 
   /**
    * Writes the plan to a file, which `Runtime.loadPlan` reads on a machine of the same shape. The file has no values of data and
-   * no code. A file of that name is replaced as a whole.
+   * no code. A file of that name is replaced as a whole. On several ranks each rank writes its part, to a file of its own; no rank
+   * waits for another.
    *
    * Rejects with `ERR_PLAN_NAMES` when data have no name of their own, or two task classes are the same by name, flows,
-   * parameters and kernels; with `ERR_PLAN_FILE` when the file cannot be written; with `ERR_PLAN_RANKS` on several ranks; with
-   * `ERR_PLAN_CLOSED`, `ERR_RUNTIME_CLOSED`, `ERR_OPTION`.
+   * parameters and kernels; with `ERR_PLAN_FILE` when the file cannot be written; with `ERR_PLAN_CLOSED`,
+   * `ERR_RUNTIME_CLOSED`, `ERR_OPTION`.
    */
   async save(file: string): Promise<void> {
     const { engine, classes, data, choice: graph } = this;
     this.checkOpen();
     const { decisions } = this.forms.plain.program;
     const { insertions } = decisions;
-    if (this.together !== undefined)
-      throw new HeadraceError(
-        'ERR_PLAN_RANKS',
-        `plan '${this.name}' is one of several ranks, which cannot be saved`,
-        { remedy: 'make the plan at every start' },
-      );
+    const { together } = this;
     for (const { whole } of data.values())
       if (whole !== undefined)
         throw refusedPart(`plan '${this.name}', which is saved,`, whole, 'a file has no parts');
     const machine = machineOf(engine.backend);
     const datum = (d: DatumId): Datum => data.get(d) as Datum;
     const classOf = (n: number): TaskClass => classes[insertions.classOf(n).id];
-    await writePlan(file, bytesOf({ decisions, classOf, datum, machine, graph }));
+    await writePlan(file, bytesOf({ decisions, classOf, datum, machine, graph, together }));
   }
 
   /** Gives up the lists of the plan. Plays under way go on to their end. Idempotent. */

@@ -11,7 +11,7 @@ import type { TaskClassRow } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
 import { INTERNAL_RUN, RunState } from '../engine/run-state.js';
 import { Insertions } from './insertions.js';
-import type { PlannedMessage, PlannedMessages } from './messages.js';
+import type { MessageFacts, PlannedMessage, PlannedMessages } from './messages.js';
 
 /** The slot that brings the era of an iteration into the commands of messages. Programs cannot name it. */
 export const ERA_SLOT = 'era of the iteration';
@@ -39,7 +39,7 @@ export interface RankShare {
 }
 
 /** The parameters of `send` and `receive`, behind the datum. */
-const SEND_PARAMETERS: readonly string[] = ['bytes', 'era', 'rank', 'key'];
+export const SEND_PARAMETERS: readonly string[] = ['bytes', 'era', 'rank', 'key'];
 const RECEIVE_PARAMETERS: readonly string[] = ['bytes', 'era', 'key'];
 
 /** Makes the classes of messages. `kernel`: of the host, which does nothing. */
@@ -89,7 +89,8 @@ class LaneChoice {
   }
 }
 
-class ShareBuilder {
+/** Puts the part of a rank together: its tasks and its ends of messages, in program order. */
+export class ShareBuilder {
   readonly insertions: Insertions;
   readonly messages: Map<number, PlannedMessage>;
   readonly commands: Map<number, LaneMessage>;
@@ -136,7 +137,8 @@ class ShareBuilder {
     });
   }
 
-  message(message: PlannedMessage, read: ReadInsertion): void {
+  /** An end of a message; nothing if this rank has none. `read` is overwritten. */
+  message(message: PlannedMessage, read: InsertionRecord): void {
     const { datum, from, to, key, isShort, isTurn } = message;
     const isSend = from === this.rank;
     if (!isSend && to !== this.rank) return;
@@ -168,8 +170,15 @@ class ShareBuilder {
     else list.push(n);
   }
 
+  /** All is there. */
+  share(needs: ReadonlySet<DatumId>): RankShare {
+    this.limitRunAhead();
+    const { insertions, messages, commands, afterLast, rows } = this;
+    return { insertions, messages, commands, afterLast, needs, rows };
+  }
+
   /** A short version waits for the last message from its receiver in the iteration before. */
-  limitRunAhead(): void {
+  private limitRunAhead(): void {
     if (!guards.planRunAhead) return;
     for (const [peer, sends] of this.sent) {
       const last = this.received.get(peer)?.at(-1);
@@ -180,15 +189,16 @@ class ShareBuilder {
   }
 }
 
-type ReadInsertion = {
+/** An insertion that is overwritten again and again. It has room for the parameters of a message. */
+interface InsertionRecord {
   cls: TaskClassRow;
-  run: RunState;
   flows: Column<Int32Array, DatumId>;
   params: Float64Array;
   priority: number;
   device: Parameters<Insertions['add']>[0]['device'];
-  after: undefined;
-};
+}
+
+type ReadInsertion = InsertionRecord & { run: RunState; after: undefined };
 
 /** The part of rank `rank`. `rankOf`: rank of each insertion; `mostArguments`: of an insertion. */
 export function rankShare(
@@ -210,11 +220,14 @@ export function rankShare(
     for (const message of planned.after.get(n) ?? []) builder.message(message, read);
   }
   for (const message of planned.turns) builder.message(message, read);
-  builder.limitRunAhead();
+  return builder.share(neededBy(of.rank, planned));
+}
+
+/** The data that a rank reads before any task of an iteration writes them. */
+export function neededBy(rank: number, { readers }: Pick<MessageFacts, 'readers'>): Set<DatumId> {
   const needs = new Set<DatumId>();
-  for (const [datum, ranks] of planned.readers) if (ranks.includes(of.rank)) needs.add(datum);
-  const { insertions, messages, commands, afterLast } = builder;
-  return { insertions, messages, commands, afterLast, needs, rows: of.rows };
+  for (const [datum, ranks] of readers) if (ranks.includes(rank)) needs.add(datum);
+  return needs;
 }
 
 /** The part with more messages at the end, all of that many bytes. Their insertions are those behind `before`'s. */
@@ -227,9 +240,7 @@ export function withMessages(
   const builder = new ShareBuilder(of.rank, rows, of.queues, () => of.bytes, before);
   const read = emptyRecord(rows, SEND_PARAMETERS.length);
   for (const message of more) builder.message(message, read);
-  builder.limitRunAhead();
-  const { insertions, messages, commands, afterLast } = builder;
-  return { insertions, messages, commands, afterLast, needs, rows };
+  return builder.share(needs);
 }
 
 function emptyRecord({ send }: MessageRows, mostArguments: number): ReadInsertion {

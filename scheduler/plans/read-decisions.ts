@@ -27,7 +27,10 @@ import type { PlanHeader } from './file-header.js';
 import { mismatch } from './given-parts.js';
 import { Insertions } from './insertions.js';
 import { type CopyPlace, iterationOf, repeats } from './iteration.js';
+import type { MessageFacts } from './messages.js';
 import type { Decisions } from './planned-program.js';
+import type { RankColumns } from './rank-columns.js';
+import { neededBy, SEND_PARAMETERS, type ShareBuilder } from './rank-share.js';
 
 /** The file, and the objects that it is about. */
 interface FileParts {
@@ -41,6 +44,17 @@ interface FileParts {
   readonly queues: readonly QueueInfo[];
   readonly directory: Pick<Directory, 'bytes'>;
   readonly spaceName: (s: SpaceId) => string;
+  /** If the file is that of one of several ranks. */
+  readonly share: SavedShare | undefined;
+}
+
+/** What the part of a rank is read with. */
+export interface SavedShare {
+  readonly rank: number;
+  readonly columns: RankColumns;
+  readonly facts: MessageFacts;
+  readonly builder: ShareBuilder;
+  readonly isInline: (bytes: number) => boolean;
 }
 
 type Numbers = ArrayLike<number>;
@@ -48,7 +62,7 @@ const NONE_BEFORE: readonly number[] = [];
 
 class DecisionReader {
   private readonly parts: FileParts;
-  private readonly insertions: Insertions = new Insertions();
+  private readonly insertions: Insertions;
   private readonly commands: PlannedCommands = new PlannedCommands();
   private readonly placeDatum: Numbers;
   private readonly placeSpace: Numbers;
@@ -64,6 +78,7 @@ class DecisionReader {
 
   constructor(parts: FileParts) {
     this.parts = parts;
+    this.insertions = parts.share?.builder.insertions ?? new Insertions();
     const { column } = parts;
     this.placeDatum = column('placeDatum');
     this.placeSpace = column('placeSpace');
@@ -73,7 +88,7 @@ class DecisionReader {
     this.isWritten = new Uint8Array(this.placeDatum.length);
     this.issued = new Uint8Array(column('class').length);
     const most = parts.classes.map(({ modes, paramNames }) => 2 * modes.length + paramNames.length);
-    this.values = new Float64Array(Math.max(0, ...most));
+    this.values = new Float64Array(Math.max(1 + SEND_PARAMETERS.length, ...most));
   }
 
   read(): Decisions {
@@ -85,7 +100,8 @@ class DecisionReader {
     this.issue();
     const iteration = iterationOf({ ...parts, insertions, commands, exits: this.exits() });
     this.check(repeats(iteration), 'an iteration does not end where the next one begins');
-    const share = undefined;
+    const { rank, facts, builder } = parts.share ?? {};
+    const share = builder?.share(neededBy(rank as number, facts as MessageFacts));
     return { name, evictions, makespan, criticalPath, insertions, share, iteration };
   }
 
@@ -117,24 +133,33 @@ class DecisionReader {
 
   private tasks(): void {
     const { parts, insertions, flows } = this;
-    const { classes, types, column } = parts;
+    const { classes, types, column, share } = parts;
     const classOf: Numbers = column('class');
     const params: Numbers = column('params');
     const after = this.after(classOf.length);
-    const most = (lengths: readonly number[]): number => Math.max(0, ...lengths);
+    const most = (least: number, of: readonly { readonly length: number }[]): number =>
+      Math.max(least, ...of.map(({ length }) => length));
+    const modes = classes.map((cls) => cls.modes);
     const task = {
       cls: classes[0],
-      flows: new Int32Array(most(classes.map((cls) => cls.modes.length))) as Column<
-        Int32Array,
-        DatumId
-      >,
-      params: new Float64Array(most(types.map((kinds) => kinds.length))),
+      flows: new Int32Array(most(1, modes)) as Column<Int32Array, DatumId>,
+      params: new Float64Array(most(SEND_PARAMETERS.length, types)),
       priority: 0,
       device: ANY_DEVICE,
     };
     let flow = 0;
     let param = 0;
+    let message = 0;
     for (let n = 0; n < classOf.length; n++) {
+      if (classOf[n] === classes.length && share !== undefined) {
+        const place = flows[flow];
+        this.check(place < this.placeDatum.length, 'a message has no datum');
+        const datum = this.datum(place);
+        const isInline = share.isInline(parts.directory.bytes[datum]);
+        share.builder.message(share.columns.message(message++, datum, isInline), task);
+        this.firstFlow.push(flow++);
+        continue;
+      }
       this.check(classOf[n] < classes.length, 'a task has an unknown class');
       task.cls = classes[classOf[n]];
       const kinds = types[classOf[n]];
@@ -173,7 +198,9 @@ class DecisionReader {
     for (let i = 0; i + 2 < open.length; i += 3) {
       const [insertion, parameter, slot] = [open[i], open[i + 1], slots[open[i + 2]]];
       const isKnown =
-        insertion < insertions.count && parameter < insertions.classOf(insertion).paramNames.length;
+        insertion < insertions.count &&
+        this.parts.share?.builder.messages.has(insertion) !== true &&
+        parameter < insertions.classOf(insertion).paramNames.length;
       this.check(isKnown && slot !== undefined, 'an unknown parameter is open');
       insertions.leaveOpen({ insertion, parameter, slot });
     }
@@ -196,13 +223,19 @@ class DecisionReader {
   }
 
   private exec(q: QueueId, n: number): void {
-    const { parts, insertions, issued, flows } = this;
+    const { parts, insertions, issued } = this;
     this.check(n < insertions.count && issued[n] === 0, 'a task has several commands');
     this.check(
       insertions.after.get(n)?.every((before) => issued[before] === 1) !== false,
       'a task runs before one that it follows',
     );
     issued[n] = 1;
+    const lane = parts.share?.builder.commands.get(n);
+    if (lane !== undefined) {
+      const c = this.task(lane.queue, 0, n, HOST);
+      this.commands.message[c] = lane.opcode;
+      return;
+    }
     const cls = insertions.classOf(n);
     const info = parts.queues[q];
     const kernel = cls.kernels[info.space];
@@ -212,24 +245,32 @@ class DecisionReader {
         `task class '${cls.name}' has no kernel for ${parts.spaceName(info.space)}, where its tasks were planned`,
         { task: cls.name },
       );
+    this.task(q, kernel, n, info.space);
+  }
+
+  /** Adds the command of a task that uses memory of that space; returns its number. */
+  private task(q: QueueId, what: number, n: number, space: SpaceId): number {
+    const { parts, insertions, flows } = this;
+    const cls = insertions.classOf(n);
     const nFlows = cls.modes.length;
     const nParams = cls.paramNames.length;
     const { lengths } = cls;
-    const elementBytes = lengths?.on[info.space] === 1 ? lengths.elementBytes : undefined;
+    const elementBytes = lengths?.on[space] === 1 ? lengths.elementBytes : undefined;
     const { values, commands } = this;
     const first = this.firstFlow[n];
-    for (let i = 0; i < nFlows; i++) values[i] = this.use(flows[first + i], info.space);
+    for (let i = 0; i < nFlows; i++) values[i] = this.use(flows[first + i], space);
     for (let i = 0; i < nParams; i++) values[nFlows + i] = insertions.parameter(n, i);
     const at = nFlows + nParams;
     const { bytes } = parts.directory;
     for (let i = 0; elementBytes !== undefined && i < nFlows; i++)
       values[at + i] = bytes[insertions.datum(n, i)] / elementBytes[i];
     const count = elementBytes === undefined ? at : at + nFlows;
-    const c = commands.add(q, kernel, n, nFlows, values, count);
+    const c = commands.add(q, what, n, nFlows, values, count);
     for (let i = 0; i < nFlows; i++) {
       commands.data[commands.first[c] + i] = insertions.datum(n, i);
       if (cls.modes[i] !== AccessMode.read) this.isWritten[flows[first + i]] = 1;
     }
+    return c;
   }
 
   private copy(q: QueueId, n: number): void {

@@ -7,6 +7,9 @@
 // - commands in the order of issue: queue, and the task + 1; 0 for a copy, whose places are in a table of their own;
 // - exits: the places of the data that are written, after an iteration; those of a datum together, the owner's first;
 // - open parameters: task, parameter, slot; and pairs of a task and one that it was declared to follow.
+//
+// On several ranks each has a file with its part. Ends of messages are among the tasks, with the number behind the last class; what
+// else belongs to them follows from rank-columns.ts.
 import { randomUUID } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { HeadraceError } from '../../devices/errors.js';
@@ -19,10 +22,13 @@ import { isDefaultName } from '../program/datum-options.js';
 import type { TaskClass } from '../program/task-class.js';
 import type { GraphChoice } from './driver-graph.js';
 import { type Columns, fileOf } from './file-format.js';
-import { type PlanHeader, savedClass } from './file-header.js';
+import { type PlanHeader, type SavedRanks, savedClass } from './file-header.js';
 import { among } from './given-parts.js';
 import type { PlanMachine } from './plan-machine.js';
 import type { Decisions } from './planned-program.js';
+import { factColumns, messageColumn } from './rank-columns.js';
+import { ERA_SLOT, type RankShare } from './rank-share.js';
+import type { Together } from './together.js';
 
 /** A plan, with the objects of the program that its rows stand for. */
 interface SavedPlan {
@@ -32,17 +38,26 @@ interface SavedPlan {
   readonly datum: (d: DatumId) => Datum;
   readonly machine: PlanMachine;
   readonly graph: GraphChoice;
+  /** On several ranks: the part of this one is saved. */
+  readonly together: Together | undefined;
 }
 
 /** The bytes of the file of a plan. @throws HeadraceError `ERR_PLAN_NAMES` */
 export function bytesOf(plan: SavedPlan): Uint8Array {
-  const { decisions, machine, graph } = plan;
+  const { decisions, machine, graph, together } = plan;
   const { name, evictions, makespan, criticalPath, insertions } = decisions;
-  const data = usedData(decisions).map((d) => [d, plan.datum(d)] as const);
+  const { share } = decisions;
+  const data = (together?.whole.data ?? usedData(decisions)).map(
+    (d) => [d, plan.datum(d)] as const,
+  );
   for (const [, { partialOf }] of data) if (partialOf !== undefined) throw reduces(name, partialOf);
-  const classes = Array.from({ length: insertions.count }, (_, n) => plan.classOf(n));
-  const used = [...new Set(classes)];
-  const slots = [...new Set(insertions.open.map(({ slot }) => slot))];
+  const isTask = (n: number): boolean => share?.messages.has(n) !== true;
+  const classes = Array.from({ length: insertions.count }, (_, n) =>
+    isTask(n) ? plan.classOf(n) : undefined,
+  );
+  const used = [...new Set(classes)].filter((cls) => cls !== undefined);
+  const open = insertions.open.filter(({ slot }) => slot !== ERA_SLOT);
+  const slots = [...new Set(open.map(({ slot }) => slot))];
   const header: PlanHeader = {
     headrace: packageVersion(),
     name,
@@ -54,6 +69,7 @@ export function bytesOf(plan: SavedPlan): Uint8Array {
     data: data.map(([, { name, element, bytes }]) => ({ name, element, bytes })),
     classes: used.map(savedClass),
     slots,
+    ranks: together && savedRanks(together),
   };
   checkDataNames(name, header);
   checkClassNames(name, header);
@@ -63,13 +79,17 @@ export function bytesOf(plan: SavedPlan): Uint8Array {
     { ...header },
     {
       ...columnsOf(decisions, numberOf),
-      class: classes.map((cls) => place.get(cls) as number),
-      open: insertions.open.flatMap(({ insertion, parameter, slot }) => [
+      params: paramsOf(decisions),
+      class: classes.map((cls) => (cls === undefined ? used.length : (place.get(cls) as number))),
+      open: open.flatMap(({ insertion, parameter, slot }) => [
         insertion,
         parameter,
         slots.indexOf(slot),
       ]),
-      after: [...insertions.after].flatMap(([n, before]) => before.flatMap((b) => [n, b])),
+      after: [...insertions.after].flatMap(([n, before]) =>
+        isTask(n) ? before.flatMap((b) => [n, b]) : [],
+      ),
+      ...(together && rankColumns(together, share, numberOf)),
     },
   );
 }
@@ -98,10 +118,7 @@ function usedData({ insertions }: Decisions): DatumId[] {
   return [...used];
 }
 
-function columnsOf(
-  { insertions, iteration }: Decisions,
-  numberOf: ReadonlyMap<DatumId, number>,
-): Columns {
+function columnsOf({ iteration }: Decisions, numberOf: ReadonlyMap<DatumId, number>): Columns {
   const { commands, accesses, ranges, exits } = iteration;
   const places = new Map<number, number>();
   const [placeDatum, placeSpace, placeOffset]: number[][] = [[], [], []];
@@ -131,11 +148,46 @@ function columnsOf(
     placeSpace,
     placeOffset: Float64Array.from(placeOffset),
     flows: flows.flat(),
-    params: insertions.allParameters(),
-    queue: Array.from(commands.queue.subarray(0, commands.count)),
+    // The lanes of messages are chosen anew.
+    queue: Array.from(commands.queue.subarray(0, commands.count), (q, c) =>
+      commands.message[c] === 0 ? q : 0,
+    ),
     task: Array.from(commands.insertion.subarray(0, commands.count), (n) => n + 1),
     copies,
     exits: left.flat(),
+  };
+}
+
+/** The parameters of the tasks. */
+function paramsOf({ insertions, share }: Decisions): Float64Array {
+  if (share === undefined) return insertions.allParameters();
+  const params: number[] = [];
+  for (let n = 0; n < insertions.count; n++)
+    if (!share.messages.has(n))
+      insertions.classOf(n).paramNames.forEach((_, i) => {
+        params.push(insertions.parameter(n, i));
+      });
+  return Float64Array.from(params);
+}
+
+function savedRanks({ peers, messages, whole, treeFrom, slots }: Together): SavedRanks {
+  const { rank, size } = peers;
+  const { digest, inlineBytes } = whole;
+  return {
+    ...{ rank, size, treeFrom, inlineBytes, digest },
+    keys: messages.keys,
+    slots: Array.from(slots.values(), ({ name, isWhole, isTruth }) => [name, isWhole, isTruth]),
+  };
+}
+
+function rankColumns(
+  { messages }: Together,
+  share: RankShare | undefined,
+  numberOf: ReadonlyMap<DatumId, number>,
+): Columns {
+  return {
+    ...factColumns(messages, (d) => numberOf.get(d) as number),
+    ...messageColumn(share?.messages.values() ?? []),
   };
 }
 

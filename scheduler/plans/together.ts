@@ -3,6 +3,7 @@
 //
 // Before a play, the run brings each datum to the ranks that read it at the begin of an iteration: with tasks that do nothing
 // and read the datum. Afterwards all ranks know where the play leaves the data.
+import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import { type Column, type DatumId, HOST } from '../../devices/handles.js';
 import { laneEra, MAX_RANKS } from '../../devices/network/announcement.js';
@@ -15,6 +16,7 @@ import type { Ranks } from '../ranks/ranks.js';
 import type { MessageFacts } from './messages.js';
 import type { OpenSlot } from './open-slots.js';
 import type { PlayCondition } from './play.js';
+import type { WholePlan } from './whole-plan.js';
 
 /** The runtime that plays. */
 export interface PlayingRuntime extends GraphRuntime {
@@ -29,6 +31,7 @@ export interface Together {
   readonly runtime: PlayingRuntime;
   readonly peers: Ranks;
   readonly messages: MessageFacts;
+  readonly whole: WholePlan;
   /** Readers from which on a version goes along a tree. */
   readonly treeFrom: number;
   /** The open parameters of all ranks. */
@@ -41,6 +44,13 @@ const bring = task({ name: 'bring', flows: { datum: read('f64') }, kernel: 'empt
 /** Plays, and iterations of a play, whose messages have eras of their own: far more than can be under way. */
 const PLAYS = 2 ** 8;
 const ITERATIONS = 2 ** 16;
+
+/** Messages of plans are commands of lanes. */
+export function needsLanes(plan: string): HeadraceError {
+  return new HeadraceError('ERR_PLAN_RANKS', `plan '${plan}': plans on several ranks need lanes`, {
+    remedy: 'open the runtime with the option lanes: 32',
+  });
+}
 
 /** Name of the run of a play, and what the play is. */
 interface PlayedRun {
@@ -65,11 +75,7 @@ export async function runTogether(
     const run = graph.state;
     // Ranks that play differently would wait for each other for ever.
     if (guards.planSameLook)
-      peers.runs.graphs.plays(
-        run,
-        textOf(name, times, condition),
-        wordsOf(peers, times, condition),
-      );
+      peers.runs.graphs.does(run, textOf(name, times, condition), wordsOf(peers, times, condition));
     // Without an iteration all data stay where they are.
     if (times === 0) return;
     bringData(engine, peers, runtime, messages, run);

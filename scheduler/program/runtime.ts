@@ -232,12 +232,15 @@ export class Runtime {
   /**
    * Loads a plan that `Plan.save` has written, on a machine of the same shape: as many workers, GPUs and streams, and the memory
    * that the plan needs. Data and task classes are found by name among those given; others are ignored. The plan is the one
-   * that was saved, with the data and the kernels of this program.
+   * that was saved, with the data and the kernels of this program. On several ranks all ranks call it, each with the file that
+   * this rank has saved; `data` has the data of the whole plan.
    *
    * Rejects with `ERR_PLAN_FILE` for a file that cannot be read, is damaged or has another format; with `ERR_PLAN_MISMATCH`, which
    * says what differs, for another machine, or a datum or class that is missing or differs; with `ERR_NEVER_WRITTEN` for a
    * datum without a value that the plan reads; with `ERR_OUT_OF_HOST_MEMORY`, `ERR_UNKNOWN_KERNEL`, `ERR_FOREIGN_DATUM`,
-   * `ERR_DATUM_CLOSED`, `ERR_ARGUMENT_TYPE`, `ERR_OPTION`; with `ERR_PLAN_RANKS` on several ranks.
+   * `ERR_DATUM_CLOSED`, `ERR_ARGUMENT_TYPE`, `ERR_OPTION`. On several ranks it rejects on all ranks when it does so on one: there
+   * with the error itself, which names the file, and on the others with `ERR_PEER_FAILED`, which names the rank; with
+   * `ERR_PLAN_MISMATCH` when the files are parts of different plans; with `ERR_PLAN_RANKS` without lanes.
    */
   async loadPlan(file: string, options: LoadPlanOptions): Promise<Plan> {
     this.lifetime.check();

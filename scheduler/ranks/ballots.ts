@@ -1,5 +1,7 @@
 // Rank 0's side of runs across ranks: it collects how a run ended on each rank, and compares the inserted graphs.
-// Invariant: the last vote closes a ballot, once; a graph is refused at most once.
+// Invariant: the last vote closes a ballot, once; a graph is refused at most once. A run whose graph was refused has failed, whatever
+// the votes say: ranks may have voted before they heard of it. Each rank reports its graph before it votes, so the last vote comes
+// after the refusal.
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import type { FailedRuns } from './failed-runs.js';
@@ -11,6 +13,8 @@ export interface Told {
   readonly tasks: number;
   readonly digest: number;
   readonly lastClass: string;
+  /** What the rank does in place of its last task, such as `playing plan 'step' 3 times`. */
+  readonly does?: string | undefined;
   /** Pairs (rank, number of transfers), for the ranks with which there are any. */
   readonly sentTo: readonly (readonly [number, number])[];
   readonly expectedFrom: readonly (readonly [number, number])[];
@@ -69,6 +73,8 @@ interface Ballot {
   /** Era in which the run began on the first rank that reported its graph. */
   era: number | undefined;
   refused: boolean;
+  /** Why the graph was refused; undefined also when the judge says it (calls.ts). */
+  refusal: HeadraceError | undefined;
 }
 
 export class RankBallots {
@@ -92,6 +98,7 @@ export class RankBallots {
         checks: new Map(),
         era: undefined,
         refused: false,
+        refusal: undefined,
       };
       this.ballots.set(number, ballot);
     }
@@ -104,7 +111,10 @@ export class RankBallots {
     ballot.ends.set(rank, vote);
     if (ballot.ends.size < this.ranks.size) return undefined;
     this.ballots.delete(number);
-    const failed = [...ballot.ends.values()].find((each) => each.cause !== undefined);
+    const { refusal } = ballot;
+    const failed =
+      [...ballot.ends.values()].find((each) => each.cause !== undefined) ??
+      (refusal && { source: 0, cause: causeOf(refusal) });
     if (guards.callOrder && !this.madeTheSame(number, ballot, failed !== undefined))
       return undefined;
     if (failed === undefined && isApart([...ballot.ends.values()])) {
@@ -135,8 +145,7 @@ export class RankBallots {
     if (ballot.refused) return;
     ballot.era ??= told.era;
     if (told.era !== ballot.era && guards.oneEra) {
-      ballot.refused = true;
-      this.runs.refused(number, this.failures.apart());
+      this.refuse(number, ballot, this.failures.apart());
       return;
     }
     const known = isSealed ? first(ballot.sealed) : ballot.checks.get(told.tasks);
@@ -144,7 +153,17 @@ export class RankBallots {
       known !== undefined && (known.tasks !== told.tasks || known.digest !== told.digest);
     if (isOther && guards.graphDigest) {
       if (this.isOutOfStep(number, ballot, told)) return;
-      this.refuse(number, ballot, describeDifference(known, told, isSealed));
+      const isSame = known.tasks === told.tasks && !isSealed;
+      if (isSame && known.does !== undefined && told.does !== undefined)
+        this.refuse(
+          number,
+          ballot,
+          graphsDiffer(
+            `the ranks differ: rank ${known.rank} is ${known.does}, and rank ${told.rank} is ${told.does}`,
+            'do the same on every rank',
+          ),
+        );
+      else this.refuse(number, ballot, graphsDiffer(describeDifference(known, told, isSealed)));
       return;
     }
     if (isSealed) {
@@ -181,7 +200,7 @@ export class RankBallots {
     const text =
       `rank ${b.rank} expects ${expected} data from rank ${a.rank}, which sends ${sent}: ` +
       'the ranks do not follow the same tasks';
-    this.refuse(number, ballot, text);
+    this.refuse(number, ballot, graphsDiffer(text));
   }
 
   /** Whether graphs differ because the ranks made different calls before the run. Then the error must report the calls. */
@@ -199,15 +218,18 @@ export class RankBallots {
     return true;
   }
 
-  private refuse(number: number, ballot: Ballot, text: string): void {
+  private refuse(number: number, ballot: Ballot, error: HeadraceError): void {
     ballot.refused = true;
-    this.runs.refused(
-      number,
-      new HeadraceError('ERR_GRAPH_MISMATCH', text, {
-        remedy: 'insert the same tasks in the same order on every rank',
-      }),
-    );
+    if (guards.refusalCounts) ballot.refusal = error;
+    this.runs.refused(number, error);
   }
+}
+
+function graphsDiffer(
+  text: string,
+  remedy = 'insert the same tasks in the same order on every rank',
+): HeadraceError {
+  return new HeadraceError('ERR_GRAPH_MISMATCH', text, { remedy });
 }
 
 /**

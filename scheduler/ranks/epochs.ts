@@ -12,6 +12,8 @@ interface GraphCount {
   tasks: number;
   digest: number;
   lastClass: string;
+  /** What is done in place of the last task, if it is no task. */
+  does: string | undefined;
   /** Number of transfers by rank, for the ranks with which there are any. */
   readonly sentTo: Map<number, number>;
   readonly expectedFrom: Map<number, number>;
@@ -67,6 +69,7 @@ export class Epochs {
           tasks: 0,
           digest: 0,
           lastClass: '',
+          does: undefined,
           sentTo: new Map(),
           expectedFrom: new Map(),
         },

@@ -60,16 +60,18 @@ export class GraphCounts {
     for (let i = 0; i < cls.paramNames.length; i++) hash = this.mixNumber(hash, params[i]);
     graph.digest = hash;
     graph.lastClass = cls.name;
+    graph.does = undefined;
     if (++graph.tasks % CHECK_EVERY === 0 && !epoch.pruned) this.tell(epoch, false);
   }
 
-  /** Adds a play to the digest of its run, and tells the digest at once. `words`: what all ranks must play alike; `text` says it. */
-  plays(run: RunState, text: string, words: readonly number[]): void {
+  /** Adds what all ranks must do alike, such as a play, to the digest of its run, and tells the digest at once. `text` and `words` say what. */
+  does(run: RunState, text: string, words: readonly number[]): void {
     const epoch = this.epochs.of(run);
     if (epoch === undefined) return;
     const { graph } = epoch;
     graph.digest = words.reduce((hash, word) => this.mixNumber(hash, word), graph.digest);
     graph.lastClass = text;
+    graph.does = text.slice(0, MOST_NAME);
     graph.tasks++;
     this.tell(epoch, false);
   }
@@ -94,12 +96,13 @@ export class GraphCounts {
   /** Tells rank 0 the graph of a run so far; `isSealed`: it is complete. */
   tell({ number, graph, pruned, before, era }: Epoch, isSealed: boolean): void {
     const { ranks } = this;
-    const { tasks, digest, lastClass, sentTo, expectedFrom } = graph;
+    const { tasks, digest, lastClass, does, sentTo, expectedFrom } = graph;
     const told: Told = {
       rank: ranks.rank,
       tasks: pruned ? 0 : tasks,
       digest: pruned ? 0 : digest,
       lastClass: lastClass.slice(0, MOST_NAME),
+      does,
       sentTo: isSealed ? [...sentTo] : [],
       expectedFrom: isSealed ? [...expectedFrom] : [],
       before,

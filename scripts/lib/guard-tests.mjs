@@ -228,6 +228,21 @@ export const guardTests = [
   },
   {
     project: 'unit',
+    file: 'test/scheduler/agreement.test.ts',
+    guard: 'refusalCounts',
+    hazard: 'programs that differ',
+    breaks:
+      'ranks whose graphs differ stay in the era of the failed run, in which long versions are declined',
+  },
+  {
+    project: 'unit',
+    file: 'test/simulated/rank-plan-files.test.ts',
+    guard: 'planParts',
+    hazard: 'programs that differ',
+    breaks: 'ranks play parts of different plans',
+  },
+  {
+    project: 'unit',
     file: 'test/devices/queue-progress.test.ts',
     guard: 'failuresSettle',
     hazard: 'H15 errors spread',

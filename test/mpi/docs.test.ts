@@ -1,4 +1,4 @@
-// The promises of README and docs/network.md about several ranks: the program runs on two, and doctor prints the shown
+// The promises of README, docs/network.md and docs/plans.md about several ranks: the program runs on two, and doctor prints the shown
 // output.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,28 +24,27 @@ async function headrace(args: readonly string[]): Promise<string> {
 
 describe('documentation of several ranks', needing(ranks), () => {
   test.each([
-    { nth: 0, ranks: 2, printed: ['0 2', '1 2'] },
-    { nth: 1, ranks: 3, printed: ['0 3', '1 3', '2 3'] },
-  ])(
-    'example $nth of docs/network.md prints one value on every rank',
-    async ({ nth, ...wanted }) => {
-      const folder = mkdtempSync(path.join(root, 'dist', 'snippet-'));
-      try {
-        const file = path.join(folder, 'program.mjs');
-        const entry = pathToFileURL(path.join(root, 'dist/index.js')).href;
-        const algorithms = pathToFileURL(path.join(root, 'dist/algorithms/index.js')).href;
-        const program = blocks('docs/network.md', 'js')
-          [nth].replaceAll("'headrace'", `'${entry}'`)
-          .replaceAll("'headrace/algorithms'", `'${algorithms}'`);
-        writeFileSync(file, program);
-        const run = await mpirun(wanted.ranks, file, { env: { FORCE_COLOR: '0' } });
-        expect(run.code, run.output).toBe(0);
-        expect(run.output.trim().split('\n').sort()).toEqual(wanted.printed);
-      } finally {
-        rmSync(folder, { recursive: true });
-      }
-    },
-  );
+    { page: 'docs/network.md', nth: 0, ranks: 2, printed: ['0 2', '1 2'] },
+    { page: 'docs/network.md', nth: 1, ranks: 3, printed: ['0 3', '1 3', '2 3'] },
+    { page: 'docs/plans.md', nth: 5, ranks: 2, printed: Array(2).fill('2 5.1328125') },
+    { page: 'docs/plans.md', nth: 6, ranks: 2, printed: Array(2).fill('ring 5.1328125') },
+  ])('example $nth of $page prints one value on every rank', async ({ page, nth, ...wanted }) => {
+    const folder = mkdtempSync(path.join(root, 'dist', 'snippet-'));
+    try {
+      const file = path.join(folder, 'program.mjs');
+      const entry = pathToFileURL(path.join(root, 'dist/index.js')).href;
+      const algorithms = pathToFileURL(path.join(root, 'dist/algorithms/index.js')).href;
+      const program = blocks(page, 'js')
+        [nth].replaceAll("'headrace'", `'${entry}'`)
+        .replaceAll("'headrace/algorithms'", `'${algorithms}'`);
+      writeFileSync(file, program);
+      const run = await mpirun(wanted.ranks, file, { env: { FORCE_COLOR: '0' } });
+      expect(run.code, run.output).toBe(0);
+      expect(run.output.trim().split('\n').sort()).toEqual(wanted.printed);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 
   test.each(libraries)(
     'conjugate gradients print the same bits on any number of ranks of %s',

@@ -15,6 +15,13 @@ const CASES = [
   { ranks: 5, first: 401, seeds: 8, inlineBytes: 64, treeFrom: 2, lanes: 5 },
 ];
 
+/** Plans that are saved and loaded. */
+const FILES = [
+  { ranks: 2, first: 501, seeds: 15 },
+  { ranks: 2, first: 601, seeds: 10, inlineBytes: 64, gpus: 1, gpuMemory: '64KiB' },
+  { ranks: 4, first: 701, seeds: 8, inlineBytes: 64, treeFrom: 2, lanes: 5 },
+];
+
 for (const library of LIBRARIES)
   describe(`plans over ${library}`, needing(layers[library]), () => {
     // The third has messages from GPUs, the last one trees and five ranks.
@@ -30,6 +37,40 @@ for (const library of LIBRARIES)
           messages += report['messages'] as number;
         }
         expect(messages).toBeGreaterThan(20);
+      },
+    );
+
+    // Of the loaded ones, two ranks have messages from GPUs, and four have trees.
+    test.each(over(library, FILES, FILES.slice(1)))(
+      '$ranks ranks from seed $first: what is loaded is what is inserted',
+      async ({ ranks, ...options }) => {
+        const folder = mkdtempSync(path.join(tmpdir(), 'headrace-plans-'));
+        try {
+          const args = [JSON.stringify({ ...options, folder })];
+          const run = await mpirun(ranks, 'plans.mjs', { library, args });
+          expect(run.code, run.output).toBe(0);
+          expect(run.reports, run.output).toHaveLength(ranks);
+          for (const report of run.reports)
+            expect(report, run.output).toMatchObject({ ranks, problems: [] });
+        } finally {
+          rmSync(folder, { recursive: true });
+        }
+      },
+    );
+
+    test.each([2, 4])(
+      '%i ranks: a part that cannot be loaded on one rank is refused on all',
+      async (ranks) => {
+        const folder = mkdtempSync(path.join(tmpdir(), 'headrace-plans-'));
+        try {
+          const run = await mpirun(ranks, 'plan-files.mjs', { library, args: [folder] });
+          expect(run.code, run.output).toBe(0);
+          expect(run.reports, run.output).toHaveLength(ranks);
+          for (const report of run.reports)
+            expect(report, run.output).toMatchObject({ ranks, problems: [] });
+        } finally {
+          rmSync(folder, { recursive: true });
+        }
       },
     );
 

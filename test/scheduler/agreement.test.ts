@@ -1,7 +1,9 @@
 // Runs of several ranks: one verdict for all, failures told once, runs that are open together fail together, eras.
+import '../support/removable-guards.js';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { Wire } from '../../devices/network/wire.js';
+import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import { JoinedRanks } from '../support/joined-ranks.js';
 
 const all = (joined: JoinedRanks, act: (rank: JoinedRanks['ranks'][number]) => void): void => {
@@ -129,6 +131,31 @@ describe('a failure', () => {
       [1, 2],
     ]);
     expect(eras(joined)).toEqual([[1], [1], [1]]);
+  });
+});
+
+describe('graphs that differ', () => {
+  afterEach(() => setGuard('refusalCounts', true));
+  const differ = (): JoinedRanks => {
+    const joined = new JoinedRanks(3);
+    all(joined, (each) => void each.begin());
+    all(joined, (each) => each.insert(1, each.rank === 2 ? 'one' : 'other'));
+    all(joined, (each) => each.end(1));
+    joined.settle();
+    return joined;
+  };
+  it('end the run and begin an era on all ranks, although all have voted before they hear of it', () => {
+    const joined = differ();
+    expect(codes(joined, 1)).toEqual(Array(3).fill('ERR_GRAPH_MISMATCH'));
+    expect(settled(joined)).toEqual([[1], [1], [1]]);
+    expect(eras(joined)).toEqual([[1], [1], [1]]);
+  });
+
+  it('without refusalCounts: stay in the era of the failed run', () => {
+    setGuard('refusalCounts', false);
+    const joined = differ();
+    expect(codes(joined, 1)).toEqual(Array(3).fill('ERR_GRAPH_MISMATCH'));
+    expect(eras(joined)).toEqual([[], [], []]);
   });
 });
 

@@ -1,9 +1,11 @@
 // Random programs on several ranks: planned and played, against the same tasks inserted as often. Reports problems.
-// Argument: JSON with `seeds`, `first`, `gpus`, and more options of the runtime.
+// Argument: JSON with `seeds`, `first`, `gpus`, `folder`, and more options of the runtime. With `folder` the plans are saved there, and
+// what is played are the loaded ones.
+import path from 'node:path';
 import { Runtime, read, readWrite, slot, task, write } from '../../../dist/index.js';
 import { report } from './report.mjs';
 
-const { seeds = 10, first = 1, gpus = 0, ...more } = JSON.parse(process.argv[2] ?? '{}');
+const { seeds = 10, first = 1, gpus = 0, folder, ...more } = JSON.parse(process.argv[2] ?? '{}');
 const axpy = task({
   name: 'axpy',
   flows: { y: readWrite('f64'), x: read('f64') },
@@ -72,9 +74,18 @@ for (let seed = first; seed < first + seeds; seed++) {
   const { insert, make, repeats, isOpen, steps } = programOf(seed, ranks);
   const expected = make(runtime);
   const data = make(runtime);
-  const plan = await runtime.plan((graph) => insert(graph, data, slot('value')), {
+  const made = await runtime.plan((graph) => insert(graph, data, slot('value')), {
     name: `p${seed}`,
   });
+  let plan = made;
+  if (folder !== undefined) {
+    const file = path.join(folder, `p${seed}.${rank}.plan`);
+    await made.save(file);
+    made.close();
+    plan = await runtime.loadPlan(file, { data, classes: [axpy, fill] });
+    const figures = ({ report }) => JSON.stringify({ ...report, planning: 0 });
+    if (figures(made) !== figures(plan)) problems.push(`seed ${seed}: another report`);
+  }
   totals.tasks += plan.report.tasks;
   totals.messages += plan.report.messages.sent;
   for (const times of repeats) {

@@ -107,4 +107,33 @@ for (const library of LIBRARIES)
         rmSync(folder, { recursive: true });
       }
     });
+
+    test('a trace of a play with a condition has the iterations that were played, and the messages of the number', async () => {
+      const folder = mkdtempSync(path.join(tmpdir(), 'headrace-plans-'));
+      try {
+        const env = { HEADRACE_TRACE: path.join(folder, 'while.hrtrace') };
+        const args = [JSON.stringify({ below: 1e3, every: 2 })];
+        const run = await mpirun(2, 'plan-trace.mjs', { library, env, args });
+        expect(run.code, run.output).toBe(0);
+        // Tile 0 grows by a half of tile 1, which grows by a half of tile 0.
+        let iterations = 0;
+        for (let [x, y] = [0, 1]; iterations % 2 !== 0 || x < 1e3; iterations++) {
+          y += 0.5 * x;
+          x += 0.5 * y;
+        }
+        for (const report of run.reports) expect(report).toMatchObject({ iterations });
+        const files = [0, 1].map((rank) => path.join(folder, `while.${rank}.hrtrace`));
+        const { classes, plans } = summarize(loadTrace(files));
+        const tasks = (name: string): number =>
+          classes.find((each) => each.name === name)?.count ?? 0;
+        // In each iteration both ranks send a tile, and the owner of tile 0 sends the number.
+        expect(['axpy', 'bring', 'send', 'receive'].map(tasks)).toEqual([
+          ...[2 * iterations, 1],
+          ...[3 * iterations + 1, 3 * iterations + 1],
+        ]);
+        expect(plans).toMatchObject([{ iterations: 2 * iterations, tasks: 8 * iterations }]);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    });
   });

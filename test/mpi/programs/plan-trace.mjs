@@ -1,4 +1,4 @@
-// A ring of tasks, planned and played on several ranks.
+// A ring of tasks, planned and played on several ranks. Argument: JSON with the condition on tile 0, or nothing.
 import { Runtime, read, readWrite, task } from '../../../dist/index.js';
 import { report } from './report.mjs';
 
@@ -17,6 +17,10 @@ const plan = await runtime.plan((graph) => {
   for (let r = 0; r < ranks; r++)
     graph.insert(axpy, { y: tiles[(r + 1) % ranks], x: tiles[r], n: 8, a: 0.5 });
 });
-await plan.run({ times: 40 });
+const condition = JSON.parse(process.argv[2] ?? 'null');
+const { iterations } = await plan.run({
+  times: 40,
+  ...(condition === null ? {} : { while: { datum: tiles[0], ...condition } }),
+});
 await runtime.close();
-report(rank, { ...plan.report.messages, tasks: plan.report.tasks });
+report(rank, { ...plan.report.messages, tasks: plan.report.tasks, iterations });

@@ -17,14 +17,14 @@
 #include <vector>
 
 #include "addon/addon_gpu.h"
+#include "addon/addon_kernels.h"
+#include "addon/addon_memory.h"
+#include "addon/addon_options.h"
 #include "addon/addon_scripts.h"
 #include "addon/values.h"
 #include "addon/wake_function.h"
 #include "core/clock.h"
 #include "core/core.h"
-#include "core/registry.h"
-#include "kernels/blas.h"
-#include "kernels/kernels.h"
 
 namespace headrace {
 namespace {
@@ -32,80 +32,52 @@ namespace {
 class CoreObject : public Napi::ObjectWrap<CoreObject> {
  public:
   static Napi::Function define(Napi::Env env) {
-    return DefineClass(env, "Core",
-                       {
-                           InstanceMethod<&CoreObject::spaces>("spaces"),
-                           InstanceMethod<&CoreObject::kernel>("kernel"),
-                           InstanceMethod<&CoreObject::takesLengths>("takesLengths"),
-                           InstanceMethod<&CoreObject::steered>("steered"),
-                           InstanceMethod<&CoreObject::numberLengths>("numberLengths"),
-                           InstanceMethod<&CoreObject::loadKernels>("loadKernels"),
-                           InstanceMethod<&CoreObject::compileKernels>("compileKernels"),
-                           InstanceMethod<&CoreObject::wake>("wake"),
-                           InstanceMethod<&CoreObject::waitForDoorbell>("waitForDoorbell"),
-                           InstanceMethod<&CoreObject::full>("full"),
-                           InstanceMethod<&CoreObject::serveUntilDoorbell>("serveUntilDoorbell"),
-                           InstanceMethod<&CoreObject::recall>("recall"),
-                           InstanceMethod<&CoreObject::takeStolen>("takeStolen"),
-                           InstanceMethod<&CoreObject::onDoorbell>("onDoorbell"),
-                           InstanceMethod<&CoreObject::hold>("hold"),
-                           InstanceMethod<&CoreObject::hostView>("hostView"),
-                           InstanceMethod<&CoreObject::lastError>("lastError"),
-                           InstanceMethod<&CoreObject::scripts>("scripts"),
-                           InstanceMethod<&CoreObject::thrown>("thrown"),
-                           InstanceMethod<&CoreObject::refuse>("refuse"),
-                           InstanceMethod<&CoreObject::shareable>("shareable"),
-                           InstanceMethod<&CoreObject::ipcExport>("ipcExport"),
-                           InstanceMethod<&CoreObject::address>("address"),
-                           InstanceMethod<&CoreObject::peerAccess>("peerAccess"),
-                           InstanceMethod<&CoreObject::keepShared>("keepShared"),
-                           InstanceMethod<&CoreObject::doorbell>("doorbell"),
-                           InstanceMethod<&CoreObject::lanes>("lanes"),
-                           InstanceMethod<&CoreObject::capture>("capture"),
-                           InstanceMethod<&CoreObject::graphFailure>("graphFailure"),
-                           InstanceMethod<&CoreObject::releaseGraph>("releaseGraph"),
-                           InstanceMethod<&CoreObject::play>("play"),
-                           InstanceMethod<&CoreObject::playOutcome>("playOutcome"),
-                           InstanceMethod<&CoreObject::close>("close"),
-                       });
+    return DefineClass(
+        env, "Core",
+        {
+            InstanceMethod<&CoreObject::spaces>("spaces"),
+            InstanceMethod<&CoreObject::open<headrace::kernel>>("kernel"),
+            InstanceMethod<&CoreObject::open<headrace::takesLengths>>("takesLengths"),
+            InstanceMethod<&CoreObject::open<headrace::steered>>("steered"),
+            InstanceMethod<&CoreObject::open<headrace::numberLengths>>("numberLengths"),
+            InstanceMethod<&CoreObject::open<headrace::loadKernels>>("loadKernels"),
+            InstanceMethod<&CoreObject::open<headrace::compileKernels>>("compileKernels"),
+            InstanceMethod<&CoreObject::wake>("wake"),
+            InstanceMethod<&CoreObject::waitForDoorbell>("waitForDoorbell"),
+            InstanceMethod<&CoreObject::full>("full"),
+            InstanceMethod<&CoreObject::serveUntilDoorbell>("serveUntilDoorbell"),
+            InstanceMethod<&CoreObject::recall>("recall"),
+            InstanceMethod<&CoreObject::takeStolen>("takeStolen"),
+            InstanceMethod<&CoreObject::onDoorbell>("onDoorbell"),
+            InstanceMethod<&CoreObject::hold>("hold"),
+            InstanceMethod<&CoreObject::hostView>("hostView"),
+            InstanceMethod<&CoreObject::lastError>("lastError"),
+            InstanceMethod<&CoreObject::scripts>("scripts"),
+            InstanceMethod<&CoreObject::thrown>("thrown"),
+            InstanceMethod<&CoreObject::refuse>("refuse"),
+            InstanceMethod<&CoreObject::orNull<headrace::shareable>>("shareable"),
+            InstanceMethod<&CoreObject::orNull<headrace::ipcExport>>("ipcExport"),
+            InstanceMethod<&CoreObject::open<spaceAddress>>("address"),
+            InstanceMethod<&CoreObject::open<headrace::peerAccess>>("peerAccess"),
+            InstanceMethod<&CoreObject::keepShared>("keepShared"),
+            InstanceMethod<&CoreObject::doorbell>("doorbell"),
+            InstanceMethod<&CoreObject::lanes>("lanes"),
+            InstanceMethod<&CoreObject::capture>("capture"),
+            InstanceMethod<&CoreObject::graphFailure>("graphFailure"),
+            InstanceMethod<&CoreObject::releaseGraph>("releaseGraph"),
+            InstanceMethod<&CoreObject::play>("play"),
+            InstanceMethod<&CoreObject::playOutcome>("playOutcome"),
+            InstanceMethod<&CoreObject::close>("close"),
+        });
   }
 
   /// (options, queue table of int32 kind/space/peer, rings, times, control, shared)
   explicit CoreObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<CoreObject>(info) {
     const Napi::Env env = info.Env();
-    const auto given = info[0].As<Napi::Object>();
-    CoreOptions options;
-    options.driver = given.Get("driver").ToString().Utf8Value();
-    options.gpus = given.Get("gpus").ToNumber();
-    const Napi::Value firstGpu = given.Get("firstGpu");
-    if (firstGpu.IsNumber()) options.firstGpu = firstGpu.ToNumber();
-    options.gpuBytes = bytes(given, "gpuBytes");
-    options.hostBytes = bytes(given, "hostBytes");
-    options.pinnedBytes = bytes(given, "pinnedBytes");
-    options.workers = given.Get("workers").ToNumber();
-    if (given.Get("scriptWorkers").IsNumber()) {
-      options.scriptWorkers = given.Get("scriptWorkers").ToNumber();
-    }
-    if (given.Get("lanes").IsNumber()) options.lanes = given.Get("lanes").ToNumber();
-    if (given.Get("cores").IsNumber()) options.cores = given.Get("cores").ToNumber();
-    const Napi::Value spinning = given.Get("spinNanoseconds");
-    if (spinning.IsNumber() && spinning.ToNumber().Int64Value() > 0) {
-      options.spinNanoseconds = spinning.ToNumber();
-    }
-    options.computeStreams = given.Get("computeStreams").ToNumber();
-    options.ringRecords = given.Get("ringRecords").ToNumber();
-    options.checked = given.Get("checked").ToBoolean();
-
-    const std::int32_t* table = words(info[1]);
+    const CoreOptions options = readCoreOptions(info[0].As<Napi::Object>());
     const auto rings = info[2].As<Napi::Array>();
     const auto times = info[3].As<Napi::Array>();
-    std::vector<QueueOptions> queues;
-    for (std::uint32_t i = 0; i < rings.Length(); ++i) {
-      const Napi::Value ring = rings[i];
-      const Napi::Value pairs = times[i];
-      queues.push_back({table[3 * i], table[3 * i + 1], table[3 * i + 2], words(ring),
-                        reinterpret_cast<double*>(words(pairs))});
-    }
+    const std::vector<QueueOptions> queues = readQueues(info[1], rings, times);
     Napi::Object views = Napi::Object::New(env);
     views["rings"] = rings;
     views["times"] = times;
@@ -145,94 +117,24 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
 
   static void atTeardown(void* object) { static_cast<CoreObject*>(object)->shutDown(true, true); }
 
-  static std::uint64_t bytes(const Napi::Object& options, const char* name) {
-    const Napi::Value value = options.Get(name);
-    if (!value.IsNumber()) return 0;
-    const double number = value.As<Napi::Number>().DoubleValue();
-    if (!(number >= 0) || number > 9007199254740992.0) {
-      fail(value.Env(), "INVALID_OPTION", std::string(name) + " is not a number of bytes");
-    }
-    return static_cast<std::uint64_t>(number);
-  }
-
   void requireOpen(Napi::Env env) const {
     if (closed_) fail(env, "CLOSED", "the native core is closed");
   }
 
-  Napi::Value spaces(const Napi::CallbackInfo& info) {
-    const Napi::Env env = info.Env();
-    Napi::Array result = Napi::Array::New(env);
-    for (const Space& space : core_->runtime().spaces) {
-      Napi::Object each = Napi::Object::New(env);
-      each["kind"] = Napi::Number::New(env, space.kind);
-      each["name"] = Napi::String::New(env, space.name);
-      each["bytes"] = Napi::Number::New(env, static_cast<double>(space.bytes));
-      each["uuid"] = Napi::String::New(env, space.uuid);
-      each["flushOptions"] = Napi::Number::New(env, space.flushOptions);
-      each["writeOrdering"] = Napi::Number::New(env, space.writeOrdering);
-      result[result.Length()] = each;
-    }
-    return result;
-  }
-
-  Napi::Value kernel(const Napi::CallbackInfo& info) {
+  /// A call that needs an open core.
+  template <Napi::Value (*call)(const Napi::CallbackInfo&, Core&)>
+  Napi::Value open(const Napi::CallbackInfo& info) {
     requireOpen(info.Env());
-    const std::int32_t space = info[1].IsNumber() ? info[1].ToNumber().Int32Value() : -1;
-    return Napi::Number::New(info.Env(), core_->kernel(info[0].ToString(), space));
+    return call(info, *core_);
   }
 
-  Napi::Value takesLengths(const Napi::CallbackInfo& info) {
-    const std::int32_t id = info[0].ToNumber();
-    return Napi::Boolean::New(info.Env(), core_->runtime().registry.takesLengths(id));
+  /// A call that a closed core answers with null.
+  template <Napi::Value (*call)(const Napi::CallbackInfo&, Core&)>
+  Napi::Value orNull(const Napi::CallbackInfo& info) {
+    return closed_ ? info.Env().Null() : call(info, *core_);
   }
 
-  Napi::Value steered(const Napi::CallbackInfo& info) {
-    const Napi::Env env = info.Env();
-    requireOpen(env);
-    const auto positions = info[1].As<Napi::Int32Array>();
-    const auto isInteger = info[2].As<Napi::Uint8Array>();
-    std::vector<Steer> steers(positions.ElementLength());
-    for (std::size_t i = 0; i < steers.size(); ++i) {
-      steers[i] = {positions[i], i < isInteger.ElementLength() && isInteger[i] != 0};
-    }
-    try {
-      Registry& registry = core_->runtime().registry;
-      return Napi::Number::New(env, registry.steered(info[0].ToNumber(), std::move(steers)));
-    } catch (const std::runtime_error& error) {
-      fail(env, "KERNELS", error.what());
-    }
-  }
-
-  Napi::Value numberLengths(const Napi::CallbackInfo& info) {
-    requireOpen(info.Env());
-    const auto list = info[0].As<Napi::Float64Array>();
-    const std::int32_t number = core_->runtime().lengths.add(list.Data(), list.ElementLength());
-    return Napi::Number::New(info.Env(), number);
-  }
-
-  Napi::Value loadKernels(const Napi::CallbackInfo& info) {
-    const Napi::Env env = info.Env();
-    requireOpen(env);
-    std::vector<std::string> names;
-    try {
-      core_->loadKernels(info[0].ToString(), names);
-    } catch (const CoreError& error) {
-      fail(env, error.code(), error.what());
-    }
-    return list(env, names);
-  }
-
-  Napi::Value compileKernels(const Napi::CallbackInfo& info) {
-    const Napi::Env env = info.Env();
-    requireOpen(env);
-    std::vector<std::string> names;
-    try {
-      core_->compileKernels(readKernelSource(info[0].As<Napi::Object>()), names);
-    } catch (const CoreError& error) {
-      fail(env, error.code(), error.what());
-    }
-    return list(env, names);
-  }
+  Napi::Value spaces(const Napi::CallbackInfo& info) { return headrace::spaces(info, *core_); }
 
   void wake(const Napi::CallbackInfo& info) {
     if (!closed_) core_->wake(info[0].ToNumber());
@@ -318,44 +220,6 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
 
   Napi::Value lastError(const Napi::CallbackInfo& info) {
     return Napi::String::New(info.Env(), core_->lastError(info[0].ToNumber()));
-  }
-
-  Napi::Value shareable(const Napi::CallbackInfo& info) {
-    const Napi::Env env = info.Env();
-    const DeviceShare* share = closed_ ? nullptr : core_->share(info[0].ToNumber());
-    if (share == nullptr || share->fd < 0) return env.Null();
-    Napi::Object result = Napi::Object::New(env);
-    result["pid"] = Napi::Number::New(env, getpid());
-    result["fd"] = Napi::Number::New(env, share->fd);
-    result["bytes"] = Napi::Number::New(env, static_cast<double>(share->bytes));
-    return result;
-  }
-
-  Napi::Value ipcExport(const Napi::CallbackInfo& info) {
-    const Napi::Env env = info.Env();
-    const DeviceShare* share = closed_ ? nullptr : core_->share(info[0].ToNumber());
-    if (share == nullptr || share->ipcBytes == 0) return env.Null();
-    Napi::Uint8Array handle = Napi::Uint8Array::New(env, share->ipcBytes);
-    std::copy(share->ipc, share->ipc + share->ipcBytes, handle.Data());
-    Napi::Object result = Napi::Object::New(env);
-    result["handle"] = handle;
-    result["base"] = Napi::BigInt::New(env, share->base);
-    result["offset"] = Napi::Number::New(env, static_cast<double>(share->offset));
-    result["generation"] = Napi::BigInt::New(env, share->generation);
-    return result;
-  }
-
-  Napi::Value address(const Napi::CallbackInfo& info) {
-    const Napi::Env env = info.Env();
-    requireOpen(env);
-    const Space* space = core_->runtime().space(info[0].ToNumber());
-    if (space == nullptr) fail(env, "OUT_OF_RANGE", "there is no such memory space");
-    return Napi::BigInt::New(env, space->base);
-  }
-
-  Napi::Value peerAccess(const Napi::CallbackInfo& info) {
-    return Napi::Boolean::New(info.Env(),
-                              core_->peerAccess(info[0].ToNumber(), info[1].ToNumber()));
   }
 
   void keepShared(const Napi::CallbackInfo&) { core_->keepShared(); }
@@ -506,14 +370,6 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     if (!teardown) napi_remove_env_cleanup_hook(Env(), atTeardown, this);
   }
 
- public:
-  static Napi::Array list(Napi::Env env, const std::vector<std::string>& names) {
-    Napi::Array result = Napi::Array::New(env);
-    for (const std::string& name : names) result[result.Length()] = Napi::String::New(env, name);
-    return result;
-  }
-
- private:
   std::unique_ptr<Core> core_;
   WakeFunction doorbell_;
   Napi::ObjectReference views_;
@@ -533,61 +389,6 @@ Napi::Value nanoseconds(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(now()));
 }
 
-Napi::Value queueTable(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
-  CoreOptions options;
-  options.workers = info[0].ToNumber();
-  options.gpus = info[1].ToNumber();
-  options.computeStreams = info[2].ToNumber();
-  options.lanes = info[3].ToNumber();
-  options.scriptWorkers = info[4].ToNumber();
-  Napi::Array result = Napi::Array::New(env);
-  for (const QueueOptions& queue : Core::queuesOf(options)) {
-    for (const std::int32_t value : {queue.kind, queue.space, queue.peer}) {
-      result[result.Length()] = Napi::Number::New(env, value);
-    }
-  }
-  return result;
-}
-
-Napi::Value builtInKernels(const Napi::CallbackInfo& info) {
-  return CoreObject::list(info.Env(), Registry::instance().builtIn());
-}
-
-Napi::Value probe(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
-  Napi::Object result = Napi::Object::New(env);
-  const BlasReport report = blasReport();
-  Napi::Object blas = Napi::Object::New(env);
-  blas["found"] = Napi::Boolean::New(env, report.found);
-  blas["library"] = Napi::String::New(env, report.library);
-  blas["reason"] = Napi::String::New(env, report.reason);
-  result["blas"] = blas;
-  Napi::Array drivers = Napi::Array::New(env);
-  for (const DriverTable* const* driver = allDrivers(); *driver != nullptr; ++driver) {
-    std::int32_t devices = 0;
-    char reason[256] = "";
-    const bool found = (*driver)->probe(&devices, reason, sizeof reason) == DriverStatus::ok;
-    Napi::Object each = Napi::Object::New(env);
-    each["name"] = Napi::String::New(env, (*driver)->name);
-    each["found"] = Napi::Boolean::New(env, found);
-    each["devices"] = Napi::Number::New(env, found ? devices : 0);
-    each["reason"] = Napi::String::New(env, reason);
-    drivers[drivers.Length()] = each;
-  }
-  result["drivers"] = drivers;
-  result["cuda"] = cudaReport(env);
-  return result;
-}
-
-Napi::Value rawLoopTime(const Napi::CallbackInfo& info) {
-  try {
-    return Napi::Number::New(info.Env(), rawLoop(info));
-  } catch (const CoreError& error) {
-    fail(info.Env(), error.code(), error.what());
-  }
-}
-
 Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   exports["contract"] = Napi::Number::New(env, contractNumber);
   exports["Core"] = CoreObject::define(env);
@@ -596,7 +397,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   exports["now"] = Napi::Function::New<nanoseconds>(env, "now");
   exports["queueTable"] = Napi::Function::New<queueTable>(env, "queueTable");
   exports["kernels"] = Napi::Function::New<builtInKernels>(env, "kernels");
-  exports["rawLoop"] = Napi::Function::New<rawLoopTime>(env, "rawLoop");
+  exports["rawLoop"] = Napi::Function::New<rawLoop>(env, "rawLoop");
   exports["probe"] = Napi::Function::New<probe>(env, "probe");
   return exports;
 }

@@ -1,10 +1,12 @@
-// Kernel sources, the doctor's report and raw loops for JavaScript: see addon/addon_gpu.h.
+// Kernel sources, the report of the machine and raw loops for JavaScript: see addon/addon_gpu.h.
 #include "addon/addon_gpu.h"
 
+#include "addon/values.h"
 #include "core/core_error.h"
 #include "gpu/cuda/tiles.h"
 #include "gpu/driver_baseline.h"
 #include "gpu/inventory.h"
+#include "kernels/blas.h"
 
 namespace headrace {
 
@@ -81,6 +83,20 @@ Napi::Object facts(Napi::Env env, const GpuFacts& gpu) {
   return each;
 }
 
+/// The GPUs and the libraries for kernels.
+Napi::Object cudaReport(Napi::Env env) {
+  Napi::Object report = Napi::Object::New(env);
+  Napi::Array devices = Napi::Array::New(env);
+  for (const GpuFacts& gpu : cudaInventory()) devices[devices.Length()] = facts(env, gpu);
+  report["devices"] = devices;
+  const CompilerReport compiler = compilerReport();
+  report["nvrtc"] = library(env, compiler.found, compiler.library, compiler.reason);
+  const TileReport tiles = tileReport();
+  report["cublas"] = library(env, !tiles.blas.empty(), tiles.blas, tiles.reason);
+  report["cusolver"] = library(env, !tiles.solver.empty(), tiles.solver, tiles.reason);
+  return report;
+}
+
 }  // namespace
 
 KernelSource readKernelSource(const Napi::Object& given) {
@@ -108,20 +124,33 @@ KernelSource readKernelSource(const Napi::Object& given) {
   return source;
 }
 
-Napi::Object cudaReport(Napi::Env env) {
-  Napi::Object report = Napi::Object::New(env);
-  Napi::Array devices = Napi::Array::New(env);
-  for (const GpuFacts& gpu : cudaInventory()) devices[devices.Length()] = facts(env, gpu);
-  report["devices"] = devices;
-  const CompilerReport compiler = compilerReport();
-  report["nvrtc"] = library(env, compiler.found, compiler.library, compiler.reason);
-  const TileReport tiles = tileReport();
-  report["cublas"] = library(env, !tiles.blas.empty(), tiles.blas, tiles.reason);
-  report["cusolver"] = library(env, !tiles.solver.empty(), tiles.solver, tiles.reason);
-  return report;
+Napi::Value probe(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  Napi::Object result = Napi::Object::New(env);
+  const BlasReport report = blasReport();
+  Napi::Object blas = Napi::Object::New(env);
+  blas["found"] = Napi::Boolean::New(env, report.found);
+  blas["library"] = Napi::String::New(env, report.library);
+  blas["reason"] = Napi::String::New(env, report.reason);
+  result["blas"] = blas;
+  Napi::Array drivers = Napi::Array::New(env);
+  for (const DriverTable* const* driver = allDrivers(); *driver != nullptr; ++driver) {
+    std::int32_t devices = 0;
+    char reason[256] = "";
+    const bool found = (*driver)->probe(&devices, reason, sizeof reason) == DriverStatus::ok;
+    Napi::Object each = Napi::Object::New(env);
+    each["name"] = Napi::String::New(env, (*driver)->name);
+    each["found"] = Napi::Boolean::New(env, found);
+    each["devices"] = Napi::Number::New(env, found ? devices : 0);
+    each["reason"] = Napi::String::New(env, reason);
+    drivers[drivers.Length()] = each;
+  }
+  result["drivers"] = drivers;
+  result["cuda"] = cudaReport(env);
+  return result;
 }
 
-double rawLoop(const Napi::CallbackInfo& info) {
+Napi::Value rawLoop(const Napi::CallbackInfo& info) {
   BaselineLoop loop;
   loop.name = info[0].ToString();
   loop.gpus = info[1].ToNumber();
@@ -129,7 +158,11 @@ double rawLoop(const Napi::CallbackInfo& info) {
   loop.bytes = static_cast<std::uint64_t>(info[3].ToNumber().DoubleValue());
   if (info[4].IsNumber()) loop.to = info[4].As<Napi::Number>();
   if (info[5].IsNumber()) loop.from = info[5].As<Napi::Number>();
-  return runBaselineLoop(loop);
+  try {
+    return Napi::Number::New(info.Env(), runBaselineLoop(loop));
+  } catch (const CoreError& error) {
+    fail(info.Env(), error.code(), error.what());
+  }
 }
 
 }  // namespace headrace

@@ -1,4 +1,4 @@
-// The part of the Node-API surface that concerns GPUs only; used by addon/addon.cpp.
+// Kernel sources, what the machine has, and raw loops of its drivers, for JavaScript. Used by addon/addon.cpp and addon/addon_kernels.cpp.
 #pragma once
 
 #include <napi.h>
@@ -9,9 +9,9 @@ namespace headrace {
 
 /// Reads a `NativeKernelSource` (contract.ts), which native/index.ts has checked. Throws CoreError.
 KernelSource readKernelSource(const Napi::Object& given);
-/// `NativeProbe.cuda`: the GPUs and the libraries for kernels.
-Napi::Object cudaReport(Napi::Env env);
-/// runBaselineLoop(name, gpus, count, bytes): nanoseconds per operation. Throws CoreError.
-double rawLoop(const Napi::CallbackInfo& info);
+/// probe(): `NativeProbe` of contract.ts, what the doctor reports.
+Napi::Value probe(const Napi::CallbackInfo& info);
+/// rawLoop(name, gpus, count, bytes, to, from): nanoseconds per operation of a driver without queues.
+Napi::Value rawLoop(const Napi::CallbackInfo& info);
 
 }  // namespace headrace

@@ -9,6 +9,7 @@ export interface DueSend {
   readonly datum: Datum;
   readonly rank: number;
   readonly priority: number;
+  readonly isStraight: boolean;
   /** Position of the first task of that rank that takes it. */
   position: number;
 }

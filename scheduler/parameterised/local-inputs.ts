@@ -42,7 +42,7 @@ export class LocalInputs {
         const input = datum(of);
         if (input.rank !== rank) continue;
         if (!local.holds(input)) throw inputAway(input);
-        sends.send(input, to(of), NOTHING);
+        sends.send(input, to(of), false, NOTHING);
       }
     }
   }

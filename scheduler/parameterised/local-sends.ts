@@ -1,7 +1,7 @@
 // The versions that go from this rank to others, for a rank that looks at its own tasks only: an output goes to each other rank that
 // runs one of its targets, once.
 //
-// A send is planned right behind the task that makes the version: so it knows all its destinations, and can use a tree. But it holds
+// A version goes along a tree if its flow does (local-trees.ts). A send is planned right behind the task that makes the version: so it knows all its destinations, and can use a tree. But it holds
 // a row of the window until its readers are inserted elsewhere. While such sends hold a part of the window, further ones are planned
 // as late as possible, in the place that the first reader on that rank has in the order.
 // Invariant: whatever the ranks wait for, sends that were planned early leave the larger part of the window to tasks, and to movements
@@ -30,6 +30,8 @@ export class LocalSends {
   /** For each rank the number of the last output that went to it. */
   private readonly sentTo: Float64Array;
   private outputs = 0;
+  /** The output that is being sent goes straight to each rank. */
+  private isStraight = false;
   /** The sends of the output that are planned late, by rank. */
   private readonly late: Map<number, DueSend> = new Map();
 
@@ -39,9 +41,13 @@ export class LocalSends {
     this.sentTo = new Float64Array(local.size);
   }
 
-  /** The latest version of the datum goes to the targets. @throws HeadraceError the errors of `Graph.insert` */
-  send(datum: Datum, targets: Targets, visitor: TargetVisitor): void {
+  /**
+   * The latest version of the datum goes to the targets. `isStraight`: not along a tree.
+   * @throws HeadraceError the errors of `Graph.insert`
+   */
+  send(datum: Datum, targets: Targets, isStraight: boolean, visitor: TargetVisitor): void {
     this.outputs++;
+    this.isStraight = isStraight;
     this.visit(datum, targets, visitor);
     if (this.late.size === 0) return;
     for (const send of this.late.values()) this.due.add(send);
@@ -58,7 +64,7 @@ export class LocalSends {
   }
 
   private sendTo(datum: Datum, { cls, indices }: FlowEnd): void {
-    const { local, sentTo, outputs, late } = this;
+    const { local, sentTo, outputs, late, isStraight } = this;
     const target = cls as GraphClass;
     const rank = target.rankOf(indices) as number;
     if (rank === local.rank) return;
@@ -71,10 +77,13 @@ export class LocalSends {
     sentTo[rank] = outputs;
     const priority = target.priority === undefined ? 0 : target.priority(indices);
     if (late.size > 0 || !local.mayPlanEarly)
-      late.set(rank, { datum, rank, priority, position: positionOf(target, indices) });
+      late.set(rank, {
+        ...{ datum, rank, priority, isStraight },
+        position: positionOf(target, indices),
+      });
     else {
       this.portion.insert();
-      local.goesTo(datum, rank, priority);
+      local.goesTo(datum, rank, priority, isStraight);
     }
   }
 
@@ -84,8 +93,8 @@ export class LocalSends {
     if (!due.isDue(position)) return;
     this.portion.insert();
     do {
-      const { datum, rank, priority } = due.take();
-      this.local.goesTo(datum, rank, priority);
+      const { datum, rank, priority, isStraight } = due.take();
+      this.local.goesTo(datum, rank, priority, isStraight);
     } while (due.isDue(position));
   }
 }

@@ -27,6 +27,7 @@ import {
 } from './local-mistakes.js';
 import { LocalSends, type TargetVisitor } from './local-sends.js';
 import { LocalTasks, positionOf } from './local-tasks.js';
+import { LocalTrees } from './local-trees.js';
 import { BEFORE, LocalVersions } from './local-versions.js';
 import { Portion } from './portion.js';
 
@@ -44,6 +45,7 @@ export class LocalWalk implements TargetVisitor {
   /** The flow that is being sent. */
   private output = 0;
   private readonly checks: LocalChecks | undefined;
+  private readonly trees: LocalTrees;
   /** The task that is being inserted. */
   private cls: GraphClass;
   private indices: Indices = {};
@@ -58,6 +60,7 @@ export class LocalWalk implements TargetVisitor {
     this.portion = new Portion(graph);
     this.sends = new LocalSends(local, this.portion);
     this.cls = classes[0];
+    this.trees = new LocalTrees(classes, local.treeFrom);
     this.checks = graph.isChecked ? new LocalChecks(classes, inputs, local.rank) : undefined;
   }
 
@@ -94,7 +97,7 @@ export class LocalWalk implements TargetVisitor {
   }
 
   private insert(): void {
-    const { cls, indices, position, portion, versions, data, sends } = this;
+    const { cls, indices, position, portion, versions, data, sends, trees } = this;
     const { from, isWritten, sending } = cls;
     sends.before(position);
     for (let f = 0; f < from.length; f++) {
@@ -110,7 +113,7 @@ export class LocalWalk implements TargetVisitor {
       const to = cls.to[f];
       if (to === undefined) continue;
       this.output = f;
-      sends.send(data[f], to(indices), this);
+      sends.send(data[f], to(indices), !trees.has(cls, f), this);
     }
   }
 
@@ -156,7 +159,7 @@ export class LocalWalk implements TargetVisitor {
     if (rank === local.rank || here > wanted) throw staleInput(this.name, this.flow(f), datum);
     // The tasks that read the version before are inserted first.
     this.portion.insert();
-    local.comesFrom(datum, rank);
+    local.comesFrom(datum, rank, !this.trees.has(sender, source.flow));
     versions.set(datum, wanted);
     return datum;
   }

@@ -23,6 +23,8 @@ export class RankData {
   producer: Int16Array = new Int16Array(ROWS);
   /** 1: the latest version is here, or will be in the order of the graph. */
   have: Uint8Array = new Uint8Array(ROWS);
+  /** 1: the latest version comes straight from its writer, so that this rank never passes it on. */
+  straight: Uint8Array = new Uint8Array(ROWS);
   /** The first rank to which the latest version was sent, or NO_RANK. */
   private sentFirst: Int16Array = new Int16Array(ROWS).fill(NO_RANK);
   /** Movement that may take more destinations for the latest version, or NOT_SENT. */
@@ -66,6 +68,7 @@ export class RankData {
   written(d: DatumId, rank: number): void {
     this.producer[d] = rank;
     this.have[d] = rank === this.rank ? 1 : 0;
+    this.straight[d] = 0;
     this.forgetSends(d);
   }
 
@@ -111,11 +114,14 @@ export class RankData {
    * the program. A datum with another writer keeps its copies: all ranks know that writer.
    */
   forgetCopies(): void {
-    const { gid, owner, producer, have, rank } = this;
+    const { gid, owner, producer, have, straight, rank } = this;
     for (let d = FIRST_DATUM; d < gid.length; d++) {
       if (gid[d] === NO_GID || producer[d] !== owner[d]) continue;
       if (owner[d] === rank) this.forgetSends(d);
-      else have[d] = 0;
+      else {
+        have[d] = 0;
+        straight[d] = 0;
+      }
     }
   }
 
@@ -133,6 +139,7 @@ export class RankData {
     this.owner = resized(this.owner, rows);
     this.producer = resized(this.producer, rows);
     this.have = resized(this.have, rows);
+    this.straight = resized(this.straight, rows);
     this.openSend = resized(this.openSend, rows, NOT_SENT);
     this.sentFirst = resized(this.sentFirst, rows, NO_RANK);
   }

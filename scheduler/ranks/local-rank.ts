@@ -63,16 +63,29 @@ export class LocalRank {
     return owner[row] === this.rank && have[row] === 1;
   }
 
-  /** The next task here that reads the datum takes a version that rank `from` has written, and that is not here. */
-  comesFrom({ row }: Row, from: number): void {
-    this.plan.transfers.written(row, from);
+  /** The number of ranks from which on a version goes along a tree; Infinity if there are not so many. */
+  get treeFrom(): number {
+    const { hasTrees, treeFrom } = this.plan.transfers;
+    return hasTrees ? treeFrom : Number.POSITIVE_INFINITY;
   }
 
-  /** A task of rank `to` takes the version that is the latest one of the tasks inserted here. @throws HeadraceError the error of the run */
-  goesTo({ row }: Row, to: number, priority: number): void {
+  /**
+   * The next task here that reads the datum takes a version that rank `from` has written, and that is not here. `isStraight`: its sends
+   * say so, too.
+   */
+  comesFrom({ row }: Row, from: number, isStraight: boolean): void {
+    this.plan.transfers.written(row, from);
+    if (isStraight) this.plan.data.straight[row] = 1;
+  }
+
+  /**
+   * A task of rank `to` takes the version that is the latest one of the tasks inserted here. `isStraight`: not along a tree.
+   * @throws HeadraceError the error of the run
+   */
+  goesTo({ row }: Row, to: number, priority: number, isStraight: boolean): void {
     const { run } = this;
     if (run.error !== undefined) throw run.error;
-    this.plan.transfers.sendTo(row, to, run, priority, false);
+    this.plan.transfers.sendTo(row, to, run, priority, isStraight && guards.straightSends);
   }
 
   /** Every rank gets the latest version of the datum; all ranks must say so, for all data in the same order. */
@@ -81,7 +94,7 @@ export class LocalRank {
     const { data, transfers } = this.plan;
     const { row } = datum;
     if (data.producer[row] === rank)
-      for (let n = 1; n < size; n++) this.goesTo(datum, (rank + n) % size, 0);
+      for (let n = 1; n < size; n++) this.goesTo(datum, (rank + n) % size, 0, false);
     else if (data.have[row] === 0) transfers.receive(row, run, 0, HOST, undefined);
   }
 

@@ -58,7 +58,8 @@ export class PlannedTransfers {
   private readonly graphs: Pick<GraphCounts, 'sent' | 'expected'>;
   private readonly rank: number;
   private readonly size: number;
-  private readonly treeFrom: number;
+  /** Number of destinations from which on a tree is used. */
+  readonly treeFrom: number;
   private readonly isInline: (bytes: number) => boolean;
   private readonly onLane: TransferParts['onLane'];
   private readonly sendClass: TaskClassRow;
@@ -85,6 +86,11 @@ export class PlannedTransfers {
     this.sendClass = this.networkClass('send', AccessMode.read, NetworkRole.send);
     this.receiveClass = this.networkClass('receive', AccessMode.write, NetworkRole.receive);
     this.forwardClass = this.networkClass('forward', AccessMode.read, NetworkRole.forward);
+  }
+
+  /** Whether a version goes along a tree if all other ranks get it. */
+  get hasTrees(): boolean {
+    return this.size - 1 >= this.treeFrom;
   }
 
   /** How many movements are live. */
@@ -116,7 +122,7 @@ export class PlannedTransfers {
     this.engine.directory.written[d] = 1;
   }
 
-  /** The latest version of `d`, which is here, goes to rank `to`. */
+  /** The latest version of `d`, which is here, goes to rank `to`; if `apart`, never along a tree. */
   sendTo(d: DatumId, to: number, run: RunState, priority: number, apart: boolean): void {
     const { data, movements } = this;
     if (!data.markSent(d, to)) return;
@@ -191,7 +197,8 @@ export class PlannedTransfers {
     const task = this.insert(this.receiveClass, receive, run, priority, after);
     // A tree may require this rank to pass the datum on; the announcement says so. Lanes pass short versions on themselves.
     const mayPassOn = !(receive.onLane && this.isInline(engine.directory.bytes[d]));
-    if (pull === undefined && mayPassOn && this.size - 1 >= this.treeFrom) {
+    const isStraight = data.straight[d] === 1;
+    if (pull === undefined && !isStraight && mayPassOn && this.hasTrees) {
       const forward = movements.add({
         role: NetworkRole.forward,
         d,

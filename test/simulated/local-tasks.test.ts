@@ -13,7 +13,14 @@ import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { Random } from '../../devices/simulated/machine/random.js';
 import { World } from '../../devices/simulated/machine/world.js';
-import { type BlockCyclic, type HeadraceError, Runtime, range, TiledMatrix } from '../../index.js';
+import {
+  type BlockCyclic,
+  type Graph,
+  type HeadraceError,
+  Runtime,
+  range,
+  TiledMatrix,
+} from '../../index.js';
 import { LocalRank } from '../../scheduler/ranks/local-rank.js';
 import { seenOnRanks, settledOnRanks } from '../support/dataflow-ranks.js';
 import {
@@ -201,26 +208,77 @@ async function workAmong(
 test('a rank in the corner does the same among 9 ranks and among 1024', async () => {
   const few = await workAmong(3);
   expect(few.tasks).toBe(9 * 4);
-  expect(await workAmong(32)).toEqual(few);
+  const many = await workAmong(32);
+  expect(many.tasks).toBe(few.tasks);
+  // The sample of tasks that says whether versions go along trees differs a little.
+  expect(Math.abs(many.calls - few.calls)).toBeLessThan(5);
+});
+
+/** Movements of the first of 64 ranks by role, all of them inserted. */
+function movementsOf(insert: (graph: Graph, runtime: Runtime) => void): Record<string, number> {
+  const backend = new SimulatedBackend({ machine: rankMachine, world: new World() });
+  const port = new RecordingPort({ size: 64 });
+  const runtime = Runtime.over(backend, { workers: 1, window: 4096 }, port);
+  const { tasks, x } = runtime.engine;
+  const run = runtime.run((graph) => insert(graph, runtime), { pruned: true });
+  // Nobody answers: it does not end.
+  void run.done.catch(() => {});
+  const counts: Record<string, number> = { send: 0, receive: 0, forward: 0 };
+  for (let task = 0; task < tasks.next; task++) {
+    const { name } = x.classes[tasks.classOf[task & tasks.mask]];
+    if (name in counts) counts[name]++;
+  }
+  return counts;
+}
+
+describe('a version goes along a tree', () => {
+  test('not in a stencil: a rank has no forwards for what its neighbours send', () => {
+    const { send, receive, forward } = movementsOf((graph, runtime) => {
+      const rankGrid = { rows: 8, columns: 8, blockRows: 2, blockColumns: 2 };
+      const given = { rows: 64, tile: 4, rankGrid };
+      const [U, V] = ['U', 'V'].map(
+        (name) => new TiledMatrix(runtime, 'f64', { ...given, name }, () => {}),
+      );
+      const beyond = runtime.data(new Float64Array(4));
+      const weights = { middle: 1, up: 1, down: 1, left: 1, right: 1 };
+      stencil2dGraph.insertInto(graph, { U, V, weights, beyond, steps: 9 });
+    });
+    expect(send).toBeGreaterThan(20);
+    // Those of the data from before the graph may be passed on.
+    expect(forward).toBeLessThan(receive / 4);
+  });
+
+  test('in a Cholesky factorisation: a rank has a forward for each receive', () => {
+    const { receive, forward } = movementsOf((graph, runtime) => {
+      const A = new TiledMatrix(runtime, 'f64', { rows: 64, tile: 1, lower: true }, () => {});
+      choleskyGraph.insertInto(graph, { A });
+    });
+    expect(receive).toBeGreaterThan(100);
+    expect(forward).toBe(receive);
+  });
 });
 
 describe('guards', () => {
+  const guards = ['localCopies', 'straightSends'] as const;
   afterEach(() => {
-    setGuard('localCopies', true);
+    for (const guard of guards) setGuard(guard, true);
   });
 
-  test('without localCopies: random programs leave old values, or stand still', async () => {
-    setGuard('localCopies', false);
-    let noticed = '';
-    for (let seed = 1; seed <= 30 && noticed === ''; seed++) {
-      try {
-        noticed = (await wrongOf(3, seed, true)).join();
-      } catch (error) {
-        noticed = String(error);
+  test.each(guards)(
+    'without %s: random programs leave old values, or stand still',
+    async (guard) => {
+      setGuard(guard, false);
+      let noticed = '';
+      for (let seed = 1; seed <= 30 && noticed === ''; seed++) {
+        try {
+          noticed = (await wrongOf(guard === 'localCopies' ? 3 : 6, seed, true)).join();
+        } catch (error) {
+          noticed = String(error);
+        }
       }
-    }
-    expect(noticed).not.toBe('');
-  });
+      expect(noticed).not.toBe('');
+    },
+  );
 });
 
 /** The error of each rank; fails unless there is one. */

@@ -185,6 +185,10 @@ export interface Guards {
   recognitionPauses: boolean;
   /** Nothing is held back beside a run whose insertions are not seen (scheduler/recognition/recognition.ts). */
   recognitionAlone: boolean;
+  /** No task whose body may insert others is live when stretches are held back (scheduler/recognition/recognition.ts). */
+  stretchBodies: boolean;
+  /** Stretches that are held back or under way have no more tasks than the window (scheduler/recognition/held-stretches.ts). */
+  stretchLimit: boolean;
   /** A copy that a lane has announced does not change until every receiver has it (scheduler/ranks/lane-movements.ts). */
   longSendHeld: boolean;
   /** A rank whose run has failed declines long versions at once: their senders may have no room (scheduler/ranks/early-ends.ts). */
@@ -305,6 +309,8 @@ const all: Guards = {
   recognisedSame: true,
   recognitionPauses: true,
   recognitionAlone: true,
+  stretchBodies: true,
+  stretchLimit: true,
   longSendHeld: true,
   longDeclined: true,
   laneWithdrawn: true,

@@ -1,5 +1,6 @@
 // The engine's side of a run: how many of its tasks are live, whether more may come, and how it ends.
-// Invariant: `live` counts inserted tasks that are not retired; the run is over when it is sealed and live is 0.
+// Invariant: `live` counts inserted tasks that are not retired; the run is over when it is sealed, live is 0,
+// and no play stands for tasks of it.
 import type { HeadraceError } from '../../devices/errors.js';
 
 /** Slot of the runtime's own tasks (reads, releases); never cancelled. */
@@ -37,5 +38,10 @@ export class RunState {
 
   get live(): number {
     return this.inserted - this.retired;
+  }
+
+  /** All that was inserted, or is played in place of it, is over. */
+  get isDone(): boolean {
+    return this.inserted === this.retired && this.standing === 0;
   }
 }

@@ -37,7 +37,7 @@ export class Runs {
   /** The run inserts no more tasks; `onOver` is called when its last task is over. */
   seal(run: RunState): void {
     run.sealed = true;
-    if (run.live === 0) this.isOver(run);
+    if (run.isDone) this.isOver(run);
     this.reportOver();
   }
 
@@ -53,7 +53,7 @@ export class Runs {
   /** A task of the run is over. */
   taskIsOver(run: RunState): void {
     run.retired++;
-    if (run.sealed && run.live === 0) this.isOver(run);
+    if (run.sealed && run.isDone) this.isOver(run);
   }
 
   private isOver(run: RunState): void {

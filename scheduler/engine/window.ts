@@ -205,7 +205,7 @@ export class WindowRoom {
   private get hasSpace(): boolean {
     const { runs, tasks } = this.state;
     let unfinished = 0;
-    for (const run of runs) if (run !== undefined) unfinished += run.live;
+    for (const run of runs) if (run !== undefined) unfinished += run.live + run.standing;
     return unfinished - this.parts.bodies.waiting <= tasks.window >> 1;
   }
 

@@ -218,21 +218,27 @@ export class Plan {
   }
 
   /**
-   * Plays one iteration of the plan, which is open, in place of tasks of run `run`. `given`: the value of an open parameter, by its name. What is returned
-   * takes the play back, as long as it has not begun.
+   * Plays the plan, which is open, in place of tasks of run `run`, `stand.times()` times. `given`: the values of an open parameter,
+   * by its name. What is returned takes the play back, as long as it has not begun.
    * @internal
    */
-  stand(run: RunState, stand: Stand, ends: Ends, given: (slot: string) => number): () => void {
+  stand(
+    run: RunState,
+    stand: Stand,
+    ends: Ends,
+    given: (slot: string) => (iteration: number) => number,
+  ): () => void {
     const { engine } = this;
     // A runtime that is being closed waits for its runs.
     const playable = this.forms.lookingAt(undefined);
     const { program } = playable;
     const done = (iterations: number): void => {
-      this.countCopies(program);
+      this.countCopies(program, iterations);
       ends.done(iterations);
     };
     const of = { times: 1, condition: undefined, run, isPart: true, stand, ...ends, done };
-    const play = this.enter(playable, of, (slot) => given(program.slots[slot]));
+    const values = program.slots.map(given);
+    const play = this.enter(playable, of, (slot, iteration) => values[slot](iteration));
     return () => {
       engine.sections.withdraw(play);
       play.withdraw();
@@ -241,15 +247,16 @@ export class Plan {
     };
   }
 
-  /** Adds the copies of an iteration to the totals of the engine, from which runs are reported. */
-  private countCopies({ report, copied }: PlannedProgram): void {
+  /** Adds the copies of the iterations to the totals of the engine, from which runs are reported. */
+  private countCopies({ report, copied }: PlannedProgram, iterations: number): void {
     const { transfers, x } = this.engine;
-    for (const kind of ['h2d', 'd2h', 'd2d'] as const) transfers.bytes[kind] += report.bytes[kind];
+    for (const kind of ['h2d', 'd2h', 'd2d'] as const)
+      transfers.bytes[kind] += iterations * report.bytes[kind];
     copied.into.forEach((bytes, s) => {
-      transfers.bytesIn[s] += bytes;
-      transfers.bytesOut[s] += copied.outOf[s];
+      transfers.bytesIn[s] += iterations * bytes;
+      transfers.bytesOut[s] += iterations * copied.outOf[s];
     });
-    x.counters.evictions += report.evictions;
+    x.counters.evictions += iterations * report.evictions;
   }
 
   private playAlone(

@@ -28,13 +28,13 @@ export class PlayExit {
   private readonly state: EngineState;
   private readonly program: PlannedProgram;
   private readonly before: TaskId;
-  private readonly times: number;
+  private readonly times: () => number;
   /** The number of records that ended well per list, over all parts, and the status of the next one. */
   private readonly succeeded: Float64Array;
   private readonly status: Int32Array;
 
-  /** `before`: the last task inserted before the play; `times`: its iterations. */
-  constructor(state: EngineState, program: PlannedProgram, before: TaskId, times: number) {
+  /** `before`: the last task inserted before the play; `times`: its iterations, of which more may come. */
+  constructor(state: EngineState, program: PlannedProgram, before: TaskId, times: () => number) {
     this.state = state;
     this.program = program;
     this.before = before;
@@ -63,7 +63,7 @@ export class PlayExit {
     const hasBegun = hasEntered && this.succeeded.some((n) => n > 0);
     // The copies behind a copy that has failed have carried anything.
     const trustsCopies = failed.every(({ insertion }) => insertion >= 0);
-    const tainted = trustsCopies ? taintedData(program, failed, this.times) : undefined;
+    const tainted = trustsCopies ? taintedData(program, failed, this.times()) : undefined;
     for (const result of program.results) {
       if (hasBegun || failed.length > 0) this.settle(result, tainted);
       else if (guards.poisonOutputs) {
@@ -94,7 +94,7 @@ export class PlayExit {
   /** Whether a command of the last iteration has run. */
   private hasRun({ list, record }: { readonly list: number; readonly record: number }): boolean {
     const length = recordsIn(this.program.queues[list]);
-    return this.succeeded[list] > (this.times - 1) * length + record;
+    return this.succeeded[list] > (this.times() - 1) * length + record;
   }
 
   /**

@@ -50,8 +50,12 @@ export interface Stand {
   readonly begins: () => void;
   /** The play cannot begin, and is over. */
   readonly refused: (error: HeadraceError) => void;
-  /** What a message calls the task of an insertion. */
-  readonly nameOf: (cls: TaskClassRow, insertion: number) => string;
+  /** What a message calls the task of an insertion in an iteration. */
+  readonly nameOf: (cls: TaskClassRow, insertion: number, iteration: number) => string;
+  /** Iterations so far; more may come until the play is over. */
+  readonly times: () => number;
+  /** So many iterations are over, and others follow. */
+  readonly played: (iterations: number) => void;
 }
 
 /** What a play does, and whom it tells. */
@@ -123,9 +127,15 @@ export class Play implements Section {
     this.wish = wish;
     this.name = `the play of plan '${program.report.name}'`;
     this.before = ((state.tasks.next - 1) | 0) as TaskId;
-    this.exit = new PlayExit(state, program, this.before, wish.times);
+    this.exit = new PlayExit(state, program, this.before, () => this.wanted);
     this.lists = program.queues;
     this.times = state.x.tracing ? new PlayTimes(program) : undefined;
+  }
+
+  /** Iterations of the play, as far as they are known. */
+  private get wanted(): number {
+    const { stand, times } = this.wish;
+    return stand === undefined ? times : stand.times();
   }
 
   /** Ends the play between two commands. */
@@ -207,8 +217,7 @@ export class Play implements Section {
       }
       this.hasEntered = true;
     }
-    if (this.program.queues.length === 0 || this.iterations >= this.wish.times)
-      return this.succeed();
+    if (this.program.queues.length === 0 || this.iterations >= this.wanted) return this.succeed();
     this.wish.stand?.begins();
     this.beginPart();
     return false;
@@ -258,7 +267,7 @@ export class Play implements Section {
       times = Math.min(times, Math.max(1, Math.floor(values / slots)));
     }
     if (condition !== undefined) times = this.untilLook(condition, times);
-    times = Math.min(times, wish.times - this.iterations);
+    times = Math.min(times, this.wanted - this.iterations);
     const parameters = new Float64Array(Math.max(1, times * slots));
     for (let i = 0; i < times; i++)
       for (let s = 0; s < slots; s++)
@@ -339,12 +348,15 @@ export class Play implements Section {
     this.iterations += error === undefined ? played : 0;
     // An abort may come after the last command, or while all queues wait at a barrier.
     const failed = error ?? this.stopped;
-    const hasMore = played === this.partTimes && this.iterations < this.wish.times;
+    const hasMore = played === this.partTimes && this.iterations < this.wanted;
     const isOver = failed !== undefined || !hasMore;
     try {
       // What has been played is recorded while the next part is under way, and after the end of the play.
       if (isOver) this.reportEnd(failed);
-      else this.beginPart();
+      else {
+        this.wish.stand?.played(this.iterations);
+        this.beginPart();
+      }
     } finally {
       if (part !== undefined) state.observer?.played(part);
     }
@@ -437,7 +449,7 @@ export class Play implements Section {
     );
     const values = cls.paramNames.map((name, i) => `${name} = ${params[i]}`).join(', ');
     const task =
-      wish.stand?.nameOf(cls, failed.insertion) ??
+      wish.stand?.nameOf(cls, failed.insertion, iteration) ??
       `${cls.name}${values === '' ? '' : `(${values})`} ${where}`;
     const explain = (code: number): string | undefined =>
       wish.explain(failed.insertion, code, params);

@@ -68,6 +68,9 @@ export interface InsertionWatch {
   notes(insertion: ProgramInsertion, cls: TaskClass): void;
   /** The program asks for something that needs its tasks to run before it ends. */
   asks(what: string): void;
+  /** It awaits room for more tasks. True if insertions stay held back; then `hasSpace` follows. */
+  asksForSpace(): boolean;
+  hasSpace(): void;
 }
 
 /** Arguments for which the record of a graph has room at first. Runs may be short, and each has a graph. */
@@ -579,9 +582,14 @@ export class Graph implements TaskGraph {
    * limits memory and serves timers and sockets. Rejects with the run's error when the run fails.
    */
   space(): Promise<void> {
-    this.watch?.asks('its program asks for space');
-    this.engine.held?.settle();
-    return this.engine.room.space(this.run);
+    const { engine, run, watch } = this;
+    const goesOn = watch?.asksForSpace() === true;
+    if (!goesOn) engine.held?.settle();
+    const space = engine.room.space(run);
+    if (!goesOn) return space;
+    const over = (): void => watch?.hasSpace();
+    space.then(over, over);
+    return space;
   }
 
   /** Whether tasks that this rank left out may have written a datum. */

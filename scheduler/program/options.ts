@@ -66,8 +66,8 @@ export interface RuntimeOptions {
   /** Time at which writes of the network to device memory are flushed; default 'auto'. */
   readonly flush?: 'auto' | 'force' | 'off';
   /**
-   * 'auto': runs that insert the same tasks again are recognised, and played as plans (docs/plans.md). Default 'off'. On several
-   * ranks runs are not recognised.
+   * 'auto': runs that insert the same tasks again, and stretches that a run repeats, are recognised and played as plans
+   * (docs/plans.md). Default 'off'. On several ranks nothing is recognised.
    */
   readonly plans?: 'auto' | 'off';
   /** Write a trace of everything to this file. */

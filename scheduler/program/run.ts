@@ -257,7 +257,8 @@ export class Run implements PromiseLike<RunReport> {
   }
 
   private reportProgress(): void {
-    const status = this.status();
+    // What recognition holds back stays held back.
+    const status = this.sampler.sample(this.watch?.heldBack);
     this.tell('progress', status);
     this.publish('progress', { status });
   }

@@ -27,6 +27,9 @@ export class Expectation {
   readonly given: readonly (number | boolean)[];
   /** CLOSED, or OPEN plus the kind, per parameter. */
   readonly open: Uint8Array;
+  /** The parameters that are open, and the place of a parameter among them. */
+  readonly openPlaces: Int32Array;
+  readonly openNumber: Int32Array;
   /** First parameter of each task. */
   readonly firstParam: Int32Array;
   private readonly rows: ReadonlySet<number>;
@@ -66,7 +69,26 @@ export class Expectation {
     this.data = data;
     this.given = given;
     this.open = Uint8Array.from(open);
+    this.openPlaces = Int32Array.from(open.flatMap((kind, i) => (kind === CLOSED ? [] : [i])));
+    this.openNumber = new Int32Array(open.length).fill(-1);
+    this.openPlaces.forEach((place, i) => {
+      this.openNumber[place] = i;
+    });
     this.rows = new Set(data.map(({ row }) => row));
+  }
+
+  /** The parameter of a slot (Sequence.follows), at the places of `given`. */
+  placeOf(slot: string): number {
+    const [n, i] = slot.split('.');
+    return this.firstParam[Number(n)] + Number(i);
+  }
+
+  /** Whether an insertion has the class and the data of the first task. Says so without making anything. */
+  mayBegin(cls: unknown, args: unknown): boolean {
+    const [first] = this.classes;
+    if (cls !== first || args === null || typeof args !== 'object') return false;
+    const named = args as Record<string, unknown>;
+    return first.flowNames.every((name, i) => named[name] === this.data[i]);
   }
 
   /** Whether a task uses datum `d`. */
@@ -89,7 +111,7 @@ export class Comparison {
   private flowAt = 0;
   private paramAt = 0;
   /** Id that the first task would have. */
-  private readonly base: number;
+  private base: number;
   private readonly isChecked: boolean;
 
   /** `isChecked`: all names of arguments and options are looked at. */
@@ -103,6 +125,14 @@ export class Comparison {
   /** Handle of the insertion that was accepted last. */
   get handle(): TaskHandle {
     return ((this.base + this.next - 1) | 0) as TaskHandle;
+  }
+
+  /** Compares the next insertions with the same tasks, from the first one on; that one would have the id `base`. */
+  restart(base: number): void {
+    this.base = base;
+    this.next = 0;
+    this.flowAt = 0;
+    this.paramAt = 0;
   }
 
   /** Whether the next insertion is this one. If it is not, or something is wrong with it, nothing changes. */

@@ -4,11 +4,11 @@
 // Invariant: the tasks have the numbers that their handles promise. No task is inserted by anyone between the first comparison and
 // the end of the hold (`Recognition.settle`), and a play passes over as many numbers as it has tasks.
 import { HeadraceError } from '../../devices/errors.js';
-import type { Column, DatumId, TaskId } from '../../devices/handles.js';
+import type { TaskId } from '../../devices/handles.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
-import type { TaskInsertion } from '../engine/task-insertion.js';
 import { Comparison } from './expectation.js';
+import { insertHeld } from './held-tasks.js';
 import type { PlannedSequence, Sequence } from './sequence.js';
 
 /** Whom a hold tells. */
@@ -94,18 +94,20 @@ export class HeldRun {
           observer.refused(error);
         },
         nameOf: (cls, n) => `${cls.name} #${(base + n) | 0}`,
+        times: () => 1,
+        played: () => {},
       },
       { done: () => end(), failed: end },
       (slot) => {
-        const [n, i] = slot.split('.');
-        return comparison.values[expectation.firstParam[Number(n)] + Number(i)];
+        const place = expectation.placeOf(slot);
+        return () => comparison.values[place];
       },
     );
   }
 
   /** Ends the hold: inserts what was compared. */
   insert(): void {
-    const { engine, run, comparison } = this;
+    const { engine, run, comparison, base } = this;
     this.takeBack?.();
     this.takeBack = undefined;
     comparison.isOver = true;
@@ -114,7 +116,9 @@ export class HeldRun {
     run.sealed = false;
     engine.tellsRuns = false;
     try {
-      this.insertAll();
+      const { expectation } = this.of;
+      const valueAt = (place: number): number => comparison.values[place];
+      insertHeld(engine, run, { expectation, count: comparison.next, base, valueAt });
     } catch (error) {
       if (!(error instanceof HeadraceError)) throw error;
       engine.failRun(run, error);
@@ -123,25 +127,5 @@ export class HeldRun {
     }
     if (this.isComplete) engine.seal(run);
     engine.wake();
-  }
-
-  private insertAll(): void {
-    const { engine, run, comparison, base } = this;
-    const { tasks } = engine;
-    const { insertions, open, firstParam } = comparison.expected;
-    const record = {
-      flows: new Int32Array(tasks.maxArguments) as Column<Int32Array, DatumId>,
-      params: new Float64Array(tasks.maxArguments),
-    } as { -readonly [K in keyof TaskInsertion]: TaskInsertion[K] };
-    for (let n = 0; n < comparison.next && run.error === undefined; n++) {
-      insertions.read(n, run, record);
-      const { modes, paramNames } = record.cls;
-      for (let i = 0; i < paramNames.length; i++)
-        if (open[firstParam[n] + i] !== 0) record.params[i] = comparison.values[firstParam[n] + i];
-      record.after = insertions.after.get(n)?.map((b) => ((base + b) | 0) as TaskId);
-      if (!tasks.hasRoom(modes.length, paramNames.length)) engine.reserveRow(record.cls);
-      if (engine.insert(record) !== ((base + n) | 0))
-        throw new Error('a task was inserted before those that were held back');
-    }
   }
 }

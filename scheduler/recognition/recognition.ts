@@ -1,11 +1,13 @@
 // Runs that insert the same tasks again. Their insertions are recorded; when runs with the same ones have come a few times, a
-// plan is made of them. After that, the insertions are only compared, and the plan is played (held-run.ts).
+// plan is made of them. After that, the insertions are only compared, and the plan is played (held-run.ts). The same goes for a
+// stretch that one run repeats (held-stretches.ts).
 //
-// Invariants: `holds` are in program order, and all but the last are complete. While there is one, no task is live but those of a
-// play, and nothing else is inserted before `settle`.
+// Invariants: `holds` are in program order, and all but the last are complete. While there is one, nothing else is inserted before
+// `settle`, and only the first one may play.
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import type { DatumId, TaskId } from '../../devices/handles.js';
+import { TaskStage } from '../../stages/task-table.js';
 import type { Engine } from '../engine/engine.js';
 import type { HeldInsertions } from '../engine/held-insertions.js';
 import type { RunState } from '../engine/run-state.js';
@@ -19,9 +21,11 @@ import type { TaskClass } from '../program/task-class.js';
 import { Account, Cost } from './account.js';
 import { Expectation } from './expectation.js';
 import { HeldRun } from './held-run.js';
+import { HeldStretches } from './held-stretches.js';
 import { insertAgain } from './insert-again.js';
-import { RunWatch } from './run-watch.js';
-import type { Sequence } from './sequence.js';
+import { type Held, RunWatch } from './run-watch.js';
+import type { PlannedSequence, Sequence } from './sequence.js';
+import { StretchFinder } from './stretch-finder.js';
 
 /** Runs with the same insertions after which a plan is made; more for a class whose plans were given up. */
 const REPETITIONS = 3;
@@ -40,7 +44,7 @@ const PAUSED = 'recognition pauses: it has cost more than it saves';
 type MakePlan = (insert: (graph: PlanGraph) => void, name: string) => Plan;
 
 interface Hold {
-  readonly held: HeldRun;
+  readonly held: Held;
   readonly watch: RunWatch;
 }
 
@@ -50,10 +54,13 @@ export class Recognition implements HeldInsertions {
   private readonly makePlan: MakePlan;
   /** The last used first. */
   private sequences: Sequence[] = [];
+  /** Those of them that are stretches. */
+  private stretchesKept = 0;
   private readonly holds: Hold[] = [];
   /** Runs that are open. */
   private readonly watches: Set<RunWatch> = new Set();
   private readonly givenUp: WeakMap<TaskClass, number> = new WeakMap();
+  private readonly stretchesGivenUp: WeakMap<TaskClass, number> = new WeakMap();
   private readonly account: Account = new Account();
   /** Open runs that are not watched: nothing is held back beside them. */
   private unwatched = 0;
@@ -96,7 +103,8 @@ export class Recognition implements HeldInsertions {
     this.watches.delete(watch);
     this.account.pay(Cost.seen, watch.seen);
     if (watch.sequence !== undefined && !hasFailed) this.came(watch, watch.sequence);
-    return watch.outcome;
+    if (watch.played === 0) return watch.outcome;
+    return watch.played === tasks ? 'played' : `played ${watch.played} of ${tasks} tasks`;
   }
 
   /** A run with the tasks of a sequence was inserted. */
@@ -113,15 +121,42 @@ export class Recognition implements HeldInsertions {
 
   /** A sequence that begins with that insertion. */
   like(insertion: TaskInsertion): Sequence | undefined {
-    return this.sequences.find((sequence) => sequence.isAt(0, insertion, []));
+    return this.sequences.find((known) => !known.isStretch && known.isAt(0, insertion, []));
   }
 
   forget(sequence: Sequence): void {
+    if (!this.sequences.includes(sequence)) return;
     if (this.holds.some(({ held }) => held.sequence === sequence)) this.settle();
     this.sequences = this.sequences.filter((other) => other !== sequence);
+    if (sequence.isStretch) this.stretchesKept--;
     sequence.planned?.plan.close();
     sequence.planned = undefined;
     for (const watch of this.watches) if (watch.sequence === sequence) watch.forget('others came');
+  }
+
+  get hasStretches(): boolean {
+    return this.stretchesKept > 0;
+  }
+
+  /** Looks for stretches in a run. */
+  finder(): StretchFinder {
+    return new StretchFinder((cls) => this.stretchesGivenUp.get(cls) ?? 0);
+  }
+
+  /** Plans a stretch of so many tasks that the run of `watch` repeats. Undefined if it is none, or has no plan. */
+  stretch(watch: RunWatch, finder: StretchFinder, length: number): Sequence | undefined {
+    if (!this.account.isOpen) return undefined;
+    const stretch = finder.cut(length, watch.run);
+    if (stretch === undefined) return undefined;
+    const before = this.sequences.find((other) => other.isStretch && stretch.opensAs(other));
+    if (before !== undefined) this.forget(before);
+    stretch.isStretch = true;
+    this.stretchesKept++;
+    this.keep(stretch);
+    this.plan(stretch, watch.name);
+    if (stretch.planned !== undefined) return stretch;
+    this.givesUp(stretch);
+    return undefined;
   }
 
   private keep(sequence: Sequence): void {
@@ -156,26 +191,35 @@ export class Recognition implements HeldInsertions {
 
   // --- Holds --------------------------------------------------------------------------------------------------
 
-  /** The hold of a run whose first insertion is that of a plan. */
+  /**
+   * The hold of a run whose next insertion is the first one of a plan: of any plan if `isFirst`, otherwise of a stretch.
+   */
   hold(
     watch: RunWatch,
     cls: TaskClass,
     args: unknown,
     options: TaskOptions | undefined,
-  ): HeldRun | undefined {
+    isFirst: boolean,
+  ): Held | undefined {
     const { engine, holds } = this;
     for (const sequence of this.sequences) {
-      const { planned, classes } = sequence;
-      if (planned === undefined || classes[0] !== cls) continue;
-      if (!this.isQuiet()) {
+      const { planned, classes, isStretch } = sequence;
+      if (planned === undefined || classes[0] !== cls || !(isFirst || isStretch)) continue;
+      const { next } = engine.tasks;
+      if (isStretch) {
+        if (!planned.expectation.mayBegin(cls, args) || !this.mayRepeat()) continue;
+      } else if (!this.isQuiet()) {
         watch.outcome = 'other tasks were under way when it began';
         return undefined;
       }
-      const { next } = engine.tasks;
-      const base = holds.at(-1)?.held.end ?? next;
-      const held = new HeldRun(engine, watch.run, sequence, planned, base);
-      if (!held.comparison.accepts(cls, args, options) || engine.tasks.next !== next) continue;
-      watch.outcome = 'other tasks or reads came before it could be played';
+      const base = holds.at(-1)?.held.end ?? engine.tasks.next;
+      const held = isStretch
+        ? this.stretches(watch, sequence, planned, base)
+        : new HeldRun(engine, watch.run, sequence, planned, base);
+      if (isStretch && engine.tasks.next !== next) continue;
+      const now = engine.tasks.next;
+      if (!held.comparison.accepts(cls, args, options) || engine.tasks.next !== now) continue;
+      if (!isStretch) watch.outcome = 'other tasks or reads came before it could be played';
       holds.push({ held, watch });
       for (const other of this.watches) other.sees();
       this.used(sequence);
@@ -184,21 +228,107 @@ export class Recognition implements HeldInsertions {
     return undefined;
   }
 
+  private stretches(
+    watch: RunWatch,
+    sequence: Sequence,
+    planned: PlannedSequence,
+    base: TaskId,
+  ): HeldStretches {
+    const { engine } = this;
+    const isHeld = (): boolean => this.holds.some((hold) => hold.held === held);
+    const settle = (): void => {
+      if (isHeld()) this.settle();
+    };
+    const held: HeldStretches = new HeldStretches(engine, watch.run, sequence, planned, base, {
+      mayStand: () => this.holds[0]?.held === held,
+      began: () => {
+        if (held.isComplete) this.leaves(held);
+        else if (held.isSealed) queueMicrotask(settle);
+      },
+      played: (tasks) => {
+        watch.played += tasks;
+        this.account.played(tasks);
+        sequence.misses = 0;
+      },
+      refused: (error) => {
+        watch.outcome = `it could not be played: ${error.message}`;
+        queueMicrotask(() => {
+          settle();
+          this.missed(sequence);
+        });
+      },
+      failed: () => this.leaves(held),
+      settle,
+    });
+    return held;
+  }
+
+  /** Nothing is left of the first hold but its play. */
+  private leaves(held: HeldStretches): void {
+    const [first] = this.holds;
+    if (first?.held !== held) return;
+    this.holds.shift();
+    first.watch.released();
+    this.playNext();
+  }
+
+  /** The first hold may play now. */
+  private playNext(): void {
+    const [next] = this.holds;
+    if (next === undefined) return;
+    if (next.held instanceof HeldStretches) next.held.mayPlay();
+    else if (next.held.isComplete) this.play(next.held, next.watch);
+  }
+
   /** No task is live, and no reduction is open. Plays may be under way. */
   private isQuiet(): boolean {
     const { engine, holds } = this;
-    if (engine.inBody || engine.bodies.waiting > 0 || this.runtime.reductions.isOpen) return false;
-    if (this.unwatched > 0 && guards.recognitionAlone) return false;
-    if (holds.length > 0) return holds.every(({ held }) => held.isComplete);
+    if (!this.mayHold()) return false;
+    if (holds.length > 0) return true;
     if (engine.tasks.live > 0 && !engine.isUnderWay) engine.pump();
     return engine.tasks.live === 0;
+  }
+
+  /** No one but the program inserts. */
+  private mayHold(): boolean {
+    const { engine, holds } = this;
+    if (engine.inBody || engine.bodies.waiting > 0 || this.runtime.reductions.isOpen) return false;
+    if (this.unwatched > 0 && guards.recognitionAlone) return false;
+    return holds.every(({ held }) => held.isComplete);
+  }
+
+  /** As `isQuiet`, but tasks may be live that run no code of the program. */
+  private mayRepeat(): boolean {
+    const { engine, holds } = this;
+    if (engine.isUnderWay || engine.bodies.queued.length > 0 || !this.mayHold()) return false;
+    if (holds.length > 0 || !guards.stretchBodies) return true;
+    if (!this.bodyIsLive()) return true;
+    // It may be ready to run.
+    engine.pump();
+    return this.mayHold() && holds.length === 0 && !this.bodyIsLive();
+  }
+
+  private bodyIsLive(): boolean {
+    const { tasks, x } = this.engine;
+    for (let id = tasks.head; id !== tasks.next; id = ((id + 1) | 0) as TaskId) {
+      const row = id & tasks.mask;
+      if (tasks.stage[row] === TaskStage.done) continue;
+      const { body, onScriptWorkers } = x.classes[tasks.classOf[row]];
+      if (body !== undefined || onScriptWorkers === true) return true;
+    }
+    return false;
   }
 
   /** A comparison came to nothing. */
   missed(sequence: Sequence): void {
     if (++sequence.misses < MOST_MISSES) return;
+    this.givesUp(sequence);
+  }
+
+  private givesUp(sequence: Sequence): void {
     const [cls] = sequence.classes;
-    this.givenUp.set(cls, (this.givenUp.get(cls) ?? 0) + 1);
+    const counts = sequence.isStretch ? this.stretchesGivenUp : this.givenUp;
+    counts.set(cls, (counts.get(cls) ?? 0) + 1);
     this.forget(sequence);
   }
 
@@ -206,14 +336,13 @@ export class Recognition implements HeldInsertions {
   complete(held: HeldRun): void {
     const { engine } = this;
     held.complete();
-    const [first] = this.holds;
-    if (first.held === held) this.play(first);
+    if (this.holds[0].held === held) this.playNext();
     if (!engine.isUnderWay) engine.pump();
     engine.wake();
   }
 
   /** Plays the first hold once it is alone. */
-  private play({ held, watch }: Hold): void {
+  private play(held: HeldRun, watch: RunWatch): void {
     const { sequence } = held;
     held.play({
       began: () => {
@@ -222,8 +351,7 @@ export class Recognition implements HeldInsertions {
         watch.outcome = 'played';
         this.account.played(held.count);
         sequence.misses = 0;
-        const [next] = this.holds;
-        if (next?.held.isComplete) this.play(next);
+        this.playNext();
       },
       refused: (error) => {
         watch.outcome = `it could not be played: ${error.message}`;
@@ -237,11 +365,16 @@ export class Recognition implements HeldInsertions {
   }
 
   settle(): void {
-    // A hold leaves the list first: what it inserts calls this, too.
-    for (let hold = this.holds.shift(); hold !== undefined; hold = this.holds.shift()) {
-      hold.watch.released();
-      this.account.pay(Cost.heldInVain, hold.held.compared);
-      hold.held.insert();
+    for (let [hold] = this.holds; hold !== undefined; [hold] = this.holds) {
+      const { held, watch } = hold;
+      if (held instanceof HeldStretches) held.tryPlay();
+      if (this.holds[0] !== hold) continue;
+      // A hold leaves the list first: what it inserts calls this, too.
+      this.holds.shift();
+      watch.released();
+      const tasks = held instanceof HeldStretches ? held.heldBack : held.compared;
+      this.account.pay(Cost.heldInVain, tasks);
+      held.insert();
     }
   }
 

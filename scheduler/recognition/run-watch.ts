@@ -1,5 +1,6 @@
 // What is known of the insertions of one run: they are compared with those of a plan, and held back; or they are inserted, and
-// followed or recorded for later.
+// followed or recorded for later. A run that repeats a stretch of its tasks is compared with that stretch, and looked at for another
+// one when it has left it.
 import type { TaskHandle, TaskId } from '../../devices/handles.js';
 import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
@@ -8,10 +9,17 @@ import type { Graph, InsertionWatch, TaskOptions } from '../program/graph.js';
 import { isTaskClass, type TaskClass } from '../program/task-class.js';
 import type { Comparison } from './expectation.js';
 import type { HeldRun } from './held-run.js';
-import { Sequence } from './sequence.js';
+import { HeldStretches } from './held-stretches.js';
+import type { Sequence } from './sequence.js';
+import type { StretchFinder } from './stretch-finder.js';
+
+/** What is held back of a run. */
+export type Held = HeldRun | HeldStretches;
 
 /** A run with more tasks is not recorded. */
 export const MOST_TASKS: number = 2 ** 16;
+/** Insertions apart from the stretch that a run repeats, in lengths of the stretch, after which another one is looked for. */
+const PATIENCE = 3;
 
 /** What is known of other runs. */
 interface Recogniser {
@@ -20,7 +28,8 @@ interface Recogniser {
     cls: TaskClass,
     args: unknown,
     options: TaskOptions | undefined,
-  ): HeldRun | undefined;
+    isFirst: boolean,
+  ): Held | undefined;
   complete(held: HeldRun): void;
   missed(sequence: Sequence): void;
   settle(): void;
@@ -29,6 +38,11 @@ interface Recogniser {
   readonly nextTask: TaskId;
   like(insertion: TaskInsertion): Sequence | undefined;
   forget(sequence: Sequence): void;
+  finder(): StretchFinder;
+  /** There are plans of stretches. */
+  readonly hasStretches: boolean;
+  /** Plans a stretch that the run repeats; undefined if it is not to be played. */
+  stretch(watch: RunWatch, finder: StretchFinder, length: number): Sequence | undefined;
 }
 
 const NONE: readonly number[] = [];
@@ -41,9 +55,13 @@ export class RunWatch implements InsertionWatch {
   outcome = 'the run has no tasks';
   /** The sequence that it follows, or that it records. */
   sequence: Sequence | undefined;
+  /** What it repeats, and tasks of it that were played. */
+  stretch: Sequence | undefined;
+  played = 0;
   /** While insertions are compared instead of inserted. */
   private comparison: Comparison | undefined;
-  private held: HeldRun | undefined;
+  private held: Held | undefined;
+  private lastHandle = 0 as TaskHandle;
   private readonly recognition: Recogniser;
   /** No task was inserted or compared yet. */
   private isFirst = true;
@@ -53,9 +71,18 @@ export class RunWatch implements InsertionWatch {
   private isSealed = false;
   /** Set if `sequence` was there before. */
   private isFollowing = false;
-  /** Insertions so far, and the number of the first task. */
+  /** Looks for a stretch in what is recorded. */
+  private finder: StretchFinder | undefined;
+  /** Insertions that were recorded or followed. */
+  seen = 0;
+  /** Those of them since it was begun to record or follow, and the number of the first task. */
   private count = 0;
   private base = 0;
+  /** Insertions since the last stretch. */
+  private apart = 0;
+  private looksForAwait = false;
+  /** Calls for space that its program awaits. */
+  private spaces = 0;
   private readonly graph: Graph;
 
   constructor(recognition: Recogniser, run: RunState, name: string, graph: Graph) {
@@ -68,45 +95,110 @@ export class RunWatch implements InsertionWatch {
 
   /** Handle of the insertion that was accepted last. */
   get handle(): TaskHandle {
-    return (this.comparison as Comparison).handle;
+    return this.comparison?.handle ?? this.lastHandle;
   }
 
   takes(cls: unknown, args: unknown, options: TaskOptions | undefined): boolean {
     // The fast path of a recognised run.
-    if (this.comparison?.accepts(cls, args, options) === true) return true;
+    const { comparison } = this;
+    if (comparison?.accepts(cls, args, options) === true) {
+      if (comparison.next === comparison.expected.count) this.comesRound(comparison);
+      return true;
+    }
     const known = cls as TaskClass | undefined;
     // A task with lists, or with parameters that are data, is inserted as one of another class, which comes here again.
     if (known?.lists !== undefined) return false;
-    if (this.comparison !== undefined || this.isFirst) {
+    if (comparison !== undefined || this.isFirst) {
       const hasFields = args !== null && typeof args === 'object';
       if (hasFields && isTaskClass(known) && hasDataParameters(known, args as never)) return false;
     }
-    if (this.comparison?.wasReentered === true)
-      throw this.recognition.reentered(known as TaskClass);
+    if (comparison?.wasReentered === true) throw this.recognition.reentered(known as TaskClass);
     if (this.isFirst && this.holds(known as TaskClass, args, options)) return true;
     if (this.held !== undefined) this.misses(`task ${this.held.compared} is not the expected one`);
     this.recognition.settle();
-    return false;
+    if (this.finder?.mayRepeat === true) this.repeats(this.finder);
+    return this.recognition.hasStretches && this.holds(known as TaskClass, args, options);
   }
 
-  /** Whether the first insertion is that of a plan. Then insertions are compared from here on, and held back. */
+  /** The last task of a plan was compared. */
+  private comesRound(comparison: Comparison): void {
+    if (!(this.held instanceof HeldStretches)) return;
+    // The look at the play may end the hold.
+    this.lastHandle = comparison.handle;
+    this.held.stretchEnds();
+  }
+
+  /** Whether the insertion is the first of a plan. Then insertions are compared from here on, and held back. */
   private holds(cls: TaskClass, args: unknown, options: TaskOptions | undefined): boolean {
+    const { isFirst } = this;
     this.isFirst = false;
-    this.held = this.recognition.hold(this, cls, args, options);
+    this.held = this.recognition.hold(this, cls, args, options, isFirst);
     this.comparison = this.held?.comparison;
-    this.wasHeld = this.held !== undefined;
-    return this.wasHeld;
+    if (this.held === undefined) return false;
+    this.wasHeld = true;
+    if (this.held instanceof HeldStretches) {
+      this.repeated(this.held.sequence);
+      this.lookForAwait();
+    }
+    return true;
   }
 
-  /** Insertions that were recorded or followed. */
-  get seen(): number {
-    return this.count;
+  /** A turn of the event loop while stretches are held back: the program awaits something. */
+  private lookForAwait(): void {
+    if (this.looksForAwait) return;
+    this.looksForAwait = true;
+    setImmediate(() => {
+      this.looksForAwait = false;
+      if (this.held !== undefined && this.spaces === 0) this.awaits();
+    });
+  }
+
+  asksForSpace(): boolean {
+    const what = 'its program asks for space';
+    if (!(this.held instanceof HeldStretches)) {
+      if (this.held !== undefined) this.misses(what);
+      this.forget(what);
+      return false;
+    }
+    // Its tasks run, and give room, while the stretch that is being compared waits for the rest.
+    this.spaces++;
+    this.held.playSoon();
+    return true;
+  }
+
+  hasSpace(): void {
+    this.spaces--;
+    if (this.held !== undefined) this.lookForAwait();
+  }
+
+  /** The recorded insertions may end with a stretch that comes again. */
+  private repeats(finder: StretchFinder): void {
+    const length = finder.stretch();
+    if (length === 0) return;
+    const stretch = this.recognition.stretch(this, finder, length);
+    if (stretch === undefined) finder.stop();
+    else this.repeated(stretch);
+  }
+
+  /** Its next insertions are those of a stretch, and are not recorded. */
+  private repeated(stretch: Sequence): void {
+    this.stretch = stretch;
+    this.apart = 0;
+    this.finder = undefined;
+    this.forget('it repeats a stretch of tasks');
+  }
+
+  /** Insertions of the program that its run does not count yet. */
+  get heldBack(): number {
+    const { held } = this;
+    return held === undefined || held.isComplete ? 0 : held.compared;
   }
 
   /** The program asks for something that needs its tasks to run before it ends. */
   asks(what: string): void {
     if (this.held !== undefined) this.misses(what);
     this.forget(what);
+    this.finder?.break();
     this.recognition.settle();
   }
 
@@ -122,34 +214,43 @@ export class RunWatch implements InsertionWatch {
   }
 
   private misses(why: string): void {
-    if (this.held !== undefined) this.recognition.missed(this.held.sequence);
+    const { held } = this;
+    if (held instanceof HeldStretches ? held.isInVain : held !== undefined)
+      this.recognition.missed((held as Held).sequence);
     this.outcome = why;
   }
 
   /** The function of the program has returned, and what it awaits takes a turn of the event loop. */
   awaits(): void {
-    if (!this.isSealed) this.asks('its program awaits something');
+    if (!this.isSealed && this.spaces === 0) this.asks('its program awaits something');
   }
 
   notes(insertion: ProgramInsertion, cls: TaskClass): void {
     const next = this.recognition.nextTask;
     if (!this.hasStarted) this.start(insertion as TaskInsertion, next);
-    if (cls.reductions !== undefined) this.forget('its tasks reduce');
-    const { sequence, count, base } = this;
-    if (sequence === undefined) {
-      this.graph.watch = undefined;
-      return;
+    if (cls.reductions !== undefined) {
+      this.forget('its tasks reduce');
+      this.finder = undefined;
+      this.stretch = undefined;
     }
-    if (((base + count) | 0) !== next) {
+    if (this.sequence === undefined && this.finder === undefined) {
+      if (!this.looksAgain(next)) return;
+    }
+    if (((this.base + this.count) | 0) !== next) {
       this.forget('other tasks came between its own');
-      return;
+      if (this.finder === undefined) return;
+      this.finder.break();
+      this.base = (next - this.count) | 0;
     }
-    this.count++;
+    const { base } = this;
+    const count = this.count++;
+    this.seen++;
     const after =
       insertion.after === undefined ? NONE : insertion.after.map((id) => (id - base) | 0);
     if (after.some((n) => n < 0 || n >= count)) this.forget('its tasks follow tasks of other runs');
-    else if (!this.isFollowing) this.record(sequence, cls, insertion as TaskInsertion, after);
-    else if (!sequence.follows(count, insertion as TaskInsertion, after)) {
+    const { sequence } = this;
+    if (this.finder !== undefined) this.record(this.finder, cls, insertion as TaskInsertion, after);
+    else if (sequence?.follows(count, insertion as TaskInsertion, after) === false) {
       this.recognition.forget(sequence);
       this.forget('its tasks are not those of the run before');
     }
@@ -166,18 +267,38 @@ export class RunWatch implements InsertionWatch {
       return;
     }
     this.isFollowing = known !== undefined;
-    this.sequence = known ?? new Sequence();
+    if (known === undefined) this.finder = this.recognition.finder();
+    this.sequence = known ?? this.finder?.sequence;
     this.outcome = 'its tasks are new';
   }
 
+  /** Nothing is recorded. Whether it is again, because the program has left the stretch that it has repeated. */
+  private looksAgain(next: TaskId): boolean {
+    const { stretch } = this;
+    if (stretch === undefined) {
+      this.graph.watch = undefined;
+      return false;
+    }
+    if (stretch.planned !== undefined && ++this.apart < PATIENCE * stretch.count) return false;
+    this.stretch = undefined;
+    this.finder = this.recognition.finder();
+    this.isFollowing = false;
+    this.count = 0;
+    this.base = next;
+    return true;
+  }
+
   private record(
-    sequence: Sequence,
+    finder: StretchFinder,
     cls: TaskClass,
     insertion: TaskInsertion,
     after: readonly number[],
   ): void {
-    if (sequence.count >= MOST_TASKS) this.forget(`it has more than ${MOST_TASKS} tasks`);
-    else sequence.add(cls, insertion, after);
+    if (this.seen <= MOST_TASKS) finder.add(cls, insertion, after);
+    else {
+      this.forget(`it has more than ${MOST_TASKS} tasks`);
+      this.finder = undefined;
+    }
   }
 
   /** The insertions are not recorded or followed any more. */
@@ -187,10 +308,16 @@ export class RunWatch implements InsertionWatch {
     this.outcome = why;
   }
 
-  /** The program has ended. True if a play takes the place of its tasks, and ends the run. */
+  /** The program has ended. True if a play takes the place of its last tasks, and ends the run. */
   seals(): boolean {
     this.isSealed = true;
     const { held, recognition, sequence } = this;
+    if (held instanceof HeldStretches) {
+      const waits = held.seal();
+      if (waits) this.comparison = undefined;
+      else recognition.settle();
+      return waits;
+    }
     if (held !== undefined) {
       if (held.compared === held.count) {
         recognition.complete(held);
@@ -207,6 +334,8 @@ export class RunWatch implements InsertionWatch {
 
   /** A datum or its device has changed. */
   changed(): void {
-    if (!this.isSealed) this.forget('its program closes data, or advises devices');
+    if (this.isSealed) return;
+    this.forget('its program closes data, or advises devices');
+    this.finder?.break();
   }
 }

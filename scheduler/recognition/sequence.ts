@@ -1,4 +1,5 @@
-// The insertions of a run that may come again: recorded once, then followed by runs with the same tasks, then planned.
+// The insertions of a run that may come again: recorded once, then followed by runs with the same tasks, then planned. Or a stretch
+// of them, which comes again within the run (stretch-finder.ts).
 import type { TaskInsertion } from '../engine/task-insertion.js';
 import { Insertions } from '../plans/insertions.js';
 import type { Plan } from '../plans/plan.js';
@@ -24,6 +25,8 @@ export class Sequence {
   /** Comparisons, or plays, that came to nothing since the last play. */
   misses = 0;
   planned: PlannedSequence | undefined;
+  /** It comes again and again within a run. */
+  isStretch = false;
   /** Why it has no plan and gets none; '' if it may. */
   refused = '';
 
@@ -63,5 +66,33 @@ export class Sequence {
       insertions.leaveOpen({ insertion: n, parameter: i, slot: `${n}.${i}` });
     }
     return true;
+  }
+
+  /** Opens the parameters in which another sequence of the same tasks differs, or which it leaves open. False if it has other tasks. */
+  opensAs({ insertions: others, count }: Sequence): boolean {
+    const { insertions } = this;
+    if (count !== this.count) return false;
+    for (let n = 0; n < count; n++) if (!this.hasTaskOf(others, n)) return false;
+    for (let n = 0; n < count; n++)
+      for (let i = 0; i < insertions.classOf(n).paramNames.length; i++)
+        if (
+          insertions.slot(n, i) === '' &&
+          (others.slot(n, i) !== '' ||
+            !Object.is(insertions.parameter(n, i), others.parameter(n, i)))
+        )
+          insertions.leaveOpen({ insertion: n, parameter: i, slot: `${n}.${i}` });
+    return true;
+  }
+
+  private hasTaskOf(others: Insertions, n: number): boolean {
+    const { insertions } = this;
+    const cls = insertions.classOf(n);
+    if (
+      cls !== others.classOf(n) ||
+      insertions.priorityOf(n) !== others.priorityOf(n) ||
+      insertions.deviceOf(n) !== others.deviceOf(n)
+    )
+      return false;
+    return cls.modes.every((_, i) => insertions.datum(n, i) === others.datum(n, i));
   }
 }

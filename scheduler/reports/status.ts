@@ -78,10 +78,12 @@ export class StatusSampler {
     this.next = this.base;
   }
 
-  sample(): RunStatus {
+  /** `heldBack`: tasks that the program has inserted and the engine does not know yet (scheduler/recognition/). */
+  sample(heldBack = 0): RunStatus {
     const { engine, state, begin } = this;
     const now = totals(engine);
-    const progress = progressOf(state);
+    const known = progressOf(state);
+    const progress = { ...known, inserted: known.inserted + heldBack };
     if (now.at - this.next.totals.at >= RATE_NS) {
       this.base = this.next;
       this.next = { totals: now, completed: progress.completed };

@@ -6,6 +6,7 @@ const ranks = { project: 'mpi', file: 'test/mpi/guards.test.ts' };
 const native = { project: 'native-gpu', file: 'test/native-gpu/guards.test.ts' };
 const growth = { project: 'unit', file: 'test/simulated/growth.test.ts' };
 const plans = { project: 'unit', file: 'test/simulated/plans.test.ts' };
+const stretches = { project: 'unit', file: 'test/simulated/stretches.test.ts' };
 const recognised = { project: 'unit', file: 'test/simulated/recognition.test.ts' };
 const joins = { project: 'unit', file: 'test/scheduler/joins.test.ts' };
 const commuting = { project: 'unit', file: 'test/scheduler/commute.test.ts' };
@@ -210,6 +211,18 @@ export const guardTests = [
     guard: 'recognitionAlone',
     hazard: 'program order',
     breaks: 'a run is held back while another one inserts',
+  },
+  {
+    ...stretches,
+    guard: 'stretchBodies',
+    hazard: 'program order',
+    breaks: 'a body inserts while tasks of its program are held back',
+  },
+  {
+    ...stretches,
+    guard: 'stretchLimit',
+    hazard: 'memory',
+    breaks: 'a program holds back all tasks that it inserts',
   },
   {
     project: 'unit',

@@ -1,0 +1,131 @@
+// Looks for a stretch of insertions that a run repeats: keeps what the run inserts, finds a period (periods.ts), and cuts out one
+// stretch, of one period or of several short ones.
+//
+// A stretch begins where the period begins for the first time, or where the program has asked for something that needs its tasks to
+// run (a break): the next stretch ends before it asks again. No stretch has a break inside.
+import type { Column, DatumId } from '../../devices/handles.js';
+import type { RunState } from '../engine/run-state.js';
+import type { TaskInsertion } from '../engine/task-insertion.js';
+import type { TaskClass } from '../program/task-class.js';
+import { numberOf, Periods } from './periods.js';
+import { Sequence } from './sequence.js';
+
+/** Repetitions of a stretch after which it is looked at. */
+const REPETITIONS = 3;
+/** A stretch has at least that many tasks: an iteration of a play costs something of its own. */
+const LEAST_TASKS = 48;
+/** Tasks of equal stretches after which it is worth while to wait for all tasks that are live, and to play. */
+const LEAST_REPEATED = 1024;
+
+/** Numbers of tasks that are like no other. */
+const UNLIKE = 0x5bd1e995;
+const NONE: readonly number[] = [];
+
+export class StretchFinder {
+  /** What was inserted. */
+  readonly sequence: Sequence = new Sequence();
+  private readonly periods: Periods = new Periods();
+  /** How often stretches that begin with a task of that class came to nothing. */
+  private readonly timesGivenUp: (cls: TaskClass) => number;
+  /** The last two breaks: the numbers of the insertions behind them. */
+  private breakAt = 0;
+  private breakBefore = 0;
+  private isOver = false;
+  /** Begin of the period, and the insertion with which the search for it began. */
+  private first = 0;
+  private firstOf = -1;
+
+  constructor(timesGivenUp: (cls: TaskClass) => number) {
+    this.timesGivenUp = timesGivenUp;
+  }
+
+  /** `after`: the tasks before it, by number. */
+  add(cls: TaskClass, insertion: TaskInsertion, after: readonly number[]): void {
+    const { sequence, periods } = this;
+    const n = sequence.count;
+    // Handles from before a break do not say which insertion they mean: such a task is like no other.
+    const isUnknown = after.length > 0 && after.some((before) => before < this.breakAt);
+    if (!this.isOver) periods.add(isUnknown ? Math.imul(n, UNLIKE) : numberOf(insertion, after, n));
+    sequence.add(cls, insertion, after);
+  }
+
+  /** The program has asked for something, or other tasks came between its own. */
+  break(): void {
+    const { count } = this.sequence;
+    if (this.breakAt === count) return;
+    this.breakBefore = this.breakAt;
+    this.breakAt = count;
+  }
+
+  /** Whether it is worth while to ask for a stretch. */
+  get mayRepeat(): boolean {
+    return this.periods.matched >= LEAST_REPEATED / 2 && !this.isOver;
+  }
+
+  /** Goes on to keep what is inserted, without looking for a stretch. */
+  stop(): void {
+    this.isOver = true;
+  }
+
+  /** The number of tasks of the stretch that ends here and may come again now; 0 if there is none. */
+  stretch(): number {
+    const { periods, breakAt, breakBefore } = this;
+    const { period, matched } = periods;
+    if (period === 0) return 0;
+    const length = this.lengthOf(period);
+    const { count, classes } = this.sequence;
+    const repeated = matched + period;
+    if (repeated < Math.max(LEAST_REPEATED, REPETITIONS * length)) return 0;
+    const isBreak = breakAt === count;
+    if (count - (isBreak ? breakBefore : breakAt) < length) return 0;
+    if (!isBreak && !this.isWhole(length)) return 0;
+    const times = this.timesGivenUp(classes[count - length]);
+    return repeated < LEAST_REPEATED * 2 ** times ? 0 : length;
+  }
+
+  /** Tasks of a stretch: several short periods, and so many that the program next asks for something at the end of one. */
+  private lengthOf(period: number): number {
+    const { breakAt, breakBefore } = this;
+    const gap = breakAt - breakBefore;
+    const least = period * Math.ceil(LEAST_TASKS / period);
+    for (let length = least; length <= gap; length += period) if (gap % length === 0) return length;
+    return least;
+  }
+
+  /** Whether the stretch begins where the period does, or behind a break. */
+  private isWhole(length: number): boolean {
+    const { periods, breakAt } = this;
+    const { count, matched } = periods;
+    if (this.firstOf !== count - matched) {
+      this.firstOf = count - matched;
+      this.first = periods.first;
+    }
+    return (count - Math.max(this.first, breakAt)) % length === 0;
+  }
+
+  /** The last `length` insertions, if those before them are the same. Parameters that differ are open. */
+  cut(length: number, run: RunState): Sequence | undefined {
+    const { sequence } = this;
+    const stretch = new Sequence();
+    const most = Math.max(...sequence.classes.slice(-length).map((cls) => argumentsOf(cls)));
+    const record = {
+      flows: new Int32Array(most) as Column<Int32Array, DatumId>,
+      params: new Float64Array(most),
+    } as { -readonly [K in keyof TaskInsertion]: TaskInsertion[K] };
+    const begin = sequence.count - length;
+    for (let back = 0; back < REPETITIONS; back++)
+      for (let n = 0; n < length; n++) {
+        const first = begin - back * length;
+        sequence.insertions.read(first + n, run, record);
+        const after = sequence.insertions.after.get(first + n)?.map((b) => b - first) ?? NONE;
+        if (after.some((b) => b < 0)) return undefined;
+        if (back === 0) stretch.add(sequence.classes[first + n], record, after);
+        else if (!stretch.follows(n, record, after)) return undefined;
+      }
+    return stretch;
+  }
+}
+
+function argumentsOf({ flowNames, paramNames }: TaskClass): number {
+  return Math.max(flowNames.length, paramNames.length);
+}

@@ -26,6 +26,7 @@ test('random programs give what plain arrays give', async () => {
   ];
   all.push('steeredKernel', 'family', 'family on ranks', 'fails', 'value', 'read', 'space');
   all.push('runs', 'runs that fail', 'parameterised graphs');
+  all.push('part', 'partKernel', 'readPart', 'closePart');
   expect(Object.keys(kinds).sort()).toEqual(all.sort());
 }, 120_000);
 

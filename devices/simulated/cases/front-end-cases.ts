@@ -44,6 +44,11 @@ function machineOf(p: FrontEndProgram): MachineDescription {
   };
 }
 
+/** A call on a datum without a value. */
+function expected(error: unknown): void {
+  if (!(error instanceof HeadraceError) || !OF_READS.includes(error.code)) throw error;
+}
+
 /** One rank that plays a program. */
 class FrontEndRank {
   private readonly program: FrontEndProgram;
@@ -133,6 +138,8 @@ class FrontEndRank {
     try {
       if (step.kind === 'space') await graph.space();
       else if (step.kind === 'read') await this.look(step.d, 'in the middle');
+      else if (step.kind === 'readPart') await this.lookAtPart(step);
+      else if (step.kind === 'closePart') data[step.d].part(step.from, step.count).close();
       else {
         const seen = await graph.value(data[step.d]);
         const [expected] = reference.values[step.d];
@@ -162,6 +169,8 @@ class FrontEndRank {
       throw error ?? new Error(`run ${turn} was to fail`);
     for (const step of round.steps.slice(this.stepped)) reference.step(step);
     for (const [d, datum] of data.entries()) {
+      const mayRestore = (turn + d) % 2 === 1 && !program.isPartable(d);
+      if (mayRestore) await datum.restore().catch(expected);
       const seen = await datum.read().then(
         (value) => value.join(),
         (cause: unknown) => cause,
@@ -175,6 +184,15 @@ class FrontEndRank {
       reference.values[d] = program.start(d, turn + 1);
       await datum.set(reference.values[d]);
     }
+  }
+
+  /** Reads a part and compares. */
+  private async lookAtPart({ d, from, count }: Extract<Step, { kind: 'readPart' }>): Promise<void> {
+    const { data, reference } = this;
+    const seen = (await data[d].part(from, count).read()).join();
+    const expected = reference.values[d].slice(from, from + count).join();
+    if (seen !== expected || reference.lost.has(d))
+      throw new Error(`d${d} is ${seen} from ${from} on, not ${expected}`);
   }
 
   /** Reads a datum and compares. */

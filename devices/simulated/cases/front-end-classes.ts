@@ -51,6 +51,11 @@ export function frontEndKernels(length: number): Readonly<Record<string, Simulat
       scaled(x, y, call.params[0]);
       return 0;
     },
+    scaled_part: (call) => {
+      const [x, y] = arraysOf(call, call.params[1]);
+      scaled(x, y, call.params[0]);
+      return 0;
+    },
     scripted: (call) => {
       const [x, y] = arraysOf(call, length);
       mix(x, y, call.params[0]);
@@ -118,6 +123,12 @@ const reducing = Object.fromEntries(
 );
 
 const kernel = classOf({ name: 'kernel', flows: xy, params: plus, kernel: 'scaled_f64' });
+const partKernel = classOf({
+  name: 'part kernel',
+  flows: xy,
+  params: { plus: 'f64', count: 'i32' },
+  kernel: 'scaled_part',
+});
 const init = classOf({
   name: 'init',
   flows: { x: write('f64') },
@@ -210,7 +221,7 @@ export class FrontEndFamilies {
 
 const SIMPLE = { plain, async, kernel, init, commute: commuting, script: scripted } as const;
 /** Whether a class has a kernel for GPUs. */
-const ON_GPUS: readonly TaskStep['kind'][] = ['kernel', 'steeredKernel'];
+const ON_GPUS: readonly TaskStep['kind'][] = ['kernel', 'steeredKernel', 'partKernel'];
 
 /** Inserts the task of a step. */
 export function insertStep(
@@ -245,6 +256,13 @@ export function insertStep(
       return put(plain, { x, y, plus: alpha });
     case 'steeredKernel':
       return put(kernel, { x, y, plus: alpha });
+    case 'part':
+    case 'partKernel': {
+      const { count } = step.range;
+      const parts = { x: x.part(step.range.x, count), y: y.part(step.range.y, count) };
+      if (kind === 'part') return put(plain, { ...parts, plus });
+      return put(partKernel, { ...parts, plus, count });
+    }
     case 'init':
       return put(init, { x, plus });
     default:

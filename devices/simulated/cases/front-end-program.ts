@@ -35,7 +35,8 @@ type Operator = (typeof OPERATORS)[number];
 export interface TaskStep {
   readonly kind:
     | ('plain' | 'async' | 'kernel' | 'script' | 'init' | 'commute')
-    | ('reduce' | 'list' | 'steered' | 'steeredKernel' | 'family' | 'fails');
+    | ('reduce' | 'list' | 'steered' | 'steeredKernel' | 'family' | 'fails')
+    | ('part' | 'partKernel');
   readonly x: number;
   readonly y: number;
   readonly plus: number;
@@ -46,6 +47,8 @@ export interface TaskStep {
   /** How it fails. */
   readonly how: 'body' | 'promise' | 'kernel' | 'child';
   readonly root: Kin | undefined;
+  /** Of a task on parts: they have `count` elements, from these on. */
+  readonly range: { readonly x: number; readonly y: number; readonly count: number };
   readonly options: StepOptions;
 }
 
@@ -59,6 +62,13 @@ export type Step =
       readonly even: TaskStep;
     }
   | { readonly kind: 'read'; readonly d: number }
+  | { readonly kind: 'readPart'; readonly d: number; readonly from: number; readonly count: number }
+  | {
+      readonly kind: 'closePart';
+      readonly d: number;
+      readonly from: number;
+      readonly count: number;
+    }
   | { readonly kind: 'space' };
 
 /** A run. */
@@ -93,12 +103,18 @@ export class FrontEndProgram {
   /** The rank of each datum. */
   readonly owners: readonly number[];
   readonly rounds: readonly Round[];
+  /** The last two data have parts. No body spawns tasks on them, and none reduces into them. */
+  readonly hasParts: boolean;
   readonly kin: Kin[] = [];
   private readonly r: Random;
+  /** Decides on parts, so that programs without them are those that were found earlier. */
+  private readonly ofParts: Random;
 
   constructor(seed: number) {
     const r = new Random(seed);
     this.r = r;
+    this.ofParts = new Random(seed + 1_000_003);
+    this.hasParts = seed % 3 === 1;
     this.ranks = r.pick([1, 1, 2, 2, 3, 4]);
     this.gpus = r.below(3);
     this.workers = r.between(1, 2);
@@ -126,7 +142,7 @@ export class FrontEndProgram {
     const steps = Array.from({ length: r.between(1, 30) }, (_, i) => this.step(i, isAlone));
     if (hazard === 'fails') {
       const at = r.below(steps.length);
-      steps[at] = { ...this.task(at), kind: 'fails' };
+      steps[at] = this.withParts({ ...this.task(at), kind: 'fails' });
     }
     const at = r.below(steps.length);
     return {
@@ -137,8 +153,41 @@ export class FrontEndProgram {
     };
   }
 
+  isPartable(d: number): boolean {
+    return this.hasParts && d >= this.owners.length - 2;
+  }
+
+  /** The first of `count` elements of a datum, and that of another one. */
+  private range(): TaskStep['range'] {
+    const { ofParts, length } = this;
+    const count = ofParts.between(1, length);
+    const most = length - count + 1;
+    return { x: ofParts.below(most), y: ofParts.below(most), count };
+  }
+
+  /** A step in its place that uses parts, or that can be done on data with parts. */
+  private withParts(step: TaskStep): TaskStep {
+    const { ofParts, hasParts, owners } = this;
+    if (!hasParts) return step;
+    if (step.kind !== 'fails' && ofParts.chance(0.4)) {
+      const x = owners.length - ofParts.between(1, 2);
+      const y = 2 * owners.length - 3 - x;
+      const kind = ofParts.pick(['part', 'partKernel'] as const);
+      return { ...step, kind, x, y, range: this.range() };
+    }
+    const isOnPartable = this.isPartable(step.x) || this.isPartable(step.y);
+    if (step.kind === 'family' && isOnPartable) return { ...step, kind: 'plain' };
+    if (step.kind === 'reduce' && this.isPartable(step.x)) return { ...step, kind: 'commute' };
+    return isOnPartable && step.how === 'child' ? { ...step, how: 'body' } : step;
+  }
+
   private step(i: number, mayWait: boolean): Step {
-    const { r, owners } = this;
+    const { r, owners, ofParts } = this;
+    if (this.hasParts && mayWait && ofParts.chance(0.1)) {
+      const { x: from, count } = this.range();
+      const d = owners.length - ofParts.between(1, 2);
+      return { kind: ofParts.pick(['readPart', 'closePart']), d, from, count };
+    }
     const wait = mayWait ? r.below(20) : -1;
     if (wait === 0)
       return {
@@ -165,12 +214,13 @@ export class FrontEndProgram {
     const y = (x + 1 + r.below(n - 1)) % n;
     const alpha = r.pick([y, (x + 1 + r.below(n - 1)) % n]);
     const parts = Array.from({ length: r.below(4) }, () => (x + 1 + r.below(n - 1)) % n);
-    return {
+    return this.withParts({
       ...{ kind, x, y, alpha, parts, plus: r.below(50), operator: r.pick(OPERATORS) },
       how: r.pick(['body', 'promise', 'kernel', 'child']),
       root: kind === 'family' ? this.family(2, 2, 3) : undefined,
+      range: { x: 0, y: 0, count: 1 },
       options: hasOptions ? this.options(i) : {},
-    };
+    });
   }
 
   private options(i: number): StepOptions {
@@ -296,6 +346,13 @@ function recurse(kin: Kin, data: readonly Float64Array[]): void {
   for (const child of kin.children) recurse(child, [x, ...temporaries, y]);
 }
 
+function performPart({ kind, range, plus }: TaskStep, x: Values, y: Values): void {
+  const { count } = range;
+  const [to, from] = [x.subarray(range.x, range.x + count), y.subarray(range.y, range.y + count)];
+  if (kind === 'part') mix(to, from, plus);
+  else scaled(to, from, plus);
+}
+
 /** Does a task. Returns false if it has failed, so that its datum has no value. */
 export function perform(step: TaskStep, values: readonly Values[]): void {
   const { kind, plus } = step;
@@ -312,6 +369,7 @@ export function perform(step: TaskStep, values: readonly Values[]): void {
   else if (kind === 'steered') mix(x, y, values[step.alpha][0]);
   else if (kind === 'steeredKernel') scaled(x, y, values[step.alpha][0]);
   else if (kind === 'kernel') scaled(x, y, plus);
+  else if (kind === 'part' || kind === 'partKernel') performPart(step, x, y);
   else if (kind === 'family') recurse(step.root as Kin, [x, y]);
   else mix(x, y, plus);
 }

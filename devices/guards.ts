@@ -24,6 +24,8 @@ export interface Guards {
   partTakesOver: boolean;
   /** A task that writes a part leaves no older version to the parts and the datum that overlap it. */
   partOverwrites: boolean;
+  /** A part that did not get elements from another one keeps its other elements (scheduler/program/parts/losses.ts). */
+  partMends: boolean;
   /** After a failed run all ranks forget which part has the newest version of what (scheduler/program/parts/on-ranks.ts). */
   partEras: boolean;
   /** A call on a part that some ranks may have made in the era before leaves no trace. */
@@ -234,6 +236,7 @@ const all: Guards = {
   movedFlight: true,
   partTakesOver: true,
   partOverwrites: true,
+  partMends: true,
   partEras: true,
   partsApart: true,
   bodyReadAfterWrite: true,

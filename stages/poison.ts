@@ -66,10 +66,12 @@ export function poisonedDatum(
   // `restore` is refused for parts, and for data that have parts.
   const restores = poison === Poison.outdated && dir.info[d]?.view === undefined;
   const remedy = restores ? RESTORE : REWRITE;
+  const loss = dir.info[d]?.loss;
+  const why = loss !== undefined && loss.by === dir.poisonedBy[d] ? { cause: loss.cause } : {};
   return new HeadraceError(
     'ERR_DATUM_POISONED',
     `datum '${datum}' has no usable value: ${WHY[poison]}`,
-    { datum, ...where, remedy },
+    { datum, ...where, ...why, remedy },
   );
 }
 

@@ -50,6 +50,8 @@ export interface DatumInfo {
   readonly name: string;
   /** Of a part, and of a datum that has parts. */
   readonly view?: unknown;
+  /** Why the task `by`, which should have copied elements into it, did not; `by` as in `poisonedBy`. */
+  loss?: { readonly by: number; readonly cause: unknown } | undefined;
 }
 
 function queueColumn(length: number): Column<Int32Array, QueueId> {

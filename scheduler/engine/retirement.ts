@@ -33,7 +33,7 @@ export class Retirement {
   /** Called when one of the runtime's own tasks failed. */
   onInternalFailure: ((row: number, error: HeadraceError) => void) | undefined;
   /** Called when one of the runtime's own tasks has not written its outputs, for whatever reason. */
-  onInternalLoss: ((row: number) => void) | undefined;
+  onInternalLoss: ((row: number, error?: HeadraceError) => void) | undefined;
   private readonly state: EngineState;
   private readonly parts: RetirementParts;
 
@@ -75,10 +75,11 @@ export class Retirement {
     joins.lost(row);
     if (status === Status.cancelled) run.cancelledTasks++;
     else if (run.slot === INTERNAL_RUN) {
-      this.onInternalLoss?.(row);
+      const error = describeFailure(this.state, row, status);
+      this.onInternalLoss?.(row, error);
       // A kernel that fails cancels its run, and this one goes on.
       this.state.backend.setCancelled(INTERNAL_RUN, false);
-      this.state.remote?.tasks.failing(row, describeFailure(this.state, row, status));
+      this.state.remote?.tasks.failing(row, error);
     } else failures.taskFailed(run, row, describeFailure(this.state, row, status));
   }
 
@@ -105,7 +106,7 @@ export class Retirement {
     const run = state.runOf(row);
     if (remote !== undefined && state.isMovement(row)) remote.tasks.failing(row, error);
     else if (run.slot === INTERNAL_RUN) {
-      this.onInternalLoss?.(row);
+      this.onInternalLoss?.(row, error);
       this.onInternalFailure?.(row, error);
     }
     // The failure is recorded before the end: the last task of a run ends the run, and it must not count as

@@ -60,6 +60,8 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
   /** The body of a task made it, for what it spawns. @internal */
   isTemporary = false;
 
+  /** @internal */
+  loss: DatumInfo['loss'];
   /** Its place among the parts of a datum, if there are parts. @internal */
   view: View<Datum> | undefined;
 

@@ -126,7 +126,7 @@ export class Runtime {
       },
       ranks: this.peers === undefined ? undefined : new PartsOnRanks(this.engine, this.peers),
     });
-    this.engine.retirement.onInternalLoss = (row) => this.parts.lost(row);
+    this.engine.retirement.onInternalLoss = (row, error) => this.parts.lost(row, error);
     this.programData.parts = this.parts;
     const { engine, peers, programData, classes } = this;
     const partials = new Partials(programData, peers, false);

@@ -11,6 +11,7 @@ const recognised = { project: 'unit', file: 'test/simulated/recognition.test.ts'
 const joins = { project: 'unit', file: 'test/scheduler/joins.test.ts' };
 const commuting = { project: 'unit', file: 'test/scheduler/commute.test.ts' };
 const parts = { project: 'unit', file: 'test/scheduler/parts.test.ts' };
+const partFailures = { project: 'unit', file: 'test/scheduler/part-failures.test.ts' };
 const partRanks = { project: 'unit', file: 'test/scheduler/parts-ranks.test.ts' };
 const localTasks = { project: 'unit', file: 'test/simulated/local-tasks.test.ts' };
 const pruned = { project: 'unit', file: 'test/simulated/parameterised.test.ts' };
@@ -113,6 +114,12 @@ export const guardTests = [
     guard: 'partOverwrites',
     hazard: 'H17 stale copies',
     breaks: 'a part keeps its older version when an overlapping one is written',
+  },
+  {
+    ...partFailures,
+    guard: 'partMends',
+    hazard: 'H15 errors spread',
+    breaks: 'elements lose their value, because others of a datum that was read had none',
   },
   {
     ...partRanks,

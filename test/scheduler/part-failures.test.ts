@@ -1,6 +1,10 @@
 // Parts of data without a value: what rejects, what keeps its value, and when a value comes back.
+import '../support/removable-guards.js';
 import { describe, expect, it, test } from 'vitest';
-import { type Datum, type Runtime, readWrite, task } from '../../index.js';
+import { setGuard } from '../../devices/simulated/cases/set-guard.js';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import { presets } from '../../devices/simulated/machine/presets.js';
+import { type Datum, Runtime, readWrite, task } from '../../index.js';
 import { HOSTS, MACHINES, nothingLeft, onMachine } from '../support/machines.js';
 import { playFailures } from '../support/part-failures.js';
 import { add, fail, fill } from '../support/tasks.js';
@@ -168,4 +172,37 @@ describe('random sequences', () => {
       });
     },
   );
+});
+
+describe('guards', () => {
+  test('without partMends: elements lose their value with others of a datum that was read', async () => {
+    setGuard('partMends', false);
+    try {
+      await afterFailure(async ({ x }) => {
+        expect(await outcomeOf(x.read())).toBe('ERR_DATUM_POISONED');
+        expect(await outcomeOf(x.part(3, 2).read())).not.toBe('4 5');
+      });
+    } finally {
+      setGuard('partMends', true);
+    }
+  });
+});
+
+test('if elements cannot be copied, the error of a reader has the reason', async () => {
+  const kernels = { copy_block: () => 5 };
+  const machine = { ...presets['h200-2'], gpuMemory: 2 ** 16, hostMemory: 2 ** 18 };
+  const backend = new SimulatedBackend({ machine, kernels });
+  const runtime = Runtime.over(backend, { checked: true });
+  const x = runtime.data(Float64Array.from(VALUES), { name: 'x' });
+  const { code, cause } = await x
+    .part(0, 3)
+    .read()
+    .then(
+      () => expect.unreachable(),
+      (error: { code: string; cause: Error }) => error,
+    );
+  expect(code).toBe('ERR_DATUM_POISONED');
+  expect(cause).toMatchObject({ code: 'ERR_TASK_FAILED' });
+  expect(cause.message).toMatch(/copy of a part.*5/);
+  await runtime.close();
 });

@@ -550,7 +550,7 @@ export class Executor implements EventOwner {
   }
 
   private bodyOf(name: string): SimulatedKernel | undefined {
-    return name === COPY_BLOCK ? copyBlock : this.bodies?.[name];
+    return this.bodies?.[name] ?? (name === COPY_BLOCK ? copyBlock : undefined);
   }
 
   /** The effect of a record on memory; all of it happens at its end. */

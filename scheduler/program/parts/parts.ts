@@ -9,6 +9,8 @@
 // - a take-over is inserted after the last task that writes its source and before the task that needs it, and the record of
 //   the versions (versions.ts) changes with each insertion, because bodies may run between two of them;
 // - take-overs belong to the runtime's own run: a part that a cancelled run only reads keeps its value.
+import type { HeadraceError } from '../../../devices/errors.js';
+import { guards } from '../../../devices/guards.js';
 import type { Column, DatumId, SpaceId } from '../../../devices/handles.js';
 import { NO_HOME, Poison } from '../../../devices/memory/directory.js';
 import { ANY_DEVICE, type TaskClassRow } from '../../../stages/task-table.js';
@@ -366,10 +368,15 @@ export class Parts {
   // --- Take-overs that fail -----------------------------------------------------------------------------------
 
   /** The task in `row`, of the runtime's own, has not written its outputs. */
-  lost(row: number): void {
+  lost(row: number, error?: HeadraceError): void {
     const { tasks } = this.runtime.engine;
-    const taking = this.takings.end(tasks.idOf(row));
-    if (taking !== undefined) this.lose(taking.view, taking.loss);
+    const by = tasks.idOf(row);
+    const taking = this.takings.end(by);
+    if (taking === undefined) return;
+    // A source without a value may itself have lost it in this way.
+    const cause = error?.code === 'ERR_DATUM_POISONED' ? error.cause : error;
+    taking.view.datum.loss = cause === undefined ? undefined : { by, cause };
+    if (guards.partMends) this.lose(taking.view, taking.loss);
   }
 
   private lose(view: DatumView, loss: Loss): void {

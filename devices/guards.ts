@@ -167,6 +167,8 @@ export interface Guards {
   planPlaces: boolean;
   /** What is inserted after a play starts after it, and the play after what was inserted before (scheduler/engine/exclusive.ts). */
   planAlone: boolean;
+  /** A task behind a play that is dropped keeps its place until the play is over (scheduler/failure/dropped-tasks.ts). */
+  planDropped: boolean;
   /** An aborted play ends before its last iteration (scheduler/plans/play.ts). */
   planCancel: boolean;
   /** The times of a played record are kept before its slot is used again (devices/simulated/machine/player.ts). */
@@ -302,6 +304,7 @@ const all: Guards = {
   planRepeats: true,
   planPlaces: true,
   planAlone: true,
+  planDropped: true,
   planCancel: true,
   planTimes: true,
   planRankOrder: true,

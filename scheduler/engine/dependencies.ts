@@ -53,6 +53,8 @@ export class Dependencies {
   /** The task that has the last place among the commuting tasks of a datum. */
   private readonly lastPlace: Map<DatumId, TaskId> = new Map();
   private readonly watched: Watched;
+  /** Tasks that wait for every body that is under way (exclusive.ts). */
+  behindBodies: () => Iterable<TaskId> = () => [];
 
   /** `edges`: the successors of the tasks, if another table orders the same tasks by other data. */
   constructor(
@@ -249,6 +251,11 @@ export class Dependencies {
         if (before.has(other & tasks.mask)) return true;
         seen.add(other & tasks.mask);
       }
+    }
+    for (const id of this.behindBodies()) {
+      if (!tasks.contains(id)) continue;
+      if (before.has(id & tasks.mask)) return true;
+      seen.add(id & tasks.mask);
     }
     for (const row of seen) {
       for (let n = tasks.successors[row]; n >= 0; n = edges.next[n]) {

@@ -55,7 +55,7 @@ export class Dispatcher {
   /** Ready tasks per place (queue-choice.ts); the last one holds those with a JavaScript body on the engine's thread. */
   readonly ready: readonly ReadyQueue[];
   /** Keeps tasks from starting while a section is waiting or under way (exclusive.ts). */
-  gate: { holds(row: number): boolean } | undefined;
+  gate: { holds(row: number): boolean; isBehind(id: TaskId): boolean } | undefined;
   /** The order of tasks that commute. */
   commuting: Pick<Dependencies, 'takePlace'> | undefined;
   /** Tasks that commute and have no place among the others yet. */

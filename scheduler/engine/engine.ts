@@ -146,6 +146,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
     const underWay = (): boolean => this.idle.commandsAreUnderWay() || this.transfers.live > 0;
     this.sections = new ExclusiveSections(this, dispatcher, underWay);
     const { sections } = this;
+    this.dependencies.behindBodies = () => sections.waiting();
     const explain = (): string => this.explainStandstill();
     const asked = {
       pass: this,
@@ -264,7 +265,10 @@ export class Engine extends EngineState implements StageHooks, Pass {
     }
     const id = tasks.take(nFlows, nParams);
     const isProgram = parent === undefined && !this.bodies.isRunning;
-    if (this.sections.isClosed && isProgram) this.sections.inserted(id);
+    if (this.sections.isClosed) {
+      if (isProgram) this.sections.inserted(id);
+      else if (parent === undefined) this.sections.follows(id, this.predecessors(insertion));
+    }
     const row = id & tasks.mask;
     tasks.stage[row] = TaskStage.pending;
     tasks.classOf[row] = cls.id;
@@ -324,6 +328,20 @@ export class Engine extends EngineState implements StageHooks, Pass {
    */
   reserveRow(cls: TaskClassRow): void {
     this.room.reserve(cls);
+  }
+
+  /** Live tasks that a task inserted now would follow. */
+  private predecessors({ cls: { modes }, flows, after = [] }: TaskInsertion): TaskId[] {
+    const { dependencies } = this;
+    return modes.reduce<TaskId[]>(
+      (all, mode, i) => {
+        const d = flows[i];
+        return all.concat(
+          mode === AccessMode.read ? dependencies.writers(d) : dependencies.users(d),
+        );
+      },
+      [...after],
+    );
   }
 
   private follow(id: TaskId, row: number, after: readonly TaskId[]): void {

@@ -1,10 +1,12 @@
 // Sections in which no task runs: what is inserted before a section ends before it begins, and what is inserted after it
 // starts when the section is over. A play of a plan is such a section.
 //
-// Tasks that bodies insert belong to the time before the section: a body that is under way may await them.
+// Tasks that bodies insert belong to the time before the section: a body that is under way may await them. But those that follow a
+// task behind the section come behind it, too.
 //
 // Invariants: one section is under way at a time, in the order of `enter`; while one is waiting or under way, each task
-// that was inserted behind a section is in `behind` of the last section before it, and none of these tasks is started.
+// that was inserted behind a section is in `behind` of the last section before it, and none of these tasks is started. If such a
+// task is dropped, it keeps its row and its place until the section is over (scheduler/failure/dropped-tasks.ts).
 import { guards } from '../../devices/guards.js';
 import type { TaskId } from '../../devices/handles.js';
 import { TaskStage } from '../../stages/task-table.js';
@@ -84,12 +86,30 @@ export class ExclusiveSections {
     this.entered.at(-1)?.behind.add(id);
   }
 
+  /** A body has inserted a task that follows these. It is behind the same section as the last of them. */
+  follows(id: TaskId, before: readonly TaskId[]): void {
+    if (!guards.planAlone) return;
+    this.entered
+      .findLast(({ behind }) => before.some((other) => behind.has(other)))
+      ?.behind.add(id);
+  }
+
   /** The task in `row` has no predecessors left. Whether it must wait for a section. */
   holds(row: number): boolean {
     const id = this.state.tasks.idOf(row);
     const place = this.entered.find(({ behind }) => behind.has(id));
     place?.released.push(id);
     return place !== undefined;
+  }
+
+  /** Whether task `id` was inserted behind a section that is not over. */
+  isBehind(id: TaskId): boolean {
+    return this.entered.some(({ behind }) => behind.has(id));
+  }
+
+  /** The tasks behind sections. They wait for every body that is under way: no section begins before these have ended. */
+  *waiting(): Iterable<TaskId> {
+    for (const { behind } of this.entered) yield* behind;
   }
 
   /** The name of the section that task `id` waits for. */
@@ -136,7 +156,7 @@ export class ExclusiveSections {
     const { tasks } = this.state;
     for (let id = tasks.head; id !== tasks.next; id = ((id + 1) | 0) as TaskId) {
       if (tasks.stage[id & tasks.mask] === TaskStage.done) continue;
-      if (!this.entered.some(({ behind }) => behind.has(id))) return false;
+      if (!this.isBehind(id)) return false;
     }
     return true;
   }

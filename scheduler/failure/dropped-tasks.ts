@@ -9,7 +9,7 @@
 // - A dropped task holds no data, memory or pins, and its run does not wait for it.
 // - It stays in the window, in stage `dropped`, until its predecessors have released it: each was issued, has ended,
 //   or was dropped and released in the same way. Tasks that are inserted meanwhile are ordered after it as after any
-//   other task.
+//   other task. Behind a play it waits for the end of the play as well: the play uses its data before it.
 // - Then its outputs are poisoned. This is not done earlier, because tasks inserted before it may read the older
 //   value until then. Its successors are released with the events of issued predecessors that have not happened.
 // - Until those events have happened the task is `outlived`: a task inserted `after` it takes over its events. The
@@ -30,12 +30,12 @@ export class DroppedTasks {
   private readonly outlived: number[] = [];
   private readonly state: EngineState;
   private readonly dependencies: Pick<Dependencies, 'edges'>;
-  private readonly dispatcher: Pick<Dispatcher, 'releaseOne'>;
+  private readonly dispatcher: Pick<Dispatcher, 'releaseOne' | 'gate'>;
 
   constructor(
     state: EngineState,
     dependencies: Pick<Dependencies, 'edges'>,
-    dispatcher: Pick<Dispatcher, 'releaseOne'>,
+    dispatcher: Pick<Dispatcher, 'releaseOne' | 'gate'>,
   ) {
     this.state = state;
     this.dependencies = dependencies;
@@ -50,7 +50,9 @@ export class DroppedTasks {
     tasks.waiting[row] = 0;
     // Another run may get the slot before this task is done.
     tasks.run[row] = INTERNAL_RUN;
-    if (tasks.pending[row] <= 0 || !guards.dropKeepsOrder) this.released(row);
+    // The end of a play releases the tasks behind it, also those that were dropped meanwhile.
+    const waits = this.dispatcher.gate?.isBehind(tasks.idOf(row)) === true && guards.planDropped;
+    if ((tasks.pending[row] <= 0 && !waits) || !guards.dropKeepsOrder) this.released(row);
   }
 
   /** The dropped task in `row` has no predecessors left; its successors may be released. */

@@ -191,6 +191,12 @@ export const guardTests = [
   },
   {
     ...plans,
+    guard: 'planDropped',
+    hazard: 'order across drops',
+    breaks: 'a task behind a play that is dropped leaves its datum without a value before the play',
+  },
+  {
+    ...plans,
     guard: 'planCancel',
     hazard: 'H12 partial allocation and cancel',
     breaks: 'an aborted play goes on to its last iteration',

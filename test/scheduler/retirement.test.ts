@@ -46,6 +46,7 @@ function set(): void {
         dropped.released(row);
     },
     leaveLane: (row: number) => void left.push(row),
+    gate: undefined,
   };
   const deviceChoice = { load };
   const dropped = new DroppedTasks(state, { edges }, dispatcher);

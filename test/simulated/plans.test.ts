@@ -14,7 +14,15 @@ import { axpy, copy, PlanProgram } from '../../devices/simulated/cases/plan-prog
 import { computed, inserted, played } from '../../devices/simulated/cases/plan-ways.js';
 import { guardNames, setGuard } from '../../devices/simulated/cases/set-guard.js';
 import { SimulatedBackend, type SimulatedKernel } from '../../devices/simulated/machine/backend.js';
-import { type Graph, Runtime, slot } from '../../index.js';
+import {
+  type Datum,
+  type Graph,
+  Runtime,
+  readWrite,
+  slot,
+  type TaskGraph,
+  task,
+} from '../../index.js';
 import { overlaps, playedIterations, taskTexts, tracedWith } from '../support/played-traces.js';
 
 test.each([false, true])(
@@ -210,6 +218,93 @@ test('an aborted play ends between two commands', async () => {
   expect(ran).toBeLessThan(5000);
 });
 
+/**
+ * A play of x += y, and behind it a task that should change x, and is cancelled while the play waits for a body. What the play says,
+ * and x before and after it is restored.
+ */
+async function droppedBehindPlay(): Promise<string[]> {
+  const machine = planMachine(new PlanProgram(1));
+  const runtime = Runtime.over(new SimulatedBackend({ machine, kernels: planKernels }), {
+    checked: true,
+  });
+  const [x, y, z] = [1, 2, 3].map((v) => runtime.data(new Float64Array(8).fill(v)));
+  const plan = await runtime.plan((graph) => void graph.insert(axpy, { y: x, x: y, n: 8, a: 1 }));
+  let end = (): void => {};
+  const cancelled = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const wait = task({ name: 'wait', flows: { z: readWrite('f64') }, body: () => cancelled });
+  const touch = task({ name: 'touch', flows: { x: readWrite('f64') }, body: () => {} });
+  const before = runtime.run((graph) => void graph.insert(wait, { z }));
+  const outcome = async (promise: Promise<unknown>): Promise<string> =>
+    promise.then(
+      () => 'ok',
+      ({ code }) => code,
+    );
+  const play = outcome(plan.run());
+  const behind = runtime.run((graph) => void graph.insert(touch, { x }));
+  const reads = [outcome(x.read())];
+  behind.cancel();
+  await outcome(behind.done);
+  reads.push(outcome(x.read()));
+  end();
+  await before;
+  const found = [await play, ...(await Promise.all(reads))];
+  await x.restore();
+  found.push((await x.read()).join(' '));
+  await runtime.close();
+  return found;
+}
+const DROPPED_BEHIND = ['ok', 'ERR_DATUM_POISONED', 'ERR_DATUM_POISONED', '3 3 3 3 3 3 3 3'];
+
+test('a task behind a play that is cancelled before the play begins does not concern the play', async () => {
+  expect(await droppedBehindPlay()).toEqual(DROPPED_BEHIND);
+});
+
+describe('a body for which a play waits', () => {
+  /** The body, called with the data behind an `await`; x is written behind the play, and z by the play. */
+  async function beside(
+    body: (data: Record<'x' | 'y' | 'z', Datum<'f64'>>, graph: TaskGraph) => Promise<unknown>,
+  ): Promise<string[]> {
+    const machine = planMachine(new PlanProgram(1));
+    const backend = new SimulatedBackend({ machine, kernels: planKernels });
+    const runtime = Runtime.over(backend, { checked: true });
+    const [x, y, z] = [1, 2, 3].map((v) => runtime.data(new Float64Array(8).fill(v)));
+    const plan = await runtime.plan((graph) => void graph.insert(axpy, { y: z, x: y, n: 8, a: 1 }));
+    const look = task({
+      name: 'look',
+      flows: {},
+      body: async (_, { graph }) => {
+        await new Promise((resolve) => setTimeout(resolve));
+        await body({ x, y, z }, graph);
+      },
+    });
+    const outcome = (promise: PromiseLike<unknown>): Promise<string> =>
+      Promise.resolve(promise).then(
+        () => 'ok',
+        ({ code }) => code,
+      );
+    const calls = [runtime.run((graph) => void graph.insert(look, {})), plan.run()];
+    calls.push(runtime.run((graph) => void graph.insert(axpy, { y: x, x: z, n: 8, a: 1 })));
+    const outcomes = await Promise.all(calls.map(outcome));
+    const values = await Promise.all([x, y, z].map(async (datum) => (await datum.read())[0]));
+    await runtime.close();
+    return [...outcomes, values.join(' ')];
+  }
+
+  test('gets ERR_AWAITS_ITSELF if it reads what a task behind the play writes', async () => {
+    expect(await beside(({ x }) => x.read())).toEqual(['ERR_AWAITS_ITSELF', 'ok', 'ok', '6 2 5']);
+  });
+
+  test('inserts a task that follows one behind the play: it comes behind the play, too', async () => {
+    const follow = async (
+      { x, y }: Record<'x' | 'y', Datum<'f64'>>,
+      graph: TaskGraph,
+    ): Promise<void> => void graph.insert(axpy, { y, x, n: 8, a: 1 });
+    expect(await beside(follow)).toEqual(['ok', 'ok', 'ok', '6 8 5']);
+  });
+});
+
 describe('guards', () => {
   afterEach(() => {
     for (const name of guardNames) setGuard(name, true);
@@ -248,6 +343,11 @@ describe('guards', () => {
   test('without planCancel: an aborted play goes on to its last iteration', async () => {
     setGuard('planCancel', false);
     expect((await aborted()).ran).toBe(5000);
+  });
+
+  test('without planDropped: a later task that is cancelled fails the play', async () => {
+    setGuard('planDropped', false);
+    expect(await droppedBehindPlay()).not.toEqual(DROPPED_BEHIND);
   });
 
   test('without planTimes: a trace has the times of other records', async () => {

@@ -27,8 +27,11 @@ export class LocalInputs {
   readonly shared: Datum[] = [];
   readonly groups: LooseInputs[] = [];
 
-  /** The rank sends those that it owns, before its first task. @throws HeadraceError `ERR_GRAPH_LOCAL`, the errors of `Graph.insert` */
-  send(local: LocalRank, sends: LocalSends): void {
+  /**
+   * The rank sends those that it owns, before its first task. `isStraight`: those of certain tasks not along trees.
+   * @throws HeadraceError `ERR_GRAPH_LOCAL`, the errors of `Graph.insert`
+   */
+  send(local: LocalRank, sends: LocalSends, isStraight: boolean): void {
     const { rank } = local;
     for (const datum of this.shared) local.toAll(datum);
     for (const { indices: names, ranges, own, on, datum, to } of this.groups) {
@@ -42,7 +45,7 @@ export class LocalInputs {
         const input = datum(of);
         if (input.rank !== rank) continue;
         if (!local.holds(input)) throw inputAway(input);
-        sends.send(input, to(of), false, NOTHING);
+        sends.send(input, to(of), isStraight, NOTHING);
       }
     }
   }

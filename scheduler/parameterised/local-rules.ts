@@ -28,10 +28,8 @@ function lackOf({
   if (on === undefined) return 'has no `on`';
   if (hasControls) return 'has control flows';
   if (runs.lists !== undefined) return 'has a list';
-  if (runs.pulls !== undefined) return 'pulls its inputs';
   const modes = Object.values(runs.definition.flows).map(({ mode }) => mode);
-  if (modes.includes('reduce') || modes.includes('commute'))
-    return 'has a flow that reduces or commutes';
+  if (modes.includes('reduce')) return 'has a flow that reduces';
   for (const [f, flow] of runs.flowNames.entries()) {
     if (isWritten[f] && datum[f] === undefined) return `has no \`datum\` for its flow '${flow}'`;
     if (!isWritten[f] && to[f] !== undefined) return `passes on what it reads as '${flow}'`;

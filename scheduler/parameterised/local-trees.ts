@@ -2,6 +2,7 @@
 //
 // A rank that receives a version along a tree may have to pass it on, and has a task for that. It does not see who else takes the version, so
 // the answer is one for all tasks of a class. It comes from a sample of them: the first, the middle and the last value of each index.
+// A rank that pulls a version is not part of a tree. So if a class of the graph pulls, no version goes along one.
 // Invariant: all ranks find the same, the sender and the receivers of a version among them. If the sample misses a task with many
 // targets, that task sends to each of them, which takes more time and is right.
 
@@ -13,11 +14,15 @@ export class LocalTrees {
   /** By class and flow, as far as it was asked for. */
   private readonly answers: (boolean | undefined)[][];
   private readonly from: number;
+  /** No version goes along a tree. */
+  readonly areNone: boolean;
 
   /** `from`: number of ranks from which on a version goes along a tree. */
   constructor(classes: readonly GraphClass[], from: number) {
     this.answers = classes.map(() => []);
     this.from = from;
+    const pulls = classes.some(({ runs }) => runs.pulls !== undefined);
+    this.areNone = pulls || from === Number.POSITIVE_INFINITY;
   }
 
   /** Whether the values of flow `f` of a class go along trees. */
@@ -33,7 +38,7 @@ export class LocalTrees {
 
   private find(cls: GraphClass, f: number): boolean {
     const to = cls.to[f];
-    if (to === undefined || this.from === Number.POSITIVE_INFINITY) return false;
+    if (to === undefined || this.areNone) return false;
     for (const indices of sample(cls)) {
       const ranks = new Set<number | undefined>();
       addRanks(to(indices), ranks);

@@ -72,7 +72,7 @@ export class LocalWalk implements TargetVisitor {
     const { classes, local, portion, checks } = this;
     let count = 0;
     try {
-      this.inputs.send(local, this.sends);
+      this.inputs.send(local, this.sends, this.trees.areNone);
       const tasks = new LocalTasks(classes, local.rank);
       for (let cls = tasks.take(); cls !== undefined; cls = tasks.take()) {
         checks?.took(cls, tasks.indices);

@@ -2,6 +2,7 @@
 // with its own tasks.
 import type { Random } from '../../devices/simulated/machine/random.js';
 import {
+  commute,
   type Datum,
   type Flow,
   type ParameterisedGraph,
@@ -15,28 +16,35 @@ import {
 } from '../../index.js';
 
 const MODULUS = 1_000_003;
-const LENGTH = 3;
+/** Elements of datum `d`: some data travel in their announcement, others do not. */
+const lengthOf = (d: number): number => (d % 2 === 0 ? 3 : 9);
 
 interface Arrays {
   readonly x?: Float64Array;
   readonly y?: Float64Array;
   readonly to?: Float64Array;
+  readonly sum?: Float64Array;
   readonly a?: Readonly<Float64Array>;
   readonly b?: Readonly<Float64Array>;
   readonly plus: number;
 }
 
-function compute({ x, y, to, a, b, plus }: Arrays): void {
+function compute({ x, y, to, sum, a, b, plus }: Arrays): void {
   if (plus < 0) throw new Error('as asked for');
-  for (let i = 0; i < LENGTH; i++) {
-    const all = plus + i + (a?.[i] ?? 0) + 3 * (b?.[i] ?? 0);
-    if (to !== undefined) to[i] = all % MODULUS;
-    if (x !== undefined) x[i] = (5 * x[i] + all) % MODULUS;
-    if (y !== undefined) y[i] = (7 * y[i] + all + (x?.[i] ?? 0)) % MODULUS;
-  }
+  const all = (i: number): number => plus + i + (a?.[i] ?? 0) + 3 * (b?.[i] ?? 0);
+  for (const i of to?.keys() ?? []) (to as Float64Array)[i] = all(i) % MODULUS;
+  x?.forEach((value, i) => {
+    x[i] = (5 * value + all(i)) % MODULUS;
+  });
+  y?.forEach((value, i) => {
+    y[i] = (7 * value + all(i) + (x?.[i] ?? 0)) % MODULUS;
+  });
+  sum?.forEach((value, i) => {
+    sum[i] = (value + all(i)) % MODULUS;
+  });
 }
 
-type Shape = 'one' | 'two' | 'pair' | 'fresh';
+type Shape = 'one' | 'two' | 'pair' | 'fresh' | 'commutes';
 const r = read('f64');
 const rw = readWrite('f64');
 const SHAPES: Readonly<Record<Shape, Readonly<Record<string, Flow<'f64'>>>>> = {
@@ -44,20 +52,25 @@ const SHAPES: Readonly<Record<Shape, Readonly<Record<string, Flow<'f64'>>>>> = {
   two: { x: rw, a: r, b: r },
   pair: { x: rw, y: rw, a: r },
   fresh: { to: write('f64'), a: r, b: r },
+  commutes: { sum: commute('f64'), a: r },
 };
 const NAMES = Object.keys(SHAPES) as Shape[];
-const classes = Object.fromEntries(
-  NAMES.map((name) => [
-    name,
-    task({
+const classesOf = (fetch: 'push' | 'pull'): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    NAMES.map((name) => [
       name,
-      flows: SHAPES[name] as { readonly x: typeof rw },
-      params: { plus: 'f64' },
-      body: (args) => compute(args as Arrays),
-    }),
-  ]),
-);
-const isWritten = (flow: string): boolean => 'xyto'.includes(flow);
+      task({
+        name,
+        // Some classes pull.
+        fetch: name === 'two' || name === 'fresh' ? fetch : 'push',
+        flows: SHAPES[name] as { readonly x: typeof rw },
+        params: { plus: 'f64' },
+        body: (args) => compute(args as Arrays),
+      }),
+    ]),
+  );
+const classes = { push: classesOf('push'), pull: classesOf('pull') };
+const isWritten = (flow: string): boolean => ['x', 'y', 'to', 'sum'].includes(flow);
 
 interface End {
   readonly node: number;
@@ -85,6 +98,7 @@ interface LocalProgram {
   readonly constants: number;
   /** Number of constants that all ranks get. */
   readonly shared: number;
+  readonly fetch: 'push' | 'pull';
 }
 
 /** A random program. */
@@ -114,9 +128,7 @@ export function localProgram(random: Random): LocalProgram {
       let d = flow === 'y' ? y : x;
       if (!isWritten(flow)) {
         const known = last.flatMap((end, n) =>
-          end !== undefined && n !== node.data['x'] && n !== node.data['y'] && n !== node.data['to']
-            ? [n]
-            : [],
+          end !== undefined && !Object.values(node.data).includes(n) ? [n] : [],
         );
         d =
           known.length > 0 && random.below(4) > 0
@@ -136,7 +148,8 @@ export function localProgram(random: Random): LocalProgram {
     }
   }
   for (const end of last) if (end !== undefined) nodes[end.node].homes.add(end.flow);
-  return { nodes, owners, constants, shared };
+  const fetch = random.below(3) === 0 ? 'pull' : 'push';
+  return { nodes, owners, constants, shared, fetch };
 }
 
 /** What the program leaves, computed task by task. */
@@ -158,7 +171,7 @@ export interface Planted {
 
 /** The program as a graph of data. */
 export function localGraph(
-  { nodes, owners, constants, shared }: LocalProgram,
+  { nodes, owners, constants, shared, fetch }: LocalProgram,
   ranks: number,
   planted: Planted = {},
 ): ParameterisedGraph<readonly Datum<'f64'>[]> {
@@ -169,7 +182,9 @@ export function localGraph(
   // biome-ignore lint/suspicious/noExplicitAny: classes and flows have names that are not known to the compiler.
   return parameterised<readonly Datum<'f64'>[]>('local', (graph: any, data) => {
     const declared = graph.declare(
-      Object.fromEntries(NAMES.map((name) => [name, { runs: classes[name], indices: ['i'] }])),
+      Object.fromEntries(
+        NAMES.map((name) => [name, { runs: classes[fetch][name], indices: ['i'] }]),
+      ),
     );
     const endOf = (end: End | number): unknown => {
       if (typeof end === 'number') return data[end];
@@ -191,7 +206,8 @@ export function localGraph(
     });
     for (const name of NAMES) {
       const of = mine[name];
-      const rankOf = (i: number): number => owners[of[i].data['x'] ?? of[i].data['to']] % ranks;
+      const rankOf = (i: number): number =>
+        owners[of[i].data['x'] ?? of[i].data['to'] ?? of[i].data['sum']] % ranks;
       const flows = Object.fromEntries(
         Object.keys(SHAPES[name]).map((flow) => [
           flow,
@@ -239,7 +255,9 @@ export function dataOf(
   { owners }: LocalProgram,
   runtime: Runtime,
 ): { readonly data: Datum<'f64'>[]; readonly values: Float64Array[] } {
-  const values = owners.map((_, d) => Float64Array.from({ length: LENGTH }, (_, i) => 10 * d + i));
+  const values = owners.map((_, d) =>
+    Float64Array.from({ length: lengthOf(d) }, (_, i) => 10 * d + i),
+  );
   const data = values.map((value, d) =>
     runtime.data(value.slice(), { name: `d${d}`, rank: owners[d] % runtime.ranks }),
   );

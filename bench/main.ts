@@ -4,6 +4,7 @@ import type { BenchEntry } from './harness.js';
 import { metgBenchmarks } from './metg.js';
 import { networkBenchmarks } from './network.js';
 import { overhead } from './overhead.js';
+import { partsBenchmarks } from './parts.js';
 import { planBenchmarks } from './plan.js';
 import { parameterisedBenchmarks } from './ptg.js';
 import { reduceBenchmarks } from './reduce.js';
@@ -17,6 +18,7 @@ const SUITES: Readonly<Record<string, () => Promise<BenchEntry[]>>> = {
   metg: metgBenchmarks,
   plan: planBenchmarks,
   reduce: reduceBenchmarks,
+  parts: partsBenchmarks,
   ptg: parameterisedBenchmarks,
   'script-workers': scriptWorkerBenchmarks,
   network: async () => networkBenchmarks(),

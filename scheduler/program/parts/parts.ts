@@ -25,6 +25,7 @@ import { type Loss, Takings } from './losses.js';
 import { overlapInTask, reducedPart, refusedPart, tooLarge } from './mistakes.js';
 import type { PartsOnRanks } from './on-ranks.js';
 import { common, isSame, type Region } from './region.js';
+import { RegionIndex } from './region-index.js';
 import { takeOverClasses, takeOverParams } from './take-over-classes.js';
 import { type TakeOver, Versions } from './versions.js';
 import type { View } from './view.js';
@@ -99,8 +100,11 @@ export class Parts {
     const whole = { datum, region, isOwn: false } as {
       -readonly [K in keyof DatumView]: DatumView[K];
     };
-    const family = { whole, parts: new Map(), versions: undefined as never, broken: new Map() };
+    const views = new RegionIndex<DatumView>(region);
+    const versions = undefined as never;
+    const family = { whole, parts: new Map(), views, versions, broken: new Map() };
     whole.family = family;
+    views.add(whole);
     const hasValue = ranks?.begins(family, datum) ?? engine.directory.written[datum.row] !== 0;
     whole.family.versions = new Versions<DatumView>(whole, hasValue);
     datum.view = whole;
@@ -120,6 +124,7 @@ export class Parts {
     const view = { datum, region, family, isOwn };
     datum.view = view;
     parts.set(keyOf(region), view);
+    family.views.add(view);
     const { directory } = engine;
     directory.home[datum.row] = directory.home[whole.datum.row] ?? NO_HOME;
     if (versions.hasValue(region)) directory.written[datum.row] = 1;
@@ -363,6 +368,7 @@ export class Parts {
     });
     versions.drop(view);
     parts.delete(keyOf(view.region));
+    view.family.views.delete(view);
   }
 
   // --- Take-overs that fail -----------------------------------------------------------------------------------
@@ -423,13 +429,12 @@ export class Parts {
   // --- Take-overs ---------------------------------------------------------------------------------------------
 
   private write(view: DatumView): void {
-    const { whole, parts } = view.family;
     const versions = this.versionsOf(view.family);
     const wasComplete = versions.isComplete;
     versions.write(view);
     if (wasComplete) return;
     const { written } = this.runtime.engine.directory;
-    for (const { datum, region } of [whole, ...parts.values()])
+    for (const { datum, region } of view.family.views.within(view.region))
       if (versions.hasValue(region)) written[datum.row] = 1;
   }
 

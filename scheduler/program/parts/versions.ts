@@ -8,6 +8,7 @@
 // - a piece without holders was never written.
 import { guards } from '../../../devices/guards.js';
 import { common, contains, isSame, type Region, without } from './region.js';
+import { RegionIndex } from './region-index.js';
 
 /** What versions must know of a view. */
 interface ViewRegion {
@@ -19,8 +20,6 @@ interface Piece<V> {
   readonly holders: readonly V[];
   /** Number of the write that made its version. */
   written: number;
-  /** Its place among the pieces. */
-  at: number;
 }
 
 /** A view lacks a region that another one has. */
@@ -37,11 +36,11 @@ const NOTHING: readonly never[] = [];
 
 export class Versions<V extends ViewRegion> {
   private readonly whole: V;
-  private readonly pieces: Piece<V>[] = [];
+  private readonly pieces: RegionIndex<Piece<V>>;
+  /** Number of pieces that were never written. */
+  private unwritten = 0;
   /** The views that have their region alone and in one piece, as after a write. */
   private readonly alone: Map<V, Piece<V>> = new Map();
-  /** Every piece was written. */
-  isComplete: boolean;
   /** Number of changes so far. */
   changes = 0;
   /** Number of writes so far. */
@@ -50,23 +49,21 @@ export class Versions<V extends ViewRegion> {
   /** `hasValue`: the datum has a value when its first part is made. */
   constructor(whole: V, hasValue: boolean) {
     this.whole = whole;
-    this.isComplete = hasValue;
+    this.pieces = new RegionIndex(whole.region);
     const piece = this.add(whole.region, hasValue ? [whole] : [], 0);
     if (hasValue) this.alone.set(whole, piece);
   }
 
   private add(region: Region, holders: readonly V[], written: number): Piece<V> {
-    const piece = { region, holders, written, at: this.pieces.length };
-    this.pieces.push(piece);
+    const piece = { region, holders, written };
+    this.pieces.add(piece);
+    if (holders.length === 0) this.unwritten++;
     return piece;
   }
 
   private remove(piece: Piece<V>): void {
-    const last = this.pieces.pop() as Piece<V>;
-    if (last !== piece) {
-      this.pieces[piece.at] = last;
-      last.at = piece.at;
-    }
+    this.pieces.delete(piece);
+    if (piece.holders.length === 0) this.unwritten--;
     const [holder] = piece.holders;
     if (this.alone.get(holder) === piece) this.alone.delete(holder);
   }
@@ -79,7 +76,17 @@ export class Versions<V extends ViewRegion> {
   }
 
   private within(region: Region): Piece<V>[] {
-    return this.pieces.filter((piece) => common(piece.region, region) !== undefined);
+    return this.pieces.within(region);
+  }
+
+  /** The pieces of which a view has the newest version. */
+  private of(view: V): Piece<V>[] {
+    return this.within(view.region).filter(({ holders }) => holders.includes(view));
+  }
+
+  /** Every piece was written. */
+  get isComplete(): boolean {
+    return this.unwritten === 0;
   }
 
   /** Whether all of a region was written. */
@@ -91,9 +98,8 @@ export class Versions<V extends ViewRegion> {
   /** Whether a view lacks the newest version of a part of its region. */
   isBehind(view: V): boolean {
     if (this.alone.has(view) || !guards.partTakesOver) return false;
-    return this.pieces.some(
-      ({ region, holders }) =>
-        holders.length > 0 && !holders.includes(view) && common(region, view.region) !== undefined,
+    return this.within(view.region).some(
+      ({ holders }) => holders.length > 0 && !holders.includes(view),
     );
   }
 
@@ -149,7 +155,6 @@ export class Versions<V extends ViewRegion> {
     for (const piece of this.within(region))
       this.cut(piece, common(piece.region, region) as Region, undefined);
     this.alone.set(view, this.add(region, [view], ++this.writes));
-    if (!this.isComplete) this.isComplete = this.pieces.every(({ holders }) => holders.length > 0);
   }
 
   /**
@@ -186,20 +191,20 @@ export class Versions<V extends ViewRegion> {
 
   /** Whether a view has the newest version of a part of its region. */
   hasAny(view: V): boolean {
-    return this.pieces.some(({ holders }) => holders.includes(view));
+    return this.of(view).length > 0;
   }
 
   /** The regions that no other view has. */
   onlyIn(view: V): Region[] {
-    return this.pieces
-      .filter(({ holders }) => holders.length === 1 && holders[0] === view)
+    return this.of(view)
+      .filter(({ holders }) => holders.length === 1)
       .map(({ region }) => region);
   }
 
   /** A view is closed. What only it has is gone. */
   drop(view: V): void {
     this.changes++;
-    for (const piece of this.pieces.filter(({ holders }) => holders.includes(view))) {
+    for (const piece of this.of(view)) {
       this.remove(piece);
       this.add(
         piece.region,
@@ -212,11 +217,12 @@ export class Versions<V extends ViewRegion> {
   /** @throws Error if the pieces overlap, or are not the whole. For tests. */
   check(): void {
     let size = 0;
-    for (const [i, { region, holders }] of this.pieces.entries()) {
+    const pieces = this.within(this.whole.region);
+    for (const [i, { region, holders }] of pieces.entries()) {
       size += region.rows * region.columns;
       for (const v of holders)
         if (!contains(v.region, region)) throw new Error('a view has a piece outside of it');
-      for (const other of this.pieces.slice(i + 1))
+      for (const other of pieces.slice(i + 1))
         if (common(other.region, region) !== undefined) throw new Error('pieces overlap');
     }
     const { rows, columns } = this.whole.region;

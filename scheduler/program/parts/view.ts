@@ -2,6 +2,7 @@
 
 import type { Loss } from './losses.js';
 import type { Region } from './region.js';
+import type { RegionIndex } from './region-index.js';
 import type { Versions } from './versions.js';
 
 /** A datum that has parts, or a part: its place in the whole datum. `D` is the class of data. */
@@ -18,6 +19,8 @@ interface Family<D> {
   readonly whole: View<D>;
   /** By their regions; the datum itself is not among them. */
   readonly parts: Map<string, View<D>>;
+  /** The datum and its parts by place. */
+  readonly views: RegionIndex<View<D>>;
   /** On several ranks a failed run ends the record (on-ranks.ts). */
   versions: Versions<View<D>>;
   /** The views that have not got what they should have taken over, and what of it is not settled (losses.ts). */

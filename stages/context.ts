@@ -10,7 +10,7 @@ import {
   type TaskId,
 } from '../devices/handles.js';
 import type { Directory } from '../devices/memory/directory.js';
-import type { EvictionCounter } from '../devices/memory/eviction.js';
+import type { EvictionCounter, Forecast } from '../devices/memory/eviction.js';
 import type { MemorySpace } from '../devices/memory/space.js';
 import type { Transfers } from '../devices/memory/transfers.js';
 import { NodePool } from '../devices/node-pool.js';
@@ -23,6 +23,7 @@ import type { TaskClassRow, TaskTable } from './task-table.js';
 
 /** Counters of the memory stages; `evictions` are copies dropped or written back to make room. */
 interface StageCounters extends EvictionCounter {
+  forecast: Forecast;
   /** Times a task had to wait, by WaitReason. */
   readonly waits: Float64Array;
 }

@@ -5,7 +5,7 @@
 // Invariant: the knowledge is from the current pass. A use that was issued since counts as a near one, and its copy
 // is pinned in most cases. A wrong answer changes the number of bytes that move, never the correctness.
 import type { SpaceId, TaskId } from '../devices/handles.js';
-import { makeRoom, NextUses } from '../devices/memory/eviction.js';
+import { type Forecast, makeRoom, NextUses } from '../devices/memory/eviction.js';
 import type { MemorySpace } from '../devices/memory/space.js';
 import type { StageContext } from './context.js';
 import { homeOfWritten } from './home.js';
@@ -14,20 +14,36 @@ import { isCommand, TaskStage } from './task-table.js';
 /** Limit of tasks per look: a look costs about ten microseconds, as long as moving half a megabyte. */
 const SIGHT = 1024;
 
+/** A forecast that is brought up to date before copies leave. */
+export interface Outlook extends Forecast {
+  look(): void;
+}
+
 /** The uses that a look finds, and the time of the last one. */
 export class LookAhead {
   readonly uses: NextUses;
   private readonly x: StageContext;
   private lookedAt = -1;
+  private whole: Outlook | undefined;
 
   constructor(x: StageContext) {
     this.x = x;
     this.uses = new NextUses(x.directory.spaces, SIGHT);
   }
 
+  /** From now on `whole` says the next uses; undefined: the look ahead does again. */
+  know(whole: Outlook | undefined): void {
+    this.whole = whole;
+    this.x.counters.forecast = whole ?? this.uses;
+  }
+
   /** Looks, at most once a pass. */
   look(): void {
-    const { x, uses } = this;
+    const { x, uses, whole } = this;
+    if (whole !== undefined) {
+      whole.look();
+      return;
+    }
     if (x.now === this.lookedAt) return;
     this.lookedAt = x.now;
     const { tasks, directory, classes } = x;

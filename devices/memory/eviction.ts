@@ -28,6 +28,8 @@ interface EvictionObserver {
 export interface Forecast {
   /** The distance of the next use of the copy of datum `d` in space `s`; Infinity when none is known. */
   nextUse(d: DatumId, s: SpaceId): number;
+  /** Limit of compared copies, if it is not the usual one. */
+  readonly candidates?: number;
 }
 
 /** The next uses of all copies as of one look at the program. The stages look (stages/next-use.ts). */
@@ -70,7 +72,7 @@ export interface EvictionCounter {
   observer: EvictionObserver | undefined;
 }
 
-/** Limit of compared copies: the least recently used ones. */
+/** Limit of compared copies where the forecast has none: the least recently used ones. */
 const CANDIDATES = 64;
 
 /** The datum whose copy should leave next, or -1. */
@@ -81,8 +83,9 @@ export function victim(space: MemorySpace, list: number, forecast: Forecast): Da
   if (index === 0 || lru.count[list] < 2) return oldest;
   let chosen = oldest;
   let furthest = -1;
+  const most = forecast.candidates ?? CANDIDATES;
   let compared = 0;
-  for (let d = oldest; d >= 0 && compared < CANDIDATES; d = lru.newer(d)) {
+  for (let d = oldest; d >= 0 && compared < most; d = lru.newer(d)) {
     const next = forecast.nextUse(d, index);
     if (next === Number.POSITIVE_INFINITY) return d;
     if (next > furthest) {

@@ -15,13 +15,14 @@ import { CopyEvent, CopyState } from '../../devices/memory/coherency.js';
 import { type DatumInfo, NO_BLOCK } from '../../devices/memory/directory.js';
 import { dropClean, makeRoom } from '../../devices/memory/eviction.js';
 import { PlanningBackend } from '../../devices/planning/backend.js';
-import { isCommand, type TaskClassRow } from '../../stages/task-table.js';
+import { isCommand, type TaskClassRow, TaskStage } from '../../stages/task-table.js';
 import { AccessMode, TransferReason } from '../../trace/format.js';
 import { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { TaskInsertion } from '../engine/task-insertion.js';
 import { Insertions } from './insertions.js';
 import type { RankShare } from './rank-share.js';
+import { type DeviceOf, WholeFuture } from './whole-future.js';
 
 /** Limit for tasks that bodies insert; a plan has no bodies. */
 const NO_OVERFLOW = 0;
@@ -202,6 +203,21 @@ export class PlanningEngine extends Engine {
       if (plannedRun.error !== undefined) throw plannedRun.error;
       this.step();
     }
+  }
+
+  /** In the next pass over the insertions eviction knows them all. `deviceOf`: device of each. */
+  foresee(deviceOf: DeviceOf): void {
+    const { directory, insertions, tasks, x } = this;
+    const of = { data: directory.bytes.length, spaces: directory.spaces };
+    x.ahead.know(
+      new WholeFuture(insertions, deviceOf, of, (n) => {
+        const id = ((this.firstTask + n) | 0) as TaskId;
+        if (((id - tasks.next) | 0) >= 0) return false;
+        if (!tasks.contains(id)) return true;
+        const row = id & tasks.mask;
+        return isCommand(tasks.execution[row]) || tasks.stage[row] > TaskStage.exec;
+      }),
+    );
   }
 
   /** Lets virtual time run until all tasks and copies are over. @throws the failure of the planned run */

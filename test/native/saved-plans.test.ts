@@ -459,7 +459,7 @@ describe('loadPlan refuses', () => {
     content.set(hash.digest(), 24);
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect(await fileRefusal(content)).toContain(
-      `it has version 9 of the format, by headrace ${version}, and this headrace reads version 1 (plan the program again`,
+      `it has version 9 of the format, by headrace ${version}, and this headrace reads versions 1 and 2 (plan the program again`,
     );
   });
 

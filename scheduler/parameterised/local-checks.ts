@@ -45,7 +45,9 @@ export class LocalChecks {
     if (this.classes[target.number] !== target || target.outside(end.indices) !== undefined)
       throw targetOutside(nameOf(cls, indices), end);
     const source = target.from[end.flow](end.indices);
-    if (!isAt(source, cls, indices, f)) throw unexpectedEnd(nameOf(cls, indices), end);
+    // A list has several sources.
+    if (!leadsTo(source as Targets, cls, indices, f))
+      throw unexpectedEnd(nameOf(cls, indices), end);
   }
 
   /** The flow `f` of a task reads a datum of another rank as it was before the graph. @throws HeadraceError `ERR_GRAPH_LOCAL` */

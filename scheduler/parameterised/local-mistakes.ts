@@ -171,3 +171,12 @@ export function inputAway(of: Datum): HeadraceError {
     { datum: of.name, remedy: `\`restore\` it before the run` },
   );
 }
+
+/** The flow `flow` of a task is a list and comes from `source`. @internal */
+export function noList(task: string, flow: string, source: unknown): HeadraceError {
+  return new HeadraceError(
+    'ERR_GRAPH_EDGE',
+    `flow '${flow}' of ${task} comes from ${shown(source)}; it needs an array of sources`,
+    { task },
+  );
+}

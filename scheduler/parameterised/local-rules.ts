@@ -27,7 +27,6 @@ function lackOf({
   if (order === undefined) return 'has no `order`';
   if (on === undefined) return 'has no `on`';
   if (hasControls) return 'has control flows';
-  if (runs.lists !== undefined) return 'has a list';
   const modes = Object.values(runs.definition.flows).map(({ mode }) => mode);
   if (modes.includes('reduce')) return 'has a flow that reduces';
   for (const [f, flow] of runs.flowNames.entries()) {

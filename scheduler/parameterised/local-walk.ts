@@ -10,7 +10,8 @@
 
 import type { Datum } from '../program/datum.js';
 import { Datum as DatumClass } from '../program/datum.js';
-import type { Graph, TaskOptions } from '../program/graph.js';
+import type { Graph, TaskArguments, TaskOptions } from '../program/graph.js';
+import type { Flows, Parameters } from '../program/task-class.js';
 import type { LocalRank } from '../ranks/local-rank.js';
 import { FlowEnd, type Indices, type Source } from './ends.js';
 import type { GraphClass } from './graph-class.js';
@@ -21,6 +22,7 @@ import {
   againstOrder,
   homeElsewhere,
   nameOf,
+  noList,
   notOwned,
   otherDatum,
   staleInput,
@@ -97,16 +99,11 @@ export class LocalWalk implements TargetVisitor {
   }
 
   private insert(): void {
-    const { cls, indices, position, portion, versions, data, sends, trees } = this;
+    const { cls, indices, position, versions, data, sends, trees } = this;
     const { from, isWritten, sending } = cls;
     sends.before(position);
-    for (let f = 0; f < from.length; f++) {
-      const source = from[f](indices) as Source;
-      data[f] = isWritten[f] ? this.overwritten(f, source) : this.input(f, source);
-    }
-    const given = portion.data;
-    for (let f = 0; f < from.length; f++) given[f] = data[f];
-    portion.add(cls.runs, cls.params?.(indices), this.options());
+    if (cls.runs.lists === undefined) this.place();
+    else this.placeLists();
     for (let f = 0; f < from.length; f++) if (isWritten[f]) versions.set(data[f], position);
     for (let n = 0; n < sending.length; n++) {
       const f = sending[n];
@@ -115,6 +112,40 @@ export class LocalWalk implements TargetVisitor {
       this.output = f;
       sends.send(data[f], to(indices), !trees.has(cls, f), this);
     }
+  }
+
+  private place(): void {
+    const { cls, indices, portion, data } = this;
+    const { from, isWritten } = cls;
+    for (let f = 0; f < from.length; f++) {
+      const source = from[f](indices) as Source;
+      data[f] = isWritten[f] ? this.overwritten(f, source) : this.input(f, source);
+    }
+    const given = portion.data;
+    for (let f = 0; f < from.length; f++) given[f] = data[f];
+    portion.add(cls.runs, cls.params?.(indices), this.options());
+  }
+
+  /** As `place`, for a task with lists. */
+  private placeLists(): void {
+    const { cls, indices, graph, portion, data } = this;
+    const { from, isWritten, runs, params } = cls;
+    const args: Record<string, unknown> = { ...params?.(indices) };
+    for (let f = 0; f < from.length; f++) {
+      const name = this.flow(f);
+      const source = from[f](indices);
+      if (runs.lists?.[f] === 1) {
+        if (!Array.isArray(source)) throw noList(this.name, name, source);
+        args[name] = (source as Source[]).map((one) => this.input(f, one));
+        continue;
+      }
+      data[f] = isWritten[f]
+        ? this.overwritten(f, source as Source)
+        : this.input(f, source as Source);
+      args[name] = data[f];
+    }
+    portion.insert();
+    graph.insert(runs, args as TaskArguments<Flows, Parameters>, this.options());
   }
 
   private options(): TaskOptions {

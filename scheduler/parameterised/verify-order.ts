@@ -83,7 +83,19 @@ function checkData(unrolled: Unrolled, order: readonly number[], inputs: LocalIn
     const { cls, indices } = task;
     const rank = cls.rankOf(indices) as number;
     for (const [f, flow] of cls.runs.flowNames.entries()) {
-      const source = task.sources[f];
+      const what = `'${flow}' of ${task.name}`;
+      if (!cls.isWritten[f]) {
+        for (const source of task.sources.slice(task.first(f), task.end(f))) {
+          if (!(source instanceof Datum) || source.rank === rank) continue;
+          if (readers.get(source)?.has(`${n} ${f}`) !== true)
+            unrolled.report(
+              'datum',
+              `${what} reads datum '${source.name}' of another rank, and neither \`inputs\` nor \`share\` says so`,
+            );
+        }
+        continue;
+      }
+      const source = task.sources[task.first(f)];
       const datum =
         source instanceof FlowEnd
           ? lies[unrolled.numberOf(source)][source.flow]
@@ -91,16 +103,6 @@ function checkData(unrolled: Unrolled, order: readonly number[], inputs: LocalIn
             ? source
             : undefined;
       lies[n][f] = datum;
-      const what = `'${flow}' of ${task.name}`;
-      if (!cls.isWritten[f]) {
-        const isElsewhere = datum === source && datum?.rank !== rank;
-        if (isElsewhere && readers.get(datum as Datum)?.has(`${n} ${f}`) !== true)
-          unrolled.report(
-            'datum',
-            `${what} reads datum '${datum?.name}' of another rank, and neither \`inputs\` nor \`share\` says so`,
-          );
-        continue;
-      }
       const given = cls.datum[f]?.(indices);
       if (given !== datum)
         unrolled.report(

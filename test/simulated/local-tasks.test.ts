@@ -15,11 +15,18 @@ import { Random } from '../../devices/simulated/machine/random.js';
 import { World } from '../../devices/simulated/machine/world.js';
 import {
   type BlockCyclic,
+  type Datum,
   type Graph,
   type HeadraceError,
+  list,
+  type ParameterisedGraph,
+  parameterised,
   Runtime,
   range,
+  read,
   TiledMatrix,
+  task,
+  write,
 } from '../../index.js';
 import { LocalRank } from '../../scheduler/ranks/local-rank.js';
 import { seenOnRanks, settledOnRanks } from '../support/dataflow-ranks.js';
@@ -279,6 +286,85 @@ describe('guards', () => {
       expect(noticed).not.toBe('');
     },
   );
+});
+
+const sumOfAll = task({
+  name: 'sum of all',
+  flows: { to: write('f64'), parts: list(read('f64')) },
+  body: ({ to, parts }) => {
+    to[0] = parts.reduce((sum, [part]) => 10 * sum + part, 0);
+  },
+});
+
+interface Parts {
+  readonly parts: readonly Datum<'f64'>[];
+  readonly results: readonly Datum<'f64'>[];
+  readonly isMute?: boolean;
+  readonly isSingle?: boolean;
+}
+
+/** Every result is the sum of all parts, as they were before the graph. */
+const sums: ParameterisedGraph<Parts> = parameterised(
+  'sums',
+  (graph, { parts, results, isMute = false, isSingle = false }) => {
+    const { sum } = graph.declare({ sum: { runs: sumOfAll, indices: ['i'] } });
+    graph.inputs({
+      indices: ['p'],
+      ranges: { p: () => range(0, isMute ? 0 : parts.length) },
+      on: ({ p }) => parts[p],
+      datum: ({ p }) => parts[p],
+      to: () => results.map((_, i) => sum.parts({ i })),
+    });
+    graph.define(sum, {
+      ranges: { i: () => range(0, results.length) },
+      on: ({ i }) => results[i],
+      order: ({ i }) => i,
+      flows: {
+        to: {
+          datum: ({ i }) => results[i],
+          from: ({ i }) => results[i],
+          to: ({ i }) => results[i],
+        },
+        parts: { from: () => (isSingle ? (parts[0] as never) : parts) },
+      },
+    });
+  },
+);
+
+describe('a list', () => {
+  const onThree = <T>(program: (runtime: Runtime, given: Parts) => Promise<T>): Promise<T[]> =>
+    seenOnRanks({ ranks: 3, seed: 1 }, (runtime) => {
+      const ranks = [0, 1, 2];
+      const parts = [2, 0, 1].map((rank, p) => runtime.data(Float64Array.of(p + 1), { rank }));
+      const results = ranks.map((rank) => runtime.data('f64', 1, { rank }));
+      return program(runtime, { parts, results });
+    });
+
+  test('reads data of other ranks', async () => {
+    const seen = await onThree(async (runtime, given) => {
+      expect(sums.whyNotLocal(given)).toBeUndefined();
+      expect(sums.verify(given).problems).toEqual([]);
+      await runtime.run(sums, given, { pruned: true });
+      return Promise.all(given.results.map(async (one) => (await one.read())[0]));
+    });
+    expect(seen).toEqual(new Array(3).fill([123, 123, 123]));
+  });
+
+  test('of data that nobody sends is a mistake, and so is one that is no array', async () => {
+    const seen = await onThree(async (runtime, given) => {
+      const kinds = sums.verify({ ...given, isMute: true }).problems.map(({ kind }) => kind);
+      const codes: unknown[] = [];
+      for (const planted of [{ isMute: true }, { isSingle: true }]) {
+        const run = runtime.run(sums, { ...given, ...planted }, { pruned: true });
+        await run.done.catch((error: HeadraceError) => codes.push(error.code));
+      }
+      return { kinds, codes };
+    });
+    for (const { kinds } of seen) expect(new Set(kinds)).toEqual(new Set(['datum']));
+    const codes = seen.flatMap((one) => one.codes);
+    expect(codes).toContain('ERR_GRAPH_LOCAL');
+    expect(codes).toContain('ERR_GRAPH_EDGE');
+  });
 });
 
 /** The error of each rank; fails unless there is one. */

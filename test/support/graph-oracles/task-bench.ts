@@ -62,8 +62,10 @@ const benchGraph: ParameterisedGraph<Bench> = parameterised(
     g.define(cell, {
       ranges: { t: () => range(0, STEPS), p: ({ t }) => columns(t) },
       on: ({ t, p }) => own(t, p),
+      order: ({ t, p }) => t * WIDTH + p,
       flows: {
         output: {
+          datum: ({ t, p }) => own(t, p),
           from: ({ t, p }) => (columns(t - 2).has(p) ? cell.output({ t: t - 2, p }) : own(t, p)),
           to: ({ t, p }) => [
             columns(t + 1)
@@ -93,6 +95,10 @@ export const taskBench: Oracle = async (runtime, options) => {
         runtime.data('i32', PAIR, { name: `${name} ${f}/${p}`, rank: (p + f) % runtime.ranks }),
       ),
     );
+    const given = { pattern, epoch: 0, outputs };
+    // A rank of a pruned run looks at its own tasks only.
+    problems.push(...differences(`${name}, local`, benchGraph.whyNotLocal(given), undefined));
+    problems.push(...differences(`${name}, verified`, benchGraph.verify(given).problems, []));
     for (const epoch of [1, 2]) {
       await runtime.run(benchGraph, { pattern, epoch, outputs }, options);
       for (const [f, field] of outputs.entries())

@@ -129,7 +129,9 @@ export class WindowRoom {
       throw idle.stalled();
     }
     if (bodies.queued.length > 0) return true;
-    if (bodies.waiting > 0 && !idle.commandsAreUnderWay()) {
+    // A command, such as a receive on a lane and what is queued behind it, may wait for another rank, and that rank for a body.
+    const mayWait = state.remote !== undefined && tasks.live < this.limit;
+    if (bodies.waiting > 0 && (mayWait || !idle.commandsAreUnderWay())) {
       const patience = tasks.live < this.limit ? PATIENCE_NS : LAST_PATIENCE_NS;
       if (state.backend.now() - Math.max(since, state.movedAt) > patience) return false;
     }

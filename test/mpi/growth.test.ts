@@ -13,6 +13,13 @@ describe('two ranks', needing(ranks), () => {
     expect(run.reports, run.output).toMatchObject([{ ran: 100 }, { ran: 100 }]);
   });
 
+  test('a loop fills the window with tasks that wait for asynchronous bodies of both ranks, and goes on', async () => {
+    const run = await grow('turns');
+    expect(run.code, run.output).toBe(0);
+    const values = [true, true, true, true];
+    expect(run.reports, run.output).toMatchObject([{ values }, { values }]);
+  });
+
   test('without room for them the error of the loop advises to await space', async () => {
     const run = await grow('full', 20);
     expect(run.code, run.output).toBe(0);

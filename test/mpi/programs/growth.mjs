@@ -24,6 +24,33 @@ const programs = {
     });
     return { ran };
   },
+  /** A loop fills the window with tasks that wait for asynchronous bodies of both ranks, in turn. */
+  async turns() {
+    const sum = (from, to) => {
+      to[0] = (to[0] + from[0]) % 97;
+    };
+    const flows = { from: read('f64'), to: readWrite('f64') };
+    const now = task({ name: 'now', flows, body: ({ from, to }) => sum(from, to) });
+    const later = task({
+      name: 'later',
+      flows,
+      body: async ({ from, to }) => {
+        await null;
+        sum(from, to);
+      },
+    });
+    const data = [0, 1, 2, 3].map((i) => runtime.data(Float64Array.of(1), { rank: i % ranks }));
+    const plain = data.map(() => [1]);
+    await runtime.run((graph) => {
+      for (let i = 0; i < 60; i++) {
+        const [from, to] = [(3 * i + 1) % 4, (3 * i) % 4];
+        graph.insert(i % 3 ? now : later, { from: data[from], to: data[to] });
+        sum(plain[from], plain[to]);
+      }
+    });
+    const values = await Promise.all(data.map((d) => d.read()));
+    return { values: values.map(([value], i) => value === plain[i][0]) };
+  },
   /** Each rank grows a tree, while data go to and fro between the ranks. */
   async tree() {
     let ran = 0;

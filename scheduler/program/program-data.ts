@@ -52,7 +52,6 @@ interface DatumReductions {
 /** The parts of data, as calls on these use them. */
 interface DatumParts {
   part(whole: Datum, region: Region): Datum;
-  call(datum: Datum): void;
   use(datum: Datum): void;
   gather(data: readonly Datum[]): void;
   play(datum: Datum, writes: (datum: Datum) => boolean): void;
@@ -306,7 +305,6 @@ export class ProgramData implements DatumOwner {
       ranks?.calls.made('read', datum);
       this.reductions.use(datum);
       if (ranks === undefined) this.parts.use(datum);
-      else this.parts.call(datum);
       this.checkCaller('read', datum, AccessMode.read, reject);
       const doubt = ranks?.datumCalls.uses(datum.row);
       if (ranks !== undefined) this.parts.use(datum);

@@ -5,16 +5,16 @@
 // d.
 import { type DatumId, FIRST_DATUM } from '../../devices/handles.js';
 import { resized } from '../../devices/resized.js';
+import { mix } from './call-log.js';
 
 const ROWS = 256;
 /** No movement sends the latest version, or it takes no more destinations. */
 export const NOT_SENT = -1;
 const NO_RANK = -1;
-/** Name of a datum that exists on this rank only, or of a part that was not used yet. */
+/** Name of a datum that exists on this rank only. */
 export const NO_GID = -1;
-/** Names of parts are below this one and above the next: apart from those of all other data (program/partials.ts has more). */
-const PARTS_BELOW = 2 ** 30;
-const PARTS_ABOVE = 2 ** 29;
+/** Names of parts begin here: apart from those of all other data, of which program/partials.ts has more. */
+const FIRST_PART = 2 ** 29;
 
 export class RankData {
   /** Name of the datum that is the same on all ranks, or NO_GID. */
@@ -33,8 +33,6 @@ export class RankData {
   private readonly sentTo: Map<number, Set<number>> = new Map();
   private readonly rank: number;
   private nextGid = 1;
-  /** Parts that have a name of this era. */
-  private parts = 0;
 
   constructor(rank: number) {
     this.rank = rank;
@@ -55,13 +53,14 @@ export class RankData {
     this.written(d, owner);
   }
 
-  /** A part is used for the first time in an era, at the same place of the program on all ranks. */
-  namePart(d: DatumId): void {
-    if (!this.isPart(d)) this.gid[d] = PARTS_BELOW - ++this.parts;
-  }
-
-  private isPart(d: DatumId): boolean {
-    return this.gid[d] > PARTS_ABOVE && this.gid[d] < PARTS_BELOW;
+  /**
+   * The name of the part of datum `whole` with that place in it, on whichever ranks and in whichever order parts are made. Two parts
+   * may have the same name: their transfers are matched by their order in the program.
+   */
+  partName(whole: DatumId, place: readonly number[]): number {
+    const gid = this.gid[whole];
+    if (gid === NO_GID) return NO_GID;
+    return FIRST_PART + (place.reduce(mix, mix(0, gid)) & (FIRST_PART - 1));
   }
 
   /** The latest version in program order is written by `rank`. */
@@ -127,11 +126,7 @@ export class RankData {
 
   /** Every datum has its owner's value again. */
   reset(): void {
-    this.parts = 0;
-    for (let d = FIRST_DATUM; d < this.gid.length; d++) {
-      this.written(d, this.owner[d]);
-      if (this.isPart(d)) this.gid[d] = NO_GID;
-    }
+    for (let d = FIRST_DATUM; d < this.gid.length; d++) this.written(d, this.owner[d]);
   }
 
   private growTo(rows: number): void {

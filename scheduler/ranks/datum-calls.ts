@@ -78,9 +78,10 @@ export class DatumCalls {
     this.plan.data.add(d, owner, gid);
   }
 
-  /** A part of a datum has a name as soon as it is used. */
-  addPart(d: DatumId, owner: number): void {
-    this.addShared(d, owner, NO_GID);
+  /** Row `d` is the part of a datum with that place in it. */
+  addPart(d: DatumId, whole: DatumId, place: readonly number[]): void {
+    const { data } = this.plan;
+    this.addShared(d, data.owner[whole], data.partName(whole, place));
   }
 
   /** Inserts tasks of a run, or those that belong to the program's last call. */

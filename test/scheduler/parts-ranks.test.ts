@@ -98,6 +98,27 @@ describe('what travels', () => {
   });
 });
 
+it('runs that ranks insert in different orders use parts of different data', async () => {
+  await onRanks({ ranks: 2, seed: 4, kernels: partKernels }, async (runtime) => {
+    const data = [0, 1].map((rank) => runtime.data(new Float64Array(12), { rank }));
+    const runs = data.map(
+      (x, i) =>
+        runtime.run(async (graph) => {
+          for (let step = 0; step < 5; step++) {
+            // Each rank begins with another one.
+            for (let k = 0; k < (i === runtime.rank ? 20 : 0); k++) await setImmediate();
+            const to = x.part(2 * step, 3);
+            graph.insert(fill, { to, count: 3, value: step }, { rank: 1 - i });
+            graph.insert(add, { to: x.part(0, 2), from: x.part(10, 2), count: 2 });
+          }
+        }).done,
+    );
+    await Promise.all(runs);
+    for (const x of data)
+      expect([...(await x.read())]).toEqual([4, 0, 1, 1, 2, 2, 3, 3, 4, 4, 4, 0]);
+  });
+});
+
 describe('several ranks refuse', () => {
   const refusals = async (
     run: (runtime: Runtime, x: Datum<'f64'>) => PromiseLike<unknown>,

@@ -6,7 +6,7 @@
 // Invariants:
 // - the record of the versions is a function of the tasks and calls of the era, which all ranks make alike. Calls before the first
 //   run of an era leave no trace in it: some ranks may have made them in the era before;
-// - a part has its name from the record: the number of parts used before it in the era. So ranks may make parts at any time.
+// - the name of a part follows from that of its datum and its place in it. So ranks may make parts at any time, and in any order.
 import { guards } from '../../../devices/guards.js';
 import type { Column, DatumId, TaskId } from '../../../devices/handles.js';
 import { ANY_DEVICE, type TaskClassRow } from '../../../stages/task-table.js';
@@ -17,6 +17,7 @@ import { markUnwritten } from '../../failure/poison.js';
 import { insertOnRanks } from '../../ranks/insertion.js';
 import type { Ranks } from '../../ranks/ranks.js';
 import type { Datum } from '../datum.js';
+import type { Region } from './region.js';
 import { Versions } from './versions.js';
 import type { View } from './view.js';
 
@@ -78,18 +79,9 @@ export class PartsOnRanks {
     this.families.delete(family);
   }
 
-  /** Row `d` is a part of `whole`, or holds what two views have in common. */
-  add(d: DatumId, whole: Datum): void {
-    this.peers.datumCalls.addPart(d, this.peers.ownerOf(whole.row));
-  }
-
-  /** A task or call of the program uses a view, and all ranks know of it. */
-  uses({ datum, family }: DatumView): void {
-    if (datum === family.whole.datum) return;
-    const { data } = this.peers.plan;
-    // The transfers of a call that leaves no trace match by its position, under the name of the whole datum.
-    if (this.isApart) data.gid[datum.row] = data.gid[family.whole.datum.row];
-    else data.namePart(datum.row);
+  /** Row `d` is that part of `whole`, or what two views of it have in common. */
+  add(d: DatumId, whole: Datum, { row, column, rows, columns }: Region): void {
+    this.peers.datumCalls.addPart(d, whole.row, [row, column, rows, columns]);
   }
 
   /** The rank on which a task will run. */
@@ -138,7 +130,6 @@ export class PartsOnRanks {
   /** Inserts a take-over on the rank on which it moves least. */
   insert(insertion: Taking, ends: Ends, extent: Extent): void {
     const { engine, peers, run } = this;
-    for (const view of ends) this.uses(view);
     const rank = this.placeOf(ends, extent);
     for (const [i, view] of ends.entries()) this.comes(view, rank, i === 0);
     const whole = { ...insertion, run, device: ANY_DEVICE, after: undefined, parent: undefined };

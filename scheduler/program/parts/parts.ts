@@ -120,7 +120,7 @@ export class Parts {
     const { engine, makeDatum } = this.runtime;
     this.checkSize(whole.datum, region);
     const datum = makeDatum(whole.datum, region);
-    this.runtime.ranks?.add(datum.row, whole.datum);
+    this.runtime.ranks?.add(datum.row, whole.datum, region);
     const view = { datum, region, family, isOwn };
     datum.view = view;
     parts.set(keyOf(region), view);
@@ -254,7 +254,6 @@ export class Parts {
       const view = this.viewAt(flows[i]);
       if (view === undefined) continue;
       const writes = modes[i] !== AccessMode.read;
-      ranks?.uses(view);
       ranks?.comes(view, rank, writes);
       if (writes) this.write(view);
     }
@@ -277,11 +276,6 @@ export class Parts {
     }
     this.mend(view.family);
     this.complete(view);
-  }
-
-  /** The program calls a view by its name, on several ranks. */
-  call({ view }: Datum): void {
-    if (view !== undefined) this.runtime.ranks?.uses(view);
   }
 
   /** The task that sets a datum on this rank is inserted. */
@@ -336,7 +330,6 @@ export class Parts {
   /** The program overwrites a datum. */
   overwrite({ view }: Datum): void {
     if (view === undefined) return;
-    this.call(view.datum);
     if (this.runtime.ranks?.isApart !== true || view === view.family.whole) this.write(view);
   }
 

@@ -13,6 +13,7 @@ export class LonePort implements NetworkPort {
   readonly gpuAware = true;
   readonly crowded = false;
   readonly hostOnly = false;
+  readonly anySpace = false;
   readonly mappable = (): boolean => false;
   readonly reachable = (): boolean => true;
   readonly ordering = (): number => VisibleTo.none;

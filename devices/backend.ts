@@ -49,12 +49,15 @@ export function executesKernels({ kind }: QueueInfo): boolean {
  * record has failed that the engine has not handled (`handledFailures`), or once the run is cancelled. The command is over
  * when the bytes may change.
  *
- * `offer`: the number for `departed`, a key, then destinations as in `send`. It announces a long version, under the
+ * `offer`: the number for `departed`, a key, the memory space of the bytes, the priority of the task, then destinations as in
+ * `send`. It announces a long version, under the
  * conditions of a send, and is over when the announcement has left. The port's `departed` follows when no rank needs the
  * bytes any more, or when nothing was announced (devices/network/port.ts). Without destinations the version is passed on: to
  * the ranks that came with the one of that key.
  *
- * `receive`: the key. It is over when the version with this era and key has come and is in host space.
+ * `receive`: the key. It is over when the version with this era and key has come and is in host space. For a long version whose
+ * announcement has come also the memory space into which it goes, its way, and who must see the bytes before the command is
+ * over, as one number (`arrivalNumber` of devices/network/ways.ts).
  */
 export type LaneCommand = 'send' | 'offer' | 'receive';
 
@@ -171,7 +174,7 @@ export interface Backend {
     waitSeq: number,
   ): number;
   /**
-   * Appends a command to a lane, on bytes of host space. `args` holds `nArgs` numbers: offset, bytes, era, then those of the
+   * Appends a command to a lane, on bytes of host space if it names no other. `args` holds `nArgs` numbers: offset, bytes, era, then those of the
    * kind (`LaneCommand`). They are copied. The bytes are not touched before the event of `waitQueue` has happened. Costs
    * `execRecords(nArgs)` records.
    */

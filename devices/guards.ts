@@ -96,7 +96,7 @@ export interface Guards {
   dropKeepsOrder: boolean;
   /** A dropped task returns its pins. */
   dropReleasesPins: boolean;
-  /** Writes of the network to a device are flushed before they count as arrived (devices/network/fetches.ts). */
+  /** Writes of the network to a device are flushed before they count as arrived (devices/network/ways.ts). */
   networkFlush: boolean;
   /** A receive ends, and releases its successors, only when its bytes are there (scheduler/ranks/receives.ts). */
   receiveHeld: boolean;

@@ -1,5 +1,5 @@
 // Generated from the contracts by scripts/generate-contract.mjs. Do not edit.
 // An addon that was built from another contract has another number, and is not loaded.
 
-export const contractNumber = 919917816;
-export const netContractNumber = 2116876082;
+export const contractNumber = 236413169;
+export const netContractNumber = 799836672;

@@ -37,12 +37,17 @@ export const Opcode = {
    * the key of its receive.
    */
   send: 7,
-  /** On a lane: takes a version that another rank sends into host space. Arguments: offset, bytes, era, key. */
+  /**
+   * On a lane: takes a version that another rank sends into host space. Arguments: offset, bytes, era, key. Of a long version
+   * that is announced also space + 32 * (way + 4 * scope): its memory space, a `NetMode`, and a `NetScope`, who sees the bytes when
+   * the command is over.
+   */
   receive: 8,
   /**
-   * On a lane: announces a version that is too long for a letter to other ranks, which fetch it from host space. The command
+   * On a lane: announces a version that is too long for a letter to other ranks, which fetch it. The command
    * is over when the announcements have left. The event `NetEvent.departed` follows when no rank needs the bytes any more.
-   * Arguments: offset, bytes, era, the number for that event, a key, then destinations as in `send`. Without any,
+   * Arguments: offset, bytes, era, the number for that event, a key, the memory space of the bytes, the priority of their
+   * transfers, then destinations as in `send`. Without any,
    * the version goes to the ranks to which the announcement of that key has asked this rank to pass it on.
    */
   offer: 9,
@@ -181,6 +186,8 @@ export const Status = {
   threw: -8,
   /** The script worker ended while it ran the body; `thrown(queue, seq)` says why, if that is known. */
   workerEnded: -9,
+  /** The bytes of a version between ranks have not come: this less the outcome of their transfer, a `NetStatus`. */
+  transfer: -32,
 } as const;
 
 /** An open parameter of a plan, int32: which float64 of which record of a queue's list takes which slot. */

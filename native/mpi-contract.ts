@@ -50,9 +50,15 @@ export const NetEvent = {
   lost: 3,
   /** All ranks have asked to close. */
   closed: 4,
-  /** No rank needs the version any more that a lane has announced with number `request`; `status` is a `NetStatus`. */
+  /**
+   * No rank needs the version any more that a lane has announced with number `request`; `status` is a `NetStatus`, and `tag` the
+   * `NetMode` of its last transfer.
+   */
   departed: 5,
-  /** The version has come, or its announcement, that was expected with number `request`. */
+  /**
+   * The version has come, or its announcement, that was expected with number `request`. It is in `space` of `rank`; `tag` is 1 if
+   * this rank passes it on.
+   */
   came: 6,
 } as const;
 
@@ -86,6 +92,8 @@ export const NetMode = {
   direct: 0,
   /** In chunks; a side whose space is a device copies each chunk through host memory. */
   staged: 1,
+  /** The receiver reads it from the sender's memory, which it has mapped. Only lanes ask for it. */
+  mapped: 2,
 } as const;
 
 /** The readers that must see the network's writes to a GPU's memory: that GPU, or all readers there. CUDA's numbers. */

@@ -1,5 +1,5 @@
 // Stage 4, exec, of a version between ranks on lanes: its send or receive goes to a lane, behind every event that the copy
-// in host memory asks for. From here on it is a command like a kernel: a send reads the copy, a receive writes it.
+// asks for. From here on it is a command like a kernel: a send reads the copy, a receive writes it.
 //
 // The offer of a long version is a command, too, but other ranks fetch the bytes after its end. So it is a movement, which
 // ends when no rank needs them any more (scheduler/ranks/lane-movements.ts); later writers of the copy wait for that.
@@ -9,8 +9,9 @@
 // its task is not dropped.
 
 import { guards } from '../devices/guards.js';
-import { HOST, NO_DATUM } from '../devices/handles.js';
+import { NO_DATUM } from '../devices/handles.js';
 import { afterReaders } from '../devices/memory/readers.js';
+import { arrivalNumber } from '../devices/network/ways.js';
 import type { StageContext } from './context.js';
 import { followControl, writeHere } from './exec.js';
 import type { Parcel } from './parcel.js';
@@ -18,9 +19,11 @@ import { cure, failPoisoned, poisonedInput } from './poison.js';
 import { Outcome } from './stage.js';
 import { Execution } from './task-table.js';
 
-/** Arguments of a command: offset, bytes and era, then those that the parcel names; of an offer also its number and key. */
+/** Arguments of a command: offset, bytes and era, then those that the parcel names; of an offer also four of its own. */
 const FIXED_ARGS = 3;
-const OFFER_ARGS = 5;
+const OFFER_ARGS = 7;
+/** Arguments of a receive: also its key, and of an announced one how it arrives. */
+const RECEIVE_ARGS = 4;
 
 /**
  * The place behind the last pair of the next command, which has `most` values for pairs. A command is one tree of ranks, and no rank
@@ -36,21 +39,23 @@ export function execMessage(x: StageContext, row: number): number {
   const { tasks, directory: dir, submission: sub, launch } = x;
   const parcel = x.hooks.parcel(row);
   if (parcel === undefined) return Outcome.running;
-  const { kind, destinations } = parcel;
+  const { kind, destinations, arrival } = parcel;
   const isSend = kind !== 'receive';
   const isOffer = kind === 'offer';
   const poisoned = isSend && dir.poisonedData > 0 ? poisonedInput(x, row) : NO_DATUM;
   if (poisoned >= 0) return failPoisoned(x, row, poisoned, 'exec');
   const lane = tasks.target[row];
   const d = tasks.flowDatum[tasks.flowStart[row]];
-  const c = d * dir.spaces + HOST;
+  const s = tasks.device[row];
+  const c = d * dir.spaces + s;
   const { args } = launch;
   const fixed = isOffer ? OFFER_ARGS : FIXED_ARGS;
   for (;;) {
     // A command has room for a limited number of destinations.
     const most = (Math.min(sub.mostArguments, args.length) - fixed) & ~1;
     const end = endOf(parcel, most);
-    const nArgs = isSend ? fixed + end - parcel.next : FIXED_ARGS + 1;
+    const received = arrival === undefined ? RECEIVE_ARGS : RECEIVE_ARGS + 1;
+    const nArgs = isSend ? fixed + end - parcel.next : received;
     if (sub.room(lane) < sub.worstCase(nArgs)) {
       x.waitForSlot(row, lane);
       return Outcome.wait;
@@ -64,9 +69,12 @@ export function execMessage(x: StageContext, row: number): number {
     args[1] = dir.bytes[d];
     args[2] = parcel.era;
     if (!isSend) args[FIXED_ARGS] = parcel.key;
+    if (arrival !== undefined) args[RECEIVE_ARGS] = arrivalNumber(s, arrival.mode, arrival.scope);
     if (isOffer) {
       args[FIXED_ARGS] = parcel.number;
       args[FIXED_ARGS + 1] = parcel.key;
+      args[FIXED_ARGS + 2] = s;
+      args[FIXED_ARGS + 3] = tasks.priority[row];
       parcel.open++;
     }
     for (let i = parcel.next; i < end; i++) args[fixed + i - parcel.next] = destinations[i];
@@ -87,7 +95,7 @@ export function execMessage(x: StageContext, row: number): number {
       if (guards.sendRegistersRead) dir.addReader(c, lane, seq);
     } else {
       tasks.execution[row] = Execution.arrival;
-      writeHere(x, d, HOST);
+      writeHere(x, d, s);
       cure(x, d, tasks.idOf(row));
       if (guards.receiveRegistersWrite) dir.setWriter(c, lane, seq);
     }

@@ -36,6 +36,7 @@ export class NativeNetwork implements NetworkPort {
   readonly gpuAware: boolean;
   readonly crowded: boolean;
   readonly hostOnly: boolean;
+  readonly anySpace = true;
   /** Why the MPI library does not get memory of real GPUs, and why a peer's cannot be opened; '' if there is no reason. */
   readonly directProblem: string;
   readonly mappingProblem: string;
@@ -278,10 +279,15 @@ export class NativeNetwork implements NetworkPort {
             events[e + NetRecord.status],
             eventNumbers[n + NetRecord.start],
             eventNumbers[n + NetRecord.end],
+            events[e + NetRecord.tag],
           );
           break;
         case NetEvent.came:
-          sink.came(events[e + NetRecord.request]);
+          sink.came(events[e + NetRecord.request], {
+            rank: events[e + NetRecord.rank],
+            space: events[e + NetRecord.space],
+            forwards: events[e + NetRecord.tag] !== 0,
+          });
           break;
         case NetEvent.lost:
           this.isLost = true;

@@ -13,7 +13,6 @@ export interface Announcement {
   readonly offer: number;
   readonly space: number;
   readonly offset: number;
-  readonly fromDevice: boolean;
   readonly priority: number;
   /** Pairs (rank, sequence) to pass it on to. */
   readonly children: readonly number[];
@@ -91,7 +90,6 @@ export function announcementOf(from: number, record: WireRecord): Announcement {
     offer: words[at + Announce.offer],
     space: words[at + Announce.space],
     offset: words[at + Announce.offset],
-    fromDevice: (flags & AnnounceFlag.fromDevice) !== 0,
     priority: words[at + Announce.priority],
     children: count === 0 ? [] : Array.from(words.subarray(first, first + count)),
     isPoisoned,

@@ -3,7 +3,7 @@
 // Invariant: a request's number is in the table from the moment the port gets it until the port reports its end.
 
 import type { Announcement } from './announcement.js';
-import type { NetworkPort } from './port.js';
+import type { AnnouncedPlace, NetworkPort } from './port.js';
 import { type WireRecord, WireWriter } from './wire.js';
 
 /** How bytes between ranks travel. */
@@ -58,9 +58,9 @@ export interface NetworkListener {
     times: NetworkTimes,
   ): void;
   /** No destination needs the bytes of a lane's offer any more. */
-  departed(number: number, outcome: number, times: NetworkTimes): void;
+  departed(number: number, outcome: number, way: NetworkWay, times: NetworkTimes): void;
   /** The version that was expected with that number has come, or its announcement (`NetworkPort.expect`). */
-  came(number: number): void;
+  came(number: number, from: AnnouncedPlace): void;
   /** No destination needs the offer's bytes any more. */
   offerDone(cookie: number, outcome: number): void;
   /** A record that is not about data. */

@@ -15,10 +15,18 @@ import {
   type NetworkListener,
   type NetworkOptions,
   type NetworkSpace,
+  type NetworkWay,
 } from './context.js';
 import { NetworkFetches } from './fetches.js';
 import { NetworkOffers } from './offers.js';
-import { NetOutcome, type NetworkPort, type NetworkSink, OUTCOME_NAMES } from './port.js';
+import {
+  type AnnouncedPlace,
+  NetOutcome,
+  type NetworkPort,
+  type NetworkSink,
+  OUTCOME_NAMES,
+} from './port.js';
+import { flushFor, WAYS, wayBetween } from './ways.js';
 import { Announce, eachRecord, payloadOf, Wire, type WireRecord, type WireWriter } from './wire.js';
 
 export class NetworkDevice implements NetworkSink {
@@ -50,6 +58,16 @@ export class NetworkDevice implements NetworkSink {
       bytes <= this.n.options.inlineBytes &&
       bytes <= this.wire.roomFor(Announce.firstChild + 2 * this.port.size)
     );
+  }
+
+  /** The way of bytes from a space of another rank into `space`. */
+  wayFrom(from: AnnouncedPlace, space: number): Exclude<NetworkWay, 'inline'> {
+    return wayBetween(this.n, from.rank, from.space, space);
+  }
+
+  /** The flush that bytes need which came into `space` by that way, a `VisibleTo`. */
+  flushFor(space: number, way: NetworkWay, forwards: boolean): number {
+    return flushFor(this.n, space, way, forwards);
   }
 
   /** Requests and offers under way. */
@@ -120,12 +138,12 @@ export class NetworkDevice implements NetworkSink {
     else this.fetches.over({ fetch: request, times: { start, end } }, outcome);
   }
 
-  departed(number: number, outcome: number, start: number, end: number): void {
-    this.listener.departed(number, outcome, { start, end });
+  departed(number: number, outcome: number, start: number, end: number, mode: number): void {
+    this.listener.departed(number, outcome, WAYS[mode], { start, end });
   }
 
-  came(number: number): void {
-    this.listener.came(number);
+  came(number: number, from: AnnouncedPlace): void {
+    this.listener.came(number, from);
   }
 
   lost(rank: number): void {

@@ -4,10 +4,10 @@
 // Invariants:
 // - a receive is posted before the request for it, so a payload never arrives unexpected;
 // - writes of the network to device memory count as arrived after the flush that covers them.
-import { guards } from '../guards.js';
 import type { Announcement } from './announcement.js';
 import { type Fetch, type Finished, type NetworkContext, NO_TIMES } from './context.js';
 import { NetOutcome, VisibleTo, WireMode } from './port.js';
+import { flushFor, wayBetween } from './ways.js';
 import { Wire } from './wire.js';
 
 interface WaitingFetch {
@@ -49,7 +49,7 @@ export class NetworkFetches {
   ): void {
     const { n } = this;
     const { from, bytes, offer: remoteOffer } = announcement;
-    const way = this.wayOf(announcement, space);
+    const way = wayBetween(n, from, announcement.space, space);
     const forwards = keeps || announcement.children.length > 0;
     if (way === 'ipc') {
       const id = n.add({
@@ -91,23 +91,6 @@ export class NetworkFetches {
     n.wire.write(from, Wire.get, [n.era, remoteOffer, tag, mode, id]);
   }
 
-  /**
-   * The requested way if both ends have it, else the remaining way. A mapped read of the peer's memory costs the peer no
-   * work, so it comes first if no way was requested.
-   */
-  private wayOf(announcement: Announcement, space: number): 'ipc' | 'direct' | 'staged' {
-    const { port, options, spaces } = this.n;
-    const { from, fromDevice } = announcement;
-    if (options.comm === 'staged') {
-      return fromDevice || spaces[space].kind !== 'host' ? 'staged' : 'direct';
-    }
-    const isReachable =
-      port.reachable(from, announcement.space) && port.reachable(port.rank, space);
-    if (options.comm === 'direct' && isReachable) return 'direct';
-    if (port.mappable(from, announcement.space)) return 'ipc';
-    return isReachable ? 'direct' : 'staged';
-  }
-
   private takeTag(): number {
     do {
       this.nextTag = this.nextTag === MAX_TAG ? 1 : this.nextTag + 1;
@@ -121,7 +104,7 @@ export class NetworkFetches {
     const { fetch } = finished;
     if (fetch.kind === 'receive') this.tags.delete(fetch.tag);
     else this.n.wire.write(fetch.from, Wire.done, [this.n.era, fetch.remoteOffer]);
-    const needsFlush = guards.networkFlush && this.neededFlush(fetch) > VisibleTo.none;
+    const needsFlush = this.neededFlush(fetch) > VisibleTo.none;
     if (outcome === NetOutcome.ok && needsFlush) {
       const list = this.unflushed[fetch.space];
       if (list === undefined) this.unflushed[fetch.space] = [finished];
@@ -130,19 +113,8 @@ export class NetworkFetches {
     if (fetch.way === 'staged') this.nextStaged();
   }
 
-  /**
-   * The flush that a fetch needs before any task may see its bytes. (Hazard H1: a completed receive means that the network
-   * card has handed over its last write, not that a GPU sees it.) The network writes direct receives only. The readers are
-   * the owner of the space, and others if this rank has more GPUs or passes the datum on.
-   */
-  private neededFlush(fetch: Fetch): number {
-    const { port, options, spaces } = this.n;
-    const { space } = fetch;
-    if (fetch.way !== 'direct' || spaces[space].kind === 'host' || options.flush === 'off') {
-      return VisibleTo.none;
-    }
-    const scope = fetch.forwards || spaces.length > 2 ? VisibleTo.all : VisibleTo.owner;
-    return options.flush === 'force' || port.ordering(space) < scope ? scope : VisibleTo.none;
+  private neededFlush({ space, way, forwards }: Fetch): number {
+    return flushFor(this.n, space, way, forwards);
   }
 
   private nextStaged(): void {

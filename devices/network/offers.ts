@@ -70,7 +70,7 @@ export class NetworkOffers {
    */
   offer(version: OfferedVersion): number {
     const { cookie, destinations, apart, space, offset, bytes, priority, payload } = version;
-    const { wire, spaces, options } = this.n;
+    const { wire, options } = this.n;
     const branches = tree(destinations, options.treeFrom);
     for (let i = 0; i < apart.length; i += 2) branches.push([apart[i], apart[i + 1]]);
     const id = this.nextOffer++;
@@ -88,7 +88,6 @@ export class NetworkOffers {
         outcome: NetOutcome.ok,
       });
     }
-    const fromDevice = spaces[space].kind !== 'host';
     for (const branch of branches) {
       // The receiving rank and its sequence number, then the pairs that it serves.
       const [rank] = branch;
@@ -104,9 +103,7 @@ export class NetworkOffers {
       words[at + Announce.offer] = id;
       words[at + Announce.space] = space;
       words[at + Announce.offset] = offset;
-      words[at + Announce.flags] =
-        (payload === undefined ? 0 : AnnounceFlag.inline) |
-        (fromDevice ? AnnounceFlag.fromDevice : 0);
+      words[at + Announce.flags] = payload === undefined ? 0 : AnnounceFlag.inline;
       words[at + Announce.priority] = priority;
       words[at + Announce.children] = children;
       for (let i = 0; i < children; i++) words[at + Announce.firstChild + i] = branch[i + 2];

@@ -36,8 +36,8 @@ export const OUTCOME_NAMES: readonly string[] = [
   'flushing writes of the network to device memory took too long',
 ];
 
-/** How a send and its receive travel; both ends use the same. */
-export const WireMode = { direct: 0, staged: 1 } as const;
+/** How bytes travel; both ends use the same. `mapped`: the receiver reads memory of the sender. */
+export const WireMode = { direct: 0, staged: 1, mapped: 2 } as const;
 
 /**
  * The readers that see the network's writes to a GPU's memory: none for sure, that GPU, or all readers of that memory. A
@@ -45,14 +45,26 @@ export const WireMode = { direct: 0, staged: 1 } as const;
  */
 export const VisibleTo = { none: 0, owner: 100, all: 200 } as const;
 
+/** Where the bytes of an announced version are; those of a short one are here. */
+export interface AnnouncedPlace {
+  readonly rank: number;
+  /** Memory space of that rank. */
+  readonly space: number;
+  /** This rank passes the version on. */
+  readonly forwards: boolean;
+}
+
 /** Takes the news from `poll`. The view of a message is valid during the call only. */
 export interface NetworkSink {
   message(rank: number, bytes: Uint8Array): void;
   done(request: number, outcome: number, start: number, end: number): void;
-  /** The offer of a lane with that number is over: no rank needs its bytes any more. `start` is 0 if none moved. */
-  departed(number: number, outcome: number, start: number, end: number): void;
+  /**
+   * The offer of a lane with that number is over: no rank needs its bytes any more. `start` is 0 if none moved. `mode`: how
+   * the last rank got them, a `WireMode`.
+   */
+  departed(number: number, outcome: number, start: number, end: number, mode: number): void;
   /** The version that was expected with that number has come, or its announcement. */
-  came(number: number): void;
+  came(number: number, from: AnnouncedPlace): void;
   lost(rank: number): void;
 }
 
@@ -71,6 +83,8 @@ export interface NetworkPort {
   readonly crowded: boolean;
   /** No rank has memory besides its host's. All ranks find the same. */
   readonly hostOnly: boolean;
+  /** Lanes carry long versions of every memory space; else of the host's only. */
+  readonly anySpace: boolean;
   /** Whether `space` of `rank` can be read by mapping it here. */
   mappable(rank: number, space: number): boolean;
   /** Whether the message layer of `rank` reads and writes its `space` itself; else transfers there are staged. */

@@ -67,7 +67,7 @@ export const Announce = {
 } as const;
 
 /** Bits of `Announce.flags`. */
-export const AnnounceFlag = { inline: 1, fromDevice: 2, poisoned: 4 } as const;
+export const AnnounceFlag = { inline: 1, poisoned: 4 } as const;
 
 /** Bytes of a text, at most: longer texts are cut. A message holds 64 KiB. */
 const LONGEST_TEXT = 48_000;

@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t netContractNumber = 2116876082;
+inline constexpr std::int32_t netContractNumber = 799836672;
 
 namespace NetCommand {
 inline constexpr std::int32_t message = 1;
@@ -56,6 +56,7 @@ inline constexpr std::int32_t end = 7;
 namespace NetMode {
 inline constexpr std::int32_t direct = 0;
 inline constexpr std::int32_t staged = 1;
+inline constexpr std::int32_t mapped = 2;
 }  // namespace NetMode
 
 namespace NetScope {

@@ -16,6 +16,7 @@ constexpr double kAnnouncement = -1;
 constexpr double kAsked = -2;
 constexpr double kDeclined = -3;
 constexpr double kRefused = -4;
+constexpr double kTaken = -5;
 /// Values of a decline before its pairs.
 constexpr std::size_t kDeclineHeader = 3;
 /// Tags of bytes: one per lane, above those of the engine's own transfers (devices/network/fetches.ts).
@@ -38,7 +39,35 @@ inline const double* contentsOf(const Letter& letter) {
   return letter.data() + (isAnnouncement(letter) ? 1 : 0);
 }
 
+/// Values of an announcement behind its pairs: its offer; of a rank with GPUs also the space and the place of the bytes, and the
+/// priority of their transfers.
+constexpr std::size_t kShortTail = 1;
+constexpr std::size_t kLongTail = 4;
+
 /// The pairs of a letter that are sound: whole ones, as many as it says.
 inline std::size_t pairsOf(const double* contents) { return static_cast<std::size_t>(contents[3]); }
+
+/// What stands behind the pairs of an announcement that was kept: the rank from which it came is its last value.
+struct AnnouncementTail {
+  double offer = 0;
+  std::int32_t rank = 0;
+  std::int32_t space = 0;
+  double offset = 0;
+  double priority = 0;
+};
+
+inline AnnouncementTail tailOf(const Letter& letter) {
+  const double* contents = contentsOf(letter);
+  const double* tail = contents + kHeader + pairsOf(contents);
+  const auto count = static_cast<std::size_t>(letter.data() + letter.size() - tail) - 1;
+  AnnouncementTail found;
+  found.offer = tail[0];
+  found.rank = static_cast<std::int32_t>(letter.back());
+  if (count < kLongTail) return found;
+  found.space = static_cast<std::int32_t>(tail[1]);
+  found.offset = tail[2];
+  found.priority = tail[3];
+  return found;
+}
 
 }  // namespace headrace::mpi

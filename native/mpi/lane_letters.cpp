@@ -48,6 +48,13 @@ std::int32_t LaneServer::post(double era, double bytes, const void* data,
     letter.insert(letter.end(), branch + 2, branch + 2 + children);
     if (offer > 0) {
       letter.push_back(offer);
+      if (options_.spaces.size() > 1) {
+        const LanePlace place = offers_.placeOf(offer);
+        const std::uint8_t* base = options_.spaces[static_cast<std::size_t>(place.space)].base;
+        const auto offset = static_cast<double>(place.data - base);
+        letter.insert(letter.end(),
+                      {static_cast<double>(place.space), offset, offers_.priorityOf(offer)});
+      }
     } else if (bytes > 0) {
       const std::size_t header = letter.size();
       letter.resize(header + valuesOf(bytes));
@@ -70,20 +77,29 @@ void LaneServer::arrived(std::int32_t rank, const double* values, std::size_t by
 bool LaneServer::take(std::int32_t rank, const double* values, std::size_t count) {
   const double kind = values[0];
   if (kind == kAsked) {
-    const bool sound = count == 3 && isWhole(values[1], INT32_MAX) &&
+    const bool staged = count == 4 && values[3] == NetMode::staged;
+    const bool sound = (count == 3 || staged) && isWhole(values[1], INT32_MAX) &&
                        isWhole(values[2], kLastTag) && values[2] >= kFirstTag;
     if (!sound) return false;
+    const auto offer = static_cast<std::int32_t>(values[1]);
     const auto tag = static_cast<std::int32_t>(values[2]);
-    const bool served = !isLost_ && offers_.asked(rank, static_cast<std::int32_t>(values[1]), tag);
+    const std::int32_t mode = staged ? NetMode::staged : NetMode::direct;
+    const bool served = !isLost_ && offers_.asked(rank, offer, tag, mode);
     if (!served) answer(rank, kRefused, values[2]);
     return true;
   }
   if (kind == kDeclined) return takeDecline(values, count);
+  if (kind == kTaken) {
+    if (count != 2 || !isWhole(values[1], INT32_MAX)) return false;
+    offers_.taken(static_cast<std::int32_t>(values[1]));
+    return true;
+  }
   if (kind == kRefused) {
     const double number = count == 2 ? values[1] - kFirstTag : -1;
     if (!isWhole(number, lanes_.count - 1)) return false;
     const Lane& lane = all_[static_cast<std::size_t>(number)];
-    if (lane.fetch == Fetch::underWay && lane.letter.back() == rank) {
+    const bool asks = lane.fetch == Fetch::underWay && lane.mode() != NetMode::mapped;
+    if (asks && lane.letter.back() == rank) {
       transport_.cancelBytes(lane.number);
     }
     return true;
@@ -94,9 +110,14 @@ bool LaneServer::take(std::int32_t rank, const double* values, std::size_t count
   const auto most = static_cast<double>(options_.longest);
   const bool sound = left >= kHeader && isWhole(contents[2], announces ? kMostBytes : most) &&
                      isWhole(contents[3], most) && std::fmod(contents[3], 2) == 0 &&
-                     left == kHeader + pairsOf(contents) + (announces ? 1 : valuesOf(contents[2]));
+                     left >= kHeader + pairsOf(contents);
   if (!sound) return false;
   const std::size_t children = pairsOf(contents);
+  const std::size_t tail = left - kHeader - children;
+  const double* place = contents + kHeader + children + 1;
+  const bool isWhere =
+      tail == kLongTail && isWhole(place[0], NetLimit::spaces - 1) && isWhole(place[1], kMostBytes);
+  if (announces ? tail != kShortTail && !isWhere : tail != valuesOf(contents[2])) return false;
   for (std::size_t i = 0; i < children; i += 2) {
     if (!isRank(contents[kHeader + i])) return false;
   }
@@ -151,10 +172,20 @@ bool LaneServer::keep(Letter letter) {
   if (!kept_.emplace(address, std::move(letter)).second) return false;
   const auto awaited = awaited_.find(address);
   if (awaited != awaited_.end()) {
-    transport_.came(awaited->second);
+    tellCame(awaited->second, kept_.at(address));
     awaited_.erase(awaited);
   }
   return true;
+}
+
+/// The engine learns that a version has come that it expects.
+void LaneServer::tellCame(std::int32_t number, const Letter& letter) {
+  if (!isAnnouncement(letter)) {
+    transport_.came(number, options_.rank, 0, false);
+    return;
+  }
+  const AnnouncementTail tail = tailOf(letter);
+  transport_.came(number, tail.rank, tail.space, pairsOf(contentsOf(letter)) > 0);
 }
 
 bool LaneServer::isRefused(const Address& address) const {
@@ -171,12 +202,12 @@ void LaneServer::drop(const Letter& letter) {
 /// This rank does not need the bytes of an announced version.
 void LaneServer::decline(const Letter& announcement) {
   if (isLost_) return;
-  const std::size_t count = announcement.size();
   const double* contents = contentsOf(announcement);
+  const AnnouncementTail tail = tailOf(announcement);
   Letter letter = blank();
-  letter = {kDeclined, announcement[count - 2], contents[0]};
+  letter = {kDeclined, tail.offer, contents[0]};
   letter.insert(letter.end(), contents + kHeader, contents + kHeader + pairsOf(contents));
-  transport_.send(static_cast<std::int32_t>(announcement[count - 1]), std::move(letter));
+  transport_.send(tail.rank, std::move(letter));
 }
 
 void LaneServer::withdraw(std::int32_t lane, std::int32_t sequence) {
@@ -199,7 +230,7 @@ void LaneServer::refuse(double era, double key) {
 void LaneServer::expect(double era, double key, std::int32_t number) {
   const Address address{era, key};
   if (kept_.count(address) != 0) {
-    transport_.came(number);
+    tellCame(number, kept_.at(address));
   } else if (era >= era_) {
     awaited_[address] = number;
   }

@@ -16,13 +16,16 @@
 namespace headrace::mpi {
 namespace {
 
-/// Arguments of a send before its destinations, and all of a receive.
+/// Arguments of a send before its destinations, and all of a receive, of which an announced one has more.
 constexpr std::size_t kSendArguments = 3;
 constexpr std::size_t kReceiveArguments = 4;
-/// The arguments of an offer before its destinations: the number for its end, and the key of the version that it passes on.
+constexpr std::size_t kAnnouncedArguments = 5;
+/// The arguments of an offer before its destinations: the number for its end, the key of the version that it passes on, its
+/// memory space and its priority.
 constexpr std::size_t kRequestArgument = 3;
 constexpr std::size_t kKeyArgument = 4;
-constexpr std::size_t kOfferArguments = 5;
+constexpr std::size_t kPriorityArgument = 6;
+constexpr std::size_t kOfferArguments = 7;
 
 }  // namespace
 
@@ -35,8 +38,9 @@ LaneServer::LaneServer(const Options& options, LetterTransport& transport)
     : options_(options),
       lanes_(*options.lanes),
       transport_(transport),
-      offers_(transport, [this](std::int32_t request, std::int32_t status, double start,
-                                double end) { departed(request, status, start, end); }) {
+      offers_(transport,
+              [this](std::int32_t request, std::int32_t status, double start, double end,
+                     std::int32_t mode) { departed(request, status, start, end, mode); }) {
   all_.resize(static_cast<std::size_t>(lanes_.count));
   for (std::int32_t i = 0; i < lanes_.count; ++i) {
     Lane& lane = all_[static_cast<std::size_t>(i)];
@@ -189,7 +193,11 @@ std::int32_t LaneServer::check(const Lane& lane) const {
   const bool isOffer = lane.opcode == Opcode::offer;
   const std::size_t first = isOffer ? kOfferArguments : kSendArguments;
   if (lane.opcode == Opcode::receive) {
-    if (count != kReceiveArguments) return Status::badArguments;
+    const bool known = count == kReceiveArguments ||
+                       (count == kAnnouncedArguments &&
+                        isWhole(lane.arguments[4], kSpaces * kModes * (NetScope::all + 1) - 1) &&
+                        lane.mode() <= NetMode::mapped);
+    if (!known) return Status::badArguments;
   } else if (lane.opcode == Opcode::deliver) {
     if (count != kSendArguments + 2) return Status::badArguments;
   } else if ((lane.opcode != Opcode::send && !isOffer) || count < first + (isOffer ? 0 : 2) ||
@@ -197,11 +205,17 @@ std::int32_t LaneServer::check(const Lane& lane) const {
     return Status::badArguments;
   }
   const double bytes = lane.bytes();
-  const bool inside = lane.offset() >= 0 && bytes >= 0 && lane.offset() <= options_.hostBytes &&
-                      bytes <= options_.hostBytes - lane.offset() && bytes == std::floor(bytes);
+  const double spaces = static_cast<double>(options_.spaces.size());
+  if (isOffer ? !isWhole(lane.arguments[5], spaces - 1) : lane.space() >= spaces) {
+    return Status::outOfRange;
+  }
+  const double room = options_.spaces[static_cast<std::size_t>(lane.space())].bytes;
+  const bool inside = lane.offset() >= 0 && bytes >= 0 && lane.offset() <= room &&
+                      bytes <= room - lane.offset() && bytes == std::floor(bytes);
   if (!inside) return Status::outOfRange;
   if (lane.opcode == Opcode::receive) return Status::ok;
-  const std::size_t payload = isOffer || lane.opcode == Opcode::deliver ? 2 : valuesOf(bytes);
+  const std::size_t payload =
+      isOffer || lane.opcode == Opcode::deliver ? 1 + kLongTail : valuesOf(bytes);
   if ((kHeader + count - first + payload) * sizeof(double) > options_.longest) {
     return Status::outOfRange;
   }
@@ -225,7 +239,7 @@ bool LaneServer::isOver(Lane& lane, std::int32_t& status) {
   if (status != Status::ok) {
     if (isOffer && lane.arguments.size() > kRequestArgument) {
       const auto request = static_cast<std::int32_t>(lane.arguments[kRequestArgument]);
-      transport_.departed(request, NetStatus::outOfRange, 0, 0);
+      transport_.departed(request, NetStatus::outOfRange, 0, 0, NetMode::direct);
     }
     return true;
   }
@@ -242,7 +256,7 @@ bool LaneServer::isSent(Lane& lane, std::int32_t& status) {
     status = Status::cancelled;
     if (isOffer) {
       const auto request = static_cast<std::int32_t>(lane.arguments[kRequestArgument]);
-      transport_.departed(request, NetStatus::cancelled, 0, 0);
+      transport_.departed(request, NetStatus::cancelled, 0, 0, NetMode::direct);
     }
     return true;
   }
@@ -251,14 +265,14 @@ bool LaneServer::isSent(Lane& lane, std::int32_t& status) {
     status = Status::cancelled;
     if (isOffer) {
       const auto request = static_cast<std::int32_t>(lane.arguments[kRequestArgument]);
-      transport_.departed(request, NetStatus::lost, 0, 0);
+      transport_.departed(request, NetStatus::lost, 0, 0, NetMode::direct);
     }
     return true;
   }
   if (isOffer) {
     offer(lane);
   } else {
-    post(lane.arguments[2], lane.bytes(), data(lane), lane.arguments.data() + kSendArguments,
+    post(lane.arguments[2], lane.bytes(), place(lane).data, lane.arguments.data() + kSendArguments,
          lane.arguments.size() - kSendArguments, 0);
   }
   return true;
@@ -285,16 +299,17 @@ bool LaneServer::isDelivered(Lane& lane, std::int32_t& status) {
   if (unhandled || isLost_ || isAbandoned_ || lane.arguments[2] < era_) return false;
   lane.fetch = Fetch::underWay;
   lane.fetchStart = lanes_.timing(lanes_.self) != 0 ? static_cast<double>(now()) : 0;
-  lane.offer = offers_.open(-1 - lane.number, data(lane), lane.bytes());
+  lane.offer = offers_.open(-1 - lane.number, place(lane), lane.bytes(), 0);
   offers_.announced(lane.offer, post(lane.arguments[2], lane.bytes(), nullptr,
                                      lane.arguments.data() + kSendArguments, 2, lane.offer));
   return false;
 }
 
 /// An offer has departed: of a delivery, or of the engine's.
-void LaneServer::departed(std::int32_t request, std::int32_t status, double start, double end) {
+void LaneServer::departed(std::int32_t request, std::int32_t status, double start, double end,
+                          std::int32_t mode) {
   if (request >= 0) {
-    transport_.departed(request, status, start, end);
+    transport_.departed(request, status, start, end, mode);
     return;
   }
   Lane& lane = all_[static_cast<std::size_t>(-1 - request)];
@@ -307,7 +322,7 @@ void LaneServer::offer(const Lane& lane) {
   const double era = lane.arguments[2];
   const auto request = static_cast<std::int32_t>(lane.arguments[kRequestArgument]);
   if (era < era_ || isAbandoned_) {
-    transport_.departed(request, NetStatus::cancelled, 0, 0);
+    transport_.departed(request, NetStatus::cancelled, 0, 0, NetMode::direct);
     return;
   }
   std::vector<double> destinations(lane.arguments.begin() + kOfferArguments, lane.arguments.end());
@@ -319,16 +334,18 @@ void LaneServer::offer(const Lane& lane) {
     }
   }
   if (destinations.empty()) {
-    transport_.departed(request, NetStatus::ok, 0, 0);
+    transport_.departed(request, NetStatus::ok, 0, 0, NetMode::direct);
     return;
   }
-  const std::int32_t number = offers_.open(request, data(lane), lane.bytes());
+  const std::int32_t number =
+      offers_.open(request, place(lane), lane.bytes(), lane.arguments[kPriorityArgument]);
   offers_.announced(
       number, post(era, lane.bytes(), nullptr, destinations.data(), destinations.size(), number));
 }
 
-std::uint8_t* LaneServer::data(const Lane& lane) const {
-  return options_.host + static_cast<std::uint64_t>(lane.offset());
+LanePlace LaneServer::place(const Lane& lane) const {
+  std::uint8_t* base = options_.spaces[static_cast<std::size_t>(lane.space())].base;
+  return {lane.space(), base + static_cast<std::uint64_t>(lane.offset())};
 }
 
 bool LaneServer::isReceived(Lane& lane, std::int32_t& status) {
@@ -344,7 +361,8 @@ bool LaneServer::isReceived(Lane& lane, std::int32_t& status) {
     // Without the bytes it waits for the end of its run: the other rank knows the reason.
     if (lane.outcome == NetStatus::cancelled || lane.outcome == NetStatus::lost) return false;
     if (lane.outcome != NetStatus::ok) {
-      status = lane.outcome == NetStatus::truncated ? Status::truncated : Status::driver;
+      const bool isShort = lane.outcome == NetStatus::truncated;
+      status = isShort ? Status::truncated : Status::transfer - lane.outcome;
     }
   } else if (!lane.hasLetter) {
     return false;
@@ -352,34 +370,56 @@ bool LaneServer::isReceived(Lane& lane, std::int32_t& status) {
     status = Status::truncated;
     if (announced) decline(lane.letter);
   } else if (announced) {
-    if (isLost_) return false;
+    if (isLost_ || !mayFetch(lane)) return false;
     fetch(lane);
     return lane.fetch == Fetch::over && isReceived(lane, status);
   } else {
     const std::size_t header = kHeader + pairsOf(lane.letter.data());
-    std::memcpy(data(lane), lane.letter.data() + header, static_cast<std::size_t>(lane.bytes()));
+    std::memcpy(place(lane).data, lane.letter.data() + header,
+                static_cast<std::size_t>(lane.bytes()));
   }
   if (!lane.hasLetter) expected_.erase(lane.address());
   return true;
 }
 
-/// Asks for the bytes of an announced version. Its receive is posted first, so they do not come unexpected.
+/// Whether a receive may fetch its bytes now; otherwise it waits until others have theirs.
+bool LaneServer::mayFetch(Lane& lane) {
+  if (!lane.isStaged()) return true;
+  lane.fetch = Fetch::queued;
+  if (staged_ >= kMostStaged) return false;
+  const double priority = tailOf(lane.letter).priority;
+  for (const std::int32_t number : active_) {
+    const Lane& other = all_[static_cast<std::size_t>(number)];
+    const bool waits = other.read && other.hasLetter && other.fetch == Fetch::queued;
+    if (waits && tailOf(other.letter).priority > priority) return false;
+  }
+  return true;
+}
+
+/// Asks for the bytes of an announced version, or reads them. A receive is posted before the request for its bytes, so they do
+/// not come unexpected.
 void LaneServer::fetch(Lane& lane) {
   const double* contents = contentsOf(lane.letter);
   const std::size_t pairs = pairsOf(contents);
-  const double number = contents[kHeader + pairs];
-  const auto rank = static_cast<std::int32_t>(contents[kHeader + pairs + 1]);
+  const auto [number, rank, space, offset, priority] = tailOf(lane.letter);
   if (pairs > 0) branches_[lane.address()].assign(contents + kHeader, contents + kHeader + pairs);
   const std::int32_t tag = kFirstTag + lane.number;
   lane.fetch = Fetch::underWay;
   lane.fetchStart = lanes_.timing(lanes_.self) != 0 ? static_cast<double>(now()) : 0;
-  transport_.receiveBytes(rank, tag, data(lane), lane.bytes(), lane.number);
+  if (lane.mode() == NetMode::mapped) {
+    transport_.readBytes(rank, space, offset, place(lane), lane.bytes(), lane.number);
+    return;
+  }
+  if (lane.isStaged()) ++staged_;
+  transport_.receiveBytes(rank, tag, place(lane), lane.bytes(), lane.number, lane.mode(),
+                          lane.scope());
   if (lane.fetch == Fetch::over) {
     decline(lane.letter);
     return;
   }
   Letter letter = blank();
   letter = {kAsked, number, static_cast<double>(tag)};
+  if (lane.isStaged()) letter.push_back(NetMode::staged);
   transport_.send(rank, std::move(letter));
 }
 
@@ -387,6 +427,13 @@ void LaneServer::fetched(std::int32_t lane, std::int32_t status) {
   Lane& each = all_[static_cast<std::size_t>(lane)];
   each.fetch = Fetch::over;
   each.outcome = status;
+  if (each.isStaged()) --staged_;
+  if (each.mode() != NetMode::mapped) return;
+  if (status == NetStatus::ok) {
+    answer(tailOf(each.letter).rank, kTaken, tailOf(each.letter).offer);
+  } else {
+    decline(each.letter);
+  }
 }
 
 void LaneServer::complete(Lane& lane, std::int32_t status, double start) {

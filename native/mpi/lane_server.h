@@ -3,10 +3,12 @@
 //
 // A letter is float64: era, key, bytes of the version, number of values that follow, pairs (rank, key) that its receiver
 // passes it on to, then the bytes, padded to a multiple of 8. Other letters have a negative value before that:
-//   -1  an announcement: as above, but with the number of an offer (lane_offers.h) instead of the bytes
-//   -2  a request for the bytes: offer, tag
+//   -1  an announcement: as above, but with the number of an offer (lane_offers.h) instead of the bytes; from a rank with GPUs
+//       also the memory space of the bytes, their place in it, and the priority of the transfer
+//   -2  a request for the bytes: offer, tag; with a third value, a NetMode, if they do not go direct
 //   -3  a rank needs no bytes: offer, era, and the pairs that came with the announcement: the offering rank serves these
 //   -4  there are no bytes for a request: tag
+//   -5  the bytes were read from mapped memory: offer
 //
 // Invariants:
 // - the commands of a lane complete in order, each once, and never before its wait is over: whatever waits for a command
@@ -18,6 +20,8 @@
 // - a receive takes the letter with its era and key, whichever comes first; no letter is taken twice;
 // - an announcement is answered once: by the receive that takes it, when the engine refuses it, or when its era is over. A receive asks when its wait is
 //   over, so its bytes go straight to their place, and it does not end while they may still come;
+// - at most `kMostStaged` receives through staging buffers are under way, the most urgent first: with more, other transfers could
+//   find no buffers;
 // - no lane waits for other ranks with a send: an announcement is over when it has left. The exception are deliveries, which
 //   only plans have: there each lane's records have an order that all ranks share (scheduler/plans/messages.ts).
 #pragma once
@@ -29,6 +33,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "contract.h"
+#include "headrace/contract.h"
 #include "headrace/lanes.h"
 #include "lane_offers.h"
 #include "letter_transport.h"
@@ -39,9 +45,12 @@ class LaneServer {
  public:
   struct Options {
     const headrace_lanes* lanes = nullptr;
-    /// Host space, of which versions are sent and received.
-    std::uint8_t* host = nullptr;
-    double hostBytes = 0;
+    /// Memory spaces; the first is the host's.
+    struct Space {
+      std::uint8_t* base = nullptr;
+      double bytes = 0;
+    };
+    std::vector<Space> spaces;
     std::int32_t rank = 0;
     std::int32_t size = 1;
     /// Destinations from which on a version goes along a tree of ranks.
@@ -52,6 +61,7 @@ class LaneServer {
 
   /// Rounds from one look for cancelled runs to the next.
   static constexpr std::uint32_t kLookRounds = 64;
+  static constexpr std::int32_t kMostStaged = 8;
 
   LaneServer(const Options& options, LetterTransport& transport);
 
@@ -108,7 +118,10 @@ class LaneServer {
     std::size_t operator()(const Address& address) const;
   };
   /// The bytes of a receive that was announced, or of a delivery.
-  enum class Fetch : std::uint8_t { none, underWay, over };
+  enum class Fetch : std::uint8_t { none, queued, underWay, over };
+  /// Memory spaces and ways that the last argument of a receive tells apart (native/contract.ts).
+  static constexpr std::int32_t kSpaces = NetLimit::spaces;
+  static constexpr std::int32_t kModes = 4;
   /// One lane and its first command that is not complete.
   struct Lane {
     std::int32_t number = 0;
@@ -143,7 +156,21 @@ class LaneServer {
 
     double offset() const { return arguments[0]; }
     double bytes() const { return arguments[1]; }
+    /// Of a receive: a NetMode and a NetScope.
+    std::int32_t mode() const { return arrival() / kSpaces % kModes; }
+    std::int32_t scope() const { return arrival() / (kSpaces * kModes); }
+    std::int32_t space() const {
+      return opcode == Opcode::offer ? static_cast<std::int32_t>(arguments[5])
+                                     : arrival() % kSpaces;
+    }
+    bool isStaged() const { return opcode == Opcode::receive && mode() == NetMode::staged; }
     Address address() const { return {arguments[2], arguments[3]}; }
+
+   private:
+    std::int32_t arrival() const {
+      const bool has = opcode == Opcode::receive && arguments.size() > 4;
+      return has ? static_cast<std::int32_t>(arguments[4]) : 0;
+    }
   };
 
   /// The last complete record of a queue, as seen in this round.
@@ -161,12 +188,15 @@ class LaneServer {
   bool isSent(Lane& lane, std::int32_t& status);
   void offer(const Lane& lane);
   bool isDelivered(Lane& lane, std::int32_t& status);
-  void departed(std::int32_t request, std::int32_t status, double start, double end);
+  void departed(std::int32_t request, std::int32_t status, double start, double end,
+                std::int32_t mode);
   bool isReceived(Lane& lane, std::int32_t& status);
+  bool mayFetch(Lane& lane);
   void fetch(Lane& lane);
+  void tellCame(std::int32_t number, const Letter& letter);
   void complete(Lane& lane, std::int32_t status, double start);
   bool isRank(double rank) const;
-  std::uint8_t* data(const Lane& lane) const;
+  LanePlace place(const Lane& lane) const;
   std::int32_t post(double era, double bytes, const void* data, const double* destinations,
                     std::size_t count, std::int32_t offer);
   bool take(std::int32_t rank, const double* values, std::size_t count);
@@ -205,6 +235,8 @@ class LaneServer {
     double above = 0;
   } refusedCalls_;
   LaneOffers offers_;
+  /// Receives through staging buffers under way.
+  std::int32_t staged_ = 0;
   std::int64_t refused_ = 0;
   std::unordered_map<Address, Letter, AddressHash> kept_;
   /// Pairs to which fetched versions go on, until an offer takes them.

@@ -157,7 +157,7 @@ void Session::perform(const Record& command) {
     case NetCommand::message: beginMessage(command); break;
     case NetCommand::send: beginTransfer(command, true); break;
     case NetCommand::receive: beginTransfer(command, false); break;
-    case NetCommand::ipcRead: beginIpc(command); break;
+    case NetCommand::ipcRead: beginIpc(command, false); break;
     case NetCommand::cancel: cancel(command.word(NetRecord::request), false); break;
     case NetCommand::flush: beginFlush(command); break;
     case NetCommand::close: {
@@ -376,10 +376,13 @@ void Session::lost(int rank) {
   }
   doubts_.tellAll([this](const Transfer& transfer) { tellNow(transfer, NetStatus::lost); });
   for (const std::int32_t ticket : flushing_) {
-    const GpuTask& task = gpuTasks_[static_cast<std::size_t>(ticket)];
-    if (!task.late) done(task.request, NetStatus::lost, task.start);
+    flushOver(gpuTasks_[static_cast<std::size_t>(ticket)], NetStatus::lost);
   }
   flushing_.clear();
+  for (Unflushed& batch : unflushed_) {
+    for (const std::int32_t lane : batch.lanes) laneServer_->fetched(lane, NetStatus::lost);
+    batch.lanes.clear();
+  }
   live_ = 0;
   messages_.clear();
 }

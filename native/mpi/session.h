@@ -144,6 +144,8 @@ class Session : private LetterTransport {
     bool bounced = false;  // a mapped read through a staging buffer
     bool listed = false;   // in chunked_
     bool onLane = false;   // of the lane server: `request` is its number there
+    std::int32_t space = 0;
+    std::int32_t scope = 0;  // who must see received bytes before their lane learns of them
     GpuMover* mover =
         nullptr;  // of the real GPU whose memory `data` is, or that reads for host memory
     std::uint64_t from = 0;  // mapped address
@@ -170,7 +172,13 @@ class Session : private LetterTransport {
     Chunk chunk;
     std::int32_t request;
     std::int64_t start;
-    bool late;  // answered without it
+    bool late;                        // answered without it
+    std::vector<std::int32_t> lanes;  // of a flush for these lanes: not the engine's
+  };
+  /// Lanes whose bytes in one space have come and wait for their flush.
+  struct Unflushed {
+    std::vector<std::int32_t> lanes;
+    std::int32_t scope = 0;
   };
   struct CopyJob {
     std::uint64_t number;
@@ -194,8 +202,8 @@ class Session : private LetterTransport {
   void beginTransfer(const Record& command, bool send);
   void startTransfer(std::int32_t index);
   void beginFlush(const Record& command);
-  void beginIpc(const Record& command);
-  void readMapped(const Record& command, const SpaceView& to, std::uint8_t* data);
+  void beginIpc(const Record& command, bool onLane);
+  void readMapped(const Record& command, const SpaceView& to, std::uint8_t* data, bool onLane);
   void cancel(std::int32_t request, bool onLane);
   bool testRequests();
   void completed(const Owner& owner, const MPI_Status& status, bool failed);
@@ -206,15 +214,20 @@ class Session : private LetterTransport {
   void postLetterSlot(std::int32_t slot);
   void letterArrived(std::int32_t slot, const MPI_Status& status, bool failed);
   void send(std::int32_t rank, Letter letter) override;
-  void sendBytes(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
-                 std::int32_t offer) override;
-  void receiveBytes(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
-                    std::int32_t lane) override;
+  void sendBytes(std::int32_t rank, std::int32_t tag, LanePlace from, double bytes,
+                 std::int32_t offer, std::int32_t mode) override;
+  void receiveBytes(std::int32_t rank, std::int32_t tag, LanePlace to, double bytes,
+                    std::int32_t lane, std::int32_t mode, std::int32_t scope) override;
+  void readBytes(std::int32_t rank, std::int32_t space, double offset, LanePlace to, double bytes,
+                 std::int32_t lane) override;
   void cancelBytes(std::int32_t lane) override;
-  void departed(std::int32_t request, std::int32_t status, double start, double end) override;
-  void came(std::int32_t number) override;
-  void moveForLane(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
-                   std::int32_t number, bool send);
+  void departed(std::int32_t request, std::int32_t status, double start, double end,
+                std::int32_t mode) override;
+  void came(std::int32_t number, std::int32_t rank, std::int32_t space, bool forwards) override;
+  std::int32_t newLaneTransfer(std::int32_t rank, std::int32_t tag, LanePlace place, double bytes,
+                               std::int32_t number, bool send);
+  void moveForLane(std::int32_t index, std::int32_t mode);
+  bool flushForLanes();
   void tellLanes(const Record& command);
   void letterLeft(std::int32_t index);
   bool serveLanes();
@@ -223,7 +236,7 @@ class Session : private LetterTransport {
   bool postChunk(std::int32_t index);
   bool takeCopies();
   bool takeGpuTasks();
-  void flushOver(const GpuTask& task, int code);
+  void flushOver(const GpuTask& task, std::int32_t status);
   void answerLateFlushes();
   void submit(GpuMover& mover, GpuMover::Job job, const GpuTask& task);
   void copy(void* to, const void* from, const Chunk& chunk);
@@ -236,7 +249,7 @@ class Session : private LetterTransport {
   void tellEnd(const Transfer& transfer, std::int32_t status);
   void tellNow(const Transfer& transfer, std::int32_t status);
   bool tellDoubts();
-  void cannotMap(const Record& command);
+  void endRead(const Record& command, bool onLane, std::int32_t status);
   std::int32_t newTransfer(const Record& command);
   void done(std::int32_t request, std::int32_t status, std::int64_t start);
   void add(MPI_Request request, Owner owner);
@@ -267,6 +280,8 @@ class Session : private LetterTransport {
   std::vector<GpuMover::Finished> finished_;
   /// Tickets of flushes under way, oldest first.
   std::deque<std::int32_t> flushing_;
+  /// By space.
+  std::vector<Unflushed> unflushed_;
 
   std::vector<MPI_Request> requests_;
   std::vector<Owner> owners_;

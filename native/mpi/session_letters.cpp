@@ -20,8 +20,10 @@ void Session::openLetters() {
   if (options_.lanes == nullptr) return;
   LaneServer::Options options;
   options.lanes = options_.lanes;
-  options.host = options_.spaces[0].base;
-  options.hostBytes = options_.spaces[0].bytes;
+  for (const SpaceView& space : options_.spaces) {
+    options.spaces.push_back({space.base, space.bytes});
+  }
+  unflushed_.resize(options_.spaces.size());
   options.rank = rank_;
   options.size = static_cast<std::int32_t>(peers_.size());
   options.treeFrom = options_.treeFrom;
@@ -72,19 +74,35 @@ void Session::send(std::int32_t rank, Letter letter) {
   add(request, {Kind::letterOut, index, -1});
 }
 
-void Session::sendBytes(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
-                        std::int32_t offer) {
-  moveForLane(rank, tag, data, bytes, offer, true);
+void Session::sendBytes(std::int32_t rank, std::int32_t tag, LanePlace from, double bytes,
+                        std::int32_t offer, std::int32_t mode) {
+  moveForLane(newLaneTransfer(rank, tag, from, bytes, offer, true), mode);
 }
 
-void Session::receiveBytes(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
-                           std::int32_t lane) {
-  moveForLane(rank, tag, data, bytes, lane, false);
+void Session::receiveBytes(std::int32_t rank, std::int32_t tag, LanePlace to, double bytes,
+                           std::int32_t lane, std::int32_t mode, std::int32_t scope) {
+  const std::int32_t index = newLaneTransfer(rank, tag, to, bytes, lane, false);
+  transfers_[index].scope = scope;
+  moveForLane(index, mode);
 }
 
-/// Starts a transfer of host memory, which the library reads and writes itself.
-void Session::moveForLane(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
-                          std::int32_t number, bool send) {
+void Session::readBytes(std::int32_t rank, std::int32_t space, double offset, LanePlace to,
+                        double bytes, std::int32_t lane) {
+  const std::uint8_t* base = options_.spaces[static_cast<std::size_t>(to.space)].base;
+  Record command{};
+  command.words[NetRecord::request] = lane;
+  command.words[NetRecord::rank] = rank;
+  command.words[NetRecord::space] = to.space;
+  command.words[NetRecord::remoteSpace] = space;
+  command.doubles[NetRecord::offset] = static_cast<double>(to.data - base);
+  command.doubles[NetRecord::size] = bytes;
+  command.doubles[NetRecord::remoteOffset] = offset;
+  beginIpc(command, true);
+}
+
+/// A transfer of the lane server that has not started.
+std::int32_t Session::newLaneTransfer(std::int32_t rank, std::int32_t tag, LanePlace place,
+                                      double bytes, std::int32_t number, bool send) {
   Record command{};
   command.words[NetRecord::request] = number;
   command.words[NetRecord::rank] = rank;
@@ -92,28 +110,74 @@ void Session::moveForLane(std::int32_t rank, std::int32_t tag, std::uint8_t* dat
   command.doubles[NetRecord::size] = bytes;
   const std::int32_t index = newTransfer(command);
   Transfer& transfer = transfers_[index];
+  const SpaceView& view = options_.spaces[static_cast<std::size_t>(place.space)];
   transfer.onLane = true;
   transfer.send = send;
-  transfer.data = data;
-  startTransfer(index);
+  transfer.data = place.data;
+  transfer.space = place.space;
+  transfer.device = view.kind != 0;
+  transfer.mover = moverOf(view);
+  return index;
+}
+
+void Session::moveForLane(std::int32_t index, std::int32_t mode) {
+  Transfer& transfer = transfers_[index];
+  transfer.staged = mode == NetMode::staged;
+  const bool direct = options_.spaces[static_cast<std::size_t>(transfer.space)].direct;
+  if (transfer.staged || direct) {
+    startTransfer(index);
+    return;
+  }
+  transfer.status = NetStatus::library;
+  finish(index);
+}
+
+/// Makes the network's writes for lanes visible: one flush per space and round covers all bytes that have come.
+bool Session::flushForLanes() {
+  bool moved = false;
+  for (std::size_t space = 0; space < unflushed_.size(); ++space) {
+    Unflushed& batch = unflushed_[space];
+    if (batch.lanes.empty()) continue;
+    moved = true;
+    std::vector<std::int32_t> lanes;
+    lanes.swap(batch.lanes);
+    const std::int32_t scope = batch.scope;
+    batch.scope = 0;
+    ++flushes_;
+    word(NetWord::flushes).store(flushes_, std::memory_order_relaxed);
+    GpuMover* mover = moverOf(options_.spaces[space]);
+    const GpuTask task{true, {}, 0, now(), false, std::move(lanes)};
+    ++live_;
+    if (mover == nullptr) {
+      flushOver(task, NetStatus::ok);
+    } else {
+      submit(*mover, {GpuMover::Kind::flush, 0, 0, 0, 0, 0, scope}, task);
+    }
+  }
+  return moved;
 }
 
 void Session::cancelBytes(std::int32_t lane) { cancel(lane, true); }
 
-void Session::departed(std::int32_t request, std::int32_t status, double start, double end) {
+void Session::departed(std::int32_t request, std::int32_t status, double start, double end,
+                       std::int32_t mode) {
   Record event{};
   event.words[NetRecord::kind] = NetEvent::departed;
   event.words[NetRecord::request] = request;
   event.words[NetRecord::status] = status;
+  event.words[NetRecord::tag] = mode;
   event.doubles[NetRecord::start] = start;
   event.doubles[NetRecord::end] = end;
   events_.push(event);
 }
 
-void Session::came(std::int32_t number) {
+void Session::came(std::int32_t number, std::int32_t rank, std::int32_t space, bool forwards) {
   Record event{};
   event.words[NetRecord::kind] = NetEvent::came;
   event.words[NetRecord::request] = number;
+  event.words[NetRecord::rank] = rank;
+  event.words[NetRecord::space] = space;
+  event.words[NetRecord::tag] = forwards ? 1 : 0;
   events_.push(event);
 }
 
@@ -143,6 +207,7 @@ void Session::letterLeft(std::int32_t index) {
 
 bool Session::serveLanes() {
   if (laneServer_ == nullptr) return false;
+  if (!isLost_) flushForLanes();
   const std::int32_t published = word(NetWord::lanesPublished).load(std::memory_order_seq_cst);
   const bool isNew = published != lanesSeen_;
   lanesSeen_ = published;

@@ -92,7 +92,7 @@ void Session::startTransfer(std::int32_t index) {
   add(request, {Kind::whole, index, -1});
 }
 
-void Session::beginIpc(const Record& command) {
+void Session::beginIpc(const Record& command, bool onLane) {
   const std::int32_t rank = command.word(NetRecord::rank);
   const std::int32_t space = command.word(NetRecord::remoteSpace);
   const double bytes = command.number(NetRecord::size);
@@ -103,11 +103,11 @@ void Session::beginIpc(const Record& command) {
   const bool inside = to != nullptr && space >= 0 && space < peer.spaces && from >= 0 &&
                       from + bytes <= static_cast<double>(peer.space[space].bytes);
   if (!inside) {
-    done(command.word(NetRecord::request), NetStatus::outOfRange, now());
+    endRead(command, onLane, NetStatus::outOfRange);
     return;
   }
   if (peer.space[space].shared) {
-    readMapped(command, options_.spaces[here], to);
+    readMapped(command, options_.spaces[here], to, onLane);
     return;
   }
   std::string error;
@@ -115,40 +115,44 @@ void Session::beginIpc(const Record& command) {
       imports_.map(rank, space, peer.pid, peer.space[space].fd, peer.space[space].bytes, error);
   word(NetWord::mappings).store(imports_.made(), std::memory_order_relaxed);
   if (base == nullptr || options_.spaces[here].gpu != nullptr) {
-    cannotMap(command);
+    endRead(command, onLane, NetStatus::mapping);
     return;
   }
   const std::int32_t index = newTransfer(command);
   Transfer& transfer = transfers_[index];
+  transfer.onLane = onLane;
   transfer.copied = true;
   transfer.next = transfer.bytes;
   transfer.inFlight = 1;
   copy(to, base + static_cast<std::uint64_t>(from), {index, -1, 0, transfer.bytes});
 }
 
-/// The memory to read could not be opened.
-void Session::cannotMap(const Record& command) {
+/// A mapped read ends that has not begun, for instance because the memory could not be opened.
+void Session::endRead(const Record& command, bool onLane, std::int32_t status) {
   Transfer transfer;
+  transfer.onLane = onLane;
   transfer.request = command.word(NetRecord::request);
   transfer.rank = command.word(NetRecord::rank);
   transfer.start = now();
-  tellEnd(transfer, NetStatus::mapping);
+  tellEnd(transfer, status);
 }
 
 /// Reads memory of a peer's real GPU: straight into a GPU here, whose stream drives the copy, or into host memory through
 /// staging buffers, since only those are sure to be page-locked.
-void Session::readMapped(const Record& command, const SpaceView& to, std::uint8_t* data) {
+void Session::readMapped(const Record& command, const SpaceView& to, std::uint8_t* data,
+                         bool onLane) {
   const std::int32_t rank = command.word(NetRecord::rank);
   const GpuExport& exported =
       peers_[static_cast<std::size_t>(rank)].space[command.word(NetRecord::remoteSpace)].exported;
   const Gpu* reader = to.gpu != nullptr ? to.gpu : bound_;
   const std::uint64_t base = reader == nullptr ? 0 : gpuImports_.find(rank, exported, *reader);
   if (base == 0) {
-    cannotMap(command);
+    endRead(command, onLane, NetStatus::mapping);
     return;
   }
   const std::int32_t index = newTransfer(command);
   Transfer& transfer = transfers_[index];
+  transfer.onLane = onLane;
   transfer.copied = true;
   transfer.data = data;
   transfer.from = base + static_cast<std::uint64_t>(command.number(NetRecord::remoteOffset));
@@ -165,7 +169,7 @@ void Session::readMapped(const Record& command, const SpaceView& to, std::uint8_
   submit(*transfer.mover,
          {GpuMover::Kind::onDevice, laneOf(rank), 0, address(data), transfer.from,
           static_cast<std::uint64_t>(transfer.bytes), 0},
-         {false, whole, 0, 0, false});
+         {false, whole, 0, 0, false, {}});
 }
 
 void Session::cancel(std::int32_t request, bool onLane) {
@@ -228,7 +232,7 @@ bool Session::postChunk(std::int32_t index) {
     submit(*transfer.mover,
            {GpuMover::Kind::toHost, lane, 0, address(staging_.data(buffer)),
             from + static_cast<std::uint64_t>(chunk.offset), static_cast<std::uint64_t>(bytes), 0},
-           {false, chunk, 0, 0, false});
+           {false, chunk, 0, 0, false, {}});
     return true;
   }
   if (transfer.send && transfer.device) {
@@ -260,7 +264,7 @@ void Session::chunkArrived(const Chunk& chunk) {
   submit(*transfer.mover,
          {GpuMover::Kind::toDevice, kToDeviceLane, 0, address(transfer.data + chunk.offset),
           address(staging_.data(chunk.buffer)), static_cast<std::uint64_t>(chunk.bytes), 0},
-         {false, chunk, 0, 0, false});
+         {false, chunk, 0, 0, false, {}});
 }
 
 /// Copies in host memory; `chunkCopied` follows. Does not overtake earlier copies: chunks are posted in order.
@@ -361,7 +365,11 @@ void Session::tellNow(const Transfer& transfer, std::int32_t status) {
   else if (transfer.send)
     laneServer_->sent(transfer.request, status, static_cast<double>(transfer.start),
                       static_cast<double>(now()));
-  else
+  else if (status == NetStatus::ok && transfer.scope != NetScope::none) {
+    Unflushed& batch = unflushed_[static_cast<std::size_t>(transfer.space)];
+    batch.lanes.push_back(transfer.request);
+    batch.scope = std::max(batch.scope, transfer.scope);
+  } else
     laneServer_->fetched(transfer.request, status);
 }
 
@@ -392,13 +400,14 @@ void Session::beginFlush(const Record& command) {
   }
   ++live_;
   submit(*mover, {GpuMover::Kind::flush, 0, 0, 0, 0, 0, command.word(NetRecord::status)},
-         {true, {}, request, now(), false});
+         {true, {}, request, now(), false, {}});
 }
 
-void Session::flushOver(const GpuTask& task, int code) {
+void Session::flushOver(const GpuTask& task, std::int32_t status) {
   if (task.late) return;
   --live_;
-  done(task.request, code == 0 ? NetStatus::ok : NetStatus::flush, task.start);
+  if (task.lanes.empty()) done(task.request, status, task.start);
+  for (const std::int32_t lane : task.lanes) laneServer_->fetched(lane, status);
 }
 
 /// A flush that does not return must not hold up the run for ever (H16): it fails at its deadline.
@@ -409,9 +418,8 @@ void Session::answerLateFlushes() {
     GpuTask& task = gpuTasks_[static_cast<std::size_t>(ticket)];
     if (task.start > limit) return;
     if (task.late) continue;
+    flushOver(task, NetStatus::flushTimeout);
     task.late = true;
-    --live_;
-    done(task.request, NetStatus::flushTimeout, task.start);
   }
 }
 
@@ -424,7 +432,7 @@ bool Session::takeGpuTasks() {
     freeGpuTasks_.push_back(finished.ticket);
     if (task.flush) {
       flushing_.erase(std::find(flushing_.begin(), flushing_.end(), finished.ticket));
-      flushOver(task, finished.code);
+      flushOver(task, finished.code == 0 ? NetStatus::ok : NetStatus::flush);
       continue;
     }
     Transfer& transfer = transfers_[task.chunk.transfer];

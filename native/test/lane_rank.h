@@ -42,23 +42,48 @@ class Outbox : public LetterTransport {
     std::uint8_t* data;
     double bytes;
     std::int32_t number;
+    std::int32_t mode;
+    std::int32_t scope;
+    std::int32_t space;
   };
-  void sendBytes(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
-                 std::int32_t offer) override {
-    leaving.push_back({rank, tag, data, bytes, offer});
+  void sendBytes(std::int32_t rank, std::int32_t tag, mpi::LanePlace from, double bytes,
+                 std::int32_t offer, std::int32_t mode) override {
+    leaving.push_back({rank, tag, from.data, bytes, offer, mode, 0, from.space});
   }
-  void receiveBytes(std::int32_t rank, std::int32_t tag, std::uint8_t* data, double bytes,
-                    std::int32_t lane) override {
-    coming.push_back({rank, tag, data, bytes, lane});
+  void receiveBytes(std::int32_t rank, std::int32_t tag, mpi::LanePlace to, double bytes,
+                    std::int32_t lane, std::int32_t mode, std::int32_t scope) override {
+    coming.push_back({rank, tag, to.data, bytes, lane, mode, scope, to.space});
+  }
+  /// Bytes that are read from memory of another rank.
+  struct Reading {
+    std::int32_t rank;
+    std::int32_t space;
+    double offset;
+    mpi::LanePlace to;
+    double bytes;
+    std::int32_t lane;
+  };
+  void readBytes(std::int32_t rank, std::int32_t space, double offset, mpi::LanePlace to,
+                 double bytes, std::int32_t lane) override {
+    reading.push_back({rank, space, offset, to, bytes, lane});
   }
   void cancelBytes(std::int32_t lane) override { cancelled.push_back(lane); }
-  void departed(std::int32_t request, std::int32_t status, double, double) override {
+  void departed(std::int32_t request, std::int32_t status, double, double,
+                std::int32_t mode) override {
     ends.push_back({request, status});
+    lastMode = mode;
   }
-  void came(std::int32_t number) override { arrivals.push_back(number); }
+  void came(std::int32_t number, std::int32_t, std::int32_t space, bool forwards) override {
+    arrivals.push_back(number);
+    announced = {space, forwards};
+  }
   std::deque<Posted> posted;
   std::deque<Moved> leaving, coming;
+  std::deque<Reading> reading;
   std::vector<std::int32_t> cancelled;
+  /// How the last offer departed, and where the last expected version is.
+  std::int32_t lastMode = -1;
+  std::pair<std::int32_t, bool> announced;
   /// Numbers of expected versions that have come.
   std::vector<std::int32_t> arrivals;
   /// Offers that departed: number and status.
@@ -69,10 +94,10 @@ class Outbox : public LetterTransport {
 class Rank {
  public:
   Rank(std::int32_t rank, std::int32_t size, std::int32_t workers, std::int32_t lanes,
-       std::int32_t treeFrom = 4, std::int32_t first = 0)
+       std::int32_t treeFrom = 4, std::int32_t first = 0, std::size_t spaces = 1)
       : machine(withLanes(workers, lanes), first),
         lane(workers),
-        server(optionsOf(machine, rank, size, treeFrom), out) {}
+        server(optionsOf(machine, rank, size, treeFrom, spaces), out) {}
 
   Machine machine;
   /// Number of the queue that is the first lane.
@@ -87,6 +112,13 @@ class Rank {
   Event receive(std::int32_t at, double offset, double bytes, double era, double key,
                 Event wait = {}, std::int32_t run = 1) {
     return machine.put(lane + at, Opcode::receive, 0, 0, {offset, bytes, era, key}, wait, run);
+  }
+  /// A receive of an announced version, into a memory space, by a NetMode, seen by a NetScope when it is over.
+  Event receiveInto(std::int32_t space, std::int32_t mode, std::int32_t scope, std::int32_t at,
+                    double key, double bytes) {
+    return machine.put(lane + at, Opcode::receive, 0, 0,
+                       {1024, bytes, 1, key, static_cast<double>(space + 32 * (mode + 4 * scope))},
+                       {}, 1);
   }
   /// Publishes all records, if not told otherwise, and lets the server do what it can.
   void serve(bool publishes = true) {
@@ -108,17 +140,27 @@ class Rank {
   void arrive(double era, double key, double value) { arrive({era, key, 8, 0, value}); }
   Event offer(std::int32_t at, std::initializer_list<double> arguments, Event wait = {},
               std::int32_t run = 1) {
-    return machine.put(lane + at, Opcode::offer, 0, 0, arguments, wait, run);
+    return offerFrom(0, 0, at, arguments, wait, run);
+  }
+  /// The same from another memory space, with a priority.
+  Event offerFrom(std::int32_t space, double priority, std::int32_t at,
+                  std::initializer_list<double> arguments, Event wait = {}, std::int32_t run = 1) {
+    std::vector<double> all(arguments);
+    all.insert(all.begin() + 5, {static_cast<double>(space), priority});
+    return machine.put(lane + at, Opcode::offer, 0, 0, all, wait, run);
   }
   double& at(double offset) { return *machine.at<double>(0, offset); }
 
  private:
   static LaneServer::Options optionsOf(Machine& machine, std::int32_t rank, std::int32_t size,
-                                       std::int32_t treeFrom) {
+                                       std::int32_t treeFrom, std::size_t spaces) {
     LaneServer::Options options;
     options.lanes = machine.core->lanes();
-    options.host = machine.at<std::uint8_t>(0, 0);
-    options.hostBytes = kHost;
+    options.spaces.push_back({machine.at<std::uint8_t>(0, 0), kHost});
+    for (std::size_t space = 1; space < spaces; ++space) {
+      // The server does not touch memory of GPUs.
+      options.spaces.push_back({reinterpret_cast<std::uint8_t*>(space << 32), kHost});
+    }
     options.rank = rank;
     options.size = size;
     options.treeFrom = treeFrom;

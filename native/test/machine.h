@@ -75,7 +75,7 @@ class Machine {
   Word& shared(std::int32_t word) { return reinterpret_cast<Word*>(aligned(shared_))[word]; }
 
   Event put(std::int32_t queue, std::int32_t opcode, std::int32_t kernel, std::int32_t flows,
-            std::initializer_list<double> arguments, Event wait = {}, std::int32_t run = -1) {
+            const std::vector<double>& arguments, Event wait = {}, std::int32_t run = -1) {
     const auto count = static_cast<std::int32_t>(arguments.size());
     const bool continues = opcode == Opcode::exec || opcode == Opcode::send ||
                            opcode == Opcode::offer || opcode == Opcode::deliver;

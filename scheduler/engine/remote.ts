@@ -38,6 +38,8 @@ export interface RemoteTasks {
   commandHeld(): boolean;
   /** The movement in `row` fails; the ranks that wait for its datum get a message. */
   failing(row: number, error: HeadraceError): void;
+  /** The error of the movement in `row`, whose command has ended with `status`; undefined: it has no words of its own. */
+  failure(row: number, status: number): HeadraceError | undefined;
   /** The movement in `row` is over or was dropped. */
   ended(row: number): void;
 }

@@ -27,6 +27,8 @@ export function describeFailure(state: EngineState, row: number, status: number)
     const thrown = state.backend.scripts?.thrown(tasks.queue[row], tasks.seq[row]);
     return status === Status.threw ? bodyFailure(task, thrown) : workerFailure(task, thrown);
   }
+  const transfer = state.isMovement(row) ? state.remote?.tasks.failure(row, status) : undefined;
+  if (transfer !== undefined) return transfer;
   const device = state.spaceName(tasks.device[row]);
   const words = state.backend.lastError(tasks.queue[row]);
   return commandFailure(

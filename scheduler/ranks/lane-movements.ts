@@ -1,6 +1,9 @@
 // Sends and receives as commands of lanes: when they are given to a lane, and what their end means. small-messages.ts
 // chooses the lanes; stages/exec-message.ts writes the commands.
 //
+// If a rank has GPUs, the receive of a long version waits for its announcement. Then it takes memory on a GPU or on the host
+// (`Receives.begin`), and a lane after that.
+//
 // The command of a long version only announces it. Its send holds the copy until the message layer says that no rank needs
 // the bytes any more (`departed`). Receives end as commands, whatever the length.
 //
@@ -15,13 +18,15 @@
 import { Status } from '../../devices/backend.js';
 import type { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import { type DatumId, HOST, NO_QUEUE } from '../../devices/handles.js';
+import { HOST, NO_QUEUE } from '../../devices/handles.js';
+import { roundedBytes } from '../../devices/memory/zone.js';
 import { laneEra, messageNumber } from '../../devices/network/announcement.js';
 import type { NetworkTimes, NetworkWay } from '../../devices/network/context.js';
 import { type NetworkDevice, transferError } from '../../devices/network/device.js';
-import { NetOutcome } from '../../devices/network/port.js';
-import { returnOffer } from '../../stages/comm-in.js';
-import type { Parcel } from '../../stages/parcel.js';
+import { type AnnouncedPlace, NetOutcome } from '../../devices/network/port.js';
+import { MODES } from '../../devices/network/ways.js';
+import { type NetworkCredits, returnOffer } from '../../stages/comm-in.js';
+import type { Parcel, ParcelArrival } from '../../stages/parcel.js';
 import { advance } from '../../stages/pipeline.js';
 import { Execution, isCommand, NetworkRole } from '../../stages/task-table.js';
 import { INTERNAL_RUN } from '../engine/run-state.js';
@@ -40,7 +45,9 @@ interface LaneParts {
   readonly engine: RankHost;
   readonly device: NetworkDevice;
   readonly movements: Movements;
-  readonly data: Pick<RankData, 'closeSend'>;
+  readonly rank: number;
+  readonly credits: NetworkCredits;
+  readonly data: Pick<RankData, 'closeSend' | 'owner'>;
   readonly small: SmallMessages;
   readonly refusals: Refusals;
   readonly traffic: RankTraffic;
@@ -51,7 +58,9 @@ export class LaneMovements {
   private readonly engine: RankHost;
   private readonly device: NetworkDevice;
   private readonly movements: Movements;
-  private readonly data: Pick<RankData, 'closeSend'>;
+  private readonly rank: number;
+  private readonly credits: NetworkCredits;
+  private readonly data: Pick<RankData, 'closeSend' | 'owner'>;
   private readonly small: SmallMessages;
   private readonly refusals: Refusals;
   private readonly traffic: RankTraffic;
@@ -64,6 +73,8 @@ export class LaneMovements {
     this.engine = parts.engine;
     this.device = parts.device;
     this.movements = parts.movements;
+    this.rank = parts.rank;
+    this.credits = parts.credits;
     this.data = parts.data;
     this.small = parts.small;
     this.refusals = parts.refusals;
@@ -71,7 +82,7 @@ export class LaneMovements {
     this.loss = parts.loss;
   }
 
-  /** The engine gets the news when the version of a pulled receive has come. */
+  /** The engine gets the news when the version of a receive that waits for them has come, or its announcement. */
   expect(movement: Movement): void {
     const { era, origin, key } = movement;
     movement.expected = this.nextExpected;
@@ -81,10 +92,16 @@ export class LaneMovements {
   }
 
   /** A version has come; returns its receive, unless that is over. */
-  came(number: number): Movement | undefined {
+  came(number: number, from: AnnouncedPlace): Movement | undefined {
     const movement = this.expected.get(number);
     this.expected.delete(number);
+    if (movement !== undefined) movement.from = from;
     return movement;
+  }
+
+  /** Whether the receive waits for the news that its version has come. */
+  awaitsNews({ d, pull }: Movement): boolean {
+    return pull !== undefined || this.small.awaitsNews(d);
   }
 
   /** A receive on a lane begins before its version comes; without a lane or room it waits. */
@@ -98,14 +115,12 @@ export class LaneMovements {
     }
     tasks.target[row] = lane;
     movement.hasLane = true;
-    movement.space = HOST;
     advance(x, row);
   }
 
-  /** A pulled receive, whose version has come, takes its memory first and then a lane, which it so holds for a short time. */
-  receiveAnnounced(row: number, movement: Movement): void {
+  /** A receive whose version has come takes its memory first and then a lane, which it so holds for a short time. */
+  receiveAnnounced(row: number): void {
     this.engine.tasks.target[row] = this.small.anyLane;
-    movement.space = HOST;
     advance(this.engine.x, row);
   }
 
@@ -129,7 +144,7 @@ export class LaneMovements {
     const { tasks } = this.engine;
     for (; row >= 0; row = this.small.next()) {
       const movement = this.movements.ofTask(tasks, row);
-      if (movement.pull === undefined) this.receive(row, movement);
+      if (movement.from === undefined) this.receive(row, movement);
       else advance(this.engine.x, row);
     }
     return true;
@@ -146,12 +161,12 @@ export class LaneMovements {
       engine.fail(row, this.refusals.announced(movement));
     else if (refusal !== undefined) engine.fail(row, refusal);
     else if (movement.era !== this.movements.era) engine.ended(row, Status.cancelled);
-    else if (movement.pull === undefined || this.takesLane(row, movement)) {
+    else if (movement.from === undefined || this.takesLane(row, movement)) {
       movement.started = true;
       this.data.closeSend(movement.d, movement.index);
       movement.startedAt = engine.x.tracing ? engine.backend.now() : 0;
-      movement.parcel = this.small.parcelOf(movement);
-      if (movement.parcel.kind === 'offer') this.holds(movement.d);
+      movement.parcel = this.small.parcelOf(movement, this.arrivalOf(row, movement));
+      if (movement.parcel.kind === 'offer') this.holds(movement);
     }
     return movement.parcel;
   }
@@ -164,8 +179,18 @@ export class LaneMovements {
     return undefined;
   }
 
-  /** The copy counts as offered from now on. */
-  private holds(d: DatumId): void {
+  /** How an announced long version comes. If its run fails, its owner sends it to other ranks from then on. */
+  private arrivalOf(row: number, { d, from }: Movement): ParcelArrival | undefined {
+    if (from === undefined || !this.small.awaitsNews(d)) return undefined;
+    const space = this.engine.tasks.device[row];
+    const way = this.device.wayFrom(from, space);
+    const forwards = from.forwards || this.data.owner[d] === this.rank;
+    return { way, mode: MODES[way], scope: this.device.flushFor(space, way, forwards) };
+  }
+
+  /** The copy counts as offered from now on; on a device it has since it was granted. */
+  private holds({ d, space: s }: Movement): void {
+    if (s !== HOST) return;
     const space = this.engine.spaces[HOST];
     space.offered.add(d);
     // A task that waits for room here may have nothing else to wait for now.
@@ -173,7 +198,7 @@ export class LaneMovements {
   }
 
   /** No rank needs the bytes of a command any more. */
-  departed(index: number, outcome: number, times: NetworkTimes): void {
+  departed(index: number, outcome: number, way: NetworkWay, times: NetworkTimes): void {
     const movement = this.movements.at(index);
     if (movement?.parcel === undefined) return;
     const { parcel } = movement;
@@ -183,7 +208,7 @@ export class LaneMovements {
     const { engine } = this;
     const row = movement.task & engine.tasks.mask;
     if (parcel.outcome === NetOutcome.ok) {
-      this.tellSent(movement, parcel, 'direct', times);
+      this.tellSent(movement, parcel, way, times);
       engine.ended(row, Status.ok);
     } else if (parcel.outcome === NetOutcome.cancelled) engine.ended(row, Status.cancelled);
     else {
@@ -252,24 +277,34 @@ export class LaneMovements {
     if (run !== undefined) engine.failRun(run, error);
   }
 
+  /** The error of a receive whose command has ended with `status`, if that names the outcome of its transfer. */
+  failure(row: number, status: number): HeadraceError | undefined {
+    if (status > Status.transfer) return undefined;
+    const { d, from, origin } = this.movements.ofTask(this.engine.tasks, row);
+    const outcome = Status.transfer - status;
+    return transferError(outcome, this.refusals.nameOf(d), from?.rank ?? origin);
+  }
+
   /** The send or receive is over, or was dropped. */
   ended(row: number, movement: Movement): void {
-    const { tasks, backend, observer, x } = this.engine;
-    const { d, role, origin, parcel } = movement;
+    const { tasks, backend, observer, x, directory } = this.engine;
+    const { d, role, origin, parcel, space, pull } = movement;
     const isReceive = role === NetworkRole.receive;
-    if (parcel?.kind === 'offer') returnOffer(x, HOST, d);
+    if (!isReceive && (space > 0 || parcel?.kind === 'offer')) returnOffer(x, space, d);
+    if (isReceive && space >= 0 && pull === undefined)
+      this.credits.inFlight[space] -= roundedBytes(directory.bytes[d]);
     this.expected.delete(movement.expected);
     if (movement.hasLane) {
-      if (movement.pull === undefined) this.small.giveBack(tasks.target[row], d);
+      if (movement.from === undefined) this.small.giveBack(tasks.target[row], d);
       else this.small.giveLaneBack(tasks.target[row]);
     }
     if (tasks.execution[row] !== Execution.command) return;
     const lane = tasks.queue[row];
     const seq = tasks.seq[row];
     if (parcel === undefined || backend.status(lane, seq) !== Status.ok) return;
-    const bytes = this.engine.directory.bytes[d];
+    const bytes = directory.bytes[d];
     const { traffic } = this;
-    const way = this.small.isLong(d) ? 'direct' : 'inline';
+    const way = this.small.isLong(d) ? (parcel.arrival?.way ?? 'direct') : 'inline';
     if (isReceive) traffic.countReceived(way, bytes);
     if (observer === undefined) return;
     const times = { start: backend.startOf(lane, seq), end: backend.endOf(lane, seq) };

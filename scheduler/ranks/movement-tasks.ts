@@ -125,6 +125,10 @@ export class MovementTasks implements RemoteTasks {
     else this.sends.failing(movement, error);
   }
 
+  failure(row: number, status: number): HeadraceError | undefined {
+    return this.lanes.failure(row, status);
+  }
+
   /** The task of a movement is over or was dropped. */
   ended(row: number): void {
     const movement = this.movements.ofTask(this.engine.tasks, row);

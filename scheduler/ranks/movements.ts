@@ -11,6 +11,7 @@ import {
   type TaskId,
 } from '../../devices/handles.js';
 import type { Announcement } from '../../devices/network/announcement.js';
+import type { AnnouncedPlace } from '../../devices/network/port.js';
 import type { Parcel } from '../../stages/parcel.js';
 import { NetworkRole, type TaskTable } from '../../stages/task-table.js';
 import { ByTransfer } from './by-transfer.js';
@@ -54,8 +55,10 @@ export interface Movement {
   waits: boolean;
   /** A receive has a lane. */
   hasLane: boolean;
-  /** The number of the news that its version has come, of a pulled receive on a lane; 0: none are to come. */
+  /** The number of the news that its version has come, of a receive on a lane that waits for them; 0: none are to come. */
   expected: number;
+  /** Where the version is, once these news have come. */
+  from: AnnouncedPlace | undefined;
   started: boolean;
   /** A send goes on after its run has failed. */
   outlived: boolean;
@@ -122,6 +125,7 @@ export class Movements {
       waits: false,
       hasLane: false,
       expected: 0,
+      from: undefined,
       started: false,
       outlived: false,
       withdrawn: false,

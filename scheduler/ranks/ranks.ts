@@ -17,7 +17,7 @@ import type {
   NetworkWay,
 } from '../../devices/network/context.js';
 import { NetworkDevice } from '../../devices/network/device.js';
-import type { NetworkPort } from '../../devices/network/port.js';
+import type { AnnouncedPlace, NetworkPort } from '../../devices/network/port.js';
 import { Wire, type WireRecord } from '../../devices/network/wire.js';
 import { NetworkCredits } from '../../stages/comm-in.js';
 import type { NetworkReport, Remote } from '../engine/remote.js';
@@ -94,7 +94,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     const credits = new NetworkCredits(engine.x);
     this.credits = credits;
     const isInline = (bytes: number): boolean => device.isInline(bytes);
-    const small = new SmallMessages(engine, credits, isInline, port.hostOnly);
+    const small = new SmallMessages(engine, credits, isInline, port);
     const runs = new RankRuns(engine, this);
     this.runs = runs;
     this.clocks = new RankClocks(engine, this);
@@ -122,7 +122,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     const shared = { engine, device, movements, data, small, refusals, traffic, loss };
     const sends = new Sends({ ...shared, credits });
     this.sends = sends;
-    const lanes = new LaneMovements(shared);
+    const lanes = new LaneMovements({ ...shared, rank, credits });
     this.lanes = lanes;
     const receives = new Receives({ ...shared, rank, credits, pulls, lanes, runs });
     this.receives = receives;
@@ -195,7 +195,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
 
   /** Totals so far. */
   report(): NetworkReport {
-    const { messagesSent, messagesReceived } = this.device.port.counters();
+    const { messagesSent, messagesReceived, flushes } = this.device.port.counters();
     return {
       rank: this.rank,
       ranks: this.size,
@@ -204,7 +204,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
       ...this.traffic.figures,
       ...this.plan.figures,
       spilledReceives: this.credits.spilled,
-      flushes: this.device.fetches.flushes,
+      flushes,
     };
   }
 
@@ -235,12 +235,12 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     this.sends.sent(cookie, to, message, way, bytes, times);
   }
 
-  departed(number: number, outcome: number, times: NetworkTimes): void {
-    this.lanes.departed(number, outcome, times);
+  departed(number: number, outcome: number, way: NetworkWay, times: NetworkTimes): void {
+    this.lanes.departed(number, outcome, way, times);
   }
 
-  came(number: number): void {
-    this.receives.came(number);
+  came(number: number, from: AnnouncedPlace): void {
+    this.receives.came(number, from);
   }
 
   offerDone(cookie: number, outcome: number): void {

@@ -2,19 +2,20 @@
 // memory only then (`accept`, `begin`). When it has its buffer, the device fetches the bytes (`start`). When they are
 // here, the receive is over (`received`), and the engine releases the tasks that read the version.
 //
-// Versions on lanes come as commands (lane-movements.ts). Pulled versions wait for their group (pull-admission.ts); on a lane
-// the message layer tells when they have come (`came`), and their receives are commanded then.
+// Versions on lanes come as commands (lane-movements.ts). Pulled versions wait for their group (pull-admission.ts). The message
+// layer tells when they have come, or the announcement of a long one in a job with GPUs (`came`), and their receives are
+// commanded then.
 
 import { Status } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import { HOST, type SpaceId } from '../../devices/handles.js';
+import { type DatumId, HOST, type SpaceId } from '../../devices/handles.js';
 import { Poison } from '../../devices/memory/directory.js';
 import { roundedBytes } from '../../devices/memory/zone.js';
 import { type Announcement, keepPayload, laneEra } from '../../devices/network/announcement.js';
 import { type NetworkTimes, type NetworkWay, NO_TIMES } from '../../devices/network/context.js';
 import { type NetworkDevice, transferError } from '../../devices/network/device.js';
-import { NetOutcome } from '../../devices/network/port.js';
+import { type AnnouncedPlace, NetOutcome } from '../../devices/network/port.js';
 import { grantReceive, type NetworkCredits } from '../../stages/comm-in.js';
 import { advance } from '../../stages/pipeline.js';
 import { isCommand } from '../../stages/task-table.js';
@@ -40,7 +41,14 @@ interface ReceiveParts {
   readonly pulls: Pick<RankPulls, 'ready'>;
   readonly lanes: Pick<
     LaneMovements,
-    'receive' | 'receiveAnnounced' | 'expect' | 'came' | 'refused' | 'isWithdrawable' | 'withdraw'
+    | 'receive'
+    | 'receiveAnnounced'
+    | 'awaitsNews'
+    | 'expect'
+    | 'came'
+    | 'refused'
+    | 'isWithdrawable'
+    | 'withdraw'
   >;
   readonly runs: Pick<RankRuns, 'failures' | 'eras'>;
   readonly refusals: Refusals;
@@ -83,7 +91,7 @@ export class Receives {
   released(row: number, movement: Movement): void {
     this.passOver(movement);
     if (movement.announcement !== undefined) this.accept(row, movement);
-    else if (movement.onLane && movement.pull === undefined) this.lanes.receive(row, movement);
+    else if (movement.onLane && !this.lanes.awaitsNews(movement)) this.lanes.receive(row, movement);
     else {
       if (movement.onLane) this.lanes.expect(movement);
       movement.waits = true;
@@ -111,12 +119,13 @@ export class Receives {
     if (movement?.started !== true) keepPayload(announcement);
   }
 
-  /** The version of a pulled receive on a lane is here, or announced. */
-  came(number: number): void {
-    const movement = this.lanes.came(number);
-    if (movement?.pull === undefined || !movement.waits) return;
+  /** The version of a receive on a lane is here, or announced. */
+  came(number: number, from: AnnouncedPlace): void {
+    const movement = this.lanes.came(number, from);
+    if (movement === undefined || !movement.waits) return;
     movement.waits = false;
-    this.pulls.ready(movement.pull);
+    if (movement.pull !== undefined) this.pulls.ready(movement.pull);
+    else this.begin(movement);
   }
 
   /**
@@ -159,12 +168,9 @@ export class Receives {
   begin(movement: Movement): void {
     // Another receive of its group may have failed the run.
     if (this.movements.at(movement.index) !== movement) return;
-    if (movement.onLane) {
-      this.lanes.receiveAnnounced(movement.task & this.engine.tasks.mask, movement);
-      return;
-    }
-    const announcement = movement.announcement as Announcement;
-    const isHere = announcement.payload !== undefined;
+    const isHere = movement.onLane
+      ? this.isShort(movement.d)
+      : movement.announcement?.payload !== undefined;
     const { x, directory, tasks } = this.engine;
     const row = movement.task & tasks.mask;
     let space: SpaceId = HOST;
@@ -175,7 +181,13 @@ export class Receives {
     if (movement.pull === undefined)
       this.credits.inFlight[space] += roundedBytes(directory.bytes[movement.d]);
     this.engine.moveTo(row, space);
-    advance(x, row);
+    if (movement.onLane) this.lanes.receiveAnnounced(row);
+    else advance(x, row);
+  }
+
+  /** The version is in its message. */
+  private isShort(d: DatumId): boolean {
+    return this.device.isInline(this.engine.directory.bytes[d]);
   }
 
   /** The buffer is there and no other task uses it: fetches the bytes, or takes them from the announcement. */

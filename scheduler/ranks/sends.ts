@@ -92,7 +92,9 @@ export class Sends {
   /** Passes a received version on, if its announcement asks for it. On lanes the message layer knows whether it does. */
   forward(row: number, movement: Movement): void {
     if (movement.onLane) {
-      this.begin(row, movement);
+      // An announcement that the engine knows says whether there are ranks to which the version goes on.
+      if (movement.receive?.from?.forwards === false) this.engine.skip(row);
+      else this.begin(row, movement);
       return;
     }
     const announcement = movement.receive?.announcement;

@@ -1,24 +1,25 @@
 // Versions between ranks that travel on lanes. Their sends and receives are commands: the message layer carries them out, and
 // queues follow their events (devices/backend.ts, stages/exec-message.ts). Short versions go into the message. Long ones are
-// announced, and their receives fetch them; the ranks need to have host memory only.
+// announced, and their receives fetch them. If a rank has GPUs, the receive of a long version waits for its announcement,
+// because it then gets memory where the version is needed, if there is room (stages/comm-in.ts).
 //
-// A receive is commanded when no task before it uses its copy, long before its version comes. Until then it holds host
+// Another receive is commanded when no task before it uses its copy, long before its version comes. Until then it holds host
 // memory and a lane. So receives ahead of tasks that were not issued hold only what leaves room for these tasks.
 //
 // Invariants:
 // - receives ahead leave, whatever blocks they hold, one stretch of host memory for the largest task, and one lane. They hold
 //   at most the network's share of host memory, because programs create data meanwhile;
 // - the receives that wait for a lane or for that room are in `held`, in program order;
-// - a pulled receive takes any lane, when its version is announced and it has its memory: it ends without tasks after those
+// - a receive that waits for its announcement takes any lane when it has its memory: it ends without tasks after those
 //   that were issued before it, and gives the lane back. It waits behind no receive that is held.
 
 import { findQueues } from '../../devices/backend.js';
 import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST, NO_QUEUE, type QueueId, type TaskId } from '../../devices/handles.js';
 import { keyOf, laneEra } from '../../devices/network/announcement.js';
-import { NetOutcome } from '../../devices/network/port.js';
+import { NetOutcome, type NetworkPort } from '../../devices/network/port.js';
 import type { NetworkCredits } from '../../stages/comm-in.js';
-import type { Parcel } from '../../stages/parcel.js';
+import type { Parcel, ParcelArrival } from '../../stages/parcel.js';
 import { NetworkRole, TaskStage } from '../../stages/task-table.js';
 import type { RankHost } from './host.js';
 import type { Movement } from './movements.js';
@@ -29,11 +30,14 @@ const MOST_SENDS = 8;
 /** Alignment of a block, at most. */
 const BLOCK_SLACK = 512;
 
+/** Whether lanes carry long versions, and from where. */
+type LongVersions = Pick<NetworkPort, 'hostOnly' | 'anySpace'>;
+
 export class SmallMessages {
   private readonly engine: RankHost;
   private readonly credits: NetworkCredits;
   private readonly isInline: (bytes: number) => boolean;
-  private readonly carriesLong: boolean;
+  private readonly port: LongVersions;
   private readonly sends: readonly QueueId[];
   private readonly receives: readonly QueueId[];
   /** 1: a receive has the lane. By queue. */
@@ -48,17 +52,16 @@ export class SmallMessages {
   /** Announced receives without a lane. */
   private readonly heldAnnounced: TaskId[] = [];
 
-  /** `carriesLong`: no rank has memory besides its host's. */
   constructor(
     engine: RankHost,
     credits: NetworkCredits,
     isInline: (bytes: number) => boolean,
-    carriesLong: boolean,
+    port: LongVersions,
   ) {
     this.engine = engine;
     this.credits = credits;
     this.isInline = isInline;
-    this.carriesLong = carriesLong;
+    this.port = port;
     const lanes = findQueues(engine.backend.queues, ({ kind }) => kind === 'lane');
     this.taken = new Uint8Array(engine.backend.queues.length);
     this.ids = new Int32Array(engine.backend.queues.length);
@@ -70,7 +73,13 @@ export class SmallMessages {
 
   /** Whether a version of `d` travels on lanes. Both ranks decide alike. */
   carries(d: DatumId): boolean {
-    return this.sends.length > 0 && (!this.isLong(d) || this.carriesLong);
+    const { hostOnly, anySpace } = this.port;
+    return this.sends.length > 0 && (!this.isLong(d) || hostOnly || anySpace);
+  }
+
+  /** Whether the receive of `d` waits for its announcement. */
+  awaitsNews(d: DatumId): boolean {
+    return !this.port.hostOnly && this.isLong(d);
   }
 
   /** Whether a version of `d` does not travel in its message. */
@@ -214,8 +223,11 @@ export class SmallMessages {
     return reachable - bytes >= floor;
   }
 
-  /** The parcel of a movement. */
-  parcelOf({ role, d, index, era, gid, origin, key, destinations, apart }: Movement): Parcel {
+  /** The parcel of a movement. `arrival`: how its version comes, if that is announced. */
+  parcelOf(
+    { role, d, index, era, gid, origin, key, destinations, apart }: Movement,
+    arrival: ParcelArrival | undefined,
+  ): Parcel {
     const pairs: number[] = [];
     for (const list of [destinations, apart])
       for (let i = 0; i < list.length; i += 2) pairs.push(list[i], keyOf(gid, list[i + 1]));
@@ -226,6 +238,7 @@ export class SmallMessages {
       era: laneEra(era, origin),
       key,
       number: index,
+      arrival,
       destinations: pairs,
       apart: destinations.length,
       next: 0,

@@ -100,7 +100,7 @@ describe('an offer', () => {
           reached.push(to, sequence, ...what.children);
           expect(what).toMatchObject({ origin, bytes, space, offset, priority });
           expect([what.origin, what.key]).toEqual([origin, keyOf(gid, sequence)]);
-          expect([what.fromDevice, what.isPoisoned, what.reason]).toEqual([space === 1, false, '']);
+          expect([what.space, what.isPoisoned, what.reason]).toEqual([space, false, '']);
           expect(what.payload).toEqual(payload);
           expect(what.offer).toBe(found[0].what.offer);
         }

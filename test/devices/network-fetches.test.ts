@@ -34,13 +34,13 @@ describe('a fetch goes', () => {
   });
 
   it('directly between two hosts, also if the option asks for staging', () => {
-    for (const [space, fromDevice, mode] of [
-      [HOST, false, WireMode.direct],
-      [HOST, true, WireMode.staged],
-      [GPU, false, WireMode.staged],
+    for (const [space, from, mode] of [
+      [HOST, HOST, WireMode.direct],
+      [HOST, GPU, WireMode.staged],
+      [GPU, HOST, WireMode.staged],
     ] as const) {
       const rank = new Rank({ comm: 'staged' });
-      rank.fetch(1, space, { fromDevice });
+      rank.fetch(1, space, { space: from });
       expect(rank.port.requests[0].mode).toBe(mode);
     }
   });

@@ -14,7 +14,6 @@ const announcement = (key: number): Announcement => ({
   offer: 1,
   space: 0,
   offset: 0,
-  fromDevice: false,
   priority: 0,
   children: [],
   payload: undefined,

@@ -17,7 +17,10 @@ function setUp(reached = false): {
   const state = new PartsState({ lanes: 8 });
   const host = Object.assign(state, { arrivals: { isReached: () => reached } });
   const credits = { floor: [0], limit: [Number.POSITIVE_INFINITY] } as unknown as NetworkCredits;
-  const small = new SmallMessages(host as unknown as RankHost, credits, () => true, false);
+  const small = new SmallMessages(host as unknown as RankHost, credits, () => true, {
+    hostOnly: false,
+    anySpace: false,
+  });
   const marks = (): number[] => {
     const wakes = new Uint8Array(state.manual.queues.length);
     small.markLanes(wakes);

@@ -104,7 +104,6 @@ function announcement(parts: Partial<Announcement>): Announcement {
     offer: 5,
     space: HOST,
     offset: 0,
-    fromDevice: false,
     priority: 0,
     children: [],
     payload: undefined,

@@ -33,6 +33,7 @@ export class RecordingPort implements NetworkPort {
   readonly gpuAware = true;
   readonly crowded = false;
   readonly hostOnly = false;
+  readonly anySpace = false;
   /** Messages in the order they were taken. */
   readonly posted: { readonly rank: number; readonly bytes: Uint8Array }[] = [];
   readonly requests: PortRequest[] = [];

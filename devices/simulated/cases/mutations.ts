@@ -70,7 +70,7 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   dropUnissued: { hazard: H12, faults: true, endless: true },
   dropKeepsOrder: { hazard: 'order across drops', cases: { mixed: true, ranks: 1 } },
   dropReleasesPins: { hazard: H12, faults: true },
-  networkFlush: { hazard: 'H1 writes of the network', cases: { ranks: 2 } },
+  networkFlush: { hazard: 'H1 writes of the network', cases: { ranks: 2, lanes: true } },
   receiveHeld: { hazard: 'H2 consumer before arrival', cases: { ranks: 2 } },
   offerHeld: { hazard: H5, cases: { ranks: 2 } },
   receiveOnce: { hazard: 'H18 received twice', cases: { ranks: 2 } },
@@ -109,7 +109,7 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   receiveAfterWrite: { hazard: H3, cases: { ranks: 2, lanes: true } },
   receiveAfterRead: { hazard: H5, cases: { ranks: 2, lanes: true } },
   receiveRegistersWrite: { hazard: 'H2 consumer before arrival', cases: { ranks: 2, lanes: true } },
-  longSendHeld: { hazard: H5, cases: { ranks: 2, lanes: true, gpus: 0 } },
+  longSendHeld: { hazard: H5, cases: { ranks: 2, lanes: true } },
   longDeclined: {
     hazard: 'progress',
     faults: true,

@@ -17,11 +17,12 @@ import {
   type SpaceInfo,
   type SteeredKernelParameter,
 } from '../../backend.js';
-import { FIRST_QUEUE, NO_QUEUE, type QueueId, type SpaceId } from '../../handles.js';
+import { FIRST_QUEUE, HOST, NO_QUEUE, type QueueId, type SpaceId } from '../../handles.js';
+import type { AnnouncedPlace } from '../../network/port.js';
 import { Adversary, type AdversaryOptions, calm } from './adversary.js';
 import { Executor, type SimulatedKernel } from './executor.js';
 import { type Fault, FaultPlan } from './faults.js';
-import type { Departure, LaneOffers, Span } from './lane-offers.js';
+import type { Departure, LaneOffers } from './lane-offers.js';
 import type { Carrier, Letter } from './lanes.js';
 import type { MachineDescription } from './machine.js';
 import { Player } from './player.js';
@@ -375,7 +376,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   connect(
     carrier: Carrier,
     departed: (departure: Departure) => void,
-    came: (number: number) => void,
+    came: (number: number, from: AnnouncedPlace) => void,
   ): void {
     this.executor.lanes.carrier = carrier;
     this.executor.lanes.came = came;
@@ -388,11 +389,6 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
 
   get offers(): LaneOffers {
     return this.executor.lanes.offers;
-  }
-
-  /** The bytes of a version that leaves, where memory is real. */
-  bytesOf({ offset, bytes }: Span): Uint8Array | undefined {
-    return this.executor.host?.slice(offset, offset + bytes);
   }
 
   lost(): void {
@@ -588,7 +584,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
 
   /** Bytes of a space, where memory is real. */
   memory(space: SpaceId): Uint8Array | undefined {
-    return this.executor.bytes[space];
+    return space === HOST ? this.executor.host : this.executor.bytes[space];
   }
 
   busy(queue: QueueId): number {

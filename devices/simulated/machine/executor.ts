@@ -9,13 +9,14 @@ import {
   type SteeredKernelParameter,
 } from '../../backend.js';
 import { FIRST_QUEUE, NO_QUEUE, type QueueId, type SpaceId } from '../../handles.js';
-import { NetOutcome } from '../../network/port.js';
+import { NetOutcome, VisibleTo, WireMode } from '../../network/port.js';
 import { tree } from '../../network/tree.js';
+import { arrivalOf } from '../../network/ways.js';
 import type { Adversary } from './adversary.js';
 import { blockTime, COPY_BLOCK, copyBlock } from './block-copy.js';
 import type { FaultPlan } from './faults.js';
 import { type CompiledTime, compileTime } from './kernel-times.js';
-import { type Carrier, Lanes, type Letter } from './lanes.js';
+import { type Carrier, type LanePlace, Lanes, type Letter, type Offered } from './lanes.js';
 import { type MachineDescription, pairLink, queuesOf, spacesOf } from './machine.js';
 import { ARGS, Op, Records } from './records.js';
 import { steeredCall, steeredTime } from './steered-call.js';
@@ -38,7 +39,9 @@ export interface KernelCall {
 const Queue = { idle: 0, running: 1, waiting: 2 } as const;
 
 /** Arguments of an offer before its destinations. */
-const OFFER_ARGS = 5;
+const OFFER_ARGS = 7;
+/** Arguments of a receive that names no memory space. */
+const RECEIVE_ARGS = 4;
 /** Time in which a lane copies a letter's bytes. */
 const LETTER_NS = 100;
 
@@ -65,8 +68,8 @@ export class Executor implements EventOwner {
   readonly lanes: Lanes = new Lanes();
   /** Bytes of host space, where memory is real; lanes read and write them. */
   host: Uint8Array | undefined;
-  /** Letters that lanes are writing, by queue. */
-  private readonly letters: (Letter | undefined)[] = [];
+  /** Letters that lanes are writing, by queue; of announced versions with the outcome of their transfer. */
+  private readonly letters: ({ letter: Letter; outcome?: number } | undefined)[] = [];
   /** Deliveries that wait for their receivers: their runs, and the numbers of their offers on the wire. */
   private readonly delivering: Map<QueueId, { run: number; offer: number | undefined }> = new Map();
   /** Gets a call for every record that ended. */
@@ -316,11 +319,12 @@ export class Executor implements EventOwner {
     if (era < lanes.era || offers.refusal !== undefined || carrier === undefined) return;
     const seq = (this.cursor[q] + 1) | 0;
     watcher?.started(q, seq);
-    const knowledge = watcher?.offers(q, seq, offset, bytes);
-    const id = offers.open(-1 - q, { offset, bytes }, 1);
+    const knowledge = watcher?.offers(q, seq, 0, offset, bytes);
+    const id = offers.open(-1 - q, { space: 0, offset, bytes }, 1);
     this.delivering.set(q, { run: records.run[slot], offer: id });
-    const offered = { from: carrier.rank, id, children: [] };
-    carrier.carry(rank, { era, key, bytes, payload: undefined, knowledge, offered });
+    const offered = { id, space: 0, offset, children: [] };
+    const from = carrier.rank;
+    carrier.carry(rank, { from, era, key, bytes, payload: undefined, knowledge, offered });
   }
 
   /** The offer of a delivery has departed. */
@@ -357,22 +361,23 @@ export class Executor implements EventOwner {
     const run = records.run[slot];
     if (offered === undefined || letter.bytes !== bytes) {
       lanes.decline(letter);
-      this.letters[q] = letter;
+      this.letters[q] = { letter };
       this.endMessage(q, slot, at, false);
       return;
     }
     const seq = (this.cursor[q] + 1) | 0;
+    const { space, mode, scope } = placeOf(records.argumentsOf(q, slot));
     watcher?.started(q, seq);
-    watcher?.fetches(q, seq, offset, bytes);
+    watcher?.fetches(q, seq, space, offset, bytes);
     lanes.fetches(letter, offered.children, q, run);
     lanes.carrier?.fetch(
-      offered,
-      bytes,
-      (payload) => {
+      letter,
+      { space, offset, mode, scope },
+      (outcome) => {
         if (this.isDead) return;
         lanes.fetched(q);
-        watcher?.fetched(offset, bytes);
-        this.letters[q] = { ...letter, payload };
+        watcher?.fetched(space, offset, bytes);
+        this.letters[q] = { letter, outcome };
         const isWithdrawn = lanes.isWithdrawn(q, this.lastOf(q, slot));
         this.endMessage(q, slot, this.world.time, isWithdrawn || this.cancelled[run] !== 0);
       },
@@ -385,8 +390,8 @@ export class Executor implements EventOwner {
     if (this.isDead) return;
     const { records, lanes, watcher } = this;
     const slot = this.headOf(q);
-    const [offset, bytes] = records.argumentsOf(q, slot);
-    watcher?.fetched(offset, bytes);
+    const args = records.argumentsOf(q, slot);
+    watcher?.fetched(placeOf(args).space, args[0], args[1]);
     lanes.refused(q);
     const run = records.run[slot];
     if (this.cancelled[run] !== 0) this.cancel(run, this.world.time);
@@ -456,18 +461,27 @@ export class Executor implements EventOwner {
     const { records, watcher, host, lanes } = this;
     const args = records.argumentsOf(q, slot);
     const [offset, bytes, era] = args;
-    const letter = this.letters[q];
+    const received = this.letters[q];
     this.letters[q] = undefined;
     if (records.op[slot] === Op.offer) {
       this.announce(q, seq, args, records.outcome[slot] === Status.ok);
+      return;
+    }
+    if (received?.outcome !== undefined) {
+      const { letter, outcome } = received;
+      watcher?.receives(q, seq, placeOf(args).space, offset, bytes, letter.knowledge, true);
+      if (outcome !== NetOutcome.ok && records.outcome[slot] === Status.ok)
+        records.outcome[slot] = Status.transfer - outcome;
       return;
     }
     if (records.outcome[slot] !== Status.ok || records.op[slot] === Op.deliver) return;
     if (records.op[slot] === Op.send) {
       const knowledge = watcher?.sends(q, seq, offset, bytes);
       const payload = host?.slice(offset, offset + bytes);
-      for (let i = 3; i < args.length; i += 2)
-        lanes.carrier?.carry(args[i], {
+      const { carrier } = lanes;
+      for (let i = 3; carrier !== undefined && i < args.length; i += 2)
+        carrier.carry(args[i], {
+          from: carrier.rank,
           era,
           key: args[i + 1],
           bytes,
@@ -477,10 +491,11 @@ export class Executor implements EventOwner {
         });
       return;
     }
-    if (letter === undefined) return;
+    if (received === undefined) return;
+    const { letter } = received;
     if (letter.bytes !== bytes) records.outcome[slot] = Status.truncated;
     else {
-      watcher?.receives(q, seq, offset, bytes, letter.knowledge);
+      watcher?.receives(q, seq, 0, offset, bytes, letter.knowledge, false);
       if (letter.payload !== undefined) host?.set(letter.payload, offset);
     }
   }
@@ -489,7 +504,7 @@ export class Executor implements EventOwner {
   private announce(q: QueueId, seq: number, args: Float64Array, isOk: boolean): void {
     const { lanes, watcher } = this;
     const { offers, carrier } = lanes;
-    const [offset, bytes, era, number, key] = args;
+    const [offset, bytes, era, number, key, space] = args;
     const refusal = isOk && era >= lanes.era ? offers.refusal : NetOutcome.cancelled;
     const given = Array.from(args.subarray(OFFER_ARGS));
     const pairs = given.length > 0 ? given : lanes.takeBranches(era, key);
@@ -497,20 +512,20 @@ export class Executor implements EventOwner {
       offers.ends(number, refusal ?? NetOutcome.ok);
       return;
     }
-    const knowledge = watcher?.offers(q, seq, offset, bytes);
+    const knowledge = watcher?.offers(q, seq, space, offset, bytes);
     const branches = tree(pairs, carrier.treeFrom);
-    const id = offers.open(number, { offset, bytes }, branches.length);
-    announceTo(carrier, branches, { id, era, bytes, knowledge });
+    const id = offers.open(number, { space, offset, bytes }, branches.length);
+    announceTo(carrier, branches, { id, space, offset, era, bytes, knowledge });
   }
 
   /** A rank needs no bytes of an offer: this one serves those to which that one should have passed them on. */
   declined({ era, bytes, knowledge, offered }: Letter): void {
     const { offers, carrier, era: present } = this.lanes;
     if (this.isDead || carrier === undefined || offered === undefined) return;
-    const { id, children } = offered;
+    const { id, children, space, offset } = offered;
     const branches = era >= present ? tree(children, carrier.treeFrom) : [];
     if (branches.length > 0 && offers.extend(id, branches.length))
-      announceTo(carrier, branches, { id, era, bytes, knowledge });
+      announceTo(carrier, branches, { id, space, offset, era, bytes, knowledge });
     offers.declined(id);
   }
 
@@ -638,11 +653,19 @@ function linkOf(
 function announceTo(
   carrier: Carrier,
   branches: readonly number[][],
-  offer: Pick<Letter, 'era' | 'bytes' | 'knowledge'> & { readonly id: number },
+  offer: Pick<Letter, 'era' | 'bytes' | 'knowledge'> & Omit<Offered, 'children'>,
 ): void {
-  const { id, era, bytes, knowledge } = offer;
+  const { id, space, offset, era, bytes, knowledge } = offer;
+  const from = carrier.rank;
   for (const [rank, key, ...children] of branches) {
-    const offered = { from: carrier.rank, id, children };
-    carrier.carry(rank, { era, key, bytes, payload: undefined, knowledge, offered });
+    const offered = { id, space, offset, children };
+    carrier.carry(rank, { from, era, key, bytes, payload: undefined, knowledge, offered });
   }
+}
+
+/** Where and how the bytes of a receive come, by its arguments. */
+function placeOf(args: Float64Array): Pick<LanePlace, 'space' | 'mode' | 'scope'> {
+  const isAnnounced = args.length > RECEIVE_ARGS;
+  if (!isAnnounced) return { space: 0, mode: WireMode.direct, scope: VisibleTo.none };
+  return arrivalOf(args[RECEIVE_ARGS]);
 }

@@ -2,10 +2,11 @@
 //
 // Invariants: every rank that was told of an offer answers once: it asks or declines; an offer departs exactly once, when
 // all have answered and no bytes of it are on their way.
-import { NetOutcome } from '../../network/port.js';
+import { NetOutcome, WireMode } from '../../network/port.js';
 
-/** Bytes of host space. */
+/** Bytes of a memory space. */
 export interface Span {
+  readonly space: number;
   readonly offset: number;
   readonly bytes: number;
 }
@@ -18,6 +19,8 @@ export interface Departure {
   /** When its bytes moved; 0 if none did. */
   readonly start: number;
   readonly end: number;
+  /** How the last rank got them, a `WireMode`. */
+  readonly mode: number;
   /** What other ranks could read until now; undefined: nothing was announced. */
   readonly span: Span | undefined;
 }
@@ -31,6 +34,7 @@ interface Offer {
   outcome: number;
   start: number;
   end: number;
+  mode: number;
 }
 
 export class LaneOffers {
@@ -49,7 +53,8 @@ export class LaneOffers {
   open(number: number, span: Span, ranks: number): number {
     const id = this.next++;
     const outcome = NetOutcome.ok;
-    this.offers.set(id, { number, span, open: ranks, underWay: 0, outcome, start: 0, end: 0 });
+    const none = { underWay: 0, outcome, start: 0, end: 0, mode: WireMode.direct };
+    this.offers.set(id, { number, span, open: ranks, ...none });
     return id;
   }
 
@@ -63,16 +68,25 @@ export class LaneOffers {
 
   /** Nothing was announced. */
   ends(number: number, outcome: number): void {
-    this.departed({ number, outcome, start: 0, end: 0, span: undefined });
+    const mode = WireMode.direct;
+    this.departed({ number, outcome, start: 0, end: 0, mode, span: undefined });
   }
 
-  /** A rank asks: the place of the bytes, or undefined if it gets none. */
-  asked(id: number): Span | undefined {
+  /** A rank asks for the bytes by a way: their place, or undefined if it gets none. */
+  asked(id: number, mode: number): Span | undefined {
     const offer = this.offers.get(id);
     if (offer === undefined || offer.open === 0) return undefined;
     offer.open--;
     offer.underWay++;
+    offer.mode = mode;
     return offer.span;
+  }
+
+  /** A rank has read the bytes through its mapping. */
+  taken(id: number): void {
+    const offer = this.offers.get(id);
+    if (offer !== undefined) offer.mode = WireMode.mapped;
+    this.declined(id);
   }
 
   declined(id: number): void {
@@ -112,9 +126,9 @@ export class LaneOffers {
     }
   }
 
-  private settle(id: number, { number, span, open, underWay, outcome, start, end }: Offer): void {
-    if (open > 0 || underWay > 0) return;
+  private settle(id: number, offer: Offer): void {
+    if (offer.open > 0 || offer.underWay > 0) return;
     this.offers.delete(id);
-    this.departed({ number, outcome, start, end, span });
+    this.departed(offer);
   }
 }

@@ -6,19 +6,24 @@
 // as its era lasts; no send leaves while a record has failed that the engine has not handled; an announcement is answered
 // by the receive that takes it, when the engine refuses it, or when its era is over.
 import type { QueueId } from '../../handles.js';
+import type { AnnouncedPlace } from '../../network/port.js';
 import { LaneOffers } from './lane-offers.js';
 
 /** An offer of a long version to a rank. */
 export interface Offered {
-  /** The rank that has the bytes, and its number for the offer. */
-  readonly from: number;
+  /** The sender's number for it. */
   readonly id: number;
+  /** Memory space of the bytes there, and their place in it. */
+  readonly space: number;
+  readonly offset: number;
   /** Pairs (rank, key) to which the version goes on. */
   readonly children: readonly number[];
 }
 
 /** One version on its way to one receive. */
 export interface Letter {
+  /** The rank that sends it. */
+  readonly from: number;
   readonly era: number;
   readonly key: number;
   readonly bytes: number;
@@ -37,15 +42,28 @@ export interface Carrier {
   readonly treeFrom: number;
   /** Takes a letter to a rank. */
   carry(to: number, letter: Letter): void;
-  /** Fetches the bytes of an offer. After the loss of a rank neither answer comes. */
+  /**
+   * Fetches the bytes that a letter announces. `fetched` gets a `NetOutcome` when they are in their place. After the loss of a
+   * rank neither answer comes.
+   */
   fetch(
-    offered: Offered,
-    bytes: number,
-    fetched: (payload: Uint8Array | undefined) => void,
+    letter: Letter,
+    place: LanePlace,
+    fetched: (outcome: number) => void,
     refused: () => void,
   ): void;
-  /** Tells the rank of an offer that this one needs no bytes, and does not pass them on. */
-  decline(letter: Letter, offered: Offered): void;
+  /** Tells the rank that has announced a version that this one needs no bytes, and does not pass them on. */
+  decline(letter: Letter): void;
+}
+
+/** Where the bytes of an announced version go, and how. */
+export interface LanePlace {
+  readonly space: number;
+  readonly offset: number;
+  /** A `WireMode`. */
+  readonly mode: number;
+  /** A `VisibleTo`: who must see the bytes when they are fetched. */
+  readonly scope: number;
 }
 
 /** A receive that waits for its letter. */
@@ -77,7 +95,7 @@ export class Lanes {
   private readonly unwanted: Set<string> = new Set();
   /** The news that a version has come, by the version; and who gets them. */
   private readonly expected: Map<string, number> = new Map();
-  came: (number: number) => void = () => {};
+  came: (number: number, from: AnnouncedPlace) => void = () => {};
   private refusedCalls: { from: number; until: number; above: number } | undefined;
 
   /** Whether a record has failed that the engine does not know yet. */
@@ -122,7 +140,7 @@ export class Lanes {
       }
       this.early.set(name, letter);
       const number = this.expected.get(name);
-      if (this.expected.delete(name)) this.came(number as number);
+      if (this.expected.delete(name)) this.came(number as number, placeOf(letter));
       return undefined;
     }
     this.waiting.delete(name);
@@ -176,7 +194,8 @@ export class Lanes {
   /** The news with that number follow when the version has come. */
   expect(era: number, key: number, number: number): void {
     const name = `${era} ${key}`;
-    if (this.early.has(name)) this.came(number);
+    const letter = this.early.get(name);
+    if (letter !== undefined) this.came(number, placeOf(letter));
     else if (era >= this.era) this.expected.set(name, number);
   }
 
@@ -220,8 +239,7 @@ export class Lanes {
 
   /** The version of a letter is not needed here. */
   decline(letter: Letter): void {
-    const { offered } = letter;
-    if (offered !== undefined && !this.isLost) this.carrier?.decline(letter, offered);
+    if (letter.offered !== undefined && !this.isLost) this.carrier?.decline(letter);
   }
 
   /** The lane has asked for the bytes that a letter announces. */
@@ -256,4 +274,9 @@ export class Lanes {
     this.branches.delete(name);
     return pairs;
   }
+}
+
+function placeOf({ from, offered }: Letter): AnnouncedPlace {
+  const forwards = offered !== undefined && offered.children.length > 0;
+  return { rank: from, space: offered?.space ?? 0, forwards };
 }

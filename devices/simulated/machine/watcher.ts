@@ -33,18 +33,23 @@ export interface Watcher {
   ): void;
   /** A lane has read bytes of host space for other ranks; returns its knowledge at that moment. */
   sends(queue: QueueId, seq: number, offset: number, bytes: number): Int32Array;
-  /** A lane announces bytes of host space, which other ranks may read from now on; returns its knowledge at that moment. */
-  offers(queue: QueueId, seq: number, offset: number, bytes: number): Int32Array;
-  /** A lane asks for bytes of another rank: they may be written into host space from now on, or no longer. */
-  fetches(queue: QueueId, seq: number, offset: number, bytes: number): void;
-  fetched(offset: number, bytes: number): void;
-  /** A lane is about to write bytes of another rank, sent with that knowledge, into host space. */
+  /** A lane announces bytes, which other ranks may read from now on; returns its knowledge at that moment. */
+  offers(queue: QueueId, seq: number, space: number, offset: number, bytes: number): Int32Array;
+  /** A lane asks for bytes of another rank: they may be written from now on, or no longer. */
+  fetches(queue: QueueId, seq: number, space: number, offset: number, bytes: number): void;
+  fetched(space: number, offset: number, bytes: number): void;
+  /**
+   * A lane has got bytes of another rank, sent with that knowledge. `isThere`: the network has written them (NetworkWatcher);
+   * else the lane is about to.
+   */
   receives(
     queue: QueueId,
     seq: number,
+    space: number,
     offset: number,
     bytes: number,
     knowledge: Int32Array | undefined,
+    isThere: boolean,
   ): void;
   fill(queue: QueueId, seq: number, space: SpaceId, offset: number, bytes: number): void;
 }

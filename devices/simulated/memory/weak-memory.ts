@@ -104,31 +104,34 @@ export class WeakMemory {
         this.read(a, seq, rank, 0, offset / ALIGNMENT, roundedBytes(bytes) / ALIGNMENT);
         return clocks.knowledgeOf(a);
       },
-      offers: (queue, seq, offset, bytes) => {
+      offers: (queue, seq, space, offset, bytes) => {
         const a = actor(queue);
         this.label(a, seq, Act.transfer, 0);
         const [first, units] = [offset / ALIGNMENT, roundedBytes(bytes) / ALIGNMENT];
         // Its bytes leave when other ranks ask: that is no act of the lane.
-        if (this.checkRead(a, seq, rank, 0, first, units))
-          count(this.cells[rank][0].netReads, first, units, 1);
+        if (this.checkRead(a, seq, rank, space, first, units))
+          count(this.cells[rank][space].netReads, first, units, 1);
         return clocks.knowledgeOf(a);
       },
-      fetches: (queue, seq, offset, bytes) => {
+      fetches: (queue, seq, space, offset, bytes) => {
         const a = actor(queue);
         this.label(a, seq, Act.transfer, 0);
         const [first, units] = [offset / ALIGNMENT, roundedBytes(bytes) / ALIGNMENT];
-        if (this.checkOverwrite(a, seq, rank, 0, first, units))
-          count(this.cells[rank][0].netWrites, first, units, 1);
+        if (this.checkOverwrite(a, seq, rank, space, first, units))
+          count(this.cells[rank][space].netWrites, first, units, 1);
       },
-      fetched: (offset, bytes) => {
+      fetched: (space, offset, bytes) => {
         const [first, units] = [offset / ALIGNMENT, roundedBytes(bytes) / ALIGNMENT];
-        count(this.cells[rank][0].netWrites, first, units, -1);
+        count(this.cells[rank][space].netWrites, first, units, -1);
       },
-      receives: (queue, seq, offset, bytes, knowledge) => {
+      // biome-ignore lint/complexity/useMaxParams: one call per executed command, within devices/simulated.
+      receives: (queue, seq, space, offset, bytes, knowledge, isThere) => {
         const a = actor(queue);
         this.label(a, seq, Act.transfer, 0);
         if (knowledge !== undefined) clocks.hears(a, knowledge);
-        this.overwrite(a, seq, rank, 0, offset / ALIGNMENT, roundedBytes(bytes) / ALIGNMENT);
+        const [first, units] = [offset / ALIGNMENT, roundedBytes(bytes) / ALIGNMENT];
+        if (isThere) this.ownsWrite(a, seq, rank, space, first, units);
+        else this.overwrite(a, seq, rank, space, first, units);
       },
       fill: (queue, seq, space, offset, bytes) => {
         this.label(actor(queue), seq, Act.fill, 0);
@@ -295,13 +298,26 @@ export class WeakMemory {
     first: number,
     units: number,
   ): void {
-    if (!this.checkOverwrite(a, seq, rank, space, first, units)) return;
+    if (this.ownsWrite(a, seq, rank, space, first, units))
+      this.cells[rank][space].unflushed.fill(Unflushed.no, first, first + units);
+  }
+
+  /** The same for cells that the network has written: whether all see the contents depends on its flush. */
+  private ownsWrite(
+    a: number,
+    seq: number,
+    rank: number,
+    space: number,
+    first: number,
+    units: number,
+  ): boolean {
+    if (!this.checkOverwrite(a, seq, rank, space, first, units)) return false;
     const cells = this.cells[rank][space];
     const { size } = this.clocks;
     cells.readAt.fill(0, first * size, (first + units) * size);
     cells.writer.fill(a, first, first + units);
     cells.writtenAt.fill(seq, first, first + units);
-    cells.unflushed.fill(Unflushed.no, first, first + units);
+    return true;
   }
 
   /** Whether there are such cells; reports an overwrite of them without an edge. */

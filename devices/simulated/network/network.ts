@@ -6,10 +6,10 @@
 // transfers end. A send reads its source as late as it can; a receive may count as complete although its bytes are still
 // under way to the view of other devices (watcher.ts).
 // Invariants: every request ends exactly once; after a rank is lost nothing arrives any more.
-import { NetOutcome, WireMode } from '../../network/port.js';
+import { NetOutcome, VisibleTo, WireMode } from '../../network/port.js';
 import type { Adversary } from '../machine/adversary.js';
 import type { Departure } from '../machine/lane-offers.js';
-import type { Carrier, Letter, Offered } from '../machine/lanes.js';
+import type { Carrier, LanePlace, Letter } from '../machine/lanes.js';
 import type { Link } from '../machine/machine.js';
 import type { World } from '../machine/world.js';
 import { SimulatedPort, type Station } from './port.js';
@@ -33,12 +33,16 @@ interface SimulatedNetworkOptions {
   readonly flushFault?: (rank: number, flush: number) => 'fails' | 'waits' | undefined;
 }
 
-/** One end of a transfer that waits for the other. */
-export interface End {
+/** Bytes of a memory space of a rank. */
+interface Place {
   readonly rank: number;
   readonly space: number;
   readonly offset: number;
   readonly bytes: number;
+}
+
+/** One end of a transfer that waits for the other. */
+export interface End extends Place {
   readonly request: number;
   readonly mode: number;
   readonly at: number;
@@ -75,6 +79,11 @@ export class SimulatedNetwork {
   private closed = 0;
   private slab: Uint8Array = new Uint8Array(0);
   private slabUsed: number = SLAB;
+  /** Bytes for lanes that the card has written and no flush covers, by rank and space. */
+  private readonly unflushed: Map<
+    number,
+    { scope: number; readonly covered: ((outcome: number) => void)[] }
+  > = new Map();
   /** Flushes that wait for news of their rank. */
   private held: { readonly rank: number; readonly end: (outcome: number) => void }[] = [];
 
@@ -92,7 +101,7 @@ export class SimulatedNetwork {
       station.connect(
         this.carrierOf(rank),
         (departure) => this.departed(rank, departure),
-        (number) => this.ports[rank].arrives({ kind: 'came', number }),
+        (number, place) => this.ports[rank].arrives({ kind: 'came', number, place }),
       );
     }
   }
@@ -101,7 +110,8 @@ export class SimulatedNetwork {
   private departed(rank: number, departure: Departure): void {
     const { number, span } = departure;
     if (number >= 0) this.ports[rank].arrives({ kind: 'departed', departure });
-    else if (span !== undefined) this.options.watcher?.departs(rank, span.offset, span.bytes);
+    else if (span !== undefined)
+      this.options.watcher?.departs(rank, span.space, span.offset, span.bytes);
   }
 
   /** The world's time, nanoseconds. */
@@ -164,9 +174,8 @@ export class SimulatedNetwork {
       treeFrom: this.options.treeFrom ?? Number.POSITIVE_INFINITY,
       carry: (to, letter) =>
         this.carry(to, letter.offered === undefined ? letter.bytes : 0, letter),
-      fetch: (offered, bytes, fetched, refused) =>
-        this.fetch(rank, offered, bytes, fetched, refused),
-      decline: (letter, { from }) => this.later(() => this.ports[from].station.declined(letter)),
+      fetch: (letter, place, fetched, refused) => this.fetch(rank, letter, place, fetched, refused),
+      decline: (letter) => this.later(() => this.ports[letter.from].station.declined(letter)),
     };
   }
 
@@ -176,17 +185,31 @@ export class SimulatedNetwork {
     this.at(this.world.time + this.stretched(this.latency) + late, action);
   }
 
-  /** The lanes of rank `to` ask for the bytes of an offer. They leave as late as they can. */
+  /** The lanes of rank `to` ask for the bytes of an offer, or read them. They leave as late as they can. */
   private fetch(
     to: number,
-    { from, id }: Offered,
-    bytes: number,
-    fetched: (payload: Uint8Array | undefined) => void,
+    { from, bytes, offered }: Letter,
+    place: LanePlace,
+    fetched: (outcome: number) => void,
     refused: () => void,
   ): void {
+    if (offered === undefined) throw new Error('only announced versions are fetched');
     const { station } = this.ports[from];
+    const { id, space, offset } = offered;
+    const there = { rank: from, space, offset, bytes };
+    const here = { rank: to, space: place.space, offset: place.offset, bytes };
+    if (place.mode === WireMode.mapped) {
+      this.transfers++;
+      const end = this.world.time + this.stretched(this.latency + bytes / this.bandwidth);
+      this.at(end, () => {
+        this.put(here, this.take(there), true);
+        this.later(() => station.offers.taken(id));
+        fetched(NetOutcome.ok);
+      });
+      return;
+    }
     this.later(() => {
-      const span = station.offers.asked(id);
+      const span = station.offers.asked(id, place.mode);
       if (span === undefined) {
         this.later(refused);
         return;
@@ -198,9 +221,40 @@ export class SimulatedNetwork {
       this.inFree[to] = begin + wire;
       const sent = begin + wire + this.stretched(this.latency);
       this.at(sent, () => {
-        const payload = station.bytesOf(span);
+        const cargo = this.take(there);
         station.offers.sent(id, begin, sent);
-        this.at(sent + this.stretched(this.latency), () => fetched(payload));
+        this.at(sent + this.stretched(this.latency), () => {
+          this.put(here, cargo, place.mode === WireMode.staged);
+          this.flushed(to, place, fetched);
+        });
+      });
+    });
+  }
+
+  /** Calls `fetched` when the bytes in their place are flushed: one flush covers all that have come at this moment. */
+  private flushed(
+    rank: number,
+    { space, scope }: LanePlace,
+    fetched: (outcome: number) => void,
+  ): void {
+    if (scope === VisibleTo.none) {
+      fetched(NetOutcome.ok);
+      return;
+    }
+    const key = rank * this.ports[rank].station.spaces.length + space;
+    const batch = this.unflushed.get(key);
+    if (batch !== undefined) {
+      batch.scope = Math.max(batch.scope, scope);
+      batch.covered.push(fetched);
+      return;
+    }
+    const covered = [fetched];
+    const fresh = { scope, covered };
+    this.unflushed.set(key, fresh);
+    this.at(this.world.time, () => {
+      this.unflushed.delete(key);
+      this.flush(this.ports[rank], space, fresh.scope, this.world.time, (outcome) => {
+        for (const each of covered) each(outcome);
       });
     });
   }
@@ -322,32 +376,35 @@ export class SimulatedNetwork {
     });
   }
 
-  private take({ rank, space, offset, bytes }: End): Cargo {
+  private take({ rank, space, offset, bytes }: Place): Cargo {
     return {
       bytes: this.ports[rank].station.memory(space)?.slice(offset, offset + bytes),
       stamps: this.options.watcher?.leaves(rank, space, offset, bytes),
     };
   }
 
-  private put({ rank, space, offset, bytes }: End, cargo: Cargo, isCopied: boolean): void {
+  private put({ rank, space, offset, bytes }: Place, cargo: Cargo, isCopied: boolean): void {
     if (cargo.bytes !== undefined) this.ports[rank].station.memory(space)?.set(cargo.bytes, offset);
     if (cargo.stamps !== undefined)
       this.options.watcher?.arrives(rank, space, offset, bytes, cargo.stamps, isCopied);
   }
 
-  /** Requested at `at`; the writes that had arrived by then become visible to `scope`. */
+  /** Requested at `at`; the writes that had arrived by then become visible to `scope`, and `over` is called. */
   flush(
-    rank: number,
+    port: SimulatedPort,
     space: number,
     scope: number,
-    request: number,
-    nth: number,
     at: number,
+    over: (outcome: number) => void,
   ): void {
-    const fault = this.options.flushFault?.(rank, nth);
+    const { rank } = port;
+    const fault = this.options.flushFault?.(rank, port.countFlush());
+    let isOver = false;
     const end = (outcome: number): void => {
+      if (isOver) return;
+      isOver = true;
       if (outcome === NetOutcome.ok) this.options.watcher?.flushes(rank, space, scope);
-      this.ports[rank].ends(request, outcome, at);
+      over(outcome);
     };
     const back = at + this.stretched(FLUSH_NS);
     this.at(back, () => {

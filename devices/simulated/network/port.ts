@@ -1,13 +1,14 @@
 // One rank's end of the simulated network: the network port over virtual time.
 // Invariant: messages are delivered in the order of arrival, and only when the engine polls.
 import {
+  type AnnouncedPlace,
   NetOutcome,
   type NetworkPort,
   type NetworkSink,
   VisibleTo,
   WireMode,
 } from '../../network/port.js';
-import type { Departure, LaneOffers, Span } from '../machine/lane-offers.js';
+import type { Departure, LaneOffers } from '../machine/lane-offers.js';
 import type { Carrier, Letter } from '../machine/lanes.js';
 import type { End, SimulatedNetwork } from './network.js';
 
@@ -23,12 +24,10 @@ export interface Station {
   connect(
     carrier: Carrier,
     departed: (departure: Departure) => void,
-    came: (number: number) => void,
+    came: (number: number, from: AnnouncedPlace) => void,
   ): void;
   /** The offers of its lanes. */
   readonly offers: LaneOffers;
-  /** The bytes of a version that leaves, where memory is real. */
-  bytesOf(span: Span): Uint8Array | undefined;
   /** Another rank is lost. */
   lost(): void;
   /** A letter for one of its lanes. */
@@ -65,7 +64,7 @@ type Arrival =
       readonly end: number;
     }
   | { readonly kind: 'departed'; readonly departure: Departure }
-  | { readonly kind: 'came'; readonly number: number }
+  | { readonly kind: 'came'; readonly number: number; readonly place: AnnouncedPlace }
   | { readonly kind: 'lost'; readonly rank: number };
 
 const LONGEST_MESSAGE = 65_536;
@@ -80,6 +79,7 @@ export class SimulatedPort implements NetworkPort {
   readonly gpuAware = true;
   /** In virtual time spinning would never end. */
   readonly crowded = true;
+  readonly anySpace = true;
   readonly station: Station;
   private readonly network: SimulatedNetwork;
   private arrivals: Arrival[] = [];
@@ -172,7 +172,13 @@ export class SimulatedPort implements NetworkPort {
 
   flush(space: number, scope: number, request: number): void {
     this.begin(request);
-    this.network.flush(this.rank, space, scope, request, this.flushed++, this.now());
+    const at = this.now();
+    this.network.flush(this, space, scope, at, (outcome) => this.ends(request, outcome, at));
+  }
+
+  /** Counts a flush; returns how many there were before. */
+  countFlush(): number {
+    return this.flushed++;
   }
 
   commanded(): void {
@@ -225,10 +231,10 @@ export class SimulatedPort implements NetworkPort {
         watcher?.sees(this.rank, each.request);
         sink.done(each.request, each.outcome, each.start, each.end);
       } else if (each.kind === 'departed') {
-        const { number, outcome, start, end, span } = each.departure;
-        if (span !== undefined) watcher?.departs(this.rank, span.offset, span.bytes);
-        sink.departed(number, outcome, start, end);
-      } else if (each.kind === 'came') sink.came(each.number);
+        const { number, outcome, start, end, mode, span } = each.departure;
+        if (span !== undefined) watcher?.departs(this.rank, span.space, span.offset, span.bytes);
+        sink.departed(number, outcome, start, end, mode);
+      } else if (each.kind === 'came') sink.came(each.number, each.place);
       else sink.lost(each.rank);
     }
     return true;

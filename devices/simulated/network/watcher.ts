@@ -18,8 +18,8 @@ export interface NetworkWatcher {
   ): void;
   /** The engine of a rank sees that a request is over. */
   sees(rank: number, request: number): void;
-  /** The engine of a rank sees that no rank reads these bytes of its host any more, which a lane has announced. */
-  departs(rank: number, offset: number, bytes: number): void;
+  /** The engine of a rank sees that no rank reads these bytes any more, which a lane has announced. */
+  departs(rank: number, space: number, offset: number, bytes: number): void;
   /** The contents of memory at the moment of the network's read. */
   leaves(rank: number, space: number, offset: number, bytes: number): Int32Array;
   /** The network hands contents over to memory; `isCopied`: by the device itself, not a write of the card. */

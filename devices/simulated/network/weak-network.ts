@@ -113,11 +113,11 @@ export class WeakNetwork implements NetworkWatcher {
     }
   }
 
-  departs(rank: number, offset: number, bytes: number): void {
+  departs(rank: number, space: number, offset: number, bytes: number): void {
     const { memory } = this;
     const seq = memory.engineActs(rank, Act.transfer, 0);
     const engine = memory.clocks.engine(rank);
-    const cells = memory.cellsOf(rank, 0);
+    const cells = memory.cellsOf(rank, space);
     const first = offset / ALIGNMENT;
     for (let u = first; u < first + roundedBytes(bytes) / ALIGNMENT; u++) {
       cells.netReads[u]--;

@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t contractNumber = 919917816;
+inline constexpr std::int32_t contractNumber = 236413169;
 
 namespace Opcode {
 inline constexpr std::int32_t nop = 0;
@@ -88,6 +88,7 @@ inline constexpr std::int32_t badArguments = -6;
 inline constexpr std::int32_t truncated = -7;
 inline constexpr std::int32_t threw = -8;
 inline constexpr std::int32_t workerEnded = -9;
+inline constexpr std::int32_t transfer = -32;
 }  // namespace Status
 
 namespace PlanOpen {

@@ -60,7 +60,8 @@ export function assemble(engine: Engine, decisions: Decisions, began: number): P
     },
     insertions: insertions.count,
     copied: copiedIn(iteration, engine.spaces.length),
-    graphLists: () => listsForGraph(iteration, queues, insertions.after),
+    graphLists: () =>
+      listsForGraph(iteration, queues, insertions.after, { parameters: insertions.open, slots }),
     decisions,
     report: reportOf(engine, decisions, waits.queue.length, began),
   };

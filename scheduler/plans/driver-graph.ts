@@ -1,14 +1,15 @@
 // The iteration of a plan as one graph of the GPU's driver (native/gpu/graphs.h): one launch instead of one per command.
 //
-// A graph serves a plan whose commands all belong to one GPU and whose parameters are all given. Its addresses are those of
-// the capture: data that lie elsewhere in a later play need a new graph. An iteration begins when the one before has ended.
-// Making a graph takes as long as launching its commands some ten times. So it is made once a plan is to be played that often.
+// A graph serves a plan whose commands all belong to one GPU. Its addresses and its parameters are those of the capture: data that
+// lie elsewhere in a later play, and other values of open parameters, need a new graph. Where the values differ between iterations,
+// the plan is played from lists. An iteration begins when the one before has ended. Making a graph takes as long as launching its
+// commands some ten times. So it is made once a plan is to be played that often with the same addresses and values.
 import { type CommandGraphs, Status } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import { HOST } from '../../devices/handles.js';
 import { oneOf } from '../checks.js';
 import type { EngineState } from '../engine/state.js';
-import { writeAddresses } from './layout.js';
+import { writeAddresses, writeOpen } from './layout.js';
 import type { Placement } from './placement.js';
 import {
   type GraphLists,
@@ -32,12 +33,18 @@ export class DriverGraph {
   private never: string | undefined;
   private refusals = 0;
   private refusal = '';
-  /** Iterations since the last capture. */
+  /** Iterations since the last capture, and with open parameters since the addresses or values have changed. */
   private played = 0;
+  private wanted: readonly number[] = [];
+  /** The values of the newest play differ between its iterations. */
+  private isVaried = false;
+  /** Those of the newest play are not those of the graph. */
+  private isOther = false;
+  private hasCaptured = false;
   private readonly worthwhile: number;
-  /** The list that launches the graph, and the addresses with which it was captured. */
+  /** The list that launches the graph, and the addresses and values with which it was captured. */
   private list: PlannedQueue | undefined;
-  private addresses: readonly number[] = [];
+  private captured: readonly number[] = [];
   /** The commands of the graph, made for its first capture. */
   private commands: GraphLists | undefined;
 
@@ -56,25 +63,42 @@ export class DriverGraph {
 
   /** 'captured', or why there is no graph. */
   get outlook(): string {
+    if (this.isVaried)
+      return `parameters differ between iterations: ${this.program.slots.join(', ')}`;
+    if (this.list !== undefined && this.isOther)
+      return `the graph has other values; one of these is made once ${WORTHWHILE} iterations are played`;
     if (this.list !== undefined) return 'captured';
     if (this.never !== undefined) return this.never;
     if (this.refusal !== '') return this.refusal;
     return `a graph is made once ${this.worthwhile} iterations are played`;
   }
 
-  /** The list to play instead of those of the plan, for so many iterations; undefined: those of the plan. */
-  listFor(iterations: number): PlannedQueue | undefined {
-    this.played += iterations;
+  /**
+   * The list to play instead of those of the plan, for so many iterations; undefined: those of the plan. `parameters`: the values
+   * of all slots per iteration.
+   */
+  listFor(iterations: number, parameters: ArrayLike<number>): PlannedQueue | undefined {
     if (this.never !== undefined) return undefined;
-    const { regions } = this.program;
-    const addresses = regions.map((_, g) => this.placement.baseOf(g));
-    if (this.list !== undefined && addresses.every((base, g) => base === this.addresses[g]))
-      return this.list;
-    // Data that move between plays would mean a capture for each.
-    if (this.played < this.worthwhile) return undefined;
+    const { regions, slots } = this.program;
+    this.isVaried = !isConstant(parameters, iterations, slots.length);
+    if (this.isVaried) return undefined;
+    const wanted = [
+      ...regions.map((_, g) => this.placement.baseOf(g)),
+      ...slots.map((_, s) => parameters[s]),
+    ];
+    if (slots.length > 0 && !isSame(wanted, this.wanted)) this.played = 0;
+    this.wanted = wanted;
+    this.played += iterations;
+    this.isOther = slots.length > 0 && !isSame(wanted, this.captured);
+    if (this.list !== undefined && isSame(wanted, this.captured)) return this.list;
+    // Data that move between plays, and values that change, would mean a capture for each.
+    const least = this.hasCaptured && slots.length > 0 ? WORTHWHILE : this.worthwhile;
+    if (this.played < least) return undefined;
     this.played = 0;
     this.release();
-    this.addresses = addresses;
+    this.captured = wanted;
+    this.isOther = false;
+    this.hasCaptured = true;
     this.capture();
     return this.list;
   }
@@ -113,14 +137,13 @@ export class DriverGraph {
 
   private objection(): string | undefined {
     const { backend } = this.state;
-    const { queues, slots } = this.program;
+    const { queues } = this.program;
     const spaces = new Set(queues.map(({ queue }) => backend.queues[queue].space));
     if (spaces.size === 0) return 'the plan has no commands';
     const [space] = spaces;
     if (spaces.size > 1) return 'the plan uses several devices';
     if (space === HOST) return 'the plan uses the host only';
     if (backend.graphs?.has(space) !== true) return `${this.state.spaceName(space)} has no graphs`;
-    if (slots.length > 0) return `parameters are open: ${slots.join(', ')}`;
     return undefined;
   }
 
@@ -128,9 +151,11 @@ export class DriverGraph {
     this.commands ??= this.program.graphLists();
     const { queues, addresses } = this.commands;
     const values = queues.map(({ records }) => new Float64Array(records.buffer));
-    this.addresses.forEach((base, g) => {
+    const { length } = this.program.regions;
+    this.captured.slice(0, length).forEach((base, g) => {
       writeAddresses(values, addresses, g, base);
     });
+    writeOpen(values, queues, this.captured.slice(length));
     try {
       const records = this.graphs.capture(queues);
       const [{ queue }] = queues;
@@ -142,6 +167,17 @@ export class DriverGraph {
       if (this.refusals >= REFUSALS) this.never = this.refusal;
     }
   }
+}
+
+function isSame(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((value, i) => Object.is(value, b[i]));
+}
+
+/** Whether all iterations have the values of the first one. */
+function isConstant(parameters: ArrayLike<number>, iterations: number, slots: number): boolean {
+  for (let i = slots; i < iterations * slots; i++)
+    if (!Object.is(parameters[i], parameters[i - slots])) return false;
+  return true;
 }
 
 /** @throws HeadraceError `ERR_OPTION` */

@@ -11,6 +11,7 @@ import type { QueueInfo } from '../../devices/backend.js';
 import type { Column, QueueId, SpaceId } from '../../devices/handles.js';
 import type { CommandColumns } from '../../devices/planning/commands.js';
 import { chainsBefore, type PlannedParts } from './chains.js';
+import type { OpenParameter } from './insertions.js';
 import { addressesOf, writeLists } from './layout.js';
 import type { GraphLists } from './planned-program.js';
 import { type ControlEdges, findWaits } from './waits.js';
@@ -19,13 +20,14 @@ export function listsForGraph(
   planned: PlannedParts,
   queues: readonly QueueInfo[],
   control: ControlEdges,
+  open: { readonly parameters: readonly OpenParameter[]; readonly slots: readonly string[] },
 ): GraphLists {
   const levels = chainsBefore(planned, control, () => 1);
   const order = Int32Array.from(levels.keys()).sort((a, b) => levels[a] - levels[b] || a - b);
   const { commands, accesses } = inOrder(planned, order);
   const dealt = { ...commands, queue: inTurn(commands, queues) };
   const waits = findWaits(dealt, accesses, planned.ranges, queues.length, control);
-  const lists = writeLists(dealt, waits, [], []);
+  const lists = writeLists(dealt, waits, open.parameters, open.slots);
   const addresses = addressesOf(dealt, accesses, planned.ranges, lists);
   return { queues: lists.queues, addresses };
 }

@@ -155,6 +155,19 @@ export function writeLists(
   return new ListWriter(commands, waits).write(open, slots);
 }
 
+/** Fills in the open parameters; `values`: the float64 of each list, `given`: a value per slot. */
+export function writeOpen(
+  values: readonly Float64Array[],
+  queues: readonly PlannedQueue[],
+  given: readonly number[],
+): void {
+  queues.forEach(({ open }, list) => {
+    for (let i = 0; i < open.length; i += PlanOpen.words)
+      values[list][open[i + PlanOpen.record] * Record.doubles + open[i + PlanOpen.argument]] =
+        given[open[i + PlanOpen.slot]];
+  });
+}
+
 /** The places of addresses in the lists. */
 export function addressesOf(
   commands: CommandColumns,

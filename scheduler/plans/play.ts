@@ -277,7 +277,7 @@ export class Play implements Section {
     this.recordTimes = traced?.take(times) ?? [];
     this.partBegan = backend.now();
     // A graph has no times of its commands.
-    const graph = traced === undefined ? wish.graph.listFor(times) : undefined;
+    const graph = traced === undefined ? wish.graph.listFor(times, parameters) : undefined;
     this.lists = graph === undefined ? program.queues : [graph];
     this.last = Int32Array.from(
       this.lists,

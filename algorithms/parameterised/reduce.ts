@@ -1,7 +1,7 @@
 // The reduction of ../reduce.ts as a parameterised graph. The inner nodes of the tree are temporaries: each is made with its task and
 // freed behind its reader.
 import {
-  type Datum,
+  Datum,
   HeadraceError,
   type ParameterisedGraph,
   parameterised,
@@ -26,6 +26,10 @@ export interface ReduceArguments {
 export const reduceGraph: ParameterisedGraph<ReduceArguments> = parameterised(
   'reduce',
   (graph, { inputs, result, operation }) => {
+    if (!Array.isArray(inputs) || inputs.some((input) => !(input instanceof Datum)))
+      throw new HeadraceError('ERR_ARGUMENT_TYPE', 'reduceGraph: inputs must be an array of data');
+    if (!(result instanceof Datum))
+      throw new HeadraceError('ERR_ARGUMENT_TYPE', 'reduceGraph: result must be a datum');
     if (inputs.length < 2)
       throw new HeadraceError('ERR_SHAPE', 'reduceGraph needs at least two inputs');
     const { element, length, rows } = result;

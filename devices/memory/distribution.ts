@@ -35,8 +35,13 @@ export function placeOf(grid: BlockCyclic, i: number, j: number): [number, numbe
   ];
 }
 
-/** The most square grid of `n` positions, at least as many columns as rows. */
+/** The most square grid of `n` positions, at least as many columns as rows. @throws HeadraceError `ERR_OPTION` */
 export function squareGrid(n: number): BlockCyclic {
+  if (!Number.isSafeInteger(n) || n < 1)
+    throw new HeadraceError(
+      'ERR_OPTION',
+      `a grid has a whole number of positions from 1 on, not ${typeof n === 'number' ? n : `a value of type ${typeof n}`}`,
+    );
   let rows = Math.floor(Math.sqrt(n));
   while (n % rows !== 0) rows--;
   return { rows, columns: n / rows };

@@ -18,7 +18,7 @@ import { checkArgumentNames } from './argument-names.js';
 import type { TaskArguments, TaskGraph, TaskOptions } from './body-types.js';
 import { type BoundClass, type ClassBinder, possibleSpaces } from './bound-class.js';
 import { hasDataParameters, plainTask } from './class-shapes.js';
-import type { Datum, DatumOwner } from './datum.js';
+import { Datum, type DatumOwner } from './datum.js';
 import type { DatumOptions } from './datum-options.js';
 import type { ElementType } from './element-type.js';
 import { spaceOf } from './named-device.js';
@@ -35,6 +35,7 @@ import {
   checkTaskOptions,
   duplicateDatum,
   neverWritten,
+  noDatum,
   reentered,
   unusable,
 } from './task-arguments.js';
@@ -169,7 +170,7 @@ export class Graph implements TaskGraph {
     const turn = ++this.turn;
     const { next } = tasks;
     const named = args as unknown as Record<string, unknown>;
-    this.readData(bound, named);
+    this.readData(bound, named, spawner);
     if (paramNames.length > 0 && !this.readParameters(bound, named))
       return this.insertShape(bound.cls, args, options, spawner);
     if (bound.uncheckedArguments > 0) {
@@ -369,7 +370,11 @@ export class Graph implements TaskGraph {
   }
 
   /** Checks the data and resolves them to rows in scratch memory. */
-  private readData(bound: BoundClass, named: Record<string, unknown>): void {
+  private readData(
+    bound: BoundClass,
+    named: Record<string, unknown>,
+    spawner: TaskId | undefined,
+  ): void {
     const { flows } = this;
     const { directory } = this.engine;
     const { tokens } = bound;
@@ -380,8 +385,8 @@ export class Graph implements TaskGraph {
       if (
         datum === undefined ||
         datum === null ||
-        datum.token !== tokens[i] ||
-        directory.info[datum.row] !== datum
+        ((datum.token !== tokens[i] || directory.info[datum.row] !== datum) &&
+          !this.isOfParent(datum, bound.cls.elements[i], spawner))
       )
         throw badDatum(bound, i, datum, named, this.runtime.programData);
       const d = datum.row;
@@ -390,6 +395,17 @@ export class Graph implements TaskGraph {
         throw neverWritten(bound, i, datum);
     }
     if (bound.written.length > 0) this.checkDuplicates(bound);
+  }
+
+  /**
+   * Whether a datum was closed behind the task whose body spawns one on it. The memory of a datum goes after its last task, and what the
+   * body spawns belongs to that task.
+   */
+  private isOfParent(datum: unknown, element: ElementType, spawner: TaskId | undefined): boolean {
+    const { directory, joins } = this.engine;
+    if (spawner === undefined || !(datum instanceof Datum) || !datum.closed) return false;
+    const isHere = directory.info[datum.row] === datum && datum.element === element;
+    return isHere && joins.uses(spawner, datum.row);
   }
 
   /** As `readData`, for data in the order of the flows. False: one of them is not what the flow needs. */
@@ -455,8 +471,9 @@ export class Graph implements TaskGraph {
    * @throws HeadraceError `ERR_FOREIGN_DATUM`, `ERR_DATUM_CLOSED`, `ERR_NEVER_WRITTEN`, `ERR_RUN_OVER`, or the run's own
    *   error
    */
-  check(datum: Datum, reads: boolean, of = `datum '${datum.name}'`): void {
+  check(datum: Datum, reads: boolean, of = `datum '${datum?.name}'`): void {
     const { run, engine, runtime } = this;
+    if (!(datum instanceof Datum)) throw noDatum('graph.check', datum);
     if (run.error !== undefined) throw run.error;
     if (run.over) this.throwOver();
     const error = unusable(of, datum, runtime.programData);
@@ -510,6 +527,7 @@ export class Graph implements TaskGraph {
    * datum of this rank. Then insertion costs a rank only its share (docs/network.md has the rule).
    */
   owns(datum: Datum): boolean {
+    if (!(datum instanceof Datum)) throw noDatum('graph.owns', datum);
     return datum.rank === this.rank;
   }
 

@@ -137,6 +137,13 @@ export function badDatum(
   );
 }
 
+/** A function of the graph that takes a datum got another value. */
+export function noDatum(of: string, value: unknown): HeadraceError {
+  return new HeadraceError('ERR_ARGUMENT_TYPE', `${of} takes a datum, not ${shown(value)}`, {
+    remedy: 'make one with runtime.data(array)',
+  });
+}
+
 /** The reason why tasks on data of `owner` cannot use a datum; the message calls the datum `of`. Undefined if they can. */
 export function unusable(of: string, datum: Datum, owner: DatumOwner): HeadraceError | undefined {
   const where = { datum: datum.name };

@@ -120,6 +120,11 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
     if (!isElementType(element)) {
       throw new HeadraceError('ERR_ARGUMENT_TYPE', `a matrix has no elements of ${shown(element)}`);
     }
+    if (fill !== undefined && typeof fill !== 'function')
+      throw new HeadraceError(
+        'ERR_ARGUMENT_TYPE',
+        `the values of a matrix come from a function, not from ${shown(fill)}`,
+      );
     const gpus = runtime.gpus.length;
     this.name = checkText(options.name ?? 'matrix', 'name');
     this.element = element;

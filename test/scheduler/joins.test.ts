@@ -603,3 +603,32 @@ describe('guards', () => {
     },
   );
 });
+
+it.each([0, 1])(
+  'a body spawns on data of its task that were closed behind the task: machine %s',
+  async (m) => {
+    await onMachine(MACHINES[m], async (runtime) => {
+      const [x, y, z] = [1, 2, 3].map((value) => runtime.data(Float64Array.of(value)));
+      const sum = runtime.data(new Float64Array(1));
+      const flows = { to: readWrite('f64'), from: read('f64') } as const;
+      const family: TaskClass<typeof flows, { readonly left: 'i32' }> = task({
+        name: 'family',
+        flows,
+        params: { left: 'i32' },
+        body: ({ left }, { data, spawn }) => {
+          spawn(add, { to: data.to, from: data.from, count: 1, factor: 1 });
+          if (left > 0) spawn(family, { ...data, left: left - 1 });
+          if (left === 0) expect(() => spawn(one, { x: z })).toThrow('is closed');
+        },
+      });
+      await runtime.run((graph) => {
+        graph.insert(family, { to: x, from: y, left: 2 });
+        graph.insert(add, { to: sum, from: x, count: 1, factor: 1 });
+        for (const datum of [x, y, z]) datum.close();
+        expect(() => graph.insert(one, { x })).toThrow('is closed');
+      });
+      expect((await sum.read())[0]).toBe(7);
+      await nothingLeft(runtime, [sum]);
+    });
+  },
+);

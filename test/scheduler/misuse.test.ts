@@ -1,5 +1,6 @@
 // Every mistake of a program gets its documented error, from the call with the mistake, and changes nothing.
 import { describe, expect, it } from 'vitest';
+import { reduceGraph } from '../../algorithms/index.js';
 import {
   type Datum,
   type Graph,
@@ -8,6 +9,7 @@ import {
   type RuntimeOptions,
   read,
   readWrite,
+  squareGrid,
   TiledMatrix,
   task,
   write,
@@ -635,6 +637,41 @@ describe('errors', () => {
       );
       expect([...(await datum.read())]).toEqual([9, 9, 9]);
       await nothingLeft(runtime, [datum]);
+    });
+  });
+});
+
+describe('functions that take data, sizes and grids', () => {
+  it.each([undefined, null, 5, {}, 'x'])('graph.check and graph.owns refuse %j', async (value) => {
+    for (const call of ['check', 'owns'] as const) {
+      const error = await mistake((_, graph) => graph[call](anything(value), true as never));
+      expect(error.code).toBe('ERR_ARGUMENT_TYPE');
+      expect(error.message).toContain(`graph.${call} takes a datum, not`);
+    }
+  });
+
+  it.each([0, -1, 1.5, Number.NaN, Infinity, '4', undefined])('squareGrid refuses %j', (n) => {
+    expect(thrown(() => squareGrid(anything(n))).code).toBe('ERR_OPTION');
+  });
+
+  it('a matrix takes its values from a function only', async () => {
+    await onMachine(options, async (runtime) => {
+      const of = { rows: 4, tile: 2 };
+      const error = thrown(() => new TiledMatrix(runtime, 'f64', of, anything([1])));
+      expect(error.code).toBe('ERR_ARGUMENT_TYPE');
+      await nothingLeft(runtime, []);
+    });
+  });
+
+  it('reduceGraph names the argument that is wrong', async () => {
+    await onMachine(options, async (runtime) => {
+      const x = runtime.data(new Float64Array(1));
+      for (const args of [{}, { inputs: [x, 5], result: x }, { inputs: [x, x], result: null }]) {
+        const error = thrown(() => reduceGraph.verify(anything({ operation: 'sum', ...args })));
+        expect(error.code).toBe('ERR_ARGUMENT_TYPE');
+        expect(error.message).toContain('reduceGraph: ');
+      }
+      await nothingLeft(runtime, [x]);
     });
   });
 });

@@ -92,34 +92,47 @@ export function efficiencyAt(points: readonly Rated[], granularity: number): num
   return points[points.length - 1].efficiency;
 }
 
+/** The entries of one sweep. */
+function entriesOf(
+  name: string,
+  points: readonly Rated[],
+  { cores, width }: { readonly cores: number; readonly width: number },
+): BenchEntry[] {
+  const value = metg(points) * 1e6;
+  const params = { cores, width, efficiency: 0.5, repeats: REPEATS };
+  const entries: BenchEntry[] = [{ name, value, unit: 'us', params }];
+  const [at10, at20] = [10, 20].map((us) => {
+    const share = efficiencyAt(points, us * 1e-6);
+    const at = `${name}/efficiency-at-${us}us`;
+    entries.push({ name: at, value: share, unit: 'share', params: { cores, width } });
+    return (share * 100).toFixed(0);
+  });
+  log(`${name}: ${value.toFixed(2)} us; ${at10} and ${at20} % of all cores at 10 and 20 us tasks`);
+  for (const p of points) {
+    log(
+      `    ${(p.granularity * 1e6).toFixed(2).padStart(9)} us  ${(p.efficiency * 100).toFixed(1)} %`,
+    );
+  }
+  return entries;
+}
+
+/** `metg/stencil/auto` is the same program with `plans: 'auto'`: each of its runs repeats its steps. */
 export async function metgBenchmarks(): Promise<BenchEntry[]> {
   const cores = availableParallelism();
   const width = 8 * cores;
   const entries: BenchEntry[] = [];
-  await using rt = await Runtime.create({ workers: cores });
-  const columns = makeColumns(rt, width, 0);
-  await runShape(rt, columns, 'stencil', 5000);
-  await runShape(rt, columns, 'independent', 400, 16384);
-  for (const shape of ['independent', 'stencil'] as const) {
-    const measure = (steps: number, iterations: number): Promise<number> =>
-      runShape(rt, columns, shape, steps, iterations);
-    const points = await sweep(rt, columns, measure, cores);
-    const params = { cores, width, efficiency: 0.5, repeats: REPEATS };
-    const value = metg(points) * 1e6;
-    entries.push({ name: `metg/${shape}`, value, unit: 'us', params });
-    const [at10, at20] = [10, 20].map((us) => {
-      const share = efficiencyAt(points, us * 1e-6);
-      const name = `metg/${shape}/efficiency-at-${us}us`;
-      entries.push({ name, value: share, unit: 'share', params: { cores, width } });
-      return (share * 100).toFixed(0);
-    });
-    log(
-      `metg/${shape}: ${value.toFixed(2)} us; ${at10} and ${at20} % of all cores at 10 and 20 us tasks`,
-    );
-    for (const p of points) {
-      log(
-        `    ${(p.granularity * 1e6).toFixed(2).padStart(9)} us  ${(p.efficiency * 100).toFixed(1)} %`,
-      );
+  for (const plans of ['off', 'auto'] as const) {
+    await using rt = await Runtime.create({ workers: cores, plans });
+    const columns = makeColumns(rt, width, 0);
+    await runShape(rt, columns, 'stencil', 5000);
+    await runShape(rt, columns, 'independent', 400, 16384);
+    for (const shape of ['independent', 'stencil'] as const) {
+      if (plans === 'auto' && shape === 'independent') continue;
+      const measure = (steps: number, iterations: number): Promise<number> =>
+        runShape(rt, columns, shape, steps, iterations);
+      const points = await sweep(rt, columns, measure, cores);
+      const name = plans === 'off' ? `metg/${shape}` : `metg/${shape}/auto`;
+      entries.push(...entriesOf(name, points, { cores, width }));
     }
   }
   return entries;

@@ -1,6 +1,6 @@
 // Plans: the time of an empty task that is played, METG(50 %) of a played stencil, and the planner's time per task. Each
-// figure has the same program inserted beside it, measured in turn. Then the same for runs that are recognised, and for runs
-// that are watched in vain.
+// figure has the same program inserted beside it, measured in turn. Then the same for runs that are recognised, for one run that repeats
+// its steps, and for runs that are watched in vain.
 //
 // The stencil is planned as two steps, from the even columns to the odd ones and back, and played half as often.
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -28,6 +28,8 @@ const PLANNED_TASKS = 100_000;
 const MANY_TASKS = 1_000_000;
 const RECOGNISED_TASKS = 20_000;
 const RECOGNISED_RUNS = 40;
+const REPEATING_TASKS = 320_000;
+const REPEATING_RUNS = 9;
 const UNLIKE_TASKS = 10_000;
 const UNLIKE_RUNS = 80;
 
@@ -162,6 +164,35 @@ async function recognisedTasks(cores: number, width: number): Promise<BenchEntry
 }
 
 /**
+ * One run that repeats its steps, with `plans: 'auto'` and without, in turn, each time on a new runtime: ns per task of the run, and the
+ * median of the ratios of neighbours.
+ */
+async function repeatingRuns(cores: number, width: number): Promise<BenchEntry[]> {
+  const steps = Math.ceil(REPEATING_TASKS / width);
+  const times: Record<'auto' | 'off', number[]> = { auto: [], off: [] };
+  let played = '';
+  for (let i = 0; i < REPEATING_RUNS; i++)
+    for (const plans of ['off', 'auto'] as const) {
+      await using rt = await Runtime.create({ workers: cores, plans });
+      const columns = makeColumns(rt, width, 0);
+      const start = performance.now();
+      const report = await rt.run((graph) => insertShape(graph, columns, 'stencil', steps));
+      times[plans].push(((performance.now() - start) * 1e6) / (steps * width));
+      played = report.recognition ?? played;
+    }
+  const { auto, off } = times;
+  const params = { workers: cores, tasks: steps * width, runs: REPEATING_RUNS, played };
+  const ratio = median(auto.map((time, i) => time / off[i]));
+  log(
+    `plan/recognised/within-run: ${median(auto).toFixed(0)} ns per task, ${ratio.toFixed(3)} times that of inserted ones (${played})`,
+  );
+  return [
+    { name: 'plan/recognised/within-run', value: median(auto), unit: 'ns/task', params },
+    { name: 'plan/recognised/within-run/ratio', value: ratio, unit: 'ratio', params },
+  ];
+}
+
+/**
  * Runs that begin as an earlier one, and have more tasks in the end, with `plans: 'auto'` and without, in turn: ns per task
  * without, and the median of the ratios of neighbours.
  */
@@ -287,6 +318,7 @@ export async function planBenchmarks(): Promise<BenchEntry[]> {
     ...(await planning(cores)),
     ...(await manyTasks(cores)),
     ...(await recognisedTasks(cores, 8 * cores)),
+    ...(await repeatingRuns(cores, 8 * cores)),
     ...(await unlikeRuns(cores, 8 * cores)),
   ];
 }

@@ -189,6 +189,8 @@ export interface Guards {
   recognitionPauses: boolean;
   /** Nothing is held back beside a run whose insertions are not seen (scheduler/recognition/recognition.ts). */
   recognitionAlone: boolean;
+  /** A play that is taken back gives back no memory of another play of its plan (scheduler/plans/play.ts). */
+  withdrawsOwn: boolean;
   /** No task whose body may insert others is live when stretches are held back (scheduler/recognition/recognition.ts). */
   stretchBodies: boolean;
   /** Stretches that are held back or under way have no more tasks than the window (scheduler/recognition/held-stretches.ts). */
@@ -315,6 +317,7 @@ const all: Guards = {
   recognisedSame: true,
   recognitionPauses: true,
   recognitionAlone: true,
+  withdrawsOwn: true,
   stretchBodies: true,
   stretchLimit: true,
   longSendHeld: true,

@@ -223,9 +223,12 @@ export class Play implements Section {
     return false;
   }
 
-  /** The play is not to take place: it gives its memory back. Only while no command of it has begun. */
+  /**
+   * The play is not to take place: it gives its memory back. Only while no command of it has begun. Another play of the same plan may
+   * be under way, and uses the same placement: a play that has not begun has nothing there.
+   */
   withdraw(): void {
-    this.placement.leave();
+    if (this.hasBegun || !guards.withdrawsOwn) this.placement.leave();
   }
 
   private endEarly(error: HeadraceError): void {

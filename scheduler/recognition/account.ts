@@ -16,8 +16,8 @@ const WATCHED_RUN = 8;
 
 /** What is done with a task, and what it costs. */
 export const Cost = {
-  /** Recorded, or compared with the recorded one. */
-  seen: 0.3,
+  /** Recorded and looked at for a period, or compared with the recorded one. */
+  seen: 0.35,
   /** Held back, and inserted after all. */
   heldInVain: 0.5,
   planned: 4,

@@ -27,8 +27,8 @@ export function numberOf(insertion: TaskInsertion, after: readonly number[], n: 
   const { cls, flows, priority, device } = insertion;
   let h = Math.imul(cls.id + 1, BASE) ^ (priority + 17 * device);
   const count = cls.modes.length;
-  for (let i = 0; i < count; i++) h = Math.imul(h ^ (h >>> 15), BASE) + flows[i];
-  for (const before of after) h = Math.imul(h, BASE) + (n - before);
+  for (let i = 0; i < count; i++) h = (Math.imul(h, BASE) + flows[i]) | 0;
+  for (const before of after) h = (Math.imul(h, BASE) + (n - before)) | 0;
   return h ^ (h >>> 16);
 }
 

@@ -227,6 +227,12 @@ export const guardTests = [
   },
   {
     ...stretches,
+    guard: 'withdrawsOwn',
+    hazard: 'H6 handles of memory',
+    breaks: 'a play that is taken back gives back the memory of another one',
+  },
+  {
+    ...stretches,
     guard: 'stretchBodies',
     hazard: 'program order',
     breaks: 'a body inserts while tasks of its program are held back',

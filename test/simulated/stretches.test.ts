@@ -180,6 +180,34 @@ test.each([false, true])(
   120_000,
 );
 
+/** Two plays of one plan: the second, which waits for the first, is taken back. Whether the first keeps its memory. */
+async function takenBack(): Promise<boolean> {
+  const runtime = planRuntime(new PlanProgram(1), { plans: 'auto' });
+  const [x, ...ys] = Array.from({ length: 9 }, () => runtime.data(new Float64Array(N).fill(1)));
+  const program = (graph: Graph): void => {
+    for (let i = 0; i < 80; i++) graph.insert(axpy, { y: ys[i % 8], x, n: N, a: 1 });
+  };
+  for (let k = 0; k < 4; k++) await runtime.run(program);
+  const { sections } = Reflect.get(runtime, 'engine');
+  const runs = [runtime.run(program), runtime.run(program)];
+  const entered: { section: object }[] = Reflect.get(sections, 'entered');
+  const plays = entered.map(({ section }) => section);
+  expect(plays.map((play) => Reflect.get(play, 'isPlaying'))).toEqual([true, false]);
+  const placement = Reflect.get(plays[0], 'placement');
+  const before = placement.base.slice();
+  Reflect.get(plays[1], 'withdraw').call(plays[1]);
+  const keeps = before.join() === placement.base.join();
+  if (keeps) {
+    await Promise.all(runs);
+    await runtime.close();
+  } else {
+    // What is left of the program must not go on in a state that is wrong.
+    Reflect.get(runtime, 'backend').die();
+    for (const run of runs) run.done.catch(() => {});
+  }
+  return keeps;
+}
+
 const WINDOW = 64;
 
 /** A run of many equal steps on a machine with a small window; the most tasks that it had inserted and that were not over. */
@@ -240,6 +268,15 @@ async function besideBody(): Promise<{ values: number[]; handles: TaskHandle[] }
 describe('guards', () => {
   afterEach(() => {
     for (const name of guardNames) setGuard(name, true);
+  });
+
+  test('a play that is taken back leaves the memory of another one alone', async () => {
+    expect(await takenBack()).toBe(true);
+  });
+
+  test('without withdrawsOwn: it gives that memory back', async () => {
+    setGuard('withdrawsOwn', false);
+    expect(await takenBack()).toBe(false);
   });
 
   test('no more tasks are held back than the window has', async () => {

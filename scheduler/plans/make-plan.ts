@@ -139,7 +139,7 @@ function graphOf(
   const partials = new Partials(programData, peers, true);
   const reductions = new Reductions({ engine: planning, peers, programData, classes, partials });
   const bind = (cls: TaskClass): BoundClass => classes.bind(cls);
-  const parts = new PlannedParts(real, { engine: planning, bind });
+  const parts = new PlannedParts(real, { engine: planning, bind }, peers);
   const graph = new PlanGraph(
     { peers, programData, classes, reductions, parts },
     planning,

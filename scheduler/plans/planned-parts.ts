@@ -4,21 +4,39 @@
 // Invariant: at the begin of an iteration no part has a value that the plan may use (planning-engine.ts).
 import { HeadraceError } from '../../devices/errors.js';
 import type { TaskClassRow } from '../../stages/task-table.js';
-import type { ProgramInsertion } from '../engine/task-insertion.js';
-import type { BoundClass } from '../program/bound-class.js';
 import type { Datum } from '../program/datum.js';
-import { NO_PLAN, Parts, type PartsRuntime } from '../program/parts/parts.js';
+import { PartsOnRanks } from '../program/parts/on-ranks.js';
+import { extentOf, Parts, type PartsRuntime } from '../program/parts/parts.js';
 import type { Region } from '../program/parts/region.js';
 import { Versions } from '../program/parts/versions.js';
 import type { View } from '../program/parts/view.js';
 import type { TaskClass } from '../program/task-class.js';
+import type { Ranks } from '../ranks/ranks.js';
 
 type DatumView = View<Datum>;
 type Family = DatumView['family'];
 
 /** The graph of the plan, as its parts use it. */
 interface TakingGraph {
-  insert(cls: TaskClass, args: object, options: { readonly priority: number }): unknown;
+  insert(
+    cls: TaskClass,
+    args: object,
+    options: { readonly priority: number; readonly rank?: number },
+  ): unknown;
+}
+
+/** Parts in a plan on several ranks: what a task of the plan has written is where that task runs. */
+class PlannedOnRanks extends PartsOnRanks {
+  private readonly writers: Map<DatumView, number> = new Map();
+
+  protected override producerOf(view: DatumView): number {
+    return this.writers.get(view) ?? super.producerOf(view);
+  }
+
+  override comes(view: DatumView, rank: number, writes: boolean): void {
+    super.comes(view, rank, writes);
+    if (writes) this.writers.set(view, rank);
+  }
 }
 
 export class PlannedParts extends Parts {
@@ -28,12 +46,17 @@ export class PlannedParts extends Parts {
   private readonly records: Map<Family, Versions<DatumView>> = new Map();
   private isTaking = false;
 
-  constructor(real: Parts, runtime: Pick<PartsRuntime, 'engine' | 'bind'>) {
+  constructor(
+    real: Parts,
+    runtime: Pick<PartsRuntime, 'engine' | 'bind'>,
+    peers: Ranks | undefined,
+  ) {
     const none = (): never => {
       throw new Error('a plan makes and closes no parts');
     };
     const mend = { cls: undefined as never, insert: none };
-    super({ ...runtime, makeDatum: none, closeDatum: none, mend, ranks: undefined });
+    const ranks = peers === undefined ? undefined : new PlannedOnRanks(runtime.engine, peers);
+    super({ ...runtime, makeDatum: none, closeDatum: none, mend, ranks });
     this.real = real;
     this.isUsed = true;
   }
@@ -41,12 +64,6 @@ export class PlannedParts extends Parts {
   /** A take-over uses data that have parts, and needs nothing else before it. */
   override concerns(row: TaskClassRow, flows: Int32Array): boolean {
     return !this.isTaking && super.concerns(row, flows as never);
-  }
-
-  override check(bound: BoundClass, insertion: Pick<ProgramInsertion, 'flows' | 'run'>): void {
-    if (this.real.isOnRanks)
-      this.refuse(bound.row, insertion.flows, `the plan is one of several ranks: ${NO_PLAN}`);
-    super.check(bound, insertion);
   }
 
   /** @internal The view stays: every iteration uses it. */
@@ -85,13 +102,15 @@ export class PlannedParts extends Parts {
   protected override put(
     cls: TaskClass,
     _: TaskClassRow,
-    [{ datum: to }, { datum: from }]: readonly [DatumView, DatumView],
+    ends: readonly [DatumView, DatumView],
   ): void {
-    const data = { to, from };
+    const data = { to: ends[0].datum, from: ends[1].datum };
+    const { ranks } = this.runtime;
+    const rank = ranks === undefined ? {} : { rank: ranks.takes(ends, extentOf(ends[0], cls)) };
     const params = Object.fromEntries(cls.paramNames.map((name, i) => [name, this.params[i]]));
     this.isTaking = true;
     try {
-      this.graph?.insert(cls, { ...data, ...params }, { priority: this.priority });
+      this.graph?.insert(cls, { ...data, ...params }, { priority: this.priority, ...rank });
     } finally {
       this.isTaking = false;
     }

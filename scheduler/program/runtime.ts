@@ -124,7 +124,7 @@ export class Runtime {
         cls: own.mend,
         insert: (datum, fail) => own.insert(own.mend, datum, undefined, { run: () => {}, fail }),
       },
-      ranks: this.peers === undefined ? undefined : new PartsOnRanks(this.engine, this.peers),
+      ranks: this.partsOnRanks(),
     });
     this.engine.retirement.onInternalLoss = (row, error) => this.parts.lost(row, error);
     this.programData.parts = this.parts;
@@ -139,6 +139,14 @@ export class Runtime {
       planAtOnce(this, this.engine, insert, name, isOver),
     );
     this.engine.held = this.recognition;
+  }
+
+  private partsOnRanks(): PartsOnRanks | undefined {
+    const { engine, peers } = this;
+    if (peers === undefined) return undefined;
+    const ranks = new PartsOnRanks(engine, peers);
+    peers.whenEraBegins = () => ranks.beginEra();
+    return ranks;
   }
 
   /** A datum with the values of an array, which is copied. */

@@ -122,15 +122,11 @@ it('runs that ranks insert in different orders use parts of different data', asy
 describe('several ranks refuse', () => {
   const refusals = async (
     run: (runtime: Runtime, x: Datum<'f64'>) => PromiseLike<unknown>,
-    machine = {},
   ): Promise<void> => {
-    const all = await onRanks(
-      { ranks: 2, seed: 1, kernels: partKernels, machine },
-      async (runtime) => {
-        const x = runtime.data(new Float64Array(4), { name: 'x' });
-        return await codeOf(run(runtime, x));
-      },
-    );
+    const all = await onRanks({ ranks: 2, seed: 1, kernels: partKernels }, async (runtime) => {
+      const x = runtime.data(new Float64Array(4), { name: 'x' });
+      return await codeOf(run(runtime, x));
+    });
     for (const code of all) expect(code).toMatch(/^ERR_PART$|^ERR_PEER_FAILED$/);
     expect(all).toContain('ERR_PART');
   };
@@ -143,24 +139,58 @@ describe('several ranks refuse', () => {
     );
   });
 
-  it('parts in a plan', async () => {
-    const machine = { lanes: 4 };
-    await refusals(
-      (runtime, x) =>
-        runtime.plan((graph) => void graph.insert(fill, { to: x.part(0, 2), count: 2, value: 1 })),
-      machine,
-    );
-    await refusals(async (runtime, x) => {
-      const plan = await runtime.plan(
-        (graph) => void graph.insert(fill, { to: x, count: 4, value: 1 }),
-      );
-      x.part(0, 2);
-      return await plan.run();
-    }, machine);
-  });
-
   it('to restore a part', async () => {
     await refusals((_, x) => x.part(0, 2).restore());
+  });
+});
+
+describe.each([2, 3, 4])('plans on %i ranks', (ranks) => {
+  it.each([1, 2, 3, 4, 5, 6])('random plan %i gives what runs give', async (seed) => {
+    const machine = { lanes: 4 };
+    await onRanks({ ranks, seed, kernels: partKernels, machine }, async (runtime) => {
+      const [length, count] = [12, 15];
+      const make = (name: string): Datum<'f64'>[] =>
+        [0, 1].map((i) =>
+          runtime.data(new Float64Array(length).fill(1), { rank: i % ranks, name }),
+        );
+      const program = (wholes: readonly Datum<'f64'>[], graph: Pick<Graph, 'insert'>): void => {
+        const next = random(seed);
+        const below = (n: number): number => Math.floor(next() * n);
+        const views = wholes.map((x) => [
+          x,
+          x.part(0, 6),
+          x.part(6, 6),
+          x.part(3, 5),
+          x.part(10, 1),
+        ]);
+        for (let i = 0; i < count; i++) {
+          const which = below(2);
+          const [to, from] = [views[which][below(5)], views[1 - which][below(5)]];
+          const rank = below(ranks);
+          if (below(3) === 0)
+            graph.insert(fill, { to, count: to.length, value: below(9) }, { rank });
+          else graph.insert(add, { to, from, count: Math.min(to.length, from.length) }, { rank });
+        }
+      };
+      const [planned, run] = [make('planned'), make('run')];
+      const plan = await runtime.plan((graph) => program(planned, graph));
+      const part = planned[0].part(2, 5);
+      for (const times of [1, 3]) {
+        for (const [datum, count] of [
+          [part, 5],
+          [run[0].part(2, 5), 5],
+        ] as const)
+          await runtime.run(
+            (graph) => void graph.insert(fill, { to: datum, count, value: times }, { rank: 1 }),
+          );
+        await plan.run({ times });
+        for (let k = 0; k < times; k++) await runtime.run((graph) => program(run, graph));
+        expect([...(await part.read())]).toEqual([...(await run[0].part(2, 5).read())]);
+        for (const [i, x] of planned.entries())
+          expect([...(await x.read())]).toEqual([...(await run[i].read())]);
+      }
+      await nothingPinned(runtime);
+    });
   });
 });
 

@@ -11,7 +11,8 @@ const doubles = (memory: Uint8Array, offset: number, n: number): Float64Array =>
   new Float64Array(memory.buffer, memory.byteOffset + offset, n);
 
 /** The kernels of these programs on simulated machines. */
-export const partKernels: Readonly<Record<'fill_f64' | 'add_f64', SimulatedKernel>> = {
+export const partKernels: Readonly<Record<'fill_f64' | 'add_f64' | 'empty', SimulatedKernel>> = {
+  empty: () => 0,
   fill_f64: ({ memory, flows, params }) => {
     doubles(memory, flows[0], params[0]).fill(params[1]);
     return 0;

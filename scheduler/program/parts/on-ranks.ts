@@ -29,7 +29,7 @@ type Taking = Pick<ProgramInsertion, 'cls' | 'flows' | 'params' | 'priority'>;
 type Ends = readonly [DatumView, DatumView];
 
 /** What a take-over is to its view. */
-interface Extent {
+export interface Extent {
   /** The region is all of it. */
   readonly isAll: boolean;
   /** It has nothing that must be kept. */
@@ -54,7 +54,6 @@ export class PartsOnRanks {
     this.engine = engine;
     this.peers = peers;
     this.run = engine.runs[INTERNAL_RUN] as RunState;
-    peers.whenEraBegins = () => this.beginEra();
   }
 
   /** No run has begun in this era: other ranks may make the same call in another one. */
@@ -109,15 +108,25 @@ export class PartsOnRanks {
     this.needing = NO_RANK;
   }
 
-  /** The rank on which a take-over from `from` moves least. */
+  /** The rank that has written the newest version of a view's datum. */
+  protected producerOf({ datum }: DatumView): number {
+    return this.peers.plan.data.producer[datum.row];
+  }
+
+  /** A take-over comes next; returns the rank on which it moves least. */
+  takes(ends: Ends, extent: Extent): number {
+    const rank = this.placeOf(ends, extent);
+    for (const [i, view] of ends.entries()) this.comes(view, rank, i === 0);
+    return rank;
+  }
+
   private placeOf([to, from]: Ends, { isAll, isFirst }: Extent): number {
-    const { producer } = this.peers.plan.data;
-    const source = producer[from.datum.row];
+    const source = this.producerOf(from);
     if (isAll) return source;
     const { needing } = this;
-    if (needing === NO_RANK) return producer[to.datum.row];
+    if (needing === NO_RANK) return this.producerOf(to);
     const isThere = isFirst || source === needing || this.places.get(to)?.has(needing) === true;
-    return isThere ? needing : producer[to.datum.row];
+    return isThere ? needing : this.producerOf(to);
   }
 
   /** A task on `rank` reads a view, or writes it. */
@@ -130,8 +139,7 @@ export class PartsOnRanks {
   /** Inserts a take-over on the rank on which it moves least. */
   insert(insertion: Taking, ends: Ends, extent: Extent): void {
     const { engine, peers, run } = this;
-    const rank = this.placeOf(ends, extent);
-    for (const [i, view] of ends.entries()) this.comes(view, rank, i === 0);
+    const rank = this.takes(ends, extent);
     const whole = { ...insertion, run, device: ANY_DEVICE, after: undefined, parent: undefined };
     peers.datumCalls.within(run, () => void insertOnRanks(engine, peers, whole, rank));
     engine.wake();
@@ -142,7 +150,13 @@ export class PartsOnRanks {
     return this.peers.ownerOf(datum.row) === this.peers.rank;
   }
 
-  private beginEra(): void {
+  /** A play leaves a view somewhere. */
+  played(view: DatumView): void {
+    this.places.delete(view);
+  }
+
+  /** A failed run is settled. */
+  beginEra(): void {
     if (!guards.partEras) return;
     this.places = new WeakMap();
     for (const family of this.families) this.reset(family);

@@ -23,7 +23,7 @@ import type { Datum } from '../datum.js';
 import type { TaskClass } from '../task-class.js';
 import { type Loss, Takings } from './losses.js';
 import { overlapInTask, reducedPart, refusedPart, tooLarge } from './mistakes.js';
-import type { PartsOnRanks } from './on-ranks.js';
+import type { Extent, PartsOnRanks } from './on-ranks.js';
 import { common, isSame, type Region } from './region.js';
 import { RegionIndex } from './region-index.js';
 import { takeOverClasses, takeOverParams } from './take-over-classes.js';
@@ -64,8 +64,11 @@ const PARAMS = 7;
 const BESIDE_SOURCE: readonly number[] = [1, 0];
 const BESIDE_VIEW: readonly number[] = [0, 1];
 
-/** Why a plan on several ranks has no parts. */
-export const NO_PLAN = 'the ranks of its take-overs are not planned';
+/** What a take-over of a class is to its view. */
+export function extentOf({ datum }: DatumView, cls: TaskClass): Extent {
+  const { all, more } = takeOverClasses(datum.element);
+  return { isAll: cls === all, isFirst: cls !== more };
+}
 
 export class Parts {
   /** Some datum has had parts. */
@@ -138,11 +141,6 @@ export class Parts {
     for (const [s, { zone }] of engine.spaces.entries())
       if (whole.bytes <= zone.capacity && whole.bytes + part + FLOWS * 512 > zone.capacity)
         throw tooLarge(whole, part, engine.spaceName(s as SpaceId), zone.capacity);
-  }
-
-  /** Several ranks have the data. */
-  get isOnRanks(): boolean {
-    return this.runtime.ranks !== undefined;
   }
 
   /** The record of a datum's versions. */
@@ -297,11 +295,8 @@ export class Parts {
 
   /**
    * Brings data that have parts up to date: a play begins with the whole data. Bodies that run meanwhile may write parts.
-   * @throws HeadraceError `ERR_PART`
    */
   gather(data: readonly Datum[]): void {
-    const partial = this.isOnRanks ? data.find(({ view }) => view !== undefined) : undefined;
-    if (partial !== undefined) throw refusedPart('a plan on several ranks', partial, NO_PLAN);
     const families = new Set<Family>();
     for (const { view } of data) if (view !== undefined) families.add(view.family);
     const written = (): number => {
@@ -323,6 +318,7 @@ export class Parts {
   play({ view }: Datum, writes: (datum: Datum) => boolean): void {
     if (view === undefined) return;
     const { whole } = view.family;
+    this.runtime.ranks?.played(view);
     if (writes(whole.datum)) this.write(whole);
     else if (view !== whole) view.family.versions.leave(view, whole);
   }
@@ -508,9 +504,7 @@ export class Parts {
     const { engine, ranks } = this.runtime;
     if (ranks !== undefined) {
       const { flows, params, priority } = this;
-      const { all, more } = takeOverClasses(to.datum.element);
-      const insertion = { cls: row, flows, params, priority };
-      ranks.insert(insertion, [to, from], { isAll: cls === all, isFirst: cls !== more });
+      ranks.insert({ cls: row, flows, params, priority }, [to, from], extentOf(to, cls));
       return;
     }
     const { writes } = this.versionsOf(to.family);

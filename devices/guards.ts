@@ -209,6 +209,8 @@ export interface Guards {
   joinWaits: boolean;
   /** A parent has failed if a task of its family has (H15). */
   familyFails: boolean;
+  /** On several ranks `restore` brings no value from before a run that has succeeded (scheduler/failure/poison.ts, H17). */
+  restoresLatest: boolean;
   /** What a family has written comes, in program order, before the tasks behind its parent (H15). */
   familyInPlace: boolean;
   /** Tasks that commute run one after the other (scheduler/engine/dependencies.ts). */
@@ -327,6 +329,7 @@ const all: Guards = {
   spawnedHeld: true,
   joinWaits: true,
   familyFails: true,
+  restoresLatest: true,
   familyInPlace: true,
   commuteInTurn: true,
   commuteFailures: true,

@@ -24,7 +24,9 @@ export function poisonOutputs(x: StageContext, row: number, status: number): voi
   if (!guards.poisonOutputs) return;
   const { tasks, directory: dir } = x;
   const task = tasks.idOf(row);
-  const { modes, takesOver } = x.classes[tasks.classOf[row]];
+  const { modes, takesOver, network } = x.classes[tasks.classOf[row]];
+  // What a receive should have brought is on another rank. The copy here may be older than the run.
+  const isCopy = network !== undefined && guards.restoresLatest;
   const first = tasks.flowStart[row];
   for (let i = 0; i < modes.length; i++) {
     if (modes[i] === AccessMode.read) continue;
@@ -37,7 +39,7 @@ export function poisonOutputs(x: StageContext, row: number, status: number): voi
       takesOver === true && status === Status.cancelled && modes[i] === AccessMode.readWrite;
     const poison = keepsRest
       ? Poison.notTaken
-      : poisonOf(dir, d, modes[i], status, tasks.execution[row] !== Execution.none);
+      : poisonOf(dir, d, modes[i], status, isCopy || tasks.execution[row] !== Execution.none);
     // A later, cancelled task would have changed the older value. That is the value that this task did not write.
     const isWeak = dir.poison[d] === Poison.outdated || dir.poison[d] === Poison.notTaken;
     if (isLater && isWeak && poison !== Poison.notTaken) dir.setPoison(d, poison);
@@ -80,7 +82,18 @@ function poisonOf(
   return isGone ? Poison.writerCancelled : Poison.outdated;
 }
 
-/** Marks datum `d`: its latest version was not written, or not here. `id` is the last task that was inserted. */
+/** Marks datum `d`: its latest version is on another rank, if anywhere. The copy here may be older than the failed run. */
+export function markElsewhere(dir: Directory, d: DatumId, id: TaskId): void {
+  if (!guards.restoresLatest) {
+    markUnwritten(dir, d, id);
+    return;
+  }
+  dir.poisonedBy[d] = id;
+  const isUsable = [Poison.none, Poison.outdated, Poison.notTaken].some((p) => p === dir.poison[d]);
+  if (isUsable) dir.setPoison(d, Poison.writerCancelled);
+}
+
+/** Marks datum `d`: its latest version was not written. `id` is the last task that was inserted. */
 export function markUnwritten(dir: Directory, d: DatumId, id: TaskId): void {
   dir.poisonedBy[d] = id;
   if (dir.poison[d] === Poison.none || dir.poison[d] === Poison.notTaken)

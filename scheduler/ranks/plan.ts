@@ -20,7 +20,7 @@ import { homeOfWritten } from '../../stages/home.js';
 import { AccessMode, type TaskClassRow } from '../../stages/task-table.js';
 import type { RunState } from '../engine/run-state.js';
 import type { TaskInsertion } from '../engine/task-insertion.js';
-import { markUnwritten } from '../failure/poison.js';
+import { markElsewhere } from '../failure/poison.js';
 import { RankData } from './data.js';
 import type { GraphCounts } from './graph-counts.js';
 import type { RankHost } from './host.js';
@@ -247,7 +247,7 @@ export class RankPlan {
     const { directory: dir, tasks } = this.engine;
     for (let d = FIRST_DATUM; d < dir.length; d++) {
       if (dir.live[d] === 0 || !this.data.isBehind(d)) continue;
-      markUnwritten(dir, d, ((tasks.next - 1) | 0) as TaskId);
+      markElsewhere(dir, d, ((tasks.next - 1) | 0) as TaskId);
     }
     this.transfers.beginEra();
     this.data.reset();

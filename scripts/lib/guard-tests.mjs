@@ -13,6 +13,7 @@ const commuting = { project: 'unit', file: 'test/scheduler/commute.test.ts' };
 const parts = { project: 'unit', file: 'test/scheduler/parts.test.ts' };
 const partFailures = { project: 'unit', file: 'test/scheduler/part-failures.test.ts' };
 const partRanks = { project: 'unit', file: 'test/scheduler/parts-ranks.test.ts' };
+const restores = { project: 'unit', file: 'test/scheduler/restore-ranks.test.ts' };
 const localTasks = { project: 'unit', file: 'test/simulated/local-tasks.test.ts' };
 const pruned = { project: 'unit', file: 'test/simulated/parameterised.test.ts' };
 const H6 = 'H6 handles of memory';
@@ -134,6 +135,12 @@ export const guardTests = [
     hazard: 'progress',
     breaks:
       'a read that ranks made before and after the end of a failed run leaves them with other parts',
+  },
+  {
+    ...restores,
+    guard: 'restoresLatest',
+    hazard: 'H17 stale copies',
+    breaks: 'restore() brings a value from before a run that has succeeded',
   },
   {
     ...joins,

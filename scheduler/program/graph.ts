@@ -149,7 +149,11 @@ export class Graph implements TaskGraph {
     this.spawner = undefined;
     if (run.error !== undefined) throw run.error;
     if (run.over) this.throwOver();
-    if (this.watch?.takes(cls, args, options) === true) return this.watch.handle;
+    if (this.watch !== undefined) {
+      if (this.watch.takes(cls, args, options)) return this.watch.handle;
+      // What was held back is inserted first, and may fail.
+      if (run.error !== undefined) throw run.error;
+    }
     if (this.lastClass !== cls) {
       if (isTaskClass(cls) && cls.lists !== undefined)
         return this.insertShape(cls as TaskClass, args, options, spawner);

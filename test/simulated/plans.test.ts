@@ -275,6 +275,7 @@ describe('a body for which a play waits', () => {
       name: 'look',
       flows: {},
       body: async (_, { graph }) => {
+        // A turn of the event loop: the play is called while the body is under way.
         await new Promise((resolve) => setTimeout(resolve));
         await body({ x, y, z }, graph);
       },

@@ -136,7 +136,7 @@ describe('recognition pauses', () => {
   test('and comes back when the program has worked for long enough', async () => {
     const { runtime, account, step, once } = withBalance(-2);
     const outcomes: (string | undefined)[] = [];
-    for (let i = 0; i < 40; i++) outcomes.push(await once(step));
+    for (let i = 0; i < 60; i++) outcomes.push(await once(step));
     expect(outcomes.slice(0, 2)).toEqual([PAUSED, PAUSED]);
     expect(outcomes).toContain('its tasks have come 3 of 3 times');
     account.balance = 1;

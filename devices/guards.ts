@@ -28,6 +28,8 @@ export interface Guards {
   partMends: boolean;
   /** After a failed run all ranks forget which part has the newest version of what (scheduler/program/parts/on-ranks.ts). */
   partEras: boolean;
+  /** A part counts from the first task or call that uses it, as on all ranks, and not from the call that makes it (scheduler/program/parts/view.ts). */
+  partUses: boolean;
   /** A call on a part that some ranks may have made in the era before leaves no trace. */
   partsApart: boolean;
   /** A JavaScript body waits until the writers of its data are over. */
@@ -244,6 +246,7 @@ const all: Guards = {
   partOverwrites: true,
   partMends: true,
   partEras: true,
+  partUses: true,
   partsApart: true,
   bodyReadAfterWrite: true,
   announceWritten: true,

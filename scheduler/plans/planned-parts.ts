@@ -68,8 +68,9 @@ export class PlannedParts extends Parts {
 
   /** @internal The view stays: every iteration uses it. */
   override viewOf(family: Family, region: Region): DatumView {
-    const view = this.real.viewOf(family, region, false);
+    const view = this.real.viewOf(family, region);
     view.isOwn = false;
+    view.isHeld = true;
     return view;
   }
 

@@ -73,7 +73,20 @@ export class Refusals {
   /** The failure of a datum's last receive, unless another task has determined the datum's state since then. */
   ofDatum(d: DatumId): HeadraceError | undefined {
     const failure = this.failures.get(d);
-    return failure?.by === this.engine.directory.poisonedBy[d] ? failure?.error : undefined;
+    if (failure?.by !== this.engine.directory.poisonedBy[d]) return undefined;
+    const { error } = failure;
+    const isOfDatum = error.details['datum'] !== undefined || error.code.startsWith('ERR_PEER');
+    return isOfDatum ? error : this.behind(d, error);
+  }
+
+  /** The error of a datum whose value a failed run of this rank should have fetched. */
+  private behind(d: DatumId, cause: HeadraceError): HeadraceError {
+    const datum = this.nameOf(d);
+    return new HeadraceError(
+      'ERR_DATUM_POISONED',
+      `datum '${datum}' has no usable value: it had not come when a run failed: ${cause.message}`,
+      { datum, cause, remedy: 'write all of it again before reading it' },
+    );
   }
 
   /** Row `d` belongs to a new datum. */

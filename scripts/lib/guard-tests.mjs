@@ -131,6 +131,12 @@ export const guardTests = [
   },
   {
     ...partRanks,
+    guard: 'partUses',
+    hazard: 'programs that differ',
+    breaks: 'ranks infer different copies, because some have made a part in a failed run',
+  },
+  {
+    ...partRanks,
     guard: 'partsApart',
     hazard: 'progress',
     breaks:

@@ -315,6 +315,43 @@ describe('guards', () => {
     expect(await afterFailure(true)).toBe('10 5 5, 10 5 5');
   });
 
+  /** Rank 0 reads a part in the program of a run that fails, which rank 1 leaves before. Then both use its elements. */
+  const afterPart = async (): Promise<string> => {
+    const all = await onRanks({ ranks: 2, seed: 3, kernels: partKernels }, async (runtime) => {
+      const x = runtime.data(new Float64Array(8).fill(1), { name: 'x', rank: 1 });
+      const to = runtime.data(new Float64Array(8), { rank: 1 });
+      const scrap = runtime.data(new Float64Array(1));
+      const failed = runtime.run((graph) => {
+        if (runtime.rank === 0) void x.part(1, 1);
+        graph.insert(fail, { of: scrap, code: 3 });
+      });
+      await codeOf(failed.done);
+      await runtime.run((graph) => {
+        const [later, sooner] = [x.part(1, 5), x.part(0, 2)];
+        graph.insert(fill, { to: later, count: 5, value: 2 });
+        // Element 1 is copied by way of a part with this element only, for each of these tasks.
+        graph.insert(add, { to, from: sooner, count: 2 });
+        graph.insert(add, { to, from: x, count: 8 });
+      });
+      return [...(await to.read())].join(' ');
+    });
+    return all.join(', ');
+  };
+
+  test('with partUses a part that some ranks have made is no other', async () => {
+    expect(await afterPart()).toBe('2 4 2 2 2 2 1 1, 2 4 2 2 2 2 1 1');
+  });
+
+  test('without partUses: the ranks disagree', async () => {
+    setGuard('partUses', false);
+    try {
+      const message = await afterPart().catch((error: Error) => error.message);
+      expect(message).toMatch(/the graphs differ/);
+    } finally {
+      setGuard('partUses', true);
+    }
+  });
+
   test.each([
     ['partEras', false],
     ['partsApart', true],

@@ -35,6 +35,9 @@ describe('defects that they found', () => {
     ['tasks that follow those of other ranks, after a failed run', 323],
     ['data that are made after a failed run with such tasks', 63],
     ['a dropped writer behind a family', 392],
+    ['a value from before a run that has succeeded', 27001206],
+    ['a part that some ranks have made in a failed run', 33001378],
+    ['the failure of a task as that of a read', 3001243],
   ])('%s', async (_, seed) => {
     expect((await playFrontEnd(seed)).problem).toBe('');
   });

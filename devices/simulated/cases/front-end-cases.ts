@@ -191,7 +191,7 @@ class FrontEndRank {
     const { data, reference } = this;
     const seen = (await data[d].part(from, count).read()).join();
     const expected = reference.values[d].slice(from, from + count).join();
-    if (seen !== expected || reference.lost.has(d))
+    if (seen !== expected || reference.lacks(d, from, count))
       throw new Error(`d${d} is ${seen} from ${from} on, not ${expected}`);
   }
 

@@ -384,8 +384,8 @@ function inputsOf(step: TaskStep): readonly number[] {
 /** The program on plain arrays. */
 export class Reference {
   readonly values: Values[];
-  /** Data without a value, because of a task that failed. */
-  readonly lost: Set<number> = new Set();
+  /** Data without a value, or of which elements have none, because of a task that failed: these elements. */
+  readonly lost: Map<number, ReadonlySet<number>> = new Map();
   /** The values that each datum has had since the last run, as texts. */
   readonly points: Set<string>[];
 
@@ -400,15 +400,29 @@ export class Reference {
       this.perform(this.values[step.d][0] % 2 === 1 ? step.odd : step.even);
   }
 
+  /** Whether one of `count` elements of datum `d` has no value. */
+  lacks(d: number, from: number, count: number): boolean {
+    const lost = this.lost.get(d);
+    return lost !== undefined && [...lost].some((i) => i >= from && i < from + count);
+  }
+
   private perform(step: TaskStep): void {
     const { lost, values } = this;
-    const needs = step.kind === 'init' ? [] : [step.x, ...inputsOf(step)];
-    if (step.kind === 'fails' || needs.some((d) => lost.has(d))) {
-      lost.add(step.x);
+    const { kind, range, x } = step;
+    const { length } = values[x];
+    const isOfParts = kind === 'part' || kind === 'partKernel';
+    const [from, count] = isOfParts ? [range.x, range.count] : [0, length];
+    const inputs = isOfParts
+      ? this.lacks(step.y, range.y, count)
+      : inputsOf(step).some((d) => lost.has(d));
+    const isMissing = kind !== 'init' && (inputs || this.lacks(x, from, count));
+    if (kind === 'fails' || isMissing) {
+      const elements = Array.from({ length: count }, (_, i) => from + i);
+      lost.set(x, new Set([...(lost.get(x) ?? []), ...elements]));
       return;
     }
-    lost.delete(step.x);
+    if (!isOfParts) lost.delete(x);
     perform(step, values);
-    this.points[step.x].add(values[step.x].join());
+    this.points[x].add(values[x].join());
   }
 }

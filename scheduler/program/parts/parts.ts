@@ -91,8 +91,10 @@ export class Parts {
   /** The part of an open datum with that region of the whole datum. @throws HeadraceError `ERR_TASK_TOO_LARGE` */
   part(of: Datum, region: Region): Datum {
     const family = of.view?.family ?? this.begin(of);
-    const view = this.viewOf(family, region, false);
-    view.isOwn = false;
+    const view = this.viewOf(family, region);
+    view.isHeld = true;
+    // On several ranks others need not have made the call: the first task or call that uses the part decides.
+    if (this.runtime.ranks === undefined || !guards.partUses) view.isOwn = false;
     return view.datum;
   }
 
@@ -100,7 +102,7 @@ export class Parts {
     const { rows, columns } = datum;
     const region = { row: 0, column: 0, rows, columns };
     const { engine, ranks } = this.runtime;
-    const whole = { datum, region, isOwn: false } as {
+    const whole = { datum, region, isOwn: false, isHeld: true } as {
       -readonly [K in keyof DatumView]: DatumView[K];
     };
     const views = new RegionIndex<DatumView>(region);
@@ -116,7 +118,7 @@ export class Parts {
   }
 
   /** @internal */
-  viewOf(family: Family, region: Region, isOwn: boolean): DatumView {
+  viewOf(family: Family, region: Region): DatumView {
     const { whole, parts, versions } = family;
     const known = parts.get(keyOf(region));
     if (known !== undefined) return known;
@@ -124,7 +126,7 @@ export class Parts {
     this.checkSize(whole.datum, region);
     const datum = makeDatum(whole.datum, region);
     this.runtime.ranks?.add(datum.row, whole.datum, region);
-    const view = { datum, region, family, isOwn };
+    const view = { datum, region, family, isOwn: true, isHeld: false };
     datum.view = view;
     parts.set(keyOf(region), view);
     family.views.add(view);
@@ -234,8 +236,10 @@ export class Parts {
     ranks?.prepares(run, rank >= 0 ? rank : ranks.rankOf(row, flows));
     try {
       for (let i = 0; i < modes.length; i++) {
-        const view = modes[i] === AccessMode.write ? undefined : this.viewAt(flows[i]);
-        if (view !== undefined) this.complete(view);
+        const view = this.viewAt(flows[i]);
+        if (view === undefined) continue;
+        view.isOwn = false;
+        if (modes[i] !== AccessMode.write) this.complete(view);
       }
     } finally {
       this.priority = 0;
@@ -251,6 +255,7 @@ export class Parts {
     for (let i = 0; i < modes.length; i++) {
       const view = this.viewAt(flows[i]);
       if (view === undefined) continue;
+      view.isOwn = false;
       const writes = modes[i] !== AccessMode.read;
       ranks?.comes(view, rank, writes);
       if (writes) this.write(view);
@@ -272,6 +277,7 @@ export class Parts {
       if (view !== whole && ranks.owns(whole)) this.copyAlone(view, whole, view.region);
       return;
     }
+    view.isOwn = false;
     this.mend(view.family);
     this.complete(view);
   }
@@ -318,6 +324,7 @@ export class Parts {
   play({ view }: Datum, writes: (datum: Datum) => boolean): void {
     if (view === undefined) return;
     const { whole } = view.family;
+    view.isOwn = false;
     this.runtime.ranks?.played(view);
     if (writes(whole.datum)) this.write(whole);
     else if (view !== whole) view.family.versions.leave(view, whole);
@@ -326,7 +333,9 @@ export class Parts {
   /** The program overwrites a datum. */
   overwrite({ view }: Datum): void {
     if (view === undefined) return;
-    if (this.runtime.ranks?.isApart !== true || view === view.family.whole) this.write(view);
+    if (this.runtime.ranks?.isApart === true && view !== view.family.whole) return;
+    view.isOwn = false;
+    this.write(view);
   }
 
   /**
@@ -346,7 +355,8 @@ export class Parts {
     return data;
   }
 
-  private leave(view: DatumView): void {
+  /** The version of a part ends; the part, too, unless `stays`. */
+  private leave(view: DatumView, stays = false): void {
     const { versions, parts, whole } = view.family;
     this.takeAll(whole, () => {
       const regions = versions.onlyIn(view);
@@ -356,6 +366,7 @@ export class Parts {
       });
     });
     versions.drop(view);
+    if (stays) return;
     parts.delete(keyOf(view.region));
     view.family.views.delete(view);
   }
@@ -452,15 +463,14 @@ export class Parts {
     const { all, first, more } = takeOverClasses(to.datum.element);
     const isAll = isSame(region, to.region);
     if (!isAll && !isSame(region, source.region)) {
-      this.insert(this.viewOf(to.family, region, true), source, region, piece, all);
+      this.insert(this.viewOf(to.family, region), source, region, piece, all);
       return false;
     }
     this.insert(to, source, region, piece, isAll ? all : isFirst ? first : more);
-    if (source.isOwn) {
-      this.leave(source);
-      this.runtime.closeDatum(source.datum);
-    }
-    return !source.isOwn;
+    if (!source.isOwn) return true;
+    this.leave(source, source.isHeld);
+    if (!source.isHeld) this.runtime.closeDatum(source.datum);
+    return false;
   }
 
   private insert(

@@ -10,8 +10,13 @@ export interface View<D> {
   readonly datum: D;
   readonly region: Region;
   readonly family: Family<D>;
-  /** It was made for a take-over by way of it, and is closed after that. */
+  /**
+   * No task or call of the program has used it: it serves take-overs by way of it, and its version ends after that. The same on all
+   * ranks, so that they infer the same take-overs.
+   */
   isOwn: boolean;
+  /** The program has it, or a plan: it is not closed before they close it. */
+  isHeld: boolean;
 }
 
 /** A whole datum and its parts. */

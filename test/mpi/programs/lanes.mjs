@@ -211,6 +211,8 @@ for (const [era, bytes] of [
 
 // 3. The same with long versions: other ranks fetch them when their receives are commanded, and pass them on.
 const LONG = 150_000;
+/** Space and priority of an offer. */
+const HOST = [0, 0];
 const long = (r) => 65_536 + r * 200_000;
 for (const era of [7, 8]) {
   departed.clear();
@@ -221,7 +223,7 @@ for (const era of [7, 8]) {
   await barrier();
   const destinations = Array.from({ length: size - 1 }, (_, i) => (rank + 1 + i) % size);
   const pairs = destinations.flatMap((to) => [to, 1000 * rank + to]);
-  const offered = offer(0, [long(rank), LONG, era, 1, 0, ...pairs]);
+  const offered = offer(0, [long(rank), LONG, era, 1, 0, ...HOST, ...pairs]);
   if ((rank + era) % 2 === 1) {
     await until([offered], 'announcement');
     await barrier();
@@ -230,7 +232,7 @@ for (const era of [7, 8]) {
     const lane = 1 + (i % 3);
     const key = 1000 * from + rank;
     const arrival = receive(lane, [long(from), LONG, era, key]);
-    return [arrival, offer(lane, [long(from), LONG, era, 2 + i, key], arrival)];
+    return [arrival, offer(lane, [long(from), LONG, era, 2 + i, key, ...HOST], arrival)];
   });
   publish();
   if ((rank + era) % 2 === 0) await barrier();
@@ -250,7 +252,7 @@ for (const era of [7, 8]) {
 departed.clear();
 port.beginEra(9);
 await barrier();
-const ignored = offer(0, [long(rank), LONG, 9, 1, 0, (rank + 1) % size, 5]);
+const ignored = offer(0, [long(rank), LONG, 9, 1, 0, ...HOST, (rank + 1) % size, 5]);
 await until([ignored], 'announcement');
 if (departed.size > 0) problems.push('an offer departed before its receiver had answered');
 await barrier();
@@ -261,7 +263,7 @@ await barrier();
 const bad = exec([3], 0, undefined, 2, fail);
 const same = send(0, [VALUE, 8, 10, (rank + 1) % size, 1], bad, 2);
 const lonely = receive(1, [VALUE, 8, 10, 1], bad, 2);
-const unsent = offer(0, [long(rank), LONG, 10, 2, 0, (rank + 1) % size, 6], bad, 2);
+const unsent = offer(0, [long(rank), LONG, 10, 2, 0, ...HOST, (rank + 1) % size, 6], bad, 2);
 await until([bad, same, lonely, unsent], 'the failed run');
 await departures(2);
 let failures = 0;

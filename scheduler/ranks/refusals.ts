@@ -12,6 +12,9 @@ import type { Movement, Movements } from './movements.js';
 /** What the runs know of failures. */
 type RunFailures = Pick<RankRuns, 'failureIn' | 'failures' | 'eras'>;
 
+/** Failures of a run that say nothing about a datum which it should have fetched. */
+const OF_RUNS: ReadonlySet<string> = new Set(['ERR_TASK_FAILED', 'ERR_ABORTED']);
+
 export class Refusals {
   private readonly engine: RankHost;
   private readonly movements: Movements;
@@ -75,8 +78,7 @@ export class Refusals {
     const failure = this.failures.get(d);
     if (failure?.by !== this.engine.directory.poisonedBy[d]) return undefined;
     const { error } = failure;
-    const isOfDatum = error.details['datum'] !== undefined || error.code.startsWith('ERR_PEER');
-    return isOfDatum ? error : this.behind(d, error);
+    return OF_RUNS.has(error.code) ? this.behind(d, error) : error;
   }
 
   /** The error of a datum whose value a failed run of this rank should have fetched. */

@@ -1,14 +1,9 @@
 // Tasks that were held back and fail when they are inserted after all: they keep their numbers, and the runs behind them go on.
 import { expect, test } from 'vitest';
-import { type Graph, type HeadraceError, Runtime, read, readWrite, task } from '../../index.js';
+import { type Graph, type HeadraceError, Runtime, readWrite, task } from '../../index.js';
+import { axpy } from '../support/tasks.js';
 
 const N = 8;
-const axpy = task({
-  name: 'axpy',
-  flows: { y: readWrite('f64'), x: read('f64') },
-  params: { n: 'i32', a: 'f64' },
-  kernel: 'add_f64',
-});
 /** Fails with the code, without its fraction. */
 const check = task({
   name: 'check',

@@ -15,14 +15,9 @@ import {
   write,
 } from '../../index.js';
 import { playedIterations, tracedWith } from '../support/played-traces.js';
+import { axpy } from '../support/tasks.js';
 
 const N = 8;
-const axpy = task({
-  name: 'axpy',
-  flows: { y: readWrite('f64'), x: read('f64') },
-  params: { n: 'i32', a: 'f64' },
-  kernel: 'add_f64',
-});
 const copy = task({
   name: 'copy',
   flows: { y: write('f64'), x: read('f64') },

@@ -23,16 +23,11 @@ import {
 } from '../../index.js';
 import { contentOf, fileOf } from '../../scheduler/plans/file-format.js';
 import { taskTexts, tracedWith } from '../support/played-traces.js';
+import { axpy } from '../support/tasks.js';
 
 const options: RuntimeOptions = { workers: 2, hostMemory: '64MiB', checked: true };
 const N = 512;
 
-const axpy = task({
-  name: 'axpy',
-  flows: { y: readWrite('f64'), x: read('f64') },
-  params: { n: 'i32', a: 'f64' },
-  kernel: 'add_f64',
-});
 const check = task({
   name: 'check',
   flows: { y: readWrite('f64') },

@@ -7,20 +7,14 @@ import {
   type HeadraceError,
   Runtime,
   type RuntimeOptions,
-  read,
   readWrite,
   type TaskHandle,
   task,
 } from '../../index.js';
 import { playedIterations, tracedWith } from '../support/played-traces.js';
+import { axpy } from '../support/tasks.js';
 
 const N = 8;
-const axpy = task({
-  name: 'axpy',
-  flows: { y: readWrite('f64'), x: read('f64') },
-  params: { n: 'i32', a: 'f64' },
-  kernel: 'add_f64',
-});
 const check = task({
   name: 'check',
   flows: { y: readWrite('f64') },

@@ -91,3 +91,14 @@ export function permutation(n: number, seed: number): number[] {
   }
   return order;
 }
+
+/** Adds a times the first n elements of x to those of y. */
+export const axpy: TaskClass<
+  { readonly y: Update; readonly x: Read },
+  { readonly n: 'i32'; readonly a: 'f64' }
+> = task({
+  name: 'axpy',
+  flows: { y: readWrite('f64'), x: read('f64') },
+  params: { n: 'i32', a: 'f64' },
+  kernel: 'add_f64',
+});

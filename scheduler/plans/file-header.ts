@@ -7,10 +7,15 @@ import type { GraphChoice } from './driver-graph.js';
 import { badFile } from './file-format.js';
 import type { PlanMachine } from './plan-machine.js';
 
+/** Number of the whole datum in the file, its rows, and row, column, rows and columns of the part. */
+export type SavedPlace = readonly [number, number, number, number, number, number];
+
 export interface SavedDatum {
   readonly name: string;
   readonly element: string;
   readonly bytes: number;
+  /** The datum is a part of another one, and is found by its place (saved-parts.ts). */
+  readonly part?: SavedPlace | undefined;
 }
 
 /** A task class as far as a plan depends on it. */
@@ -22,6 +27,8 @@ export interface SavedClass {
   readonly params: readonly (readonly [string, ParameterType])[];
   /** Names of the kernel for the host, of that for GPUs, and of the CUDA function; null where there is none. */
   readonly kernels: readonly (string | null)[];
+  /** No program gives it. */
+  readonly library?: boolean | undefined;
 }
 
 /** What the file has besides if the plan is that of one of several ranks. */
@@ -89,6 +96,10 @@ const tuple =
   (...checks: readonly Check[]): Check =>
   (v) =>
     Array.isArray(v) && v.length === checks.length && checks.every((check, i) => check(v[i]));
+const orNone =
+  (check: Check): Check =>
+  (v) =>
+    v === undefined || check(v);
 const record =
   (checks: Readonly<Record<string, Check>>): Check =>
   (v) =>
@@ -107,18 +118,23 @@ const PARTS: Readonly<Record<keyof PlanHeader, Check>> = {
     spaces: listOf(record({ kind: isText, bytes: isSize })),
     queues: listOf(tuple(isText, isWhole, isWhole)),
   }),
-  data: listOf(record({ name: isText, element: isText, bytes: isSize })),
+  data: listOf(
+    record({
+      ...{ name: isText, element: isText, bytes: isSize },
+      part: orNone(tuple(isSize, isSize, isSize, isSize, isSize, isSize)),
+    }),
+  ),
   classes: listOf(
     record({
       name: isText,
       flows: listOf(tuple(isText, isText, isText)),
       params: listOf(tuple(isText, isText)),
       kernels: tuple(isTextOrNull, isTextOrNull, isTextOrNull),
+      library: orNone(isTruth),
     }),
   ),
   slots: listOf(isText),
-  ranks: (v) =>
-    v === undefined ||
+  ranks: orNone(
     record({
       rank: isSize,
       size: isSize,
@@ -127,7 +143,8 @@ const PARTS: Readonly<Record<keyof PlanHeader, Check>> = {
       digest: isText,
       keys: isSize,
       slots: listOf(tuple(isText, isTruth, isTruth)),
-    })(v),
+    }),
+  ),
 };
 
 /** @throws HeadraceError `ERR_PLAN_FILE` */

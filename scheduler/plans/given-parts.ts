@@ -9,6 +9,7 @@ import { Datum, type DatumOwner } from '../program/datum.js';
 import { unusable } from '../program/task-arguments.js';
 import { isTaskClass, type TaskClass } from '../program/task-class.js';
 import { type SavedClass, type SavedDatum, savedClass } from './file-header.js';
+import { givenPart, libraryClass } from './saved-parts.js';
 
 /** The objects of the class that were given, without the lists around them. */
 function* each(given: unknown): Iterable<unknown> {
@@ -28,7 +29,7 @@ export function mismatch(plan: string, text: string, details?: object): Headrace
 }
 
 /**
- * The data that the plan names, among those given, in the order of the file.
+ * The data that the plan names, among those given, in the order of the file. Parts are made of these.
  * @throws HeadraceError `ERR_ARGUMENT_TYPE`, `ERR_PLAN_MISMATCH`, `ERR_FOREIGN_DATUM`, `ERR_DATUM_CLOSED`
  */
 export function givenData(
@@ -46,13 +47,15 @@ export function givenData(
       );
     named.set(datum.name, (named.get(datum.name) ?? new Set()).add(datum));
   }
-  const missing = saved.filter(({ name }) => !named.has(name)).map(({ name }) => `'${name}'`);
+  const wholes = saved.filter(({ part }) => part === undefined);
+  const missing = wholes.filter(({ name }) => !named.has(name)).map(({ name }) => `'${name}'`);
   if (missing.length > 0)
     throw mismatch(
       plan,
       `it uses ${among('datum', 'data', missing)}, and the option data has none of that name`,
     );
-  return saved.map((wanted) => {
+  const found = new Map<SavedDatum, Datum>();
+  for (const wanted of wholes) {
     const [datum, other] = named.get(wanted.name) as Set<Datum>;
     const { name } = datum;
     if (other !== undefined)
@@ -65,7 +68,13 @@ export function givenData(
         `datum '${name}' has ${datum.bytes} bytes of ${datum.element}, and the plan was made for ${wanted.bytes} bytes of ${wanted.element}`,
         { datum: name },
       );
-    return datum;
+    found.set(wanted, datum);
+  }
+  return saved.map((wanted) => {
+    const { part } = wanted;
+    if (part === undefined) return found.get(wanted) as Datum;
+    const whole = found.get(saved[part[0]]) as Datum;
+    return givenPart(part, whole, (text, details) => mismatch(plan, text, details));
   });
 }
 
@@ -88,7 +97,9 @@ export function givenClasses(
       );
     classes.add(cls);
   }
-  const missing = saved.filter(({ name }) => ![...classes].some((cls) => cls.name === name));
+  const missing = saved.filter(
+    ({ name, library }) => library !== true && ![...classes].some((cls) => cls.name === name),
+  );
   if (missing.length > 0) {
     const names = [...new Set(missing.map(({ name }) => `'${name}'`))];
     throw mismatch(
@@ -97,6 +108,11 @@ export function givenClasses(
     );
   }
   return saved.map((wanted) => {
+    if (wanted.library === true) {
+      const own = libraryClass(wanted, (cls) => differenceOf(wanted, savedClass(cls)) === '');
+      if (own !== undefined) return own;
+      throw mismatch(plan, `this version has no task class '${wanted.name}' of its own like it`);
+    }
     const flows = wanted.flows.map(([name]) => name);
     const candidates = [...classes]
       .filter(({ name }) => name === wanted.name)

@@ -10,7 +10,7 @@ import type { Engine } from '../engine/engine.js';
 import type { Datum } from '../program/datum.js';
 import type { TaskClass } from '../program/task-class.js';
 import { assemble } from './assembly.js';
-import { contentOf } from './file-format.js';
+import { badFile, contentOf } from './file-format.js';
 import { checkedHeader, type PlanHeader } from './file-header.js';
 import { givenClasses, givenData, mismatch } from './given-parts.js';
 import { type LoadedPlan, type LoadingRuntime, loadTogether, partOf } from './load-together.js';
@@ -18,6 +18,7 @@ import { Plan } from './plan.js';
 import { haveSameShape, machineOf, machineText } from './plan-machine.js';
 import type { PlannedProgram } from './planned-program.js';
 import { readDecisions } from './read-decisions.js';
+import { checkPlaces } from './saved-parts.js';
 import { needsLanes } from './together.js';
 
 /** What the file of a plan names. The program may give more than the plan uses. */
@@ -68,6 +69,7 @@ function loaded(
   const { header: saved, column } = contentOf(bytes, file);
   const header = checkedHeader(saved, file);
   const { name } = header;
+  checkPlaces(header, file);
   checkRanks(header, runtime, engine);
   checkMachine(header, engine);
   const data = givenData(name, header.data, options.data, runtime.programData);
@@ -91,7 +93,11 @@ function loaded(
   const program = assemble(engine, decisions, began);
   checkMemory(header, program, engine);
   const { facts } = part?.share ?? {};
-  checkValues(facts?.readers.keys() ?? program.entry.map(({ datum }) => datum), runtime, engine);
+  const begin = [...(facts?.readers.keys() ?? program.entry.map(({ datum }) => datum))];
+  // The whole data have all values when an iteration begins (planned-parts.ts).
+  if (begin.some((d) => header.data[rowOf.indexOf(d)].part !== undefined))
+    throw badFile(file, 'a part is read before it is copied from its datum');
+  checkValues(begin, runtime, engine);
   const classes: TaskClass[] = [];
   for (const [i, { id }] of rows.entries()) classes[id] = given[i];
   const together = part?.together(decisions, classes);

@@ -6,7 +6,6 @@ import { checkOptions, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { Datum } from '../program/datum.js';
-import { refusedPart } from '../program/parts/mistakes.js';
 import type { TaskClass } from '../program/task-class.js';
 import type { GraphChoice } from './driver-graph.js';
 import { type OpenSlot, openSlots } from './open-slots.js';
@@ -306,9 +305,6 @@ export class Plan {
     const { decisions } = this.forms.plain.program;
     const { insertions } = decisions;
     const { together } = this;
-    for (const { whole } of data.values())
-      if (whole !== undefined)
-        throw refusedPart(`plan '${this.name}', which is saved,`, whole, 'a file has no parts');
     const machine = machineOf(engine.backend);
     const datum = (d: DatumId): Datum => data.get(d) as Datum;
     const classOf = (n: number): TaskClass => classes[insertions.classOf(n).id];

@@ -31,6 +31,7 @@ import type { MessageFacts } from './messages.js';
 import type { Decisions } from './planned-program.js';
 import type { RankColumns } from './rank-columns.js';
 import { neededBy, SEND_PARAMETERS, type ShareBuilder } from './rank-share.js';
+import { staysWithin } from './saved-parts.js';
 
 /** The file, and the objects that it is about. */
 interface FileParts {
@@ -71,6 +72,8 @@ class DecisionReader {
   private readonly copies: Numbers;
   /** First of the flows of each task. */
   private readonly firstFlow: number[] = [];
+  /** The classes that no program gives. */
+  private readonly library: ReadonlySet<TaskClassRow>;
   private readonly isWritten: Uint8Array;
   private readonly issued: Uint8Array;
   /** The arguments of a command. */
@@ -78,6 +81,8 @@ class DecisionReader {
 
   constructor(parts: FileParts) {
     this.parts = parts;
+    const { header, classes } = parts;
+    this.library = new Set(classes.filter((_, i) => header.classes[i].library === true));
     this.insertions = parts.share?.builder.insertions ?? new Insertions();
     const { column } = parts;
     this.placeDatum = column('placeDatum');
@@ -175,8 +180,16 @@ class DecisionReader {
         task.params[i] = params[param];
         this.check(fits(params[param], kinds[i]), 'a parameter of a task has a wrong value');
       }
+      if (this.library.has(task.cls)) this.staysWithin(task.params, flow - used);
       insertions.add(task, after.get(n) ?? NONE_BEFORE);
     }
+  }
+
+  /** A task of the library uses no memory behind its data. `first`: the first of its flows. */
+  private staysWithin(params: Float64Array, first: number): void {
+    const { data } = this.parts;
+    const of = [0, 1].map((i) => data[this.placeDatum[this.flows[first + i]]]);
+    this.check(staysWithin(params, of), 'a copy of a part leaves its data');
   }
 
   private after(tasks: number): ReadonlyMap<number, readonly number[]> {
@@ -200,7 +213,8 @@ class DecisionReader {
       const isKnown =
         insertion < insertions.count &&
         this.parts.share?.builder.messages.has(insertion) !== true &&
-        parameter < insertions.classOf(insertion).paramNames.length;
+        parameter < insertions.classOf(insertion).paramNames.length &&
+        !this.library.has(insertions.classOf(insertion));
       this.check(isKnown && slot !== undefined, 'an unknown parameter is open');
       insertions.leaveOpen({ insertion, parameter, slot });
     }

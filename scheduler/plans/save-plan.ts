@@ -28,6 +28,7 @@ import type { PlanMachine } from './plan-machine.js';
 import type { Decisions } from './planned-program.js';
 import { factColumns, messageColumn } from './rank-columns.js';
 import { ERA_SLOT, type RankShare } from './rank-share.js';
+import { classInFile, isOfLibrary, savedPlace } from './saved-parts.js';
 import type { Together } from './together.js';
 
 /** A plan, with the objects of the program that its rows stand for. */
@@ -53,11 +54,12 @@ export function bytesOf(plan: SavedPlan): Uint8Array {
   for (const [, { partialOf }] of data) if (partialOf !== undefined) throw reduces(name, partialOf);
   const isTask = (n: number): boolean => share?.messages.has(n) !== true;
   const classes = Array.from({ length: insertions.count }, (_, n) =>
-    isTask(n) ? plan.classOf(n) : undefined,
+    isTask(n) ? classInFile(plan.classOf(n)) : undefined,
   );
   const used = [...new Set(classes)].filter((cls) => cls !== undefined);
   const open = insertions.open.filter(({ slot }) => slot !== ERA_SLOT);
   const slots = [...new Set(open.map(({ slot }) => slot))];
+  const numberOf = new Map(data.map(([d], i) => [d, i]));
   const header: PlanHeader = {
     headrace: packageVersion(),
     name,
@@ -66,14 +68,20 @@ export function bytesOf(plan: SavedPlan): Uint8Array {
     makespan,
     criticalPath,
     machine,
-    data: data.map(([, { name, element, bytes }]) => ({ name, element, bytes })),
-    classes: used.map(savedClass),
+    data: data.map(([, datum]) => {
+      const { name, element, bytes } = datum;
+      const place = savedPlace(datum, ({ row }) => numberOf.get(row) as number);
+      return { name, element, bytes, ...place };
+    }),
+    classes: used.map((cls) => ({
+      ...savedClass(cls),
+      ...(isOfLibrary(cls) && { library: true }),
+    })),
     slots,
     ranks: together && savedRanks(together),
   };
   checkDataNames(name, header);
   checkClassNames(name, header);
-  const numberOf = new Map(data.map(([d], i) => [d, i]));
   const place = new Map(used.map((cls, i) => [cls, i]));
   return fileOf(
     { ...header },

@@ -43,6 +43,20 @@ test.each(Array.from({ length: 4 }, (_, i) => 500 + i * PROGRAMS))(
   120_000,
 );
 
+test.each(Array.from({ length: 2 }, (_, i) => 900 + i * PROGRAMS))(
+  'programs on parts from seed %i on: what is loaded is what is inserted, and failures end on all ranks',
+  async (first) => {
+    for (let seed = first; seed < first + PROGRAMS; seed++) {
+      const p = programOf(seed, true);
+      const expected = await outcome(p, 0, 'inserted');
+      expect(await outcome(p, seed, { saves: folder }), `seed ${seed}`).toEqual(expected);
+      const loaded = await outcome(p, seed + 1, { loads: folder });
+      expect(loaded, `seed ${seed}: ${JSON.stringify(p)}`).toEqual(expected);
+    }
+  },
+  120_000,
+);
+
 const LENGTH = 100;
 /** For programs whose ranks do not wait for ever. */
 const PATIENCE_MS = 20_000;

@@ -33,13 +33,22 @@ function random(seed: number): (n: number) => number {
   };
 }
 
+type Share = readonly [number, number];
+
 interface RankProgram {
   readonly ranks: number;
   readonly gpus: number;
   readonly lanes: number;
   readonly lengths: readonly number[];
   readonly owners: readonly number[];
-  readonly steps: readonly { y: number; x: number; a: number; device: number }[];
+  readonly steps: readonly {
+    readonly y: number;
+    readonly x: number;
+    readonly a: number;
+    readonly device: number;
+    /** Beginnings and ends of parts, as shares of the data; undefined for whole data. */
+    readonly parts?: readonly [Share, Share];
+  }[];
   /** Place of the task that may fail. */
   readonly failing: number;
   readonly times: number;
@@ -47,15 +56,20 @@ interface RankProgram {
   readonly condition: { readonly d: number; readonly below: number; readonly every: number };
 }
 
-export function programOf(seed: number): RankProgram {
+/** `parts`: half of the tasks use parts of their data. */
+export function programOf(seed: number, parts = false): RankProgram {
   const draw = random(seed);
   const ranks = 2 + draw(4);
   const gpus = draw(2);
   const count = 2 + draw(5);
-  const steps = Array.from({ length: 2 + draw(16) }, () => {
+  const steps: RankProgram['steps'][number][] = Array.from({ length: 2 + draw(16) }, () => {
     const y = draw(count);
     return { y, x: (y + 1 + draw(count - 1)) % count, a: 0.25 + draw(4) / 8, device: draw(3) };
   });
+  const share = (): Share => [draw(8) / 8, (1 + draw(8)) / 8];
+  if (parts)
+    for (const [n, step] of steps.entries())
+      if (draw(2) === 0) steps[n] = { ...step, parts: [share(), share()] };
   return {
     ...{ ranks, gpus, steps },
     lanes: [2, 3, 8, 32][draw(4)],
@@ -122,6 +136,13 @@ async function planOf(
   return plan;
 }
 
+/** The datum, or the part of it. */
+function viewOf(datum: Datum<'f64'>, share: Share | undefined): Datum<'f64'> {
+  if (share === undefined) return datum;
+  const from = Math.min(datum.length - 1, Math.floor(share[0] * datum.length));
+  return datum.part(from, Math.max(1, Math.floor(share[1] * (datum.length - from))));
+}
+
 /** What one rank sees: the values after each part of the program, and the error of the play that fails. */
 async function onRank(p: RankProgram, runtime: Runtime, mode: Mode): Promise<unknown[]> {
   const { lengths, owners, steps, condition } = p;
@@ -135,8 +156,9 @@ async function onRank(p: RankProgram, runtime: Runtime, mode: Mode): Promise<unk
   };
   type Insert = (graph: Graph, code: never) => void;
   const insert = ((graph: Graph, code: number): void => {
-    for (const [n, { y, x, a, device }] of steps.entries()) {
-      const to = { y: data[y], x: data[x], n: Math.min(lengths[y], lengths[x]), a };
+    for (const [n, { y, x, a, device, parts }] of steps.entries()) {
+      const [yPart, xPart] = [viewOf(data[y], parts?.[0]), viewOf(data[x], parts?.[1])];
+      const to = { y: yPart, x: xPart, n: Math.min(yPart.length, xPart.length), a };
       const where = p.gpus === 0 || device === 2 ? {} : { device: device === 0 ? 'host' : 0 };
       graph.insert(axpy, to, where as { device: number });
       if (n === p.failing) graph.insert(check, { y: data[y], code });

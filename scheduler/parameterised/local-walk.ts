@@ -48,6 +48,10 @@ export class LocalWalk implements TargetVisitor {
   private output = 0;
   private readonly checks: LocalChecks | undefined;
   private readonly trees: LocalTrees;
+  /** Undefined before the first task. */
+  private tasks: LocalTasks | undefined;
+  /** Tasks inserted so far. */
+  count = 0;
   /** The task that is being inserted. */
   private cls: GraphClass;
   private indices: Indices = {};
@@ -71,27 +75,49 @@ export class LocalWalk implements TargetVisitor {
    * @throws HeadraceError the errors of `ParameterisedGraph.insertInto`
    */
   run(): number {
-    const { classes, local, portion, checks } = this;
-    let count = 0;
+    while (this.advance(Number.POSITIVE_INFINITY));
+    return this.count;
+  }
+
+  /**
+   * Inserts the next tasks of this rank, at most so many. Returns whether it has to be called again.
+   * @throws HeadraceError the errors of `ParameterisedGraph.insertInto`
+   */
+  advance(most: number): boolean {
+    const { portion } = this;
     try {
-      this.inputs.send(local, this.sends, this.trees.areNone);
-      const tasks = new LocalTasks(classes, local.rank);
-      for (let cls = tasks.take(); cls !== undefined; cls = tasks.take()) {
-        checks?.took(cls, tasks.indices);
-        this.cls = cls;
-        this.indices = tasks.indices;
-        this.position = tasks.position;
-        this.insert();
-        count++;
-      }
+      const tasks = this.tasks ?? this.begin();
+      if (!this.insertNext(tasks, most)) return true;
       this.sends.before(Infinity);
-      checks?.ended();
+      this.checks?.ended();
     } finally {
       // An error of these tasks comes before that of the walk.
       portion.insert();
     }
-    local.ended();
-    return count;
+    this.local.ended();
+    return false;
+  }
+
+  private begin(): LocalTasks {
+    this.inputs.send(this.local, this.sends, this.trees.areNone);
+    this.tasks = new LocalTasks(this.classes, this.local.rank);
+    return this.tasks;
+  }
+
+  /** Returns whether the last task was inserted. */
+  private insertNext(tasks: LocalTasks, most: number): boolean {
+    const { checks } = this;
+    for (let n = 0; n < most; n++) {
+      const cls = tasks.take();
+      if (cls === undefined) return true;
+      checks?.took(cls, tasks.indices);
+      this.cls = cls;
+      this.indices = tasks.indices;
+      this.position = tasks.position;
+      this.insert();
+      this.count++;
+    }
+    return false;
   }
 
   private get name(): string {

@@ -29,6 +29,9 @@ import { LocalWalk } from './local-walk.js';
 import { type GraphCheck, verify } from './verify.js';
 import { Walk } from './walk.js';
 
+/** Tasks of a rank between two looks at the room in its window. With their movements they take a small part of the smallest one. */
+const TURN = 32;
+
 /** Takes the classes of one instance. */
 export class ClassBuilder {
   /** @internal */
@@ -115,11 +118,30 @@ export class ParameterisedGraph<A = void> {
    *   then has the tasks before the mistake.
    */
   insertInto(graph: Graph, args: A): number {
+    return this.walk(graph, args).run();
+  }
+
+  /**
+   * As `insertInto`, and serves the event loop whenever half a window of tasks waits to be run. So several ranks of one process insert
+   * in turn, and the memory of each is in proportion to its window. Until it resolves, nothing else may be inserted on any rank: the
+   * ranks would not agree on what comes before the instance and what behind it. An instance in which a rank walks over all tasks is
+   * inserted at once.
+   *
+   * @internal
+   */
+  async insertInTurns(graph: Graph, args: A): Promise<number> {
+    const walk = this.walk(graph, args);
+    if (walk instanceof Walk) return walk.run();
+    while (walk.advance(TURN)) await graph.space();
+    return walk.count;
+  }
+
+  private walk(graph: Graph, args: A): Walk | LocalWalk {
     const { classes, inputTable } = this.built(args);
     const local = whyNotLocal(classes) === undefined ? graph.local() : undefined;
     return local === undefined
-      ? new Walk(graph, classes).run()
-      : new LocalWalk(graph, local, classes, inputTable).run();
+      ? new Walk(graph, classes)
+      : new LocalWalk(graph, local, classes, inputTable);
   }
 
   /**

@@ -1,28 +1,36 @@
 // Programs on many simulated ranks: what a rank keeps depends on its neighbours, not on the number of ranks.
 import { expect, test } from 'vitest';
+import { choleskyGraph } from '../../algorithms/index.js';
 import { type ProgramSize, programs } from '../../cli/simulation/programs.js';
 import { Together } from '../../cli/simulation/together.js';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { presets } from '../../devices/simulated/machine/presets.js';
 import { World } from '../../devices/simulated/machine/world.js';
 import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
-import { type Datum, Runtime } from '../../index.js';
+import { type Datum, type Graph, Runtime, range, TiledMatrix, task, write } from '../../index.js';
 
-/** Runs a program on simulated ranks; returns the runtimes and matrices of each rank before anything is closed. */
-async function played(name: string, size: ProgramSize) {
-  const program = programs[name];
+/** Rows of the window of a rank. */
+const WINDOW = 256;
+
+function openRanks(ranks: number): Runtime[] {
   const machine = { ...presets['h200-2'], workers: 1 };
   const world = new World();
   const backends = Array.from(
-    { length: size.ranks },
+    { length: ranks },
     () => new SimulatedBackend({ machine, world, ringRecords: 64 }),
   );
   const { adversary } = backends[0];
   const link = { bandwidth: 1e11, latency: 5e-6 };
   const network = new SimulatedNetwork(world, backends, { link, adversary });
-  const runtimes = backends.map((backend, rank) =>
-    Runtime.over(backend, { workers: 1, window: 256 }, network.ports[rank]),
+  return backends.map((backend, rank) =>
+    Runtime.over(backend, { workers: 1, window: WINDOW }, network.ports[rank]),
   );
+}
+
+/** Runs a program on simulated ranks; returns the runtimes and matrices of each rank before anything is closed. */
+async function played(name: string, size: ProgramSize) {
+  const program = programs[name];
+  const runtimes = openRanks(size.ranks);
   const together = new Together(runtimes);
   const matrices = await together.make(program, program.layout(size));
   const reports = await together.run((graph) => program.insert(graph, matrices, size.steps));
@@ -90,4 +98,26 @@ test('state of a rank in a stencil with four neighbours is the same among 25 and
     if (n > before + SLACK) grown.push(`${way}: ${before} -> ${n}`);
   }
   expect(grown).toEqual([]);
+});
+
+const init = task({ name: 'init', flows: { a: write('f64') }, kernel: 'init', gpuKernel: false });
+
+test('ranks of one process insert a parameterised graph in turn, although their windows are smaller than their shares', async () => {
+  const tiles = 24;
+  const counts: number[] = [];
+  const program = async (graph: Graph, A: TiledMatrix<'f64'>): Promise<void> => {
+    const lines = range(0, tiles);
+    for (const j of A.ownColumns(graph.rank, lines))
+      for (const i of A.ownRows(graph.rank, lines))
+        if (i >= j) graph.insert(init, { a: A.at(i, j) });
+    counts.push(await choleskyGraph.insertInTurns(graph, { A }));
+  };
+  const runs = openRanks(4).map((runtime) => {
+    const A = new TiledMatrix(runtime, 'f64', { rows: 16 * tiles, tile: 16, lower: true });
+    return runtime.run((graph) => program(graph, A), { pruned: true }).done;
+  });
+  await Promise.all(runs);
+  expect(counts.every((count) => count > 2 * WINDOW)).toBe(true);
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  expect(all).toBe((tiles * (tiles + 1) * (tiles + 2)) / 6);
 });

@@ -35,7 +35,7 @@ const tiles = positive(usage, 'tiles', values.tiles);
 const window = positive(usage, 'window', values.window);
 
 function openRanks(): Runtime[] {
-  const machine = { ...presets['h200-8'], gpus: GPUS, workers: 1 };
+  const machine = { ...presets['h200-8'], gpus: GPUS, workers: 1, lanes: 32 };
   const world = new World();
   const backends = Array.from(
     { length: ranks },

@@ -34,7 +34,7 @@ export interface Guards {
   partsApart: boolean;
   /** A JavaScript body waits until the writers of its data are over. */
   bodyReadAfterWrite: boolean;
-  /** A version is announced to other ranks only after its writer is over, the first time and every other (stages/exec.ts). */
+  /** A version for a read leaves only after its writer is over, which may have failed (stages/exec.ts). */
   announceWritten: boolean;
   /** A JavaScript body waits for the readers of the copies that it overwrites. */
   bodyWriteAfterRead: boolean;
@@ -100,10 +100,6 @@ export interface Guards {
   dropReleasesPins: boolean;
   /** Writes of the network to a device are flushed before they count as arrived (devices/network/ways.ts). */
   networkFlush: boolean;
-  /** A receive ends, and releases its successors, only when its bytes are there (scheduler/ranks/receives.ts). */
-  receiveHeld: boolean;
-  /** An offered copy does not change until every receiver has it. */
-  offerHeld: boolean;
   /** One receive per version and rank (scheduler/ranks/plan.ts). */
   receiveOnce: boolean;
   /** Offers leave room for the largest task in one piece (stages/comm-in.ts). */
@@ -143,8 +139,6 @@ export interface Guards {
   readsRefused: boolean;
   /** A read is rejected that a rank makes after the loss of another one (scheduler/ranks/datum-calls.ts). */
   readsAfterLoss: boolean;
-  /** A withdrawn offer holds its copy until every receiver has answered: one may be reading it (devices/network/offers.ts). */
-  withdrawnHeld: boolean;
   /** A rank without work of its own answers the messages of others (scheduler/engine/idle.ts). */
   idleAnswers: boolean;
   /** A queue waits for an arrival only if all tasks before the receive are issued (scheduler/engine/arrivals.ts). */
@@ -278,8 +272,6 @@ const all: Guards = {
   dropKeepsOrder: true,
   dropReleasesPins: true,
   networkFlush: true,
-  receiveHeld: true,
-  offerHeld: true,
   receiveOnce: true,
   offerRoom: true,
   offerAside: true,
@@ -298,7 +290,6 @@ const all: Guards = {
   tornReads: true,
   readsRefused: true,
   readsAfterLoss: true,
-  withdrawnHeld: true,
   idleAnswers: true,
   arrivalsInOrder: true,
   arrivalCredit: true,

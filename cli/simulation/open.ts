@@ -11,10 +11,10 @@ import { Runtime } from '../../scheduler/index.js';
  * Rows of the task window, records per queue (`spare` times the least number or more) and commands ahead: fewer if many
  * ranks share this process.
  */
-const alone = { window: 65_536, ringRecords: 4096, runAhead: 1024, spare: 2 };
-const among = { window: 16_384, ringRecords: 256, runAhead: 64, spare: 2 };
+const alone = { window: 65_536, ringRecords: 4096, runAhead: 1024, spare: 2, lanes: 0 };
+const among = { window: 16_384, ringRecords: 256, runAhead: 64, spare: 2, lanes: 32 };
 /** Tables of a thousand ranks in the caches and in memory: each rank has fewer tasks, too. */
-const crowd = { window: 2048, ringRecords: 64, runAhead: 64, spare: 1 };
+const crowd = { window: 2048, ringRecords: 64, runAhead: 64, spare: 1, lanes: 8 };
 const CROWD_FROM = 128;
 /** Workers cost memory on real and simulated ranks, and tile programs do not use them. */
 const WORKERS_AMONG = 1;
@@ -42,7 +42,11 @@ export function openRanks(
   const world = new World();
   const sizes = ranks === 1 ? alone : inProcess < CROWD_FROM ? among : crowd;
   const workers = ranks === 1 ? machine.workers : WORKERS_AMONG;
-  const described = { ...machine, workers };
+  const described = {
+    ...machine,
+    workers,
+    lanes: ranks === 1 ? 0 : (machine.lanes ?? sizes.lanes),
+  };
   let { ringRecords } = sizes;
   while (ringRecords < sizes.spare * leastRing(queuesOf(described).length)) ringRecords *= 2;
   const backends = Array.from(

@@ -1,7 +1,6 @@
 // The sending side: it offers versions of data to other ranks, and sends them on request.
 //
 // Invariant: an offer's bytes do not change until `offerDone`: every receiver has them or will never ask.
-import { guards } from '../guards.js';
 import {
   type NetworkContext,
   type NetworkTimes,
@@ -147,7 +146,6 @@ export class NetworkOffers {
       if (!which(offer.cookie)) continue;
       offer.withdrawn = true;
       offer.outcome = NetOutcome.cancelled;
-      if (!guards.withdrawnHeld) offer.remaining = offer.inFlight;
       this.settle(offer);
     }
   }

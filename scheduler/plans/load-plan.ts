@@ -19,7 +19,6 @@ import { haveSameShape, machineOf, machineText } from './plan-machine.js';
 import type { PlannedProgram } from './planned-program.js';
 import { readDecisions } from './read-decisions.js';
 import { checkPlaces } from './saved-parts.js';
-import { needsLanes } from './together.js';
 
 /** What the file of a plan names. The program may give more than the plan uses. */
 export interface LoadPlanOptions {
@@ -70,7 +69,7 @@ function loaded(
   const header = checkedHeader(saved, file);
   const { name } = header;
   checkPlaces(header, file);
-  checkRanks(header, runtime, engine);
+  checkRanks(header, runtime);
   checkMachine(header, engine);
   const data = givenData(name, header.data, options.data, runtime.programData);
   const given = givenClasses(name, header.classes, options.classes);
@@ -109,11 +108,7 @@ function loaded(
 }
 
 /** A part fits its rank among as many ranks, which send alike. A plan of one rank has no parts. */
-function checkRanks(
-  { name, ranks }: PlanHeader,
-  { peers, options }: LoadingRuntime,
-  { backend }: Engine,
-): void {
+function checkRanks({ name, ranks }: PlanHeader, { peers, options }: LoadingRuntime): void {
   const remedy = 'plan the program again, or give each rank the file that this rank has saved';
   const text = (rank: number, size: number): string => `rank ${rank} of ${size}`;
   if (ranks?.rank !== peers?.rank || ranks?.size !== peers?.size) {
@@ -129,7 +124,6 @@ function checkRanks(
       `it was made with the option inlineBytes: ${ranks.inlineBytes}, and this runtime has ${inlineBytes}`,
       { remedy: 'open the runtime with the same options, or plan the program again' },
     );
-  if (!backend.queues.some(({ kind }) => kind === 'lane')) throw needsLanes(name);
 }
 
 async function contentsOf(file: string): Promise<Uint8Array> {

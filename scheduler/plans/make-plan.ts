@@ -21,7 +21,7 @@ import { PlannedParts } from './planned-parts.js';
 import { Planner } from './planner.js';
 import { PlanningEngine } from './planning-engine.js';
 import { messageRows, rankShare } from './rank-share.js';
-import { needsLanes, type PlayingRuntime } from './together.js';
+import type { PlayingRuntime } from './together.js';
 import { wholePlanOf } from './whole-plan.js';
 
 /** Options of `Runtime.plan`. */
@@ -185,7 +185,6 @@ async function planTogether(
   isOver: () => boolean,
 ): Promise<Plan> {
   const { queues } = engine.backend;
-  if (!queues.some(({ kind }) => kind === 'lane')) throw needsLanes(name);
   let plan: Plan | undefined;
   await runtime.run(
     async (outer) => {

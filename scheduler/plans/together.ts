@@ -3,7 +3,6 @@
 //
 // Before a play, the run brings each datum to the ranks that read it at the begin of an iteration: with tasks that do nothing
 // and read the datum. Afterwards all ranks know where the play leaves the data.
-import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import { type Column, type DatumId, HOST } from '../../devices/handles.js';
 import { laneEra, MAX_RANKS } from '../../devices/network/announcement.js';
@@ -44,13 +43,6 @@ const bring = task({ name: 'bring', flows: { datum: read('f64') }, kernel: 'empt
 /** Plays, and iterations of a play, whose messages have eras of their own: far more than can be under way. */
 const PLAYS = 2 ** 8;
 const ITERATIONS = 2 ** 16;
-
-/** Messages of plans are commands of lanes. */
-export function needsLanes(plan: string): HeadraceError {
-  return new HeadraceError('ERR_PLAN_RANKS', `plan '${plan}': plans on several ranks need lanes`, {
-    remedy: 'open the runtime with the option lanes: 32',
-  });
-}
 
 /** Name of the run of a play, and what the play is. */
 interface PlayedRun {

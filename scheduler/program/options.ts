@@ -56,9 +56,8 @@ export interface RuntimeOptions {
   /** Data up to this size travel in their announcement; default 4 KiB. */
   readonly inlineBytes?: ByteSize;
   /**
-   * Lanes to other ranks: queues whose commands send and receive versions of up to `inlineBytes` without the engine, so that
-   * tasks are issued before their inputs come; longer ones, too, if no rank has GPUs (docs/network.md). 0 (the engine itself
-   * sends them), or 2 to 256. Default 32.
+   * Lanes to other ranks, 2 to 256: queues whose commands send and receive versions without the engine, so that tasks are
+   * issued before their inputs come (docs/network.md). Of four lanes one sends. Default 32.
    */
   readonly lanes?: number;
   /** If at least that many ranks want one version, it travels along a tree; default 4. */
@@ -193,13 +192,6 @@ function powerOfTwo(value: number, what: string, least: number, most: number): n
   return value;
 }
 
-/** A lane sends and another receives. @throws HeadraceError `ERR_OPTION` */
-function checkLanes(value: number): number {
-  const lanes = integer(value, 'lanes', 0, 256);
-  if (lanes === 1) throw new HeadraceError('ERR_OPTION', "option 'lanes' must be 0, or 2 to 256");
-  return lanes;
-}
-
 /**
  * Fills in defaults and checks limits. `outside`: values for options that the program does not give.
  * @internal
@@ -237,7 +229,7 @@ export function resolveOptions(
     name: checkText(options.name ?? 'headrace', 'name'),
     comm: oneOf(options.comm ?? 'auto', 'comm', ['auto', 'direct', 'staged', 'ipc', 'off']),
     inlineBytes: parseBytes(options.inlineBytes ?? 4096, 'inlineBytes'),
-    lanes: checkLanes(options.lanes ?? 32),
+    lanes: integer(options.lanes ?? 32, 'lanes', 2, 256),
     treeFrom: integer(options.treeFrom ?? 4, 'treeFrom', 2, 1 << 20),
     flush: oneOf(options.flush ?? 'auto', 'flush', ['auto', 'force', 'off']),
     plans: oneOf(options.plans ?? 'off', 'plans', ['auto', 'off']),

@@ -219,7 +219,7 @@ export class Runtime {
    *
    * Rejects with the errors of `Graph.insert` and of the program; with `ERR_PLAN_BODY` for a class whose body is JavaScript;
    * with `ERR_OUT_OF_HOST_MEMORY` when the data do not fit. On several ranks all ranks call it, with the same tasks; it
-   * rejects with the failure of another rank, with `ERR_GRAPH_MISMATCH`, with `ERR_PLAN_RANKS` without lanes.
+   * rejects with the failure of another rank, with `ERR_GRAPH_MISMATCH`.
    */
   plan(
     program: (graph: PlanGraph) => void | PromiseLike<void>,
@@ -248,7 +248,7 @@ export class Runtime {
    * datum without a value that the plan reads; with `ERR_OUT_OF_HOST_MEMORY`, `ERR_UNKNOWN_KERNEL`, `ERR_FOREIGN_DATUM`,
    * `ERR_DATUM_CLOSED`, `ERR_ARGUMENT_TYPE`, `ERR_OPTION`. On several ranks it rejects on all ranks when it does so on one: there
    * with the error itself, which names the file, and on the others with `ERR_PEER_FAILED`, which names the rank; with
-   * `ERR_PLAN_MISMATCH` when the files are parts of different plans; with `ERR_PLAN_RANKS` without lanes.
+   * `ERR_PLAN_MISMATCH` when the files are parts of different plans.
    */
   async loadPlan(file: string, options: LoadPlanOptions): Promise<Plan> {
     this.lifetime.check();

@@ -8,7 +8,6 @@
 
 import { Status } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
-import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST, type SpaceId } from '../../devices/handles.js';
 import { Poison } from '../../devices/memory/directory.js';
 import { roundedBytes } from '../../devices/memory/zone.js';
@@ -204,7 +203,6 @@ export class Receives {
     } else if (announcement.payload === undefined) {
       const isOwner = this.data.owner[movement.d] === this.rank;
       this.device.fetches.fetch(announcement, movement.index, space, offset, isOwner);
-      if (!guards.receiveHeld) engine.ended(row, Status.ok);
     } else {
       engine.backend.hostView(offset, bytes).set(announcement.payload);
       this.arrived(movement, 'inline', bytes, NO_TIMES);

@@ -6,7 +6,6 @@
 
 import { Status } from '../../devices/backend.js';
 import type { HeadraceError } from '../../devices/errors.js';
-import { guards } from '../../devices/guards.js';
 import { HOST, type QueueId } from '../../devices/handles.js';
 import type { NetworkTimes, NetworkWay } from '../../devices/network/context.js';
 import { type NetworkDevice, transferError } from '../../devices/network/device.js';
@@ -145,7 +144,7 @@ export class Sends {
       payload,
     });
     this.traffic.countSent(served * bytes);
-    if (payload !== undefined || !guards.offerHeld) engine.ended(row, Status.ok);
+    if (payload !== undefined) engine.ended(row, Status.ok);
   }
 
   /** Destination `to` has the bytes. */

@@ -14,6 +14,7 @@
 //   that were issued before it, and gives the lane back. It waits behind no receive that is held.
 
 import { findQueues } from '../../devices/backend.js';
+import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST, NO_QUEUE, type QueueId, type TaskId } from '../../devices/handles.js';
 import { keyOf, laneEra } from '../../devices/network/announcement.js';
@@ -66,9 +67,10 @@ export class SmallMessages {
     this.taken = new Uint8Array(engine.backend.queues.length);
     this.ids = new Int32Array(engine.backend.queues.length);
     const sends = Math.min(MOST_SENDS, Math.max(1, Math.floor(lanes.length / SENDS)));
-    const isEnough = lanes.length > sends;
-    this.sends = isEnough ? lanes.slice(0, sends) : [];
-    this.receives = isEnough ? lanes.slice(sends) : [];
+    if (lanes.length <= sends)
+      throw new HeadraceError('ERR_INTERNAL', `several ranks need 2 lanes, not ${lanes.length}`);
+    this.sends = lanes.slice(0, sends);
+    this.receives = lanes.slice(sends);
   }
 
   /** Whether a version of `d` travels on lanes. Both ranks decide alike. */

@@ -15,6 +15,7 @@ const partFailures = { project: 'unit', file: 'test/scheduler/part-failures.test
 const partRanks = { project: 'unit', file: 'test/scheduler/parts-ranks.test.ts' };
 const restores = { project: 'unit', file: 'test/scheduler/restore-ranks.test.ts' };
 const localTasks = { project: 'unit', file: 'test/simulated/local-tasks.test.ts' };
+const idle = { project: 'unit', file: 'test/scheduler/idle.test.ts' };
 const pruned = { project: 'unit', file: 'test/simulated/parameterised.test.ts' };
 const H6 = 'H6 handles of memory';
 const H8 = 'H8 waiting for kernels';
@@ -43,6 +44,12 @@ export const guardTests = [
     guard: 'callOrder',
     hazard: 'programs that differ',
     breaks: 'ranks that make other calls than the others are not told',
+  },
+  {
+    ...idle,
+    guard: 'idleAnswers',
+    hazard: 'progress',
+    breaks: 'a message of another rank does not wake a rank without work',
   },
   {
     ...growth,

@@ -221,7 +221,7 @@ describe('values', () => {
 });
 
 const link = { bandwidth: 1e9, latency: 1e-6 };
-const machine = { ...presets['h200-1'], gpus: 0, workers: 1, hostMemory: 2 ** 20 };
+const machine = { ...presets['h200-1'], gpus: 0, workers: 1, lanes: 8, hostMemory: 2 ** 20 };
 
 /** Runs a program on simulated ranks whose times the adversary of that seed stretches; rejects when all stand still. */
 async function onRanks(

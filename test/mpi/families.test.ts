@@ -14,7 +14,7 @@ for (const library of LIBRARIES)
   describe(`families over ${library}`, needing(layers[library]), () => {
     test.each([
       { ranks: 2 },
-      { ranks: 3, options: { lanes: 0 }, length: 2000 },
+      { ranks: 3, options: { lanes: 2 }, length: 2000 },
       { ranks: 2, options: { gpus: 1, gpuMemory: '1MiB' }, length: 2000 },
     ])('$ranks ranks: what moves follows the family (%o)', async ({ ranks, ...given }) => {
       const run = await mpirun(ranks, 'families.mjs', {

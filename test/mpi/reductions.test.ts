@@ -34,7 +34,7 @@ for (const library of LIBRARIES)
       { ranks: 3, options: { inlineBytes: 0 } },
       { ranks: 4, length: 20_000 },
       { ranks: 3, length: 20_000, options: { gpus: 2, gpuMemory: '1MiB' } },
-      { ranks: 2, options: { lanes: 0 } },
+      { ranks: 2, options: { lanes: 2 } },
     ])(
       '$ranks ranks: one partial result of each rank travels (%o)',
       async ({ ranks, ...given }) => {

@@ -1,9 +1,11 @@
 // The engine without work: the doorbells that it arms, and the conditions under which it blocks, executes commands,
 // sleeps or reports a standstill.
 
+import '../support/removable-guards.js';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { HeadraceError } from '../../devices/errors.js';
+import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import { queueId, taskId } from '../support/handles.js';
 import { Asked } from '../support/idle-parts.js';
 import type { PartsState } from '../support/parts-state.js';
@@ -229,6 +231,34 @@ function finish(): void {
   }
   state.tasks.head = state.tasks.next;
 }
+
+describe('a rank without work of its own', () => {
+  /** Its passes, if messages come during the first two. */
+  function passes(): number {
+    state.remote = { expecting: false, mustRetry: false, maySpin: false } as never;
+    state.manual.isDue = true;
+    state.manual.onIdle = () => {
+      if (asked.passes === 3) state.manual.isDue = false;
+    };
+    asked.turn();
+    return asked.passes;
+  }
+
+  it('arms the doorbell, and looks at the messages of others', () => {
+    expect(passes()).toBe(3);
+    expect(state.manual.calls.at(-1)).toBe('sleep');
+  });
+
+  it('without idleAnswers: it sees no message', () => {
+    setGuard('idleAnswers', false);
+    try {
+      expect(passes()).toBe(1);
+      expect(state.manual.calls).toEqual([]);
+    } finally {
+      setGuard('idleAnswers', true);
+    }
+  });
+});
 
 describe('quiet()', () => {
   it('resolves at once if no task is live and no command is under way', async () => {

@@ -32,7 +32,7 @@ function compareOnRanks(ranks: number, seed: number, failing: boolean): Promise<
   const machine = {
     gpus,
     gpuMemory: [2 ** 13, 2 ** 20][r.below(2)],
-    lanes: [0, 8, 32][r.below(3)],
+    lanes: [2, 8, 32][r.below(3)],
     workers: 1 + r.below(2),
   };
   const options = {

@@ -2,7 +2,6 @@
 // slow flushes (H16), and fresh reads through a known mapping (H17).
 
 import { describe, expect, test } from 'vitest';
-import type { NetworkFetches } from '../../devices/network/fetches.js';
 import { directedCases, received } from '../../devices/simulated/cases/directed-cases.js';
 import { type Played, Player } from '../../devices/simulated/cases/play.js';
 import { partOf } from '../support/grids.js';
@@ -12,61 +11,46 @@ const SEEDS = partOf(30, 10);
 
 interface Counted {
   readonly played: Played;
-  /** What rank 1's network was asked to flush. */
+  /** Flushes on rank 1. */
   readonly flushes: number;
-  /** Batches in which something written by the network to a device arrived. */
-  readonly batches: number;
-  /** Receives into devices. */
-  readonly receives: number;
 }
 
-/** Plays a case and counts on rank 1, look by look at the network, what arrived in its devices. */
+/** Plays a case and counts the flushes of rank 1. */
 async function count(c: Parameters<typeof received>, seed: number): Promise<Counted> {
   const made = received(...c);
   const player = new Player({ ...made, adversary: { ...made.adversary, seed } });
-  const ranks = player.ranks[1].runtime.peers;
-  const fetches = ranks?.device.fetches as NetworkFetches;
-  const over = fetches.over.bind(fetches);
-  const flushBatches = fetches.flushBatches.bind(fetches);
-  let receives = 0;
-  let batches = 0;
-  let now: Set<number> = new Set();
-  fetches.over = (finished, outcome) => {
-    if (finished.fetch.space > 0) {
-      receives++;
-      now.add(finished.fetch.space);
-    }
-    over(finished, outcome);
-  };
-  fetches.flushBatches = () => {
-    batches += now.size;
-    now = new Set();
-    flushBatches();
-  };
+  const { peers } = player.ranks[1].runtime;
   const played = await player.play();
-  return { played, flushes: ranks?.device.port.counters().flushes ?? -1, batches, receives };
+  return { played, flushes: peers?.device.port.counters().flushes ?? -1 };
 }
 
+/** Receives into the device of rank 1. */
+const RECEIVES = 12;
+
 describe('H1: flushes', () => {
-  test('there is one for each batch of completions, not for each message', async () => {
+  test('there is one for all that comes between two looks, not for each message', async () => {
     let flushes = 0;
-    let receives = 0;
     for (let seed = 1; seed <= SEEDS; seed++) {
       const counted = await count([[]], seed);
-      expect(counted.played.problems).toEqual([]);
-      expect(counted.flushes).toBe(counted.batches);
+      expect(counted.played).toMatchObject({ problems: [], transfers: RECEIVES });
       flushes += counted.flushes;
-      receives += counted.receives;
     }
     expect(flushes).toBeGreaterThan(SEEDS);
-    expect(flushes).toBeLessThan(receives);
+    expect(flushes).toBeLessThan(RECEIVES * SEEDS);
   });
 
   test('there is none for data that no GPU reads', async () => {
     for (let seed = 1; seed <= SEEDS / 3; seed++) {
       const counted = await count([[], 'host'], seed);
-      expect(counted.played).toMatchObject({ problems: [], outcome: '', transfers: 12 });
-      expect(counted).toMatchObject({ flushes: 0, receives: 0 });
+      expect(counted.played).toMatchObject({ problems: [], outcome: '', transfers: RECEIVES });
+      expect(counted.flushes).toBe(0);
+    }
+  });
+
+  test('one that fails ends the run on all ranks, and the error of its rank names it', async () => {
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const { played } = await count([[{ kind: 'flush', rank: 1, at: 0 }]], seed);
+      expect(played).toMatchObject({ problems: [], injected: 1, outcome: 'ERR_PEER_FAILED' });
     }
   });
 });

@@ -15,7 +15,7 @@ const step = task({
 
 test('ranks that are given anything for a rank, a handle or an option stay in step', async () => {
   const world = new World();
-  const machine = { ...presets['h200-1'], gpus: 0, workers: 1, hostMemory: 2 ** 20 };
+  const machine = { ...presets['h200-1'], gpus: 0, workers: 1, lanes: 4, hostMemory: 2 ** 20 };
   const backends = [0, 1].map(() => new SimulatedBackend({ machine, world }));
   const link = { bandwidth: 1e9, latency: 1e-6 };
   const { adversary } = backends[0];

@@ -46,7 +46,7 @@ test.each(foundOnRanks)('%s', async (_, seed, tasks, ranks, faults) => {
 });
 
 test('a failed copy wakes the engine, for which the lanes wait', async () => {
-  const c = randomCase(3101001910, { shortHosts: true, lanes: true, faults: true });
+  const c = randomCase(3101001910, { shortHosts: true, faults: true });
   expect((await play(c)).problems).toEqual([]);
 });
 
@@ -59,7 +59,7 @@ test.each([
   ['a receive that fails the run ends the others of its group', 5197, true],
 ])('%s', async (_, seed, faults) => {
   const more = faults ? { faults, shortHosts: true, mixed: true } : {};
-  const c = randomCase(seed, { pulls: true, ranks: 3, lanes: true, ...more });
+  const c = randomCase(seed, { pulls: true, ranks: 3, ...more });
   expect((await play(c)).problems).toEqual([]);
 });
 

@@ -21,6 +21,7 @@ export const rankMachine: MachineDescription = {
   d2h: link,
   d2d: link,
   network: link,
+  lanes: 8,
   engine: { command: 2e-7, wake: 2e-6, launch: 1e-6 },
   kernels: { '*': { product: [0], factor: 1e-6, rate: 1 } },
 };

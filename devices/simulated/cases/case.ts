@@ -21,8 +21,8 @@ export interface CaseNetwork {
   readonly ranksPerHost: number;
   /** Limit of control messages of a rank under way. */
   readonly room: number;
-  /** Lanes of each rank for small versions; default 0. */
-  readonly lanes?: number;
+  /** Lanes of each rank, 2 or more. */
+  readonly lanes: number;
   readonly ordering: WritesOrdering;
   readonly faults: readonly NetworkFault[];
 }
@@ -77,8 +77,8 @@ export interface CaseOptions {
   readonly faults?: boolean;
   /** With faults on several ranks, host memory may be short on each. */
   readonly shortHosts?: boolean;
-  /** On several ranks small versions travel on lanes. */
-  readonly lanes?: boolean;
+  /** On several ranks small versions, too, may travel as long ones do. */
+  readonly announced?: boolean;
   /** On several ranks half of the tasks pull the data that they read. */
   readonly pulls?: boolean;
   /** Device memory that is just enough for the largest task. */
@@ -243,6 +243,7 @@ function randomNetwork(
     treeFrom: r.pick([2, 3, 4]),
     ranksPerHost: r.pick([1, 1, 2, 4]),
     room: r.pick([1, 4, 1000]),
+    lanes: [2, 4, 12][seed % 3],
     ordering: r.pick(['none', 'owner', 'allDevices'] as const),
     faults: list,
   };
@@ -311,10 +312,7 @@ export function randomCase(seed: number, options: CaseOptions = {}): SimulatedCa
   let spread = onRanks(c, r, ranks, options.faults === true && r.chance(0.5));
   if (options.pulls === true) spread = withPulls(spread);
   const { network } = spread;
-  if (options.lanes !== true || network === undefined) return spread;
-  const lanes = [2, 4, 12][seed % 3];
-  return {
-    ...spread,
-    network: { ...network, lanes, inlineBytes: Math.max(network.inlineBytes, 2 * ALIGNMENT) },
-  };
+  if (options.announced === true || network === undefined) return spread;
+  const inlineBytes = Math.max(network.inlineBytes, 2 * ALIGNMENT);
+  return { ...spread, network: { ...network, inlineBytes } };
 }

@@ -13,6 +13,7 @@ const network: CaseNetwork = {
   treeFrom: 4,
   ranksPerHost: 1,
   room: 1000,
+  lanes: 4,
   ordering: 'owner',
   faults: [],
 };
@@ -340,7 +341,7 @@ function answerAhead(): SimulatedCase {
   const [slow, a, b, c] = [0, 1, 2, 3];
   return {
     ...calm,
-    network: { ...network, inlineBytes: 4096, lanes: 4 },
+    network: { ...network, inlineBytes: 4096 },
     gpus: 0,
     workers: 1,
     data: [0, 0, 1, 0].map((owner) => ({ units: 1, initial: true, owner })),
@@ -363,7 +364,7 @@ function lanesInTheWay(): SimulatedCase {
   const answers = [3, 4, 5];
   return {
     ...calm,
-    network: { ...network, inlineBytes: 4096, lanes: 4 },
+    network: { ...network, inlineBytes: 4096 },
     gpus: 0,
     data: [1, 0, 0, ...answers.map(() => 1)].map((owner) => ({ units: 1, initial: true, owner })),
     tasks: [

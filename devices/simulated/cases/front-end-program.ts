@@ -119,7 +119,7 @@ export class FrontEndProgram {
     this.gpus = r.below(3);
     this.workers = r.between(1, 2);
     this.scriptWorkers = r.below(3);
-    this.lanes = r.pick([0, 8, 32]);
+    this.lanes = r.pick([2, 8, 32]);
     this.gpuMemory = r.pick([2 ** 13, 2 ** 14, 2 ** 20]);
     // Simulated ranks share a thread. A rank that blocks it for room in its window waits for programs of others in vain.
     this.window = this.ranks === 1 ? r.pick([8, 16, 64, 1024]) : r.pick([512, 4096]);

@@ -63,8 +63,8 @@ interface SoakResult {
 }
 
 const KEPT = 5;
-/** One of so many cases on several ranks has no lanes. */
-const LANES_OFF = 4;
+/** One of so many cases on several ranks may announce small versions, too. */
+const ANNOUNCED_EVERY = 4;
 /** The tasks of one of so many cases pull. */
 const PULLS_EVERY = 5;
 /** A program is planned and played besides one of so many cases. */
@@ -176,9 +176,10 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     }
     const oracle = options.oracles === true ? oracleCase(seed) : undefined;
     const mixed = options.mixed === true && i % 3 > 0;
-    const lanes = i % LANES_OFF > 0;
+    const announced = i % ANNOUNCED_EVERY === 0;
     const pulls = seed % PULLS_EVERY === 0;
-    const c = oracle?.case ?? randomCase(seed, { lanes, pulls, ...options.cases, mixed, faults });
+    const c =
+      oracle?.case ?? randomCase(seed, { announced, pulls, ...options.cases, mixed, faults });
     const result = await play(c);
     const played =
       oracle?.mustEvict === true && result.evictions === 0

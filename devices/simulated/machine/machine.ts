@@ -51,7 +51,7 @@ export interface MachineDescription {
   readonly network?: Link;
   /** Ranks that share a host and read each other's memory; default 1. */
   readonly ranksPerHost?: number;
-  /** Lanes of a rank to other ranks, for small versions; default 0. */
+  /** Lanes of a rank to other ranks: 2 or more on several ranks. */
   readonly lanes?: number;
   readonly engine: EngineCosts;
   /** Seconds per kernel by name; `*` for all others. */
@@ -105,7 +105,7 @@ export function checkMachine(value: unknown): MachineDescription {
     if (pair.link !== null) checkLink(pair.link, `pairs[${i}].link`);
   });
   if (m.network !== undefined) checkLink(m.network, 'network');
-  if (m.lanes !== undefined) checkNumber(m.lanes, 'lanes', 0, true);
+  if (m.lanes !== undefined) checkNumber(m.lanes, 'lanes', 2, true);
   if (m.ranksPerHost !== undefined) checkNumber(m.ranksPerHost, 'ranksPerHost', 1, true);
   for (const key of ['command', 'wake', 'launch'] as const)
     checkNumber(m.engine?.[key], `engine.${key}`, 0);

@@ -55,6 +55,8 @@ interface Match {
 }
 
 const FLUSH_NS = 1000;
+/** Time between two looks of the thread that flushes. */
+const LOOK_NS = 500;
 /** Bytes of a buffer of messages. */
 const SLAB = 65_536;
 /** A flush that has not returned by then gets its answer as late (docs/network.md). */
@@ -231,7 +233,7 @@ export class SimulatedNetwork {
     });
   }
 
-  /** Calls `fetched` when the bytes in their place are flushed: one flush covers all that have come at this moment. */
+  /** Calls `fetched` when the bytes in their place are flushed: one flush covers all that have come until the next look. */
   private flushed(
     rank: number,
     { space, scope }: LanePlace,
@@ -251,7 +253,7 @@ export class SimulatedNetwork {
     const covered = [fetched];
     const fresh = { scope, covered };
     this.unflushed.set(key, fresh);
-    this.at(this.world.time, () => {
+    this.at(this.world.time + this.stretched(LOOK_NS), () => {
       this.unflushed.delete(key);
       this.flush(this.ports[rank], space, fresh.scope, this.world.time, (outcome) => {
         for (const each of covered) each(outcome);

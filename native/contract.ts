@@ -113,17 +113,20 @@ export const Control = {
   completed: 16,
   /** Written by the queue's thread: number of records finished with a status other than ok. */
   failures: 17,
-  /** Written by the queue's thread: sequence number of the last record it has started or submitted. */
-  submitted: 18,
   /** Written by the queue's thread: 1 while it sleeps and needs a wake-up call. */
   sleeping: 32,
+  /** On the queue of a script worker, a value of `Serving`. */
+  serving: 40,
+  /**
+   * Written by the queue's thread: sequence number of the last record it has started or submitted. It has a cache line apart
+   * from `completed`, which other threads poll: the start of a record does not take that line from them.
+   */
+  submitted: 48,
   /**
    * Written by the queue's thread, one int64 in two words: the nanoseconds during which it had work, from before the last
    * published record completes. While it has work, that number minus the time at which the work began (negative).
    */
-  busy: 34,
-  /** On the queue of a script worker, a value of `Serving`. */
-  serving: 40,
+  busy: 50,
 } as const;
 
 /** Who serves the queue of a script worker. */
@@ -151,13 +154,14 @@ export const Shared = {
   engineCore: 18,
   /** Written by native code: workers that have stepped aside for the engine (native/queues/queue_ownership.h). */
   aside: 32,
-  /**
-   * Written by the engine: failed records of all queues that it has handled. A lane sends nothing while more have failed
-   * (`failed`): the bytes may have been computed from a failure that the engine does not know yet.
-   */
-  failuresHandled: 19,
   /** Written by native threads: records of all queues that have finished with a status other than ok. */
   failed: 48,
+  /**
+   * Written by the engine: failed records of all queues that it has handled. A lane sends nothing while more have failed
+   * (`failed`): the bytes may have been computed from a failure that the engine does not know yet. The engine writes it
+   * seldom, so it is not in the line of `beat`: each send looks at it.
+   */
+  failuresHandled: 49,
   /** Written by the message layer: records that lanes have completed. The engine looks at its lanes when it has moved. */
   arrivals: 56,
   /** First of `runs` words, one per concurrently open run: non-zero cancels its exec commands. */

@@ -160,6 +160,7 @@ bool LaneServer::keep(Letter letter) {
     Lane& lane = all_[static_cast<std::size_t>(expected->second)];
     lane.letter = std::move(letter);
     lane.hasLetter = true;
+    withLetters_.push_back(lane.number);
     expected_.erase(expected);
     return true;
   }

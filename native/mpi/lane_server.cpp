@@ -45,56 +45,82 @@ LaneServer::LaneServer(const Options& options, LetterTransport& transport)
   for (std::int32_t i = 0; i < lanes_.count; ++i) {
     Lane& lane = all_[static_cast<std::size_t>(i)];
     lane.number = i;
-    lane.published = lane.completed = lanes_.completed(lanes_.self, i);
+    lane.published = lane.over = lanes_.completed(lanes_.self, i);
   }
 }
 
 // --- Commands -----------------------------------------------------------------------------------------------------
 
 bool LaneServer::serve(bool published) {
-  if (published) {
-    for (Lane& lane : all_) {
-      look(lane);
-      if (lane.active || (lane.published == lane.completed && !lane.waitsInPlay)) continue;
-      lane.active = true;
-      active_.push_back(lane.number);
-    }
-  }
-  if (active_.empty()) return false;
-  bool moved = false;
+  bool moved = serveLetters();
+  if (published) unseen_ = lanes_.count;
+  const bool hasSeen = unseen_ > 0 && lookAtSome();
+  // The thread does not sleep before it has seen all.
+  moved = moved || unseen_ > 0;
+  if (active_.empty()) return moved;
   held_ = false;
-  const bool all = published || mustLook_ || ++round_ % kLookRounds == 0;
+  const bool all = hasSeen || mustLook_ || ++round_ % kLookRounds == 0;
   mustLook_ = false;
   std::size_t left = 0;
+  std::int32_t reads = 0;
   for (const std::int32_t number : active_) {
     Lane& lane = all_[static_cast<std::size_t>(number)];
     if (lane.waitsInPlay) {
       look(lane);
       moved = moved || !lane.waitsInPlay;
     }
-    if (mayMove(lane, all)) {
-      while (lane.published != lane.completed && serveLane(lane)) {
+    if (!lane.read && lane.published == lane.over) look(lane);
+    if (!lane.read && lane.published != lane.over && ++reads > kMostReads) {
+      moved = true;  // the next round reads it
+    } else if (mayMove(lane, all)) {
+      while (lane.published != lane.over && serveLane(lane)) {
         moved = true;
-        if (lane.published == lane.completed) look(lane);
+        if (lane.published == lane.over) look(lane);
       }
     }
-    lane.active = lane.published != lane.completed || lane.waitsInPlay;
+    lane.active = lane.published != lane.over || lane.waitsInPlay;
     if (lane.active) active_[left++] = number;
   }
   active_.resize(left);
   return moved;
 }
 
+/// Receives whose letters have come end before anything else is looked at.
+bool LaneServer::serveLetters() {
+  if (withLetters_.empty()) return false;
+  for (const std::int32_t number : withLetters_) {
+    Lane& lane = all_[static_cast<std::size_t>(number)];
+    if (lane.read && lane.hasLetter) serveLane(lane);
+  }
+  withLetters_.clear();
+  return true;
+}
+
+/// Looks at a few lanes that may have new records; true when it has seen all.
+bool LaneServer::lookAtSome() {
+  for (std::int32_t looks = 0; unseen_ > 0 && looks < kMostLooks; ++looks, --unseen_) {
+    Lane& lane = all_[static_cast<std::size_t>(nextLook_)];
+    nextLook_ = (nextLook_ + 1) % lanes_.count;
+    look(lane);
+    if (lane.active || (lane.published == lane.over && !lane.waitsInPlay)) continue;
+    lane.active = true;
+    active_.push_back(lane.number);
+  }
+  return unseen_ == 0;
+}
+
 /// Looks for new records of a lane, also those of a play.
 void LaneServer::look(Lane& lane) {
   lane.published = lanes_.published(lanes_.self, lane.number);
+  // A core that closes publishes what is complete.
+  if (ahead(lane.published, lane.over) < 0) lane.published = lane.over;
   lane.waitsInPlay = false;
-  if (lane.published != lane.completed) return;
+  if (lane.published != lane.over) return;
   const std::int32_t found = lanes_.refill(lanes_.self, lane.number);
   lane.waitsInPlay = found == 2;
   if (found != 1) return;
   // The rest of a play may have been skipped.
-  lane.completed = lanes_.completed(lanes_.self, lane.number);
+  lane.over = lanes_.completed(lanes_.self, lane.number);
   lane.published = lanes_.published(lanes_.self, lane.number);
 }
 
@@ -144,12 +170,17 @@ bool LaneServer::serveLane(Lane& lane) {
     if ((isSend || isDelivery) && lane.happened) held_ = true;
     return false;
   }
+  if (lane.opcode == Opcode::wait && lane.last != lane.published) {
+    lane.read = false;
+    lane.over = lane.last;
+    return true;
+  }
   complete(lane, status, lane.fetch == Fetch::none || start == 0 ? start : lane.fetchStart);
   return true;
 }
 
 void LaneServer::read(Lane& lane) {
-  const std::int32_t first = after(lane.completed, 1);
+  const std::int32_t first = after(lane.over, 1);
   const std::int32_t* words = lanes_.record(lanes_.self, lane.number, first);
   lane.read = true;
   lane.opcode = words[Record::head] & 0xff;
@@ -438,7 +469,7 @@ void LaneServer::fetched(std::int32_t lane, std::int32_t status) {
 
 void LaneServer::complete(Lane& lane, std::int32_t status, double start) {
   lane.read = false;
-  lane.completed = lane.last;
+  lane.over = lane.last;
   if (lane.hasLetter) giveBack(std::move(lane.letter));
   lane.hasLetter = false;
   if (lane.withdrawn.has_value() && ahead(lane.last, *lane.withdrawn) >= 0) lane.withdrawn.reset();

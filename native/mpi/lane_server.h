@@ -12,7 +12,8 @@
 //
 // Invariants:
 // - the commands of a lane complete in order, each once, and never before its wait is over: whatever waits for a command
-//   may rely on all that the command waits for;
+//   may rely on all that the command waits for. A wait without a command may complete with the next record of its lane: nothing
+//   follows it;
 // - a send looks at its wait first, then for failures that the engine has not handled, then at its run's cancel word. A
 //   record that fails is counted and cancels its run before its completion can be seen, so no letter has bytes that were
 //   computed from a failure;
@@ -62,6 +63,10 @@ class LaneServer {
   /// Rounds from one look for cancelled runs to the next.
   static constexpr std::uint32_t kLookRounds = 64;
   static constexpr std::int32_t kMostStaged = 8;
+  /// Lanes that one round looks at for new records, and lanes whose next command it reads: the engine has written these on
+  /// another core, and a message that comes meanwhile should not wait for all of them.
+  static constexpr std::int32_t kMostLooks = 4;
+  static constexpr std::int32_t kMostReads = 2;
 
   LaneServer(const Options& options, LetterTransport& transport);
 
@@ -122,17 +127,21 @@ class LaneServer {
   /// Memory spaces and ways that the last argument of a receive tells apart (native/contract.ts).
   static constexpr std::int32_t kSpaces = NetLimit::spaces;
   static constexpr std::int32_t kModes = 4;
-  /// One lane and its first command that is not complete.
-  struct Lane {
+  /// One lane and its first command that is not over. What each round looks at lies in one line of the cache.
+  struct alignas(64) Lane {
     std::int32_t number = 0;
     std::int32_t published = 0;
-    std::int32_t completed = 0;
+    /// Its last record that is over: complete, or a wait that completes with the next one.
+    std::int32_t over = 0;
     bool active = false;
     /// It has no records until the condition of a play is decided.
     bool waitsInPlay = false;
     /// The command was read.
     bool read = false;
     bool happened = false;
+    /// A receive's letter, once it has come.
+    bool hasLetter = false;
+    Fetch fetch = Fetch::none;
     std::int32_t opcode = 0;
     std::int32_t last = 0;
     std::int32_t waitQueue = -1;
@@ -143,11 +152,8 @@ class LaneServer {
     /// The receive that the engine withdraws, by the number of its last record.
     std::optional<std::int32_t> withdrawn;
     std::vector<double> arguments;
-    /// A receive's letter, once it has come.
-    bool hasLetter = false;
     /// An announcement ends with its offer and the rank from which it came.
     Letter letter;
-    Fetch fetch = Fetch::none;
     /// A delivery's offer.
     std::int32_t offer = 0;
     /// A NetStatus, and when it began.
@@ -179,6 +185,8 @@ class LaneServer {
     std::int32_t sequence = 0;
   };
 
+  bool serveLetters();
+  bool lookAtSome();
   void look(Lane& lane);
   bool mayMove(const Lane& lane, bool all);
   bool serveLane(Lane& lane);
@@ -212,11 +220,15 @@ class LaneServer {
   const headrace_lanes& lanes_;
   LetterTransport& transport_;
   std::vector<Lane> all_;
-  /// Numbers of the lanes with commands that are not complete.
+  /// Numbers of the lanes with commands that are not complete, and of those whose letters came since the last round.
   std::vector<std::int32_t> active_;
+  std::vector<std::int32_t> withLetters_;
   bool held_ = false;
   /// The next round looks at all lanes: the thread has slept, or the engine has withdrawn something.
   bool mustLook_ = false;
+  /// Lanes that are still to be looked at for new records, from `nextLook_` on.
+  std::int32_t unseen_ = 0;
+  std::int32_t nextLook_ = 0;
   std::uint32_t round_ = 0;
   /// By queue.
   std::vector<Reached> reached_;

@@ -12,6 +12,8 @@ namespace {
 
 constexpr int kControlTag = 0;
 constexpr std::int32_t kControlSlots = 8;
+/// Of the rounds in a hurry, one in so many looks at all requests.
+constexpr std::uint32_t kHurriedRounds = 8;
 /// Streams of a mover: to and from staging buffers, then those that read memory of peers.
 constexpr std::int32_t kPeerLanes = 8;
 /// Time for copies under way to end after a rank was lost.
@@ -74,14 +76,15 @@ Session::~Session() {
   }
   movers_.clear();
   if (isLost_) return;
+  const auto withdraw = [](MPI_Request& request) {
+    MPI_Cancel(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  };
   for (std::size_t i = 0; i < requests_.size(); ++i) {
-    const Kind kind = owners_[i].kind;
-    if (requests_[i] == MPI_REQUEST_NULL || (kind != Kind::controlIn && kind != Kind::letterIn)) {
-      continue;
-    }
-    MPI_Cancel(&requests_[i]);
-    MPI_Wait(&requests_[i], MPI_STATUS_IGNORE);
+    const bool waits = requests_[i] != MPI_REQUEST_NULL && owners_[i].kind == Kind::controlIn;
+    if (waits) withdraw(requests_[i]);
   }
+  for (MPI_Request& request : letterRequests_) withdraw(request);
   endLetters();
   imports_.clear();
   gpuImports_.clear();
@@ -106,10 +109,16 @@ bool Session::commandsWaiting() const {
          word(NetWord::lanesPublished).load(std::memory_order_seq_cst) != lanesSeen_;
 }
 
-bool Session::tick() {
+bool Session::tick(bool hurries) {
   bool moved = takeCommands();
   if (!isLost_) {
-    moved |= testRequests();
+    // Letters come first: tasks wait for them.
+    moved |= testOldestLetter();
+    const bool isMore = live_ > 0 || requests_.size() > static_cast<std::size_t>(kControlSlots);
+    if (!hurries || isMore || laneServer_ == nullptr || ++rounds_ % kHurriedRounds == 0) {
+      moved |= testRequests();
+      moved |= testLetters();
+    }
     moved |= handOverMessages();
     if (copies_.size() > 0) moved |= takeCopies();
     if (!movers_.empty()) moved |= takeGpuTasks();
@@ -121,7 +130,10 @@ bool Session::tick() {
     options_.doorbell->ring(options_.doorbell->self);
     moved = true;
   }
-  if (!isLost_) postEmptied();
+  if (!isLost_) {
+    postEmptied();
+    postLetterSlots();
+  }
   return moved;
 }
 
@@ -261,7 +273,6 @@ void Session::completed(const Owner& owner, const MPI_Status& status, bool faile
       messages_[static_cast<std::size_t>(owner.index - firstMessage_)].left = true;
       freeOutbox();
       break;
-    case Kind::letterIn: letterArrived(owner.index, status, failed); break;
     case Kind::letterOut: letterLeft(owner.index); break;
     case Kind::whole:
     case Kind::chunkIn:

@@ -34,23 +34,64 @@ void Session::openLetters() {
   letterSlots_.resize(kLetterSlots);
   for (std::int32_t i = 0; i < kLetterSlots; ++i) {
     letterSlots_[i].resize(kLetterValues);
-    postLetterSlot(i);
+    letterEmptied_.push_back(i);
   }
+  postLetterSlots();
 }
 
-void Session::postLetterSlot(std::int32_t slot) {
-  MPI_Request request;
-  MPI_Irecv(letterSlots_[slot].data(), NetLimit::letter, MPI_BYTE, MPI_ANY_SOURCE, kLetterTag,
-            comm_, &request);
-  add(request, {Kind::letterIn, slot, -1});
+/// After lanes were served: what waits for a letter need not wait for this.
+void Session::postLetterSlots() {
+  for (const std::int32_t slot : letterEmptied_) {
+    MPI_Request request;
+    MPI_Irecv(letterSlots_[slot].data(), NetLimit::letter, MPI_BYTE, MPI_ANY_SOURCE, kLetterTag,
+              comm_, &request);
+    letterRequests_.push_back(request);
+    letterPosted_.push_back(slot);
+  }
+  letterEmptied_.clear();
 }
 
-void Session::letterArrived(std::int32_t slot, const MPI_Status& status, bool failed) {
+/// Short letters end in the order of their receives. MPI_Test shows what it has taken from the wire itself; MPI_Testsome of Open
+/// MPI shows it in the next call only.
+bool Session::testOldestLetter() {
+  if (letterRequests_.empty()) return false;
+  MPI_Status status;
+  int came = 0;
+  const int code = MPI_Test(letterRequests_.data(), &came, &status);
+  if (came == 0) return false;
+  letterArrived(0, status, code != MPI_SUCCESS);
+  return true;
+}
+
+/// A long letter may hold back those behind it.
+bool Session::testLetters() {
+  if (letterRequests_.size() < 2) return false;
+  const int count = static_cast<int>(letterRequests_.size());
+  int places[kLetterSlots];
+  MPI_Status statuses[kLetterSlots];
+  int came = 0;
+  const int code = MPI_Testsome(count, letterRequests_.data(), &came, places, statuses);
+  if (came == MPI_UNDEFINED || came <= 0) return false;
+  for (int i = 0; i < came; ++i) {
+    const bool failed = code == MPI_ERR_IN_STATUS && statuses[i].MPI_ERROR != MPI_SUCCESS;
+    int before = 0;
+    for (int j = 0; j < i; ++j) before += places[j] < places[i] ? 1 : 0;
+    letterArrived(static_cast<std::size_t>(places[i] - before), statuses[i], failed);
+  }
+  return true;
+}
+
+/// The letter has come whose receive is at that place in the order of receives.
+void Session::letterArrived(std::size_t place, const MPI_Status& status, bool failed) {
+  const std::int32_t slot = letterPosted_[place];
+  const auto at = static_cast<std::ptrdiff_t>(place);
+  letterRequests_.erase(letterRequests_.begin() + at);
+  letterPosted_.erase(letterPosted_.begin() + at);
+  letterEmptied_.push_back(slot);
   int bytes = 0;
   if (!failed) MPI_Get_count(&status, MPI_BYTE, &bytes);
   laneServer_->arrived(status.MPI_SOURCE, letterSlots_[slot].data(),
                        static_cast<std::size_t>(bytes));
-  postLetterSlot(slot);
 }
 
 void Session::send(std::int32_t rank, Letter letter) {

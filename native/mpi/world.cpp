@@ -31,6 +31,9 @@ constexpr std::int64_t kStep = 20'000;
 /// Looks for messages between two sleeps: a call may take a message from the wire that only the next call shows.
 constexpr std::int32_t kLooks = 4;
 constexpr std::int64_t kQuietStep = 1'000'000;
+/// A thread that spins at least that long looks at the clock in one round of `kClockRounds`: a reading costs a third of a round.
+constexpr std::int64_t kLongSpin = 100'000;
+constexpr std::uint32_t kClockRounds = 16;
 /// How often the thread reads the lifeline.
 constexpr std::int64_t kLook = 5'000'000;
 /// A wait for the end of other ranks that is not mentioned.
@@ -292,7 +295,6 @@ int World::waitFor(MPI_Request* request) {
 }
 
 void World::serve() {
-  std::int64_t idleSince = 0;
   for (;;) {
     const Order order = order_.load(std::memory_order_acquire);
     if (order != Order::none) {
@@ -316,15 +318,16 @@ void World::serve() {
       answered_ = true;
       changed_.notify_all();
       if (over) return;
-      idleSince = 0;
+      idleSince_ = 0;
+      hurries_ = session_ != nullptr && session_->options().spinNanoseconds >= kLongSpin;
     }
-    checkLifeline();
-    if (session_ != nullptr && session_->tick()) {
-      idleSince = 0;
+    if (!hurries_ || ++rounds_ % kClockRounds == 0) checkLifeline();
+    if (session_ != nullptr && session_->tick(hurries_)) {
+      idleSince_ = 0;
+      hurries_ = session_->options().spinNanoseconds >= kLongSpin;
       continue;
     }
-    if (idleSince == 0) idleSince = now();
-    rest(idleSince);
+    rest();
   }
 }
 
@@ -345,17 +348,25 @@ void World::measureRaw() {
   error_ = error;
 }
 
-void World::rest(std::int64_t idleSince) {
+void World::rest() {
   if (session_ == nullptr) {
     sleeper_.park(kLook);
     return;
   }
+  if (hurries_ && rounds_ % kClockRounds != 0) {
+    pauseProcessor();
+    return;
+  }
   const std::int64_t spin = session_->options().spinNanoseconds;
-  const std::int64_t idle = now() - idleSince;
+  const std::int64_t time = now();
+  if (idleSince_ == 0) idleSince_ = time;
+  const std::int64_t idle = time - idleSince_;
   if (idle < spin) {
     pauseProcessor();
     return;
   }
+  // From here on each round looks at all that could wake the thread.
+  hurries_ = false;
   const bool busy = session_->busy();
   const bool woken = session_->isWoken();
   const std::int64_t yields = busy ? kBusyYield : woken ? 0 : kYield;

@@ -89,7 +89,7 @@ class World {
   std::string directProblem() const;
   void measureRaw();
   void serve();
-  void rest(std::int64_t idleSince);
+  void rest();
   void checkLifeline();
   int waitFor(MPI_Request* request);
 
@@ -129,6 +129,11 @@ class World {
   int lost_ = -1;
   std::int64_t lookedAt_ = 0;
   std::int32_t looks_ = 0;
+  /// When the thread ran out of work; 0: it has not looked at the clock since.
+  std::int64_t idleSince_ = 0;
+  /// It spins for long and has not ended that: it looks at the clock, and at all requests, in few rounds.
+  bool hurries_ = false;
+  std::uint32_t rounds_ = 0;
 };
 
 }  // namespace headrace::mpi

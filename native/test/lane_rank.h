@@ -123,8 +123,7 @@ class Rank {
   /// Publishes all records, if not told otherwise, and lets the server do what it can.
   void serve(bool publishes = true) {
     if (publishes) machine.publish();
-    while (server.serve(true)) {
-    }
+    for (bool published = true; server.serve(published);) published = false;
   }
   /// Lets the server look until it has found a cancelled run: true when it has.
   bool look() {

@@ -66,6 +66,48 @@ Add sendWaits("a send waits for a worker's event, folded in or as a command, and
                 CHECK((rank.out.posted[1].letter == Letter{1, 10, 8, 0, 3}));
               });
 
+Add waitsEndLater(
+    "a wait without a command is over with the command behind it, or alone at the end of its lane",
+    [] {
+      Rank rank(0, 2, 1, 1);
+      const Event late = rank.machine.exec(0, "fill_f64", 1, {64, 2, 3});
+      const Event wait = rank.machine.hold(rank.lane, late);
+      const Event received = rank.receive(0, 0, 8, 1, 5);
+      rank.arrive(1, 5, 50);
+      rank.serve();
+      CHECK(!rank.machine.done(received) && rank.at(0) != 50);
+      rank.machine.finish(late);
+      rank.serve(false);
+      CHECK(rank.machine.done(wait) && rank.machine.done(received) && rank.at(0) == 50);
+      CHECK(rank.machine.shared(Shared::arrivals).load() == 1);
+      const Event alone = rank.machine.hold(rank.lane, late);
+      rank.serve();
+      CHECK(rank.machine.done(alone) && !rank.server.waiting());
+    });
+
+Add readsFew("a round looks at a few lanes and reads fewer commands, and tells that there are more",
+             [] {
+               constexpr int kLanes = LaneServer::kMostLooks + 2;
+               Rank rank(0, 2, 1, kLanes);
+               Event received[kLanes];
+               for (int i = 0; i < kLanes; ++i) {
+                 rank.arrive(1, i + 1, 10 * i);
+                 received[i] = rank.receive(i, 8 * i, 8, 1, i + 1);
+               }
+               rank.machine.publish();
+               int rounds = 0;
+               for (int over = 0; over < kLanes; ++rounds) {
+                 // As long as it says so, the thread that serves the lanes does not sleep.
+                 CHECK(rank.server.serve(rounds == 0));
+                 const int before = over;
+                 over = 0;
+                 for (const Event& event : received) over += rank.machine.done(event) ? 1 : 0;
+                 CHECK(over <= before + LaneServer::kMostReads);
+               }
+               CHECK(rounds >= kLanes / LaneServer::kMostReads);
+               CHECK(!rank.server.serve(false) && !rank.server.waiting());
+             });
+
 Add serverWakes("the event for which a lane waits wakes the thread that serves the lanes", [] {
   Rank rank(0, 2, 1, 2);
   FutexToken sleeper;

@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t contractNumber = 236413169;
+inline constexpr std::int32_t contractNumber = 886152955;
 
 namespace Opcode {
 inline constexpr std::int32_t nop = 0;
@@ -50,10 +50,10 @@ inline constexpr std::int32_t doorbellAt = 1;
 inline constexpr std::int32_t doorbellArmed = 2;
 inline constexpr std::int32_t completed = 16;
 inline constexpr std::int32_t failures = 17;
-inline constexpr std::int32_t submitted = 18;
 inline constexpr std::int32_t sleeping = 32;
-inline constexpr std::int32_t busy = 34;
 inline constexpr std::int32_t serving = 40;
+inline constexpr std::int32_t submitted = 48;
+inline constexpr std::int32_t busy = 50;
 }  // namespace Control
 
 namespace Serving {
@@ -70,8 +70,8 @@ inline constexpr std::int32_t engineAsleep = 16;
 inline constexpr std::int32_t beat = 17;
 inline constexpr std::int32_t engineCore = 18;
 inline constexpr std::int32_t aside = 32;
-inline constexpr std::int32_t failuresHandled = 19;
 inline constexpr std::int32_t failed = 48;
+inline constexpr std::int32_t failuresHandled = 49;
 inline constexpr std::int32_t arrivals = 56;
 inline constexpr std::int32_t cancel = 64;
 inline constexpr std::int32_t runs = 64;

@@ -32,6 +32,8 @@ export interface Guards {
   partUses: boolean;
   /** A call on a part that some ranks may have made in the era before leaves no trace. */
   partsApart: boolean;
+  /** What a body has spawned on parts of a datum is in the datum before its task is over (scheduler/program/parts/body-parts.ts). */
+  bodyPartsReturn: boolean;
   /** A JavaScript body waits until the writers of its data are over. */
   bodyReadAfterWrite: boolean;
   /** A version for a read leaves only after its writer is over, which may have failed (stages/exec.ts). */
@@ -242,6 +244,7 @@ const all: Guards = {
   partEras: true,
   partUses: true,
   partsApart: true,
+  bodyPartsReturn: true,
   bodyReadAfterWrite: true,
   announceWritten: true,
   bodyWriteAfterRead: true,

@@ -159,6 +159,11 @@ export class Joins {
     if (guards.familyInPlace) this.state.x.placeOf ??= (task, d) => this.placeOf(task, d);
   }
 
+  /** Whether the body of a task that spawns, or may do so, has not ended. */
+  isOpen(parent: TaskId): boolean {
+    return this.joins.get(parent)?.bodyIsOver === false;
+  }
+
   /** Calls a function when task `parent`, whose body runs, and what it spawns are over. */
   whenOver(parent: TaskId, call: () => void): void {
     this.joinOf(parent).whenOver.push(call);

@@ -6,7 +6,7 @@
 //
 // An asynchronous context tells code behind an `await` of a body from code of the program. The context makes every
 // promise of the process slower. So only classes with asynchronous bodies get one: async functions, and functions
-// that have returned a promise before.
+// that have returned a promise before, or have not returned yet.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Status } from '../../devices/backend.js';
@@ -42,6 +42,8 @@ export class ScriptBodies {
   private readonly state: EngineState;
   private readonly dispatcher: Pick<Dispatcher, 'parentWaits'>;
   private readonly retirement: Pick<Retirement, 'retired' | 'fail'>;
+  /** Inserts what comes last of what a body spawns. Called when the body has returned, or its promise is fulfilled. */
+  beforeEnd: ((task: TaskId) => void) | undefined;
   private onStack: Body | undefined;
   /** The body on the stack awaits `space()`. */
   private hasAsked = false;
@@ -49,6 +51,8 @@ export class ScriptBodies {
   private readonly context: AsyncLocalStorage<Body> = new AsyncLocalStorage();
   /** Ids of classes whose bodies may be asynchronous, as far as is known. */
   private readonly asynchronous: Set<number> = new Set();
+  /** Ids of classes whose last body returned no promise. */
+  private readonly synchronous: Set<number> = new Set();
 
   constructor(
     state: EngineState,
@@ -144,15 +148,19 @@ export class ScriptBodies {
     const before = this.state.tasks.next;
     this.hasAsked = false;
     let result: unknown;
+    let later: PromiseLike<unknown> | undefined;
     try {
-      result = isAsync ? this.context.run(body, run, id, row) : run(id, row);
+      const mayAwait = isAsync || !this.synchronous.has(cls.id);
+      result = mayAwait ? this.context.run(body, run, id, row) : run(id, row);
+      later = promiseOf(result);
+      if (later === undefined) this.beforeEnd?.(id);
     } catch (cause) {
       body.isOver = true;
       this.failed(id, cause);
       return;
     }
-    const later = promiseOf(result);
     if (later === undefined) {
+      if (!isAsync) this.returned(cls.id);
       body.isOver = true;
       this.ended(id);
       return;
@@ -163,17 +171,34 @@ export class ScriptBodies {
     this.waiting++;
     if (this.hasAsked || this.state.tasks.next !== before) this.isParent(body);
     later.then(
-      () => {
-        this.settled(body);
-        this.ended(id);
-        this.state.wake();
-      },
-      (cause: unknown) => {
-        this.settled(body);
-        this.failed(id, cause);
-        this.state.wake();
-      },
+      () => this.fulfilled(body),
+      (cause: unknown) => this.rejected(body, cause),
     );
+  }
+
+  /** The body of a class that may be asynchronous has returned no promise. */
+  private returned(cls: number): void {
+    if (this.synchronous.has(cls)) return;
+    this.synchronous.add(cls);
+    if (this.waiting === 0 && this.asynchronous.size === 0) this.context.disable();
+  }
+
+  private fulfilled(body: Body): void {
+    try {
+      if (this.beforeEnd !== undefined) this.context.run(body, this.beforeEnd, body.task);
+    } catch (cause) {
+      this.rejected(body, cause);
+      return;
+    }
+    this.settled(body);
+    this.ended(body.task);
+    this.state.wake();
+  }
+
+  private rejected(body: Body, cause: unknown): void {
+    this.settled(body);
+    this.failed(body.task, cause);
+    this.state.wake();
   }
 
   private settled(body: Body): void {

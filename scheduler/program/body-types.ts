@@ -62,9 +62,10 @@ export interface BodyContext<F extends Flows = Flows> {
    * body has spawned are: tasks that come after this one see what they write. Spawned tasks of one body follow each other by
    * their data, in the order of the calls. They may use the data of this task (and write those that it writes), temporaries of
    * its body, and other data that no task behind this one uses. On several ranks they run on the rank of this task, and of other data
-   * they may use only those that bodies of this rank have made.
+   * they may use only those that bodies of this rank have made. Parts of the data of this task and of temporaries are made by this body
+   * (`data.x.part(...)`), and end with this task.
    *
-   * @throws HeadraceError `ERR_SPAWN_ORDER`; `ERR_INSERT_ALONE` if it concerns another rank; `ERR_RUN_OVER` after the end of the
+   * @throws HeadraceError `ERR_SPAWN_ORDER`; `ERR_PART` for parts of other data; `ERR_INSERT_ALONE` if it concerns another rank; `ERR_RUN_OVER` after the end of the
    *   body; and the errors of `Graph.insert`
    */
   spawn<G extends Flows, P extends Parameters>(

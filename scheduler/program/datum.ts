@@ -1,10 +1,11 @@
 // A datum as the program sees it: a named array of elements that tasks read and write, in any memory space.
 // Invariant: a datum belongs to one runtime; once closed it names no row of the directory any more.
-import type { DatumId } from '../../devices/handles.js';
+import type { DatumId, TaskId } from '../../devices/handles.js';
 import type { DatumInfo } from '../../devices/memory/directory.js';
 import type { DatumOptions } from './datum-options.js';
 import type { ElementArray, ElementType } from './element-type.js';
 import { elementBytes } from './element-type.js';
+import type { PartOfBody } from './parts/body-parts.js';
 import { type BlockOptions, blockOf, rangeOf } from './parts/mistakes.js';
 import type { Region } from './parts/region.js';
 import type { View } from './parts/view.js';
@@ -24,6 +25,8 @@ export interface DatumOwner {
   empty(element: ElementType, length: number, options: DatumOptions | undefined): Datum;
   /** The same for what the body of a task of this rank spawns. No other rank knows it, whoever calls. */
   temporary(element: ElementType, length: number, name: string): Datum;
+  /** The body of `task` has made a datum for what it spawns. */
+  closeWith(task: TaskId, datum: Datum): void;
   readDatum<E extends ElementType>(datum: Datum<E>): Promise<ElementArray<E>>;
   /** The first element of what `readDatum` gives, once the argument is known to be a datum of this owner. */
   firstOf(datum: unknown): Promise<number>;
@@ -57,8 +60,10 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
   /** The datum whose partial result it is. @internal */
   partialOf: Datum | undefined;
 
-  /** The body of a task made it, for what it spawns. @internal */
-  isTemporary = false;
+  /** The task whose body has made it, for what it spawns. @internal */
+  madeBy: TaskId | undefined;
+  /** It is a part that the body of a task has made, for what it spawns (parts/body-parts.ts). @internal */
+  ofBody: PartOfBody | undefined;
 
   /** @internal */
   loss: DatumInfo['loss'];
@@ -105,7 +110,7 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
 
   /** The datum of which this is a part; undefined if it is none. */
   get whole(): Datum<E> | undefined {
-    const whole = this.view?.family.whole.datum as Datum<E> | undefined;
+    const whole = (this.ofBody?.whole ?? this.view?.family.whole.datum) as Datum<E> | undefined;
     return whole === this ? undefined : whole;
   }
 
@@ -119,7 +124,7 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
    * devices (docs/guide.md, "Partition").
    *
    * @throws HeadraceError `ERR_OPTION` for elements that the datum does not have, `ERR_DATUM_CLOSED`, `ERR_TASK_TOO_LARGE` if a
-   *   device can hold the datum, but not the part beside it, `ERR_PART` of temporary data
+   *   device can hold the datum, but not the part beside it
    */
   part(from: number, length: number): Datum<E> {
     return this.owner.partOf(this, rangeOf(this, from, length)) as Datum<E>;

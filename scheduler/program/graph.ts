@@ -22,6 +22,7 @@ import { Datum, type DatumOwner } from './datum.js';
 import type { DatumOptions } from './datum-options.js';
 import type { ElementType } from './element-type.js';
 import { spaceOf } from './named-device.js';
+import type { BodyParts } from './parts/body-parts.js';
 import type { Parts } from './parts/parts.js';
 import type { PendingTask, Reductions } from './reductions.js';
 import { checkSpawn } from './spawning.js';
@@ -58,6 +59,8 @@ export interface GraphRuntime {
   readonly classes: ClassBinder;
   readonly reductions: Reductions;
   readonly parts: Parts;
+  /** The parts that bodies make; a plan has no bodies. */
+  readonly bodyParts?: BodyParts;
 }
 
 /** Sees the insertions of a run, and may hold them back (scheduler/recognition/). @internal */
@@ -262,19 +265,42 @@ export class Graph implements TaskGraph {
     this.watch?.notes(insertion, cls);
     insertion.parent = spawner;
     const { parts } = this.runtime;
-    if (spawner !== undefined) {
-      const { reductions, peers } = this.runtime;
-      if (peers !== undefined) checkSpawned(engine, peers, insertion, rank);
-      if (parts.isUsed) parts.refuse(row, insertion.flows, 'a body spawns the task');
-      checkSpawn(engine, spawner, insertion, (d) => reductions.isInto(d));
-      // Its reducing flows change the datum itself, one task after the other.
-      return this.place(insertion, rank);
-    }
+    if (spawner !== undefined) return this.insertSpawned(bound, spawner, rank);
     const hasParts = parts.isUsed && parts.concerns(row, insertion.flows);
     if (hasParts) this.admitParts(bound);
     if (hasParts || cls.reductions !== undefined || this.runtime.reductions.isOpen)
       return this.placeAfterOthers(bound, rank, hasParts);
     return this.place(insertion, rank);
+  }
+
+  /** Inserts the task in the record, which the body of task `spawner` spawns. */
+  private insertSpawned(bound: BoundClass, spawner: TaskId, rank: number): TaskHandle {
+    const { engine, run, insertion } = this;
+    const { parts, bodyParts, reductions, peers } = this.runtime;
+    const own = parts.isUsed ? bodyParts?.usedBy(spawner, bound, insertion.flows) : undefined;
+    if (peers !== undefined) checkSpawned(engine, peers, insertion, rank);
+    checkSpawn(engine, spawner, insertion, {
+      isReducedInto: (d) => reductions.isInto(d),
+      wholeOf: (d) => own?.wholeOf(d) ?? d,
+    });
+    // Its reducing flows change the datum itself, one task after the other.
+    if (own === undefined) return this.place(insertion, rank);
+    const { row } = bound;
+    own.checkOverlaps(row, insertion.flows);
+    if (own.isReady(bound, insertion.flows)) {
+      own.comes(bound, insertion.flows, rank);
+      return this.place(insertion, rank);
+    }
+    // Tasks of an asynchronous body may come first, with bodies that fill the record anew.
+    const [flows, params] = [insertion.flows.slice(), insertion.params.slice()];
+    const task = { ...insertion, flows: flows as never, params };
+    do {
+      own.prepare(bound, task, rank);
+      engine.reserveRow(row);
+      if (run.error !== undefined) throw run.error;
+    } while (!own.isReady(bound, task.flows));
+    own.comes(bound, task.flows, rank);
+    return this.place(task, rank);
   }
 
   /** Makes the record large enough for tasks of a class. */
@@ -322,7 +348,8 @@ export class Graph implements TaskGraph {
 
   /** The task in the record uses parts, or data that have parts. */
   private admitParts(bound: BoundClass): void {
-    const { parts } = this.runtime;
+    const { parts, bodyParts } = this.runtime;
+    bodyParts?.toProgram(bound.row, this.insertion.flows, (of, region) => parts.part(of, region));
     parts.check(bound, this.insertion);
     this.watch?.asks('its tasks use parts of data');
   }
@@ -578,19 +605,8 @@ export class Graph implements TaskGraph {
   temporaryOf(parent: TaskId, element: ElementType, length: number): Datum {
     const name = `temporary of ${this.engine.x.describe(parent & this.engine.tasks.mask)}`;
     const datum = this.runtime.programData.temporary(element, length, name);
-    datum.isTemporary = true;
-    this.engine.joins.whenOver(parent, () => this.closeTemporary(datum));
+    this.runtime.programData.closeWith(parent, datum);
     return datum;
-  }
-
-  private closeTemporary(datum: Datum): void {
-    try {
-      this.engine.room.withoutWaiting(() => datum.close());
-    } catch (error) {
-      if (!(error instanceof HeadraceError) || error.code !== 'ERR_WINDOW_FULL') throw error;
-      // Not even the extension has a row. The datum keeps its memory a while longer.
-      setImmediate(() => this.closeTemporary(datum));
-    }
   }
 
   /** @internal No more tasks use it. */

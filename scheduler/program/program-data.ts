@@ -2,7 +2,7 @@
 // runtime's own tasks, so it takes effect in program order.
 
 import { HeadraceError } from '../../devices/errors.js';
-import { HOST } from '../../devices/handles.js';
+import { HOST, type TaskId } from '../../devices/handles.js';
 import { CopyEvent } from '../../devices/memory/coherency.js';
 import { makeRoom } from '../../devices/memory/eviction.js';
 import { AccessMode } from '../../trace/format.js';
@@ -32,6 +32,7 @@ import {
 } from './element-type.js';
 import type { Lifetime } from './lifetime.js';
 import type { OwnTasks } from './own-tasks.js';
+import { type BodyParts, callOnBodyPart } from './parts/body-parts.js';
 import { partName, refusedPart } from './parts/mistakes.js';
 import type { Region } from './parts/region.js';
 import type { View } from './parts/view.js';
@@ -51,6 +52,7 @@ interface DatumReductions {
 
 /** The parts of data, as calls on these use them. */
 interface DatumParts {
+  isUsed: boolean;
   part(whole: Datum, region: Region): Datum;
   use(datum: Datum): void;
   gather(data: readonly Datum[]): void;
@@ -77,6 +79,8 @@ export class ProgramData implements DatumOwner {
   reductions: DatumReductions = { use: () => {}, forget: () => {} };
   /** Set by the runtime. */
   parts!: DatumParts;
+  /** Set by the runtime. */
+  bodyParts!: BodyParts;
 
   constructor(engine: Engine, peers: Ranks | undefined, own: OwnTasks, lifetime: Lifetime) {
     this.engine = engine;
@@ -183,12 +187,11 @@ export class ProgramData implements DatumOwner {
 
   partOf(datum: Datum, region: Region): Datum {
     this.checkDatum(datum);
-    if (datum.isTemporary)
-      throw new HeadraceError(
-        'ERR_PART',
-        `datum '${datum.name}' cannot have parts, because only tasks that a body spawns use it`,
-        { datum: datum.name, remedy: 'make temporary data of the size of the parts' },
-      );
+    const body = this.bodyParts.callerFor(datum);
+    if (body !== undefined) {
+      this.parts.isUsed = true;
+      return this.bodyParts.part(body, datum, region);
+    }
     const { view } = datum;
     const whole = view?.family.whole.datum ?? datum;
     if (view === undefined) {
@@ -211,6 +214,30 @@ export class ProgramData implements DatumOwner {
     return new Datum(this, name, whole.element, rows * columns, rows, (d) =>
       this.engine.addDatum(d.bytes, d),
     );
+  }
+
+  /** A datum for a part that the body of `task` makes. It is closed with the task, and no other rank knows it. @internal */
+  makeBodyPart(task: TaskId, whole: Datum, region: Region): Datum {
+    const datum = this.makePart(whole, region);
+    this.peers?.datumCalls.addShared(datum.row, this.rank, NO_GID);
+    this.closeWith(task, datum);
+    return datum;
+  }
+
+  /** The body of `task` has made a datum for what it spawns. */
+  closeWith(task: TaskId, datum: Datum): void {
+    datum.madeBy = task;
+    this.engine.joins.whenOver(task, () => this.closeTemporary(datum));
+  }
+
+  private closeTemporary(datum: Datum): void {
+    try {
+      this.engine.room.withoutWaiting(() => this.closeQuietly(datum));
+    } catch (error) {
+      if (!(error instanceof HeadraceError) || error.code !== 'ERR_WINDOW_FULL') throw error;
+      // Not even the extension has a row. The datum keeps its memory a while longer.
+      setImmediate(() => this.closeTemporary(datum));
+    }
   }
 
   rankOf(datum: Datum): number {
@@ -300,6 +327,7 @@ export class ProgramData implements DatumOwner {
   private whenWritten<E extends ElementType, T>(datum: Datum<E>, take: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
+      if (datum.ofBody !== undefined) throw callOnBodyPart('read', datum);
       this.engine.held?.settle();
       const ranks = this.peers;
       ranks?.calls.made('read', datum);
@@ -330,6 +358,7 @@ export class ProgramData implements DatumOwner {
   setDatum<E extends ElementType>(datum: Datum<E>, values: ElementArray<E>): Promise<void> {
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
+      if (datum.ofBody !== undefined) throw callOnBodyPart('set', datum);
       this.engine.held?.settle();
       if (elementTypeOf(values) !== datum.element || values.length !== datum.length) {
         throw new HeadraceError(
@@ -364,6 +393,7 @@ export class ProgramData implements DatumOwner {
   restoreDatum(datum: Datum): Promise<void> {
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
+      if (datum.ofBody !== undefined) throw callOnBodyPart('restore', datum);
       this.engine.held?.settle();
       const ranks = this.peers;
       if (datum.view !== undefined)

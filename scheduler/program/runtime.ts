@@ -34,6 +34,7 @@ import { openMachine } from './machine.js';
 import { type ResolvedOptions, type RuntimeOptions, resolveOptions } from './options.js';
 import { OwnTasks } from './own-tasks.js';
 import { Partials } from './partials.js';
+import { BodyParts } from './parts/body-parts.js';
 import { PartsOnRanks } from './parts/on-ranks.js';
 import { Parts } from './parts/parts.js';
 import { ProgramData } from './program-data.js';
@@ -58,6 +59,8 @@ export class Runtime {
   readonly reductions: Reductions;
   /** Of its data. @internal */
   readonly parts: Parts;
+  /** @internal */
+  readonly bodyParts: BodyParts;
   private readonly backend: Backend;
   /** With the option `plans: 'auto'`. */
   private readonly recognition: Recognition | undefined;
@@ -126,6 +129,14 @@ export class Runtime {
       },
       ranks: this.partsOnRanks(),
     });
+    this.bodyParts = new BodyParts({
+      engine: this.engine,
+      bind: (cls) => this.classes.bind(cls),
+      makeDatum: (task, whole, region) => this.programData.makeBodyPart(task, whole, region),
+      closeDatum: (datum) => this.programData.end(datum),
+      noteSize: (cls, flows) => void this.peers?.plan.noteSize(cls, flows),
+    });
+    this.programData.bodyParts = this.bodyParts;
     this.engine.retirement.onInternalLoss = (row, error) => this.parts.lost(row, error);
     this.programData.parts = this.parts;
     const { engine, peers, programData, classes } = this;

@@ -14,13 +14,20 @@ export function checkSpawn(
   engine: Spawning,
   parent: TaskId,
   { cls, flows, after }: ProgramInsertion,
-  isReducedInto: (d: DatumId) => boolean,
+  {
+    isReducedInto,
+    wholeOf,
+  }: {
+    readonly isReducedInto: (d: DatumId) => boolean;
+    /** The datum in place of a part that the body has made. */
+    readonly wholeOf: (d: DatumId) => DatumId;
+  },
 ): void {
   const { joins, directory } = engine;
   for (let i = 0; i < cls.modes.length; i++) {
     const d = flows[i];
     const name = directory.info[d]?.name ?? '';
-    const problem = joins.problem(parent, d, cls.modes[i]);
+    const problem = joins.problem(parent, wholeOf(d), cls.modes[i]);
     if (problem === 'writes')
       throw refusal(
         engine,

@@ -12,6 +12,7 @@ const joins = { project: 'unit', file: 'test/scheduler/joins.test.ts' };
 const commuting = { project: 'unit', file: 'test/scheduler/commute.test.ts' };
 const parts = { project: 'unit', file: 'test/scheduler/parts.test.ts' };
 const partFailures = { project: 'unit', file: 'test/scheduler/part-failures.test.ts' };
+const bodyParts = { project: 'unit', file: 'test/scheduler/body-parts.test.ts' };
 const partRanks = { project: 'unit', file: 'test/scheduler/parts-ranks.test.ts' };
 const restores = { project: 'unit', file: 'test/scheduler/restore-ranks.test.ts' };
 const localTasks = { project: 'unit', file: 'test/simulated/local-tasks.test.ts' };
@@ -141,6 +142,12 @@ export const guardTests = [
     guard: 'partUses',
     hazard: 'programs that differ',
     breaks: 'ranks infer different copies, because some have made a part in a failed run',
+  },
+  {
+    ...bodyParts,
+    guard: 'bodyPartsReturn',
+    hazard: 'H2 consumer before arrival',
+    breaks: 'a task behind a parent misses what its family has written by way of parts',
   },
   {
     ...partRanks,

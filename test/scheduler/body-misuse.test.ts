@@ -126,6 +126,30 @@ describe('a body that awaits', () => {
     });
   });
 
+  it('the first body of a class that returns a promise is known behind its awaits', async () => {
+    await onMachine(options, async (runtime) => {
+      const seen: boolean[] = [];
+      const helper = async (): Promise<void> => {
+        await null;
+        seen.push(runtime.engine.inBody);
+      };
+      const first = task({ name: 'first', flows: {}, body: () => helper() });
+      const plain = task({
+        name: 'plain',
+        flows: {},
+        body: () => void seen.push(runtime.engine.inBody),
+      });
+      for (let i = 0; i < 2; i++)
+        await runtime.run((graph) => {
+          graph.insert(plain, {});
+          graph.insert(first, {});
+        });
+      await null;
+      expect(runtime.engine.inBody).toBe(false);
+      expect(seen).toEqual([true, true, true, true]);
+    });
+  });
+
   it('a datum that it only reads is fine, until a later task writes it', async () => {
     await onMachine({ ...options, watchdog: 0 }, async (runtime) => {
       const x = runtime.data(Float64Array.of(7), { name: 'x' });

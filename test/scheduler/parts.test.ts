@@ -268,45 +268,6 @@ describe('parts are refused', () => {
     );
   });
 
-  test('in spawned tasks', async () => {
-    await refused(
-      async ({ runtime, x }) => {
-        const part = x.part(0, 1);
-        const parent = task({
-          name: 'parent',
-          flows: { of: readWrite('f64') },
-          body: (_, { data, spawn }) => void spawn(noop, { of: data.of }),
-        });
-        await runtime
-          .run((graph) => void graph.insert(parent, { of: part }))
-          .then(undefined, (error: unknown) => {
-            throw (error as Error).cause;
-          });
-      },
-      'ERR_PART',
-      /task class 'noop' uses part 'x\[0..0, 0..0\]': a body spawns the task/,
-    );
-  });
-
-  test('of temporary data, which only spawned tasks use', async () => {
-    await refused(
-      async ({ runtime, x }) => {
-        const parent = task({
-          name: 'parent',
-          flows: { of: readWrite('f64') },
-          body: (_, { temporary }) => void temporary('f64', 2).part(0, 1),
-        });
-        await runtime
-          .run((graph) => void graph.insert(parent, { of: x }))
-          .then(undefined, (error: unknown) => {
-            throw (error as Error).cause;
-          });
-      },
-      'ERR_PART',
-      /'temporary of parent.*' cannot have parts, because only tasks that a body spawns use it/,
-    );
-  });
-
   test('when the value from before a cancelled run is wanted', async () => {
     await refused(({ x }) => x.part(0, 1).restore(), 'ERR_PART', /restore\(\) uses part/);
   });

@@ -81,9 +81,14 @@ export function partName(whole: Elements, { row, column, rows, columns }: Region
 }
 
 /** A use of a part, or of a datum that has parts, that is not possible. */
-export function refusedPart(of: string, { name, whole }: Elements, why: string): HeadraceError {
+export function refusedPart(
+  of: string,
+  { name, whole }: Elements,
+  why: string,
+  remedy?: string,
+): HeadraceError {
   const what = whole === undefined ? `datum '${name}', which has parts` : `part '${name}'`;
-  return new HeadraceError('ERR_PART', `${of} uses ${what}: ${why}`, { datum: name });
+  return new HeadraceError('ERR_PART', `${of} uses ${what}: ${why}`, { datum: name, remedy });
 }
 
 export function reducedPart(task: string, flow: string, datum: Elements): HeadraceError {

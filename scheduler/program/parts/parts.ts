@@ -90,7 +90,7 @@ export class Parts {
 
   /** The part of an open datum with that region of the whole datum. @throws HeadraceError `ERR_TASK_TOO_LARGE` */
   part(of: Datum, region: Region): Datum {
-    const family = of.view?.family ?? this.begin(of);
+    const family = this.viewAt(of.row)?.family ?? this.begin(of);
     const view = this.viewOf(family, region);
     view.isHeld = true;
     // On several ranks others need not have made the call: the first task or call that uses the part decides.
@@ -98,7 +98,7 @@ export class Parts {
     return view.datum;
   }
 
-  private begin(datum: Datum): Family {
+  protected begin(datum: Datum): Family {
     const { rows, columns } = datum;
     const region = { row: 0, column: 0, rows, columns };
     const { engine, ranks } = this.runtime;
@@ -112,7 +112,7 @@ export class Parts {
     views.add(whole);
     const hasValue = ranks?.begins(family, datum) ?? engine.directory.written[datum.row] !== 0;
     whole.family.versions = new Versions<DatumView>(whole, hasValue);
-    datum.view = whole;
+    this.attach(whole);
     this.isUsed = true;
     return whole.family;
   }
@@ -127,7 +127,7 @@ export class Parts {
     const datum = makeDatum(whole.datum, region);
     this.runtime.ranks?.add(datum.row, whole.datum, region);
     const view = { datum, region, family, isOwn: true, isHeld: false };
-    datum.view = view;
+    this.attach(view);
     parts.set(keyOf(region), view);
     family.views.add(view);
     const { directory } = engine;
@@ -155,8 +155,10 @@ export class Parts {
   /** Whether a task uses data that have parts, or parts. */
   concerns({ modes }: TaskClassRow, flows: ProgramInsertion['flows']): boolean {
     const { info } = this.runtime.engine.directory;
-    for (let i = 0; i < modes.length; i++)
-      if ((info[flows[i]] as Datum | undefined)?.view !== undefined) return true;
+    for (let i = 0; i < modes.length; i++) {
+      const datum = info[flows[i]] as Datum | undefined;
+      if (datum?.view !== undefined || datum?.ofBody !== undefined) return true;
+    }
     return false;
   }
 
@@ -164,18 +166,25 @@ export class Parts {
   check({ row, cls }: BoundClass, { flows, run }: Pick<ProgramInsertion, 'flows' | 'run'>): void {
     const why = this.runtime.ranks?.refusal(run);
     if (why !== undefined) this.refuse(row, flows, why);
-    const { modes, flowNames } = row;
+    for (const [i, reduction] of (cls.reductions ?? []).entries()) {
+      const view = reduction === undefined ? undefined : this.viewAt(flows[i]);
+      if (view !== undefined) throw reducedPart(row.name, row.flowNames[i], view.datum);
+    }
+    this.checkOverlaps(row, flows);
+  }
+
+  /** @throws HeadraceError `ERR_DUPLICATE_DATUM` */
+  checkOverlaps({ name, modes, flowNames }: TaskClassRow, flows: ProgramInsertion['flows']): void {
     for (let i = 0; i < modes.length; i++) {
       const view = this.viewAt(flows[i]);
       if (view === undefined) continue;
-      if (cls.reductions?.[i] !== undefined) throw reducedPart(row.name, flowNames[i], view.datum);
       for (let j = 0; j < i; j++) {
         const other = this.viewAt(flows[j]);
         if (other?.family !== view.family) continue;
         if (modes[i] === AccessMode.read && modes[j] === AccessMode.read) continue;
         if (common(other.region, view.region) === undefined) continue;
         throw overlapInTask(
-          row.name,
+          name,
           [flowNames[j], flowNames[i]],
           [other.datum.name, view.datum.name],
         );
@@ -262,8 +271,13 @@ export class Parts {
     }
   }
 
-  private viewAt(d: DatumId): DatumView | undefined {
+  protected viewAt(d: DatumId): DatumView | undefined {
     return (this.runtime.engine.directory.info[d] as Datum | undefined)?.view;
+  }
+
+  /** A datum is a view from now on. */
+  protected attach(view: DatumView): void {
+    view.datum.view = view;
   }
 
   // --- Calls on a datum ---------------------------------------------------------------------------------------

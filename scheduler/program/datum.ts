@@ -5,10 +5,9 @@ import type { DatumInfo } from '../../devices/memory/directory.js';
 import type { DatumOptions } from './datum-options.js';
 import type { ElementArray, ElementType } from './element-type.js';
 import { elementBytes } from './element-type.js';
-import type { PartOfBody } from './parts/body-parts.js';
 import { type BlockOptions, blockOf, rangeOf } from './parts/mistakes.js';
 import type { Region } from './parts/region.js';
-import type { View } from './parts/view.js';
+import type { PartOfBody, View } from './parts/view.js';
 
 /** The owner of the data of one runtime. @internal */
 export interface DatumOwner {
@@ -63,7 +62,7 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
   /** The task whose body has made it, for what it spawns. @internal */
   madeBy: TaskId | undefined;
   /** It is a part that the body of a task has made, for what it spawns (parts/body-parts.ts). @internal */
-  ofBody: PartOfBody | undefined;
+  ofBody: PartOfBody<Datum> | undefined;
 
   /** @internal */
   loss: DatumInfo['loss'];

@@ -32,8 +32,7 @@ import {
 } from './element-type.js';
 import type { Lifetime } from './lifetime.js';
 import type { OwnTasks } from './own-tasks.js';
-import { type BodyParts, callOnBodyPart } from './parts/body-parts.js';
-import { partName, refusedPart } from './parts/mistakes.js';
+import { callOnBodyPart, partName, refusedPart } from './parts/mistakes.js';
 import type { Region } from './parts/region.js';
 import type { View } from './parts/view.js';
 
@@ -62,6 +61,12 @@ interface DatumParts {
   end(view: View<Datum>): Datum[];
 }
 
+/** The parts that bodies take of the data of their tasks. */
+interface PartsOfBodies {
+  callerFor(datum: Datum): TaskId | undefined;
+  part(task: TaskId, of: Datum, region: Region): Datum;
+}
+
 export class ProgramData implements DatumOwner {
   readonly tokens: Readonly<Record<ElementType, object>> = {
     f64: {},
@@ -80,7 +85,7 @@ export class ProgramData implements DatumOwner {
   /** Set by the runtime. */
   parts!: DatumParts;
   /** Set by the runtime. */
-  bodyParts!: BodyParts;
+  bodyParts!: PartsOfBodies;
 
   constructor(engine: Engine, peers: Ranks | undefined, own: OwnTasks, lifetime: Lifetime) {
     this.engine = engine;

@@ -24,7 +24,7 @@ type DatumView = View<Datum>;
 type Flows = ProgramInsertion['flows'];
 
 /** What the parts of bodies use of the runtime. */
-export interface BodyPartsRuntime {
+interface BodyPartsRuntime {
   readonly engine: Engine;
   readonly bind: (cls: TaskClass) => BoundClass;
   /** A datum for a part that is closed with task `parent`. */
@@ -34,16 +34,8 @@ export interface BodyPartsRuntime {
   readonly noteSize: (cls: TaskClassRow, flows: Flows) => void;
 }
 
-/** The part is of use to the family of one task only. */
-export interface PartOfBody {
-  readonly task: TaskId;
-  /** The datum of that task, or of its family, of which it is a part. */
-  readonly whole: Datum;
-  readonly region: Region;
-}
-
 /** The parts that one body makes. */
-export class PartsOfBody extends Parts {
+class PartsOfBody extends Parts {
   private readonly task: TaskId;
   private readonly run: RunState;
   private readonly noteSize: BodyPartsRuntime['noteSize'];
@@ -226,13 +218,4 @@ export class BodyParts {
       flows[i] = part(whole, region).row;
     }
   }
-}
-
-/** A call on a part that a body has made: the call would be in program order. */
-export function callOnBodyPart(call: string, { name }: Datum): HeadraceError {
-  return new HeadraceError(
-    'ERR_PART',
-    `${call}() is called on part '${name}', which a body has made for the tasks that it spawns`,
-    { datum: name, remedy: 'use the arrays that the body gets' },
-  );
 }

@@ -131,3 +131,12 @@ export function tooLarge(
     },
   );
 }
+
+/** A call on a part that a body has made: the call would be in program order. */
+export function callOnBodyPart(call: string, { name }: Pick<Elements, 'name'>): HeadraceError {
+  return new HeadraceError(
+    'ERR_PART',
+    `${call}() is called on part '${name}', which a body has made for the tasks that it spawns`,
+    { datum: name, remedy: 'use the arrays that the body gets' },
+  );
+}

@@ -1,5 +1,6 @@
 // A datum and its parts as views of the same elements, each with memory of its own.
 
+import type { TaskId } from '../../../devices/handles.js';
 import type { Loss } from './losses.js';
 import type { Region } from './region.js';
 import type { RegionIndex } from './region-index.js';
@@ -30,4 +31,12 @@ interface Family<D> {
   versions: Versions<View<D>>;
   /** The views that have not got what they should have taken over, and what of it is not settled (losses.ts). */
   readonly broken: Map<View<D>, readonly Loss[]>;
+}
+
+/** A part of use to the family of one task only (body-parts.ts). */
+export interface PartOfBody<D> {
+  readonly task: TaskId;
+  /** The datum of that task, or of its family, of which it is a part. */
+  readonly whole: D;
+  readonly region: Region;
 }

@@ -32,6 +32,15 @@ export interface Body {
   isOver: boolean;
 }
 
+/** In place of a body: the caller is none. */
+const NOBODY: Body = {
+  task: 0 as TaskId,
+  isAsync: false,
+  whenAsync: undefined,
+  isParent: false,
+  isOver: true,
+};
+
 export class ScriptBodies {
   /** Tasks whose bodies are about to run. */
   readonly queued: Fifo<TaskId> = new Fifo<TaskId>();
@@ -94,7 +103,8 @@ export class ScriptBodies {
 
   /** Calls a function as the engine does: a body that scheduled the call is not its caller. */
   outside(call: () => void): void {
-    if (this.waiting > 0) this.context.exit(call);
+    // `exit` would end with the first body that begins meanwhile (Node 20).
+    if (this.waiting > 0) this.context.run(NOBODY, call);
     else call();
   }
 

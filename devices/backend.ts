@@ -61,13 +61,13 @@ export function executesKernels({ kind }: QueueInfo): boolean {
  */
 export type LaneCommand = 'send' | 'offer' | 'receive';
 
-/** Graphs of a GPU's driver: the commands of a plan, launched as one piece of work (native/gpu/graphs.h). */
+/** Graphs of the GPUs' driver: the commands of a plan, launched as one piece of work (native/gpu/graphs.h). */
 export interface CommandGraphs {
   /** Whether the driver of the space has graphs. */
   has(space: SpaceId): boolean;
   /**
-   * Makes a graph of the lists, whose queues are all of one space, and returns the record that launches it in the queue of the
-   * first list. Nothing may be under way. Throws `ERR_DRIVER` with the reason when it cannot be captured.
+   * Makes a graph of the lists, whose queues are all of GPUs that have graphs, and returns the record that launches it in the
+   * queue of the first list. It is over when the work on all GPUs is. Nothing may be under way. Throws `ERR_DRIVER` with the reason when it cannot be captured.
    */
   capture(lists: readonly NativePlanQueue[]): Int32Array;
   /**

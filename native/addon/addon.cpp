@@ -236,7 +236,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     return Napi::BigInt::New(info.Env(), static_cast<std::uint64_t>(address));
   }
 
-  /// The lists of a plan, of one GPU.
+  /// The lists of a plan; the thread of the first one's GPU captures them.
   Napi::Value capture(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     requireOpen(env);

@@ -32,6 +32,8 @@ struct Guards {
   bool graphOrder = true;
   /// A graph is launched again only after the outcomes of its last launch were delivered (H15).
   bool graphOutcome = true;
+  /// While a graph works on several GPUs, all of them are asked whether they are alive.
+  bool graphWatch = true;
   /// A script worker that goes to its event loop looks for records again once others know that they must wake it (H7).
   bool restLooksAgain = true;
   /// The end of a transfer that the death of its peer would explain is told when there was time to learn of a death.

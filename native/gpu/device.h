@@ -47,6 +47,15 @@ struct GpuOutcome {
   GpuGraph* graph = nullptr;
 };
 
+/// A stream's wait for another GPU: it ends before the position. For the work of a graph on that GPU, also an event of its
+/// context (gpu/graphs.h).
+struct ForeignWait {
+  GpuDevice* device;
+  std::uint64_t position;
+  void* watch = nullptr;
+  std::int64_t watched = 0;
+};
+
 struct GpuStream {
   GpuDevice* device = nullptr;
   void* stream = nullptr;
@@ -75,8 +84,7 @@ struct GpuStream {
   double previousEnd = 0;     // of the newest timed command
   std::int64_t seenDone = 0;  // when `completed` was last brought up to date
   std::deque<GpuOutcome> outcomes;
-  /// Waits for other GPUs: the GPU, and the position before which the wait must have ended.
-  std::deque<std::pair<GpuDevice*, std::uint64_t>> foreignWaits;
+  std::deque<ForeignWait> foreignWaits;
   std::int32_t* outcomeWords = nullptr;    // pinned
   std::vector<std::int32_t*> sparePinned;  // the unused ones
   const Launch* launch = nullptr;          // during an `enqueue` kernel or a plan

@@ -1,4 +1,5 @@
-// An iteration of a plan as one graph of the GPU's driver: capture, launch, and the place of a failure (gpu/graphs.h).
+// An iteration of a plan as one graph of the GPUs' driver: capture, launch, and the place of a failure (gpu/graphs.h).
+#include <algorithm>
 #include <cstddef>
 
 #include "core/core_error.h"
@@ -47,22 +48,51 @@ std::int32_t DeviceThread::capture(const std::vector<PlanList>& lists) {
     throw CoreError("DRIVER", std::string("the driver '") + driver_.name + "' has no graphs");
   }
   for (const PlanList& list : lists) {
-    if (list.queue->stream == nullptr || list.queue->stream->thread != this) {
-      throw CoreError("OUT_OF_RANGE", "a graph has commands of one GPU only");
+    if (list.queue->stream == nullptr) {
+      throw CoreError("OUT_OF_RANGE", "a graph has commands of GPUs only");
     }
   }
   std::int32_t number = 0;
-  callQuiet(
-      [&] {
-        freeGraphs(false);
-        PlanGraph graph;
-        captureAll(lists, graph);
-        number = static_cast<std::int32_t>(graphs_.size());
-        graphs_.push_back(std::move(graph));
-      },
-      kCapturePatience,
-      "other kernels of this process run, and a graph is captured while none does");
+  callQuiet([&] { return captureAlone(lists, &number); }, kCapturePatience,
+            "other kernels of this process run, and a graph is captured while none does");
   return number;
+}
+
+/// False when the thread of another GPU of the lists is at work on its streams now. It has nothing to do for long while a
+/// graph is captured, and it may be at a pause itself. So this thread does not wait for it.
+bool DeviceThread::captureAlone(const std::vector<PlanList>& lists, std::int32_t* number) {
+  std::vector<DeviceThread*> held;
+  bool all = true;
+  for (std::size_t i = 0; i < lists.size() && all; ++i) {
+    DeviceThread* other = lists[i].queue->stream->thread;
+    if (other == this || std::find(held.begin(), held.end(), other) != held.end()) continue;
+    all = other->turn_.tryTake();
+    if (all) held.push_back(other);
+  }
+  const auto giveBack = [&] {
+    bind(*this);
+    for (DeviceThread* each : held) each->turn_.giveBack();
+  };
+  try {
+    if (all) {
+      freeGraphs(false);
+      PlanGraph graph;
+      captureAll(lists, graph);
+      *number = static_cast<std::int32_t>(graphs_.size());
+      graphs_.push_back(std::move(graph));
+    }
+  } catch (...) {
+    giveBack();
+    throw;
+  }
+  giveBack();
+  return all;
+}
+
+/// To use a stream of that GPU.
+void DeviceThread::enter(DeviceThread& served) {
+  if (bind(served) == DriverStatus::ok) return;
+  throw CoreError("DRIVER", driver_.errorText(served.device_));
 }
 
 void DeviceThread::captureAll(const std::vector<PlanList>& lists, PlanGraph& graph) {
@@ -77,7 +107,9 @@ void DeviceThread::captureAll(const std::vector<PlanList>& lists, PlanGraph& gra
   demand(driver_.graphs->begin(device_, streams.data(), streams.size(), outcomes, &graph.handle));
   try {
     captureLists(lists, graph);
+    enter(*this);
   } catch (...) {
+    bind(*this);
     driver_.graphs->end(graph.handle, false);
     throw;
   }
@@ -122,6 +154,7 @@ void DeviceThread::captureLists(const std::vector<PlanList>& lists, PlanGraph& g
                 driver_.graphs->follow(graph.handle, stream.stream, captured[target].marks[place]));
           }
         }
+        enter(*stream.thread);
         driver_.graphs->label(graph.handle, labelOf(i, record));
         captureCommand(stream, command, graph);
         if (own.awaited[static_cast<std::size_t>(record)]) {
@@ -143,9 +176,10 @@ void DeviceThread::captureCommand(StreamQueue& stream, const Command& command, P
     const double* values = command.doubles() + Record::argument;
     graph.values.emplace_back(values, values + command.argumentCount());
     graph.addresses.emplace_back();
-    status = launch(stream, command, graph.values.back().data(), graph.addresses.back());
+    status =
+        stream.thread->launch(stream, command, graph.values.back().data(), graph.addresses.back());
   } else if (command.opcode() == Opcode::copy) {
-    status = copy(stream, command);
+    status = stream.thread->copy(stream, command);
   }
   if (status == Status::ok) status = *command.status();
   command.setStatus(Status::ok);

@@ -61,19 +61,24 @@ void DeviceThread::call(const std::function<void()>& function) {
 }
 
 void DeviceThread::callQuiet(const std::function<void()>& function) {
-  callQuiet(function, kQuietPatience,
-            "kernels have been running for 10 s, and a kernel can be loaded only while none "
-            "runs: use its class once before");
+  callQuiet(
+      [&] {
+        function();
+        return true;
+      },
+      kQuietPatience,
+      "kernels have been running for 10 s, and a kernel can be loaded only while none "
+      "runs: use its class once before");
 }
 
-void DeviceThread::callQuiet(const std::function<void()>& function, std::int64_t patience,
+void DeviceThread::callQuiet(const std::function<bool()>& function, std::int64_t patience,
                              const char* late) {
   call([&] {
     const std::int64_t limit = now() + patience;
     for (;;) {
       {
         const QuiescentSection pause;
-        if (pause.holds()) return function();
+        if (pause.holds() && function()) return;
       }
       if (now() > limit) {
         throw CoreError("DRIVER", late);

@@ -56,7 +56,8 @@ class DeviceThread {
   /// The same at a moment in which no kernel runs, for calls that load code or allocate (gpu/quiescent_section.h). While it
   /// waits for that, the thread continues its work. Throws DRIVER with `late` when kernels have been running for so many
   /// nanoseconds.
-  void callQuiet(const std::function<void()>& function, std::int64_t patience, const char* late);
+  /// A function that returns false is called again, at another such moment.
+  void callQuiet(const std::function<bool()>& function, std::int64_t patience, const char* late);
   /// To load a kernel: with patience.
   void callQuiet(const std::function<void()>& function);
 
@@ -71,8 +72,9 @@ class DeviceThread {
   void tryFunctions(const std::string& image, const std::vector<Registry::DeviceKernel>& kernels);
   void forgetImage(const std::string& image);
 
-  /// Makes one graph of the lists of a plan (gpu/graphs.h), whose queues are all of this GPU. The first one launches it,
-  /// by `Opcode::graph` with the number that is returned. Throws DRIVER with the reason why it cannot be captured.
+  /// Makes one graph of the lists of a plan (gpu/graphs.h), whose queues are of this GPU and of others. The first one, of this
+  /// GPU, launches it, by `Opcode::graph` with the number that is returned. Throws DRIVER with the reason why it cannot be
+  /// captured.
   std::int32_t capture(const std::vector<PlanList>& lists);
   /// Place of the command whose failure was the outcome of the graph's newest launch with one; false: there was none.
   bool graphFailed(std::int32_t graph, std::int32_t& list, std::int32_t& record);
@@ -105,6 +107,7 @@ class DeviceThread {
   bool helpOthers(DeviceThread& helper);
   bool serveFor(DeviceThread& helper);
   DriverStatus bind(DeviceThread& served);
+  void enter(DeviceThread& served);
   bool submit(StreamQueue& stream, int turn);
   bool refill(StreamQueue& stream);
   Hold resolveWait(StreamQueue& stream, Queue& target, std::int32_t sequence);
@@ -118,9 +121,10 @@ class DeviceThread {
   std::int32_t launchGraph(StreamQueue& stream, const Command& command);
   GraphHandle graphOf(const Command& command) const;
   bool mustWaitForOutcome(StreamQueue& stream, const Command& command);
+  bool captureAlone(const std::vector<PlanList>& lists, std::int32_t* number);
   void captureAll(const std::vector<PlanList>& lists, PlanGraph& graph);
   void captureLists(const std::vector<PlanList>& lists, PlanGraph& graph);
-  void captureCommand(StreamQueue& stream, const Command& command, PlanGraph& graph);
+  static void captureCommand(StreamQueue& stream, const Command& command, PlanGraph& graph);
   void demand(DriverStatus status);
   void freeGraphs(bool all);
   std::int32_t copy(StreamQueue& stream, const Command& command);

@@ -24,6 +24,8 @@ constexpr std::int64_t kQueryGap = 50000;
 constexpr std::size_t kLongestStride = 256;
 /// How long a stream may wait for a GPU that is lost (nanoseconds).
 constexpr std::int64_t kLostGrace = 1000000000;
+/// How often the GPUs of a graph that is under way are asked whether they are alive (nanoseconds).
+constexpr std::int64_t kWatchGap = 20000000;
 /// Events made when a stream opens: one per command that may be in flight (256), twice that with times, and a reserve.
 constexpr std::size_t kEvents = 576;
 
@@ -81,21 +83,33 @@ void deliver(GpuStream& stream) {
   }
 }
 
+/// While a graph works on another GPU for long, no thread puts anything into that GPU's streams, so nobody else would see
+/// that it was lost.
+void watch(ForeignWait& wait, std::int64_t time) {
+  if (!guards.graphWatch || wait.watch == nullptr) return;
+  if (wait.watched == 0) wait.watched = time;
+  if (time - wait.watched < kWatchGap) return;
+  wait.watched = time;
+  const int code = wait.device->api->eventQuery(wait.watch);
+  if (code != 0 && code != gpu::kNotReady) wait.device->fail(code, "a CUDA graph on it");
+}
+
 /// A wait for an event of a GPU that is lost may never end, and no call can withdraw it: after a while the GPU that
 /// waits is given up too.
 DriverStatus checkForeignWaits(GpuStream& stream, std::int64_t time) {
   const std::uint64_t completed = stream.completed.load(std::memory_order_relaxed);
-  while (!stream.foreignWaits.empty() && stream.foreignWaits.front().second <= completed) {
+  while (!stream.foreignWaits.empty() && stream.foreignWaits.front().position <= completed) {
     stream.foreignWaits.pop_front();
   }
-  for (const auto& wait : stream.foreignWaits) {
-    if (!wait.first->lost.load(std::memory_order_acquire) ||
-        time - wait.first->lostAt.load(std::memory_order_relaxed) < kLostGrace) {
+  for (ForeignWait& wait : stream.foreignWaits) {
+    watch(wait, time);
+    if (!wait.device->lost.load(std::memory_order_acquire) ||
+        time - wait.device->lostAt.load(std::memory_order_relaxed) < kLostGrace) {
       continue;
     }
     stream.device->stuck.store(true, std::memory_order_relaxed);
-    return stream.device->abandon("waits for GPU " + std::to_string(wait.first->ordinal) +
-                                  ", which is lost: " + wait.first->error());
+    return stream.device->abandon("waits for GPU " + std::to_string(wait.device->ordinal) +
+                                  ", which is lost: " + wait.device->error());
   }
   return DriverStatus::ok;
 }
@@ -255,7 +269,7 @@ DriverStatus gpuStreamWait(StreamHandle on, EventHandle handle) {
       [](const GpuMark& each, std::uint64_t position) { return each.position < position; });
   ++device.work;
   if (target->device != &device) {
-    stream->foreignWaits.emplace_back(target->device, stream->position + 1);
+    stream->foreignWaits.push_back({target->device, stream->position + 1});
   }
   return device.check(device.api->streamWaitEvent(stream->stream, first->event, 0),
                       "cuStreamWaitEvent");

@@ -1,6 +1,9 @@
 // Capturing and launching CUDA graphs: see gpu/graphs.h.
 #include "gpu/graphs.h"
 
+#include <algorithm>
+
+#include "gpu/events.h"
 #include "gpu/quiescent_section.h"
 
 namespace headrace {
@@ -26,6 +29,36 @@ DriverStatus follow(GpuGraph& of, GpuStream& stream, void* event) {
                           "cuStreamWaitEvent");
 }
 
+DriverStatus enter(GpuGraph& of, const GpuDevice& device) {
+  return of.device->check(of.device->api->contextSetCurrent(device.context), "cuCtxSetCurrent");
+}
+
+/// An event on every other GPU than the first, recorded and over before the capture begins.
+DriverStatus watchOthers(GpuGraph& of) {
+  const GpuApi& api = *of.device->api;
+  for (const GpuStream* stream : of.streams) {
+    GpuDevice* other = stream->device;
+    if (other == of.device ||
+        std::any_of(of.watches.begin(), of.watches.end(),
+                    [&](const GraphWatch& each) { return each.device == other; })) {
+      continue;
+    }
+    DriverStatus status = enter(of, *other);
+    if (status != DriverStatus::ok) return status;
+    void* event = nullptr;
+    int code = api.eventCreate(&event, gpu::kEventNoTiming);
+    if (code != 0) return of.device->fail(code, "cuEventCreate");
+    of.watches.push_back({other, event});
+    code = api.eventRecord(event, stream->stream);
+    if (code != 0) return of.device->fail(code, "cuEventRecord");
+    // Nothing is in the stream: this ends at once.
+    while ((code = api.eventQuery(event)) == gpu::kNotReady) {
+    }
+    if (code != 0) return of.device->fail(code, "cuEventQuery");
+  }
+  return of.watches.empty() ? DriverStatus::ok : enter(of, *of.device);
+}
+
 /// The other streams join the capture of the first one.
 DriverStatus fork(GpuGraph& of) {
   void* begin = nullptr;
@@ -36,14 +69,30 @@ DriverStatus fork(GpuGraph& of) {
   return status;
 }
 
+/// One of the other GPUs of a graph that is lost, or null.
+GpuDevice* lostOther(const GpuGraph& of) {
+  for (const GraphWatch& each : of.watches) {
+    if (each.device->lost.load(std::memory_order_acquire)) return each.device;
+  }
+  return nullptr;
+}
+
+DriverStatus refuseFor(GpuStream& on, GpuDevice& lost) {
+  return on.device->refuse(DriverStatus::refused, "a graph has work on GPU " +
+                                                      std::to_string(lost.ordinal) +
+                                                      ", which is lost: " + lost.error());
+}
+
 /// The first stream waits for the others.
 DriverStatus join(GpuGraph& of) {
   DriverStatus status = DriverStatus::ok;
   for (std::size_t i = 1; i < of.streams.size() && status == DriverStatus::ok; ++i) {
     void* end = nullptr;
-    status = mark(of, *of.streams[i], &end);
+    if (!of.watches.empty()) status = enter(of, *of.streams[i]->device);
+    if (status == DriverStatus::ok) status = mark(of, *of.streams[i], &end);
     if (status == DriverStatus::ok) status = follow(of, *of.streams[0], end);
   }
+  if (status == DriverStatus::ok && !of.watches.empty()) status = enter(of, *of.device);
   return status;
 }
 
@@ -78,11 +127,13 @@ DriverStatus gpuGraphBegin(DeviceHandle device, const StreamHandle* streams, std
     made->words = static_cast<std::int32_t*>(words);
     made->room = outcomes;
   }
+  if (status == DriverStatus::ok) status = watchOthers(*made);
   if (status == DriverStatus::ok) {
     status = on.check(api.streamBeginCapture(made->streams[0]->stream, kRelaxed),
                       "cuStreamBeginCapture");
   }
   if (status != DriverStatus::ok) {
+    enter(*made, on);
     gpuGraphRelease(made);
     return status;
   }
@@ -112,6 +163,7 @@ DriverStatus gpuGraphEnd(GraphHandle handle, bool keep) {
   const GpuApi& api = *device.api;
   DriverStatus status = keep ? join(of) : DriverStatus::refused;
   // It ends the capture of all streams, also of one that has failed.
+  if (status != DriverStatus::ok && !of.watches.empty()) enter(of, *of.device);
   void* captured = nullptr;
   const int code = api.streamEndCapture(of.streams[0]->stream, &captured);
   for (GpuStream* stream : of.streams) stream->capture = nullptr;
@@ -131,11 +183,23 @@ DriverStatus gpuGraphLaunch(StreamHandle handle, GraphHandle launched, std::int3
   auto& on = *static_cast<GpuStream*>(handle);
   GpuGraph& of = graph(launched);
   if (on.device->lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
+  if (GpuDevice* other = lostOther(of)) return refuseFor(on, *other);
   ++on.device->work;
   announceLaunch(on);
   of.failed = -1;
   const int code = on.device->api->graphLaunch(of.exec, on.stream);
-  if (code != 0) return on.device->fail(code, "cuGraphLaunch");
+  if (code != 0) {
+    // The error may be that of another GPU, whose context is dead.
+    for (const GraphWatch& each : of.watches) {
+      const int state = on.device->api->eventQuery(each.event);
+      if (gpuLost(state)) each.device->fail(state, "cuGraphLaunch");
+    }
+    GpuDevice* other = lostOther(of);
+    return other != nullptr ? refuseFor(on, *other) : on.device->fail(code, "cuGraphLaunch");
+  }
+  for (const GraphWatch& each : of.watches) {
+    on.foreignWaits.push_back({each.device, on.position + 1, each.event});
+  }
   if (gpuGraphReports(launched)) {
     on.outcomes.push_back({on.position + 1, nullptr, status, cancel, &of});
   }
@@ -149,8 +213,12 @@ std::int64_t gpuGraphFailed(GraphHandle handle) { return graph(handle).failed; }
 void gpuGraphRelease(GraphHandle handle) {
   GpuGraph& of = graph(handle);
   const GpuApi& api = *of.device->api;
-  if (of.exec != nullptr) api.graphExecDestroy(of.exec);
-  if (of.words != nullptr) api.hostFree(of.words);
+  // What may be under way for ever stays.
+  if (!gpuStuck(*of.device)) {
+    if (of.exec != nullptr) api.graphExecDestroy(of.exec);
+    for (const GraphWatch& each : of.watches) api.eventDestroy(each.event);
+    if (of.words != nullptr) api.hostFree(of.words);
+  }
   delete &of;
 }
 

@@ -298,6 +298,10 @@ DriverStatus copyFromPeer(StreamHandle handle, DeviceHandle toDevice, DeviceAddr
   }
   if (bytes == 0) return DriverStatus::ok;
   ++at.work;
+  // No capture allows the call for copies between contexts. Peer access makes the addresses enough.
+  if (on.capture != nullptr) {
+    return at.check(at.api->copyOnDevice(to, from, bytes, on.stream), "cuMemcpyDtoDAsync");
+  }
   return at.check(at.api->copyPeer(to, at.context, from, source->context, bytes, on.stream),
                   "cuMemcpyPeerAsync");
 }

@@ -88,12 +88,15 @@ __attribute__((visibility("default"))) void stubReset(int devices, int peers, un
   }
 }
 
-/// True when a stream waits for an event of a context that is dead: it will wait for ever.
+/// True when a stream waits for an event, or for work of a graph, of a context that is dead: it will wait for ever.
 __attribute__((visibility("default"))) int stubStuck() {
   Machine& machine = Machine::instance();
   Guard guard(machine.lock);
   for (const Stream* stream : machine.streams) {
     for (const Operation& operation : stream->operations) {
+      for (const auto* each : operation.contexts) {
+        if (each->dead != 0) return 1;
+      }
       if (operation.kind != Operation::Kind::wait) continue;
       if (operation.event == nullptr || operation.event->context->dead != 0) return 1;
     }

@@ -67,6 +67,7 @@ int follow(const char* call, Stream& stream, const Event& event) {
     stream.graph = &graph;
     stream.branch = graph.branches.size();
     graph.streams.push_back(&stream);
+    graph.contexts.push_back(stream.context);
     graph.branches.emplace_back();
   }
   graph.branches[stream.branch].push_back({{}, event.branch, event.place});
@@ -78,10 +79,11 @@ int follow(const char* call, Stream& stream, const Event& event) {
 /// The state of one launch: how far every branch has got.
 struct Progress {
   std::vector<std::vector<Node>> left;
+  std::vector<Context*> contexts;
   std::vector<std::size_t> at;
 };
 
-/// A step of a branch of the adversary's choice; true when all are at their ends.
+/// A step of a branch of the adversary's choice; true when all are at their ends. In a dead context nothing moves.
 bool stepGraph(Progress& progress) {
   const std::size_t count = progress.at.size();
   const std::size_t first = machine().adversary() % count;
@@ -89,8 +91,9 @@ bool stepGraph(Progress& progress) {
     const std::size_t b = (first + i) % count;
     if (progress.at[b] == progress.left[b].size()) continue;
     Node& node = progress.left[b][progress.at[b]];
+    if (progress.contexts[b]->dead != 0) continue;
     if (!node.run && progress.at[node.branch] < node.place) continue;
-    if (!node.run || node.run()) ++progress.at[b];
+    if (!node.run || (node.run() && progress.contexts[b]->dead == 0)) ++progress.at[b];
     break;
   }
   for (std::size_t b = 0; b < count; ++b) {
@@ -493,10 +496,12 @@ int copyOnDevice(const char* call, std::uint64_t to, std::uint64_t from, std::si
   Stream* on = machine().stream(call, stream);
   if (on == nullptr) return kInvalidHandle;
   const int device = on->context->device;
-  if (!machine().inDevice(to, bytes, device) ||
-      (!machine().inDevice(from, bytes, device) && !machine().imported(from, bytes, on->context))) {
-    return outside(call);
+  bool reached =
+      machine().inDevice(from, bytes, device) || machine().imported(from, bytes, on->context);
+  for (const Context* peer : on->context->peers) {
+    reached = reached || (on->graph != nullptr && machine().inDevice(from, bytes, peer->device));
   }
+  if (!machine().inDevice(to, bytes, device) || !reached) return outside(call);
   return work(call, stream, [=] {
     return move(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
   });
@@ -533,6 +538,7 @@ int copyPeer(const char* call, std::uint64_t to, Context* toContext, std::uint64
   if (code != 0) return code;
   Stream* on = machine().stream(call, stream);
   if (on == nullptr) return kInvalidHandle;
+  if (on->graph != nullptr) return kCaptureUnsupported;
   if (on->context != toContext) {
     machine().violation(std::string(call) + ": not driven by the destination");
   }
@@ -655,7 +661,7 @@ int beginCapture(const char* call, void* handle, int mode) {
   if (code != 0) return code;
   Stream* stream = machine().stream(call, handle);
   if (stream == nullptr || stream->graph != nullptr || mode != 2) return kInvalidValue;
-  stream->graph = new Graph{stream->context, stream, {stream}, {{}}, {}};
+  stream->graph = new Graph{stream->context, stream, {stream}, {stream->context}, {{}}, {}};
   stream->branch = 0;
   return 0;
 }
@@ -689,8 +695,8 @@ int graphInstantiate(const char* call, void** executable, void* graph) {
   int code = machine().enter(call);
   if (code == 0) code = needContext(call);
   if (code != 0) return code;
-  machine().forbiddenWhileBusy(call, machine().current()->device);
   auto* made = new Graph(*static_cast<Graph*>(graph));
+  for (const Context* each : made->contexts) machine().forbiddenWhileBusy(call, each->device);
   machine().executables.push_back(made);
   *executable = made;
   return 0;
@@ -703,12 +709,15 @@ int graphLaunch(const char* call, void* handle, void* on) {
   Stream* stream = machine().stream(call, on);
   auto* graph = static_cast<Graph*>(handle);
   if (stream == nullptr || graph->context != stream->context) return kInvalidHandle;
-  if (stream->context->dead != 0) return stream->context->dead;
+  for (const Context* each : graph->contexts) {
+    if (each->dead != 0) return each->dead;
+  }
   auto progress = std::make_shared<Progress>();
   progress->left = graph->branches;
+  progress->contexts = graph->contexts;
   progress->at.resize(graph->branches.size());
   machine().push(*stream, {Operation::Kind::kernel, [progress] { return stepGraph(*progress); },
-                           nullptr, 0, 0, 0});
+                           nullptr, 0, 0, 0, graph->contexts});
   return 0;
 }
 
@@ -721,7 +730,9 @@ int graphDestroy(const char* call, void* graph, bool executable) {
     machine().violation(std::string(call) + ": not a graph");
     return kInvalidHandle;
   }
-  if (executable) machine().forbiddenWhileBusy(call, (*found)->context->device);
+  for (const Context* each : (*found)->contexts) {
+    if (executable) machine().forbiddenWhileBusy(call, each->device);
+  }
   delete *found;
   all.erase(found);
   return code;

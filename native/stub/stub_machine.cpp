@@ -158,9 +158,18 @@ void Machine::advance() {
 
 bool Machine::busy(int device, bool kernelsOnly) const {
   for (const Stream* each : streams) {
-    if (device >= 0 && each->context->device != device) continue;
     if (each->context->dead != 0) continue;
     for (const Operation& operation : each->operations) {
+      // Work that a dead context holds up for ever is no running kernel.
+      const auto& all = operation.contexts;
+      if (std::any_of(all.begin(), all.end(), [](const Context* one) { return one->dead != 0; })) {
+        continue;
+      }
+      if (device >= 0 && each->context->device != device &&
+          std::none_of(all.begin(), all.end(),
+                       [&](const Context* one) { return one->device == device; })) {
+        continue;
+      }
       if (operation.kind == Operation::Kind::kernel) return true;
       if (!kernelsOnly && operation.kind == Operation::Kind::work) return true;
     }

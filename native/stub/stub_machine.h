@@ -27,6 +27,7 @@ constexpr int kNotReady = 600;
 constexpr int kIllegalAddress = 700;
 constexpr int kPeerAlreadyEnabled = 704;
 constexpr int kPeerNotEnabled = 705;
+constexpr int kCaptureUnsupported = 900;
 
 struct Context;
 
@@ -50,6 +51,8 @@ struct Operation {
   std::uint64_t count = 0;
   std::uint64_t from = 0;  // host bytes in use, if any
   std::uint64_t bytes = 0;
+  /// Of a graph: all contexts in which it works.
+  std::vector<Context*> contexts = {};
 };
 
 struct Stream {
@@ -68,11 +71,12 @@ struct Node {
   std::size_t place = 0;
 };
 
-/// What was put into streams while they were captured: a branch per stream.
+/// What was put into streams while they were captured: a branch per stream, whose work is done in that stream's context.
 struct Graph {
   Context* context;
   Stream* origin;
   std::vector<Stream*> streams;
+  std::vector<Context*> contexts;
   std::vector<std::vector<Node>> branches;
   /// Branches that the first one follows to their ends.
   std::vector<std::size_t> joined;

@@ -17,7 +17,8 @@ inline Guards guardsOfEnvironment() {
       without != "nonBlockingStreams", without != "launchPause",      without != "flushDeadline",
       without != "laneFailures",       without != "laneCancel",       without != "laneLooks",
       without != "playPassed",         without != "failureRings",     without != "graphOrder",
-      without != "graphOutcome",       without != "restLooksAgain",   without != "doubtFailures"};
+      without != "graphOutcome",       without != "graphWatch",       without != "restLooksAgain",
+      without != "doubtFailures"};
 }
 
 inline const Guards guards = guardsOfEnvironment();

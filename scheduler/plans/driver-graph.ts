@@ -1,6 +1,6 @@
-// The iteration of a plan as one graph of the GPU's driver (native/gpu/graphs.h): one launch instead of one per command.
+// The iteration of a plan as one graph of the GPUs' driver (native/gpu/graphs.h): one launch instead of one per command.
 //
-// A graph serves a plan whose commands all belong to one GPU. Its addresses and its parameters are those of the capture: data that
+// A graph serves a plan whose commands all belong to GPUs. Its addresses and its parameters are those of the capture: data that
 // lie elsewhere in a later play, and other values of open parameters, need a new graph. Where the values differ between iterations,
 // the plan is played from lists. An iteration begins when the one before has ended. Making a graph takes as long as launching its
 // commands some ten times. So it is made once a plan is to be played that often with the same addresses and values.
@@ -140,11 +140,10 @@ export class DriverGraph {
     const { queues } = this.program;
     const spaces = new Set(queues.map(({ queue }) => backend.queues[queue].space));
     if (spaces.size === 0) return 'the plan has no commands';
-    const [space] = spaces;
-    if (spaces.size > 1) return 'the plan uses several devices';
-    if (space === HOST) return 'the plan uses the host only';
-    if (backend.graphs?.has(space) !== true) return `${this.state.spaceName(space)} has no graphs`;
-    return undefined;
+    if (spaces.has(HOST))
+      return spaces.size > 1 ? 'the plan uses the host as well' : 'the plan uses the host only';
+    const without = [...spaces].find((space) => backend.graphs?.has(space) !== true);
+    return without === undefined ? undefined : `${this.state.spaceName(without)} has no graphs`;
   }
 
   private capture(): void {

@@ -1,4 +1,4 @@
-// The lists of a plan for a graph of the GPU's driver (driver-graph.ts): the same commands in another order, on other queues.
+// The lists of a plan for a graph of the GPUs' driver (driver-graph.ts): the same commands in another order, on other queues.
 //
 // The planned order is one of virtual time, whose kernels take as long as the planner guesses. In a graph a wrong guess costs
 // more than on threads: a queue goes on only after the command that was put in it, also when others are ready. So the commands

@@ -351,6 +351,12 @@ export const guardTests = [
   },
   {
     ...native,
+    guard: 'graphWatch',
+    hazard: 'H15 errors spread',
+    breaks: 'a play waits for ever for a GPU that was lost in its graph',
+  },
+  {
+    ...native,
     guard: 'launchPause',
     hazard: H8,
     breaks: 'memory is page-locked while a kernel may be running',

@@ -1,9 +1,12 @@
-// Plans of one GPU as graphs of its driver: the order between streams, outcomes of library calls, refusals, and the end of
-// all objects.
+// Plans as graphs of the GPUs' driver: the order between streams and between GPUs, outcomes of library calls, refusals, a lost
+// GPU, and the end of all objects.
+#include <sched.h>
+
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/core_error.h"
 #include "gpu_machine.h"
 
@@ -173,7 +176,7 @@ AddGpu refusals("what cannot be captured is refused with the reason, and the str
   CHECK(refusal(gpu, outside.lists()).find("status") != std::string::npos);
   Lists ofHost;
   ofHost.add(runtime.queue(0), Opcode::nop, 0, 0, {});
-  CHECK(refusal(gpu, ofHost.lists()).find("one GPU") != std::string::npos);
+  CHECK(refusal(gpu, ofHost.lists()).find("of GPUs only") != std::string::npos);
   Lists foreign;
   foreign.add(runtime.queue(one), Opcode::exec, add, 2, {0, kBytes, kNumbers, 1}, {0, 1});
   CHECK(refusal(gpu, foreign.lists()).find("itself") != std::string::npos);
@@ -192,6 +195,122 @@ AddGpu refusals("what cannot be captured is refused with the reason, and the str
   machine.finish(launch(machine, one, graph));
   CHECK(machine.status({one, machine.issued(one)}) == Status::badArguments);
 });
+
+CoreOptions optionsOfTwo(std::int32_t streams) {
+  CoreOptions result = gpuOptions(2, 1 << 20);
+  result.computeStreams = streams;
+  return result;
+}
+
+/// Copies so many numbers at `offset` from one GPU to the same place on the other, behind the event.
+Event fetch(Lists& plan, Runtime& runtime, const Layout& layout, int to, int from, double offset,
+            Event after) {
+  const std::int32_t queue = layout.from(to, from);
+  return {queue, plan.add(runtime.queue(queue), Opcode::copy, to | (from << 8), 0,
+                          {offset, offset, kBytes}, after)};
+}
+
+AddGpu across("a graph keeps the order between its GPUs", 2, [] {
+  Machine machine(optionsOfTwo(2));
+  const Layout layout{2, 2};
+  Runtime& runtime = machine.core->runtime();
+  const std::int32_t add = machine.core->kernel("add_f64", 1);
+  const std::int32_t one = layout.compute(1, 1);
+  const std::int32_t two = layout.compute(2, 0);
+  // x += y on GPU 1 and y += x on GPU 2, in turn. Both have a place for both numbers.
+  Lists plan;
+  Event copied{};
+  for (int i = 0; i < 6; ++i) {
+    const Event first{
+        one, plan.add(runtime.queue(one), Opcode::exec, add, 2, {0, kBytes, kNumbers, 1}, copied)};
+    const Event there = fetch(plan, runtime, layout, 2, 1, 0, first);
+    const Event second{
+        two, plan.add(runtime.queue(two), Opcode::exec, add, 2, {kBytes, 0, kNumbers, 1}, there)};
+    copied = fetch(plan, runtime, layout, 1, 2, kBytes, second);
+  }
+  auto* host = machine.at<double>(0, 0);
+  for (int i = 0; i < 2 * kNumbers; ++i) host[i] = 1;
+  for (int gpu = 1; gpu <= 2; ++gpu) {
+    expect(machine, machine.copy(layout.in(gpu), gpu, 0, 0, 0, 2 * kBytes));
+  }
+  const std::int32_t graph = runtime.queue(one)->stream->thread->capture(plan.lists());
+  Event event{};
+  for (int i = 0; i < 3; ++i) event = launch(machine, one, graph);
+  // Behind the graph on another GPU.
+  expect(machine, machine.exec(two, "fill_f64", 1, {2 * kBytes, kNumbers, 5}, event));
+  expect(machine, machine.copy(layout.out(2), 0, 4 * kBytes, 2, 0, 2 * kBytes));
+  double x = 1;
+  double y = 1;
+  for (int i = 0; i < 18; ++i) {
+    x += y;
+    y += x;
+  }
+  for (int i = 0; i < kNumbers; ++i) {
+    CHECK(machine.at<double>(0, 4 * kBytes)[i] == x);
+    CHECK(machine.at<double>(0, 5 * kBytes)[i] == y);
+  }
+  // What fails while it is captured leaves both GPUs as they were.
+  if (Stub::present()) {
+    DeviceThread& gpu = *runtime.queue(one)->stream->thread;
+    for (const char* call : {"cuStreamBeginCapture", "cuEventCreate", "cuMemcpyDtoDAsync",
+                             "cuStreamWaitEvent", "cuStreamEndCapture", "cuGraphInstantiate"}) {
+      for (const std::uint64_t nth : {1, 4}) {
+        if (nth > 1 && std::string(call).find("cuEvent") != 0) continue;
+        Stub::fault(call, nth, 900);
+        CHECK(refusal(gpu, plan.lists()).find("900") != std::string::npos);
+        Stub::violations();
+        expect(machine, machine.exec(one, "fill_f64", 1, {2 * kBytes, kNumbers, 5}));
+        expect(machine, machine.exec(two, "fill_f64", 1, {2 * kBytes, kNumbers, 5}));
+      }
+    }
+    expect(machine, launch(machine, one, gpu.capture(plan.lists())));
+  }
+});
+
+AddGpu unreachable(
+    "GPUs that cannot reach each other's memory have no graph with copies between them", 2,
+    [] {
+      Stub::reset(2, false);
+      Machine machine(optionsOfTwo(1));
+      const Layout layout{2, 1};
+      Runtime& runtime = machine.core->runtime();
+      Lists plan;
+      const std::int32_t add = machine.core->kernel("add_f64", 1);
+      const std::int32_t one = layout.compute(1);
+      const Event first{
+          one, plan.add(runtime.queue(one), Opcode::exec, add, 2, {0, kBytes, kNumbers, 1})};
+      fetch(plan, runtime, layout, 2, 1, 0, first);
+      const std::string why = refusal(*runtime.queue(one)->stream->thread, plan.lists());
+      CHECK(why.find("there is no peer access") != std::string::npos);
+      expect(machine, machine.exec(layout.compute(2), "fill_f64", 1, {0, kNumbers, 5}));
+    },
+    On::stubOnly);
+
+AddGpu lostInGraph(
+    "a GPU that is lost in a graph of several is seen, and nothing hangs", 2,
+    [] {
+      Machine machine(optionsOfTwo(1));
+      const Layout layout{2, 1};
+      Runtime& runtime = machine.core->runtime();
+      const std::int32_t one = layout.compute(1);
+      const std::int32_t two = layout.compute(2);
+      Lists plan;
+      const Event bad{two, plan.add(runtime.queue(two), Opcode::exec,
+                                    machine.core->kernel("illegal_address", 1), 0, {})};
+      plan.add(runtime.queue(one), Opcode::exec, machine.core->kernel("empty", 1), 0, {}, bad);
+      auto lists = plan.lists();
+      std::swap(lists[0], lists[1]);
+      const std::int32_t graph = runtime.queue(one)->stream->thread->capture(lists);
+      const Event event = launch(machine, one, graph);
+      machine.publish();
+      const std::int64_t limit = now() + 10'000'000'000;
+      while (ahead(machine.completed(one), event.sequence) < 0 && now() < limit) sched_yield();
+      CHECK(now() < limit);
+      CHECK(machine.status(event) == Status::deviceLost);
+      CHECK(machine.core->lastError(one).find("ILLEGAL_ADDRESS") != std::string::npos);
+      expect(machine, machine.exec(two, "empty", 0, {}), Status::deviceLost);
+    },
+    On::stubOnly);
 
 }  // namespace
 }  // namespace headrace::test

@@ -46,6 +46,7 @@ describe('native tests', needing(gpuProgram), () => {
     ['doubtFailures', 'a failure that a death explains is told as that death', 'doubts.cpp'],
     ['graphOrder', 'a graph keeps the order between its streams', 'graphs.cpp'],
     ['graphOutcome', 'a failure in a graph is not lost to its next launch', 'graphs.cpp'],
+    ['graphWatch', 'a GPU that is lost in a graph of several is seen', 'graphs.cpp'],
     ['launchPause', 'beside one, a copy goes without', 'while a kernel may be'],
   ])('without %s: "%s" fails', (guard, name, words) => {
     const whole = native(name, '');

@@ -116,6 +116,8 @@ export interface Guards {
   messageRetry: boolean;
   /** A task follows the tasks of other ranks in its `after` (scheduler/ranks/cross-rank-order.ts). */
   afterTokens: boolean;
+  /** In a pruned run a task follows the tasks of its rank that it names in `after`. */
+  prunedAfter: boolean;
   /** No rank waits in a tree for one that pulls its input (stages/exec-message.ts). */
   pullApart: boolean;
   /** A pulled receive waits for a lane behind no receive that is held (scheduler/ranks/small-messages.ts). */
@@ -282,6 +284,7 @@ const all: Guards = {
   movementWake: true,
   messageRetry: true,
   afterTokens: true,
+  prunedAfter: true,
   pullApart: true,
   pullLast: true,
   pullPasses: true,

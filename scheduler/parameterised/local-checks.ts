@@ -2,7 +2,7 @@
 // both ends of their edges fit. It goes over the indices of all tasks for that, so it is no part of other runs.
 
 import type { Datum } from '../program/datum.js';
-import { FlowEnd, type Indices, type Targets } from './ends.js';
+import { ControlEnd, type Controls, FlowEnd, type Indices, type Targets } from './ends.js';
 import type { GraphClass } from './graph-class.js';
 import type { LocalInputs } from './local-inputs.js';
 import {
@@ -75,6 +75,22 @@ export class LocalChecks {
       throw unsentInput(nameOf(cls, indices), cls.runs.flowNames[f], source);
   }
 
+  /** The control flow `control` of a task leads to `end`. @throws HeadraceError `ERR_GRAPH_RANGE`, `ERR_GRAPH_EDGE` */
+  leads(cls: GraphClass, indices: Indices, control: number, end: ControlEnd): void {
+    const target = end.cls as GraphClass;
+    if (this.classes[target.number] !== target || target.outside(end.indices) !== undefined)
+      throw targetOutside(nameOf(cls, indices), end);
+    if (!orders(target.controlFrom[end.control]?.(end.indices), cls, indices, control))
+      throw unexpectedEnd(nameOf(cls, indices), end);
+  }
+
+  /** The control flow `control` of a task comes from `source`. @throws HeadraceError `ERR_GRAPH_EDGE` */
+  follows(cls: GraphClass, indices: Indices, control: number, source: ControlEnd): void {
+    const sender = source.cls as GraphClass;
+    if (!orders(sender.controlTo[source.control]?.(source.indices), cls, indices, control))
+      throw unsentInput(nameOf(cls, indices), cls.controlNames[control], source);
+  }
+
   /** @throws HeadraceError `ERR_GRAPH_LOCAL` for a task of the rank that is missing */
   ended(): void {
     const { classes, rank, taken } = this;
@@ -97,4 +113,14 @@ function isAt(end: unknown, cls: GraphClass, indices: Indices, f: number): boole
 function leadsTo(to: Targets, cls: GraphClass, indices: Indices, f: number): boolean {
   if (Array.isArray(to)) return to.some((one: Targets) => leadsTo(one, cls, indices, f));
   return isAt(to, cls, indices, f);
+}
+
+function orders(ends: Controls, cls: GraphClass, indices: Indices, control: number): boolean {
+  if (Array.isArray(ends)) return ends.some((one: Controls) => orders(one, cls, indices, control));
+  return (
+    ends instanceof ControlEnd &&
+    ends.cls === cls &&
+    ends.control === control &&
+    sameIndices(cls.indexNames, ends.indices, indices)
+  );
 }

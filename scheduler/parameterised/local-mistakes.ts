@@ -3,7 +3,7 @@
 import { HeadraceError } from '../../devices/errors.js';
 import { shown } from '../checks.js';
 import type { Datum } from '../program/datum.js';
-import type { FlowEnd, Indices } from './ends.js';
+import type { ControlEnd, FlowEnd, Indices } from './ends.js';
 import type { GraphClass } from './graph-class.js';
 import { endName } from './graph-task.js';
 import { taskName } from './task-key.js';
@@ -62,7 +62,7 @@ export function onePosition(
 export function againstOrder(
   task: string,
   position: number,
-  end: FlowEnd,
+  end: FlowEnd | ControlEnd,
   other: number,
 ): HeadraceError {
   return wrongOrder(
@@ -135,7 +135,7 @@ export function strayTask(task: string, rank: number): HeadraceError {
 }
 
 /** @internal */
-export function targetOutside(task: string, end: FlowEnd): HeadraceError {
+export function targetOutside(task: string, end: FlowEnd | ControlEnd): HeadraceError {
   return new HeadraceError(
     'ERR_GRAPH_RANGE',
     `${task} sends to ${endName(end)}, which is outside of its ranges`,
@@ -151,15 +151,42 @@ function wrongEdge(text: string, task: string): HeadraceError {
 }
 
 /** @internal */
-export function unexpectedEnd(task: string, end: FlowEnd): HeadraceError {
+export function unexpectedEnd(task: string, end: FlowEnd | ControlEnd): HeadraceError {
   return wrongEdge(`${task} sends to ${endName(end)}, which does not expect it`, task);
 }
 
 /** @internal */
-export function unsentInput(task: string, flow: string, source: FlowEnd): HeadraceError {
+export function unsentInput(
+  task: string,
+  flow: string,
+  source: FlowEnd | ControlEnd,
+): HeadraceError {
   return wrongEdge(
     `${task} expects '${flow}' from ${endName(source)}, which does not send it`,
     task,
+  );
+}
+
+/** The control flow `control` of a task leads to tasks that do not expect it. @internal */
+export function unfollowed(task: string, control: string): HeadraceError {
+  return wrongEdge(`'${control}' of ${task} leads to more tasks than expect it`, task);
+}
+
+/** @internal */
+export function controlElsewhere(
+  task: string,
+  rank: number,
+  end: ControlEnd,
+  other: number | undefined,
+): HeadraceError {
+  return new HeadraceError(
+    'ERR_AFTER_ELSEWHERE',
+    `a control flow connects ${task} on rank ${rank} and ${endName(end)} on rank ${other}, in a pruned run`,
+    {
+      task,
+      remedy:
+        'let the first task write a small datum that the second one reads, or do not prune the run',
+    },
   );
 }
 

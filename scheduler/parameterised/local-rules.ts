@@ -15,18 +15,9 @@ export function whyNotLocal(classes: readonly GraphClass[]): string | undefined 
   return undefined;
 }
 
-function lackOf({
-  order,
-  on,
-  runs,
-  to,
-  isWritten,
-  datum,
-  hasControls,
-}: GraphClass): string | undefined {
+function lackOf({ order, on, runs, to, isWritten, datum }: GraphClass): string | undefined {
   if (order === undefined) return 'has no `order`';
   if (on === undefined) return 'has no `on`';
-  if (hasControls) return 'has control flows';
   const modes = Object.values(runs.definition.flows).map(({ mode }) => mode);
   if (modes.includes('reduce')) return 'has a flow that reduces';
   for (const [f, flow] of runs.flowNames.entries()) {

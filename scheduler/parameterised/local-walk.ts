@@ -8,6 +8,7 @@
 // and rank (scheduler/ranks/local-rank.ts): the readers of a version come before the task that overwrites it, also in the order. And
 // whatever a rank waits for depends on tasks with smaller positions only, so some rank can always go on.
 
+import type { TaskHandle } from '../../devices/handles.js';
 import type { Datum } from '../program/datum.js';
 import { Datum as DatumClass } from '../program/datum.js';
 import type { Graph, TaskArguments, TaskOptions } from '../program/graph.js';
@@ -17,6 +18,7 @@ import { FlowEnd, type Indices, type Source } from './ends.js';
 import type { GraphClass } from './graph-class.js';
 import { insertHomeCopy } from './home-copy.js';
 import { LocalChecks } from './local-checks.js';
+import { LocalControls } from './local-controls.js';
 import type { LocalInputs } from './local-inputs.js';
 import {
   againstOrder,
@@ -48,6 +50,7 @@ export class LocalWalk implements TargetVisitor {
   private output = 0;
   private readonly checks: LocalChecks | undefined;
   private readonly trees: LocalTrees;
+  private readonly controls: LocalControls;
   /** Undefined before the first task. */
   private tasks: LocalTasks | undefined;
   /** Tasks inserted so far. */
@@ -68,6 +71,7 @@ export class LocalWalk implements TargetVisitor {
     this.cls = classes[0];
     this.trees = new LocalTrees(classes, local.treeFrom);
     this.checks = graph.isChecked ? new LocalChecks(classes, inputs, local.rank) : undefined;
+    this.controls = new LocalControls(classes, local.rank, this.checks);
   }
 
   /**
@@ -90,6 +94,7 @@ export class LocalWalk implements TargetVisitor {
       if (!this.insertNext(tasks, most)) return true;
       this.sends.before(Infinity);
       this.checks?.ended();
+      this.controls.ended();
     } finally {
       // An error of these tasks comes before that of the walk.
       portion.insert();
@@ -149,12 +154,23 @@ export class LocalWalk implements TargetVisitor {
     }
     const given = portion.data;
     for (let f = 0; f < from.length; f++) given[f] = data[f];
-    portion.add(cls.runs, cls.params?.(indices), this.options());
+    if (cls.hasControls) this.placeOrdered(given);
+    else portion.add(cls.runs, cls.params?.(indices), this.options(undefined));
+  }
+
+  /** As `place`, for a task with control flows: others may need its handle. */
+  private placeOrdered(given: readonly Datum[]): void {
+    const { cls, indices, position, graph, portion, controls } = this;
+    portion.insert();
+    const after = controls.before(cls, indices, position);
+    const params = cls.params?.(indices);
+    const handle = graph.insertInOrder(cls.runs, given, params, this.options(after));
+    controls.inserted(cls, indices, handle);
   }
 
   /** As `place`, for a task with lists. */
   private placeLists(): void {
-    const { cls, indices, graph, portion, data } = this;
+    const { cls, indices, position, graph, portion, data, controls } = this;
     const { from, isWritten, runs, params } = cls;
     const args: Record<string, unknown> = { ...params?.(indices) };
     for (let f = 0; f < from.length; f++) {
@@ -171,14 +187,17 @@ export class LocalWalk implements TargetVisitor {
       args[name] = data[f];
     }
     portion.insert();
-    graph.insert(runs, args as TaskArguments<Flows, Parameters>, this.options());
+    const after = cls.hasControls ? controls.before(cls, indices, position) : undefined;
+    const given = args as TaskArguments<Flows, Parameters>;
+    const handle = graph.insert(runs, given, this.options(after));
+    if (cls.hasControls) controls.inserted(cls, indices, handle);
   }
 
-  private options(): TaskOptions {
+  private options(after: readonly TaskHandle[] | undefined): TaskOptions {
     const { cls, indices, local } = this;
     const priority = cls.priority === undefined ? 0 : cls.priority(indices);
     // `insert` takes undefined for an option that is not given. One shape of object is the fastest.
-    return { priority, device: cls.device?.(indices), rank: local.rank } as TaskOptions;
+    return { priority, device: cls.device?.(indices), rank: local.rank, after } as TaskOptions;
   }
 
   /** The datum that flow `f` of the task overwrites. */

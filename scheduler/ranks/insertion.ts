@@ -11,6 +11,7 @@
 // alone, which never move.
 
 import { HeadraceError } from '../../devices/errors.js';
+import { guards } from '../../devices/guards.js';
 import type { Column, DatumId, TaskHandle, TaskId } from '../../devices/handles.js';
 import { AccessMode, type TaskClassRow } from '../../stages/task-table.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
@@ -102,8 +103,11 @@ function insertCopy(
     return engine.insert(own);
   }
   if (after !== undefined && after.length > 0) {
-    if (ranks.runs.isPruned(run)) checkPruned(cls, after, target, ranks.rank);
-    else own.after = ranks.after.resolve(after, target, run, priority);
+    if (ranks.runs.isPruned(run)) {
+      checkPruned(cls, after, target, ranks.rank);
+      // All of them are tasks of the same rank, so on this rank they have numbers here.
+      if (target === ranks.rank && guards.prunedAfter) own.after = after as readonly TaskId[];
+    } else own.after = ranks.after.resolve(after, target, run, priority);
   }
   if (!plan.plan(own, target)) {
     // A rank that has nothing to insert must still receive the messages of the others.

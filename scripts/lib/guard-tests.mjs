@@ -17,6 +17,7 @@ const partRanks = { project: 'unit', file: 'test/scheduler/parts-ranks.test.ts' 
 const restores = { project: 'unit', file: 'test/scheduler/restore-ranks.test.ts' };
 const localTasks = { project: 'unit', file: 'test/simulated/local-tasks.test.ts' };
 const idle = { project: 'unit', file: 'test/scheduler/idle.test.ts' };
+const localControls = { project: 'unit', file: 'test/simulated/local-controls.test.ts' };
 const pruned = { project: 'unit', file: 'test/simulated/parameterised.test.ts' };
 const H6 = 'H6 handles of memory';
 const H8 = 'H8 waiting for kernels';
@@ -27,6 +28,12 @@ export const guardTests = [
     guard: 'afterTokens',
     hazard: 'control order',
     breaks: 'a task starts before one of another rank that it follows',
+  },
+  {
+    ...localControls,
+    guard: 'prunedAfter',
+    hazard: 'control order',
+    breaks: 'a task of a pruned run starts before one of the same rank that it follows',
   },
   {
     ...ranks,

@@ -29,6 +29,12 @@ interface Arrays {
   readonly plus: number;
 }
 
+/** When the body of each node ran last, in turns of all bodies: by a number of the program and the node. */
+const turns: Map<number, number> = new Map();
+let turn = 0;
+/** More than the nodes of a program. */
+const NODES = 1000;
+
 function compute({ x, y, to, sum, a, b, plus }: Arrays): void {
   if (plus < 0) throw new Error('as asked for');
   const all = (i: number): number => plus + i + (a?.[i] ?? 0) + 3 * (b?.[i] ?? 0);
@@ -64,8 +70,11 @@ const classesOf = (fetch: 'push' | 'pull'): Readonly<Record<string, unknown>> =>
         // Some classes pull.
         fetch: name === 'two' || name === 'fresh' ? fetch : 'push',
         flows: SHAPES[name] as { readonly x: typeof rw },
-        params: { plus: 'f64' },
-        body: (args) => compute(args as Arrays),
+        params: { plus: 'f64', node: 'i32' },
+        body: (args) => {
+          turns.set(args.node, ++turn);
+          compute(args as Arrays);
+        },
       }),
     ]),
   );
@@ -89,9 +98,14 @@ interface Node {
   readonly to: Record<string, End[]>;
   /** Flows that go home. */
   readonly homes: Set<string>;
+  /** Nodes of the same rank before and behind, without data. */
+  readonly after: number[];
+  readonly before: number[];
 }
 
 interface LocalProgram {
+  /** The same on all ranks, and most likely another one for another program. */
+  readonly first: number;
   readonly nodes: readonly Node[];
   /** Owners of the data, modulo the number of ranks; constants stand last. */
   readonly owners: readonly number[];
@@ -99,6 +113,11 @@ interface LocalProgram {
   /** Number of constants that all ranks get. */
   readonly shared: number;
   readonly fetch: 'push' | 'pull';
+}
+
+/** The datum whose owner runs a node. */
+function homeOf({ data }: Node): number {
+  return data['x'] ?? data['to'] ?? data['sum'];
 }
 
 /** A random program. */
@@ -121,7 +140,7 @@ export function localProgram(random: Random): LocalProgram {
     position += 1 + random.below(3);
     const node: Node = {
       ...{ shape, index, position, plus: random.below(100) },
-      ...{ data: {}, from: {}, to: {}, homes: new Set() },
+      ...{ data: {}, from: {}, to: {}, homes: new Set(), after: [], before: [] },
     };
     const me = nodes.length;
     for (const flow of Object.keys(SHAPES[shape])) {
@@ -149,7 +168,17 @@ export function localProgram(random: Random): LocalProgram {
   }
   for (const end of last) if (end !== undefined) nodes[end.node].homes.add(end.flow);
   const fetch = random.below(3) === 0 ? 'pull' : 'push';
-  return { nodes, owners, constants, shared, fetch };
+  // A third of the nodes follow up to two others, some of which others follow, too.
+  for (const [n, node] of nodes.entries()) {
+    for (let tries = random.below(3) === 0 ? 2 : 0; tries > 0 && n > 0; tries--) {
+      const other = random.below(n);
+      const isNear = owners[homeOf(nodes[other])] === owners[homeOf(node)];
+      if (!isNear || node.after.includes(other)) continue;
+      node.after.push(other);
+      nodes[other].before.push(n);
+    }
+  }
+  return { first: NODES * random.below(10_000), nodes, owners, constants, shared, fetch };
 }
 
 /** What the program leaves, computed task by task. */
@@ -171,7 +200,7 @@ export interface Planted {
 
 /** The program as a graph of data. */
 export function localGraph(
-  { nodes, owners, constants, shared, fetch }: LocalProgram,
+  { first: firstNumber, nodes, owners, constants, shared, fetch }: LocalProgram,
   ranks: number,
   planted: Planted = {},
 ): ParameterisedGraph<readonly Datum<'f64'>[]> {
@@ -183,13 +212,20 @@ export function localGraph(
   return parameterised<readonly Datum<'f64'>[]>('local', (graph: any, data) => {
     const declared = graph.declare(
       Object.fromEntries(
-        NAMES.map((name) => [name, { runs: classes[fetch][name], indices: ['i'] }]),
+        NAMES.map((name) => [
+          name,
+          { runs: classes[fetch][name], indices: ['i'], controls: ['come', 'go'] },
+        ]),
       ),
     );
     const endOf = (end: End | number): unknown => {
       if (typeof end === 'number') return data[end];
       const { shape, index } = nodes[end.node];
       return declared[shape][end.flow]({ i: index });
+    };
+    const controlOf = (control: string) => (node: number) => {
+      const { shape, index } = nodes[node];
+      return declared[shape][control]({ i: index });
     };
     const first = owners.length - constants;
     if (planted.isMute !== true) graph.share(...data.slice(first, first + shared));
@@ -206,8 +242,7 @@ export function localGraph(
     });
     for (const name of NAMES) {
       const of = mine[name];
-      const rankOf = (i: number): number =>
-        owners[of[i].data['x'] ?? of[i].data['to'] ?? of[i].data['sum']] % ranks;
+      const rankOf = (i: number): number => owners[homeOf(of[i])] % ranks;
       const flows = Object.fromEntries(
         Object.keys(SHAPES[name]).map((flow) => [
           flow,
@@ -243,7 +278,13 @@ export function localGraph(
         },
         on: ({ i }: { i: number }) => rankOf(i),
         flows,
-        params: ({ i }: { i: number }) => ({ plus: of[i].plus }),
+        controls: {
+          come: { from: ({ i }: { i: number }) => of[i].after.map(controlOf('go')) },
+          go: { to: ({ i }: { i: number }) => of[i].before.map(controlOf('come')) },
+        },
+        params: ({ i }: { i: number }) => {
+          return { plus: of[i].plus, node: firstNumber + (numbers.get(of[i]) as number) };
+        },
         priority: ({ i }: { i: number }) => (i * 7) % 3,
       });
     }
@@ -262,6 +303,18 @@ export function dataOf(
     runtime.data(value.slice(), { name: `d${d}`, rank: owners[d] % runtime.ranks }),
   );
   return { data, values };
+}
+
+/** The nodes of this rank that ran before one that they follow. */
+function disorder({ first, nodes, owners }: LocalProgram, { rank, ranks }: Runtime): string[] {
+  const turnOf = (node: number): number => turns.get(first + node) ?? 0;
+  return nodes.flatMap((node, n) =>
+    owners[homeOf(node)] % ranks === rank
+      ? node.after.flatMap((other) =>
+          turnOf(other) < turnOf(n) ? [] : [`node ${n} ran before node ${other}`],
+        )
+      : [],
+  );
 }
 
 const addOne = task({
@@ -297,6 +350,8 @@ export async function localDifferences(
       computeLocally(program, values);
       await runtime.run(graph, data, { pruned: run === 'local' });
     }
+    if (run !== 'inserted')
+      wrong.push(...disorder(program, runtime).map((one) => `run ${n}, ${one}`));
     for (const [d, datum] of data.entries()) {
       if (random.below(3) > 0 && n + 1 < runs.length) continue;
       const value = (await datum.read()).join();

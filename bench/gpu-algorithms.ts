@@ -15,11 +15,13 @@ Cholesky or a product on the NVIDIA GPUs of this machine, with its result checke
   --gpus N              GPUs (1)
   --n N                 order of the matrix (32768)
   --tile N              order of a tile (2048)
-  --memory SIZE         memory of each GPU (120GiB)
+  --memory SIZE         memory of each GPU (most of what is free)
   --host-memory SIZE    host memory (64GiB)
   --pinned SIZE         of it page-locked at the start (1GiB)
   --streams N           streams of each GPU (4)
+  --grid RxC            rows and columns of the grid of GPUs (that of TiledMatrix)
   --play WAY            play a plan: 'lists' or 'graph' (insert)
+  --times N             iterations of a play, for a product (1)
   --repeats N           times under the clock (3)
   --check N             tiles that are compared (16)
   --trace FILE          write a trace
@@ -31,12 +33,14 @@ const values = commandLine(usage, {
   n: { type: 'string', default: '32768' },
   tile: { type: 'string', default: '2048' },
   what: { type: 'string', default: 'cholesky' },
-  memory: { type: 'string', default: '120GiB' },
+  memory: { type: 'string' },
   'host-memory': { type: 'string', default: '64GiB' },
   pinned: { type: 'string', default: '1GiB' },
   check: { type: 'string', default: '16' },
   streams: { type: 'string', default: '4' },
+  grid: { type: 'string' },
   play: { type: 'string', default: 'insert' },
+  times: { type: 'string', default: '1' },
   repeats: { type: 'string', default: '3' },
   trace: { type: 'string' },
   json: { type: 'boolean' },
@@ -48,6 +52,13 @@ if (!['insert', 'lists', 'graph'].includes(values.play))
 const gpus = positive(usage, 'gpus', values.gpus);
 const n = positive(usage, 'n', values.n);
 const tile = positive(usage, 'tile', values.tile);
+const shape = values.grid?.split('x').map((part) => positive(usage, 'grid', part));
+if (shape !== undefined && shape.length !== 2)
+  usageError(usage, `--grid is ROWSxCOLUMNS, not '${values.grid}'`);
+const grid = shape === undefined ? {} : { grid: { rows: shape[0], columns: shape[1] } };
+const times = positive(usage, 'times', values.times);
+if (times > 1 && (values.play === 'insert' || values.what !== 'gemm'))
+  usageError(usage, '--times needs --play, and a product: a factor is factorised once');
 
 const constant = task({
   name: 'fill',
@@ -66,7 +77,7 @@ const opening = performance.now();
 await using runtime = await Runtime.create({
   driver: 'cuda',
   gpus,
-  gpuMemory: values.memory,
+  ...(values.memory === undefined ? {} : { gpuMemory: values.memory }),
   computeStreams: Number(values.streams),
   hostMemory: values['host-memory'],
   pinnedMemory: values.pinned,
@@ -93,11 +104,11 @@ function fillAll(graph: Graph, a: TiledMatrix<'f64'>): void {
 }
 
 const lower = values.what === 'cholesky';
-const A = new TiledMatrix(runtime, 'f64', { rows: n, tile, lower, name: 'A' });
+const A = new TiledMatrix(runtime, 'f64', { rows: n, tile, lower, name: 'A', ...grid });
 const matrices = [A];
 if (!lower) {
-  matrices.push(new TiledMatrix(runtime, 'f64', { rows: n, tile, name: 'B' }));
-  matrices.push(new TiledMatrix(runtime, 'f64', { rows: n, tile, name: 'C' }));
+  matrices.push(new TiledMatrix(runtime, 'f64', { rows: n, tile, name: 'B', ...grid }));
+  matrices.push(new TiledMatrix(runtime, 'f64', { rows: n, tile, name: 'C', ...grid }));
 }
 const flops = lower ? choleskyFlops(n) : gemmFlops(n, n, n);
 const rates: number[] = [];
@@ -125,8 +136,8 @@ if (plan !== undefined) {
 /** Solves the problem once; seconds and what there is to say. */
 async function solve(): Promise<{ seconds: number; words: string }> {
   if (plan !== undefined) {
-    const { seconds } = await plan.run();
-    return { seconds, words: `graph: ${plan.report.graph}` };
+    const { seconds } = await plan.run({ times });
+    return { seconds: seconds / times, words: `graph: ${plan.report.graph}` };
   }
   const report = await runtime.run(insertAll);
   const busy = report.devices.slice(1).map((d) => (d.busySeconds / report.seconds).toFixed(2));
@@ -154,7 +165,15 @@ const entry: BenchEntry = {
   name: `gpu/${values.what}${values.play === 'insert' ? '' : `/${values.play}`}`,
   value: median(rates),
   unit: 'TF/s',
-  params: { gpus, n, tile, streams: Number(values.streams), memory: values.memory },
+  params: {
+    gpus,
+    n,
+    tile,
+    streams: Number(values.streams),
+    memory: values.memory ?? 'all',
+    times,
+    grid: `${A.grid.rows}x${A.grid.columns}`,
+  },
 };
 process.stdout.write(
   values.json === true

@@ -1,14 +1,17 @@
-// The cost of an empty kernel on one NVIDIA GPU: inserted, played from lists, and played as a CUDA graph. The programs are a
-// chain and the stencil of Task Bench with three dependencies per task.
+// The cost of an empty kernel on NVIDIA GPUs: inserted, played from lists, and played as a CUDA graph. The programs are a chain,
+// which goes from GPU to GPU if there are several, the stencil of Task Bench with three dependencies per task, its columns dealt
+// to the GPUs in blocks, and on several GPUs independent kernels on all of them.
 import { type Graph, Runtime, readWrite, task } from '../index.js';
 import { commandLine, positive } from './command-line.js';
-import { type BenchEntry, insertShape, log, makeColumns, median } from './harness.js';
+import { type BenchEntry, type Columns, insertShape, log, median } from './harness.js';
 
 const usage = `usage: node dist/bench/gpu-plan.js [options]
 
-Microseconds per empty kernel on one NVIDIA GPU: inserted, played from lists, and played as a CUDA graph.
+Microseconds per empty kernel on NVIDIA GPUs: inserted, played from lists, and played as a CUDA graph. On several GPUs the figures of
+the stencil and of independent kernels are per kernel and GPU: the time, divided by the kernels of one GPU.
 
-  --streams N     streams of the GPU (4)
+  --gpus N        GPUs (1)
+  --streams N     streams of each GPU (4)
   --steps N       steps of an iteration (100)
   --times N       iterations of a play (50)
   --repeats N     times under the clock (5)
@@ -16,44 +19,68 @@ Microseconds per empty kernel on one NVIDIA GPU: inserted, played from lists, an
   --help          this text
 `;
 const values = commandLine(usage, {
+  gpus: { type: 'string', default: '1' },
   streams: { type: 'string', default: '4' },
   steps: { type: 'string', default: '100' },
   times: { type: 'string', default: '50' },
   repeats: { type: 'string', default: '5' },
   json: { type: 'boolean' },
 });
+const gpus = positive(usage, 'gpus', values.gpus);
 const streams = positive(usage, 'streams', values.streams);
 const steps = positive(usage, 'steps', values.steps);
 const times = positive(usage, 'times', values.times);
 const repeats = positive(usage, 'repeats', values.repeats);
+/** Columns of one GPU. */
 const WIDTH = 16;
 
 const link = task({ name: 'link', flows: { x: readWrite('f64') }, kernel: 'empty' });
 
 await using runtime = await Runtime.create({
   driver: 'cuda',
-  gpus: 1,
+  gpus,
   gpuMemory: '64MiB',
   computeStreams: streams,
   workers: 1,
 });
-const columns = makeColumns(runtime, WIDTH, 1);
+const row = (parity: string): Columns['even'] =>
+  Array.from({ length: WIDTH * gpus }, (_, p) =>
+    runtime.data(new Float64Array(2), {
+      name: `${parity}(${p})`,
+      device: Math.floor(p / WIDTH),
+    }),
+  );
+const columns = { even: row('even'), odd: row('odd') };
 const x = runtime.data(new Float64Array(2), { name: 'x' });
-const programs = {
+interface Program {
+  /** Tasks by which the time is divided. */
+  readonly tasks: number;
+  readonly width: number;
+  insert(graph: Graph): void;
+}
+const programs: Record<string, Program> = {
   chain: {
     tasks: steps,
-    insert: (graph: Graph): void => {
-      for (let i = 0; i < steps; i++) graph.insert(link, { x });
+    width: 1,
+    insert: (graph) => {
+      for (let i = 0; i < steps; i++) graph.insert(link, { x }, { device: i % gpus });
     },
   },
   stencil: {
     tasks: steps * WIDTH,
-    insert: (graph: Graph): void => insertShape(graph, columns, 'stencil', steps),
+    width: WIDTH * gpus,
+    insert: (graph) => insertShape(graph, columns, 'stencil', steps),
   },
 };
+if (gpus > 1)
+  programs['independent'] = {
+    tasks: steps * WIDTH,
+    width: WIDTH * gpus,
+    insert: (graph) => insertShape(graph, columns, 'independent', steps),
+  };
 
 const entries: BenchEntry[] = [];
-for (const [name, { tasks, insert }] of Object.entries(programs)) {
+for (const [name, { tasks, width, insert }] of Object.entries(programs)) {
   const lists = await runtime.plan(insert, { name, graph: 'never' });
   const graph = await runtime.plan(insert, { name, graph: 'always' });
   const ways: Record<string, () => Promise<unknown>> = {
@@ -74,10 +101,10 @@ for (const [name, { tasks, insert }] of Object.entries(programs)) {
     }
   if (graph.report.graph !== 'captured') throw new Error(`no graph: ${graph.report.graph}`);
   for (const [way, list] of Object.entries(costs)) {
-    const params = { streams, steps, times, width: name === 'chain' ? 1 : WIDTH };
+    const params = { gpus, streams, steps, times, width };
     const entry = { name: `gpu/${name}/${way}`, value: median(list), unit: 'us/task', params };
     entries.push(entry);
-    log(`${entry.name}: ${entry.value.toFixed(2)} us per task`);
+    log(`${entry.name}: ${entry.value.toFixed(2)} us per task, GPUs: ${gpus}`);
   }
 }
 if (values.json === true) process.stdout.write(`${JSON.stringify(entries)}\n`);

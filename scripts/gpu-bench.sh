@@ -27,6 +27,7 @@ trap 'rm -rf "$results"' EXIT
 timeout 300 build/Release/headrace_gpu_bench "$gpus" "${@:2}"
 
 node dist/bench/gpu-plan.js --json
+if ((gpus > 1)); then node dist/bench/gpu-plan.js --json --gpus "$gpus"; fi
 
 peers=
 tiles=
@@ -51,6 +52,7 @@ if ((gpus == 1)); then
   done
 fi
 algorithm --n 65536
+if ((gpus > 1)); then for play in lists graph; do algorithm --n 65536 --play $play; done; fi
 peer cholesky 65536
 algorithm --n 32768
 peer cholesky 32768
@@ -61,6 +63,8 @@ if ((gpus == 1)); then peer gemm 32768; fi
 tile=$((gpus > 2 ? 2048 : 4096))
 algorithm --n 32768 --what gemm --tile $tile --memory $((7168 / gpus))MiB --host-memory 30GiB --pinned 30GiB
 algorithm --n 24576 --what gemm --tile $tile --memory $((4096 / gpus))MiB --host-memory 16GiB --pinned 16GiB
+# As a plan: every iteration copies all data in and out, and the iterations of a play overlap.
+algorithm --n 32768 --what gemm --tile $tile --memory $((7168 / gpus))MiB --host-memory 30GiB --pinned 30GiB --play lists --times 3
 peer gemm-host 24576
 algorithm --n 32768 --memory $((1229 / gpus))MiB --host-memory 8GiB --pinned 8GiB
 if ((gpus > 1)) && type mpirun >/dev/null 2>&1; then timeout 200 node dist/bench/gpu-network.js; fi

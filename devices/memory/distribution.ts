@@ -47,6 +47,18 @@ export function squareGrid(n: number): BlockCyclic {
   return { rows, columns: n / rows };
 }
 
+/** Up to so many GPUs, a triangle is dealt by rows. */
+const BY_ROWS = 4;
+
+/**
+ * The grid of so many GPUs for a matrix that names none. A triangle on few GPUs is dealt by rows: then all GPUs work on every
+ * column of a factorisation, and each reads only its own rows of the columns left of a panel. With more GPUs too much would travel
+ * between them, so the grid is the most square one, as for a full matrix.
+ */
+export function gridOfGpus(gpus: number, isTriangle: boolean): BlockCyclic {
+  return isTriangle && gpus <= BY_ROWS ? { rows: gpus, columns: 1 } : squareGrid(gpus);
+}
+
 /** @throws HeadraceError `ERR_UNDISTRIBUTED` when the grid has no positions or more than there are places. */
 export function checkGrid(given: BlockCyclic, places: number, what: string): BlockCyclic {
   if (given === null || typeof given !== 'object')

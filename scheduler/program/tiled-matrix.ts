@@ -8,6 +8,7 @@ import { HeadraceError } from '../../devices/errors.js';
 import {
   type BlockCyclic,
   checkGrid,
+  gridOfGpus,
   ownerOf,
   placeOf,
   squareGrid,
@@ -28,7 +29,10 @@ export interface TiledMatrixOptions {
   readonly columns?: number;
   /** Rows and columns of a tile. */
   readonly tile: number;
-  /** Grid of GPUs among which tiles are distributed; default: the most square one. Without GPUs it has no effect. */
+  /**
+   * Grid of GPUs among which tiles are distributed. Default: the most square one; for a triangle on up to four GPUs, one column of
+   * all GPUs. Without GPUs it has no effect.
+   */
   readonly grid?: BlockCyclic;
   /** Grid of ranks among which tiles are distributed first; default: the most square one. */
   readonly rankGrid?: BlockCyclic;
@@ -137,7 +141,7 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
     this.checkTiles();
     this.grid =
       options.grid === undefined
-        ? squareGrid(Math.max(1, gpus))
+        ? gridOfGpus(Math.max(1, gpus), this.lower)
         : checkGrid(options.grid, Math.max(1, gpus), `matrix '${this.name}'`);
     const ranks = runtime.ranks;
     this.rankGrid =

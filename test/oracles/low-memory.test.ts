@@ -3,7 +3,8 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cholesky, gemm } from '../../algorithms/index.js';
-import { ownerOf, type RunReport, type Runtime, squareGrid, TiledMatrix } from '../../index.js';
+import { gridOfGpus } from '../../devices/memory/distribution.js';
+import { ownerOf, type RunReport, type Runtime, TiledMatrix } from '../../index.js';
 import { partOf } from '../support/grids.js';
 import { nothingLeft, onMachine, soon } from '../support/machines.js';
 import { fillIntegers, fillSpd, product, residual } from '../support/matrices.js';
@@ -82,7 +83,7 @@ function mostWritten(tiles: number, gpus: number, lower: boolean): number {
   const side = (i: number): number => (i < tiles - 1 ? TILE : TILE - 5);
   for (let j = 0; j < tiles; j++) {
     for (let i = lower ? j : 0; i < tiles; i++) {
-      bytes[ownerOf(squareGrid(gpus), i, j)] += side(i) * side(j) * 8;
+      bytes[ownerOf(gridOfGpus(gpus, lower), i, j)] += side(i) * side(j) * 8;
     }
   }
   return Math.max(...bytes);

@@ -199,7 +199,7 @@ function inserted(play: Play): readonly [number, number, number] {
   // A rank in the middle of the grid.
   const side = Math.sqrt(ranks) >> 1;
   const port = new LonePort(side * Math.round(Math.sqrt(ranks)) + side, ranks);
-  const machine = { ...presets['h200-8'], gpus: GPUS, workers: 1 };
+  const machine = { ...presets['h200-8'], gpus: GPUS, workers: 1, lanes: 32 };
   const backend = new SimulatedBackend({ machine, world: new World(), story: false });
   const runtime = Runtime.over(backend, { workers: 1, window }, port);
   const matrices = matricesOf(runtime, play);

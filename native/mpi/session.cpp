@@ -76,15 +76,14 @@ Session::~Session() {
   }
   movers_.clear();
   if (isLost_) return;
-  const auto withdraw = [](MPI_Request& request) {
-    MPI_Cancel(&request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-  };
   for (std::size_t i = 0; i < requests_.size(); ++i) {
-    const bool waits = requests_[i] != MPI_REQUEST_NULL && owners_[i].kind == Kind::controlIn;
-    if (waits) withdraw(requests_[i]);
+    const Kind kind = owners_[i].kind;
+    if (requests_[i] == MPI_REQUEST_NULL || (kind != Kind::controlIn && kind != Kind::letterIn)) {
+      continue;
+    }
+    MPI_Cancel(&requests_[i]);
+    MPI_Wait(&requests_[i], MPI_STATUS_IGNORE);
   }
-  for (MPI_Request& request : letterRequests_) withdraw(request);
   endLetters();
   imports_.clear();
   gpuImports_.clear();
@@ -113,12 +112,9 @@ bool Session::tick(bool hurries) {
   bool moved = takeCommands();
   if (!isLost_) {
     // Letters come first: tasks wait for them.
-    moved |= testOldestLetter();
-    const bool isMore = live_ > 0 || requests_.size() > static_cast<std::size_t>(kControlSlots);
-    if (!hurries || isMore || laneServer_ == nullptr || ++rounds_ % kHurriedRounds == 0) {
-      moved |= testRequests();
-      moved |= testLetters();
-    }
+    if (hurries) moved |= testOldestLetter();
+    const bool isMore = live_ > 0 || requests_.size() > kControlSlots + letterSlots_.size();
+    if (!hurries || isMore || ++rounds_ % kHurriedRounds == 0) moved |= testRequests();
     moved |= handOverMessages();
     if (copies_.size() > 0) moved |= takeCopies();
     if (!movers_.empty()) moved |= takeGpuTasks();
@@ -273,6 +269,7 @@ void Session::completed(const Owner& owner, const MPI_Status& status, bool faile
       messages_[static_cast<std::size_t>(owner.index - firstMessage_)].left = true;
       freeOutbox();
       break;
+    case Kind::letterIn: letterArrived(owner.index, status, failed); break;
     case Kind::letterOut: letterLeft(owner.index); break;
     case Kind::whole:
     case Kind::chunkIn:

@@ -90,7 +90,8 @@ class Session : private LetterTransport {
   Session& operator=(const Session&) = delete;
 
   /// Takes commands, tests requests, hands events over. True when anything moved. If `hurries`, most rounds look only for
-  /// letters and at lanes, unless something else is under way. Before the thread sleeps it must look at all.
+  /// letters and at lanes, unless something else is under way. Before the thread sleeps it must look at all. Where cores are
+  /// scarce it does so in every round, with one call: the library may give the core away in each.
   bool tick(bool hurries);
   /// Requests or copies under way besides the posted control receives.
   bool busy() const {
@@ -121,6 +122,7 @@ class Session : private LetterTransport {
   enum class Kind : std::uint8_t {
     controlIn,
     controlOut,
+    letterIn,
     letterOut,
     whole,
     chunkIn,
@@ -128,7 +130,8 @@ class Session : private LetterTransport {
     barrier,
     over
   };
-  /// The owner of an MPI request: slot of controlIn, message of controlOut, letter of letterOut, transfer of the others.
+  /// The owner of an MPI request: slot of controlIn and letterIn, message of controlOut, letter of letterOut, transfer of
+  /// the others.
   struct Owner {
     Kind kind;
     std::int32_t index;
@@ -212,8 +215,7 @@ class Session : private LetterTransport {
   void openLetters();
   void postLetterSlots();
   bool testOldestLetter();
-  bool testLetters();
-  void letterArrived(std::size_t place, const MPI_Status& status, bool failed);
+  void letterArrived(std::int32_t slot, const MPI_Status& status, bool failed);
   void send(std::int32_t rank, Letter letter) override;
   void sendBytes(std::int32_t rank, std::int32_t tag, LanePlace from, double bytes,
                  std::int32_t offer, std::int32_t mode) override;
@@ -297,8 +299,7 @@ class Session : private LetterTransport {
   /// `NetWord::lanesPublished` when lanes were last looked through.
   std::int32_t lanesSeen_ = 0;
   std::vector<Letter> letterSlots_;
-  /// Receives of letters, the oldest first: their requests and slots; and the slots that have none.
-  std::vector<MPI_Request> letterRequests_;
+  /// Slots with a receive, the oldest first, and slots without one.
   std::vector<std::int32_t> letterPosted_;
   std::vector<std::int32_t> letterEmptied_;
   std::uint32_t rounds_ = 0;

@@ -1,4 +1,5 @@
 // Letters of lanes as MPI messages, and the bytes of long versions (see session.h and lane_server.h).
+#include <algorithm>
 #include <utility>
 
 #include "core/clock.h"
@@ -45,48 +46,31 @@ void Session::postLetterSlots() {
     MPI_Request request;
     MPI_Irecv(letterSlots_[slot].data(), NetLimit::letter, MPI_BYTE, MPI_ANY_SOURCE, kLetterTag,
               comm_, &request);
-    letterRequests_.push_back(request);
+    add(request, {Kind::letterIn, slot, -1});
     letterPosted_.push_back(slot);
   }
   letterEmptied_.clear();
 }
 
-/// Short letters end in the order of their receives. MPI_Test shows what it has taken from the wire itself; MPI_Testsome of Open
-/// MPI shows it in the next call only.
+/// Short letters end in the order of their receives; a long one may hold back those behind it until all requests are tested.
+/// MPI_Test shows what it takes from the wire itself. MPI_Testsome of Open MPI shows that in the next call only.
 bool Session::testOldestLetter() {
-  if (letterRequests_.empty()) return false;
+  if (letterPosted_.empty()) return false;
+  const std::int32_t slot = letterPosted_.front();
+  std::size_t at = 0;
+  while (owners_[at].kind != Kind::letterIn || owners_[at].index != slot) ++at;
   MPI_Status status;
   int came = 0;
-  const int code = MPI_Test(letterRequests_.data(), &came, &status);
+  const int code = MPI_Test(&requests_[at], &came, &status);
   if (came == 0) return false;
-  letterArrived(0, status, code != MPI_SUCCESS);
+  requests_.erase(requests_.begin() + static_cast<std::ptrdiff_t>(at));
+  owners_.erase(owners_.begin() + static_cast<std::ptrdiff_t>(at));
+  letterArrived(slot, status, code != MPI_SUCCESS);
   return true;
 }
 
-/// A long letter may hold back those behind it.
-bool Session::testLetters() {
-  if (letterRequests_.size() < 2) return false;
-  const int count = static_cast<int>(letterRequests_.size());
-  int places[kLetterSlots];
-  MPI_Status statuses[kLetterSlots];
-  int came = 0;
-  const int code = MPI_Testsome(count, letterRequests_.data(), &came, places, statuses);
-  if (came == MPI_UNDEFINED || came <= 0) return false;
-  for (int i = 0; i < came; ++i) {
-    const bool failed = code == MPI_ERR_IN_STATUS && statuses[i].MPI_ERROR != MPI_SUCCESS;
-    int before = 0;
-    for (int j = 0; j < i; ++j) before += places[j] < places[i] ? 1 : 0;
-    letterArrived(static_cast<std::size_t>(places[i] - before), statuses[i], failed);
-  }
-  return true;
-}
-
-/// The letter has come whose receive is at that place in the order of receives.
-void Session::letterArrived(std::size_t place, const MPI_Status& status, bool failed) {
-  const std::int32_t slot = letterPosted_[place];
-  const auto at = static_cast<std::ptrdiff_t>(place);
-  letterRequests_.erase(letterRequests_.begin() + at);
-  letterPosted_.erase(letterPosted_.begin() + at);
+void Session::letterArrived(std::int32_t slot, const MPI_Status& status, bool failed) {
+  letterPosted_.erase(std::find(letterPosted_.begin(), letterPosted_.end(), slot));
   letterEmptied_.push_back(slot);
   int bytes = 0;
   if (!failed) MPI_Get_count(&status, MPI_BYTE, &bytes);

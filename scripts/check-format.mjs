@@ -13,6 +13,7 @@ const generated = [
   'native/include/headrace/contract.h',
   'native/mpi/contract.h',
   'native/gpu/cuda/kernels_ptx.h',
+  'native/gpu/cuda/triangles_ptx.h',
 ];
 
 const { values } = commandLine(

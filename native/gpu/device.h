@@ -157,6 +157,9 @@ DriverStatus prepareOutcomes(GpuStream& stream);
 /// Releases a stream's library handles and workspaces (gpu/cuda/tiles.cpp).
 void releaseTiles(GpuStream& stream);
 
+/// A function of an image, which is loaded once per GPU. Not while a kernel runs.
+DriverStatus gpuFunctionLoad(DeviceHandle device, const void* image, std::uint64_t imageBytes,
+                             const char* symbol, FunctionHandle* function);
 /// Compares a loaded function's parameters with its declaration, if the driver can tell them (CUDA 12.4).
 DriverStatus gpuCheckSignature(DeviceHandle device, FunctionHandle function,
                                const LaunchRules& rules);

@@ -368,8 +368,12 @@ DriverStatus launch(StreamHandle handle, const Launch* launch) {
   return code == 0 ? DriverStatus::ok : rejected(on, *launch, code);
 }
 
-DriverStatus functionLoad(DeviceHandle handle, const void* image, std::uint64_t imageBytes,
-                          const char* symbol, FunctionHandle* function) {
+std::int32_t progress(DeviceHandle) { return 0; }
+
+}  // namespace
+
+DriverStatus gpuFunctionLoad(DeviceHandle handle, const void* image, std::uint64_t imageBytes,
+                             const char* symbol, FunctionHandle* function) {
   GpuDevice& on = device(handle);
   const DriverStatus allowed = on.permit("cuModuleLoadDataEx");
   if (allowed != DriverStatus::ok) return allowed;
@@ -393,10 +397,6 @@ DriverStatus functionLoad(DeviceHandle handle, const void* image, std::uint64_t 
   int threads = 0;
   return on.check(on.api->functionAttribute(&threads, 0, *function), "cuFuncGetAttribute");
 }
-
-std::int32_t progress(DeviceHandle) { return 0; }
-
-}  // namespace
 
 // -- the common parts of a real driver --------------------------------------------------------------------------------
 
@@ -591,12 +591,39 @@ DriverStatus gpuOpen(const GpuApi* api, const std::string& why, const char* driv
 
 DriverTable gpuDriverTable(const char* name, std::int32_t spaceKind,
                            decltype(DriverTable::probe) probe, decltype(DriverTable::open) open) {
-  return {name,         spaceKind,    true,           probe,          open,         bind,
-          close,        errorText,    enablePeer,     memoryAlloc,    memoryFree,   memoryShare,
-          hostAlloc,    hostFree,     hostRegister,   hostUnregister, streamCreate, streamDestroy,
-          eventCreate,  eventDestroy, gpuEventRecord, gpuEventQuery,  gpuEventTime, gpuStreamWait,
-          copyToDevice, copyToHost,   copyOnDevice,   copyFromPeer,   fill,         launch,
-          functionLoad, progress,     gpuGraphs()};
+  return {name,
+          spaceKind,
+          true,
+          probe,
+          open,
+          bind,
+          close,
+          errorText,
+          enablePeer,
+          memoryAlloc,
+          memoryFree,
+          memoryShare,
+          hostAlloc,
+          hostFree,
+          hostRegister,
+          hostUnregister,
+          streamCreate,
+          streamDestroy,
+          eventCreate,
+          eventDestroy,
+          gpuEventRecord,
+          gpuEventQuery,
+          gpuEventTime,
+          gpuStreamWait,
+          copyToDevice,
+          copyToHost,
+          copyOnDevice,
+          copyFromPeer,
+          fill,
+          launch,
+          gpuFunctionLoad,
+          progress,
+          gpuGraphs()};
 }
 
 }  // namespace headrace

@@ -125,6 +125,62 @@ bool stencil(Machine& machine, Context& context, const std::uint64_t* a) {
   return true;
 }
 
+/// headrace_invert_triangles: inverses of the blocks of 64 rows on the diagonal of a lower triangle.
+template <typename T>
+bool invertTriangles(Machine& machine, Context& context, const std::uint64_t* a) {
+  const std::uint64_t row = a[1], column = a[2], outRow = a[5], outColumn = a[6], width = a[7];
+  const std::uint64_t order = a[8], side = 64;
+  const T* from = array<T>(machine, context, a[0], (order - 1) * (row + column) + 1);
+  T* out = array<T>(machine, context, a[4], order * width);
+  if (from == nullptr || out == nullptr) return true;
+  for (std::uint64_t at = 0; at < order; at += side) {
+    const T* block = from + at * (row + column);
+    T* to = out + at / width * width * width + at % width * (outRow + outColumn);
+    for (std::uint64_t j = 0; j < side; ++j) {
+      for (std::uint64_t i = 0; i < side; ++i) {
+        T sum = i == j ? 1 : 0;
+        for (std::uint64_t k = j; k < i; ++k)
+          sum -= block[i * row + k * column] * to[k * outRow + j * outColumn];
+        const T diagonal = a[3] != 0 ? T(1) : block[i * (row + column)];
+        to[i * outRow + j * outColumn] = i < j ? T(0) : sum / diagonal;
+      }
+    }
+  }
+  return true;
+}
+
+/// headrace_join_inverses: pairs of inverted blocks of `half` rows become one, in two steps.
+template <typename T>
+bool joinInverses(Machine& machine, Context& context, const std::uint64_t* a) {
+  const std::uint64_t row = a[1], column = a[2], outRow = a[4], outColumn = a[5], width = a[6];
+  const std::uint64_t half = a[7], order = a[10];
+  const T* from = array<T>(machine, context, a[0], (order - 1) * (row + column) + 1);
+  T* out = array<T>(machine, context, a[3], order * width);
+  T* between = array<T>(machine, context, a[8], order / 2 * half);
+  if (from == nullptr || out == nullptr || between == nullptr) return true;
+  for (std::uint64_t at = 0; at < order; at += 2 * half, between += half * half) {
+    const T* below = from + (at + half) * row + at * column;
+    T* first = out + at / width * width * width + at % width * (outRow + outColumn);
+    const T* second = first + half * (outRow + outColumn);
+    for (std::uint64_t j = 0; j < half; ++j) {
+      for (std::uint64_t i = 0; i < half; ++i) {
+        T sum = 0;
+        for (std::uint64_t k = 0; k < half; ++k) {
+          sum += a[9] == 0 ? below[i * row + k * column] * first[k * outRow + j * outColumn]
+                           : second[i * outRow + k * outColumn] * between[k + j * half];
+        }
+        if (a[9] == 0) {
+          between[i + j * half] = sum;
+        } else {
+          first[(half + i) * outRow + j * outColumn] = -sum;
+          first[i * outRow + (half + j) * outColumn] = 0;
+        }
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 const KernelModel* kernelModel(const std::string& name) {
@@ -137,6 +193,10 @@ const KernelModel* kernelModel(const std::string& name) {
       {"headrace_await_word", {8, 8, 8}, awaitWord},
       {"headrace_illegal_address", {8}, illegal},
       {"headrace_taskbench", {8, 8, 8, 8, 8, 8, 8, 192}, taskBench},
+      {"headrace_invert_triangles_f64", {8, 8, 8, 8, 8, 8, 8, 8, 8}, invertTriangles<double>},
+      {"headrace_invert_triangles_f32", {8, 8, 8, 8, 8, 8, 8, 8, 8}, invertTriangles<float>},
+      {"headrace_join_inverses_f64", {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, joinInverses<double>},
+      {"headrace_join_inverses_f32", {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, joinInverses<float>},
       {"scale", {8, 4, 4, 8}, scale},
       {"stencil_1d_f64", {8, 8, 8, 8, 8, 4, 4, 4}, stencil},
   };

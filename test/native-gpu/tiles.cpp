@@ -1,5 +1,10 @@
 // Tile kernels on GPUs give the results of the host kernels, and potrf's failure arrives although no task waits for it.
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "gpu_machine.h"
@@ -72,6 +77,91 @@ AddGpu operations("gemm, syrk, trsm and potrf agree with the host, in both preci
     }
   }
 });
+
+/// Largest |op(A) X - alpha B| or |X op(A) - alpha B| in units of rounding.
+template <typename T>
+double residual(const std::vector<T>& a, const std::vector<T>& x, const std::vector<T>& b, int m,
+                int n, bool right, bool upper, bool trans, bool unit, double alpha) {
+  const int order = right ? n : m;
+  const auto element = [&](int i, int j) -> double {
+    if (trans) std::swap(i, j);
+    if (i == j) return unit ? 1 : a[j * order + i];
+    return (i < j) == upper ? a[j * order + i] : 0;
+  };
+  double worst = 0;
+  for (int j = 0; j < n; ++j) {
+    for (int i = 0; i < m; i += 1 + m / 40) {
+      double sum = -alpha * b[j * m + i];
+      double size = std::abs(sum);
+      for (int k = 0; k < order; ++k) {
+        const double term = right ? x[k * m + i] * element(k, j) : element(i, k) * x[j * m + k];
+        sum += term;
+        size += std::abs(term);
+      }
+      worst = std::max(worst, std::abs(sum) / size);
+    }
+  }
+  return worst / std::numeric_limits<T>::epsilon();
+}
+
+/// Solves with every triangle, side and diagonal, or with every `step`-th combination.
+template <typename T>
+void solves(Machine& machine, const char* kernel, int order, int rightSides, int step = 1) {
+  const Layout layout{1};
+  for (int variant = 0; variant < 16; variant += step) {
+    const bool right = (variant & 1) != 0;
+    const bool upper = (variant & 2) != 0;
+    const bool trans = (variant & 4) != 0;
+    const bool unit = (variant & 8) != 0;
+    const int m = right ? rightSides : order;
+    const int n = right ? order : rightSides;
+    std::vector<T> a(static_cast<std::size_t>(order) * order);
+    std::vector<T> b(static_cast<std::size_t>(m) * n);
+    std::vector<T> x(b.size());
+    // What is not part of the triangle must not be read: it is huge.
+    for (int j = 0; j < order; ++j) {
+      for (int i = 0; i < order; ++i) {
+        const bool outside = i == j ? unit : (i < j) != upper;
+        a[j * order + i] = static_cast<T>(outside  ? 1e30
+                                          : i == j ? 2 + i % 3
+                                                   : std::sin(i + 3 * j) / order);
+      }
+    }
+    for (std::size_t i = 0; i < b.size(); ++i)
+      b[i] = static_cast<T>(std::cos(static_cast<double>(i)));
+    const double bytesA = a.size() * sizeof(T);
+    const double bytesB = b.size() * sizeof(T);
+    std::memcpy(machine.at<T>(0, 0), a.data(), a.size() * sizeof(T));
+    std::memcpy(machine.at<T>(0, bytesA), b.data(), b.size() * sizeof(T));
+    Event event = machine.copy(layout.in(1), 1, 0, 0, 0, bytesA + bytesB);
+    const double side = right ? 1 : 0;
+    event = machine.exec(layout.compute(1), kernel, 2,
+                         {0, bytesA, static_cast<double>(m), static_cast<double>(n), side,
+                          upper ? 1.0 : 0.0, trans ? 1.0 : 0.0, unit ? 1.0 : 0.0, 2,
+                          static_cast<double>(order), static_cast<double>(m)},
+                         event);
+    event = machine.copy(layout.out(1), 0, bytesA, 1, bytesA, bytesB, event);
+    expect(machine, event);
+    std::memcpy(x.data(), machine.at<T>(0, bytesA), x.size() * sizeof(T));
+    const double worst = residual(a, x, b, m, n, right, upper, trans, unit, 2);
+    if (!(worst < 50)) {
+      std::printf("%s order %d, variant %d: residual of %g units\n", kernel, order, variant, worst);
+    }
+    CHECK(worst < 50);
+  }
+}
+
+AddGpu triangles(
+    "trsm in blocks: every triangle and side, orders with and without a rest, both precisions", 1,
+    [] {
+      Machine machine(gpuOptions(1, 24 << 20));
+      CHECK(machine.core->kernel("trsm_f64", 1) >= 0);
+      CHECK(machine.core->kernel("trsm_f32", 1) >= 0);
+      solves<double>(machine, "trsm_f64", 256, 64);
+      solves<double>(machine, "trsm_f64", 300, 70, 3);
+      solves<float>(machine, "trsm_f32", 300, 64, 3);
+      solves<double>(machine, "trsm_f64", 1100, 64, 7);
+    });
 
 AddGpu pivot(
     "potrf of a tile that is not positive definite returns the pivot and cancels its run", 1, [] {

@@ -11,8 +11,9 @@
 #include <memory>
 #include <string>
 
-#include "core/shared_library.h"
+#include "gpu/cuda/tile_libraries.h"
 #include "gpu/cuda/tiles.h"
+#include "gpu/cuda/triangular_solve.h"
 #include "gpu/events.h"
 #include "kernels/kernels.h"
 #include "kernels/tile_arguments.h"
@@ -23,95 +24,11 @@ namespace {
 
 /// cuBLAS' own advice for Hopper. cuBLAS would allocate a larger workspace by itself while kernels run.
 constexpr std::size_t kBlasWorkspace = std::size_t{32} << 20;
-/// Largest tile that potrf's workspace is made for. HEADRACE_TILE_LIMIT overrides it.
+/// Largest tile that the workspace is made for. HEADRACE_TILE_LIMIT overrides it.
 constexpr int kTileLimit = 8192;
 
 int operation(char trans) { return trans == 'N' ? 0 : 1; }
 int triangle(char uplo) { return uplo == 'L' ? 0 : 1; }
-
-/// One element type's functions, as cublas_v2.h and cusolverDn.h declare them (enumerations are ints).
-template <typename T>
-struct Functions {
-  int (*gemm)(void*, int, int, int, int, int, const T*, const T*, int, const T*, int, const T*, T*,
-              int);
-  int (*syrk)(void*, int, int, int, int, const T*, const T*, int, const T*, T*, int);
-  int (*trsm)(void*, int, int, int, int, int, int, const T*, const T*, int, T*, int);
-  int (*potrfBytes)(void*, int, int, T*, int, int*);
-  int (*potrf)(void*, int, int, T*, int, T*, int, int*);
-};
-
-struct Libraries {
-  TileReport report{false, "", "", ""};
-  int (*blasCreate)(void**);
-  int (*blasDestroy)(void*);
-  int (*blasSetStream)(void*, void*);
-  int (*blasSetWorkspace)(void*, void*, std::size_t);
-  int (*solverCreate)(void**);
-  int (*solverDestroy)(void*);
-  int (*solverSetStream)(void*, void*);
-  Functions<double> f64;
-  Functions<float> f32;
-};
-
-template <typename T>
-const Functions<T>& functions(const Libraries& libraries) {
-  if constexpr (sizeof(T) == 8) {
-    return libraries.f64;
-  } else {
-    return libraries.f32;
-  }
-}
-
-template <typename T>
-bool resolveBlas(SharedLibrary& from, char type, Functions<T>& to) {
-  const std::string head = std::string("cublas") + type;
-  return from.get((head + "gemm_v2").c_str(), to.gemm) &&
-         from.get((head + "syrk_v2").c_str(), to.syrk) &&
-         from.get((head + "trsm_v2").c_str(), to.trsm);
-}
-
-template <typename T>
-bool resolveSolver(SharedLibrary& from, char type, Functions<T>& to) {
-  const std::string head = std::string("cusolverDn") + type;
-  return from.get((head + "potrf_bufferSize").c_str(), to.potrfBytes) &&
-         from.get((head + "potrf").c_str(), to.potrf);
-}
-
-Libraries load() {
-  Libraries all{};
-  // cuSOLVER needs cuBLAS of its own version: the first pair that is found together is used.
-  SharedLibrary blas(std::getenv("HEADRACE_CUBLAS_LIBRARY"),
-                     {"libcublas.so.13", "libcublas.so.12", "/usr/local/cuda/lib64/libcublas.so.13",
-                      "/usr/local/cuda/lib64/libcublas.so.12"});
-  if (!blas.found() || !blas.get("cublasCreate_v2", all.blasCreate) ||
-      !blas.get("cublasDestroy_v2", all.blasDestroy) ||
-      !blas.get("cublasSetStream_v2", all.blasSetStream) ||
-      !blas.get("cublasSetWorkspace_v2", all.blasSetWorkspace) ||
-      !resolveBlas(blas, 'D', all.f64) || !resolveBlas(blas, 'S', all.f32)) {
-    all.report.reason = blas.reason();
-    return all;
-  }
-  all.report.blas = blas.name();
-  SharedLibrary solver(
-      std::getenv("HEADRACE_CUSOLVER_LIBRARY"),
-      {"libcusolver.so.12", "libcusolver.so.11", "/usr/local/cuda/lib64/libcusolver.so.12",
-       "/usr/local/cuda/lib64/libcusolver.so.11"});
-  if (!solver.found() || !solver.get("cusolverDnCreate", all.solverCreate) ||
-      !solver.get("cusolverDnDestroy", all.solverDestroy) ||
-      !solver.get("cusolverDnSetStream", all.solverSetStream) ||
-      !resolveSolver(solver, 'D', all.f64) || !resolveSolver(solver, 'S', all.f32)) {
-    all.report.reason = solver.reason();
-    return all;
-  }
-  all.report.solver = solver.name();
-  all.report.found = true;
-  return all;
-}
-
-const Libraries& libraries() {
-  static const Libraries* all = new Libraries(load());
-  return *all;
-}
 
 int tileLimit() {
   const char* given = std::getenv("HEADRACE_TILE_LIMIT");
@@ -126,8 +43,10 @@ struct TileLibrary {
   void* blas = nullptr;
   void* solver = nullptr;
   std::uint64_t blasWorkspace = 0;
-  std::uint64_t work = 0;  // potrf's
+  std::uint64_t work =
+      0;  // of potrf and of the triangular solve, which follow each other in the stream
   int workBytes = 0;
+  TriangleKernels triangles;
   std::uint64_t info = 0;  // an int on the device per pinned outcome word
 };
 
@@ -156,9 +75,9 @@ std::int32_t gemm(const headrace_task* task) {
   if (code != 0 || g.m == 0 || g.n == 0) return code;
   GpuStream* stream = ready();
   if (stream == nullptr) return HEADRACE_DRIVER_ERROR;
-  const int status = functions<T>(libraries())
-                         .gemm(stream->tiles->blas, operation(g.transA), operation(g.transB), g.m,
-                               g.n, g.k, &g.alpha, g.a, g.lda, g.b, g.ldb, &g.beta, g.c, g.ldc);
+  const int status =
+      tileFunctions<T>().gemm(stream->tiles->blas, operation(g.transA), operation(g.transB), g.m,
+                              g.n, g.k, &g.alpha, g.a, g.lda, g.b, g.ldb, &g.beta, g.c, g.ldc);
   return status == 0 ? 0 : failed(*stream, "cuBLAS gemm", status);
 }
 
@@ -169,9 +88,9 @@ std::int32_t syrk(const headrace_task* task) {
   if (code != 0 || s.n == 0) return code;
   GpuStream* stream = ready();
   if (stream == nullptr) return HEADRACE_DRIVER_ERROR;
-  const int status = functions<T>(libraries())
-                         .syrk(stream->tiles->blas, triangle(s.uplo), operation(s.trans), s.n, s.k,
-                               &s.alpha, s.a, s.lda, &s.beta, s.c, s.ldc);
+  const int status =
+      tileFunctions<T>().syrk(stream->tiles->blas, triangle(s.uplo), operation(s.trans), s.n, s.k,
+                              &s.alpha, s.a, s.lda, &s.beta, s.c, s.ldc);
   return status == 0 ? 0 : failed(*stream, "cuBLAS syrk", status);
 }
 
@@ -182,16 +101,19 @@ std::int32_t trsm(const headrace_task* task) {
   if (code != 0 || t.m == 0 || t.n == 0) return code;
   GpuStream* stream = ready();
   if (stream == nullptr) return HEADRACE_DRIVER_ERROR;
-  const int status =
-      functions<T>(libraries())
-          .trsm(stream->tiles->blas, t.side == 'L' ? 0 : 1, triangle(t.uplo), operation(t.trans),
-                t.diag == 'N' ? 0 : 1, t.m, t.n, &t.alpha, t.a, t.lda, t.b, t.ldb);
+  const TileLibrary& tiles = *stream->tiles;
+  const SolveContext context{stream, tiles.blas, &tiles.triangles, tiles.work,
+                             static_cast<std::size_t>(tiles.workBytes)};
+  if (solvesInBlocks(context, t)) return solveInBlocks(context, t);
+  const int status = tileFunctions<T>().trsm(tiles.blas, t.side == 'L' ? 0 : 1, triangle(t.uplo),
+                                             operation(t.trans), t.diag == 'N' ? 0 : 1, t.m, t.n,
+                                             &t.alpha, t.a, t.lda, t.b, t.ldb);
   return status == 0 ? 0 : failed(*stream, "cuBLAS trsm", status);
 }
 
 template <typename T>
 std::int32_t factor(GpuStream& stream, const PotrfArguments<T>& p, std::uint64_t info) {
-  const Functions<T>& call = functions<T>(libraries());
+  const Functions<T>& call = tileFunctions<T>();
   TileLibrary& tiles = *stream.tiles;
   int elements = 0;
   int status = call.potrfBytes(tiles.solver, triangle(p.uplo), p.n, p.a, p.lda, &elements);
@@ -247,7 +169,7 @@ template <typename T>
 DriverStatus warmUp(GpuStream& stream) {
   GpuDevice& device = *stream.device;
   TileLibrary& tiles = *stream.tiles;
-  const Functions<T>& call = functions<T>(libraries());
+  const Functions<T>& call = tileFunctions<T>();
   T* a = reinterpret_cast<T*>(tiles.work);
   T* b = a + 64;
   T* work = a + 256;
@@ -285,7 +207,7 @@ DriverStatus drain(GpuStream& stream) {
 }
 
 DriverStatus workBytes(GpuStream& stream, std::size_t* bytes) {
-  const Libraries& library = libraries();
+  const Libraries& library = tileLibraries();
   const int limit = tileLimit();
   // The matrix is not read, but a null one might be refused.
   auto* a64 = reinterpret_cast<double*>(stream.tiles->blasWorkspace);
@@ -304,6 +226,7 @@ DriverStatus workBytes(GpuStream& stream, std::size_t* bytes) {
     *bytes =
         std::max({*bytes, static_cast<std::size_t>(f64) * 8, static_cast<std::size_t>(f32) * 4});
   }
+  *bytes = std::max(*bytes, triangularSolveBytes(limit));
   *bytes += 4096;  // the warm-up's matrices
   return DriverStatus::ok;
 }
@@ -311,7 +234,7 @@ DriverStatus workBytes(GpuStream& stream, std::size_t* bytes) {
 DriverStatus prepare(GpuStream& stream) {
   GpuDevice& device = *stream.device;
   const GpuApi& api = *device.api;
-  const Libraries& library = libraries();
+  const Libraries& library = tileLibraries();
   const DriverStatus allowed = device.permit("cublasCreate and cuMemAlloc");
   if (allowed != DriverStatus::ok) return allowed;
   DriverStatus status = DriverStatus::ok;
@@ -330,6 +253,7 @@ DriverStatus prepare(GpuStream& stream) {
     code = api.memoryAlloc(&tiles.blasWorkspace, kBlasWorkspace);
     status = device.check(code, "cuMemAlloc");
   }
+  if (status == DriverStatus::ok) status = loadTriangleKernels(device, &tiles.triangles);
   if (status == DriverStatus::ok) status = workBytes(stream, &bytes);
   tiles.workBytes = static_cast<int>(std::min<std::size_t>(bytes, 2147483647));
   if (status == DriverStatus::ok) {
@@ -351,10 +275,10 @@ DriverStatus prepare(GpuStream& stream) {
 
 }  // namespace
 
-TileReport tileReport() { return libraries().report; }
+TileReport tileReport() { return tileLibraries().report; }
 
 void releaseTiles(GpuStream& stream) {
-  const Libraries& library = libraries();
+  const Libraries& library = tileLibraries();
   const GpuApi& api = *stream.device->api;
   TileLibrary& tiles = *stream.tiles;
   if (tiles.solver != nullptr) library.solverDestroy(tiles.solver);
@@ -368,8 +292,8 @@ void releaseTiles(GpuStream& stream) {
 
 DriverStatus prepareTiles(DeviceHandle handle) {
   auto& device = *static_cast<GpuDevice*>(handle);
-  if (!libraries().report.found) {
-    return device.refuse(DriverStatus::unsupported, libraries().report.reason);
+  if (!tileLibraries().report.found) {
+    return device.refuse(DriverStatus::unsupported, tileLibraries().report.reason);
   }
   std::vector<GpuStream*> fresh;
   DriverStatus status = DriverStatus::ok;

@@ -22,6 +22,12 @@ const SHORT = 512;
 /** The comm thread takes commands within microseconds unless it is stuck in the MPI library. */
 const PATIENCE_MS = 30_000;
 
+/** Learns of the end of a transfer without a lane. */
+interface ProbeSink {
+  /** `outcome`: a `NetOutcome`. */
+  done(request: number, outcome: number, start: number, end: number): void;
+}
+
 /** MPICH's launcher sends SIGUSR1 when a rank dies; in Node that would open the debugger's port. */
 function ignore(): void {}
 
@@ -29,14 +35,12 @@ export class NativeNetwork implements NetworkPort {
   readonly rank: number;
   readonly size: number;
   readonly longestMessage: number = NetLimit.message;
-  readonly stagedReceives: number = NetLimit.buffers / CHUNKS_IN_FLIGHT;
   readonly library: string;
   /** Thread level that MPI granted. */
   readonly threadLevel: string;
   readonly gpuAware: boolean;
   readonly crowded: boolean;
   readonly hostOnly: boolean;
-  readonly anySpace = true;
   /** Why the MPI library does not get memory of real GPUs, and why a peer's cannot be opened; '' if there is no reason. */
   readonly directProblem: string;
   readonly mappingProblem: string;
@@ -134,7 +138,9 @@ export class NativeNetwork implements NetworkPort {
     return true;
   }
 
-  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order, from devices/network only.
+  // --- Transfers without a lane: only programs that find out what a machine can do make them ---------------------------
+
+  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order.
   send(
     rank: number,
     tag: number,
@@ -147,7 +153,7 @@ export class NativeNetwork implements NetworkPort {
     this.transfer(NetCommand.send, rank, tag, space, offset, bytes, mode, request);
   }
 
-  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order, from devices/network only.
+  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order.
   receive(
     rank: number,
     tag: number,
@@ -160,7 +166,7 @@ export class NativeNetwork implements NetworkPort {
     this.transfer(NetCommand.receive, rank, tag, space, offset, bytes, mode, request);
   }
 
-  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order, from devices/network only.
+  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order.
   ipcRead(
     rank: number,
     remoteSpace: number,
@@ -173,16 +179,6 @@ export class NativeNetwork implements NetworkPort {
     const c = this.transfer(NetCommand.ipcRead, rank, 0, space, offset, bytes, 0, request);
     this.commands[c + NetRecord.remoteSpace] = remoteSpace;
     this.commandNumbers[(c >> 1) + NetRecord.remoteOffset] = remoteOffset;
-  }
-
-  cancel(request: number): void {
-    this.next(NetCommand.cancel, 0, request);
-  }
-
-  flush(space: number, scope: number, request: number): void {
-    const c = this.next(NetCommand.flush, 0, request);
-    this.commands[c + NetRecord.status] = scope;
-    this.commands[c + NetRecord.space] = space;
   }
 
   /** Call it before `publish`, and the backend's `publish` before that: the comm thread then looks through all lanes. */
@@ -244,7 +240,7 @@ export class NativeNetwork implements NetworkPort {
     return Atomics.load(this.words, NetWord.eventsPublished) !== this.taken;
   }
 
-  poll(sink: NetworkSink): boolean {
+  poll(sink: NetworkSink & Partial<ProbeSink>): boolean {
     const published = Atomics.load(this.words, NetWord.eventsPublished);
     if (published === this.taken) return false;
     const { events, eventNumbers } = this;
@@ -266,7 +262,7 @@ export class NativeNetwork implements NetworkPort {
           break;
         }
         case NetEvent.done:
-          sink.done(
+          sink.done?.(
             events[e + NetRecord.request],
             events[e + NetRecord.status],
             eventNumbers[n + NetRecord.start],
@@ -325,7 +321,6 @@ export class NativeNetwork implements NetworkPort {
   private async closeInOrder(): Promise<void> {
     const sink: NetworkSink = {
       message: () => {},
-      done: () => {},
       departed: () => {},
       came: () => {},
       lost: () => {},
@@ -347,7 +342,7 @@ export class NativeNetwork implements NetworkPort {
     this.session.end();
   }
 
-  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order, from devices/network only.
+  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order.
   private transfer(
     kind: number,
     rank: number,

@@ -1,24 +1,11 @@
-// The network as a device: this rank offers versions of data to other ranks and receives versions from them.
+// The network as a device: versions of data travel on lanes, which are queues of the machine (devices/backend.ts). This file
+// tells their news, knows the ways of their bytes, and carries the messages of the engines.
 //
-// One transfer, in messages: the sender announces (activate: key, bytes, and the payload itself if it is small). Once it
-// has a buffer, the receiver posts a receive with a tag of its own choice and asks (get). The sender sends from its copy.
-// If the receiver can map the sender's memory, it reads the bytes itself and reports that (done). A binomial tree carries
-// an offer to many ranks: an announcement names the ranks to which its receiver offers the datum.
-// This file takes the messages and hands them to the two directions (offers.ts, fetches.ts).
-//
-// Invariants: a rank declines announcements of an earlier era (before a failed run was settled); every rank answers every
-// offer that was announced to it, in whatever era; a `get` is always answered.
+// Invariant: the news that a version will not come belong to an era. Those of an earlier era (before a failed run was settled)
+// are dropped; those of a later one wait until this rank has entered it, with what the sender has said behind.
 import { HeadraceError } from '../errors.js';
-import { announcementOf } from './announcement.js';
-import {
-  NetworkContext,
-  type NetworkListener,
-  type NetworkOptions,
-  type NetworkSpace,
-  type NetworkWay,
-} from './context.js';
-import { NetworkFetches } from './fetches.js';
-import { NetworkOffers } from './offers.js';
+import { noVersionOf } from './keys.js';
+import type { NetworkListener, NetworkOptions, NetworkSpace, NetworkWay } from './listener.js';
 import {
   type AnnouncedPlace,
   NetOutcome,
@@ -27,16 +14,20 @@ import {
   OUTCOME_NAMES,
 } from './port.js';
 import { flushFor, WAYS, wayBetween } from './ways.js';
-import { Announce, eachRecord, payloadOf, Wire, type WireRecord, type WireWriter } from './wire.js';
+import { eachRecord, payloadOf, Wire, WireWriter } from './wire.js';
+
+/** Bytes of a letter besides the version and the ranks to which it goes on, and some to spare (native/mpi/lane_server.h). */
+const LETTER_HEAD = 104;
 
 export class NetworkDevice implements NetworkSink {
   readonly port: NetworkPort;
   readonly wire: WireWriter;
-  readonly offers: NetworkOffers;
-  readonly fetches: NetworkFetches;
-  private readonly n: NetworkContext;
+  readonly spaces: readonly NetworkSpace[];
+  readonly options: NetworkOptions;
   private readonly listener: NetworkListener;
   private readonly later: { from: number; bytes: Uint8Array }[] = [];
+  /** The present era. */
+  private era = 0;
 
   constructor(
     port: NetworkPort,
@@ -44,42 +35,49 @@ export class NetworkDevice implements NetworkSink {
     options: NetworkOptions,
     listener: NetworkListener,
   ) {
-    this.n = new NetworkContext(port, spaces, options, listener);
     this.port = port;
-    this.wire = this.n.wire;
+    this.wire = new WireWriter(port);
+    this.spaces = spaces;
+    this.options = options;
     this.listener = listener;
-    this.offers = new NetworkOffers(this.n);
-    this.fetches = new NetworkFetches(this.n);
   }
 
-  /** Whether a payload of that size travels in its announcement. */
+  /** Whether a payload of that size travels in its message. */
   isInline(bytes: number): boolean {
     return (
-      bytes <= this.n.options.inlineBytes &&
-      bytes <= this.wire.roomFor(Announce.firstChild + 2 * this.port.size)
+      bytes <= this.options.inlineBytes &&
+      bytes <= this.port.longestMessage - LETTER_HEAD - 16 * this.port.size
     );
   }
 
   /** The way of bytes from a space of another rank into `space`. */
   wayFrom(from: AnnouncedPlace, space: number): Exclude<NetworkWay, 'inline'> {
-    return wayBetween(this.n, from.rank, from.space, space);
+    return wayBetween(this, from.rank, from.space, space);
   }
 
   /** The flush that bytes need which came into `space` by that way, a `VisibleTo`. */
   flushFor(space: number, way: NetworkWay, forwards: boolean): number {
-    return flushFor(this.n, space, way, forwards);
+    return flushFor(this, space, way, forwards);
   }
 
-  /** Requests and offers under way. */
-  get underWay(): number {
-    return this.n.underWay + this.offers.open;
+  /** Tells ranks that a version that they await will not come: pairs (rank, sequence). */
+  refuse(
+    { gid, origin, era }: { readonly gid: number; readonly origin: number; readonly era: number },
+    destinations: readonly number[],
+    reason = '',
+  ): void {
+    for (let i = 0; i < destinations.length; i += 2)
+      this.wire.write(
+        destinations[i],
+        Wire.noVersion,
+        [era, gid, destinations[i + 1], origin],
+        reason,
+      );
   }
 
   /** Takes what has arrived; true when anything did. */
   poll(): boolean {
-    const moved = this.port.poll(this);
-    if (moved) this.fetches.flushBatches();
-    return moved;
+    return this.port.poll(this);
   }
 
   /** Makes messages and commands visible. */
@@ -92,50 +90,19 @@ export class NetworkDevice implements NetworkSink {
     let early = false;
     eachRecord(bytes, (record) => {
       if (early) return;
-      const isData = record.kind <= Wire.declined;
-      if (isData && record.words[record.at + 2] > this.n.era) {
-        // The sender has entered a new era before this rank: its messages wait for this rank's.
-        early = true;
-        const rest = payloadOf(record, record.at, (record.words.length - record.at) * 8);
-        this.later.push({ from, bytes: rest.slice() });
+      const { kind, words, at } = record;
+      if (kind !== Wire.noVersion) {
+        this.listener.control(from, record);
         return;
       }
-      this.take(from, record);
+      const era = words[at + 2];
+      if (era === this.era) this.listener.refused(noVersionOf(from, record));
+      else if (era > this.era) {
+        // The sender has entered a new era before this rank: its messages wait for this rank's.
+        early = true;
+        this.later.push({ from, bytes: payloadOf(record, at, (words.length - at) * 8).slice() });
+      }
     });
-  }
-
-  private take(from: number, record: WireRecord): void {
-    const { words, at } = record;
-    const isCurrent = words[at + 2] === this.n.era;
-    switch (record.kind) {
-      case Wire.activate:
-        if (isCurrent) this.listener.announced(announcementOf(from, record));
-        else this.fetches.decline(announcementOf(from, record));
-        break;
-      case Wire.get:
-        this.offers.asked(from, record);
-        break;
-      case Wire.done:
-        this.offers.taken(from, words[at + 3]);
-        break;
-      case Wire.refused:
-        this.fetches.refused(words[at + 3]);
-        break;
-      case Wire.declined:
-        this.offers.declined(words[at + 3]);
-        break;
-      default:
-        this.listener.control(from, record);
-    }
-  }
-
-  done(id: number, outcome: number, start: number, end: number): void {
-    const request = this.n.take(id);
-    if (request === undefined) return;
-    if (request.kind === 'send')
-      this.offers.sent(request.offer, request.to, request.way, outcome, { start, end });
-    else if (request.kind === 'flush') this.fetches.flushed(request.covered, outcome);
-    else this.fetches.over({ fetch: request, times: { start, end } }, outcome);
   }
 
   departed(number: number, outcome: number, start: number, end: number, mode: number): void {
@@ -147,15 +114,12 @@ export class NetworkDevice implements NetworkSink {
   }
 
   lost(rank: number): void {
-    // The reason comes first, so that everything that ends because of it can name it.
     this.listener.lost(rank);
-    this.offers.lost();
-    this.fetches.lost();
   }
 
   /** A failed run is settled on all ranks: a new era begins. */
   beginEra(era: number): void {
-    this.n.era = era;
+    this.era = era;
     const early = this.later.splice(0);
     for (const { from, bytes } of early) this.message(from, bytes);
   }

@@ -1,14 +1,13 @@
 // The port between the network device and the carrier of bytes between ranks. Two implementations: MPI
 // (native/network.ts) and a memory network inside one process, for tests and simulation. The kinds of messages and their
-// meaning are above this port (device.ts); the port knows bytes, ranks, spaces and requests.
+// meaning are above this port (device.ts); the port knows bytes and ranks. Versions of data travel on lanes of the backend.
 //
 // Contract of every implementation:
 // - control messages from one rank to another arrive in the order posted;
-// - every send, receive, ipc read and flush ends in exactly one `done`, every offer of a lane in one `departed`;
-// - transfers with the same pair of ranks and tag match in order;
+// - every offer of a lane ends in exactly one `departed`;
 // - once `lost` was delivered, everything under way ends with `Outcome.lost` and nothing more arrives.
 
-/** Outcome of a request. The values are those of native code. */
+/** Outcome of a transfer. The values are those of native code. */
 export const NetOutcome = {
   ok: 0,
   cancelled: 1,
@@ -57,7 +56,6 @@ export interface AnnouncedPlace {
 /** Takes the news from `poll`. The view of a message is valid during the call only. */
 export interface NetworkSink {
   message(rank: number, bytes: Uint8Array): void;
-  done(request: number, outcome: number, start: number, end: number): void;
   /**
    * The offer of a lane with that number is over: no rank needs its bytes any more. `start` is 0 if none moved. `mode`: how
    * the last rank got them, a `WireMode`.
@@ -73,8 +71,6 @@ export interface NetworkPort {
   readonly size: number;
   /** Longest control message in bytes. */
   readonly longestMessage: number;
-  /** Limit of staged receives under way: with more, other transfers could find no buffers. */
-  readonly stagedReceives: number;
   /** Name and version of the library in its own words, for reports. */
   readonly library: string;
   /** The library says that it takes pointers to real device memory. */
@@ -83,8 +79,6 @@ export interface NetworkPort {
   readonly crowded: boolean;
   /** No rank has memory besides its host's. All ranks find the same. */
   readonly hostOnly: boolean;
-  /** Lanes carry long versions of every memory space; else of the host's only. */
-  readonly anySpace: boolean;
   /** Whether `space` of `rank` can be read by mapping it here. */
   mappable(rank: number, space: number): boolean;
   /** Whether the message layer of `rank` reads and writes its `space` itself; else transfers there are staged. */
@@ -94,37 +88,6 @@ export interface NetworkPort {
 
   /** Sends a control message; false when there is no room now: try again after the next poll. */
   post(rank: number, bytes: Uint8Array): boolean;
-  send(
-    rank: number,
-    tag: number,
-    space: number,
-    offset: number,
-    bytes: number,
-    mode: number,
-    request: number,
-  ): void;
-  receive(
-    rank: number,
-    tag: number,
-    space: number,
-    offset: number,
-    bytes: number,
-    mode: number,
-    request: number,
-  ): void;
-  ipcRead(
-    rank: number,
-    remoteSpace: number,
-    remoteOffset: number,
-    space: number,
-    offset: number,
-    bytes: number,
-    request: number,
-  ): void;
-  /** Withdraws a receive that will not be matched. */
-  cancel(request: number): void;
-  /** Makes the network's writes to `space` visible to `scope`, a `VisibleTo`. */
-  flush(space: number, scope: number, request: number): void;
   /** Lanes of the backend have new records; the next `publish` tells. */
   commanded(): void;
   /** Versions of earlier eras that no receive has taken are forgotten. */

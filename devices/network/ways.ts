@@ -1,10 +1,10 @@
 // The ways of bytes between two ranks, and the flush that a way needs.
 
 import { guards } from '../guards.js';
-import type { NetworkContext, NetworkWay } from './context.js';
-import { VisibleTo, WireMode } from './port.js';
+import type { NetworkOptions, NetworkSpace, NetworkWay } from './listener.js';
+import { type NetworkPort, VisibleTo, WireMode } from './port.js';
 
-/** The ways of bytes that do not travel in their announcement. */
+/** The ways of bytes that do not travel in their message. */
 type FetchedWay = Exclude<NetworkWay, 'inline'>;
 
 /** Each way as a number (`WireMode`). */
@@ -33,7 +33,12 @@ export function arrivalOf(number: number): { space: number; mode: number; scope:
   return { space: number % SPACES, mode: rest % MODE_COUNT, scope };
 }
 
-type Ends = Pick<NetworkContext, 'port' | 'options' | 'spaces'>;
+/** What decides on a way. */
+interface Ends {
+  readonly port: Pick<NetworkPort, 'rank' | 'mappable' | 'reachable' | 'ordering'>;
+  readonly options: Pick<NetworkOptions, 'comm' | 'flush'>;
+  readonly spaces: readonly NetworkSpace[];
+}
 
 /**
  * The requested way if both ends have it, else the remaining way. A mapped read of the peer's memory costs the peer no

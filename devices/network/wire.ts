@@ -6,68 +6,39 @@ import type { NetworkPort } from './port.js';
 
 /** Kinds of records. */
 export const Wire = {
-  /** A version exists and can be fetched: see `Announce`. */
-  activate: 1,
-  /** Send it with this tag: era, offer, tag, mode, request. */
-  get: 2,
-  /** The receiver has read it from mapped memory; the sender may let go: era, offer. */
-  done: 3,
-  /** The offer is gone; nothing will be sent: era, request. */
-  refused: 4,
-  /** The receiver has no room for it and will not ask: era, offer. */
-  declined: 5,
+  /** A version will not come: era, number of the datum, sequence, origin; text is the reason. */
+  noVersion: 1,
   /** All of a run's tasks on a rank are over: epoch, failed, tasks, digest, then the transfers with each rank. */
-  end: 6,
+  end: 2,
   /** Rank 0's answer to all `end`s: epoch, verdict, era; text. */
-  verdict: 7,
+  verdict: 3,
   /** A run failed on this rank: epoch; text is JSON with code, message. */
-  fail: 8,
+  fail: 4,
   /** A rank's graph so far: epoch, tasks, digest; text is the last task's class. */
-  check: 9,
+  check: 5,
   /** A request for the time: the asker's time. */
-  clock: 10,
+  clock: 6,
   /** The answer: the asker's time, and the time here. */
-  time: 11,
+  time: 7,
   /** A rank waits for others while nothing moves. */
-  waiting: 12,
+  waiting: 8,
   /** Rank 0 wants a rank's calls: number of the run (0: the program itself), the first position. */
-  ask: 13,
+  ask: 9,
   /** The answer: both again; text is JSON. */
-  calls: 14,
+  calls: 10,
   /** Rank 0: the ranks do not make the same calls: the rank concerned; text is the message. */
-  apart: 15,
+  apart: 11,
   /** The answer: the rank has received it. */
-  heard: 16,
+  heard: 12,
   /** A rank has closed its runtime and is quiet: calls made, their digest. */
-  leaving: 17,
+  leaving: 13,
   /** Rank 0: all have. */
-  left: 18,
+  left: 14,
   /** A new era begins on a rank: era, and the number of calls that the rank has made. */
-  enters: 19,
+  enters: 15,
   /** Rank 0: the position of the first call that all ranks make in the era: era, position. */
-  opens: 20,
+  opens: 16,
 } as const;
-
-/** Fields of an `activate` record, in words from its start. */
-export const Announce = {
-  era: 2,
-  gid: 3,
-  /** Transfers of this datum from `origin` to the receiver before this one. */
-  sequence: 4,
-  origin: 5,
-  bytes: 6,
-  offer: 7,
-  space: 8,
-  offset: 9,
-  flags: 10,
-  priority: 11,
-  children: 12,
-  /** Pairs (rank, sequence) to which the receiver passes it on. */
-  firstChild: 13,
-} as const;
-
-/** Bits of `Announce.flags`. */
-export const AnnounceFlag = { inline: 1, poisoned: 4 } as const;
 
 /** Bytes of a text, at most: longer texts are cut. A message holds 64 KiB. */
 const LONGEST_TEXT = 48_000;
@@ -135,11 +106,6 @@ export class WireWriter {
     out.words = new Float64Array(Math.min(Math.max(2 * old.length, words), this.capacity));
     out.words.set(old);
     out.bytes = new Uint8Array(out.words.buffer);
-  }
-
-  /** Largest payload a record with `fields` words before it can carry. */
-  roomFor(fields: number): number {
-    return (this.capacity - fields) * 8;
   }
 
   /** Starts a record of `fields` words (kind and count included) and payload bytes; returns the word it starts at. */
@@ -225,7 +191,7 @@ export function payloadOf(record: WireRecord, word: number, bytes: number): Uint
 }
 
 /** UTF-8 bytes of a text, cut to the length that fits a record. */
-export function textBytes(text: string): Uint8Array {
+function textBytes(text: string): Uint8Array {
   const bytes = encoder.encode(text.slice(0, LONGEST_TEXT));
   if (bytes.length <= LONGEST_TEXT) return bytes;
   let end = LONGEST_TEXT;
@@ -235,7 +201,7 @@ export function textBytes(text: string): Uint8Array {
 }
 
 /** The text of `bytes` bytes at a word of a record. */
-export function textAt(record: WireRecord, word: number, bytes: number): string {
+function textAt(record: WireRecord, word: number, bytes: number): string {
   // TextDecoder refuses shared memory.
   return decoder.decode(payloadOf(record, word, bytes).slice());
 }

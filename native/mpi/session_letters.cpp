@@ -8,7 +8,7 @@
 namespace headrace::mpi {
 namespace {
 
-/// Above all tags of data (devices/network/fetches.ts); MPI promises tags up to 32767.
+/// Above all tags of data (lane_letter.h); MPI promises tags up to 32767.
 constexpr int kLetterTag = 32767;
 constexpr std::int32_t kLetterSlots = 8;
 constexpr std::size_t kLetterValues = NetLimit::letter / sizeof(double);

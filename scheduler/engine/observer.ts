@@ -6,7 +6,7 @@
 
 import type { HeadraceError } from '../../devices/errors.js';
 import type { Column, DatumId, QueueId, SpaceId, TaskId } from '../../devices/handles.js';
-import type { NetworkWay } from '../../devices/network/context.js';
+import type { NetworkWay } from '../../devices/network/listener.js';
 import type { StageWatcher } from '../../stages/context.js';
 import type { TaskClassRow } from '../../stages/task-table.js';
 import type { PlayedPart } from '../plans/played-part.js';
@@ -105,9 +105,6 @@ export class EngineObserver implements StageWatcher {
 
   // --- Other ranks --------------------------------------------------------------------------------------------------
 
-  /** The transfer of the movement in `row` begins; the engine moves small payloads until `movementStarted`. */
-  movementStarts(_row: number): void {}
-  movementStarted(_row: number): void {}
   sent(_payload: Payload): void {}
   received(_payload: Payload): void {}
   /** One measurement of rank `peer`'s clock: at `time` it was ahead by `offset`, give or take `error`. */

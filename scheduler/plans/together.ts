@@ -5,7 +5,7 @@
 // and read the datum. Afterwards all ranks know where the play leaves the data.
 import { guards } from '../../devices/guards.js';
 import { type Column, type DatumId, HOST } from '../../devices/handles.js';
-import { laneEra, MAX_RANKS } from '../../devices/network/announcement.js';
+import { laneEra, MAX_RANKS } from '../../devices/network/keys.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { Graph, GraphRuntime } from '../program/graph.js';
@@ -72,7 +72,7 @@ export async function runTogether(
     if (times === 0) return;
     bringData(engine, peers, runtime, messages, run);
     leaveData(peers, messages);
-    // Between the eras of the tasks of this era and of the next one (devices/network/announcement.ts).
+    // Between the eras of the tasks of this era and of the next one (devices/network/keys.ts).
     const before = laneEra(peers.runs.era, MAX_RANKS - 1);
     const first = (peers.plays++ % PLAYS) * ITERATIONS;
     const eras = 2 * PLAYS * ITERATIONS;

@@ -1,4 +1,4 @@
-// A table of transfers by their names: the rank of origin, and the key (devices/network/announcement.ts).
+// A table of transfers by their names: the rank of origin, and the key (devices/network/keys.ts).
 
 export class ByTransfer<T> {
   /** One map per rank of origin that has sent something. */

@@ -23,7 +23,7 @@ import type { Refusals } from './refusals.js';
 interface DatumParts {
   readonly engine: RankHost;
   readonly rank: number;
-  readonly device: { readonly offers: Pick<NetworkDevice['offers'], 'poison'> };
+  readonly device: Pick<NetworkDevice, 'refuse'>;
   readonly credits: NetworkCredits;
   readonly movements: Movements;
   readonly plan: RankPlan;
@@ -170,7 +170,7 @@ export class DatumCalls {
   refuseRead(d: DatumId): void {
     if (!this.runs.missesWrites) return;
     this.plan.reads.refuse(d, this.position, (gid, to) =>
-      this.device.offers.poison(gid, this.rank, this.movements.era, to),
+      this.device.refuse({ gid, origin: this.rank, era: this.movements.era }, to),
     );
     this.engine.wake();
   }

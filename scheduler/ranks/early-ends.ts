@@ -1,10 +1,9 @@
 // Movements that end early: their run failed here, a run failed elsewhere, or the era of a failed run is over.
 
-import { Status } from '../../devices/backend.js';
 import type { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import { keysBefore, laneEra } from '../../devices/network/announcement.js';
 import type { NetworkDevice } from '../../devices/network/device.js';
+import { keysBefore, laneEra } from '../../devices/network/keys.js';
 import { Execution, NetworkRole, TaskStage } from '../../stages/task-table.js';
 import { INTERNAL_RUN, type RunState } from '../engine/run-state.js';
 import type { RankRuns } from './agreement.js';
@@ -22,7 +21,7 @@ interface EndParts {
   readonly movements: Movements;
   readonly plan: Pick<RankPlan, 'beginEra'>;
   readonly pulls: Pick<RankPulls, 'forget'>;
-  readonly receives: Pick<Receives, 'announced' | 'takeUnsure' | 'mayGiveUp' | 'giveUp'>;
+  readonly receives: Pick<Receives, 'refused' | 'takeUnsure' | 'mayGiveUp' | 'giveUp'>;
   readonly refusals: Refusals;
   readonly runs: Pick<RankRuns, 'failed' | 'failures' | 'eras'>;
 }
@@ -48,21 +47,15 @@ export class EarlyEnds {
     this.runs = parts.runs;
   }
 
-  /** A run failed on this rank: its offers are withdrawn, and the other ranks get a message. */
+  /** A run failed on this rank: the other ranks get a message. */
   runFailed(run: RunState, error: HeadraceError): void {
-    this.device.offers.withdraw((cookie) => this.movements.at(cookie)?.run === run.slot);
     this.pulls.forget(run);
-    for (const movement of [...this.movements.all()]) {
-      if (movement.run !== run.slot || !movement.refused) continue;
-      movement.refused = false;
-      this.engine.ended(movement.task & this.engine.tasks.mask, Status.cancelled);
-    }
     this.runs.failed(run, error);
     for (const movement of [...this.movements.all()]) {
       // A rank may still read its copy. Later writers wait for the send, and the run does not.
       const { tasks } = this.engine;
       const row = movement.task & tasks.mask;
-      const isOffered = !movement.onLane || tasks.execution[row] === Execution.movement;
+      const isOffered = tasks.execution[row] === Execution.movement;
       const isHeld = movement.role !== NetworkRole.receive && movement.started && isOffered;
       // Not the send whose own failure fails the run: it is ending.
       const isLive = tasks.stage[row] === TaskStage.exec;
@@ -74,14 +67,13 @@ export class EarlyEnds {
   }
 
   /**
-   * A run has failed that began here. Until the next era no further receive is planned: offers for which there is none are
+   * A run has failed that began here. Until the next era no further receive is planned: versions for which there is none are
    * declined. Reads after the run end, because other ranks may reject them.
    */
   failLaterReads(): void {
     const { receives } = this;
     if (!this.runs.failures.isFailing) return;
-    for (const announcement of this.movements.takeEarly())
-      this.device.fetches.decline(announcement);
+    this.movements.forgetEarly();
     // No receive of this era ends well any more, and other ranks may wait for the room of what they have announced.
     if (guards.longDeclined) this.device.port.declineBefore(laneEra(this.movements.era + 1));
     for (const movement of [...this.movements.all()]) {
@@ -92,13 +84,13 @@ export class EarlyEnds {
 
   /**
    * A failed run is settled: every datum has its owner's value again. Data that the failed run should have written
-   * elsewhere keep the owner's last version. Reads of the program may still be under way. Reads without an announcement
-   * end soon with the error of the failed run (`dropTorn`). Every rank takes or declines the other offers at its own time.
+   * elsewhere keep the owner's last version. Reads of the program may still be under way. Reads whose version has
+   * not come end soon with the error of the failed run (`dropTorn`).
    */
   beginEra(era: number): void {
     const { movements, device } = this;
-    const left = [...movements.beginEra(era), ...this.receives.takeUnsure()];
-    for (const announcement of left) device.fetches.decline(announcement);
+    movements.beginEra(era);
+    this.receives.takeUnsure();
     this.plan.beginEra();
     device.port.beginEra(laneEra(era));
     device.beginEra(era);
@@ -108,8 +100,8 @@ export class EarlyEnds {
   dropTorn(first: number): void {
     const { movements, device, receives } = this;
     const { era } = movements;
-    for (const announcement of receives.takeUnsure()) receives.announced(announcement);
-    for (const announcement of movements.takeEarly(first)) device.fetches.decline(announcement);
+    for (const news of receives.takeUnsure()) receives.refused(news);
+    movements.forgetEarly(first);
     device.port.refuseCalls(laneEra(era), laneEra(era + 1), keysBefore(first));
     for (const movement of [...movements.all()]) {
       if (receives.mayGiveUp(movement) && this.runs.eras.isTorn(movement.call))

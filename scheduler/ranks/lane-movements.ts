@@ -20,9 +20,9 @@ import type { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import { HOST, NO_QUEUE } from '../../devices/handles.js';
 import { roundedBytes } from '../../devices/memory/zone.js';
-import { laneEra, messageNumber } from '../../devices/network/announcement.js';
-import type { NetworkTimes, NetworkWay } from '../../devices/network/context.js';
 import { type NetworkDevice, transferError } from '../../devices/network/device.js';
+import { laneEra, messageNumber } from '../../devices/network/keys.js';
+import type { NetworkTimes, NetworkWay } from '../../devices/network/listener.js';
 import { type AnnouncedPlace, NetOutcome } from '../../devices/network/port.js';
 import { MODES } from '../../devices/network/ways.js';
 import { type NetworkCredits, returnOffer } from '../../stages/comm-in.js';
@@ -157,8 +157,7 @@ export class LaneMovements {
     if (movement.parcel !== undefined) return this.goesOn(row, movement, movement.parcel);
     const refusal = movement.call >= 0 ? this.refusals.of(movement) : undefined;
     if (this.loss.error !== undefined) engine.fail(row, this.loss.error);
-    else if (movement.announcement !== undefined)
-      engine.fail(row, this.refusals.announced(movement));
+    else if (movement.noVersion !== undefined) engine.fail(row, this.refusals.told(movement));
     else if (refusal !== undefined) engine.fail(row, refusal);
     else if (movement.era !== this.movements.era) engine.ended(row, Status.cancelled);
     else if (movement.from === undefined || this.takesLane(row, movement)) {
@@ -245,8 +244,8 @@ export class LaneMovements {
   }
 
   /** Whether the receive is a command that ends without its version only if it is withdrawn. */
-  isWithdrawable({ onLane, role, run, started, withdrawn }: Movement): boolean {
-    return onLane && role === NetworkRole.receive && run === INTERNAL_RUN && started && !withdrawn;
+  isWithdrawable({ role, run, started, withdrawn }: Movement): boolean {
+    return role === NetworkRole.receive && run === INTERNAL_RUN && started && !withdrawn;
   }
 
   /** The command ends without its version, unless that has come. */
@@ -267,7 +266,7 @@ export class LaneMovements {
   /** The version of a commanded receive will not come: its run fails, and with it the command ends. */
   refused(movement: Movement): void {
     const { engine, refusals } = this;
-    const error = refusals.announced(movement);
+    const error = refusals.told(movement);
     if (movement.run === INTERNAL_RUN) {
       if (this.isWithdrawable(movement)) this.withdraw(movement, error);
       return;

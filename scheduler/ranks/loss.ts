@@ -1,7 +1,6 @@
 // After a rank was lost, or after the ranks made different calls, no communication is possible. Everything on this rank
 // that waits for other ranks ends with one error.
 
-import { Status } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import type { NetworkDevice } from '../../devices/network/device.js';
 import { INTERNAL_RUN } from '../engine/run-state.js';
@@ -67,15 +66,8 @@ export class RankLoss {
   breaksOff(error: HeadraceError): boolean {
     if (this.error !== undefined) return true;
     this.error = error;
-    const { engine, movements } = this;
     const rejected = this.runs.lost(error) + this.failReads(error);
-    this.device.offers.abandon();
     this.device.port.abandon();
-    for (const movement of [...movements.all()]) {
-      if (!movement.refused) continue;
-      movement.refused = false;
-      engine.ended(movement.task & engine.tasks.mask, Status.cancelled);
-    }
     return rejected > 0;
   }
 

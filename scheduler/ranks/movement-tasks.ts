@@ -6,15 +6,14 @@
 import type { HeadraceError } from '../../devices/errors.js';
 import { NO_QUEUE } from '../../devices/handles.js';
 import type { Parcel } from '../../stages/parcel.js';
-import { Outcome } from '../../stages/stage.js';
-import { Execution, NetworkRole } from '../../stages/task-table.js';
+import { NetworkRole } from '../../stages/task-table.js';
 import type { RemoteTasks } from '../engine/remote.js';
 import type { RunState } from '../engine/run-state.js';
 import type { RankData } from './data.js';
 import type { RankHost } from './host.js';
 import type { LaneMovements } from './lane-movements.js';
 import type { RankLoss } from './loss.js';
-import type { Movement, Movements } from './movements.js';
+import type { Movements } from './movements.js';
 import type { Receives } from './receives.js';
 import type { Refusals } from './refusals.js';
 import type { Sends } from './sends.js';
@@ -75,31 +74,9 @@ export class MovementTasks implements RemoteTasks {
     else this.sends.begin(row, movement);
   }
 
-  /** The exec stage of a movement: its buffer is there and no other task uses it. */
+  /** The exec stage of the send of a version for a `read`: the writer is over. */
   start(row: number): number {
-    const { observer, tasks } = this.engine;
-    const movement = this.movements.ofTask(tasks, row);
-    if (movement.onLane) return this.sends.command(row, movement);
-    observer?.movementStarts(row);
-    this.startNow(row, movement);
-    observer?.movementStarted(row);
-    return Outcome.running;
-  }
-
-  private startNow(row: number, movement: Movement): void {
-    const { engine, sends } = this;
-    const isReceive = movement.role === NetworkRole.receive;
-    movement.started = true;
-    if (!isReceive) sends.holds(row, movement);
-    if (this.loss.error !== undefined) {
-      // A rank was lost while this one's buffer came: no rank would ask for the offer.
-      engine.fail(row, this.loss.error);
-      return;
-    }
-    movement.startedAt = engine.x.tracing ? engine.backend.now() : 0;
-    engine.tasks.execution[row] = Execution.movement;
-    if (isReceive) this.receives.start(row, movement);
-    else sends.start(row, movement);
+    return this.sends.command(row, this.movements.ofTask(this.engine.tasks, row));
   }
 
   parcel(row: number): Parcel | undefined {
@@ -133,9 +110,7 @@ export class MovementTasks implements RemoteTasks {
   ended(row: number): void {
     const movement = this.movements.ofTask(this.engine.tasks, row);
     if (movement === undefined) return;
-    if (movement.onLane) this.lanes.ended(row, movement);
-    else if (movement.role === NetworkRole.receive) this.receives.ended(movement);
-    else this.sends.ended(movement);
+    this.lanes.ended(row, movement);
     this.data.closeSend(movement.d, movement.index);
     this.movements.remove(movement);
   }

@@ -1,8 +1,8 @@
-// Movements: the sends, receives and forwards whose tasks are live. This file matches receives with announcements, in
-// whichever order they come.
+// Movements: the sends, receives and forwards whose tasks are live. This file matches receives with the news that their versions
+// will not come, in whichever order they come.
 //
-// Invariant: an announcement is handed to exactly one receive, of the era in which the receive was planned. Until that
-// receive exists the announcement is kept, as long as the era lasts.
+// Invariant: such news are handed to exactly one receive, of the era in which the receive was planned. Until that receive
+// exists they are kept, as long as the era lasts.
 import {
   type DatumId,
   NO_SPACE,
@@ -10,7 +10,7 @@ import {
   type SpaceId,
   type TaskId,
 } from '../../devices/handles.js';
-import type { Announcement } from '../../devices/network/announcement.js';
+import type { NoVersion } from '../../devices/network/keys.js';
 import type { AnnouncedPlace } from '../../devices/network/port.js';
 import type { Parcel } from '../../stages/parcel.js';
 import { NetworkRole, type TaskTable } from '../../stages/task-table.js';
@@ -25,7 +25,7 @@ export interface Movement {
   readonly gid: number;
   /** Its slot; that of the runtime's own run once a send has outlived its run. */
   run: number;
-  /** The era in which the movement was planned. Only announcements of the same era match it. */
+  /** The era in which the movement was planned. Only news of the same era match it. */
   readonly era: number;
   /** Number of the run whose program function reads; otherwise 0. */
   readonly program: number;
@@ -43,19 +43,18 @@ export interface Movement {
   readonly receive: Movement | undefined;
   /** The group of pulled inputs to which it belongs; undefined for a receive that asks at once. */
   readonly pull: PullGroup | undefined;
-  /** A command of a lane carries it (small-messages.ts). */
-  readonly onLane: boolean;
   /** Its way, once it is commanded or about to be. */
   parcel: Parcel | undefined;
   task: TaskId;
   /** Space granted to a receive, -1 before. */
   space: SpaceId;
-  announcement: Announcement | undefined;
-  /** The row is released and waits for the announcement. */
+  /** The news that its version will not come. */
+  noVersion: NoVersion | undefined;
+  /** The row is released and waits for news of the version, or for a lane. */
   waits: boolean;
   /** A receive has a lane. */
   hasLane: boolean;
-  /** The number of the news that its version has come, of a receive on a lane that waits for them; 0: none are to come. */
+  /** The number of the news that its version has come, of a receive that waits for them; 0: none are to come. */
   expected: number;
   /** Where the version is, once these news have come. */
   from: AnnouncedPlace | undefined;
@@ -64,8 +63,6 @@ export interface Movement {
   outlived: boolean;
   /** The command of the receive was withdrawn: it ends soon, without its version. */
   withdrawn: boolean;
-  /** The offer was withdrawn: the run has failed on another rank, and the message with the reason is under way. */
-  refused: boolean;
   /** Time at which it was started; 0 unless traced. */
   startedAt: number;
 }
@@ -73,17 +70,7 @@ export interface Movement {
 /** The values of a new movement. */
 type NewMovement = Pick<
   Movement,
-  | 'role'
-  | 'd'
-  | 'gid'
-  | 'run'
-  | 'origin'
-  | 'key'
-  | 'call'
-  | 'wanted'
-  | 'receive'
-  | 'pull'
-  | 'onLane'
+  'role' | 'd' | 'gid' | 'run' | 'origin' | 'key' | 'call' | 'wanted' | 'receive' | 'pull'
 >;
 
 export class Movements {
@@ -95,9 +82,9 @@ export class Movements {
   era = 0;
   private readonly table: (Movement | undefined)[] = [undefined];
   private readonly free: number[] = [];
-  /** Receives without an announcement, and announcements without a receive. */
+  /** Receives without such news, and news without a receive. */
   private readonly byName: ByTransfer<Movement> = new ByTransfer();
-  private readonly early: ByTransfer<Announcement> = new ByTransfer();
+  private readonly early: ByTransfer<NoVersion> = new ByTransfer();
 
   add(parts: NewMovement): Movement {
     const index = this.free.pop() ?? this.table.length;
@@ -116,12 +103,11 @@ export class Movements {
       wanted: parts.wanted,
       receive: parts.receive,
       pull: parts.pull,
-      onLane: parts.onLane,
       index,
       apart: [],
       task: NO_TASK,
       space: NO_SPACE,
-      announcement: undefined,
+      noVersion: undefined,
       waits: false,
       hasLane: false,
       expected: 0,
@@ -129,7 +115,6 @@ export class Movements {
       started: false,
       outlived: false,
       withdrawn: false,
-      refused: false,
       startedAt: 0,
       parcel: undefined,
     };
@@ -149,62 +134,58 @@ export class Movements {
   }
 
   remove(movement: Movement): void {
-    const { role, announcement, origin, key } = movement;
-    const mayBeExpected = role === NetworkRole.receive && announcement === undefined;
+    const { role, noVersion, origin, key } = movement;
+    const mayBeExpected = role === NetworkRole.receive && noVersion === undefined;
     if (mayBeExpected && this.byName.get(origin, key) === movement) this.byName.delete(origin, key);
     this.table[movement.index] = undefined;
     this.free.push(movement.index);
     this.live--;
   }
 
-  /** A receive takes its announcement, or waits for it. */
+  /** A receive is planned: its version may be known not to come. */
   expect(receive: Movement): void {
     const { origin, key } = receive;
-    receive.announcement = this.early.get(origin, key);
-    if (receive.announcement === undefined) this.byName.set(origin, key, receive);
+    receive.noVersion = this.early.get(origin, key);
+    if (receive.noVersion === undefined) this.byName.set(origin, key, receive);
     else this.early.delete(origin, key);
   }
 
-  /** The receive for an announcement; undefined when the program has not planned it yet. */
-  announced(announcement: Announcement): Movement | undefined {
-    const { origin, key } = announcement;
+  /** The receive of a version that will not come; undefined when the program has not planned it yet. */
+  refused(news: NoVersion): Movement | undefined {
+    const { origin, key } = news;
     const receive = this.byName.get(origin, key);
     if (receive === undefined) {
-      this.early.set(origin, key, announcement);
+      this.early.set(origin, key, news);
       return undefined;
     }
     this.byName.delete(origin, key);
-    receive.announcement = announcement;
+    receive.noVersion = news;
     return receive;
   }
 
-  /**
-   * Ends an era: its announcements and receives no longer match, and transfers are counted from 0 again. Returns the
-   * announcements that no receive took.
-   */
-  beginEra(era: number): Announcement[] {
+  /** Ends an era: its news and receives no longer match, and transfers are counted from 0 again. */
+  beginEra(era: number): void {
     this.era = era;
     this.byName.clear();
-    return this.takeEarly();
+    this.early.clear();
   }
 
-  /** Removes announcements that no receive took, and returns them: those for calls before `first`, or all. */
-  takeEarly(first?: number): Announcement[] {
-    const taken = [...this.early.values()].filter(
-      ({ call }) => first === undefined || (call >= 0 && call < first),
-    );
-    for (const { origin, key } of taken) this.early.delete(origin, key);
-    return taken;
+  /** Forgets news that no receive took: those for calls before `first`, or all. */
+  forgetEarly(first?: number): void {
+    const isMeant = ({ call }: NoVersion): boolean =>
+      first === undefined || (call >= 0 && call < first);
+    for (const news of [...this.early.values()])
+      if (isMeant(news)) this.early.delete(news.origin, news.key);
   }
 
-  /** A receive waits for the announcement, or will when its task is released. */
-  isExpected({ origin, key }: Announcement): boolean {
+  /** A receive waits for the version, or will when its task is released. */
+  isExpected({ origin, key }: NoVersion): boolean {
     return this.byName.get(origin, key) !== undefined;
   }
 
-  /** Whether it is a receive of an earlier era, for which no announcement will come. */
-  isLeftBehind({ role, era, announcement }: Movement): boolean {
-    return role === NetworkRole.receive && era !== this.era && announcement === undefined;
+  /** Whether it is a receive of an earlier era, for which no version will come. */
+  isLeftBehind({ role, era, noVersion }: Movement): boolean {
+    return role === NetworkRole.receive && era !== this.era && noVersion === undefined;
   }
 
   /** All live movements. */

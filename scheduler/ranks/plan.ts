@@ -58,8 +58,6 @@ interface PlanOptions {
   readonly treeFrom: number;
   /** Whether a datum of that many bytes travels in its announcement. */
   readonly isInline: (bytes: number) => boolean;
-  /** Whether a version of a datum travels on lanes. */
-  readonly onLane: (d: DatumId) => boolean;
   /** Per space, the bytes of the largest task so far; the plan keeps it up to date. */
   readonly largest: Float64Array;
 }
@@ -83,7 +81,7 @@ export class RankPlan {
 
   constructor(
     { engine, movements, pulls, runs }: PlanParts,
-    { rank, size, treeFrom, isInline, onLane, largest }: PlanOptions,
+    { rank, size, treeFrom, isInline, largest }: PlanOptions,
   ) {
     this.engine = engine;
     this.pulls = pulls;
@@ -95,7 +93,7 @@ export class RankPlan {
     const { graphs } = runs;
     const transfers = new PlannedTransfers({
       ...{ engine, movements, data, graphs },
-      ...{ rank, size, treeFrom, isInline, onLane },
+      ...{ rank, size, treeFrom, isInline },
     });
     this.data = data;
     this.transfers = transfers;

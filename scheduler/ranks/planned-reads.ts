@@ -5,7 +5,7 @@
 
 import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST } from '../../devices/handles.js';
-import { sequenceOfCall } from '../../devices/network/announcement.js';
+import { sequenceOfCall } from '../../devices/network/keys.js';
 import type { RunState } from '../engine/run-state.js';
 import { NO_GID, type RankData } from './data.js';
 import type { PlannedTransfers } from './planned-transfers.js';

@@ -13,7 +13,7 @@ import {
   type SpaceId,
   type TaskId,
 } from '../../devices/handles.js';
-import { keyOf, MAX_RANKS, sequenceOfCall } from '../../devices/network/announcement.js';
+import { keyOf, MAX_RANKS, sequenceOfCall } from '../../devices/network/keys.js';
 import { AccessMode, ANY_DEVICE, NetworkRole, type TaskClassRow } from '../../stages/task-table.js';
 import type { RunState } from '../engine/run-state.js';
 import { NOT_SENT, type RankData } from './data.js';
@@ -45,8 +45,6 @@ interface TransferParts {
   readonly treeFrom: number;
   /** Whether a datum of that many bytes travels in its announcement. */
   readonly isInline: (bytes: number) => boolean;
-  /** Whether a version of a datum travels on lanes. */
-  readonly onLane: (d: DatumId) => boolean;
 }
 
 export class PlannedTransfers {
@@ -61,7 +59,6 @@ export class PlannedTransfers {
   /** Number of destinations from which on a tree is used. */
   readonly treeFrom: number;
   private readonly isInline: (bytes: number) => boolean;
-  private readonly onLane: TransferParts['onLane'];
   private readonly sendClass: TaskClassRow;
   private readonly receiveClass: TaskClassRow;
   private readonly forwardClass: TaskClassRow;
@@ -82,7 +79,6 @@ export class PlannedTransfers {
     this.size = parts.size;
     this.treeFrom = parts.treeFrom;
     this.isInline = parts.isInline;
-    this.onLane = parts.onLane;
     this.sendClass = this.networkClass('send', AccessMode.read, NetworkRole.send);
     this.receiveClass = this.networkClass('receive', AccessMode.write, NetworkRole.receive);
     this.forwardClass = this.networkClass('forward', AccessMode.read, NetworkRole.forward);
@@ -153,7 +149,6 @@ export class PlannedTransfers {
       wanted: HOST,
       receive: undefined,
       pull: undefined,
-      onLane: this.onLane(d),
     });
   }
 
@@ -186,7 +181,6 @@ export class PlannedTransfers {
       wanted,
       receive: undefined,
       pull: pull?.group,
-      onLane: this.onLane(d),
     });
     movements.expect(receive);
     if (pull !== undefined) {
@@ -195,8 +189,8 @@ export class PlannedTransfers {
     }
     const after = pull === undefined ? undefined : [pull.gate];
     const task = this.insert(this.receiveClass, receive, run, priority, after);
-    // A tree may require this rank to pass the datum on; the announcement says so. Lanes pass short versions on themselves.
-    const mayPassOn = !(receive.onLane && this.isInline(engine.directory.bytes[d]));
+    // A tree may require this rank to pass the datum on; the announcement says so. The message layer passes short versions on.
+    const mayPassOn = !this.isInline(engine.directory.bytes[d]);
     const isStraight = data.straight[d] === 1;
     if (pull === undefined && !isStraight && mayPassOn && this.hasTrees) {
       const forward = movements.add({
@@ -210,7 +204,6 @@ export class PlannedTransfers {
         wanted: HOST,
         receive,
         pull: undefined,
-        onLane: receive.onLane,
       });
       this.insert(this.forwardClass, forward, run, priority, undefined);
     }

@@ -3,20 +3,20 @@
 // other.
 //
 // plan.ts decides which tasks run here and which data move, and turns each movement into a task of its own.
-// movement-tasks.ts runs these tasks: sends.ts and receives.ts have the two directions, lane-movements.ts the small
-// versions. early-ends.ts and loss.ts end movements that cannot be completed.
+// movement-tasks.ts runs these tasks: sends.ts and receives.ts have the two directions, lane-movements.ts their
+// commands. early-ends.ts and loss.ts end movements that cannot be completed.
 
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import type { DatumId } from '../../devices/handles.js';
-import { type Announcement, MAX_RANKS } from '../../devices/network/announcement.js';
+import { NetworkDevice } from '../../devices/network/device.js';
+import { MAX_RANKS, type NoVersion } from '../../devices/network/keys.js';
 import type {
   NetworkListener,
   NetworkOptions,
   NetworkTimes,
   NetworkWay,
-} from '../../devices/network/context.js';
-import { NetworkDevice } from '../../devices/network/device.js';
+} from '../../devices/network/listener.js';
 import type { AnnouncedPlace, NetworkPort } from '../../devices/network/port.js';
 import { Wire, type WireRecord } from '../../devices/network/wire.js';
 import { NetworkCredits } from '../../stages/comm-in.js';
@@ -62,7 +62,6 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   private readonly engine: RankHost;
   private readonly movements: Movements = new Movements();
   private readonly traffic: RankTraffic;
-  private readonly sends: Sends;
   private readonly receives: Receives;
   private readonly lanes: LaneMovements;
   private readonly earlyEnds: EarlyEnds;
@@ -107,7 +106,6 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
         size,
         treeFrom: options.treeFrom,
         isInline,
-        onLane: (d) => small.carries(d),
         largest: credits.floor,
       },
     );
@@ -121,10 +119,9 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     const refusals = new Refusals(engine, movements, runs);
     const shared = { engine, device, movements, data, small, refusals, traffic, loss };
     const sends = new Sends({ ...shared, credits });
-    this.sends = sends;
     const lanes = new LaneMovements({ ...shared, rank, credits });
     this.lanes = lanes;
-    const receives = new Receives({ ...shared, rank, credits, pulls, lanes, runs });
+    const receives = new Receives({ ...shared, credits, pulls, lanes, runs });
     this.receives = receives;
     this.tasks = new MovementTasks({ ...shared, sends, receives, lanes });
     this.earlyEnds = new EarlyEnds({ ...shared, plan, pulls, receives, runs });
@@ -210,29 +207,8 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
 
   // --- The network's news -------------------------------------------------------------------------------------------
 
-  announced(announcement: Announcement): void {
-    this.receives.announced(announcement);
-  }
-
-  received(
-    cookie: number,
-    outcome: number,
-    way: NetworkWay,
-    bytes: number,
-    times: NetworkTimes,
-  ): void {
-    this.receives.received(cookie, outcome, way, bytes, times);
-  }
-
-  sent(
-    cookie: number,
-    to: number,
-    message: number,
-    way: NetworkWay,
-    bytes: number,
-    times: NetworkTimes,
-  ): void {
-    this.sends.sent(cookie, to, message, way, bytes, times);
+  refused(news: NoVersion): void {
+    this.receives.refused(news);
   }
 
   departed(number: number, outcome: number, way: NetworkWay, times: NetworkTimes): void {
@@ -241,10 +217,6 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
 
   came(number: number, from: AnnouncedPlace): void {
     this.receives.came(number, from);
-  }
-
-  offerDone(cookie: number, outcome: number): void {
-    this.sends.offerDone(cookie, outcome);
   }
 
   control(from: number, record: WireRecord): void {

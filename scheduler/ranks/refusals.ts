@@ -3,7 +3,7 @@
 
 import { HeadraceError } from '../../devices/errors.js';
 import type { DatumId } from '../../devices/handles.js';
-import type { Announcement } from '../../devices/network/announcement.js';
+import type { NoVersion } from '../../devices/network/keys.js';
 import { NetworkRole } from '../../stages/task-table.js';
 import type { RankRuns } from './agreement.js';
 import type { RankHost } from './host.js';
@@ -38,10 +38,10 @@ export class Refusals {
   }
 
   /** The failure because of which no rank may send the value of a read or restore. */
-  ofRead({ role, program, call, d, era, announcement }: Movement): HeadraceError | undefined {
+  ofRead({ role, program, call, d, era, noVersion }: Movement): HeadraceError | undefined {
     if (role !== NetworkRole.receive || call < 0) return undefined;
     if (program !== 0) return this.runs.failureIn(program);
-    if (announcement !== undefined || era !== this.movements.era) return undefined;
+    if (noVersion !== undefined || era !== this.movements.era) return undefined;
     return this.runs.failures.failing(this.nameOf(d), call);
   }
 
@@ -50,9 +50,9 @@ export class Refusals {
     return this.runs.failures.tooLate(this.nameOf(d), origin);
   }
 
-  /** The rank that has the value cannot send it: its announcement says so. */
-  announced(movement: Movement): HeadraceError {
-    const { from, reason } = movement.announcement as Announcement;
+  /** The rank that should have the value cannot send it, and has said so. */
+  told(movement: Movement): HeadraceError {
+    const { from, reason } = movement.noVersion as NoVersion;
     const datum = this.nameOf(movement.d);
     const where = { datum, rank: from, stage: 'comm-in' };
     return reason === ''

@@ -17,7 +17,7 @@ import { findQueues } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST, NO_QUEUE, type QueueId, type TaskId } from '../../devices/handles.js';
-import { keyOf, laneEra } from '../../devices/network/announcement.js';
+import { keyOf, laneEra } from '../../devices/network/keys.js';
 import { NetOutcome, type NetworkPort } from '../../devices/network/port.js';
 import type { NetworkCredits } from '../../stages/comm-in.js';
 import type { Parcel, ParcelArrival } from '../../stages/parcel.js';
@@ -31,14 +31,14 @@ const MOST_SENDS = 8;
 /** Alignment of a block, at most. */
 const BLOCK_SLACK = 512;
 
-/** Whether lanes carry long versions, and from where. */
-type LongVersions = Pick<NetworkPort, 'hostOnly' | 'anySpace'>;
+/** Whether any rank has memory besides its host's. */
+type Ranks = Pick<NetworkPort, 'hostOnly'>;
 
 export class SmallMessages {
   private readonly engine: RankHost;
   private readonly credits: NetworkCredits;
   private readonly isInline: (bytes: number) => boolean;
-  private readonly port: LongVersions;
+  private readonly port: Ranks;
   private readonly sends: readonly QueueId[];
   private readonly receives: readonly QueueId[];
   /** 1: a receive has the lane. By queue. */
@@ -57,7 +57,7 @@ export class SmallMessages {
     engine: RankHost,
     credits: NetworkCredits,
     isInline: (bytes: number) => boolean,
-    port: LongVersions,
+    port: Ranks,
   ) {
     this.engine = engine;
     this.credits = credits;
@@ -71,12 +71,6 @@ export class SmallMessages {
       throw new HeadraceError('ERR_INTERNAL', `several ranks need 2 lanes, not ${lanes.length}`);
     this.sends = lanes.slice(0, sends);
     this.receives = lanes.slice(sends);
-  }
-
-  /** Whether a version of `d` travels on lanes. Both ranks decide alike. */
-  carries(d: DatumId): boolean {
-    const { hostOnly, anySpace } = this.port;
-    return this.sends.length > 0 && (!this.isLong(d) || hostOnly || anySpace);
   }
 
   /** Whether the receive of `d` waits for its announcement. */

@@ -1,6 +1,6 @@
 // The payloads between ranks: their bytes are counted, and the observer is told of each.
 
-import type { NetworkTimes, NetworkWay } from '../../devices/network/context.js';
+import type { NetworkTimes, NetworkWay } from '../../devices/network/listener.js';
 import type { Payload } from '../engine/observer.js';
 import type { RankHost } from './host.js';
 import type { Movement } from './movements.js';

@@ -139,10 +139,6 @@ export class Story extends EngineObserver {
     this.noteRow(Kind.bodyEnded, row, 0, 0);
   }
 
-  override movementStarts(row: number): void {
-    this.noteRow(Kind.bodyStarted, row, 0, 0);
-  }
-
   override retired(row: number, status: number): void {
     this.noteRow(Kind.retired, row, status, 0);
   }

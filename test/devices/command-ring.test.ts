@@ -25,7 +25,7 @@ function network(patience: number, wake: (words: Int32Array) => void): NativeNet
 }
 
 const fill = (port: NativeNetwork): void => {
-  for (let i = 0; i < NetLimit.records; i++) port.cancel(i);
+  for (let i = 0; i < NetLimit.records; i++) port.abandon();
 };
 
 const SIGNALS = ['SIGUSR1', 'SIGTERM', 'SIGINT'] as const;
@@ -40,7 +40,7 @@ afterEach(() => {
 test('a thread that takes nothing is reported', () => {
   const port = network(50, () => {});
   fill(port);
-  expect(() => port.cancel(0)).toThrow(
+  expect(() => port.abandon()).toThrow(
     expect.objectContaining({
       code: 'ERR_INTERNAL',
       message: expect.stringContaining('rank 3 has taken no command for 0.05 s'),
@@ -54,6 +54,6 @@ test('a thread that is slow is waited for', () => {
     if (++calls === 5) Atomics.add(words, NetWord.commandsTaken, 1);
   });
   fill(port);
-  port.cancel(0);
+  port.abandon();
   expect(calls).toBe(5);
 });

@@ -196,17 +196,3 @@ describe.each(LIBRARIES)('pulled inputs give what pushed ones give over %s', (li
     }
   });
 });
-
-test('one version reaches many ranks along a tree', needing(rankNeed), async () => {
-  // On lanes the rank that announces a version counts it for all ranks that get it, whoever sends them the bytes.
-  const given = { gpus: 1, ways: ['direct'], only: ['broadcast'], treeFrom: 2, lanes: 0 };
-  const run = await mpirun(6, 'grid.mjs', { args: [JSON.stringify(given)] });
-  expect(run.code, run.output).toBe(0);
-  const entries = run.reports as unknown as readonly Entry[];
-  for (const { problems } of entries) expect(problems, run.output).toEqual([]);
-  const tile = 256 * 8;
-  const sent = entries.map(({ network }) => (network?.['sentBytes'] ?? 0) / tile);
-  // Five destinations: three get it from the root, two from those that have it.
-  expect(sent[0], run.output).toBe(3);
-  expect(sent.slice(1).reduce((a, b) => a + b)).toBe(2);
-});

@@ -17,9 +17,7 @@ for (const library of LIBRARIES)
             inOrder: true,
             problems: [],
             lost: -1,
-            cancelled: 1,
             refused: 5,
-            flush: 0,
             mappable: true,
           });
         }

@@ -1,25 +1,11 @@
-// Movements: receives and announcements find each other by their key, whichever comes first, each exactly once.
+// Movements: receives and the news that their versions will not come find each other by their key, whichever comes first, each exactly once.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Announcement } from '../../devices/network/announcement.js';
+import type { NoVersion } from '../../devices/network/keys.js';
 import { type Movement, Movements } from '../../scheduler/ranks/movements.js';
 import { NetworkRole } from '../../stages/task-table.js';
 
-const announcement = (key: number): Announcement => ({
-  key,
-  call: -1,
-  from: 1,
-  origin: 1,
-  bytes: 8,
-  offer: 1,
-  space: 0,
-  offset: 0,
-  priority: 0,
-  children: [],
-  payload: undefined,
-  isPoisoned: false,
-  reason: '',
-});
+const newsOf = (key: number): NoVersion => ({ key, call: -1, from: 1, origin: 1, reason: '' });
 
 function receive(movements: Movements, key: number): Movement {
   return movements.add({
@@ -40,8 +26,8 @@ const step = fc.record({
   what: fc.constantFrom(
     'receive' as const,
     'receive' as const,
-    'announce' as const,
-    'announce' as const,
+    'refuse' as const,
+    'refuse' as const,
     'remove' as const,
     'begin era' as const,
   ),
@@ -49,35 +35,35 @@ const step = fc.record({
 });
 
 describe('movements', () => {
-  it('give every announcement to the one receive of its era that has its key', () => {
+  it('give all news to the one receive of its era that has its key', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
         const movements = new Movements();
         const live: Movement[] = [];
         const waiting = new Map<number, Movement>();
-        const early = new Map<number, Announcement>();
+        const early = new Map<number, NoVersion>();
         let era = 0;
         for (const { what, key } of steps) {
           if (what === 'receive' && !waiting.has(key)) {
             const made = receive(movements, key);
             movements.expect(made);
-            expect(made.announcement).toBe(early.get(key));
+            expect(made.noVersion).toBe(early.get(key));
             if (!early.delete(key)) waiting.set(key, made);
             live.push(made);
-          } else if (what === 'announce' && !early.has(key)) {
-            const told = announcement(key);
+          } else if (what === 'refuse' && !early.has(key)) {
+            const told = newsOf(key);
             const taker = waiting.get(key);
-            expect(movements.announced(told)).toBe(taker);
+            expect(movements.refused(told)).toBe(taker);
             if (!waiting.delete(key)) early.set(key, told);
-            if (taker !== undefined) expect(taker.announcement).toBe(told);
+            if (taker !== undefined) expect(taker.noVersion).toBe(told);
           } else if (what === 'remove' && live.length > 0) {
             const [gone] = live.splice(key % live.length, 1);
             if (waiting.get(gone.key) === gone) waiting.delete(gone.key);
             movements.remove(gone);
             expect(movements.at(gone.index)).toBeUndefined();
           } else if (what === 'begin era') {
-            // Nobody came to these announcements, and no announcement comes to the receives that wait.
-            expect(movements.beginEra(++era)).toEqual([...early.values()]);
+            // No receive comes to these news, and no news come to the receives that wait.
+            movements.beginEra(++era);
             early.clear();
             waiting.clear();
           }
@@ -85,7 +71,7 @@ describe('movements', () => {
           expect(new Set(movements.all())).toEqual(new Set(live));
           for (const each of live) {
             expect(movements.at(each.index)).toBe(each);
-            const isPast = each.announcement === undefined && waiting.get(each.key) !== each;
+            const isPast = each.noVersion === undefined && waiting.get(each.key) !== each;
             expect(movements.isLeftBehind(each)).toBe(isPast);
           }
         }
@@ -100,13 +86,13 @@ describe('movements', () => {
     movements.expect(first);
     movements.expect(second);
     movements.remove(first);
-    expect(movements.announced(announcement(3))).toBe(second);
+    expect(movements.refused(newsOf(3))).toBe(second);
   });
 
   it('use the numbers of finished movements again, without their state', () => {
     const movements = new Movements();
     const used = receive(movements, 1);
-    Object.assign(used, { task: 7, space: 1, waits: true, started: true, refused: true });
+    Object.assign(used, { task: 7, space: 1, waits: true, started: true, withdrawn: true });
     used.destinations.push(2, 9);
     movements.remove(used);
     movements.program = 5;
@@ -119,11 +105,11 @@ describe('movements', () => {
       space: -1,
       waits: false,
       started: false,
-      refused: false,
+      withdrawn: false,
       startedAt: 0,
       destinations: [],
       apart: [],
-      announcement: undefined,
+      noVersion: undefined,
     });
     expect(next.index).toBeGreaterThan(0);
   });

@@ -19,7 +19,6 @@ function setUp(reached = false): {
   const credits = { floor: [0], limit: [Number.POSITIVE_INFINITY] } as unknown as NetworkCredits;
   const small = new SmallMessages(host as unknown as RankHost, credits, () => true, {
     hostOnly: false,
-    anySpace: false,
   });
   const marks = (): number[] => {
     const wakes = new Uint8Array(state.manual.queues.length);

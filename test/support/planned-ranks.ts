@@ -1,7 +1,7 @@
 // The plans of several ranks side by side, without engines: each rank plans the same program, and its insertions are
 // recorded.
 
-import { keyOf, MAX_RANKS } from '../../devices/network/announcement.js';
+import { keyOf, MAX_RANKS } from '../../devices/network/keys.js';
 import { RunState } from '../../scheduler/engine/run-state.js';
 import type { RankHost } from '../../scheduler/ranks/host.js';
 import { Movements } from '../../scheduler/ranks/movements.js';
@@ -80,7 +80,6 @@ export class PlannedRank {
         size,
         treeFrom,
         isInline: () => false,
-        onLane: () => false,
         largest: new Float64Array(1),
       },
     );

@@ -117,7 +117,7 @@ export class RankPlayer {
       fresh: (row: number): void => this.invariants.forget(row),
       removed: (row: number): void => this.checkUnused(row),
     };
-    this.engine.observe(new OracleObserver(rank, this.engine, backend, oracle, memory, told));
+    this.engine.observe(new OracleObserver(rank, this.engine, oracle, memory, told));
     this.engine.observe(new PlayerObserver(this));
   }
 

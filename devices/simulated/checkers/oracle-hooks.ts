@@ -6,7 +6,6 @@ import type { Runtime } from '../../../scheduler/index.js';
 import type { TaskClassRow } from '../../../stages/task-table.js';
 import { AccessMode } from '../../../trace/format.js';
 import type { Column, DatumId, TaskId } from '../../handles.js';
-import type { SimulatedBackend } from '../machine/backend.js';
 import type { SerialOracle } from '../memory/oracle.js';
 import type { WeakMemory } from '../memory/weak-memory.js';
 
@@ -35,17 +34,8 @@ export class OracleObserver extends EngineObserver {
   /** Classes of the runtime's own: their bodies are not the program's. */
   private readonly own: number;
   private readonly watched: Set<number> = new Set();
-  /** Whether the engine now writes or reads payloads; undefined: it moves none. */
-  private writes: boolean | undefined;
 
-  constructor(
-    rank: number,
-    engine: Engine,
-    backend: SimulatedBackend,
-    oracle: SerialOracle,
-    memory: WeakMemory,
-    told: Told,
-  ) {
+  constructor(rank: number, engine: Engine, oracle: SerialOracle, memory: WeakMemory, told: Told) {
     super();
     this.rank = rank;
     this.engine = engine;
@@ -53,9 +43,6 @@ export class OracleObserver extends EngineObserver {
     this.memory = memory;
     this.told = told;
     this.own = engine.x.classes.length;
-    backend.hostViewed = (offset, bytes) => {
-      if (this.writes !== undefined) memory.hostMoves(rank, offset, bytes, this.writes);
-    };
   }
 
   override inserted(
@@ -92,15 +79,6 @@ export class OracleObserver extends EngineObserver {
 
   override datumRemoved(d: number): void {
     this.told.removed(d);
-  }
-
-  override movementStarts(row: number): void {
-    const { tasks, x } = this.engine;
-    this.writes = x.classes[tasks.classOf[row]].modes[0] === RECEIVE_MODE;
-  }
-
-  override movementStarted(): void {
-    this.writes = undefined;
   }
 
   private offsetsOf(row: TaskClassRow, at: number): number[] {

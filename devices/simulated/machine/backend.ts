@@ -74,8 +74,6 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   readonly adversary: Adversary;
   readonly executor: Executor;
   private readonly player: Player;
-  /** Gets a call for every access to host memory. */
-  hostViewed: ((offset: number, bytes: number) => void) | undefined;
   /** An event outside of the queues is due: messages. */
   alsoDue: (() => boolean) | undefined;
   whenStill: (() => void) | undefined;
@@ -575,7 +573,6 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   }
 
   hostView(offset: number, bytes: number): Uint8Array {
-    this.hostViewed?.(offset, bytes);
     const memory = this.hostBytes ?? this.executor.bytes[0];
     if (memory !== undefined) return memory.subarray(offset, offset + bytes);
     if (this.scratch.length < bytes) this.scratch = new Uint8Array(Math.ceil(bytes / 8) * 8);

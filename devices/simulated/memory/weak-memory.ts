@@ -152,15 +152,6 @@ export class WeakMemory {
     this.stampCells(this.cells[rank][0], offset / ALIGNMENT, units, stamp);
   }
 
-  /** The engine of a rank moves bytes of a message into or out of host memory. */
-  hostMoves(rank: number, offset: number, bytes: number, writes: boolean): void {
-    const seq = this.engineActs(rank, Act.transfer, 0);
-    const units = roundedBytes(bytes) / ALIGNMENT;
-    const a = this.clocks.engine(rank);
-    if (writes) this.overwrite(a, seq, rank, 0, offset / ALIGNMENT, units);
-    else this.read(a, seq, rank, 0, offset / ALIGNMENT, units);
-  }
-
   /** All earlier faults have been settled: from now on inputs count again. */
   forgive(): void {
     this.tolerant = false;

@@ -1,11 +1,10 @@
-// The network between simulated ranks, in virtual time: messages, sends that find their receives, mapped reads,
-// flushes, and lost ranks. It knows links and requests; the kinds of messages are above the port.
+// The network between simulated ranks, in virtual time: messages, the letters and bytes of lanes, flushes, and lost ranks. The
+// kinds of messages are above the port.
 //
-// The promises of MPI hold: messages from one rank to another arrive in the order posted, and sends match receives of
-// the same pair and tag in order. Everything else is open: the duration of a message, the order in which several
-// transfers end. A send reads its source as late as it can; a receive may count as complete although its bytes are still
-// under way to the view of other devices (watcher.ts).
-// Invariants: every request ends exactly once; after a rank is lost nothing arrives any more.
+// The promise of MPI holds: messages from one rank to another arrive in the order posted. Everything else is open: the
+// duration of a message, the order of letters, the order in which several transfers end. A send reads its source as late as
+// it can; bytes may count as received although they are still under way to the view of other devices (watcher.ts).
+// Invariant: after a rank is lost nothing arrives any more.
 import { NetOutcome, VisibleTo, WireMode } from '../../network/port.js';
 import type { Adversary } from '../machine/adversary.js';
 import type { Departure } from '../machine/lane-offers.js';
@@ -41,19 +40,6 @@ interface Place {
   readonly bytes: number;
 }
 
-/** One end of a transfer that waits for the other. */
-export interface End extends Place {
-  readonly request: number;
-  readonly mode: number;
-  readonly at: number;
-}
-
-/** Sends and receives of one pair of ranks and tag that wait; one of the lists is empty, the other one is not. */
-interface Match {
-  readonly sends: End[];
-  readonly receives: End[];
-}
-
 const FLUSH_NS = 1000;
 /** Time between two looks of the thread that flushes. */
 const LOOK_NS = 500;
@@ -74,7 +60,6 @@ export class SimulatedNetwork {
   private readonly lastArrival: Map<number, number> = new Map();
   private readonly outFree: Float64Array;
   private readonly inFree: Float64Array;
-  private readonly matches: Map<number, Match> = new Map();
   private readonly latency: number;
   private readonly bandwidth: number;
   private readonly closing: (() => void)[] = [];
@@ -258,123 +243,6 @@ export class SimulatedNetwork {
       this.flush(this.ports[rank], space, fresh.scope, this.world.time, (outcome) => {
         for (const each of covered) each(outcome);
       });
-    });
-  }
-
-  // --- Transfers --------------------------------------------------------------------------------------------------
-
-  private match(key: number): Match {
-    let match = this.matches.get(key);
-    if (match === undefined) {
-      match = { sends: [], receives: [] };
-      this.matches.set(key, match);
-    }
-    return match;
-  }
-
-  send(to: number, tag: number, end: End): void {
-    this.options.watcher?.starts(
-      end.rank,
-      end.request,
-      end.rank,
-      end.space,
-      end.offset,
-      end.bytes,
-      false,
-    );
-    const key = this.keyOf(end.rank, to, tag);
-    const match = this.match(key);
-    match.sends.push(end);
-    this.meet(key, match);
-  }
-
-  receive(from: number, tag: number, end: End): void {
-    this.options.watcher?.starts(
-      end.rank,
-      end.request,
-      end.rank,
-      end.space,
-      end.offset,
-      end.bytes,
-      true,
-    );
-    const key = this.keyOf(from, end.rank, tag);
-    const match = this.match(key);
-    match.receives.push(end);
-    this.meet(key, match);
-  }
-
-  private keyOf(from: number, to: number, tag: number): number {
-    return (from * this.ports.length + to) * 65_536 + tag;
-  }
-
-  private meet(key: number, match: Match): void {
-    if (match.sends.length === 0 || match.receives.length === 0) return;
-    const send = match.sends.shift() as End;
-    const receive = match.receives.shift() as End;
-    this.forget(key, match);
-    this.transfers++;
-    const begin = Math.max(send.at, receive.at, this.outFree[send.rank], this.inFree[receive.rank]);
-    const wire = this.stretched(send.bytes / this.bandwidth);
-    this.outFree[send.rank] = begin + wire;
-    this.inFree[receive.rank] = begin + wire;
-    const sent = begin + wire + this.stretched(this.latency);
-    const outcome = send.bytes > receive.bytes ? NetOutcome.truncated : NetOutcome.ok;
-    this.at(sent, () => {
-      const cargo = this.take(send);
-      this.ports[send.rank].ends(send.request, NetOutcome.ok, begin);
-      this.at(sent + this.stretched(this.latency), () => {
-        if (outcome === NetOutcome.ok) this.put(receive, cargo, receive.mode === WireMode.staged);
-        this.ports[receive.rank].ends(receive.request, outcome, begin);
-      });
-    });
-  }
-
-  /** Nothing waits there any more. */
-  private forget(key: number, { sends, receives }: Match): void {
-    if (sends.length === 0 && receives.length === 0) this.matches.delete(key);
-  }
-
-  /** A receive without a send is withdrawn; a matched one completes as if the request had not been made. */
-  cancel(rank: number, request: number, at: number): void {
-    for (const [key, match] of this.matches) {
-      const i = match.receives.findIndex((end) => end.rank === rank && end.request === request);
-      if (i < 0) continue;
-      match.receives.splice(i, 1);
-      this.forget(key, match);
-      this.at(at + this.stretched(this.latency), () =>
-        this.ports[rank].ends(request, NetOutcome.cancelled, at),
-      );
-      return;
-    }
-  }
-
-  /** This rank reads the memory of `remote`. */
-  mappedRead(remote: End, local: End): void {
-    const { watcher } = this.options;
-    watcher?.starts(
-      local.rank,
-      local.request,
-      remote.rank,
-      remote.space,
-      remote.offset,
-      remote.bytes,
-      false,
-    );
-    watcher?.starts(
-      local.rank,
-      local.request,
-      local.rank,
-      local.space,
-      local.offset,
-      local.bytes,
-      true,
-    );
-    this.transfers++;
-    const end = local.at + this.stretched(this.latency + local.bytes / this.bandwidth);
-    this.at(end, () => {
-      this.put(local, this.take(remote), true);
-      this.ports[local.rank].ends(local.request, NetOutcome.ok, local.at);
     });
   }
 

@@ -6,11 +6,10 @@ import {
   type NetworkPort,
   type NetworkSink,
   VisibleTo,
-  WireMode,
 } from '../../network/port.js';
 import type { Departure, LaneOffers } from '../machine/lane-offers.js';
 import type { Carrier, Letter } from '../machine/lanes.js';
-import type { End, SimulatedNetwork } from './network.js';
+import type { SimulatedNetwork } from './network.js';
 
 /** The part of a rank that the network needs. */
 export interface Station {
@@ -56,34 +55,23 @@ type Arrival =
       readonly bytes: Uint8Array;
       readonly said: Int32Array | undefined;
     }
-  | {
-      readonly kind: 'done';
-      readonly request: number;
-      readonly outcome: number;
-      readonly start: number;
-      readonly end: number;
-    }
   | { readonly kind: 'departed'; readonly departure: Departure }
   | { readonly kind: 'came'; readonly number: number; readonly place: AnnouncedPlace }
   | { readonly kind: 'lost'; readonly rank: number };
 
 const LONGEST_MESSAGE = 65_536;
-const STAGED_RECEIVES = 8;
 
 export class SimulatedPort implements NetworkPort {
   readonly rank: number;
   readonly size: number;
   readonly longestMessage: number = LONGEST_MESSAGE;
-  readonly stagedReceives: number = STAGED_RECEIVES;
   readonly library = 'simulated';
   readonly gpuAware = true;
   /** In virtual time spinning would never end. */
   readonly crowded = true;
-  readonly anySpace = true;
   readonly station: Station;
   private readonly network: SimulatedNetwork;
   private arrivals: Arrival[] = [];
-  private readonly open: Set<number> = new Set();
   private underWay = 0;
   private sent = 0;
   private received = 0;
@@ -121,59 +109,6 @@ export class SimulatedPort implements NetworkPort {
     this.underWay++;
     this.network.post(this.rank, rank, bytes, this.now());
     return true;
-  }
-
-  // biome-ignore lint/complexity/useMaxParams: the words of one command in their order, from devices/network only.
-  send(
-    rank: number,
-    tag: number,
-    space: number,
-    offset: number,
-    bytes: number,
-    mode: number,
-    request: number,
-  ): void {
-    this.begin(request);
-    this.network.send(rank, tag, this.end(space, offset, bytes, request, mode));
-  }
-
-  // biome-ignore lint/complexity/useMaxParams: the words of one command in their order, from devices/network only.
-  receive(
-    rank: number,
-    tag: number,
-    space: number,
-    offset: number,
-    bytes: number,
-    mode: number,
-    request: number,
-  ): void {
-    this.begin(request);
-    this.network.receive(rank, tag, this.end(space, offset, bytes, request, mode));
-  }
-
-  // biome-ignore lint/complexity/useMaxParams: the words of one command in their order, from devices/network only.
-  ipcRead(
-    rank: number,
-    remoteSpace: number,
-    remoteOffset: number,
-    space: number,
-    offset: number,
-    bytes: number,
-    request: number,
-  ): void {
-    this.begin(request);
-    const local = this.end(space, offset, bytes, request, WireMode.direct);
-    this.network.mappedRead({ ...local, rank, space: remoteSpace, offset: remoteOffset }, local);
-  }
-
-  cancel(request: number): void {
-    this.network.cancel(this.rank, request, this.now());
-  }
-
-  flush(space: number, scope: number, request: number): void {
-    this.begin(request);
-    const at = this.now();
-    this.network.flush(this, space, scope, at, (outcome) => this.ends(request, outcome, at));
   }
 
   /** Counts a flush; returns how many there were before. */
@@ -227,9 +162,6 @@ export class SimulatedPort implements NetworkPort {
         this.received++;
         if (each.said !== undefined) watcher?.hears(this.rank, each.said);
         sink.message(each.from, each.bytes);
-      } else if (each.kind === 'done') {
-        watcher?.sees(this.rank, each.request);
-        sink.done(each.request, each.outcome, each.start, each.end);
       } else if (each.kind === 'departed') {
         const { number, outcome, start, end, mode, span } = each.departure;
         if (span !== undefined) watcher?.departs(this.rank, span.space, span.offset, span.bytes);
@@ -256,18 +188,9 @@ export class SimulatedPort implements NetworkPort {
     return this.network.closes();
   }
 
-  private begin(request: number): void {
-    this.open.add(request);
-    if (this.network.isLost) this.ends(request, NetOutcome.lost, this.now());
-  }
-
   /** An engine that is ahead of the world acts at its own time, an overtaken one at the world's. */
   private now(): number {
     return Math.max(this.network.time, this.station.now());
-  }
-
-  private end(space: number, offset: number, bytes: number, request: number, mode: number): End {
-    return { rank: this.rank, space, offset, bytes, request, mode, at: this.now() };
   }
 
   // --- The network's side -------------------------------------------------------------------------------------------
@@ -283,17 +206,9 @@ export class SimulatedPort implements NetworkPort {
     this.underWay--;
   }
 
-  /** A request is over. */
-  ends(request: number, outcome: number, start: number): void {
-    if (!this.open.delete(request)) return;
-    const end = Math.max(start, this.network.time);
-    this.arrives({ kind: 'done', request, outcome, start, end });
-  }
-
   /** Another rank is gone. */
   loses(rank: number): void {
     this.arrives({ kind: 'lost', rank });
     this.station.lost();
-    for (const request of [...this.open]) this.ends(request, NetOutcome.lost, this.network.time);
   }
 }

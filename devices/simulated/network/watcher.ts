@@ -6,18 +6,6 @@ export interface NetworkWatcher {
   says(rank: number): Int32Array;
   /** The engine of a rank takes a message that carries that knowledge. */
   hears(rank: number, knowledge: Int32Array): void;
-  /** The engine of `rank` starts a request that reads or writes memory of `owner`. */
-  starts(
-    rank: number,
-    request: number,
-    owner: number,
-    space: number,
-    offset: number,
-    bytes: number,
-    writes: boolean,
-  ): void;
-  /** The engine of a rank sees that a request is over. */
-  sees(rank: number, request: number): void;
   /** The engine of a rank sees that no rank reads these bytes any more, which a lane has announced. */
   departs(rank: number, space: number, offset: number, bytes: number): void;
   /** The contents of memory at the moment of the network's read. */

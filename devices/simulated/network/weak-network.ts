@@ -1,8 +1,8 @@
 // The network's part of weak memory (hazards H1, H2, H4, H5): a card reads and writes without the queues' knowledge.
 //
-// From the moment an engine starts a request until it sees that the request is over, the request may touch its memory
-// at any time. The engine must know at the start that no other actor does, and none may before it has seen the end.
-// "Over" means that the last write was handed over, not that any device sees it:
+// From the moment a lane announces bytes until the engine sees that no rank needs them, the network may read them at any time
+// (devices/simulated/machine/executor.ts tells of it). "Received" means that the last write was handed over, not that any
+// device sees it:
 //   - 'none': the owner, too, sees the older contents until the next flush;
 //   - 'owner': the owning device sees the write, others only after a flush to all;
 //   - 'allDevices': all readers see it.
@@ -25,15 +25,6 @@ export const visibleTo: Readonly<Record<WritesOrdering, number>> = {
   allDevices: VisibleTo.all,
 };
 
-/** The memory of a request. */
-interface Span {
-  readonly rank: number;
-  readonly space: number;
-  readonly first: number;
-  readonly units: number;
-  readonly writes: boolean;
-}
-
 /** A write of the card that its device does not see yet. */
 interface Pending {
   readonly rank: number;
@@ -45,9 +36,7 @@ interface Pending {
 export class WeakNetwork implements NetworkWatcher {
   private readonly memory: WeakMemory;
   private readonly ordering: WritesOrdering;
-  private readonly spans: Map<number, Span[]> = new Map();
   private pending: Pending[] = [];
-  private stopped = false;
 
   constructor(memory: WeakMemory, ordering: WritesOrdering) {
     this.memory = memory;
@@ -62,57 +51,6 @@ export class WeakNetwork implements NetworkWatcher {
     this.memory.clocks.learn(rank, knowledge);
   }
 
-  // biome-ignore lint/complexity/useMaxParams: one call per executed transfer, within devices/simulated.
-  starts(
-    rank: number,
-    request: number,
-    owner: number,
-    space: number,
-    offset: number,
-    bytes: number,
-    writes: boolean,
-  ): void {
-    // A request after a loss ends at once and touches no memory.
-    if (this.stopped) return;
-    const { memory } = this;
-    const first = offset / ALIGNMENT;
-    const units = roundedBytes(bytes) / ALIGNMENT;
-    const seq = memory.engineActs(rank, Act.transfer, request);
-    const engine = memory.clocks.engine(rank);
-    const isThere = writes
-      ? memory.checkOverwrite(engine, seq, owner, space, first, units)
-      : memory.checkRead(engine, seq, owner, space, first, units);
-    if (!isThere) return;
-    const cells = memory.cellsOf(owner, space);
-    const counts = writes ? cells.netWrites : cells.netReads;
-    for (let u = first; u < first + units; u++) counts[u]++;
-    const key = this.keyOf(rank, request);
-    const list = this.spans.get(key) ?? [];
-    list.push({ rank: owner, space, first, units, writes });
-    this.spans.set(key, list);
-  }
-
-  sees(rank: number, request: number): void {
-    const { memory } = this;
-    const key = this.keyOf(rank, request);
-    const spans = this.spans.get(key);
-    if (spans === undefined) return;
-    this.spans.delete(key);
-    const seq = memory.engineActs(rank, Act.transfer, request);
-    const engine = memory.clocks.engine(rank);
-    for (const { rank: owner, space, first, units, writes } of spans) {
-      const cells = memory.cellsOf(owner, space);
-      const counts = writes ? cells.netWrites : cells.netReads;
-      for (let u = first; u < first + units; u++) {
-        counts[u]--;
-        if (!writes) cells.readAt[u * memory.clocks.size + engine] = seq;
-      }
-      if (!writes) continue;
-      cells.writer.fill(engine, first, first + units);
-      cells.writtenAt.fill(seq, first, first + units);
-    }
-  }
-
   departs(rank: number, space: number, offset: number, bytes: number): void {
     const { memory } = this;
     const seq = memory.engineActs(rank, Act.transfer, 0);
@@ -125,17 +63,8 @@ export class WeakNetwork implements NetworkWatcher {
     }
   }
 
-  /** All requests under way are over, and no bytes of them arrive (the contract of the port). */
+  /** Nothing is under way any more (the contract of the port). */
   stops(): void {
-    this.stopped = true;
-    for (const spans of this.spans.values()) {
-      for (const { rank, space, first, units, writes } of spans) {
-        const cells = this.memory.cellsOf(rank, space);
-        const counts = writes ? cells.netWrites : cells.netReads;
-        for (let u = first; u < first + units; u++) counts[u]--;
-      }
-    }
-    this.spans.clear();
     // All ranks learn of it, and of all reads before it: the messages about these do not arrive.
     const { clocks, ranks } = this.memory;
     const known = Array.from({ length: ranks }, (_, rank) => clocks.view(rank).slice());
@@ -172,9 +101,5 @@ export class WeakNetwork implements NetworkWatcher {
       cells.copyIn(write.first, write.contents);
       return false;
     });
-  }
-
-  private keyOf(rank: number, request: number): number {
-    return request * this.memory.ranks + rank;
   }
 }

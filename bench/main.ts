@@ -12,11 +12,13 @@ import { scaleBenchmarks } from './scale.js';
 import { scriptWorkerBenchmarks } from './script-workers.js';
 import { benchRecording } from './trace-record.js';
 import { benchInspection, benchSummary } from './trace-view.js';
+import { watchingBenchmarks } from './watching.js';
 
 const SUITES: Readonly<Record<string, () => Promise<BenchEntry[]>>> = {
   overhead,
   metg: metgBenchmarks,
   plan: planBenchmarks,
+  watching: watchingBenchmarks,
   reduce: reduceBenchmarks,
   parts: partsBenchmarks,
   ptg: parameterisedBenchmarks,

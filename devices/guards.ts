@@ -187,6 +187,8 @@ export interface Guards {
   planParts: boolean;
   /** A plan is played in place of a run only if its insertions are those of the plan (scheduler/recognition/expectation.ts). */
   recognisedSame: boolean;
+  /** Only a run that begins as one that has come before is recorded (scheduler/recognition/signatures.ts). */
+  recordsOnEvidence: boolean;
   /** Recognition does nothing while it has cost more than it saves (scheduler/recognition/account.ts). */
   recognitionPauses: boolean;
   /** Nothing is held back beside a run whose insertions are not seen (scheduler/recognition/recognition.ts). */
@@ -320,6 +322,7 @@ const all: Guards = {
   refusalCounts: true,
   planParts: true,
   recognisedSame: true,
+  recordsOnEvidence: true,
   recognitionPauses: true,
   recognitionAlone: true,
   withdrawsOwn: true,

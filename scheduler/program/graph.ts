@@ -65,6 +65,12 @@ export interface GraphRuntime {
 
 /** Sees the insertions of a run, and may hold them back (scheduler/recognition/). @internal */
 export interface InsertionWatch {
+  /** No insertion is held back, and `takes` need not be asked. */
+  readonly isQuiet: boolean;
+  /** Insertions that it passes need not be noted. */
+  readonly glance:
+    | { passes(flows: TaskInsertion['flows'], last: number, place: number): boolean }
+    | undefined;
   /** Whether an insertion is held back. Then it has the handle `handle`. */
   takes(cls: unknown, args: unknown, options: TaskOptions | undefined): boolean;
   readonly handle: TaskHandle;
@@ -152,7 +158,7 @@ export class Graph implements TaskGraph {
     this.spawner = undefined;
     if (run.error !== undefined) throw run.error;
     if (run.over) this.throwOver();
-    if (this.watch !== undefined) {
+    if (this.watch !== undefined && !this.watch.isQuiet) {
       if (this.watch.takes(cls, args, options)) return this.watch.handle;
       // What was held back is inserted first, and may fail.
       if (run.error !== undefined) throw run.error;
@@ -204,7 +210,7 @@ export class Graph implements TaskGraph {
     if (parts.isUsed) parts.refuseAll(cls.name, data);
     const isPlain =
       this.lastClass === cls &&
-      this.watch === undefined &&
+      (this.watch === undefined || this.watch.isQuiet) &&
       bound !== undefined &&
       bound.uncheckedArguments === 0 &&
       run.error === undefined &&
@@ -262,7 +268,12 @@ export class Graph implements TaskGraph {
     if (device >= 0 || (mayBeLarge && this.sumOfBytes(count) > bound.safeBytes))
       this.checkSize(bound, device);
     insertion.cls = row;
-    this.watch?.notes(insertion, cls);
+    const { watch } = this;
+    if (
+      watch !== undefined &&
+      watch.glance?.passes(insertion.flows, count - 1, run.inserted) !== true
+    )
+      watch.notes(insertion, cls);
     insertion.parent = spawner;
     const { parts } = this.runtime;
     if (spawner !== undefined) return this.insertSpawned(bound, spawner, rank);

@@ -298,8 +298,7 @@ export class Run implements PromiseLike<RunReport> {
       this.reject(error);
       return;
     }
-    const figures = difference(engine, this.before, totals(engine), tasks);
-    const report = recognition === undefined ? figures : { ...figures, recognition };
+    const report = difference(engine, this.before, totals(engine), tasks, recognition);
     this.guarded('the telemetry', () => this.span.ended(report));
     if (this.isFollowed) this.reportProgress();
     this.tell('end', report);

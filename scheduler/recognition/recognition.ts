@@ -20,16 +20,20 @@ import { reentered } from '../program/task-arguments.js';
 import type { TaskClass } from '../program/task-class.js';
 import { Account, Cost } from './account.js';
 import { Expectation } from './expectation.js';
+import { Glance } from './glance.js';
 import { HeldRun } from './held-run.js';
 import { HeldStretches } from './held-stretches.js';
 import { insertAgain } from './insert-again.js';
-import { type Held, RunWatch } from './run-watch.js';
+import { type Held, MOST_TASKS, RunWatch } from './run-watch.js';
 import type { PlannedSequence, Sequence } from './sequence.js';
+import { Signatures } from './signatures.js';
 import { StretchFinder } from './stretch-finder.js';
 
 /** Runs with the same insertions after which a plan is made; more for a class whose plans were given up. */
-const REPETITIONS = 3;
-const MOST_REPETITIONS = 96;
+const REPETITIONS = 4;
+const MOST_REPETITIONS = 128;
+/** The last ones of them are recorded and followed. */
+const RECORDED = 2;
 /** A run with fewer tasks takes as long as the begin and the end of a play. */
 const LEAST_TASKS = 48;
 /** Comparisons in a row that came to nothing, after which a plan is given up. */
@@ -62,6 +66,9 @@ export class Recognition implements HeldInsertions {
   private readonly givenUp: WeakMap<TaskClass, number> = new WeakMap();
   private readonly stretchesGivenUp: WeakMap<TaskClass, number> = new WeakMap();
   private readonly account: Account = new Account();
+  private readonly signatures: Signatures = new Signatures();
+  /** Of a run that is over. */
+  private spareGlance: Glance | undefined;
   /** Open runs that are not watched: nothing is held back beside them. */
   private unwatched = 0;
 
@@ -75,8 +82,9 @@ export class Recognition implements HeldInsertions {
 
   /** Watches the insertions into the graph of a run; undefined while recognition pauses. */
   watch(run: RunState, name: string, graph: Graph): RunWatch | undefined {
-    // What others hold back must be inserted before the tasks of this run.
-    if (!this.account.isOpen && this.holds.length === 0 && guards.recognitionPauses) {
+    // What others hold back must be inserted before the tasks of this run. A plan is there to be played.
+    const isNeeded = this.holds.length > 0 || this.hasPlans;
+    if (!this.account.isOpen && !isNeeded && guards.recognitionPauses) {
       this.unwatched++;
       return undefined;
     }
@@ -95,32 +103,83 @@ export class Recognition implements HeldInsertions {
 
   /** The run of so many tasks is over, and has failed or not. Returns what came of it, for its report. */
   ended(watch: RunWatch | undefined, tasks: number, hasFailed: boolean): string {
-    this.account.ran(tasks, watch !== undefined);
     if (watch === undefined) {
+      this.account.ran(tasks, false);
       this.unwatched--;
       return PAUSED;
     }
     this.watches.delete(watch);
-    this.account.pay(Cost.seen, watch.seen);
-    if (watch.sequence !== undefined && !hasFailed) this.came(watch, watch.sequence);
+    this.account.ran(tasks - watch.accounted, true);
+    this.pays(watch);
+    if (watch.isWhole && !hasFailed) this.came(watch, tasks);
+    this.spareGlance = watch.look ?? this.spareGlance;
     if (watch.played === 0) return watch.outcome;
     return watch.played === tasks ? 'played' : `played ${watch.played} of ${tasks} tasks`;
   }
 
-  /** A run with the tasks of a sequence was inserted. */
-  private came(watch: RunWatch, sequence: Sequence): void {
-    if (sequence.seen++ === 0) this.keep(sequence);
-    const { seen, needed, count, planned, refused } = sequence;
+  /** What it has cost to see the insertions of a run. */
+  private pays(watch: RunWatch): void {
+    this.account.pay(Cost.seen, watch.seen);
+    watch.seen = 0;
+  }
+
+  /** A run was inserted whose insertions were all seen. */
+  private came(watch: RunWatch, tasks: number): void {
+    const { firstClass, look, sequence, isFollowing } = watch;
+    const needed = this.neededFor(firstClass as TaskClass);
+    if (isFollowing) (sequence as Sequence).seen++;
+    else if (tasks < LEAST_TASKS) watch.outcome = `fewer than ${LEAST_TASKS} tasks`;
+    else if (tasks > MOST_TASKS) watch.outcome = `it has more than ${MOST_TASKS} tasks`;
+    else if (look !== undefined) {
+      const { run, first } = look;
+      const times = this.signatures.came(run, first, tasks);
+      const seen = Math.min(times, needed - 1);
+      watch.outcome = `its tasks have come ${seen} of ${needed} times`;
+      if (sequence === undefined) return;
+      if (times === 1) {
+        this.signatures.forget(first, true);
+        return;
+      }
+      sequence.seen = seen;
+      sequence.firstNumber = first;
+      this.keep(sequence);
+    }
+    if (!isFollowing || sequence === undefined) return;
+    const { seen, planned, refused } = sequence;
     if (planned !== undefined || refused !== '') return;
-    watch.outcome = `its tasks have come ${seen} of ${needed} times`;
-    if (count < LEAST_TASKS) sequence.refused = `fewer than ${LEAST_TASKS} tasks`;
-    else if (seen >= needed && this.isQuiet()) this.plan(sequence, watch.name);
+    watch.outcome = `its tasks have come ${Math.min(seen, sequence.needed)} of ${sequence.needed} times`;
+    if (seen < sequence.needed || !this.isQuiet()) return;
+    this.signatures.trust(sequence.firstNumber);
+    this.plan(sequence, watch.name);
+  }
+
+  private neededFor(cls: TaskClass): number {
+    return Math.min(REPETITIONS * 2 ** (this.givenUp.get(cls) ?? 0), MOST_REPETITIONS);
+  }
+
+  mayRecord(first: number, cls: TaskClass): boolean {
+    if (!guards.recordsOnEvidence) return true;
+    const times = this.signatures.timesOf(first);
+    return times > 0 && times >= this.neededFor(cls) - RECORDED && this.account.isOpen;
+  }
+
+  mayRecordStretch(watch: RunWatch): boolean {
+    const { inserted } = watch.run;
+    this.account.inserted(inserted - watch.accounted);
+    watch.accounted = inserted;
+    this.pays(watch);
+    return this.account.isOpen;
+  }
+
+  get mustSee(): boolean {
+    return this.holds.length > 0 || this.hasStretches;
   }
 
   // --- Sequences ----------------------------------------------------------------------------------------------
 
   /** A sequence that begins with that insertion. */
   like(insertion: TaskInsertion): Sequence | undefined {
+    if (!this.account.isOpen) return undefined;
     return this.sequences.find((known) => !known.isStretch && known.isAt(0, insertion, []));
   }
 
@@ -134,13 +193,30 @@ export class Recognition implements HeldInsertions {
     for (const watch of this.watches) if (watch.sequence === sequence) watch.forget('others came');
   }
 
+  private get hasPlans(): boolean {
+    return this.sequences.some(({ planned }) => planned !== undefined);
+  }
+
+  /** A run that follows a sequence is another one. */
+  differs(sequence: Sequence): void {
+    this.signatures.forget(sequence.firstNumber, true);
+    this.forget(sequence);
+  }
+
   get hasStretches(): boolean {
     return this.stretchesKept > 0;
   }
 
   /** Looks for stretches in a run. */
-  finder(): StretchFinder {
-    return new StretchFinder((cls) => this.stretchesGivenUp.get(cls) ?? 0);
+  finder(forRun: boolean, before: number): StretchFinder {
+    return new StretchFinder((cls) => this.stretchesGivenUp.get(cls) ?? 0, forRun, before);
+  }
+
+  takeGlance(): Glance {
+    const glance = this.spareGlance ?? new Glance();
+    this.spareGlance = undefined;
+    glance.start();
+    return glance;
   }
 
   /** Plans a stretch of so many tasks that the run of `watch` repeats. Undefined if it is none, or has no plan. */
@@ -152,6 +228,7 @@ export class Recognition implements HeldInsertions {
     if (before !== undefined) this.forget(before);
     stretch.isStretch = true;
     this.stretchesKept++;
+    for (const other of this.watches) other.sees();
     this.keep(stretch);
     this.plan(stretch, watch.name);
     if (stretch.planned !== undefined) return stretch;
@@ -160,8 +237,7 @@ export class Recognition implements HeldInsertions {
   }
 
   private keep(sequence: Sequence): void {
-    const times = this.givenUp.get(sequence.classes[0]) ?? 0;
-    sequence.needed = Math.min(REPETITIONS * 2 ** times, MOST_REPETITIONS);
+    sequence.needed = this.neededFor(sequence.classes[0]);
     this.sequences.unshift(sequence);
     let tasks = 0;
     for (const [i, { count }] of this.sequences.entries()) {
@@ -329,6 +405,7 @@ export class Recognition implements HeldInsertions {
     const [cls] = sequence.classes;
     const counts = sequence.isStretch ? this.stretchesGivenUp : this.givenUp;
     counts.set(cls, (counts.get(cls) ?? 0) + 1);
+    this.signatures.forget(sequence.firstNumber);
     this.forget(sequence);
   }
 

@@ -1,6 +1,6 @@
 // What is known of the insertions of one run: they are compared with those of a plan, and held back; or they are inserted, and
-// followed or recorded for later. A run that repeats a stretch of its tasks is compared with that stretch, and looked at for another
-// one when it has left it.
+// looked at now and then (glance.ts), or followed or recorded for later. A run that repeats a stretch of its tasks is compared with that
+// stretch, and looked at for another one when it has left it.
 import type { TaskHandle, TaskId } from '../../devices/handles.js';
 import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
@@ -8,8 +8,10 @@ import { hasDataParameters } from '../program/class-shapes.js';
 import type { Graph, InsertionWatch, TaskOptions } from '../program/graph.js';
 import { isTaskClass, type TaskClass } from '../program/task-class.js';
 import type { Comparison } from './expectation.js';
+import type { Glance } from './glance.js';
 import type { HeldRun } from './held-run.js';
 import { HeldStretches } from './held-stretches.js';
+import { numberOf } from './periods.js';
 import type { Sequence } from './sequence.js';
 import type { StretchFinder } from './stretch-finder.js';
 
@@ -36,9 +38,17 @@ interface Recogniser {
   reentered(cls: TaskClass): Error;
   /** The number of the next task that is inserted. */
   readonly nextTask: TaskId;
+  /** A run with that first insertion is to be recorded as a whole: one that begins so has come often enough. */
+  mayRecord(first: number, cls: TaskClass): boolean;
+  /** A stretch of the run is to be recorded. */
+  mayRecordStretch(watch: RunWatch): boolean;
+  /** Insertions are held back, or may be at any time. */
+  readonly mustSee: boolean;
   like(insertion: TaskInsertion): Sequence | undefined;
-  forget(sequence: Sequence): void;
-  finder(): StretchFinder;
+  /** The run that follows a sequence is another one. */
+  differs(sequence: Sequence): void;
+  finder(forRun: boolean, before: number): StretchFinder;
+  takeGlance(): Glance;
   /** There are plans of stretches. */
   readonly hasStretches: boolean;
   /** Plans a stretch that the run repeats; undefined if it is not to be played. */
@@ -55,6 +65,12 @@ export class RunWatch implements InsertionWatch {
   outcome = 'the run has no tasks';
   /** The sequence that it follows, or that it records. */
   sequence: Sequence | undefined;
+  /** All its insertions so far were seen, and it may come again as a whole. */
+  isWhole = false;
+  /** Class of the first insertion. */
+  firstClass: TaskClass | undefined;
+  /** `takes` need not be called. */
+  isQuiet = false;
   /** What it repeats, and tasks of it that were played. */
   stretch: Sequence | undefined;
   played = 0;
@@ -70,11 +86,17 @@ export class RunWatch implements InsertionWatch {
   private hasStarted = false;
   private isSealed = false;
   /** Set if `sequence` was there before. */
-  private isFollowing = false;
+  isFollowing = false;
   /** Looks for a stretch in what is recorded. */
-  private finder: StretchFinder | undefined;
-  /** Insertions that were recorded or followed. */
+  finder: StretchFinder | undefined;
+  /** A look at the insertions of a run that is not followed. */
+  look: Glance | undefined;
+  /** The same while nothing else is done: insertions that it passes need not be noted. */
+  glance: Glance | undefined;
+  /** Insertions that were recorded or followed, since they were paid. */
   seen = 0;
+  /** Insertions of the run that the account knows of. */
+  accounted = 0;
   /** Those of them since it was begun to record or follow, and the number of the first task. */
   private count = 0;
   private base = 0;
@@ -117,7 +139,9 @@ export class RunWatch implements InsertionWatch {
     if (this.held !== undefined) this.misses(`task ${this.held.compared} is not the expected one`);
     this.recognition.settle();
     if (this.finder?.mayRepeat === true) this.repeats(this.finder);
-    return this.recognition.hasStretches && this.holds(known as TaskClass, args, options);
+    if (this.recognition.hasStretches) return this.holds(known as TaskClass, args, options);
+    this.isQuiet = !this.recognition.mustSee && this.finder?.mayRepeat !== true;
+    return false;
   }
 
   /** The last task of a plan was compared. */
@@ -185,6 +209,7 @@ export class RunWatch implements InsertionWatch {
     this.stretch = stretch;
     this.apart = 0;
     this.finder = undefined;
+    this.glance = undefined;
     this.forget('it repeats a stretch of tasks');
   }
 
@@ -210,6 +235,7 @@ export class RunWatch implements InsertionWatch {
 
   /** Others hold insertions back, which must come before those of this run; or the run has just begun. */
   sees(): void {
+    this.isQuiet = false;
     this.graph.watch = this;
   }
 
@@ -227,14 +253,20 @@ export class RunWatch implements InsertionWatch {
 
   notes(insertion: ProgramInsertion, cls: TaskClass): void {
     const next = this.recognition.nextTask;
-    if (!this.hasStarted) this.start(insertion as TaskInsertion, next);
+    if (!this.hasStarted) this.start(insertion as TaskInsertion, cls, next);
+    const { look } = this;
+    const place = this.run.inserted;
+    if (look !== undefined && !look.passes(insertion.flows, cls.flowNames.length - 1, place))
+      look.see(insertion as TaskInsertion, place);
+    if (this.glance !== undefined && !this.records(this.glance, next)) return;
     if (cls.reductions !== undefined) {
       this.forget('its tasks reduce');
       this.finder = undefined;
       this.stretch = undefined;
     }
     if (this.sequence === undefined && this.finder === undefined) {
-      if (!this.looksAgain(next)) return;
+      this.looksAgain();
+      return;
     }
     if (((this.base + this.count) | 0) !== next) {
       this.forget('other tasks came between its own');
@@ -244,44 +276,71 @@ export class RunWatch implements InsertionWatch {
     }
     const { base } = this;
     const count = this.count++;
-    this.seen++;
     const after =
       insertion.after === undefined ? NONE : insertion.after.map((id) => (id - base) | 0);
-    if (after.some((n) => n < 0 || n >= count)) this.forget('its tasks follow tasks of other runs');
     const { sequence } = this;
+    if (sequence !== undefined && after.some((n) => n < 0 || n >= count))
+      this.forget('its tasks follow tasks of other runs');
     if (this.finder !== undefined) this.record(this.finder, cls, insertion as TaskInsertion, after);
-    else if (sequence?.follows(count, insertion as TaskInsertion, after) === false) {
-      this.recognition.forget(sequence);
+    else if (this.sequence !== undefined && sequence !== undefined) {
+      this.seen++;
+      if (sequence.follows(count, insertion as TaskInsertion, after)) return;
+      this.recognition.differs(sequence);
       this.forget('its tasks are not those of the run before');
     }
   }
 
-  private start(insertion: TaskInsertion, next: TaskId): void {
+  private start(insertion: TaskInsertion, cls: TaskClass, next: TaskId): void {
     this.hasStarted = true;
     this.isFirst = false;
     if (this.wasHeld) return;
     this.base = next;
+    this.firstClass = cls;
     const known = this.recognition.like(insertion);
     if (known?.planned !== undefined || known?.refused) {
       this.outcome = known.refused || this.outcome;
       return;
     }
+    this.isWhole = true;
     this.isFollowing = known !== undefined;
-    if (known === undefined) this.finder = this.recognition.finder();
-    this.sequence = known ?? this.finder?.sequence;
+    this.sequence = known;
+    if (known === undefined) {
+      this.look = this.recognition.takeGlance();
+      if (this.recognition.mayRecord(numberOf(insertion, NONE, 0), cls)) {
+        this.finder = this.recognition.finder(true, 0);
+        this.sequence = this.finder.sequence;
+      } else this.glance = this.look;
+    }
     this.outcome = 'its tasks are new';
   }
 
   /** Nothing is recorded. Whether it is again, because the program has left the stretch that it has repeated. */
-  private looksAgain(next: TaskId): boolean {
+  private looksAgain(): void {
     const { stretch } = this;
-    if (stretch === undefined) {
-      this.graph.watch = undefined;
+    if (stretch === undefined) this.graph.watch = undefined;
+    else if (stretch.planned === undefined || ++this.apart >= PATIENCE * stretch.count) {
+      this.stretch = undefined;
+      this.glances();
+    }
+  }
+
+  /** Nothing is recorded from here on, but the run may come to repeat a stretch. */
+  private glances(wasInVain = false): void {
+    this.finder = undefined;
+    this.look ??= this.recognition.takeGlance();
+    this.glance = this.look;
+    this.look.again(this.run.inserted, wasInVain);
+  }
+
+  /** The run may repeat a stretch. Whether its insertions are recorded from here on. */
+  private records({ repeated }: Glance, next: TaskId): boolean {
+    if (repeated === 0) return false;
+    if (!this.recognition.mayRecordStretch(this)) {
+      this.glances(true);
       return false;
     }
-    if (stretch.planned !== undefined && ++this.apart < PATIENCE * stretch.count) return false;
-    this.stretch = undefined;
-    this.finder = this.recognition.finder();
+    this.glance = undefined;
+    this.finder = this.recognition.finder(false, repeated);
     this.isFollowing = false;
     this.count = 0;
     this.base = next;
@@ -294,8 +353,12 @@ export class RunWatch implements InsertionWatch {
     insertion: TaskInsertion,
     after: readonly number[],
   ): void {
-    if (this.seen <= MOST_TASKS) finder.add(cls, insertion, after);
-    else {
+    this.seen++;
+    if (this.count <= MOST_TASKS) {
+      finder.add(cls, insertion, after);
+      if (finder.mayRepeat) this.isQuiet = false;
+      if (finder.isInVain) this.glances(true);
+    } else {
       this.forget(`it has more than ${MOST_TASKS} tasks`);
       this.finder = undefined;
     }
@@ -303,8 +366,10 @@ export class RunWatch implements InsertionWatch {
 
   /** The insertions are not recorded or followed any more. */
   forget(why: string): void {
-    if (this.sequence === undefined) return;
+    if (!this.isWhole) return;
+    this.isWhole = false;
     this.sequence = undefined;
+    if (this.finder !== undefined) this.finder.forRun = false;
     this.outcome = why;
   }
 
@@ -326,7 +391,7 @@ export class RunWatch implements InsertionWatch {
       this.misses(`it has ${held.compared} of ${held.count} tasks`);
       recognition.settle();
     } else if (this.isFollowing && sequence !== undefined && this.count < sequence.count) {
-      recognition.forget(sequence);
+      recognition.differs(sequence);
       this.forget('its tasks are not those of the run before');
     }
     return false;

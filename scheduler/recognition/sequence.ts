@@ -18,6 +18,8 @@ export class Sequence {
   readonly insertions: Insertions = new Insertions();
   /** Class of each insertion. */
   readonly classes: TaskClass[] = [];
+  /** The number of the first insertion (signatures.ts). */
+  firstNumber = 0;
   /** Runs with these insertions. */
   seen = 0;
   /** Runs after which it is planned. */

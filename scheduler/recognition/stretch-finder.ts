@@ -12,10 +12,15 @@ import { Sequence } from './sequence.js';
 
 /** Repetitions of a stretch after which it is looked at. */
 const REPETITIONS = 3;
+/** Repetitions of it that must have been recorded. */
+const RECORDED = 2;
 /** A stretch has at least that many tasks: an iteration of a play costs something of its own. */
 const LEAST_TASKS = 48;
 /** Tasks of equal stretches after which it is worth while to wait for all tasks that are live, and to play. */
 const LEAST_REPEATED = 1024;
+
+/** A search that has found nothing ends after that many times the insertions that were reason for it. */
+const PATIENCE = 4;
 
 /** Numbers of tasks that are like no other. */
 const UNLIKE = 0x5bd1e995;
@@ -30,13 +35,20 @@ export class StretchFinder {
   /** The last two breaks: the numbers of the insertions behind them. */
   private breakAt = 0;
   private breakBefore = 0;
+  private breaks = 0;
   private isOver = false;
+  /** What is recorded is needed for the run as a whole, too. */
+  forRun: boolean;
+  /** Insertions that were equal before the first one, as it seems. */
+  private readonly before: number;
   /** Begin of the period, and the insertion with which the search for it began. */
   private first = 0;
   private firstOf = -1;
 
-  constructor(timesGivenUp: (cls: TaskClass) => number) {
+  constructor(timesGivenUp: (cls: TaskClass) => number, forRun: boolean, before: number) {
     this.timesGivenUp = timesGivenUp;
+    this.forRun = forRun;
+    this.before = before;
   }
 
   /** `after`: the tasks before it, by number. */
@@ -55,11 +67,21 @@ export class StretchFinder {
     if (this.breakAt === count) return;
     this.breakBefore = this.breakAt;
     this.breakAt = count;
+    this.breaks++;
   }
 
   /** Whether it is worth while to ask for a stretch. */
   get mayRepeat(): boolean {
-    return this.periods.matched >= LEAST_REPEATED / 2 && !this.isOver;
+    const { matched } = this.periods;
+    return matched + this.before >= LEAST_REPEATED / 2 && matched > 0 && !this.isOver;
+  }
+
+  /** No stretch was found, and it is not worth while to go on. */
+  get isInVain(): boolean {
+    const { count } = this.sequence;
+    return (
+      !this.forRun && (this.isOver || count > PATIENCE * Math.max(this.before, LEAST_REPEATED))
+    );
   }
 
   /** Goes on to keep what is inserted, without looking for a stretch. */
@@ -71,10 +93,11 @@ export class StretchFinder {
   stretch(): number {
     const { periods, breakAt, breakBefore } = this;
     const { period, matched } = periods;
-    if (period === 0) return 0;
+    if (period === 0 || this.isBetween) return 0;
     const length = this.lengthOf(period);
     const { count, classes } = this.sequence;
-    const repeated = matched + period;
+    if (count < RECORDED * length) return 0;
+    const repeated = matched + period + this.before;
     if (repeated < Math.max(LEAST_REPEATED, REPETITIONS * length)) return 0;
     const isBreak = breakAt === count;
     if (count - (isBreak ? breakBefore : breakAt) < length) return 0;
@@ -83,10 +106,16 @@ export class StretchFinder {
     return repeated < LEAST_REPEATED * 2 ** times ? 0 : length;
   }
 
+  /** The first break of a recording that has begun between two: the next one shows how far they are apart. */
+  private get isBetween(): boolean {
+    const { before, breaks, breakAt, sequence } = this;
+    return before > 0 && breaks === 1 && sequence.count - breakAt < LEAST_REPEATED;
+  }
+
   /** Tasks of a stretch: several short periods, and so many that the program next asks for something at the end of one. */
   private lengthOf(period: number): number {
     const { breakAt, breakBefore } = this;
-    const gap = breakAt - breakBefore;
+    const gap = this.before > 0 && this.breaks === 1 ? 0 : breakAt - breakBefore;
     const least = period * Math.ceil(LEAST_TASKS / period);
     for (let length = least; length <= gap; length += period) if (gap % length === 0) return length;
     return least;
@@ -113,7 +142,8 @@ export class StretchFinder {
       params: new Float64Array(most),
     } as { -readonly [K in keyof TaskInsertion]: TaskInsertion[K] };
     const begin = sequence.count - length;
-    for (let back = 0; back < REPETITIONS; back++)
+    const times = Math.min(REPETITIONS, Math.floor(sequence.count / length));
+    for (let back = 0; back < times; back++)
       for (let n = 0; n < length; n++) {
         const first = begin - back * length;
         sequence.insertions.read(first + n, run, record);

@@ -77,6 +77,7 @@ export function difference(
   from: EngineTotals,
   to: EngineTotals,
   tasks: number,
+  recognition?: string,
 ): RunReport {
   const bytes = noBytes();
   for (const kind of Object.keys(bytes) as (keyof BytesByKind)[]) {
@@ -109,6 +110,7 @@ export function difference(
     spills: to.spills - from.spills,
     waits,
     devices,
+    ...(recognition === undefined ? {} : { recognition }),
     ...(to.network === undefined ? {} : { network: networkDifference(from.network, to.network) }),
   };
 }

@@ -255,6 +255,12 @@ export const guardTests = [
   },
   {
     ...recognised,
+    guard: 'recordsOnEvidence',
+    hazard: 'overhead',
+    breaks: 'programs that do not repeat pay for recording from their first run on',
+  },
+  {
+    ...recognised,
     guard: 'recognitionPauses',
     hazard: 'overhead',
     breaks: 'programs that do not repeat pay for recognition for ever',

@@ -164,7 +164,7 @@ describe('a run that repeats a stretch', () => {
         handles.push(graph.insert(axpy, args, { after }));
       }
     });
-    expect(recognition).toBe('its tasks have come 1 of 3 times');
+    expect(recognition).toBe('its tasks have come 1 of 4 times');
     await o.runtime.close();
   });
 

@@ -32,8 +32,6 @@ export interface Guards {
   partUses: boolean;
   /** A call on a part that some ranks may have made in the era before leaves no trace. */
   partsApart: boolean;
-  /** restore() has the outcome on all ranks that it has on the owner of the datum (scheduler/program/restore-outcome.ts). */
-  restoreTold: boolean;
   /** What a body has spawned on parts of a datum is in the datum before its task is over (scheduler/program/parts/body-parts.ts). */
   bodyPartsReturn: boolean;
   /** A JavaScript body waits until the writers of its data are over. */
@@ -250,7 +248,6 @@ const all: Guards = {
   partEras: true,
   partUses: true,
   partsApart: true,
-  restoreTold: true,
   bodyPartsReturn: true,
   bodyReadAfterWrite: true,
   announceWritten: true,

@@ -167,8 +167,9 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
    * is. On several ranks every rank must call it.
    *
    * Rejects with `ERR_DATUM_POISONED` when that value is gone: a task failed while it wrote the datum, or a task was
-   * cancelled after it had received the memory to overwrite, or on several ranks the value was not with the owner of the datum. Also rejects for the reasons of `read`. On several ranks it has the
-   * same outcome on all, which the owner tells the others in a message: a program may decide by it.
+   * cancelled after it had received the memory to overwrite, or on several ranks the value was not with the owner of the datum. Also rejects for the reasons of `read`. On several ranks it rejects with
+   * `ERR_DATUM_POISONED` on the owner only, and resolves on the others: a program that decides by it asks `read`, which has the
+   * same outcome on all ranks.
    */
   restore(): Promise<void> {
     return this.owner.restoreDatum(this);

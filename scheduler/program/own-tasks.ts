@@ -20,8 +20,6 @@ export class OwnTasks {
   readonly read: TaskClassRow;
   readonly set: TaskClassRow;
   readonly restore: TaskClassRow;
-  /** Writes a datum if another one has a value (restore-outcome.ts). */
-  readonly vouch: TaskClassRow;
   readonly close: TaskClassRow;
   /** Leaves a datum without a value: its job throws. */
   readonly spoil: TaskClassRow;
@@ -31,7 +29,7 @@ export class OwnTasks {
   private readonly jobs: Map<number, Job> = new Map();
   private nextJob = 1;
   private readonly classes: Set<number> = new Set();
-  private readonly flows: Column<Int32Array, DatumId> = new Int32Array(2) as Column<
+  private readonly flows: Column<Int32Array, DatumId> = new Int32Array(1) as Column<
     Int32Array,
     DatumId
   >;
@@ -42,7 +40,6 @@ export class OwnTasks {
     this.read = this.ownClass('read', [AccessMode.read]);
     this.set = this.ownClass('set', [AccessMode.write]);
     this.restore = this.ownClass('restore', [AccessMode.readWrite], Poison.outdated);
-    this.vouch = this.ownClass('outcome of a restore', [AccessMode.read, AccessMode.write]);
     this.close = this.ownClass('close', []);
     this.spoil = this.ownClass('end of a reduction', [AccessMode.write]);
     this.mend = this.ownClass('mend', [AccessMode.readWrite], Poison.notTaken);
@@ -50,20 +47,18 @@ export class OwnTasks {
     engine.retirement.onInternalFailure = (row, error) => this.failed(row, error);
   }
 
-  /** Inserts a task of one of the classes above; `written`: the second datum of a class that has two. */
+  /** Inserts a task of one of the classes above. */
   insert(
     cls: TaskClassRow,
     datum: Datum | undefined,
     after: readonly TaskId[] | undefined,
     job: Job,
-    written?: Datum,
   ): void {
     const { engine, flows, params } = this;
     engine.reserveRow(cls);
     const key = this.nextJob++;
     this.jobs.set(key, job);
     if (datum !== undefined) flows[0] = datum.row;
-    if (written !== undefined) flows[1] = written.row;
     params[0] = key;
     const run = engine.runs[INTERNAL_RUN] as RunState;
     engine.insert({ cls, run, flows, params, priority: 0, device: ANY_DEVICE, after });

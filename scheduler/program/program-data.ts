@@ -35,7 +35,6 @@ import type { OwnTasks } from './own-tasks.js';
 import { callOnBodyPart, partName, refusedPart } from './parts/mistakes.js';
 import type { Region } from './parts/region.js';
 import type { View } from './parts/view.js';
-import { RestoreOutcome } from './restore-outcome.js';
 
 /** Names, equal on all ranks, for data of which each rank makes those that it uses. */
 export interface SharedNames {
@@ -405,55 +404,22 @@ export class ProgramData implements DatumOwner {
       if (datum.view !== undefined)
         throw refusedPart('restore()', datum, 'the value from before a cancelled run is not known');
       ranks?.calls.made('restore', datum);
-      if (ranks?.datumCalls.isShared(datum.row) === true) {
-        this.restoreTogether(datum, ranks, resolve, reject);
-        return;
-      }
       this.reductions.use(datum);
       this.checkCaller('restore', datum, AccessMode.readWrite, reject);
-      if (this.engine.directory.written[datum.row] === 0) throw neverWritten(datum);
-      this.own.insert(this.own.restore, datum, undefined, { run: resolve, fail: reject });
-    });
-  }
-
-  /** All ranks make the call, and it has the same outcome on all. */
-  private restoreTogether(
-    datum: Datum,
-    ranks: Ranks,
-    resolve: () => void,
-    reject: (error: HeadraceError) => void,
-  ): void {
-    const { datumCalls } = ranks;
-    // Ranks that refuse the call make the name of the outcome, too: those of later data follow it.
-    const outcome = new RestoreOutcome(this.outcomeParts(ranks), datum);
-    try {
-      this.reductions.use(datum);
-      const doubt = datumCalls.uses(datum.row);
-      if (this.engine.directory.written[datum.row] === 0 && datumCalls.mustKnow(datum.row)) {
-        outcome.refuse();
+      const doubt = ranks?.datumCalls.uses(datum.row);
+      if (
+        this.engine.directory.written[datum.row] === 0 &&
+        ranks?.datumCalls.mustKnow(datum.row) !== false
+      )
         throw neverWritten(datum);
-      }
-      datumCalls.restore(datum.row);
-      if (datum.rank === this.rank) outcome.vouch();
-      outcome.settle(
-        () => (doubt === undefined ? resolve() : doubt.settle(resolve, reject)),
-        reject,
-      );
-    } finally {
-      outcome.close();
-    }
-  }
-
-  private outcomeParts(ranks: Ranks): ConstructorParameters<typeof RestoreOutcome>[0] {
-    return {
-      ...{ ranks, own: this.own },
-      make: (name) => {
-        const made = new Datum(this, name, 'u8', 1, 1, (d) => this.engine.addDatum(d.bytes, d));
-        this.valueIsElsewhere(made);
-        return made;
-      },
-      close: (datum) => this.closeQuietly(datum),
-    };
+      ranks?.datumCalls.restore(datum.row);
+      if (datum.rank === this.rank)
+        this.own.insert(this.own.restore, datum, undefined, {
+          run: () => (doubt === undefined ? resolve() : doubt.settle(resolve, reject)),
+          fail: (error) => reject(ranks?.datumCalls.failureOf(datum.row) ?? error),
+        });
+      else resolve();
+    });
   }
 
   /**

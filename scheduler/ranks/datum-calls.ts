@@ -143,19 +143,6 @@ export class DatumCalls {
     this.plan.reads.restore(d, this.engine.runs[INTERNAL_RUN] as RunState, this.position);
   }
 
-  /**
-   * All ranks have made a datum for the outcome of a call on datum `d`, with the same owner. The call itself is compared.
-   */
-  addOutcome(outcome: DatumId, d: DatumId): void {
-    const { data } = this.plan;
-    this.addShared(outcome, data.owner[d], data.reserve(1));
-  }
-
-  /** Whether all ranks know a datum. */
-  isShared(d: DatumId): boolean {
-    return this.plan.data.gid[d] !== NO_GID;
-  }
-
   /** The program gives a datum a value on its owner. */
   set(d: DatumId): void {
     this.plan.transfers.written(d, this.plan.data.owner[d]);

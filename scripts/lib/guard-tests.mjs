@@ -165,12 +165,6 @@ export const guardTests = [
   },
   {
     ...restores,
-    guard: 'restoreTold',
-    hazard: 'programs that differ',
-    breaks: 'restore() of a value that is gone rejects on one rank and resolves on the others',
-  },
-  {
-    ...restores,
     guard: 'restoresLatest',
     hazard: 'H17 stale copies',
     breaks: 'restore() brings a value from before a run that has succeeded',

@@ -34,27 +34,6 @@ if (way === 'exit') {
   report(rank, {});
   // The test is about the time for which the other ranks wait for this one.
   if (rank === 0) await new Promise((resolve) => setTimeout(resolve, 3000));
-} else if (way === 'restore') {
-  // The value is with its owner, or with another rank when the run fails.
-  const codes = [];
-  for (let round = 0; round < 8; round++) {
-    const x = data[round % ranks];
-    const other = (round + (round % 4 < 2 ? 0 : 1)) % ranks;
-    await runtime.run((graph) => void graph.insert(count, { x }, { rank: other }));
-    const failed = runtime.run(
-      (graph) => void graph.insert(failing, { x: data[(round + 1) % ranks] }),
-    );
-    await failed.done.catch(() => {});
-    codes.push(
-      await x.restore().then(
-        () => 'restored',
-        ({ code }) => code,
-      ),
-    );
-    for (const datum of data) await datum.set(new Float64Array(datum.length).fill(19));
-  }
-  await runtime.close();
-  report(rank, { codes });
 } else if (way === 'beside') {
   // Runs fail while the program goes on: the ranks make the same calls, before or after they learn of the failure.
   const values = [];

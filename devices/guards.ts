@@ -227,8 +227,6 @@ export interface Guards {
   prunedLast: boolean;
   /** After a graph of which ranks look at their own tasks only no rank has a copy (scheduler/ranks/local-rank.ts, H17). */
   localCopies: boolean;
-  /** A version of which its readers know that it comes straight from its writer does not go along a tree (scheduler/parameterised/local-trees.ts). */
-  straightSends: boolean;
 }
 
 const all: Guards = {
@@ -340,7 +338,6 @@ const all: Guards = {
   prunedCopies: true,
   prunedLast: true,
   localCopies: true,
-  straightSends: true,
 };
 
 /** Set to true on `globalThis` by the preload of a test that removes guards. */

@@ -85,7 +85,7 @@ export class LocalRank {
   goesTo({ row }: Row, to: number, priority: number, isStraight: boolean): void {
     const { run } = this;
     if (run.error !== undefined) throw run.error;
-    this.plan.transfers.sendTo(row, to, run, priority, isStraight && guards.straightSends);
+    this.plan.transfers.sendTo(row, to, run, priority, isStraight);
   }
 
   /** Every rank gets the latest version of the datum; all ranks must say so, for all data in the same order. */

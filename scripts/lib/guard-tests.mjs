@@ -212,12 +212,6 @@ export const guardTests = [
     breaks: 'a rank takes a copy for the latest version of a datum that it did not see overwritten',
   },
   {
-    ...localTasks,
-    guard: 'straightSends',
-    hazard: 'progress',
-    breaks: 'a rank waits for a version that no rank passes on',
-  },
-  {
     ...plans,
     guard: 'planAlone',
     hazard: 'H4 used before it is finished',

@@ -195,7 +195,7 @@ async function workAmong(
     (name) =>
       new TiledMatrix(runtime, 'f64', { rows: 8 * side, tile: 4, rankGrid, name }, () => {}),
   );
-  const beyond = runtime.data(new Float64Array(4));
+  const beyond = runtime.data(new Float64Array(64));
   const weights = { middle: 1, up: 1, down: 1, left: 1, right: 1 };
   const spies = (['at', 'rankOf'] as const).map((name) => vi.spyOn(TiledMatrix.prototype, name));
   let tasks = 0;
@@ -242,11 +242,11 @@ describe('a version goes along a tree', () => {
   test('not in a stencil: a rank has no forwards for what its neighbours send', () => {
     const { send, receive, forward } = movementsOf((graph, runtime) => {
       const rankGrid = { rows: 8, columns: 8, blockRows: 2, blockColumns: 2 };
-      const given = { rows: 64, tile: 4, rankGrid };
+      const given = { rows: 16 * 64, tile: 64, rankGrid };
       const [U, V] = ['U', 'V'].map(
         (name) => new TiledMatrix(runtime, 'f64', { ...given, name }, () => {}),
       );
-      const beyond = runtime.data(new Float64Array(4));
+      const beyond = runtime.data(new Float64Array(64));
       const weights = { middle: 1, up: 1, down: 1, left: 1, right: 1 };
       stencil2dGraph.insertInto(graph, { U, V, weights, beyond, steps: 9 });
     });
@@ -257,7 +257,9 @@ describe('a version goes along a tree', () => {
 
   test('in a Cholesky factorisation: a rank has a forward for each receive', () => {
     const { receive, forward } = movementsOf((graph, runtime) => {
-      const A = new TiledMatrix(runtime, 'f64', { rows: 64, tile: 1, lower: true }, () => {});
+      // Tiles of 32 KiB: the message layer itself passes short versions on.
+      const given = { rows: 64 * 64, tile: 64, lower: true };
+      const A = new TiledMatrix(runtime, 'f64', given, () => {});
       choleskyGraph.insertInto(graph, { A });
     });
     expect(receive).toBeGreaterThan(100);
@@ -266,26 +268,20 @@ describe('a version goes along a tree', () => {
 });
 
 describe('guards', () => {
-  const guards = ['localCopies', 'straightSends'] as const;
-  afterEach(() => {
-    for (const guard of guards) setGuard(guard, true);
-  });
+  afterEach(() => setGuard('localCopies', true));
 
-  test.each(guards)(
-    'without %s: random programs leave old values, or stand still',
-    async (guard) => {
-      setGuard(guard, false);
-      let noticed = '';
-      for (let seed = 1; seed <= 30 && noticed === ''; seed++) {
-        try {
-          noticed = (await wrongOf(guard === 'localCopies' ? 3 : 6, seed, true)).join();
-        } catch (error) {
-          noticed = String(error);
-        }
+  test('without localCopies: random programs leave old values, or stand still', async () => {
+    setGuard('localCopies', false);
+    let noticed = '';
+    for (let seed = 1; seed <= 30 && noticed === ''; seed++) {
+      try {
+        noticed = (await wrongOf(3, seed, true)).join();
+      } catch (error) {
+        noticed = String(error);
       }
-      expect(noticed).not.toBe('');
-    },
-  );
+    }
+    expect(noticed).not.toBe('');
+  });
 });
 
 const sumOfAll = task({

@@ -252,16 +252,20 @@ const programs = {
     const code = await last;
     return { ok: seen.length === expected.length && seen.every((v, i) => v === expected[i]), code };
   },
-  /** A version from another rank's GPU comes into this one's. */
+  /** A version from another rank's GPU comes into this one's; a flush that fails rejects the run. */
   async flush() {
     const n = 4096;
     const a = runtime.data('f64', n, { name: 'a', rank: 0, device: 0 });
     const b = runtime.data('f64', n, { name: 'b', rank: 1, device: 0 });
-    const { network } = await runtime.run((graph) => {
-      graph.insert(fill, { x: a, n, value: 1 }, { device: 0 });
-      graph.insert(copyTile, { a, b, bytes: n * 8 }, { device: 0 });
-    });
-    return { ok: true, flushes: network.flushes };
+    try {
+      const { network } = await runtime.run((graph) => {
+        graph.insert(fill, { x: a, n, value: 1 }, { device: 0 });
+        graph.insert(copyTile, { a, b, bytes: n * 8 }, { device: 0 });
+      });
+      return { ok: true, flushes: network.flushes };
+    } catch (error) {
+      return { ok: true, code: error.code, cause: error.cause?.code ?? null };
+    }
   },
 };
 const result = await programs[what]();

@@ -197,19 +197,12 @@ export class ProgramData implements DatumOwner {
       this.parts.isUsed = true;
       return this.bodyParts.part(body, datum, region);
     }
-    const { view } = datum;
-    const whole = view?.family.whole.datum ?? datum;
-    if (view === undefined) {
+    if (datum.view === undefined) {
       // Plans of recognised runs know the datum without parts.
       this.engine.held?.changed(datum.row);
       this.reductions.use(datum);
     }
-    const { row = 0, column = 0 } = view?.region ?? {};
-    return this.parts.part(whole, {
-      ...region,
-      row: region.row + row,
-      column: region.column + column,
-    });
+    return this.parts.part(datum, region);
   }
 
   /** A datum for a part. @internal */

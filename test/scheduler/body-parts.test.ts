@@ -152,6 +152,30 @@ describe('bodies with parts', () => {
     });
   });
 
+  it('insert tasks on parts of a part in program order, too', async () => {
+    await onMachine(HOST, async (runtime) => {
+      const x = runtime.data(counted(12), { rows: 4 });
+      const parent = task({
+        name: 'parent',
+        flows: { x: readWrite('f64') },
+        body: (_, { data, graph }) => {
+          const part = data.x.block({ row: 1, rows: 1, column: 1, columns: 1 });
+          graph.insert(fill, { to: part, count: 1, value: 70 });
+        },
+      });
+      await runtime.run(
+        (graph) =>
+          void graph.insert(parent, {
+            x: x.block({ row: 1, rows: 3, column: 1, columns: 2 }),
+          }),
+      );
+      const expected = counted(12);
+      expected[(1 + 1) * 4 + 1 + 1] = 70;
+      expect([...(await x.read())]).toEqual([...expected]);
+      await nothingLeft(runtime, [x]);
+    });
+  });
+
   it('do not change what the program may do with the data', async () => {
     await onMachine({ ...HOST, plans: 'auto' }, async (runtime) => {
       const x = runtime.data(counted(8));

@@ -69,14 +69,6 @@ class PartsOfBody extends Parts {
     return [];
   }
 
-  /** The part of a datum of the family, which may be a part itself. */
-  override part(of: Datum, { row, column, rows, columns }: Region): Datum {
-    const at = this.viewAt(of.row)?.region ?? { row: 0, column: 0 };
-    const { whole } = this.viewAt(of.row)?.family ?? this.begin(of);
-    const region = { row: at.row + row, column: at.column + column, rows, columns };
-    return super.part(whole.datum, region);
-  }
-
   /** Whether a task uses data of this record. */
   override concerns({ modes }: TaskClassRow, flows: Flows): boolean {
     return modes.some((_, i) => this.views.has(flows[i]));

@@ -88,10 +88,11 @@ export class Parts {
 
   // --- Views --------------------------------------------------------------------------------------------------
 
-  /** The part of an open datum with that region of the whole datum. @throws HeadraceError `ERR_TASK_TOO_LARGE` */
+  /** The part of an open datum, or of a part, with that region of it. @throws HeadraceError `ERR_TASK_TOO_LARGE` */
   part(of: Datum, region: Region): Datum {
-    const family = this.viewAt(of.row)?.family ?? this.begin(of);
-    const view = this.viewOf(family, region);
+    const { family, region: at } = this.viewAt(of.row) ?? this.begin(of).whole;
+    const [row, column] = [at.row + region.row, at.column + region.column];
+    const view = this.viewOf(family, { ...region, row, column });
     view.isHeld = true;
     // On several ranks others need not have made the call: the first task or call that uses the part decides.
     if (this.runtime.ranks === undefined || !guards.partUses) view.isOwn = false;
@@ -203,7 +204,7 @@ export class Parts {
   /** Refuses a task of a parameterised graph that uses parts. @throws HeadraceError `ERR_PART` */
   refuseAll(name: string, data: readonly (Datum | undefined)[]): void {
     for (const datum of data)
-      if (datum?.view !== undefined)
+      if (datum?.view !== undefined || datum?.ofBody !== undefined)
         throw refusedPart(`task class '${name}'`, datum, 'it is a task of a parameterised graph');
   }
 

@@ -3,6 +3,8 @@
 import { expect, test } from 'vitest';
 import {
   type ClassBuilder,
+  type Datum,
+  type Graph,
   type HeadraceError,
   parameterised,
   Runtime,
@@ -262,4 +264,29 @@ test('a part of a datum, whose other parts no edge shows', async () => {
   });
   expect(error.code).toBe('ERR_PART');
   expect(error.message).toMatch(/class 'change' uses part 'x\[\d\.\.\d\]'.*parameterised graph/);
+});
+
+test('a part that a body has made', async () => {
+  const pieces = parameterised<{ of: Datum<'f64'> }>('pieces', (graph, { of }) => {
+    const { p } = graph.declare({ p: { runs: change, indices: ['i'] } });
+    graph.define(p, {
+      ranges: { i: () => range(0, 3) },
+      flows: { x: { from: ({ i }) => of.part(i, 1) } },
+    });
+  });
+  const parent = task({
+    name: 'parent',
+    flows: { x: readWrite('f64') },
+    body: (_, { data, graph }) => void pieces.insertInto(graph as Graph, { of: data.x }),
+  });
+  const runtime = await Runtime.create({ workers: 1, checked: true });
+  try {
+    const x = runtime.data(new Float64Array(4), { name: 'x' });
+    const run = runtime.run((graph) => void graph.insert(parent, { x }));
+    await expect(run).rejects.toMatchObject({
+      cause: { code: 'ERR_PART', message: expect.stringMatching(/uses part 'x\[0\.\.0\]'/) },
+    });
+  } finally {
+    await runtime.close();
+  }
 });

@@ -82,6 +82,7 @@ await using runtime = await Runtime.create({
   hostMemory: values['host-memory'],
   pinnedMemory: values.pinned,
   workers: 1,
+  plans: 'off',
   name: `bench ${values.what}`,
   ...(values.trace === undefined ? {} : { trace: values.trace }),
 });

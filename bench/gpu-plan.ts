@@ -42,6 +42,7 @@ await using runtime = await Runtime.create({
   gpuMemory: '64MiB',
   computeStreams: streams,
   workers: 1,
+  plans: 'off',
 });
 const row = (parity: string): Columns['even'] =>
   Array.from({ length: WIDTH * gpus }, (_, p) =>

@@ -33,7 +33,7 @@ function threadSeconds(): number {
 }
 
 async function measure(): Promise<void> {
-  const runtime = await Runtime.create({ workers: 1, comm: 'auto' });
+  const runtime = await Runtime.create({ workers: 1, comm: 'auto', plans: 'off' });
   const figures: Record<string, unknown> = { ranks: runtime.ranks, tiles };
   for (const pruned of [false, true]) {
     const n = tiles * TILE;

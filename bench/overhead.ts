@@ -31,7 +31,11 @@ const CASES: readonly Case[] = [
 ];
 
 async function perTask(c: Case, trace?: string): Promise<number> {
-  await using rt = await Runtime.create(trace === undefined ? c.options : { ...c.options, trace });
+  await using rt = await Runtime.create({
+    plans: 'off',
+    ...c.options,
+    ...(trace === undefined ? {} : { trace }),
+  });
   const columns = makeColumns(rt, WIDTH, c.devices);
   await runShape(rt, columns, c.shape, 2000);
   const steps = TASKS / WIDTH;

@@ -30,7 +30,7 @@ async function insertion(runtime: Runtime, data: readonly Datum<'f64'>[]): Promi
 }
 
 export async function partsBenchmarks(): Promise<BenchEntry[]> {
-  await using runtime = await Runtime.create({ workers: 1, hostMemory: '256MiB' });
+  await using runtime = await Runtime.create({ workers: 1, hostMemory: '256MiB', plans: 'off' });
   const x = runtime.data(new Float64Array(PARTS * STEP + LENGTH));
   const blocks = runtime.data(new Float64Array(4 * STEP * STEP * (PARTS / 4)), {
     rows: 100 * STEP,

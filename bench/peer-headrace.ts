@@ -12,7 +12,7 @@ Seconds of a stencil for each number of kernel iterations per task (0: empty tas
 core before and after it; a JSON array. npm run bench:peers starts it.
 
   --points LIST   ITERATIONSxSTEPS, with commas between them (0x20000,128x20000)
-  --mode MODE     online: the tasks are inserted; played: they are planned before (played)
+  --mode MODE     online: the tasks are inserted; recognised: as by default; played: they are planned before (played)
   --workers N     workers (2)
   --columns N     columns (16)
   --help          this text
@@ -24,7 +24,8 @@ const values = commandLine(usage, {
   columns: { type: 'string', default: '16' },
 });
 const { mode } = values;
-if (mode !== 'online' && mode !== 'played') usageError(usage, `unknown mode '${mode}'`);
+if (mode !== 'online' && mode !== 'recognised' && mode !== 'played')
+  usageError(usage, `unknown mode '${mode}'`);
 const workers = positive(usage, 'workers', values.workers);
 const width = positive(usage, 'columns', values.columns);
 const points = values.points.split(',').map((word): Point => {
@@ -33,7 +34,7 @@ const points = values.points.split(',').map((word): Point => {
   return { iterations: Number(iterations), steps: Number(steps) };
 });
 
-const runtime = await Runtime.create({ workers });
+const runtime = await Runtime.create({ workers, plans: mode === 'recognised' ? 'auto' : 'off' });
 const columns = makeColumns(runtime, width, 0);
 /** Seconds of a point. */
 type Measure = (point: Point) => Promise<number>;
@@ -55,7 +56,7 @@ const played: Measure = async (point) => {
   return seconds;
 };
 
-const measure = mode === 'online' ? online : played;
+const measure = mode === 'played' ? played : online;
 await runShape(runtime, columns, 'stencil', 5000);
 const timed: Timed[] = [];
 let before = await bestRate(runtime, columns, workers);

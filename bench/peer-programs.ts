@@ -167,8 +167,8 @@ export function buildPeers(names: readonly string[], folder: string): (Peer | Mi
   });
 }
 
-/** Headrace as a program of the same kind: its tasks are inserted, or planned before and played. */
-export function headracePeer(mode: 'played' | 'online'): Peer {
+/** Headrace as a program of the same kind: its tasks are inserted, recognised, or planned before and played. */
+export function headracePeer(mode: 'played' | 'recognised' | 'online'): Peer {
   const script = path.join(root, 'dist', 'bench', 'peer-headrace.js');
   return {
     name: `headrace-${mode}`,

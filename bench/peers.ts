@@ -1,4 +1,4 @@
-// Headrace, inserted and played, beside other task runtimes and MPI by hand: the same stencil and kernel, the same definition of
+// Headrace, inserted, recognised and played, beside other task runtimes and MPI by hand: the same stencil and kernel, the same definition of
 // METG(50 %) (metg.ts), the same number of workers. In each round every program runs once, in a process of its own, so a
 // disturbance of the machine meets all of them.
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -211,7 +211,12 @@ try {
   const peers = buildPeers(chosen, folder);
   if (values.check === true) check(peers);
   else {
-    const all = [headracePeer('played'), headracePeer('online'), ...peers];
+    const all = [
+      headracePeer('played'),
+      headracePeer('recognised'),
+      headracePeer('online'),
+      ...peers,
+    ];
     const results = measure(all.filter((peer): peer is Peer => !isMissing(peer)));
     if (values.json === true)
       process.stdout.write(`${JSON.stringify(entriesOf(results), null, 1)}\n`);

@@ -41,7 +41,7 @@ async function planned(rt: Runtime, columns: Columns, iterations?: number): Prom
 
 /** ns per empty task, played and inserted. */
 async function emptyTasks(cores: number, width: number): Promise<BenchEntry[]> {
-  await using rt = await Runtime.create({ workers: cores });
+  await using rt = await Runtime.create({ workers: cores, plans: 'off' });
   const columns = makeColumns(rt, width, 0);
   await runShape(rt, columns, 'stencil', 5000);
   const plan = await planned(rt, columns);

@@ -101,7 +101,7 @@ async function seconds(run: () => PromiseLike<unknown>): Promise<number> {
 
 /** ns per task, inserted and parameterised in turn. */
 async function emptyTasks(): Promise<BenchEntry[]> {
-  await using rt = await Runtime.create({ workers: 1 });
+  await using rt = await Runtime.create({ workers: 1, plans: 'off' });
   const columns = makeColumns(rt, WIDTH, 0);
   const tasks = WIDTH * STEPS;
   const run = (steps: number): Promise<number> =>
@@ -127,7 +127,7 @@ async function emptyTasks(): Promise<BenchEntry[]> {
 async function smallestTasks(): Promise<BenchEntry[]> {
   const cores = availableParallelism();
   const width = 8 * cores;
-  await using rt = await Runtime.create({ workers: cores });
+  await using rt = await Runtime.create({ workers: cores, plans: 'off' });
   const columns = makeColumns(rt, width, 0);
   const run = (steps: number, iterations: number): Promise<number> =>
     seconds(() => rt.run(workStencil, { columns, steps, iterations }));

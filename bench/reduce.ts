@@ -45,7 +45,7 @@ async function seconds(run: () => Promise<unknown>): Promise<number> {
 
 /** Time of `TASKS` tasks that add into one datum, divided by that of tasks that add into one of eight data each, in turn. */
 async function overhead(): Promise<BenchEntry[]> {
-  await using rt = await Runtime.create({ workers: WORKERS });
+  await using rt = await Runtime.create({ workers: WORKERS, plans: 'off' });
   const from = rt.data(Float64Array.of(1));
   const total = rt.data(Float64Array.of(0), { name: 'total' });
   const columns = Array.from({ length: COLUMNS }, () => rt.data(Float64Array.of(0)));
@@ -80,7 +80,7 @@ async function overhead(): Promise<BenchEntry[]> {
 
 /** Beside tiles that are reduced: the same tiles with a result of their own each, and halves that a worker reads as a whole. */
 async function dotProduct(): Promise<BenchEntry[]> {
-  await using rt = await Runtime.create({ workers: WORKERS, hostMemory: '512MiB' });
+  await using rt = await Runtime.create({ workers: WORKERS, hostMemory: '512MiB', plans: 'off' });
   const vectors = (length: number): Datum<'f64'>[] =>
     Array.from({ length: LENGTH / length }, () => rt.data(new Float64Array(length).fill(1)));
   const total = rt.data(Float64Array.of(0), { name: 'total' });

@@ -49,7 +49,7 @@ const options = {
   }),
   plans: choice(['auto', 'off'], {
     fallback: undefined,
-    shown: 'off',
+    shown: 'auto',
     help: 'auto: runs that repeat their tasks are played as plans',
   }),
   trace: text({ metavar: 'FILE', help: 'write a trace of every task and transfer' }),

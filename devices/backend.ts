@@ -261,6 +261,8 @@ export interface Backend {
 
   /** Nanoseconds on the runtime clock. */
   now(): number;
+  /** Nanoseconds of processor time that the engine's thread has used, from any time on. */
+  workTime(): number;
   /** Bytes of host space. The view stays valid until `close`. */
   hostView(offset: number, bytes: number): Uint8Array;
   /** Nanoseconds up to now during which a queue has had work: never more than the time that has passed. */

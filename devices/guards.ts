@@ -189,6 +189,12 @@ export interface Guards {
   recordsOnEvidence: boolean;
   /** Recognition does nothing while it has cost more than it saves (scheduler/recognition/account.ts). */
   recognitionPauses: boolean;
+  /** After some looks in a row that have found nothing, few runs are looked at (scheduler/recognition/attention.ts). */
+  looksRarely: boolean;
+  /** Plans that are not played for long are given up (scheduler/recognition/account.ts). */
+  idlePlans: boolean;
+  /** Insertions are not held back while the program computes (scheduler/recognition/held-run.ts, held-stretches.ts). */
+  heldSoon: boolean;
   /** Nothing is held back beside a run whose insertions are not seen (scheduler/recognition/recognition.ts). */
   recognitionAlone: boolean;
   /** A play that is taken back gives back no memory of another play of its plan (scheduler/plans/play.ts). */
@@ -319,6 +325,9 @@ const all: Guards = {
   recognisedSame: true,
   recordsOnEvidence: true,
   recognitionPauses: true,
+  looksRarely: true,
+  idlePlans: true,
+  heldSoon: true,
   recognitionAlone: true,
   withdrawsOwn: true,
   stretchBodies: true,

@@ -433,6 +433,8 @@ export interface NativeCore {
   hold(on: boolean): void;
   /** Nanoseconds on the runtime clock (CLOCK_MONOTONIC), as used in records. */
   now(): number;
+  /** Nanoseconds of processor time that the calling thread has used. */
+  workTime(): number;
   /** A view of host space bytes [offset, offset + bytes); shows zeros after `close`. */
   hostView(offset: number, bytes: number): ArrayBuffer;
   /** Bytes of host space. */

@@ -83,6 +83,7 @@ interface Addon {
   ) => Omit<NativeScriptServer, 'hostBytes'> & { hostBytes(): number };
   address(view: ArrayBufferView): bigint;
   now(): number;
+  workTime(): number;
   queueTable(
     workers: number,
     gpus: number,
@@ -244,6 +245,10 @@ function sharedWords(addon: Addon, words: number): Int32Array {
   return new Int32Array(buffer, (64 - over) & 63, words);
 }
 
+function clocks(addon: Addon): Pick<NativeCore, 'now' | 'workTime'> {
+  return { now: () => addon.now(), workTime: () => addon.workTime() };
+}
+
 function openCore(addon: Addon, options: NativeOptions): NativeCore {
   const { workers, gpus, computeStreams, ringRecords } = options;
   if (
@@ -300,7 +305,7 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     takeStolen: (into) => core.takeStolen(into),
     onDoorbell: (callback) => core.onDoorbell(callback),
     hold: (on) => core.hold(on),
-    now: () => addon.now(),
+    ...clocks(addon),
     hostView: (offset, bytes) => typed(() => core.hostView(offset, bytes)),
     hostBytes: core.spaces()[0]!.bytes,
     lastError: (queue) => core.lastError(queue),

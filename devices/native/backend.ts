@@ -335,6 +335,10 @@ export class NativeBackend implements Backend {
     return this.core.now();
   }
 
+  workTime(): number {
+    return this.core.workTime();
+  }
+
   hostView(offset: number, bytes: number): Uint8Array {
     return this.views.at(offset, bytes);
   }

@@ -389,12 +389,17 @@ Napi::Value nanoseconds(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(now()));
 }
 
+Napi::Value nanosecondsOfWork(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(workTime()));
+}
+
 Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   exports["contract"] = Napi::Number::New(env, contractNumber);
   exports["Core"] = CoreObject::define(env);
   exports["ScriptServer"] = defineScriptServer(env);
   exports["address"] = Napi::Function::New<address>(env, "address");
   exports["now"] = Napi::Function::New<nanoseconds>(env, "now");
+  exports["workTime"] = Napi::Function::New<nanosecondsOfWork>(env, "workTime");
   exports["queueTable"] = Napi::Function::New<queueTable>(env, "queueTable");
   exports["kernels"] = Napi::Function::New<builtInKernels>(env, "kernels");
   exports["rawLoop"] = Napi::Function::New<rawLoop>(env, "rawLoop");

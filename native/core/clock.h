@@ -13,6 +13,13 @@ inline std::int64_t now() {
   return static_cast<std::int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
+/// Nanoseconds of processor time that the calling thread has used.
+inline std::int64_t workTime() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
+}
+
 /// Tells the processor that the thread spins, so that it saves power and does not speculate on memory order.
 inline void pauseProcessor() {
 #if defined(__x86_64__)

@@ -66,7 +66,8 @@ export interface RuntimeOptions {
   readonly flush?: 'auto' | 'force' | 'off';
   /**
    * 'auto': runs that insert the same tasks again, and stretches that a run repeats, are recognised and played as plans
-   * (docs/plans.md). Default 'off'. On several ranks nothing is recognised.
+   * (docs/plans.md). Default 'auto', and 'off' with `checked`, so that `story` knows every task. On several ranks nothing is
+   * recognised.
    */
   readonly plans?: 'auto' | 'off';
   /** Write a trace of everything to this file. */
@@ -232,6 +233,9 @@ export function resolveOptions(
     lanes: integer(options.lanes ?? 32, 'lanes', 2, 256),
     treeFrom: integer(options.treeFrom ?? 4, 'treeFrom', 2, 1 << 20),
     flush: oneOf(options.flush ?? 'auto', 'flush', ['auto', 'force', 'off']),
-    plans: oneOf(options.plans ?? 'off', 'plans', ['auto', 'off']),
+    plans: oneOf(options.plans ?? (options.checked === true ? 'off' : 'auto'), 'plans', [
+      'auto',
+      'off',
+    ]),
   };
 }

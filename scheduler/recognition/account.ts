@@ -3,7 +3,8 @@
 //
 // The unit is the time of inserting and running one empty task. The costs are rounded up from measurements, the gains down.
 // Invariant: costs <= ALLOWANCE + SHARE * (all that was inserted) + gains + the costs of one run, of one plan, and of trying each plan
-// twice. Nothing else that costs begins while the balance is below zero, and what has begun goes on to the end of its run.
+// twice. Nothing else that costs begins while the balance is below zero, and what has begun goes on to the end of its run. While there is
+// a plan, runs are watched whatever the balance; that costs no more than IDLE and the gains before the plan is given up.
 
 /** Part of the work of the program that recognition may cost. */
 const SHARE = 0.02;
@@ -12,7 +13,11 @@ const ALLOWANCE = 2 ** 15;
 /** What a run takes besides its tasks. */
 const RUN = 10;
 /** What it costs to watch a run, besides its tasks. */
-const WATCHED_RUN = 3;
+const WATCHED_RUN = 20;
+/** What it costs to look whether a stretch begins with an insertion. */
+const ASKED = 0.05;
+/** What plans may cost while nothing is played. */
+const IDLE = 2 ** 13;
 
 /** What is done with a task, and what it costs. */
 export const Cost = {
@@ -28,6 +33,8 @@ const PLAYED = 0.4;
 
 export class Account {
   private balance = ALLOWANCE;
+  /** What plans have cost that were not played, less what plays have saved. */
+  private idle = 0;
 
   /** Whether recognition may begin something. */
   get isOpen(): boolean {
@@ -52,6 +59,26 @@ export class Account {
   /** A run of that many tasks is played. */
   played(tasks: number): void {
     this.add(PLAYED * tasks);
+    this.idle = Math.max(0, this.idle - PLAYED * tasks);
+  }
+
+  /** There are plans, and a run was watched of which nothing was played. */
+  waitedForRun(): void {
+    this.idle += WATCHED_RUN;
+  }
+
+  /** So many insertions were looked at, of which no stretch began with any. */
+  waited(insertions: number): void {
+    this.idle += ASKED * insertions;
+  }
+
+  /** Whether plans are worth waiting for. */
+  get keepsPlans(): boolean {
+    return this.idle <= IDLE;
+  }
+
+  letPlansGo(): void {
+    this.idle = 0;
   }
 
   private add(amount: number): void {

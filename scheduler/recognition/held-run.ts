@@ -4,12 +4,17 @@
 // Invariant: the tasks have the numbers that their handles promise. No task is inserted by anyone between the first comparison and
 // the end of the hold (`Recognition.settle`), and a play passes over as many numbers as it has tasks.
 import { HeadraceError } from '../../devices/errors.js';
+import { guards } from '../../devices/guards.js';
 import type { TaskId } from '../../devices/handles.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import { Comparison } from './expectation.js';
 import { insertHeld } from './held-tasks.js';
 import type { PlannedSequence, Sequence } from './sequence.js';
+
+/** A program that compares faster than this does nothing else between its insertions: nanoseconds per task, and besides. */
+const PER_TASK = 2000;
+const BESIDES = 1e6;
 
 /** Whom a hold tells. */
 interface HoldObserver {
@@ -29,6 +34,9 @@ export class HeldRun {
   private readonly of: PlannedSequence;
   readonly comparison: Comparison;
   private takeBack: (() => void) | undefined;
+  /** When it began, on the clock and in processor time. */
+  private readonly since: number;
+  private readonly workedBefore: number;
 
   /** `base`: the number of its first task. */
   constructor(
@@ -44,6 +52,18 @@ export class HeldRun {
     this.of = of;
     this.base = base;
     this.comparison = new Comparison(of.expectation, base, engine.checked);
+    const { backend } = engine;
+    this.since = backend.now();
+    this.workedBefore = backend.workTime();
+  }
+
+  /** The program computes between its insertions. Its tasks could run meanwhile. A thread that had no core has not computed. */
+  get isLate(): boolean {
+    const { engine, since, workedBefore, compared } = this;
+    const { backend } = engine;
+    const enough = BESIDES + PER_TASK * compared;
+    if (backend.now() - since <= enough || !guards.heldSoon) return false;
+    return backend.workTime() - workedBefore > enough;
   }
 
   get count(): number {

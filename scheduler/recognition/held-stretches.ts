@@ -17,6 +17,8 @@ import { StretchPlay } from './stretch-play.js';
 
 /** Tasks between two looks at the play. */
 const LOOK = 256;
+/** The same in nanoseconds, for a program that computes between its insertions: what it has inserted need not wait for more. */
+const LOOK_AFTER = 1e6;
 /** Tasks with which the first play begins. */
 const FIRST = 256;
 /** A play begins with this part of the limit at most, so that the next tasks are compared while it is under way. */
@@ -63,6 +65,7 @@ export class HeldStretches {
   private chunk = FIRST;
   private readonly limit: number;
   private readonly look: number;
+  private lookedAt: number;
 
   /** `base`: the number of its first task. */
   constructor(
@@ -82,6 +85,7 @@ export class HeldStretches {
     this.comparison = new Comparison(of.expectation, base, engine.checked);
     this.limit = Math.max(engine.tasks.window, 2 * this.count);
     this.look = Math.min(LOOK, this.limit / 4);
+    this.lookedAt = engine.backend.now();
     this.play = this.newPlay();
   }
 
@@ -154,9 +158,13 @@ export class HeldStretches {
     this.sinceLook += count;
     this.base = ((this.base + count) | 0) as TaskId;
     comparison.restart(this.base);
-    if (this.sinceLook < this.look || engine.isUnderWay) return;
+    if (engine.isUnderWay) return;
+    const now = engine.backend.now();
+    const isLate = now - this.lookedAt > LOOK_AFTER && guards.heldSoon;
+    if (this.sinceLook < this.look && !isLate) return;
     this.sinceLook = 0;
-    this.standIf(this.play.tasks >= this.chunk);
+    this.lookedAt = now;
+    this.standIf(isLate || this.play.tasks >= this.chunk);
     engine.pump();
     if (guards.stretchLimit && this.play.unfinished >= this.limit) this.wait();
     if (this.wasRefused) this.observer.settle();

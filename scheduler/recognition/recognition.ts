@@ -19,6 +19,7 @@ import type { Graph, GraphRuntime, TaskOptions } from '../program/graph.js';
 import { reentered } from '../program/task-arguments.js';
 import type { TaskClass } from '../program/task-class.js';
 import { Account, Cost } from './account.js';
+import { Attention } from './attention.js';
 import { Expectation } from './expectation.js';
 import { Glance } from './glance.js';
 import { HeldRun } from './held-run.js';
@@ -41,8 +42,9 @@ const MOST_MISSES = 2;
 /** Limits for the sequences that are kept: their number, and their tasks together. */
 const MOST_SEQUENCES = 16;
 const MOST_TASKS_IN_ALL = 2 ** 17;
-/** Outcome of a run that nothing is done with. */
+/** Outcomes of a run that nothing is done with. */
 const PAUSED = 'recognition pauses: it has cost more than it saves';
+const PASSED_OVER = 'it was not looked at: the runs before were all new';
 
 /** Makes a plan of what `insert` inserts. */
 type MakePlan = (insert: (graph: PlanGraph) => void, name: string) => Plan;
@@ -66,6 +68,7 @@ export class Recognition implements HeldInsertions {
   private readonly givenUp: WeakMap<TaskClass, number> = new WeakMap();
   private readonly stretchesGivenUp: WeakMap<TaskClass, number> = new WeakMap();
   private readonly account: Account = new Account();
+  private readonly attention: Attention = new Attention();
   private readonly signatures: Signatures = new Signatures();
   /** Of a run that is over. */
   private spareGlance: Glance | undefined;
@@ -80,17 +83,25 @@ export class Recognition implements HeldInsertions {
 
   // --- Runs ---------------------------------------------------------------------------------------------------
 
-  /** Watches the insertions into the graph of a run; undefined while recognition pauses. */
+  /** Watches the insertions into the graph of a run; undefined for a run that nothing is done with. */
   watch(run: RunState, name: string, graph: Graph): RunWatch | undefined {
-    // What others hold back must be inserted before the tasks of this run. A plan is there to be played.
-    const isNeeded = this.holds.length > 0 || this.hasPlans;
-    if (!this.account.isOpen && !isNeeded && guards.recognitionPauses) {
+    if (!this.mayHoldNext && this.rests) {
       this.unwatched++;
       return undefined;
     }
     const watch = new RunWatch(this, run, name, graph);
     this.watches.add(watch);
     return watch;
+  }
+
+  /** The next insertion may be held back, or must come after others that are. */
+  get mayHoldNext(): boolean {
+    return this.holds.length > 0 || this.hasPlans;
+  }
+
+  private get rests(): boolean {
+    if (!this.account.isOpen && guards.recognitionPauses) return true;
+    return !this.attention.isDue && guards.looksRarely;
   }
 
   get nextTask(): TaskId {
@@ -104,14 +115,20 @@ export class Recognition implements HeldInsertions {
   /** The run of so many tasks is over, and has failed or not. Returns what came of it, for its report. */
   ended(watch: RunWatch | undefined, tasks: number, hasFailed: boolean): string {
     if (watch === undefined) {
+      const why = this.attention.isDue ? PAUSED : PASSED_OVER;
       this.account.ran(tasks, false);
+      this.attention.passed(tasks);
       this.unwatched--;
-      return PAUSED;
+      return why;
     }
     this.watches.delete(watch);
     this.account.ran(tasks - watch.accounted, true);
     this.pays(watch);
-    if (watch.isWhole && !hasFailed) this.came(watch, tasks);
+    const isKnown = watch.isWhole && !hasFailed && this.came(watch, tasks);
+    if (isKnown || watch.played > 0 || watch.stretch !== undefined) this.attention.found();
+    else this.attention.lookedInVain(tasks);
+    if (watch.played === 0 && this.hasPlans) this.account.waitedForRun();
+    this.waits(watch);
     this.spareGlance = watch.look ?? this.spareGlance;
     if (watch.played === 0) return watch.outcome;
     return watch.played === tasks ? 'played' : `played ${watch.played} of ${tasks} tasks`;
@@ -123,34 +140,40 @@ export class Recognition implements HeldInsertions {
     watch.seen = 0;
   }
 
-  /** A run was inserted whose insertions were all seen. */
-  private came(watch: RunWatch, tasks: number): void {
+  /** A run was inserted whose insertions were all seen. Returns whether they have come before, and may be planned. */
+  private came(watch: RunWatch, tasks: number): boolean {
     const { firstClass, look, sequence, isFollowing } = watch;
-    const needed = this.neededFor(firstClass as TaskClass);
-    if (isFollowing) (sequence as Sequence).seen++;
-    else if (tasks < LEAST_TASKS) watch.outcome = `fewer than ${LEAST_TASKS} tasks`;
+    if (isFollowing) return this.follows(watch, sequence as Sequence);
+    if (tasks < LEAST_TASKS) watch.outcome = `fewer than ${LEAST_TASKS} tasks`;
     else if (tasks > MOST_TASKS) watch.outcome = `it has more than ${MOST_TASKS} tasks`;
     else if (look !== undefined) {
+      const needed = this.neededFor(firstClass as TaskClass);
       const { run, first } = look;
       const times = this.signatures.came(run, first, tasks);
       const seen = Math.min(times, needed - 1);
       watch.outcome = `its tasks have come ${seen} of ${needed} times`;
-      if (sequence === undefined) return;
-      if (times === 1) {
-        this.signatures.forget(first, true);
-        return;
-      }
-      sequence.seen = seen;
-      sequence.firstNumber = first;
-      this.keep(sequence);
+      if (sequence !== undefined && times > 1) {
+        sequence.seen = seen;
+        sequence.firstNumber = first;
+        this.keep(sequence);
+      } else if (sequence !== undefined) this.signatures.forget(first, true);
+      return times > 1;
     }
-    if (!isFollowing || sequence === undefined) return;
-    const { seen, planned, refused } = sequence;
-    if (planned !== undefined || refused !== '') return;
-    watch.outcome = `its tasks have come ${Math.min(seen, sequence.needed)} of ${sequence.needed} times`;
-    if (seen < sequence.needed || !this.isQuiet()) return;
-    this.signatures.trust(sequence.firstNumber);
-    this.plan(sequence, watch.name);
+    return false;
+  }
+
+  /** A run has had the tasks of a sequence. Returns whether the sequence may be played. */
+  private follows(watch: RunWatch, sequence: Sequence): boolean {
+    sequence.seen++;
+    if (sequence.planned !== undefined) return true;
+    if (sequence.refused !== '') return false;
+    const { seen, needed } = sequence;
+    watch.outcome = `its tasks have come ${Math.min(seen, needed)} of ${needed} times`;
+    if (seen >= needed && this.isQuiet()) {
+      this.signatures.trust(sequence.firstNumber);
+      this.plan(sequence, watch.name);
+    }
+    return sequence.refused === '';
   }
 
   private neededFor(cls: TaskClass): number {
@@ -169,6 +192,17 @@ export class Recognition implements HeldInsertions {
     watch.accounted = inserted;
     this.pays(watch);
     return this.account.isOpen;
+  }
+
+  /** Insertions of a run were looked at for the begin of a stretch. Plans that are never played are given up. */
+  waits(watch: RunWatch): void {
+    const { account } = this;
+    account.waited(watch.asked);
+    watch.asked = 0;
+    if (account.keepsPlans || !guards.idlePlans) return;
+    account.letPlansGo();
+    for (const sequence of this.sequences)
+      if (sequence.planned !== undefined) this.givesUp(sequence);
   }
 
   get mustSee(): boolean {

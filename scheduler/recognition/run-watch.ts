@@ -22,6 +22,10 @@ export type Held = HeldRun | HeldStretches;
 export const MOST_TASKS: number = 2 ** 16;
 /** Insertions apart from the stretch that a run repeats, in lengths of the stretch, after which another one is looked for. */
 const PATIENCE = 3;
+/** Insertions of a run that is held back between two looks at the clock. */
+const TASKS_BETWEEN_LOOKS = 16;
+/** Insertions between two looks at what waiting for stretches costs. */
+const ASKED_AT_ONCE = 4096;
 
 /** What is known of other runs. */
 interface Recogniser {
@@ -36,6 +40,10 @@ interface Recogniser {
   missed(sequence: Sequence): void;
   settle(): void;
   reentered(cls: TaskClass): Error;
+  /** The next insertion may be held back, or must come after others that are. */
+  readonly mayHoldNext: boolean;
+  /** The begin of a stretch was looked for in vain in insertions of the run. */
+  waits(watch: RunWatch): void;
   /** The number of the next task that is inserted. */
   readonly nextTask: TaskId;
   /** A run with that first insertion is to be recorded as a whole: one that begins so has come often enough. */
@@ -76,6 +84,8 @@ export class RunWatch implements InsertionWatch {
   played = 0;
   /** While insertions are compared instead of inserted. */
   private comparison: Comparison | undefined;
+  /** Insertions that are compared before something else is done. */
+  private lookAt = 0;
   private held: Held | undefined;
   private lastHandle = 0 as TaskHandle;
   private readonly recognition: Recogniser;
@@ -97,6 +107,8 @@ export class RunWatch implements InsertionWatch {
   seen = 0;
   /** Insertions of the run that the account knows of. */
   accounted = 0;
+  /** Those in which the begin of a stretch was looked for in vain, of late. */
+  asked = 0;
   /** Those of them since it was begun to record or follow, and the number of the first task. */
   private count = 0;
   private base = 0;
@@ -109,8 +121,9 @@ export class RunWatch implements InsertionWatch {
 
   constructor(recognition: Recogniser, run: RunState, name: string, graph: Graph) {
     this.graph = graph;
-    this.sees();
+    graph.watch = this;
     this.recognition = recognition;
+    this.isQuiet = !recognition.mayHoldNext;
     this.run = run;
     this.name = name;
   }
@@ -124,7 +137,7 @@ export class RunWatch implements InsertionWatch {
     // The fast path of a recognised run.
     const { comparison } = this;
     if (comparison?.accepts(cls, args, options) === true) {
-      if (comparison.next === comparison.expected.count) this.comesRound(comparison);
+      if (comparison.next >= this.lookAt) this.looks(comparison);
       return true;
     }
     const known = cls as TaskClass | undefined;
@@ -139,17 +152,25 @@ export class RunWatch implements InsertionWatch {
     if (this.held !== undefined) this.misses(`task ${this.held.compared} is not the expected one`);
     this.recognition.settle();
     if (this.finder?.mayRepeat === true) this.repeats(this.finder);
-    if (this.recognition.hasStretches) return this.holds(known as TaskClass, args, options);
+    if (this.recognition.hasStretches) {
+      if (this.holds(known as TaskClass, args, options)) return true;
+      if (++this.asked >= ASKED_AT_ONCE) this.recognition.waits(this);
+      return false;
+    }
     this.isQuiet = !this.recognition.mustSee && this.finder?.mayRepeat !== true;
     return false;
   }
 
-  /** The last task of a plan was compared. */
-  private comesRound(comparison: Comparison): void {
-    if (!(this.held instanceof HeldStretches)) return;
-    // The look at the play may end the hold.
+  /** The last task of a plan was compared, or a few more. */
+  private looks(comparison: Comparison): void {
+    const { held } = this;
+    // What it does may end the hold.
     this.lastHandle = comparison.handle;
-    this.held.stretchEnds();
+    if (held instanceof HeldStretches) held.stretchEnds();
+    else if (held?.isLate === true) {
+      this.misses('its program computes between its insertions');
+      this.recognition.settle();
+    } else this.lookAt += TASKS_BETWEEN_LOOKS;
   }
 
   /** Whether the insertion is the first of a plan. Then insertions are compared from here on, and held back. */
@@ -160,7 +181,9 @@ export class RunWatch implements InsertionWatch {
     this.comparison = this.held?.comparison;
     if (this.held === undefined) return false;
     this.wasHeld = true;
+    this.lookAt = TASKS_BETWEEN_LOOKS;
     if (this.held instanceof HeldStretches) {
+      this.lookAt = this.held.count;
       this.repeated(this.held.sequence);
       this.lookForAwait();
     }
@@ -256,9 +279,11 @@ export class RunWatch implements InsertionWatch {
     if (!this.hasStarted) this.start(insertion as TaskInsertion, cls, next);
     const { look } = this;
     const place = this.run.inserted;
-    if (look !== undefined && !look.passes(insertion.flows, cls.flowNames.length - 1, place))
+    const { glance } = this;
+    const last = cls.flowNames.length - 1;
+    if (look !== undefined && (look === glance || !look.passes(insertion.flows, last, place)))
       look.see(insertion as TaskInsertion, place);
-    if (this.glance !== undefined && !this.records(this.glance, next)) return;
+    if (glance !== undefined && !this.records(glance, next)) return;
     if (cls.reductions !== undefined) {
       this.forget('its tasks reduce');
       this.finder = undefined;

@@ -8,6 +8,7 @@ const growth = { project: 'unit', file: 'test/simulated/growth.test.ts' };
 const plans = { project: 'unit', file: 'test/simulated/plans.test.ts' };
 const stretches = { project: 'unit', file: 'test/simulated/stretches.test.ts' };
 const recognised = { project: 'unit', file: 'test/simulated/recognition.test.ts' };
+const recognitionCosts = { project: 'unit', file: 'test/simulated/recognition-cost.test.ts' };
 const joins = { project: 'unit', file: 'test/scheduler/joins.test.ts' };
 const commuting = { project: 'unit', file: 'test/scheduler/commute.test.ts' };
 const parts = { project: 'unit', file: 'test/scheduler/parts.test.ts' };
@@ -252,6 +253,24 @@ export const guardTests = [
     guard: 'recognitionPauses',
     hazard: 'overhead',
     breaks: 'programs that do not repeat pay for recognition for ever',
+  },
+  {
+    ...recognitionCosts,
+    guard: 'looksRarely',
+    hazard: 'overhead',
+    breaks: 'programs that do not repeat pay for a look at each of their runs',
+  },
+  {
+    ...recognitionCosts,
+    guard: 'idlePlans',
+    hazard: 'overhead',
+    breaks: 'a program that does not repeat any more pays for its plans for ever',
+  },
+  {
+    ...recognitionCosts,
+    guard: 'heldSoon',
+    hazard: 'overhead',
+    breaks: 'tasks wait for their program while it computes',
   },
   {
     ...recognised,

@@ -145,6 +145,10 @@ export class ManualBackend {
     return this.time;
   }
 
+  workTime(): number {
+    return this.time;
+  }
+
   publish(): void {}
 
   poll(): boolean {

@@ -572,6 +572,10 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     return this.hostTime;
   }
 
+  workTime(): number {
+    return this.hostTime;
+  }
+
   hostView(offset: number, bytes: number): Uint8Array {
     const memory = this.hostBytes ?? this.executor.bytes[0];
     if (memory !== undefined) return memory.subarray(offset, offset + bytes);

@@ -27,7 +27,30 @@ test('random programs give what plain arrays give', async () => {
   all.push('steeredKernel', 'family', 'family on ranks', 'fails', 'value', 'read', 'space');
   all.push('runs', 'runs that fail', 'parameterised graphs');
   all.push('part', 'partKernel', 'readPart', 'closePart');
+  all.push('initKernel', 'commuteKernel', 'check', 'played runs', 'runs with played stretches');
   expect(Object.keys(kinds).sort()).toEqual(all.sort());
+}, 120_000);
+
+/** The programs of these numbers repeat their runs, and stretches of them: what is wrong with one, and what was played in all. */
+async function playRepeating(first: number, many: number) {
+  const sum = { problem: '', runs: 0, whole: 0, stretches: 0, bad: 0 };
+  for (let seed = 5 * first; seed < 5 * (first + many) && sum.problem === ''; seed += 5) {
+    const { problem, kinds } = await playFrontEnd(seed);
+    if (problem !== '') sum.problem = `seed ${seed}: ${problem}`;
+    sum.runs += kinds['runs'] ?? 0;
+    sum.bad += kinds['runs that fail'] ?? 0;
+    sum.whole += kinds['played runs'] ?? 0;
+    sum.stretches += kinds['runs with played stretches'] ?? 0;
+  }
+  return sum;
+}
+
+test('programs that repeat runs and stretches give what plain arrays give, and are played', async () => {
+  const { problem, runs, whole, stretches, bad } = await playRepeating(1, partOf(400, 40));
+  expect(problem).toBe('');
+  expect(whole).toBeGreaterThan(runs / 8);
+  expect(stretches).toBeGreaterThan(runs / 40);
+  expect(bad).toBeGreaterThan(runs / 40);
 }, 120_000);
 
 describe('defects that they found', () => {
@@ -52,6 +75,15 @@ describe('a soak', () => {
     const sum = await soak({ firstSeed: 1, seeds: 4, frontEnd: 'also' });
     expect(sum).toMatchObject({ seeds: 4, frontEnd: 2, violations: 0, frontEndFailures: [] });
     expect(sum.frontEndKinds['kernel']).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ['recognisedSame', 90],
+    ['stretchBodies', 250],
+  ] as const)('names a program that repeats without %s', async (guard, seed) => {
+    expect((await playFrontEnd(seed)).problem).toBe('');
+    setGuard(guard, false);
+    expect((await playFrontEnd(seed)).problem).not.toBe('');
   });
 
   test.each(['joinWaits', 'familyInPlace'] as const)(

@@ -1,10 +1,11 @@
-// Plays the random programs of front-end-program.ts on simulated ranks, whose memory has bytes and whose machines delay what they can,
+// Plays the random programs of front-end-program.ts and repeating-program.ts on simulated ranks, whose memory has bytes and whose machines delay what they can,
 // and compares every value that the program sees with that of plain arrays.
 import { setImmediate } from 'node:timers/promises';
 import {
   type Datum,
   type Graph,
   HeadraceError,
+  type RunReport,
   Runtime,
   type TaskHandle,
 } from '../../../scheduler/index.js';
@@ -18,17 +19,20 @@ import {
   FrontEndProgram,
   isBad,
   kindsOf,
-  Reference,
   type Round,
   type Step,
   type TaskStep,
 } from './front-end-program.js';
+import { Reference } from './front-end-reference.js';
 import { differencesOnRanks } from './random-graphs.js';
+import { RepeatingProgram } from './repeating-program.js';
 
 /** Turns of the event loop without an end after which a program counts as one that hangs. */
 const TURNS = 20_000;
 const LINK = { bandwidth: 1e9, latency: 1e-6 };
 const DELAYS = { spread: 3, holdBack: 0.3, stall: 0.1, stallNs: 20_000, spurious: 0.05 };
+/** One of so many programs repeats its runs, and is played with recognition. */
+const REPEATS_EVERY = 5;
 /** How a run may fail, and how the read of a datum that it leaves without a value. */
 const OF_RUNS = ['ERR_TASK_FAILED', 'ERR_PEER_FAILED', 'ERR_ABORTED', 'ERR_DATUM_POISONED'];
 const OF_READS = ['ERR_DATUM_POISONED', 'ERR_PEER_FAILED', 'ERR_NEVER_WRITTEN'];
@@ -58,6 +62,8 @@ class FrontEndRank {
   private reference: Reference;
   /** Steps of the run under way that the reference has done. */
   private stepped = 0;
+  /** Runs of which something was played: all of it, or stretches. */
+  readonly played = { runs: 0, stretches: 0 };
 
   constructor(program: FrontEndProgram, runtime: Runtime) {
     this.program = program;
@@ -78,7 +84,8 @@ class FrontEndRank {
       this.stepped = 0;
       if (!round.isAlone) {
         // Its tasks are inserted before the next run begins.
-        open.push(runtime.run((graph) => this.insertAll(graph, round)).done);
+        const run = runtime.run((graph) => this.insertAll(graph, round));
+        open.push(run.done.then((report) => this.ended(report)));
         continue;
       }
       // Runs that are open at the same time fail together.
@@ -99,6 +106,11 @@ class FrontEndRank {
     for (const { name, used, pinned } of runtime.memory())
       if (used + pinned > 0)
         throw new Error(`${name}: ${used} bytes are in use at the end, ${pinned} pinned`);
+  }
+
+  private ended({ recognition }: RunReport): void {
+    if (recognition === 'played') this.played.runs++;
+    else if (recognition?.startsWith('played') === true) this.played.stretches++;
   }
 
   /** The program function of a run that does not wait. */
@@ -155,10 +167,10 @@ class FrontEndRank {
   }
 
   /** Awaits a run. After one that has failed every datum gets a new value. */
-  private async over(done: PromiseLike<unknown>, round: Round, turn: number): Promise<void> {
+  private async over(done: Promise<RunReport>, round: Round, turn: number): Promise<void> {
     const { reference, data, program } = this;
-    const error = await Promise.resolve(done).then(
-      () => undefined,
+    const error = await done.then(
+      (report) => this.ended(report),
       (cause: unknown) => cause,
     );
     if (!isBad(round)) {
@@ -206,7 +218,11 @@ class FrontEndRank {
 }
 
 /** The runtimes of a program's ranks. */
-function runtimesOf(program: FrontEndProgram, seed: number): [Runtime[], SimulatedBackend[]] {
+function runtimesOf(
+  program: FrontEndProgram,
+  seed: number,
+  plans: 'auto' | 'off',
+): [Runtime[], SimulatedBackend[]] {
   const world = new World();
   const kernels = frontEndKernels(program.length);
   const backends = Array.from(
@@ -218,7 +234,7 @@ function runtimesOf(program: FrontEndProgram, seed: number): [Runtime[], Simulat
       }),
   );
   const { window, inlineBytes, treeFrom } = program;
-  const options = { window, checked: true };
+  const options = { window, checked: true, plans };
   if (program.ranks === 1) return [[Runtime.over(backends[0], options)], backends];
   const { adversary } = backends[0];
   const { ports } = new SimulatedNetwork(world, backends, { link: LINK, adversary });
@@ -236,14 +252,19 @@ interface FrontEndResult {
 
 /** Plays the program of a seed. */
 export async function playFrontEnd(seed: number): Promise<FrontEndResult> {
-  const program = new FrontEndProgram(seed);
+  const repeats = seed % REPEATS_EVERY === 0;
+  const program = repeats ? new RepeatingProgram(seed) : new FrontEndProgram(seed);
   const kinds = kindsOf(program);
-  const [runtimes, backends] = runtimesOf(program, seed);
+  const [runtimes, backends] = runtimesOf(program, seed, repeats ? 'auto' : 'off');
   let problem: string | undefined;
   Promise.all(
     runtimes.map(async (runtime) => {
-      await new FrontEndRank(program, runtime).play();
+      const rank = new FrontEndRank(program, runtime);
+      await rank.play();
       await runtime.close();
+      if (!repeats) return;
+      const { runs, stretches } = rank.played;
+      Object.assign(kinds, { 'played runs': runs, 'runs with played stretches': stretches });
     }),
   ).then(
     () => (problem = ''),

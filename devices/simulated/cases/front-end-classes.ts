@@ -15,16 +15,13 @@ import {
 } from '../../../scheduler/index.js';
 import type { KernelCall, SimulatedKernel } from '../machine/backend.js';
 import {
-  commuted,
-  contribute,
+  FAILS,
   type FrontEndProgram,
   type Kin,
-  listed,
-  mix,
   OPERATORS,
-  scaled,
   type TaskStep,
 } from './front-end-program.js';
+import { commuted, contribute, listed, mix, scaled } from './front-end-reference.js';
 
 const AS_ASKED = 'as asked for';
 /** The code of a kernel that fails. */
@@ -73,6 +70,16 @@ export function frontEndKernels(length: number): Readonly<Record<string, Simulat
       return 0;
     },
     fail: () => CODE,
+    fill: (call) => {
+      arraysOf(call, length)[0].fill(call.params[0]);
+      return 0;
+    },
+    commuted: (call) => {
+      const [x, y] = arraysOf(call, length);
+      commuted(x, y, call.params[0]);
+      return 0;
+    },
+    check: ({ params: [plus] }) => (plus < FAILS ? 0 : CODE),
   };
 }
 
@@ -135,6 +142,18 @@ const init = classOf({
   params: plus,
   body: ({ x, plus }: Arrays) => void x.fill(plus),
 });
+const initKernel = classOf({
+  name: 'init kernel',
+  flows: { x: write('f64') },
+  params: plus,
+  kernel: 'fill',
+});
+const check = classOf({
+  name: 'check',
+  flows: { x: readWrite('f64') },
+  params: plus,
+  kernel: 'check',
+});
 const plain = classOf({ name: 'plain', flows: xy, params: plus, body });
 const async = classOf({
   name: 'async',
@@ -148,6 +167,12 @@ const commuting = classOf({
   flows: { x: commute('f64'), y: read('f64') },
   params: plus,
   body: ({ x, y, plus }: Arrays) => commuted(x, y, plus),
+});
+const commuteKernel = classOf({
+  name: 'commute kernel',
+  flows: { x: commute('f64'), y: read('f64') },
+  params: plus,
+  kernel: 'commuted',
 });
 const listing = classOf({
   name: 'list',
@@ -219,9 +244,17 @@ export class FrontEndFamilies {
   }
 }
 
-const SIMPLE = { plain, async, kernel, init, commute: commuting, script: scripted } as const;
+const SIMPLE = {
+  ...{ plain, async, kernel, commuteKernel },
+  ...{ commute: commuting, script: scripted },
+} as const;
+/** Classes with one datum. */
+const ALONE = { init, initKernel, check } as const;
 /** Whether a class has a kernel for GPUs. */
-const ON_GPUS: readonly TaskStep['kind'][] = ['kernel', 'steeredKernel', 'partKernel'];
+const ON_GPUS: readonly TaskStep['kind'][] = [
+  ...(['kernel', 'steeredKernel', 'partKernel'] as const),
+  ...(['initKernel', 'commuteKernel', 'check'] as const),
+];
 
 /** Inserts the task of a step. */
 export function insertStep(
@@ -264,7 +297,9 @@ export function insertStep(
       return put(partKernel, { ...parts, plus, count });
     }
     case 'init':
-      return put(init, { x, plus });
+    case 'initKernel':
+    case 'check':
+      return put(ALONE[kind], { x, plus });
     default:
       return put(SIMPLE[kind], { x, y, plus });
   }

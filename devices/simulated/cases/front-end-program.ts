@@ -1,9 +1,6 @@
-// Random programs of the public interface, as plain data, and what they do to plain arrays, one task after the other.
-//
-// All numbers are whole and below 2^53, so reductions and tasks that commute give the same in any order.
+// Random programs of the public interface, as plain data. What they do to plain arrays is in front-end-reference.ts.
 import { Random } from '../machine/random.js';
 
-export const MODULUS = 1_000_003;
 export type Values = Float64Array<ArrayBuffer>;
 
 /** A task of a body, with those that it spawns. `x` and `y`: places among the data that the parent gives. */
@@ -30,13 +27,14 @@ interface StepOptions {
 
 /** Operators of reducing flows. */
 export const OPERATORS = ['sum', 'min', 'max', 'own'] as const;
-type Operator = (typeof OPERATORS)[number];
+export type Operator = (typeof OPERATORS)[number];
 
 export interface TaskStep {
   readonly kind:
     | ('plain' | 'async' | 'kernel' | 'script' | 'init' | 'commute')
     | ('reduce' | 'list' | 'steered' | 'steeredKernel' | 'family' | 'fails')
-    | ('part' | 'partKernel');
+    | ('part' | 'partKernel')
+    | ('initKernel' | 'commuteKernel' | 'check');
   readonly x: number;
   readonly y: number;
   readonly plus: number;
@@ -82,11 +80,21 @@ export interface Round {
   readonly graph: number | undefined;
 }
 
-const isTask = (step: Step): step is TaskStep => 'plus' in step;
+/** Kinds of tasks that do not need the value before. */
+export const OVERWRITING: readonly Step['kind'][] = ['init', 'initKernel'];
+
+export const isTask = (step: Step): step is TaskStep => 'plus' in step;
+
+/** The kernel of a check fails from this parameter on. */
+export const FAILS = 50;
+
+/** Whether a step cannot succeed. */
+export const isFailing = (step: Step): boolean =>
+  step.kind === 'fails' || (step.kind === 'check' && step.plus >= FAILS);
 
 /** Whether a run cannot succeed. */
 export function isBad({ steps, aborts }: Round): boolean {
-  return aborts !== undefined || steps.some(({ kind }) => kind === 'fails');
+  return aborts !== undefined || steps.some(isFailing);
 }
 
 export class FrontEndProgram {
@@ -106,16 +114,17 @@ export class FrontEndProgram {
   /** The last two data have parts. No body spawns tasks on them, and none reduces into them. */
   readonly hasParts: boolean;
   readonly kin: Kin[] = [];
-  private readonly r: Random;
+  protected readonly r: Random;
   /** Decides on parts, so that programs without them are those that were found earlier. */
   private readonly ofParts: Random;
 
-  constructor(seed: number) {
+  /** `ranks`: any number without. */
+  constructor(seed: number, ranks?: number) {
     const r = new Random(seed);
     this.r = r;
     this.ofParts = new Random(seed + 1_000_003);
     this.hasParts = seed % 3 === 1;
-    this.ranks = r.pick([1, 1, 2, 2, 3, 4]);
+    this.ranks = ranks ?? r.pick([1, 1, 2, 2, 3, 4]);
     this.gpus = r.below(3);
     this.workers = r.between(1, 2);
     this.scriptWorkers = r.below(3);
@@ -127,7 +136,11 @@ export class FrontEndProgram {
     this.treeFrom = r.between(2, 4);
     this.length = r.between(1, 9);
     this.owners = Array.from({ length: r.between(2, 6) }, () => r.below(this.ranks));
-    this.rounds = Array.from({ length: r.between(1, 4) }, () => this.round());
+    this.rounds = this.makeRounds();
+  }
+
+  protected makeRounds(): Round[] {
+    return Array.from({ length: this.r.between(1, 4) }, () => this.round());
   }
 
   /** The value of a datum at the beginning, and after a run that has failed. */
@@ -181,7 +194,7 @@ export class FrontEndProgram {
     return isOnPartable && step.how === 'child' ? { ...step, how: 'body' } : step;
   }
 
-  private step(i: number, mayWait: boolean): Step {
+  protected step(i: number, mayWait: boolean): Step {
     const { r, owners, ofParts } = this;
     if (this.hasParts && mayWait && ofParts.chance(0.1)) {
       const { x: from, count } = this.range();
@@ -202,7 +215,7 @@ export class FrontEndProgram {
   }
 
   /** A task; the options of one that a value decides on are none. */
-  private task(i: number, hasOptions = true): TaskStep {
+  protected task(i: number, hasOptions = true): TaskStep {
     const { r, owners } = this;
     const n = owners.length;
     const kind = r.pick([
@@ -282,147 +295,4 @@ export function kindsOf({ rounds, ranks }: FrontEndProgram): Record<string, numb
     }
   }
   return kinds;
-}
-
-// --- What tasks do ---------------------------------------------------------------------------------------------------
-
-export function mix(x: Float64Array, y: Readonly<Float64Array>, plus: number): void {
-  for (let i = 0; i < x.length; i++) x[i] = (3 * (x[i] % MODULUS) + y[i] + plus + i) % MODULUS;
-}
-
-export function scaled(x: Float64Array, y: Readonly<Float64Array>, factor: number): void {
-  for (let i = 0; i < x.length; i++)
-    x[i] = ((x[i] % MODULUS) + (factor % MODULUS) * (y[i] % MODULUS)) % MODULUS;
-}
-
-export function commuted(x: Float64Array, y: Readonly<Float64Array>, plus: number): void {
-  for (let i = 0; i < x.length; i++) x[i] += ((y[i] % 97) + plus) % 89;
-}
-
-export function listed(
-  x: Float64Array,
-  parts: readonly Readonly<Float64Array>[],
-  plus: number,
-): void {
-  for (let i = 0; i < x.length; i++) {
-    let all = (x[i] % MODULUS) + plus;
-    for (const part of parts) all = (2 * all + part[i]) % MODULUS;
-    x[i] = all;
-  }
-}
-
-const CONTRIBUTIONS: Readonly<Record<Operator, (a: number, b: number) => number>> = {
-  sum: (a, b) => a + b,
-  min: Math.min,
-  max: Math.max,
-  own: (a, b) => (a % MODULUS) + (b % MODULUS),
-};
-
-/** Combines the contribution of `y` into `x`. */
-export function contribute(
-  operator: Operator,
-  x: Float64Array,
-  y: Readonly<Float64Array>,
-  plus: number,
-): void {
-  for (let i = 0; i < x.length; i++) {
-    const one = CONTRIBUTIONS[operator](x[i], (y[i] % 101) + plus);
-    x[i] = operator === 'own' ? one % MODULUS : one;
-  }
-}
-
-function recurse(kin: Kin, data: readonly Float64Array[]): void {
-  const { kind, plus } = kin;
-  const [x, y] = [data[kin.x], data[kin.y]];
-  if (kind === 'init') x.fill(plus);
-  else if (kind === 'sum') contribute('sum', x, y, plus);
-  else if (kind === 'kernel') scaled(x, y, plus);
-  else mix(x, y, plus);
-  if (kind !== 'family') return;
-  const temporaries = Array.from(
-    { length: kin.temporaries },
-    () => new Float64Array(data[0].length),
-  );
-  for (const child of kin.children) recurse(child, [x, ...temporaries, y]);
-}
-
-function performPart({ kind, range, plus }: TaskStep, x: Values, y: Values): void {
-  const { count } = range;
-  const [to, from] = [x.subarray(range.x, range.x + count), y.subarray(range.y, range.y + count)];
-  if (kind === 'part') mix(to, from, plus);
-  else scaled(to, from, plus);
-}
-
-/** Does a task. Returns false if it has failed, so that its datum has no value. */
-export function perform(step: TaskStep, values: readonly Values[]): void {
-  const { kind, plus } = step;
-  const [x, y] = [values[step.x], values[step.y]];
-  if (kind === 'init') x.fill(plus);
-  else if (kind === 'commute') commuted(x, y, plus);
-  else if (kind === 'reduce') contribute(step.operator, x, y, plus);
-  else if (kind === 'list')
-    listed(
-      x,
-      step.parts.map((d) => values[d]),
-      plus,
-    );
-  else if (kind === 'steered') mix(x, y, values[step.alpha][0]);
-  else if (kind === 'steeredKernel') scaled(x, y, values[step.alpha][0]);
-  else if (kind === 'kernel') scaled(x, y, plus);
-  else if (kind === 'part' || kind === 'partKernel') performPart(step, x, y);
-  else if (kind === 'family') recurse(step.root as Kin, [x, y]);
-  else mix(x, y, plus);
-}
-
-/** The data that a task reads besides `x`. */
-function inputsOf(step: TaskStep): readonly number[] {
-  if (step.kind === 'init') return [];
-  if (step.kind === 'list') return step.parts;
-  return step.kind === 'steered' || step.kind === 'steeredKernel' ? [step.y, step.alpha] : [step.y];
-}
-
-/** The program on plain arrays. */
-export class Reference {
-  readonly values: Values[];
-  /** Data without a value, or of which elements have none, because of a task that failed: these elements. */
-  readonly lost: Map<number, ReadonlySet<number>> = new Map();
-  /** The values that each datum has had since the last run, as texts. */
-  readonly points: Set<string>[];
-
-  constructor(values: Values[]) {
-    this.values = values;
-    this.points = values.map((value) => new Set([value.join()]));
-  }
-
-  step(step: Step): void {
-    if (isTask(step)) this.perform(step);
-    else if (step.kind === 'value')
-      this.perform(this.values[step.d][0] % 2 === 1 ? step.odd : step.even);
-  }
-
-  /** Whether one of `count` elements of datum `d` has no value. */
-  lacks(d: number, from: number, count: number): boolean {
-    const lost = this.lost.get(d);
-    return lost !== undefined && [...lost].some((i) => i >= from && i < from + count);
-  }
-
-  private perform(step: TaskStep): void {
-    const { lost, values } = this;
-    const { kind, range, x } = step;
-    const { length } = values[x];
-    const isOfParts = kind === 'part' || kind === 'partKernel';
-    const [from, count] = isOfParts ? [range.x, range.count] : [0, length];
-    const inputs = isOfParts
-      ? this.lacks(step.y, range.y, count)
-      : inputsOf(step).some((d) => lost.has(d));
-    const isMissing = kind !== 'init' && (inputs || this.lacks(x, from, count));
-    if (kind === 'fails' || isMissing) {
-      const elements = Array.from({ length: count }, (_, i) => from + i);
-      lost.set(x, new Set([...(lost.get(x) ?? []), ...elements]));
-      return;
-    }
-    if (!isOfParts) lost.delete(x);
-    perform(step, values);
-    this.points[x].add(values[x].join());
-  }
 }

@@ -1,0 +1,157 @@
+// What the tasks of random programs (front-end-program.ts) do to plain arrays, one after the other.
+//
+// All numbers are whole and below 2^53, so reductions and tasks that commute give the same in any order.
+import {
+  isFailing,
+  isTask,
+  type Kin,
+  type Operator,
+  OVERWRITING,
+  type Step,
+  type TaskStep,
+  type Values,
+} from './front-end-program.js';
+
+const MODULUS = 1_000_003;
+
+export function mix(x: Float64Array, y: Readonly<Float64Array>, plus: number): void {
+  for (let i = 0; i < x.length; i++) x[i] = (3 * (x[i] % MODULUS) + y[i] + plus + i) % MODULUS;
+}
+
+export function scaled(x: Float64Array, y: Readonly<Float64Array>, factor: number): void {
+  for (let i = 0; i < x.length; i++)
+    x[i] = ((x[i] % MODULUS) + (factor % MODULUS) * (y[i] % MODULUS)) % MODULUS;
+}
+
+export function commuted(x: Float64Array, y: Readonly<Float64Array>, plus: number): void {
+  for (let i = 0; i < x.length; i++) x[i] += ((y[i] % 97) + plus) % 89;
+}
+
+export function listed(
+  x: Float64Array,
+  parts: readonly Readonly<Float64Array>[],
+  plus: number,
+): void {
+  for (let i = 0; i < x.length; i++) {
+    let all = (x[i] % MODULUS) + plus;
+    for (const part of parts) all = (2 * all + part[i]) % MODULUS;
+    x[i] = all;
+  }
+}
+
+const CONTRIBUTIONS: Readonly<Record<Operator, (a: number, b: number) => number>> = {
+  sum: (a, b) => a + b,
+  min: Math.min,
+  max: Math.max,
+  own: (a, b) => (a % MODULUS) + (b % MODULUS),
+};
+
+/** Combines the contribution of `y` into `x`. */
+export function contribute(
+  operator: Operator,
+  x: Float64Array,
+  y: Readonly<Float64Array>,
+  plus: number,
+): void {
+  for (let i = 0; i < x.length; i++) {
+    const one = CONTRIBUTIONS[operator](x[i], (y[i] % 101) + plus);
+    x[i] = operator === 'own' ? one % MODULUS : one;
+  }
+}
+
+function recurse(kin: Kin, data: readonly Float64Array[]): void {
+  const { kind, plus } = kin;
+  const [x, y] = [data[kin.x], data[kin.y]];
+  if (kind === 'init') x.fill(plus);
+  else if (kind === 'sum') contribute('sum', x, y, plus);
+  else if (kind === 'kernel') scaled(x, y, plus);
+  else mix(x, y, plus);
+  if (kind !== 'family') return;
+  const temporaries = Array.from(
+    { length: kin.temporaries },
+    () => new Float64Array(data[0].length),
+  );
+  for (const child of kin.children) recurse(child, [x, ...temporaries, y]);
+}
+
+function performPart({ kind, range, plus }: TaskStep, x: Values, y: Values): void {
+  const { count } = range;
+  const [to, from] = [x.subarray(range.x, range.x + count), y.subarray(range.y, range.y + count)];
+  if (kind === 'part') mix(to, from, plus);
+  else scaled(to, from, plus);
+}
+
+/** Does a task. Returns false if it has failed, so that its datum has no value. */
+export function perform(step: TaskStep, values: readonly Values[]): void {
+  const { kind, plus } = step;
+  const [x, y] = [values[step.x], values[step.y]];
+  if (kind === 'check') return;
+  if (OVERWRITING.includes(kind)) x.fill(plus);
+  else if (kind === 'commute' || kind === 'commuteKernel') commuted(x, y, plus);
+  else if (kind === 'reduce') contribute(step.operator, x, y, plus);
+  else if (kind === 'list')
+    listed(
+      x,
+      step.parts.map((d) => values[d]),
+      plus,
+    );
+  else if (kind === 'steered') mix(x, y, values[step.alpha][0]);
+  else if (kind === 'steeredKernel') scaled(x, y, values[step.alpha][0]);
+  else if (kind === 'kernel') scaled(x, y, plus);
+  else if (kind === 'part' || kind === 'partKernel') performPart(step, x, y);
+  else if (kind === 'family') recurse(step.root as Kin, [x, y]);
+  else mix(x, y, plus);
+}
+
+/** The data that a task reads besides `x`. */
+function inputsOf(step: TaskStep): readonly number[] {
+  if (OVERWRITING.includes(step.kind) || step.kind === 'check') return [];
+  if (step.kind === 'list') return step.parts;
+  return step.kind === 'steered' || step.kind === 'steeredKernel' ? [step.y, step.alpha] : [step.y];
+}
+
+/** The program on plain arrays. */
+export class Reference {
+  readonly values: Values[];
+  /** Data without a value, or of which elements have none, because of a task that failed: these elements. */
+  readonly lost: Map<number, ReadonlySet<number>> = new Map();
+  /** The values that each datum has had since the last run, as texts. */
+  readonly points: Set<string>[];
+
+  constructor(values: Values[]) {
+    this.values = values;
+    this.points = values.map((value) => new Set([value.join()]));
+  }
+
+  step(step: Step): void {
+    if (isTask(step)) this.perform(step);
+    else if (step.kind === 'value')
+      this.perform(this.values[step.d][0] % 2 === 1 ? step.odd : step.even);
+  }
+
+  /** Whether one of `count` elements of datum `d` has no value. */
+  lacks(d: number, from: number, count: number): boolean {
+    const lost = this.lost.get(d);
+    return lost !== undefined && [...lost].some((i) => i >= from && i < from + count);
+  }
+
+  private perform(step: TaskStep): void {
+    const { lost, values } = this;
+    const { kind, range, x } = step;
+    const { length } = values[x];
+    const isOfParts = kind === 'part' || kind === 'partKernel';
+    const [from, count] = isOfParts ? [range.x, range.count] : [0, length];
+    const inputs = isOfParts
+      ? this.lacks(step.y, range.y, count)
+      : inputsOf(step).some((d) => lost.has(d));
+    const isMissing = !OVERWRITING.includes(kind) && (inputs || this.lacks(x, from, count));
+    if (isFailing(step) || isMissing) {
+      const elements = Array.from({ length: count }, (_, i) => from + i);
+      lost.set(x, new Set([...(lost.get(x) ?? []), ...elements]));
+      return;
+    }
+    if (!isOfParts) lost.delete(x);
+    perform(step, values);
+    this.points[x].add(values[x].join());
+  }
+}

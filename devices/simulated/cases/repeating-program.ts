@@ -1,0 +1,128 @@
+// Random programs of the public interface that repeat: runs with the same tasks, or runs that repeat a stretch of tasks, with small
+// changes now and then. So most of their tasks are played if runs are recognised. What changes may come at any place of a run:
+// other tasks, also with bodies, reads and values, a parameter or a datum that is another one, an early end, a failure.
+import {
+  FAILS,
+  FrontEndProgram,
+  type Round,
+  type Step,
+  type TaskStep,
+} from './front-end-program.js';
+
+/** A run with fewer tasks is not recognised, nor is a stretch. */
+const LEAST = 48;
+/** A run that repeats stretches has at least that many tasks: 1024 must come before the first is played. */
+const LONG = 1500;
+
+interface PatternStep {
+  readonly task: TaskStep;
+  /** Its parameter is another one each time. */
+  readonly isOpen: boolean;
+  /** It follows that task of the pattern. */
+  readonly after: number | undefined;
+}
+
+const CHANGES = [
+  ...(['step', 'step', 'step', 'body', 'body', 'parameter', 'datum', 'datum'] as const),
+  ...(['device', 'end', 'fails', 'checkFails', 'checkFails', 'aborts'] as const),
+] as const;
+type Change = (typeof CHANGES)[number];
+
+/** A change at a place of one repetition of the pattern. */
+interface Place {
+  readonly change: Change;
+  readonly repetition: number;
+  readonly at: number;
+}
+
+export class RepeatingProgram extends FrontEndProgram {
+  constructor(seed: number) {
+    super(seed, 1);
+  }
+
+  protected override makeRounds(): Round[] {
+    const { r } = this;
+    const isLong = r.chance(0.5);
+    const count = isLong ? r.between(3, 40) : r.between(LEAST, LEAST + 20);
+    const pattern = Array.from({ length: count }, (_, i) => this.patternStep(i));
+    const repetitions = isLong ? Math.ceil(r.between(LONG, LONG + 500) / count) : 1;
+    const changes = r.pick(isLong ? [0, 1, 3, 6] : [0, 0.2, 0.5]);
+    const rounds = isLong ? r.between(2, 3) : r.between(8, 14);
+    return Array.from({ length: rounds }, (_, turn) => {
+      const many = Math.floor(changes) + (r.chance(changes % 1) ? 1 : 0);
+      const places = Array.from({ length: many }, () => this.place(repetitions, count));
+      return this.repeat(pattern, repetitions, turn, places);
+    });
+  }
+
+  private patternStep(i: number): PatternStep {
+    const { r } = this;
+    const kind = r.pick([
+      ...(['kernel', 'kernel', 'kernel', 'kernel', 'initKernel', 'initKernel'] as const),
+      ...(['commuteKernel', 'commuteKernel', 'check', 'steeredKernel'] as const),
+    ]);
+    const { options, ...task } = this.task(i);
+    const { after, rank: _, ...others } = options;
+    return {
+      task: { ...task, kind, alpha: task.y, options: others, root: undefined },
+      isOpen: r.chance(0.3),
+      after,
+    };
+  }
+
+  private place(repetitions: number, count: number): Place {
+    const { r } = this;
+    return { change: r.pick(CHANGES), repetition: r.below(repetitions), at: r.below(count) };
+  }
+
+  private repeat(
+    pattern: readonly PatternStep[],
+    repetitions: number,
+    turn: number,
+    places: readonly Place[],
+  ): Round {
+    const { r } = this;
+    const isAlone = places.length > 0 || r.chance(0.6);
+    const steps: Step[] = [];
+    let aborts: Round['aborts'];
+    for (let repetition = 0; repetition < repetitions; repetition++) {
+      const here = places.filter((place) => place.repetition === repetition);
+      const numbers: number[] = [];
+      for (const [i, step] of pattern.entries()) {
+        const changes = here.filter(({ at }) => at === i).map(({ change }) => change);
+        if (changes.includes('end')) return { steps, aborts, isAlone, graph: undefined };
+        if (changes.includes('aborts')) aborts = { rank: 0, at: steps.length };
+        if (changes.includes('step')) steps.push(this.step(steps.length, true));
+        if (changes.includes('fails')) steps.push(this.other('fails'));
+        if (changes.includes('body')) steps.push(this.other(r.pick(['plain', 'async'])));
+        numbers.push(steps.length);
+        const after = step.after === undefined ? undefined : numbers[step.after];
+        steps.push(this.changed(step, after, repetition + turn, changes));
+      }
+    }
+    return { steps, aborts, isAlone, graph: undefined };
+  }
+
+  /** A task apart from the pattern. */
+  private other(kind: 'fails' | 'plain' | 'async'): TaskStep {
+    return { ...this.task(0, false), kind, root: undefined };
+  }
+
+  private changed(
+    { task, isOpen }: PatternStep,
+    after: number | undefined,
+    turn: number,
+    changes: readonly Change[],
+  ): TaskStep {
+    const { r, owners } = this;
+    const plus = isOpen ? (task.plus + turn) % FAILS : task.plus;
+    const options = after === undefined ? task.options : { ...task.options, after };
+    let step: TaskStep = { ...task, plus, options };
+    if (changes.includes('parameter')) step = { ...step, plus: (plus + 1) % FAILS };
+    if (changes.includes('device')) step = { ...step, options: { ...options, device: 'host' } };
+    if (changes.includes('datum'))
+      step = { ...step, y: (step.x + 1 + r.below(owners.length - 1)) % owners.length };
+    if (changes.includes('checkFails')) step = { ...step, kind: 'check', plus: FAILS };
+    return step;
+  }
+}

@@ -82,6 +82,10 @@ class FrontEndRank {
       const { values } = this.reference;
       this.reference = new Reference(values);
       this.stepped = 0;
+      if (round.plays !== undefined) {
+        await this.playPlan(round, round.plays);
+        continue;
+      }
       if (!round.isAlone) {
         // Its tasks are inserted before the next run begins.
         const run = runtime.run((graph) => this.insertAll(graph, round));
@@ -108,18 +112,34 @@ class FrontEndRank {
         throw new Error(`${name}: ${used} bytes are in use at the end, ${pinned} pinned`);
   }
 
+  /** Plans the tasks of a round, and plays them in turn with a run that inserts them. */
+  private async playPlan(round: Round, plays: readonly number[]): Promise<void> {
+    const { runtime, reference } = this;
+    const plan = await runtime.plan((graph) => this.insertTasks(graph, round));
+    for (const times of plays) {
+      const played = plan.run({ times });
+      for (let i = 0; i < times; i++) for (const step of round.steps) reference.step(step);
+      const run = runtime.run((graph) => this.insertAll(graph, round));
+      await Promise.all([played, run.done.then((report) => this.ended(report))]);
+    }
+    plan.close();
+  }
+
   private ended({ recognition }: RunReport): void {
     if (recognition === 'played') this.played.runs++;
     else if (recognition?.startsWith('played') === true) this.played.stretches++;
   }
 
   /** The program function of a run that does not wait. */
-  private insertAll(graph: Graph, { steps }: Round): void {
+  private insertAll(graph: Graph, round: Round): void {
+    this.insertTasks(graph, round);
+    for (const step of round.steps) this.reference.step(step);
+  }
+
+  private insertTasks(graph: Pick<Graph, 'insert'>, { steps }: Round): void {
     const handles: (TaskHandle | undefined)[] = [];
-    for (const step of steps) {
+    for (const step of steps)
       if ('plus' in step) handles.push(insertStep(graph, this.families, step, this.data, handles));
-      this.reference.step(step);
-    }
   }
 
   /** The program function of a run that may wait and fail. */

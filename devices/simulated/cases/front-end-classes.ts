@@ -70,6 +70,8 @@ export function frontEndKernels(length: number): Readonly<Record<string, Simulat
       return 0;
     },
     fail: () => CODE,
+    // Of the messages of plans.
+    empty: () => 0,
     fill: (call) => {
       arraysOf(call, length)[0].fill(call.params[0]);
       return 0;
@@ -258,7 +260,7 @@ const ON_GPUS: readonly TaskStep['kind'][] = [
 
 /** Inserts the task of a step. */
 export function insertStep(
-  graph: Graph,
+  graph: Pick<Graph, 'insert'>,
   families: FrontEndFamilies,
   step: TaskStep,
   data: readonly Datum[],

@@ -78,7 +78,15 @@ export interface Round {
   readonly isAlone: boolean;
   /** Seed of a random parameterised graph that runs behind it. */
   readonly graph: number | undefined;
+  /** Its tasks are played so often instead, as a plan, and inserted once after each play. */
+  readonly plays?: readonly number[];
 }
+
+/** Kinds of tasks that a plan may have, besides those on parts. */
+const PLANNED = [
+  ...(['kernel', 'kernel', 'kernel', 'initKernel', 'commuteKernel'] as const),
+  ...(['check', 'steeredKernel'] as const),
+] as const;
 
 /** Kinds of tasks that do not need the value before. */
 export const OVERWRITING: readonly Step['kind'][] = ['init', 'initKernel'];
@@ -117,12 +125,15 @@ export class FrontEndProgram {
   protected readonly r: Random;
   /** Decides on parts, so that programs without them are those that were found earlier. */
   private readonly ofParts: Random;
+  /** The same for plans. */
+  private readonly ofPlans: Random;
 
   /** `ranks`: any number without. */
   constructor(seed: number, ranks?: number) {
     const r = new Random(seed);
     this.r = r;
     this.ofParts = new Random(seed + 1_000_003);
+    this.ofPlans = new Random(seed + 2_000_003);
     this.hasParts = seed % 3 === 1;
     this.ranks = ranks ?? r.pick([1, 1, 2, 2, 3, 4]);
     this.gpus = r.below(3);
@@ -140,7 +151,31 @@ export class FrontEndProgram {
   }
 
   protected makeRounds(): Round[] {
-    return Array.from({ length: this.r.between(1, 4) }, () => this.round());
+    const rounds = Array.from({ length: this.r.between(1, 4) }, () => this.round());
+    return this.withPlan(rounds, 0.3);
+  }
+
+  /** With that probability one more round, which is planned and played. */
+  protected withPlan(rounds: readonly Round[], probability: number): Round[] {
+    const { ofPlans: r } = this;
+    if (!r.chance(probability)) return [...rounds];
+    const at = r.below(rounds.length + 1);
+    return [...rounds.slice(0, at), this.plan(), ...rounds.slice(at)];
+  }
+
+  private plan(): Round {
+    const { ofPlans: r, ranks } = this;
+    const steps = Array.from({ length: r.between(1, 25) }, (_, i): TaskStep => {
+      const task = this.task(i);
+      const isOfParts = task.kind === 'part' || task.kind === 'partKernel';
+      const kind = isOfParts ? 'partKernel' : r.pick(PLANNED);
+      const { after, ...options } = task.options;
+      // A task of a plan cannot follow one of another rank.
+      const all = ranks > 1 || after === undefined ? options : { ...options, after };
+      return { ...task, kind, alpha: task.y, root: undefined, options: all };
+    });
+    const plays = Array.from({ length: r.between(1, 2) }, () => r.below(4));
+    return { steps, plays, aborts: undefined, isAlone: true, graph: undefined };
   }
 
   /** The value of a datum at the beginning, and after a run that has failed. */
@@ -289,6 +324,9 @@ export function kindsOf({ rounds, ranks }: FrontEndProgram): Record<string, numb
   for (const round of rounds) {
     count(isBad(round) ? 'runs that fail' : 'runs');
     if (round.graph !== undefined) count('parameterised graphs');
+    if (round.plays !== undefined) count('plans');
+    if (round.plays !== undefined && round.steps.some(({ kind }) => kind === 'partKernel'))
+      count('plans with parts');
     for (const step of round.steps) {
       count(step.kind);
       if (step.kind === 'family' && ranks > 1) count('family on ranks');

@@ -48,11 +48,12 @@ export class RepeatingProgram extends FrontEndProgram {
     const repetitions = isLong ? Math.ceil(r.between(LONG, LONG + 500) / count) : 1;
     const changes = r.pick(isLong ? [0, 1, 3, 6] : [0, 0.2, 0.5]);
     const rounds = isLong ? r.between(2, 3) : r.between(8, 14);
-    return Array.from({ length: rounds }, (_, turn) => {
+    const all = Array.from({ length: rounds }, (_, turn) => {
       const many = Math.floor(changes) + (r.chance(changes % 1) ? 1 : 0);
       const places = Array.from({ length: many }, () => this.place(repetitions, count));
       return this.repeat(pattern, repetitions, turn, places);
     });
+    return this.withPlan(all, 0.4);
   }
 
   private patternStep(i: number): PatternStep {

@@ -227,8 +227,15 @@ export class FrontEndFamilies {
 
   /** The class and the arguments of a task of a family. */
   of(kin: Kin, data: readonly Datum[]): [TaskClass, never] {
-    const { kind, plus, isAsync } = kin;
+    const { kind, plus, isAsync, range } = kin;
     const [x, y] = [data[kin.x], data[kin.y]];
+    if (range !== undefined) {
+      const { count } = range;
+      const parts = { x: x.part(range.x, count), y: y.part(range.y, count), plus };
+      return kind === 'plain'
+        ? [plain, parts as never]
+        : [partKernel, { ...parts, count } as never];
+    }
     if (kind === 'init') return [init, { x, plus } as never];
     if (kind !== 'family') {
       const cls = { plain, kernel, sum: reducing['sum'] }[kind];

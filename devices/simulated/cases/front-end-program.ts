@@ -12,6 +12,8 @@ export interface Kin {
   readonly isAsync: boolean;
   readonly temporaries: number;
   readonly children: readonly Kin[];
+  /** It uses parts of its data: `count` elements, from these on. */
+  readonly range: TaskStep['range'] | undefined;
   /** Its place among those of its program: the same on all ranks. */
   readonly number: number;
 }
@@ -127,6 +129,8 @@ export class FrontEndProgram {
   private readonly ofParts: Random;
   /** The same for plans. */
   private readonly ofPlans: Random;
+  /** And for the parts that bodies make. */
+  private readonly ofBodies: Random;
 
   /** `ranks`: any number without. */
   constructor(seed: number, ranks?: number) {
@@ -134,6 +138,7 @@ export class FrontEndProgram {
     this.r = r;
     this.ofParts = new Random(seed + 1_000_003);
     this.ofPlans = new Random(seed + 2_000_003);
+    this.ofBodies = new Random(seed + 3_000_017);
     this.hasParts = seed % 3 === 1;
     this.ranks = ranks ?? r.pick([1, 1, 2, 2, 3, 4]);
     this.gpus = r.below(3);
@@ -206,11 +211,11 @@ export class FrontEndProgram {
   }
 
   /** The first of `count` elements of a datum, and that of another one. */
-  private range(): TaskStep['range'] {
-    const { ofParts, length } = this;
-    const count = ofParts.between(1, length);
+  private range(r = this.ofParts): TaskStep['range'] {
+    const { length } = this;
+    const count = r.between(1, length);
     const most = length - count + 1;
-    return { x: ofParts.below(most), y: ofParts.below(most), count };
+    return { x: r.below(most), y: r.below(most), count };
   }
 
   /** A step in its place that uses parts, or that can be done on data with parts. */
@@ -302,11 +307,13 @@ export class FrontEndProgram {
       // Their data: those of the parent, x first and y last, with the temporaries between them.
       const all = 2 + temporaries;
       for (let t = 0; t < temporaries; t++)
-        children.push({ ...this.family(all, all, 0), kind: 'init', x: 1 + t });
+        children.push({ ...this.family(all, all, 0), kind: 'init', x: 1 + t, range: undefined });
       for (let c = r.below(4); c > 0; c--) children.push(this.family(all - 1, all, depth - 1));
     }
+    const mayUseParts = (kind === 'plain' || kind === 'kernel') && this.ofBodies.chance(0.3);
+    const range = mayUseParts ? this.range(this.ofBodies) : undefined;
     const made: Kin = {
-      ...{ kind, x, y, temporaries, children, number: this.kin.length },
+      ...{ kind, x, y, temporaries, children, range, number: this.kin.length },
       plus: r.below(50),
       isAsync: r.chance(0.2),
     };
@@ -314,6 +321,9 @@ export class FrontEndProgram {
     return made;
   }
 }
+
+const usesParts = (kin: Kin | undefined): boolean =>
+  kin !== undefined && (kin.range !== undefined || kin.children.some(usesParts));
 
 /** How often each kind of step occurs in a program. */
 export function kindsOf({ rounds, ranks }: FrontEndProgram): Record<string, number> {
@@ -330,6 +340,7 @@ export function kindsOf({ rounds, ranks }: FrontEndProgram): Record<string, numb
     for (const step of round.steps) {
       count(step.kind);
       if (step.kind === 'family' && ranks > 1) count('family on ranks');
+      if (step.kind === 'family' && usesParts(step.root)) count('family with parts');
     }
   }
   return kinds;

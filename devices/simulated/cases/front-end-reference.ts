@@ -60,8 +60,12 @@ export function contribute(
 }
 
 function recurse(kin: Kin, data: readonly Float64Array[]): void {
-  const { kind, plus } = kin;
-  const [x, y] = [data[kin.x], data[kin.y]];
+  const { kind, plus, range } = kin;
+  let [x, y] = [data[kin.x], data[kin.y]];
+  if (range !== undefined) {
+    x = x.subarray(range.x, range.x + range.count);
+    y = y.subarray(range.y, range.y + range.count);
+  }
   if (kind === 'init') x.fill(plus);
   else if (kind === 'sum') contribute('sum', x, y, plus);
   else if (kind === 'kernel') scaled(x, y, plus);

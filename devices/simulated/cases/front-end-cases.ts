@@ -241,7 +241,7 @@ class FrontEndRank {
 function runtimesOf(
   program: FrontEndProgram,
   seed: number,
-  plans: 'auto' | 'off',
+  recognises: boolean,
 ): [Runtime[], SimulatedBackend[]] {
   const world = new World();
   const kernels = frontEndKernels(program.length);
@@ -254,7 +254,7 @@ function runtimesOf(
       }),
   );
   const { window, inlineBytes, treeFrom } = program;
-  const options = { window, checked: true, plans };
+  const options = { window, checked: true, ...(recognises ? { plans: 'auto' as const } : {}) };
   if (program.ranks === 1) return [[Runtime.over(backends[0], options)], backends];
   const { adversary } = backends[0];
   const { ports } = new SimulatedNetwork(world, backends, { link: LINK, adversary });
@@ -275,7 +275,7 @@ export async function playFrontEnd(seed: number): Promise<FrontEndResult> {
   const repeats = seed % REPEATS_EVERY === 0;
   const program = repeats ? new RepeatingProgram(seed) : new FrontEndProgram(seed);
   const kinds = kindsOf(program);
-  const [runtimes, backends] = runtimesOf(program, seed, repeats ? 'auto' : 'off');
+  const [runtimes, backends] = runtimesOf(program, seed, repeats);
   let problem: string | undefined;
   Promise.all(
     runtimes.map(async (runtime) => {

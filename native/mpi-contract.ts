@@ -18,26 +18,22 @@ export const NetCommand = {
   receive: 3,
   /** Copy `bytes` of `remoteSpace` of `rank` (same host) at `remoteOffset` into `space` at `offset`. */
   ipcRead: 4,
-  /** Withdraw the receive `request`; it ends as cancelled unless it is matched already. */
-  cancel: 5,
-  /** Make the network's writes to `space` visible to its device, or to all: `status` is a `NetScope`. */
-  flush: 6,
   /** Join all ranks at a barrier; the event `closed` follows when all are there. */
-  close: 7,
+  close: 5,
   /** The era number `tag` begins here: lanes forget versions of earlier eras that no receive took. */
-  era: 8,
+  era: 6,
   /** The ranks are out of step: no version that lanes have announced is given away any more. */
-  abandon: 9,
+  abandon: 7,
   /** A run has failed here: announcements of eras before number `tag` are declined, unless a commanded receive takes them. */
-  decline: 10,
+  decline: 8,
   /** The receive of lane `request` whose last record has the number `tag` ends as cancelled if its bytes have not come. */
-  withdraw: 11,
+  withdraw: 9,
   /** No receive takes the version of era `tag` with key `offset`: it is dropped now, or when it comes. */
-  refuse: 12,
+  refuse: 10,
   /** The same for all versions of eras from `tag` to before `size` with keys below 0 and above `offset`. */
-  refuseCalls: 13,
+  refuseCalls: 11,
   /** Tell with the event `came` and the number `request` when the version of era `tag` with key `offset` has come; keep it. */
-  expect: 14,
+  expect: 12,
 } as const;
 
 /** Events, comm thread to engine. */
@@ -80,8 +76,9 @@ export const NetRecord = {
   /** Float64 from here. */
   offset: 4,
   size: 5,
-  /** Commands: remote offset until taken, then the time of taking. Events: start, or arrival of a message; nanoseconds. */
+  /** Of commands. */
   remoteOffset: 6,
+  /** Of events, in nanoseconds. */
   start: 6,
   end: 7,
 } as const;
@@ -142,12 +139,10 @@ export const NetWord = {
   outboxFreed: 18,
   /** Comm thread: 1 while it sleeps and wants a wake-up call for a command. */
   sleeping: 32,
-  /** Comm thread: control messages sent and received, flushes, ipc mappings made, times it slept. For reports. */
+  /** Comm thread: control messages sent and received, flushes. For reports. */
   messagesSent: 33,
   messagesReceived: 34,
   flushes: 35,
-  mappings: 36,
-  sleeps: 37,
 } as const;
 
 /** Limits. */

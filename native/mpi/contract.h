@@ -6,23 +6,21 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t netContractNumber = 799836672;
+inline constexpr std::int32_t netContractNumber = 2061191913;
 
 namespace NetCommand {
 inline constexpr std::int32_t message = 1;
 inline constexpr std::int32_t send = 2;
 inline constexpr std::int32_t receive = 3;
 inline constexpr std::int32_t ipcRead = 4;
-inline constexpr std::int32_t cancel = 5;
-inline constexpr std::int32_t flush = 6;
-inline constexpr std::int32_t close = 7;
-inline constexpr std::int32_t era = 8;
-inline constexpr std::int32_t abandon = 9;
-inline constexpr std::int32_t decline = 10;
-inline constexpr std::int32_t withdraw = 11;
-inline constexpr std::int32_t refuse = 12;
-inline constexpr std::int32_t refuseCalls = 13;
-inline constexpr std::int32_t expect = 14;
+inline constexpr std::int32_t close = 5;
+inline constexpr std::int32_t era = 6;
+inline constexpr std::int32_t abandon = 7;
+inline constexpr std::int32_t decline = 8;
+inline constexpr std::int32_t withdraw = 9;
+inline constexpr std::int32_t refuse = 10;
+inline constexpr std::int32_t refuseCalls = 11;
+inline constexpr std::int32_t expect = 12;
 }  // namespace NetCommand
 
 namespace NetEvent {
@@ -92,8 +90,6 @@ inline constexpr std::int32_t sleeping = 32;
 inline constexpr std::int32_t messagesSent = 33;
 inline constexpr std::int32_t messagesReceived = 34;
 inline constexpr std::int32_t flushes = 35;
-inline constexpr std::int32_t mappings = 36;
-inline constexpr std::int32_t sleeps = 37;
 }  // namespace NetWord
 
 namespace NetLimit {

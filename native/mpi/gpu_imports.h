@@ -42,7 +42,6 @@ class GpuImports {
   /// The same for an opened one; 0 for others.
   std::uint64_t find(std::int32_t owner, const GpuExport& exported, const Gpu& reader) const;
   void clear();
-  std::int32_t made() const { return static_cast<std::int32_t>(mappings_.size()); }
 
  private:
   using Key = std::tuple<std::int32_t, std::string, std::uint64_t, std::uint64_t, const Gpu*>;

@@ -29,7 +29,6 @@ const std::uint8_t* Imports::map(std::int32_t rank, std::int32_t space, std::int
     return nullptr;
   }
   mappings_[key] = Mapping{static_cast<std::uint8_t*>(data), bytes};
-  ++made_;
   return static_cast<std::uint8_t*>(data);
 }
 

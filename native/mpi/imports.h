@@ -21,7 +21,6 @@ class Imports {
   const std::uint8_t* map(std::int32_t rank, std::int32_t space, std::int32_t pid, std::int32_t fd,
                           std::uint64_t bytes, std::string& error);
   void clear();
-  std::int32_t made() const { return made_; }
 
  private:
   struct Mapping {
@@ -29,7 +28,6 @@ class Imports {
     std::uint64_t bytes;
   };
   std::map<std::pair<std::int32_t, std::int32_t>, Mapping> mappings_;
-  std::int32_t made_ = 0;
 };
 
 }  // namespace headrace::mpi

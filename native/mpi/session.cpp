@@ -57,7 +57,6 @@ Session::Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<He
       row[static_cast<std::size_t>(s)] = all;
     }
   }
-  word(NetWord::mappings).store(gpuImports_.made(), std::memory_order_relaxed);
   slots_.resize(kControlSlots);
   for (std::int32_t i = 0; i < kControlSlots; ++i) {
     slots_[i].bytes.resize(NetLimit::message);
@@ -142,8 +141,6 @@ bool Session::takeCommands() {
   do {
     const Record command =
         options_.memory.commands[static_cast<std::uint32_t>(taken) & (NetLimit::records - 1)];
-    options_.memory.commands[static_cast<std::uint32_t>(taken) & (NetLimit::records - 1)]
-        .doubles[NetRecord::start] = static_cast<double>(now());
     taken = after(taken, 1);
     word(NetWord::commandsTaken).store(taken, std::memory_order_release);
     perform(command);
@@ -156,8 +153,8 @@ void Session::perform(const Record& command) {
   if (isLost_) {
     // Receives that wait for other ranks still end.
     if (kind == NetCommand::withdraw) tellLanes(command);
-    const bool answers = kind == NetCommand::send || kind == NetCommand::receive ||
-                         kind == NetCommand::ipcRead || kind == NetCommand::flush;
+    const bool answers =
+        kind == NetCommand::send || kind == NetCommand::receive || kind == NetCommand::ipcRead;
     if (answers) done(command.word(NetRecord::request), NetStatus::lost, now());
     return;
   }
@@ -166,8 +163,6 @@ void Session::perform(const Record& command) {
     case NetCommand::send: beginTransfer(command, true); break;
     case NetCommand::receive: beginTransfer(command, false); break;
     case NetCommand::ipcRead: beginIpc(command, false); break;
-    case NetCommand::cancel: cancel(command.word(NetRecord::request), false); break;
-    case NetCommand::flush: beginFlush(command); break;
     case NetCommand::close: {
       imports_.clear();
       gpuImports_.clear();
@@ -261,7 +256,6 @@ void Session::completed(const Owner& owner, const MPI_Status& status, bool faile
       slot.arrived = true;
       slot.rank = status.MPI_SOURCE;
       slot.length = 0;
-      slot.time = now();
       if (!failed) MPI_Get_count(&status, MPI_BYTE, &slot.length);
       break;
     }
@@ -340,7 +334,6 @@ bool Session::handOverMessages() {
     event.words[NetRecord::kind] = NetEvent::message;
     event.words[NetRecord::rank] = slot.rank;
     if (!inbox_.write(slot.bytes.data(), slot.length, event)) return moved;
-    event.doubles[NetRecord::start] = static_cast<double>(slot.time);
     events_.push(event);
     Word& received = word(NetWord::messagesReceived);
     received.store(after(received.load(std::memory_order_relaxed), 1), std::memory_order_relaxed);

@@ -172,10 +172,9 @@ class Session : private LetterTransport {
   struct GpuTask {
     bool flush;
     Chunk chunk;
-    std::int32_t request;
     std::int64_t start;
     bool late;                        // answered without it
-    std::vector<std::int32_t> lanes;  // of a flush for these lanes: not the engine's
+    std::vector<std::int32_t> lanes;  // those for which a flush is
   };
   /// Lanes whose bytes in one space have come and wait for their flush.
   struct Unflushed {
@@ -195,7 +194,6 @@ class Session : private LetterTransport {
     bool arrived = false;
     std::int32_t rank = 0;
     std::int32_t length = 0;
-    std::int64_t time = 0;
   };
 
   bool takeCommands();
@@ -203,10 +201,8 @@ class Session : private LetterTransport {
   void beginMessage(const Record& command);
   void beginTransfer(const Record& command, bool send);
   void startTransfer(std::int32_t index);
-  void beginFlush(const Record& command);
   void beginIpc(const Record& command, bool onLane);
   void readMapped(const Record& command, const SpaceView& to, std::uint8_t* data, bool onLane);
-  void cancel(std::int32_t request, bool onLane);
   bool testRequests();
   void completed(const Owner& owner, const MPI_Status& status, bool failed);
   bool handOverMessages();

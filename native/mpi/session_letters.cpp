@@ -171,7 +171,7 @@ bool Session::flushForLanes() {
     ++flushes_;
     word(NetWord::flushes).store(flushes_, std::memory_order_relaxed);
     GpuMover* mover = moverOf(options_.spaces[space]);
-    const GpuTask task{true, {}, 0, now(), false, std::move(lanes)};
+    const GpuTask task{true, {}, now(), false, std::move(lanes)};
     ++live_;
     if (mover == nullptr) {
       flushOver(task, NetStatus::ok);
@@ -181,8 +181,6 @@ bool Session::flushForLanes() {
   }
   return moved;
 }
-
-void Session::cancelBytes(std::int32_t lane) { cancel(lane, true); }
 
 void Session::departed(std::int32_t request, std::int32_t status, double start, double end,
                        std::int32_t mode) {

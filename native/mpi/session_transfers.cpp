@@ -113,7 +113,6 @@ void Session::beginIpc(const Record& command, bool onLane) {
   std::string error;
   const std::uint8_t* base =
       imports_.map(rank, space, peer.pid, peer.space[space].fd, peer.space[space].bytes, error);
-  word(NetWord::mappings).store(imports_.made(), std::memory_order_relaxed);
   if (base == nullptr || options_.spaces[here].gpu != nullptr) {
     endRead(command, onLane, NetStatus::mapping);
     return;
@@ -169,14 +168,14 @@ void Session::readMapped(const Record& command, const SpaceView& to, std::uint8_
   submit(*transfer.mover,
          {GpuMover::Kind::onDevice, laneOf(rank), 0, address(data), transfer.from,
           static_cast<std::uint64_t>(transfer.bytes), 0},
-         {false, whole, 0, 0, false, {}});
+         {false, whole, 0, false, {}});
 }
 
-void Session::cancel(std::int32_t request, bool onLane) {
+void Session::cancelBytes(std::int32_t lane) {
   for (std::size_t t = 0; t < transfers_.size(); ++t) {
     Transfer& transfer = transfers_[t];
-    const bool isMeant = transfer.live && transfer.onLane == onLane &&
-                         transfer.request == request && !transfer.send && !transfer.copied;
+    const bool isMeant = transfer.live && transfer.onLane && transfer.request == lane &&
+                         !transfer.send && !transfer.copied;
     if (!isMeant) continue;
     transfer.status = NetStatus::cancelled;
     transfer.next = transfer.bytes;  // no further chunks
@@ -232,7 +231,7 @@ bool Session::postChunk(std::int32_t index) {
     submit(*transfer.mover,
            {GpuMover::Kind::toHost, lane, 0, address(staging_.data(buffer)),
             from + static_cast<std::uint64_t>(chunk.offset), static_cast<std::uint64_t>(bytes), 0},
-           {false, chunk, 0, 0, false, {}});
+           {false, chunk, 0, false, {}});
     return true;
   }
   if (transfer.send && transfer.device) {
@@ -264,7 +263,7 @@ void Session::chunkArrived(const Chunk& chunk) {
   submit(*transfer.mover,
          {GpuMover::Kind::toDevice, kToDeviceLane, 0, address(transfer.data + chunk.offset),
           address(staging_.data(chunk.buffer)), static_cast<std::uint64_t>(chunk.bytes), 0},
-         {false, chunk, 0, 0, false, {}});
+         {false, chunk, 0, false, {}});
 }
 
 /// Copies in host memory; `chunkCopied` follows. Does not overtake earlier copies: chunks are posted in order.
@@ -388,25 +387,9 @@ void Session::submit(GpuMover& mover, GpuMover::Job job, const GpuTask& task) {
   mover.submit(job);
 }
 
-void Session::beginFlush(const Record& command) {
-  const std::int32_t request = command.word(NetRecord::request);
-  const std::int32_t space = command.word(NetRecord::space);
-  ++flushes_;
-  word(NetWord::flushes).store(flushes_, std::memory_order_relaxed);
-  GpuMover* mover = locate(space, 0, 0) == nullptr ? nullptr : moverOf(options_.spaces[space]);
-  if (mover == nullptr) {
-    done(request, NetStatus::ok, now());
-    return;
-  }
-  ++live_;
-  submit(*mover, {GpuMover::Kind::flush, 0, 0, 0, 0, 0, command.word(NetRecord::status)},
-         {true, {}, request, now(), false, {}});
-}
-
 void Session::flushOver(const GpuTask& task, std::int32_t status) {
   if (task.late) return;
   --live_;
-  if (task.lanes.empty()) done(task.request, status, task.start);
   for (const std::int32_t lane : task.lanes) laneServer_->fetched(lane, status);
 }
 

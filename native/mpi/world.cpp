@@ -380,8 +380,6 @@ void World::rest() {
   sleeping.store(1, std::memory_order_seq_cst);
   if (!session_->commandsWaiting() && session_->watchLanes()) {
     const bool quiet = session_->word(NetWord::quiet).load(std::memory_order_relaxed) != 0;
-    Word& sleeps = session_->word(NetWord::sleeps);
-    sleeps.store(after(sleeps.load(std::memory_order_relaxed), 1), std::memory_order_relaxed);
     const bool calm = !busy && (woken || (quiet && !session_->lanesWaiting()));
     sleeper_.park(calm ? kQuietStep : kStep);
   }

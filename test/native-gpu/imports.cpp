@@ -57,7 +57,7 @@ Add generations(
       // The same address and generation on another rank's GPU is other memory.
       CHECK(imports.find(4, exportOf(1, 1), reader) == 0);
       imports.clear();
-      CHECK(mapped.empty() && imports.made() == 0);
+      CHECK(mapped.empty() && imports.find(3, exportOf(1, 1), reader) == 0);
     });
 
 }  // namespace

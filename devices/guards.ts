@@ -120,7 +120,7 @@ export interface Guards {
   prunedAfter: boolean;
   /** No rank waits in a tree for one that pulls its input (stages/exec-message.ts). */
   pullApart: boolean;
-  /** A pulled receive waits for a lane behind no receive that is held (scheduler/ranks/small-messages.ts). */
+  /** A pulled receive waits for a lane behind no receive that is held (scheduler/ranks/rank-lanes.ts). */
   pullPasses: boolean;
   /** A task asks for its pulled inputs after the tasks that it follows without data (scheduler/ranks/plan.ts). */
   pullLast: boolean;
@@ -147,7 +147,7 @@ export interface Guards {
   idleAnswers: boolean;
   /** A queue waits for an arrival only if all tasks before the receive are issued (scheduler/engine/arrivals.ts). */
   arrivalsInOrder: boolean;
-  /** Receives ahead leave room and a lane for the tasks before them (scheduler/ranks/small-messages.ts). */
+  /** Receives ahead leave room and a lane for the tasks before them (scheduler/ranks/rank-lanes.ts). */
   arrivalCredit: boolean;
   /** A small version is sent after its writer is over (stages/exec-message.ts). */
   sendAfterWrite: boolean;

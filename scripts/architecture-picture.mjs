@@ -86,7 +86,7 @@ export const ways = [
         'comm-in.ts, pipeline.ts, exec-message.ts',
         'grant credit, pin the copy, name its writer',
       ],
-      ['scheduler/ranks', 'lane-movements.ts, small-messages.ts', 'name the lane and the ranks'],
+      ['scheduler/ranks', 'lane-movements.ts, rank-lanes.ts', 'name the lane and the ranks'],
       ['devices', 'submission.ts', 'writes a command that waits for the writer'],
       [
         'native/mpi',

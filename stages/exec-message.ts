@@ -4,7 +4,7 @@
 // The offer of a long version is a command, too, but other ranks fetch the bytes after its end. So it is a movement, which
 // ends when no rank needs them any more (scheduler/ranks/lane-movements.ts); later writers of the copy wait for that.
 //
-// The remote writes the parcel, that is, the era, the key and the destinations (scheduler/ranks/small-messages.ts).
+// The remote writes the parcel, that is, the era, the key and the destinations (scheduler/ranks/rank-lanes.ts).
 // Invariants: no command that announces a version to a rank that pulls it has another destination; the step that issues the last command also updates the events of the copy; once an announcement may leave,
 // its task is not dropped.
 

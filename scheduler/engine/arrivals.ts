@@ -1,6 +1,6 @@
 // Receives that were commanded before their version came. When a task may wait for one in a queue.
 //
-// A lane completes a receive without the engine (scheduler/ranks/small-messages.ts), so a task that reads the version can
+// A lane completes a receive without the engine (scheduler/ranks/rank-lanes.ts), so a task that reads the version can
 // be issued before it comes, and its queue waits. But whatever is issued behind that task waits, too, and whoever needs its
 // memory. So the rule:
 //
@@ -17,7 +17,7 @@
 // command was issued, so every task before r was issued by then, and t was not: r comes before t, so it ends. So all of them
 // end, as in one process. (2) If t is not issued, it waits for memory, a lane, or a slot. The holders were issued before; by
 // the same argument each of them ends, except receives that are closed and come after t. These hold at most what
-// small-messages.ts grants ahead, which leaves room and a lane for t. (3) If t is a receive, its send comes before it, and has
+// rank-lanes.ts grants ahead, which leaves room and a lane for t. (3) If t is a receive, its send comes before it, and has
 // announced a long version as soon as it is issued and the writer is over.
 //
 // The send of a long version ends when its last receiver has the bytes. That receiver may come after t, and if it is pulled, it

@@ -4,7 +4,7 @@
 // not at every completion. Otherwise the queue wakes it when it is empty. If tasks wait for memory, the next
 // completion wakes the engine. If a body waits for an event, that event wakes it.
 // Lanes to other ranks complete without the engine. A lane wakes it for a closed receive (arrivals.ts), for held receives
-// (ranks/small-messages.ts), for a window that is full, and if no other queue has commands under way. Otherwise the queue
+// (ranks/rank-lanes.ts), for a window that is full, and if no other queue has commands under way. Otherwise the queue
 // whose commands wait for the lane wakes the engine after it.
 // The watchdog reports when no task has moved for a while. It uses a timer while the engine sleeps on the event loop.
 // While the program waits in an insertion no timer fires, so the blocked thread checks the time itself.

@@ -1,4 +1,4 @@
-// Sends and receives as commands of lanes: when they are given to a lane, and what their end means. small-messages.ts
+// Sends and receives as commands of lanes: when they are given to a lane, and what their end means. rank-lanes.ts
 // chooses the lanes; stages/exec-message.ts writes the commands.
 //
 // If a rank has GPUs, the receive of a long version waits for its announcement. Then it takes memory on a GPU or on the host
@@ -34,8 +34,8 @@ import type { RankData } from './data.js';
 import type { RankHost } from './host.js';
 import type { RankLoss } from './loss.js';
 import type { Movement, Movements } from './movements.js';
+import type { RankLanes } from './rank-lanes.js';
 import type { Refusals } from './refusals.js';
-import type { SmallMessages } from './small-messages.js';
 import type { RankTraffic } from './traffic.js';
 
 const MOST_EXPECTED = 2 ** 30;
@@ -48,7 +48,7 @@ interface LaneParts {
   readonly rank: number;
   readonly credits: NetworkCredits;
   readonly data: Pick<RankData, 'closeSend' | 'owner'>;
-  readonly small: SmallMessages;
+  readonly rankLanes: RankLanes;
   readonly refusals: Refusals;
   readonly traffic: RankTraffic;
   readonly loss: Pick<RankLoss, 'error'>;
@@ -61,7 +61,7 @@ export class LaneMovements {
   private readonly rank: number;
   private readonly credits: NetworkCredits;
   private readonly data: Pick<RankData, 'closeSend' | 'owner'>;
-  private readonly small: SmallMessages;
+  private readonly rankLanes: RankLanes;
   private readonly refusals: Refusals;
   private readonly traffic: RankTraffic;
   private readonly loss: Pick<RankLoss, 'error'>;
@@ -76,7 +76,7 @@ export class LaneMovements {
     this.rank = parts.rank;
     this.credits = parts.credits;
     this.data = parts.data;
-    this.small = parts.small;
+    this.rankLanes = parts.rankLanes;
     this.refusals = parts.refusals;
     this.traffic = parts.traffic;
     this.loss = parts.loss;
@@ -101,13 +101,13 @@ export class LaneMovements {
 
   /** Whether the receive waits for the news that its version has come. */
   awaitsNews({ d, pull }: Movement): boolean {
-    return pull !== undefined || this.small.awaitsNews(d);
+    return pull !== undefined || this.rankLanes.awaitsNews(d);
   }
 
   /** A receive on a lane begins before its version comes; without a lane or room it waits. */
   receive(row: number, movement: Movement): void {
     const { tasks, x } = this.engine;
-    const lane = this.small.receiveLane(row);
+    const lane = this.rankLanes.receiveLane(row);
     movement.waits = lane === NO_QUEUE;
     if (movement.waits) {
       x.waitForReceive(row);
@@ -120,13 +120,13 @@ export class LaneMovements {
 
   /** A receive whose version has come takes its memory first and then a lane, which it so holds for a short time. */
   receiveAnnounced(row: number): void {
-    this.engine.tasks.target[row] = this.small.anyLane;
+    this.engine.tasks.target[row] = this.rankLanes.anyLane;
     advance(this.engine.x, row);
   }
 
   /** The announced receive, which has its memory, takes a lane; false: it waits for one. */
   private takesLane(row: number, movement: Movement): boolean {
-    const lane = this.small.announcedLane(row);
+    const lane = this.rankLanes.announcedLane(row);
     movement.hasLane = lane !== NO_QUEUE;
     if (movement.hasLane) this.engine.tasks.target[row] = lane;
     else this.engine.x.waitForReceive(row);
@@ -134,15 +134,15 @@ export class LaneMovements {
   }
 
   markLanes(wakes: Uint8Array): void {
-    this.small.markLanes(wakes);
+    this.rankLanes.markLanes(wakes);
   }
 
   /** Begins the receives whose turn has come; true when there were any. */
   commandHeld(): boolean {
-    let row = this.small.next();
+    let row = this.rankLanes.next();
     if (row < 0) return false;
     const { tasks } = this.engine;
-    for (; row >= 0; row = this.small.next()) {
+    for (; row >= 0; row = this.rankLanes.next()) {
       const movement = this.movements.ofTask(tasks, row);
       if (movement.from === undefined) this.receive(row, movement);
       else advance(this.engine.x, row);
@@ -164,7 +164,7 @@ export class LaneMovements {
       movement.started = true;
       this.data.closeSend(movement.d, movement.index);
       movement.startedAt = engine.x.tracing ? engine.backend.now() : 0;
-      movement.parcel = this.small.parcelOf(movement, this.arrivalOf(row, movement));
+      movement.parcel = this.rankLanes.parcelOf(movement, this.arrivalOf(row, movement));
       if (movement.parcel.kind === 'offer') this.holds(movement);
     }
     return movement.parcel;
@@ -180,7 +180,7 @@ export class LaneMovements {
 
   /** How an announced long version comes. If its run fails, its owner sends it to other ranks from then on. */
   private arrivalOf(row: number, { d, from }: Movement): ParcelArrival | undefined {
-    if (from === undefined || !this.small.awaitsNews(d)) return undefined;
+    if (from === undefined || !this.rankLanes.awaitsNews(d)) return undefined;
     const space = this.engine.tasks.device[row];
     const way = this.device.wayFrom(from, space);
     const forwards = from.forwards || this.data.owner[d] === this.rank;
@@ -259,7 +259,7 @@ export class LaneMovements {
       return;
     }
     this.refusals.note(movement.d, movement.task, error);
-    const lane = this.small.numberOf(tasks.queue[row]);
+    const lane = this.rankLanes.numberOf(tasks.queue[row]);
     if (guards.laneWithdrawn) this.device.port.withdraw(lane, tasks.seq[row]);
   }
 
@@ -294,8 +294,8 @@ export class LaneMovements {
       this.credits.inFlight[space] -= roundedBytes(directory.bytes[d]);
     this.expected.delete(movement.expected);
     if (movement.hasLane) {
-      if (movement.from === undefined) this.small.giveBack(tasks.target[row], d);
-      else this.small.giveLaneBack(tasks.target[row]);
+      if (movement.from === undefined) this.rankLanes.giveBack(tasks.target[row], d);
+      else this.rankLanes.giveLaneBack(tasks.target[row]);
     }
     if (tasks.execution[row] !== Execution.command) return;
     const lane = tasks.queue[row];
@@ -303,7 +303,7 @@ export class LaneMovements {
     if (parcel === undefined || backend.status(lane, seq) !== Status.ok) return;
     const bytes = directory.bytes[d];
     const { traffic } = this;
-    const way = this.small.isLong(d) ? (parcel.arrival?.way ?? 'direct') : 'inline';
+    const way = this.rankLanes.isLong(d) ? (parcel.arrival?.way ?? 'direct') : 'inline';
     if (isReceive) traffic.countReceived(way, bytes);
     if (observer === undefined) return;
     const times = { start: backend.startOf(lane, seq), end: backend.endOf(lane, seq) };

@@ -37,10 +37,10 @@ import { MovementTasks } from './movement-tasks.js';
 import { Movements } from './movements.js';
 import { RankPlan } from './plan.js';
 import { RankPulls } from './pull-admission.js';
+import { RankLanes } from './rank-lanes.js';
 import { Receives } from './receives.js';
 import { Refusals } from './refusals.js';
 import { Sends } from './sends.js';
-import { SmallMessages } from './small-messages.js';
 import { RankTraffic } from './traffic.js';
 
 export class Ranks implements NetworkListener, RankLinks, Remote {
@@ -93,7 +93,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     const credits = new NetworkCredits(engine.x);
     this.credits = credits;
     const isInline = (bytes: number): boolean => device.isInline(bytes);
-    const small = new SmallMessages(engine, credits, isInline, port);
+    const rankLanes = new RankLanes(engine, credits, isInline, port);
     const runs = new RankRuns(engine, this);
     this.runs = runs;
     this.clocks = new RankClocks(engine, this);
@@ -117,7 +117,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     const traffic = new RankTraffic(engine);
     this.traffic = traffic;
     const refusals = new Refusals(engine, movements, runs);
-    const shared = { engine, device, movements, data, small, refusals, traffic, loss };
+    const shared = { engine, device, movements, data, rankLanes, refusals, traffic, loss };
     const sends = new Sends({ ...shared, credits });
     const lanes = new LaneMovements({ ...shared, rank, credits });
     this.lanes = lanes;

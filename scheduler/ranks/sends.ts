@@ -10,8 +10,8 @@ import { advance } from '../../stages/pipeline.js';
 import { INTERNAL_RUN } from '../engine/run-state.js';
 import type { RankHost } from './host.js';
 import type { Movement, Movements } from './movements.js';
+import type { RankLanes } from './rank-lanes.js';
 import type { Refusals } from './refusals.js';
-import type { SmallMessages } from './small-messages.js';
 
 /** The parts that sends use. */
 interface SendParts {
@@ -19,7 +19,7 @@ interface SendParts {
   readonly device: NetworkDevice;
   readonly movements: Movements;
   readonly credits: NetworkCredits;
-  readonly small: Pick<SmallMessages, 'sendLane'>;
+  readonly rankLanes: Pick<RankLanes, 'sendLane'>;
   readonly refusals: Refusals;
 }
 
@@ -28,7 +28,7 @@ export class Sends {
   private readonly device: NetworkDevice;
   private readonly movements: Movements;
   private readonly credits: NetworkCredits;
-  private readonly small: Pick<SmallMessages, 'sendLane'>;
+  private readonly rankLanes: Pick<RankLanes, 'sendLane'>;
   private readonly refusals: Refusals;
 
   constructor(parts: SendParts) {
@@ -36,7 +36,7 @@ export class Sends {
     this.device = parts.device;
     this.movements = parts.movements;
     this.credits = parts.credits;
-    this.small = parts.small;
+    this.rankLanes = parts.rankLanes;
     this.refusals = parts.refusals;
   }
 
@@ -66,7 +66,7 @@ export class Sends {
   private laneOf({ receive }: Movement): QueueId {
     const { tasks } = this.engine;
     if (receive === undefined || this.movements.at(receive.index) !== receive)
-      return this.small.sendLane();
+      return this.rankLanes.sendLane();
     return tasks.target[receive.task & tasks.mask];
   }
 

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { NO_QUEUE } from '../../devices/handles.js';
 import type { RankHost } from '../../scheduler/ranks/host.js';
-import { SmallMessages } from '../../scheduler/ranks/small-messages.js';
+import { RankLanes } from '../../scheduler/ranks/rank-lanes.js';
 import type { NetworkCredits } from '../../stages/comm-in.js';
 import { PartsState } from '../support/parts-state.js';
 
@@ -11,47 +11,47 @@ const RECEIVES = [3, 4, 5, 6, 7, 8];
 
 function setUp(reached = false): {
   state: PartsState;
-  small: SmallMessages;
+  lanes: RankLanes;
   marks: () => number[];
 } {
   const state = new PartsState({ lanes: 8 });
   const host = Object.assign(state, { arrivals: { isReached: () => reached } });
   const credits = { floor: [0], limit: [Number.POSITIVE_INFINITY] } as unknown as NetworkCredits;
-  const small = new SmallMessages(host as unknown as RankHost, credits, () => true, {
+  const lanes = new RankLanes(host as unknown as RankHost, credits, () => true, {
     hostOnly: false,
   });
   const marks = (): number[] => {
     const wakes = new Uint8Array(state.manual.queues.length);
-    small.markLanes(wakes);
+    lanes.markLanes(wakes);
     return [...wakes.keys()].filter((q) => wakes[q] === 1);
   };
-  return { state, small, marks };
+  return { state, lanes, marks };
 }
 
 it('receives ahead leave one lane; without held receives no lane wakes the engine', () => {
-  const { state, small, marks } = setUp();
+  const { state, lanes, marks } = setUp();
   const rows = RECEIVES.map(() => state.task({ writes: [state.datum(1)] }));
-  const lanes = rows.slice(0, 5).map((row) => small.receiveLane(row));
-  expect(lanes).toEqual(RECEIVES.slice(0, 5));
+  const taken = rows.slice(0, 5).map((row) => lanes.receiveLane(row));
+  expect(taken).toEqual(RECEIVES.slice(0, 5));
   expect(marks()).toEqual([]);
-  expect(small.receiveLane(rows[5])).toBe(NO_QUEUE);
+  expect(lanes.receiveLane(rows[5])).toBe(NO_QUEUE);
   expect(marks()).toEqual([5]);
 });
 
 it('the lane that wakes the engine belongs to a receive before every held one', () => {
-  const { state, small, marks } = setUp();
+  const { state, lanes, marks } = setUp();
   const rows = RECEIVES.map(() => state.task({ writes: [state.datum(1)] }));
   // In the order of their readiness, which is not that of the program.
-  for (const i of [5, 4, 2, 1, 0]) small.receiveLane(rows[i]);
-  expect(small.receiveLane(rows[3])).toBe(NO_QUEUE);
+  for (const i of [5, 4, 2, 1, 0]) lanes.receiveLane(rows[i]);
+  expect(lanes.receiveLane(rows[3])).toBe(NO_QUEUE);
   // Of the receives 0 to 2 before it, in lanes 7, 6 and 5, the middle one.
   expect(marks()).toEqual([6]);
 });
 
 it('if all receives under way come after the held one, each of their lanes wakes the engine', () => {
-  const { state, small, marks } = setUp();
+  const { state, lanes, marks } = setUp();
   const rows = RECEIVES.map(() => state.task({ writes: [state.datum(1)] }));
-  for (const i of [1, 2, 3, 4, 5]) small.receiveLane(rows[i]);
-  expect(small.receiveLane(rows[0])).toBe(NO_QUEUE);
+  for (const i of [1, 2, 3, 4, 5]) lanes.receiveLane(rows[i]);
+  expect(lanes.receiveLane(rows[0])).toBe(NO_QUEUE);
   expect(marks()).toEqual(RECEIVES);
 });

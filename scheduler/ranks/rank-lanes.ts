@@ -1,7 +1,7 @@
-// Versions between ranks that travel on lanes. Their sends and receives are commands: the message layer carries them out, and
-// queues follow their events (devices/backend.ts, stages/exec-message.ts). Short versions go into the message. Long ones are
-// announced, and their receives fetch them. If a rank has GPUs, the receive of a long version waits for its announcement,
-// because it then gets memory where the version is needed, if there is room (stages/comm-in.ts).
+// The lanes of this rank to others, and who has them. Sends and receives of versions are commands there: the message layer
+// carries them out, and queues follow their events (devices/backend.ts, stages/exec-message.ts). Short versions go into the
+// message. Long ones are announced, and their receives fetch them. If a rank has GPUs, the receive of a long version waits for
+// its announcement, because it then gets memory where the version is needed, if there is room (stages/comm-in.ts).
 //
 // Another receive is commanded when no task before it uses its copy, long before its version comes. Until then it holds host
 // memory and a lane. So receives ahead of tasks that were not issued hold only what leaves room for these tasks.
@@ -34,7 +34,7 @@ const BLOCK_SLACK = 512;
 /** Whether any rank has memory besides its host's. */
 type Ranks = Pick<NetworkPort, 'hostOnly'>;
 
-export class SmallMessages {
+export class RankLanes {
   private readonly engine: RankHost;
   private readonly credits: NetworkCredits;
   private readonly isInline: (bytes: number) => boolean;

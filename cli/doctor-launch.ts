@@ -86,7 +86,6 @@ async function converse(
   const sink = {
     message: (from: number, bytes: Uint8Array): void =>
       take(from, JSON.parse(text.decode(bytes)) as Message),
-    done: (): void => {},
     departed: () => {},
     came: () => {},
     lost: (rank: number): void => {

@@ -2,11 +2,14 @@
 // other rank's GPU (its argument names the driver), and prints its findings as one JSON line. It is a program of its own,
 // because a broken MPI may end the process.
 
+import { Status } from '../devices/backend.js';
+import { FIRST_GPU } from '../devices/handles.js';
 import { firstGpuOf } from '../devices/launch.js';
 import { openNativeBackend } from '../devices/native/backend.js';
+import { LaneProbe, PROBE_LANES } from '../devices/native/lane-probe.js';
 import { loadedMpiFile, openNativeNetwork } from '../devices/native/open-network.js';
+import { WireMode } from '../devices/network/port.js';
 
-const GPU = 1;
 const PATIENCE_MS = 5000;
 
 const driver = process.argv[2] ?? 'emulated';
@@ -17,6 +20,7 @@ const backend = openNativeBackend({
   gpuBytes: 1 << 20,
   hostBytes: 1 << 20,
   workers: 1,
+  lanes: PROBE_LANES,
   computeStreams: 1,
   ringRecords: 64,
   checked: false,
@@ -26,27 +30,22 @@ const port = await openNativeNetwork({
   direct: 'never',
   flush: 'auto',
   doorbell: backend.doorbell(),
+  lanes: backend.lanes(),
   chunkBytes: 65_536,
   crowded: true,
 });
 let ipc = false;
 if (port.size > 1) {
-  const other = (port.rank + 1) % port.size;
-  let outcome = -1;
-  port.ipcRead(other, GPU, 0, GPU, 0, 8, 1);
-  port.publish();
+  const { rank, size } = port;
+  const probe = new LaneProbe(backend, port);
+  probe.offer((rank + size - 1) % size, { space: FIRST_GPU, offset: 0, bytes: 8 });
+  probe.receive((rank + 1) % size, { space: FIRST_GPU, offset: 8, bytes: 8 }, WireMode.mapped);
   const until = Date.now() + PATIENCE_MS;
-  while (outcome < 0 && Date.now() < until) {
-    port.poll({
-      message: () => {},
-      done: (_request, result) => (outcome = result),
-      departed: () => {},
-      came: () => {},
-      lost: () => {},
-    });
+  while (probe.status === undefined && Date.now() < until) {
+    probe.poll();
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
-  ipc = outcome === 0;
+  ipc = probe.status === Status.ok;
 }
 const { rank, size, library, threadLevel, gpuAware, mappingProblem: problem } = port;
 const libraryFile = loadedMpiFile();

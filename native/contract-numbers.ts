@@ -2,4 +2,4 @@
 // An addon that was built from another contract has another number, and is not loaded.
 
 export const contractNumber = 886152955;
-export const netContractNumber = 2061191913;
+export const netContractNumber = 1417095063;

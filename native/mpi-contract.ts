@@ -12,50 +12,42 @@
 export const NetCommand = {
   /** Send `bytes` of the outbox at `offset` to `rank` as one control message; `position` is freed when it has left. */
   message: 1,
-  /** Send `bytes` of `space` at `offset` to `rank` with `tag`. */
-  send: 2,
-  /** Receive `bytes` from `rank` with `tag` into `space` at `offset`. */
-  receive: 3,
-  /** Copy `bytes` of `remoteSpace` of `rank` (same host) at `remoteOffset` into `space` at `offset`. */
-  ipcRead: 4,
   /** Join all ranks at a barrier; the event `closed` follows when all are there. */
-  close: 5,
+  close: 2,
   /** The era number `tag` begins here: lanes forget versions of earlier eras that no receive took. */
-  era: 6,
+  era: 3,
   /** The ranks are out of step: no version that lanes have announced is given away any more. */
-  abandon: 7,
+  abandon: 4,
   /** A run has failed here: announcements of eras before number `tag` are declined, unless a commanded receive takes them. */
-  decline: 8,
+  decline: 5,
   /** The receive of lane `request` whose last record has the number `tag` ends as cancelled if its bytes have not come. */
-  withdraw: 9,
+  withdraw: 6,
   /** No receive takes the version of era `tag` with key `offset`: it is dropped now, or when it comes. */
-  refuse: 10,
+  refuse: 7,
   /** The same for all versions of eras from `tag` to before `size` with keys below 0 and above `offset`. */
-  refuseCalls: 11,
+  refuseCalls: 8,
   /** Tell with the event `came` and the number `request` when the version of era `tag` with key `offset` has come; keep it. */
-  expect: 12,
+  expect: 9,
 } as const;
 
 /** Events, comm thread to engine. */
 export const NetEvent = {
   /** A control message from `rank`: `bytes` of the inbox at `offset`; free up to `position` when read. */
   message: 1,
-  /** Command `request` is over, with `status`. */
-  done: 2,
   /** `rank` is gone: its process ended without announcing it. No event will come from any rank. */
-  lost: 3,
+  lost: 2,
   /** All ranks have asked to close. */
-  closed: 4,
+  closed: 3,
   /**
    * No rank needs the version any more that a lane has announced with number `request`; `status` is a `NetStatus`, and `tag` the
    * `NetMode` of its last transfer.
    */
-  departed: 5,
+  departed: 4,
   /**
    * The version has come, or its announcement, that was expected with number `request`. It is in `space` of `rank`; `tag` is 1 if
    * this rank passes it on.
    */
-  came: 6,
+  came: 5,
 } as const;
 
 /** Fields of a record: int32 words, then float64 (index from the record's start). */
@@ -67,36 +59,33 @@ export const NetRecord = {
   rank: 1,
   request: 2,
   tag: 3,
-  /** Commands: a `NetMode`. Events: a `NetStatus`. */
+  /** Of events: a `NetStatus`. */
   status: 4,
   space: 5,
-  remoteSpace: 6,
   /** Byte-ring position behind the message. */
-  position: 7,
+  position: 6,
   /** Float64 from here. */
   offset: 4,
   size: 5,
-  /** Of commands. */
-  remoteOffset: 6,
   /** Of events, in nanoseconds. */
   start: 6,
   end: 7,
 } as const;
 
-/** How the bytes of a send or receive travel. Both ends must agree. */
+/** How the bytes of a version that was announced travel. */
 export const NetMode = {
   /** One message straight from and into the memory space. */
   direct: 0,
   /** In chunks; a side whose space is a device copies each chunk through host memory. */
   staged: 1,
-  /** The receiver reads it from the sender's memory, which it has mapped. Only lanes ask for it. */
+  /** The receiver reads it from the sender's memory, which it has mapped. */
   mapped: 2,
 } as const;
 
 /** The readers that must see the network's writes to a GPU's memory: that GPU, or all readers there. CUDA's numbers. */
 export const NetScope = { none: 0, owner: 100, all: 200 } as const;
 
-/** Outcome of a command. */
+/** Outcome of a transfer. */
 export const NetStatus = {
   ok: 0,
   cancelled: 1,

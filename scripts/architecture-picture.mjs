@@ -102,7 +102,11 @@ export const ways = [
       ['stages', 'comm-in.ts, alloc.ts, exec-message.ts', 'give it memory and command it'],
       ['devices/network', 'ways.ts', 'chooses the way and the flush'],
       ['native/mpi', 'lane_server.cpp', 'asks for the bytes or reads them'],
-      ['native/mpi', 'session_transfers.cpp', 'moves them, flushes, and ends the command'],
+      [
+        'native/mpi',
+        'session_transfers.cpp, session_gpus.cpp',
+        'move them, flush, end the command',
+      ],
       [
         'scheduler/engine',
         'completions.ts, retirement.ts',

@@ -1,12 +1,12 @@
-// The program that gpu-aware.ts runs on two ranks. Each rank sends bytes of its GPU's memory to the GPU of the other by
-// MPI and checks the bytes that arrive. It runs in a process of its own, because a library without support may crash.
+// The program that gpu-aware.ts runs on two ranks. Each rank offers bytes of its GPU's memory to the GPU of the other, which
+// fetches them by MPI and checks what has arrived. It runs in a process of its own, because a library without support may crash.
 
-import { findQueue } from '../backend.js';
+import { findQueue, Status } from '../backend.js';
 import { FIRST_GPU, HOST, NO_QUEUE } from '../handles.js';
 import { firstGpuOf } from '../launch.js';
 import { NetOutcome, WireMode } from '../network/port.js';
 import { type NativeBackend, openNativeBackend } from './backend.js';
-import type { NativeNetwork } from './network.js';
+import { LaneProbe, PROBE_LANES } from './lane-probe.js';
 import { openNativeNetwork } from './open-network.js';
 
 const MIB = 2 ** 20;
@@ -43,36 +43,29 @@ async function copy(
   if (backend.status(queue, sequence) !== 0) throw new Error(backend.lastError(queue));
 }
 
-/** Sends to the other rank and receives from it. Returns the first wrong byte, or ''. */
+/** Gives bytes to the other rank and takes its own. Returns the first wrong byte, or ''. */
 async function exchange(
   backend: NativeBackend,
-  port: NativeNetwork,
+  probe: LaneProbe,
+  rank: number,
   bytes: number,
 ): Promise<string> {
-  const other = 1 - port.rank;
-  const value = (rank: number, i: number): number => (rank * 101 + i * 7 + (i >> 9) + 1) & 255;
+  const other = 1 - rank;
+  const value = (of: number, i: number): number => (of * 101 + i * 7 + (i >> 9) + 1) & 255;
   const source = backend.hostView(0, bytes);
   const target = backend.hostView(AREA, bytes);
-  for (let i = 0; i < bytes; i++) source[i] = value(port.rank, i);
+  for (let i = 0; i < bytes; i++) source[i] = value(rank, i);
   for (let i = 0; i < bytes; i++) target[i] = ~value(other, i);
   await copy(backend, 'h2d', 0, bytes);
   await copy(backend, 'h2d', AREA, bytes);
-  const outcomes: number[] = [];
-  port.receive(other, 1, FIRST_GPU, AREA, bytes, WireMode.direct, 1);
-  port.send(other, 1, FIRST_GPU, 0, bytes, WireMode.direct, 2);
-  port.publish();
-  const sink = {
-    message: (): void => {},
-    done: (_request: number, outcome: number): void => void outcomes.push(outcome),
-    departed: () => {},
-    came: () => {},
-    lost: (): void => {},
-  };
+  probe.receive(other, { space: FIRST_GPU, offset: AREA, bytes }, WireMode.direct);
+  probe.offer(other, { space: FIRST_GPU, offset: 0, bytes });
   await until(
-    () => outcomes.length === 2,
-    () => port.poll(sink),
+    () => probe.outcome !== undefined && probe.status !== undefined,
+    () => probe.poll(),
   );
-  if (outcomes.some((outcome) => outcome !== NetOutcome.ok)) return 'MPI refused device memory';
+  if (probe.outcome !== NetOutcome.ok || probe.status !== Status.ok)
+    return 'MPI refused device memory';
   await copy(backend, 'd2h', AREA, bytes);
   const wrong = target.findIndex((byte, i) => byte !== value(other, i));
   return wrong < 0 ? '' : `byte ${wrong} of ${bytes} did not arrive in device memory`;
@@ -85,6 +78,7 @@ const backend = openNativeBackend({
   gpuBytes: 2 * AREA,
   hostBytes: 2 * AREA,
   workers: 1,
+  lanes: PROBE_LANES,
   computeStreams: 1,
   ringRecords: 64,
   checked: false,
@@ -94,11 +88,14 @@ const port = await openNativeNetwork({
   direct: 'unproven',
   flush: 'off',
   doorbell: backend.doorbell(),
+  lanes: backend.lanes(),
   chunkBytes: 65_536,
   crowded: true,
 });
 let wrong = port.reachable(port.rank, FIRST_GPU) ? '' : port.directProblem;
-for (const bytes of SIZES) if (wrong === '') wrong = await exchange(backend, port, bytes);
+const probe = new LaneProbe(backend, port);
+for (const bytes of SIZES)
+  if (wrong === '') wrong = await exchange(backend, probe, port.rank, bytes);
 await port.close();
 backend.close();
 if (wrong !== '') throw new Error(wrong);

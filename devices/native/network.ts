@@ -22,12 +22,6 @@ const SHORT = 512;
 /** The comm thread takes commands within microseconds unless it is stuck in the MPI library. */
 const PATIENCE_MS = 30_000;
 
-/** Learns of the end of a transfer without a lane. */
-interface ProbeSink {
-  /** `outcome`: a `NetOutcome`. */
-  done(request: number, outcome: number, start: number, end: number): void;
-}
-
 /** MPICH's launcher sends SIGUSR1 when a rank dies; in Node that would open the debugger's port. */
 function ignore(): void {}
 
@@ -138,49 +132,6 @@ export class NativeNetwork implements NetworkPort {
     return true;
   }
 
-  // --- Transfers without a lane: only programs that find out what a machine can do make them ---------------------------
-
-  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order.
-  send(
-    rank: number,
-    tag: number,
-    space: number,
-    offset: number,
-    bytes: number,
-    mode: number,
-    request: number,
-  ): void {
-    this.transfer(NetCommand.send, rank, tag, space, offset, bytes, mode, request);
-  }
-
-  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order.
-  receive(
-    rank: number,
-    tag: number,
-    space: number,
-    offset: number,
-    bytes: number,
-    mode: number,
-    request: number,
-  ): void {
-    this.transfer(NetCommand.receive, rank, tag, space, offset, bytes, mode, request);
-  }
-
-  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order.
-  ipcRead(
-    rank: number,
-    remoteSpace: number,
-    remoteOffset: number,
-    space: number,
-    offset: number,
-    bytes: number,
-    request: number,
-  ): void {
-    const c = this.transfer(NetCommand.ipcRead, rank, 0, space, offset, bytes, 0, request);
-    this.commands[c + NetRecord.remoteSpace] = remoteSpace;
-    this.commandNumbers[(c >> 1) + NetRecord.remoteOffset] = remoteOffset;
-  }
-
   /** Call it before `publish`, and the backend's `publish` before that: the comm thread then looks through all lanes. */
   commanded(): void {
     this.lanesDirty = true;
@@ -240,7 +191,7 @@ export class NativeNetwork implements NetworkPort {
     return Atomics.load(this.words, NetWord.eventsPublished) !== this.taken;
   }
 
-  poll(sink: NetworkSink & Partial<ProbeSink>): boolean {
+  poll(sink: NetworkSink): boolean {
     const published = Atomics.load(this.words, NetWord.eventsPublished);
     if (published === this.taken) return false;
     const { events, eventNumbers } = this;
@@ -261,14 +212,6 @@ export class NativeNetwork implements NetworkPort {
           );
           break;
         }
-        case NetEvent.done:
-          sink.done?.(
-            events[e + NetRecord.request],
-            events[e + NetRecord.status],
-            eventNumbers[n + NetRecord.start],
-            eventNumbers[n + NetRecord.end],
-          );
-          break;
         case NetEvent.departed:
           sink.departed(
             events[e + NetRecord.request],
@@ -340,26 +283,6 @@ export class NativeNetwork implements NetworkPort {
     this.ending.leave();
     process.off('SIGUSR1', ignore);
     this.session.end();
-  }
-
-  // biome-ignore lint/complexity/useMaxParams: the words of one ring command in their order.
-  private transfer(
-    kind: number,
-    rank: number,
-    tag: number,
-    space: number,
-    offset: number,
-    bytes: number,
-    mode: number,
-    request: number,
-  ): number {
-    const c = this.next(kind, rank, request);
-    this.commands[c + NetRecord.tag] = tag;
-    this.commands[c + NetRecord.status] = mode;
-    this.commands[c + NetRecord.space] = space;
-    this.commandNumbers[(c >> 1) + NetRecord.offset] = offset;
-    this.commandNumbers[(c >> 1) + NetRecord.size] = bytes;
-    return c;
   }
 
   /** Puts a message into the outbox. Short ones word by word, because `set` into shared memory has a fixed cost. */

@@ -6,30 +6,26 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t netContractNumber = 2061191913;
+inline constexpr std::int32_t netContractNumber = 1417095063;
 
 namespace NetCommand {
 inline constexpr std::int32_t message = 1;
-inline constexpr std::int32_t send = 2;
-inline constexpr std::int32_t receive = 3;
-inline constexpr std::int32_t ipcRead = 4;
-inline constexpr std::int32_t close = 5;
-inline constexpr std::int32_t era = 6;
-inline constexpr std::int32_t abandon = 7;
-inline constexpr std::int32_t decline = 8;
-inline constexpr std::int32_t withdraw = 9;
-inline constexpr std::int32_t refuse = 10;
-inline constexpr std::int32_t refuseCalls = 11;
-inline constexpr std::int32_t expect = 12;
+inline constexpr std::int32_t close = 2;
+inline constexpr std::int32_t era = 3;
+inline constexpr std::int32_t abandon = 4;
+inline constexpr std::int32_t decline = 5;
+inline constexpr std::int32_t withdraw = 6;
+inline constexpr std::int32_t refuse = 7;
+inline constexpr std::int32_t refuseCalls = 8;
+inline constexpr std::int32_t expect = 9;
 }  // namespace NetCommand
 
 namespace NetEvent {
 inline constexpr std::int32_t message = 1;
-inline constexpr std::int32_t done = 2;
-inline constexpr std::int32_t lost = 3;
-inline constexpr std::int32_t closed = 4;
-inline constexpr std::int32_t departed = 5;
-inline constexpr std::int32_t came = 6;
+inline constexpr std::int32_t lost = 2;
+inline constexpr std::int32_t closed = 3;
+inline constexpr std::int32_t departed = 4;
+inline constexpr std::int32_t came = 5;
 }  // namespace NetEvent
 
 namespace NetRecord {
@@ -42,11 +38,9 @@ inline constexpr std::int32_t request = 2;
 inline constexpr std::int32_t tag = 3;
 inline constexpr std::int32_t status = 4;
 inline constexpr std::int32_t space = 5;
-inline constexpr std::int32_t remoteSpace = 6;
-inline constexpr std::int32_t position = 7;
+inline constexpr std::int32_t position = 6;
 inline constexpr std::int32_t offset = 4;
 inline constexpr std::int32_t size = 5;
-inline constexpr std::int32_t remoteOffset = 6;
 inline constexpr std::int32_t start = 6;
 inline constexpr std::int32_t end = 7;
 }  // namespace NetRecord

@@ -19,7 +19,7 @@ constexpr double kRefused = -4;
 constexpr double kTaken = -5;
 /// Values of a decline before its pairs.
 constexpr std::size_t kDeclineHeader = 3;
-/// Tags of bytes: one per lane, above those of transfers without a lane (devices/native/network.ts).
+/// Tags of bytes: one per lane, between those of control messages and of letters (session.cpp, session_letters.cpp).
 constexpr std::int32_t kFirstTag = 32001;
 constexpr std::int32_t kLastTag = 32766;
 

@@ -16,6 +16,7 @@ set(HEADRACE_MPI_SOURCES
   native/mpi/lifeline.cpp
   native/mpi/raw.cpp
   native/mpi/session.cpp
+  native/mpi/session_gpus.cpp
   native/mpi/session_letters.cpp
   native/mpi/session_transfers.cpp
   native/mpi/shared_token.cpp

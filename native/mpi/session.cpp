@@ -153,16 +153,10 @@ void Session::perform(const Record& command) {
   if (isLost_) {
     // Receives that wait for other ranks still end.
     if (kind == NetCommand::withdraw) tellLanes(command);
-    const bool answers =
-        kind == NetCommand::send || kind == NetCommand::receive || kind == NetCommand::ipcRead;
-    if (answers) done(command.word(NetRecord::request), NetStatus::lost, now());
     return;
   }
   switch (kind) {
     case NetCommand::message: beginMessage(command); break;
-    case NetCommand::send: beginTransfer(command, true); break;
-    case NetCommand::receive: beginTransfer(command, false); break;
-    case NetCommand::ipcRead: beginIpc(command, false); break;
     case NetCommand::close: {
       imports_.clear();
       gpuImports_.clear();
@@ -200,15 +194,6 @@ void Session::freeOutbox() {
     messages_.pop_front();
     ++firstMessage_;
   }
-}
-
-std::uint8_t* Session::locate(std::int32_t space, double offset, double bytes) {
-  if (space < 0 || static_cast<std::size_t>(space) >= options_.spaces.size()) return nullptr;
-  const SpaceView& view = options_.spaces[space];
-  if (!(offset >= 0) || !(bytes >= 0) || offset > view.bytes || bytes > view.bytes - offset) {
-    return nullptr;
-  }
-  return view.base + static_cast<std::uint64_t>(offset);
 }
 
 // --- Requests -----------------------------------------------------------------------------------------------------
@@ -345,16 +330,6 @@ bool Session::handOverMessages() {
 }
 
 // --- The end ----------------------------------------------------------------------------------------------------
-
-void Session::done(std::int32_t request, std::int32_t status, std::int64_t start) {
-  Record event{};
-  event.words[NetRecord::kind] = NetEvent::done;
-  event.words[NetRecord::request] = request;
-  event.words[NetRecord::status] = status;
-  event.doubles[NetRecord::start] = static_cast<double>(start);
-  event.doubles[NetRecord::end] = static_cast<double>(now());
-  events_.push(event);
-}
 
 void Session::lost(int rank) {
   if (isLost_) return;

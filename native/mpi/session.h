@@ -4,7 +4,7 @@
 // - control messages of one peer are handed over in the order sent: receives are posted ahead and tested in the
 //   order of posting;
 // - no code here waits for the engine: events that do not fit are kept, commands are always taken;
-// - every commanded send, receive and copy ends in exactly one `done` event, also when a peer is lost;
+// - the lane server learns of the end of every transfer exactly once, also when a peer is lost;
 // - chunks of one transfer are posted in order, so that they match in order;
 // - letters of lanes go from and into memory of their own: no lane waits for the library to send;
 // - only its own mover (gpu_mover.h) or MPI touches memory of a real GPU, never this thread.
@@ -145,13 +145,12 @@ class Session : private LetterTransport {
     bool device = false;
     bool bounced = false;  // a mapped read through a staging buffer
     bool listed = false;   // in chunked_
-    bool onLane = false;   // of the lane server: `request` is its number there
     std::int32_t space = 0;
     std::int32_t scope = 0;  // who must see received bytes before their lane learns of them
     GpuMover* mover =
         nullptr;  // of the real GPU whose memory `data` is, or that reads for host memory
-    std::uint64_t from = 0;  // mapped address
-    std::int32_t request = 0;
+    std::uint64_t from = 0;   // mapped address
+    std::int32_t number = 0;  // of its offer or lane at the lane server
     std::int32_t rank = 0;
     std::int32_t tag = 0;
     std::int32_t status = 0;
@@ -199,10 +198,6 @@ class Session : private LetterTransport {
   bool takeCommands();
   void perform(const Record& command);
   void beginMessage(const Record& command);
-  void beginTransfer(const Record& command, bool send);
-  void startTransfer(std::int32_t index);
-  void beginIpc(const Record& command, bool onLane);
-  void readMapped(const Record& command, const SpaceView& to, std::uint8_t* data, bool onLane);
   bool testRequests();
   void completed(const Owner& owner, const MPI_Status& status, bool failed);
   bool handOverMessages();
@@ -223,10 +218,11 @@ class Session : private LetterTransport {
   void departed(std::int32_t request, std::int32_t status, double start, double end,
                 std::int32_t mode) override;
   void came(std::int32_t number, std::int32_t rank, std::int32_t space, bool forwards) override;
-  std::int32_t newLaneTransfer(std::int32_t rank, std::int32_t tag, LanePlace place, double bytes,
-                               std::int32_t number, bool send);
-  void moveForLane(std::int32_t index, std::int32_t mode);
-  bool flushForLanes();
+  std::int32_t newTransfer(std::int32_t rank, LanePlace place, double bytes, std::int32_t number);
+  void startTransfer(std::int32_t index, std::int32_t tag, std::int32_t mode);
+  void readMapped(std::int32_t index, const GpuExport& exported, std::uint64_t from);
+  void fail(std::int32_t index, std::int32_t status);
+  void flushForLanes();
   void tellLanes(const Record& command);
   void letterLeft(std::int32_t index);
   bool serveLanes();
@@ -248,13 +244,9 @@ class Session : private LetterTransport {
   void tellEnd(const Transfer& transfer, std::int32_t status);
   void tellNow(const Transfer& transfer, std::int32_t status);
   bool tellDoubts();
-  void endRead(const Record& command, bool onLane, std::int32_t status);
-  std::int32_t newTransfer(const Record& command);
-  void done(std::int32_t request, std::int32_t status, std::int64_t start);
   void add(MPI_Request request, Owner owner);
   GpuMover* moverOf(const SpaceView& space);
   std::int32_t laneOf(std::int32_t rank) const;
-  std::uint8_t* locate(std::int32_t space, double offset, double bytes);
   void freeOutbox();
 
   SessionOptions options_;

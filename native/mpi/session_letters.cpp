@@ -1,4 +1,4 @@
-// Letters of lanes as MPI messages, and the bytes of long versions (see session.h and lane_server.h).
+// Letters of lanes as MPI messages (see session.h and lane_server.h).
 #include <algorithm>
 #include <utility>
 
@@ -97,89 +97,6 @@ void Session::send(std::int32_t rank, Letter letter) {
   freeOutgoing_.pop_back();
   outgoing_[index] = std::move(letter);
   add(request, {Kind::letterOut, index, -1});
-}
-
-void Session::sendBytes(std::int32_t rank, std::int32_t tag, LanePlace from, double bytes,
-                        std::int32_t offer, std::int32_t mode) {
-  moveForLane(newLaneTransfer(rank, tag, from, bytes, offer, true), mode);
-}
-
-void Session::receiveBytes(std::int32_t rank, std::int32_t tag, LanePlace to, double bytes,
-                           std::int32_t lane, std::int32_t mode, std::int32_t scope) {
-  const std::int32_t index = newLaneTransfer(rank, tag, to, bytes, lane, false);
-  transfers_[index].scope = scope;
-  moveForLane(index, mode);
-}
-
-void Session::readBytes(std::int32_t rank, std::int32_t space, double offset, LanePlace to,
-                        double bytes, std::int32_t lane) {
-  const std::uint8_t* base = options_.spaces[static_cast<std::size_t>(to.space)].base;
-  Record command{};
-  command.words[NetRecord::request] = lane;
-  command.words[NetRecord::rank] = rank;
-  command.words[NetRecord::space] = to.space;
-  command.words[NetRecord::remoteSpace] = space;
-  command.doubles[NetRecord::offset] = static_cast<double>(to.data - base);
-  command.doubles[NetRecord::size] = bytes;
-  command.doubles[NetRecord::remoteOffset] = offset;
-  beginIpc(command, true);
-}
-
-/// A transfer of the lane server that has not started.
-std::int32_t Session::newLaneTransfer(std::int32_t rank, std::int32_t tag, LanePlace place,
-                                      double bytes, std::int32_t number, bool send) {
-  Record command{};
-  command.words[NetRecord::request] = number;
-  command.words[NetRecord::rank] = rank;
-  command.words[NetRecord::tag] = tag;
-  command.doubles[NetRecord::size] = bytes;
-  const std::int32_t index = newTransfer(command);
-  Transfer& transfer = transfers_[index];
-  const SpaceView& view = options_.spaces[static_cast<std::size_t>(place.space)];
-  transfer.onLane = true;
-  transfer.send = send;
-  transfer.data = place.data;
-  transfer.space = place.space;
-  transfer.device = view.kind != 0;
-  transfer.mover = moverOf(view);
-  return index;
-}
-
-void Session::moveForLane(std::int32_t index, std::int32_t mode) {
-  Transfer& transfer = transfers_[index];
-  transfer.staged = mode == NetMode::staged;
-  const bool direct = options_.spaces[static_cast<std::size_t>(transfer.space)].direct;
-  if (transfer.staged || direct) {
-    startTransfer(index);
-    return;
-  }
-  transfer.status = NetStatus::library;
-  finish(index);
-}
-
-/// Makes the network's writes for lanes visible: one flush per space and round covers all bytes that have come.
-bool Session::flushForLanes() {
-  bool moved = false;
-  for (std::size_t space = 0; space < unflushed_.size(); ++space) {
-    Unflushed& batch = unflushed_[space];
-    if (batch.lanes.empty()) continue;
-    moved = true;
-    std::vector<std::int32_t> lanes;
-    lanes.swap(batch.lanes);
-    const std::int32_t scope = batch.scope;
-    batch.scope = 0;
-    ++flushes_;
-    word(NetWord::flushes).store(flushes_, std::memory_order_relaxed);
-    GpuMover* mover = moverOf(options_.spaces[space]);
-    const GpuTask task{true, {}, now(), false, std::move(lanes)};
-    ++live_;
-    if (mover == nullptr) {
-      flushOver(task, NetStatus::ok);
-    } else {
-      submit(*mover, {GpuMover::Kind::flush, 0, 0, 0, 0, 0, scope}, task);
-    }
-  }
-  return moved;
 }
 
 void Session::departed(std::int32_t request, std::int32_t status, double start, double end,

@@ -1,9 +1,8 @@
-// Payloads of a session: whole messages, staged chunks, reads of mapped memory, flushes (see session.h).
+// The bytes of long versions: whole messages, staged chunks, reads of mapped memory (see session.h).
 #include <algorithm>
 #include <cstring>
 
 #include "core/clock.h"
-#include "core/guards.h"
 #include "session.h"
 
 namespace headrace::mpi {
@@ -24,7 +23,23 @@ std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uint64
 
 // --- Beginning ----------------------------------------------------------------------------------------------------
 
-std::int32_t Session::newTransfer(const Record& command) {
+void Session::sendBytes(std::int32_t rank, std::int32_t tag, LanePlace from, double bytes,
+                        std::int32_t offer, std::int32_t mode) {
+  const std::int32_t index = newTransfer(rank, from, bytes, offer);
+  transfers_[index].send = true;
+  startTransfer(index, tag, mode);
+}
+
+void Session::receiveBytes(std::int32_t rank, std::int32_t tag, LanePlace to, double bytes,
+                           std::int32_t lane, std::int32_t mode, std::int32_t scope) {
+  const std::int32_t index = newTransfer(rank, to, bytes, lane);
+  transfers_[index].scope = scope;
+  startTransfer(index, tag, mode);
+}
+
+/// A transfer that has not started.
+std::int32_t Session::newTransfer(std::int32_t rank, LanePlace place, double bytes,
+                                  std::int32_t number) {
   std::int32_t index = static_cast<std::int32_t>(transfers_.size());
   if (freeTransfers_.empty()) {
     transfers_.emplace_back();
@@ -32,44 +47,30 @@ std::int32_t Session::newTransfer(const Record& command) {
     index = freeTransfers_.back();
     freeTransfers_.pop_back();
   }
+  const SpaceView& view = options_.spaces[static_cast<std::size_t>(place.space)];
   Transfer& transfer = transfers_[index];
   transfer = Transfer{};
   transfer.live = true;
-  transfer.request = command.word(NetRecord::request);
-  transfer.rank = command.word(NetRecord::rank);
-  transfer.tag = command.word(NetRecord::tag);
-  transfer.bytes = static_cast<std::int64_t>(command.number(NetRecord::size));
+  transfer.number = number;
+  transfer.rank = rank;
+  transfer.space = place.space;
+  transfer.device = view.kind != 0;
+  transfer.mover = moverOf(view);
+  transfer.data = place.data;
+  transfer.bytes = static_cast<std::int64_t>(bytes);
   transfer.start = now();
   ++live_;
   return index;
 }
 
-void Session::beginTransfer(const Record& command, bool send) {
-  const std::int32_t space = command.word(NetRecord::space);
-  std::uint8_t* data =
-      locate(space, command.number(NetRecord::offset), command.number(NetRecord::size));
-  if (data == nullptr) {
-    done(command.word(NetRecord::request), NetStatus::outOfRange, now());
+void Session::startTransfer(std::int32_t index, std::int32_t tag, std::int32_t mode) {
+  Transfer& transfer = transfers_[index];
+  transfer.tag = tag;
+  transfer.staged = mode == NetMode::staged;
+  if (!transfer.staged && !options_.spaces[static_cast<std::size_t>(transfer.space)].direct) {
+    fail(index, NetStatus::library);
     return;
   }
-  const SpaceView& view = options_.spaces[space];
-  const bool staged = command.word(NetRecord::status) == NetMode::staged;
-  if (!staged && !view.direct) {
-    done(command.word(NetRecord::request), NetStatus::library, now());
-    return;
-  }
-  const std::int32_t index = newTransfer(command);
-  Transfer& transfer = transfers_[index];
-  transfer.send = send;
-  transfer.data = data;
-  transfer.staged = staged;
-  transfer.device = view.kind != 0;
-  transfer.mover = moverOf(view);
-  startTransfer(index);
-}
-
-void Session::startTransfer(std::int32_t index) {
-  Transfer& transfer = transfers_[index];
   if (transfer.staged || transfer.bytes > kLongest) {
     transfer.listed = true;
     chunked_.push_back(index);
@@ -84,79 +85,56 @@ void Session::startTransfer(std::int32_t index) {
           ? MPI_Isend(transfer.data, count, MPI_BYTE, transfer.rank, transfer.tag, comm_, &request)
           : MPI_Irecv(transfer.data, count, MPI_BYTE, transfer.rank, transfer.tag, comm_, &request);
   if (transfer.send) tokens_.wake(transfer.rank);
-  if (code != MPI_SUCCESS) {
-    transfer.status = NetStatus::library;
-    finish(index);
-    return;
-  }
-  add(request, {Kind::whole, index, -1});
+  if (code == MPI_SUCCESS)
+    add(request, {Kind::whole, index, -1});
+  else
+    fail(index, NetStatus::library);
 }
 
-void Session::beginIpc(const Record& command, bool onLane) {
-  const std::int32_t rank = command.word(NetRecord::rank);
-  const std::int32_t space = command.word(NetRecord::remoteSpace);
-  const double bytes = command.number(NetRecord::size);
-  const double from = command.number(NetRecord::remoteOffset);
-  const std::int32_t here = command.word(NetRecord::space);
-  std::uint8_t* to = locate(here, command.number(NetRecord::offset), bytes);
+void Session::readBytes(std::int32_t rank, std::int32_t space, double offset, LanePlace to,
+                        double bytes, std::int32_t lane) {
+  const std::int32_t index = newTransfer(rank, to, bytes, lane);
+  Transfer& transfer = transfers_[index];
+  transfer.copied = true;
   const Hello& peer = peers_[static_cast<std::size_t>(rank)];
-  const bool inside = to != nullptr && space >= 0 && space < peer.spaces && from >= 0 &&
-                      from + bytes <= static_cast<double>(peer.space[space].bytes);
+  const bool inside = space < peer.spaces && offset >= 0 &&
+                      offset + bytes <= static_cast<double>(peer.space[space].bytes);
   if (!inside) {
-    endRead(command, onLane, NetStatus::outOfRange);
+    fail(index, NetStatus::outOfRange);
     return;
   }
+  const auto from = static_cast<std::uint64_t>(offset);
   if (peer.space[space].shared) {
-    readMapped(command, options_.spaces[here], to, onLane);
+    readMapped(index, peer.space[space].exported, from);
     return;
   }
   std::string error;
   const std::uint8_t* base =
       imports_.map(rank, space, peer.pid, peer.space[space].fd, peer.space[space].bytes, error);
-  if (base == nullptr || options_.spaces[here].gpu != nullptr) {
-    endRead(command, onLane, NetStatus::mapping);
+  if (base == nullptr || transfer.mover != nullptr) {
+    fail(index, NetStatus::mapping);
     return;
   }
-  const std::int32_t index = newTransfer(command);
-  Transfer& transfer = transfers_[index];
-  transfer.onLane = onLane;
-  transfer.copied = true;
   transfer.next = transfer.bytes;
   transfer.inFlight = 1;
-  copy(to, base + static_cast<std::uint64_t>(from), {index, -1, 0, transfer.bytes});
-}
-
-/// A mapped read ends that has not begun, for instance because the memory could not be opened.
-void Session::endRead(const Record& command, bool onLane, std::int32_t status) {
-  Transfer transfer;
-  transfer.onLane = onLane;
-  transfer.request = command.word(NetRecord::request);
-  transfer.rank = command.word(NetRecord::rank);
-  transfer.start = now();
-  tellEnd(transfer, status);
+  copy(transfer.data, base + from, {index, -1, 0, transfer.bytes});
 }
 
 /// Reads memory of a peer's real GPU: straight into a GPU here, whose stream drives the copy, or into host memory through
 /// staging buffers, since only those are sure to be page-locked.
-void Session::readMapped(const Record& command, const SpaceView& to, std::uint8_t* data,
-                         bool onLane) {
-  const std::int32_t rank = command.word(NetRecord::rank);
-  const GpuExport& exported =
-      peers_[static_cast<std::size_t>(rank)].space[command.word(NetRecord::remoteSpace)].exported;
-  const Gpu* reader = to.gpu != nullptr ? to.gpu : bound_;
-  const std::uint64_t base = reader == nullptr ? 0 : gpuImports_.find(rank, exported, *reader);
+void Session::readMapped(std::int32_t index, const GpuExport& exported, std::uint64_t from) {
+  Transfer& transfer = transfers_[index];
+  const Gpu* own = options_.spaces[static_cast<std::size_t>(transfer.space)].gpu;
+  const Gpu* reader = own != nullptr ? own : bound_;
+  const std::uint64_t base =
+      reader == nullptr ? 0 : gpuImports_.find(transfer.rank, exported, *reader);
   if (base == 0) {
-    endRead(command, onLane, NetStatus::mapping);
+    fail(index, NetStatus::mapping);
     return;
   }
-  const std::int32_t index = newTransfer(command);
-  Transfer& transfer = transfers_[index];
-  transfer.onLane = onLane;
-  transfer.copied = true;
-  transfer.data = data;
-  transfer.from = base + static_cast<std::uint64_t>(command.number(NetRecord::remoteOffset));
+  transfer.from = base + from;
   transfer.mover = movers_[reader].get();
-  transfer.bounced = to.gpu == nullptr;
+  transfer.bounced = own == nullptr;
   if (transfer.bounced) {
     transfer.listed = true;
     chunked_.push_back(index);
@@ -166,16 +144,22 @@ void Session::readMapped(const Record& command, const SpaceView& to, std::uint8_
   transfer.inFlight = 1;
   const Chunk whole{index, -1, 0, transfer.bytes};
   submit(*transfer.mover,
-         {GpuMover::Kind::onDevice, laneOf(rank), 0, address(data), transfer.from,
+         {GpuMover::Kind::onDevice, laneOf(transfer.rank), 0, address(transfer.data), transfer.from,
           static_cast<std::uint64_t>(transfer.bytes), 0},
          {false, whole, 0, false, {}});
+}
+
+/// A transfer ends that has not begun, for instance because memory could not be opened.
+void Session::fail(std::int32_t index, std::int32_t status) {
+  transfers_[index].status = status;
+  finish(index);
 }
 
 void Session::cancelBytes(std::int32_t lane) {
   for (std::size_t t = 0; t < transfers_.size(); ++t) {
     Transfer& transfer = transfers_[t];
-    const bool isMeant = transfer.live && transfer.onLane && transfer.request == lane &&
-                         !transfer.send && !transfer.copied;
+    const bool isMeant =
+        transfer.live && transfer.number == lane && !transfer.send && !transfer.copied;
     if (!isMeant) continue;
     transfer.status = NetStatus::cancelled;
     transfer.next = transfer.bytes;  // no further chunks
@@ -357,82 +341,17 @@ bool Session::tellDoubts() {
   });
 }
 
-/// The lane server or the engine learns of the end of a transfer.
+/// The lane server learns of the end of a transfer. Received bytes may have to be flushed before.
 void Session::tellNow(const Transfer& transfer, std::int32_t status) {
-  if (!transfer.onLane)
-    done(transfer.request, status, transfer.start);
-  else if (transfer.send)
-    laneServer_->sent(transfer.request, status, static_cast<double>(transfer.start),
+  if (transfer.send)
+    laneServer_->sent(transfer.number, status, static_cast<double>(transfer.start),
                       static_cast<double>(now()));
   else if (status == NetStatus::ok && transfer.scope != NetScope::none) {
     Unflushed& batch = unflushed_[static_cast<std::size_t>(transfer.space)];
-    batch.lanes.push_back(transfer.request);
+    batch.lanes.push_back(transfer.number);
     batch.scope = std::max(batch.scope, transfer.scope);
   } else
-    laneServer_->fetched(transfer.request, status);
-}
-
-// --- Real GPUs ----------------------------------------------------------------------------------------------------
-
-void Session::submit(GpuMover& mover, GpuMover::Job job, const GpuTask& task) {
-  job.ticket = static_cast<std::int32_t>(gpuTasks_.size());
-  if (freeGpuTasks_.empty()) {
-    gpuTasks_.push_back(task);
-  } else {
-    job.ticket = freeGpuTasks_.back();
-    freeGpuTasks_.pop_back();
-    gpuTasks_[static_cast<std::size_t>(job.ticket)] = task;
-  }
-  if (task.flush) flushing_.push_back(job.ticket);
-  mover.submit(job);
-}
-
-void Session::flushOver(const GpuTask& task, std::int32_t status) {
-  if (task.late) return;
-  --live_;
-  for (const std::int32_t lane : task.lanes) laneServer_->fetched(lane, status);
-}
-
-/// A flush that does not return must not hold up the run for ever (H16): it fails at its deadline.
-void Session::answerLateFlushes() {
-  if (flushing_.empty() || !guards.flushDeadline) return;
-  const std::int64_t limit = now() - options_.flushNanoseconds;
-  for (const std::int32_t ticket : flushing_) {
-    GpuTask& task = gpuTasks_[static_cast<std::size_t>(ticket)];
-    if (task.start > limit) return;
-    if (task.late) continue;
-    flushOver(task, NetStatus::flushTimeout);
-    task.late = true;
-  }
-}
-
-bool Session::takeGpuTasks() {
-  answerLateFlushes();
-  finished_.clear();
-  for (const auto& [gpu, mover] : movers_) mover->take(finished_);
-  for (const GpuMover::Finished& finished : finished_) {
-    const GpuTask task = gpuTasks_[static_cast<std::size_t>(finished.ticket)];
-    freeGpuTasks_.push_back(finished.ticket);
-    if (task.flush) {
-      flushing_.erase(std::find(flushing_.begin(), flushing_.end(), finished.ticket));
-      flushOver(task, finished.code == 0 ? NetStatus::ok : NetStatus::flush);
-      continue;
-    }
-    Transfer& transfer = transfers_[task.chunk.transfer];
-    if (finished.code != 0) {
-      if (transfer.send) {
-        transfer.status = NetStatus::device;
-        sendChunk(task.chunk, 0);
-      } else {
-        chunkOver(task.chunk, NetStatus::device);
-      }
-    } else if (transfer.bounced) {
-      copy(transfer.data + task.chunk.offset, staging_.data(task.chunk.buffer), task.chunk);
-    } else {
-      chunkCopied(task.chunk);
-    }
-  }
-  return !finished_.empty();
+    laneServer_->fetched(transfer.number, status);
 }
 
 }  // namespace headrace::mpi

@@ -1,5 +1,6 @@
 // The network port over MPI, without the engine: control messages and data between ranks by every way.
 import { describe, expect, test } from 'vitest';
+import { Status } from '../../devices/backend.js';
 import { LIBRARIES, layers, needing } from '../support/needs.js';
 import { mpirun } from './mpirun.js';
 
@@ -17,7 +18,7 @@ for (const library of LIBRARIES)
             inOrder: true,
             problems: [],
             lost: -1,
-            refused: 5,
+            refused: Status.outOfRange,
             mappable: true,
           });
         }

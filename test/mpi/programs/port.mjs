@@ -1,8 +1,11 @@
-// Drives the network port alone: control messages around a ring, and data from emulated GPU and host memory by all
+// Drives the network port alone: control messages around a ring, and data on lanes from emulated GPU and host memory by all
 // three ways, with every byte checked.
 
+import { Status } from '../../../dist/devices/backend.js';
 import { NativeBackend } from '../../../dist/devices/native/backend.js';
+import { LaneProbe, PROBE_LANES } from '../../../dist/devices/native/lane-probe.js';
 import { openNativeNetwork } from '../../../dist/devices/native/open-network.js';
+import { NetOutcome, WireMode } from '../../../dist/devices/network/port.js';
 import { loadNative } from '../../../dist/native/index.js';
 import { report } from './report.mjs';
 
@@ -14,6 +17,7 @@ const core = loadNative().open({
   gpuBytes: 64 * MIB,
   hostBytes: 64 * MIB,
   workers: 1,
+  lanes: PROBE_LANES,
   computeStreams: 1,
   ringRecords: 64,
   checked: false,
@@ -24,20 +28,20 @@ const port = await openNativeNetwork({
   direct: 'never',
   flush: 'auto',
   doorbell: core.doorbell(),
+  lanes: backend.lanes(),
   chunkBytes: 65536,
-  cores: 2,
-  threads: 2,
+  crowded: true,
 });
 const { rank, size } = port;
 const next = (rank + 1) % size;
 const previous = (rank + size - 1) % size;
 
 const messages = [];
-const outcomes = new Map();
+const probe = new LaneProbe(backend, port);
 let lost = -1;
 const sink = {
   message: (from, bytes) => messages.push({ from, bytes: bytes.slice() }),
-  done: (request, outcome) => outcomes.set(request, outcome),
+  departed: (number, outcome) => probe.departed(number, outcome),
   lost: (r) => {
     lost = r;
   },
@@ -47,6 +51,7 @@ async function until(condition, what) {
   while (!condition()) {
     port.publish();
     port.poll(sink);
+    backend.poll();
     if (Date.now() > end) throw new Error(`rank ${rank}: no ${what}`);
     await new Promise((r) => setImmediate(r));
   }
@@ -82,8 +87,6 @@ messages.slice(0, count).forEach(({ from, bytes }, i) => {
 
 // 2. Data: sizes around the chunk size, direct and staged, GPU to GPU, GPU to host, host to GPU; ipc.
 const problems = [];
-let request = 1;
-let expected = count;
 for (const bytes of [8, 4096, 65536, 65544, 3 * MIB + 8]) {
   for (const [from, to, mode] of [
     [GPU, GPU, 0],
@@ -96,36 +99,23 @@ for (const bytes of [8, 4096, 65536, 65544, 3 * MIB + 8]) {
     for (let i = 0; i < bytes; i++) host[i] = value(rank, i);
     if (from === GPU) await copy('h2d', GPU, 512, 0, 0, bytes);
     host.fill(0xa5, 8 * MIB, 8 * MIB + bytes);
-    const r = request;
-    request += 2;
     const target = to === GPU ? 16 * MIB : 8 * MIB;
-    if (mode === 2) {
-      const awaited = ++expected;
-      await until(() => port.post(next, new Uint8Array(8)), 'room');
-      await until(() => messages.length >= awaited, 'go');
-      port.ipcRead(previous, GPU, 512, GPU, target, bytes, r);
-      outcomes.set(r + 1, 0);
-    } else {
-      port.receive(previous, 5, to, target, bytes, mode, r);
-      port.send(next, 5, from, from === GPU ? 512 : 0, bytes, mode, r + 1);
-    }
+    probe.receive(previous, { space: to, offset: target, bytes }, mode);
+    probe.offer(next, { space: from, offset: from === GPU ? 512 : 0, bytes });
     await until(
-      () => outcomes.has(r) && outcomes.has(r + 1),
+      () => probe.outcome !== undefined && probe.status !== undefined,
       `outcome of ${bytes} bytes ${from}->${to} mode ${mode}`,
     );
-    // Nobody may overwrite its source before the reader by ipc is done.
-    const awaited = ++expected;
-    await until(() => port.post(previous, new Uint8Array(8)), 'room');
-    await until(() => messages.length >= awaited, 'acknowledgement');
     if (to === GPU) await copy('d2h', 0, 8 * MIB, GPU, target, bytes);
-    let wrong = outcomes.get(r) !== 0 || outcomes.get(r + 1) !== 0;
+    let wrong = probe.status !== Status.ok || probe.outcome !== NetOutcome.ok;
     for (let i = 0; i < bytes && !wrong; i++) wrong = host[8 * MIB + i] !== value(previous, i);
-    if (wrong) problems.push(`${bytes} bytes ${from}->${to} mode ${mode}: ${outcomes.get(r)}`);
+    if (wrong) problems.push(`${bytes} bytes ${from}->${to} mode ${mode}: ${probe.status}`);
   }
 }
 // 3. A bad offset is refused.
-port.receive(previous, 9, 0, 64 * MIB, 64, 0, 902);
-await until(() => outcomes.has(902), 'refusal');
+probe.receive(previous, { space: 0, offset: 64 * MIB, bytes: 64 }, WireMode.direct);
+await until(() => probe.status !== undefined, 'refusal');
+const refused = probe.status;
 
 const counters = port.counters();
 await port.close();
@@ -136,7 +126,7 @@ report(rank, {
   inOrder,
   problems,
   lost,
-  refused: outcomes.get(902),
+  refused,
   counters,
   mappable: port.mappable(next, GPU),
 });

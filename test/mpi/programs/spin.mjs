@@ -2,10 +2,13 @@
 // bytes, the word last, are delivered there: by MPI, in staged chunks, by reading the other rank's memory. A step that
 // waited for the kernel would wait for ever. Argument: JSON with `driver`.
 
+import { Status } from '../../../dist/devices/backend.js';
 import { firstGpuOf } from '../../../dist/devices/launch.js';
 import { openNativeBackend } from '../../../dist/devices/native/backend.js';
+import { LaneProbe, PROBE_LANES } from '../../../dist/devices/native/lane-probe.js';
 import { openNativeNetwork } from '../../../dist/devices/native/open-network.js';
-import { WireMode } from '../../../dist/devices/network/port.js';
+import { NetOutcome } from '../../../dist/devices/network/port.js';
+import { MODES } from '../../../dist/devices/network/ways.js';
 import { report } from './report.mjs';
 
 const { driver = 'cuda', rounds = 1 } = JSON.parse(process.argv[2] ?? '{}');
@@ -22,6 +25,7 @@ const backend = openNativeBackend({
   hostBytes: 16 * MIB,
   pinnedBytes: 16 * MIB,
   workers: 1,
+  lanes: PROBE_LANES,
   computeStreams: 1,
   ringRecords: 64,
   checked: true,
@@ -31,9 +35,9 @@ const port = await openNativeNetwork({
   direct: 'proven',
   flush: 'auto',
   doorbell: backend.doorbell(),
+  lanes: backend.lanes(),
   chunkBytes: 512 * 1024,
-  cores: 2,
-  threads: 2,
+  crowded: true,
 });
 const { rank } = port;
 const other = 1 - rank;
@@ -41,10 +45,11 @@ const kernel = backend.kernel('await_word', GPU);
 const queueOf = (kind) => backend.queues.findIndex((each) => each.kind === kind);
 
 let heard = 0;
-const outcomes = new Map();
+const probe = new LaneProbe(backend, port);
 const sink = {
   message: () => heard++,
-  done: (request, outcome) => outcomes.set(request, outcome),
+  departed: (number, outcome) => probe.departed(number, outcome),
+  came: () => {},
   lost: (who) => {
     throw new Error(`rank ${who} is gone`);
   },
@@ -81,7 +86,6 @@ const ways = [
 ];
 const cases = [];
 let value = 1000;
-let request = 1;
 for (let round = 0; round < rounds; round++) {
   for (const way of ways) {
     for (const bytes of [8, 4096, 65536, 4 * MIB]) {
@@ -99,15 +103,12 @@ for (let round = 0; round < rounds; round++) {
         );
         await copy('h2d', 0, bytes);
         await meet();
-        const id = request++;
         const began = performance.now();
         if (rank === 0) {
           await meet();
-          if (way !== 'ipc') {
-            const mode = way === 'staged' ? WireMode.staged : WireMode.direct;
-            port.send(1, 1, GPU, 0, bytes, mode, id);
-            await until(() => outcomes.has(id), 'send');
-          }
+          probe.offer(1, { space: GPU, offset: 0, bytes });
+          await until(() => probe.outcome !== undefined, 'departure');
+          if (probe.outcome !== NetOutcome.ok) throw new Error(`${way}: outcome ${probe.outcome}`);
         } else {
           const queue = queueOf('compute');
           const args = Float64Array.of(bytes - 8, SEEN, value, blocks, threads);
@@ -117,16 +118,14 @@ for (let round = 0; round < rounds; round++) {
           await new Promise((r) => setTimeout(r, 20));
           backend.poll();
           if (over(queue, sequence)) throw new Error('the kernel does not spin');
-          const mode = way === 'staged' ? WireMode.staged : WireMode.direct;
-          if (way === 'ipc') port.ipcRead(0, GPU, 0, GPU, 0, bytes, id);
-          else port.receive(0, 1, GPU, 0, bytes, mode, id);
+          probe.receive(0, { space: GPU, offset: 0, bytes }, MODES[way]);
           await meet();
-          await until(() => outcomes.has(id), `${way} of ${bytes} bytes`);
+          await until(() => probe.status !== undefined, `${way} of ${bytes} bytes`);
           await until(() => over(queue, sequence), `end of the kernel after ${way}`);
           await copy('d2h', SEEN, 8);
           const view = backend.hostView(SEEN, 8);
           const seen = new DataView(view.buffer, view.byteOffset).getBigInt64(0, true);
-          const ok = seen === BigInt(value) && outcomes.get(id) === 0;
+          const ok = seen === BigInt(value) && probe.status === Status.ok;
           const seconds = (performance.now() - began) / 1000;
           cases.push({ way, bytes, blocks, threads, ok, seconds: Number(seconds.toFixed(4)) });
         }

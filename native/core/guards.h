@@ -22,6 +22,8 @@ struct Guards {
   bool laneFailures = true;
   /// A lane's commands of a cancelled run end, and send nothing (H12).
   bool laneCancel = true;
+  /// A cancelled receive does not end while its bytes may still come: its memory is used for something else then (H12).
+  bool laneAwaitsBytes = true;
   /// The server of lanes that wait for the condition of a play is woken when the play goes on (H7).
   bool laneLooks = true;
   /// A GPU's thread passes over the slots behind the end of a play that ended early: they hold old records (H4).

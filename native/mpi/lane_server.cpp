@@ -380,11 +380,14 @@ LanePlace LaneServer::place(const Lane& lane) const {
 }
 
 bool LaneServer::isReceived(Lane& lane, std::int32_t& status) {
-  if (lane.fetch == Fetch::underWay) return false;
+  const auto isCancelled = [&] {
+    return guards.laneCancel && lanes_.cancelled(lanes_.self, lane.run) != 0;
+  };
+  if (lane.fetch == Fetch::underWay && (guards.laneAwaitsBytes || !isCancelled())) return false;
   const bool isFetched = lane.fetch == Fetch::over;
   const bool announced = lane.hasLetter && isAnnouncement(lane.letter);
   const bool isWithdrawn = lane.withdrawn == lane.last;
-  if (isWithdrawn || (guards.laneCancel && lanes_.cancelled(lanes_.self, lane.run) != 0)) {
+  if (isWithdrawn || isCancelled()) {
     status = Status::cancelled;
     if (announced && !isFetched) decline(lane.letter);
     if (isWithdrawn && !lane.hasLetter) refuse(lane.arguments[2], lane.arguments[3]);

@@ -15,10 +15,10 @@ inline Guards guardsOfEnvironment() {
   return {
       without != "closeImports",       without != "importGeneration", without != "wakePassed",
       without != "nonBlockingStreams", without != "launchPause",      without != "flushDeadline",
-      without != "laneFailures",       without != "laneCancel",       without != "laneLooks",
-      without != "playPassed",         without != "failureRings",     without != "graphOrder",
-      without != "graphOutcome",       without != "graphWatch",       without != "restLooksAgain",
-      without != "doubtFailures"};
+      without != "laneFailures",       without != "laneCancel",       without != "laneAwaitsBytes",
+      without != "laneLooks",          without != "playPassed",       without != "failureRings",
+      without != "graphOrder",         without != "graphOutcome",     without != "graphWatch",
+      without != "restLooksAgain",     without != "doubtFailures"};
 }
 
 inline const Guards guards = guardsOfEnvironment();

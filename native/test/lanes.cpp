@@ -574,6 +574,51 @@ Add longCancelled(
       CHECK(receiver.machine.done(taken) && receiver.machine.status(taken) == Status::cancelled);
     });
 
+Add cancelledUnderWay(
+    "a cancelled receive that asked for bytes leaves none outstanding, and its lane goes on", [] {
+      for (const std::int32_t mode : {NetMode::direct, NetMode::staged, NetMode::mapped}) {
+        for (const std::int32_t outcome :
+             {NetStatus::ok, NetStatus::library, NetStatus::cancelled}) {
+          Rank sender(0, 2, 1, 1, 4, 0, 2);
+          Rank receiver(1, 2, 1, 1, 4, 0, 2);
+          const std::vector<Rank*> all{&sender, &receiver};
+          const auto begin = [&](double key) {
+            sender.offerFrom(1, 0, 0, {512, kLong, 1, key, 0, 1, key});
+            const Event taken = receiver.receiveInto(1, mode, NetScope::none, 0, key, kLong);
+            sender.serve();
+            receiver.serve();
+            carry(all, false);
+            CHECK(receiver.out.coming.size() + receiver.out.reading.size() == 1);
+            return taken;
+          };
+          const auto end = [&](std::int32_t status) {
+            receiver.out.coming.clear();
+            receiver.out.reading.clear();
+            receiver.server.fetched(0, status);
+            for (const Outbox::Moved& each : sender.out.leaving) {
+              sender.server.sent(each.number, NetStatus::ok, 1, 2);
+            }
+            sender.out.leaving.clear();
+            receiver.look();
+            carry(all, false);
+          };
+          const Event first = begin(7);
+          receiver.machine.shared(Shared::cancel + 1).store(1);
+          // The bytes may still come: nothing that follows may use the memory.
+          CHECK(!receiver.look() && !receiver.machine.done(first) && sender.out.ends.empty());
+          end(outcome);
+          CHECK(receiver.machine.done(first) &&
+                receiver.machine.status(first) == Status::cancelled);
+          CHECK((sender.out.ends == Ends{{7, NetStatus::ok}}));
+          receiver.machine.shared(Shared::cancel + 1).store(0);
+          const Event second = begin(8);
+          end(NetStatus::ok);
+          CHECK(receiver.machine.status(second) == Status::ok && sender.out.ends.size() == 2);
+          CHECK(sender.server.refused() == 0 && receiver.server.refused() == 0);
+        }
+      }
+    });
+
 Add longFailures(
     "nothing is announced from a failure, or of a cancelled run; such an offer departs", [] {
       Rank rank(0, 2, 1, 2);

@@ -407,6 +407,12 @@ export const guardTests = [
   },
   {
     ...native,
+    guard: 'laneAwaitsBytes',
+    hazard: 'H12 partial allocation and cancel',
+    breaks: 'a version of a cancelled run is written over what has its memory next',
+  },
+  {
+    ...native,
     guard: 'laneLooks',
     hazard: 'H7 counts that are passed',
     breaks: 'lanes sleep on when the condition of a play lets it go on',

@@ -1,7 +1,9 @@
 // Drives lanes alone, without the engine: kernels of all ranks that depend on each other through sends and receives, with
-// every value checked, over several eras and along trees; then what a cancelled run and a failure leave behind.
+// every value checked, over several eras and along trees; then what a failure leaves behind, and runs that are cancelled while
+// their versions are under way.
 // It measures how long such a dependency takes, beside a ping-pong by hand.
 
+import { Status } from '../../../dist/devices/backend.js';
 import { launchOf } from '../../../dist/devices/launch.js';
 import { NativeBackend } from '../../../dist/devices/native/backend.js';
 import { openNativeNetwork } from '../../../dist/devices/native/open-network.js';
@@ -22,7 +24,7 @@ const core = loadNative().open({
   driver: 'emulated',
   gpus: 0,
   gpuBytes: 0,
-  hostBytes: 2 ** 20,
+  hostBytes: 2 ** 23,
   workers: 1,
   lanes: 4,
   computeStreams: 1,
@@ -279,6 +281,59 @@ await until([other, arrival], 'the other run');
 expectValue('after a failure', VALUE, 1);
 await barrier();
 
+const ofFailures = [departed.get(1), departed.get(2)];
+
+// 5. Runs are cancelled at any time from before their announcements to after their bytes. What a receive that has ended was to
+// fill is not written any more, its offer departs, and its lane takes the version of the next run.
+const HUGE = 2 ** 21;
+const SOURCE = 2 * HUGE;
+const CANCELLED_ROUNDS = 24;
+const MICROSECONDS = 60;
+const source = Buffer.from(core.hostView(SOURCE, HUGE));
+const target = Buffer.from(core.hostView(HUGE, HUGE));
+const [to, from] = [(rank + 1) % size, (rank + size - 1) % size];
+function handleFailures() {
+  backend.poll();
+  backend.handledFailures(backend.failures.reduce((sum, count) => sum + count, 0));
+}
+let cancelled = 0;
+departed.clear();
+port.beginEra(11);
+source.fill(rank + 1);
+await barrier();
+for (let round = 0; round < CANCELLED_ROUNDS; round++) {
+  const key = 2 * round;
+  if (round === 0) backend.setCancelled(4, true);
+  const taken = receive(1, [HUGE, HUGE, 11, key], undefined, 4);
+  const given = offer(0, [SOURCE, HUGE, 11, key, 0, ...HOST, to, key], undefined, 5);
+  publish();
+  const at = performance.now() + (round * MICROSECONDS) / 1000;
+  while (performance.now() < at);
+  backend.setCancelled(4, true);
+  await until([taken], `the receive of round ${round}`);
+  target.fill(0xee);
+  handleFailures();
+  if (statusOf(taken) === Status.cancelled) cancelled++;
+  // Its version may come later.
+  port.refuse(11, key);
+  await until([given], `the offer of round ${round}`);
+  await departures(2 * round + 1);
+  await barrier();
+  const written = target.findIndex((byte) => byte !== 0xee);
+  if (written >= 0) problems.push(`round ${round}: byte ${written} was written after the end`);
+  backend.setCancelled(4, false);
+  const next = receive(1, [HUGE, HUGE, 11, key + 1], undefined, 4);
+  const last = offer(0, [SOURCE, HUGE, 11, key + 1, 0, ...HOST, to, key + 1], undefined, 5);
+  await until([next, last], `the next version of round ${round}`);
+  await departures(2 * round + 2);
+  const wrong = target.findIndex((byte) => byte !== from + 1);
+  if (statusOf(next) !== Status.ok || wrong >= 0)
+    problems.push(`round ${round}: status ${statusOf(next)}, byte ${wrong} of the next version`);
+}
+for (const [number, outcome] of departed)
+  if (outcome !== 0) problems.push(`offer ${number} of a cancelled receive: ${outcome}`);
+await barrier();
+
 await port.close();
 core.close();
 report(rank, {
@@ -287,7 +342,8 @@ report(rank, {
   lost,
   failures,
   held,
-  departures: [departed.get(1), departed.get(2)],
+  cancelled,
+  departures: ofFailures,
   statuses: [statusOf(bad), statusOf(same), statusOf(lonely), statusOf(other), statusOf(arrival)],
   hop,
   raw,

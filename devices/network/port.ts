@@ -5,7 +5,7 @@
 // Contract of every implementation:
 // - control messages from one rank to another arrive in the order posted;
 // - every offer of a lane ends in exactly one `departed`;
-// - once `lost` was delivered, everything under way ends with `Outcome.lost` and nothing more arrives.
+// - once `lost` was delivered, every offer under way departs with `NetOutcome.lost` and nothing more arrives.
 
 /** Outcome of a transfer. The values are those of native code. */
 export const NetOutcome = {

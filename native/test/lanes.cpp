@@ -693,7 +693,7 @@ Add longRefusals("letters about long versions that make no sense are refused, an
                  [] {
                    Rank rank(0, 3, 1, 1);
                    rank.arrive({-2, 7});                        // no tag
-                   rank.arrive({-2, 7, 5});                     // a tag of the engine
+                   rank.arrive({-2, 7, 5});                     // a tag of no lane
                    rank.arrive({-3});                           // no offer
                    rank.arrive({-4, 32001 + 1});                // no such lane
                    rank.arrive({-1, 1, 5, kLong, 0});           // no offer

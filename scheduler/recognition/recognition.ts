@@ -42,6 +42,14 @@ const MOST_MISSES = 2;
 /** Limits for the sequences that are kept: their number, and their tasks together. */
 const MOST_SEQUENCES = 16;
 const MOST_TASKS_IN_ALL = 2 ** 17;
+/**
+ * Nanoseconds per task from which on little is gained by playing: the engine decides twenty tasks in that time. And a plan deals its
+ * tasks out once, where the engine moves work to the worker that is free.
+ */
+const LONG = 20_000;
+/** The same if so many times as many tasks are inserted as are over. */
+const BEHIND = 16;
+const LONG_TASKS = 'its tasks take so long that playing them saves nothing';
 /** Outcomes of a run that nothing is done with. */
 const PAUSED = 'recognition pauses: it has cost more than it saves';
 const PASSED_OVER = 'it was not looked at: the runs before were all new';
@@ -102,6 +110,10 @@ export class Recognition implements HeldInsertions {
   private get rests(): boolean {
     if (!this.account.isOpen && guards.recognitionPauses) return true;
     return !this.attention.isDue && guards.looksRarely;
+  }
+
+  get now(): number {
+    return this.engine.backend.now();
   }
 
   get nextTask(): TaskId {
@@ -169,11 +181,20 @@ export class Recognition implements HeldInsertions {
     if (sequence.refused !== '') return false;
     const { seen, needed } = sequence;
     watch.outcome = `its tasks have come ${Math.min(seen, needed)} of ${needed} times`;
-    if (seen >= needed && this.isQuiet()) {
-      this.signatures.trust(sequence.firstNumber);
-      this.plan(sequence, watch.name);
-    }
+    if (seen < needed || !this.isQuiet()) return true;
+    this.signatures.trust(sequence.firstNumber);
+    if (this.hasLongTasks(watch)) {
+      watch.outcome = LONG_TASKS;
+      sequence.needed *= 2;
+    } else this.plan(sequence, watch.name);
     return sequence.refused === '';
+  }
+
+  /** The tasks of the run are over one after the other in long intervals, so inserting them costs little of its time. */
+  private hasLongTasks({ begunAt, run }: RunWatch): boolean {
+    if (!guards.playsShort) return false;
+    const { inserted, retired } = run;
+    return this.now - begunAt > LONG * retired || retired * BEHIND < inserted;
   }
 
   private neededFor(cls: TaskClass): number {
@@ -256,6 +277,12 @@ export class Recognition implements HeldInsertions {
   /** Plans a stretch of so many tasks that the run of `watch` repeats. Undefined if it is none, or has no plan. */
   stretch(watch: RunWatch, finder: StretchFinder, length: number): Sequence | undefined {
     if (!this.account.isOpen) return undefined;
+    const { engine } = this;
+    if (!engine.isUnderWay) engine.pump();
+    if (this.hasLongTasks(watch)) {
+      watch.outcome = LONG_TASKS;
+      return undefined;
+    }
     const stretch = finder.cut(length, watch.run);
     if (stretch === undefined) return undefined;
     const before = this.sequences.find((other) => other.isStretch && stretch.opensAs(other));

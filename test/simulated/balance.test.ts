@@ -29,7 +29,7 @@ async function share(workers: number, seconds: number, program: () => Program): 
     hostKernels: { '*': seconds },
   };
   const backend = new SimulatedBackend({ machine });
-  const runtime = Runtime.over(backend, {});
+  const runtime = Runtime.over(backend, { plans: 'off' });
   const busy = (): number => {
     let sum = 0;
     for (let q = 0; q < workers; q++) sum += backend.busy(queueId(q));

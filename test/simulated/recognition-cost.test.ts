@@ -5,11 +5,14 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { planRuntime } from '../../devices/simulated/cases/plan-cases.js';
 import { axpy, PlanProgram } from '../../devices/simulated/cases/plan-programs.js';
 import { guardNames, setGuard } from '../../devices/simulated/cases/set-guard.js';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import { presets } from '../../devices/simulated/machine/presets.js';
 import { Random } from '../../devices/simulated/machine/random.js';
-import type { Graph } from '../../index.js';
+import { type Graph, Runtime, readWrite, task } from '../../index.js';
 
 const DATA = 8;
 const PASSED_OVER = 'it was not looked at: the runs before were all new';
+const LONG = 'its tasks take so long that playing them saves nothing';
 const COMPUTES = 'its program computes between its insertions';
 
 /** A small machine with data, and what tests look at. */
@@ -59,7 +62,7 @@ async function plansLeft(kind: 'run' | 'stretch'): Promise<number> {
   else
     await runtime.run((graph) => {
       const r = new Random(1);
-      for (let i = 0; i < 200_000; i++) insert(graph, r.below(DATA), 1 + r.below(7));
+      for (let i = 0; i < 170_000; i++) insert(graph, r.below(DATA), 1 + r.below(7));
     });
   const left = plans();
   await runtime.close();
@@ -98,6 +101,29 @@ async function whileComputing(kind: 'run' | 'stretch') {
   return { recognition, begins };
 }
 
+/** What comes of the last of some runs with that many tasks of so many seconds each. */
+async function ofTasksThatTake(
+  seconds: number,
+  { runs, tasks }: { readonly runs: number; readonly tasks: number },
+): Promise<string | undefined> {
+  const machine = { ...presets['h200-1'], gpus: 0, workers: 2, hostKernels: { '*': seconds } };
+  const runtime = Runtime.over(new SimulatedBackend({ machine }), { plans: 'auto' });
+  const ys = Array.from({ length: DATA }, () => runtime.data(new Float64Array(8)));
+  const add = task({ name: 'add', flows: { y: readWrite('f64') }, kernel: 'empty' });
+  let outcome: string | undefined;
+  for (let k = 0; k < runs; k++) {
+    const { recognition } = await runtime.run((graph) => {
+      for (let i = 0; i < tasks; i++) graph.insert(add, { y: ys[i % DATA] });
+    });
+    outcome = recognition;
+  }
+  await runtime.close();
+  return outcome;
+}
+
+const WHOLE = { runs: 6, tasks: 60 };
+const ONE = { runs: 1, tasks: 8000 };
+
 describe('recognition', () => {
   afterEach(() => {
     for (const name of guardNames) setGuard(name, true);
@@ -131,6 +157,22 @@ describe('recognition', () => {
 
   test('plays a stretch at once if its program computes', async () => {
     expect(await whileComputing('stretch')).toEqual({ recognition: 'played', begins: true });
+  });
+
+  test('does not play tasks that take long', async () => {
+    for (const runs of [WHOLE, ONE]) expect(await ofTasksThatTake(2e-6, runs)).toMatch(/^played/);
+    // It thinks again after twice as many runs.
+    for (const runs of [
+      { ...WHOLE, runs: 4 },
+      { ...WHOLE, runs: 8 },
+    ])
+      expect(await ofTasksThatTake(200e-6, runs)).toBe(LONG);
+    expect(await ofTasksThatTake(200e-6, ONE)).not.toMatch(/^played/);
+  });
+
+  test('without playsShort: plays them, too', async () => {
+    setGuard('playsShort', false);
+    for (const runs of [WHOLE, ONE]) expect(await ofTasksThatTake(200e-6, runs)).toMatch(/^played/);
   });
 
   test('without heldSoon: both wait for more', async () => {

@@ -1,6 +1,6 @@
 // Checks of the arguments of algorithms. A value may be of any type, whatever its declared type says.
 // Invariant: an algorithm has checked all of its arguments, and all data that its tasks use, before it inserts the first task.
-import { checkOptions, checkTruth, shown } from '../scheduler/checks.js';
+import { checkTruth, optionsOf, shown } from '../scheduler/checks.js';
 import { Datum, type Graph, HeadraceError, TiledMatrix } from '../scheduler/index.js';
 import type { MemoryOptions } from './panels.js';
 
@@ -182,7 +182,7 @@ export function checkNames(
   known: readonly string[],
   what = 'the options',
 ): void {
-  checkOptions(options, known, `${operation}: ${what}`);
+  optionsOf(options as object, known, `${operation}: ${what}`);
 }
 
 /** @throws HeadraceError `ERR_OPTION` unless each of the named options is left out or a truth value */

@@ -1,4 +1,5 @@
 // Distributions: the process of a grid, and the device, that a tile belongs to. Pure arithmetic.
+import { shown } from '../../trace/shown.js';
 import { HeadraceError } from '../errors.js';
 
 /**
@@ -40,7 +41,7 @@ export function squareGrid(n: number): BlockCyclic {
   if (!Number.isSafeInteger(n) || n < 1)
     throw new HeadraceError(
       'ERR_OPTION',
-      `a grid has a whole number of positions from 1 on, not ${typeof n === 'number' ? n : `a value of type ${typeof n}`}`,
+      `a grid has a whole number of positions from 1 on, not ${shown(n)}`,
     );
   let rows = Math.floor(Math.sqrt(n));
   while (n % rows !== 0) rows--;
@@ -59,41 +60,56 @@ export function gridOfGpus(gpus: number, isTriangle: boolean): BlockCyclic {
   return isTriangle && gpus <= BY_ROWS ? { rows: gpus, columns: 1 } : squareGrid(gpus);
 }
 
-/** @throws HeadraceError `ERR_UNDISTRIBUTED` when the grid has no positions or more than there are places. */
-export function checkGrid(given: BlockCyclic, places: number, what: string): BlockCyclic {
-  if (given === null || typeof given !== 'object')
+/** The least value of each number of a grid. */
+const LEAST: Readonly<Record<keyof BlockCyclic, number>> = {
+  rows: 1,
+  columns: 1,
+  originRow: 0,
+  originColumn: 0,
+  blockRows: 1,
+  blockColumns: 1,
+};
+
+/** Names of the numbers of a grid. */
+export const GRID_OPTIONS: readonly string[] = Object.keys(LEAST);
+
+/**
+ * A grid with all its numbers.
+ * @throws HeadraceError `ERR_UNDISTRIBUTED` when the grid has no positions or more than there are places; `what` names the grid.
+ */
+export function checkGrid(
+  {
+    rows,
+    columns,
+    originRow = 0,
+    originColumn = 0,
+    blockRows = 1,
+    blockColumns = 1,
+  }: Partial<BlockCyclic>,
+  places: number,
+  what: string,
+): Required<BlockCyclic> {
+  const grid = { rows, columns, originRow, originColumn, blockRows, blockColumns };
+  for (const [name, least] of Object.entries(LEAST)) {
+    const value = grid[name as keyof BlockCyclic];
+    if (Number.isSafeInteger(value) && (value as number) >= least) continue;
     throw new HeadraceError(
       'ERR_UNDISTRIBUTED',
-      `${what}: a grid is an object with rows and columns`,
-    );
-  const grid = { ...given };
-  for (const origin of [grid.originRow ?? 0, grid.originColumn ?? 0]) {
-    if (!Number.isSafeInteger(origin) || origin < 0) {
-      throw new HeadraceError(
-        'ERR_UNDISTRIBUTED',
-        `${what}: the origin of a grid must be made of whole numbers of at least 0`,
-      );
-    }
-  }
-  for (const block of [grid.blockRows ?? 1, grid.blockColumns ?? 1]) {
-    if (!Number.isSafeInteger(block) || block < 1) {
-      throw new HeadraceError(
-        'ERR_UNDISTRIBUTED',
-        `${what}: the blocks of a grid must have whole numbers of rows and columns of at least 1`,
-      );
-    }
-  }
-  const whole = Number.isInteger(grid.rows) && Number.isInteger(grid.columns);
-  if (!whole || grid.rows < 1 || grid.columns < 1) {
-    throw new HeadraceError(
-      'ERR_UNDISTRIBUTED',
-      `${what}: a grid of ${String(grid.rows)} x ${String(grid.columns)} has no positions`,
+      `${what} needs a whole number of at least ${least} as its ${name}, not ${shown(value)}`,
     );
   }
+  return checkPlaces(grid as Required<BlockCyclic>, places, what);
+}
+
+function checkPlaces(
+  grid: Required<BlockCyclic>,
+  places: number,
+  what: string,
+): Required<BlockCyclic> {
   if (grid.rows * grid.columns > places) {
     throw new HeadraceError(
       'ERR_UNDISTRIBUTED',
-      `${what}: a grid of ${grid.rows} x ${grid.columns} needs ${grid.rows * grid.columns} devices, but there are ${places}`,
+      `${what} of ${grid.rows} x ${grid.columns} needs ${grid.rows * grid.columns} devices, but there are ${places}`,
       { limit: places, remedy: 'use a smaller grid or more devices' },
     );
   }

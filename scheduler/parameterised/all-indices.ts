@@ -1,7 +1,9 @@
 // The indices of all tasks in the ranges of a class, one after the other, the last index fastest.
 
+import { HeadraceError } from '../../devices/errors.js';
+import { shown } from '../checks.js';
 import type { Indices } from './ends.js';
-import type { OwnRange, Range } from './range.js';
+import { type OwnRange, Range } from './range.js';
 
 /** @internal */
 export class AllIndices {
@@ -28,7 +30,7 @@ export class AllIndices {
     this.positions = names.map(() => 0);
   }
 
-  /** The next ones; undefined behind the last ones. */
+  /** The next ones; undefined behind the last ones. @throws HeadraceError `ERR_GRAPH_CLASS` */
   next(): Indices | undefined {
     const { names, ranges, of } = this;
     let n = this.hasBegun ? this.advance(names.length - 1) : 0;
@@ -46,7 +48,14 @@ export class AllIndices {
   }
 
   /** The first value of an index. Returns true if there is none. */
-  private begin(n: number, { first, end, step }: Range): boolean {
+  private begin(n: number, range: Range): boolean {
+    // Without numbers the enumeration would not end.
+    if (!(range instanceof Range))
+      throw new HeadraceError(
+        'ERR_GRAPH_CLASS',
+        `the range of index '${this.names[n]}' is ${shown(range)}`,
+      );
+    const { first, end, step } = range;
     this.values[n] = first;
     this.ends[n] = end;
     this.steps[n] = step;

@@ -1,8 +1,11 @@
 // Both ends of an edge of a parameterised graph: a flow or a control flow of the task with certain indices. And temporaries:
 // data that the graph makes for a task and frees behind the last reader.
 
+import { HeadraceError } from '../../devices/errors.js';
+import { optionsOf, shown } from '../checks.js';
 import type { Datum } from '../program/datum.js';
-import type { ElementType } from '../program/element-type.js';
+import { checkLength, checkShape } from '../program/datum-options.js';
+import { ELEMENT_TYPES, type ElementType, isElementType } from '../program/element-type.js';
 
 /** The indices of a task, by name. */
 export type Indices = Readonly<Record<string, number>>;
@@ -50,6 +53,8 @@ export class ControlEnd {
   }
 }
 
+const TEMPORARY_OPTIONS: readonly string[] = ['rows', 'device'];
+
 /** Options of a temporary. */
 export interface TemporaryOptions {
   /** Rows of the column-major matrix that its elements form. Default: one column. */
@@ -75,13 +80,26 @@ export class Temporary<E extends ElementType = ElementType> {
   }
 }
 
-/** A temporary of `length` elements, for the `from` of a flow that is written. */
+/** A temporary of `length` elements, for the `from` of a flow that is written. @throws HeadraceError `ERR_OPTION` */
 export function temporary<E extends ElementType>(
   element: E,
   length: number,
   options: TemporaryOptions = {},
 ): Temporary<E> {
-  return new Temporary(element, length, options);
+  if (!isElementType(element))
+    throw new HeadraceError('ERR_OPTION', `a temporary has no elements of ${shown(element)}`, {
+      remedy: `the element types are ${ELEMENT_TYPES.join(', ')}`,
+    });
+  checkLength('temporary', length);
+  const given = optionsOf(options, TEMPORARY_OPTIONS, 'the options of a temporary');
+  if (given.rows !== undefined) checkShape('temporary', element, length, given.rows);
+  const { device } = given;
+  if (device !== undefined && device !== 'host' && !Number.isInteger(device))
+    throw new HeadraceError(
+      'ERR_NO_DEVICE',
+      `the device of a temporary must be 'host' or the number of a GPU, not ${shown(device)}`,
+    );
+  return new Temporary(element, length, given);
 }
 
 /**

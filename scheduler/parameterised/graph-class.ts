@@ -3,10 +3,11 @@
 
 import { HeadraceError } from '../../devices/errors.js';
 import { AccessMode } from '../../trace/format.js';
-import { checkOptions, shown } from '../checks.js';
+import { isRecord, optionsOf, reading, shown } from '../checks.js';
 import type { Datum } from '../program/datum.js';
-import { isTaskClass, type TaskClass } from '../program/task-class.js';
+import { isTaskClass, type ParameterType, type TaskClass } from '../program/task-class.js';
 import { AllIndices } from './all-indices.js';
+import { type ClassFunction, checkFunction, RETURNED, type Returned } from './class-functions.js';
 import type { ClassDeclaration } from './definition.js';
 import type { Controls, EndClass, Indices, Source, Targets } from './ends.js';
 import type { OwnRange, Range } from './range.js';
@@ -36,6 +37,7 @@ export interface LooseDefinition {
   readonly device?: Of<number | 'host' | undefined> | undefined;
 }
 
+const DECLARATION: readonly string[] = ['runs', 'indices', 'controls'];
 const PARTS: readonly string[] = [
   'ranges',
   'starts',
@@ -85,55 +87,135 @@ export class GraphClass implements EndClass {
   priority: Of<number> | undefined;
   device: Of<number | 'host' | undefined> | undefined;
   isDefined = false;
+  /** For a walk that fails (class-functions.ts). */
+  readonly rangeFunctions: ClassFunction[] = [];
+  readonly functions: ClassFunction[] = [];
 
-  /** @throws HeadraceError `ERR_GRAPH_CLASS` */
+  /** @throws HeadraceError `ERR_GRAPH_CLASS`, `ERR_OPTION` */
   constructor(name: string, number: number, declaration: ClassDeclaration) {
     this.name = name;
     this.number = number;
-    const { runs, indices, controls = [] } = declaration;
-    if (!isTaskClass(runs)) throw this.wrong('runs no task class');
-    const names = [...indices, ...controls, ...runs.flowNames];
-    const twice = names.find((one, n) => names.indexOf(one) !== n && !indices.includes(one));
-    if (twice !== undefined) throw this.wrong(`has two flows or controls called '${twice}'`);
-    if (new Set(indices).size !== indices.length) throw this.wrong('has two indices of one name');
+    const of = `the declaration of class '${name}'`;
+    const { runs, ...names } = optionsOf(declaration, DECLARATION, of);
+    if (!isTaskClass(runs))
+      throw this.wrong(`runs ${shown(runs)}, no task class`, 'make one with task({ ... })');
     this.runs = runs;
-    this.indexNames = [...indices];
-    this.controlNames = [...controls];
+    this.indexNames = this.namesIn('indices', names.indices);
+    this.controlNames = this.namesIn('controls', names.controls ?? []);
+    const { indexNames, controlNames } = this;
+    const twice = [...controlNames, ...runs.flowNames].find(
+      (one, n, all) => all.indexOf(one) !== n,
+    );
+    if (twice !== undefined) throw this.wrong(`has two flows or controls called '${twice}'`);
+    const index = indexNames.find((one, n) => indexNames.indexOf(one) !== n);
+    if (index !== undefined) throw this.wrong(`has two indices called '${index}'`);
     this.noSources = runs.flowNames.map(() => undefined);
     this.isRead = runs.modes.map((mode) => mode !== AccessMode.write);
     this.isWritten = runs.modes.map((mode) => mode !== AccessMode.read);
-    if (runs.flowNames.some((_, f) => runs.lists?.[f] === 1 && this.isWritten[f]))
-      throw this.wrong('has a list that is written; the lists of a parameterised graph are read');
+    const written = runs.flowNames.find((_, f) => runs.lists?.[f] === 1 && this.isWritten[f]);
+    if (written !== undefined)
+      throw this.wrong(
+        `has the list '${written}', which is written; the lists of a parameterised graph are read`,
+      );
   }
 
-  /** @throws HeadraceError `ERR_GRAPH_CLASS` */
-  define(given: LooseDefinition): void {
-    if (this.isDefined) throw this.wrong('is defined twice');
-    checkOptions(given, PARTS, `the definition of class '${this.name}'`);
-    const { ranges, starts, own, flows, controls = {} } = given;
-    const { runs, indexNames, controlNames } = this;
-    this.ranges = indexNames.map((name) => this.functionOf(ranges?.[name], `range of '${name}'`));
-    this.starts = this.ranges.map((range, n) => starts?.[indexNames[n]] ?? range);
-    this.hasStarts = starts !== undefined;
-    this.from = runs.flowNames.map((name) =>
-      this.functionOf(flows?.[name]?.from, `\`from\` of flow '${name}'`),
+  private namesIn(what: string, given: unknown): string[] {
+    const names = reading('ERR_GRAPH_CLASS', `${what} of class '${this.name}'`, () =>
+      Array.isArray(given) ? [...(given as unknown[])] : undefined,
     );
-    this.to = runs.flowNames.map((name) => flows[name].to);
-    this.datum = runs.flowNames.map((name) => flows[name].datum);
+    const wrong = names?.find((one) => typeof one !== 'string');
+    if (names === undefined || wrong !== undefined)
+      throw this.wrong(
+        `needs an array of names as its ${what}, not ${shown(names === undefined ? given : wrong)}`,
+      );
+    return names as string[];
+  }
+
+  /** @throws HeadraceError `ERR_GRAPH_CLASS`, `ERR_OPTION` */
+  define(definition: LooseDefinition): void {
+    if (this.isDefined) throw this.wrong('is defined twice');
+    const given = optionsOf(definition, PARTS, `the parts of class '${this.name}'`);
+    this.defineRanges(given);
+    this.defineFlows(given);
+    this.defineControls(given);
+    this.order = this.maybe(given.order, '`order`', RETURNED.number);
+    this.on = this.maybe(given.on, '`on`', RETURNED.place);
+    if (this.runs.paramNames.length > 0)
+      this.params = this.known(given.params, '`params`', paramsOf(this.runs));
+    this.priority = this.maybe(given.priority, '`priority`', RETURNED.integer);
+    this.device = this.maybe(given.device, '`device`', RETURNED.device);
+    this.isDefined = true;
+  }
+
+  /** A function of the definition, which a failing walk looks at again. */
+  private known<T>(given: unknown, what: string, returned: Returned, into = this.functions): T {
+    const call = checkFunction<T>(this, given, what);
+    into.push({ what, call: call as ClassFunction['call'], returned });
+    return call;
+  }
+
+  private maybe<T>(given: unknown, what: string, returned: Returned): T | undefined {
+    return given === undefined ? undefined : this.known<T>(given, what, returned);
+  }
+
+  private defineRanges(given: Partial<LooseDefinition>): void {
+    const { indexNames } = this;
+    const ranges = this.partsOf(given.ranges, 'ranges', indexNames);
+    const starts = this.partsOf(given.starts ?? {}, 'starts', indexNames);
+    const own = this.partsOf(given.own ?? {}, 'own', indexNames);
+    const { range, own: ofRank } = RETURNED;
+    this.ranges = indexNames.map((name) =>
+      this.known(ranges[name], `range of '${name}'`, range, this.rangeFunctions),
+    );
+    this.starts = indexNames.map(
+      (name, n) => this.maybe(starts[name], `\`starts\` of '${name}'`, range) ?? this.ranges[n],
+    );
+    this.hasStarts = given.starts !== undefined;
+    this.own = indexNames.map(
+      (name, n) => this.maybe(own[name], `\`own\` of '${name}'`, ofRank) ?? this.ranges[n],
+    );
+  }
+
+  private defineFlows(given: Partial<LooseDefinition>): void {
+    const { runs } = this;
+    const { flowNames } = runs;
+    const { source, sources, targets, datum } = RETURNED;
+    const flows = this.partsOf(given.flows, 'flows', flowNames);
+    const edges = flowNames.map((name) =>
+      this.partsOf(flows[name], `flow '${name}'`, ['from', 'to', 'datum']),
+    );
+    const of = (part: string, f: number): string => `\`${part}\` of flow '${flowNames[f]}'`;
+    this.from = edges.map(({ from }, f) =>
+      this.known(from, of('from', f), runs.lists?.[f] === 1 ? sources : source),
+    );
+    this.to = edges.map(({ to }, f) => this.maybe(to, of('to', f), targets));
+    this.datum = edges.map((edge, f) => this.maybe(edge['datum'], of('datum', f), datum));
     this.sending = [...this.to.keys()].filter(
       (f) => runs.lists?.[f] !== 1 && (this.isWritten[f] || this.to[f] !== undefined),
     );
-    this.controlFrom = controlNames.map((name) => controls[name]?.from);
-    this.controlTo = controlNames.map((name) => controls[name]?.to);
+  }
+
+  private defineControls(given: Partial<LooseDefinition>): void {
+    const { controlNames } = this;
+    const { controls } = RETURNED;
+    const orders = this.partsOf(given.controls ?? {}, 'controls', controlNames);
+    const ends = controlNames.map((name) =>
+      this.partsOf(orders[name] ?? {}, `control '${name}'`, ['from', 'to']),
+    );
+    const of = (part: string, c: number): string => `\`${part}\` of control '${controlNames[c]}'`;
+    this.controlFrom = ends.map(({ from }, c) => this.maybe(from, of('from', c), controls));
+    this.controlTo = ends.map(({ to }, c) => this.maybe(to, of('to', c), controls));
     this.hasControls = controlNames.length > 0;
-    this.order = given.order;
-    this.own = this.ranges.map((range, n) => own?.[indexNames[n]] ?? range);
-    this.on = given.on;
-    this.params =
-      runs.paramNames.length > 0 ? this.functionOf(given.params, '`params`') : undefined;
-    this.priority = given.priority;
-    this.device = given.device;
-    this.isDefined = true;
+  }
+
+  /** The properties of a part of the definition, which may have those in `known`. */
+  private partsOf(
+    given: unknown,
+    what: string,
+    known: readonly string[],
+  ): Readonly<Record<string, unknown>> {
+    if (!isRecord(given)) throw this.wrong(`needs an object as its ${what}, not ${shown(given)}`);
+    return optionsOf(given, known, `${what} of class '${this.name}'`);
   }
 
   /** The rank that `on` gives the task. */
@@ -142,15 +224,9 @@ export class GraphClass implements EndClass {
     return at === undefined || typeof at === 'number' ? at : at.rank;
   }
 
-  private functionOf<T>(value: T | undefined, what: string): T {
-    if (typeof value === 'function') return value;
-    throw this.wrong(`needs a function for the ${what}, not ${shown(value)}`);
-  }
-
-  private wrong(text: string): HeadraceError {
-    return new HeadraceError('ERR_GRAPH_CLASS', `class '${this.name}' ${text}`, {
-      task: this.name,
-    });
+  private wrong(text: string, remedy?: string): HeadraceError {
+    const details = { task: this.name, remedy };
+    return new HeadraceError('ERR_GRAPH_CLASS', `class '${this.name}' ${text}`, details);
   }
 
   /** The first index whose value is not in its range. */
@@ -169,4 +245,26 @@ export class GraphClass implements EndClass {
     const all = new AllIndices(this.indexNames, ranges);
     for (let of = all.next(); of !== undefined; of = all.next()) yield of;
   }
+}
+
+/** The values of the parameters of a task class. */
+function paramsOf({ paramNames, definition: { params = {} } }: TaskClass): Returned {
+  const fits = (value: unknown): boolean => {
+    if (typeof value !== 'object' || value === null) return false;
+    const values = value as Readonly<Record<string, unknown>>;
+    return paramNames.every((name) => isParameter(params[name], values[name]));
+  };
+  const words = paramNames.map((name) => `${name}: ${PARAMETERS[params[name]]}`).join(', ');
+  return { words: `an object with ${words}`, fits };
+}
+
+const PARAMETERS: Readonly<Record<ParameterType, string>> = {
+  f64: 'a number',
+  i32: 'an integer of 32 bits',
+  bool: 'true or false',
+};
+
+function isParameter(type: ParameterType, value: unknown): boolean {
+  if (type === 'bool') return typeof value === 'boolean';
+  return typeof value === 'number' && (type === 'f64' || (value | 0) === value);
 }

@@ -3,10 +3,12 @@
 
 import type { Graph as Graphlib } from '@dagrejs/graphlib';
 import { HeadraceError } from '../../devices/errors.js';
-import { checkText, shown } from '../checks.js';
-import type { Datum } from '../program/datum.js';
+import { describeThrown } from '../../trace/thrown.js';
+import { checkText, entriesOf, isInstance, isRecord, shown } from '../checks.js';
+import { Datum } from '../program/datum.js';
 import type { ElementType } from '../program/element-type.js';
 import type { Graph } from '../program/graph.js';
+import { functionMistake } from './class-functions.js';
 import type {
   ClassDeclaration,
   ClassDefinition,
@@ -32,6 +34,12 @@ import { Walk } from './walk.js';
 /** Tasks of a rank between two looks at the room in its window. With their movements they take a small part of the smallest one. */
 const TURN = 32;
 
+/** Codes of errors that a value of a function may cause without being named. */
+const OF_FUNCTIONS: readonly string[] = [
+  ...['ERR_NO_TILE', 'ERR_OPTION', 'ERR_ARGUMENT_TYPE', 'ERR_MISSING_ARGUMENT', 'ERR_NO_DEVICE'],
+  ...['ERR_GRAPH_EDGE', 'ERR_GRAPH_TOO_LARGE', 'ERR_GRAPH_CLASS'],
+];
+
 /** Takes the classes of one instance. */
 export class ClassBuilder {
   /** @internal */
@@ -48,9 +56,19 @@ export class ClassBuilder {
   declare<const D extends Declarations>(
     declarations: D,
   ): { readonly [K in keyof D]: ClassEnds<D[K]> } {
+    if (!isRecord(declarations))
+      throw new HeadraceError(
+        'ERR_GRAPH_CLASS',
+        `declare needs an object of declarations, not ${shown(declarations)}`,
+        { remedy: "declare({ name: { runs: taskClass, indices: ['i'] } })" },
+      );
     const all: Record<string, object> = {};
-    for (const [name, declaration] of Object.entries(declarations)) {
-      const cls = new GraphClass(name, this.classes.length, declaration);
+    for (const [name, declaration] of entriesOf(
+      declarations,
+      'ERR_GRAPH_CLASS',
+      'the declarations',
+    )) {
+      const cls = new GraphClass(name, this.classes.length, declaration as ClassDeclaration);
       this.classes.push(cls);
       const ends: Record<string, (of: Indices) => FlowEnd | ControlEnd> = {};
       cls.runs.flowNames.forEach((flow, f) => {
@@ -81,19 +99,24 @@ export class ClassBuilder {
   /**
    * Data that tasks on any ranks read as they were before the graph, such as constants. Where ranks look at their own tasks only
    * (`order` of a class), every rank gets them when the instance begins; otherwise it has no effect.
+   * @throws HeadraceError `ERR_ARGUMENT_TYPE`
    */
   share(...data: readonly Datum[]): void {
+    const wrong = data.find((one) => !isInstance(one, Datum));
+    if (wrong !== undefined || data.includes(undefined as never))
+      throw new HeadraceError('ERR_ARGUMENT_TYPE', `share takes data, not ${shown(wrong)}`);
     this.inputTable.shared.push(...data);
   }
 
   /**
    * Data that tasks of other ranks read as they were before the graph, with the flows that take them. Where ranks look at their own tasks
    * only (`order` of a class), the owner of a datum finds its readers here; otherwise it has no effect.
+   * @throws HeadraceError `ERR_GRAPH_CLASS`, `ERR_OPTION`
    */
   inputs<const I extends readonly string[], E extends ElementType>(
     definition: InputDefinition<I, E>,
   ): void {
-    this.inputTable.groups.push(definition as unknown as LooseInputs);
+    this.inputTable.add(definition as unknown as LooseInputs);
   }
 }
 
@@ -106,6 +129,11 @@ export class ParameterisedGraph<A = void> {
   /** @internal Use `parameterised`. */
   constructor(name: string, build: (builder: ClassBuilder, args: A) => void) {
     this.name = checkText(name, 'the name of a graph');
+    if (typeof build !== 'function')
+      throw new HeadraceError(
+        'ERR_ARGUMENT_TYPE',
+        `graph '${name}' needs a function that builds it, not ${shown(build)}`,
+      );
     this.build = build;
   }
 
@@ -118,7 +146,8 @@ export class ParameterisedGraph<A = void> {
    *   then has the tasks before the mistake.
    */
   insertInto(graph: Graph, args: A): number {
-    return this.walk(graph, args).run();
+    const builder = this.built(args);
+    return this.named(builder, () => this.walk(graph, builder).run());
   }
 
   /**
@@ -130,14 +159,14 @@ export class ParameterisedGraph<A = void> {
    * @internal
    */
   async insertInTurns(graph: Graph, args: A): Promise<number> {
-    const walk = this.walk(graph, args);
-    if (walk instanceof Walk) return walk.run();
-    while (walk.advance(TURN)) await graph.space();
+    const builder = this.built(args);
+    const walk = this.named(builder, () => this.walk(graph, builder));
+    if (walk instanceof Walk) return this.named(builder, () => walk.run());
+    while (this.named(builder, () => walk.advance(TURN))) await graph.space();
     return walk.count;
   }
 
-  private walk(graph: Graph, args: A): Walk | LocalWalk {
-    const { classes, inputTable } = this.built(args);
+  private walk(graph: Graph, { classes, inputTable }: ClassBuilder): Walk | LocalWalk {
     const local = whyNotLocal(classes) === undefined ? graph.local() : undefined;
     return local === undefined
       ? new Walk(graph, classes)
@@ -163,8 +192,8 @@ export class ParameterisedGraph<A = void> {
    * @throws HeadraceError `ERR_GRAPH_CLASS`; `ERR_GRAPH_TOO_LARGE` for more than 10 000 tasks
    */
   verify(args: A): GraphCheck {
-    const { classes, inputTable } = this.built(args);
-    return verify(classes, inputTable);
+    const builder = this.built(args);
+    return this.named(builder, () => verify(builder.classes, builder.inputTable));
   }
 
   /**
@@ -175,7 +204,8 @@ export class ParameterisedGraph<A = void> {
    * @throws HeadraceError `ERR_GRAPH_CLASS`; `ERR_GRAPH_TOO_LARGE` for more than 10 000 tasks
    */
   classGraph(args: A): Graphlib<string, ClassNode, FlowLabel> {
-    return classGraph(this.name, this.instance(args));
+    const builder = this.built(args);
+    return this.named(builder, () => classGraph(this.name, builder.classes));
   }
 
   /**
@@ -184,7 +214,8 @@ export class ParameterisedGraph<A = void> {
    * @throws HeadraceError `ERR_GRAPH_CLASS`; `ERR_GRAPH_TOO_LARGE` for more than 10 000 tasks
    */
   taskGraph(args: A): Graphlib<string, TaskNode, FlowLabel> {
-    return taskGraph(this.name, this.instance(args));
+    const builder = this.built(args);
+    return this.named(builder, () => taskGraph(this.name, builder.classes));
   }
 
   /** Whether an instance needs arguments. @internal */
@@ -197,9 +228,33 @@ export class ParameterisedGraph<A = void> {
     return this.built(args).classes;
   }
 
+  /** What `use` returns. If it throws because of a function of a class, the error names that. */
+  private named<T>({ classes }: ClassBuilder, use: () => T): T {
+    try {
+      return use();
+    } catch (cause) {
+      const isKnown = isInstance(cause, HeadraceError);
+      const isNamed = isKnown && cause.details.task !== undefined;
+      if (isNamed || (isKnown && !OF_FUNCTIONS.includes(cause.code))) throw cause;
+      const mistake = functionMistake(classes);
+      if (mistake !== undefined || isKnown) throw mistake ?? cause;
+      const text = `the functions of graph '${this.name}' failed: ${describeThrown(cause)}`;
+      throw new HeadraceError('ERR_GRAPH_CLASS', text, { cause });
+    }
+  }
+
   private built(args: A): ClassBuilder {
     const builder = new ClassBuilder();
-    this.build(builder, args);
+    try {
+      this.build(builder, args);
+    } catch (cause) {
+      if (isInstance(cause, HeadraceError)) throw cause;
+      throw new HeadraceError(
+        'ERR_GRAPH_CLASS',
+        `graph '${this.name}' cannot be built from its arguments: ${describeThrown(cause)}`,
+        { cause },
+      );
+    }
     const open = builder.classes.find(({ isDefined }) => !isDefined);
     if (open === undefined) return builder;
     throw new HeadraceError(

@@ -3,7 +3,7 @@
 // A datum is found by its name; its element type and size must agree. A class is found by its name, its flows, its parameters and
 // its kernels: several classes may share a name, such as gemm with and without an old value of C.
 import { HeadraceError } from '../../devices/errors.js';
-import { shown } from '../checks.js';
+import { isInstance, reading, shown } from '../checks.js';
 import { shapeWith } from '../program/class-shapes.js';
 import { Datum, type DatumOwner } from '../program/datum.js';
 import { unusable } from '../program/task-arguments.js';
@@ -11,12 +11,16 @@ import { isTaskClass, type TaskClass } from '../program/task-class.js';
 import { type SavedClass, type SavedDatum, savedClass } from './file-header.js';
 import { givenPart, libraryClass } from './saved-parts.js';
 
-/** The objects of the class that were given, without the lists around them. */
-function* each(given: unknown): Iterable<unknown> {
-  const isList =
-    typeof given === 'object' && given !== null && Symbol.iterator in (given as object);
-  if (!isList) yield given;
-  else for (const inner of given as Iterable<unknown>) yield* each(inner);
+/** A list of lists is one list; what is deeper inside is a mistake. */
+const MOST_LISTS = 2;
+
+/** The objects that were given, without the lists around them. `option` names them. */
+function each(given: unknown, option: string, depth = 0): unknown[] {
+  const inner = reading('ERR_ARGUMENT_TYPE', `the option ${option} of loadPlan`, () => {
+    const isList = typeof given === 'object' && given !== null && Symbol.iterator in given;
+    return isList && depth < MOST_LISTS ? [...(given as Iterable<unknown>)] : undefined;
+  });
+  return inner?.flatMap((one) => each(one, option, depth + 1)) ?? [given];
 }
 
 /** A difference between a plan and the program that loads it. */
@@ -39,8 +43,8 @@ export function givenData(
   owner: DatumOwner,
 ): Datum[] {
   const named = new Map<string, Set<Datum>>();
-  for (const datum of each(given)) {
-    if (!(datum instanceof Datum))
+  for (const datum of each(given, 'data')) {
+    if (!isInstance(datum, Datum))
       throw new HeadraceError(
         'ERR_ARGUMENT_TYPE',
         `the option data of loadPlan has data and tiled matrices, not ${shown(datum)}`,
@@ -88,7 +92,7 @@ export function givenClasses(
   given: unknown,
 ): TaskClass[] {
   const classes = new Set<TaskClass>();
-  for (const cls of each(given)) {
+  for (const cls of each(given, 'classes')) {
     if (!isTaskClass(cls))
       throw new HeadraceError(
         'ERR_ARGUMENT_TYPE',

@@ -5,7 +5,7 @@ import { HeadraceError } from '../../devices/errors.js';
 import type { DatumId, SpaceId } from '../../devices/handles.js';
 import { roundedBytes } from '../../devices/memory/zone.js';
 import { describeThrown } from '../../trace/thrown.js';
-import { checkOptions, checkText } from '../checks.js';
+import { checkFile, optionsOf } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { Datum } from '../program/datum.js';
 import type { TaskClass } from '../program/task-class.js';
@@ -32,7 +32,7 @@ export interface LoadPlanOptions {
 interface LoadedFile {
   readonly file: string;
   readonly bytes: Uint8Array;
-  readonly options: LoadPlanOptions;
+  readonly given: Partial<LoadPlanOptions>;
   readonly isOver: () => boolean;
   /** As of `performance.now`. */
   readonly began: number;
@@ -47,12 +47,12 @@ export async function loadPlan(
   isOver: () => boolean,
 ): Promise<Plan> {
   const load = async (): Promise<LoadedPlan> => {
-    checkText(file, 'the file of a plan');
-    checkOptions(options, ['data', 'classes'], 'the options of loadPlan');
+    checkFile(file, 'the file of a plan');
+    const given = optionsOf(options, ['data', 'classes'], 'the options of loadPlan');
     const began = performance.now();
     const bytes = await contentsOf(file);
     if (isOver()) throw new HeadraceError('ERR_RUNTIME_CLOSED', 'the runtime is closed');
-    return loaded(runtime, engine, { file, bytes, options, isOver, began });
+    return loaded(runtime, engine, { file, bytes, given, isOver, began });
   };
   const { peers } = runtime;
   if (peers !== undefined) return loadTogether({ runtime, peers, file }, load);
@@ -63,7 +63,7 @@ export async function loadPlan(
 function loaded(
   runtime: LoadingRuntime,
   engine: Engine,
-  { file, bytes, options, isOver, began }: LoadedFile,
+  { file, bytes, given: { data: ofData, classes: ofClasses }, isOver, began }: LoadedFile,
 ): LoadedPlan {
   const { header: saved, column } = contentOf(bytes, file);
   const header = checkedHeader(saved, file);
@@ -71,8 +71,8 @@ function loaded(
   checkPlaces(header, file);
   checkRanks(header, runtime);
   checkMachine(header, engine);
-  const data = givenData(name, header.data, options.data, runtime.programData);
-  const given = givenClasses(name, header.classes, options.classes);
+  const data = givenData(name, header.data, ofData, runtime.programData);
+  const given = givenClasses(name, header.classes, ofClasses);
   const rows = given.map((cls) => runtime.classes.bind(cls).row);
   const { backend, directory } = engine;
   const rowOf = data.map(({ row }) => row);

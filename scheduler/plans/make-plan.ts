@@ -2,7 +2,7 @@
 import { HeadraceError } from '../../devices/errors.js';
 import { type DatumId, HOST } from '../../devices/handles.js';
 import { describeThrown, isError } from '../../trace/thrown.js';
-import { checkOptions, checkText, shown } from '../checks.js';
+import { checkText, optionsOf, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import { type BoundClass, ClassBinder } from '../program/bound-class.js';
@@ -70,9 +70,9 @@ export async function makePlan(
       'ERR_ARGUMENT_TYPE',
       `a plan is made from a function that gets a graph, not ${shown(program)}`,
     );
-  checkOptions(options, ['name', 'graph'], 'options of a plan');
-  const name = options.name === undefined ? 'plan' : checkText(options.name, 'the name of a plan');
-  const wish = { name, choice: checkGraphChoice(options.graph) };
+  const given = optionsOf(options, ['name', 'graph'], 'the options of a plan');
+  const name = checkText(given.name ?? 'plan', 'the name of a plan');
+  const wish = { name, choice: checkGraphChoice(given.graph) };
   const { peers } = runtime;
   if (peers !== undefined) return planTogether(runtime, engine, peers, program, wish, isOver);
   const planning = plannerOf(runtime, engine);

@@ -1,7 +1,7 @@
 // The graph of a plan: the same `insert` as in a run, with open parameters. Nothing runs.
 import { HeadraceError } from '../../devices/errors.js';
 import type { DatumId, TaskHandle } from '../../devices/handles.js';
-import { shown } from '../checks.js';
+import { entriesOf, isInstance, propertyOf, shown } from '../checks.js';
 import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
 import { hasDataParameters, plainTask } from '../program/class-shapes.js';
@@ -64,9 +64,9 @@ export class PlanGraph extends Graph {
     if (this.isOver)
       throw new HeadraceError('ERR_RUN_OVER', 'the plan is made; no task can be inserted into it');
     const { insertions } = this.planning;
-    const given = args as unknown as Record<string, unknown>;
-    const isGiven = given !== null && typeof given === 'object';
-    if (isGiven && isTaskClass(cls) && (cls.lists !== undefined || hasDataParameters(cls, given))) {
+    const isGiven = isTaskClass(cls) && args !== null && typeof args === 'object';
+    const given = (isGiven ? readOnce(cls as TaskClass, args) : args) as Record<string, unknown>;
+    if (isGiven && (cls.lists !== undefined || hasDataParameters(cls, given))) {
       const plain = plainTask(cls, given);
       return this.insert(plain.cls, plain.args as PlanArguments<Flows, Parameters>, options);
     }
@@ -116,7 +116,7 @@ export class PlanGraph extends Graph {
 
   /** Rejects with `ERR_PLAN_VALUE`: nothing runs while a plan is made. */
   override value(datum: Datum): Promise<number> {
-    const of = datum instanceof Datum ? `datum '${datum.name}'` : shown(datum);
+    const of = isInstance(datum, Datum) ? `datum '${datum.name}'` : shown(datum);
     return Promise.reject(
       new HeadraceError(
         'ERR_PLAN_VALUE',
@@ -146,7 +146,7 @@ export class PlanGraph extends Graph {
     let closed = given;
     for (const name of cls.flowNames ?? []) this.know(given[name]);
     for (const name of cls.paramNames ?? []) {
-      if (!(given[name] instanceof Slot)) continue;
+      if (!isInstance(given[name], Slot)) continue;
       if (closed === given) closed = { ...given };
       closed[name] = cls.definition.params?.[name] === 'bool' ? false : 0;
     }
@@ -156,14 +156,23 @@ export class PlanGraph extends Graph {
   private openAll(cls: TaskClass, given: Record<string, unknown>, insertion: number): void {
     cls.paramNames.forEach((name, parameter) => {
       const value = given[name];
-      if (value instanceof Slot)
+      if (isInstance(value, Slot))
         this.planning.insertions.leaveOpen({ insertion, parameter, slot: value.name });
     });
   }
 
   private know(datum: unknown): void {
-    if (!(datum instanceof Datum) || this.planning.directory.info[datum.row] === datum) return;
+    if (!isInstance(datum, Datum) || this.planning.directory.info[datum.row] === datum) return;
     if (datum.owner === this.owner.programData && !datum.closed)
       this.planning.mirror(datum.row as DatumId);
   }
+}
+
+/** The arguments of a task, of which each is read once: a plan looks at them several times. */
+function readOnce(cls: TaskClass, args: object): Record<string, unknown> {
+  const of = `the arguments of task class '${cls.name}'`;
+  const given = Object.fromEntries(entriesOf(args, 'ERR_ARGUMENT_TYPE', of));
+  for (const name of [...cls.flowNames, ...cls.paramNames])
+    if (!(name in given)) given[name] = propertyOf(args, name, 'ERR_ARGUMENT_TYPE', of);
+  return given;
 }

@@ -2,7 +2,7 @@
 import { HeadraceError, RunAbortedError } from '../../devices/errors.js';
 import type { DatumId } from '../../devices/handles.js';
 import { describeThrown } from '../../trace/thrown.js';
-import { checkOptions, shown } from '../checks.js';
+import { checkFile, isInstance, optionsOf, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { Datum } from '../program/datum.js';
@@ -125,7 +125,8 @@ export class Plan {
         { remedy: 'play it in the program' },
       );
     engine.held?.settle();
-    checkOptions(options, ['times', 'values', 'while', 'signal'], 'options of a play');
+    const known = ['times', 'values', 'while', 'signal'];
+    const given = optionsOf(options, known, 'the options of a play');
     for (const [d, datum] of this.data)
       if (engine.directory.info[d] !== datum || datum.closed)
         throw new HeadraceError(
@@ -133,15 +134,15 @@ export class Plan {
           `plan '${this.name}' uses datum '${datum.name}', which is closed`,
           { datum: datum.name },
         );
-    const condition = checkedCondition(options.while, this.name, (datum) => {
+    const condition = checkedCondition(given.while, this.name, (datum) => {
       return this.data.get(datum.row) === datum && forms.writes(datum);
     });
-    const looked = options.while?.datum;
+    const looked = condition?.of;
     const times = checkTimes(
-      options.times ?? (condition === undefined ? 1 : Number.MAX_SAFE_INTEGER),
+      given.times ?? (condition === undefined ? 1 : Number.MAX_SAFE_INTEGER),
     );
-    const value = this.values(options.values ?? {});
-    const signal = checkSignal(options.signal);
+    const value = this.values(given.values ?? {});
+    const signal = checkSignal(given.signal);
     this.beginWhole(times);
     const { together } = this;
     const began = performance.now();
@@ -302,6 +303,7 @@ export class Plan {
   async save(file: string): Promise<void> {
     const { engine, classes, data, choice: graph } = this;
     this.checkOpen();
+    checkFile(file, 'the file of a plan');
     const { decisions } = this.forms.plain.program;
     const { insertions } = decisions;
     const { together } = this;
@@ -340,13 +342,10 @@ export class Plan {
     given: Readonly<Record<string, SlotValue>>,
   ): (slot: OpenSlot, iteration: number) => number {
     const { allSlots } = this;
-    checkOptions(
-      given,
-      allSlots.map((s) => s.name),
-      `the values of plan '${this.name}'`,
-    );
+    const names = allSlots.map((s) => s.name);
+    const own = optionsOf(given, names, `the values of plan '${this.name}'`);
     const sourceOf = ({ name }: OpenSlot): SlotValue => {
-      const source = given[name] ?? (name === 't' ? (i: number) => i : undefined);
+      const source = own[name] ?? (name === 't' ? (i: number) => i : undefined);
       if (source !== undefined) return source;
       throw new HeadraceError('ERR_SLOT', `plan '${this.name}' needs a value for '${name}'`, {
         remedy: `run({ values: { ${name}: ... } })`,
@@ -420,6 +419,6 @@ function checkTimes(times: unknown): number {
 }
 
 function checkSignal(signal: unknown): AbortSignal | undefined {
-  if (signal === undefined || signal instanceof AbortSignal) return signal;
+  if (signal === undefined || isInstance(signal, AbortSignal)) return signal;
   throw new HeadraceError('ERR_OPTION', `signal must be an AbortSignal, not ${shown(signal)}`);
 }

@@ -2,7 +2,7 @@
 import { PlanElement } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import type { DatumId } from '../../devices/handles.js';
-import { checkOptions, shown } from '../checks.js';
+import { isInstance, optionsOf, shown } from '../checks.js';
 import { Datum } from '../program/datum.js';
 import { refusedPart } from '../program/parts/mistakes.js';
 import type { PlayCondition } from './play.js';
@@ -24,11 +24,11 @@ export function checkedCondition(
   given: WhileCondition | undefined,
   plan: string,
   writes: (datum: Datum) => boolean,
-): PlayCondition | undefined {
+): (PlayCondition & { readonly of: Datum }) | undefined {
   if (given === undefined) return undefined;
-  checkOptions(given, ['datum', 'above', 'below', 'every'], 'the options of `while`');
-  const { datum, above, below, every = 1 } = given;
-  if (!(datum instanceof Datum))
+  const known = ['datum', 'above', 'below', 'every'];
+  const { datum, above, below, every = 1 } = optionsOf(given, known, 'the options of `while`');
+  if (!isInstance(datum, Datum))
     throw new HeadraceError('ERR_OPTION', `while.datum must be a datum, not ${shown(datum)}`);
   if (datum.whole !== undefined)
     throw refusedPart('while.datum', datum, 'an iteration ends with the value in its whole datum');
@@ -38,15 +38,16 @@ export function checkedCondition(
       `while.datum is '${datum.name}', which plan '${plan}' does not write`,
       { datum: datum.name },
     );
-  const limit = above ?? below;
-  if (
-    (above === undefined) === (below === undefined) ||
-    typeof limit !== 'number' ||
-    Number.isNaN(limit)
-  )
+  if ((above === undefined) === (below === undefined))
     throw new HeadraceError(
       'ERR_OPTION',
       'while needs either `above` or `below`, a number with which the first element is compared',
+    );
+  const limit = above === undefined ? below : above;
+  if (typeof limit !== 'number' || Number.isNaN(limit))
+    throw new HeadraceError(
+      'ERR_OPTION',
+      `while.${above === undefined ? 'below' : 'above'} must be a number, not ${shown(limit)}`,
     );
   if (!Number.isInteger(every) || every < 1 || every > 2 ** 24)
     throw new HeadraceError(
@@ -54,6 +55,7 @@ export function checkedCondition(
       `while.every must be a whole number from 1 to ${2 ** 24}, not ${shown(every)}`,
     );
   return {
+    of: datum,
     datum: datum.row as DatumId,
     element: PlanElement[datum.element],
     limit,

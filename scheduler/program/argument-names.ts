@@ -1,16 +1,17 @@
 // The names of a task's arguments: each is a flow or a parameter of its class, and none is missing.
 import { HeadraceError } from '../../devices/errors.js';
-import { shown } from '../checks.js';
+import { reading, shown } from '../checks.js';
 import type { TaskClass } from './task-class.js';
 
 /** The names of a class. */
 type ClassNames = Pick<TaskClass, 'name' | 'flowNames' | 'paramNames'>;
 
 /** The names among the arguments that the class does not have. */
-export function unknownNames({ flowNames, paramNames }: ClassNames, args: object): string[] {
-  return Object.keys(args).filter(
-    (name) => !flowNames.includes(name) && !paramNames.includes(name),
+export function unknownNames({ name, flowNames, paramNames }: ClassNames, args: object): string[] {
+  const names = reading('ERR_ARGUMENT_TYPE', `the arguments of task class '${name}'`, () =>
+    Object.keys(args),
   );
+  return names.filter((one) => !flowNames.includes(one) && !paramNames.includes(one));
 }
 
 /** An argument is missing. The message names the arguments that the class does not have, because one may be misspelt. */

@@ -1,10 +1,11 @@
 // The second argument of a JavaScript body (body-types.ts).
 import { HeadraceError } from '../../devices/errors.js';
 import type { TaskHandle, TaskId } from '../../devices/handles.js';
+import { shown } from '../checks.js';
 import type { Body } from '../engine/script-bodies.js';
 import type { TaskGraph, TaskOptions } from './body-types.js';
 import type { Datum } from './datum.js';
-import type { ElementType } from './element-type.js';
+import { ELEMENT_TYPES, type ElementType, isElementType } from './element-type.js';
 import { spawnTooLate } from './spawning.js';
 import type { TaskClass } from './task-class.js';
 
@@ -75,6 +76,12 @@ export class TaskContext {
 
   readonly temporary = (element: ElementType, length: number): Datum => {
     this.check();
+    if (!isElementType(element))
+      throw new HeadraceError(
+        'ERR_OPTION',
+        `task class '${this.className}': a temporary has no element type ${shown(element)}`,
+        { task: this.className, remedy: `the element types are ${ELEMENT_TYPES.join(', ')}` },
+      );
     return this.graphOf().temporaryOf(this.body.task, element, length);
   };
 

@@ -9,7 +9,7 @@
 import { isAsyncFunction } from 'node:util/types';
 import { HeadraceError } from '../../devices/errors.js';
 import { MOST_ARGUMENTS } from '../../devices/submission.js';
-import { shown } from '../checks.js';
+import { isInstance, reading, shown } from '../checks.js';
 import { checkArgumentNames, missing } from './argument-names.js';
 import { TaskContext } from './body-context.js';
 import { Datum } from './datum.js';
@@ -51,7 +51,7 @@ export function hasDataParameters(cls: TaskClass, given: Values): boolean {
 
 function isDatumOf(cls: TaskClass, name: string, value: unknown): boolean {
   const type = cls.definition.params?.[name];
-  return value instanceof Datum && type !== undefined && DATUM_TYPES[type] !== undefined;
+  return isInstance(value, Datum) && type !== undefined && DATUM_TYPES[type] !== undefined;
 }
 
 /**
@@ -61,8 +61,10 @@ function isDatumOf(cls: TaskClass, name: string, value: unknown): boolean {
 export function plainTask(cls: TaskClass, given: Values): PlainTask {
   const args: Values = {};
   const sizes: number[] = [];
+  const read = (what: string, name: string): unknown =>
+    reading('ERR_ARGUMENT_TYPE', `task class '${cls.name}': ${what} '${name}'`, () => given[name]);
   cls.flowNames.forEach((flow, f) => {
-    const value = given[flow];
+    const value = read('flow', flow);
     if (cls.lists?.[f] !== 1) {
       args[flow] = value;
       return;
@@ -73,9 +75,9 @@ export function plainTask(cls: TaskClass, given: Values): PlainTask {
     args[sizeOf(flow)] = length;
     sizes.push(length);
   });
-  for (const name of cls.paramNames) args[name] = given[name];
+  for (const name of cls.paramNames) args[name] = read('parameter', name);
   checkArgumentNames(cls, given);
-  const data = cls.paramNames.filter((name) => isDatumOf(cls, name, given[name]));
+  const data = cls.paramNames.filter((name) => isDatumOf(cls, name, args[name]));
   return { cls: shapeOf(cls, { sizes, data }), args };
 }
 
@@ -188,18 +190,22 @@ function grouped(cls: TaskClass, sizes: readonly number[], values: Values): Valu
 
 function checkList(cls: TaskClass, flow: string, value: unknown, args: Values): unknown[] {
   if (value === undefined) throw missing(cls, `an array of data for flow '${flow}'`, args);
-  if (!Array.isArray(value)) {
+  const of = `task class '${cls.name}': flow '${flow}'`;
+  const data = reading('ERR_ARGUMENT_TYPE', of, () =>
+    Array.isArray(value) ? (value.length > MOST_ARGUMENTS ? value : [...value]) : undefined,
+  );
+  if (data === undefined) {
     throw new HeadraceError(
       'ERR_ARGUMENT_TYPE',
-      `task class '${cls.name}': flow '${flow}' needs an array of data, not ${shown(value)}`,
+      `${of} needs an array of data, not ${shown(value)}`,
     );
   }
-  if (value.length > MOST_ARGUMENTS) {
+  if (data.length > MOST_ARGUMENTS) {
     throw new HeadraceError(
       'ERR_TASK_TOO_LARGE',
-      `task class '${cls.name}': flow '${flow}' has ${value.length} data, and a task takes ${MOST_ARGUMENTS} data and parameters`,
+      `${of} has ${data.length} data, and a task takes ${MOST_ARGUMENTS} data and parameters`,
       { task: cls.name, limit: MOST_ARGUMENTS, remedy: 'split the task' },
     );
   }
-  return value;
+  return data;
 }

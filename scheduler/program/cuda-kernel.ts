@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { HeadraceError } from '../../devices/errors.js';
 import { describeThrown } from '../../trace/thrown.js';
+import { entriesOf, isRecord, reading, shown } from '../checks.js';
 import type { Flows, Parameters, ParameterType } from './flows.js';
 
 /** C type of a scalar argument: double, float, int, long long. */
@@ -99,86 +100,136 @@ interface CudaKernelOwner {
  *
  * @throws HeadraceError `ERR_TASK_CLASS` with the class and the error.
  */
-export function cudaKernelSource(owner: CudaKernelOwner, kernel: CudaKernel): CudaKernelSource {
-  const fail = (text: string, remedy?: string): never => {
-    throw new HeadraceError(
-      'ERR_TASK_CLASS',
-      `CUDA kernel of task class '${owner.name}': ${text}`,
-      remedy === undefined ? undefined : { remedy },
-    );
-  };
+export function cudaKernelSource(owner: CudaKernelOwner, declared: CudaKernel): CudaKernelSource {
+  const of = new Declaration(owner);
+  const kernel = of.parts(declared, 'it') as unknown as CudaKernel;
   const unknown = Object.keys(kernel).find((part) => !Object.hasOwn(PARTS, part));
   if (unknown !== undefined)
-    fail(`it has '${unknown}'`, `its parts are ${Object.keys(PARTS).join(', ')}`);
+    of.fail(`it has ${shown(unknown)}`, `its parts are ${Object.keys(PARTS).join(', ')}`);
   if (typeof kernel.function !== 'string' || kernel.function === '') {
-    fail('it names no function', 'set `function` to the name of a __global__ function');
-  }
-  const flowNames = Object.keys(owner.flows);
-  const paramNames = Object.keys(owner.params ?? {});
-  const parameter = (name: string): number => {
-    const index = paramNames.indexOf(name);
-    if (index < 0)
-      fail(`there is no parameter '${name}'`, `parameters are: ${paramNames.join(', ') || 'none'}`);
-    return index;
-  };
-  const position = (argument: CudaArgument): CudaArgumentPosition => {
-    if (typeof argument === 'string') {
-      const flow = flowNames.indexOf(argument);
-      if (flow >= 0) return { type: 'pointer', index: flow };
-      const index = parameter(argument);
-      return { type: TYPES[(owner.params as Parameters)[argument] as ParameterType], index };
-    }
-    if (!SCALARS.includes(argument.as))
-      fail(`'${String(argument.as)}' is not an argument type`, `types are: ${SCALARS.join(', ')}`);
-    return { type: argument.as, index: parameter(argument.parameter) };
-  };
-  const signature = kernel.arguments.map(position);
-  if (signature.length > MAX_ARGUMENTS) fail(`it has more than ${MAX_ARGUMENTS} arguments`);
-  const unused = flowNames.filter(
-    (_, f) => !signature.some((s) => s.type === 'pointer' && s.index === f),
-  );
-  if (unused.length > 0)
-    fail(
-      `its arguments leave out flow '${unused[0]}'`,
-      'pass every flow, or remove it from the class',
+    of.fail(
+      `it names no function: \`function\` is ${shown(kernel.function)}`,
+      'set `function` to the name of a __global__ function',
     );
-
-  const extent = (value: CudaExtent, what: string, least: number): CudaExtentPosition => {
-    if (typeof value === 'number') {
-      if (!Number.isInteger(value) || value < least)
-        fail(`${what} is ${value}, not a whole number of at least ${least}`);
-      return value;
-    }
-    const per = value.per ?? 1;
-    if (!(per > 0) || !Number.isFinite(per)) fail(`${what} divides by ${per}`);
-    return { param: parameter(value.parameter), divisor: per };
-  };
-  const extents = (
-    value: CudaExtent | readonly CudaExtent[],
-    what: string,
-  ): CudaExtentPosition[] => {
-    const list: readonly CudaExtent[] = Array.isArray(value) ? value : [value as CudaExtent];
-    if (list.length < 1 || list.length > 3)
-      fail(`its ${what} has ${list.length} dimensions`, 'give one to three');
-    return list.map((each, d) => extent(each, `${what}[${d}]`, 1));
-  };
-  const code = text(owner, kernel, fail);
+  }
+  const signature = of.signature(kernel.arguments);
+  const code = text(owner, kernel, (problem, remedy) => of.fail(problem, remedy));
   const launch = [
     {
       symbol: kernel.function,
       signature,
-      grid: extents(kernel.grid, 'grid'),
-      block: extents(kernel.block, 'block'),
-      sharedBytes: extent(kernel.sharedBytes ?? 0, 'sharedBytes', 0),
+      grid: of.extents(kernel.grid, 'grid'),
+      block: of.extents(kernel.block, 'block'),
+      sharedBytes: of.extent(kernel.sharedBytes ?? 0, 'sharedBytes', 0),
     },
   ];
-  const whole = { ...code, options: [...(kernel.options ?? [])] };
+  const whole = { ...code, options: of.options(kernel.options ?? []) };
   // Native code keeps kernels by name as long as the process lives, so other code needs another name.
   const hash = createHash('sha256')
     .update(JSON.stringify([whole, launch]))
     .digest('hex');
   const name = `${owner.name} (cuda ${hash.slice(0, 8)})`;
   return { ...whole, kernels: launch.map((each) => ({ name, ...each })) };
+}
+
+/** Reads the values of a declaration, which may be anything. */
+class Declaration {
+  private readonly name: string;
+  private readonly params: Parameters;
+  private readonly flowNames: readonly string[];
+  private readonly paramNames: readonly string[];
+
+  constructor({ name, flows, params = {} }: CudaKernelOwner) {
+    this.name = `CUDA kernel of task class '${name}'`;
+    this.params = params;
+    this.flowNames = Object.keys(flows);
+    this.paramNames = Object.keys(params);
+  }
+
+  fail(problem: string, remedy?: string): never {
+    throw new HeadraceError('ERR_TASK_CLASS', `${this.name}: ${problem}`, { remedy });
+  }
+
+  parts(value: unknown, what: string): Readonly<Record<string, unknown>> {
+    if (!isRecord(value)) this.fail(`${what} is ${shown(value)}`);
+    const parts = entriesOf(value as object, 'ERR_TASK_CLASS', `${this.name}: ${what}`);
+    return Object.fromEntries(parts);
+  }
+
+  private list(what: string, value: unknown): unknown[] {
+    const list = reading('ERR_TASK_CLASS', `${this.name}: its ${what}`, () =>
+      Array.isArray(value) ? [...(value as unknown[])] : undefined,
+    );
+    return list ?? this.fail(`its ${what} must be an array, not ${shown(value)}`);
+  }
+
+  options(value: unknown): string[] {
+    const options = this.list('options', value);
+    const wrong = options.findIndex((option) => typeof option !== 'string');
+    if (wrong >= 0) this.fail(`options[${wrong}] is ${shown(options[wrong])}, not a text`);
+    return options as string[];
+  }
+
+  signature(value: unknown): CudaArgumentPosition[] {
+    const all = this.list('arguments', value).map((argument, a) => this.argument(argument, a));
+    if (all.length > MAX_ARGUMENTS) this.fail(`it has more than ${MAX_ARGUMENTS} arguments`);
+    const unused = this.flowNames.find(
+      (_, f) => !all.some((s) => s.type === 'pointer' && s.index === f),
+    );
+    if (unused !== undefined)
+      this.fail(
+        `its arguments leave out flow '${unused}'`,
+        'pass every flow, or remove it from the class',
+      );
+    return all;
+  }
+
+  private argument(argument: unknown, a: number): CudaArgumentPosition {
+    if (typeof argument === 'string') {
+      const flow = this.flowNames.indexOf(argument);
+      if (flow >= 0) return { type: 'pointer', index: flow };
+      const index = this.parameter(argument);
+      return { type: TYPES[this.params[argument]], index };
+    }
+    const { as, parameter } = this.parts(argument, `arguments[${a}]`);
+    if (!SCALARS.includes(as as string))
+      this.fail(
+        `arguments[${a}] has ${shown(as)}, which is not an argument type`,
+        `types are: ${SCALARS.join(', ')}`,
+      );
+    return { type: as as CudaScalar, index: this.parameter(parameter) };
+  }
+
+  private parameter(name: unknown): number {
+    const { paramNames } = this;
+    const index = paramNames.indexOf(name as string);
+    if (index < 0)
+      this.fail(
+        `there is no parameter ${shown(name)}`,
+        `parameters are: ${paramNames.join(', ') || 'none'}`,
+      );
+    return index;
+  }
+
+  extent(value: unknown, what: string, least: number): CudaExtentPosition {
+    if (typeof value === 'number') {
+      if (!Number.isInteger(value) || value < least)
+        this.fail(`${what} is ${shown(value)}, not a whole number of at least ${least}`);
+      return value;
+    }
+    const { per = 1, parameter } = this.parts(value, what);
+    const isDivisor = typeof per === 'number' && per > 0 && Number.isFinite(per);
+    if (!isDivisor) this.fail(`${what} divides by ${shown(per)}`);
+    return { param: this.parameter(parameter), divisor: per as number };
+  }
+
+  extents(value: unknown, what: string): CudaExtentPosition[] {
+    const isOne = isRecord(value) || value === null || typeof value !== 'object';
+    const list = isOne ? [value] : this.list(what, value);
+    if (list.length < 1 || list.length > 3)
+      this.fail(`its ${what} has ${list.length} dimensions`, 'give one to three');
+    return list.map((each, d) => this.extent(each, `${what}[${d}]`, 1));
+  }
 }
 
 /** The code: source text or an image, and its name in messages. */
@@ -190,6 +241,10 @@ function text(
   if ((kernel.source === undefined) === (kernel.file === undefined)) {
     return fail('it has no code, or two', 'give either `source` or `file`');
   }
+  if (kernel.source !== undefined && typeof kernel.source !== 'string')
+    return fail(`its source is ${shown(kernel.source)}, not a text`);
+  if (kernel.file !== undefined && typeof kernel.file !== 'string')
+    return fail(`its file is ${shown(kernel.file)}, not the name of a file`);
   if (kernel.file === undefined)
     return { name: `${owner.name}.cu`, source: kernel.source as string };
   const name = basename(kernel.file);
@@ -197,7 +252,7 @@ function text(
   try {
     bytes = readFileSync(kernel.file);
   } catch (error) {
-    return fail(`its file cannot be read: ${describeThrown(error)}`);
+    return fail(`its file ${shown(kernel.file)} cannot be read: ${describeThrown(error)}`);
   }
   if (/\.(ptx|cubin|fatbin)$/.test(name)) return { name, image: bytes };
   return { name, source: Buffer.from(bytes).toString('utf8') };

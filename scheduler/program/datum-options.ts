@@ -3,7 +3,7 @@
 import { HeadraceError } from '../../devices/errors.js';
 import type { SpaceId } from '../../devices/handles.js';
 import { NO_HOME } from '../../devices/memory/directory.js';
-import { checkOptions, checkText, shown } from '../checks.js';
+import { checkText, optionsOf, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import { type ElementType, elementBytes } from './element-type.js';
 import { spaceOf } from './named-device.js';
@@ -58,9 +58,9 @@ export function datumWish(
   nextName: () => string,
   { engine, inBody, rank: here, ranks }: Creator,
 ): DatumWish {
-  checkOptions(options, DATUM_OPTIONS, 'the options of a datum');
-  const { device, rank, rows } = options;
-  const name = checkText(options.name ?? nextName(), 'name');
+  const given = optionsOf(options, DATUM_OPTIONS, 'the options of a datum');
+  const { device, rank, rows } = given;
+  const name = checkText(given.name ?? nextName(), 'the name of a datum');
   // A body runs on one rank only, so data that it creates belong to that rank.
   const owner = rank ?? (inBody ? here : 0);
   if (!Number.isInteger(owner) || owner < 0 || owner >= ranks) {

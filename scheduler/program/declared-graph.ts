@@ -6,12 +6,22 @@
 import { alg, Graph as Graphlib } from '@dagrejs/graphlib';
 import { HeadraceError } from '../../devices/errors.js';
 import type { TaskHandle } from '../../devices/handles.js';
-import { shown } from '../checks.js';
+import { optionsOf, reading, shown } from '../checks.js';
 import type { Graph, TaskArguments, TaskOptions } from './graph.js';
 import type { Flows, Parameters, TaskClass } from './task-class.js';
 
 /** Largest declared graph. */
 const MAX_TASKS = 1000;
+
+const DECLARED_OPTIONS: readonly string[] = ['priority', 'device', 'rank', 'after'];
+
+/** A copy of an array of names; undefined for another value. */
+function namesIn(given: unknown, of: string): string[] | undefined {
+  const names = reading('ERR_ARGUMENT_TYPE', `after of ${of}`, () =>
+    Array.isArray(given) ? [...(given as unknown[])] : undefined,
+  );
+  return names?.every((name) => typeof name === 'string') === true ? names : undefined;
+}
 
 /** One task of a declared graph. */
 export interface DeclaredTask {
@@ -35,7 +45,7 @@ export class DeclaredGraph {
 
   /**
    * Declares a task. `after` may name tasks that are declared later.
-   * @throws HeadraceError `ERR_DUPLICATE_TASK`, `ERR_GRAPH_TOO_LARGE`
+   * @throws HeadraceError `ERR_ARGUMENT_TYPE`, `ERR_OPTION`, `ERR_DUPLICATE_TASK`, `ERR_GRAPH_TOO_LARGE`
    */
   add<F extends Flows, P extends Parameters>(
     name: string,
@@ -43,11 +53,15 @@ export class DeclaredGraph {
     args: TaskArguments<F, P>,
     options: Omit<TaskOptions, 'after'> & { readonly after?: readonly string[] } = {},
   ): this {
-    const { after = [], ...rest } = options;
-    if (!Array.isArray(after) || !after.every((task) => typeof task === 'string')) {
+    if (typeof name !== 'string')
+      throw new HeadraceError('ERR_ARGUMENT_TYPE', `a task needs a name, not ${shown(name)}`);
+    const of = `the options of task ${shown(name)}`;
+    const { after: given, ...rest } = optionsOf(options, DECLARED_OPTIONS, of);
+    const after = given === undefined ? [] : namesIn(given, of);
+    if (after === undefined) {
       throw new HeadraceError(
         'ERR_ARGUMENT_TYPE',
-        `task ${shown(name)}: after needs an array of task names`,
+        `task ${shown(name)}: after needs an array of task names, not ${shown(given)}`,
         { remedy: "write after: ['name']" },
       );
     }

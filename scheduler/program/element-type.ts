@@ -29,6 +29,9 @@ export type ElementArray<E extends ElementType> = InstanceType<(typeof ARRAYS)[E
 /** Any array from which data can be made. */
 export type AnyElementArray = ElementArray<ElementType>;
 
+/** All element types. */
+export const ELEMENT_TYPES: readonly ElementType[] = Object.keys(ARRAYS) as ElementType[];
+
 /** Bytes per element. */
 export function elementBytes(element: ElementType): number {
   return ARRAYS[element].BYTES_PER_ELEMENT;

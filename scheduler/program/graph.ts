@@ -7,6 +7,7 @@ import type { Column, DatumId, SpaceId, TaskHandle, TaskId } from '../../devices
 import { distinctBytes } from '../../devices/memory/distinct-bytes.js';
 import { ANY_DEVICE, type TaskClassRow } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
+import { isInstance, reading } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
@@ -38,6 +39,8 @@ import {
   neverWritten,
   noDatum,
   reentered,
+  unreadable,
+  unreadableOptions,
   unusable,
 } from './task-arguments.js';
 import {
@@ -85,6 +88,8 @@ export interface InsertionWatch {
 
 /** Arguments for which the record of a graph has room at first. Runs may be short, and each has a graph. */
 const FEW_ARGUMENTS = 16;
+
+const NO_OPTIONS: TaskOptions = {};
 
 /** The program has not chosen a rank. */
 const ANY_RANK = -1;
@@ -183,13 +188,18 @@ export class Graph implements TaskGraph {
     const turn = ++this.turn;
     const { next } = tasks;
     const named = args as unknown as Record<string, unknown>;
-    this.readData(bound, named, spawner);
-    if (paramNames.length > 0 && !this.readParameters(bound, named))
-      return this.insertShape(bound.cls, args, options, spawner);
-    if (bound.uncheckedArguments > 0) {
-      bound.uncheckedArguments--;
-      checkArgumentNames(row, named);
+    let isPlain: boolean;
+    try {
+      this.readData(bound, named, spawner);
+      isPlain = paramNames.length === 0 || this.readParameters(bound, named);
+      if (isPlain && bound.uncheckedArguments > 0) {
+        bound.uncheckedArguments--;
+        checkArgumentNames(row, named);
+      }
+    } catch (error) {
+      throw unreadable(bound, named, this.runtime.programData, error);
     }
+    if (!isPlain) return this.insertShape(bound.cls, args, options, spawner);
     return this.insertRecord(bound, options, spawner, turn, next);
   }
 
@@ -240,7 +250,8 @@ export class Graph implements TaskGraph {
     params: Readonly<Record<string, unknown>> | undefined,
     options: TaskOptions | undefined,
   ): TaskHandle {
-    const args: Record<string, unknown> = { ...params };
+    const of = `the parameters of task class '${cls.name}'`;
+    const args: Record<string, unknown> = reading('ERR_ARGUMENT_TYPE', of, () => ({ ...params }));
     for (let i = 0; i < cls.flowNames.length; i++) args[cls.flowNames[i]] = data[i];
     return this.insert(cls, args as TaskArguments<Flows, Parameters>, options);
   }
@@ -445,7 +456,7 @@ export class Graph implements TaskGraph {
    */
   private isOfParent(datum: unknown, element: ElementType, spawner: TaskId | undefined): boolean {
     const { directory, joins } = this.engine;
-    if (spawner === undefined || !(datum instanceof Datum) || !datum.closed) return false;
+    if (spawner === undefined || !isInstance(datum, Datum) || !datum.closed) return false;
     const isHere = directory.info[datum.row] === datum && datum.element === element;
     return isHere && joins.uses(spawner, datum.row);
   }
@@ -489,9 +500,13 @@ export class Graph implements TaskGraph {
 
   /** Checks the options and puts them into the record of the insertion. Returns the rank. */
   private readOptions(bound: BoundClass, options: TaskOptions): number {
-    if (options === null) checkTaskOptions(bound, options);
     const { insertion } = this;
-    const { priority, device, rank, after } = options;
+    let { priority, device, rank, after }: TaskOptions = NO_OPTIONS;
+    try {
+      ({ priority, device, rank, after } = options);
+    } catch (error) {
+      throw unreadableOptions(bound, options, error);
+    }
     if (priority !== undefined) insertion.priority = checkPriority(bound, priority);
     if (device !== undefined) insertion.device = this.deviceHint(bound, device);
     const on = rank === undefined ? ANY_RANK : checkRank(bound, rank, this.ranks);
@@ -513,9 +528,10 @@ export class Graph implements TaskGraph {
    * @throws HeadraceError `ERR_FOREIGN_DATUM`, `ERR_DATUM_CLOSED`, `ERR_NEVER_WRITTEN`, `ERR_RUN_OVER`, or the run's own
    *   error
    */
-  check(datum: Datum, reads: boolean, of = `datum '${datum?.name}'`): void {
+  check(datum: Datum, reads: boolean, called?: string): void {
     const { run, engine, runtime } = this;
-    if (!(datum instanceof Datum)) throw noDatum('graph.check', datum);
+    if (!isInstance(datum, Datum)) throw noDatum('graph.check', datum);
+    const of = called ?? `datum '${datum.name}'`;
     if (run.error !== undefined) throw run.error;
     if (run.over) this.throwOver();
     const error = unusable(of, datum, runtime.programData);
@@ -569,7 +585,7 @@ export class Graph implements TaskGraph {
    * datum of this rank. Then insertion costs a rank only its share (docs/network.md has the rule).
    */
   owns(datum: Datum): boolean {
-    if (!(datum instanceof Datum)) throw noDatum('graph.owns', datum);
+    if (!isInstance(datum, Datum)) throw noDatum('graph.owns', datum);
     return datum.rank === this.rank;
   }
 

@@ -13,6 +13,7 @@ export function spaceOf(backend: Backend, device: number | 'host'): SpaceId {
     throw new HeadraceError(
       'ERR_NO_DEVICE',
       `there is no GPU ${shown(device)}: this runtime has ${gpus === 0 ? 'none' : `GPUs 0 to ${gpus - 1}`}`,
+      { remedy: "a device is 'host' or the number of a GPU" },
     );
   }
   return (FIRST_GPU + device) as SpaceId;

@@ -1,6 +1,6 @@
 // What a flow reduces by: the operator and the number of partial results, and their possible mistakes.
 import { AccessMode } from '../../trace/format.js';
-import { shown } from '../checks.js';
+import { isRecord, propertyOf, shown } from '../checks.js';
 import type { ElementType } from './element-type.js';
 
 /** An operator that is built in. */
@@ -74,15 +74,17 @@ export function reductionProblem(
 
 function operatorProblem(element: ElementType, operator: unknown): string | undefined {
   if (typeof operator === 'string' && Object.hasOwn(BUILT_IN, operator)) return undefined;
-  if (typeof operator !== 'object' || operator === null) {
+  if (!isRecord(operator)) {
     const names = Object.keys(BUILT_IN).join(', ');
     return `has the operator ${shown(operator)}: it takes ${names}, or { identity, combine }`;
   }
   for (const part of ['identity', 'combine'] as const) {
-    const cls = (operator as Partial<OwnOperator>)[part];
-    if (typeof cls !== 'object' || cls === null || !Array.isArray(cls.modes))
+    const of = `\`${part}\` of an operator`;
+    const cls = propertyOf(operator, part, 'ERR_OPTION', 'an operator') as OperatorClass;
+    const modes = isRecord(cls) ? propertyOf(cls, 'modes', 'ERR_OPTION', of) : undefined;
+    if (!Array.isArray(modes))
       return `has an operator whose \`${part}\` is ${shown(cls)}, no task class`;
-    const { name, modes, elements, paramNames } = cls;
+    const { name, elements, paramNames } = cls;
     const has = `has an operator whose \`${part}\`, task class '${name}',`;
     const isShape = modes.length === SHAPES[part].length;
     if (!isShape || modes.some((mode, i) => mode !== SHAPES[part][i]))

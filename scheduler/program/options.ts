@@ -1,7 +1,7 @@
 // Options of a runtime: their defaults, their limits, and the errors for wrong values.
 import { totalmem } from 'node:os';
 import { HeadraceError } from '../../devices/errors.js';
-import { checkOptions, checkText, checkTruth, oneOf, shown } from '../checks.js';
+import { checkFile, checkText, checkTruth, oneOf, optionsOf, shown } from '../checks.js';
 import { ownCores } from './own-cores.js';
 
 /** Bytes, or a text such as '24MiB', '1.5 GiB', '512kB'. */
@@ -179,7 +179,7 @@ function seconds(value: number, what: string): number {
   if (typeof value !== 'number' || !(value >= 0 && value <= 1e6)) {
     throw new HeadraceError(
       'ERR_OPTION',
-      `${what} must be a number of seconds from 0 to 1000000, not ${String(value)}`,
+      `${what} must be a number of seconds from 0 to 1000000, not ${shown(value)}`,
     );
   }
   return value;
@@ -201,9 +201,8 @@ export function resolveOptions(
   given: RuntimeOptions,
   outside: RuntimeOptions = {},
 ): ResolvedOptions {
-  checkOptions(given, Object.keys(RUNTIME_OPTIONS), 'the options of a runtime');
-  const own = Object.entries(given).filter(([, value]) => value !== undefined);
-  const options: RuntimeOptions = { ...outside, ...Object.fromEntries(own) };
+  const own = optionsOf(given, Object.keys(RUNTIME_OPTIONS), 'the options of a runtime');
+  const options: RuntimeOptions = { ...outside, ...own };
   const driver = oneOf(options.driver ?? 'emulated', 'driver', ['emulated', 'cuda', 'hip']);
   const gpus = integer(options.gpus ?? 0, 'gpus', 0, 30);
   const hostBytes = parseBytes(options.hostMemory ?? Math.floor(totalmem() * 0.75), 'hostMemory');
@@ -226,7 +225,7 @@ export function resolveOptions(
     watchdog: seconds(options.watchdog ?? 30, 'watchdog') * 1e9,
     runAhead: powerOfTwo(options.runAhead ?? 1024, 'runAhead', 1, 2 ** 15),
     checked: checkTruth(options.checked ?? false, 'checked'),
-    trace: options.trace === undefined ? undefined : checkText(options.trace, 'trace'),
+    trace: options.trace === undefined ? undefined : checkFile(options.trace, 'trace'),
     name: checkText(options.name ?? 'headrace', 'name'),
     comm: oneOf(options.comm ?? 'auto', 'comm', ['auto', 'direct', 'staged', 'ipc', 'off']),
     inlineBytes: parseBytes(options.inlineBytes ?? 4096, 'inlineBytes'),

@@ -6,7 +6,7 @@ import { HOST, type TaskId } from '../../devices/handles.js';
 import { CopyEvent } from '../../devices/memory/coherency.js';
 import { makeRoom } from '../../devices/memory/eviction.js';
 import { AccessMode } from '../../trace/format.js';
-import { shown } from '../checks.js';
+import { isInstance, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { SharedObject } from '../ranks/call-log.js';
 import { NO_GID } from '../ranks/data.js';
@@ -299,7 +299,7 @@ export class ProgramData implements DatumOwner {
   }
 
   firstOf(datum: unknown): Promise<number> {
-    if (!(datum instanceof Datum))
+    if (!isInstance(datum, Datum))
       throw new HeadraceError(
         'ERR_ARGUMENT_TYPE',
         `graph.value needs a datum, not ${shown(datum)}`,
@@ -310,7 +310,7 @@ export class ProgramData implements DatumOwner {
         `datum '${datum.name}' belongs to another runtime`,
         { datum: datum.name },
       );
-    const { element, row } = datum;
+    const { element, row }: Datum = datum;
     return this.whenWritten(datum, () => {
       const { backend, directory: dir } = this.engine;
       const [first] = viewAs(
@@ -361,7 +361,7 @@ export class ProgramData implements DatumOwner {
       if (elementTypeOf(values) !== datum.element || values.length !== datum.length) {
         throw new HeadraceError(
           'ERR_ARGUMENT_TYPE',
-          `datum '${datum.name}' takes ${datum.length} elements of ${datum.element}`,
+          `datum '${datum.name}' takes ${datum.length} elements of ${datum.element}, not ${shownValues(values)}`,
           { datum: datum.name },
         );
       }
@@ -521,4 +521,12 @@ function neverWritten(datum: Datum): HeadraceError {
   return new HeadraceError('ERR_NEVER_WRITTEN', `datum '${datum.name}' was never written`, {
     datum: datum.name,
   });
+}
+
+/** Values that do not fit a datum, in words. */
+function shownValues(values: unknown): string {
+  const element = elementTypeOf(values);
+  return element === undefined
+    ? shown(values)
+    : `${(values as AnyElementArray).length} elements of ${element}`;
 }

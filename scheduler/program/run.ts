@@ -4,7 +4,7 @@ import { EventEmitter } from 'eventemitter3';
 import { HeadraceError, RunAbortedError } from '../../devices/errors.js';
 import type { TaskHandle } from '../../devices/handles.js';
 import { describeThrown, isError } from '../../trace/thrown.js';
-import { checkOptions, checkText, checkTruth, shown } from '../checks.js';
+import { checkText, checkTruth, optionsOf, reading, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import { promiseOf } from '../engine/thenable.js';
@@ -53,18 +53,20 @@ const RUN_OPTIONS: readonly string[] = ['signal', 'pruned', 'name'];
 
 /** The options of a run, each read once and checked. @internal */
 export function checkRunOptions(options: RunOptions): RunOptions {
-  checkOptions(options, RUN_OPTIONS, 'the options of a run');
-  const { signal, pruned = false, name = 'run' } = options;
+  const given = optionsOf(options, RUN_OPTIONS, 'the options of a run');
+  const { signal, pruned = false, name = 'run' } = given;
   checkTruth(pruned, 'pruned');
   checkText(name, 'name');
   if (signal === undefined) return { pruned, name };
-  const given = signal as unknown as Record<string, unknown> | null;
-  if (
-    given === null ||
-    typeof given !== 'object' ||
-    typeof given['aborted'] !== 'boolean' ||
-    typeof given['addEventListener'] !== 'function'
-  ) {
+  const isSignal = reading(
+    'ERR_OPTION',
+    'signal',
+    () =>
+      typeof signal === 'object' &&
+      typeof signal?.aborted === 'boolean' &&
+      typeof signal.addEventListener === 'function',
+  );
+  if (!isSignal) {
     throw new HeadraceError('ERR_OPTION', `signal must be an AbortSignal, not ${shown(signal)}`);
   }
   return { signal, pruned, name };

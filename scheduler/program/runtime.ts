@@ -6,8 +6,8 @@ import type { Backend } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import type { TaskHandle } from '../../devices/handles.js';
 import type { NetworkPort } from '../../devices/network/port.js';
-import { FileSink } from '../../trace/sinks.js';
-import { shown } from '../checks.js';
+import type { FileSink } from '../../trace/sinks.js';
+import { checkFile, isInstance, shown } from '../checks.js';
 import { Engine } from '../engine/engine.js';
 import { ParameterisedGraph } from '../parameterised/parameterised-graph.js';
 import { type LoadPlanOptions, loadPlan } from '../plans/load-plan.js';
@@ -19,7 +19,7 @@ import { Ranks } from '../ranks/ranks.js';
 import { Recognition } from '../recognition/recognition.js';
 import { EngineTracer } from '../reports/engine-tracer.js';
 import { type DeviceMemory, memoryReport } from '../reports/memory.js';
-import { finishTrace, keepOpen } from '../reports/open-traces.js';
+import { finishTrace, keepOpen, openTraceFile } from '../reports/open-traces.js';
 import { loadTelemetry } from '../reports/telemetry.js';
 import { traceHeader } from '../reports/trace-header.js';
 import { ClassBinder } from './bound-class.js';
@@ -84,8 +84,15 @@ export class Runtime {
     const resolved = resolveOptions(options, outside);
     reportOverridden(resolved, outside);
     await loadTelemetry();
-    const { backend, port } = await openMachine(resolved);
-    return new Runtime(backend, resolved, port);
+    // Before the machine: if the file cannot be written, nothing is open.
+    const sink = resolved.trace === undefined ? undefined : openTraceFile(resolved.trace, true);
+    try {
+      const { backend, port } = await openMachine(resolved);
+      return new Runtime(backend, resolved, port, sink);
+    } catch (error) {
+      sink?.close();
+      throw error;
+    }
   }
 
   /** @internal A runtime over any backend; tests and the simulator use it. */
@@ -93,7 +100,12 @@ export class Runtime {
     return new Runtime(backend, resolveOptions(options), port);
   }
 
-  private constructor(backend: Backend, options: ResolvedOptions, port: NetworkPort | undefined) {
+  private constructor(
+    backend: Backend,
+    options: ResolvedOptions,
+    port: NetworkPort | undefined,
+    file?: FileSink,
+  ) {
     raiseInliningBudget();
     this.backend = backend;
     this.options = options;
@@ -109,7 +121,7 @@ export class Runtime {
       this.engine.remote = this.peers;
     }
     if (options.trace !== undefined) {
-      const sink = new FileSink(options.trace, backend.kind !== 'simulated');
+      const sink = file ?? openTraceFile(options.trace, backend.kind !== 'simulated');
       const { name, trace: _, ...rest } = options;
       const header = traceHeader(this.engine, name, hostname(), rest);
       this.tracer = new EngineTracer(this.engine, sink, header);
@@ -203,7 +215,7 @@ export class Runtime {
   run(program: Program, options?: RunOptions): Run;
   run(first: Program | ParameterisedGraph<unknown>, second?: unknown, third?: RunOptions): Run {
     this.lifetime.check();
-    const isGraph = first instanceof ParameterisedGraph;
+    const isGraph = isInstance(first, ParameterisedGraph);
     const program = isGraph ? (graph: Graph) => void first.insertInto(graph, second) : first;
     const options = (isGraph ? third : (second as RunOptions | undefined)) ?? {};
     if (typeof program !== 'function') {
@@ -242,10 +254,16 @@ export class Runtime {
     third?: PlanOptions,
   ): Promise<Plan> {
     this.lifetime.check();
-    const isGraph = first instanceof ParameterisedGraph;
+    const isGraph = isInstance(first, ParameterisedGraph);
     const program = isGraph ? (graph: PlanGraph) => void first.insertInto(graph, second) : first;
     const options = (isGraph ? third : (second as PlanOptions | undefined)) ?? {};
-    return makePlan(this, this.engine, program, options, () => this.lifetime.isOver);
+    return makePlan(
+      this,
+      this.engine,
+      program as (graph: PlanGraph) => void,
+      options,
+      () => this.lifetime.isOver,
+    );
   }
 
   /**
@@ -299,7 +317,7 @@ export class Runtime {
     const { story } = this.engine;
     if (story === undefined)
       return 'nothing is kept: open the runtime with the option checked: true';
-    if (of instanceof Datum) return this.told(story.ofDatum(of.row), `datum '${of.name}'`);
+    if (isInstance(of, Datum)) return this.told(story.ofDatum(of.row), `datum '${of.name}'`);
     if (typeof of !== 'number')
       throw new HeadraceError(
         'ERR_ARGUMENT_TYPE',
@@ -327,9 +345,11 @@ export class Runtime {
   /**
    * Loads native kernels from a shared object (docs/kernels.md).
    * @returns the names it registered
+   * @throws HeadraceError `ERR_OPTION`, `ERR_KERNEL_LIBRARY`
    */
   loadKernels(path: string): string[] {
     this.lifetime.check();
+    checkFile(path, 'a kernel library');
     return this.backend.loadKernels(path);
   }
 
@@ -337,8 +357,8 @@ export class Runtime {
    * Waits for open runs, then stops all threads and frees everything. Idempotent. On several ranks every rank must call
    * it, and it waits for all of them.
    *
-   * Rejects with `ERR_PROGRAM_MISMATCH`, after everything is closed, if the ranks made different calls and no other
-   * promise of this rank has reported it.
+   * Rejects, after everything is closed, with `ERR_TRACE_WRITE` if the trace is incomplete, and with `ERR_PROGRAM_MISMATCH` if the
+   * ranks made different calls and no other promise of this rank has reported it.
    */
   close(): Promise<void> {
     this.closed ??= this.closeInOrder();
@@ -357,9 +377,12 @@ export class Runtime {
     await Promise.allSettled([...this.openRuns].map((run) => run.done));
     await this.engine.quiet();
     await ranks?.close();
-    if (this.tracer !== undefined) finishTrace(this.tracer.recorder);
-    await this.backend.scripts?.close();
-    this.backend.close();
+    try {
+      if (this.tracer !== undefined) finishTrace(this.tracer.recorder);
+    } finally {
+      await this.backend.scripts?.close();
+      this.backend.close();
+    }
     if (ranks !== undefined && !ranks.calls.told) ranks.calls.check();
   }
 }

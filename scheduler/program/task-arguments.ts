@@ -3,7 +3,8 @@
 
 import { HeadraceError } from '../../devices/errors.js';
 import type { TaskHandle } from '../../devices/handles.js';
-import { checkOptions, shown } from '../checks.js';
+import { describeThrown } from '../../trace/thrown.js';
+import { isInstance, optionsOf, reading, shown } from '../checks.js';
 import { missing } from './argument-names.js';
 import type { BoundClass } from './bound-class.js';
 import { Datum, type DatumOwner } from './datum.js';
@@ -27,7 +28,43 @@ export function badArguments(bound: BoundClass, args: unknown): HeadraceError {
 
 /** @throws HeadraceError `ERR_OPTION` if the options are no object or have unknown names. */
 export function checkTaskOptions(bound: BoundClass, options: unknown): void {
-  checkOptions(options, TASK_OPTIONS, `${subject(bound)}: the options of a task`);
+  optionsOf(options as object, TASK_OPTIONS, `${subject(bound)}: the options of a task`);
+}
+
+/** Reading the options threw `cause`. @throws HeadraceError `ERR_OPTION` that names the option, if it throws again */
+export function unreadableOptions(
+  bound: BoundClass,
+  options: unknown,
+  cause: unknown,
+): HeadraceError {
+  checkTaskOptions(bound, options);
+  return cannotRead('ERR_OPTION', `${subject(bound)}: the options of a task`, cause);
+}
+
+/** Reading the arguments threw `cause`: an error of a check, or one of the program's own getters. Finds the argument. */
+export function unreadable(
+  bound: BoundClass,
+  args: Readonly<Record<string, unknown>>,
+  owner: DatumOwner,
+  cause: unknown,
+): HeadraceError {
+  if (isInstance(cause, HeadraceError)) return cause;
+  const { flowNames, paramNames } = bound.row;
+  for (const [i, name] of [...flowNames, ...paramNames].entries()) {
+    const what = i < flowNames.length ? 'flow' : 'parameter';
+    let value: unknown;
+    try {
+      value = args[name];
+    } catch (error) {
+      return cannotRead('ERR_ARGUMENT_TYPE', `${subject(bound)}: ${what} '${name}'`, error);
+    }
+    if (what === 'flow' && !isInstance(value, Datum)) return badDatum(bound, i, value, args, owner);
+  }
+  return cannotRead('ERR_ARGUMENT_TYPE', `${subject(bound)}: its arguments`, cause);
+}
+
+function cannotRead(code: string, what: string, cause: unknown): HeadraceError {
+  return new HeadraceError(code, `${what} cannot be read: ${describeThrown(cause)}`, { cause });
 }
 
 /** Priority of a task. @throws HeadraceError `ERR_OPTION` */
@@ -61,7 +98,10 @@ export function checkAfter(
   after: unknown,
   isHandle: (handle: number) => boolean,
 ): TaskHandle[] {
-  if (!Array.isArray(after)) {
+  const given = reading('ERR_ARGUMENT_TYPE', `${subject(bound)}: after`, () =>
+    Array.isArray(after) ? Array.from(after as unknown[]) : undefined,
+  );
+  if (given === undefined) {
     throw new HeadraceError(
       'ERR_ARGUMENT_TYPE',
       `${subject(bound)}: after needs an array of task handles, not ${shown(after)}`,
@@ -69,9 +109,7 @@ export function checkAfter(
     );
   }
   const handles: TaskHandle[] = [];
-  const { length } = after;
-  for (let i = 0; i < length; i++) {
-    const handle = after[i] as unknown;
+  for (const [i, handle] of given.entries()) {
     if (typeof handle !== 'number') {
       throw new HeadraceError(
         'ERR_ARGUMENT_TYPE',
@@ -82,7 +120,7 @@ export function checkAfter(
     if (!isHandle(handle)) {
       throw new HeadraceError(
         'ERR_UNKNOWN_TASK',
-        `${subject(bound)}: after[${i}] is ${handle}, and no such task was inserted`,
+        `${subject(bound)}: after[${i}] is ${shown(handle)}, and no such task was inserted`,
         { remedy: 'use the handle that graph.insert returned' },
       );
     }
@@ -113,7 +151,7 @@ export function badDatum(
   if (datum === undefined) {
     return missing(bound.row, `a datum for flow '${flow}'`, args);
   }
-  if (!(datum instanceof Datum)) {
+  if (!isInstance(datum, Datum)) {
     return new HeadraceError(
       'ERR_ARGUMENT_TYPE',
       `task class '${name}': flow '${flow}' needs a datum, not ${shown(datum)}`,

@@ -3,9 +3,10 @@
 import type { SteeredKernelParameter } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import { AccessMode } from '../../trace/format.js';
-import { checkOptions, shown } from '../checks.js';
+import { entriesOf, isRecord, shown } from '../checks.js';
 import type { BodyContext } from './body-types.js';
 import { type CudaKernel, type CudaKernelSource, cudaKernelSource } from './cuda-kernel.js';
+import { FETCH_POLICIES, FLOW_PARTS } from './declare-flow.js';
 import { type ElementType, isElementType } from './element-type.js';
 import {
   type FetchPolicy,
@@ -13,8 +14,6 @@ import {
   type FlowArray,
   type FlowMode,
   type Flows,
-  type InputOptions,
-  type ListFlow,
   type OneOrList,
   ParameterKind,
   type Parameters,
@@ -22,37 +21,17 @@ import {
   type ParameterValue,
 } from './flows.js';
 import { ambiguousName } from './member-names.js';
-import { DEFAULT_PARTIALS, type Operator, type Reduction, reductionProblem } from './operator.js';
+import { type Reduction, reductionProblem } from './operator.js';
 
-const FLOW_OPTIONS: readonly string[] = ['fetch'];
-const REDUCE_OPTIONS: readonly string[] = ['partials', 'deterministic'];
-const FLOW_PARTS: readonly string[] = [
-  ...['element', 'mode', 'list', 'operator'],
-  ...FLOW_OPTIONS,
-  ...REDUCE_OPTIONS,
-];
-
-/** The task reads the datum and leaves it as it is. @throws HeadraceError `ERR_OPTION` */
-export function read<E extends ElementType>(
-  element: E,
-  options: InputOptions = {},
-): Flow<E, 'read'> {
-  checkOptions(options, FLOW_OPTIONS, 'the options of a flow');
-  return { element, mode: 'read', ...options };
-}
-/** The task overwrites all of the datum without reading it; the datum need not have a value yet. */
-export function write<E extends ElementType>(element: E): Flow<E, 'write'> {
-  return { element, mode: 'write' };
-}
-/** The task reads the datum and changes it. @throws HeadraceError `ERR_OPTION` */
-export function readWrite<E extends ElementType>(
-  element: E,
-  options: InputOptions = {},
-): Flow<E, 'readWrite'> {
-  checkOptions(options, FLOW_OPTIONS, 'the options of a flow');
-  return { element, mode: 'readWrite', ...options };
-}
-
+export {
+  commute,
+  list,
+  type ReduceOptions,
+  read,
+  readWrite,
+  reduce,
+  write,
+} from './declare-flow.js';
 export {
   type FetchPolicy,
   type Flow,
@@ -66,58 +45,6 @@ export {
   type Parameters,
   type ParameterType,
 } from './flows.js';
-
-/** Options of a reducing flow. */
-export interface ReduceOptions {
-  /**
-   * Partial results on each rank: as many of the tasks run in parallel there. The result's rounding depends on it. An integer
-   * from 1 to 1024, by default 8. The first task of a reduction decides.
-   */
-  readonly partials?: number;
-  /**
-   * False: the partial results of a rank are combined in the order in which they become ready, so that none waits for another. The
-   * rounding of the result then depends on timing. By default true: the order is that of a tree, and the bits are the same every time.
-   */
-  readonly deterministic?: boolean;
-}
-
-/**
- * The task combines a contribution into the datum, with an operator. Such tasks run in parallel, and the array that they get
- * holds a partial result: `body: ({ total }) => { total[0] += mine; }`. The first other access to the datum follows all
- * of them and sees the whole result (docs/guide.md, "Reductions").
- *
- * @throws HeadraceError `ERR_OPTION`
- */
-export function reduce<E extends ElementType>(
-  element: E,
-  operator: Operator,
-  options: ReduceOptions = {},
-): Flow<E, 'reduce'> {
-  checkOptions(options, REDUCE_OPTIONS, 'the options of a flow');
-  const { partials = DEFAULT_PARTIALS, deterministic = true } = options;
-  const problem = reductionProblem(element, operator, partials, deterministic);
-  if (problem !== undefined)
-    throw new HeadraceError('ERR_OPTION', `reduce(${shown(element)}, ...) ${problem}`);
-  return { element, mode: 'reduce', operator, partials, deterministic };
-}
-
-/**
- * The task reads the datum and changes it, like `readWrite`, and its order among the tasks that commute on the datum does not
- * matter: they run one after the other, in the order in which they become ready. All other tasks that use the datum come before or
- * after them, in program order. On several ranks and in plans the order is that of the program.
- */
-export function commute<E extends ElementType>(element: E): Flow<E, 'commute'> {
-  return { element, mode: 'commute' };
-}
-
-/**
- * A flow that takes an array of data, such as `list(read('f64'))`: all have the element type and the access of `flow`. The array
- * may be empty. A kernel gets the data one after the other in place of the flow, and their number behind the declared
- * parameters.
- */
-export function list<E extends ElementType, M extends FlowMode>(flow: Flow<E, M>): ListFlow<E, M> {
-  return { ...flow, list: true };
-}
 
 /** The value of a parameter for a body, from the number that the engine keeps. @internal */
 export function argumentOf(type: ParameterType | undefined, value: number): number | boolean {
@@ -240,15 +167,17 @@ export function isTaskClass(value: unknown): value is TaskClass {
 export function task<const F extends Flows, const P extends Parameters = Record<never, never>>(
   definition: TaskClassDefinition<F, P>,
 ): TaskClass<F, P> {
-  if (definition === null || typeof definition !== 'object')
+  if (!isRecord(definition))
     throw new HeadraceError(
       'ERR_TASK_CLASS',
       `a task class needs a definition object, not ${shown(definition)}`,
     );
-  const given = { ...definition };
+  const given = Object.fromEntries(
+    entriesOf(definition, 'ERR_TASK_CLASS', 'the definition of a task class'),
+  ) as unknown as TaskClassDefinition<F, P>;
   const { name } = given;
   if (typeof name !== 'string' || name === '') {
-    throw new HeadraceError('ERR_TASK_CLASS', 'a task class needs a name');
+    throw new HeadraceError('ERR_TASK_CLASS', `a task class needs a name, not ${shown(name)}`);
   }
   const unknown = Object.keys(given).find((part) => !Object.hasOwn(PARTS, part));
   if (unknown !== undefined)
@@ -337,11 +266,11 @@ function wrong(name: string, text: string, remedy?: string): HeadraceError {
 }
 
 function checkedFlows(name: string, given: unknown): Record<string, Flow> {
-  if (given === null || typeof given !== 'object' || Array.isArray(given))
-    throw wrong(name, `needs an object of flows, not ${shown(given)}`);
+  if (!isRecord(given)) throw wrong(name, `needs an object as its flows, not ${shown(given)}`);
   const flows: Record<string, Flow> = {};
-  for (const [key, value] of Object.entries(given as Flows)) {
-    const flow = value === null || typeof value !== 'object' ? undefined : { ...value };
+  const of = `the flows of task class '${name}'`;
+  for (const [key, value] of entriesOf(given, 'ERR_TASK_CLASS', of)) {
+    const flow = flowOf(name, key, value);
     if (
       flow === undefined ||
       !isElementType(flow.element) ||
@@ -352,7 +281,7 @@ function checkedFlows(name: string, given: unknown): Record<string, Flow> {
     ) {
       throw wrong(
         name,
-        `declares '${key}' as a flow, but its value is no flow`,
+        `declares '${key}' as a flow, but its value is no flow: ${flawOf(flow, value)}`,
         "write it like read('f64')",
       );
     }
@@ -367,12 +296,29 @@ function checkedFlows(name: string, given: unknown): Record<string, Flow> {
   return flows;
 }
 
+/** A copy of a flow; undefined for a value that is no object. */
+function flowOf(name: string, key: string, value: unknown): Flow | undefined {
+  if (!isRecord(value)) return undefined;
+  const of = `flow '${key}' of task class '${name}'`;
+  return Object.fromEntries(entriesOf(value, 'ERR_TASK_CLASS', of)) as unknown as Flow;
+}
+
+/** Why a value is no flow. */
+function flawOf(flow: Flow | undefined, value: unknown): string {
+  if (flow === undefined) return shown(value);
+  if (!isElementType(flow.element)) return `its element is ${shown(flow.element)}`;
+  if (flow.list !== undefined && typeof flow.list !== 'boolean')
+    return `its list is ${shown(flow.list)}`;
+  return `its mode is ${shown(flow.mode)}`;
+}
+
 function checkedParams(name: string, given: unknown): Record<string, ParameterType> {
   if (given === undefined) return {};
-  if (given === null || typeof given !== 'object' || Array.isArray(given))
-    throw wrong(name, `needs an object of parameters, not ${shown(given)}`);
+  if (!isRecord(given)) throw wrong(name, `needs an object as its params, not ${shown(given)}`);
   const params: Record<string, ParameterType> = {};
-  for (const [key, value] of Object.entries(given as Parameters)) {
+  const of = `the params of task class '${name}'`;
+  for (const [key, type] of entriesOf(given, 'ERR_TASK_CLASS', of)) {
+    const value = type as ParameterType;
     if (typeof value !== 'string' || !Object.hasOwn(ParameterKind, value) || key === '__proto__') {
       throw wrong(
         name,
@@ -420,14 +366,13 @@ function pullsOf<F extends Flows, P extends Parameters>(
   name: string,
   { flows, fetch = 'push' }: TaskClassDefinition<F, P>,
 ): Uint8Array | undefined {
-  const pulls = Uint8Array.from(Object.values(flows), (flow: Flow) => {
-    const policy = flow.fetch ?? fetch;
-    if (policy !== 'push' && policy !== 'pull') {
-      throw new HeadraceError(
-        'ERR_TASK_CLASS',
-        `task class '${name}' has fetch ${shown(policy)}; it must be 'push' or 'pull'`,
-      );
-    }
+  const check = (of: string, policy: FetchPolicy): FetchPolicy => {
+    if (FETCH_POLICIES.includes(policy)) return policy;
+    throw wrong(name, `has fetch: ${shown(policy)}${of}; it must be 'push' or 'pull'`);
+  };
+  check('', fetch);
+  const pulls = Uint8Array.from(Object.entries(flows), ([flowName, flow]: [string, Flow]) => {
+    const policy = check(` in its flow '${flowName}'`, flow.fetch ?? fetch);
     return policy === 'pull' && flow.mode !== 'write' ? 1 : 0;
   });
   return pulls.includes(1) ? pulls : undefined;

@@ -8,19 +8,20 @@ import { HeadraceError } from '../../devices/errors.js';
 import {
   type BlockCyclic,
   checkGrid,
+  GRID_OPTIONS,
   gridOfGpus,
   ownerOf,
   placeOf,
   squareGrid,
 } from '../../devices/memory/distribution.js';
 import { roundedBytes } from '../../devices/memory/zone.js';
-import { checkOptions, checkText, checkTruth, shown } from '../checks.js';
+import { checkText, checkTruth, isInstance, optionsOf, shown } from '../checks.js';
 import { type OwnRange, type Range, range } from '../parameterised/range.js';
 import type { Datum } from './datum.js';
 import { type ElementArray, elementBytes, isElementType, newArray } from './element-type.js';
 import type { BlockOptions } from './parts/mistakes.js';
 import type { SharedNames } from './program-data.js';
-import type { Runtime } from './runtime.js';
+import { Runtime } from './runtime.js';
 
 /** Options of a tiled matrix. */
 export interface TiledMatrixOptions {
@@ -49,14 +50,6 @@ const MATRIX_OPTIONS: readonly string[] = [
   'rankGrid',
   'lower',
   'name',
-];
-const GRID_OPTIONS: readonly string[] = [
-  'rows',
-  'columns',
-  'originRow',
-  'originColumn',
-  'blockRows',
-  'blockColumns',
 ];
 /** Each tile that is used is an object and a row of the directory: more would not fit the memory of a process. */
 const MOST_TILES = 2 ** 24;
@@ -105,22 +98,17 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
    *   there are.
    */
   constructor(runtime: Runtime, element: E, options: TiledMatrixOptions, fill?: TileFill<E>) {
-    checkOptions(options, MATRIX_OPTIONS, 'the options of a matrix');
-    for (const grid of [options.grid, options.rankGrid])
-      if (grid !== undefined) checkOptions(grid, GRID_OPTIONS, 'the options of a grid');
-    const columns = options.columns ?? options.rows;
-    for (const [what, value] of Object.entries({
-      rows: options.rows,
-      columns,
-      tile: options.tile,
-    })) {
-      if (!Number.isSafeInteger(value) || value < 1) {
-        throw new HeadraceError(
-          'ERR_OPTION',
-          `a matrix needs ${what} of at least 1, not ${shown(value)}`,
-        );
-      }
-    }
+    if (!isInstance(runtime, Runtime))
+      throw new HeadraceError(
+        'ERR_ARGUMENT_TYPE',
+        `a matrix is made for a runtime, not for ${shown(runtime)}`,
+        { remedy: 'new TiledMatrix(runtime, element, options)' },
+      );
+    const given = optionsOf(options, MATRIX_OPTIONS, 'the options of a matrix');
+    const { rows, columns = rows, tile } = given;
+    this.rows = checkSize('rows', rows);
+    this.columns = checkSize('columns', columns);
+    this.tile = checkSize('tile', tile);
     if (!isElementType(element)) {
       throw new HeadraceError('ERR_ARGUMENT_TYPE', `a matrix has no elements of ${shown(element)}`);
     }
@@ -130,25 +118,22 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
         `the values of a matrix come from a function, not from ${shown(fill)}`,
       );
     const gpus = runtime.gpus.length;
-    this.name = checkText(options.name ?? 'matrix', 'name');
+    this.name = checkText(given.name ?? 'matrix', 'the name of a matrix');
     this.element = element;
-    this.rows = options.rows;
-    this.columns = columns;
-    this.tile = options.tile;
     this.tileRows = Math.ceil(this.rows / this.tile);
-    this.tileColumns = Math.ceil(columns / this.tile);
-    this.lower = checkTruth(options.lower ?? false, 'lower');
+    this.tileColumns = Math.ceil(this.columns / this.tile);
+    this.lower = checkTruth(given.lower ?? false, 'lower');
     this.checkTiles();
     this.grid =
-      options.grid === undefined
+      given.grid === undefined
         ? gridOfGpus(Math.max(1, gpus), this.lower)
-        : checkGrid(options.grid, Math.max(1, gpus), `matrix '${this.name}'`);
+        : this.gridOf('grid', given.grid, Math.max(1, gpus));
     const ranks = runtime.ranks;
     this.rankGrid =
-      options.rankGrid === undefined
+      given.rankGrid === undefined
         ? squareGrid(ranks)
-        : checkGrid(options.rankGrid, ranks, `matrix '${this.name}'`);
-    const tileBytes = roundedBytes(options.tile ** 2 * elementBytes(element));
+        : this.gridOf('rankGrid', given.rankGrid, ranks);
+    const tileBytes = roundedBytes(this.tile ** 2 * elementBytes(element));
     const memory = ranks > 1 ? [] : runtime.engine.spaces.slice(1);
     this.tilesPerGpu = Math.floor(
       Math.min(...memory.map((space) => space.zone.capacity)) / tileBytes,
@@ -159,7 +144,13 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
     this.names = runtime.programData.share(this.tileRows * this.tileColumns, {
       name,
       element,
-      shape: [this.rows, columns, this.tile, this.lower ? 1 : 0, ...gridNumbers(this.rankGrid)],
+      shape: [
+        this.rows,
+        this.columns,
+        this.tile,
+        this.lower ? 1 : 0,
+        ...gridNumbers(this.rankGrid),
+      ],
     });
     try {
       for (let j = 0; j < this.tileColumns; j++) {
@@ -171,6 +162,11 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
       this.close();
       throw error;
     }
+  }
+
+  private gridOf(option: string, given: BlockCyclic, places: number): BlockCyclic {
+    const what = `the ${option} of matrix '${this.name}'`;
+    return checkGrid(optionsOf(given, GRID_OPTIONS, what), places, what);
   }
 
   private makeTile(i: number, j: number, fill?: TileFill<E>): Datum<E> {
@@ -355,6 +351,15 @@ function ownLines(
     for (let line = Math.max(base, first); line < Math.min(base + block, end); line++)
       if ((line - first) % step === 0) lines.push(line);
   return lines;
+}
+
+/** @throws HeadraceError `ERR_OPTION` */
+function checkSize(what: string, value: unknown): number {
+  if (Number.isSafeInteger(value) && (value as number) >= 1) return value as number;
+  throw new HeadraceError(
+    'ERR_OPTION',
+    `a matrix needs ${what} of at least 1, not ${shown(value)}`,
+  );
 }
 
 /** A grid in numbers, which are equal on all ranks. */

@@ -71,7 +71,7 @@ export function explainTask(engine: Explained, id: TaskHandle, run: number): Tas
   const { tasks, x, directory: dir } = engine;
   const inserted = typeof id === 'number' && tasks.wasTaken(id);
   // A dropped task belongs to no run any more.
-  const isDropped = tasks.contains(id) && tasks.stage[id & tasks.mask] > TaskStage.done;
+  const isDropped = inserted && tasks.contains(id) && tasks.stage[id & tasks.mask] > TaskStage.done;
   if (!inserted || (tasks.contains(id) && !isDropped && tasks.run[id & tasks.mask] !== run)) {
     throw new HeadraceError('ERR_UNKNOWN_TASK', `this run has no task ${shown(id)}`, {
       remedy: 'use the handle that graph.insert returned',

@@ -345,11 +345,11 @@ describe('refused', () => {
         flows: { parts: list(read('f64')) },
         cuda: { source: '', function: 'f', arguments: [], grid: 1, block: 1 },
       },
-      { flows: { parts: list('f64' as never) }, body },
       { flows: { parts: { ...read('f64'), list: 1 } }, body },
     ])
       expect(() => task({ name: 'wrong', ...wrong } as never)).toThrow(
         expect.objectContaining({ code: 'ERR_TASK_CLASS' }),
       );
+    expect(() => list('f64' as never)).toThrow(expect.objectContaining({ code: 'ERR_OPTION' }));
   });
 });

@@ -294,7 +294,7 @@ describe('task', () => {
     const fetch = 'later' as 'pull';
     expect(
       thrown(() => task({ name: 'idle', flows: { x: read('f64', { fetch }) }, kernel: 'empty' })),
-    ).toMatchObject({ code: 'ERR_TASK_CLASS', message: expect.stringContaining("'later'") });
+    ).toMatchObject({ code: 'ERR_OPTION', message: expect.stringContaining("'later'") });
     expect(thrown(() => task({ name: 'idle', flows: {}, gpuKernel: false })).code).toBe(
       'ERR_TASK_CLASS',
     );
@@ -527,7 +527,10 @@ describe('TiledMatrix', () => {
       for (const grid of [{ rows: 1, columns: 1, blockRow: 2 }, null, 7])
         expect(
           thrown(() => new TiledMatrix(runtime, 'f64', anything({ rows: 4, tile: 2, grid }))),
-        ).toMatchObject({ code: 'ERR_OPTION', message: expect.stringContaining('a grid') });
+        ).toMatchObject({
+          code: 'ERR_OPTION',
+          message: expect.stringContaining('the grid of matrix'),
+        });
       for (const grid of [
         { rows: 2, columns: 1 },
         { rows: 0, columns: 1 },

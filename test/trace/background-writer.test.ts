@@ -207,7 +207,14 @@ describe('in a process of its own', () => {
     const room = join(folder, 'room');
     mkdirSync(room);
     writeFileSync(join(room, 'package.json'), '{ "type": "module" }');
-    for (const name of ['sinks', 'background-writer', 'chunk-writer', 'errors', 'thrown']) {
+    for (const name of [
+      'sinks',
+      'background-writer',
+      'chunk-writer',
+      'errors',
+      'thrown',
+      'shown',
+    ]) {
       const source = readFileSync(new URL(`../../trace/${name}.ts`, import.meta.url), 'utf8');
       const options = { module: ts.ModuleKind.ES2022, target: ts.ScriptTarget.ES2022 };
       const { outputText } = ts.transpileModule(source, { compilerOptions: options });

@@ -1,6 +1,6 @@
 // What is refused of parts of data, and the errors for it.
 import { HeadraceError } from '../../../devices/errors.js';
-import { checkOptions, shown } from '../../checks.js';
+import { optionsOf, shown } from '../../checks.js';
 import type { Region } from './region.js';
 
 /** A datum, as far as its parts must know it. */
@@ -31,9 +31,11 @@ const BLOCK_OPTIONS: readonly string[] = ['row', 'rows', 'column', 'columns'];
 
 /** The block of a datum that the options name. @throws HeadraceError `ERR_OPTION` */
 export function blockOf(datum: Elements, options: BlockOptions): Region {
-  checkOptions(options, BLOCK_OPTIONS, `the options of a block of datum '${datum.name}'`);
-  const { row = 0, column = 0 } = options;
-  const { rows = datum.rows - row, columns = datum.columns - column } = options;
+  const of = `the options of a block of datum '${datum.name}'`;
+  const given = optionsOf(options, BLOCK_OPTIONS, of);
+  const { row = 0, column = 0 } = given;
+  const left = (from: unknown, all: number): number => (typeof from === 'number' ? all - from : 0);
+  const { rows = left(row, datum.rows), columns = left(column, datum.columns) } = given;
   checkRange(datum, 'rows', row, rows, datum.rows);
   checkRange(datum, 'columns', column, columns, datum.columns);
   return { row, column, rows, columns };

@@ -193,7 +193,7 @@ test('classes that are declared twice, not defined, or of other graphs', () => {
     /class 'p' of graph 'wrong' is declared and not defined/,
   );
   expect(built((graph) => void graph.declare({ p: { runs: make, indices: ['i', 'i'] } }))).toThrow(
-    /two indices of one name/,
+    /two indices called 'i'/,
   );
   expect(
     built((graph) => void graph.declare({ p: { runs: make, indices: [], controls: ['x'] } })),
@@ -204,7 +204,7 @@ test('classes that are declared twice, not defined, or of other graphs', () => {
       const { p } = graph.declare({ p: { runs: make, indices: ['i'] } });
       graph.define(p, { ranges: {}, flows: {} } as never);
     }),
-  ).toThrow(/needs a function for the range of 'i'/);
+  ).toThrow(/needs a function as its range of 'i'/);
 });
 
 test('a mistake leaves the run with the tasks before it, and the first of two mistakes is reported', async () => {

@@ -119,9 +119,24 @@ function guardNow<T>(what: string, call: () => T): T {
   }
 }
 
-/** The error as it is if it is one of Headrace; else with its stack, which leads into the user's file. */
+/** The error as it is if it is one of Headrace. An error of the user's code has its stack, which leads into the file. */
 function thrownBy(what: string, error: unknown, remedy?: string): HeadraceError {
-  if (error instanceof HeadraceError) return error;
-  const report = isError(error) && error.stack !== undefined ? error.stack : describeThrown(error);
-  return new HeadraceError('ERR_GRAPH_FILE', what, { remedy, report, cause: error });
+  if (!(error instanceof HeadraceError))
+    return new HeadraceError('ERR_GRAPH_FILE', what, {
+      remedy,
+      report: stackOf(error),
+      cause: error,
+    });
+  const { code, message, details } = error;
+  const { cause } = details;
+  if (cause === undefined || cause instanceof HeadraceError) return error;
+  return new HeadraceError(code, message, {
+    ...details,
+    remedy: undefined,
+    report: stackOf(cause),
+  });
+}
+
+function stackOf(error: unknown): string {
+  return isError(error) && error.stack !== undefined ? error.stack : describeThrown(error);
 }

@@ -6,6 +6,7 @@ import { HeadraceError } from '../../devices/errors.js';
 import { describeThrown } from '../../trace/thrown.js';
 import { isInstance, shown } from '../checks.js';
 import { Datum } from '../program/datum.js';
+import type { ElementType } from '../program/element-type.js';
 import { AllIndices } from './all-indices.js';
 import { ControlEnd, FlowEnd, type Indices, Temporary } from './ends.js';
 import { Range } from './range.js';
@@ -20,6 +21,14 @@ export interface Returned {
   readonly code?: string;
   readonly words: string;
   readonly fits: (value: unknown) => boolean;
+  /** A mistake in a value that fits, in the words behind "returns". */
+  readonly mistakeIn?: (value: unknown) => Mistake | undefined;
+}
+
+/** A mistake with the code of its error. */
+export interface Mistake {
+  readonly code: string;
+  readonly words: string;
 }
 
 type ReturnedKind =
@@ -129,53 +138,68 @@ interface Looked extends Owner {
  * 100 000 tasks.
  */
 export function functionMistake(classes: readonly Looked[]): HeadraceError | undefined {
+  let found: HeadraceError | undefined;
   let count = 0;
-  try {
-    for (const cls of classes) {
-      const { indexNames, rangeFunctions, functions } = cls;
-      const ranges = rangeFunctions.map(
-        (range, n) => (of: Indices) => checked(cls, range, of, n) as Range,
-      );
-      const all = new AllIndices(indexNames, ranges);
-      for (let of = all.next(); of !== undefined; of = all.next()) {
-        for (const each of functions) checked(cls, each, of, indexNames.length);
-        if (++count > MOST_TASKS) return undefined;
-      }
+  for (const cls of classes) {
+    const { indexNames, rangeFunctions, functions } = cls;
+    const ranges = rangeFunctions.map((range, n) => (of: Indices): Range => {
+      found ??= mistakeAt(cls, range, of, n);
+      return found === undefined ? (range.call(of, 0) as Range) : NO_INDICES;
+    });
+    const all = new AllIndices(indexNames, ranges);
+    for (let of = all.next(); of !== undefined; of = all.next()) {
+      for (const each of functions) found ??= mistakeAt(cls, each, of, indexNames.length);
+      if (found !== undefined || ++count > MOST_TASKS) return found;
     }
-  } catch (error) {
-    if (error instanceof FunctionMistake) return error;
-    throw error;
+    if (found !== undefined) return found;
   }
   return undefined;
 }
 
-class FunctionMistake extends HeadraceError {}
+const NO_INDICES = new Range(0, 0);
 
-/** The value of a function at the first `depth` indices. @throws FunctionMistake */
-function checked(
+/** The mistake of a function at the first `depth` indices. */
+function mistakeAt(
   { name, indexNames }: Owner,
-  { what, call, returned: { code = 'ERR_GRAPH_CLASS', words, fits } }: ClassFunction,
+  { what, call, returned }: ClassFunction,
   of: Indices,
   depth: number,
-): unknown {
+): HeadraceError | undefined {
   const task = depth === 0 ? `class '${name}'` : taskName(name, indexNames.slice(0, depth), of);
-  let value: unknown;
-  let isFit: boolean;
   try {
-    value = call(of, 0);
-    isFit = fits(value);
+    const mistake = mistakeOf(returned, call(of, 0));
+    if (mistake === undefined) return undefined;
+    const { code, words } = mistake;
+    return new HeadraceError(code, `${what} of ${task} returns ${words}`, { task });
   } catch (cause) {
     // An error of Headrace, such as ERR_NO_TILE, keeps its code.
-    const known = isInstance(cause, HeadraceError) ? cause.code : 'ERR_GRAPH_CLASS';
+    const code = isInstance(cause, HeadraceError) ? cause.code : 'ERR_GRAPH_CLASS';
     const text = `${what} of ${task} failed: ${describeThrown(cause)}`;
-    throw new FunctionMistake(known, text, { task, cause });
+    return new HeadraceError(code, text, { task, cause });
   }
-  if (isFit) return value;
-  throw new FunctionMistake(
-    code,
-    `${what} of ${task} returns ${shown(value)}; it must be ${words}`,
-    {
-      task,
-    },
-  );
+}
+
+function mistakeOf(
+  { code = 'ERR_GRAPH_CLASS', words, fits, mistakeIn }: Returned,
+  value: unknown,
+): Mistake | undefined {
+  if (fits(value)) return mistakeIn?.(value);
+  return { code, words: `${shown(value)}; it must be ${words}` };
+}
+
+/** What a flow with elements of that type may come from. */
+export function sourcesOf(element: ElementType, isList: boolean): Returned {
+  const mistakeIn = (value: unknown): Mistake | undefined =>
+    (isList ? (value as readonly unknown[]) : [value])
+      .map((one) => (one instanceof Datum ? mistakeInDatum(one, element) : undefined))
+      .find((mistake) => mistake !== undefined);
+  return { ...(isList ? RETURNED.sources : RETURNED.source), mistakeIn };
+}
+
+function mistakeInDatum(datum: Datum, element: ElementType): Mistake | undefined {
+  if (datum.closed)
+    return { code: 'ERR_DATUM_CLOSED', words: `datum '${datum.name}', which is closed` };
+  if (datum.element === element) return undefined;
+  const words = `datum '${datum.name}' of ${datum.element}, and the flow takes ${element}`;
+  return { code: 'ERR_ARGUMENT_TYPE', words };
 }

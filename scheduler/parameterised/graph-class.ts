@@ -7,7 +7,14 @@ import { isRecord, optionsOf, reading, shown } from '../checks.js';
 import type { Datum } from '../program/datum.js';
 import { isTaskClass, type ParameterType, type TaskClass } from '../program/task-class.js';
 import { AllIndices } from './all-indices.js';
-import { type ClassFunction, checkFunction, RETURNED, type Returned } from './class-functions.js';
+import {
+  type ClassFunction,
+  checkFunction,
+  type Mistake,
+  RETURNED,
+  type Returned,
+  sourcesOf,
+} from './class-functions.js';
 import type { ClassDeclaration } from './definition.js';
 import type { Controls, EndClass, Indices, Source, Targets } from './ends.js';
 import type { OwnRange, Range } from './range.js';
@@ -179,14 +186,14 @@ export class GraphClass implements EndClass {
   private defineFlows(given: Partial<LooseDefinition>): void {
     const { runs } = this;
     const { flowNames } = runs;
-    const { source, sources, targets, datum } = RETURNED;
+    const { targets, datum } = RETURNED;
     const flows = this.partsOf(given.flows, 'flows', flowNames);
     const edges = flowNames.map((name) =>
       this.partsOf(flows[name], `flow '${name}'`, ['from', 'to', 'datum']),
     );
     const of = (part: string, f: number): string => `\`${part}\` of flow '${flowNames[f]}'`;
     this.from = edges.map(({ from }, f) =>
-      this.known(from, of('from', f), runs.lists?.[f] === 1 ? sources : source),
+      this.known(from, of('from', f), sourcesOf(runs.elements[f], runs.lists?.[f] === 1)),
     );
     this.to = edges.map(({ to }, f) => this.maybe(to, of('to', f), targets));
     this.datum = edges.map((edge, f) => this.maybe(edge['datum'], of('datum', f), datum));
@@ -249,13 +256,18 @@ export class GraphClass implements EndClass {
 
 /** The values of the parameters of a task class. */
 function paramsOf({ paramNames, definition: { params = {} } }: TaskClass): Returned {
-  const fits = (value: unknown): boolean => {
-    if (typeof value !== 'object' || value === null) return false;
+  const mistakeIn = (value: unknown): Mistake | undefined => {
     const values = value as Readonly<Record<string, unknown>>;
-    return paramNames.every((name) => isParameter(params[name], values[name]));
+    const wrong = paramNames.find((name) => !isParameter(params[name], values[name]));
+    if (wrong === undefined) return undefined;
+    const words = `${shown(values[wrong])} as '${wrong}'; it must be ${PARAMETERS[params[wrong]]}`;
+    return { code: 'ERR_ARGUMENT_TYPE', words };
   };
-  const words = paramNames.map((name) => `${name}: ${PARAMETERS[params[name]]}`).join(', ');
-  return { words: `an object with ${words}`, fits };
+  return {
+    words: `an object with ${paramNames.join(', ')}`,
+    fits: (value) => typeof value === 'object' && value !== null,
+    mistakeIn,
+  };
 }
 
 const PARAMETERS: Readonly<Record<ParameterType, string>> = {

@@ -259,7 +259,7 @@ export class LocalWalk implements TargetVisitor {
     if (home === this.data[f]) return;
     if (!local.holds(home)) throw homeElsewhere(this.name, this.flow(f), home);
     portion.insert();
-    insertHomeCopy(graph, this.data[f], home);
+    insertHomeCopy(graph, this.data[f], home, () => `'${this.flow(f)}' of ${this.name}`);
     versions.set(home, position);
   }
 

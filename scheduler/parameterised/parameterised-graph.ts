@@ -37,7 +37,7 @@ const TURN = 32;
 /** Codes of errors that a value of a function may cause without being named. */
 const OF_FUNCTIONS: readonly string[] = [
   ...['ERR_NO_TILE', 'ERR_OPTION', 'ERR_ARGUMENT_TYPE', 'ERR_MISSING_ARGUMENT', 'ERR_NO_DEVICE'],
-  ...['ERR_GRAPH_EDGE', 'ERR_GRAPH_TOO_LARGE', 'ERR_GRAPH_CLASS'],
+  ...['ERR_DATUM_CLOSED', 'ERR_GRAPH_EDGE', 'ERR_GRAPH_TOO_LARGE', 'ERR_GRAPH_CLASS'],
 ];
 
 /** Takes the classes of one instance. */

@@ -39,7 +39,10 @@ export function standstill(
   if (lines.length === 0) return undefined;
   return new HeadraceError(
     'ERR_GRAPH_STALLED',
-    `the graph cannot go on: ${count} tasks lack inputs that no task sends`,
-    { report: lines.join('\n') },
+    `the graph cannot go on: ${count === 1 ? 'a task lacks' : `${count} tasks lack`} inputs that no task sends`,
+    {
+      remedy: '`verify` of a small instance names every edge of which an end is missing',
+      report: lines.join('\n'),
+    },
   );
 }

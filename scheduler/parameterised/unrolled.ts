@@ -137,7 +137,9 @@ export class Unrolled {
     try {
       call();
     } catch (error) {
-      if (!(error instanceof HeadraceError) || error.code !== 'ERR_GRAPH_EDGE') throw error;
+      const isEdge = error instanceof HeadraceError && error.code === 'ERR_GRAPH_EDGE';
+      // Without a task the mistake is looked for among the functions.
+      if (!isEdge || error.details.task === undefined) throw error;
       this.report('edge', error.message);
     }
   }

@@ -1,8 +1,10 @@
 // Checks a small instance of a parameterised graph from outside: every edge from both ends, then the order, then every datum.
 
 import { Datum } from '../program/datum.js';
+import { functionMistake } from './class-functions.js';
 import { FlowEnd } from './ends.js';
 import type { GraphClass } from './graph-class.js';
+import { homeProblem } from './home-copy.js';
 import type { LocalInputs } from './local-inputs.js';
 import { whyNotLocal } from './local-rules.js';
 import { Ancestors, cycleOf, topological } from './task-order.js';
@@ -59,6 +61,8 @@ export function verify(classes: readonly GraphClass[], inputs: LocalInputs): Gra
     else checkHome(unrolled, place, place.datum);
   }
   if (whyNotLocal(classes) === undefined) verifyOrder(unrolled, order, inputs);
+  const mistake = functionMistake(classes);
+  if (mistake !== undefined) unrolled.report('edge', mistake.message);
   return { tasks: tasks.length, problems };
 }
 
@@ -101,7 +105,14 @@ function placesOf(unrolled: Unrolled, order: readonly number[]): Place[] {
         left[n][flow] = { place, number: behind };
       }
       for (const home of unrolled.outputs[n][flow]?.homes ?? []) {
-        if (home === left[n][flow].place.datum) continue;
+        const { datum } = left[n][flow].place;
+        if (home === datum) continue;
+        const problem = datum === undefined ? undefined : homeProblem(datum, home);
+        if (problem !== undefined)
+          unrolled.report(
+            'edge',
+            `'${cls.runs.flowNames[flow]}' of ${unrolled.name(n)} ${problem}`,
+          );
         places.of(home).accesses.push({ task: n, before: 0, behind: 1, output: undefined });
       }
     }

@@ -220,7 +220,7 @@ export class Walk {
     target: Exclude<Targets, readonly Targets[]>,
   ): void {
     if (target instanceof FlowEnd) this.waiting.arrive(target, value, task, flow);
-    else if (target instanceof Datum) this.sendHome(task, value, target);
+    else if (target instanceof Datum) this.sendHome(task, flow, value, target);
     else if (target !== undefined && target !== false)
       throw new HeadraceError(
         'ERR_GRAPH_EDGE',
@@ -229,10 +229,15 @@ export class Walk {
       );
   }
 
-  private sendHome(task: GraphTask, value: Value, home: Datum): void {
+  private sendHome(task: GraphTask, flow: number, value: Value, home: Datum): void {
     if (home === value.of.datum) return;
     this.portion.insert();
-    insertHomeCopy(this.graph, value.of.datum, home);
+    insertHomeCopy(
+      this.graph,
+      value.of.datum,
+      home,
+      () => `'${task.cls.runs.flowNames[flow]}' of ${task.name}`,
+    );
     overwritten(task, this.usedOf(home));
   }
 

@@ -172,7 +172,7 @@ describe('a file that is wrong', () => {
     const { error } = JSON.parse(out);
     expect(error.code).toBe('ERR_GRAPH_CLASS');
     expect(error.message).toMatch(
-      /graph 'other' cannot be built from its arguments: n is .*:\nError: n is [^]*two\.mjs/,
+      /graph 'other' cannot be built from its arguments: n is .*:\nError: n is [\s\S]*two\.mjs/,
     );
   });
 

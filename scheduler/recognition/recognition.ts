@@ -44,9 +44,10 @@ const MOST_SEQUENCES = 16;
 const MOST_TASKS_IN_ALL = 2 ** 17;
 /**
  * Nanoseconds per task from which on little is gained by playing: the engine decides twenty tasks in that time. And a plan deals its
- * tasks out once, where the engine moves work to the worker that is free.
+ * tasks out once, where the engine moves work to the worker that is free. BESIDES are for what else a run waits for.
  */
 const LONG = 20_000;
+const BESIDES = 50e6;
 /** The same if so many times as many tasks are inserted as are over. */
 const BEHIND = 16;
 const LONG_TASKS = 'its tasks take so long that playing them saves nothing';
@@ -194,7 +195,7 @@ export class Recognition implements HeldInsertions {
   private hasLongTasks({ begunAt, run }: RunWatch): boolean {
     if (!guards.playsShort) return false;
     const { inserted, retired } = run;
-    return this.now - begunAt > LONG * retired || retired * BEHIND < inserted;
+    return this.now - begunAt > BESIDES + LONG * retired || retired * BEHIND < inserted;
   }
 
   private neededFor(cls: TaskClass): number {

@@ -43,12 +43,9 @@ const MOST_MISSES = 2;
 const MOST_SEQUENCES = 16;
 const MOST_TASKS_IN_ALL = 2 ** 17;
 /**
- * Nanoseconds per task from which on little is gained by playing: the engine decides twenty tasks in that time. And a plan deals its
- * tasks out once, where the engine moves work to the worker that is free. BESIDES are for what else a run waits for.
+ * If so many times as many tasks are inserted as are over, the tasks are long, and playing them saves little. And a plan deals them
+ * out once, where the engine moves work to the worker that is free. The clock cannot tell: workers may have had no core.
  */
-const LONG = 20_000;
-const BESIDES = 50e6;
-/** The same if so many times as many tasks are inserted as are over. */
 const BEHIND = 16;
 const LONG_TASKS = 'its tasks take so long that playing them saves nothing';
 /** Outcomes of a run that nothing is done with. */
@@ -111,10 +108,6 @@ export class Recognition implements HeldInsertions {
   private get rests(): boolean {
     if (!this.account.isOpen && guards.recognitionPauses) return true;
     return !this.attention.isDue && guards.looksRarely;
-  }
-
-  get now(): number {
-    return this.engine.backend.now();
   }
 
   get nextTask(): TaskId {
@@ -182,20 +175,15 @@ export class Recognition implements HeldInsertions {
     if (sequence.refused !== '') return false;
     const { seen, needed } = sequence;
     watch.outcome = `its tasks have come ${Math.min(seen, needed)} of ${needed} times`;
-    if (seen < needed || !this.isQuiet()) return true;
-    this.signatures.trust(sequence.firstNumber);
-    if (this.hasLongTasks(watch)) {
-      watch.outcome = LONG_TASKS;
-      sequence.needed *= 2;
-    } else this.plan(sequence, watch.name);
+    if (seen >= needed && this.isQuiet()) {
+      this.signatures.trust(sequence.firstNumber);
+      this.plan(sequence, watch.name);
+    }
     return sequence.refused === '';
   }
 
-  /** The tasks of the run are over one after the other in long intervals, so inserting them costs little of its time. */
-  private hasLongTasks({ begunAt, run }: RunWatch): boolean {
-    if (!guards.playsShort) return false;
-    const { inserted, retired } = run;
-    return this.now - begunAt > BESIDES + LONG * retired || retired * BEHIND < inserted;
+  private hasLongTasks({ inserted, retired }: RunState): boolean {
+    return retired * BEHIND < inserted && guards.playsShort;
   }
 
   private neededFor(cls: TaskClass): number {
@@ -280,7 +268,7 @@ export class Recognition implements HeldInsertions {
     if (!this.account.isOpen) return undefined;
     const { engine } = this;
     if (!engine.isUnderWay) engine.pump();
-    if (this.hasLongTasks(watch)) {
+    if (this.hasLongTasks(watch.run)) {
       watch.outcome = LONG_TASKS;
       return undefined;
     }

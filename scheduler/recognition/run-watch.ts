@@ -40,7 +40,6 @@ interface Recogniser {
   missed(sequence: Sequence): void;
   settle(): void;
   reentered(cls: TaskClass): Error;
-  readonly now: number;
   /** The next insertion may be held back, or must come after others that are. */
   readonly mayHoldNext: boolean;
   /** The begin of a stretch was looked for in vain in insertions of the run. */
@@ -119,15 +118,12 @@ export class RunWatch implements InsertionWatch {
   /** Calls for space that its program awaits. */
   private spaces = 0;
   private readonly graph: Graph;
-  /** Nanoseconds on the runtime clock. */
-  readonly begunAt: number;
 
   constructor(recognition: Recogniser, run: RunState, name: string, graph: Graph) {
     this.graph = graph;
     graph.watch = this;
     this.recognition = recognition;
     this.isQuiet = !recognition.mayHoldNext;
-    this.begunAt = recognition.now;
     this.run = run;
     this.name = name;
   }

@@ -266,8 +266,6 @@ export class Recognition implements HeldInsertions {
   /** Plans a stretch of so many tasks that the run of `watch` repeats. Undefined if it is none, or has no plan. */
   stretch(watch: RunWatch, finder: StretchFinder, length: number): Sequence | undefined {
     if (!this.account.isOpen) return undefined;
-    const { engine } = this;
-    if (!engine.isUnderWay) engine.pump();
     if (this.hasLongTasks(watch.run)) {
       watch.outcome = LONG_TASKS;
       return undefined;

@@ -8,12 +8,11 @@ import { HeadraceError } from '../../devices/errors.js';
 import type { TaskHandle } from '../../devices/handles.js';
 import { optionsOf, reading, shown } from '../checks.js';
 import type { Graph, TaskArguments, TaskOptions } from './graph.js';
+import { TASK_OPTIONS } from './task-arguments.js';
 import type { Flows, Parameters, TaskClass } from './task-class.js';
 
 /** Largest declared graph. */
 const MAX_TASKS = 1000;
-
-const DECLARED_OPTIONS: readonly string[] = ['priority', 'device', 'rank', 'after'];
 
 /** A copy of an array of names; undefined for another value. */
 function namesIn(given: unknown, of: string): string[] | undefined {
@@ -56,7 +55,7 @@ export class DeclaredGraph {
     if (typeof name !== 'string')
       throw new HeadraceError('ERR_ARGUMENT_TYPE', `a task needs a name, not ${shown(name)}`);
     const of = `the options of task ${shown(name)}`;
-    const { after: given, ...rest } = optionsOf(options, DECLARED_OPTIONS, of);
+    const { after: given, ...rest } = optionsOf(options, TASK_OPTIONS, of);
     const after = given === undefined ? [] : namesIn(given, of);
     if (after === undefined) {
       throw new HeadraceError(

@@ -10,7 +10,7 @@ import type { BoundClass } from './bound-class.js';
 import { Datum, type DatumOwner } from './datum.js';
 
 /** Names of the options of an insertion. */
-const TASK_OPTIONS: readonly string[] = ['priority', 'device', 'rank', 'after'];
+export const TASK_OPTIONS: readonly string[] = ['priority', 'device', 'rank', 'after'];
 /** The value that each kind of parameter accepts, by its number in `BoundClass.kinds`. */
 const KIND_NAMES: readonly string[] = ['a number', 'an integer of 32 bits', 'true or false'];
 

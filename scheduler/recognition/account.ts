@@ -11,7 +11,7 @@ const SHARE = 0.02;
 /** What it may cost besides: some ten milliseconds. The balance never exceeds it, so that gains of long ago are not spent. */
 const ALLOWANCE = 2 ** 15;
 /** What a run takes besides its tasks. */
-const RUN = 10;
+export const RUN = 10;
 /** What it costs to watch a run, besides its tasks. */
 const WATCHED_RUN = 20;
 /** What it costs to look whether a stretch begins with an insertion. */

@@ -3,13 +3,12 @@
 // in a few is looked at; one that finds something makes all of the next ones be looked at.
 //
 // The work of the runs decides, and not their number: a look at a short run says little, and costs as much as one at a long run.
+import { RUN } from './account.js';
 
 /** Looks in vain after which runs are passed over. */
 const PATIENCE = 8;
 /** Most work that is passed over, in times of the work that was looked at. */
 const MOST = 16;
-/** What a run takes besides its tasks, in times of an inserted task. */
-const RUN = 10;
 
 export class Attention {
   /** Looks in a row that have found nothing. */

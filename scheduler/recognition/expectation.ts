@@ -7,6 +7,7 @@ import type { Insertions } from '../plans/insertions.js';
 import { unknownNames } from '../program/argument-names.js';
 import type { Datum } from '../program/datum.js';
 import type { TaskOptions } from '../program/graph.js';
+import { TASK_OPTIONS } from '../program/task-arguments.js';
 import { ParameterKind, type Parameters, type TaskClass } from '../program/task-class.js';
 
 /** A parameter that is not open. */
@@ -15,7 +16,6 @@ const CLOSED = 0;
 const OPEN = 1;
 /** No space has this number, and no insertion asks for it. */
 const NO_DEVICE = -2;
-const TASK_OPTIONS: readonly string[] = ['priority', 'device', 'rank', 'after'];
 
 export class Expectation {
   readonly count: number;

@@ -195,8 +195,6 @@ export interface Guards {
   idlePlans: boolean;
   /** Insertions are not held back while the program computes (scheduler/recognition/held-run.ts, held-stretches.ts). */
   heldSoon: boolean;
-  /** Runs are not played whose tasks take long (scheduler/recognition/recognition.ts). */
-  playsShort: boolean;
   /** Nothing is held back beside a run whose insertions are not seen (scheduler/recognition/recognition.ts). */
   recognitionAlone: boolean;
   /** A play that is taken back gives back no memory of another play of its plan (scheduler/plans/play.ts). */
@@ -330,7 +328,6 @@ const all: Guards = {
   looksRarely: true,
   idlePlans: true,
   heldSoon: true,
-  playsShort: true,
   recognitionAlone: true,
   withdrawsOwn: true,
   stretchBodies: true,

@@ -42,12 +42,6 @@ const MOST_MISSES = 2;
 /** Limits for the sequences that are kept: their number, and their tasks together. */
 const MOST_SEQUENCES = 16;
 const MOST_TASKS_IN_ALL = 2 ** 17;
-/**
- * If so many times as many tasks are inserted as are over, the tasks are long, and playing them saves little. And a plan deals them
- * out once, where the engine moves work to the worker that is free. The clock cannot tell: workers may have had no core.
- */
-const BEHIND = 16;
-const LONG_TASKS = 'its tasks take so long that playing them saves nothing';
 /** Outcomes of a run that nothing is done with. */
 const PAUSED = 'recognition pauses: it has cost more than it saves';
 const PASSED_OVER = 'it was not looked at: the runs before were all new';
@@ -182,10 +176,6 @@ export class Recognition implements HeldInsertions {
     return sequence.refused === '';
   }
 
-  private hasLongTasks({ inserted, retired }: RunState): boolean {
-    return retired * BEHIND < inserted && guards.playsShort;
-  }
-
   private neededFor(cls: TaskClass): number {
     return Math.min(REPETITIONS * 2 ** (this.givenUp.get(cls) ?? 0), MOST_REPETITIONS);
   }
@@ -266,10 +256,6 @@ export class Recognition implements HeldInsertions {
   /** Plans a stretch of so many tasks that the run of `watch` repeats. Undefined if it is none, or has no plan. */
   stretch(watch: RunWatch, finder: StretchFinder, length: number): Sequence | undefined {
     if (!this.account.isOpen) return undefined;
-    if (this.hasLongTasks(watch.run)) {
-      watch.outcome = LONG_TASKS;
-      return undefined;
-    }
     const stretch = finder.cut(length, watch.run);
     if (stretch === undefined) return undefined;
     const before = this.sequences.find((other) => other.isStretch && stretch.opensAs(other));

@@ -273,12 +273,6 @@ export const guardTests = [
     breaks: 'tasks wait for their program while it computes',
   },
   {
-    ...recognitionCosts,
-    guard: 'playsShort',
-    hazard: 'overhead',
-    breaks: 'long tasks are dealt out once, and workers wait that could have taken some',
-  },
-  {
     ...recognised,
     guard: 'recognitionAlone',
     hazard: 'program order',

@@ -5,10 +5,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { planRuntime } from '../../devices/simulated/cases/plan-cases.js';
 import { axpy, PlanProgram } from '../../devices/simulated/cases/plan-programs.js';
 import { guardNames, setGuard } from '../../devices/simulated/cases/set-guard.js';
-import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
-import { presets } from '../../devices/simulated/machine/presets.js';
 import { Random } from '../../devices/simulated/machine/random.js';
-import { type Graph, Runtime, readWrite, task } from '../../index.js';
+import type { Graph } from '../../index.js';
 
 const DATA = 8;
 const PASSED_OVER = 'it was not looked at: the runs before were all new';
@@ -102,19 +100,6 @@ async function whileComputing(kind: 'run' | 'stretch') {
   return { recognition, begins };
 }
 
-/** What comes of a run of tasks of so many seconds each that repeats its steps. */
-async function ofTasksThatTake(seconds: number): Promise<string | undefined> {
-  const machine = { ...presets['h200-1'], gpus: 0, workers: 2, hostKernels: { '*': seconds } };
-  const runtime = Runtime.over(new SimulatedBackend({ machine }), { plans: 'auto' });
-  const ys = Array.from({ length: DATA }, () => runtime.data(new Float64Array(8)));
-  const add = task({ name: 'add', flows: { y: readWrite('f64') }, kernel: 'empty' });
-  const { recognition } = await runtime.run((graph) => {
-    for (let i = 0; i < 8000; i++) graph.insert(add, { y: ys[i % DATA] });
-  });
-  await runtime.close();
-  return recognition;
-}
-
 describe('recognition', () => {
   afterEach(() => {
     for (const name of guardNames) setGuard(name, true);
@@ -148,16 +133,6 @@ describe('recognition', () => {
 
   test('plays a stretch at once if its program computes', async () => {
     expect(await whileComputing('stretch')).toEqual({ recognition: 'played', begins: true });
-  });
-
-  test('does not play steps of tasks that take long', async () => {
-    expect(await ofTasksThatTake(2e-6)).toMatch(/^played/);
-    expect(await ofTasksThatTake(200e-6)).not.toMatch(/^played/);
-  });
-
-  test('without playsShort: plays them, too', async () => {
-    setGuard('playsShort', false);
-    expect(await ofTasksThatTake(200e-6)).toMatch(/^played/);
   });
 
   test('without heldSoon: both wait for more', async () => {

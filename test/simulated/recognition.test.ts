@@ -23,7 +23,7 @@ test.each([false, true])(
       const seedOfDelays = delays ? seed : undefined;
       expect(await planProblem(program, seedOfDelays, { outcome }), `seed ${seed}`).toBe('');
     }
-    expect(played).toBeGreaterThan(20);
+    expect(played).toBeGreaterThan(30);
   },
   120_000,
 );

@@ -31,7 +31,12 @@ export function checkedCondition(
   if (!isInstance(datum, Datum))
     throw new HeadraceError('ERR_OPTION', `while.datum must be a datum, not ${shown(datum)}`);
   if (datum.whole !== undefined)
-    throw refusedPart('while.datum', datum, 'an iteration ends with the value in its whole datum');
+    throw refusedPart(
+      'while.datum',
+      datum,
+      'an iteration ends with the value in its whole datum',
+      'let a task of the plan write the number to a datum of its own',
+    );
   if (!writes(datum))
     throw new HeadraceError(
       'ERR_OPTION',

@@ -395,7 +395,12 @@ export class ProgramData implements DatumOwner {
       this.engine.held?.settle();
       const ranks = this.peers;
       if (datum.view !== undefined)
-        throw refusedPart('restore()', datum, 'the value from before a cancelled run is not known');
+        throw refusedPart(
+          'restore()',
+          datum,
+          'the value from before a cancelled run is not known',
+          'write all of it again, with set() or by tasks',
+        );
       ranks?.calls.made('restore', datum);
       this.reductions.use(datum);
       this.checkCaller('restore', datum, AccessMode.readWrite, reject);

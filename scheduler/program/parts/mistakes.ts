@@ -82,6 +82,12 @@ export function partName(whole: Elements, { row, column, rows, columns }: Region
   return `${whole.name}[${range(row, rows)}${isMatrix ? `, ${range(column, columns)}` : ''}]`;
 }
 
+/** Why parts are refused, and what the program can do instead. */
+export interface PartRefusal {
+  readonly why: string;
+  readonly remedy: string;
+}
+
 /** A use of a part, or of a datum that has parts, that is not possible. */
 export function refusedPart(
   of: string,
@@ -98,6 +104,7 @@ export function reducedPart(task: string, flow: string, datum: Elements): Headra
     `flow '${flow}' of task class '${task}'`,
     datum,
     'tasks reduce into data without parts only',
+    'reduce into a datum of its own, and let a task with a readWrite flow combine it into this one',
   );
 }
 

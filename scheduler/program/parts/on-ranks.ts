@@ -17,6 +17,7 @@ import { markUnwritten } from '../../failure/poison.js';
 import { insertOnRanks } from '../../ranks/insertion.js';
 import type { Ranks } from '../../ranks/ranks.js';
 import type { Datum } from '../datum.js';
+import type { PartRefusal } from './mistakes.js';
 import type { Region } from './region.js';
 import { Versions } from './versions.js';
 import type { View } from './view.js';
@@ -89,12 +90,18 @@ export class PartsOnRanks {
   }
 
   /** The reason why a run cannot have tasks that use parts now. */
-  refusal(run: RunState): string | undefined {
+  refusal(run: RunState): PartRefusal | undefined {
     const { engine, peers } = this;
-    if (engine.inBody || run.sealed) return `a body on rank ${peers.rank} alone inserts the task`;
-    return peers.runs.isPruned(run)
-      ? 'the run is pruned, and ranks that leave tasks out do not know which part is newest'
-      : undefined;
+    if (engine.inBody || run.sealed)
+      return {
+        why: `a body on rank ${peers.rank} alone inserts the task`,
+        remedy: 'give the datum to the task of the body, and spawn the task on a part of it',
+      };
+    if (!peers.runs.isPruned(run)) return undefined;
+    return {
+      why: 'the run is pruned, and ranks that leave tasks out do not know which part is newest',
+      remedy: 'run the program without `pruned`',
+    };
   }
 
   /** A task of a run needs the take-overs that follow, on rank `needing`. */

@@ -22,7 +22,7 @@ import type { BoundClass } from '../bound-class.js';
 import type { Datum } from '../datum.js';
 import type { TaskClass } from '../task-class.js';
 import { type Loss, Takings } from './losses.js';
-import { overlapInTask, reducedPart, refusedPart, tooLarge } from './mistakes.js';
+import { overlapInTask, type PartRefusal, reducedPart, refusedPart, tooLarge } from './mistakes.js';
 import type { Extent, PartsOnRanks } from './on-ranks.js';
 import { common, isSame, type Region } from './region.js';
 import { RegionIndex } from './region-index.js';
@@ -165,8 +165,8 @@ export class Parts {
 
   /** @throws HeadraceError `ERR_DUPLICATE_DATUM`, `ERR_PART` */
   check({ row, cls }: BoundClass, { flows, run }: Pick<ProgramInsertion, 'flows' | 'run'>): void {
-    const why = this.runtime.ranks?.refusal(run);
-    if (why !== undefined) this.refuse(row, flows, why);
+    const refusal = this.runtime.ranks?.refusal(run);
+    if (refusal !== undefined) this.refuse(row, flows, refusal);
     for (const [i, reduction] of (cls.reductions ?? []).entries()) {
       const view = reduction === undefined ? undefined : this.viewAt(flows[i]);
       if (view !== undefined) throw reducedPart(row.name, row.flowNames[i], view.datum);
@@ -194,10 +194,14 @@ export class Parts {
   }
 
   /** Refuses a task that uses parts. @throws HeadraceError `ERR_PART` */
-  refuse({ modes, name }: TaskClassRow, flows: ProgramInsertion['flows'], why: string): void {
+  refuse(
+    { modes, name }: TaskClassRow,
+    flows: ProgramInsertion['flows'],
+    { why, remedy }: PartRefusal,
+  ): void {
     for (let i = 0; i < modes.length; i++) {
       const view = this.viewAt(flows[i]);
-      if (view !== undefined) throw refusedPart(`task class '${name}'`, view.datum, why);
+      if (view !== undefined) throw refusedPart(`task class '${name}'`, view.datum, why, remedy);
     }
   }
 
@@ -205,7 +209,12 @@ export class Parts {
   refuseAll(name: string, data: readonly (Datum | undefined)[]): void {
     for (const datum of data)
       if (datum?.view !== undefined || datum?.ofBody !== undefined)
-        throw refusedPart(`task class '${name}'`, datum, 'it is a task of a parameterised graph');
+        throw refusedPart(
+          `task class '${name}'`,
+          datum,
+          'it is a task of a parameterised graph',
+          'copy the elements to a datum without parts in a task before the graph',
+        );
   }
 
   /** Whether a task can be inserted now. If not, `prepare` makes it so, unless other tasks come between. */

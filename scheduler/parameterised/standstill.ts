@@ -8,7 +8,8 @@ import type { WaitingTasks } from './waiting-tasks.js';
 const MOST_NAMED = 10;
 
 /**
- * The error of a graph of which nothing is ready, if tasks are left. `known` and `inserted` are numbers of tasks by class.
+ * The error of a graph of which nothing is ready, if tasks are left. `known` and `inserted` are numbers of tasks by class. With
+ * `isChecked` the tasks outside of `starts` are counted, too: without an input they would be left out silently.
  * @internal
  */
 export function standstill(
@@ -16,6 +17,7 @@ export function standstill(
   waiting: WaitingTasks,
   known: readonly number[],
   inserted: readonly number[],
+  isChecked: boolean,
 ): HeadraceError | undefined {
   const lines: string[] = [];
   const left = new Array<number>(classes.length).fill(0);
@@ -31,10 +33,13 @@ export function standstill(
   }
   if (count > MOST_NAMED) lines.push(`  and ${count - MOST_NAMED} more`);
   for (const cls of classes) {
-    const unreached = known[cls.number] - inserted[cls.number] - left[cls.number];
-    if (cls.hasStarts || unreached <= 0) continue;
+    if (cls.hasStarts && !isChecked) continue;
+    const all = cls.hasStarts ? tasksOf(cls) : known[cls.number];
+    const unreached = all - inserted[cls.number] - left[cls.number];
+    if (unreached <= 0) continue;
     count += unreached;
-    lines.push(`  ${unreached} of ${known[cls.number]} tasks of '${cls.name}' got no input`);
+    const where = cls.hasStarts ? ', and are not in its `starts`' : '';
+    lines.push(`  ${unreached} of ${all} tasks of '${cls.name}' got no input${where}`);
   }
   if (lines.length === 0) return undefined;
   return new HeadraceError(
@@ -45,4 +50,11 @@ export function standstill(
       report: lines.join('\n'),
     },
   );
+}
+
+/** Number of tasks in the ranges of a class. */
+function tasksOf(cls: GraphClass): number {
+  let count = 0;
+  for (const _ of cls.tasks()) count++;
+  return count;
 }

@@ -78,7 +78,8 @@ export class Walk {
       portion.insert();
       first.take(ready, FIRST_TASKS);
     } while (ready.size > 0);
-    const stuck = standstill(this.classes, this.waiting, this.first.counts, this.counts);
+    const { classes, waiting, first: searched, counts, graph } = this;
+    const stuck = standstill(classes, waiting, searched.counts, counts, graph.isChecked);
     if (stuck !== undefined) throw stuck;
   }
 

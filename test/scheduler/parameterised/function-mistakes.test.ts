@@ -174,6 +174,20 @@ describe('a mistake in a function of a class', () => {
     },
   );
 
+  it('`starts` that are too small: a checked run finds the tasks that would be left out', async () => {
+    await inWorld(async (world) => {
+      const graph = four(world, {}, { starts: { i: () => range(0, 3) } });
+      expect(graph.verify(undefined).problems.map(({ kind }) => kind)).toEqual(['start']);
+      const run = world.runtime.run(graph, undefined);
+      await expect(soon(world.runtime, run)).rejects.toMatchObject({
+        code: 'ERR_GRAPH_STALLED',
+        message: expect.stringContaining(
+          "1 of 4 tasks of 'step' got no input, and are not in its `starts`",
+        ),
+      });
+    });
+  });
+
   it('the arguments are wrong: the graph is named', async () => {
     await inWorld(async ({ runtime }) => {
       const graph = parameterised('solve', (_, { A }: { A: unknown }) => void A);

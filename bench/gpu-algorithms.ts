@@ -15,7 +15,7 @@ Cholesky or a product on the NVIDIA GPUs of this machine, with its result checke
   --gpus N              GPUs (1)
   --n N                 order of the matrix (32768)
   --tile N              order of a tile (2048)
-  --memory SIZE         memory of each GPU (70GiB)
+  --memory SIZE         memory of each GPU (what it has)
   --host-memory SIZE    host memory (64GiB)
   --pinned SIZE         of it page-locked at the start (1GiB)
   --streams N           streams of each GPU (4)
@@ -33,7 +33,7 @@ const values = commandLine(usage, {
   n: { type: 'string', default: '32768' },
   tile: { type: 'string', default: '2048' },
   what: { type: 'string', default: 'cholesky' },
-  memory: { type: 'string', default: '70GiB' },
+  memory: { type: 'string' },
   'host-memory': { type: 'string', default: '64GiB' },
   pinned: { type: 'string', default: '1GiB' },
   check: { type: 'string', default: '16' },
@@ -77,7 +77,7 @@ const opening = performance.now();
 await using runtime = await Runtime.create({
   driver: 'cuda',
   gpus,
-  gpuMemory: values.memory,
+  ...(values.memory === undefined ? {} : { gpuMemory: values.memory }),
   computeStreams: Number(values.streams),
   hostMemory: values['host-memory'],
   pinnedMemory: values.pinned,
@@ -171,7 +171,7 @@ const entry: BenchEntry = {
     n,
     tile,
     streams: Number(values.streams),
-    memory: values.memory,
+    memory: values.memory ?? 'all',
     times,
     grid: `${A.grid.rows}x${A.grid.columns}`,
   },

@@ -1,2 +1,2 @@
 // The launch of this process for the rooms above.
-export { firstGpuOf, launchOf, withoutLaunch } from '../native/launch.js';
+export { firstGpuOf, launchOf, ranksOnGpus, withoutLaunch } from '../native/launch.js';

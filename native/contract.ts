@@ -251,8 +251,10 @@ export interface NativeOptions {
   readonly gpus: number;
   /** The driver's number of the first one, modulo the number of GPUs; the others follow it (default 0). */
   readonly firstGpu?: number;
-  /** Device memory per GPU. */
-  readonly gpuBytes: number;
+  /** Device memory per GPU; default: nine tenths of what is free on a real GPU, or of this process's share. */
+  readonly gpuBytes?: number;
+  /** Processes of this host that take `gpus` each, one after the other, until they begin with the first again (default 1). */
+  readonly gpuRanks?: number;
   /** Address space reserved for host data; pages are touched only when used. */
   readonly hostBytes: number;
   /** Host worker threads. */

@@ -142,15 +142,24 @@ function listedGpus(driver: string, env: Environment): number | undefined {
   return end < 0 ? words.length : end;
 }
 
+/** If the launcher has given each rank GPUs of its own (`srun --gpus-per-task`, or a script that sets CUDA_VISIBLE_DEVICES). */
+function hasOwnGpus(driver: string, gpus: number, localSize: number, env: Environment): boolean {
+  const listed = listedGpus(driver, env);
+  return listed !== undefined && listed >= gpus && listed < localSize * gpus;
+}
+
 /**
  * The driver's number of the first GPU of this process, which takes `gpus` of them. The ranks of a host divide its GPUs
- * in their order. But if the process sees too few for all of them, the launcher has given each rank GPUs of its own
- * (`srun --gpus-per-task`, or a script that sets CUDA_VISIBLE_DEVICES): it takes the first.
+ * in their order. But if the process sees too few for all of them, they are its own: it takes the first.
  */
 export function firstGpuOf(driver: string, gpus: number, env: Environment = process.env): number {
   if (driver === 'emulated') return 0;
   const { localRank, localSize } = launchOf(env);
-  const listed = listedGpus(driver, env);
-  const isOwn = listed !== undefined && listed >= gpus && listed < localSize * gpus;
-  return isOwn ? 0 : localRank * gpus;
+  return hasOwnGpus(driver, gpus, localSize, env) ? 0 : localRank * gpus;
+}
+
+/** The ranks that divide the GPUs that this process sees; 1 if they are its own. */
+export function ranksOnGpus(driver: string, gpus: number, env: Environment = process.env): number {
+  const { localSize } = launchOf(env);
+  return driver === 'emulated' || hasOwnGpus(driver, gpus, localSize, env) ? 1 : localSize;
 }

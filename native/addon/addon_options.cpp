@@ -29,6 +29,7 @@ CoreOptions readCoreOptions(const Napi::Object& given) {
   const Napi::Value firstGpu = given.Get("firstGpu");
   if (firstGpu.IsNumber()) options.firstGpu = firstGpu.ToNumber();
   options.gpuBytes = bytes(given, "gpuBytes");
+  if (given.Get("gpuRanks").IsNumber()) options.gpuRanks = given.Get("gpuRanks").ToNumber();
   options.hostBytes = bytes(given, "hostBytes");
   options.pinnedBytes = bytes(given, "pinnedBytes");
   options.workers = given.Get("workers").ToNumber();

@@ -191,11 +191,12 @@ void Core::openDevices(const CoreOptions& options) {
     throw CoreError("DRIVER_UNAVAILABLE", std::to_string(options.gpus) + " GPUs were asked for, " +
                                               options.driver + " has " + std::to_string(found));
   }
+  const std::int32_t sharers = (options.gpuRanks * options.gpus + found - 1) / found;
   for (std::int32_t gpu = 0; gpu < options.gpus; ++gpu) {
     const std::int32_t ordinal = (options.firstGpu + gpu) % found;
     devices_.push_back(std::make_unique<DeviceThread>(runtime_, *driver, gpu, ordinal));
     DeviceThread& device = *devices_.back();
-    device.call([&] { device.openDevice(options.gpuBytes, runtime_.spaces[gpu + 1]); });
+    device.call([&] { device.openDevice(options.gpuBytes, sharers, runtime_.spaces[gpu + 1]); });
   }
   tilesAsked_.assign(devices_.size(), false);
   peers_.assign(static_cast<std::size_t>(options.gpus) * options.gpus, false);
@@ -225,7 +226,7 @@ void Core::prepareTileKernels() {
       if (prepareTiles(device.device()) != DriverStatus::outOfMemory) return;
       throw CoreError("OUT_OF_MEMORY",
                       "no memory for the workspaces of cuBLAS and cuSOLVER on GPU " +
-                          std::to_string(gpu) + ": ask for less gpuBytes");
+                          std::to_string(gpu) + ": ask for less gpuMemory");
     });
     tilesAsked_[gpu] = true;
   }

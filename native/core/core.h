@@ -29,7 +29,10 @@ struct CoreOptions {
   std::int32_t gpus = 0;
   /// Driver's number of the first GPU; the others follow, from 0 again after the last.
   std::int32_t firstGpu = 0;
+  /// Per GPU; 0: what a real GPU has, or this process's share of it.
   std::uint64_t gpuBytes = 0;
+  /// Processes of this host that divide its GPUs.
+  std::int32_t gpuRanks = 1;
   std::uint64_t hostBytes = 0;
   /// First bytes of host space that are page-locked for a real driver.
   std::uint64_t pinnedBytes = 0;

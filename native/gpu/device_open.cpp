@@ -1,6 +1,7 @@
 // Opening and closing a GPU, and running a function on its thread.
 #include <sched.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <stdexcept>
@@ -22,6 +23,14 @@ constexpr std::uint64_t kSlabUnit = std::uint64_t{2} << 20;
 constexpr std::int64_t kQuietPatience = 10'000'000'000;
 /// Commands that each ring submits between two checks for that moment.
 constexpr int kQuietTurn = 16;
+
+/// Nine tenths of what is free, or of a process's share of the device. The rest is for libraries' workspaces and other
+/// programs. A process that comes later still finds its share free.
+std::uint64_t defaultBytes(const DeviceDescription& description, std::int32_t sharers) {
+  const std::uint64_t bytes =
+      std::min(description.freeBytes, description.totalBytes / std::max(sharers, 1));
+  return bytes / 10 * 9 / kSlabUnit * kSlabUnit;
+}
 
 }  // namespace
 
@@ -103,7 +112,7 @@ bool DeviceThread::runCalls() {
   return !calls.empty();
 }
 
-void DeviceThread::openDevice(std::uint64_t bytes, Space& space) {
+void DeviceThread::openDevice(std::uint64_t bytes, std::int32_t sharers, Space& space) {
   DeviceDescription description{};
   char reason[256] = "";
   DriverStatus status = driver_.open(ordinal_, &device_, &description, reason, sizeof reason);
@@ -112,17 +121,15 @@ void DeviceThread::openDevice(std::uint64_t bytes, Space& space) {
     throw CoreError("DRIVER_UNAVAILABLE", std::string("cannot open ") + driver_.name + " GPU " +
                                               std::to_string(ordinal_) + ": " + reason);
   }
-  if (bytes == 0) {
-    // Most of the free memory; the rest is for libraries' workspaces and other programs.
-    bytes = description.freeBytes / 10 * 9 / kSlabUnit * kSlabUnit;
-  }
+  if (bytes == 0) bytes = defaultBytes(description, sharers);
   status = bind(*this);
   if (status == DriverStatus::ok) status = driver_.memoryAlloc(device_, bytes, &slab_);
   if (status != DriverStatus::ok) {
     slab_ = 0;
     throw CoreError(status == DriverStatus::outOfMemory ? "OUT_OF_MEMORY" : "DRIVER",
                     "cannot allocate " + std::to_string(bytes) + " bytes on " + driver_.name +
-                        " GPU " + std::to_string(ordinal_) + ": " + driver_.errorText(device_));
+                        " GPU " + std::to_string(ordinal_) + ": " + driver_.errorText(device_) +
+                        (status == DriverStatus::outOfMemory ? ". Ask for less gpuMemory" : ""));
   }
   shared_ = driver_.memoryShare(device_, slab_, &share_) == DriverStatus::ok;
   space_ = &space;

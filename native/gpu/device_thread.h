@@ -62,7 +62,7 @@ class DeviceThread {
   void callQuiet(const std::function<void()>& function);
 
   // To be used inside `call`, in this order.
-  void openDevice(std::uint64_t bytes, Space& space);
+  void openDevice(std::uint64_t bytes, std::int32_t sharers, Space& space);
   void openQueue(Queue& queue);
   void registerHost(void* pointer, std::uint64_t bytes, std::uint64_t reserve);
   bool enablePeer(const DeviceThread& peer);

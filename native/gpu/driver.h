@@ -44,8 +44,10 @@ using DeviceAddress = std::uint64_t;
 
 struct DeviceDescription {
   char name[128];
-  char uuid[64];            // '' if the device has none
-  std::uint64_t freeBytes;  // before the slab is allocated; 0 when unknown
+  char uuid[64];  // '' if the device has none
+  /// Of the device, and free before the slab is allocated; 0 when unknown.
+  std::uint64_t totalBytes;
+  std::uint64_t freeBytes;
   /// Writes of a network card: how they can be flushed (1: from the host), and the readers that see them without a flush
   /// (0 none for sure, 100 the GPU itself, 200 all). CUDA's attributes 117 and 118.
   std::int32_t flushOptions;

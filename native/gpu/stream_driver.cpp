@@ -583,6 +583,7 @@ DriverStatus gpuOpen(const GpuApi* api, const std::string& why, const char* driv
     return code == gpu::kOutOfMemory ? DriverStatus::outOfMemory : DriverStatus::refused;
   }
   say(description->uuid, sizeof description->uuid, gpuUuidText(uuid));
+  description->totalBytes = total;
   description->freeBytes = free;
   addOpenDevice(opened.get());
   *result = opened.release();

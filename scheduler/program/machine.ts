@@ -1,6 +1,6 @@
 // Opens the machine of a runtime: the backend with its workers and GPUs, and the network to the other ranks.
 import type { Backend } from '../../devices/backend.js';
-import { firstGpuOf } from '../../devices/launch.js';
+import { firstGpuOf, ranksOnGpus } from '../../devices/launch.js';
 import { openNativeBackend } from '../../devices/native/backend.js';
 import type { NetworkPort } from '../../devices/network/port.js';
 import { leastRing } from '../../devices/submission.js';
@@ -38,7 +38,8 @@ export async function openMachine(options: ResolvedOptions): Promise<Machine> {
     driver: options.driver,
     gpus: options.gpus,
     firstGpu: firstGpuOf(options.driver, options.gpus),
-    gpuBytes: options.gpuBytes,
+    ...(options.gpuBytes === undefined ? {} : { gpuBytes: options.gpuBytes }),
+    gpuRanks: ranksOnGpus(options.driver, options.gpus),
     hostBytes: options.hostBytes,
     pinnedBytes: options.pinnedBytes,
     workers: options.workers,

@@ -1,6 +1,7 @@
 // Options of a runtime: their defaults, their limits, and the errors for wrong values.
 import { totalmem } from 'node:os';
 import { HeadraceError } from '../../devices/errors.js';
+import { ALIGNMENT } from '../../devices/memory/zone.js';
 import { checkFile, checkText, checkTruth, oneOf, optionsOf, shown } from '../checks.js';
 import { ownCores } from './own-cores.js';
 
@@ -16,11 +17,14 @@ export interface RuntimeOptions {
    * the first such class. 0: those bodies run on the engine's thread like all others.
    */
   readonly scriptWorkers?: number;
-  /** Number of GPUs; default 0 for the emulated driver. */
+  /** Number of GPUs; default 0 for the emulated driver, 1 for the others. */
   readonly gpus?: number;
   /** Driver of the GPUs: 'emulated' (host memory with a capacity limit), 'cuda' or 'hip'. Default 'emulated'. */
   readonly driver?: 'emulated' | 'cuda' | 'hip';
-  /** Memory per GPU; default 256 MiB for emulated GPUs. */
+  /**
+   * Memory per GPU, taken when the runtime opens, at least 512 bytes; default: 256 MiB of an emulated GPU, and nine tenths of
+   * what is free on a real one. Ranks that share a real GPU take equal parts of nine tenths of it.
+   */
   readonly gpuMemory?: ByteSize;
   /** Limit for host memory of data; default: three quarters of the machine's. */
   readonly hostMemory?: ByteSize;
@@ -82,7 +86,8 @@ export interface ResolvedOptions {
   readonly scriptWorkers: number;
   readonly gpus: number;
   readonly driver: 'emulated' | 'cuda' | 'hip';
-  readonly gpuBytes: number;
+  /** Undefined: what a real GPU has. */
+  readonly gpuBytes: number | undefined;
   readonly hostBytes: number;
   readonly pinnedBytes: number;
   readonly computeStreams: number;
@@ -128,6 +133,9 @@ const RUNTIME_OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
   name: true,
 };
 
+/** Memory of an emulated GPU, by default. */
+const EMULATED_BYTES = 256 * 2 ** 20;
+
 const UNITS: Readonly<Record<string, number>> = {
   '': 1,
   b: 1,
@@ -161,6 +169,19 @@ export function parseBytes(size: ByteSize, what: string): number {
     throw new HeadraceError('ERR_OPTION', `${what}: ${shown(size)} is more than 2^53 bytes`, {
       limit: MOST_BYTES,
     });
+  }
+  return bytes;
+}
+
+function gpuBytesOf(size: ByteSize | undefined, driver: string): number | undefined {
+  if (size === undefined) return driver === 'emulated' ? EMULATED_BYTES : undefined;
+  const bytes = parseBytes(size, 'gpuMemory');
+  if (bytes < ALIGNMENT) {
+    throw new HeadraceError(
+      'ERR_OPTION',
+      `gpuMemory must be at least ${ALIGNMENT} bytes, not ${shown(size)}`,
+      { limit: ALIGNMENT },
+    );
   }
   return bytes;
 }
@@ -204,14 +225,14 @@ export function resolveOptions(
   const own = optionsOf(given, Object.keys(RUNTIME_OPTIONS), 'the options of a runtime');
   const options: RuntimeOptions = { ...outside, ...own };
   const driver = oneOf(options.driver ?? 'emulated', 'driver', ['emulated', 'cuda', 'hip']);
-  const gpus = integer(options.gpus ?? 0, 'gpus', 0, 30);
+  const gpus = integer(options.gpus ?? (driver === 'emulated' ? 0 : 1), 'gpus', 0, 30);
   const hostBytes = parseBytes(options.hostMemory ?? Math.floor(totalmem() * 0.75), 'hostMemory');
   return {
     workers: integer(options.workers ?? ownCores(), 'workers', 1, 256),
     scriptWorkers: integer(options.scriptWorkers ?? ownCores(), 'scriptWorkers', 0, 256),
     gpus,
     driver,
-    gpuBytes: parseBytes(options.gpuMemory ?? '256MiB', 'gpuMemory'),
+    gpuBytes: gpuBytesOf(options.gpuMemory, driver),
     hostBytes,
     pinnedBytes: Math.min(parseBytes(options.pinnedMemory ?? '1GiB', 'pinnedMemory'), hostBytes),
     computeStreams: integer(

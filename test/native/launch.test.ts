@@ -1,6 +1,6 @@
 // The launch of a process, read from environments as the launchers set them (Open MPI 4.1, MPICH 4.0, Slurm 22.05).
 import { describe, expect, it } from 'vitest';
-import { firstGpuOf, launchOf, withoutLaunch } from '../../native/launch.js';
+import { firstGpuOf, launchOf, ranksOnGpus, withoutLaunch } from '../../native/launch.js';
 import { mpiEnvironment } from '../../native/mpi.js';
 
 /** The fourth task of a step on three nodes with 2, 2 and 1 tasks. */
@@ -103,6 +103,20 @@ describe('the first GPU of a rank', () => {
 
   it('is the same on all ranks if GPUs are emulated', () => {
     expect(gpus('0,1', 1, 'emulated')).toBe(0);
+  });
+});
+
+describe('the ranks that divide the GPUs of a host', () => {
+  const ranks = (list: string | undefined, count = 1, driver = 'cuda') =>
+    ranksOnGpus(driver, count, { ...openMpi, CUDA_VISIBLE_DEVICES: list });
+
+  it('are all of the host, or one that has GPUs of its own', () => {
+    expect(ranks(undefined)).toBe(2);
+    expect(ranks('0,1')).toBe(2);
+    expect(ranks('3')).toBe(1);
+    expect(ranks('2,3', 2)).toBe(1);
+    expect(ranks('0,1', 1, 'emulated')).toBe(1);
+    expect(ranksOnGpus('cuda', 2, {})).toBe(1);
   });
 });
 

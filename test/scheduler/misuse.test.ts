@@ -328,6 +328,8 @@ describe('Runtime', () => {
     [{ gpus: 31 }, 'gpus'],
     [{ driver: 'opencl' }, 'driver'],
     [{ gpuMemory: 'much' }, 'gpuMemory'],
+    [{ gpuMemory: 0 }, 'gpuMemory'],
+    [{ gpuMemory: '511B' }, 'gpuMemory'],
     [{ gpuMemory: '12 parsecs' }, 'gpuMemory'],
     [{ hostMemory: -5 }, 'hostMemory'],
     [{ computeStreams: 0 }, 'computeStreams'],

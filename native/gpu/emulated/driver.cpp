@@ -101,6 +101,7 @@ DriverStatus open(std::int32_t ordinal, DeviceHandle* handle, DeviceDescription*
   std::snprintf(description->name, sizeof description->name, "emulated GPU %d", ordinal);
   std::snprintf(description->uuid, sizeof description->uuid, "EMULATED-%d-%p", getpid(),
                 static_cast<void*>(opened));
+  description->totalBytes = 0;
   description->freeBytes = 0;
   *handle = opened;
   return DriverStatus::ok;

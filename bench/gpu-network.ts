@@ -30,6 +30,8 @@ const bytes = positive(usage, 'mib', values.mib) * 2 ** 20;
 const TILES = 8;
 const ROUNDS = 24;
 const HOPS = 20;
+/** Hops of 8 bytes. */
+const LATENCY_HOPS = 2000;
 const REPEATS = 3;
 const GIGA = 1e9;
 
@@ -42,7 +44,7 @@ const fill = task({
   kernel: 'fill_f64',
 });
 
-/** GB/s of tiles written on rank 0 and read on rank 1, many at once; and of one that goes to and fro. */
+/** GB/s of tiles written on rank 0 and read on rank 1, many at once; of one that goes to and fro; and us per hop of 8 bytes. */
 async function measure(comm: Way): Promise<object> {
   const runtime = await Runtime.create({
     driver: 'cuda',
@@ -63,11 +65,11 @@ async function measure(comm: Way): Promise<object> {
         for (const x of tiles) graph.insert(look, { x }, { rank: 1, device: 0 });
       }
     });
-  const [token] = tiles;
-  const hops = (count: number): PromiseLike<RunReport> =>
+  const [token] = tiles as [(typeof tiles)[0]];
+  const word = runtime.data(new Float64Array(1), { name: 'word', rank: 0, device: 0 });
+  const hops = (x: typeof word, count: number): PromiseLike<RunReport> =>
     runtime.run((graph) => {
-      for (let i = 0; i < count; i++)
-        graph.insert(touch, { x: token as (typeof tiles)[0] }, { rank: i & 1, device: 0 });
+      for (let i = 0; i < count; i++) graph.insert(touch, { x }, { rank: i & 1, device: 0 });
     });
   await streamed(1);
   const rates: number[] = [];
@@ -77,12 +79,18 @@ async function measure(comm: Way): Promise<object> {
     rates.push((TILES * ROUNDS * bytes) / report.seconds / GIGA);
     moved = report.bytes;
   }
-  await hops(3);
-  const there = await hops(HOPS);
+  await hops(token, 3);
+  const there = await hops(token, HOPS);
+  const latencies: number[] = [];
+  for (let i = 0; i < REPEATS; i++) {
+    const report = await hops(word, LATENCY_HOPS);
+    latencies.push((report.seconds / LATENCY_HOPS) * 1e6);
+  }
   await runtime.close();
   return {
     gigabytesPerSecond: median(rates),
     toAndFro: (HOPS * bytes) / there.seconds / GIGA,
+    microsecondsPerHop: median(latencies),
     bytes: moved,
   };
 }
@@ -107,6 +115,10 @@ async function rank(): Promise<void> {
   result['raw'] = {
     ...(isDirect ? { direct: await rate('gpu') } : {}),
     ipc: await rate('ipc'),
+    // Without a kernel between two messages.
+    ...(isDirect
+      ? { microsecondsPerHop: (await addon.measure(8, LATENCY_HOPS, 'gpu')) * 1e6 }
+      : {}),
   };
   // The bytes that rank 1 receives give the rate of a way.
   if (me === 1) process.stdout.write(`${JSON.stringify(result)}\n`);

@@ -144,6 +144,9 @@ struct GpuDevice {
 void enableDriverChecks();
 bool driverChecks();
 
+/// Puts a kernel into a stream.
+DriverStatus gpuLaunch(StreamHandle stream, const Launch* launch);
+
 /// The stream that the running `enqueue` kernel or plan works on; null outside one.
 GpuStream* currentStream();
 
@@ -166,7 +169,7 @@ DriverStatus gpuCheckSignature(DeviceHandle device, FunctionHandle function,
 /// Unloads the functions that were loaded from an image that is freed.
 void gpuForgetImage(DeviceHandle device, const void* image);
 
-/// A driver's table over the functions of gpu/stream_driver.cpp.
+/// A driver's table over the functions of gpu/stream_driver.cpp and gpu/launches.cpp.
 DriverTable gpuDriverTable(const char* name, std::int32_t spaceKind,
                            decltype(DriverTable::probe) probe, decltype(DriverTable::open) open);
 DriverStatus gpuProbe(const GpuApi* api, const std::string& why, std::int32_t* devices,

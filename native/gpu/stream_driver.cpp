@@ -1,19 +1,15 @@
-// The driver table over a vendor's library: devices, memory, copies and launches (events: gpu/events.cpp).
+// The driver table over a vendor's library: devices, memory, streams and copies. Events are in gpu/events.cpp, kernels in
+// gpu/functions.cpp and gpu/launches.cpp, and the errors of a GPU in gpu/device.cpp.
 //
 // Invariants: a device's functions are called under its submission lock with its context current (gpu/driver.h); once a
 // call has reported that the context is dead, no further call is made and all functions answer `lost`; peers copy only if
 // both directions were found possible, so that the vendor never stages a copy through the host in secret (hazard H3).
-#include <execinfo.h>
-#include <pthread.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 
-#include "core/clock.h"
 #include "gpu/events.h"
 #include "gpu/graphs.h"
 #include "gpu/host_pins.h"
@@ -23,11 +19,6 @@
 namespace headrace {
 
 namespace {
-
-constexpr std::size_t kOutcomesPerStream = 288;
-
-std::atomic<bool> checks{false};
-thread_local GpuStream* current = nullptr;
 
 GpuDevice& device(DeviceHandle handle) { return *static_cast<GpuDevice*>(handle); }
 GpuStream& stream(StreamHandle handle) { return *static_cast<GpuStream*>(handle); }
@@ -314,217 +305,9 @@ DriverStatus fill(StreamHandle handle, DeviceAddress to, std::uint8_t value, std
   return on.device->check(on.device->api->fill(to, value, bytes, on.stream), "cuMemsetD8Async");
 }
 
-/// The kernel refused before anything was put into the stream.
-DriverStatus rejected(GpuStream& on, const Launch& launch, std::int32_t code) {
-  if (code == HEADRACE_DEVICE_LOST) on.device->abandon("a kernel said that the device is lost");
-  if (on.device->lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
-  if (code == HEADRACE_DRIVER_ERROR) return DriverStatus::refused;
-  *launch.status = code;
-  if (launch.cancel != nullptr) launch.cancel->store(1, std::memory_order_release);
-  return DriverStatus::ok;
-}
-
-DriverStatus launchFunction(GpuStream& on, const Launch& launch) {
-  GpuDevice& at = *on.device;
-  headrace_launch plan;
-  std::memset(&plan, 0, offsetof(headrace_launch, arguments));
-  std::int32_t code = 0;
-  if (launch.rules != nullptr) {
-    const char* why = "";
-    code = launch.rules->plan(launch.task, plan, &why);
-    if (code != 0) at.refuse(DriverStatus::refused, why);
-  } else {
-    headrace_task task = launch.task;
-    task.stream = on.stream;
-    on.launch = &launch;
-    current = &on;
-    code = launch.plan(&task, &plan);
-    current = nullptr;
-    on.launch = nullptr;
-  }
-  if (code != 0) return rejected(on, launch, code);
-  if (plan.grid[0] == 0 || plan.grid[1] == 0 || plan.grid[2] == 0) return DriverStatus::ok;
-  return at.check(at.api->launch(launch.function, plan.grid[0], plan.grid[1], plan.grid[2],
-                                 plan.block[0], plan.block[1], plan.block[2], plan.shared_bytes,
-                                 on.stream, plan.arguments, nullptr),
-                  "cuLaunchKernel");
-}
-
-DriverStatus launch(StreamHandle handle, const Launch* launch) {
-  GpuStream& on = stream(handle);
-  if (on.device->lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
-  ++on.device->work;
-  // Work that becomes part of a graph runs later, and the thread that captures holds the pause itself.
-  if (on.capture == nullptr) announceLaunch(on);
-  if (launch->enqueue == nullptr) return launchFunction(on, *launch);
-  headrace_task task = launch->task;
-  task.stream = on.stream;
-  on.device->refuse(DriverStatus::refused, "the kernel reported an error of the driver");
-  on.launch = launch;
-  current = &on;
-  const std::int32_t code = launch->enqueue(&task);
-  current = nullptr;
-  on.launch = nullptr;
-  return code == 0 ? DriverStatus::ok : rejected(on, *launch, code);
-}
-
 std::int32_t progress(DeviceHandle) { return 0; }
 
 }  // namespace
-
-DriverStatus gpuFunctionLoad(DeviceHandle handle, const void* image, std::uint64_t imageBytes,
-                             const char* symbol, FunctionHandle* function) {
-  GpuDevice& on = device(handle);
-  const DriverStatus allowed = on.permit("cuModuleLoadDataEx");
-  if (allowed != DriverStatus::ok) return allowed;
-  void*& module = on.modules[image];
-  if (module == nullptr) {
-    // PTX must end with a zero byte. A file need not have one.
-    std::string copy(static_cast<const char*>(image), imageBytes);
-    char log[4096] = "";
-    int options[] = {cuda::kJitErrorLog, cuda::kJitErrorLogBytes};
-    void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
-    const int code = on.api->moduleLoad(&module, copy.c_str(), 2, options, values);
-    if (code != 0) {
-      on.modules.erase(image);
-      const DriverStatus status = on.fail(code, "cuModuleLoadDataEx");
-      return log[0] == '\0' ? status : on.refuse(status, std::string(on.error()) + "\n" + log);
-    }
-  }
-  const int code = on.api->moduleFunction(function, module, symbol);
-  if (code != 0) return on.fail(code, symbol);
-  // Reading an attribute loads the code now. The first launch would load it otherwise, and might wait for a kernel (H8).
-  int threads = 0;
-  return on.check(on.api->functionAttribute(&threads, 0, *function), "cuFuncGetAttribute");
-}
-
-// -- the common parts of a real driver --------------------------------------------------------------------------------
-
-DriverStatus GpuDevice::fail(int code, const char* call) {
-  const std::string text = std::string(call) + ": " + gpuErrorText(*api, code);
-  if (gpuLost(code)) return abandon(text);
-  return refuse(code == gpu::kOutOfMemory ? DriverStatus::outOfMemory : DriverStatus::refused,
-                text);
-}
-
-DriverStatus GpuDevice::abandon(const std::string& text) {
-  std::lock_guard<std::mutex> guard(errorLock_);
-  // The first error stays the device's error for good: all later ones are a consequence.
-  if (!lost.load(std::memory_order_relaxed)) {
-    error_ = text;
-    lostAt.store(now(), std::memory_order_relaxed);
-    lost.store(true, std::memory_order_release);
-  }
-  return DriverStatus::lost;
-}
-
-DriverStatus GpuDevice::refuse(DriverStatus status, const std::string& text) {
-  std::lock_guard<std::mutex> guard(errorLock_);
-  if (lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
-  error_ = text;
-  return status;
-}
-
-const char* GpuDevice::error() {
-  thread_local std::string copy;
-  std::lock_guard<std::mutex> guard(errorLock_);
-  copy = error_;
-  return copy.c_str();
-}
-
-bool GpuDevice::quiet() const {
-  // No work of a lost GPU runs any more, and no completion of it will be seen.
-  return lost.load(std::memory_order_acquire) ||
-         std::all_of(streams.begin(), streams.end(), [](const GpuStream* each) {
-           return each->launched.load(std::memory_order_relaxed) <=
-                  each->completed.load(std::memory_order_acquire);
-         });
-}
-
-DriverStatus GpuDevice::permit(const char* call) {
-  if (!driverChecks() || lost.load(std::memory_order_relaxed) || quiet()) return DriverStatus::ok;
-  char thread[16] = "";
-  pthread_getname_np(pthread_self(), thread, sizeof thread);
-  std::string text = std::string(call) + " while kernels run on GPU " + std::to_string(ordinal) +
-                     " (thread " + thread + "), called from";
-  void* frames[6];
-  const int count = backtrace(frames, 6);
-  if (char** names = backtrace_symbols(frames, count)) {
-    for (int i = 1; i < count; ++i) text += std::string(i > 1 ? " < " : " ") + names[i];
-    std::free(names);
-  }
-  return refuse(DriverStatus::refused, text);
-}
-
-DriverStatus gpuCheckSignature(DeviceHandle handle, FunctionHandle function,
-                               const LaunchRules& rules) {
-  GpuDevice& on = device(handle);
-  if (on.api->functionParameter == nullptr) return DriverStatus::ok;
-  std::size_t offset = 0;
-  std::size_t bytes = 0;
-  const std::size_t declared = rules.signature.size();
-  for (std::size_t i = 0; i < declared; ++i) {
-    if (on.api->functionParameter(function, i, &offset, &bytes) != 0) {
-      return on.refuse(DriverStatus::refused, "has " + std::to_string(i) + " parameters, " +
-                                                  std::to_string(declared) + " are declared");
-    }
-    if (bytes != argumentBytes(rules.signature[i].type)) {
-      return on.refuse(DriverStatus::refused,
-                       "parameter " + std::to_string(i + 1) + " has " + std::to_string(bytes) +
-                           " bytes, its declared type has " +
-                           std::to_string(argumentBytes(rules.signature[i].type)));
-    }
-  }
-  if (on.api->functionParameter(function, declared, &offset, &bytes) == 0) {
-    return on.refuse(DriverStatus::refused, "has more parameters than the " +
-                                                std::to_string(declared) + " that are declared");
-  }
-  return DriverStatus::ok;
-}
-
-void gpuForgetImage(DeviceHandle handle, const void* image) {
-  GpuDevice& on = device(handle);
-  const auto found = on.modules.find(image);
-  if (found == on.modules.end()) return;
-  on.api->moduleUnload(found->second);
-  on.modules.erase(found);
-}
-
-void enableDriverChecks() { checks.store(true, std::memory_order_relaxed); }
-bool driverChecks() { return checks.load(std::memory_order_relaxed); }
-
-GpuStream* currentStream() { return current; }
-
-DriverStatus prepareOutcomes(GpuStream& on) {
-  void* words = nullptr;
-  const int code = on.device->api->hostAlloc(&words, kOutcomesPerStream * sizeof(std::int32_t),
-                                             gpu::kHostPortable);
-  if (code != 0) return on.device->fail(code, "cuMemHostAlloc");
-  on.outcomeWords = static_cast<std::int32_t*>(words);
-  for (std::size_t i = 0; i < kOutcomesPerStream; ++i)
-    on.sparePinned.push_back(on.outcomeWords + i);
-  return DriverStatus::ok;
-}
-
-std::int32_t* takeOutcome(GpuStream& on) {
-  if (on.capture != nullptr) {
-    GpuGraph& graph = *on.capture;
-    return graph.labels.size() < graph.room ? graph.words + graph.labels.size() : nullptr;
-  }
-  if (on.sparePinned.empty()) return nullptr;
-  std::int32_t* word = on.sparePinned.back();
-  on.sparePinned.pop_back();
-  *word = 0;
-  return word;
-}
-
-void reportLater(GpuStream& on, std::int32_t* pinned) {
-  if (on.capture != nullptr) {
-    on.capture->labels.push_back(on.capture->label);
-    return;
-  }
-  on.outcomes.push_back({on.position + 1, pinned, on.launch->status, on.launch->cancel});
-}
 
 DriverStatus gpuProbe(const GpuApi* api, const std::string& why, std::int32_t* devices,
                       char* reason, std::size_t reasonBytes) {
@@ -621,7 +404,7 @@ DriverTable gpuDriverTable(const char* name, std::int32_t spaceKind,
           copyOnDevice,
           copyFromPeer,
           fill,
-          launch,
+          gpuLaunch,
           gpuFunctionLoad,
           progress,
           gpuGraphs()};

@@ -1,7 +1,9 @@
 // One rank of the tests of lanes: a core, the server of its lanes, and a transport that keeps what is sent.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <initializer_list>
 #include <utility>
@@ -166,5 +168,41 @@ class Rank {
     return options;
   }
 };
+
+/// Carries letters and bytes between ranks until none is left. `bytes`: bytes that were asked for move, too.
+inline void carry(const std::vector<Rank*>& ranks, bool bytes = true) {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      std::deque<Outbox::Posted> posted;
+      posted.swap(ranks[r]->out.posted);
+      for (auto& [to, letter] : posted) {
+        ranks[to]->arrive(letter, static_cast<std::int32_t>(r));
+        moved = true;
+      }
+      while (bytes && !ranks[r]->out.leaving.empty()) {
+        const Outbox::Moved from = ranks[r]->out.leaving.front();
+        ranks[r]->out.leaving.pop_front();
+        auto& coming = ranks[from.rank]->out.coming;
+        const auto found = std::find_if(coming.begin(), coming.end(), [&](const auto& each) {
+          return each.tag == from.tag && each.rank == static_cast<std::int32_t>(r);
+        });
+        CHECK(found != coming.end() && found->bytes == from.bytes);
+        std::memcpy(found->data, from.data, static_cast<std::size_t>(from.bytes));
+        const std::int32_t lane = found->number;
+        coming.erase(found);
+        ranks[r]->server.sent(from.number, NetStatus::ok, 1, 2);
+        ranks[from.rank]->server.fetched(lane, NetStatus::ok);
+        moved = true;
+      }
+    }
+    for (Rank* each : ranks) each->serve(false);
+  }
+}
+
+/// Offers that departed: number and status.
+using Ends = std::vector<std::pair<std::int32_t, std::int32_t>>;
+/// Bytes of a version that is announced.
+constexpr double kLong = 100000;
 
 }  // namespace headrace::test

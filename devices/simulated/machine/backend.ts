@@ -366,7 +366,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   }
 
   handledFailures(count: number): void {
-    this.executor.handles(count, Math.max(this.world.time, this.hostTime));
+    this.executor.messages.handles(count, Math.max(this.world.time, this.hostTime));
   }
 
   // --- The network's side -----------------------------------------------------------------------------------------
@@ -381,7 +381,7 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     this.executor.lanes.offers.departed = (departure) => {
       departed(departure);
       const { number, outcome } = departure;
-      if (number < 0) this.executor.delivered((-1 - number) as QueueId, outcome);
+      if (number < 0) this.executor.messages.delivered((-1 - number) as QueueId, outcome);
     };
   }
 
@@ -390,11 +390,11 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   }
 
   lost(): void {
-    this.executor.lost();
+    this.executor.messages.lost();
   }
 
   letterArrives(letter: Letter): void {
-    this.executor.letterArrives(letter);
+    this.executor.messages.letterArrives(letter);
   }
 
   beginEra(era: number): void {
@@ -406,12 +406,12 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   }
 
   declined(letter: Letter): void {
-    this.executor.declined(letter);
+    this.executor.messages.declined(letter);
   }
 
   withdraw(lane: number, sequence: number): void {
     const first = this.queues.findIndex(({ kind }) => kind === 'lane');
-    this.executor.withdraw((first + lane) as QueueId, sequence);
+    this.executor.messages.withdraw((first + lane) as QueueId, sequence);
   }
 
   refuse(era: number, key: number): void {

@@ -6,6 +6,7 @@ import { networkBenchmarks } from './network.js';
 import { overhead } from './overhead.js';
 import { partsBenchmarks } from './parts.js';
 import { planBenchmarks } from './plan.js';
+import { balanceBenchmarks } from './plan-balance.js';
 import { parameterisedBenchmarks } from './ptg.js';
 import { reduceBenchmarks } from './reduce.js';
 import { scaleBenchmarks } from './scale.js';
@@ -18,6 +19,7 @@ const SUITES: Readonly<Record<string, () => Promise<BenchEntry[]>>> = {
   overhead,
   metg: metgBenchmarks,
   plan: planBenchmarks,
+  balance: balanceBenchmarks,
   watching: watchingBenchmarks,
   reduce: reduceBenchmarks,
   parts: partsBenchmarks,

@@ -163,6 +163,8 @@ export interface Guards {
   planLoop: boolean;
   /** A plan is repeated only if its data lie at the end where they lay at the begin (scheduler/plans/planner.ts). */
   planRepeats: boolean;
+  /** A task that a plan deals anew comes behind the readers of what it writes (scheduler/plans/deal-by-path.ts). */
+  planDealt: boolean;
   /** The addresses in a plan are those of its data now (scheduler/plans/placement.ts). */
   planPlaces: boolean;
   /** What is inserted after a play starts after it, and the play after what was inserted before (scheduler/engine/exclusive.ts). */
@@ -197,6 +199,8 @@ export interface Guards {
   heldSoon: boolean;
   /** Nothing is held back beside a run whose insertions are not seen (scheduler/recognition/recognition.ts). */
   recognitionAlone: boolean;
+  /** A stretch is planned when it is known how long its tasks take (scheduler/recognition/recognition.ts). */
+  stretchMeasured: boolean;
   /** A play that is taken back gives back no memory of another play of its plan (scheduler/plans/play.ts). */
   withdrawsOwn: boolean;
   /** No task whose body may insert others is live when stretches are held back (scheduler/recognition/recognition.ts). */
@@ -312,6 +316,8 @@ const all: Guards = {
   receiveRegistersWrite: true,
   planLoop: true,
   planRepeats: true,
+  planDealt: true,
+  stretchMeasured: true,
   planPlaces: true,
   planAlone: true,
   planDropped: true,

@@ -144,6 +144,11 @@ export class PlanningBackend extends SimulatedBackend {
     this.seconds[kernel] = seconds;
   }
 
+  /** Seconds of a kernel. */
+  secondsOf(kernel: number): number {
+    return this.seconds[kernel] ?? UNKNOWN_KERNEL;
+  }
+
   override steered(
     kernel: number,
     space: SpaceId,

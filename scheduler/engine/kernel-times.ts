@@ -77,6 +77,11 @@ export class KernelTimes {
     if (!keeps) backend.setTiming(false);
   }
 
+  /** Whether tasks of the class were measured on a device. */
+  knows(cls: TaskClassRow): boolean {
+    return cls.kernels.some((kernel, s) => this.mean(cls, kernel, s as SpaceId) !== undefined);
+  }
+
   /** Mean seconds of a kernel of a class; undefined if no task was measured. */
   mean(
     cls: Pick<TaskClassRow, 'name' | 'modes'>,

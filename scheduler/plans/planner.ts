@@ -16,6 +16,7 @@ import { AccessMode } from '../../trace/format.js';
 import type { Engine } from '../engine/engine.js';
 import { assemble } from './assembly.js';
 import { criticalPath } from './chains.js';
+import { dealAgain, isOfWorkers } from './dealing.js';
 import { type CopyPlace, type Iteration, iterationOf, repeats } from './iteration.js';
 import type { PlannedProgram } from './planned-program.js';
 import type { PlanningEngine } from './planning-engine.js';
@@ -31,6 +32,8 @@ export class Planner {
   private readonly engine: PlanningEngine;
   private readonly real: Engine;
   private readonly began: number = performance.now();
+  /** All tasks of the plan are on workers of the host: they are dealt with all of them known (dealing.ts). */
+  isOfWorkers = false;
 
   constructor(engine: PlanningEngine, real: Engine) {
     this.engine = engine;
@@ -52,10 +55,34 @@ export class Planner {
   private plan(name: string): PlannedProgram {
     const { insertions, share } = this.engine;
     insertions.trim();
-    const chosen = this.choose();
+    const chosen = this.dealt(this.choose());
     const longest = criticalPath(chosen.iteration, insertions.after);
     const decisions = { name, insertions, share, ...chosen, criticalPath: longest };
     return assemble(this.real, decisions, this.began);
+  }
+
+  /** Ranks deal their tasks in program order (messages.ts). */
+  private dealt(attempt: Attempt): Attempt {
+    const { insertions, share, planning, directory } = this.engine;
+    const { iteration } = attempt;
+    const { queues } = this.real.backend;
+    this.isOfWorkers = share === undefined && isOfWorkers(iteration.commands, queues);
+    if (!this.isOfWorkers) return attempt;
+    const secondsOf = (n: number): number =>
+      planning.secondsOf(insertions.classOf(n).kernels[HOST]);
+    const better = dealAgain(iteration, insertions.after, queues, secondsOf);
+    if (better === undefined) return attempt;
+    const exits = this.exits();
+    const { commands, makespan } = better;
+    return {
+      ...attempt,
+      makespan,
+      iteration: iterationOf({ insertions, commands, exits, directory, queues }),
+    };
+  }
+
+  private exits(): ReadonlyMap<DatumId, readonly CopyPlace[]> {
+    return new Map(Array.from(this.written(), (d) => [d, this.copiesOf(d)] as const));
   }
 
   private choose(): Attempt {
@@ -96,7 +123,7 @@ export class Planner {
     const { insertions, directory, backend, planning } = engine;
     planning.end();
     planning.commands.trim();
-    const exits = new Map(Array.from(this.written(), (d) => [d, this.copiesOf(d)] as const));
+    const exits = this.exits();
     const { commands } = planning;
     const { queues } = this.real.backend;
     return {

@@ -7,7 +7,7 @@
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import type { DatumId, TaskId } from '../../devices/handles.js';
-import { TaskStage } from '../../stages/task-table.js';
+import { type TaskClassRow, TaskStage } from '../../stages/task-table.js';
 import type { Engine } from '../engine/engine.js';
 import type { HeldInsertions } from '../engine/held-insertions.js';
 import type { RunState } from '../engine/run-state.js';
@@ -58,6 +58,8 @@ export class Recognition implements HeldInsertions {
   private readonly engine: Engine;
   private readonly runtime: GraphRuntime;
   private readonly makePlan: MakePlan;
+  /** Workers of the host. */
+  private readonly workers: number;
   /** The last used first. */
   private sequences: Sequence[] = [];
   /** Those of them that are stretches. */
@@ -79,6 +81,7 @@ export class Recognition implements HeldInsertions {
     this.engine = engine;
     this.runtime = runtime;
     this.makePlan = makePlan;
+    this.workers = engine.backend.queues.filter(({ kind }) => kind === 'worker').length;
   }
 
   // --- Runs ---------------------------------------------------------------------------------------------------
@@ -243,7 +246,8 @@ export class Recognition implements HeldInsertions {
 
   /** Looks for stretches in a run. */
   finder(forRun: boolean, before: number): StretchFinder {
-    return new StretchFinder((cls) => this.stretchesGivenUp.get(cls) ?? 0, forRun, before);
+    const timesGivenUp = (cls: TaskClass): number => this.stretchesGivenUp.get(cls) ?? 0;
+    return new StretchFinder(timesGivenUp, forRun, before, this.workers);
   }
 
   takeGlance(): Glance {
@@ -251,6 +255,19 @@ export class Recognition implements HeldInsertions {
     this.spareGlance = undefined;
     glance.start();
     return glance;
+  }
+
+  /**
+   * Whether it is known how long the tasks of a stretch take, of those that a run inserted last, so that they can be dealt out. It
+   * does not matter for tasks of one class, and some are never measured.
+   */
+  isMeasured({ insertions }: Sequence, length: number): boolean {
+    const { kernelTimes } = this.engine;
+    if (!kernelTimes.isOpen || !guards.stretchMeasured) return true;
+    const classes = new Set<TaskClassRow>();
+    for (let n = insertions.count - length; n < insertions.count; n++)
+      classes.add(insertions.classOf(n));
+    return classes.size === 1 || [...classes].every((cls) => kernelTimes.knows(cls));
   }
 
   /** Plans a stretch of so many tasks that the run of `watch` repeats. Undefined if it is none, or has no plan. */

@@ -59,6 +59,8 @@ interface Recogniser {
   takeGlance(): Glance;
   /** There are plans of stretches. */
   readonly hasStretches: boolean;
+  /** It is known how long the tasks of a stretch take, or will not be. */
+  isMeasured(sequence: Sequence, length: number): boolean;
   /** Plans a stretch that the run repeats; undefined if it is not to be played. */
   stretch(watch: RunWatch, finder: StretchFinder, length: number): Sequence | undefined;
 }
@@ -221,7 +223,7 @@ export class RunWatch implements InsertionWatch {
   /** The recorded insertions may end with a stretch that comes again. */
   private repeats(finder: StretchFinder): void {
     const length = finder.stretch();
-    if (length === 0) return;
+    if (length === 0 || !this.recognition.isMeasured(finder.sequence, length)) return;
     const stretch = this.recognition.stretch(this, finder, length);
     if (stretch === undefined) finder.stop();
     else this.repeated(stretch);

@@ -16,6 +16,10 @@ const REPETITIONS = 3;
 const RECORDED = 2;
 /** A stretch has at least that many tasks: an iteration of a play costs something of its own. */
 const LEAST_TASKS = 48;
+/** Limit for a stretch of several periods. */
+const MOST_EVEN = 340;
+/** A longer stretch is taken if the workers have that much more of their time to work. */
+const EVENER = 1.005;
 /** Tasks of equal stretches after which it is worth while to wait for all tasks that are live, and to play. */
 const LEAST_REPEATED = 1024;
 
@@ -41,11 +45,23 @@ export class StretchFinder {
   forRun: boolean;
   /** Insertions that were equal before the first one, as it seems. */
   private readonly before: number;
+  /** The length of a stretch, and the period and the gap between breaks that it is for. */
+  private lengthNow = 0;
+  private periodOf = 0;
+  private gapOf = -1;
+  private readonly workers: number;
   /** Begin of the period, and the insertion with which the search for it began. */
   private first = 0;
   private firstOf = -1;
 
-  constructor(timesGivenUp: (cls: TaskClass) => number, forRun: boolean, before: number) {
+  /** `workers`: queues of the host that share its tasks. */
+  constructor(
+    timesGivenUp: (cls: TaskClass) => number,
+    forRun: boolean,
+    before: number,
+    workers: number,
+  ) {
+    this.workers = workers;
     this.timesGivenUp = timesGivenUp;
     this.forRun = forRun;
     this.before = before;
@@ -112,13 +128,36 @@ export class StretchFinder {
     return before > 0 && breaks === 1 && sequence.count - breakAt < LEAST_REPEATED;
   }
 
-  /** Tasks of a stretch: several short periods, and so many that the program next asks for something at the end of one. */
+  /**
+   * Tasks of a stretch: several short periods, so that the workers have equally many, and so many that the program next asks for
+   * something at the end of one.
+   */
   private lengthOf(period: number): number {
     const { breakAt, breakBefore } = this;
     const gap = this.before > 0 && this.breaks === 1 ? 0 : breakAt - breakBefore;
+    if (period !== this.periodOf || gap !== this.gapOf) {
+      this.periodOf = period;
+      this.gapOf = gap;
+      this.lengthNow = this.evenLength(period, gap) || this.evenLength(period, 0);
+    }
+    return this.lengthNow;
+  }
+
+  /** The shortest length with which hardly a worker waits for others; 0 if none ends with a gap. */
+  private evenLength(period: number, gap: number): number {
+    const { workers } = this;
     const least = period * Math.ceil(LEAST_TASKS / period);
-    for (let length = least; length <= gap; length += period) if (gap % length === 0) return length;
-    return least;
+    const most = Math.max(least, Math.min(MOST_EVEN, gap || MOST_EVEN));
+    let best = 0;
+    let bestShare = 0;
+    for (let length = least; length <= Math.max(most, gap); length += period) {
+      if (gap % length !== 0) continue;
+      const share = length / workers / Math.ceil(length / workers);
+      if (best > 0 && (length > most || share <= bestShare * EVENER)) continue;
+      best = length;
+      bestShare = share;
+    }
+    return best;
   }
 
   /** Whether the stretch begins where the period does, or behind a break. */

@@ -9,6 +9,7 @@ const plans = { project: 'unit', file: 'test/simulated/plans.test.ts' };
 const stretches = { project: 'unit', file: 'test/simulated/stretches.test.ts' };
 const recognised = { project: 'unit', file: 'test/simulated/recognition.test.ts' };
 const recognitionCosts = { project: 'unit', file: 'test/simulated/recognition-cost.test.ts' };
+const balance = { project: 'unit', file: 'test/simulated/plan-balance.test.ts' };
 const joins = { project: 'unit', file: 'test/scheduler/joins.test.ts' };
 const commuting = { project: 'unit', file: 'test/scheduler/commute.test.ts' };
 const parts = { project: 'unit', file: 'test/scheduler/parts.test.ts' };
@@ -95,6 +96,12 @@ export const guardTests = [
     guard: 'planRepeats',
     hazard: 'H17 stale copies',
     breaks: 'an iteration begins where its data are not',
+  },
+  {
+    ...plans,
+    guard: 'planDealt',
+    hazard: 'H5 overwritten or evicted while in use',
+    breaks: 'a task overwrites what another one is still to read',
   },
   {
     ...plans,
@@ -265,6 +272,12 @@ export const guardTests = [
     guard: 'idlePlans',
     hazard: 'overhead',
     breaks: 'a program that does not repeat any more pays for its plans for ever',
+  },
+  {
+    ...balance,
+    guard: 'stretchMeasured',
+    hazard: 'balance',
+    breaks: 'a stretch of tasks of different lengths is dealt out as if they took equally long',
   },
   {
     ...recognitionCosts,

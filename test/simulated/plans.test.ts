@@ -324,6 +324,7 @@ describe('guards', () => {
   test.each([
     ['planLoop', 'an iteration overtakes the one before'],
     ['planRepeats', 'an iteration begins where its data are not'],
+    ['planDealt', 'a task overwrites what another one is still to read'],
     ['planPlaces', 'a plan uses the memory of other data'],
     ['planAlone', 'a play and a run use the same data at the same time'],
   ] as const)(

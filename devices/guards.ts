@@ -32,6 +32,10 @@ export interface Guards {
   partUses: boolean;
   /** A call on a part that some ranks may have made in the era before leaves no trace. */
   partsApart: boolean;
+  /** A datum whose parts are closed is like one that never had parts (scheduler/program/parts/ended-parts.ts). */
+  partsEnd: boolean;
+  /** `restore` brings back no elements of which a closed part had newer ones. */
+  partsSealed: boolean;
   /** What a body has spawned on parts of a datum is in the datum before its task is over (scheduler/program/parts/body-parts.ts). */
   bodyPartsReturn: boolean;
   /** A JavaScript body waits until the writers of its data are over. */
@@ -256,6 +260,8 @@ const all: Guards = {
   partEras: true,
   partUses: true,
   partsApart: true,
+  partsEnd: true,
+  partsSealed: true,
   bodyPartsReturn: true,
   bodyReadAfterWrite: true,
   announceWritten: true,

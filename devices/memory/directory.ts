@@ -19,6 +19,7 @@ import {
   NO_SPACE,
   type QueueId,
   type SpaceId,
+  type TaskId,
 } from '../handles.js';
 import { NodePool } from '../node-pool.js';
 import { resized } from '../resized.js';
@@ -50,6 +51,8 @@ export interface DatumInfo {
   readonly name: string;
   /** Of a part, and of a datum that has parts. */
   readonly view?: unknown;
+  /** Tasks before this one may have left a value that is older than that of a part of it (scheduler/program/parts/ended-parts.ts). */
+  partsUntil?: TaskId | undefined;
   /** Why the task `by`, which should have copied elements into it, did not; `by` as in `poisonedBy`. */
   loss?: { readonly by: number; readonly cause: unknown } | undefined;
 }

@@ -39,7 +39,10 @@ export function poisonOutputs(x: StageContext, row: number, status: number): voi
       takesOver === true && status === Status.cancelled && modes[i] === AccessMode.readWrite;
     const poison = keepsRest
       ? Poison.notTaken
-      : poisonOf(dir, d, modes[i], status, isCopy || tasks.execution[row] !== Execution.none);
+      : poisonOf(dir, d, modes[i], {
+          ...{ id, status },
+          isIssued: isCopy || tasks.execution[row] !== Execution.none,
+        });
     // A later, cancelled task would have changed the older value. That is the value that this task did not write.
     const isWeak = dir.poison[d] === Poison.outdated || dir.poison[d] === Poison.notTaken;
     if (isLater && isWeak && poison !== Poison.notTaken) dir.setPoison(d, poison);
@@ -68,18 +71,28 @@ export function poisonFamily(x: StageContext, row: number): void {
   }
 }
 
-/** The poison of datum `d` after a task that should have written it and was issued, or was dropped before. */
-function poisonOf(
-  dir: Directory,
-  d: DatumId,
-  mode: number,
-  status: number,
-  isIssued: boolean,
-): number {
+/** How a task ended. */
+interface End {
+  readonly id: TaskId;
+  readonly status: number;
+  /** It was issued, or was dropped before. */
+  readonly isIssued: boolean;
+}
+
+/** The poison of datum `d` after a task that should have written it. */
+function poisonOf(dir: Directory, d: DatumId, mode: number, { id, status, isIssued }: End): number {
   if (status !== Status.cancelled) return Poison.writerFailed;
   // If the task only overwrites it, the older copies were given up when the task was issued.
   const isGone = isIssued ? mode === AccessMode.write : dir.validMask[d] === 0;
+  if (lacksElements(dir, d, id)) return Poison.writerCancelled;
   return isGone ? Poison.writerCancelled : Poison.outdated;
+}
+
+/** Whether parts of a datum had newer elements than its memory, in which no task before `id` has written all of it. */
+function lacksElements({ poison, info }: Directory, d: DatumId, id: TaskId): boolean {
+  if (!guards.partsSealed) return false;
+  const until = info[d]?.partsUntil;
+  return poison[d] === Poison.notTaken || (until !== undefined && ((id - until) | 0) < 0);
 }
 
 /** Marks datum `d`: its latest version is on another rank, if anywhere. The copy here may be older than the failed run. */
@@ -96,6 +109,7 @@ export function markElsewhere(dir: Directory, d: DatumId, id: TaskId): void {
 /** Marks datum `d`: its latest version was not written. `id` is the last task that was inserted. */
 export function markUnwritten(dir: Directory, d: DatumId, id: TaskId): void {
   dir.poisonedBy[d] = id;
-  if (dir.poison[d] === Poison.none || dir.poison[d] === Poison.notTaken)
-    dir.setPoison(d, dir.validMask[d] === 0 ? Poison.writerCancelled : Poison.outdated);
+  if (dir.poison[d] !== Poison.none && dir.poison[d] !== Poison.notTaken) return;
+  const isGone = dir.validMask[d] === 0 || lacksElements(dir, d, id);
+  dir.setPoison(d, isGone ? Poison.writerCancelled : Poison.outdated);
 }

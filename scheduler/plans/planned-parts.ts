@@ -66,6 +66,11 @@ export class PlannedParts extends Parts {
     return !this.isTaking && super.concerns(row, flows as never);
   }
 
+  /** Only the program's own record tells whether it is of no use any more. */
+  protected override forgets(): boolean {
+    return false;
+  }
+
   /** @internal The view stays: every iteration uses it. */
   override viewOf(family: Family, region: Region): DatumView {
     const view = this.real.viewOf(family, region);

@@ -66,6 +66,8 @@ export class Datum<E extends ElementType = ElementType> implements DatumInfo {
 
   /** @internal */
   loss: DatumInfo['loss'];
+  /** @internal */
+  partsUntil: DatumInfo['partsUntil'];
   /** Its place among the parts of a datum, if there are parts. @internal */
   view: View<Datum> | undefined;
 

@@ -32,6 +32,7 @@ import {
 } from './element-type.js';
 import type { Lifetime } from './lifetime.js';
 import type { OwnTasks } from './own-tasks.js';
+import { hasParts } from './parts/ended-parts.js';
 import { callOnBodyPart, partName, refusedPart } from './parts/mistakes.js';
 import type { Region } from './parts/region.js';
 import type { View } from './parts/view.js';
@@ -197,7 +198,7 @@ export class ProgramData implements DatumOwner {
       this.parts.isUsed = true;
       return this.bodyParts.part(body, datum, region);
     }
-    if (datum.view === undefined) {
+    if (!hasParts(datum.view)) {
       // Plans of recognised runs know the datum without parts.
       this.engine.held?.changed(datum.row);
       this.reductions.use(datum);
@@ -394,7 +395,7 @@ export class ProgramData implements DatumOwner {
       if (datum.ofBody !== undefined) throw callOnBodyPart('restore', datum);
       this.engine.held?.settle();
       const ranks = this.peers;
-      if (datum.view !== undefined)
+      if (hasParts(datum.view))
         throw refusedPart(
           'restore()',
           datum,
@@ -403,6 +404,7 @@ export class ProgramData implements DatumOwner {
         );
       ranks?.calls.made('restore', datum);
       this.reductions.use(datum);
+      if (ranks === undefined) this.parts.use(datum);
       this.checkCaller('restore', datum, AccessMode.readWrite, reject);
       const doubt = ranks?.datumCalls.uses(datum.row);
       if (

@@ -15,6 +15,7 @@ const commuting = { project: 'unit', file: 'test/scheduler/commute.test.ts' };
 const parts = { project: 'unit', file: 'test/scheduler/parts.test.ts' };
 const partFailures = { project: 'unit', file: 'test/scheduler/part-failures.test.ts' };
 const bodyParts = { project: 'unit', file: 'test/scheduler/body-parts.test.ts' };
+const endedParts = { project: 'unit', file: 'test/scheduler/ended-parts.test.ts' };
 const partRanks = { project: 'unit', file: 'test/scheduler/parts-ranks.test.ts' };
 const restores = { project: 'unit', file: 'test/scheduler/restore-ranks.test.ts' };
 const localTasks = { project: 'unit', file: 'test/simulated/local-tasks.test.ts' };
@@ -170,6 +171,18 @@ export const guardTests = [
     hazard: 'progress',
     breaks:
       'a read that ranks made before and after the end of a failed run leaves them with other parts',
+  },
+  {
+    ...endedParts,
+    guard: 'partsEnd',
+    hazard: 'progress',
+    breaks: 'a datum without parts is refused where parts are',
+  },
+  {
+    ...endedParts,
+    guard: 'partsSealed',
+    hazard: 'H17 stale copies',
+    breaks: 'restore() brings back elements that a closed part had newer ones of',
   },
   {
     ...restores,

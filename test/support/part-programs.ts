@@ -2,7 +2,17 @@
 // exact, so results must be equal.
 import { expect } from 'vitest';
 import type { SimulatedKernel } from '../../devices/simulated/machine/backend.js';
-import { commute, type Datum, type Graph, type Runtime, readWrite, task } from '../../index.js';
+import {
+  commute,
+  type Datum,
+  type Graph,
+  type Runtime,
+  read,
+  readWrite,
+  reduce,
+  task,
+  write,
+} from '../../index.js';
 import { common, type Region } from '../../scheduler/program/parts/region.js';
 import { soon } from './machines.js';
 import { add, fill, random } from './tasks.js';
@@ -36,6 +46,23 @@ const raise = task({
 const tick = task({
   name: 'tick',
   flows: { of: commute('f64') },
+  body: ({ of }) => {
+    for (let i = 0; i < of.length; i++) of[i] += 1;
+  },
+});
+const operator = {
+  identity: task({ name: 'zero', flows: { of: write('f64') }, body: ({ of }) => void of.fill(0) }),
+  combine: task({
+    name: 'combine',
+    flows: { to: readWrite('f64'), from: read('f64') },
+    body: ({ to, from }) => {
+      for (let i = 0; i < to.length; i++) to[i] += from[i];
+    },
+  }),
+};
+const count = task({
+  name: 'count',
+  flows: { of: reduce('f64', operator, { partials: 2 }) },
   body: ({ of }) => {
     for (let i = 0; i < of.length; i++) of[i] += 1;
   },
@@ -141,6 +168,10 @@ class PartProgram {
   insertOne(graph: Graph): void {
     const view = this.view();
     const { datum, of } = view;
+    if (this.below(12) === 0) {
+      this.insertReduction(graph, of);
+      return;
+    }
     const kind = this.below(5);
     if (kind === 0 || !this.hasValue(view)) {
       const value = this.below(100);
@@ -165,11 +196,28 @@ class PartProgram {
     this.change(to, (at, i) => to.of.values[at] + (i < count ? from.of.values[places[i]] : 0));
   }
 
+  private closeParts({ datum }: Model): void {
+    const parts = [...(datum.view?.family.parts.values() ?? [])];
+    for (const part of parts) if (part.isHeld) part.datum.close();
+  }
+
+  /** Tasks that reduce into a datum whose parts are closed. */
+  private insertReduction(graph: Graph, of: Model): void {
+    const all = { row: 0, column: 0, rows: of.rows, columns: of.values.length / of.rows };
+    if (!this.hasValue({ of, region: all, datum: of.datum })) return;
+    this.closeParts(of);
+    const tasks = 1 + this.below(5);
+    const ranks = Array.from({ length: tasks }, () => this.below(this.runtime.ranks));
+    for (const rank of ranks) graph.insert(count, { of: of.datum }, { rank });
+    this.change({ of, region: all, datum: of.datum }, (at) => of.values[at] + tasks);
+  }
+
   /** A call between runs. */
   async call(): Promise<void> {
     const view = this.view();
-    const kind = this.below(4);
-    if (kind === 0) {
+    const kind = this.below(5);
+    if (kind === 4) this.closeParts(view.of);
+    else if (kind === 0) {
       const values = new Float64Array(view.datum.length).map(() => this.below(50));
       void view.datum.set(values);
       this.change(view, (_, i) => values[i]);

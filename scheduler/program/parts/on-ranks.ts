@@ -79,6 +79,13 @@ export class PartsOnRanks {
     this.families.delete(family);
   }
 
+  /** No part is in use. Ranks that have made parts which no task has used go on as those without a record do. */
+  partsEnd(family: Family): void {
+    const { whole, versions } = family;
+    this.places.delete(whole);
+    if (versions.isComplete) family.versions = new Versions<DatumView>(whole, true);
+  }
+
   /** Row `d` is that part of `whole`, or what two views of it have in common. */
   add(d: DatumId, whole: Datum, { row, column, rows, columns }: Region): void {
     this.peers.datumCalls.addPart(d, whole.row, [row, column, rows, columns]);

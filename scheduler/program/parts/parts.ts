@@ -21,6 +21,7 @@ import type { ProgramInsertion } from '../../engine/task-insertion.js';
 import type { BoundClass } from '../bound-class.js';
 import type { Datum } from '../datum.js';
 import type { TaskClass } from '../task-class.js';
+import { hasParts, hasUsedParts, seal } from './ended-parts.js';
 import { type Loss, Takings } from './losses.js';
 import { overlapInTask, type PartRefusal, reducedPart, refusedPart, tooLarge } from './mistakes.js';
 import type { Extent, PartsOnRanks } from './on-ranks.js';
@@ -28,10 +29,10 @@ import { common, isSame, type Region } from './region.js';
 import { RegionIndex } from './region-index.js';
 import { takeOverClasses, takeOverParams } from './take-over-classes.js';
 import { type TakeOver, Versions } from './versions.js';
-import type { View } from './view.js';
+import type * as views from './view.js';
 
-type DatumView = View<Datum>;
-type Family = DatumView['family'];
+type DatumView = views.View<Datum>;
+type Family = views.Family<Datum>;
 
 interface Mend {
   readonly cls: TaskClassRow;
@@ -94,6 +95,7 @@ export class Parts {
     const [row, column] = [at.row + region.row, at.column + region.column];
     const view = this.viewOf(family, { ...region, row, column });
     view.isHeld = true;
+    family.isEnded = false;
     // On several ranks others need not have made the call: the first task or call that uses the part decides.
     if (this.runtime.ranks === undefined || !guards.partUses) view.isOwn = false;
     return view.datum;
@@ -108,7 +110,7 @@ export class Parts {
     };
     const views = new RegionIndex<DatumView>(region);
     const versions = undefined as never;
-    const family = { whole, parts: new Map(), views, versions, broken: new Map() };
+    const family = { whole, parts: new Map(), views, versions, isEnded: false, broken: new Map() };
     whole.family = family;
     views.add(whole);
     const hasValue = ranks?.begins(family, datum) ?? engine.directory.written[datum.row] !== 0;
@@ -158,7 +160,8 @@ export class Parts {
     const { info } = this.runtime.engine.directory;
     for (let i = 0; i < modes.length; i++) {
       const datum = info[flows[i]] as Datum | undefined;
-      if (datum?.view !== undefined || datum?.ofBody !== undefined) return true;
+      if (datum?.ofBody !== undefined) return true;
+      if (datum?.view !== undefined && !this.forgets(datum.view.family)) return true;
     }
     return false;
   }
@@ -169,7 +172,8 @@ export class Parts {
     if (refusal !== undefined) this.refuse(row, flows, refusal);
     for (const [i, reduction] of (cls.reductions ?? []).entries()) {
       const view = reduction === undefined ? undefined : this.viewAt(flows[i]);
-      if (view !== undefined) throw reducedPart(row.name, row.flowNames[i], view.datum);
+      if (view !== undefined && hasParts(view))
+        throw reducedPart(row.name, row.flowNames[i], view.datum);
     }
     this.checkOverlaps(row, flows);
   }
@@ -208,7 +212,7 @@ export class Parts {
   /** Refuses a task of a parameterised graph that uses parts. @throws HeadraceError `ERR_PART` */
   refuseAll(name: string, data: readonly (Datum | undefined)[]): void {
     for (const datum of data)
-      if (datum?.view !== undefined || datum?.ofBody !== undefined)
+      if (datum !== undefined && (hasParts(datum.view) || datum.ofBody !== undefined))
         throw refusedPart(
           `task class '${name}'`,
           datum,
@@ -371,6 +375,7 @@ export class Parts {
     if (view !== whole) {
       this.mend(view.family);
       this.leave(view);
+      this.partEnds(view.family);
       return [];
     }
     const data = Array.from(parts.values(), ({ datum }) => datum);
@@ -393,6 +398,38 @@ export class Parts {
     if (stays) return;
     parts.delete(keyOf(view.region));
     view.family.views.delete(view);
+  }
+
+  /** A part was closed. If it was the last one, the datum is to be like one that never had parts (ended-parts.ts). */
+  private partEnds(family: Family): void {
+    const { directory, tasks } = this.runtime.engine;
+    const { parts, whole } = family;
+    if (hasUsedParts(family) || !guards.partsEnd) return;
+    for (const way of [...parts.values()]) {
+      // Take-overs from a part of the runtime's own end it.
+      this.complete(whole);
+      if (parts.get(keyOf(way.region)) !== way || way.isHeld || !way.isOwn) continue;
+      this.leave(way);
+      this.runtime.closeDatum(way.datum);
+    }
+    // Bodies may have run, and made parts.
+    if (hasUsedParts(family)) return;
+    family.isEnded = true;
+    seal(directory, whole.datum, tasks.next);
+    this.runtime.ranks?.partsEnd(family);
+    this.forgets(family);
+  }
+
+  /** Whether the record of a datum is of no use any more. Then it ends here. */
+  protected forgets(family: Family): boolean {
+    if (!family.isEnded) return false;
+    const { whole, versions, broken, parts } = family;
+    const isWhole = parts.size === 0 && versions.isComplete && !versions.isBehind(whole);
+    if (!isWhole || this.takings.has(whole)) return false;
+    if (this.mendable(family).length > 0 || broken.size > 0) return false;
+    this.runtime.ranks?.ends(family);
+    whole.datum.view = undefined;
+    return true;
   }
 
   // --- Take-overs that fail -----------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ export interface View<D> {
 }
 
 /** A whole datum and its parts. */
-interface Family<D> {
+export interface Family<D> {
   readonly whole: View<D>;
   /** By their regions; the datum itself is not among them. */
   readonly parts: Map<string, View<D>>;
@@ -29,6 +29,8 @@ interface Family<D> {
   readonly views: RegionIndex<View<D>>;
   /** On several ranks a failed run ends the record (on-ranks.ts). */
   versions: Versions<View<D>>;
+  /** The program and plans have closed all parts (ended-parts.ts). */
+  isEnded: boolean;
   /** The views that have not got what they should have taken over, and what of it is not settled (losses.ts). */
   readonly broken: Map<View<D>, readonly Loss[]>;
 }

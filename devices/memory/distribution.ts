@@ -19,12 +19,28 @@ export interface BlockCyclic {
   readonly blockColumns?: number;
 }
 
+/** The grid of the GPUs of a rank. */
+export interface GpuGrid extends BlockCyclic {
+  /**
+   * Rows and columns are dealt forth and back: 0, 1, 1, 0, 0, 1 ... instead of 0, 1, 0, 1 ... In a factorisation the work of a row
+   * grows with its number, and dealt this way the last position has no more of it than the first. Default false.
+   */
+  readonly reflected?: boolean;
+}
+
+/** Position of line `n` among `count`. */
+function position(n: number, count: number, isReflected: boolean): number {
+  const at = n % count;
+  return isReflected && Math.floor(n / count) % 2 === 1 ? count - 1 - at : at;
+}
+
 /** Number of the grid position that owns tile (i, j). */
-export function ownerOf(grid: BlockCyclic, i: number, j: number): number {
+export function ownerOf(grid: GpuGrid, i: number, j: number): number {
   const { rows, columns, originRow = 0, originColumn = 0, blockRows = 1, blockColumns = 1 } = grid;
-  const r = ((blockRows === 1 ? i : Math.floor(i / blockRows)) + originRow) % rows;
-  const c = ((blockColumns === 1 ? j : Math.floor(j / blockColumns)) + originColumn) % columns;
-  return r * columns + c;
+  const { reflected = false } = grid;
+  const r = (blockRows === 1 ? i : Math.floor(i / blockRows)) + originRow;
+  const c = (blockColumns === 1 ? j : Math.floor(j / blockColumns)) + originColumn;
+  return position(r, rows, reflected) * columns + position(c, columns, reflected);
 }
 
 /** Place of tile (i, j) among the tiles of its owner: their row and column when the tiles of others are left out. */
@@ -49,15 +65,18 @@ export function squareGrid(n: number): BlockCyclic {
 }
 
 /** Up to so many GPUs, a triangle is dealt by rows. */
-const BY_ROWS = 4;
+const BY_ROWS = 8;
 
 /**
  * The grid of so many GPUs for a matrix that names none. A triangle on few GPUs is dealt by rows: then all GPUs work on every
  * column of a factorisation, and each reads only its own rows of the columns left of a panel. With more GPUs too much would travel
- * between them, so the grid is the most square one, as for a full matrix.
+ * between them, so the grid is the most square one, as for a full matrix. Reflection gives all GPUs the same work (figures:
+ * docs/gpu-results.md, section 6).
  */
-export function gridOfGpus(gpus: number, isTriangle: boolean): BlockCyclic {
-  return isTriangle && gpus <= BY_ROWS ? { rows: gpus, columns: 1 } : squareGrid(gpus);
+export function gridOfGpus(gpus: number, isTriangle: boolean): GpuGrid {
+  return isTriangle && gpus <= BY_ROWS
+    ? { rows: gpus, columns: 1, reflected: true }
+    : { ...squareGrid(gpus), reflected: isTriangle };
 }
 
 /** The least value of each number of a grid. */

@@ -8,6 +8,7 @@ import { HeadraceError } from '../../devices/errors.js';
 import {
   type BlockCyclic,
   checkGrid,
+  type GpuGrid,
   GRID_OPTIONS,
   gridOfGpus,
   ownerOf,
@@ -31,10 +32,10 @@ export interface TiledMatrixOptions {
   /** Rows and columns of a tile. */
   readonly tile: number;
   /**
-   * Grid of GPUs among which tiles are distributed. Default: the most square one; for a triangle on up to four GPUs, one column of
-   * all GPUs. Without GPUs it has no effect.
+   * Grid of GPUs among which tiles are distributed. Default: the most square one; for a triangle, reflected, and one
+   * column of all GPUs up to eight. Without GPUs it has no effect.
    */
-  readonly grid?: BlockCyclic;
+  readonly grid?: GpuGrid;
   /** Grid of ranks among which tiles are distributed first; default: the most square one. */
   readonly rankGrid?: BlockCyclic;
   /** Only tiles on or below the diagonal exist. */
@@ -75,7 +76,7 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
   readonly tileRows: number;
   readonly tileColumns: number;
   readonly lower: boolean;
-  readonly grid: BlockCyclic;
+  readonly grid: GpuGrid;
   readonly rankGrid: BlockCyclic;
   /**
    * Number of full tiles that fit the memory of each GPU. Infinite without GPUs, and on several ranks, because a rank
@@ -127,7 +128,7 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
     this.grid =
       given.grid === undefined
         ? gridOfGpus(Math.max(1, gpus), this.lower)
-        : this.gridOf('grid', given.grid, Math.max(1, gpus));
+        : this.gpuGridOf(given.grid, Math.max(1, gpus));
     const ranks = runtime.ranks;
     this.rankGrid =
       given.rankGrid === undefined
@@ -164,8 +165,24 @@ export class TiledMatrix<E extends 'f64' | 'f32' = 'f64' | 'f32'> {
     }
   }
 
+  private gpuGridOf(given: GpuGrid, gpus: number): GpuGrid {
+    const { reflected, ...grid } = optionsOf(
+      given,
+      [...GRID_OPTIONS, 'reflected'],
+      this.gridName('grid'),
+    );
+    return {
+      ...this.gridOf('grid', grid as BlockCyclic, gpus),
+      reflected: checkTruth(reflected ?? false, 'reflected'),
+    };
+  }
+
+  private gridName(option: string): string {
+    return `the ${option} of matrix '${this.name}'`;
+  }
+
   private gridOf(option: string, given: BlockCyclic, places: number): BlockCyclic {
-    const what = `the ${option} of matrix '${this.name}'`;
+    const what = this.gridName(option);
     return checkGrid(optionsOf(given, GRID_OPTIONS, what), places, what);
   }
 

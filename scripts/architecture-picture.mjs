@@ -100,6 +100,7 @@ export const ways = [
       ['devices/network', 'device.ts', 'hands them over'],
       ['scheduler/ranks', 'receives.ts, movements.ts', 'find the receive that they are for'],
       ['stages', 'comm-in.ts, alloc.ts, exec-message.ts', 'give it memory and command it'],
+      ['scheduler/ranks', 'lane-movements.ts, rank-lanes.ts', 'name the lane and the key'],
       ['devices/network', 'ways.ts', 'chooses the way and the flush'],
       ['native/mpi', 'lane_server.cpp', 'asks for the bytes or reads them'],
       [
@@ -189,14 +190,17 @@ export function filesOf(way) {
   return [...new Set(files)];
 }
 
-/** How often a way leads from a room back into one to its left. It begins anew on another rank. */
+/** How often a way turns back to rooms on its left; from room to room in one go is one turn. It begins anew on another rank. */
 export function turnsOf(way) {
   const rooms = [...new Set(columns.map(({ room }) => room))];
   let turns = 0;
   let before = -1;
+  let goesBack = false;
   for (const step of way.steps) {
     const room = Array.isArray(step) ? rooms.indexOf(`${step[0].split('/')[0]}/`) : -1;
-    if (room >= 0 && room < before) turns++;
+    const isBehind = room >= 0 && room < before;
+    if (isBehind && !goesBack) turns++;
+    if (room !== before) goesBack = isBehind;
     before = room;
   }
   return turns;

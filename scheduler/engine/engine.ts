@@ -4,8 +4,9 @@
 // It consists of the shared state, the parts that decide, and the pass (`pump`) that calls them in order: take
 // completions; retire tasks and free pins; check the tasks that wait for freed resources; start ready tasks while
 // their queues have room; publish.
-// Invariants (validate.ts checks them after every pass of a checked run): a task ends exactly once; a waiting task is
-// on exactly one wake list; a task is issued only after all its predecessors were issued or are over.
+// Invariants (validate.ts checks them after every pass of a checked run): a task ends exactly once; a task is issued only
+// after all its predecessors were issued or are over; a waiting task is on exactly one wake list, and its reason is still
+// true; a ready task is in one place; the directory, the memory of every space and the copies in it agree.
 
 import type { Backend } from '../../devices/backend.js';
 import type { HeadraceError } from '../../devices/errors.js';

@@ -15,7 +15,7 @@ describe('LRU', () => {
         datum: fc.nat({ max: 600 }),
         list: fc.constantFrom(LruList.none, LruList.clean, LruList.dirty),
       }),
-      { maxLength: 300 },
+      { maxLength: 300, size: 'max' },
     );
     fc.assert(
       fc.property(steps, (program) => {
@@ -82,7 +82,7 @@ describe('node pool', () => {
         action: fc.nat({ max: 9 }),
         value: fc.integer({ min: -1000, max: 1000 }),
       }),
-      { maxLength: 200 },
+      { maxLength: 200, size: 'max' },
     );
     fc.assert(
       fc.property(steps, (program) => {

@@ -46,7 +46,7 @@ const steps = fc.array(
     after: fc.array(fc.tuple(fc.nat({ max: 3 }), fc.nat({ max: 6 })), { maxLength: 5 }),
     amount: fc.nat({ max: 20 }),
   }),
-  { maxLength: 60 },
+  { maxLength: 60, size: 'max' },
 );
 
 describe('submission', () => {

@@ -50,7 +50,7 @@ describe('zone', () => {
         fc.record({ take: fc.integer({ min: 1, max: 40_000 }) }),
         fc.record({ give: fc.nat({ max: 1000 }) }),
       ),
-      { maxLength: 200 },
+      { maxLength: 200, size: 'max' },
     );
     fc.assert(
       fc.property(
@@ -181,7 +181,7 @@ describe('a zone of more than 2^31 units', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 41, max: 53 }),
-        fc.array(fc.record({ size, give: fc.boolean() }), { maxLength: 100 }),
+        fc.array(fc.record({ size, give: fc.boolean() }), { maxLength: 100, size: 'max' }),
         (bits, steps) => {
           const zone = new Zone(2 ** bits);
           const blocks: { readonly at: number; readonly bytes: number }[] = [];

@@ -32,7 +32,8 @@ describe.each(ways as { name: string }[])('$name', (way) => {
   test('leads back into a higher room at most twice, or as often as the page says', () => {
     if (way.name !== 'A remote datum') expect(turnsOf(way)).toBeLessThanOrEqual(2);
     // It goes through two ranks. The page counts its turns, so that no further one comes in unseen.
-    else expect(sectionOf(way.name)).toContain(`back into a higher room ${WORDS[turnsOf(way)]} times`);
+    else
+      expect(sectionOf(way.name)).toContain(`back into a higher room ${WORDS[turnsOf(way)]} times`);
   });
 
   test('is walked by the page, with its number of files', () => {

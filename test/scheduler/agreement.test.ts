@@ -236,7 +236,7 @@ it('random schedules: all ranks have one verdict for each run, and the same era'
     rank: fc.nat(),
     choice: fc.nat(),
   });
-  const schedule = fc.array(step, { maxLength: 120 });
+  const schedule = fc.array(step, { maxLength: 120, size: 'max' });
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 4 }), fc.nat(5), schedule, (size, failures, steps) => {
       const joined = new JoinedRanks(size);

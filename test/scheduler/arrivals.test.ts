@@ -93,7 +93,7 @@ describe('a receive', () => {
   it('opens, for any order of issue, exactly when all tasks before it are issued', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.boolean(), { minLength: 1, maxLength: 40 }),
+        fc.array(fc.boolean(), { minLength: 1, maxLength: 40, size: 'max' }),
         fc.integer(),
         (kinds, seed) => {
           const { state, arrivals, opened } = setUp();

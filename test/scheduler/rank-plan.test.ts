@@ -189,7 +189,7 @@ class Model {
 
 it('the n-th send of a datum matches the n-th receive, and each version comes to a rank once', () => {
   const owners = fc.array(fc.nat(), { minLength: DATA, maxLength: DATA });
-  const program = fc.array(step, { maxLength: 40 });
+  const program = fc.array(step, { maxLength: 40, size: 'max' });
   const size = fc.integer({ min: 2, max: 4 });
   fc.assert(
     fc.property(size, owners, fc.boolean(), program, (size, ownedBy, hasTrees, steps) => {

@@ -12,7 +12,7 @@ describe('ready queue', () => {
         fc.record({ priority: fc.constantFrom(0, 0, 0, 1, 2, -1, -7, 2 ** 30, -(2 ** 30)) }),
         fc.constant('pop' as const),
       ),
-      { maxLength: 200 },
+      { maxLength: 200, size: 'max' },
     );
     const starts = fc.constantFrom(1, 2 ** 31 - 20, -50);
     fc.assert(

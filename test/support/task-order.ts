@@ -11,6 +11,8 @@ import { datumId, queueId, taskId } from './handles.js';
 export interface Use {
   readonly datum: DatumId;
   readonly mode: number;
+  /** Tasks that commute on the datum in a row may run in any order, one at a time. */
+  readonly commutes?: boolean;
 }
 
 /** The life of a task in plain words. Later tasks are ordered by events, not by edges, from `issued` on. */
@@ -48,6 +50,8 @@ export class TaskOrder {
   readonly told: Told[] = [];
   /** Control predecessors whose events the task must follow, as pairs [successor, predecessor]. */
   readonly eventsNeeded: [number, number][] = [];
+  /** Tasks that commute, in the order in which they took their places. */
+  readonly placed: number[] = [];
   /** Who is told of control predecessors. */
   readonly watched: { observer: Pick<EngineObserver, 'dependency'> | undefined } = {
     observer: undefined,
@@ -74,15 +78,17 @@ export class TaskOrder {
     tasks.execution[row] = Execution.none;
     tasks.pending[row] = 1;
     this.told.push({ id, uses, after, life: 'waits' });
-    for (const { datum, mode } of uses) dependencies.order(id, row, datum, mode);
+    for (const { datum, mode, commutes } of uses)
+      dependencies.order(id, row, datum, mode, commutes);
     for (const p of after) {
       if (dependencies.control(taskId(this.told[p].id), id, row))
         this.eventsNeeded.push([index, p]);
     }
-    if (--tasks.pending[row] === 0) this.live(index, atOnce);
+    if (--tasks.pending[row] === 0 && this.takesPlace(index)) this.live(index, atOnce);
     else if (atOnce === 'dropped') this.drop(index);
-    for (const { datum, mode } of uses) {
-      if (this.told[index].life !== 'issued') dependencies.register(id, datum, mode);
+    for (const { datum, mode, commutes } of uses) {
+      if (commutes === true) dependencies.commute(id, datum);
+      else if (this.told[index].life !== 'issued') dependencies.register(id, datum, mode);
       else if (mode !== AccessMode.read) dependencies.forget(datum);
     }
     return index;
@@ -190,8 +196,22 @@ export class TaskOrder {
     for (; n >= 0; n = edges.free(n)) {
       const successor = edges.value[n] >> 1;
       const at = this.indexOf(tasks.idOf(successor));
-      if (--tasks.pending[successor] === 0 && this.told[at].life === 'dropped') this.outlive(at);
+      if (--tasks.pending[successor] > 0) continue;
+      if (this.told[at].life === 'dropped') this.outlive(at);
+      else this.takesPlace(at);
     }
+  }
+
+  /** A task that is ready but for others that commute takes its place among these; true if it is ready then. */
+  private takesPlace(index: number): boolean {
+    const { id, uses } = this.told[index];
+    const row = this.rowOf(index);
+    const shared = uses.filter(({ commutes }) => commutes === true);
+    if (shared.length > 0 && !this.placed.includes(index)) {
+      this.placed.push(index);
+      for (const { datum } of shared) this.dependencies.takePlace(taskId(id), row, datum);
+    }
+    return this.tasks.pending[row] === 0;
   }
 
   private moved(oldMask: number): void {

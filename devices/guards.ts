@@ -241,6 +241,8 @@ export interface Guards {
   prunedLast: boolean;
   /** After a graph of which ranks look at their own tasks only no rank has a copy (scheduler/ranks/local-rank.ts, H17). */
   localCopies: boolean;
+  /** A function that the engine calls in the middle of a pass cannot call the runtime (scheduler/engine/callbacks.ts). */
+  callbacks: boolean;
 }
 
 const all: Guards = {
@@ -359,6 +361,7 @@ const all: Guards = {
   prunedCopies: true,
   prunedLast: true,
   localCopies: true,
+  callbacks: true,
 };
 
 /** Set to true on `globalThis` by the preload of a test that removes guards. */

@@ -14,6 +14,7 @@ import { Transfers } from '../../devices/memory/transfers.js';
 import { Submission } from '../../devices/submission.js';
 import { StageContext } from '../../stages/context.js';
 import { TaskTable } from '../../stages/task-table.js';
+import { Callbacks } from './callbacks.js';
 import { type EngineObserver, observers } from './observer.js';
 import type { Remote } from './remote.js';
 import { INTERNAL_RUN, RUN_SLOTS, RunState } from './run-state.js';
@@ -28,6 +29,7 @@ export class EngineState {
   readonly submission: Submission;
   readonly transfers: Transfers;
   readonly x: StageContext;
+  readonly callbacks: Callbacks = new Callbacks();
   /** Open runs by slot; the first is the runtime's own. */
   readonly runs: (RunState | undefined)[] = new Array<RunState | undefined>(RUN_SLOTS);
   /** Counters of the present pass. */

@@ -31,10 +31,17 @@ export function describeFailure(state: EngineState, row: number, status: number)
   if (transfer !== undefined) return transfer;
   const device = state.spaceName(tasks.device[row]);
   const words = state.backend.lastError(tasks.queue[row]);
-  return commandFailure(
-    { cls, task, device, words, explain: (code) => cls.explain?.(code, row) },
-    status,
-  );
+  const explain = (code: number): string | undefined =>
+    state.callbacks.call(
+      () => explaining(cls),
+      () => cls.explain?.(code, row),
+    );
+  return commandFailure({ cls, task, device, words, explain }, status);
+}
+
+/** The function that puts a code of a kernel into words. */
+export function explaining({ name }: TaskClassRow): string {
+  return `the function \`explain\` of task class '${name}'`;
 }
 
 /** The same, for a task that may have no row. */

@@ -117,6 +117,7 @@ export class Plan {
    */
   run(options: PlayOptions = {}): Promise<PlayReport> {
     const { engine, forms } = this;
+    engine.callbacks.check(`run() of plan '${this.name}'`);
     this.checkOpen();
     if (engine.inBody)
       throw new HeadraceError(
@@ -300,7 +301,11 @@ export class Plan {
    * parameters and kernels; with `ERR_PLAN_FILE` when the file cannot be written; with `ERR_PLAN_CLOSED`,
    * `ERR_RUNTIME_CLOSED`, `ERR_OPTION`.
    */
-  async save(file: string): Promise<void> {
+  save(file: string): Promise<void> {
+    return this.engine.callbacks.refusal(`save() of plan '${this.name}'`) ?? this.writeTo(file);
+  }
+
+  private async writeTo(file: string): Promise<void> {
     const { engine, classes, data, choice: graph } = this;
     this.checkOpen();
     checkFile(file, 'the file of a plan');
@@ -315,6 +320,7 @@ export class Plan {
 
   /** Gives up the lists of the plan. Plays under way go on to their end. Idempotent. */
   close(): void {
+    this.engine.callbacks.check(`close() of plan '${this.name}'`);
     this.isClosed = true;
     this.releaseIfOver();
   }
@@ -371,9 +377,12 @@ export class Plan {
     source: (iteration: number) => unknown,
     iteration: number,
   ): unknown {
+    const who = (): string =>
+      `the function of '${name}' in iteration ${iteration} of plan '${this.name}'`;
     try {
-      return source(iteration);
+      return this.engine.callbacks.call(who, () => source(iteration));
     } catch (cause) {
+      if (isInstance(cause, HeadraceError) && cause.code === 'ERR_CALLBACK') throw cause;
       throw new HeadraceError(
         'ERR_PROGRAM',
         `the value of '${name}' in iteration ${iteration} of plan '${this.name}' could not be computed: ${describeThrown(cause)}`,

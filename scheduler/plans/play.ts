@@ -13,7 +13,7 @@ import type { Completions } from '../engine/completions.js';
 import type { Section } from '../engine/exclusive.js';
 import type { RunState } from '../engine/run-state.js';
 import type { EngineState } from '../engine/state.js';
-import { commandFailure } from '../failure/describe.js';
+import { commandFailure, explaining } from '../failure/describe.js';
 import type { DriverGraph } from './driver-graph.js';
 import type { Placement } from './placement.js';
 import {
@@ -455,7 +455,10 @@ export class Play implements Section {
       wish.stand?.nameOf(cls, failed.insertion, iteration) ??
       `${cls.name}${values === '' ? '' : `(${values})`} ${where}`;
     const explain = (code: number): string | undefined =>
-      wish.explain(failed.insertion, code, params);
+      state.callbacks.call(
+        () => explaining(cls),
+        () => wish.explain(failed.insertion, code, params),
+      );
     return commandFailure({ cls, task, device, words, explain, played }, failed.status);
   }
 }

@@ -114,6 +114,7 @@ export class Graph extends RunView implements TaskGraph {
   ): TaskHandle {
     const { engine, run, spawner } = this;
     this.spawner = undefined;
+    if (engine.callbacks.isUnderWay) engine.callbacks.check('graph.insert()');
     if (run.error !== undefined) throw run.error;
     if (run.over) this.throwOver();
     if (this.watch !== undefined && !this.watch.isQuiet) {
@@ -174,6 +175,7 @@ export class Graph extends RunView implements TaskGraph {
     const isPlain =
       this.lastClass === cls &&
       (this.watch === undefined || this.watch.isQuiet) &&
+      !engine.callbacks.isUnderWay &&
       bound !== undefined &&
       bound.uncheckedArguments === 0 &&
       run.error === undefined &&

@@ -112,6 +112,7 @@ export class ProgramData implements DatumOwner {
    * Undefined in a single process, and in a body: there all data are made at once.
    */
   share(count: number, of: SharedObject): SharedNames | undefined {
+    this.engine.callbacks.check('runtime.data()');
     this.lifetime.check();
     const { peers } = this;
     return peers === undefined || this.engine.inBody
@@ -121,6 +122,7 @@ export class ProgramData implements DatumOwner {
 
   /** A datum with the values of an array, which is copied. `shared`: its name of `share`. */
   from(values: unknown, options: DatumOptions | undefined, shared?: number): Datum {
+    this.engine.callbacks.check('runtime.data()');
     const element = elementTypeOf(values);
     if (element === undefined) {
       throw new HeadraceError(
@@ -158,6 +160,7 @@ export class ProgramData implements DatumOwner {
     options: DatumOptions | undefined,
     shared?: number,
   ): Datum {
+    this.engine.callbacks.check('runtime.data()');
     const wish = this.wish(options, shared !== undefined);
     checkLength(wish.name, length);
     return this.add(element, length, wish, shared);
@@ -192,6 +195,7 @@ export class ProgramData implements DatumOwner {
   }
 
   partOf(datum: Datum, region: Region): Datum {
+    this.engine.callbacks.check(`a part of datum '${datum.name}'`);
     this.checkDatum(datum);
     const body = this.bodyParts.callerFor(datum);
     if (body !== undefined) {
@@ -291,6 +295,8 @@ export class ProgramData implements DatumOwner {
   // --- Calls on a datum ---------------------------------------------------------------------------------------
 
   readDatum<E extends ElementType>(datum: Datum<E>): Promise<ElementArray<E>> {
+    const refusal = this.refusal('read', datum);
+    if (refusal !== undefined) return refusal;
     return this.whenWritten(datum, () => {
       // Data may be larger than any array: this is refused before a view is made.
       const copy = newArray(datum.element, datum.length);
@@ -355,6 +361,8 @@ export class ProgramData implements DatumOwner {
   }
 
   setDatum<E extends ElementType>(datum: Datum<E>, values: ElementArray<E>): Promise<void> {
+    const refusal = this.refusal('set', datum);
+    if (refusal !== undefined) return refusal;
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
       if (datum.ofBody !== undefined) throw callOnBodyPart('set', datum);
@@ -390,6 +398,8 @@ export class ProgramData implements DatumOwner {
   }
 
   restoreDatum(datum: Datum): Promise<void> {
+    const refusal = this.refusal('restore', datum);
+    if (refusal !== undefined) return refusal;
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
       if (datum.ofBody !== undefined) throw callOnBodyPart('restore', datum);
@@ -462,12 +472,14 @@ export class ProgramData implements DatumOwner {
   }
 
   adviseDatum(datum: Datum, device: number | 'host'): void {
+    this.calls('advise', datum);
     this.checkDatum(datum);
     this.engine.held?.changed(datum.row);
     this.engine.directory.home[datum.row] = homeOf(this.engine, device);
   }
 
   locationsOf(datum: Datum): string[] {
+    this.calls('locations', datum);
     this.checkDatum(datum);
     this.engine.held?.settle();
     const dir = this.engine.directory;
@@ -483,6 +495,7 @@ export class ProgramData implements DatumOwner {
   }
 
   closeDatum(datum: Datum): void {
+    this.calls('close', datum);
     if (datum.closed || this.lifetime.isOver) return;
     this.peers?.calls.made('close', datum);
     this.closeQuietly(datum);
@@ -490,6 +503,7 @@ export class ProgramData implements DatumOwner {
 
   /** The data with these names are closed, those included that this rank has not made. `closeQuietly` follows for the others. */
   closeShared({ first, of }: SharedNames): void {
+    this.engine.callbacks.check('close()');
     if (!this.lifetime.isOver) this.peers?.calls.closedShared(first, of);
   }
 
@@ -512,6 +526,16 @@ export class ProgramData implements DatumOwner {
       run: () => this.engine.forgetDatum(datum.row),
       fail: () => this.engine.forgetDatum(datum.row),
     });
+  }
+
+  /** @throws HeadraceError `ERR_CALLBACK` */
+  private calls(call: string, { name }: Datum): void {
+    const { callbacks } = this.engine;
+    if (callbacks.isUnderWay) callbacks.check(`${call}() of datum '${name}'`);
+  }
+
+  private refusal(call: string, { name }: Datum): Promise<never> | undefined {
+    return this.engine.callbacks.refusal(`${call}() of datum '${name}'`);
   }
 
   private checkDatum(datum: Datum): void {

@@ -104,7 +104,11 @@ export class RunView {
    * Rejects with `ERR_ARGUMENT_TYPE`, `ERR_FOREIGN_DATUM` and `ERR_RUN_OVER`; for the reasons of `datum.read()`; and, when the
    * datum has no value because the run has failed or was aborted, with the error of the run.
    */
-  async value(datum: Datum): Promise<number> {
+  value(datum: Datum): Promise<number> {
+    return this.engine.callbacks.refusal('graph.value()') ?? this.valueOf(datum);
+  }
+
+  private async valueOf(datum: Datum): Promise<number> {
     const { run } = this;
     if (run.over) this.throwOver();
     this.watch?.asks('its program asks for values');
@@ -199,6 +203,8 @@ export class RunView {
    */
   space(): Promise<void> {
     const { engine, run, watch } = this;
+    const refusal = engine.callbacks.refusal('graph.space()');
+    if (refusal !== undefined) return refusal;
     const goesOn = watch?.asksForSpace() === true;
     if (!goesOn) engine.held?.settle();
     const space = engine.room.space(run);

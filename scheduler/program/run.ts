@@ -2,6 +2,7 @@
 
 import { EventEmitter } from 'eventemitter3';
 import { HeadraceError, RunAbortedError } from '../../devices/errors.js';
+import { guards } from '../../devices/guards.js';
 import type { TaskHandle } from '../../devices/handles.js';
 import { describeThrown, isError } from '../../trace/thrown.js';
 import { checkText, checkTruth, optionsOf, reading, shown } from '../checks.js';
@@ -131,6 +132,7 @@ export class Run implements PromiseLike<RunReport> {
 
   /** The present progress of the run. */
   get progress(): RunProgress {
+    this.engine.callbacks.check('run.progress');
     this.engine.held?.settle();
     return progressOf(this.state);
   }
@@ -140,6 +142,7 @@ export class Run implements PromiseLike<RunReport> {
    * timer: the events report nothing of a run in which nothing moves.
    */
   status(): RunStatus {
+    this.engine.callbacks.check('run.status()');
     this.engine.held?.settle();
     return this.sampler.sample();
   }
@@ -153,6 +156,7 @@ export class Run implements PromiseLike<RunReport> {
   explain(): string;
   explain(task?: TaskHandle): TaskExplanation | string {
     const { engine, state } = this;
+    engine.callbacks.check('run.explain()');
     engine.held?.settle();
     // The slot of a run that is over may belong to another run now.
     const slot = state.over ? -1 : state.slot;
@@ -162,6 +166,11 @@ export class Run implements PromiseLike<RunReport> {
   /** Drops queued tasks, lets running ones end; the run then rejects with an AbortError. */
   cancel(reason?: unknown): void {
     if (this.state.over) return;
+    // It may be called by whatever aborts a signal, and takes effect between two tasks anyway.
+    if (this.engine.callbacks.isUnderWay && guards.callbacks) {
+      setImmediate(() => this.cancel(reason));
+      return;
+    }
     this.engine.held?.settle();
     const words = reason === undefined ? '' : describeThrown(reason);
     const text = words === '' ? 'the run was cancelled' : `the run was cancelled: ${words}`;

@@ -214,7 +214,7 @@ export class Runtime {
    */
   run(program: Program, options?: RunOptions): Run;
   run(first: Program | ParameterisedGraph<unknown>, second?: unknown, third?: RunOptions): Run {
-    this.lifetime.check();
+    this.calls('run');
     const isGraph = isInstance(first, ParameterisedGraph);
     const program = isGraph ? (graph: Graph) => void first.insertInto(graph, second) : first;
     const options = (isGraph ? third : (second as RunOptions | undefined)) ?? {};
@@ -248,7 +248,15 @@ export class Runtime {
     program: (graph: PlanGraph) => void | PromiseLike<void>,
     options?: PlanOptions,
   ): Promise<Plan>;
-  async plan(
+  plan(
+    first: ((graph: PlanGraph) => void | PromiseLike<void>) | ParameterisedGraph<unknown>,
+    second?: unknown,
+    third?: PlanOptions,
+  ): Promise<Plan> {
+    return this.engine.callbacks.refusal('runtime.plan()') ?? this.makePlan(first, second, third);
+  }
+
+  private async makePlan(
     first: ((graph: PlanGraph) => void | PromiseLike<void>) | ParameterisedGraph<unknown>,
     second?: unknown,
     third?: PlanOptions,
@@ -279,9 +287,18 @@ export class Runtime {
    * with the error itself, which names the file, and on the others with `ERR_PEER_FAILED`, which names the rank; with
    * `ERR_PLAN_MISMATCH` when the files are parts of different plans.
    */
-  async loadPlan(file: string, options: LoadPlanOptions): Promise<Plan> {
+  loadPlan(file: string, options: LoadPlanOptions): Promise<Plan> {
+    const load = async (): Promise<Plan> => {
+      this.lifetime.check();
+      return await loadPlan(this, this.engine, file, options, () => this.lifetime.isOver);
+    };
+    return this.engine.callbacks.refusal('runtime.loadPlan()') ?? load();
+  }
+
+  /** @throws HeadraceError `ERR_CALLBACK`, `ERR_RUNTIME_CLOSED` */
+  private calls(call: string): void {
+    this.engine.callbacks.check(`runtime.${call}()`);
     this.lifetime.check();
-    return loadPlan(this, this.engine, file, options, () => this.lifetime.isOver);
   }
 
   /**
@@ -290,6 +307,7 @@ export class Runtime {
    * every task. `explain()` and out-of-memory errors contain the same as text.
    */
   memory(): DeviceMemory[] {
+    this.engine.callbacks.check('runtime.memory()');
     this.engine.held?.settle();
     return memoryReport(this.engine);
   }
@@ -301,6 +319,7 @@ export class Runtime {
 
   /** The reason for which each live task waits, and the holders of the memory, as text. */
   explain(): string {
+    this.engine.callbacks.check('runtime.explain()');
     this.engine.held?.settle();
     return this.engine.explain();
   }
@@ -313,6 +332,7 @@ export class Runtime {
    * @throws HeadraceError `ERR_ARGUMENT_TYPE` for any other value
    */
   story(of: TaskHandle | Datum): string {
+    this.engine.callbacks.check('runtime.story()');
     this.engine.held?.settle();
     const { story } = this.engine;
     if (story === undefined)
@@ -338,7 +358,7 @@ export class Runtime {
    * @throws HeadraceError `ERR_UNKNOWN_KERNEL`, or `ERR_KERNEL_SOURCE` with the compiler's log
    */
   prepare<F extends Flows, P extends Parameters>(cls: TaskClass<F, P>): void {
-    this.lifetime.check();
+    this.calls('prepare');
     this.classes.bind(cls as unknown as TaskClass);
   }
 
@@ -348,7 +368,7 @@ export class Runtime {
    * @throws HeadraceError `ERR_OPTION`, `ERR_KERNEL_LIBRARY`
    */
   loadKernels(path: string): string[] {
-    this.lifetime.check();
+    this.calls('loadKernels');
     checkFile(path, 'a kernel library');
     return this.backend.loadKernels(path);
   }
@@ -361,6 +381,8 @@ export class Runtime {
    * ranks made different calls and no other promise of this rank has reported it.
    */
   close(): Promise<void> {
+    const refusal = this.engine.callbacks.refusal('runtime.close()');
+    if (refusal !== undefined) return refusal;
     this.closed ??= this.closeInOrder();
     this.lifetime.isOver = true;
     return this.closed;

@@ -15,6 +15,7 @@ const commuting = { project: 'unit', file: 'test/scheduler/commute.test.ts' };
 const parts = { project: 'unit', file: 'test/scheduler/parts.test.ts' };
 const partFailures = { project: 'unit', file: 'test/scheduler/part-failures.test.ts' };
 const bodyParts = { project: 'unit', file: 'test/scheduler/body-parts.test.ts' };
+const callbacks = { project: 'unit', file: 'test/scheduler/callbacks.test.ts' };
 const endedParts = { project: 'unit', file: 'test/scheduler/ended-parts.test.ts' };
 const partRanks = { project: 'unit', file: 'test/scheduler/parts-ranks.test.ts' };
 const restores = { project: 'unit', file: 'test/scheduler/restore-ranks.test.ts' };
@@ -171,6 +172,13 @@ export const guardTests = [
     hazard: 'progress',
     breaks:
       'a read that ranks made before and after the end of a failed run leaves them with other parts',
+  },
+  {
+    ...callbacks,
+    guard: 'callbacks',
+    hazard: 'progress',
+    breaks:
+      'a function that the engine calls in a pass inserts tasks into it, and runs fail that have done nothing',
   },
   {
     ...endedParts,

@@ -29,9 +29,14 @@ export function reading<T>(code: string, what: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    if (isInstance(cause, HeadraceError)) throw cause;
-    throw new HeadraceError(code, `${what} cannot be read: ${describeThrown(cause)}`, { cause });
+    throw notReadable(cause, code, what);
   }
+}
+
+/** The error for something of the program that could not be read, if it is not an error of ours already. */
+export function notReadable(cause: unknown, code: string, what: string): HeadraceError {
+  if (isInstance(cause, HeadraceError)) return cause;
+  return new HeadraceError(code, `${what} cannot be read: ${describeThrown(cause)}`, { cause });
 }
 
 /** The properties of an object, each read once. @throws HeadraceError with `code`; `what` names the object in the message. */
@@ -42,8 +47,11 @@ export function entriesOf(given: object, code: string, what: string): [string, u
 
 /** A property of an object, read once. @throws HeadraceError with `code`; `what` names the object in the message. */
 export function propertyOf(given: object, name: string, code: string, what: string): unknown {
-  const read = (): unknown => (given as Record<string, unknown>)[name];
-  return reading(code, `${shown(name)} of ${what}`, read);
+  try {
+    return (given as Record<string, unknown>)[name];
+  } catch (cause) {
+    throw notReadable(cause, code, `${shown(name)} of ${what}`);
+  }
 }
 
 /**

@@ -22,7 +22,7 @@ const BETTER = 1.02;
 const LEAST_TIME = 1000;
 /** Commands that are looked at in all iterations together, and limits for these. */
 const LOOKS = 4096;
-const LEAST_LOOKS = 4;
+const LEAST_LOOKS = 3;
 const MOST_LOOKS = 32;
 /** Limit for the commands of an iteration that is dealt by path. */
 const MOST_BY_PATH = 2 ** 17;
@@ -69,14 +69,16 @@ export function dealAgain(
   const takes = new Float64Array(commands.count);
   for (let c = 0; c < takes.length; c++)
     takes[c] = Math.max(LEAST_TIME, secondsOf(commands.insertion[c]) * 1e9);
+  const all = takes.reduce((a, b) => a + b, 0);
+  const even = GOOD * (all / workers.length);
   const wayOf = (queue: ArrayLike<number>, order?: Int32Array): Way => {
     const timeline = new Timeline(parts, control, takes, queues.length);
-    return { queue, order, ...pace(timeline, takes, queue, order) };
+    return { queue, order, ...pace(timeline, takes, even, queue, order) };
   };
   const own = wayOf(commands.queue);
-  const all = takes.reduce((a, b) => a + b, 0);
+  if (own.period <= even) return undefined;
   const chain = chainPerIteration(parts, control, takes);
-  const good = GOOD * Math.max(all / workers.length, chain);
+  const good = Math.max(even, GOOD * chain);
   if (own.period <= good) return undefined;
   // More workers than can be busy at a time would only pass data on.
   const enough = workers.slice(0, Math.ceil(all / chain));
@@ -118,10 +120,11 @@ function ordered(from: PlannedCommands, { queue, order }: Way): PlannedCommands 
   return to;
 }
 
-/** Iterations that follow each other. */
+/** Iterations that follow each other; one is enough if it takes no longer than `even`. */
 function pace(
   timeline: Timeline,
   takes: Float64Array,
+  even: number,
   queue: ArrayLike<number>,
   order: Int32Array | undefined,
 ): Pace {
@@ -136,7 +139,10 @@ function pace(
       const c = order?.[i] ?? i;
       end = Math.max(end, timeline.put(c, queue[c], timeline.ready(c)));
     }
-    if (k === 0) makespan = end;
+    if (k === 0) {
+      makespan = end;
+      if (makespan <= even) return { makespan, period: makespan };
+    }
     if (k === middle - 1) half = end;
   }
   return { makespan, period: (end - half) / (times - middle) };

@@ -1,7 +1,7 @@
 // The graph of a plan: the same `insert` as in a run, with open parameters. Nothing runs.
 import { HeadraceError } from '../../devices/errors.js';
 import type { DatumId, TaskHandle } from '../../devices/handles.js';
-import { entriesOf, isInstance, propertyOf, shown } from '../checks.js';
+import { isInstance, notReadable, shown } from '../checks.js';
 import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
 import { hasDataParameters, plainTask } from '../program/class-shapes.js';
@@ -170,9 +170,30 @@ export class PlanGraph extends Graph {
 
 /** The arguments of a task, of which each is read once: a plan looks at them several times. */
 function readOnce(cls: TaskClass, args: object): Record<string, unknown> {
-  const of = `the arguments of task class '${cls.name}'`;
-  const given = Object.fromEntries(entriesOf(args, 'ERR_ARGUMENT_TYPE', of));
-  for (const name of [...cls.flowNames, ...cls.paramNames])
-    if (!(name in given)) given[name] = propertyOf(args, name, 'ERR_ARGUMENT_TYPE', of);
+  const given: Record<string, unknown> = {};
+  const read = (name: string): void => {
+    try {
+      const value = (args as Record<string, unknown>)[name];
+      if (name !== '__proto__') given[name] = value;
+      else Object.defineProperty(given, name, { value, enumerable: true });
+    } catch (cause) {
+      throw notReadable(cause, 'ERR_ARGUMENT_TYPE', `${shown(name)} of ${argumentsOf(cls)}`);
+    }
+  };
+  for (const name of namesOf(cls, args)) read(name);
+  for (const name of cls.flowNames) if (!(name in given)) read(name);
+  for (const name of cls.paramNames) if (!(name in given)) read(name);
   return given;
+}
+
+function namesOf(cls: TaskClass, args: object): readonly string[] {
+  try {
+    return Object.keys(args);
+  } catch (cause) {
+    throw notReadable(cause, 'ERR_ARGUMENT_TYPE', argumentsOf(cls));
+  }
+}
+
+function argumentsOf({ name }: TaskClass): string {
+  return `the arguments of task class '${name}'`;
 }

@@ -16,8 +16,8 @@ import { Timeline } from './timeline.js';
 import type { ControlEdges } from './waits.js';
 
 /** Another way is looked for if an iteration takes longer than it must, and taken if it is shorter, by these factors. */
-const GOOD = 1.03;
-const BETTER = 1.02;
+const GOOD = 1.02;
+const BETTER = 1.01;
 /** Nanoseconds: the dealing of shorter tasks does not matter so much. */
 const LEAST_TIME = 1000;
 /** Commands that are looked at in all iterations together, and limits for these. */
@@ -71,18 +71,18 @@ export function dealAgain(
     takes[c] = Math.max(LEAST_TIME, secondsOf(commands.insertion[c]) * 1e9);
   const all = takes.reduce((a, b) => a + b, 0);
   const even = GOOD * (all / workers.length);
-  const wayOf = (queue: ArrayLike<number>, order?: Int32Array): Way => {
+  const wayOf = (queue: ArrayLike<number>, order?: Int32Array, enough = 0): Way => {
     const timeline = new Timeline(parts, control, takes, queues.length);
-    return { queue, order, ...pace(timeline, takes, even, queue, order) };
+    return { queue, order, ...pace(timeline, takes, { queue, order }, enough) };
   };
-  const own = wayOf(commands.queue);
+  const own = wayOf(commands.queue, undefined, even);
   if (own.period <= even) return undefined;
   const chain = chainPerIteration(parts, control, takes);
   const good = Math.max(even, GOOD * chain);
   if (own.period <= good) return undefined;
   // More workers than can be busy at a time would only pass data on.
-  const enough = workers.slice(0, Math.ceil(all / chain));
-  let best = wayOf(dealByLevel(parts, control, takes, enough));
+  const used = workers.slice(0, Math.ceil(all / chain));
+  let best = wayOf(dealByLevel(parts, control, takes, used));
   if (best.period > good && takes.length <= MOST_BY_PATH) {
     const { queue, order } = dealByPath(parts, control, takes, workers);
     const byPath = wayOf(queue, order);
@@ -120,13 +120,12 @@ function ordered(from: PlannedCommands, { queue, order }: Way): PlannedCommands 
   return to;
 }
 
-/** Iterations that follow each other; one is enough if it takes no longer than `even`. */
+/** Iterations that follow each other; only one if it takes no longer than `enough`. */
 function pace(
   timeline: Timeline,
   takes: Float64Array,
-  even: number,
-  queue: ArrayLike<number>,
-  order: Int32Array | undefined,
+  { queue, order }: Pick<Way, 'queue' | 'order'>,
+  enough: number,
 ): Pace {
   const count = takes.length;
   const times = Math.min(MOST_LOOKS, Math.max(LEAST_LOOKS, Math.ceil(LOOKS / count)));
@@ -141,7 +140,7 @@ function pace(
     }
     if (k === 0) {
       makespan = end;
-      if (makespan <= even) return { makespan, period: makespan };
+      if (makespan <= enough) return { makespan, period: makespan };
     }
     if (k === middle - 1) half = end;
   }

@@ -14,6 +14,7 @@ const rooms = [
   'docs',
   'examples',
   'native',
+  'npm',
   'scheduler',
   'scripts',
   'stages',
@@ -27,6 +28,9 @@ const atTop = [
   'CMakeLists.txt',
   'index.ts',
   'vitest.config.ts',
+  'package.json',
+  '.ci/run',
+  '.clang-format',
 ];
 const files = [
   ...atTop.filter((file) => existsSync(path.join(root, file))),
@@ -36,7 +40,9 @@ const known = new Set(files);
 const basenames = new Set(files.map((file) => path.basename(file)));
 const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
 const pages = files.filter((file) => file.endsWith('.md'));
-const sources = files.filter((file) => /\.(ts|js|mjs|cpp|h|cu|cmake|sh)$/.test(file));
+const sources = files.filter((file) =>
+  /\.(ts|cts|js|mjs|cjs|c|cpp|h|cu|cuh|cmake|sh|css)$|CMakeLists\.txt$|^\.ci\/run$/.test(file),
+);
 
 /** The anchor that a heading gets on a page. */
 function anchor(heading: string): string {
@@ -70,7 +76,7 @@ function brokenLinks(page: string): string[] {
 
 /** Names of files as prose writes them: with an ending of ours, and a folder where there is one. */
 const FILE_NAME =
-  /(?<![\w/.$*{-])((?:\.{1,2}\/)*(?:[\w.-]+\/)*[\w-]+(?:\.[\w-]+)*\.(?:ts|mjs|cpp|h|cu|cmake|md|sh))(?![\w/*])/g;
+  /(?<![\w/.$*{-])((?:\.{1,2}\/)*(?:[\w.-]+\/)*[\w-]+(?:\.[\w-]+)*\.(?:ts|mjs|cpp|h|cu|cuh|cmake|md|sh|svg|css))(?![\w/*])/g;
 
 /** Headers of libraries that comments may name. */
 const foreign = new Set(['cuda.h', 'cublas_v2.h', 'cusolverDn.h', 'mpi.h', 'hip_runtime.h']);
@@ -91,15 +97,27 @@ function missingFiles(file: string, text: string): string[] {
   return missing;
 }
 
-/** The comments of a source file, without code. */
+/** The comments of a source file, without code: on lines of their own, behind code, and over several lines. */
 function comments(file: string): string {
   const text = read(file);
-  const found =
-    file.endsWith('.cmake') || file.endsWith('.sh')
-      ? text.match(/^\s*#.*$/gm)
-      : text.match(/^\s*(?:\/\/|\*|\/\*).*$/gm);
-  return (found ?? []).join('\n');
+  if (/\.(cmake|sh)$|CMakeLists\.txt$|^\.ci\/run$/.test(file))
+    return (text.match(/(?<=^|\s)#(?=\s).*$/gm) ?? []).join('\n');
+  return (text.match(/(?<=^|\s)\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm) ?? []).join('\n');
 }
+
+/** Words that pages take from other runtimes and tools. */
+const foreignWords =
+  /^(STARPU_|starpu_|PARSEC_|parsec_|OMPI_COMM_WORLD_$|OUTPUT$|INOUT$|precede$|execute_task$|worker_client$|get_result$)/;
+
+/** Words in code marks on a page that are in no source. */
+function unknownWords(page: string, words: ReadonlySet<string>): string[] {
+  const text = read(page).replace(/```[\s\S]*?```/g, '');
+  const marked = [...text.matchAll(/`([^`\n]+)`/g)].flatMap(([, code]) => code.match(WORD) ?? []);
+  return [...new Set(marked)].filter((word) => !words.has(word) && !foreignWords.test(word));
+}
+
+/** Shorter words are letters of formulas. */
+const WORD = /(?<!\w)[A-Za-z_]\w{3,}/g;
 
 describe('references', () => {
   test.each(pages)('links of %s lead somewhere', (page) => {
@@ -132,5 +150,18 @@ describe('references', () => {
       missingFiles(file, comments(file)).map((name) => `${file}: ${name}`),
     );
     expect(missing).toEqual([]);
+  });
+
+  test('functions, options, errors and commands that pages name are in the sources', () => {
+    const words = new Set(
+      [...sources, 'package.json'].flatMap((file) => read(file).match(WORD) ?? []),
+    );
+    const names = new Set(files.flatMap((file) => file.match(WORD) ?? []));
+    for (const name of names) words.add(name);
+    // The history names what was.
+    const unknown = pages
+      .filter((page) => page !== 'CHANGELOG.md')
+      .flatMap((page) => unknownWords(page, words).map((word) => `${page}: ${word}`));
+    expect(unknown).toEqual([]);
   });
 });

@@ -167,6 +167,8 @@ export interface Guards {
   planLoop: boolean;
   /** A plan is repeated only if its data lie at the end where they lay at the begin (scheduler/plans/planner.ts). */
   planRepeats: boolean;
+  /** Data that a plan only reads stay on the devices that read them (scheduler/plans/planner.ts). */
+  planStays: boolean;
   /** A task that a plan deals anew comes behind the readers of what it writes (scheduler/plans/deal-by-path.ts). */
   planDealt: boolean;
   /** The addresses in a plan are those of its data now (scheduler/plans/placement.ts). */
@@ -324,6 +326,7 @@ const all: Guards = {
   receiveRegistersWrite: true,
   planLoop: true,
   planRepeats: true,
+  planStays: true,
   planDealt: true,
   stretchMeasured: true,
   planPlaces: true,

@@ -5,12 +5,14 @@
 // 1. from the host: all data lie on the host before the iteration. It serves if they do so afterwards, as with tasks of the
 //    host only;
 // 2. resident: the iteration begins where the first one ended. It serves if no copy has to leave a GPU: then every datum has
-//    its own memory on every device that uses it;
+//    its own memory on every device that uses it. It is taken in place of the first way if it moves fewer bytes: data that are only
+//    read come to the GPUs once, and not in every iteration;
 // 3. from the host, and back to the host at the end.
 //
 // Eviction. The third way is tried twice: with the look ahead of the engine, and with all uses known (whole-future.ts). To know more need
 // not mean to move less, because clean copies leave before dirty ones and tasks that were issued hold their memory. What
 // moves fewer bytes is taken.
+import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST } from '../../devices/handles.js';
 import { AccessMode } from '../../trace/format.js';
 import type { Engine } from '../engine/engine.js';
@@ -88,15 +90,19 @@ export class Planner {
   private choose(): Attempt {
     const { engine } = this;
     const fromHost = this.attempt(0, 0);
-    if (repeats(fromHost.iteration)) return fromHost;
+    const serves = repeats(fromHost.iteration);
+    const moved = movedIn(fromHost);
+    if (serves && (moved === 0 || !guards.planStays)) return fromHost;
     const deviceOf = this.devicesOf(fromHost);
     // Data that do not fit the first time do not fit the second time either.
     if (fromHost.evictions === 0) {
       const begin = engine.backend.now();
       engine.repeat();
       const resident = this.attempt(0, begin);
-      if (resident.evictions === 0 && repeats(resident.iteration)) return resident;
+      const isResident = resident.evictions === 0 && repeats(resident.iteration);
+      if (isResident && (!serves || movedIn(resident) < moved)) return resident;
     }
+    if (serves) return fromHost;
     engine.goHome();
     const seen = this.home();
     engine.foresee(deviceOf);

@@ -100,6 +100,13 @@ export const guardTests = [
     breaks: 'an iteration begins where its data are not',
   },
   {
+    project: 'unit',
+    file: 'test/simulated/plan-stays.test.ts',
+    guard: 'planStays',
+    hazard: 'overhead',
+    breaks: 'data that a plan only reads come from the host in each iteration',
+  },
+  {
     ...plans,
     guard: 'planDealt',
     hazard: 'H5 overwritten or evicted while in use',

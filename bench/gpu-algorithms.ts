@@ -121,8 +121,12 @@ const fill = async (): Promise<unknown> =>
   await runtime.run((graph) => {
     for (const m of matrices) if (m.name !== 'C') fillAll(graph, m);
   });
-// A plan is made of data that have values.
+// A plan is made of data that have values, with the times of kernels that have run.
 await fill();
+if (values.play !== 'insert') {
+  await runtime.run(insertAll);
+  await fill();
+}
 const plan =
   values.play === 'insert'
     ? undefined

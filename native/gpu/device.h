@@ -10,7 +10,7 @@
 //
 // Invariants: marks of a stream are in order of position and were recorded in that order; `completed` is a position
 // whose mark was seen done (and only grows); all work before it is done, since a stream works in order. Marks are
-// touched under the stream's lock only, since other GPUs' threads wait for them.
+// touched under the stream's lock only, since other GPUs' threads wait for them. So are the times at which they were done.
 #pragma once
 
 #include <atomic>
@@ -30,6 +30,7 @@ namespace headrace {
 
 struct GpuDevice;
 struct GpuGraph;
+struct GpuStream;
 struct TileLibrary;
 
 struct GpuMark {
@@ -56,6 +57,29 @@ struct ForeignWait {
   std::int64_t watched = 0;
 };
 
+/// A stream's wait for a position of another stream, before the command at `before`. Kept while commands are timed.
+struct TimedWait {
+  GpuStream* target;
+  std::uint64_t position;
+  std::uint64_t before;
+};
+
+/// When positions of a stream were seen done, for the newest marks.
+struct DoneTimes {
+  static constexpr std::size_t kKept = 64;
+  struct Entry {
+    std::uint64_t position;
+    std::int64_t time;
+  } entries[kKept];
+  std::size_t added = 0;
+
+  void add(std::uint64_t position, std::int64_t time) {
+    entries[added++ % kKept] = {position, time};
+  }
+  /// The time at which `position` was seen done; 0 if that is not known, or not known any more.
+  std::int64_t of(std::uint64_t position) const;
+};
+
 struct GpuStream {
   GpuDevice* device = nullptr;
   void* stream = nullptr;
@@ -69,6 +93,7 @@ struct GpuStream {
   std::uint64_t marked = 0;   // position of the newest mark
   std::uint32_t awaited =
       0;  // so many of the next recordings get a mark: other streams have waited lately
+  DoneTimes done;
 
   /// Position of the newest launch: other threads see by it whether a kernel may be running.
   std::atomic<std::uint64_t> launched{0};
@@ -85,6 +110,8 @@ struct GpuStream {
   std::int64_t seenDone = 0;  // when `completed` was last brought up to date
   std::deque<GpuOutcome> outcomes;
   std::deque<ForeignWait> foreignWaits;
+  std::uint32_t timedFor = 0;  // waits before so many of the next recordings are kept
+  std::deque<TimedWait> timedWaits;
   std::int32_t* outcomeWords = nullptr;    // pinned
   std::vector<std::int32_t*> sparePinned;  // the unused ones
   const Launch* launch = nullptr;          // during an `enqueue` kernel or a plan

@@ -20,6 +20,8 @@ constexpr std::uint32_t kAwaited = 16;
 /// While it has commands to submit, the thread asks a stream no more often than this (nanoseconds), and about one mark
 /// only: a question costs as much as half a launch.
 constexpr std::int64_t kQueryGap = 50000;
+/// A stream with timed commands gets other timed commands soon: so many recordings later at most.
+constexpr std::uint32_t kTimed = 64;
 /// Limit of outstanding marks.
 constexpr std::size_t kLongestStride = 256;
 /// How long a stream may wait for a GPU that is lost (nanoseconds).
@@ -66,7 +68,20 @@ void settle(GpuStream& stream, std::size_t done) {
   stream.perCommand += (each - stream.perCommand) * 0.25;
   stream.dense = stream.perCommand > (stream.dense ? kSparseBelow : kDenseAbove);
   stream.seenDone = time;
+  stream.done.add(reached, time);
   stream.completed.store(reached, std::memory_order_release);
+}
+
+/// When the last of the awaited work before a timed command was seen done; 0 if there was none.
+std::int64_t awaitedEnd(GpuStream& stream, std::uint64_t position) {
+  std::int64_t latest = 0;
+  for (; !stream.timedWaits.empty() && stream.timedWaits.front().before <= position;
+       stream.timedWaits.pop_front()) {
+    const TimedWait& wait = stream.timedWaits.front();
+    std::lock_guard<std::mutex> guard(wait.target->lock);
+    latest = std::max(latest, wait.target->done.of(wait.position));
+  }
+  return latest;
 }
 
 /// Hands over the outcomes of library calls that are finished.
@@ -142,6 +157,16 @@ DriverStatus askMarks(GpuStream& stream, std::unique_lock<std::mutex>& guard, bo
 
 }  // namespace
 
+std::int64_t DoneTimes::of(std::uint64_t position) const {
+  // Entries are in order of position; older ones are gone.
+  std::size_t i = added > kKept ? added - kKept : 0;
+  if (i > 0 && entries[i % kKept].position >= position) return 0;
+  for (; i < added; ++i) {
+    if (entries[i % kKept].position >= position) return entries[i % kKept].time;
+  }
+  return 0;
+}
+
 bool gpuStuck(GpuDevice& device) {
   if (!device.stuck.load(std::memory_order_relaxed)) return false;
   for (GpuStream* stream : device.streams) {
@@ -186,10 +211,12 @@ DriverStatus gpuEventRecord(EventHandle handle, StreamHandle on) {
     if (idle) stream->busySince = time;
   }
   if (event->timed) {
+    stream->timedFor = kTimed;
     // The caller asks for times in pairs around one command (gpu/driver.h).
     event->begins = stream->pairOpen = !stream->pairOpen;
     return event->begins ? DriverStatus::ok : mark(*stream, false);
   }
+  if (stream->timedFor > 0) --stream->timedFor;
   // As a rule, others wait for a copy's end.
   const bool awaited = stream->awaited > 0;
   if (awaited) --stream->awaited;
@@ -224,7 +251,7 @@ DriverStatus gpuEventQuery(EventHandle handle) {
 }
 
 /// Times as the host saw them. A command begins when it was submitted or, if later, when the command before it in the
-/// stream ended; it ended when its mark was seen done. The thread asks every 1.3 us when it has nothing to submit and
+/// stream and the work of other streams that it waits for had ended; it ended when its mark was seen done. The thread asks every 1.3 us when it has nothing to submit and
 /// every 50 us or more otherwise, so single times are late by up to that much, while a stream's busy time is exact to one
 /// such step in total. Pairs of timing events would be exact, and cost 4 us more per launch.
 DriverStatus gpuEventTime(EventHandle handle, double* nanoseconds) {
@@ -233,7 +260,11 @@ DriverStatus gpuEventTime(EventHandle handle, double* nanoseconds) {
   if (stream == nullptr || !event->timed) return DriverStatus::unsupported;
   const auto recorded = static_cast<double>(event->recorded);
   if (event->begins) {
-    *nanoseconds = std::max(recorded, stream->previousEnd);
+    const auto awaited = static_cast<double>(awaitedEnd(*stream, event->position));
+    // The end of this command is known by now: what it waited for was seen done after that at times, if the thread asked
+    // this stream first.
+    const double latest = std::max(recorded, static_cast<double>(stream->seenDone));
+    *nanoseconds = std::min(std::max({recorded, stream->previousEnd, awaited}), latest);
   } else {
     *nanoseconds = std::max(recorded, static_cast<double>(stream->seenDone));
     stream->previousEnd = *nanoseconds;
@@ -268,6 +299,14 @@ DriverStatus gpuStreamWait(StreamHandle on, EventHandle handle) {
       target->marks.begin(), target->marks.end(), event->position,
       [](const GpuMark& each, std::uint64_t position) { return each.position < position; });
   ++device.work;
+  if (stream->timedFor > 0) {
+    // Commands that are done have got their times.
+    while (!stream->timedWaits.empty() &&
+           stream->timedWaits.front().before <= stream->completed.load(std::memory_order_relaxed)) {
+      stream->timedWaits.pop_front();
+    }
+    stream->timedWaits.push_back({target, event->position, stream->position + 1});
+  }
   if (target->device != &device) {
     stream->foreignWaits.push_back({target->device, stream->position + 1});
   }

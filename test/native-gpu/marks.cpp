@@ -120,5 +120,29 @@ AddGpu times("times of a stream's commands do not overlap and lie in the run", 1
   CHECK(last <= after);
 });
 
+AddGpu awaited("a command begins when the work of another stream that it waits for has ended", 1,
+               [] {
+                 CoreOptions options = gpuOptions(1);
+                 options.computeStreams = 2;
+                 Machine machine(options);
+                 const Layout layout{1, 2};
+                 machine.shared(Shared::timing).store(1);
+                 std::vector<std::pair<Event, Event>> pairs;
+                 for (int i = 0; i < 40; ++i) {
+                   const Event first = machine.exec(layout.compute(1, 0), "spin", 0, {2000});
+                   pairs.emplace_back(first,
+                                      machine.exec(layout.compute(1, 1), "empty", 0, {}, first));
+                 }
+                 machine.finish(pairs.back().second);
+                 // The thread may have asked the second stream first.
+                 int early = 0;
+                 for (const auto& [first, second] : pairs) {
+                   if (machine.times(second)[Times::start] < machine.times(first)[Times::end])
+                     ++early;
+                   CHECK(machine.times(second)[Times::end] >= machine.times(second)[Times::start]);
+                 }
+                 CHECK(early < 10);
+               });
+
 }  // namespace
 }  // namespace headrace::test

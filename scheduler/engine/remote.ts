@@ -36,6 +36,8 @@ export interface RemoteTasks {
   markLanes(wakes: Uint8Array): void;
   /** Commands the receives that were held until now; true when there were any. */
   commandHeld(): boolean;
+  /** On how many lists the receive in `row` stands, which waits for news of its version, for its turn or for a lane. */
+  waitLists(row: number): number;
   /** The movement in `row` fails; the ranks that wait for its datum get a message. */
   failing(row: number, error: HeadraceError): void;
   /** The error of the movement in `row`, whose command has ended with `status`; undefined: it has no words of its own. */

@@ -87,7 +87,9 @@ function checkWaits(state: EngineState): void {
   const { tasks, x } = state;
   for (const row of liveRows(state)) {
     const reason = tasks.waiting[row];
-    if (reason === WaitReason.none || tasks.stage[row] < TaskStage.alloc) continue;
+    // A receive waits for news of its version, or for a lane, before it takes memory.
+    const mayWait = tasks.stage[row] >= TaskStage.alloc || reason === WaitReason.receive;
+    if (reason === WaitReason.none || !mayWait) continue;
     const found = wakeLists(state, row, reason);
     if (found !== 1)
       throw new Error(`${x.describe(row)} waits (reason ${reason}) on ${found} wake lists`);
@@ -96,7 +98,7 @@ function checkWaits(state: EngineState): void {
 
 /** How many times a waiting task is on the lists of its reason. */
 function wakeLists(state: EngineState, row: number, reason: number): number {
-  const { tasks, x, spaces, submission } = state;
+  const { tasks, x, spaces, submission, remote } = state;
   const id = tasks.idOf(row);
   let found = 0;
   if (reason === WaitReason.memory) {
@@ -117,6 +119,6 @@ function wakeLists(state: EngineState, row: number, reason: number): number {
           throw new Error(`${x.describe(row)} waits for an event that has happened`);
       }
     }
-  } else found = 1;
+  } else if (reason === WaitReason.receive) found = remote?.tasks.waitLists(row) ?? 0;
   return found;
 }

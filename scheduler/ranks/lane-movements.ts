@@ -137,6 +137,14 @@ export class LaneMovements {
     this.rankLanes.markLanes(wakes);
   }
 
+  /** On how many lists the receive in `row` stands: for news of its version, or for a lane. */
+  waitLists(row: number): number {
+    const { tasks } = this.engine;
+    const movement = this.movements.ofTask(tasks, row);
+    const isExpected = this.expected.get(movement.expected) === movement;
+    return (isExpected ? 1 : 0) + this.rankLanes.waitLists(tasks.idOf(row));
+  }
+
   /** Begins the receives whose turn has come; true when there were any. */
   commandHeld(): boolean {
     let row = this.rankLanes.next();

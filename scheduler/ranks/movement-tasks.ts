@@ -14,6 +14,7 @@ import type { RankHost } from './host.js';
 import type { LaneMovements } from './lane-movements.js';
 import type { RankLoss } from './loss.js';
 import type { Movements } from './movements.js';
+import type { RankPulls } from './pull-admission.js';
 import type { Receives } from './receives.js';
 import type { Refusals } from './refusals.js';
 import type { Sends } from './sends.js';
@@ -28,6 +29,7 @@ interface TaskParts {
   readonly lanes: LaneMovements;
   readonly refusals: Refusals;
   readonly loss: Pick<RankLoss, 'error'>;
+  readonly pulls: Pick<RankPulls, 'waitLists'>;
 }
 
 export class MovementTasks implements RemoteTasks {
@@ -39,6 +41,7 @@ export class MovementTasks implements RemoteTasks {
   private readonly lanes: LaneMovements;
   private readonly refusals: Refusals;
   private readonly loss: Pick<RankLoss, 'error'>;
+  private readonly pulls: Pick<RankPulls, 'waitLists'>;
 
   constructor(parts: TaskParts) {
     this.engine = parts.engine;
@@ -49,6 +52,7 @@ export class MovementTasks implements RemoteTasks {
     this.lanes = parts.lanes;
     this.refusals = parts.refusals;
     this.loss = parts.loss;
+    this.pulls = parts.pulls;
   }
 
   /** A movement's task has no predecessors left; the engine counted it on the host. */
@@ -93,6 +97,13 @@ export class MovementTasks implements RemoteTasks {
 
   commandHeld(): boolean {
     return this.lanes.commandHeld();
+  }
+
+  waitLists(row: number): number {
+    return (
+      this.lanes.waitLists(row) +
+      this.pulls.waitLists(this.movements.ofTask(this.engine.tasks, row))
+    );
   }
 
   /** The task of a movement fails. Ranks that wait for its datum get a message; local readers find the datum poisoned. */

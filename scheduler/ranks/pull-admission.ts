@@ -142,6 +142,14 @@ export class RankPulls {
     this.serve(group.space);
   }
 
+  /** On how many lists of groups a receive stands whose version is announced, and which has not begun. */
+  waitLists({ pull: group, from }: Movement): number {
+    if (group === undefined || from === undefined || group.state === 'admitted') return 0;
+    const isKnown = this.groups.get(group.index) === group;
+    if (group.state === 'waiting') return isKnown ? 1 : 0;
+    return this.lines[group.space].filter((each) => each === group).length;
+  }
+
   private serve(s: number): void {
     const line = this.lines[s];
     while (line.length > 0) {

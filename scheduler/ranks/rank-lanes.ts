@@ -165,6 +165,11 @@ export class RankLanes {
     }
   }
 
+  /** On how many lists of held receives task `id` stands. */
+  waitLists(id: TaskId): number {
+    return [...this.held, ...this.heldAnnounced].filter((each) => each === id).length;
+  }
+
   /** Removes a held receive whose turn has come; returns its row, or -1. */
   next(): number {
     const { held, heldAnnounced } = this;

@@ -123,7 +123,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     this.lanes = lanes;
     const receives = new Receives({ ...shared, credits, pulls, lanes, runs });
     this.receives = receives;
-    this.tasks = new MovementTasks({ ...shared, sends, receives, lanes });
+    this.tasks = new MovementTasks({ ...shared, sends, receives, lanes, pulls });
     this.earlyEnds = new EarlyEnds({ ...shared, plan, pulls, receives, runs });
     const calls = new RankCalls(engine, this, data);
     this.calls = calls;

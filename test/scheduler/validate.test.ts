@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type DatumId, FIRST_GPU } from '../../devices/handles.js';
 import { NodePool } from '../../devices/node-pool.js';
 import { ReadyQueue } from '../../scheduler/engine/ready-queue.js';
+import type { Remote, RemoteTasks } from '../../scheduler/engine/remote.js';
 import type { RunState } from '../../scheduler/engine/run-state.js';
 import { validate } from '../../scheduler/engine/validate.js';
 import { WaitReason } from '../../stages/stage.js';
@@ -169,6 +170,29 @@ describe('a waiting task is on one list:', () => {
 
   it.each(lists)('of %s it stands there twice', (_what, row, reason, _lose, again) => {
     expect(complaint(again)).toBe(text(row(), reason, 2));
+  });
+});
+
+describe('a receive that waits is on one list of its rank:', () => {
+  it.each([
+    [0, `waits (reason ${WaitReason.receive}) on 0 wake lists`],
+    [1, 'nothing'],
+    [2, `waits (reason ${WaitReason.receive}) on 2 wake lists`],
+  ])('it is on %i', (lists, message) => {
+    const receive = state.task({ run, stage: TaskStage.ready, network: NetworkRole.receive });
+    state.x.waitForReceive(receive);
+    const asked: number[] = [];
+    const tasks: Partial<RemoteTasks> = {
+      waitLists: (row) => {
+        asked.push(row);
+        return lists;
+      },
+    };
+    const harm = (): void => {
+      state.remote = { tasks } as Partial<Remote> as Remote;
+    };
+    expect(complaint(harm)).toContain(message);
+    expect(asked).toEqual([receive]);
   });
 });
 

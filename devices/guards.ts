@@ -36,6 +36,8 @@ export interface Guards {
   partsEnd: boolean;
   /** `restore` brings back no elements of which a closed part had newer ones. */
   partsSealed: boolean;
+  /** A reduction into a part ends before its elements are used by way of another part (scheduler/program/reductions.ts). */
+  partsReduced: boolean;
   /** What a body has spawned on parts of a datum is in the datum before its task is over (scheduler/program/parts/body-parts.ts). */
   bodyPartsReturn: boolean;
   /** A JavaScript body waits until the writers of its data are over. */
@@ -266,6 +268,7 @@ const all: Guards = {
   partsApart: true,
   partsEnd: true,
   partsSealed: true,
+  partsReduced: true,
   bodyPartsReturn: true,
   bodyReadAfterWrite: true,
   announceWritten: true,

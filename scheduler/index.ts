@@ -1,6 +1,11 @@
 // The public surface.
 export type { TaskHandle } from '../devices/handles.js';
-export { type BlockCyclic, type GpuGrid, ownerOf, squareGrid } from '../devices/memory/distribution.js';
+export {
+  type BlockCyclic,
+  type GpuGrid,
+  ownerOf,
+  squareGrid,
+} from '../devices/memory/distribution.js';
 export type { MemoryUse } from '../devices/memory/space.js';
 export type { BytesByKind } from '../devices/memory/transfers.js';
 export { type ErrorDetails, HeadraceError, RunAbortedError } from './errors.js';

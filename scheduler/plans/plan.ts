@@ -174,6 +174,7 @@ export class Plan {
   /** The play begins with whole data. Without iterations it leaves them as they are. */
   private beginWhole(times: number): void {
     const data = [...this.data.values()];
+    for (const datum of data) datum.owner.reductions.use(datum.view?.family.whole.datum ?? datum);
     for (const { owner } of data.slice(0, 1)) owner.parts.gather(data);
     if (times > 0)
       for (const datum of data) datum.owner.parts.play(datum, (whole) => this.forms.writes(whole));

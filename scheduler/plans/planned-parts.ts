@@ -66,6 +66,10 @@ export class PlannedParts extends Parts {
     return !this.isTaking && super.concerns(row, flows as never);
   }
 
+  protected override get takesReductions(): boolean {
+    return false;
+  }
+
   /** Only the program's own record tells whether it is of no use any more. */
   protected override forgets(): boolean {
     return false;

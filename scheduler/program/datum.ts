@@ -13,6 +13,8 @@ import type { PartOfBody, View } from './parts/view.js';
 export interface DatumOwner {
   /** Tokens of open data, by element type. */
   readonly tokens: Readonly<Record<ElementType, object>>;
+  /** Those that are open. */
+  readonly reductions: { use(datum: Datum): void };
   readonly parts: {
     gather(data: readonly Datum[]): void;
     play(datum: Datum, writes: (datum: Datum) => boolean): void;

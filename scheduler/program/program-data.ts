@@ -511,7 +511,9 @@ export class ProgramData implements DatumOwner {
   closeQuietly(datum: Datum): void {
     if (datum.closed || this.lifetime.isOver) return;
     this.engine.held?.changed(datum.row);
-    this.reductions.forget(datum);
+    // What only a part has goes back to the whole datum.
+    if (datum.whole === undefined) this.reductions.forget(datum);
+    else this.reductions.use(datum);
     if (datum.view !== undefined) for (const part of this.parts.end(datum.view)) this.end(part);
     this.end(datum);
   }

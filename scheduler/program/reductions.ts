@@ -10,8 +10,13 @@
 // - the partial result of a task and the tree depend on the program order only, so the result does not depend on timing; with
 //   `deterministic: false` there is no tree: the combinations into the first partial result commute;
 // - while a reduction is open, no task or call uses its datum otherwise;
+// - a reduction into a part, or into a datum that has parts, ends before any task or call that uses elements of it by way of another
+//   part. So while it is open nothing is copied to or from its datum, and no newer version of any of its elements is written: the
+//   record of the parts (parts/versions.ts) is that of a task that changes the part at the first reducing task, and the combinations at the
+//   end change nothing of it;
 // - when the program of a failed run ends before its reductions, their data are left without a value.
 import { HeadraceError } from '../../devices/errors.js';
+import { guards } from '../../devices/guards.js';
 import type { DatumId, SpaceId } from '../../devices/handles.js';
 import { AccessMode } from '../../trace/format.js';
 import type { Engine } from '../engine/engine.js';
@@ -23,6 +28,7 @@ import type { Datum } from './datum.js';
 import type { Operator, Reduction } from './operator.js';
 import { type OperatorTasks, tasksOf } from './operator-classes.js';
 import type { Partials } from './partials.js';
+import { common } from './parts/region.js';
 import type { ProgramData } from './program-data.js';
 import type { TaskClass } from './task-class.js';
 
@@ -87,6 +93,8 @@ export class Reductions {
   private combining: OpenReduction | undefined;
   /** Reductions whose datum the task that is being inserted overwrites. */
   private overwritten: OpenReduction[] = [];
+  /** One of those that are open is into a part, or into a datum that has parts. */
+  private concernsParts = false;
 
   constructor(parts: ReductionParts) {
     this.parts = parts;
@@ -101,13 +109,32 @@ export class Reductions {
 
   private add(open: OpenReduction): void {
     this.open.set(open.datum.row, open);
+    this.concernsParts ||= open.datum.view !== undefined;
     this.only = this.open.size === 1 ? open : undefined;
   }
 
   private remove({ datum }: OpenReduction): void {
     this.open.delete(datum.row);
+    if (this.open.size === 0) this.concernsParts = false;
     const [first] = this.open.values();
     this.only = this.open.size === 1 ? first : undefined;
+  }
+
+  /** An open reduction into another datum that has elements of a datum. */
+  private beside(d: DatumId): OpenReduction | undefined {
+    if (!this.concernsParts || !guards.partsReduced) return undefined;
+    const { view } = this.parts.engine.directory.info[d] as Datum;
+    if (view === undefined) return undefined;
+    for (const open of this.open.values()) {
+      const other = open.datum.view;
+      if (other === undefined || other === view || other.family !== view.family) continue;
+      if (common(other.region, view.region) !== undefined) return open;
+    }
+    return undefined;
+  }
+
+  private endBeside(d: DatumId): void {
+    for (let open = this.beside(d); open !== undefined; open = this.beside(d)) this.end(open);
   }
 
   /** A reduction into that datum is open. */
@@ -139,6 +166,7 @@ export class Reductions {
     const { modes } = bound.row;
     const { reductions } = bound.cls;
     for (let i = 0; i < modes.length; i++) {
+      if (this.beside(insertion.flows[i]) !== undefined) return false;
       const open = this.find(insertion.flows[i]);
       const reduction = reductions?.[i];
       if (open !== undefined && open === this.combining) continue;
@@ -162,6 +190,7 @@ export class Reductions {
     for (let i = 0; i < bound.row.modes.length; i++) {
       const d = insertion.flows[i];
       const reduction = bound.cls.reductions?.[i];
+      this.endBeside(d);
       const open = this.find(d);
       if (reduction === undefined) {
         if (open !== undefined && bound.row.modes[i] !== AccessMode.write) this.end(open);
@@ -208,14 +237,17 @@ export class Reductions {
   use(datum: Datum): void {
     const open = this.find(datum.row);
     if (open !== undefined) this.end(open);
+    this.endBeside(datum.row);
   }
 
   /** The program overwrites a datum, or closes it. */
   forget(datum: Datum): void {
     const open = this.find(datum.row);
-    if (open === undefined) return;
-    this.remove(open);
-    this.giveBack(open);
+    if (open !== undefined) {
+      this.remove(open);
+      this.giveBack(open);
+    }
+    this.endBeside(datum.row);
   }
 
   /** The program of a graph has ended. */

@@ -16,6 +16,7 @@ const parts = { project: 'unit', file: 'test/scheduler/parts.test.ts' };
 const partFailures = { project: 'unit', file: 'test/scheduler/part-failures.test.ts' };
 const bodyParts = { project: 'unit', file: 'test/scheduler/body-parts.test.ts' };
 const callbacks = { project: 'unit', file: 'test/scheduler/callbacks.test.ts' };
+const reducedParts = { project: 'unit', file: 'test/scheduler/reduced-parts.test.ts' };
 const endedParts = { project: 'unit', file: 'test/scheduler/ended-parts.test.ts' };
 const partRanks = { project: 'unit', file: 'test/scheduler/parts-ranks.test.ts' };
 const restores = { project: 'unit', file: 'test/scheduler/restore-ranks.test.ts' };
@@ -186,6 +187,12 @@ export const guardTests = [
     hazard: 'progress',
     breaks:
       'a function that the engine calls in a pass inserts tasks into it, and runs fail that have done nothing',
+  },
+  {
+    ...reducedParts,
+    guard: 'partsReduced',
+    hazard: 'H2 consumer before arrival',
+    breaks: 'a task misses contributions to elements that it uses by way of another part',
   },
   {
     ...endedParts,

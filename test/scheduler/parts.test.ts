@@ -11,7 +11,6 @@ import {
   type RuntimeOptions,
   read,
   readWrite,
-  reduce,
   TiledMatrix,
   task,
   write,
@@ -248,23 +247,6 @@ describe('parts are refused', () => {
         }),
       'ERR_DUPLICATE_DATUM',
       /'x\[0..2, 0..0\]' for flow 'to' and 'x\[2..3, 0..0\]' for flow 'from' have elements in common/,
-    );
-  });
-
-  test('in flows that reduce', async () => {
-    const into = task({ name: 'into', flows: { to: reduce('f64', 'sum') }, body: () => {} });
-    await refused(
-      ({ runtime, x }) => runtime.run((graph) => void graph.insert(into, { to: x.part(0, 1) })),
-      'ERR_PART',
-      /flow 'to' of task class 'into' uses part/,
-    );
-    await refused(
-      ({ runtime, x }) => {
-        x.part(0, 1);
-        return runtime.run((graph) => void graph.insert(into, { to: x }));
-      },
-      'ERR_PART',
-      /uses datum 'x', which has parts/,
     );
   });
 

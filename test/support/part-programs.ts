@@ -108,6 +108,11 @@ class PartProgram {
     });
   }
 
+  /** Also on one rank of a launch of one. */
+  private get isOnRanks(): boolean {
+    return this.runtime.peers !== undefined;
+  }
+
   private below(n: number): number {
     return Math.floor(this.next() * n);
   }
@@ -168,8 +173,8 @@ class PartProgram {
   insertOne(graph: Graph): void {
     const view = this.view();
     const { datum, of } = view;
-    if (this.below(12) === 0) {
-      this.insertReduction(graph, of);
+    if (this.below(this.isOnRanks ? 12 : 4) === 0) {
+      this.insertReduction(graph, view);
       return;
     }
     const kind = this.below(5);
@@ -201,15 +206,18 @@ class PartProgram {
     for (const part of parts) if (part.isHeld) part.datum.close();
   }
 
-  /** Tasks that reduce into a datum whose parts are closed. */
-  private insertReduction(graph: Graph, of: Model): void {
-    const all = { row: 0, column: 0, rows: of.rows, columns: of.values.length / of.rows };
-    if (!this.hasValue({ of, region: all, datum: of.datum })) return;
-    this.closeParts(of);
+  /** Tasks that reduce into a datum or a part; on several ranks into a datum whose parts are closed. */
+  private insertReduction(graph: Graph, view: ModelView): void {
+    const { of, datum } = view;
+    if (!this.hasValue(view) || (this.isOnRanks && datum !== of.datum)) return;
+    if (this.isOnRanks || this.below(4) === 0) {
+      if (datum !== of.datum) return;
+      this.closeParts(of);
+    }
     const tasks = 1 + this.below(5);
     const ranks = Array.from({ length: tasks }, () => this.below(this.runtime.ranks));
-    for (const rank of ranks) graph.insert(count, { of: of.datum }, { rank });
-    this.change({ of, region: all, datum: of.datum }, (at) => of.values[at] + tasks);
+    for (const rank of ranks) graph.insert(count, { of: datum }, { rank });
+    this.change(view, (at) => of.values[at] + tasks);
   }
 
   /** A call between runs. */

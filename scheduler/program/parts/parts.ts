@@ -172,10 +172,15 @@ export class Parts {
     if (refusal !== undefined) this.refuse(row, flows, refusal);
     for (const [i, reduction] of (cls.reductions ?? []).entries()) {
       const view = reduction === undefined ? undefined : this.viewAt(flows[i]);
-      if (view !== undefined && hasParts(view))
+      if (view !== undefined && hasParts(view) && !this.takesReductions)
         throw reducedPart(row.name, row.flowNames[i], view.datum);
     }
     this.checkOverlaps(row, flows);
+  }
+
+  /** Whether tasks may reduce into parts, and into data that have parts (reductions.ts). */
+  protected get takesReductions(): boolean {
+    return this.runtime.ranks === undefined;
   }
 
   /** @throws HeadraceError `ERR_DUPLICATE_DATUM` */

@@ -1,0 +1,211 @@
+// Reductions into parts of data, and into data that have parts, on one rank.
+import '../support/removable-guards.js';
+import { describe, expect, it } from 'vitest';
+import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
+import { presets } from '../../devices/simulated/machine/presets.js';
+import {
+  type Datum,
+  type Graph,
+  Runtime,
+  read,
+  readWrite,
+  reduce,
+  slot,
+  task,
+  write,
+} from '../../index.js';
+import { MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
+import { partKernels, playParts } from '../support/part-programs.js';
+import { add, fail, fill } from '../support/tasks.js';
+
+const count = task({
+  name: 'count',
+  flows: { total: reduce('f64', 'sum') },
+  body: ({ total }) => {
+    for (let i = 0; i < total.length; i++) total[i] += 1;
+  },
+});
+const twice = task({
+  name: 'twice',
+  flows: { x: readWrite('f64') },
+  body: ({ x }) => {
+    for (let i = 0; i < x.length; i++) x[i] *= 2;
+  },
+});
+const copyOf = task({
+  name: 'copyOf',
+  flows: { to: write('f64'), from: read('f64') },
+  body: ({ to, from }) => to.set(from),
+});
+
+const counts = (graph: Graph, total: Datum<'f64'>): void => {
+  for (let i = 0; i < 10; i++) graph.insert(count, { total });
+};
+const of = (runtime: Runtime): Datum<'f64'> =>
+  runtime.data(Float64Array.of(1, 2, 3, 4), { name: 'x' });
+const values = async (x: Datum): Promise<number[]> => [...(await x.read())];
+const codeOf = (promise: PromiseLike<unknown>): Promise<string> =>
+  Promise.resolve(promise).then(
+    () => 'none',
+    (error: unknown) => (error as { code: string }).code,
+  );
+
+/** What ends a reduction into the middle of x, which begins as 1 12 13 4; and x behind that. */
+const ENDS: readonly (readonly [
+  string,
+  (world: { graph: Graph; x: Datum<'f64'>; to: Datum<'f64'> }) => unknown,
+  readonly number[],
+])[] = [
+  ['a task on the datum', ({ graph, x }) => graph.insert(twice, { x }), [2, 24, 26, 8]],
+  [
+    'a task on a part beside it',
+    ({ graph, x }) => graph.insert(twice, { x: x.part(2, 2) }),
+    [1, 12, 26, 8],
+  ],
+  [
+    'a task that overwrites some of it',
+    ({ graph, x }) => graph.insert(fill, { to: x.part(2, 2), count: 2, value: 0 }),
+    [1, 12, 0, 0],
+  ],
+  [
+    'a task that overwrites the datum',
+    ({ graph, x }) => graph.insert(fill, { to: x, count: 4, value: 0 }),
+    [0, 0, 0, 0],
+  ],
+  [
+    'a reduction into a part beside it',
+    ({ graph, x }) => counts(graph, x.part(2, 2)),
+    [1, 12, 23, 14],
+  ],
+  ['a reduction into the datum', ({ graph, x }) => counts(graph, x), [11, 22, 23, 14]],
+  ['set() of a part beside it', ({ x }) => x.part(2, 2).set(Float64Array.of(7, 8)), [1, 12, 7, 8]],
+  ['set() of it', ({ x }) => x.part(1, 2).set(Float64Array.of(7, 8)), [1, 7, 8, 4]],
+  ['set() of the datum', ({ x }) => x.set(Float64Array.of(5, 6, 7, 8)), [5, 6, 7, 8]],
+  ['close() of it', ({ x }) => x.part(1, 2).close(), [1, 12, 13, 4]],
+  ['close() of a part beside it', ({ x }) => x.part(2, 2).close(), [1, 12, 13, 4]],
+  ['nothing', () => {}, [1, 12, 13, 4]],
+];
+
+describe.each(MACHINES)('on $name', ({ options, gpus }) => {
+  it.each(ENDS)('%s ends a reduction into a part', async (_, end, expected) => {
+    await onMachine(options, async (runtime) => {
+      const x = of(runtime);
+      const to = runtime.data('f64', 4);
+      await runtime.run((graph) => {
+        counts(graph, x.part(1, 2));
+        end({ graph, x, to });
+        graph.insert(copyOf, { to, from: x });
+      });
+      expect(await values(to)).toEqual(expected);
+      expect(await values(x)).toEqual(expected);
+      await nothingLeft(runtime, [x, to]);
+    });
+  });
+
+  it('reductions into parts without common elements are open side by side', async () => {
+    await onMachine(options, async (runtime) => {
+      const x = of(runtime);
+      await runtime.run((graph) => {
+        for (let i = 0; i < 10; i++) {
+          graph.insert(count, { total: x.part(0, 2) });
+          graph.insert(count, { total: x.part(2, 2) });
+        }
+        const open = (runtime.reductions as unknown as { open: Map<unknown, unknown> }).open;
+        expect(open.size).toBe(2);
+      });
+      expect(await values(x)).toEqual([11, 12, 13, 14]);
+      await nothingLeft(runtime, [x]);
+    });
+  });
+
+  it.each([31, 32, 33])('random program %i has the results of plain arrays', async (seed) => {
+    await onMachine({ ...options, window: 16 }, async (runtime) => {
+      await nothingLeft(runtime, await playParts(runtime, seed * 11 + gpus, 60));
+    });
+  });
+});
+
+describe('on simulated machines', () => {
+  const delays = { spread: 4, holdBack: 0.4, stall: 0.1, stallNs: 20_000, spurious: 0.05 };
+
+  it.each([41, 42, 43, 44, 45, 46])(
+    'random program %i has the results of plain arrays',
+    async (seed) => {
+      const machine = { ...presets['h200-2'], gpuMemory: 8192, hostMemory: 2 ** 18 };
+      const backend = new SimulatedBackend({
+        machine,
+        kernels: partKernels,
+        adversary: { ...delays, seed },
+      });
+      const runtime = Runtime.over(backend, { checked: true, window: 32 });
+      await nothingLeft(runtime, await playParts(runtime, seed, 60));
+      await runtime.close();
+    },
+  );
+});
+
+const { options } = MACHINES[1];
+
+describe('a reduction into a part', () => {
+  it('of a run that fails leaves it without a value, and the other elements theirs', async () => {
+    await onMachine(options, async (runtime) => {
+      const x = of(runtime);
+      const [middle, other] = [x.part(1, 2), runtime.data(new Float64Array(1))];
+      const run = runtime.run((graph) => {
+        counts(graph, middle);
+        graph.insert(fail, { of: other, code: 3 });
+        counts(graph, middle);
+      });
+      expect(await codeOf(soon(runtime, run))).toBe('ERR_TASK_FAILED');
+      await other.set(new Float64Array(1));
+      expect(await codeOf(middle.read())).toBe('ERR_DATUM_POISONED');
+      expect(await codeOf(x.read())).toBe('ERR_DATUM_POISONED');
+      expect(await values(x.part(0, 1))).toEqual([1]);
+      await middle.set(Float64Array.of(8, 9));
+      expect(await values(x)).toEqual([1, 8, 9, 4]);
+      await nothingLeft(runtime, [x, other]);
+    });
+  });
+
+  it('goes on over reads in the middle, and over several runs', async () => {
+    await onMachine({ ...options, window: 16 }, async (runtime) => {
+      const x = of(runtime);
+      const [left, right] = [x.part(0, 3), x.part(1, 3)];
+      const seen: number[] = [];
+      for (let k = 0; k < 3; k++)
+        await runtime.run(async (graph) => {
+          counts(graph, left);
+          seen.push(await graph.value(right));
+          counts(graph, right);
+          seen.push((await x.read())[1]);
+        });
+      expect(seen).toEqual([12, 22, 32, 42, 52, 62]);
+      expect(await values(x)).toEqual([31, 62, 63, 34]);
+      await nothingLeft(runtime, [x]);
+    });
+  });
+});
+
+describe('a play', () => {
+  it.each(['the datum', 'a part'])('ends the reductions into its data: %s', async (which) => {
+    await onMachine(options, async (runtime) => {
+      const x = of(runtime);
+      const y = runtime.data(new Float64Array(4));
+      const plan = await runtime.plan((graph) => {
+        graph.insert(add, { to: y, from: x, count: 4 });
+        graph.insert(fill, { to: x, count: 4, value: slot('a') });
+      });
+      const total = which === 'a part' ? x.part(1, 2) : x;
+      await runtime.run(async (graph) => {
+        counts(graph, total);
+        await plan.run({ values: { a: 5 } });
+        counts(graph, total);
+      });
+      const isPart = which === 'a part';
+      expect(await values(y)).toEqual(isPart ? [1, 12, 13, 4] : [11, 12, 13, 14]);
+      expect(await values(x)).toEqual(isPart ? [5, 15, 15, 5] : [15, 15, 15, 15]);
+      plan.close();
+      await nothingLeft(runtime, [x, y]);
+    });
+  });
+});

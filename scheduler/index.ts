@@ -96,6 +96,7 @@ export {
   write,
 } from './program/task-class.js';
 export { TiledMatrix, type TiledMatrixOptions, type TileFill } from './program/tiled-matrix.js';
+export type { GivenUpTasks, RecognisedTasks, RecognitionReport } from './recognition/record.js';
 export type { ExplainedDatum, TaskExplanation } from './reports/explain.js';
 export type { DeviceMemory, HeldCopy } from './reports/memory.js';
 export type { DeviceReport, NetworkReport, RunReport } from './reports/run-report.js';

@@ -17,6 +17,7 @@ import type { PlanGraph } from '../plans/plan-graph.js';
 import { isElsewhere } from '../ranks/cross-rank-order.js';
 import { Ranks } from '../ranks/ranks.js';
 import { Recognition } from '../recognition/recognition.js';
+import type { RecognitionReport } from '../recognition/record.js';
 import { EngineTracer } from '../reports/engine-tracer.js';
 import { type DeviceMemory, memoryReport } from '../reports/memory.js';
 import { finishTrace, keepOpen, openTraceFile } from '../reports/open-traces.js';
@@ -310,6 +311,15 @@ export class Runtime {
     this.engine.callbacks.check('runtime.memory()');
     this.engine.held?.settle();
     return memoryReport(this.engine);
+  }
+
+  /**
+   * What recognition has made of the runs so far: the plans that it keeps, what was played, and what was given up and why
+   * (docs/plans.md). Undefined with `plans: 'off'`.
+   */
+  recognised(): RecognitionReport | undefined {
+    this.engine.callbacks.check('runtime.recognised()');
+    return this.recognition?.report();
   }
 
   /** Names of the GPUs, by number. */

@@ -25,6 +25,7 @@ import { Glance } from './glance.js';
 import { HeldRun } from './held-run.js';
 import { HeldStretches } from './held-stretches.js';
 import { insertAgain } from './insert-again.js';
+import { RecognitionRecord, type RecognitionReport } from './record.js';
 import { type Held, MOST_TASKS, RunWatch } from './run-watch.js';
 import type { PlannedSequence, Sequence } from './sequence.js';
 import { Signatures } from './signatures.js';
@@ -71,6 +72,7 @@ export class Recognition implements HeldInsertions {
   private readonly stretchesGivenUp: WeakMap<TaskClass, number> = new WeakMap();
   private readonly account: Account = new Account();
   private readonly attention: Attention = new Attention();
+  private readonly record: RecognitionRecord = new RecognitionRecord();
   private readonly signatures: Signatures = new Signatures();
   /** Of a run that is over. */
   private spareGlance: Glance | undefined;
@@ -85,6 +87,10 @@ export class Recognition implements HeldInsertions {
   }
 
   // --- Runs ---------------------------------------------------------------------------------------------------
+
+  report(): RecognitionReport {
+    return this.record.report(this.sequences, !this.account.isOpen && !this.mayHoldNext);
+  }
 
   /** Watches the insertions into the graph of a run; undefined for a run that nothing is done with. */
   watch(run: RunState, name: string, graph: Graph): RunWatch | undefined {
@@ -117,6 +123,7 @@ export class Recognition implements HeldInsertions {
 
   /** The run of so many tasks is over, and has failed or not. Returns what came of it, for its report. */
   ended(watch: RunWatch | undefined, tasks: number, hasFailed: boolean): string {
+    this.record.ran(tasks);
     if (watch === undefined) {
       const why = this.attention.isDue ? PAUSED : PASSED_OVER;
       this.account.ran(tasks, false);
@@ -205,7 +212,8 @@ export class Recognition implements HeldInsertions {
     if (account.keepsPlans || !guards.idlePlans) return;
     account.letPlansGo();
     for (const sequence of this.sequences)
-      if (sequence.planned !== undefined) this.givesUp(sequence);
+      if (sequence.planned !== undefined)
+        this.givesUp(sequence, 'its tasks have not come for long');
   }
 
   get mustSee(): boolean {
@@ -220,11 +228,12 @@ export class Recognition implements HeldInsertions {
     return this.sequences.find((known) => !known.isStretch && known.isAt(0, insertion, []));
   }
 
-  forget(sequence: Sequence): void {
+  forget(sequence: Sequence, why: string): void {
     if (!this.sequences.includes(sequence)) return;
     if (this.holds.some(({ held }) => held.sequence === sequence)) this.settle();
     this.sequences = this.sequences.filter((other) => other !== sequence);
     if (sequence.isStretch) this.stretchesKept--;
+    if (sequence.planned !== undefined) this.record.givesUp(sequence, why);
     sequence.planned?.plan.close();
     sequence.planned = undefined;
     for (const watch of this.watches) if (watch.sequence === sequence) watch.forget('others came');
@@ -237,7 +246,7 @@ export class Recognition implements HeldInsertions {
   /** A run that follows a sequence is another one. */
   differs(sequence: Sequence): void {
     this.signatures.forget(sequence.firstNumber, true);
-    this.forget(sequence);
+    this.forget(sequence, 'its tasks have changed');
   }
 
   get hasStretches(): boolean {
@@ -276,14 +285,14 @@ export class Recognition implements HeldInsertions {
     const stretch = finder.cut(length, watch.run);
     if (stretch === undefined) return undefined;
     const before = this.sequences.find((other) => other.isStretch && stretch.opensAs(other));
-    if (before !== undefined) this.forget(before);
+    if (before !== undefined) this.forget(before, 'the same tasks have come with other parameters');
     stretch.isStretch = true;
     this.stretchesKept++;
     for (const other of this.watches) other.sees();
     this.keep(stretch);
     this.plan(stretch, watch.name);
     if (stretch.planned !== undefined) return stretch;
-    this.givesUp(stretch);
+    this.givesUp(stretch, stretch.refused);
     return undefined;
   }
 
@@ -294,7 +303,7 @@ export class Recognition implements HeldInsertions {
     for (const [i, { count }] of this.sequences.entries()) {
       tasks += count;
       if (i > 0 && (i >= MOST_SEQUENCES || tasks > MOST_TASKS_IN_ALL))
-        this.forget(this.sequences[i]);
+        this.forget(this.sequences[i], 'too many others came');
     }
   }
 
@@ -306,6 +315,7 @@ export class Recognition implements HeldInsertions {
     const { directory } = this.engine;
     const { insertions, classes } = sequence;
     this.account.pay(Cost.planned, sequence.count);
+    sequence.name = name;
     try {
       const expectation = new Expectation(insertions, classes, (d) => directory.info[d] as Datum);
       const plan = this.makePlan((graph) => insertAgain(graph, expectation), name);
@@ -313,6 +323,7 @@ export class Recognition implements HeldInsertions {
     } catch (error) {
       if (!(error instanceof HeadraceError)) throw error;
       sequence.refused = `no plan could be made: ${error.message}`;
+      this.record.givesUp(sequence, sequence.refused);
     }
   }
 
@@ -375,6 +386,7 @@ export class Recognition implements HeldInsertions {
       played: (tasks) => {
         watch.played += tasks;
         this.account.played(tasks);
+        this.record.plays(sequence, tasks);
         sequence.misses = 0;
       },
       refused: (error) => {
@@ -449,15 +461,18 @@ export class Recognition implements HeldInsertions {
   /** A comparison came to nothing. */
   missed(sequence: Sequence): void {
     if (++sequence.misses < MOST_MISSES) return;
-    this.givesUp(sequence);
+    this.givesUp(
+      sequence,
+      `its tasks were held back ${MOST_MISSES} times in a row and then inserted`,
+    );
   }
 
-  private givesUp(sequence: Sequence): void {
+  private givesUp(sequence: Sequence, why: string): void {
     const [cls] = sequence.classes;
     const counts = sequence.isStretch ? this.stretchesGivenUp : this.givenUp;
     counts.set(cls, (counts.get(cls) ?? 0) + 1);
     this.signatures.forget(sequence.firstNumber);
-    this.forget(sequence);
+    this.forget(sequence, why);
   }
 
   /** The program of a hold has ended, with all insertions as expected. */
@@ -478,6 +493,7 @@ export class Recognition implements HeldInsertions {
         watch.released();
         watch.outcome = 'played';
         this.account.played(held.count);
+        this.record.plays(sequence, held.count);
         sequence.misses = 0;
         this.playNext();
       },
@@ -509,7 +525,8 @@ export class Recognition implements HeldInsertions {
   changed(d: DatumId): void {
     this.settle();
     for (const sequence of [...this.sequences])
-      if (sequence.planned?.expectation.uses(d) === true) this.forget(sequence);
+      if (sequence.planned?.expectation.uses(d) === true)
+        this.forget(sequence, 'one of its data was closed, or was advised another device');
     for (const watch of this.watches) watch.changed();
   }
 }

@@ -27,6 +27,9 @@ export class Sequence {
   /** Comparisons, or plays, that came to nothing since the last play. */
   misses = 0;
   planned: PlannedSequence | undefined;
+  /** Name of the run that it was planned in, and tasks that were played. */
+  name = '';
+  played = 0;
   /** It comes again and again within a run. */
   isStretch = false;
   /** Why it has no plan and gets none; '' if it may. */

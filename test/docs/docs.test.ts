@@ -100,8 +100,8 @@ describe('plans', () => {
       expect(run(code).trimEnd().split('\n')).toEqual(promised);
     },
   );
-  test('there are nine snippets', () => {
-    expect(blocks('docs/plans.md', 'js')).toHaveLength(9);
+  test('there are ten snippets', () => {
+    expect(blocks('docs/plans.md', 'js')).toHaveLength(10);
   });
 });
 

@@ -40,6 +40,7 @@ const CALLS: readonly (readonly [string, (world: World) => unknown])[] = [
   ['runtime.data()', ({ runtime }) => runtime.data(new Float64Array(1))],
   ['runtime.data()', ({ runtime }) => runtime.data('f64', 1)],
   ['runtime.memory()', ({ runtime }) => runtime.memory()],
+  ['runtime.recognised()', ({ runtime }) => runtime.recognised()],
   ['runtime.explain()', ({ runtime }) => runtime.explain()],
   ['runtime.story()', ({ runtime, x }) => runtime.story(x)],
   ['runtime.prepare()', ({ runtime }) => runtime.prepare(fill)],

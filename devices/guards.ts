@@ -32,6 +32,8 @@ export interface Guards {
   partUses: boolean;
   /** A call on a part that some ranks may have made in the era before leaves no trace. */
   partsApart: boolean;
+  /** Where a datum was before the first use of a part of it does not count: ranks may make the part at other times. */
+  partsBegin: boolean;
   /** A datum whose parts are closed is like one that never had parts (scheduler/program/parts/ended-parts.ts). */
   partsEnd: boolean;
   /** `restore` brings back no elements of which a closed part had newer ones. */
@@ -266,6 +268,7 @@ const all: Guards = {
   partEras: true,
   partUses: true,
   partsApart: true,
+  partsBegin: true,
   partsEnd: true,
   partsSealed: true,
   partsReduced: true,

@@ -164,6 +164,12 @@ export const guardTests = [
   },
   {
     ...partRanks,
+    guard: 'partsBegin',
+    hazard: 'programs that differ',
+    breaks: 'ranks infer other copies than those that have made a part later',
+  },
+  {
+    ...partRanks,
     guard: 'partUses',
     hazard: 'programs that differ',
     breaks: 'ranks infer different copies, because some have made a part in a failed run',

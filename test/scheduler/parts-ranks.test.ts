@@ -17,6 +17,29 @@ describe.each([1, 2, 3, 4])('random programs on %i ranks', (ranks) => {
   });
 });
 
+it.each([0, 1])('ranks may make a part at other times: rank %i makes it first', async (first) => {
+  const all = await onRanks({ ranks: 2, seed: 1, kernels: partKernels }, async (runtime) => {
+    const x = runtime.data(new Float64Array(8).fill(1), { name: 'x', rank: 0 });
+    const y = runtime.data(new Float64Array(8).fill(1), { name: 'y', rank: 1 });
+    if (runtime.rank === first) x.part(0, 2);
+    for (let round = 0; round < 2; round++) {
+      await runtime.run((graph) => {
+        graph.insert(add, { to: y, from: x, count: 8 }, { rank: 1 });
+        graph.insert(fill, { to: x.part(0, 2), count: 2, value: 5 }, { rank: 0 });
+        graph.insert(add, { to: y, from: x, count: 8 }, { rank: 1 });
+      });
+      x.part(0, 2).close();
+      if (runtime.rank === first) x.part(1, 2);
+    }
+    return [x, y].reduce(
+      async (text, datum) => `${await text} ${[...(await datum.read())].join(' ')}`,
+      Promise.resolve(''),
+    );
+  });
+  const expected = ' 5 5 1 1 1 1 1 1 17 17 5 5 5 5 5 5';
+  expect(all).toEqual([expected, expected]);
+});
+
 const codeOf = (promise: PromiseLike<unknown>): Promise<string> =>
   Promise.resolve(promise).then(
     () => 'none',

@@ -79,6 +79,11 @@ export class PartsOnRanks {
     this.families.delete(family);
   }
 
+  /** The first part comes into use. Before that a rank may not have had a record, because it has made its parts later. */
+  partsBegin({ whole }: Family): void {
+    if (guards.partsBegin) this.places.delete(whole);
+  }
+
   /** No part is in use. Ranks that have made parts which no task has used go on as those without a record do. */
   partsEnd(family: Family): void {
     const { whole, versions } = family;

@@ -97,7 +97,7 @@ export class Parts {
     view.isHeld = true;
     family.isEnded = false;
     // On several ranks others need not have made the call: the first task or call that uses the part decides.
-    if (this.runtime.ranks === undefined || !guards.partUses) view.isOwn = false;
+    if (this.runtime.ranks === undefined || !guards.partUses) this.noteUse(view);
     return view.datum;
   }
 
@@ -151,6 +151,15 @@ export class Parts {
   /** The record of a datum's versions. */
   protected versionsOf({ versions }: Family): Versions<DatumView> {
     return versions;
+  }
+
+  /** A task or call of the program uses a view. */
+  private noteUse(view: DatumView): void {
+    if (!view.isOwn) return;
+    const { family } = view;
+    if (!hasUsedParts(family)) this.runtime.ranks?.partsBegin(family);
+    family.isEnded = false;
+    view.isOwn = false;
   }
 
   // --- Tasks --------------------------------------------------------------------------------------------------
@@ -266,7 +275,7 @@ export class Parts {
       for (let i = 0; i < modes.length; i++) {
         const view = this.viewAt(flows[i]);
         if (view === undefined) continue;
-        view.isOwn = false;
+        this.noteUse(view);
         if (modes[i] !== AccessMode.write) this.complete(view);
       }
     } finally {
@@ -283,7 +292,7 @@ export class Parts {
     for (let i = 0; i < modes.length; i++) {
       const view = this.viewAt(flows[i]);
       if (view === undefined) continue;
-      view.isOwn = false;
+      this.noteUse(view);
       const writes = modes[i] !== AccessMode.read;
       ranks?.comes(view, rank, writes);
       if (writes) this.write(view);
@@ -310,7 +319,7 @@ export class Parts {
       if (view !== whole && ranks.owns(whole)) this.copyAlone(view, whole, view.region);
       return;
     }
-    view.isOwn = false;
+    this.noteUse(view);
     this.mend(view.family);
     this.complete(view);
   }
@@ -357,7 +366,7 @@ export class Parts {
   play({ view }: Datum, writes: (datum: Datum) => boolean): void {
     if (view === undefined) return;
     const { whole } = view.family;
-    view.isOwn = false;
+    this.noteUse(view);
     this.runtime.ranks?.played(view);
     if (writes(whole.datum)) this.write(whole);
     else if (view !== whole) view.family.versions.leave(view, whole);
@@ -367,7 +376,7 @@ export class Parts {
   overwrite({ view }: Datum): void {
     if (view === undefined) return;
     if (this.runtime.ranks?.isApart === true && view !== view.family.whole) return;
-    view.isOwn = false;
+    this.noteUse(view);
     this.write(view);
   }
 

@@ -25,7 +25,8 @@ import { Glance } from './glance.js';
 import { HeldRun } from './held-run.js';
 import { HeldStretches } from './held-stretches.js';
 import { insertAgain } from './insert-again.js';
-import { RecognitionRecord, type RecognitionReport } from './record.js';
+import { KnownSequences } from './known-sequences.js';
+import type { RecognitionReport } from './record.js';
 import { type Held, MOST_TASKS, RunWatch } from './run-watch.js';
 import type { PlannedSequence, Sequence } from './sequence.js';
 import { Signatures } from './signatures.js';
@@ -40,9 +41,6 @@ const RECORDED = 2;
 const LEAST_TASKS = 48;
 /** Comparisons in a row that came to nothing, after which a plan is given up. */
 const MOST_MISSES = 2;
-/** Limits for the sequences that are kept: their number, and their tasks together. */
-const MOST_SEQUENCES = 16;
-const MOST_TASKS_IN_ALL = 2 ** 17;
 /** Outcomes of a run that nothing is done with. */
 const PAUSED = 'recognition pauses: it has cost more than it saves';
 const PASSED_OVER = 'it was not looked at: the runs before were all new';
@@ -61,10 +59,7 @@ export class Recognition implements HeldInsertions {
   private readonly makePlan: MakePlan;
   /** Workers of the host. */
   private readonly workers: number;
-  /** The last used first. */
-  private sequences: Sequence[] = [];
-  /** Those of them that are stretches. */
-  private stretchesKept = 0;
+  private readonly known: KnownSequences;
   private readonly holds: Hold[] = [];
   /** Runs that are open. */
   private readonly watches: Set<RunWatch> = new Set();
@@ -72,7 +67,6 @@ export class Recognition implements HeldInsertions {
   private readonly stretchesGivenUp: WeakMap<TaskClass, number> = new WeakMap();
   private readonly account: Account = new Account();
   private readonly attention: Attention = new Attention();
-  private readonly record: RecognitionRecord = new RecognitionRecord();
   private readonly signatures: Signatures = new Signatures();
   /** Of a run that is over. */
   private spareGlance: Glance | undefined;
@@ -83,13 +77,21 @@ export class Recognition implements HeldInsertions {
     this.engine = engine;
     this.runtime = runtime;
     this.makePlan = makePlan;
+    const settles = (sequence: Sequence): void => {
+      if (this.holds.some(({ held }) => held.sequence === sequence)) this.settle();
+    };
+    const forgets = (sequence: Sequence): void => {
+      for (const watch of this.watches)
+        if (watch.sequence === sequence) watch.forget('others came');
+    };
+    this.known = new KnownSequences(settles, forgets);
     this.workers = engine.backend.queues.filter(({ kind }) => kind === 'worker').length;
   }
 
   // --- Runs ---------------------------------------------------------------------------------------------------
 
   report(): RecognitionReport {
-    return this.record.report(this.sequences, !this.account.isOpen && !this.mayHoldNext);
+    return this.known.record.report(this.known.all, !this.account.isOpen && !this.mayHoldNext);
   }
 
   /** Watches the insertions into the graph of a run; undefined for a run that nothing is done with. */
@@ -123,7 +125,7 @@ export class Recognition implements HeldInsertions {
 
   /** The run of so many tasks is over, and has failed or not. Returns what came of it, for its report. */
   ended(watch: RunWatch | undefined, tasks: number, hasFailed: boolean): string {
-    this.record.ran(tasks);
+    this.known.record.ran(tasks);
     if (watch === undefined) {
       const why = this.attention.isDue ? PAUSED : PASSED_OVER;
       this.account.ran(tasks, false);
@@ -211,7 +213,7 @@ export class Recognition implements HeldInsertions {
     watch.asked = 0;
     if (account.keepsPlans || !guards.idlePlans) return;
     account.letPlansGo();
-    for (const sequence of this.sequences)
+    for (const sequence of this.known.all)
       if (sequence.planned !== undefined)
         this.givesUp(sequence, 'its tasks have not come for long');
   }
@@ -225,32 +227,21 @@ export class Recognition implements HeldInsertions {
   /** A sequence that begins with that insertion. */
   like(insertion: TaskInsertion): Sequence | undefined {
     if (!this.account.isOpen) return undefined;
-    return this.sequences.find((known) => !known.isStretch && known.isAt(0, insertion, []));
-  }
-
-  forget(sequence: Sequence, why: string): void {
-    if (!this.sequences.includes(sequence)) return;
-    if (this.holds.some(({ held }) => held.sequence === sequence)) this.settle();
-    this.sequences = this.sequences.filter((other) => other !== sequence);
-    if (sequence.isStretch) this.stretchesKept--;
-    if (sequence.planned !== undefined) this.record.givesUp(sequence, why);
-    sequence.planned?.plan.close();
-    sequence.planned = undefined;
-    for (const watch of this.watches) if (watch.sequence === sequence) watch.forget('others came');
+    return this.known.like(insertion);
   }
 
   private get hasPlans(): boolean {
-    return this.sequences.some(({ planned }) => planned !== undefined);
+    return this.known.hasPlans;
   }
 
   /** A run that follows a sequence is another one. */
   differs(sequence: Sequence): void {
     this.signatures.forget(sequence.firstNumber, true);
-    this.forget(sequence, 'its tasks have changed');
+    this.known.forget(sequence, 'its tasks have changed');
   }
 
   get hasStretches(): boolean {
-    return this.stretchesKept > 0;
+    return this.known.hasStretches;
   }
 
   /** Looks for stretches in a run. */
@@ -284,10 +275,10 @@ export class Recognition implements HeldInsertions {
     if (!this.account.isOpen) return undefined;
     const stretch = finder.cut(length, watch.run);
     if (stretch === undefined) return undefined;
-    const before = this.sequences.find((other) => other.isStretch && stretch.opensAs(other));
-    if (before !== undefined) this.forget(before, 'the same tasks have come with other parameters');
+    const before = this.known.all.find((other) => other.isStretch && stretch.opensAs(other));
+    if (before !== undefined)
+      this.known.forget(before, 'the same tasks have come with other parameters');
     stretch.isStretch = true;
-    this.stretchesKept++;
     for (const other of this.watches) other.sees();
     this.keep(stretch);
     this.plan(stretch, watch.name);
@@ -298,17 +289,7 @@ export class Recognition implements HeldInsertions {
 
   private keep(sequence: Sequence): void {
     sequence.needed = this.neededFor(sequence.classes[0]);
-    this.sequences.unshift(sequence);
-    let tasks = 0;
-    for (const [i, { count }] of this.sequences.entries()) {
-      tasks += count;
-      if (i > 0 && (i >= MOST_SEQUENCES || tasks > MOST_TASKS_IN_ALL))
-        this.forget(this.sequences[i], 'too many others came');
-    }
-  }
-
-  private used(sequence: Sequence): void {
-    this.sequences = [sequence, ...this.sequences.filter((other) => other !== sequence)];
+    this.known.keep(sequence);
   }
 
   private plan(sequence: Sequence, name: string): void {
@@ -323,7 +304,7 @@ export class Recognition implements HeldInsertions {
     } catch (error) {
       if (!(error instanceof HeadraceError)) throw error;
       sequence.refused = `no plan could be made: ${error.message}`;
-      this.record.givesUp(sequence, sequence.refused);
+      this.known.record.givesUp(sequence, sequence.refused);
     }
   }
 
@@ -340,7 +321,7 @@ export class Recognition implements HeldInsertions {
     isFirst: boolean,
   ): Held | undefined {
     const { engine, holds } = this;
-    for (const sequence of this.sequences) {
+    for (const sequence of this.known.all) {
       const { planned, classes, isStretch } = sequence;
       if (planned === undefined || classes[0] !== cls || !(isFirst || isStretch)) continue;
       const { next } = engine.tasks;
@@ -360,7 +341,7 @@ export class Recognition implements HeldInsertions {
       if (!isStretch) watch.outcome = 'other tasks or reads came before it could be played';
       holds.push({ held, watch });
       for (const other of this.watches) other.sees();
-      this.used(sequence);
+      this.known.used(sequence);
       return held;
     }
     return undefined;
@@ -386,7 +367,7 @@ export class Recognition implements HeldInsertions {
       played: (tasks) => {
         watch.played += tasks;
         this.account.played(tasks);
-        this.record.plays(sequence, tasks);
+        this.known.record.plays(sequence, tasks);
         sequence.misses = 0;
       },
       refused: (error) => {
@@ -472,7 +453,7 @@ export class Recognition implements HeldInsertions {
     const counts = sequence.isStretch ? this.stretchesGivenUp : this.givenUp;
     counts.set(cls, (counts.get(cls) ?? 0) + 1);
     this.signatures.forget(sequence.firstNumber);
-    this.forget(sequence, why);
+    this.known.forget(sequence, why);
   }
 
   /** The program of a hold has ended, with all insertions as expected. */
@@ -493,7 +474,7 @@ export class Recognition implements HeldInsertions {
         watch.released();
         watch.outcome = 'played';
         this.account.played(held.count);
-        this.record.plays(sequence, held.count);
+        this.known.record.plays(sequence, held.count);
         sequence.misses = 0;
         this.playNext();
       },
@@ -524,9 +505,9 @@ export class Recognition implements HeldInsertions {
 
   changed(d: DatumId): void {
     this.settle();
-    for (const sequence of [...this.sequences])
+    for (const sequence of this.known.all)
       if (sequence.planned?.expectation.uses(d) === true)
-        this.forget(sequence, 'one of its data was closed, or was advised another device');
+        this.known.forget(sequence, 'one of its data was closed, or was advised another device');
     for (const watch of this.watches) watch.changed();
   }
 }

@@ -24,7 +24,7 @@ function small() {
   const insert = (graph: Graph, i: number, priority = 0): void =>
     void graph.insert(axpy, { y: ys[i % DATA], x, n: 8, a: 1 }, priority === 0 ? {} : { priority });
   const sequences = (): readonly { planned?: object }[] =>
-    Reflect.get(Reflect.get(runtime, 'recognition'), 'sequences');
+    Reflect.get(Reflect.get(runtime, 'recognition'), 'known').all;
   const plans = (): number => sequences().filter(({ planned }) => planned !== undefined).length;
   return { runtime, ys, insert, plans };
 }

@@ -196,12 +196,15 @@ export class ProgramData implements DatumOwner {
 
   partOf(datum: Datum, region: Region): Datum {
     this.engine.callbacks.check(`a part of datum '${datum.name}'`);
-    this.checkDatum(datum);
-    const body = this.bodyParts.callerFor(datum);
+    this.lifetime.check();
+    // A datum that was closed behind a task is of use to its body: its memory goes after its last task.
+    const isHere = !datum.closed || this.engine.directory.info[datum.row] === datum;
+    const body = isHere ? this.bodyParts.callerFor(datum) : undefined;
     if (body !== undefined) {
       this.parts.isUsed = true;
       return this.bodyParts.part(body, datum, region);
     }
+    this.checkDatum(datum);
     if (!hasParts(datum.view)) {
       // Plans of recognised runs know the datum without parts.
       this.engine.held?.changed(datum.row);

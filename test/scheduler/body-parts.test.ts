@@ -287,6 +287,33 @@ describe('of bodies with parts are refused', () => {
   });
 });
 
+describe('a datum that the program has closed behind a task', () => {
+  it.each(['a datum', 'a part'])('%s: its body takes parts of it', async (which) => {
+    await onMachine(HOST, async (runtime) => {
+      const x = runtime.data(counted(8), { name: 'x' });
+      const sum = runtime.data(new Float64Array(8), { name: 'sum' });
+      const parent = task({
+        name: 'parent',
+        flows: { x: readWrite('f64'), to: readWrite('f64') },
+        body: (_, { data, spawn }) => {
+          spawn(fill, { to: data.x.part(1, 3), count: 3, value: 7 });
+          spawn(add, { to: data.to, from: data.x, count: 4 });
+        },
+      });
+      const used = which === 'a part' ? x.part(4, 4) : x;
+      await runtime.run((graph) => {
+        graph.insert(parent, { x: used, to: sum });
+        used.close();
+      });
+      const first = which === 'a part' ? 4 : 0;
+      expect([...(await sum.read())]).toEqual([first, 7, 7, 7, 0, 0, 0, 0]);
+      if (which === 'a part') expect([...(await x.read())]).toEqual([0, 1, 2, 3, 4, 7, 7, 7]);
+      expect(() => used.part(0, 1)).toThrow(/is closed/);
+      await nothingLeft(runtime, [x, sum]);
+    });
+  });
+});
+
 describe('guards of bodies with parts', () => {
   afterEach(() => setGuard('bodyPartsReturn', true));
 

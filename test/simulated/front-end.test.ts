@@ -2,6 +2,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import '../support/removable-guards.js';
 import { playFrontEnd } from '../../devices/simulated/cases/front-end-cases.js';
+import type { TaskStep } from '../../devices/simulated/cases/front-end-program.js';
+import { Reference } from '../../devices/simulated/cases/front-end-reference.js';
 import { guardNames, setGuard } from '../../devices/simulated/cases/set-guard.js';
 import { soak } from '../../devices/simulated/cases/soak.js';
 import { partOf } from '../support/grids.js';
@@ -62,8 +64,41 @@ describe('defects that they found', () => {
     ['a value from before a run that has succeeded', 27001206],
     ['a part that some ranks have made in a failed run', 33001378],
     ['the failure of a task as that of a read', 3001243],
+    ['a failed run has done the second of two tasks that commute, and not the first', 1000125],
   ])('%s', async (_, seed) => {
     expect((await playFrontEnd(seed)).problem).toBe('');
+  });
+});
+
+describe('what a datum may be after a run that failed', () => {
+  const task = (kind: TaskStep['kind'], y: number, plus: number): TaskStep => ({
+    ...{ kind, x: 0, y, plus, alpha: 0, parts: [], operator: 'sum', how: 'body', root: undefined },
+    ...{ range: { x: 0, y: 0, count: 2 }, options: {} },
+  });
+
+  test('is any value that it had, or what some of the tasks that commute have added', () => {
+    const reference = new Reference(
+      [
+        [1, 2],
+        [3, 4],
+        [50, 60],
+      ].map((v) => new Float64Array(v)),
+    );
+    const may = (seen: string) => reference.mayBe(0, seen);
+    reference.step(task('commuteKernel', 1, 10)); // adds 13, 14
+    reference.step(task('commuteKernel', 2, 20)); // adds 70, 80
+    expect(['1,2', '14,16', '71,82', '84,96'].map(may)).toEqual([true, true, true, true]);
+    expect(['15,16', '14,82', '97,110', '70,80'].map(may)).toEqual([false, false, false, false]);
+    // A task that reads the datum ends the group.
+    reference.step({ ...task('kernel', 0, 1), x: 1 });
+    reference.step(task('commuteKernel', 2, 20));
+    expect([may('154,176'), may('141,162'), may('141,96')]).toEqual([true, false, false]);
+  });
+
+  test('is only bounded where many tasks commute', () => {
+    const reference = new Reference([[0], [1]].map((v) => new Float64Array(v)));
+    for (let i = 0; i < 20; i++) reference.step(task('commuteKernel', 1, 1));
+    expect([reference.mayBe(0, '7'), reference.mayBe(0, '41')]).toEqual([true, false]);
   });
 });
 

@@ -209,7 +209,7 @@ class FrontEndRank {
       );
       const isRight =
         typeof seen === 'string'
-          ? reference.points[d].has(seen)
+          ? reference.mayBe(d, seen)
           : seen instanceof HeadraceError && OF_READS.includes(seen.code);
       if (!isRight) throw new Error(`d${d} is ${seen} after a run that failed`);
       reference.lost.delete(d);

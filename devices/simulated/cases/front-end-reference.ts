@@ -1,6 +1,7 @@
 // What the tasks of random programs (front-end-program.ts) do to plain arrays, one after the other.
 //
-// All numbers are whole and below 2^53, so reductions and tasks that commute give the same in any order.
+// All numbers are whole and below 2^53, so reductions and tasks that commute give the same in any order. A run that fails may leave
+// what any of the tasks that commute have added, and not only the first of them.
 import {
   isFailing,
   isTask,
@@ -114,17 +115,53 @@ function inputsOf(step: TaskStep): readonly number[] {
   return step.kind === 'steered' || step.kind === 'steeredKernel' ? [step.y, step.alpha] : [step.y];
 }
 
+/** Tasks that commute on a datum, with no other use of it between them. */
+interface CommutingTasks {
+  /** The value before them. */
+  readonly base: Values;
+  /** What each adds. */
+  readonly added: Values[];
+}
+
+/** Up to so many tasks that commute, each of their subsets is tried. */
+const TRIED = 12;
+
+/** Whether a value is that before the tasks plus what some of them have added; for many tasks, whether it may be. */
+function isSumOfSome({ base, added }: CommutingTasks, seen: readonly number[]): boolean {
+  const rest = seen.map((value, i) => value - base[i]);
+  if (added.length > TRIED)
+    return rest.every((r, i) => r >= 0 && r <= added.reduce((sum, one) => sum + one[i], 0));
+  for (let subset = 0; subset < 1 << added.length; subset++) {
+    const chosen = added.filter((_, t) => ((subset >> t) & 1) === 1);
+    if (rest.every((r, i) => r === chosen.reduce((sum, one) => sum + one[i], 0))) return true;
+  }
+  return false;
+}
+
+const COMMUTING: readonly string[] = ['commute', 'commuteKernel'];
+
 /** The program on plain arrays. */
 export class Reference {
   readonly values: Values[];
   /** Data without a value, or of which elements have none, because of a task that failed: these elements. */
   readonly lost: Map<number, ReadonlySet<number>> = new Map();
   /** The values that each datum has had since the last run, as texts. */
-  readonly points: Set<string>[];
+  private readonly points: Set<string>[];
+  /** The tasks that have commuted on each datum since then; the last ones go on if the datum is in `commutes`. */
+  private readonly commuting: CommutingTasks[][];
+  private readonly commutes: Set<number> = new Set();
 
   constructor(values: Values[]) {
     this.values = values;
     this.points = values.map((value) => new Set([value.join()]));
+    this.commuting = values.map(() => []);
+  }
+
+  /** Whether datum `d` may have a value, as a text, after a run that failed. */
+  mayBe(d: number, seen: string): boolean {
+    if (this.points[d].has(seen)) return true;
+    const values = seen.split(',').map(Number);
+    return this.commuting[d].some((tasks) => isSumOfSome(tasks, values));
   }
 
   step(step: Step): void {
@@ -148,6 +185,8 @@ export class Reference {
     const inputs = isOfParts
       ? this.lacks(step.y, range.y, count)
       : inputsOf(step).some((d) => lost.has(d));
+    for (const d of inputsOf(step)) this.commutes.delete(d);
+    if (!COMMUTING.includes(kind)) this.commutes.delete(x);
     const isMissing = !OVERWRITING.includes(kind) && (inputs || this.lacks(x, from, count));
     if (isFailing(step) || isMissing) {
       const elements = Array.from({ length: count }, (_, i) => from + i);
@@ -155,7 +194,16 @@ export class Reference {
       return;
     }
     if (!isOfParts) lost.delete(x);
+    const before = values[x].slice();
     perform(step, values);
     this.points[x].add(values[x].join());
+    if (COMMUTING.includes(kind)) this.addCommuting(x, before);
+  }
+
+  private addCommuting(x: number, before: Values): void {
+    const all = this.commuting[x];
+    if (!this.commutes.has(x)) all.push({ base: before, added: [] });
+    this.commutes.add(x);
+    all[all.length - 1]?.added.push(this.values[x].map((value, i) => value - before[i]));
   }
 }

@@ -34,8 +34,6 @@ export interface Guards {
   partsApart: boolean;
   /** Where a datum was before the first use of a part of it does not count: ranks may make the part at other times. */
   partsBegin: boolean;
-  /** A datum whose parts are closed is like one that never had parts (scheduler/program/parts/ended-parts.ts). */
-  partsEnd: boolean;
   /** `restore` brings back no elements of which a closed part had newer ones. */
   partsSealed: boolean;
   /** A reduction into a part ends before its elements are used by way of another part (scheduler/program/reductions.ts). */
@@ -269,7 +267,6 @@ const all: Guards = {
   partUses: true,
   partsApart: true,
   partsBegin: true,
-  partsEnd: true,
   partsSealed: true,
   partsReduced: true,
   bodyPartsReturn: true,

@@ -202,12 +202,6 @@ export const guardTests = [
   },
   {
     ...endedParts,
-    guard: 'partsEnd',
-    hazard: 'progress',
-    breaks: 'a datum without parts is refused where parts are',
-  },
-  {
-    ...endedParts,
     guard: 'partsSealed',
     hazard: 'H17 stale copies',
     breaks: 'restore() brings back elements that a closed part had newer ones of',

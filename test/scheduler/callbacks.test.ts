@@ -2,6 +2,7 @@
 import '../support/removable-guards.js';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import {
   type Datum,
   type Graph,
@@ -269,4 +270,24 @@ describe('a listener of the progress of a run', () => {
       expect((await x.read())[0]).toBe(4);
     });
   });
+});
+
+it('without callbacks: an innocent run cannot insert, and its own calls fail', async () => {
+  setGuard('callbacks', false);
+  try {
+    await inFullWindow(FULL, async (world) => {
+      const { runtime, other, plan } = world;
+      const codes: string[] = [];
+      const value = (): number => {
+        other.read().then(undefined, (error: HeadraceError) => codes.push(error.code));
+        return 1;
+      };
+      const play = plan.run({ values: { a: value } });
+      await insertMany(world);
+      await soon(runtime, play);
+      expect(codes).toEqual(['ERR_WINDOW_FULL']);
+    });
+  } finally {
+    setGuard('callbacks', true);
+  }
 });

@@ -1,7 +1,8 @@
 // A datum whose parts are all closed is like one that never had parts.
 import '../support/removable-guards.js';
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
+import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import {
   type Datum,
   parameterised,
@@ -73,6 +74,26 @@ async function cancelled(
   expect(await codeOf(soon(runtime, run))).toBe('ERR_ABORTED');
 }
 
+/** Writes x by way of a part, closes the part, and raises x three times by a parameterised graph. */
+async function raisedByGraph(runtime: Runtime, x: Datum<'f64'>): Promise<void> {
+  const part = x.part(0, 2);
+  await runtime.run((graph) => void graph.insert(fill, { to: part, count: 2, value: 7 }));
+  part.close();
+  const steps = parameterised('steps', (graph) => {
+    const { step } = graph.declare({ step: { runs: raise, indices: ['i'] } });
+    graph.define(step, {
+      ranges: { i: () => range(0, 3) },
+      flows: {
+        x: {
+          from: ({ i }) => (i === 0 ? x : step.x({ i: i - 1 })),
+          to: ({ i }) => (i === 2 ? x : step.x({ i: i + 1 })),
+        },
+      },
+    });
+  });
+  await runtime.run(steps, undefined);
+}
+
 describe.each(MACHINES)('on $name', ({ options }) => {
   it('tasks reduce into it, also before the parts have given back what they have', async () => {
     await onMachine(options, async (runtime) => {
@@ -114,22 +135,7 @@ describe.each(MACHINES)('on $name', ({ options }) => {
   it('a parameterised graph may use it', async () => {
     await onMachine(options, async (runtime) => {
       const x = of(runtime);
-      const part = x.part(0, 2);
-      await runtime.run((graph) => void graph.insert(fill, { to: part, count: 2, value: 7 }));
-      part.close();
-      const steps = parameterised('steps', (graph) => {
-        const { step } = graph.declare({ step: { runs: raise, indices: ['i'] } });
-        graph.define(step, {
-          ranges: { i: () => range(0, 3) },
-          flows: {
-            x: {
-              from: ({ i }) => (i === 0 ? x : step.x({ i: i - 1 })),
-              to: ({ i }) => (i === 2 ? x : step.x({ i: i + 1 })),
-            },
-          },
-        });
-      });
-      await runtime.run(steps, undefined);
+      await raisedByGraph(runtime, x);
       expect([...(await x.read())]).toEqual([10, 10, 6, 7]);
       await nothingLeft(runtime, [x]);
     });
@@ -137,6 +143,25 @@ describe.each(MACHINES)('on $name', ({ options }) => {
 });
 
 const { options } = MACHINES[0];
+
+describe('without a guard', () => {
+  afterEach(() => {
+    setGuard('partsSealed', true);
+  });
+
+  it('without partsSealed: elements from before a newer part come back', async () => {
+    setGuard('partsSealed', false);
+    await onMachine(options, async (runtime) => {
+      const x = of(runtime);
+      const part = x.part(2, 2);
+      await runtime.run((graph) => void graph.insert(fill, { to: part, count: 2, value: 7 }));
+      await cancelled(runtime, zero, x);
+      part.close();
+      expect(await codeOf(x.restore())).toBe('none');
+      expect([...(await x.read())]).not.toEqual([1, 2, 7, 7]);
+    });
+  });
+});
 
 describe('restore()', () => {
   it('undoes what a cancelled run behind the end of the parts did', async () => {

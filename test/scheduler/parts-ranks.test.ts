@@ -17,8 +17,9 @@ describe.each([1, 2, 3, 4])('random programs on %i ranks', (ranks) => {
   });
 });
 
-it.each([0, 1])('ranks may make a part at other times: rank %i makes it first', async (first) => {
-  const all = await onRanks({ ranks: 2, seed: 1, kernels: partKernels }, async (runtime) => {
+/** What two ranks know in the end, of which one makes a part before the other. */
+async function madeAtOtherTimes(first: number): Promise<string[]> {
+  return await onRanks({ ranks: 2, seed: 1, kernels: partKernels }, async (runtime) => {
     const x = runtime.data(new Float64Array(8).fill(1), { name: 'x', rank: 0 });
     const y = runtime.data(new Float64Array(8).fill(1), { name: 'y', rank: 1 });
     if (runtime.rank === first) x.part(0, 2);
@@ -36,6 +37,10 @@ it.each([0, 1])('ranks may make a part at other times: rank %i makes it first', 
       Promise.resolve(''),
     );
   });
+}
+
+it.each([0, 1])('ranks may make a part at other times: rank %i makes it first', async (first) => {
+  const all = await madeAtOtherTimes(first);
   const expected = ' 5 5 1 1 1 1 1 1 17 17 5 5 5 5 5 5';
   expect(all).toEqual([expected, expected]);
 });
@@ -363,6 +368,16 @@ describe('guards', () => {
 
   test('with partUses a part that some ranks have made is no other', async () => {
     expect(await afterPart()).toBe('2 4 2 2 2 2 1 1, 2 4 2 2 2 2 1 1');
+  });
+
+  test('without partsBegin: the ranks disagree', async () => {
+    setGuard('partsBegin', false);
+    try {
+      const message = await madeAtOtherTimes(0).catch((error: Error) => error.message);
+      expect(message).toMatch(/the graphs differ/);
+    } finally {
+      setGuard('partsBegin', true);
+    }
   });
 
   test('without partUses: the ranks disagree', async () => {

@@ -1,6 +1,7 @@
 // Reductions into parts of data, and into data that have parts, on one rank.
 import '../support/removable-guards.js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
+import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { presets } from '../../devices/simulated/machine/presets.js';
 import {
@@ -86,20 +87,39 @@ const ENDS: readonly (readonly [
   ['nothing', () => {}, [1, 12, 13, 4]],
 ];
 
+/** x behind a reduction into its middle and what ends it, and what a task that reads it sees. */
+async function afterEnd(
+  options: Parameters<typeof onMachine>[0],
+  end: (typeof ENDS)[number][1],
+): Promise<number[][]> {
+  return await onMachine(options, async (runtime) => {
+    const x = of(runtime);
+    const to = runtime.data('f64', 4);
+    await runtime.run((graph) => {
+      counts(graph, x.part(1, 2));
+      end({ graph, x, to });
+      graph.insert(copyOf, { to, from: x });
+    });
+    const seen = [await values(to), await values(x)];
+    await nothingLeft(runtime, [x, to]);
+    return seen;
+  });
+}
+
+test('without partsReduced: a task misses contributions', async () => {
+  setGuard('partsReduced', false);
+  try {
+    const [, end, expected] = ENDS[0];
+    const seen = await afterEnd({ workers: 1, plans: 'off' }, end).catch(String);
+    expect(seen).not.toEqual([expected, expected]);
+  } finally {
+    setGuard('partsReduced', true);
+  }
+});
+
 describe.each(MACHINES)('on $name', ({ options, gpus }) => {
   it.each(ENDS)('%s ends a reduction into a part', async (_, end, expected) => {
-    await onMachine(options, async (runtime) => {
-      const x = of(runtime);
-      const to = runtime.data('f64', 4);
-      await runtime.run((graph) => {
-        counts(graph, x.part(1, 2));
-        end({ graph, x, to });
-        graph.insert(copyOf, { to, from: x });
-      });
-      expect(await values(to)).toEqual(expected);
-      expect(await values(x)).toEqual(expected);
-      await nothingLeft(runtime, [x, to]);
-    });
+    expect(await afterEnd(options, end)).toEqual([expected, expected]);
   });
 
   it('reductions into parts without common elements are open side by side', async () => {

@@ -418,7 +418,7 @@ export class Parts {
   private partEnds(family: Family): void {
     const { directory, tasks } = this.runtime.engine;
     const { parts, whole } = family;
-    if (hasUsedParts(family) || !guards.partsEnd) return;
+    if (hasUsedParts(family)) return;
     for (const way of [...parts.values()]) {
       // Take-overs from a part of the runtime's own end it.
       this.complete(whole);

@@ -40,6 +40,8 @@ add_executable(headrace_gpu_tests
   native/test/lane_plays.cpp
   native/test/play_ends.cpp
   native/test/lanes.cpp
+  native/test/long_versions.cpp
+  native/test/version_ways.cpp
   native/test/main.cpp
   native/test/completion_waiters.cpp
   native/test/script_ports.cpp)

@@ -45,14 +45,17 @@ export class StepTimes {
   begin(first: number, time: number, live: number): void {
     const { firsts, mask } = this;
     while (this.count > 1 && ((live - firsts[(this.oldest + 1) & mask]) | 0) >= 0) {
+      // The last result ends with its step: later numbers may look as if they were in it, once they have wrapped.
+      if (firsts[this.oldest] === this.first) this.end = this.first;
       this.oldest = (this.oldest + 1) & mask;
       this.count--;
     }
     const slot = (this.oldest + this.count++) & mask;
     firsts[slot] = first;
     this.times[slot] = time;
-    // The last result may have been the step that ends here.
-    if (((this.end - first) | 0) > 0) this.end = first;
+    // An empty result goes along, for the same reason. Else it may be the step that ends here.
+    if (this.end === this.first) this.first = this.end = first;
+    else if (((this.end - first) | 0) > 0) this.end = first;
   }
 
   /** Finds the step that holds `n`. */

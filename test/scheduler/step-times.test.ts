@@ -47,3 +47,21 @@ test('every number that may still be asked for has the time of its step, across 
     { numRuns: 500 },
   );
 });
+
+test('a result that is not asked for again does not hold later numbers', () => {
+  const begin = (2 ** 31 - 20) | 0;
+  for (const asks of [false, true]) {
+    const steps = new StepTimes(NUMBERS);
+    if (asks) {
+      steps.begin(0, 5, 0);
+      steps.find(0);
+    }
+    // Four numbers a step, of which the last four steps may be asked for.
+    for (let i = 0; i < 8; i++)
+      steps.begin((begin + 4 * i) | 0, 10 * i + 10, (begin + 4 * (i - 3)) | 0);
+    for (const n of [18, 22, 30]) {
+      steps.find((begin + n) | 0);
+      expect(steps.time).toBe(10 * Math.floor(n / 4) + 10);
+    }
+  }
+});

@@ -33,12 +33,18 @@ export class Callbacks {
     return result;
   }
 
-  /** The program makes the call `what`. @throws HeadraceError `ERR_CALLBACK` */
-  check(what: string): void {
-    if (!this.isUnderWay || !guards.callbacks) return;
+  /** Calls of the runtime are refused now. */
+  get refuses(): boolean {
+    return this.isUnderWay && guards.callbacks;
+  }
+
+  /** The program makes a call, of such an object. @throws HeadraceError `ERR_CALLBACK` */
+  check(call: string, kind?: 'datum' | 'plan', object?: { readonly name: string }): void {
+    if (!this.refuses) return;
+    const of = object === undefined ? '' : ` of ${kind} '${object.name}'`;
     const error = new HeadraceError(
       'ERR_CALLBACK',
-      `${what} was called by ${this.name()}, which is called while the engine works and takes no calls`,
+      `${call}${of} was called by ${this.name()}, which is called while the engine works and takes no calls`,
       { remedy: 'call it in the program, or in a function that is given to setImmediate' },
     );
     this.refused ??= error;
@@ -46,9 +52,10 @@ export class Callbacks {
   }
 
   /** As `check`, for a call that rejects. */
-  refusal(what: string): Promise<never> | undefined {
+  refusal(...call: Parameters<Callbacks['check']>): Promise<never> | undefined {
+    if (!this.refuses) return undefined;
     try {
-      this.check(what);
+      this.check(...call);
       return undefined;
     } catch (error) {
       const refusal = Promise.reject(error);

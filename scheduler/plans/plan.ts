@@ -117,7 +117,7 @@ export class Plan {
    */
   run(options: PlayOptions = {}): Promise<PlayReport> {
     const { engine, forms } = this;
-    engine.callbacks.check(`run() of plan '${this.name}'`);
+    engine.callbacks.check('run()', 'plan', this);
     this.checkOpen();
     if (engine.inBody)
       throw new HeadraceError(
@@ -303,7 +303,7 @@ export class Plan {
    * `ERR_RUNTIME_CLOSED`, `ERR_OPTION`.
    */
   save(file: string): Promise<void> {
-    return this.engine.callbacks.refusal(`save() of plan '${this.name}'`) ?? this.writeTo(file);
+    return this.engine.callbacks.refusal('save()', 'plan', this) ?? this.writeTo(file);
   }
 
   private async writeTo(file: string): Promise<void> {
@@ -321,7 +321,7 @@ export class Plan {
 
   /** Gives up the lists of the plan. Plays under way go on to their end. Idempotent. */
   close(): void {
-    this.engine.callbacks.check(`close() of plan '${this.name}'`);
+    this.engine.callbacks.check('close()', 'plan', this);
     this.isClosed = true;
     this.releaseIfOver();
   }

@@ -195,7 +195,7 @@ export class ProgramData implements DatumOwner {
   }
 
   partOf(datum: Datum, region: Region): Datum {
-    this.engine.callbacks.check(`a part of datum '${datum.name}'`);
+    this.engine.callbacks.check('a part', 'datum', datum);
     this.lifetime.check();
     // A datum that was closed behind a task is of use to its body: its memory goes after its last task.
     const isHere = !datum.closed || this.engine.directory.info[datum.row] === datum;
@@ -298,7 +298,7 @@ export class ProgramData implements DatumOwner {
   // --- Calls on a datum ---------------------------------------------------------------------------------------
 
   readDatum<E extends ElementType>(datum: Datum<E>): Promise<ElementArray<E>> {
-    const refusal = this.refusal('read', datum);
+    const refusal = this.engine.callbacks.refusal('read()', 'datum', datum);
     if (refusal !== undefined) return refusal;
     return this.whenWritten(datum, () => {
       // Data may be larger than any array: this is refused before a view is made.
@@ -364,7 +364,7 @@ export class ProgramData implements DatumOwner {
   }
 
   setDatum<E extends ElementType>(datum: Datum<E>, values: ElementArray<E>): Promise<void> {
-    const refusal = this.refusal('set', datum);
+    const refusal = this.engine.callbacks.refusal('set()', 'datum', datum);
     if (refusal !== undefined) return refusal;
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
@@ -401,7 +401,7 @@ export class ProgramData implements DatumOwner {
   }
 
   restoreDatum(datum: Datum): Promise<void> {
-    const refusal = this.refusal('restore', datum);
+    const refusal = this.engine.callbacks.refusal('restore()', 'datum', datum);
     if (refusal !== undefined) return refusal;
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
@@ -475,14 +475,14 @@ export class ProgramData implements DatumOwner {
   }
 
   adviseDatum(datum: Datum, device: number | 'host'): void {
-    this.calls('advise', datum);
+    this.engine.callbacks.check('advise()', 'datum', datum);
     this.checkDatum(datum);
     this.engine.held?.changed(datum.row);
     this.engine.directory.home[datum.row] = homeOf(this.engine, device);
   }
 
   locationsOf(datum: Datum): string[] {
-    this.calls('locations', datum);
+    this.engine.callbacks.check('locations()', 'datum', datum);
     this.checkDatum(datum);
     this.engine.held?.settle();
     const dir = this.engine.directory;
@@ -498,7 +498,7 @@ export class ProgramData implements DatumOwner {
   }
 
   closeDatum(datum: Datum): void {
-    this.calls('close', datum);
+    this.engine.callbacks.check('close()', 'datum', datum);
     if (datum.closed || this.lifetime.isOver) return;
     this.peers?.calls.made('close', datum);
     this.closeQuietly(datum);
@@ -531,16 +531,6 @@ export class ProgramData implements DatumOwner {
       run: () => this.engine.forgetDatum(datum.row),
       fail: () => this.engine.forgetDatum(datum.row),
     });
-  }
-
-  /** @throws HeadraceError `ERR_CALLBACK` */
-  private calls(call: string, { name }: Datum): void {
-    const { callbacks } = this.engine;
-    if (callbacks.isUnderWay) callbacks.check(`${call}() of datum '${name}'`);
-  }
-
-  private refusal(call: string, { name }: Datum): Promise<never> | undefined {
-    return this.engine.callbacks.refusal(`${call}() of datum '${name}'`);
   }
 
   private checkDatum(datum: Datum): void {

@@ -2,7 +2,6 @@
 
 import { EventEmitter } from 'eventemitter3';
 import { HeadraceError, RunAbortedError } from '../../devices/errors.js';
-import { guards } from '../../devices/guards.js';
 import type { TaskHandle } from '../../devices/handles.js';
 import { describeThrown, isError } from '../../trace/thrown.js';
 import { checkText, checkTruth, optionsOf, reading, shown } from '../checks.js';
@@ -167,7 +166,7 @@ export class Run implements PromiseLike<RunReport> {
   cancel(reason?: unknown): void {
     if (this.state.over) return;
     // It may be called by whatever aborts a signal, and takes effect between two tasks anyway.
-    if (this.engine.callbacks.isUnderWay && guards.callbacks) {
+    if (this.engine.callbacks.refuses) {
       setImmediate(() => this.cancel(reason));
       return;
     }

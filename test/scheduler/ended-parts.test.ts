@@ -3,53 +3,21 @@ import '../support/removable-guards.js';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
-import {
-  type Datum,
-  parameterised,
-  type Runtime,
-  range,
-  read,
-  readWrite,
-  reduce,
-  task,
-  write,
-} from '../../index.js';
+import { type Datum, parameterised, type Runtime, range, reduce, task } from '../../index.js';
+import { countOnRanks, raise, zero } from '../support/body-tasks.js';
 import { MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
+import { codeOf } from '../support/outcomes.js';
 import { partKernels } from '../support/part-programs.js';
 import { onRanks } from '../support/simulated-ranks.js';
 import { add, fail, fill } from '../support/tasks.js';
 
-const tick = ({ total }: { readonly total: Float64Array }): void => {
-  for (let i = 0; i < total.length; i++) total[i] += 1;
-};
-const count = task({ name: 'count', flows: { total: reduce('f64', 'sum') }, body: tick });
-const addTo = task({
-  name: 'addTo',
-  flows: { to: readWrite('f64'), from: read('f64') },
-  body: ({ to, from }) => {
-    for (let i = 0; i < to.length; i++) to[i] += from[i];
+const count = task({
+  name: 'count',
+  flows: { total: reduce('f64', 'sum') },
+  body: ({ total }) => {
+    for (let i = 0; i < total.length; i++) total[i] += 1;
   },
 });
-const zero = task({ name: 'zero', flows: { x: write('f64') }, body: ({ x }) => void x.fill(0) });
-/** As `count`, on machines without the kernels of reductions. */
-const countOnRanks = task({
-  name: 'countOnRanks',
-  flows: { total: reduce('f64', { identity: zero, combine: addTo }) },
-  body: tick,
-});
-const raise = task({
-  name: 'raise',
-  flows: { x: readWrite('f64') },
-  body: ({ x }) => {
-    for (let i = 0; i < x.length; i++) x[i] += 1;
-  },
-});
-
-const codeOf = (promise: PromiseLike<unknown>): Promise<string> =>
-  Promise.resolve(promise).then(
-    () => 'none',
-    (error: unknown) => (error as { code: string }).code,
-  );
 
 const of = (runtime: Runtime): Datum<'f64'> =>
   runtime.data(Float64Array.of(1, 2, 3, 4), { name: 'x' });

@@ -13,6 +13,7 @@ import {
   task,
   write,
 } from '../../index.js';
+import { codeOf } from '../support/outcomes.js';
 import { onRanks } from '../support/simulated-ranks.js';
 
 const add = task({
@@ -174,12 +175,6 @@ describe('a family that fails on one of several ranks', () => {
       spawn(late, { x: data.x });
     },
   });
-  const codeOf = (promise: PromiseLike<unknown>): Promise<string> =>
-    Promise.resolve(promise).then(
-      () => 'none',
-      (error) => error.code,
-    );
-
   test.each(WAYS)('fails the run on all ranks, and its data have no value: %j', async (way) => {
     const { lanes = 0, ...options } = way;
     const all = await onRanks(

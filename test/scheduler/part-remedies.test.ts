@@ -12,6 +12,7 @@ import {
   task,
   write,
 } from '../../index.js';
+import { countOnRanks, raise } from '../support/body-tasks.js';
 import { HOSTS, nothingLeft, onMachine, soon } from '../support/machines.js';
 import { partKernels } from '../support/part-programs.js';
 import { onRanks } from '../support/simulated-ranks.js';
@@ -19,42 +20,11 @@ import { add, fail, fill } from '../support/tasks.js';
 
 const { options } = HOSTS[0];
 
-const tick = ({ total }: { readonly total: Float64Array }): void => {
-  for (let i = 0; i < total.length; i++) total[i] += 1;
-};
-/** Simulated machines have no kernels of reductions. */
-const countOnRanks = task({
-  name: 'countOnRanks',
-  flows: {
-    total: reduce('f64', {
-      identity: task({
-        name: 'zero',
-        flows: { x: write('f64') },
-        body: ({ x }) => void x.fill(0),
-      }),
-      combine: task({
-        name: 'combine',
-        flows: { to: readWrite('f64'), from: read('f64') },
-        body: ({ to, from }) => {
-          for (let i = 0; i < to.length; i++) to[i] += from[i];
-        },
-      }),
-    }),
-  },
-  body: tick,
-});
 const reduced = task({
   name: 'reduced',
   flows: { total: reduce('f64', 'sum'), from: read('f64') },
   params: { count: 'i32' },
   kernel: 'add_f64',
-});
-const raise = task({
-  name: 'raise',
-  flows: { x: readWrite('f64') },
-  body: ({ x }) => {
-    for (let i = 0; i < x.length; i++) x[i] += 1;
-  },
 });
 const copyOf = task({
   name: 'copyOf',

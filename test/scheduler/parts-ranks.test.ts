@@ -5,6 +5,7 @@ import { describe, expect, it, test } from 'vitest';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import type { Datum, Graph, Runtime } from '../../index.js';
 import { nothingLeft, nothingPinned, soon } from '../support/machines.js';
+import { codeOf } from '../support/outcomes.js';
 import { partKernels, playParts } from '../support/part-programs.js';
 import { onRanks } from '../support/simulated-ranks.js';
 import { add, fail, fill, random } from '../support/tasks.js';
@@ -44,12 +45,6 @@ it.each([0, 1])('ranks may make a part at other times: rank %i makes it first', 
   const expected = ' 5 5 1 1 1 1 1 1 17 17 5 5 5 5 5 5';
   expect(all).toEqual([expected, expected]);
 });
-
-const codeOf = (promise: PromiseLike<unknown>): Promise<string> =>
-  Promise.resolve(promise).then(
-    () => 'none',
-    (error: unknown) => (error as { code: string }).code,
-  );
 
 describe('what travels', () => {
   const [rows, columns] = [16, 8];

@@ -16,6 +16,7 @@ import {
   write,
 } from '../../index.js';
 import { MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
+import { codeOf } from '../support/outcomes.js';
 import { partKernels, playParts } from '../support/part-programs.js';
 import { add, delay, fail, fill, script } from '../support/tasks.js';
 
@@ -39,12 +40,6 @@ const sum = task({
 const increment = script('increment', (values) => {
   for (let i = 0; i < values.length; i++) values[i]++;
 });
-
-const codeOf = (promise: PromiseLike<unknown>): Promise<string> =>
-  Promise.resolve(promise).then(
-    () => 'none',
-    (error: unknown) => (error as { code: string }).code,
-  );
 
 describe.each(MACHINES)('parts on $name', ({ options, gpus }) => {
   it('have the values of their whole, in program order, by whatever part tasks write', async () => {

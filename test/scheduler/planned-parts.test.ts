@@ -17,15 +17,10 @@ import {
 import { contentOf, fileOf } from '../../scheduler/plans/file-format.js';
 import type { PlanGraph } from '../../scheduler/plans/plan-graph.js';
 import { MACHINES, nothingLeft, onMachine } from '../support/machines.js';
+import { codeOf } from '../support/outcomes.js';
 import { add, fail, fill, random } from '../support/tasks.js';
 
 const HOST: RuntimeOptions = { workers: 2, hostMemory: '16MiB', checked: true };
-const codeOf = (promise: PromiseLike<unknown>): Promise<string> =>
-  Promise.resolve(promise).then(
-    () => 'none',
-    (error: unknown) => (error as { code: string }).code,
-  );
-
 type Inserting = Pick<Graph, 'insert'> | Pick<PlanGraph, 'insert'>;
 
 /** Random tasks on two data and their parts. */

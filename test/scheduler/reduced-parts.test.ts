@@ -16,6 +16,7 @@ import {
   write,
 } from '../../index.js';
 import { MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
+import { codeOf } from '../support/outcomes.js';
 import { partKernels, playParts } from '../support/part-programs.js';
 import { add, fail, fill } from '../support/tasks.js';
 
@@ -45,12 +46,6 @@ const counts = (graph: Graph, total: Datum<'f64'>): void => {
 const of = (runtime: Runtime): Datum<'f64'> =>
   runtime.data(Float64Array.of(1, 2, 3, 4), { name: 'x' });
 const values = async (x: Datum): Promise<number[]> => [...(await x.read())];
-const codeOf = (promise: PromiseLike<unknown>): Promise<string> =>
-  Promise.resolve(promise).then(
-    () => 'none',
-    (error: unknown) => (error as { code: string }).code,
-  );
-
 /** What ends a reduction into the middle of x, which begins as 1 12 13 4; and x behind that. */
 const ENDS: readonly (readonly [
   string,

@@ -18,6 +18,7 @@ import {
   write,
 } from '../../index.js';
 import { MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
+import { codeOf } from '../support/outcomes.js';
 
 const OPTIONS: RuntimeOptions = { workers: 2, hostMemory: '64MiB', checked: true };
 
@@ -78,12 +79,6 @@ function sumInOrder(first: number, values: readonly number[], partials = 8): num
 }
 
 const values = Array.from({ length: 100 }, (_, i) => Math.sin(i) * 10 ** (i % 7));
-
-const codeOf = (promise: Promise<unknown>): Promise<string> =>
-  promise.then(
-    () => 'none',
-    (error: unknown) => (error as HeadraceError).code,
-  );
 
 describe.each(MACHINES)('a reduction on $name', ({ options }) => {
   it('has the bits of the documented order', async () => {

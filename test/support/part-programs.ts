@@ -7,13 +7,12 @@ import {
   type Datum,
   type Graph,
   type Runtime,
-  read,
   readWrite,
   reduce,
   task,
-  write,
 } from '../../index.js';
 import { common, type Region } from '../../scheduler/program/parts/region.js';
+import { summing } from './body-tasks.js';
 import { soon } from './machines.js';
 import { add, fill, random } from './tasks.js';
 
@@ -50,19 +49,9 @@ const tick = task({
     for (let i = 0; i < of.length; i++) of[i] += 1;
   },
 });
-const operator = {
-  identity: task({ name: 'zero', flows: { of: write('f64') }, body: ({ of }) => void of.fill(0) }),
-  combine: task({
-    name: 'combine',
-    flows: { to: readWrite('f64'), from: read('f64') },
-    body: ({ to, from }) => {
-      for (let i = 0; i < to.length; i++) to[i] += from[i];
-    },
-  }),
-};
 const count = task({
   name: 'count',
-  flows: { of: reduce('f64', operator, { partials: 2 }) },
+  flows: { of: reduce('f64', summing, { partials: 2 }) },
   body: ({ of }) => {
     for (let i = 0; i < of.length; i++) of[i] += 1;
   },

@@ -20,7 +20,8 @@ constexpr std::uint32_t kAwaited = 16;
 /// While it has commands to submit, the thread asks a stream no more often than this (nanoseconds), and about one mark
 /// only: a question costs as much as half a launch.
 constexpr std::int64_t kQueryGap = 50000;
-/// A stream with timed commands gets other timed commands soon: so many recordings later at most.
+/// A stream with timed commands gets other timed commands soon: so many recordings later at most. The next one takes the waits
+/// that were kept, so they are not many more than that.
 constexpr std::uint32_t kTimed = 64;
 /// Limit of outstanding marks.
 constexpr std::size_t kLongestStride = 256;
@@ -251,9 +252,9 @@ DriverStatus gpuEventQuery(EventHandle handle) {
 }
 
 /// Times as the host saw them. A command begins when it was submitted or, if later, when the command before it in the
-/// stream and the work of other streams that it waits for had ended; it ended when its mark was seen done. The thread asks every 1.3 us when it has nothing to submit and
-/// every 50 us or more otherwise, so single times are late by up to that much, while a stream's busy time is exact to one
-/// such step in total. Pairs of timing events would be exact, and cost 4 us more per launch.
+/// stream and the work of other streams that it waits for had ended; it ended when its mark was seen done. The thread asks
+/// every 1.3 us when it has nothing to submit and every 50 us or more otherwise, so single times are late by up to that much,
+/// while a stream's busy time is exact to one such step in total. Pairs of timing events would be exact, and cost 4 us more per launch.
 DriverStatus gpuEventTime(EventHandle handle, double* nanoseconds) {
   const auto* event = static_cast<GpuEvent*>(handle);
   GpuStream* stream = event->stream;
@@ -300,11 +301,6 @@ DriverStatus gpuStreamWait(StreamHandle on, EventHandle handle) {
       [](const GpuMark& each, std::uint64_t position) { return each.position < position; });
   ++device.work;
   if (stream->timedFor > 0) {
-    // Commands that are done have got their times.
-    while (!stream->timedWaits.empty() &&
-           stream->timedWaits.front().before <= stream->completed.load(std::memory_order_relaxed)) {
-      stream->timedWaits.pop_front();
-    }
     stream->timedWaits.push_back({target, event->position, stream->position + 1});
   }
   if (target->device != &device) {

@@ -36,6 +36,8 @@ if type nvcc >/dev/null 2>&1; then
   nvcc -O2 -std=c++17 -Xcompiler -Wno-deprecated-declarations bench/peers/gpu_solvers.cu -o "$peers" -lcusolverMg -lcusolver -lcublas
   tiles=$results/gpu_tiles
   nvcc -O2 -std=c++17 bench/peers/gpu_tiles.cu -o "$tiles" -lcusolver -lcublas
+  nvcc -O2 -std=c++17 bench/peers/gpu_copies.cu -o "$results/gpu_copies"
+  timeout 100 "$results/gpu_copies"
 fi
 # A benchmark that fails leaves its entry out and does not stop the others; the table names it.
 entry() { timeout 300 "$@" | tee -a "$results/entries" || echo "failed: $*" | tee -a "$results/entries"; }

@@ -36,6 +36,10 @@ export interface Guards {
   partsBegin: boolean;
   /** `restore` brings back no elements of which a closed part had newer ones. */
   partsSealed: boolean;
+  /** A part that the program has is not closed with a plan that uses it (scheduler/program/parts/plan-parts.ts). */
+  partHolds: boolean;
+  /** A part that only plans have used is not in use any more once they are closed, also on ranks whose programs have it. */
+  planPartUses: boolean;
   /** A reduction into a part ends before its elements are used by way of another part (scheduler/program/reductions.ts). */
   partsReduced: boolean;
   /** What a body has spawned on parts of a datum is in the datum before its task is over (scheduler/program/parts/body-parts.ts). */
@@ -268,6 +272,8 @@ const all: Guards = {
   partsApart: true,
   partsBegin: true,
   partsSealed: true,
+  partHolds: true,
+  planPartUses: true,
   partsReduced: true,
   bodyPartsReturn: true,
   bodyReadAfterWrite: true,

@@ -8,6 +8,7 @@ import { describeThrown } from '../../trace/thrown.js';
 import { checkFile, optionsOf } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { Datum } from '../program/datum.js';
+import { PlanParts } from '../program/parts/plan-parts.js';
 import type { TaskClass } from '../program/task-class.js';
 import { assemble } from './assembly.js';
 import { badFile, contentOf } from './file-format.js';
@@ -33,6 +34,8 @@ interface LoadedFile {
   readonly file: string;
   readonly bytes: Uint8Array;
   readonly given: Partial<LoadPlanOptions>;
+  /** Those that the plan has open. */
+  readonly parts: PlanParts;
   readonly isOver: () => boolean;
   /** As of `performance.now`. */
   readonly began: number;
@@ -46,24 +49,30 @@ export async function loadPlan(
   options: LoadPlanOptions,
   isOver: () => boolean,
 ): Promise<Plan> {
+  const parts = new PlanParts(runtime.parts);
   const load = async (): Promise<LoadedPlan> => {
     checkFile(file, 'the file of a plan');
     const given = optionsOf(options, ['data', 'classes'], 'the options of loadPlan');
     const began = performance.now();
     const bytes = await contentsOf(file);
     if (isOver()) throw new HeadraceError('ERR_RUNTIME_CLOSED', 'the runtime is closed');
-    return loaded(runtime, engine, { file, bytes, given, isOver, began });
+    return loaded(runtime, engine, { file, bytes, given, parts, isOver, began });
   };
   const { peers } = runtime;
-  if (peers !== undefined) return loadTogether({ runtime, peers, file }, load);
-  const { plan } = await load();
-  return plan;
+  try {
+    if (peers !== undefined) return await loadTogether({ runtime, peers, file }, load);
+    const { plan } = await load();
+    return plan;
+  } catch (error) {
+    if (!isOver()) parts.letGo(peers === undefined);
+    throw error;
+  }
 }
 
 function loaded(
   runtime: LoadingRuntime,
   engine: Engine,
-  { file, bytes, given: { data: ofData, classes: ofClasses }, isOver, began }: LoadedFile,
+  { file, bytes, given: { data: ofData, classes: ofClasses }, parts, isOver, began }: LoadedFile,
 ): LoadedPlan {
   const { header: saved, column } = contentOf(bytes, file);
   const header = checkedHeader(saved, file);
@@ -71,7 +80,9 @@ function loaded(
   checkPlaces(header, file);
   checkRanks(header, runtime);
   checkMachine(header, engine);
-  const data = givenData(name, header.data, ofData, runtime.programData);
+  const data = runtime.parts.madeFor(parts, () =>
+    givenData(name, header.data, ofData, runtime.programData),
+  );
   const given = givenClasses(name, header.classes, ofClasses);
   const rows = given.map((cls) => runtime.classes.bind(cls).row);
   const { backend, directory } = engine;
@@ -102,7 +113,7 @@ function loaded(
   const together = part?.together(decisions, classes);
   const choice = header.graph;
   return {
-    plan: new Plan(engine, program, { classes, data: rowOf, isOver, choice, together }),
+    plan: new Plan(engine, program, { classes, data: rowOf, parts, isOver, choice, together }),
     together,
   };
 }

@@ -8,6 +8,7 @@ import type { RunState } from '../engine/run-state.js';
 import { type BoundClass, ClassBinder } from '../program/bound-class.js';
 import type { ResolvedOptions } from '../program/options.js';
 import { Partials } from '../program/partials.js';
+import type { PlanParts } from '../program/parts/plan-parts.js';
 import type { ProgramData } from '../program/program-data.js';
 import { Reductions } from '../program/reductions.js';
 import type { TaskClass } from '../program/task-class.js';
@@ -57,6 +58,13 @@ interface PlanWish {
   readonly choice: GraphChoice;
 }
 
+/** The graph of a plan, and what its program changes besides. */
+interface PlanProgram {
+  readonly graph: PlanGraph;
+  readonly reductions: Reductions;
+  readonly parts: PlannedParts;
+}
+
 /** Calls the program with a graph and makes the plan of its tasks. `Runtime.plan` has the errors. */
 export async function makePlan(
   runtime: PlanningRuntime,
@@ -76,8 +84,14 @@ export async function makePlan(
   const { peers } = runtime;
   if (peers !== undefined) return planTogether(runtime, engine, peers, program, wish, isOver);
   const planning = plannerOf(runtime, engine);
-  const graph = await planned(runtime, planning, program, name);
-  return planOf(runtime, engine, planning, graph, wish, isOver);
+  const made = graphOf(runtime, planning);
+  try {
+    await planned(made, program, name);
+    return planOf(runtime, engine, planning, made, wish, isOver);
+  } catch (error) {
+    made.parts.held.letGo(true);
+    throw error;
+  }
 }
 
 /** The plan of tasks that `insert` inserts before it returns. @throws HeadraceError as `makePlan` rejects */
@@ -89,12 +103,13 @@ export function planAtOnce(
   isOver: () => boolean,
 ): Plan {
   const planning = plannerOf(runtime, engine);
-  const { graph, reductions, parts } = graphOf(runtime, planning);
+  const made = graphOf(runtime, planning);
+  const { graph, reductions, parts } = made;
   insert(graph);
   reductions.endAll(graph);
   parts.endAll();
   graph.end();
-  return planOf(runtime, engine, planning, graph, { name, choice: 'auto' }, isOver);
+  return planOf(runtime, engine, planning, made, { name, choice: 'auto' }, isOver);
 }
 
 function plannerOf({ options }: PlanningRuntime, engine: Engine): PlanningEngine {
@@ -107,7 +122,7 @@ function planOf(
   { options }: PlanningRuntime,
   engine: Engine,
   planning: PlanningEngine,
-  graph: PlanGraph,
+  { graph, parts: { held: parts } }: PlanProgram,
   { name, choice }: PlanWish,
   isOver: () => boolean,
 ): Plan {
@@ -124,18 +139,14 @@ function planOf(
   }
   const { mirrored: data } = planning;
   const { classes, temporaries } = graph;
-  return new Plan(engine, found, { classes, data, temporaries, isOver, choice });
+  return new Plan(engine, found, { classes, data, temporaries, parts, isOver, choice });
 }
 
 function graphOf(
   { programData, peers, parts: real }: PlanningRuntime,
   planning: PlanningEngine,
   together?: RunState,
-): {
-  readonly graph: PlanGraph;
-  readonly reductions: Reductions;
-  readonly parts: PlannedParts;
-} {
+): PlanProgram {
   const classes = new ClassBinder(planning, programData);
   const partials = new Partials(programData, peers, true);
   const reductions = new Reductions({ engine: planning, peers, programData, classes, partials });
@@ -150,17 +161,14 @@ function graphOf(
   return { graph, reductions, parts };
 }
 
-/** The graph of the program, which has ended. */
+/** Calls the program. All of its tasks are in the graph then. */
 async function planned(
-  runtime: PlanningRuntime,
-  planning: PlanningEngine,
+  { graph, reductions, parts }: PlanProgram,
   program: (graph: PlanGraph) => void | PromiseLike<void>,
   name: string,
-  together?: RunState,
-): Promise<PlanGraph> {
-  const { graph, reductions, parts } = graphOf(runtime, planning, together);
+): Promise<void> {
   try {
-    await program(graph);
+    await parts.madeIn(() => program(graph));
     reductions.endAll(graph);
     parts.endAll();
   } catch (error) {
@@ -170,7 +178,6 @@ async function planned(
     });
   }
   graph.end();
-  return graph;
 }
 
 /**
@@ -187,40 +194,57 @@ async function planTogether(
 ): Promise<Plan> {
   const { queues } = engine.backend;
   let plan: Plan | undefined;
-  await runtime.run(
-    async (outer) => {
-      const { window, runAhead } = runtime.options;
-      const recorder = new PlanningEngine(engine, engine.backend, { window, runAhead });
-      const { planning, tasks, insertions } = recorder;
-      const graph = await planned(runtime, recorder, program, name, outer.state);
-      const rows = messageRows(
-        recorder.x.classes,
-        planning.kernel(IDLE_KERNEL, HOST),
-        planning.spaces.length,
-      );
-      const bytesOf = (d: DatumId): number => engine.directory.bytes[d];
-      const isShort = (d: DatumId): boolean => peers.device.isInline(bytesOf(d));
-      const { treeFrom, inlineBytes } = runtime.options;
-      const messages = planMessages(insertions, graph.rankOf, isShort, treeFrom);
-      const { rank } = peers;
-      const { maxArguments: mostArguments } = tasks;
-      const of = { rank, rows, queues, bytesOf, mostArguments };
-      const share = rankShare(insertions, graph.rankOf, messages, of);
-      const own = new PlanningEngine(engine, engine.backend, { window, runAhead }, recorder, share);
-      const found = new Planner(own, engine).again(name);
-      const { classes, temporaries } = graph;
-      const slots = openSlots(insertions, classes);
-      const { mirrored: data } = recorder;
-      const { readers, last, keys, pairs } = messages;
-      const facts = { readers, last, keys, pairs };
-      const infoOf = (d: DatumId): unknown => engine.directory.info[d];
-      const { size } = peers;
-      const same = { name, classes, infoOf, bytesOf, size, treeFrom, inlineBytes };
-      const whole = wholePlanOf(insertions, graph.rankOf, same);
-      const together = { runtime, peers, messages: facts, whole, slots, treeFrom };
-      plan = new Plan(engine, found, { classes, data, temporaries, isOver, choice, together });
-    },
-    { name: `making plan '${name}'` },
-  );
+  let parts: PlanParts | undefined;
+  await runtime
+    .run(
+      async (outer) => {
+        const { window, runAhead } = runtime.options;
+        const recorder = new PlanningEngine(engine, engine.backend, { window, runAhead });
+        const { planning, tasks, insertions } = recorder;
+        const made = graphOf(runtime, recorder, outer.state);
+        const { graph } = made;
+        parts = made.parts.held;
+        await planned(made, program, name);
+        const rows = messageRows(
+          recorder.x.classes,
+          planning.kernel(IDLE_KERNEL, HOST),
+          planning.spaces.length,
+        );
+        const bytesOf = (d: DatumId): number => engine.directory.bytes[d];
+        const isShort = (d: DatumId): boolean => peers.device.isInline(bytesOf(d));
+        const { treeFrom, inlineBytes } = runtime.options;
+        const messages = planMessages(insertions, graph.rankOf, isShort, treeFrom);
+        const { rank } = peers;
+        const { maxArguments: mostArguments } = tasks;
+        const of = { rank, rows, queues, bytesOf, mostArguments };
+        const share = rankShare(insertions, graph.rankOf, messages, of);
+        const own = new PlanningEngine(
+          engine,
+          engine.backend,
+          { window, runAhead },
+          recorder,
+          share,
+        );
+        const found = new Planner(own, engine).again(name);
+        const { classes, temporaries } = graph;
+        const slots = openSlots(insertions, classes);
+        const { mirrored: data } = recorder;
+        const { readers, last, keys, pairs } = messages;
+        const facts = { readers, last, keys, pairs };
+        const infoOf = (d: DatumId): unknown => engine.directory.info[d];
+        const { size } = peers;
+        const same = { name, classes, infoOf, bytesOf, size, treeFrom, inlineBytes };
+        const whole = wholePlanOf(insertions, graph.rankOf, same);
+        const together = { runtime, peers, messages: facts, whole, slots, treeFrom };
+        plan = new Plan(engine, found, {
+          ...{ classes, data, temporaries, parts, isOver, choice, together },
+        });
+      },
+      { name: `making plan '${name}'` },
+    )
+    .then(undefined, (error: unknown) => {
+      parts?.letGo(false);
+      throw error;
+    });
   return plan as Plan;
 }

@@ -6,6 +6,7 @@ import { checkFile, isInstance, optionsOf, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { Datum } from '../program/datum.js';
+import type { PlanParts } from '../program/parts/plan-parts.js';
 import type { TaskClass } from '../program/task-class.js';
 import type { GraphChoice } from './driver-graph.js';
 import { type OpenSlot, openSlots } from './open-slots.js';
@@ -61,6 +62,8 @@ export class Plan {
   private readonly classes: readonly TaskClass[];
   private readonly data: ReadonlyMap<DatumId, Datum>;
   private readonly temporaries: readonly Datum[];
+  /** Parts that end with the plan. */
+  private readonly parts: PlanParts;
   private readonly forms: Playables;
   private isClosed = false;
   private readonly planned: PlannedProgram['report'];
@@ -78,6 +81,8 @@ export class Plan {
       readonly data: Iterable<DatumId>;
       /** Data that are closed with the plan. */
       readonly temporaries?: readonly Datum[];
+      /** Parts that the plan has open. */
+      readonly parts: PlanParts;
       readonly isOver: () => boolean;
       readonly choice: GraphChoice;
       /** On several ranks. */
@@ -93,6 +98,7 @@ export class Plan {
     this.allSlots = [...slots.values()];
     this.classes = of.classes;
     this.temporaries = of.temporaries ?? [];
+    this.parts = of.parts;
     this.isOver = of.isOver;
     this.choice = of.choice;
     this.data = new Map(
@@ -319,10 +325,16 @@ export class Plan {
     await writePlan(file, bytesOf({ decisions, classOf, datum, machine, graph, together }));
   }
 
-  /** Gives up the lists of the plan. Plays under way go on to their end. Idempotent. */
+  /**
+   * Gives up the lists of the plan, and the parts that only the plan has. Plays under way go on to their end. Idempotent. On several ranks
+   * every rank must call it, in the program.
+   */
   close(): void {
-    this.engine.callbacks.check('close()', 'plan', this);
+    const { engine, parts, together } = this;
+    engine.callbacks.check('close()', 'plan', this);
     this.isClosed = true;
+    // In program order the parts end behind the plays. A body closes the plan on its own rank alone.
+    if (!this.isOver()) parts.letGo(together === undefined || !engine.inBody);
     this.releaseIfOver();
   }
 

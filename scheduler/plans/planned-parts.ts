@@ -7,6 +7,7 @@ import type { TaskClassRow } from '../../stages/task-table.js';
 import type { Datum } from '../program/datum.js';
 import { PartsOnRanks } from '../program/parts/on-ranks.js';
 import { extentOf, Parts, type PartsRuntime } from '../program/parts/parts.js';
+import { PlanParts } from '../program/parts/plan-parts.js';
 import type { Region } from '../program/parts/region.js';
 import { Versions } from '../program/parts/versions.js';
 import type { View } from '../program/parts/view.js';
@@ -42,6 +43,8 @@ class PlannedOnRanks extends PartsOnRanks {
 export class PlannedParts extends Parts {
   /** Set once the graph is made. */
   graph: TakingGraph | undefined;
+  /** The parts that the plan has open. */
+  readonly held: PlanParts;
   private readonly real: Parts;
   private readonly records: Map<Family, Versions<DatumView>> = new Map();
   private isTaking = false;
@@ -56,9 +59,15 @@ export class PlannedParts extends Parts {
     };
     const mend = { cls: undefined as never, insert: none };
     const ranks = peers === undefined ? undefined : new PlannedOnRanks(runtime.engine, peers);
-    super({ ...runtime, makeDatum: none, closeDatum: none, mend, ranks });
+    super({ ...runtime, makeDatum: none, closeDatum: none, endPart: none, mend, ranks });
     this.real = real;
+    this.held = new PlanParts(real);
     this.isUsed = true;
+  }
+
+  /** Calls a program. The parts that it makes before it returns are those of the plan. */
+  madeIn<T>(program: () => T): T {
+    return this.real.madeFor(this.held, program);
   }
 
   /** A take-over uses data that have parts, and needs nothing else before it. */
@@ -78,9 +87,13 @@ export class PlannedParts extends Parts {
   /** @internal The view stays: every iteration uses it. */
   override viewOf(family: Family, region: Region): DatumView {
     const view = this.real.viewOf(family, region);
-    view.isOwn = false;
-    view.isHeld = true;
+    this.noteUse(view);
     return view;
+  }
+
+  protected override noteUse(view: DatumView): void {
+    this.held.hold(view);
+    this.beginUse(view);
   }
 
   /** @throws HeadraceError `ERR_PART` if the datum has no value before the plan is made */

@@ -136,6 +136,7 @@ export class Runtime {
       bind: (cls) => this.classes.bind(cls),
       makeDatum: (whole, region) => this.programData.makePart(whole, region),
       closeDatum: (datum) => this.programData.end(datum),
+      endPart: (datum) => this.programData.closeQuietly(datum),
       mend: {
         cls: own.mend,
         insert: (datum, fail) => own.insert(own.mend, datum, undefined, { run: () => {}, fail }),

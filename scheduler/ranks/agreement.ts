@@ -233,15 +233,17 @@ export class RankRuns implements BallotRuns, EraRuns, RunNotes {
     if (epoch === undefined) return;
     // The failed rank's own message may still be under way.
     if (cause !== undefined) this.hear(number, source, cause);
-    if (era > this.era) {
+    const begins = era > this.era;
+    if (begins) {
       this.epochs.era = era;
       this.failures.last = { number, source, failure: epoch.failure };
       this.missesWrites = true;
       this.isUnderWay = false;
       this.ranks.beginEra(era);
-      this.eras.begin(era);
     }
     this.close(epoch, epoch.before);
+    // A rank alone opens the era here, and the run that has failed is none of those that are torn by it.
+    if (begins) this.eras.begin(era);
   }
 
   /** `agreed`: the number of calls before the run that all ranks made alike. */

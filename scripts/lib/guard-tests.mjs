@@ -17,6 +17,7 @@ const partFailures = { project: 'unit', file: 'test/scheduler/part-failures.test
 const bodyParts = { project: 'unit', file: 'test/scheduler/body-parts.test.ts' };
 const callbacks = { project: 'unit', file: 'test/scheduler/callbacks.test.ts' };
 const reducedParts = { project: 'unit', file: 'test/scheduler/reduced-parts.test.ts' };
+const planHeldParts = { project: 'unit', file: 'test/scheduler/plan-held-parts.test.ts' };
 const endedParts = { project: 'unit', file: 'test/scheduler/ended-parts.test.ts' };
 const partRanks = { project: 'unit', file: 'test/scheduler/parts-ranks.test.ts' };
 const restores = { project: 'unit', file: 'test/scheduler/restore-ranks.test.ts' };
@@ -193,6 +194,19 @@ export const guardTests = [
     hazard: 'progress',
     breaks:
       'a function that the engine calls in a pass inserts tasks into it, and runs fail that have done nothing',
+  },
+  {
+    ...planHeldParts,
+    guard: 'partHolds',
+    hazard: 'H6 handles of memory',
+    breaks: 'a plan that is closed takes a part of the program with it',
+  },
+  {
+    ...planHeldParts,
+    guard: 'planPartUses',
+    hazard: 'programs that differ',
+    breaks:
+      'ranks infer different copies, because some programs have a part of a plan that is closed',
   },
   {
     ...reducedParts,

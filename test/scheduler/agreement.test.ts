@@ -160,6 +160,19 @@ describe('graphs that differ', () => {
 });
 
 describe('an era', () => {
+  it('begins in a launch of one rank, where the next run may go well', () => {
+    const joined = new JoinedRanks(1);
+    for (const number of [1, 2]) {
+      all(joined, (each) => void each.begin());
+      if (number === 1) joined.ranks[0].fail(number);
+      joined.settle();
+      all(joined, (each) => each.end(number));
+      joined.settle();
+    }
+    expect(eras(joined)).toEqual([[1]]);
+    expect(codes(joined, 2)).toEqual([undefined]);
+  });
+
   it('begins on all ranks after a failed run, once, and the next run may go well', () => {
     const joined = new JoinedRanks(3);
     for (const number of [1, 2, 3]) {

@@ -45,6 +45,7 @@ class PartsOfBody extends Parts {
     super({
       ...{ engine, bind, closeDatum },
       makeDatum: (whole, region) => makeDatum(task, whole, region),
+      endPart: closeDatum,
       mend: { cls: undefined as never, insert: () => {} },
       ranks: undefined,
     });

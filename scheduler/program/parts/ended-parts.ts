@@ -12,12 +12,17 @@ import { type Directory, Poison } from '../../../devices/memory/directory.js';
 import type { Datum } from '../datum.js';
 import type { Family, View } from './view.js';
 
+/** Whether the program or a plan has a part. */
+export function isOpen({ isHeld, plans }: View<Datum>): boolean {
+  return isHeld || plans > 0;
+}
+
 /** Whether a view is a part, or the program or a plan has parts of it. */
 export function hasParts(view: View<Datum> | undefined): boolean {
   if (view === undefined) return false;
   const { whole, parts } = view.family;
   if (view !== whole) return true;
-  for (const part of parts.values()) if (part.isHeld) return true;
+  for (const part of parts.values()) if (isOpen(part)) return true;
   return false;
 }
 

@@ -189,6 +189,10 @@ export class PartsOnRanks {
       markUnwritten(directory, whole.datum.row, ((tasks.next - 1) | 0) as TaskId);
     family.versions = new Versions<DatumView>(whole, true);
     for (const { datum } of [whole, ...parts.values()]) directory.written[datum.row] = 1;
-    if (guards.partUses) for (const view of parts.values()) view.isOwn = true;
+    if (!guards.partUses) return;
+    for (const view of parts.values()) {
+      view.isOwn = true;
+      view.isCalled = false;
+    }
   }
 }

@@ -21,10 +21,11 @@ import type { ProgramInsertion } from '../../engine/task-insertion.js';
 import type { BoundClass } from '../bound-class.js';
 import type { Datum } from '../datum.js';
 import type { TaskClass } from '../task-class.js';
-import { hasParts, hasUsedParts, seal } from './ended-parts.js';
+import { hasParts, hasUsedParts, isOpen, seal } from './ended-parts.js';
 import { type Loss, Takings } from './losses.js';
 import { overlapInTask, type PartRefusal, reducedPart, refusedPart, tooLarge } from './mistakes.js';
 import type { Extent, PartsOnRanks } from './on-ranks.js';
+import type { PlanParts } from './plan-parts.js';
 import { common, isSame, type Region } from './region.js';
 import { RegionIndex } from './region-index.js';
 import { takeOverClasses, takeOverParams } from './take-over-classes.js';
@@ -46,6 +47,8 @@ export interface PartsRuntime {
   /** A datum without memory for a part. */
   readonly makeDatum: (whole: Datum, region: Region) => Datum;
   readonly closeDatum: (datum: Datum) => void;
+  /** Ends a part as a call of the program does. */
+  readonly endPart: (datum: Datum) => void;
   /** Inserts a task after which the elements that a datum has are good again. */
   readonly mend: Mend;
   /** Of several ranks. */
@@ -57,6 +60,10 @@ function keyOf({ row, column, rows, columns }: Region): string {
 }
 
 type Insertion = Pick<ProgramInsertion, 'flows' | 'priority' | 'run'>;
+
+/** Who has a view. */
+const HELD = { isHeld: true, plans: 0, isCalled: true };
+const FREE = { isHeld: false, plans: 0, isCalled: false };
 
 /** Flows and parameters of a take-over. */
 const FLOWS = 2;
@@ -81,6 +88,8 @@ export class Parts {
   protected readonly params: Float64Array = new Float64Array(PARAMS);
 
   private readonly takings: Takings<DatumView>;
+  /** The plan whose parts are made. */
+  private making: PlanParts | undefined;
 
   constructor(runtime: PartsRuntime) {
     this.runtime = runtime;
@@ -94,18 +103,54 @@ export class Parts {
     const { family, region: at } = this.viewAt(of.row) ?? this.begin(of).whole;
     const [row, column] = [at.row + region.row, at.column + region.column];
     const view = this.viewOf(family, { ...region, row, column });
-    view.isHeld = true;
     family.isEnded = false;
+    const isOfPlan = this.making?.hold(view) === true;
+    if (!isOfPlan) view.isHeld = true;
     // On several ranks others need not have made the call: the first task or call that uses the part decides.
-    if (this.runtime.ranks === undefined || !guards.partUses) this.noteUse(view);
+    if (this.runtime.ranks !== undefined && guards.partUses) return view.datum;
+    if (isOfPlan) this.beginUse(view);
+    else this.noteUse(view);
     return view.datum;
+  }
+
+  /** The parts that `make` makes before it returns are those of a plan. */
+  madeFor<T>(plan: PlanParts, make: () => T): T {
+    const before = this.making;
+    this.making = plan;
+    try {
+      return make();
+    } finally {
+      this.making = before;
+    }
+  }
+
+  /**
+   * A plan gives up a part. It ends with the last plan, unless the program has it. `endsUse`: all ranks do this at the same place, so the
+   * record forgets the uses of plans.
+   */
+  letGo(view: DatumView, endsUse: boolean): void {
+    const { family, region } = view;
+    if (family.parts.get(keyOf(region)) !== view || --view.plans > 0) return;
+    if (view.isCalled && guards.partHolds) return;
+    if (!view.isOwn && !endsUse) {
+      view.isHeld = true;
+      return;
+    }
+    if (!view.isHeld || !guards.partHolds) {
+      this.runtime.endPart(view.datum);
+      return;
+    }
+    if (view.isOwn || !guards.planPartUses) return;
+    this.leave(view, true);
+    view.isOwn = true;
+    this.partEnds(family);
   }
 
   protected begin(datum: Datum): Family {
     const { rows, columns } = datum;
     const region = { row: 0, column: 0, rows, columns };
     const { engine, ranks } = this.runtime;
-    const whole = { datum, region, isOwn: false, isHeld: true } as {
+    const whole = { ...{ datum, region, isOwn: false }, ...HELD } as {
       -readonly [K in keyof DatumView]: DatumView[K];
     };
     const views = new RegionIndex<DatumView>(region);
@@ -129,7 +174,7 @@ export class Parts {
     this.checkSize(whole.datum, region);
     const datum = makeDatum(whole.datum, region);
     this.runtime.ranks?.add(datum.row, whole.datum, region);
-    const view = { datum, region, family, isOwn: true, isHeld: false };
+    const view = { ...{ datum, region, family, isOwn: true }, ...FREE };
     this.attach(view);
     parts.set(keyOf(region), view);
     family.views.add(view);
@@ -154,7 +199,14 @@ export class Parts {
   }
 
   /** A task or call of the program uses a view. */
-  private noteUse(view: DatumView): void {
+  protected noteUse(view: DatumView): void {
+    view.isHeld = true;
+    view.isCalled = true;
+    this.beginUse(view);
+  }
+
+  /** A task or call of the program, or a plan, uses a view. */
+  protected beginUse(view: DatumView): void {
     if (!view.isOwn) return;
     const { family } = view;
     if (!hasUsedParts(family)) this.runtime.ranks?.partsBegin(family);
@@ -366,7 +418,7 @@ export class Parts {
   play({ view }: Datum, writes: (datum: Datum) => boolean): void {
     if (view === undefined) return;
     const { whole } = view.family;
-    this.noteUse(view);
+    this.beginUse(view);
     this.runtime.ranks?.played(view);
     if (writes(whole.datum)) this.write(whole);
     else if (view !== whole) view.family.versions.leave(view, whole);
@@ -422,7 +474,7 @@ export class Parts {
     for (const way of [...parts.values()]) {
       // Take-overs from a part of the runtime's own end it.
       this.complete(whole);
-      if (parts.get(keyOf(way.region)) !== way || way.isHeld || !way.isOwn) continue;
+      if (parts.get(keyOf(way.region)) !== way || isOpen(way) || !way.isOwn) continue;
       this.leave(way);
       this.runtime.closeDatum(way.datum);
     }
@@ -543,8 +595,8 @@ export class Parts {
     }
     this.insert(to, source, region, piece, isAll ? all : isFirst ? first : more);
     if (!source.isOwn) return true;
-    this.leave(source, source.isHeld);
-    if (!source.isHeld) this.runtime.closeDatum(source.datum);
+    this.leave(source, isOpen(source));
+    if (!isOpen(source)) this.runtime.closeDatum(source.datum);
     return false;
   }
 

@@ -16,8 +16,12 @@ export interface View<D> {
    * ranks, so that they infer the same take-overs.
    */
   isOwn: boolean;
-  /** The program has it, or a plan: it is not closed before they close it. */
+  /** The program has it: it is not closed before the program closes it. */
   isHeld: boolean;
+  /** Number of open plans that have it (plan-parts.ts). */
+  plans: number;
+  /** A task or call of the program has used it in this era, and not only plans. The same on all ranks. */
+  isCalled: boolean;
 }
 
 /** A whole datum and its parts. */

@@ -99,35 +99,39 @@ async function seconds(run: () => PromiseLike<unknown>): Promise<number> {
   return (performance.now() - start) / 1e3;
 }
 
-/** ns per task, inserted and parameterised in turn. */
+/** ns per task, in turn: inserted, and parameterised with and without recognition. */
 async function emptyTasks(): Promise<BenchEntry[]> {
-  await using rt = await Runtime.create({ workers: 1, plans: 'off' });
-  const columns = makeColumns(rt, WIDTH, 0);
+  await using off = await Runtime.create({ workers: 1, plans: 'off' });
+  await using auto = await Runtime.create({ workers: 1 });
   const tasks = WIDTH * STEPS;
-  const run = (steps: number): Promise<number> =>
-    seconds(() => rt.run(emptyStencil, { columns, steps }));
-  await runShape(rt, columns, 'stencil', 2000);
-  await run(2000);
-  const inserted: number[] = [];
-  const parameterised: number[] = [];
-  for (let i = 0; i < REPEATS; i++) {
-    inserted.push(((await runShape(rt, columns, 'stencil', STEPS)) / tasks) * 1e9);
-    parameterised.push(((await run(STEPS)) / tasks) * 1e9);
-  }
+  const ways = [off, auto].map((rt) => {
+    const columns = makeColumns(rt, WIDTH, 0);
+    return {
+      inserted: (steps: number): Promise<number> => runShape(rt, columns, 'stencil', steps),
+      parameterised: (steps: number): Promise<number> =>
+        seconds(() => rt.run(emptyStencil, { columns, steps })),
+    };
+  });
+  const measured = [
+    { name: 'ptg/empty/stencil', run: ways[1].parameterised },
+    { name: 'ptg/empty/stencil/unrecognised', run: ways[0].parameterised },
+    { name: 'ptg/empty/stencil/inserted', run: ways[0].inserted },
+  ].map((one) => ({ ...one, times: [] as number[] }));
+  for (const { run } of measured) await run(2000);
+  for (let i = 0; i < REPEATS; i++)
+    for (const { run, times } of measured) times.push(((await run(STEPS)) / tasks) * 1e9);
   const params = { tasks, width: WIDTH, workers: 1, repeats: REPEATS };
-  log(
-    `ptg/empty/stencil: ${median(parameterised).toFixed(0)} ns/task, inserted ${median(inserted).toFixed(0)}`,
-  );
-  return [
-    { name: 'ptg/empty/stencil', value: median(parameterised), unit: 'ns/task', params },
-    { name: 'ptg/empty/stencil/inserted', value: median(inserted), unit: 'ns/task', params },
-  ];
+  return measured.map(({ name, times }) => {
+    const value = median(times);
+    log(`${name}: ${value.toFixed(0)} ns/task`);
+    return { name, value, unit: 'ns/task', params };
+  });
 }
 
-async function smallestTasks(): Promise<BenchEntry[]> {
+async function smallestTasks(plans: 'auto' | 'off'): Promise<BenchEntry> {
   const cores = availableParallelism();
   const width = 8 * cores;
-  await using rt = await Runtime.create({ workers: cores, plans: 'off' });
+  await using rt = await Runtime.create({ workers: cores, plans });
   const columns = makeColumns(rt, width, 0);
   const run = (steps: number, iterations: number): Promise<number> =>
     seconds(() => rt.run(workStencil, { columns, steps, iterations }));
@@ -135,10 +139,17 @@ async function smallestTasks(): Promise<BenchEntry[]> {
   await runShape(rt, columns, 'independent', 400, 16384);
   const value = metg(await sweep(rt, columns, run, cores)) * 1e6;
   const params = { cores, width, efficiency: 0.5, repeats: REPEATS };
-  log(`ptg/metg/stencil: ${value.toFixed(2)} us`);
-  return [{ name: 'ptg/metg/stencil', value, unit: 'us', params }];
+  const name = `ptg/metg/stencil${plans === 'auto' ? '' : '/unrecognised'}`;
+  log(`${name}: ${value.toFixed(2)} us`);
+  return { name, value, unit: 'us', params };
 }
 
+/** With default options the steps that a run repeats are recognised, as those of inserted tasks are (metg.ts). */
 export async function parameterisedBenchmarks(): Promise<BenchEntry[]> {
-  return [...(await emptyTasks()), ...(await smallestTasks()), ...parameterisedScale()];
+  return [
+    ...(await emptyTasks()),
+    await smallestTasks('auto'),
+    await smallestTasks('off'),
+    ...parameterisedScale(),
+  ];
 }

@@ -125,9 +125,7 @@ export class Graph extends RunView implements TaskGraph {
     if (this.lastClass !== cls) {
       if (isTaskClass(cls) && cls.lists !== undefined)
         return this.insertShape(cls as TaskClass, args, options, spawner);
-      this.lastBound = this.runtime.classes.bind(cls as unknown as TaskClass);
-      this.lastClass = cls;
-      this.makeRoom(this.lastBound.row);
+      this.bind(cls as unknown as TaskClass);
     }
     const bound = this.lastBound as BoundClass;
     const { row } = bound;
@@ -168,19 +166,19 @@ export class Graph extends RunView implements TaskGraph {
     params: Readonly<Record<string, unknown>> | undefined,
     options: TaskOptions | undefined,
   ): TaskHandle {
-    const { engine, run, lastBound: bound } = this;
+    const { engine, run, watch } = this;
     const { parts } = this.runtime;
     // The order of these tasks is that of the graph's edges, which do not say what parts have in common.
     if (parts.isUsed) parts.refuseAll(cls.name, data);
-    const isPlain =
-      this.lastClass === cls &&
-      (this.watch === undefined || this.watch.isQuiet) &&
-      !engine.callbacks.isUnderWay &&
-      bound !== undefined &&
-      bound.uncheckedArguments === 0 &&
-      run.error === undefined &&
-      !run.over;
-    if (!isPlain) return this.insertNamed(cls, data, params, options);
+    if (engine.callbacks.isUnderWay || run.error !== undefined || run.over)
+      return this.insertNamed(cls, data, params, options);
+    if (watch !== undefined && !watch.isQuiet) {
+      if (watch.takes(cls, params, options, data)) return watch.handle;
+      if (run.error !== undefined) throw run.error;
+    }
+    if (this.lastClass !== cls) this.bind(cls);
+    const bound = this.lastBound as BoundClass;
+    if (bound.uncheckedArguments > 0) return this.insertNamed(cls, data, params, options);
     const { flowNames, paramNames } = bound.row;
     const { tasks } = engine;
     if (!tasks.hasRoom(flowNames.length, paramNames.length)) {
@@ -198,7 +196,7 @@ export class Graph extends RunView implements TaskGraph {
     return this.insertRecord(bound, options, undefined, turn, next);
   }
 
-  /** @internal As `insertInOrder`, by `insert`. */
+  /** As `insertInOrder`, by `insert`. */
   protected insertNamed(
     cls: TaskClass,
     data: readonly Datum[],
@@ -209,6 +207,12 @@ export class Graph extends RunView implements TaskGraph {
     const args: Record<string, unknown> = reading('ERR_ARGUMENT_TYPE', of, () => ({ ...params }));
     for (let i = 0; i < cls.flowNames.length; i++) args[cls.flowNames[i]] = data[i];
     return this.insert(cls, args as TaskArguments<Flows, Parameters>, options);
+  }
+
+  private bind(cls: TaskClass): void {
+    this.lastBound = this.runtime.classes.bind(cls);
+    this.lastClass = cls;
+    this.makeRoom(this.lastBound.row);
   }
 
   /** Inserts the task whose data and parameters have been read into the record since the turn `turn`, when task `next` came next. */

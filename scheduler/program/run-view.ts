@@ -41,8 +41,16 @@ export interface InsertionWatch {
   readonly glance:
     | { passes(flows: TaskInsertion['flows'], last: number, place: number): boolean }
     | undefined;
-  /** Whether an insertion is held back. Then it has the handle `handle`. */
-  takes(cls: unknown, args: unknown, options: TaskOptions | undefined): boolean;
+  /**
+   * Whether an insertion is held back. Then it has the handle `handle`. With `inOrder`, which has the data by flow and may be longer, `args`
+   * has only the parameters and may be anything if the class has none.
+   */
+  takes(
+    cls: unknown,
+    args: unknown,
+    options: TaskOptions | undefined,
+    inOrder?: readonly Datum[],
+  ): boolean;
   readonly handle: TaskHandle;
   /** A checked task of class `cls` is about to be inserted. */
   notes(insertion: ProgramInsertion, cls: TaskClass): void;

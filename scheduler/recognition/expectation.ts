@@ -17,6 +17,16 @@ const OPEN = 1;
 /** No space has this number, and no insertion asks for it. */
 const NO_DEVICE = -2;
 
+/** A task that the program inserts, in its own words. */
+export interface GivenTask {
+  readonly cls: unknown;
+  /** With `inOrder` only those of parameters count. */
+  readonly args: unknown;
+  readonly options: TaskOptions | undefined;
+  /** Its data by flow, if they are not in `args`; the array may be longer. */
+  readonly inOrder: readonly Datum[] | undefined;
+}
+
 export class Expectation {
   readonly count: number;
   readonly insertions: Insertions;
@@ -84,11 +94,14 @@ export class Expectation {
   }
 
   /** Whether an insertion has the class and the data of the first task. Says so without making anything. */
-  mayBegin(cls: unknown, args: unknown): boolean {
+  mayBegin({ cls, args, inOrder }: GivenTask): boolean {
     const [first] = this.classes;
-    if (cls !== first || args === null || typeof args !== 'object') return false;
+    if (cls !== first) return false;
+    const { data } = this;
+    if (inOrder !== undefined) return first.flowNames.every((_, i) => inOrder[i] === data[i]);
+    if (args === null || typeof args !== 'object') return false;
     const named = args as Record<string, unknown>;
-    return first.flowNames.every((name, i) => named[name] === this.data[i]);
+    return first.flowNames.every((name, i) => named[name] === data[i]);
   }
 
   /** Whether a task uses datum `d`. */
@@ -135,20 +148,29 @@ export class Comparison {
     this.paramAt = 0;
   }
 
-  /** Whether the next insertion is this one. If it is not, or something is wrong with it, nothing changes. */
-  accepts(cls: unknown, args: unknown, options: TaskOptions | undefined): boolean {
+  /**
+   * Whether the next insertion is this one. If it is not, or something is wrong with it, nothing changes. `args` and `inOrder`: see
+   * `InsertionWatch.takes`.
+   */
+  accepts(
+    cls: unknown,
+    args: unknown,
+    options: TaskOptions | undefined,
+    inOrder?: readonly Datum[],
+  ): boolean {
     const { expected, next } = this;
     if (next >= expected.count || cls !== expected.classes[next]) return false;
-    if (args === null || typeof args !== 'object') return false;
-    const named = args as Record<string, unknown>;
     const known = expected.classes[next];
     const { flowNames, paramNames } = known;
+    const hasNames = inOrder === undefined || paramNames.length > 0;
+    if (hasNames && (args === null || typeof args !== 'object')) return false;
+    const named = args as Record<string, unknown>;
     const { data } = expected;
     let at = this.flowAt;
     for (let i = 0; i < flowNames.length; i++, at++) {
       const datum = data[at];
-      if ((named[flowNames[i]] !== datum && guards.recognisedSame) || datum.token === undefined)
-        return false;
+      const given = inOrder === undefined ? named[flowNames[i]] : inOrder[i];
+      if ((given !== datum && guards.recognisedSame) || datum.token === undefined) return false;
     }
     if (paramNames.length > 0 && !this.sameParameters(known, named)) return false;
     if (
@@ -157,7 +179,7 @@ export class Comparison {
         : !this.sameOptions(options)
     )
       return false;
-    if (this.isChecked && unknownNames(known, named).length > 0) return false;
+    if (hasNames && this.isChecked && unknownNames(known, named).length > 0) return false;
     // Arguments and options may have getters, which may run any code.
     if (this.next !== next || this.isOver) {
       this.wasReentered = true;

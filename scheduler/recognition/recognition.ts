@@ -15,12 +15,12 @@ import type { TaskInsertion } from '../engine/task-insertion.js';
 import type { Plan } from '../plans/plan.js';
 import type { PlanGraph } from '../plans/plan-graph.js';
 import type { Datum } from '../program/datum.js';
-import type { Graph, GraphRuntime, TaskOptions } from '../program/graph.js';
+import type { Graph, GraphRuntime } from '../program/graph.js';
 import { reentered } from '../program/task-arguments.js';
 import type { TaskClass } from '../program/task-class.js';
 import { Account, Cost } from './account.js';
 import { Attention } from './attention.js';
-import { Expectation } from './expectation.js';
+import { Expectation, type GivenTask } from './expectation.js';
 import { Glance } from './glance.js';
 import { HeldRun } from './held-run.js';
 import { HeldStretches } from './held-stretches.js';
@@ -313,20 +313,15 @@ export class Recognition implements HeldInsertions {
   /**
    * The hold of a run whose next insertion is the first one of a plan: of any plan if `isFirst`, otherwise of a stretch.
    */
-  hold(
-    watch: RunWatch,
-    cls: TaskClass,
-    args: unknown,
-    options: TaskOptions | undefined,
-    isFirst: boolean,
-  ): Held | undefined {
+  hold(watch: RunWatch, given: GivenTask, isFirst: boolean): Held | undefined {
     const { engine, holds } = this;
+    const { cls, args, options, inOrder } = given;
     for (const sequence of this.known.all) {
       const { planned, classes, isStretch } = sequence;
       if (planned === undefined || classes[0] !== cls || !(isFirst || isStretch)) continue;
       const { next } = engine.tasks;
       if (isStretch) {
-        if (!planned.expectation.mayBegin(cls, args) || !this.mayRepeat()) continue;
+        if (!planned.expectation.mayBegin(given) || !this.mayRepeat()) continue;
       } else if (!this.isQuiet()) {
         watch.outcome = 'other tasks were under way when it began';
         return undefined;
@@ -337,7 +332,8 @@ export class Recognition implements HeldInsertions {
         : new HeldRun(engine, watch.run, sequence, planned, base);
       if (isStretch && engine.tasks.next !== next) continue;
       const now = engine.tasks.next;
-      if (!held.comparison.accepts(cls, args, options) || engine.tasks.next !== now) continue;
+      const accepts = held.comparison.accepts(cls, args, options, inOrder);
+      if (!accepts || engine.tasks.next !== now) continue;
       if (!isStretch) watch.outcome = 'other tasks or reads came before it could be played';
       holds.push({ held, watch });
       for (const other of this.watches) other.sees();

@@ -5,9 +5,10 @@ import type { TaskHandle, TaskId } from '../../devices/handles.js';
 import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
 import { hasDataParameters } from '../program/class-shapes.js';
+import type { Datum } from '../program/datum.js';
 import type { Graph, InsertionWatch, TaskOptions } from '../program/graph.js';
 import { isTaskClass, type TaskClass } from '../program/task-class.js';
-import type { Comparison } from './expectation.js';
+import type { Comparison, GivenTask } from './expectation.js';
 import type { Glance } from './glance.js';
 import type { HeldRun } from './held-run.js';
 import { HeldStretches } from './held-stretches.js';
@@ -29,13 +30,7 @@ const ASKED_AT_ONCE = 4096;
 
 /** What is known of other runs. */
 interface Recogniser {
-  hold(
-    watch: RunWatch,
-    cls: TaskClass,
-    args: unknown,
-    options: TaskOptions | undefined,
-    isFirst: boolean,
-  ): Held | undefined;
+  hold(watch: RunWatch, given: GivenTask, isFirst: boolean): Held | undefined;
   complete(held: HeldRun): void;
   missed(sequence: Sequence): void;
   settle(): void;
@@ -135,10 +130,15 @@ export class RunWatch implements InsertionWatch {
     return this.comparison?.handle ?? this.lastHandle;
   }
 
-  takes(cls: unknown, args: unknown, options: TaskOptions | undefined): boolean {
+  takes(
+    cls: unknown,
+    args: unknown,
+    options: TaskOptions | undefined,
+    inOrder?: readonly Datum[],
+  ): boolean {
     // The fast path of a recognised run.
     const { comparison } = this;
-    if (comparison?.accepts(cls, args, options) === true) {
+    if (comparison?.accepts(cls, args, options, inOrder) === true) {
       if (comparison.next >= this.lookAt) this.looks(comparison);
       return true;
     }
@@ -150,12 +150,12 @@ export class RunWatch implements InsertionWatch {
       if (hasFields && isTaskClass(known) && hasDataParameters(known, args as never)) return false;
     }
     if (comparison?.wasReentered === true) throw this.recognition.reentered(known as TaskClass);
-    if (this.isFirst && this.holds(known as TaskClass, args, options)) return true;
+    if (this.isFirst && this.holds({ cls, args, options, inOrder })) return true;
     if (this.held !== undefined) this.misses(`task ${this.held.compared} is not the expected one`);
     this.recognition.settle();
     if (this.finder?.mayRepeat === true) this.repeats(this.finder);
     if (this.recognition.hasStretches) {
-      if (this.holds(known as TaskClass, args, options)) return true;
+      if (this.holds({ cls, args, options, inOrder })) return true;
       if (++this.asked >= ASKED_AT_ONCE) this.recognition.waits(this);
       return false;
     }
@@ -176,10 +176,10 @@ export class RunWatch implements InsertionWatch {
   }
 
   /** Whether the insertion is the first of a plan. Then insertions are compared from here on, and held back. */
-  private holds(cls: TaskClass, args: unknown, options: TaskOptions | undefined): boolean {
+  private holds(given: GivenTask): boolean {
     const { isFirst } = this;
     this.isFirst = false;
-    this.held = this.recognition.hold(this, cls, args, options, isFirst);
+    this.held = this.recognition.hold(this, given, isFirst);
     this.comparison = this.held?.comparison;
     if (this.held === undefined) return false;
     this.wasHeld = true;

@@ -223,6 +223,8 @@ export interface Guards {
   longSendHeld: boolean;
   /** A rank whose run has failed declines long versions at once: their senders may have no room (scheduler/ranks/early-ends.ts). */
   longDeclined: boolean;
+  /** Sends and receives of an era that is over end before they are commanded (scheduler/ranks/lane-movements.ts). */
+  eraEndsMovements: boolean;
   /** A receive for a `read` that gets no version is withdrawn from its lane (scheduler/ranks/lane-movements.ts). */
   laneWithdrawn: boolean;
   /** After a failure the queues are looked at until nothing changes (devices/native/progress.ts). */
@@ -360,6 +362,7 @@ const all: Guards = {
   stretchLimit: true,
   longSendHeld: true,
   longDeclined: true,
+  eraEndsMovements: true,
   laneWithdrawn: true,
   failuresSettle: true,
   spawnedHeld: true,

@@ -80,13 +80,13 @@ export const ways = [
       ['scheduler/ranks', 'insertion.ts, plan.ts', 'find the movements that it needs'],
       ['scheduler/ranks', 'planned-transfers.ts', 'inserts a send here and a receive there'],
       ['scheduler/engine', 'engine.ts, dispatcher.ts', 'order the send like a task and release it'],
-      ['scheduler/ranks', 'movement-tasks.ts, sends.ts', 'ask for a place to offer it from'],
+      ['scheduler/ranks', 'movement-tasks.ts, sends.ts', 'begin the send'],
+      ['scheduler/ranks', 'lane-movements.ts, rank-lanes.ts', 'name the lane and the ranks'],
       [
         'stages',
         'comm-in.ts, pipeline.ts, exec-message.ts',
         'grant credit, pin the copy, name its writer',
       ],
-      ['scheduler/ranks', 'lane-movements.ts, rank-lanes.ts', 'name the lane and the ranks'],
       ['devices', 'submission.ts', 'writes a command that waits for the writer'],
       [
         'native/mpi',
@@ -99,9 +99,9 @@ export const ways = [
       ['devices/native', 'network.ts', 'takes the news from the ring'],
       ['devices/network', 'device.ts', 'hands them over'],
       ['scheduler/ranks', 'receives.ts, movements.ts', 'find the receive that they are for'],
+      ['scheduler/ranks', 'lane-movements.ts, rank-lanes.ts', 'name the key, the way and the flush'],
       ['stages', 'comm-in.ts, alloc.ts, exec-message.ts', 'give it memory and command it'],
-      ['scheduler/ranks', 'lane-movements.ts, rank-lanes.ts', 'name the lane and the key'],
-      ['devices/network', 'ways.ts', 'chooses the way and the flush'],
+      ['devices/network', 'receive-lanes.ts', 'has a free lane'],
       ['native/mpi', 'lane_server.cpp', 'asks for the bytes or reads them'],
       [
         'native/mpi',

@@ -57,6 +57,14 @@ export function grantOffer(x: StageContext, credits: NetworkCredits, d: DatumId)
   return s;
 }
 
+/** An offer from the host is about to be commanded. Its copy counts as offered; on a device it has since it was granted. */
+export function holdOffer(x: StageContext, d: DatumId): void {
+  const host = x.spaces[HOST];
+  host.offered.add(d);
+  // A task that waits for room here may have nothing else to wait for now.
+  host.wakeLine();
+}
+
 /** An offer of datum `d` from space `s` is over: the tasks that stepped aside for it stand in line again. */
 export function returnOffer(x: StageContext, s: SpaceId, d: DatumId): void {
   const { offered, aside } = x.spaces[s];

@@ -13,6 +13,7 @@ import type { Directory } from '../devices/memory/directory.js';
 import type { EvictionCounter, Forecast } from '../devices/memory/eviction.js';
 import type { MemorySpace } from '../devices/memory/space.js';
 import type { Transfers } from '../devices/memory/transfers.js';
+import type { ReceiveLanes } from '../devices/network/receive-lanes.js';
 import { NodePool } from '../devices/node-pool.js';
 import type { Launch, Submission } from '../devices/submission.js';
 import { Tally } from '../devices/tally.js';
@@ -32,8 +33,6 @@ interface StageCounters extends EvictionCounter {
 export interface StageHooks {
   /** Runs the task's JavaScript body; its end is reported to the engine. */
   startBody(row: number): number;
-  /** The way of the small version in `row` to or from other ranks; undefined: the task has ended. */
-  parcel(row: number): Parcel | undefined;
   /** Receives on lanes after task `id` in program order: each holds a copy in host memory. */
   receivesBehind(id: TaskId): number;
   /** Releases the successors that may follow in queue order. */
@@ -50,7 +49,6 @@ function unset(): never {
 
 const noHooks: StageHooks = {
   startBody: unset,
-  parcel: unset,
   receivesBehind: unset,
   issued: unset,
   fail: unset,
@@ -83,6 +81,10 @@ export class StageContext {
   tracing = false;
   /** The machine has lanes to other ranks. */
   readonly hasLanes: boolean;
+  /** The lanes for receives, if it has. */
+  receiveLanes: ReceiveLanes | undefined;
+  /** The ways of the sends and receives that the stages have, by row. */
+  readonly parcels: (Parcel | undefined)[] = [];
   /** The task at whose place in program order a task uses a datum: spawned tasks use that of their parent. Undefined while there are none. */
   placeOf: ((id: TaskId, d: DatumId) => TaskId) | undefined;
   /** Scratch: the kernel that is launched. */
@@ -120,6 +122,7 @@ export class StageContext {
       waits: new Float64Array(8),
     };
     this.placeOf = undefined;
+    this.receiveLanes = undefined;
     this.hasLanes = submission.backend.queues.some(({ kind }) => kind === 'lane');
     const queues = submission.backend.queues.length;
     const args = new Float64Array(tasks.maxArguments * 3);

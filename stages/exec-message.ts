@@ -4,14 +4,16 @@
 // The offer of a long version is a command, too, but other ranks fetch the bytes after its end. So it is a movement, which
 // ends when no rank needs them any more (scheduler/ranks/lane-movements.ts); later writers of the copy wait for that.
 //
-// The remote writes the parcel, that is, the era, the key and the destinations (scheduler/ranks/rank-lanes.ts).
+// The parcel has the era, the key and the destinations (parcel.ts). A receive whose version is announced takes its lane here,
+// because it has its memory now.
 // Invariants: no command that announces a version to a rank that pulls it has another destination; the step that issues the last command also updates the events of the copy; once an announcement may leave,
 // its task is not dropped.
 
 import { guards } from '../devices/guards.js';
-import { NO_DATUM } from '../devices/handles.js';
+import { HOST, NO_DATUM, NO_QUEUE } from '../devices/handles.js';
 import { afterReaders } from '../devices/memory/readers.js';
 import { arrivalNumber } from '../devices/network/ways.js';
+import { holdOffer } from './comm-in.js';
 import type { StageContext } from './context.js';
 import { followControl, writeHere } from './exec.js';
 import type { Parcel } from './parcel.js';
@@ -35,19 +37,35 @@ function endOf({ next, apart, destinations }: Parcel, most: number): number {
   return Math.min(destinations.length, next + 2);
 }
 
+/** An announced receive takes a lane; false: it is in line for one. */
+function takesLane(x: StageContext, row: number, parcel: Parcel): boolean {
+  const { tasks } = x;
+  const lane = x.receiveLanes?.takeAny(tasks.idOf(row)) ?? NO_QUEUE;
+  parcel.hasLane = lane !== NO_QUEUE;
+  if (parcel.hasLane) tasks.target[row] = lane;
+  else x.waitForReceive(row);
+  return parcel.hasLane;
+}
+
 export function execMessage(x: StageContext, row: number): number {
   const { tasks, directory: dir, submission: sub, launch } = x;
-  const parcel = x.hooks.parcel(row);
-  if (parcel === undefined) return Outcome.running;
+  const parcel = x.parcels[row] as Parcel;
   const { kind, destinations, arrival } = parcel;
   const isSend = kind !== 'receive';
   const isOffer = kind === 'offer';
+  // Its run has failed after some of its commands: it ends with them.
+  if (parcel.next > 0 && parcel.next === destinations.length) return Outcome.running;
+  if (!isSend && !parcel.hasLane && !takesLane(x, row, parcel)) return Outcome.running;
   const poisoned = isSend && dir.poisonedData > 0 ? poisonedInput(x, row) : NO_DATUM;
   if (poisoned >= 0) return failPoisoned(x, row, poisoned, 'exec');
   const lane = tasks.target[row];
   const d = tasks.flowDatum[tasks.flowStart[row]];
   const s = tasks.device[row];
   const c = d * dir.spaces + s;
+  if (isOffer && s === HOST && !parcel.isHeld) {
+    parcel.isHeld = true;
+    holdOffer(x, d);
+  }
   const { args } = launch;
   const fixed = isOffer ? OFFER_ARGS : FIXED_ARGS;
   for (;;) {

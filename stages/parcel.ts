@@ -1,4 +1,7 @@
-// The way of one version between ranks on lanes: what the remote tells stage exec (stages/exec-message.ts).
+// The way of one version between ranks on lanes. The remote writes it when it hands the send or receive to the stages
+// (scheduler/ranks/lane-movements.ts), and stage exec commands it (stages/exec-message.ts).
+//
+// Invariant: the parcel of a live send or receive that has been handed over is in `StageContext.parcels`, at its row.
 
 /** How an announced version comes. */
 export interface ParcelArrival {
@@ -24,6 +27,10 @@ export interface Parcel {
   readonly destinations: readonly number[];
   /** Place of the first pair of a rank that pulls the version. From there on each pair has a command of its own. */
   readonly apart: number;
+  /** Of a receive: it has a lane. One whose announcement has come gets it when it has its memory. */
+  hasLane: boolean;
+  /** Of an offer from the host: its copy counts as offered. */
+  isHeld: boolean;
   /** Place of the first pair that was not commanded yet. */
   next: number;
   /** Of an offer: commands whose end has not come, and the first bad outcome among the others. */

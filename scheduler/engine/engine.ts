@@ -13,7 +13,6 @@ import type { HeadraceError } from '../../devices/errors.js';
 import type { DatumId, SpaceId, TaskId } from '../../devices/handles.js';
 import type { DatumInfo } from '../../devices/memory/directory.js';
 import type { StageHooks } from '../../stages/context.js';
-import type { Parcel } from '../../stages/parcel.js';
 import { Outcome } from '../../stages/stage.js';
 import { Execution, type TaskClassRow, TaskStage } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
@@ -507,10 +506,6 @@ export class Engine extends EngineState implements StageHooks, Pass {
 
   receivesBehind(id: TaskId): number {
     return this.arrivals.behind(this.joins.rootOf(id));
-  }
-
-  parcel(row: number): Parcel | undefined {
-    return this.remote?.tasks.parcel(row);
   }
 
   startBody(row: number): number {

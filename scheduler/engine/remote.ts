@@ -2,7 +2,6 @@
 
 import type { HeadraceError } from '../../devices/errors.js';
 import type { DatumId } from '../../devices/handles.js';
-import type { Parcel } from '../../stages/parcel.js';
 import type { RunState } from './run-state.js';
 
 /** One rank's part in the traffic of a run. */
@@ -28,8 +27,6 @@ export interface RemoteTasks {
   released(row: number): void;
   /** The movement in `row` is in stage exec and has its buffer. Returns an outcome. */
   start(row: number): number;
-  /** The way of the small version in `row`; undefined: its task has ended. */
-  parcel(row: number): Parcel | undefined;
   /** The send or receive in `row` is a command of a lane now. */
   commanded(row: number): void;
   /** Marks the lanes, by queue, whose end lets held receives go on soon enough. */

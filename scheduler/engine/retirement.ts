@@ -4,6 +4,7 @@
 // Invariant: a task ends exactly once: retired, skipped, failed or dropped. A task that held pins returns them once.
 import { Status } from '../../devices/backend.js';
 import type { HeadraceError } from '../../devices/errors.js';
+import { WaitReason } from '../../stages/stage.js';
 import { stageOut } from '../../stages/stage-out.js';
 import { Execution, TaskStage } from '../../stages/task-table.js';
 import { computedFromFailure, describeFailure } from '../failure/describe.js';
@@ -102,6 +103,7 @@ export class Retirement {
     if (tasks.stage[row] > TaskStage.alloc && tasks.stage[row] < TaskStage.stageOut) {
       state.releasePins(row);
     }
+    if (tasks.waiting[row] === WaitReason.memory) this.leaveMemoryLine(row);
     if (ran) poisonOutputs(x, row, Status.badArguments);
     const run = state.runOf(row);
     if (remote !== undefined && state.isMovement(row)) remote.tasks.failing(row, error);
@@ -119,6 +121,15 @@ export class Retirement {
     this.parts.joins.failed(row);
     if (ran) this.forget(row);
     else this.parts.dropped.drop(row);
+  }
+
+  /** The task in `row`, which waits for memory, fails: its ticket passes to the next task. */
+  private leaveMemoryLine(row: number): void {
+    const { spaces, tasks } = this.state;
+    for (const space of spaces) {
+      space.endCompaction(tasks.idOf(row));
+      space.wakeLine();
+    }
   }
 
   /** The task in `row` holds no resources yet and has no work to do. */

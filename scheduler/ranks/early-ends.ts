@@ -8,6 +8,7 @@ import { Execution, NetworkRole, TaskStage } from '../../stages/task-table.js';
 import { INTERNAL_RUN, type RunState } from '../engine/run-state.js';
 import type { RankRuns } from './agreement.js';
 import type { RankHost } from './host.js';
+import type { LaneMovements } from './lane-movements.js';
 import type { Movements } from './movements.js';
 import type { RankPlan } from './plan.js';
 import type { RankPulls } from './pull-admission.js';
@@ -18,6 +19,7 @@ import type { Refusals } from './refusals.js';
 interface EndParts {
   readonly engine: RankHost;
   readonly device: NetworkDevice;
+  readonly lanes: Pick<LaneMovements, 'endEra' | 'outlives'>;
   readonly movements: Movements;
   readonly plan: Pick<RankPlan, 'beginEra'>;
   readonly pulls: Pick<RankPulls, 'forget'>;
@@ -29,6 +31,7 @@ interface EndParts {
 export class EarlyEnds {
   private readonly engine: RankHost;
   private readonly device: NetworkDevice;
+  private readonly lanes: EndParts['lanes'];
   private readonly movements: Movements;
   private readonly plan: Pick<RankPlan, 'beginEra'>;
   private readonly pulls: Pick<RankPulls, 'forget'>;
@@ -39,6 +42,7 @@ export class EarlyEnds {
   constructor(parts: EndParts) {
     this.engine = parts.engine;
     this.device = parts.device;
+    this.lanes = parts.lanes;
     this.movements = parts.movements;
     this.plan = parts.plan;
     this.pulls = parts.pulls;
@@ -61,8 +65,8 @@ export class EarlyEnds {
       const isLive = tasks.stage[row] === TaskStage.exec;
       if (movement.run !== run.slot || !isHeld || !isLive) continue;
       movement.run = INTERNAL_RUN;
-      movement.outlived = true;
       this.engine.outlives(row, run);
+      this.lanes.outlives(row, movement);
     }
   }
 
@@ -94,6 +98,7 @@ export class EarlyEnds {
     this.plan.beginEra();
     device.port.beginEra(laneEra(era));
     device.beginEra(era);
+    this.lanes.endEra();
   }
 
   /** Calls before `first` are torn (eras.ts): not all ranks take part in their transfers. */

@@ -1,5 +1,9 @@
-// Sends and receives as commands of lanes: when they are given to a lane, and what their end means. rank-lanes.ts
-// chooses the lanes; stages/exec-message.ts writes the commands.
+// Sends and receives as commands of lanes: when the stages get them, and what their end means. rank-lanes.ts chooses the
+// lanes; stages/exec-message.ts writes the commands.
+//
+// A send or receive is handed to the stages with its parcel, which says how its version travels. From then on it can be
+// ended until its command is written: by news that it has no version, by the loss of a rank, by the end of its era. So
+// no stage asks whether it is still wanted.
 //
 // If a rank has GPUs, the receive of a long version waits for its announcement. Then it takes memory on a GPU or on the host
 // (`Receives.begin`), and a lane after that.
@@ -12,13 +16,14 @@
 // withdrawn.
 //
 // Invariants:
+// - a send or receive that was handed over is wanted when its command is written: what makes it unwanted ends it at once;
 // - a send that has announced a version ends with its last `departed`, also when its run has failed;
 // - a receive of a `read` that is withdrawn has the reason noted, and its datum has no value then.
 
 import { Status } from '../../devices/backend.js';
 import type { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import { HOST, NO_QUEUE } from '../../devices/handles.js';
+import { NO_QUEUE } from '../../devices/handles.js';
 import { roundedBytes } from '../../devices/memory/zone.js';
 import { type NetworkDevice, transferError } from '../../devices/network/device.js';
 import { laneEra, messageNumber } from '../../devices/network/keys.js';
@@ -29,7 +34,7 @@ import { type NetworkCredits, returnOffer } from '../../stages/comm-in.js';
 import type { Parcel, ParcelArrival } from '../../stages/parcel.js';
 import { advance } from '../../stages/pipeline.js';
 import { Execution, isCommand, NetworkRole } from '../../stages/task-table.js';
-import { INTERNAL_RUN } from '../engine/run-state.js';
+import { INTERNAL_RUN, type RunState } from '../engine/run-state.js';
 import type { RankData } from './data.js';
 import type { RankHost } from './host.js';
 import type { RankLoss } from './loss.js';
@@ -114,23 +119,15 @@ export class LaneMovements {
       return;
     }
     tasks.target[row] = lane;
-    movement.hasLane = true;
+    this.handOver(row, movement).hasLane = true;
     advance(x, row);
   }
 
   /** A receive whose version has come takes its memory first and then a lane, which it so holds for a short time. */
-  receiveAnnounced(row: number): void {
+  receiveAnnounced(row: number, movement: Movement): void {
     this.engine.tasks.target[row] = this.rankLanes.anyLane;
+    this.handOver(row, movement);
     advance(this.engine.x, row);
-  }
-
-  /** The announced receive, which has its memory, takes a lane; false: it waits for one. */
-  private takesLane(row: number, movement: Movement): boolean {
-    const lane = this.rankLanes.announcedLane(row);
-    movement.hasLane = lane !== NO_QUEUE;
-    if (movement.hasLane) this.engine.tasks.target[row] = lane;
-    else this.engine.x.waitForReceive(row);
-    return movement.hasLane;
   }
 
   markLanes(wakes: Uint8Array): void {
@@ -152,38 +149,73 @@ export class LaneMovements {
     const { tasks } = this.engine;
     for (; row >= 0; row = this.rankLanes.next()) {
       const movement = this.movements.ofTask(tasks, row);
-      if (movement.from === undefined) this.receive(row, movement);
-      else advance(this.engine.x, row);
+      if (movement.from !== undefined) advance(this.engine.x, row);
+      else if (!this.isUnwanted(row, movement)) this.receive(row, movement);
     }
     return true;
   }
 
-  /** The way of the version in `row`, whose command is about to be written; undefined: its task has ended. */
-  parcel(row: number): Parcel | undefined {
+  /** Whether the movement in `row`, which waited and holds no memory yet, has nothing to move any more; it is ended then. */
+  isUnwanted(row: number, movement: Movement): boolean {
     const { engine } = this;
-    const movement = this.movements.ofTask(engine.tasks, row);
-    if (movement.parcel !== undefined) return this.goesOn(row, movement, movement.parcel);
     const refusal = movement.call >= 0 ? this.refusals.of(movement) : undefined;
     if (this.loss.error !== undefined) engine.fail(row, this.loss.error);
     else if (movement.noVersion !== undefined) engine.fail(row, this.refusals.told(movement));
     else if (refusal !== undefined) engine.fail(row, refusal);
-    else if (movement.era !== this.movements.era) engine.ended(row, Status.cancelled);
-    else if (movement.from === undefined || this.takesLane(row, movement)) {
-      movement.started = true;
-      this.data.closeSend(movement.d, movement.index);
-      movement.startedAt = engine.x.tracing ? engine.backend.now() : 0;
-      movement.parcel = this.rankLanes.parcelOf(movement, this.arrivalOf(row, movement));
-      if (movement.parcel.kind === 'offer') this.holds(movement);
-    }
-    return movement.parcel;
+    else if (movement.era !== this.movements.era) this.drop(row, movement);
+    else return false;
+    return true;
   }
 
-  /** A part of its commands was written. If its run has failed since, no more of them are. */
-  private goesOn(row: number, { outlived }: Movement, parcel: Parcel): Parcel | undefined {
-    if (!outlived) return parcel;
+  private drop(row: number, movement: Movement): void {
+    this.engine.dropTask(row, this.engine.runs[movement.run] as RunState);
+  }
+
+  /** The stages get the movement in `row`, with its way. */
+  handOver(row: number, movement: Movement): Parcel {
+    const { engine } = this;
+    movement.started = true;
+    this.data.closeSend(movement.d, movement.index);
+    movement.startedAt = engine.x.tracing ? engine.backend.now() : 0;
+    const parcel = this.rankLanes.parcelOf(movement, this.arrivalOf(row, movement));
+    movement.parcel = parcel;
+    engine.x.parcels[row] = parcel;
+    return parcel;
+  }
+
+  /** Whether the stages have the movement and have not written a command of it. */
+  private isUncommanded({ started, task, parcel }: Movement): boolean {
+    const { tasks } = this.engine;
+    return started && parcel?.next === 0 && !isCommand(tasks.execution[task & tasks.mask]);
+  }
+
+  /** No rank is reached any more: the sends of the runtime's own run fail that were not commanded. */
+  failSends(error: HeadraceError): void {
+    for (const movement of [...this.movements.all()]) {
+      if (movement.role === NetworkRole.receive || movement.run !== INTERNAL_RUN) continue;
+      if (this.isUncommanded(movement))
+        this.engine.fail(movement.task & this.engine.tasks.mask, error);
+    }
+  }
+
+  /** The era of earlier movements is over: those that were not commanded end without a version. */
+  endEra(): void {
+    const { movements, engine, refusals } = this;
+    if (!guards.eraEndsMovements) return;
+    for (const movement of [...movements.all()]) {
+      if (movement.era === movements.era || !this.isUncommanded(movement)) continue;
+      if (this.isWithdrawable(movement)) this.withdraw(movement, refusals.leftBehind(movement));
+      else if (movement.role !== NetworkRole.receive)
+        this.drop(movement.task & engine.tasks.mask, movement);
+    }
+  }
+
+  /** The run of a send has failed whose copy other ranks may still read: no more of its commands are written. */
+  outlives(row: number, movement: Movement): void {
+    const { parcel } = movement;
+    if (parcel === undefined) return;
     parcel.next = parcel.destinations.length;
     if (parcel.open === 0) this.engine.ended(row, Status.cancelled);
-    return undefined;
   }
 
   /** How an announced long version comes. If its run fails, its owner sends it to other ranks from then on. */
@@ -193,15 +225,6 @@ export class LaneMovements {
     const way = this.device.wayFrom(from, space);
     const forwards = from.forwards || this.data.owner[d] === this.rank;
     return { way, mode: MODES[way], scope: this.device.flushFor(space, way, forwards) };
-  }
-
-  /** The copy counts as offered from now on; on a device it has since it was granted. */
-  private holds({ d, space: s }: Movement): void {
-    if (s !== HOST) return;
-    const space = this.engine.spaces[HOST];
-    space.offered.add(d);
-    // A task that waits for room here may have nothing else to wait for now.
-    space.wakeLine();
   }
 
   /** No rank needs the bytes of a command any more. */
@@ -297,11 +320,12 @@ export class LaneMovements {
     const { tasks, backend, observer, x, directory } = this.engine;
     const { d, role, origin, parcel, space, pull } = movement;
     const isReceive = role === NetworkRole.receive;
-    if (!isReceive && (space > 0 || parcel?.kind === 'offer')) returnOffer(x, space, d);
+    if (!isReceive && (space > 0 || parcel?.isHeld === true)) returnOffer(x, space, d);
     if (isReceive && space >= 0 && pull === undefined)
       this.credits.inFlight[space] -= roundedBytes(directory.bytes[d]);
     this.expected.delete(movement.expected);
-    if (movement.hasLane) {
+    x.parcels[row] = undefined;
+    if (parcel?.hasLane === true) {
       if (movement.from === undefined) this.rankLanes.giveBack(tasks.target[row], d);
       else this.rankLanes.giveLaneBack(tasks.target[row]);
     }

@@ -14,6 +14,11 @@ interface WaitingReceives {
   giveUp(movement: Movement, error: HeadraceError): void;
 }
 
+/** The sends, as loss ends them (lane-movements.ts). */
+interface UncommandedSends {
+  failSends(error: HeadraceError): void;
+}
+
 /** The parts that end. */
 interface LossParts {
   readonly engine: RankHost;
@@ -21,6 +26,7 @@ interface LossParts {
   readonly device: NetworkDevice;
   readonly runs: Pick<RankRuns, 'lost'>;
   readonly receives: () => WaitingReceives;
+  readonly lanes: () => UncommandedSends;
 }
 
 export class RankLoss {
@@ -33,13 +39,15 @@ export class RankLoss {
   private readonly device: NetworkDevice;
   private readonly runs: Pick<RankRuns, 'lost'>;
   private readonly receives: LossParts['receives'];
+  private readonly lanes: LossParts['lanes'];
 
-  constructor({ engine, movements, device, runs, receives }: LossParts) {
+  constructor({ engine, movements, device, runs, receives, lanes }: LossParts) {
     this.engine = engine;
     this.movements = movements;
     this.device = device;
     this.runs = runs;
     this.receives = receives;
+    this.lanes = lanes;
   }
 
   /** The process of a rank has ended. */
@@ -80,6 +88,7 @@ export class RankLoss {
       receives.giveUp(movement, error);
       failed++;
     }
+    this.lanes().failSends(error);
     return failed;
   }
 }

@@ -5,7 +5,6 @@
 
 import type { HeadraceError } from '../../devices/errors.js';
 import { NO_QUEUE } from '../../devices/handles.js';
-import type { Parcel } from '../../stages/parcel.js';
 import { NetworkRole } from '../../stages/task-table.js';
 import type { RemoteTasks } from '../engine/remote.js';
 import type { RunState } from '../engine/run-state.js';
@@ -81,10 +80,6 @@ export class MovementTasks implements RemoteTasks {
   /** The exec stage of the send of a version for a `read`: the writer is over. */
   start(row: number): number {
     return this.sends.command(row, this.movements.ofTask(this.engine.tasks, row));
-  }
-
-  parcel(row: number): Parcel | undefined {
-    return this.lanes.parcel(row);
   }
 
   commanded(row: number): void {

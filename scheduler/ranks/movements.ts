@@ -43,7 +43,7 @@ export interface Movement {
   readonly receive: Movement | undefined;
   /** The group of pulled inputs to which it belongs; undefined for a receive that asks at once. */
   readonly pull: PullGroup | undefined;
-  /** Its way, once it is commanded or about to be. */
+  /** Its way, once the stages have it. */
   parcel: Parcel | undefined;
   task: TaskId;
   /** Space granted to a receive, -1 before. */
@@ -52,15 +52,12 @@ export interface Movement {
   noVersion: NoVersion | undefined;
   /** The row is released and waits for news of the version, or for a lane. */
   waits: boolean;
-  /** A receive has a lane. */
-  hasLane: boolean;
   /** The number of the news that its version has come, of a receive that waits for them; 0: none are to come. */
   expected: number;
   /** Where the version is, once these news have come. */
   from: AnnouncedPlace | undefined;
+  /** The stages have it. */
   started: boolean;
-  /** A send goes on after its run has failed. */
-  outlived: boolean;
   /** The command of the receive was withdrawn: it ends soon, without its version. */
   withdrawn: boolean;
   /** Time at which it was started; 0 unless traced. */
@@ -109,11 +106,9 @@ export class Movements {
       space: NO_SPACE,
       noVersion: undefined,
       waits: false,
-      hasLane: false,
       expected: 0,
       from: undefined,
       started: false,
-      outlived: false,
       withdrawn: false,
       startedAt: 0,
       parcel: undefined,

@@ -9,9 +9,7 @@
 // Invariants:
 // - receives ahead leave, whatever blocks they hold, one stretch of host memory for the largest task, and one lane. They hold
 //   at most the network's share of host memory, because programs create data meanwhile;
-// - the receives that wait for a lane or for that room are in `held`, in program order;
-// - a receive that waits for its announcement takes any lane when it has its memory: it ends without tasks after those
-//   that were issued before it, and gives the lane back. It waits behind no receive that is held.
+// - the receives ahead that wait for a lane or for that room are held, in program order.
 
 import { findQueues } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
@@ -19,6 +17,7 @@ import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST, NO_QUEUE, type QueueId, type TaskId } from '../../devices/handles.js';
 import { keyOf, laneEra } from '../../devices/network/keys.js';
 import { NetOutcome, type NetworkPort } from '../../devices/network/port.js';
+import { ReceiveLanes } from '../../devices/network/receive-lanes.js';
 import type { NetworkCredits } from '../../stages/comm-in.js';
 import type { Parcel, ParcelArrival } from '../../stages/parcel.js';
 import { NetworkRole, TaskStage } from '../../stages/task-table.js';
@@ -40,18 +39,10 @@ export class RankLanes {
   private readonly isInline: (bytes: number) => boolean;
   private readonly port: Ranks;
   private readonly sends: readonly QueueId[];
-  private readonly receives: readonly QueueId[];
-  /** 1: a receive has the lane. By queue. */
-  private readonly taken: Uint8Array;
-  /** The receive that has the lane. By queue. */
-  private readonly ids: Int32Array;
+  private readonly receives: ReceiveLanes;
   /** Receives that hold host memory or wait for it, and their bytes. */
   private ahead = 0;
   private aheadBytes = 0;
-  /** Receives without a lane, in program order. */
-  private readonly held: TaskId[] = [];
-  /** Announced receives without a lane. */
-  private readonly heldAnnounced: TaskId[] = [];
 
   constructor(
     engine: RankHost,
@@ -64,13 +55,12 @@ export class RankLanes {
     this.isInline = isInline;
     this.port = port;
     const lanes = findQueues(engine.backend.queues, ({ kind }) => kind === 'lane');
-    this.taken = new Uint8Array(engine.backend.queues.length);
-    this.ids = new Int32Array(engine.backend.queues.length);
     const sends = Math.min(MOST_SENDS, Math.max(1, Math.floor(lanes.length / SENDS)));
     if (lanes.length <= sends)
       throw new HeadraceError('ERR_INTERNAL', `several ranks need 2 lanes, not ${lanes.length}`);
     this.sends = lanes.slice(0, sends);
-    this.receives = lanes.slice(sends);
+    this.receives = new ReceiveLanes(lanes.slice(sends), engine.backend.queues.length);
+    engine.x.receiveLanes = this.receives;
   }
 
   /** Whether the receive of `d` waits for its announcement. */
@@ -103,13 +93,13 @@ export class RankLanes {
     const bytes = this.bytesOf(tasks.flowDatum[tasks.flowStart[row]]);
     const lane = this.freeLane(id, bytes);
     if (lane === NO_QUEUE) {
-      let i = this.held.length;
-      while (i > 0 && ((this.held[i - 1] - id) | 0) > 0) i--;
-      this.held.splice(i, 0, id);
+      const { held } = this.receives;
+      let i = held.length;
+      while (i > 0 && ((held[i - 1] - id) | 0) > 0) i--;
+      held.splice(i, 0, id);
       return NO_QUEUE;
     }
-    this.taken[lane] = 1;
-    this.ids[lane] = id;
+    this.receives.take(lane, id);
     this.ahead++;
     this.aheadBytes += bytes;
     return lane;
@@ -117,31 +107,17 @@ export class RankLanes {
 
   /** Any lane for receives. */
   get anyLane(): QueueId {
-    return this.receives[0];
-  }
-
-  /** The same for a receive whose version is announced, and which has its memory. */
-  announcedLane(row: number): QueueId {
-    const id = this.engine.tasks.idOf(row);
-    const isBehind = this.held.length > 0 && !guards.pullPasses;
-    const lane = this.receives.find((each) => this.taken[each] === 0) ?? NO_QUEUE;
-    if (lane === NO_QUEUE || isBehind) {
-      this.heldAnnounced.push(id);
-      return NO_QUEUE;
-    }
-    this.taken[lane] = 1;
-    this.ids[lane] = id;
-    return lane;
+    return this.receives.all[0];
   }
 
   /** An announced receive on a lane is over, or was dropped. */
   giveLaneBack(lane: QueueId): void {
-    this.taken[lane] = 0;
+    this.receives.giveBack(lane);
   }
 
   /** The receive of `d` on a lane is over, or was dropped. */
   giveBack(lane: QueueId, d: DatumId): void {
-    this.taken[lane] = 0;
+    this.receives.giveBack(lane);
     this.ahead--;
     this.aheadBytes -= this.bytesOf(d);
   }
@@ -151,33 +127,34 @@ export class RankLanes {
    * So it wakes once for many messages, and no lane waits for a receive behind a held one.
    */
   markLanes(wakes: Uint8Array): void {
-    const [first] = this.held;
-    if (this.heldAnnounced.length > 0) for (const lane of this.receives) wakes[lane] = 1;
+    const { receives } = this;
+    const [first] = receives.held;
+    if (receives.heldAnnounced.length > 0) for (const lane of receives.all) wakes[lane] = 1;
     if (first === undefined) return;
-    const { ids } = this;
     const before: QueueId[] = [];
-    for (const lane of this.receives)
-      if (this.taken[lane] === 1 && ((ids[lane] - first) | 0) < 0) before.push(lane);
-    if (before.length === 0) for (const lane of this.receives) wakes[lane] = 1;
+    for (const lane of receives.all)
+      if (!receives.isFree(lane) && ((receives.holderOf(lane) - first) | 0) < 0) before.push(lane);
+    if (before.length === 0) for (const lane of receives.all) wakes[lane] = 1;
     else {
-      before.sort((a, b) => (ids[a] - ids[b]) | 0);
+      before.sort((a, b) => (receives.holderOf(a) - receives.holderOf(b)) | 0);
       wakes[before[before.length >> 1]] = 1;
     }
   }
 
   /** On how many lists of held receives task `id` stands. */
   waitLists(id: TaskId): number {
-    return [...this.held, ...this.heldAnnounced].filter((each) => each === id).length;
+    const { held, heldAnnounced } = this.receives;
+    return [...held, ...heldAnnounced].filter((each) => each === id).length;
   }
 
   /** Removes a held receive whose turn has come; returns its row, or -1. */
   next(): number {
-    const { held, heldAnnounced } = this;
+    const { held, heldAnnounced } = this.receives;
     const { tasks } = this.engine;
     while (heldAnnounced.length > 0 && (held.length === 0 || guards.pullPasses)) {
       const id = heldAnnounced[0];
       const isOver = !tasks.contains(id) || tasks.stage[id & tasks.mask] !== TaskStage.exec;
-      if (!isOver && this.receives.every((lane) => this.taken[lane] === 1)) return -1;
+      if (!isOver && !this.receives.anyFree) return -1;
       heldAnnounced.shift();
       if (!isOver) return id & tasks.mask;
     }
@@ -200,8 +177,8 @@ export class RankLanes {
   private freeLane(id: TaskId, bytes: number): QueueId {
     let lane: QueueId = NO_QUEUE;
     let free = 0;
-    for (const each of this.receives) {
-      if (this.taken[each] === 1) continue;
+    for (const each of this.receives.all) {
+      if (!this.receives.isFree(each)) continue;
       if (free++ === 0) lane = each;
       else break;
     }
@@ -242,6 +219,8 @@ export class RankLanes {
       arrival,
       destinations: pairs,
       apart: destinations.length,
+      hasLane: false,
+      isHeld: false,
       next: 0,
       open: 0,
       outcome: NetOutcome.ok,

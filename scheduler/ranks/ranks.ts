@@ -112,19 +112,26 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     this.plan = plan;
     this.after = new RankAfter(engine, plan, runs, rank);
     const { data } = plan;
-    const loss = new RankLoss({ engine, movements, device, runs, receives: () => this.receives });
+    const loss = new RankLoss({
+      engine,
+      movements,
+      device,
+      runs,
+      receives: () => this.receives,
+      lanes: () => this.lanes,
+    });
     this.loss = loss;
     const traffic = new RankTraffic(engine);
     this.traffic = traffic;
     const refusals = new Refusals(engine, movements, runs);
     const shared = { engine, device, movements, data, rankLanes, refusals, traffic, loss };
-    const sends = new Sends({ ...shared, credits });
     const lanes = new LaneMovements({ ...shared, rank, credits });
+    const sends = new Sends({ ...shared, credits, lanes });
     this.lanes = lanes;
     const receives = new Receives({ ...shared, credits, pulls, lanes, runs });
     this.receives = receives;
     this.tasks = new MovementTasks({ ...shared, sends, receives, lanes, pulls });
-    this.earlyEnds = new EarlyEnds({ ...shared, plan, pulls, receives, runs });
+    this.earlyEnds = new EarlyEnds({ ...shared, lanes, plan, pulls, receives, runs });
     const calls = new RankCalls(engine, this, data);
     this.calls = calls;
     this.datumCalls = new DatumCalls({ ...shared, rank, credits, plan, runs, calls });

@@ -30,6 +30,7 @@ interface ReceiveParts {
     LaneMovements,
     | 'receive'
     | 'receiveAnnounced'
+    | 'isUnwanted'
     | 'awaitsNews'
     | 'expect'
     | 'came'
@@ -121,9 +122,10 @@ export class Receives {
   begin(movement: Movement): void {
     // Another receive of its group may have failed the run.
     if (this.movements.at(movement.index) !== movement) return;
-    const isHere = this.isShort(movement.d);
     const { x, directory, tasks } = this.engine;
     const row = movement.task & tasks.mask;
+    if (this.lanes.isUnwanted(row, movement)) return;
+    const isHere = this.isShort(movement.d);
     let space: SpaceId = HOST;
     // The reservation of their task covers pulled inputs: they wait for the device instead of going to another space.
     if (!isHere && movement.pull !== undefined) space = movement.wanted;
@@ -132,7 +134,7 @@ export class Receives {
     if (movement.pull === undefined)
       this.credits.inFlight[space] += roundedBytes(directory.bytes[movement.d]);
     this.engine.moveTo(row, space);
-    this.lanes.receiveAnnounced(row);
+    this.lanes.receiveAnnounced(row, movement);
   }
 
   /** The version is in its message. */

@@ -7,8 +7,10 @@ import type { NetworkDevice } from '../../devices/network/device.js';
 import { grantOffer, type NetworkCredits } from '../../stages/comm-in.js';
 import { execMessage } from '../../stages/exec-message.js';
 import { advance } from '../../stages/pipeline.js';
+import { Outcome } from '../../stages/stage.js';
 import { INTERNAL_RUN } from '../engine/run-state.js';
 import type { RankHost } from './host.js';
+import type { LaneMovements } from './lane-movements.js';
 import type { Movement, Movements } from './movements.js';
 import type { RankLanes } from './rank-lanes.js';
 import type { Refusals } from './refusals.js';
@@ -19,6 +21,7 @@ interface SendParts {
   readonly device: NetworkDevice;
   readonly movements: Movements;
   readonly credits: NetworkCredits;
+  readonly lanes: Pick<LaneMovements, 'isUnwanted' | 'handOver'>;
   readonly rankLanes: Pick<RankLanes, 'sendLane'>;
   readonly refusals: Refusals;
 }
@@ -28,6 +31,7 @@ export class Sends {
   private readonly device: NetworkDevice;
   private readonly movements: Movements;
   private readonly credits: NetworkCredits;
+  private readonly lanes: SendParts['lanes'];
   private readonly rankLanes: Pick<RankLanes, 'sendLane'>;
   private readonly refusals: Refusals;
 
@@ -36,6 +40,7 @@ export class Sends {
     this.device = parts.device;
     this.movements = parts.movements;
     this.credits = parts.credits;
+    this.lanes = parts.lanes;
     this.rankLanes = parts.rankLanes;
     this.refusals = parts.refusals;
   }
@@ -44,11 +49,14 @@ export class Sends {
   begin(row: number, movement: Movement): void {
     const { directory, x, tasks } = this.engine;
     const { d } = movement;
-    if (movement.run !== INTERNAL_RUN) tasks.target[row] = this.laneOf(movement);
     movement.space = this.device.isInline(directory.bytes[d])
       ? HOST
       : grantOffer(x, this.credits, d);
     this.engine.moveTo(row, movement.space);
+    if (movement.run !== INTERNAL_RUN) {
+      tasks.target[row] = this.laneOf(movement);
+      this.lanes.handOver(row, movement);
+    }
     advance(x, row);
   }
 
@@ -58,7 +66,9 @@ export class Sends {
    */
   command(row: number, movement: Movement): number {
     const { x, tasks } = this.engine;
+    if (this.lanes.isUnwanted(row, movement)) return Outcome.running;
     tasks.target[row] = this.laneOf(movement);
+    this.lanes.handOver(row, movement);
     return execMessage(x, row);
   }
 
@@ -78,7 +88,7 @@ export class Sends {
 
   /** The send fails: ranks that wait for its datum get a message. */
   failing(movement: Movement, error: HeadraceError): void {
-    if (movement.started) return;
+    if (movement.parcel !== undefined && movement.parcel.next > 0) return;
     // If the run failed, the other ranks learn of this failure, not that the datum has no value.
     if (movement.run !== INTERNAL_RUN && error.code !== 'ERR_DATUM_POISONED') return;
     // A datum that is here, or was on its way here, may have a value nevertheless.

@@ -22,6 +22,7 @@ const endedParts = { project: 'unit', file: 'test/scheduler/ended-parts.test.ts'
 const partRanks = { project: 'unit', file: 'test/scheduler/parts-ranks.test.ts' };
 const restores = { project: 'unit', file: 'test/scheduler/restore-ranks.test.ts' };
 const localTasks = { project: 'unit', file: 'test/simulated/local-tasks.test.ts' };
+const laneMovements = { project: 'unit', file: 'test/scheduler/lane-movements.test.ts' };
 const idle = { project: 'unit', file: 'test/scheduler/idle.test.ts' };
 const localControls = { project: 'unit', file: 'test/simulated/local-controls.test.ts' };
 const pruned = { project: 'unit', file: 'test/simulated/parameterised.test.ts' };
@@ -29,6 +30,12 @@ const H6 = 'H6 handles of memory';
 const H8 = 'H8 waiting for kernels';
 
 export const guardTests = [
+  {
+    ...laneMovements,
+    guard: 'eraEndsMovements',
+    hazard: 'progress',
+    breaks: 'a version of an era that is over is sent to ranks that have begun the next one',
+  },
   {
     ...ranks,
     guard: 'afterTokens',

@@ -11,7 +11,7 @@ import { FIRST_GPU, HOST, NO_QUEUE, NO_SPACE } from '../../devices/handles.js';
 
 /** A command as it was issued. */
 export interface IssuedCommand {
-  readonly kind: 'wait' | 'exec' | 'copy' | 'fill';
+  readonly kind: 'wait' | 'exec' | 'message' | 'copy' | 'fill';
   readonly queue: number;
   readonly seq: number;
   /** Event it waits for, or NO_QUEUE. */
@@ -120,6 +120,20 @@ export class ManualBackend {
     waitSeq: number,
   ): number {
     return this.push('exec', queue, execRecords(nArgs), waitQueue, waitSeq);
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: stands for the methods of Backend.
+  message(
+    _kind: string,
+    lane: number,
+    _task: number,
+    _run: number,
+    nArgs: number,
+    _args: Float64Array,
+    waitQueue: number,
+    waitSeq: number,
+  ): number {
+    return this.push('message', lane, execRecords(nArgs), waitQueue, waitSeq);
   }
 
   // biome-ignore lint/complexity/useMaxParams: stands for the methods of Backend.

@@ -69,7 +69,6 @@ export class PartsState extends EngineState {
         return Outcome.running;
       },
       receivesBehind: () => 0,
-      parcel: () => undefined,
       issued: (row) => void this.told.push(`issued ${row}`),
       fail: (row, error) => {
         this.told.push(`fail ${row}`);

@@ -1,0 +1,63 @@
+// The lanes of this rank for receives: which of them are taken, and which receives are in line for one. A lane is free again
+// when its receive is over. scheduler/ranks/rank-lanes.ts says which receive ahead of its version may take one.
+//
+// Invariants:
+// - a receive that is not over has at most one lane, and is in line for one only while it has none;
+// - a receive that waits for its announcement takes any lane when it has its memory: it ends without tasks after those
+//   that were issued before it, and gives the lane back. It waits behind no receive that is held.
+
+import { guards } from '../guards.js';
+import { NO_QUEUE, type QueueId, type TaskId } from '../handles.js';
+
+export class ReceiveLanes {
+  readonly all: readonly QueueId[];
+  /** Receives without a lane that are to be commanded ahead of their versions, in program order. */
+  readonly held: TaskId[] = [];
+  /** Receives without a lane whose versions are announced. */
+  readonly heldAnnounced: TaskId[] = [];
+  /** 1: a receive has the lane. By queue. */
+  private readonly taken: Uint8Array;
+  /** The receive that has the lane. By queue. */
+  private readonly holders: Int32Array;
+
+  /** `queues`: the number of queues of the machine. */
+  constructor(lanes: readonly QueueId[], queues: number) {
+    this.all = lanes;
+    this.taken = new Uint8Array(queues);
+    this.holders = new Int32Array(queues);
+  }
+
+  isFree(lane: QueueId): boolean {
+    return this.taken[lane] === 0;
+  }
+
+  get anyFree(): boolean {
+    return this.all.some((lane) => this.taken[lane] === 0);
+  }
+
+  /** The receive that has the lane. */
+  holderOf(lane: QueueId): number {
+    return this.holders[lane];
+  }
+
+  take(lane: QueueId, id: TaskId): void {
+    this.taken[lane] = 1;
+    this.holders[lane] = id;
+  }
+
+  giveBack(lane: QueueId): void {
+    this.taken[lane] = 0;
+  }
+
+  /** Takes a lane for receive `id`, whose version is announced and which has its memory. NO_QUEUE: it is in line for one. */
+  takeAny(id: TaskId): QueueId {
+    const isBehind = this.held.length > 0 && !guards.pullPasses;
+    const lane = this.all.find((each) => this.taken[each] === 0) ?? NO_QUEUE;
+    if (lane === NO_QUEUE || isBehind) {
+      this.heldAnnounced.push(id);
+      return NO_QUEUE;
+    }
+    this.take(lane, id);
+    return lane;
+  }
+}

@@ -99,7 +99,11 @@ export const ways = [
       ['devices/native', 'network.ts', 'takes the news from the ring'],
       ['devices/network', 'device.ts', 'hands them over'],
       ['scheduler/ranks', 'receives.ts, movements.ts', 'find the receive that they are for'],
-      ['scheduler/ranks', 'lane-movements.ts, rank-lanes.ts', 'name the key, the way and the flush'],
+      [
+        'scheduler/ranks',
+        'lane-movements.ts, rank-lanes.ts',
+        'name the key, the way and the flush',
+      ],
       ['stages', 'comm-in.ts, alloc.ts, exec-message.ts', 'give it memory and command it'],
       ['devices/network', 'receive-lanes.ts', 'has a free lane'],
       ['native/mpi', 'lane_server.cpp', 'asks for the bytes or reads them'],

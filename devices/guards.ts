@@ -197,6 +197,12 @@ export interface Guards {
   refusalCounts: boolean;
   /** Ranks that load a plan compare their parts (scheduler/plans/load-together.ts). */
   planParts: boolean;
+  /** Ranks play in place of a run if all of them do, with the same plan and the same parameters (scheduler/ranks/play-votes.ts). */
+  allPlay: boolean;
+  /** A rank that has never voted on such a play is asked (scheduler/ranks/play-votes.ts). */
+  votesAsked: boolean;
+  /** A rank that has voted for a play does nothing else before it knows the decision (scheduler/recognition/agreed-plays.ts). */
+  votesBind: boolean;
   /** A plan is played in place of a run only if its insertions are those of the plan (scheduler/recognition/expectation.ts). */
   recognisedSame: boolean;
   /** Only a run that begins as one that has come before is recorded (scheduler/recognition/signatures.ts). */
@@ -350,6 +356,9 @@ const all: Guards = {
   planSameLook: true,
   refusalCounts: true,
   planParts: true,
+  allPlay: true,
+  votesAsked: true,
+  votesBind: true,
   recognisedSame: true,
   recordsOnEvidence: true,
   recognitionPauses: true,

@@ -38,6 +38,12 @@ export const Wire = {
   enters: 15,
   /** Rank 0: the position of the first call that all ranks make in the era: era, position. */
   opens: 16,
+  /** A rank would play a plan in place of a run: number of the run, the plan, and a digest of its parameters. A plan 0: it will not. */
+  wouldPlay: 17,
+  /** Rank 0: a rank waits for such a vote. */
+  asksForVotes: 18,
+  /** Rank 0: all ranks play in place of a run, or none does: number of the run, 1 or 0. */
+  allPlay: 19,
 } as const;
 
 /** Bytes of a text, at most: longer texts are cut. A message holds 64 KiB. */

@@ -433,6 +433,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
     this.observer?.passEnds(this.x.now);
     if (this.tellsRuns) {
       if (this.progressed > 0) this.openRuns.reportProgress();
+      this.held?.passed();
       this.openRuns.reportOver();
     }
     return this.progressed > 0;

@@ -94,7 +94,7 @@ export async function makePlan(
   }
 }
 
-/** The plan of tasks that `insert` inserts before it returns. @throws HeadraceError as `makePlan` rejects */
+/** The plan of tasks that `insert` inserts before it returns; on several ranks the part of this rank. @throws HeadraceError as `makePlan` rejects */
 export function planAtOnce(
   runtime: PlanningRuntime,
   engine: Engine,
@@ -109,7 +109,11 @@ export function planAtOnce(
   reductions.endAll(graph);
   parts.endAll();
   graph.end();
-  return planOf(runtime, engine, planning, made, { name, choice: 'auto' }, isOver);
+  const { peers } = runtime;
+  const wish: PlanWish = { name, choice: 'auto' };
+  if (peers !== undefined)
+    return shareOf(runtime, engine, peers, { recorder: planning, made }, wish, isOver);
+  return planOf(runtime, engine, planning, made, wish, isOver);
 }
 
 function plannerOf({ options }: PlanningRuntime, engine: Engine): PlanningEngine {
@@ -189,56 +193,20 @@ async function planTogether(
   engine: Engine,
   peers: Ranks,
   program: (graph: PlanGraph) => void | PromiseLike<void>,
-  { name, choice }: PlanWish,
+  wish: PlanWish,
   isOver: () => boolean,
 ): Promise<Plan> {
-  const { queues } = engine.backend;
+  const { name } = wish;
   let plan: Plan | undefined;
   let parts: PlanParts | undefined;
   await runtime
     .run(
       async (outer) => {
-        const { window, runAhead } = runtime.options;
-        const recorder = new PlanningEngine(engine, engine.backend, { window, runAhead });
-        const { planning, tasks, insertions } = recorder;
+        const recorder = plannerOf(runtime, engine);
         const made = graphOf(runtime, recorder, outer.state);
-        const { graph } = made;
         parts = made.parts.held;
         await planned(made, program, name);
-        const rows = messageRows(
-          recorder.x.classes,
-          planning.kernel(IDLE_KERNEL, HOST),
-          planning.spaces.length,
-        );
-        const bytesOf = (d: DatumId): number => engine.directory.bytes[d];
-        const isShort = (d: DatumId): boolean => peers.device.isInline(bytesOf(d));
-        const { treeFrom, inlineBytes } = runtime.options;
-        const messages = planMessages(insertions, graph.rankOf, isShort, treeFrom);
-        const { rank } = peers;
-        const { maxArguments: mostArguments } = tasks;
-        const of = { rank, rows, queues, bytesOf, mostArguments };
-        const share = rankShare(insertions, graph.rankOf, messages, of);
-        const own = new PlanningEngine(
-          engine,
-          engine.backend,
-          { window, runAhead },
-          recorder,
-          share,
-        );
-        const found = new Planner(own, engine).again(name);
-        const { classes, temporaries } = graph;
-        const slots = openSlots(insertions, classes);
-        const { mirrored: data } = recorder;
-        const { readers, last, keys, pairs } = messages;
-        const facts = { readers, last, keys, pairs };
-        const infoOf = (d: DatumId): unknown => engine.directory.info[d];
-        const { size } = peers;
-        const same = { name, classes, infoOf, bytesOf, size, treeFrom, inlineBytes };
-        const whole = wholePlanOf(insertions, graph.rankOf, same);
-        const together = { runtime, peers, messages: facts, whole, slots, treeFrom };
-        plan = new Plan(engine, found, {
-          ...{ classes, data, temporaries, parts, isOver, choice, together },
-        });
+        plan = shareOf(runtime, engine, peers, { recorder, made }, wish, isOver);
       },
       { name: `making plan '${name}'` },
     )
@@ -247,4 +215,46 @@ async function planTogether(
       throw error;
     });
   return plan as Plan;
+}
+
+/** The part of this rank in the plan of the tasks of all ranks, which `recorder` has from `graph`. */
+function shareOf(
+  runtime: PlanningRuntime,
+  engine: Engine,
+  peers: Ranks,
+  { recorder, made }: { readonly recorder: PlanningEngine; readonly made: PlanProgram },
+  { name, choice }: PlanWish,
+  isOver: () => boolean,
+): Plan {
+  const { graph } = made;
+  const { queues } = engine.backend;
+  const { window, runAhead } = runtime.options;
+  const { planning, tasks, insertions } = recorder;
+  const rows = messageRows(
+    recorder.x.classes,
+    planning.kernel(IDLE_KERNEL, HOST),
+    planning.spaces.length,
+  );
+  const bytesOf = (d: DatumId): number => engine.directory.bytes[d];
+  const isShort = (d: DatumId): boolean => peers.device.isInline(bytesOf(d));
+  const { treeFrom, inlineBytes } = runtime.options;
+  const messages = planMessages(insertions, graph.rankOf, isShort, treeFrom);
+  const { rank, size } = peers;
+  const { maxArguments: mostArguments } = tasks;
+  const machine = { rank, rows, queues, bytesOf, mostArguments };
+  const share = rankShare(insertions, graph.rankOf, messages, machine);
+  const own = new PlanningEngine(engine, engine.backend, { window, runAhead }, recorder, share);
+  const found = new Planner(own, engine).again(name);
+  const { classes, temporaries } = graph;
+  const slots = openSlots(insertions, classes);
+  const { mirrored: data } = recorder;
+  const { readers, last, keys, pairs } = messages;
+  const facts = { readers, last, keys, pairs };
+  const infoOf = (d: DatumId): unknown => engine.directory.info[d];
+  const same = { name, classes, infoOf, bytesOf, size, treeFrom, inlineBytes };
+  const whole = wholePlanOf(insertions, graph.rankOf, same);
+  const together = { runtime, peers, messages: facts, whole, slots, treeFrom };
+  const parts = made.parts.held;
+  const of = { classes, data, temporaries, parts, isOver, choice, together };
+  return new Plan(engine, found, of);
 }

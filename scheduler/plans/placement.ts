@@ -17,6 +17,8 @@ import { writeAddresses } from './layout.js';
 import type { PlannedCopy, PlannedProgram, PlannedRegion } from './planned-program.js';
 
 const UNPLACED = -1;
+/** Limit for the bytes of a block in addition to its region's. */
+const BLOCK_SLACK = 512;
 
 export class Placement {
   private readonly state: EngineState;
@@ -60,6 +62,24 @@ export class Placement {
     if (!isThere || state.transfers.live > 0) return false;
     this.patch();
     return true;
+  }
+
+  /**
+   * Whether `enter` finds all that it needs, on a machine without GPUs, where nothing is under way and nothing else is made before.
+   * `isHere`: whether the latest version of a datum is here; others come before.
+   */
+  mayEnter(isHere: (datum: DatumId) => boolean): boolean {
+    const { program, state } = this;
+    const { directory: dir, spaces } = state;
+    const isMissing = ({ datum }: PlannedCopy): boolean =>
+      dir.poison[datum] !== Poison.none && isHere(datum);
+    if (program.entry.some(isMissing)) return false;
+    let bytes = 0;
+    for (const { datum, space, bytes: size } of program.regions)
+      if (datum === undefined || dir.block[datum * dir.spaces + space] === NO_BLOCK)
+        bytes += size + BLOCK_SLACK;
+    // Free memory may be in pieces.
+    return 2 * bytes <= spaces[HOST].zone.available;
   }
 
   /** Gives the blocks back. Copies that are valid stay until others need the memory. */

@@ -40,7 +40,7 @@ export class PlanGraph extends Graph {
   readonly temporaries: Datum[] = [];
   /** @internal Rank of each insertion; on several ranks only. */
   readonly rankOf: number[] = [];
-  /** On several ranks: the run in which all ranks make the plan. */
+  /** On several ranks: the run in which all ranks make the plan, if they do it together. */
   private readonly together: RunState | undefined;
 
   /** @internal Use `runtime.plan`. */
@@ -94,18 +94,19 @@ export class PlanGraph extends Graph {
   protected override place(insertion: ProgramInsertion, rank: number): TaskHandle {
     const { together, owner, planning } = this;
     const { peers } = owner;
-    if (peers === undefined || together === undefined) return super.place(insertion, rank);
+    if (peers === undefined) return super.place(insertion, rank);
     const { cls, flows, params } = insertion;
     const target = rank >= 0 ? rank : peers.plan.rankOf(cls, flows);
     const before = (insertion.after ?? []) as readonly number[];
-    peers.runs.graphs.count(together, cls, flows, params, peers.plan.data.gid, target);
+    if (together !== undefined)
+      peers.runs.graphs.count(together, cls, flows, params, peers.plan.data.gid, target);
     this.rankOf.push(target);
     return planning.keep(insertion as TaskInsertion, before) as TaskHandle;
   }
 
   /** @internal */
   protected override isHandle(handle: number): boolean {
-    if (this.together === undefined) return super.isHandle(handle);
+    if (this.owner.peers === undefined) return super.isHandle(handle);
     return Number.isInteger(handle) && handle >= 0 && handle < this.planning.insertions.count;
   }
 

@@ -16,7 +16,7 @@ import { Play, type PlayWish, type Stand } from './play.js';
 import { type Playable, Playables } from './playable.js';
 import { ERA_SLOT } from './rank-share.js';
 import { bytesOf, writePlan } from './save-plan.js';
-import { runTogether, type Together } from './together.js';
+import { beginTogether, runTogether, type Together } from './together.js';
 import { checkedCondition, type WhileCondition } from './while-condition.js';
 
 /** The value of an open parameter, or a function of the number of the iteration, from 0. */
@@ -215,10 +215,12 @@ export class Plan {
       },
       stand: stand && {
         ...stand,
-        refused: (error) => {
-          end();
-          stand.refused(error);
-        },
+        refused:
+          stand.refused &&
+          ((error) => {
+            end();
+            stand.refused?.(error);
+          }),
       },
     });
     engine.sections.enter(play);
@@ -235,6 +237,7 @@ export class Plan {
     stand: Stand,
     ends: Ends,
     given: (slot: string) => (iteration: number) => number,
+    eraOf: (iteration: number) => number = NO_ERA,
   ): () => void {
     const { engine } = this;
     // A runtime that is being closed waits for its runs.
@@ -245,7 +248,7 @@ export class Plan {
       ends.done(iterations);
     };
     const of = { times: 1, condition: undefined, run, isPart: true, stand, ...ends, done };
-    const values = program.slots.map(given);
+    const values = program.slots.map((slot) => (slot === ERA_SLOT ? eraOf : given(slot)));
     const play = this.enter(playable, of, (slot, iteration) => values[slot](iteration));
     return () => {
       engine.sections.withdraw(play);
@@ -253,6 +256,37 @@ export class Plan {
       this.plays--;
       this.releaseIfOver();
     };
+  }
+
+  /**
+   * On several ranks, all of which play the plan in place of the tasks of run `run`: as `stand`, at once and without a way back.
+   * `words`: what else must be the same on all ranks.
+   * @throws HeadraceError the error of the run; then nothing is played
+   * @internal
+   */
+  standTogether(
+    run: RunState,
+    words: readonly number[],
+    stand: Stand,
+    ends: Ends,
+    given: (slot: string) => (iteration: number) => number,
+  ): void {
+    const { engine, together, name } = this;
+    if (together === undefined) throw new Error('the plan has no other ranks');
+    together.peers.runs.graphs.does(run, `playing run '${name}' as a plan`, words);
+    const eraOf = beginTogether(engine, together, run);
+    this.stand(run, stand, ends, given, eraOf);
+  }
+
+  /** The digest by which the parts of several ranks know each other. @internal */
+  get digest(): string {
+    return this.together?.whole.digest ?? '';
+  }
+
+  /** Whether a play has the values and the memory that it begins with, if nothing changes. @internal */
+  get mayBegin(): boolean {
+    const have = this.together?.peers.plan.data.have;
+    return this.forms.plain.placement.mayEnter((d) => have?.[d] !== 0);
   }
 
   /** Adds the copies of the iterations to the totals of the engine, from which runs are reported. */

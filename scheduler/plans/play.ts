@@ -48,10 +48,10 @@ export interface PlayCondition {
 export interface Stand {
   /** The first command follows. */
   readonly begins: () => void;
-  /** The play cannot begin, and is over. */
-  readonly refused: (error: HeadraceError) => void;
-  /** What a message calls the task of an insertion in an iteration. */
-  readonly nameOf: (cls: TaskClassRow, insertion: number, iteration: number) => string;
+  /** The play cannot begin, and is over. Without it such a play fails: other ranks have begun theirs. */
+  readonly refused?: ((error: HeadraceError) => void) | undefined;
+  /** What a message calls the task of an insertion in an iteration; by default its parameters tell it apart. */
+  readonly nameOf?: (cls: TaskClassRow, insertion: number, iteration: number) => string;
   /** Iterations so far; more may come until the play is over. */
   readonly times: () => number;
   /** So many iterations are over, and others follow. */
@@ -233,7 +233,7 @@ export class Play implements Section {
 
   private endEarly(error: HeadraceError): void {
     const { stand } = this.wish;
-    if (stand === undefined || this.hasEntered) {
+    if (stand?.refused === undefined || this.hasEntered) {
       this.fail(error);
       return;
     }
@@ -452,7 +452,7 @@ export class Play implements Section {
     );
     const values = cls.paramNames.map((name, i) => `${name} = ${params[i]}`).join(', ');
     const task =
-      wish.stand?.nameOf(cls, failed.insertion, iteration) ??
+      wish.stand?.nameOf?.(cls, failed.insertion, iteration) ??
       `${cls.name}${values === '' ? '' : `(${values})`} ${where}`;
     const explain = (code: number): string | undefined =>
       state.callbacks.call(

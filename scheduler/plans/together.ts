@@ -70,16 +70,28 @@ export async function runTogether(
       peers.runs.graphs.does(run, textOf(name, times, condition), wordsOf(peers, times, condition));
     // Without an iteration all data stay where they are.
     if (times === 0) return;
-    bringData(engine, peers, runtime, messages, run);
-    leaveData(peers, messages);
-    // Between the eras of the tasks of this era and of the next one (devices/network/keys.ts).
-    const before = laneEra(peers.runs.era, MAX_RANKS - 1);
-    const first = (peers.plays++ % PLAYS) * ITERATIONS;
-    const eras = 2 * PLAYS * ITERATIONS;
-    iterations = await play(run, (i) => before + (first + (i % ITERATIONS) + 1) / eras);
+    iterations = await play(run, beginTogether(engine, { runtime, peers, messages }, run));
   };
   await runtime.run(program, signal === undefined ? { name } : { name, signal });
   return iterations;
+}
+
+/**
+ * All ranks play in run `run`: brings the data to the ranks that read them first. Returns the era of the messages of an iteration.
+ * @throws HeadraceError the error of the run
+ */
+export function beginTogether(
+  engine: Engine,
+  { runtime, peers, messages }: Pick<Together, 'runtime' | 'peers' | 'messages'>,
+  run: RunState,
+): (iteration: number) => number {
+  bringData(engine, peers, runtime, messages, run);
+  leaveData(peers, messages);
+  // Between the eras of the tasks of this era and of the next one (devices/network/keys.ts).
+  const before = laneEra(peers.runs.era, MAX_RANKS - 1);
+  const first = (peers.plays++ % PLAYS) * ITERATIONS;
+  const eras = 2 * PLAYS * ITERATIONS;
+  return (i) => before + (first + (i % ITERATIONS) + 1) / eras;
 }
 
 /** Such as `playing plan 'step' 3 times`. */
@@ -120,6 +132,8 @@ function bringData(
       flows[0] = datum;
       const insertion = { cls, run, flows, params, priority: 0, device: HOST, after: undefined };
       insertOnRanks(engine, peers, insertion, rank);
+      // It is no task of the program.
+      if (rank === peers.rank) run.movements++;
     }
   }
 }

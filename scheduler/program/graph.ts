@@ -241,9 +241,9 @@ export class Graph extends RunView implements TaskGraph {
     const { watch } = this;
     if (
       watch !== undefined &&
-      watch.glance?.passes(insertion.flows, count - 1, run.inserted) !== true
+      watch.glance?.passes(insertion.flows, count - 1, watch.place) !== true
     )
-      watch.notes(insertion, cls);
+      watch.notes(insertion, cls, rank);
     insertion.parent = spawner;
     const { parts } = this.runtime;
     if (spawner !== undefined) return this.insertSpawned(bound, spawner, rank);
@@ -364,7 +364,9 @@ export class Graph extends RunView implements TaskGraph {
 
   /** @internal Whether a number is the handle of a task that was inserted. */
   protected isHandle(handle: number): boolean {
-    return this.engine.tasks.wasTaken(handle) || isElsewhere(handle, this.ranks);
+    const { engine, ranks } = this;
+    if (engine.tasks.wasTaken(handle) || isElsewhere(handle, ranks)) return true;
+    return engine.held?.isHandle(handle) === true;
   }
 
   /** Inserts a task with lists, or with parameters that are data, as one of its shape (class-shapes.ts). */
@@ -469,8 +471,10 @@ export class Graph extends RunView implements TaskGraph {
     if (priority !== undefined) insertion.priority = checkPriority(bound, priority);
     if (device !== undefined) insertion.device = deviceHint(this.engine, bound, device);
     const on = rank === undefined ? ANY_RANK : checkRank(bound, rank, this.ranks);
-    if (after !== undefined)
-      insertion.after = checkAfter(bound, after, (handle) => this.isHandle(handle));
+    if (after !== undefined) {
+      const handles = checkAfter(bound, after, (handle) => this.isHandle(handle));
+      insertion.after = this.engine.held?.tasksOf(handles) ?? handles;
+    }
     const isEmpty = (priority ?? device ?? rank ?? after) === undefined;
     if (isEmpty || bound.unchecked > 0) {
       checkTaskOptions(bound, options);

@@ -52,8 +52,10 @@ export interface InsertionWatch {
     inOrder?: readonly Datum[],
   ): boolean;
   readonly handle: TaskHandle;
-  /** A checked task of class `cls` is about to be inserted. */
-  notes(insertion: ProgramInsertion, cls: TaskClass): void;
+  /** The number of the insertion in its run. */
+  readonly place: number;
+  /** A checked task of class `cls` is about to be inserted, on rank `rank` or, if that is negative, where its data belong. */
+  notes(insertion: ProgramInsertion, cls: TaskClass, rank: number): void;
   /** The program asks for something that needs its tasks to run before it ends. */
   asks(what: string): void;
   /** It awaits room for more tasks. True if insertions stay held back; then `hasSpace` follows. */

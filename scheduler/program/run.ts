@@ -94,6 +94,9 @@ export class Run implements PromiseLike<RunReport> {
   private detach: () => void = () => {};
   private readonly recognition: Recognition | undefined;
   private readonly watch: RunWatch | undefined;
+  private readonly isPruned: boolean;
+  /** Tasks of all ranks. */
+  private total = 0;
 
   /** @internal Use `runtime.run`. */
   constructor(
@@ -120,7 +123,9 @@ export class Run implements PromiseLike<RunReport> {
     engine.observer?.runBegan(this.state);
     const { signal } = options;
     if (signal !== undefined) this.guarded('the signal', () => this.follow(signal));
-    this.number = this.peers?.runs.begin(this.state, this.name, options.pruned ?? false) ?? 0;
+    const { pruned = false } = options;
+    this.number = this.peers?.runs.begin(this.state, this.name, pruned) ?? 0;
+    this.isPruned = pruned && this.peers !== undefined;
     this.publish('start', {});
     this.recognition = recognition;
     const graph = new Graph(runtime, engine, this.state);
@@ -159,7 +164,9 @@ export class Run implements PromiseLike<RunReport> {
     engine.held?.settle();
     // The slot of a run that is over may belong to another run now.
     const slot = state.over ? -1 : state.slot;
-    return task === undefined ? explainAll(engine, slot) : explainTask(engine, task, slot);
+    if (task === undefined) return explainAll(engine, slot);
+    const [handle] = engine.held?.tasksOf([task]) ?? [task];
+    return explainTask(engine, handle, slot);
   }
 
   /** Drops queued tasks, lets running ones end; the run then rejects with an AbortError. */
@@ -248,8 +255,9 @@ export class Run implements PromiseLike<RunReport> {
       this.endReductions();
     }
     this.engine.observer?.insertionEnded(this.state);
-    this.peers?.runs.sealed(this.state);
+    this.peers?.runs.programEnded(this.state);
     if (this.watch?.seals() === true) return;
+    this.total = this.peers?.runs.graphEnded(this.state) ?? 0;
     this.engine.seal(this.state);
     this.engine.wake();
   }
@@ -299,7 +307,11 @@ export class Run implements PromiseLike<RunReport> {
     engine.observer?.runEnded(state);
     engine.closeRun(state);
     const tasks = state.retired - state.movements;
-    const recognition = this.recognition?.ended(this.watch, tasks, state.error !== undefined);
+    const { isPruned, peers } = this;
+    const hasFailed = state.error !== undefined;
+    const all = peers === undefined ? tasks : this.total;
+    const ended = { own: tasks, all, hasFailed, isPruned };
+    const recognition = this.recognition?.ended(this.watch, ended);
     if (state.error !== undefined) {
       const error = this.thrown ?? state.error;
       this.guarded('the telemetry', () => this.span.failed(error));

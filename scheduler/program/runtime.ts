@@ -4,7 +4,7 @@
 import { hostname } from 'node:os';
 import type { Backend } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
-import type { TaskHandle } from '../../devices/handles.js';
+import type { TaskHandle, TaskId } from '../../devices/handles.js';
 import type { NetworkPort } from '../../devices/network/port.js';
 import type { FileSink } from '../../trace/sinks.js';
 import { checkFile, isInstance, shown } from '../checks.js';
@@ -157,8 +157,9 @@ export class Runtime {
     const partials = new Partials(programData, peers, false);
     this.reductions = new Reductions({ engine, peers, programData, classes, partials });
     programData.reductions = this.reductions;
-    // On several ranks all would have to recognise the same runs.
-    if (options.plans === 'off' || port !== undefined) return;
+    // On several ranks, messages of plays start and end in host memory.
+    const hasGpus = backend.spaces.length > 1;
+    if (options.plans === 'off' || (port !== undefined && hasGpus)) return;
     const isOver = (): boolean => this.lifetime.isOver;
     this.recognition = new Recognition(this.engine, this, (insert, name) =>
       planAtOnce(this, this.engine, insert, name, isOver),
@@ -354,8 +355,9 @@ export class Runtime {
         'ERR_ARGUMENT_TYPE',
         `a story needs a task or a datum, not ${shown(of)}`,
       );
-    if (isElsewhere(of, this.ranks)) return 'the task runs on another rank, which has its story';
-    return this.told(story.ofTask(of), `task #${of}`);
+    const [task] = this.engine.held?.tasksOf([of]) ?? [of];
+    if (isElsewhere(task, this.ranks)) return 'the task runs on another rank, which has its story';
+    return this.told(story.ofTask(task as TaskId), `task #${task}`);
   }
 
   private told(lines: readonly string[], name: string): string {

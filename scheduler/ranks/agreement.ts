@@ -74,6 +74,7 @@ export class RankRuns implements BallotRuns, EraRuns, RunNotes {
     const epoch = this.epochs.begin(run);
     epoch.before = this.ranks.calls.runBegins(epoch.number, name, pruned);
     epoch.pruned = pruned;
+    this.ranks.votes.begins(epoch.number);
     if (pruned) this.missesWrites = true;
     this.isUnderWay = true;
     this.ranks.clocks.measure();
@@ -122,13 +123,18 @@ export class RankRuns implements BallotRuns, EraRuns, RunNotes {
   }
 
   /** The program function of a run has ended on this rank. */
-  sealed(run: RunState): void {
+  programEnded(run: RunState): void {
     const epoch = this.epochs.of(run);
     if (epoch === undefined) return;
     epoch.isSealed = true;
-    if (run.error !== undefined) return;
-    this.ranks.calls.programEnds(epoch.number);
-    this.graphs.tell(epoch, true);
+    if (run.error === undefined) this.ranks.calls.programEnds(epoch.number);
+  }
+
+  /** All that the program of a run has inserted on this rank, which has ended, is in its graph. Returns the tasks of all ranks. */
+  graphEnded(run: RunState): number {
+    const epoch = this.epochs.of(run);
+    if (epoch !== undefined && run.error === undefined) this.graphs.tell(epoch, true);
+    return epoch?.graph.tasks ?? 0;
   }
 
   /** All tasks of a run are over on this rank. */
@@ -251,6 +257,7 @@ export class RankRuns implements BallotRuns, EraRuns, RunNotes {
     const { run } = epoch;
     this.epochs.remove(epoch.number);
     this.ranks.calls.runEnds(epoch.number, agreed);
+    this.ranks.votes.ends(epoch.number);
     if (run === undefined) return;
     this.epochs.close(run);
     this.engine.runIsSettled(run);

@@ -47,6 +47,8 @@ export interface RankLinks {
   readonly calls: CallNotes;
   readonly runs: RunNotes;
   readonly clocks: { measure(): void };
+  /** Votes on plays in place of runs (play-votes.ts). */
+  readonly votes: { begins(number: number): void; ends(number: number): void };
   /** Set once a rank was lost or made different calls. */
   readonly lostError: HeadraceError | undefined;
   /** A rank's process has ended. */

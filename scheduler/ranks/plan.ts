@@ -76,6 +76,8 @@ export class RankPlan {
   /** Per space, the bytes of the largest task so far. */
   private readonly largest: Float64Array;
   private elsewhere = 0;
+  /** Tasks of all ranks that were inserted. */
+  count = 0;
   /** Pulled inputs of the task that is about to be inserted. */
   private opened: PullGroup | undefined;
 
@@ -127,6 +129,7 @@ export class RankPlan {
     const { data } = this;
     const { cls, run, flows, params, priority } = insertion;
     this.runs.graphs.count(run, cls, flows, params, data.gid, target);
+    this.count++;
     const { modes } = cls;
     const local = target === this.rank;
     this.opened = undefined;

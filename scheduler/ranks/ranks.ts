@@ -36,6 +36,7 @@ import { RankLoss } from './loss.js';
 import { MovementTasks } from './movement-tasks.js';
 import { Movements } from './movements.js';
 import { RankPlan } from './plan.js';
+import { PlayVotes } from './play-votes.js';
 import { RankPulls } from './pull-admission.js';
 import { RankLanes } from './rank-lanes.js';
 import { Receives } from './receives.js';
@@ -50,6 +51,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   readonly credits: NetworkCredits;
   readonly runs: RankRuns;
   readonly calls: RankCalls;
+  readonly votes: PlayVotes;
   readonly clocks: RankClocks;
   readonly plan: RankPlan;
   readonly after: RankAfter;
@@ -73,6 +75,8 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   plays = 0;
   /** A failed run is settled, and every datum has its owner's value again. */
   whenEraBegins: () => void = () => {};
+  /** A run has failed on this rank, or on another one. */
+  whenRunFails: (run: RunState) => void = () => {};
   /** The last value that the port received: whether this rank waits for no other. */
   private isQuiet = false;
 
@@ -94,6 +98,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
     this.credits = credits;
     const isInline = (bytes: number): boolean => device.isInline(bytes);
     const rankLanes = new RankLanes(engine, credits, isInline, port);
+    this.votes = new PlayVotes(engine, this);
     const runs = new RankRuns(engine, this);
     this.runs = runs;
     this.clocks = new RankClocks(engine, this);
@@ -183,6 +188,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
 
   runFailed(run: RunState, error: HeadraceError): void {
     this.earlyEnds.runFailed(run, error);
+    this.whenRunFails(run);
   }
 
   runEnded(run: RunState): void {
@@ -229,6 +235,7 @@ export class Ranks implements NetworkListener, RankLinks, Remote {
   control(from: number, record: WireRecord): void {
     if (record.kind === Wire.clock || record.kind === Wire.time) this.clocks.take(from, record);
     else if (record.kind >= Wire.waiting && record.kind <= Wire.left) this.calls.take(from, record);
+    else if (record.kind >= Wire.wouldPlay) this.votes.take(from, record);
     else this.runs.take(from, record);
   }
 

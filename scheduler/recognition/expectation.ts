@@ -126,9 +126,19 @@ export class Comparison {
   /** Id that the first task would have. */
   private base: number;
   private readonly isChecked: boolean;
+  private readonly handleOf: ((n: number) => TaskHandle) | undefined;
 
-  /** `isChecked`: all names of arguments and options are looked at. */
-  constructor(expected: Expectation, base: number, isChecked: boolean) {
+  /**
+   * `isChecked`: all names of arguments and options are looked at. `handleOf`: the handle of an insertion on several ranks, where each task
+   * runs where its data belong.
+   */
+  constructor(
+    expected: Expectation,
+    base: number,
+    isChecked: boolean,
+    handleOf?: (n: number) => TaskHandle,
+  ) {
+    this.handleOf = handleOf;
     this.expected = expected;
     this.base = base;
     this.isChecked = isChecked;
@@ -137,7 +147,8 @@ export class Comparison {
 
   /** Handle of the insertion that was accepted last. */
   get handle(): TaskHandle {
-    return ((this.base + this.next - 1) | 0) as TaskHandle;
+    const last = this.next - 1;
+    return this.handleOf?.(last) ?? (((this.base + last) | 0) as TaskHandle);
   }
 
   /** Compares the next insertions with the same tasks, from the first one on; that one would have the id `base`. */
@@ -217,9 +228,10 @@ export class Comparison {
     const { insertions } = this.expected;
     const { next: n, base } = this;
     if (options === null || typeof options !== 'object') return false;
-    const { priority = 0, device, rank = 0, after = [] } = options;
+    const { priority = 0, device, rank, after = [] } = options;
     const space = device === undefined ? ANY_DEVICE : spaceNumber(device);
-    if (rank !== 0 || !Array.isArray(after)) return false;
+    const hasOtherRank = this.handleOf === undefined ? (rank ?? 0) !== 0 : rank !== undefined;
+    if (hasOtherRank || !Array.isArray(after)) return false;
     if (guards.recognisedSame) {
       if (priority !== insertions.priorityOf(n) || space !== insertions.deviceOf(n)) return false;
       const before = insertions.after.get(n) ?? [];

@@ -8,9 +8,16 @@ import { guards } from '../../devices/guards.js';
 import type { TaskId } from '../../devices/handles.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
+import { mix } from '../ranks/call-log.js';
+import type { PlayVote } from '../ranks/play-votes.js';
+import type { Ranks } from '../ranks/ranks.js';
 import { Comparison } from './expectation.js';
-import { insertHeld } from './held-tasks.js';
+import type { HeldHandles } from './held-handles.js';
+import { insertHeld, insertOnAll } from './held-tasks.js';
 import type { PlannedSequence, Sequence } from './sequence.js';
+
+/** Hexadecimal digits of the digest of a plan that ranks compare: so many fit into a number. */
+const DIGITS = 12;
 
 /** A program that compares faster than this does nothing else between its insertions: nanoseconds per task, and besides. */
 const PER_TASK = 2000;
@@ -22,6 +29,12 @@ interface HoldObserver {
   began(): void;
   /** Its play cannot begin. */
   refused(error: HeadraceError): void;
+}
+
+/** The other ranks, which play at the same time (agreed-plays.ts). */
+interface HeldOnRanks {
+  readonly peers: Ranks;
+  readonly handles: HeldHandles;
 }
 
 export class HeldRun {
@@ -37,21 +50,33 @@ export class HeldRun {
   /** When it began, on the clock and in processor time. */
   private readonly since: number;
   private readonly workedBefore: number;
+  private readonly onRanks: HeldOnRanks | undefined;
+  /** On several ranks: the place of its first task among those that were held back. */
+  private readonly first: number;
 
-  /** `base`: the number of its first task. */
+  /** `base`: the number of its first task. `onRanks`: if there are several ranks. */
   constructor(
     engine: Engine,
     run: RunState,
     sequence: Sequence,
     of: PlannedSequence,
     base: TaskId,
+    onRanks?: HeldOnRanks,
   ) {
     this.engine = engine;
+    this.onRanks = onRanks;
     this.run = run;
     this.sequence = sequence;
     this.of = of;
     this.base = base;
-    this.comparison = new Comparison(of.expectation, base, engine.checked);
+    const handles = onRanks?.handles;
+    this.first = handles?.take(of.expectation.count) ?? 0;
+    this.comparison = new Comparison(
+      of.expectation,
+      base,
+      engine.checked,
+      handles && ((n) => handles.handle(this.first + n, of.ranks[n])),
+    );
     const { backend } = engine;
     this.since = backend.now();
     this.workedBefore = backend.workTime();
@@ -70,6 +95,25 @@ export class HeldRun {
     return this.of.expectation.count;
   }
 
+  /** Those of them that run on this rank. */
+  get tasks(): number {
+    const { plan, expectation } = this.of;
+    return this.onRanks === undefined ? expectation.count : plan.report.tasks;
+  }
+
+  /** What this rank would play: the plan, and a number that stands for the open parameters. */
+  get vote(): PlayVote {
+    const { of, comparison } = this;
+    const { openPlaces } = of.expectation;
+    const bits = new DataView(new ArrayBuffer(8));
+    let values = 0;
+    for (const place of openPlaces) {
+      bits.setFloat64(0, comparison.values[place]);
+      values = mix(mix(values, bits.getInt32(0)), bits.getInt32(4));
+    }
+    return { plan: Number.parseInt(of.plan.digest.slice(0, DIGITS), 16) + 1, values };
+  }
+
   /** Insertions compared so far. */
   get compared(): number {
     return this.comparison.next;
@@ -84,20 +128,71 @@ export class HeldRun {
   complete(): void {
     this.isComplete = true;
     this.run.sealed = true;
-    this.run.standing = this.count;
+    // The play of a rank without tasks is a part of the run, too.
+    this.run.standing = Math.max(1, this.tasks);
+  }
+
+  /** Whether it could be played now. */
+  get mayPlay(): boolean {
+    return this.of.plan.mayBegin;
+  }
+
+  /** All ranks play. */
+  playTogether(): void {
+    const { engine, run, of, comparison, onRanks } = this;
+    const { expectation, plan } = of;
+    // Tasks that bring the data come before the play.
+    run.sealed = false;
+    engine.tellsRuns = false;
+    const end = (error?: HeadraceError): void => this.ended(error);
+    try {
+      plan.standTogether(
+        run,
+        [this.vote.values],
+        { begins: () => {}, times: () => 1, played: () => {} },
+        { done: () => end(), failed: end },
+        (slot) => {
+          const place = expectation.placeOf(slot);
+          return () => comparison.values[place];
+        },
+      );
+    } catch (error) {
+      if (!(error instanceof HeadraceError)) throw error;
+      // Nothing is inserted into a run that has failed.
+      engine.failRun(run, error);
+      this.insertOnAll();
+      run.standing = 0;
+    } finally {
+      engine.tellsRuns = true;
+    }
+    onRanks?.peers.runs.graphEnded(run);
+    engine.seal(run);
+  }
+
+  /** Its play is over. */
+  private ended(error: HeadraceError | undefined): void {
+    const { engine, run, tasks } = this;
+    if (error !== undefined) engine.failRun(run, error);
+    run.standing = 0;
+    run.inserted += tasks;
+    run.retired += tasks - 1;
+    engine.openRuns.taskIsOver(run);
+  }
+
+  private insertOnAll(): void {
+    const { engine, run, of, comparison, onRanks, first } = this;
+    if (onRanks === undefined) return;
+    const { peers, handles } = onRanks;
+    const valueAt = (place: number): number => comparison.values[place];
+    const held = { expectation: of.expectation, count: comparison.next, valueAt };
+    handles.insertedNow(first, run, insertOnAll(engine, peers, run, held));
   }
 
   /** The plan is to be played when all before it is over. */
   play(observer: HoldObserver): void {
     const { engine, run, of, comparison, base } = this;
     const { expectation, plan } = of;
-    const end = (error?: HeadraceError): void => {
-      if (error !== undefined) engine.failRun(run, error);
-      run.standing = 0;
-      run.inserted += expectation.count;
-      run.retired += expectation.count - 1;
-      engine.openRuns.taskIsOver(run);
-    };
+    const end = (error?: HeadraceError): void => this.ended(error);
     this.takeBack = plan.stand(
       run,
       {
@@ -127,7 +222,7 @@ export class HeldRun {
 
   /** Ends the hold: inserts what was compared. */
   insert(): void {
-    const { engine, run, comparison, base } = this;
+    const { engine, run, comparison, base, onRanks } = this;
     this.takeBack?.();
     this.takeBack = undefined;
     comparison.isOver = true;
@@ -138,14 +233,18 @@ export class HeldRun {
     try {
       const { expectation } = this.of;
       const valueAt = (place: number): number => comparison.values[place];
-      insertHeld(engine, run, { expectation, count: comparison.next, base, valueAt });
+      if (onRanks !== undefined) this.insertOnAll();
+      else insertHeld(engine, run, { expectation, count: comparison.next, base, valueAt });
     } catch (error) {
       if (!(error instanceof HeadraceError)) throw error;
       engine.failRun(run, error);
     } finally {
       engine.tellsRuns = true;
     }
-    if (this.isComplete) engine.seal(run);
+    if (this.isComplete) {
+      onRanks?.peers.runs.graphEnded(run);
+      engine.seal(run);
+    }
     engine.wake();
   }
 }

@@ -1,12 +1,18 @@
 // Tasks that were held back, and are inserted after all, or never run.
-import type { Column, DatumId, TaskId } from '../../devices/handles.js';
+import { HeadraceError } from '../../devices/errors.js';
+import type { Column, DatumId, TaskHandle, TaskId } from '../../devices/handles.js';
 import { Execution, TaskStage } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { TaskInsertion } from '../engine/task-insertion.js';
 import { markUnwritten } from '../failure/poison.js';
+import { insertOnRanks } from '../ranks/insertion.js';
+import type { Ranks } from '../ranks/ranks.js';
 import type { Expectation } from './expectation.js';
+
+/** A task runs where its data belong. */
+const ANY_RANK = -1;
 
 /** The first `count` tasks of an expectation, as a run has inserted them. */
 interface HeldTasks {
@@ -18,6 +24,15 @@ interface HeldTasks {
   readonly valueAt: (place: number) => number;
 }
 
+type Record = { -readonly [K in keyof TaskInsertion]: TaskInsertion[K] };
+
+function recordFor({ tasks: { maxArguments } }: Engine): Record {
+  return {
+    flows: new Int32Array(maxArguments) as Column<Int32Array, DatumId>,
+    params: new Float64Array(maxArguments),
+  } as Record;
+}
+
 /**
  * Inserts the tasks, which get the numbers that their handles promise. If the run has failed, or fails meanwhile, they are dropped: what
  * is held back behind them has the numbers that follow.
@@ -26,10 +41,7 @@ export function insertHeld(engine: Engine, run: RunState, held: HeldTasks): void
   const { expectation, count, base, valueAt } = held;
   const { tasks } = engine;
   const { insertions, open, firstParam } = expectation;
-  const record = {
-    flows: new Int32Array(tasks.maxArguments) as Column<Int32Array, DatumId>,
-    params: new Float64Array(tasks.maxArguments),
-  } as { -readonly [K in keyof TaskInsertion]: TaskInsertion[K] };
+  const record = recordFor(engine);
   for (let n = 0; n < count; n++) {
     insertions.read(n, run, record);
     const { modes, paramNames } = record.cls;
@@ -42,6 +54,55 @@ export function insertHeld(engine: Engine, run: RunState, held: HeldTasks): void
     if (id !== ((base + n) | 0))
       throw new Error('a task was inserted before those that were held back');
     if (hasFailed) dropIfUnissued(engine, run, id);
+  }
+}
+
+/**
+ * As `insertHeld`, on several ranks: the tasks of all ranks, with `insert`, which returns their handles. What comes after the failure of
+ * the run is not inserted.
+ */
+export function insertOnAll(
+  engine: Engine,
+  peers: Ranks,
+  run: RunState,
+  { expectation, count, valueAt }: Omit<HeldTasks, 'base'>,
+): TaskHandle[] {
+  const { insertions, open, firstParam } = expectation;
+  const record = recordFor(engine);
+  const handles: TaskHandle[] = [];
+  try {
+    for (let n = 0; n < count; n++) {
+      if (run.error !== undefined) throw run.error;
+      readHeld(n);
+      handles.push(insertOnRanks(engine, peers, record, ANY_RANK));
+    }
+  } catch (error) {
+    if (!(error instanceof HeadraceError)) throw error;
+    engine.failRun(run, error);
+    for (let n = handles.length; n < count; n++) {
+      readHeld(n);
+      neverRuns(engine, peers, record);
+    }
+  }
+  return handles;
+
+  function readHeld(n: number): void {
+    insertions.read(n, run, record);
+    for (let i = 0; i < record.cls.paramNames.length; i++)
+      if (open[firstParam[n] + i] !== 0) record.params[i] = valueAt(firstParam[n] + i);
+    record.after = undefined;
+  }
+}
+
+/** A task of any rank was held back and never runs. All ranks know who should have written its data, as if it were dropped. */
+function neverRuns({ directory, tasks }: Engine, { plan, rank }: Ranks, task: TaskInsertion): void {
+  const { cls, flows } = task;
+  const target = plan.rankOf(cls, flows);
+  const last = ((tasks.next - 1) | 0) as TaskId;
+  for (let i = 0; i < cls.modes.length; i++) {
+    if (cls.modes[i] === AccessMode.read) continue;
+    plan.transfers.written(flows[i], target);
+    if (target === rank) markUnwritten(directory, flows[i], last);
   }
 }
 

@@ -2,15 +2,17 @@
 // plan is made of them. After that, the insertions are only compared, and the plan is played (held-run.ts). The same goes for a
 // stretch that one run repeats (held-stretches.ts).
 //
+// On several ranks only whole runs are recognised, those that all ranks insert completely, and all ranks play them or none (agreed-plays.ts).
+//
 // Invariants: `holds` are in program order, and all but the last are complete. While there is one, nothing else is inserted before
 // `settle`, and only the first one may play.
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import type { DatumId, TaskId } from '../../devices/handles.js';
+import type { DatumId, TaskHandle, TaskId } from '../../devices/handles.js';
 import { type TaskClassRow, TaskStage } from '../../stages/task-table.js';
 import type { Engine } from '../engine/engine.js';
 import type { HeldInsertions } from '../engine/held-insertions.js';
-import type { RunState } from '../engine/run-state.js';
+import { INTERNAL_RUN, type RunState } from '../engine/run-state.js';
 import type { TaskInsertion } from '../engine/task-insertion.js';
 import type { Plan } from '../plans/plan.js';
 import type { PlanGraph } from '../plans/plan-graph.js';
@@ -19,6 +21,7 @@ import type { Graph, GraphRuntime } from '../program/graph.js';
 import { reentered } from '../program/task-arguments.js';
 import type { TaskClass } from '../program/task-class.js';
 import { Account, Cost } from './account.js';
+import { AgreedPlays } from './agreed-plays.js';
 import { Attention } from './attention.js';
 import { Expectation, type GivenTask } from './expectation.js';
 import { Glance } from './glance.js';
@@ -41,12 +44,26 @@ const RECORDED = 2;
 const LEAST_TASKS = 48;
 /** Comparisons in a row that came to nothing, after which a plan is given up. */
 const MOST_MISSES = 2;
+/** The same on several ranks, where it takes only one that is not ready. */
+const MOST_MISSES_ON_RANKS = 4;
 /** Outcomes of a run that nothing is done with. */
 const PAUSED = 'recognition pauses: it has cost more than it saves';
 const PASSED_OVER = 'it was not looked at: the runs before were all new';
+const PRUNED = 'it is pruned';
+const APART = 'not all ranks could play it';
+const NO_ROOM = 'there is no memory for its play, or data have no value';
 
 /** Makes a plan of what `insert` inserts. */
 type MakePlan = (insert: (graph: PlanGraph) => void, name: string) => Plan;
+
+/** A run that is over. */
+interface EndedRun {
+  /** Its tasks on this rank, and those of all ranks, which count for what is done with later runs, so that ranks do the same. */
+  readonly own: number;
+  readonly all: number;
+  readonly hasFailed: boolean;
+  readonly isPruned: boolean;
+}
 
 interface Hold {
   readonly held: Held;
@@ -72,6 +89,8 @@ export class Recognition implements HeldInsertions {
   private spareGlance: Glance | undefined;
   /** Open runs that are not watched: nothing is held back beside them. */
   private unwatched = 0;
+  /** On several ranks. */
+  private readonly agreed: AgreedPlays | undefined;
 
   constructor(engine: Engine, runtime: GraphRuntime, makePlan: MakePlan) {
     this.engine = engine;
@@ -86,6 +105,9 @@ export class Recognition implements HeldInsertions {
     };
     this.known = new KnownSequences(settles, forgets);
     this.workers = engine.backend.queues.filter(({ kind }) => kind === 'worker').length;
+    const { peers } = runtime;
+    if (peers !== undefined)
+      this.agreed = new AgreedPlays(engine, peers, (held, plays) => this.decided(held, plays));
   }
 
   // --- Runs ---------------------------------------------------------------------------------------------------
@@ -96,7 +118,11 @@ export class Recognition implements HeldInsertions {
 
   /** Watches the insertions into the graph of a run; undefined for a run that nothing is done with. */
   watch(run: RunState, name: string, graph: Graph): RunWatch | undefined {
-    if (!this.mayHoldNext && this.rests) {
+    const { agreed } = this;
+    const isPruned = agreed?.isPruned(run) === true;
+    if (isPruned) this.settle();
+    if (isPruned || (!this.mayHoldNext && this.rests)) {
+      agreed?.against(run);
       this.unwatched++;
       return undefined;
     }
@@ -115,22 +141,33 @@ export class Recognition implements HeldInsertions {
     return !this.attention.isDue && guards.looksRarely;
   }
 
-  get nextTask(): TaskId {
-    return this.engine.tasks.next;
+  get nextTask(): number {
+    return this.agreed?.inserted ?? this.engine.tasks.next;
+  }
+
+  get isOnRanks(): boolean {
+    return this.agreed !== undefined;
+  }
+
+  inserts({ run }: RunWatch): void {
+    this.agreed?.against(run);
   }
 
   reentered(cls: TaskClass): HeadraceError {
     return reentered(this.runtime.classes.bind(cls));
   }
 
-  /** The run of so many tasks is over, and has failed or not. Returns what came of it, for its report. */
-  ended(watch: RunWatch | undefined, tasks: number, hasFailed: boolean): string {
-    this.known.record.ran(tasks);
+  /** A run is over. Returns what came of it, for its report. */
+  ended(watch: RunWatch | undefined, { own, all, hasFailed, isPruned }: EndedRun): string {
+    this.known.record.ran(own);
+    const tasks = watch !== undefined && this.agreed !== undefined ? watch.total : all;
     if (watch === undefined) {
+      this.unwatched--;
+      // A rank has inserted only some of its tasks: the ranks would find other figures.
+      if (isPruned) return PRUNED;
       const why = this.attention.isDue ? PAUSED : PASSED_OVER;
       this.account.ran(tasks, false);
       this.attention.passed(tasks);
-      this.unwatched--;
       return why;
     }
     this.watches.delete(watch);
@@ -199,6 +236,8 @@ export class Recognition implements HeldInsertions {
   }
 
   mayRecordStretch(watch: RunWatch): boolean {
+    // A stretch of the tasks of several ranks is not played.
+    if (this.agreed !== undefined) return false;
     const { inserted } = watch.run;
     this.account.inserted(inserted - watch.accounted);
     watch.accounted = inserted;
@@ -247,7 +286,9 @@ export class Recognition implements HeldInsertions {
   /** Looks for stretches in a run. */
   finder(forRun: boolean, before: number): StretchFinder {
     const timesGivenUp = (cls: TaskClass): number => this.stretchesGivenUp.get(cls) ?? 0;
-    return new StretchFinder(timesGivenUp, forRun, before, this.workers);
+    const finder = new StretchFinder(timesGivenUp, forRun, before, this.workers);
+    if (this.agreed !== undefined) finder.stop();
+    return finder;
   }
 
   takeGlance(): Glance {
@@ -300,7 +341,8 @@ export class Recognition implements HeldInsertions {
     try {
       const expectation = new Expectation(insertions, classes, (d) => directory.info[d] as Datum);
       const plan = this.makePlan((graph) => insertAgain(graph, expectation), name);
-      sequence.planned = { plan, expectation };
+      const ranks = this.agreed?.ranksOf(insertions) ?? [];
+      sequence.planned = { plan, expectation, ranks };
     } catch (error) {
       if (!(error instanceof HeadraceError)) throw error;
       sequence.refused = `no plan could be made: ${error.message}`;
@@ -314,7 +356,17 @@ export class Recognition implements HeldInsertions {
    * The hold of a run whose next insertion is the first one of a plan: of any plan if `isFirst`, otherwise of a stretch.
    */
   hold(watch: RunWatch, given: GivenTask, isFirst: boolean): Held | undefined {
-    const { engine, holds } = this;
+    const { agreed, holds, watches } = this;
+    if (agreed === undefined) return this.begins(watch, given, isFirst);
+    const isAlone = holds.length === 0 && watches.size === 1 && agreed.mayHold(watch.run);
+    const held = isAlone && isFirst ? this.begins(watch, given, true) : undefined;
+    // What is held back of another run comes first, when others no longer wait for this one.
+    if (held === undefined) agreed.against(watch.run);
+    return held;
+  }
+
+  private begins(watch: RunWatch, given: GivenTask, isFirst: boolean): Held | undefined {
+    const { agreed, engine, holds } = this;
     const { cls, args, options, inOrder } = given;
     for (const sequence of this.known.all) {
       const { planned, classes, isStretch } = sequence;
@@ -329,7 +381,7 @@ export class Recognition implements HeldInsertions {
       const base = holds.at(-1)?.held.end ?? engine.tasks.next;
       const held = isStretch
         ? this.stretches(watch, sequence, planned, base)
-        : new HeldRun(engine, watch.run, sequence, planned, base);
+        : new HeldRun(engine, watch.run, sequence, planned, base, agreed);
       if (isStretch && engine.tasks.next !== next) continue;
       const now = engine.tasks.next;
       const accepts = held.comparison.accepts(cls, args, options, inOrder);
@@ -396,13 +448,16 @@ export class Recognition implements HeldInsertions {
     else if (next.held.isComplete) this.play(next.held, next.watch);
   }
 
-  /** No task is live, and no reduction is open. Plays may be under way. */
+  /**
+   * No task is live, and no reduction is open. Plays may be under way. On several ranks tasks may be live that run no code of the program:
+   * what is held back needs no numbers there.
+   */
   private isQuiet(): boolean {
-    const { engine, holds } = this;
+    const { agreed, engine, holds } = this;
     if (!this.mayHold()) return false;
     if (holds.length > 0) return true;
     if (engine.tasks.live > 0 && !engine.isUnderWay) engine.pump();
-    return engine.tasks.live === 0;
+    return agreed === undefined ? engine.tasks.live === 0 : this.mayHold() && !this.bodyIsLive();
   }
 
   /** No one but the program inserts. */
@@ -429,7 +484,9 @@ export class Recognition implements HeldInsertions {
     for (let id = tasks.head; id !== tasks.next; id = ((id + 1) | 0) as TaskId) {
       const row = id & tasks.mask;
       if (tasks.stage[row] === TaskStage.done) continue;
-      const { body, onScriptWorkers } = x.classes[tasks.classOf[row]];
+      const { body, onScriptWorkers, network } = x.classes[tasks.classOf[row]];
+      // Movements, and the runtime's own tasks, run no code of the program.
+      if (network !== undefined || tasks.run[row] === INTERNAL_RUN) continue;
       if (body !== undefined || onScriptWorkers === true) return true;
     }
     return false;
@@ -437,11 +494,9 @@ export class Recognition implements HeldInsertions {
 
   /** A comparison came to nothing. */
   missed(sequence: Sequence): void {
-    if (++sequence.misses < MOST_MISSES) return;
-    this.givesUp(
-      sequence,
-      `its tasks were held back ${MOST_MISSES} times in a row and then inserted`,
-    );
+    const most = this.agreed === undefined ? MOST_MISSES : MOST_MISSES_ON_RANKS;
+    if (++sequence.misses < most) return;
+    this.givesUp(sequence, `its tasks were held back ${most} times in a row and then inserted`);
   }
 
   private givesUp(sequence: Sequence, why: string): void {
@@ -452,13 +507,52 @@ export class Recognition implements HeldInsertions {
     this.known.forget(sequence, why);
   }
 
-  /** The program of a hold has ended, with all insertions as expected. */
-  complete(held: HeldRun): void {
-    const { engine } = this;
+  /** The program of a hold has ended, with all insertions as expected. False if they are inserted after all. */
+  complete(held: HeldRun, watch: RunWatch): boolean {
+    const { agreed, engine } = this;
+    if (agreed !== undefined && (watch.run.error !== undefined || !held.mayPlay)) {
+      watch.outcome = NO_ROOM;
+      this.settle();
+      this.missed(held.sequence);
+      return false;
+    }
     held.complete();
-    if (this.holds[0].held === held) this.playNext();
+    if (agreed !== undefined) agreed.supports(held, watch.run);
+    else if (this.holds[0].held === held) this.playNext();
     if (!engine.isUnderWay) engine.pump();
     engine.wake();
+    return true;
+  }
+
+  /** All ranks play the first hold, or none does. */
+  private decided(held: HeldRun, plays: boolean): void {
+    const { watch } = this.holds.shift() as Hold;
+    watch.released();
+    const { sequence } = held;
+    if (plays) {
+      watch.outcome = 'played';
+      sequence.misses = 0;
+      this.account.played(held.count);
+      this.known.record.plays(sequence, held.tasks);
+      held.playTogether();
+      return;
+    }
+    watch.outcome = APART;
+    this.account.pay(Cost.heldInVain, held.count);
+    held.insert();
+    this.missed(sequence);
+  }
+
+  passed(): void {
+    this.agreed?.passed();
+  }
+
+  isHandle(handle: number): boolean {
+    return this.agreed?.handles.isOne(handle) === true;
+  }
+
+  tasksOf(handles: readonly TaskHandle[]): readonly TaskHandle[] {
+    return this.agreed?.tasksOf(handles) ?? handles;
   }
 
   /** Plays the first hold once it is alone. */
@@ -488,8 +582,15 @@ export class Recognition implements HeldInsertions {
   settle(): void {
     for (let [hold] = this.holds; hold !== undefined; [hold] = this.holds) {
       const { held, watch } = hold;
+      const { agreed } = this;
+      if (agreed?.isAwaited(held) === true) {
+        // A report in a pass does not see what is held back.
+        if (!agreed.decide()) return;
+        continue;
+      }
       if (held instanceof HeldStretches) held.tryPlay();
       if (this.holds[0] !== hold) continue;
+      agreed?.against(watch.run);
       // A hold leaves the list first: what it inserts calls this, too.
       this.holds.shift();
       watch.released();

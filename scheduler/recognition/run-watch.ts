@@ -1,7 +1,7 @@
 // What is known of the insertions of one run: they are compared with those of a plan, and held back; or they are inserted, and
 // looked at now and then (glance.ts), or followed or recorded for later. A run that repeats a stretch of its tasks is compared with that
 // stretch, and looked at for another one when it has left it.
-import type { TaskHandle, TaskId } from '../../devices/handles.js';
+import type { TaskHandle } from '../../devices/handles.js';
 import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
 import { hasDataParameters } from '../program/class-shapes.js';
@@ -31,7 +31,8 @@ const ASKED_AT_ONCE = 4096;
 /** What is known of other runs. */
 interface Recogniser {
   hold(watch: RunWatch, given: GivenTask, isFirst: boolean): Held | undefined;
-  complete(held: HeldRun): void;
+  /** The program of a hold has ended, with all insertions as expected. False if they are inserted after all. */
+  complete(held: HeldRun, watch: RunWatch): boolean;
   missed(sequence: Sequence): void;
   settle(): void;
   reentered(cls: TaskClass): Error;
@@ -39,8 +40,12 @@ interface Recogniser {
   readonly mayHoldNext: boolean;
   /** The begin of a stretch was looked for in vain in insertions of the run. */
   waits(watch: RunWatch): void;
-  /** The number of the next task that is inserted. */
-  readonly nextTask: TaskId;
+  /** The number of the next task that is inserted; on several ranks among the tasks of all ranks. */
+  readonly nextTask: number;
+  /** There are several ranks. */
+  readonly isOnRanks: boolean;
+  /** The tasks of the run are inserted, or some of them are. */
+  inserts(watch: RunWatch): void;
   /** A run with that first insertion is to be recorded as a whole: one that begins so has come often enough. */
   mayRecord(first: number, cls: TaskClass): boolean;
   /** A stretch of the run is to be recorded. */
@@ -115,12 +120,17 @@ export class RunWatch implements InsertionWatch {
   /** Calls for space that its program awaits. */
   private spaces = 0;
   private readonly graph: Graph;
+  /** The next task when the run began. */
+  private readonly began: number;
+  /** Its insertions, once its program has ended. */
+  total = 0;
 
   constructor(recognition: Recogniser, run: RunState, name: string, graph: Graph) {
     this.graph = graph;
     graph.watch = this;
     this.recognition = recognition;
     this.isQuiet = !recognition.mayHoldNext;
+    this.began = recognition.nextTask;
     this.run = run;
     this.name = name;
   }
@@ -128,6 +138,11 @@ export class RunWatch implements InsertionWatch {
   /** Handle of the insertion that was accepted last. */
   get handle(): TaskHandle {
     return this.comparison?.handle ?? this.lastHandle;
+  }
+
+  get place(): number {
+    const { recognition, run } = this;
+    return recognition.isOnRanks ? recognition.nextTask - this.began : run.inserted;
   }
 
   takes(
@@ -250,6 +265,7 @@ export class RunWatch implements InsertionWatch {
     this.forget(what);
     this.finder?.break();
     this.recognition.settle();
+    this.recognition.inserts(this);
   }
 
   /** The hold is over: its insertions are inserted. */
@@ -276,18 +292,21 @@ export class RunWatch implements InsertionWatch {
     if (!this.isSealed && this.spaces === 0) this.asks('its program awaits something');
   }
 
-  notes(insertion: ProgramInsertion, cls: TaskClass): void {
+  notes(insertion: ProgramInsertion, cls: TaskClass, rank: number): void {
     const next = this.recognition.nextTask;
     if (!this.hasStarted) this.start(insertion as TaskInsertion, cls, next);
-    const { look } = this;
-    const place = this.run.inserted;
+    const { look, place } = this;
     const { glance } = this;
     const last = cls.flowNames.length - 1;
     if (look !== undefined && (look === glance || !look.passes(insertion.flows, last, place)))
       look.see(insertion as TaskInsertion, place);
     if (glance !== undefined && !this.records(glance, next)) return;
-    if (cls.reductions !== undefined) {
-      this.forget('its tasks reduce');
+    const { isOnRanks } = this.recognition;
+    const isApart = isOnRanks && (rank >= 0 || insertion.after !== undefined);
+    if (cls.reductions !== undefined || isApart) {
+      this.forget(
+        isApart ? 'its tasks name ranks, or others that they follow' : 'its tasks reduce',
+      );
       this.finder = undefined;
       this.stretch = undefined;
     }
@@ -317,7 +336,7 @@ export class RunWatch implements InsertionWatch {
     }
   }
 
-  private start(insertion: TaskInsertion, cls: TaskClass, next: TaskId): void {
+  private start(insertion: TaskInsertion, cls: TaskClass, next: number): void {
     this.hasStarted = true;
     this.isFirst = false;
     if (this.wasHeld) return;
@@ -360,7 +379,7 @@ export class RunWatch implements InsertionWatch {
   }
 
   /** The run may repeat a stretch. Whether its insertions are recorded from here on. */
-  private records({ repeated }: Glance, next: TaskId): boolean {
+  private records({ repeated }: Glance, next: number): boolean {
     if (repeated === 0) return false;
     if (!this.recognition.mayRecordStretch(this)) {
       this.glances(true);
@@ -404,6 +423,7 @@ export class RunWatch implements InsertionWatch {
   seals(): boolean {
     this.isSealed = true;
     const { held, recognition, sequence } = this;
+    this.total = this.place;
     if (held instanceof HeldStretches) {
       const waits = held.seal();
       if (waits) this.comparison = undefined;
@@ -412,8 +432,8 @@ export class RunWatch implements InsertionWatch {
     }
     if (held !== undefined) {
       if (held.compared === held.count) {
-        recognition.complete(held);
-        return true;
+        this.total = held.count;
+        return recognition.complete(held, this);
       }
       this.misses(`it has ${held.compared} of ${held.count} tasks`);
       recognition.settle();
@@ -421,6 +441,7 @@ export class RunWatch implements InsertionWatch {
       recognition.differs(sequence);
       this.forget('its tasks are not those of the run before');
     }
+    recognition.inserts(this);
     return false;
   }
 

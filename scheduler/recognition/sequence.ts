@@ -10,6 +10,8 @@ import type { Expectation } from './expectation.js';
 export interface PlannedSequence {
   readonly plan: Plan;
   readonly expectation: Expectation;
+  /** On several ranks: the rank of each task. */
+  readonly ranks: readonly number[];
 }
 
 const NONE: readonly number[] = [];

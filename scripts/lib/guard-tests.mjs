@@ -8,6 +8,7 @@ const growth = { project: 'unit', file: 'test/simulated/growth.test.ts' };
 const plans = { project: 'unit', file: 'test/simulated/plans.test.ts' };
 const stretches = { project: 'unit', file: 'test/simulated/stretches.test.ts' };
 const recognised = { project: 'unit', file: 'test/simulated/recognition.test.ts' };
+const agreedPlays = { project: 'unit', file: 'test/simulated/rank-recognition.test.ts' };
 const recognitionCosts = { project: 'unit', file: 'test/simulated/recognition-cost.test.ts' };
 const balance = { project: 'unit', file: 'test/simulated/plan-balance.test.ts' };
 const joins = { project: 'unit', file: 'test/scheduler/joins.test.ts' };
@@ -298,6 +299,24 @@ export const guardTests = [
     guard: 'planTimes',
     hazard: 'H5 overwritten or evicted while in use',
     breaks: 'a trace has the times of other records',
+  },
+  {
+    ...agreedPlays,
+    guard: 'allPlay',
+    hazard: 'programs that differ',
+    breaks: 'a rank plays in place of a run whose tasks another one inserts',
+  },
+  {
+    ...agreedPlays,
+    guard: 'votesAsked',
+    hazard: 'progress',
+    breaks: 'ranks wait for the vote of one that knows of no vote',
+  },
+  {
+    ...agreedPlays,
+    guard: 'votesBind',
+    hazard: 'programs that differ',
+    breaks: 'a rank that has voted for a play inserts the tasks that others play',
   },
   {
     ...recognised,

@@ -238,7 +238,8 @@ it('graphs that differ are refused on all ranks', () => {
   const joined = new JoinedRanks(3);
   all(joined, (each) => void each.begin());
   all(joined, (each) => each.insert(1, each.rank === 2 ? 'another' : 'task'));
-  all(joined, (each) => each.runs.sealed(each.run(1)));
+  all(joined, (each) => each.runs.programEnded(each.run(1)));
+  all(joined, (each) => each.runs.graphEnded(each.run(1)));
   joined.settle();
   expect(codes(joined, 1)).toEqual(Array(3).fill('ERR_GRAPH_MISMATCH'));
 });

@@ -68,6 +68,7 @@ class JoinedRank {
         runEnds: () => {},
       },
       clocks: { measure: () => {} },
+      votes: { begins: () => {}, ends: () => {} },
       get lostError() {
         return self.lostError;
       },
@@ -101,7 +102,8 @@ class JoinedRank {
   /** The run's program function has ended, and so have all its tasks. */
   end(number: number): void {
     const run = this.run(number);
-    this.runs.sealed(run);
+    this.runs.programEnded(run);
+    this.runs.graphEnded(run);
     run.over = true;
     this.runs.ended(run);
   }

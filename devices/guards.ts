@@ -40,6 +40,8 @@ export interface Guards {
   partHolds: boolean;
   /** A part that only plans have used is not in use any more once they are closed, also on ranks whose programs have it. */
   planPartUses: boolean;
+  /** A part that no task uses ends no reduction when it is closed: other ranks may not have made it. */
+  unusedParts: boolean;
   /** A reduction into a part ends before its elements are used by way of another part (scheduler/program/reductions.ts). */
   partsReduced: boolean;
   /** What a body has spawned on parts of a datum is in the datum before its task is over (scheduler/program/parts/body-parts.ts). */
@@ -282,6 +284,7 @@ const all: Guards = {
   partsSealed: true,
   partHolds: true,
   planPartUses: true,
+  unusedParts: true,
   partsReduced: true,
   bodyPartsReturn: true,
   bodyReadAfterWrite: true,

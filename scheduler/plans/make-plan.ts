@@ -162,6 +162,7 @@ function graphOf(
     together,
   );
   parts.graph = graph as never;
+  parts.reductions = reductions;
   return { graph, reductions, parts };
 }
 

@@ -11,6 +11,7 @@ import { PlanParts } from '../program/parts/plan-parts.js';
 import type { Region } from '../program/parts/region.js';
 import { Versions } from '../program/parts/versions.js';
 import type { View } from '../program/parts/view.js';
+import type { Reductions } from '../program/reductions.js';
 import type { TaskClass } from '../program/task-class.js';
 import type { Ranks } from '../ranks/ranks.js';
 
@@ -43,6 +44,8 @@ class PlannedOnRanks extends PartsOnRanks {
 export class PlannedParts extends Parts {
   /** Set once the graph is made. */
   graph: TakingGraph | undefined;
+  /** Those of the graph. */
+  reductions: Pick<Reductions, 'aside'> | undefined;
   /** The parts that the plan has open. */
   readonly held: PlanParts;
   private readonly real: Parts;
@@ -73,10 +76,6 @@ export class PlannedParts extends Parts {
   /** A take-over uses data that have parts, and needs nothing else before it. */
   override concerns(row: TaskClassRow, flows: Int32Array): boolean {
     return !this.isTaking && super.concerns(row, flows as never);
-  }
-
-  protected override get takesReductions(): boolean {
-    return false;
   }
 
   /** Only the program's own record tells whether it is of no use any more. */
@@ -133,7 +132,8 @@ export class PlannedParts extends Parts {
     const params = Object.fromEntries(cls.paramNames.map((name, i) => [name, this.params[i]]));
     this.isTaking = true;
     try {
-      this.graph?.insert(cls, { ...data, ...params }, { priority: this.priority, ...rank });
+      const options = { priority: this.priority, ...rank };
+      this.reductions?.aside(() => this.graph?.insert(cls, { ...data, ...params }, options));
     } finally {
       this.isTaking = false;
     }

@@ -5,6 +5,7 @@
 // datum and its rank alone, because ranks leave the program of a failed run at different points and may have made
 // different ones.
 import { HeadraceError } from '../../devices/errors.js';
+import { mix } from '../ranks/call-log.js';
 import type { Ranks } from '../ranks/ranks.js';
 import type { Datum } from './datum.js';
 import type { DatumOptions } from './datum-options.js';
@@ -87,11 +88,14 @@ export class Partials {
  * rank combines the others.
  */
 function nameOnRanks(datum: Datum, { plan, size }: Ranks, rank: number): number {
-  const name = FIRST_NAME + plan.data.gid[datum.row] * size + rank;
+  const gid = plan.data.gid[datum.row];
+  // The name of a part is large. Two data may have the same name: transfers are matched by their order in the program.
+  if (datum.whole !== undefined) return FIRST_NAME + (mix(mix(0, gid), rank) & (FIRST_NAME - 1));
+  const name = FIRST_NAME + gid * size + rank;
   if (name < 2 ** 31) return name;
   throw new HeadraceError(
     'ERR_TOO_MANY_DATA',
-    `a reduction into datum '${datum.name}' needs names for its partial results, and there are too many data before it: ${plan.data.gid[datum.row]}`,
+    `a reduction into datum '${datum.name}' needs names for its partial results, and there are too many data before it: ${gid}`,
     { datum: datum.name, remedy: 'make the datum before the others' },
   );
 }

@@ -2,6 +2,7 @@
 // runtime's own tasks, so it takes effect in program order.
 
 import { HeadraceError } from '../../devices/errors.js';
+import { guards } from '../../devices/guards.js';
 import { HOST, type TaskId } from '../../devices/handles.js';
 import { CopyEvent } from '../../devices/memory/coherency.js';
 import { makeRoom } from '../../devices/memory/eviction.js';
@@ -205,11 +206,8 @@ export class ProgramData implements DatumOwner {
       return this.bodyParts.part(body, datum, region);
     }
     this.checkDatum(datum);
-    if (!hasParts(datum.view)) {
-      // Plans of recognised runs know the datum without parts.
-      this.engine.held?.changed(datum.row);
-      this.reductions.use(datum);
-    }
+    // Plans of recognised runs know the datum without parts.
+    if (!hasParts(datum.view)) this.engine.held?.changed(datum.row);
     return this.parts.part(datum, region);
   }
 
@@ -516,7 +514,8 @@ export class ProgramData implements DatumOwner {
     this.engine.held?.changed(datum.row);
     // What only a part has goes back to the whole datum.
     if (datum.whole === undefined) this.reductions.forget(datum);
-    else this.reductions.use(datum);
+    // Other ranks may not have a part that no task uses.
+    else if (datum.view?.isOwn !== true || !guards.unusedParts) this.reductions.use(datum);
     if (datum.view !== undefined) for (const part of this.parts.end(datum.view)) this.end(part);
     this.end(datum);
   }

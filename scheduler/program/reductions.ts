@@ -93,8 +93,8 @@ export class Reductions {
   private combining: OpenReduction | undefined;
   /** Reductions whose datum the task that is being inserted overwrites. */
   private overwritten: OpenReduction[] = [];
-  /** One of those that are open is into a part, or into a datum that has parts. */
-  private concernsParts = false;
+  /** A copy between a datum and a part is inserted, which concerns no open reduction. */
+  private isAside = false;
 
   constructor(parts: ReductionParts) {
     this.parts = parts;
@@ -109,20 +109,18 @@ export class Reductions {
 
   private add(open: OpenReduction): void {
     this.open.set(open.datum.row, open);
-    this.concernsParts ||= open.datum.view !== undefined;
     this.only = this.open.size === 1 ? open : undefined;
   }
 
   private remove({ datum }: OpenReduction): void {
     this.open.delete(datum.row);
-    if (this.open.size === 0) this.concernsParts = false;
     const [first] = this.open.values();
     this.only = this.open.size === 1 ? first : undefined;
   }
 
   /** An open reduction into another datum that has elements of a datum. */
   private beside(d: DatumId): OpenReduction | undefined {
-    if (!this.concernsParts || !guards.partsReduced) return undefined;
+    if (!guards.partsReduced) return undefined;
     const { view } = this.parts.engine.directory.info[d] as Datum;
     if (view === undefined) return undefined;
     for (const open of this.open.values()) {
@@ -142,9 +140,22 @@ export class Reductions {
     return this.find(d) !== undefined;
   }
 
-  /** Some reduction is open. */
+  /** Some reduction is open, and may concern the task that is inserted. */
   get isOpen(): boolean {
-    return this.open.size > 0;
+    return this.open.size > 0 && !this.isAside;
+  }
+
+  /**
+   * Inserts a take-over (parts/parts.ts) as a task of a graph. What it copies belongs to no open reduction: the task that needs it has
+   * ended those before.
+   */
+  aside(insert: () => void): void {
+    this.isAside = true;
+    try {
+      insert();
+    } finally {
+      this.isAside = false;
+    }
   }
 
   /** The rank of a task with reducing flows that names none: where its other data are. Partial results travel, operands do not. */

@@ -218,6 +218,12 @@ export const guardTests = [
   },
   {
     ...reducedParts,
+    guard: 'unusedParts',
+    hazard: 'programs that differ',
+    breaks: 'a rank ends a reduction when it closes a part that others have not made',
+  },
+  {
+    ...reducedParts,
     guard: 'partsReduced',
     hazard: 'H2 consumer before arrival',
     breaks: 'a task misses contributions to elements that it uses by way of another part',

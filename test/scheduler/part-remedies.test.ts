@@ -8,11 +8,10 @@ import {
   range,
   read,
   readWrite,
-  reduce,
   task,
   write,
 } from '../../index.js';
-import { countOnRanks, raise } from '../support/body-tasks.js';
+import { raise } from '../support/body-tasks.js';
 import { HOSTS, nothingLeft, onMachine, soon } from '../support/machines.js';
 import { partKernels } from '../support/part-programs.js';
 import { onRanks } from '../support/simulated-ranks.js';
@@ -20,12 +19,6 @@ import { add, fail, fill } from '../support/tasks.js';
 
 const { options } = HOSTS[0];
 
-const reduced = task({
-  name: 'reduced',
-  flows: { total: reduce('f64', 'sum'), from: read('f64') },
-  params: { count: 'i32' },
-  kernel: 'add_f64',
-});
 const copyOf = task({
   name: 'copyOf',
   flows: { to: write('f64'), from: read('f64') },
@@ -143,49 +136,6 @@ const outcome = (promise: PromiseLike<unknown>): Promise<string> =>
   );
 
 describe('the remedy works on two ranks', () => {
-  test.each(['x', 'its part'])('of a reduction into %s', async (which) => {
-    const all = await ranks(async (runtime, x) => {
-      const part = x.part(2, 2);
-      await runtime.run((graph) => void graph.insert(fill, { to: part, count: 2, value: 7 }));
-      const into = which === 'x' ? x : part;
-      const reducing = (total: Datum<'f64'>) =>
-        runtime.run((graph) => {
-          for (let i = 0; i < 6; i++) graph.insert(countOnRanks, { total }, { rank: i % 2 });
-          if (total !== into) graph.insert(add, { to: into, from: total, count: into.length });
-        });
-      const first = await outcome(reducing(into));
-      await x.set(Float64Array.of(1, 2, 3, 4));
-      await reducing(runtime.data(new Float64Array(into.length)));
-      return [first, [...(await x.read())].join(' ')];
-    });
-    const refusal =
-      'ERR_PART: reduce into a datum of its own, and let a task with a readWrite flow combine it into this one';
-    const values = which === 'x' ? '7 8 9 10' : '1 2 9 10';
-    expect(all).toEqual([
-      [refusal, values],
-      [refusal, values],
-    ]);
-  });
-
-  test('of a reduction into a part in a plan', async () => {
-    await withPart(async (runtime, x, part) => {
-      const planned = (total: Datum<'f64'>) =>
-        runtime.plan((graph) => void graph.insert(add, { to: part, from: total, count: 2 }));
-      await refused(
-        runtime.plan(
-          (graph) => void graph.insert(reduced, { total: part, from: x.part(0, 2), count: 2 }),
-        ),
-        'reduce into a datum of its own, and let a task with a readWrite flow combine it into this one',
-      );
-      const own = runtime.data(Float64Array.of(1, 1));
-      const plan = await planned(own);
-      await plan.run({ times: 2 });
-      expect([...(await x.read())]).toEqual([1, 2, 9, 10]);
-      plan.close();
-      own.close();
-    });
-  });
-
   test('of parts in a pruned run', async () => {
     const all = await ranks(async (runtime, x) => {
       const run = (pruned: boolean) =>

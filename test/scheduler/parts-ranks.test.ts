@@ -3,7 +3,7 @@ import '../support/removable-guards.js';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, test } from 'vitest';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
-import type { Datum, Graph, Runtime } from '../../index.js';
+import { type Datum, type Graph, type Runtime, read, reduce, task } from '../../index.js';
 import { nothingLeft, nothingPinned, soon } from '../support/machines.js';
 import { codeOf } from '../support/outcomes.js';
 import { partKernels, playParts } from '../support/part-programs.js';
@@ -167,8 +167,15 @@ describe('several ranks refuse', () => {
   });
 });
 
+const summed = task({
+  name: 'summed',
+  flows: { to: reduce('f64', 'sum', { partials: 2 }), from: read('f64') },
+  params: { count: 'i32' },
+  kernel: 'add_f64',
+});
+
 describe.each([2, 3, 4])('plans on %i ranks', (ranks) => {
-  it.each([1, 2, 3, 4, 5, 6])('random plan %i gives what runs give', async (seed) => {
+  it.each([1, 2, 3, 4, 5, 6, 7, 8, 9])('random plan %i gives what runs give', async (seed) => {
     const machine = { lanes: 4 };
     await onRanks({ ranks, seed, kernels: partKernels, machine }, async (runtime) => {
       const [length, count] = [12, 15];
@@ -192,6 +199,12 @@ describe.each([2, 3, 4])('plans on %i ranks', (ranks) => {
           const rank = below(ranks);
           if (below(3) === 0)
             graph.insert(fill, { to, count: to.length, value: below(9) }, { rank });
+          else if (seed > 3 && below(2) === 0)
+            for (let k = 0; k < 4; k++) {
+              const [on, of] = [views[which][below(5)], views[1 - which][below(5)]];
+              const args = { to: on, from: of, count: Math.min(on.length, of.length) };
+              graph.insert(summed, args, { rank: below(ranks) });
+            }
           else graph.insert(add, { to, from, count: Math.min(to.length, from.length) }, { rank });
         }
       };

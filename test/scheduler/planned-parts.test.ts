@@ -10,6 +10,7 @@ import {
   type Runtime,
   type RuntimeOptions,
   read,
+  reduce,
   slot,
   task,
   write,
@@ -23,8 +24,23 @@ import { add, fail, fill, random } from '../support/tasks.js';
 const HOST: RuntimeOptions = { workers: 2, hostMemory: '16MiB', checked: true };
 type Inserting = Pick<Graph, 'insert'> | Pick<PlanGraph, 'insert'>;
 
+const sumOf = (name: string, options: object) =>
+  task({
+    name,
+    flows: { to: reduce('f64', 'sum', options), from: read('f64') },
+    params: { count: 'i32' },
+    kernel: 'add_f64',
+  });
+const summed = sumOf('summed', { partials: 2 });
+const summedAnyhow = sumOf('summedAnyhow', { deterministic: false });
+
 /** Random tasks on two data and their parts. */
-function insertAll(graph: Inserting, data: readonly Datum<'f64'>[], seed: number): void {
+function insertAll(
+  graph: Inserting,
+  data: readonly Datum<'f64'>[],
+  seed: number,
+  reduces = false,
+): void {
   const next = random(seed);
   const below = (n: number): number => Math.floor(next() * n);
   const view = (datum: Datum<'f64'>): Datum<'f64'> => {
@@ -37,6 +53,12 @@ function insertAll(graph: Inserting, data: readonly Datum<'f64'>[], seed: number
     const [a, b] = below(2) === 0 ? data : [data[1], data[0]];
     const [to, from] = [view(a), view(b)];
     if (below(3) === 0) graph.insert(fill, { to, count: to.length, value: below(9) } as never);
+    else if (reduces && below(2) === 0)
+      for (let k = below(4); k >= 0; k--) {
+        const on = below(3) === 0 ? to : view(a);
+        const [of, cls] = [view(b), [summed, summedAnyhow][below(2)]];
+        graph.insert(cls, { to: on, from: of, count: Math.min(on.length, of.length) } as never);
+      }
     else graph.insert(add, { to, from, count: Math.min(to.length, from.length) } as never);
   }
 }
@@ -50,14 +72,16 @@ const made = (runtime: Runtime): Datum<'f64'>[] =>
   );
 
 describe.each(MACHINES)('planned parts on $name', ({ options, gpus }) => {
-  it.each([1, 2, 3, 4, 5])('random plan %i gives what runs give', async (n) => {
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])('random plan %i gives what runs give', async (n) => {
     const seed = n * 10 + gpus;
+    const reduces = n > 4;
     await onMachine(options, async (runtime) => {
       const [planned, run] = [made(runtime), made(runtime)];
-      const plan = await runtime.plan((graph) => insertAll(graph, planned, seed));
+      const plan = await runtime.plan((graph) => insertAll(graph, planned, seed, reduces));
       for (const times of [1, 3]) {
         await plan.run({ times });
-        for (let k = 0; k < times; k++) await runtime.run((graph) => insertAll(graph, run, seed));
+        for (let k = 0; k < times; k++)
+          await runtime.run((graph) => insertAll(graph, run, seed, reduces));
         for (const [i, datum] of planned.entries())
           expect([...(await datum.read())]).toEqual([...(await run[i].read())]);
         // Between plays the parts hold the newest versions.

@@ -1,4 +1,4 @@
-// Reductions into parts of data, and into data that have parts, on one rank.
+// Reductions into parts of data, and into data that have parts, on one rank and on several.
 import '../support/removable-guards.js';
 import { describe, expect, it, test } from 'vitest';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
@@ -18,6 +18,7 @@ import {
 import { MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
 import { codeOf } from '../support/outcomes.js';
 import { partKernels, playParts } from '../support/part-programs.js';
+import { onRanks } from '../support/simulated-ranks.js';
 import { add, fail, fill } from '../support/tasks.js';
 
 const count = task({
@@ -138,6 +139,131 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
       await nothingLeft(runtime, await playParts(runtime, seed * 11 + gpus, 60));
     });
   });
+});
+
+/** What the ranks have behind a reduction into the middle of x on all of them, and what ends it. */
+async function afterEndOnRanks(ranks: number, end: (typeof ENDS)[number][1]): Promise<number[][]> {
+  const all = await onRanks({ ranks, seed: 5, kernels: partKernels }, async (runtime) => {
+    const x = of(runtime);
+    const to = runtime.data('f64', 4, { rank: ranks - 1 });
+    await runtime.run((graph) => {
+      for (let i = 0; i < 10; i++)
+        graph.insert(count, { total: x.part(1, 2) }, { rank: i % ranks });
+      end({ graph, x, to });
+      graph.insert(copyOf, { to, from: x });
+    });
+    const seen = [await values(to), await values(x)];
+    await nothingLeft(runtime, [x, to]);
+    return seen;
+  });
+  return all.flat();
+}
+
+describe.each([1, 2, 3, 4])('on %i ranks', (ranks) => {
+  it.each(ENDS)('%s ends a reduction into a part', async (_, end, expected) => {
+    const all = await afterEndOnRanks(ranks, end);
+    expect(all).toEqual(new Array(2 * ranks).fill(expected));
+  });
+
+  it('a part that some ranks make or close while a reduction is open does not end it', async () => {
+    const all = await onRanks({ ranks, seed: 6, kernels: partKernels }, async (runtime) => {
+      const x = of(runtime);
+      const to = runtime.data('f64', 4, { rank: ranks - 1 });
+      await runtime.run((graph) => {
+        for (let i = 0; i < 20; i++) {
+          if (i % ranks === runtime.rank) x.part(i % 4, 1);
+          if (i > 8) x.part((i + 1) % 4, 1).close();
+          graph.insert(count, { total: x }, { rank: i % ranks });
+        }
+        graph.insert(copyOf, { to, from: x });
+      });
+      const seen = await values(to);
+      await nothingLeft(runtime, [x, to]);
+      return seen;
+    });
+    expect(all).toEqual(new Array(ranks).fill([21, 22, 23, 24]));
+  });
+
+  it('partial results travel, and not the part', async () => {
+    const all = await onRanks({ ranks, seed: 7, kernels: partKernels }, async (runtime) => {
+      const x = runtime.data(new Float64Array(1000), { rank: ranks - 1 });
+      const { network } = await runtime.run((graph) => {
+        for (let i = 0; i < 20 * ranks; i++)
+          graph.insert(count, { total: x.part(100, 50) }, { rank: i % ranks });
+      });
+      const seen = [...(await x.read())].reduce((sum, value) => sum + value, 0);
+      return [seen, network?.sentBytes ?? 0];
+    });
+    expect(all.map(([seen]) => seen)).toEqual(new Array(ranks).fill(50 * 20 * ranks));
+    expect(all.map(([, bytes]) => bytes)).toEqual(
+      Array.from({ length: ranks }, (_, rank) => (rank === ranks - 1 ? 0 : 400)),
+    );
+  });
+
+  it('one that fails leaves the datum without a value until it is written', async () => {
+    const all = await onRanks({ ranks, seed: 8, kernels: partKernels }, async (runtime) => {
+      const x = of(runtime);
+      const part = x.part(1, 2);
+      const other = runtime.data(new Float64Array(1), { rank: ranks - 1 });
+      const run = runtime.run((graph) => {
+        for (let i = 0; i < 6; i++) graph.insert(count, { total: part }, { rank: i % ranks });
+        graph.insert(fail, { of: other, code: 3 });
+        for (let i = 0; i < 6; i++) graph.insert(count, { total: part }, { rank: i % ranks });
+      });
+      const first = await codeOf(soon(runtime, run));
+      const seen = [await codeOf(x.read()), await codeOf(part.read())];
+      await x.set(Float64Array.of(1, 2, 3, 4));
+      await runtime.run((graph) => {
+        for (let i = 0; i < 6; i++) graph.insert(count, { total: part }, { rank: i % ranks });
+      });
+      return [first, ...seen, (await values(x)).join(' ')];
+    });
+    for (const [first, ...seen] of all) {
+      expect(first).toMatch(/ERR_TASK_FAILED|ERR_PEER_FAILED/);
+      expect(seen).toEqual([
+        expect.stringMatching(/ERR_DATUM_POISONED|ERR_PEER_FAILED/),
+        expect.stringMatching(/ERR_DATUM_POISONED|ERR_PEER_FAILED/),
+        '1 8 9 4',
+      ]);
+    }
+  });
+});
+
+/** What two ranks have behind a reduction during which a plan is closed, with a part that the program of one rank has. */
+async function planClosedWithin(): Promise<number[][]> {
+  return await onRanks({ ranks: 2, seed: 9, kernels: partKernels }, async (runtime) => {
+    const x = of(runtime);
+    const y = runtime.data(new Float64Array(4));
+    const plan = await runtime.plan((graph) => {
+      graph.insert(add, { to: y, from: x.part(1, 2), count: 2 });
+    });
+    if (runtime.rank === 0) x.part(1, 2);
+    await runtime.run((graph) => {
+      for (let i = 0; i < 20; i++) {
+        graph.insert(count, { total: x }, { rank: i % 2 });
+        if (i === 9) plan.close();
+      }
+    });
+    const seen = await values(x);
+    await nothingLeft(runtime, [x, y]);
+    return seen;
+  });
+}
+
+it('a plan that is closed within a reduction does not end it', async () => {
+  expect(await planClosedWithin()).toEqual([
+    [21, 22, 23, 24],
+    [21, 22, 23, 24],
+  ]);
+});
+
+test('without unusedParts: a rank alone ends a reduction', async () => {
+  setGuard('unusedParts', false);
+  try {
+    await expect(planClosedWithin()).rejects.toThrow();
+  } finally {
+    setGuard('unusedParts', true);
+  }
 });
 
 describe('on simulated machines', () => {

@@ -20,8 +20,22 @@ const doubles = (memory: Uint8Array, offset: number, n: number): Float64Array =>
   new Float64Array(memory.buffer, memory.byteOffset + offset, n);
 
 /** The kernels of these programs on simulated machines. */
-export const partKernels: Readonly<Record<'fill_f64' | 'add_f64' | 'empty', SimulatedKernel>> = {
+export const partKernels: Readonly<
+  Record<'fill_f64' | 'add_f64' | 'empty' | 'reduce_identity' | 'reduce_combine', SimulatedKernel>
+> = {
   empty: () => 0,
+  // Those of sums (native/kernels/combine.cpp).
+  reduce_identity: ({ memory, flows, params }) => {
+    doubles(memory, flows[0], params[1]).fill(params[2]);
+    return 0;
+  },
+  reduce_combine: ({ memory, flows, params }) => {
+    const from = doubles(memory, flows[1], params[1]);
+    doubles(memory, flows[0], params[1]).forEach((value, i, to) => {
+      to[i] = value + from[i];
+    });
+    return 0;
+  },
   fill_f64: ({ memory, flows, params }) => {
     doubles(memory, flows[0], params[0]).fill(params[1]);
     return 0;
@@ -97,11 +111,6 @@ class PartProgram {
     });
   }
 
-  /** Also on one rank of a launch of one. */
-  private get isOnRanks(): boolean {
-    return this.runtime.peers !== undefined;
-  }
-
   private below(n: number): number {
     return Math.floor(this.next() * n);
   }
@@ -162,7 +171,7 @@ class PartProgram {
   insertOne(graph: Graph): void {
     const view = this.view();
     const { datum, of } = view;
-    if (this.below(this.isOnRanks ? 12 : 4) === 0) {
+    if (this.below(4) === 0) {
       this.insertReduction(graph, view);
       return;
     }
@@ -195,14 +204,11 @@ class PartProgram {
     for (const part of parts) if (part.isHeld) part.datum.close();
   }
 
-  /** Tasks that reduce into a datum or a part; on several ranks into a datum whose parts are closed. */
+  /** Tasks that reduce into a datum or a part, or into a datum whose parts are closed. */
   private insertReduction(graph: Graph, view: ModelView): void {
     const { of, datum } = view;
-    if (!this.hasValue(view) || (this.isOnRanks && datum !== of.datum)) return;
-    if (this.isOnRanks || this.below(4) === 0) {
-      if (datum !== of.datum) return;
-      this.closeParts(of);
-    }
+    if (!this.hasValue(view)) return;
+    if (datum === of.datum && this.below(4) === 0) this.closeParts(of);
     const tasks = 1 + this.below(5);
     const ranks = Array.from({ length: tasks }, () => this.below(this.runtime.ranks));
     for (const rank of ranks) graph.insert(count, { of: datum }, { rank });

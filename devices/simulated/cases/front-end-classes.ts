@@ -60,13 +60,13 @@ export function frontEndKernels(length: number): Readonly<Record<string, Simulat
     },
     // The kernels of reductions (native/kernels/combine.cpp).
     reduce_identity: (call) => {
-      arraysOf(call, length)[0].fill(call.params[2]);
+      arraysOf(call, call.params[1])[0].fill(call.params[2]);
       return 0;
     },
     reduce_combine: (call) => {
-      const [to, from] = arraysOf(call, length);
+      const [to, from] = arraysOf(call, call.params[1]);
       const combine = COMBINATIONS[call.params[2]];
-      for (let i = 0; i < length; i++) to[i] = combine(to[i], from[i]);
+      for (let i = 0; i < to.length; i++) to[i] = combine(to[i], from[i]);
       return 0;
     },
     fail: () => CODE,
@@ -79,6 +79,11 @@ export function frontEndKernels(length: number): Readonly<Record<string, Simulat
     commuted: (call) => {
       const [x, y] = arraysOf(call, length);
       commuted(x, y, call.params[0]);
+      return 0;
+    },
+    contributed: (call) => {
+      const [x, y] = arraysOf(call, call.params[1]);
+      contribute('sum', x, y, call.params[0]);
       return 0;
     },
     check: ({ params: [plus] }) => (plus < FAILS ? 0 : CODE),
@@ -130,6 +135,13 @@ const reducing = Object.fromEntries(
     }),
   ]),
 );
+
+const reduceKernel = classOf({
+  name: 'reduce kernel',
+  flows: { x: reduce('f64', 'sum', { partials: 2 }), y: read('f64') },
+  params: { plus: 'f64', count: 'i32' },
+  kernel: 'contributed',
+});
 
 const kernel = classOf({ name: 'kernel', flows: xy, params: plus, kernel: 'scaled_f64' });
 const partKernel = classOf({
@@ -262,7 +274,7 @@ const ALONE = { init, initKernel, check } as const;
 /** Whether a class has a kernel for GPUs. */
 const ON_GPUS: readonly TaskStep['kind'][] = [
   ...(['kernel', 'steeredKernel', 'partKernel'] as const),
-  ...(['initKernel', 'commuteKernel', 'check'] as const),
+  ...(['initKernel', 'commuteKernel', 'check', 'reduceKernel', 'reducePartKernel'] as const),
 ];
 
 /** Inserts the task of a step. */
@@ -298,12 +310,17 @@ export function insertStep(
       return put(plain, { x, y, plus: alpha });
     case 'steeredKernel':
       return put(kernel, { x, y, plus: alpha });
+    case 'reduceKernel':
+      return put(reduceKernel, { x, y, plus, count: x.length });
     case 'part':
-    case 'partKernel': {
+    case 'partKernel':
+    case 'reducePart':
+    case 'reducePartKernel': {
       const { count } = step.range;
-      const parts = { x: x.part(step.range.x, count), y: y.part(step.range.y, count) };
-      if (kind === 'part') return put(plain, { ...parts, plus });
-      return put(partKernel, { ...parts, plus, count });
+      const parts = { x: x.part(step.range.x, count), y: y.part(step.range.y, count), plus };
+      if (kind === 'part') return put(plain, parts);
+      if (kind === 'reducePart') return put(reducing[step.operator], parts);
+      return put(kind === 'partKernel' ? partKernel : reduceKernel, { ...parts, count });
     }
     case 'init':
     case 'initKernel':

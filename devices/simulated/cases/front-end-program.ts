@@ -35,7 +35,7 @@ export interface TaskStep {
   readonly kind:
     | ('plain' | 'async' | 'kernel' | 'script' | 'init' | 'commute')
     | ('reduce' | 'list' | 'steered' | 'steeredKernel' | 'family' | 'fails')
-    | ('part' | 'partKernel')
+    | ('part' | 'partKernel' | 'reduceKernel' | 'reducePart' | 'reducePartKernel')
     | ('initKernel' | 'commuteKernel' | 'check');
   readonly x: number;
   readonly y: number;
@@ -87,8 +87,15 @@ export interface Round {
 /** Kinds of tasks that a plan may have, besides those on parts. */
 const PLANNED = [
   ...(['kernel', 'kernel', 'kernel', 'initKernel', 'commuteKernel'] as const),
-  ...(['check', 'steeredKernel'] as const),
+  ...(['check', 'steeredKernel', 'reduceKernel', 'reduceKernel', 'reduceKernel'] as const),
 ] as const;
+/** And those on parts. */
+const PLANNED_ON_PARTS = ['partKernel', 'reducePartKernel', 'reducePartKernel'] as const;
+
+const ON_PARTS: readonly Step['kind'][] = ['part', 'partKernel', 'reducePart', 'reducePartKernel'];
+
+/** Whether a task uses parts of its data. */
+export const isOnParts = ({ kind }: Step): boolean => ON_PARTS.includes(kind);
 
 /** Kinds of tasks that do not need the value before. */
 export const OVERWRITING: readonly Step['kind'][] = ['init', 'initKernel'];
@@ -121,7 +128,7 @@ export class FrontEndProgram {
   /** The rank of each datum. */
   readonly owners: readonly number[];
   readonly rounds: readonly Round[];
-  /** The last two data have parts. No body spawns tasks on them, and none reduces into them. */
+  /** The last two data have parts. No body spawns tasks on them. */
   readonly hasParts: boolean;
   readonly kin: Kin[] = [];
   protected readonly r: Random;
@@ -172,8 +179,7 @@ export class FrontEndProgram {
     const { ofPlans: r, ranks } = this;
     const steps = Array.from({ length: r.between(1, 25) }, (_, i): TaskStep => {
       const task = this.task(i);
-      const isOfParts = task.kind === 'part' || task.kind === 'partKernel';
-      const kind = isOfParts ? 'partKernel' : r.pick(PLANNED);
+      const kind = isOnParts(task) ? r.pick(PLANNED_ON_PARTS) : r.pick(PLANNED);
       const { after, ...options } = task.options;
       // A task of a plan cannot follow one of another rank.
       const all = ranks > 1 || after === undefined ? options : { ...options, after };
@@ -225,12 +231,13 @@ export class FrontEndProgram {
     if (step.kind !== 'fails' && ofParts.chance(0.4)) {
       const x = owners.length - ofParts.between(1, 2);
       const y = 2 * owners.length - 3 - x;
-      const kind = ofParts.pick(['part', 'partKernel'] as const);
+      const kind = ofParts.pick([
+        ...(['part', 'partKernel', 'reducePart', 'reducePart', 'reducePartKernel'] as const),
+      ]);
       return { ...step, kind, x, y, range: this.range() };
     }
     const isOnPartable = this.isPartable(step.x) || this.isPartable(step.y);
     if (step.kind === 'family' && isOnPartable) return { ...step, kind: 'plain' };
-    if (step.kind === 'reduce' && this.isPartable(step.x)) return { ...step, kind: 'commute' };
     return isOnPartable && step.how === 'child' ? { ...step, how: 'body' } : step;
   }
 
@@ -335,8 +342,7 @@ export function kindsOf({ rounds, ranks }: FrontEndProgram): Record<string, numb
     count(isBad(round) ? 'runs that fail' : 'runs');
     if (round.graph !== undefined) count('parameterised graphs');
     if (round.plays !== undefined) count('plans');
-    if (round.plays !== undefined && round.steps.some(({ kind }) => kind === 'partKernel'))
-      count('plans with parts');
+    if (round.plays !== undefined && round.steps.some(isOnParts)) count('plans with parts');
     for (const step of round.steps) {
       count(step.kind);
       if (step.kind === 'family' && ranks > 1) count('family on ranks');

@@ -4,6 +4,7 @@
 // what any of the tasks that commute have added, and not only the first of them.
 import {
   isFailing,
+  isOnParts,
   isTask,
   type Kin,
   type Operator,
@@ -79,10 +80,12 @@ function recurse(kin: Kin, data: readonly Float64Array[]): void {
   for (const child of kin.children) recurse(child, [x, ...temporaries, y]);
 }
 
-function performPart({ kind, range, plus }: TaskStep, x: Values, y: Values): void {
+function performPart({ kind, range, plus, operator }: TaskStep, x: Values, y: Values): void {
   const { count } = range;
   const [to, from] = [x.subarray(range.x, range.x + count), y.subarray(range.y, range.y + count)];
   if (kind === 'part') mix(to, from, plus);
+  else if (kind === 'reducePart') contribute(operator, to, from, plus);
+  else if (kind === 'reducePartKernel') contribute('sum', to, from, plus);
   else scaled(to, from, plus);
 }
 
@@ -94,6 +97,7 @@ export function perform(step: TaskStep, values: readonly Values[]): void {
   if (OVERWRITING.includes(kind)) x.fill(plus);
   else if (kind === 'commute' || kind === 'commuteKernel') commuted(x, y, plus);
   else if (kind === 'reduce') contribute(step.operator, x, y, plus);
+  else if (kind === 'reduceKernel') contribute('sum', x, y, plus);
   else if (kind === 'list')
     listed(
       x,
@@ -103,7 +107,7 @@ export function perform(step: TaskStep, values: readonly Values[]): void {
   else if (kind === 'steered') mix(x, y, values[step.alpha][0]);
   else if (kind === 'steeredKernel') scaled(x, y, values[step.alpha][0]);
   else if (kind === 'kernel') scaled(x, y, plus);
-  else if (kind === 'part' || kind === 'partKernel') performPart(step, x, y);
+  else if (isOnParts(step)) performPart(step, x, y);
   else if (kind === 'family') recurse(step.root as Kin, [x, y]);
   else mix(x, y, plus);
 }
@@ -180,7 +184,7 @@ export class Reference {
     const { lost, values } = this;
     const { kind, range, x } = step;
     const { length } = values[x];
-    const isOfParts = kind === 'part' || kind === 'partKernel';
+    const isOfParts = isOnParts(step);
     const [from, count] = isOfParts ? [range.x, range.count] : [0, length];
     const inputs = isOfParts
       ? this.lacks(step.y, range.y, count)

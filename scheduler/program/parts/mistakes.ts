@@ -99,15 +99,6 @@ export function refusedPart(
   return new HeadraceError('ERR_PART', `${of} uses ${what}: ${why}`, { datum: name, remedy });
 }
 
-export function reducedPart(task: string, flow: string, datum: Elements): HeadraceError {
-  return refusedPart(
-    `flow '${flow}' of task class '${task}'`,
-    datum,
-    'tasks reduce into data without parts only',
-    'reduce into a datum of its own, and let a task with a readWrite flow combine it into this one',
-  );
-}
-
 /** Two data of one task have elements in common, and the task writes one of them. */
 export function overlapInTask(
   task: string,

@@ -101,6 +101,11 @@ export class PartsOnRanks {
     return this.peers.plan.rankOf(cls, flows);
   }
 
+  /** The rank of a view's datum. */
+  homeOf({ datum }: DatumView): number {
+    return this.peers.ownerOf(datum.row);
+  }
+
   /** The reason why a run cannot have tasks that use parts now. */
   refusal(run: RunState): PartRefusal | undefined {
     const { engine, peers } = this;
@@ -165,8 +170,8 @@ export class PartsOnRanks {
   }
 
   /** Whether this rank has the whole datum in an era without a run. */
-  owns({ datum }: DatumView): boolean {
-    return this.peers.ownerOf(datum.row) === this.peers.rank;
+  owns(view: DatumView): boolean {
+    return this.homeOf(view) === this.peers.rank;
   }
 
   /** A play leaves a view somewhere. */

@@ -23,7 +23,7 @@ import type { Datum } from '../datum.js';
 import type { TaskClass } from '../task-class.js';
 import { hasParts, hasUsedParts, isOpen, seal } from './ended-parts.js';
 import { type Loss, Takings } from './losses.js';
-import { overlapInTask, type PartRefusal, reducedPart, refusedPart, tooLarge } from './mistakes.js';
+import { overlapInTask, type PartRefusal, refusedPart, tooLarge } from './mistakes.js';
 import type { Extent, PartsOnRanks } from './on-ranks.js';
 import type { PlanParts } from './plan-parts.js';
 import { common, isSame, type Region } from './region.js';
@@ -71,6 +71,11 @@ const PARAMS = 7;
 /** Where a take-over runs: beside the first of these of its data that is anywhere. */
 const BESIDE_SOURCE: readonly number[] = [1, 0];
 const BESIDE_VIEW: readonly number[] = [0, 1];
+
+/** A flow that reduces changes its datum on the rank of the datum, where partial results are combined into it, whatever the rank of the task. */
+function reduces({ reductions }: TaskClass, flow: number): boolean {
+  return reductions?.[flow] !== undefined;
+}
 
 /** What a take-over of a class is to its view. */
 export function extentOf({ datum }: DatumView, cls: TaskClass): Extent {
@@ -132,18 +137,14 @@ export class Parts {
     const { family, region } = view;
     if (family.parts.get(keyOf(region)) !== view || --view.plans > 0) return;
     if (view.isCalled && guards.partHolds) return;
-    if (!view.isOwn && !endsUse) {
-      view.isHeld = true;
-      return;
+    if (!view.isOwn) {
+      if (!endsUse) view.isHeld = true;
+      if (!endsUse || (view.isHeld && !guards.planPartUses)) return;
+      this.leave(view, true);
+      view.isOwn = true;
     }
-    if (!view.isHeld || !guards.partHolds) {
-      this.runtime.endPart(view.datum);
-      return;
-    }
-    if (view.isOwn || !guards.planPartUses) return;
-    this.leave(view, true);
-    view.isOwn = true;
-    this.partEnds(family);
+    if (view.isHeld && guards.partHolds) this.partEnds(family);
+    else this.runtime.endPart(view.datum);
   }
 
   protected begin(datum: Datum): Family {
@@ -228,20 +229,10 @@ export class Parts {
   }
 
   /** @throws HeadraceError `ERR_DUPLICATE_DATUM`, `ERR_PART` */
-  check({ row, cls }: BoundClass, { flows, run }: Pick<ProgramInsertion, 'flows' | 'run'>): void {
+  check({ row }: BoundClass, { flows, run }: Pick<ProgramInsertion, 'flows' | 'run'>): void {
     const refusal = this.runtime.ranks?.refusal(run);
     if (refusal !== undefined) this.refuse(row, flows, refusal);
-    for (const [i, reduction] of (cls.reductions ?? []).entries()) {
-      const view = reduction === undefined ? undefined : this.viewAt(flows[i]);
-      if (view !== undefined && hasParts(view) && !this.takesReductions)
-        throw reducedPart(row.name, row.flowNames[i], view.datum);
-    }
     this.checkOverlaps(row, flows);
-  }
-
-  /** Whether tasks may reduce into parts, and into data that have parts (reductions.ts). */
-  protected get takesReductions(): boolean {
-    return this.runtime.ranks === undefined;
   }
 
   /** @throws HeadraceError `ERR_DUPLICATE_DATUM` */
@@ -318,15 +309,16 @@ export class Parts {
   }
 
   /** Inserts the take-overs that a task needs. Bodies may run meanwhile and insert other tasks. */
-  prepare({ row }: BoundClass, { flows, priority, run }: Insertion, rank: number): void {
+  prepare({ row, cls }: BoundClass, { flows, priority, run }: Insertion, wanted: number): void {
     const { modes } = row;
     const { ranks } = this.runtime;
     this.priority = priority;
-    ranks?.prepares(run, rank >= 0 ? rank : ranks.rankOf(row, flows));
+    const rank = ranks === undefined || wanted >= 0 ? wanted : ranks.rankOf(row, flows);
     try {
       for (let i = 0; i < modes.length; i++) {
         const view = this.viewAt(flows[i]);
         if (view === undefined) continue;
+        ranks?.prepares(run, reduces(cls, i) ? ranks.homeOf(view) : rank);
         this.noteUse(view);
         if (modes[i] !== AccessMode.write) this.complete(view);
       }
@@ -337,7 +329,7 @@ export class Parts {
   }
 
   /** The task is ready, and inserted next. */
-  comes({ row }: BoundClass, flows: ProgramInsertion['flows'], wanted: number): void {
+  comes({ row, cls }: BoundClass, flows: ProgramInsertion['flows'], wanted: number): void {
     const { modes } = row;
     const { ranks } = this.runtime;
     const rank = ranks === undefined || wanted >= 0 ? wanted : ranks.rankOf(row, flows);
@@ -346,7 +338,7 @@ export class Parts {
       if (view === undefined) continue;
       this.noteUse(view);
       const writes = modes[i] !== AccessMode.read;
-      ranks?.comes(view, rank, writes);
+      ranks?.comes(view, reduces(cls, i) ? ranks.homeOf(view) : rank, writes);
       if (writes) this.write(view);
     }
   }

@@ -8,7 +8,7 @@ interface Report {
   readonly worst?: number;
   readonly sent?: number;
   readonly edges?: number;
-  readonly seen?: readonly string[];
+  readonly seen?: readonly unknown[];
 }
 
 for (const library of LIBRARIES)
@@ -39,6 +39,15 @@ for (const library of LIBRARIES)
         expect(worst).toBeLessThan(1e-9);
         expect(sent).toBe(edges);
       }
+    });
+
+    test.each([
+      { ranks: 2 },
+      { ranks: 4 },
+      { ranks: 2, options: { gpus: 1, gpuMemory: '1MiB' } },
+    ])('$ranks ranks reduce into parts in runs and plays (%o)', async (each) => {
+      const { ranks, ...given } = each;
+      for (const { seen } of await go(ranks, { what: 'sums', ...given })) expect(seen).toEqual([]);
     });
 
     test.each([2, 4])('runs that fail on %i ranks leave no rank behind', async (ranks) => {

@@ -1,5 +1,5 @@
 // Parts of data on several ranks: every rank runs this program. Argument: what to do, as JSON.
-import { list, Runtime, read, task, write } from '../../../dist/index.js';
+import { list, Runtime, read, reduce, task, write } from '../../../dist/index.js';
 import { report } from './report.mjs';
 
 const given = JSON.parse(process.argv[2]);
@@ -76,6 +76,37 @@ const programs = {
       sent: result.network.sentBytes,
       edges: steps * neighbours * columns * 8,
     };
+  },
+  /** Sums into parts that overlap: half of them in runs, half in plays. */
+  async sums() {
+    const summed = task({
+      name: 'summed',
+      flows: { to: reduce('f64', 'sum'), from: read('f64') },
+      params: { count: 'i32' },
+      kernel: 'add_f64',
+    });
+    const [length, tasks, rounds] = [1000, 40, 5];
+    const x = runtime.data(new Float64Array(length), { name: 'x', rank: ranks - 1 });
+    const ones = Array.from({ length: ranks }, (_, r) =>
+      runtime.data(new Float64Array(600).fill(1), { rank: r }),
+    );
+    const insert = (graph) => {
+      for (const from of [0, 300])
+        for (let i = 0; i < tasks; i++) {
+          const args = { to: x.part(from, 600), from: ones[i % ranks], count: 600 };
+          graph.insert(summed, args, { rank: i % ranks });
+        }
+    };
+    const plan = await runtime.plan(insert);
+    for (let round = 0; round < rounds; round++) {
+      await runtime.run(insert);
+      await plan.run();
+    }
+    plan.close();
+    const each = 2 * rounds * tasks;
+    const wrong = (value, i) =>
+      value !== (i < 300 || (i >= 600 && i < 900) ? each : i < 600 ? 2 * each : 0);
+    return { seen: [...(await x.read())].filter(wrong) };
   },
   /** Runs that fail at another task on every rank; then all ranks know the same. */
   async failing() {

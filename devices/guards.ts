@@ -207,6 +207,8 @@ export interface Guards {
   votesBind: boolean;
   /** A plan is played in place of a run only if its insertions are those of the plan (scheduler/recognition/expectation.ts). */
   recognisedSame: boolean;
+  /** A plan of data without parts is not played when they have parts (scheduler/recognition/recognition.ts). */
+  recognisedWhole: boolean;
   /** Only a run that begins as one that has come before is recorded (scheduler/recognition/signatures.ts). */
   recordsOnEvidence: boolean;
   /** Recognition does nothing while it has cost more than it saves (scheduler/recognition/account.ts). */
@@ -363,6 +365,7 @@ const all: Guards = {
   votesAsked: true,
   votesBind: true,
   recognisedSame: true,
+  recognisedWhole: true,
   recordsOnEvidence: true,
   recognitionPauses: true,
   looksRarely: true,

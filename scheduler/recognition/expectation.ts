@@ -104,6 +104,11 @@ export class Expectation {
     return first.flowNames.every((name, i) => named[name] === data[i]);
   }
 
+  /** The data, each once. */
+  get used(): ReadonlySet<Datum> {
+    return new Set(this.data);
+  }
+
   /** Whether a task uses datum `d`. */
   uses(d: DatumId): boolean {
     return this.rows.has(d);

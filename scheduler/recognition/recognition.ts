@@ -371,6 +371,10 @@ export class Recognition implements HeldInsertions {
     for (const sequence of this.known.all) {
       const { planned, classes, isStretch } = sequence;
       if (planned === undefined || classes[0] !== cls || !(isFirst || isStretch)) continue;
+      if (this.usesParts(planned)) {
+        this.known.forget(sequence, 'one of its data has parts');
+        continue;
+      }
       const { next } = engine.tasks;
       if (isStretch) {
         if (!planned.expectation.mayBegin(given) || !this.mayRepeat()) continue;
@@ -393,6 +397,14 @@ export class Recognition implements HeldInsertions {
       return held;
     }
     return undefined;
+  }
+
+  /** Data of a plan have got parts while its tasks were inserted, or by another plan. The plan knows them without. */
+  private usesParts({ expectation }: PlannedSequence): boolean {
+    const { parts } = this.runtime;
+    if (!parts.isUsed || !guards.recognisedWhole) return false;
+    for (const datum of expectation.used) if (parts.mayLack(datum)) return true;
+    return false;
   }
 
   private stretches(

@@ -332,6 +332,12 @@ export const guardTests = [
   },
   {
     ...recognised,
+    guard: 'recognisedWhole',
+    hazard: 'H17 stale copies',
+    breaks: 'a recognised run begins with data as they were before a task wrote a part of them',
+  },
+  {
+    ...recognised,
     guard: 'recordsOnEvidence',
     hazard: 'overhead',
     breaks: 'programs that do not repeat pay for recording from their first run on',

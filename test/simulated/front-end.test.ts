@@ -57,6 +57,17 @@ test('programs that repeat runs and stretches give what plain arrays give, and a
   expect(bad).toBeGreaterThan(runs / 40);
 }, 120_000);
 
+test('programs that repeat runs on several ranks give what plain arrays give, and are played', async () => {
+  let [runs, played] = [0, 0];
+  for (let seed = 1; seed <= partOf(200, 20); seed++) {
+    const { problem, kinds } = await playFrontEnd(seed, true);
+    expect(problem, `seed ${seed}`).toBe('');
+    runs += kinds['runs'] ?? 0;
+    played += kinds['played runs'] ?? 0;
+  }
+  expect(played).toBeGreaterThan(runs / 12);
+}, 120_000);
+
 describe('defects that they found', () => {
   test.each([
     ['tasks that follow those of other ranks, after a failed run', 323],

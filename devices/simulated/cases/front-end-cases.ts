@@ -96,7 +96,7 @@ class FrontEndRank {
       if (isBad(round)) await Promise.all(open.splice(0));
       const stop = new AbortController();
       const { signal } = stop;
-      const run = runtime.run((graph) => this.insert(graph, round, stop), { signal });
+      const run = runtime.run((graph) => this.insert(graph, round, turn, stop), { signal });
       await this.over(run.done, round, turn);
       if (round.graph === undefined) continue;
       await Promise.all(open.splice(0));
@@ -143,11 +143,18 @@ class FrontEndRank {
   }
 
   /** The program function of a run that may wait and fail. */
-  private async insert(graph: Graph, round: Round, stop: AbortController): Promise<void> {
+  private async insert(
+    graph: Graph,
+    round: Round,
+    turn: number,
+    stop: AbortController,
+  ): Promise<void> {
     const { program, runtime, reference } = this;
     const handles: (TaskHandle | undefined)[] = [];
+    const waitsAt = program instanceof RepeatingProgram ? this.waitsAt(turn) : -1;
     for (const [i, step] of round.steps.entries()) {
-      if (program.ranks > 1) await graph.space();
+      if (i === waitsAt) await setImmediate();
+      else if (program.ranks > 1 && waitsAt === -1) await graph.space();
       if (round.aborts?.at === i && round.aborts.rank === runtime.rank) stop.abort();
       if ('plus' in step) handles.push(insertStep(graph, this.families, step, this.data, handles));
       else {
@@ -158,6 +165,13 @@ class FrontEndRank {
       reference.step(step);
       this.stepped = i + 1;
     }
+  }
+
+  /** The step before which this rank waits, unlike the others, in a run that all would play. */
+  private waitsAt(turn: number): number {
+    const { program, runtime } = this;
+    const isApart = program.ranks > 1 && turn % 5 === 4 && turn % program.ranks === runtime.rank;
+    return isApart ? (7 * turn) % 48 : Number.POSITIVE_INFINITY;
   }
 
   /** The program waits; true: it cannot go on, because its run fails. */
@@ -270,10 +284,11 @@ interface FrontEndResult {
   readonly kinds: Readonly<Record<string, number>>;
 }
 
-/** Plays the program of a seed. */
-export async function playFrontEnd(seed: number): Promise<FrontEndResult> {
-  const repeats = seed % REPEATS_EVERY === 0;
-  const program = repeats ? new RepeatingProgram(seed) : new FrontEndProgram(seed);
+/** Plays the program of a seed. `onRanks`: one that repeats, on several ranks. */
+export async function playFrontEnd(seed: number, onRanks = false): Promise<FrontEndResult> {
+  const repeats = seed % REPEATS_EVERY === 0 || onRanks;
+  const ranks = onRanks ? 2 + (seed % 3) : 1;
+  const program = repeats ? new RepeatingProgram(seed, ranks) : new FrontEndProgram(seed);
   const kinds = kindsOf(program);
   const [runtimes, backends] = runtimesOf(program, seed, repeats);
   let problem: string | undefined;

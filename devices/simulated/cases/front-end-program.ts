@@ -139,22 +139,27 @@ export class FrontEndProgram {
   /** And for the parts that bodies make. */
   private readonly ofBodies: Random;
 
-  /** `ranks`: any number without. */
-  constructor(seed: number, ranks?: number) {
+  /** What is not given is any number. */
+  constructor(
+    seed: number,
+    given: { readonly ranks?: number; readonly gpus?: number; readonly window?: number } = {},
+  ) {
     const r = new Random(seed);
     this.r = r;
     this.ofParts = new Random(seed + 1_000_003);
     this.ofPlans = new Random(seed + 2_000_003);
     this.ofBodies = new Random(seed + 3_000_017);
     this.hasParts = seed % 3 === 1;
-    this.ranks = ranks ?? r.pick([1, 1, 2, 2, 3, 4]);
-    this.gpus = r.below(3);
+    this.ranks = given.ranks ?? r.pick([1, 1, 2, 2, 3, 4]);
+    const gpus = r.below(3);
+    this.gpus = given.gpus ?? gpus;
     this.workers = r.between(1, 2);
     this.scriptWorkers = r.below(3);
     this.lanes = r.pick([2, 8, 32]);
     this.gpuMemory = r.pick([2 ** 13, 2 ** 14, 2 ** 20]);
     // Simulated ranks share a thread. A rank that blocks it for room in its window waits for programs of others in vain.
-    this.window = this.ranks === 1 ? r.pick([8, 16, 64, 1024]) : r.pick([512, 4096]);
+    const window = this.ranks === 1 ? r.pick([8, 16, 64, 1024]) : r.pick([512, 4096]);
+    this.window = given.window ?? window;
     this.inlineBytes = r.pick([0, 64, 4096]);
     this.treeFrom = r.between(2, 4);
     this.length = r.between(1, 9);

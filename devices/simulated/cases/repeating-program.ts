@@ -1,6 +1,7 @@
 // Random programs of the public interface that repeat: runs with the same tasks, or runs that repeat a stretch of tasks, with small
 // changes now and then. So most of their tasks are played if runs are recognised. What changes may come at any place of a run:
-// other tasks, also with bodies, reads and values, a parameter or a datum that is another one, an early end, a failure.
+// other tasks, also with bodies, reads and values, a parameter or a datum that is another one, an early end, a failure. On several ranks
+// runs repeat, and no stretches; and what one of them does besides keeps it from playing.
 import {
   FAILS,
   FrontEndProgram,
@@ -36,13 +37,14 @@ interface Place {
 }
 
 export class RepeatingProgram extends FrontEndProgram {
-  constructor(seed: number) {
-    super(seed, 1);
+  constructor(seed: number, ranks = 1) {
+    // Ranks with GPUs recognise nothing. Runs that are not awaited fill no window.
+    super(seed, ranks === 1 ? { ranks } : { ranks, gpus: 0, window: 2 ** 14 });
   }
 
   protected override makeRounds(): Round[] {
     const { r } = this;
-    const isLong = r.chance(0.5);
+    const isLong = r.chance(0.5) && this.ranks === 1;
     const count = isLong ? r.between(3, 40) : r.between(LEAST, LEAST + 20);
     const pattern = Array.from({ length: count }, (_, i) => this.patternStep(i));
     const repetitions = isLong ? Math.ceil(r.between(LONG, LONG + 500) / count) : 1;
@@ -67,7 +69,8 @@ export class RepeatingProgram extends FrontEndProgram {
     return {
       task: { ...task, kind, alpha: task.y, options: others, root: undefined },
       isOpen: r.chance(0.3),
-      after,
+      // A run with such a task is not played on several ranks.
+      after: this.ranks === 1 || r.chance(0.01) ? after : undefined,
     };
   }
 
@@ -92,7 +95,8 @@ export class RepeatingProgram extends FrontEndProgram {
       for (const [i, step] of pattern.entries()) {
         const changes = here.filter(({ at }) => at === i).map(({ change }) => change);
         if (changes.includes('end')) return { steps, aborts, isAlone, graph: undefined };
-        if (changes.includes('aborts')) aborts = { rank: 0, at: steps.length };
+        if (changes.includes('aborts'))
+          aborts = { rank: this.ranks === 1 ? 0 : r.below(this.ranks), at: steps.length };
         if (changes.includes('step')) steps.push(this.step(steps.length, true));
         if (changes.includes('fails')) steps.push(this.other('fails'));
         if (changes.includes('body')) steps.push(this.other(r.pick(['plain', 'async'])));

@@ -71,6 +71,8 @@ const PULLS_EVERY = 5;
 const PLANS_EVERY = 4;
 /** A program of the public interface is played besides one of so many cases. */
 const FRONT_END_EVERY = 2;
+/** And one that repeats its runs on several ranks, besides one of so many. */
+const REPEATS_ON_RANKS_EVERY = 8;
 /** Milliseconds between turns of the event loop, which serves signals. */
 const TURN = 100;
 
@@ -102,14 +104,15 @@ interface BesideSums {
   readonly frontEndFailures: Problem[];
 }
 
-/** Plays the program of the public interface of a seed; returns what is wrong, '' if nothing is. */
-async function playFront(seed: number, sum: BesideSums): Promise<string> {
-  const { problem, kinds } = await playFrontEnd(seed);
+/** Plays a program of the public interface of a seed, or one that repeats on several ranks; returns what is wrong, '' if nothing is. */
+async function playFront(seed: number, sum: BesideSums, onRanks = false): Promise<string> {
+  const { problem, kinds } = await playFrontEnd(seed, onRanks);
   sum.frontEnd++;
   for (const [kind, n] of Object.entries(kinds))
     sum.frontEndKinds[kind] = (sum.frontEndKinds[kind] ?? 0) + n;
-  if (problem !== '') sum.violations++;
-  return problem;
+  if (problem === '') return '';
+  sum.violations++;
+  return onRanks ? `repeated on several ranks: ${problem}` : problem;
 }
 
 /** Plays the programs besides case number `i`, as the options have it. True if one of them was wrong. */
@@ -126,6 +129,8 @@ async function playBeside(options: SoakOptions, i: number, sum: BesideSums): Pro
     note(await playPlan(seed, sum), sum.planFailures);
   if (frontEnd === 'only' || (frontEnd === 'also' && i % FRONT_END_EVERY === 0))
     note(await playFront(seed, sum), sum.frontEndFailures);
+  if (frontEnd === 'also' && i % REPEATS_ON_RANKS_EVERY === REPEATS_ON_RANKS_EVERY - 1)
+    note(await playFront(seed, sum, true), sum.frontEndFailures);
   return isWrong;
 }
 

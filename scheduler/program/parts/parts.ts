@@ -228,6 +228,11 @@ export class Parts {
     return false;
   }
 
+  /** Whether a datum has parts, or may lack what they had: a play that begins with it must begin with the whole. */
+  mayLack({ view }: Datum): boolean {
+    return this.isUsed && view !== undefined && !this.forgets(view.family);
+  }
+
   /** @throws HeadraceError `ERR_DUPLICATE_DATUM`, `ERR_PART` */
   check({ row }: BoundClass, { flows, run }: Pick<ProgramInsertion, 'flows' | 'run'>): void {
     const refusal = this.runtime.ranks?.refusal(run);

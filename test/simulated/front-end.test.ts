@@ -28,7 +28,7 @@ test('random programs give what plain arrays give', async () => {
   ];
   all.push('steeredKernel', 'family', 'family on ranks', 'fails', 'value', 'read', 'space');
   all.push('runs', 'runs that fail', 'parameterised graphs');
-  all.push('part', 'partKernel', 'readPart', 'closePart');
+  all.push('part', 'partKernel', 'readPart', 'closePart', 'setPart');
   all.push('reduceKernel', 'reducePart', 'reducePartKernel');
   all.push('initKernel', 'commuteKernel', 'check', 'played runs', 'runs with played stretches');
   all.push('plans', 'plans with parts', 'family with parts');

@@ -186,6 +186,10 @@ class FrontEndRank {
       else if (step.kind === 'read') await this.look(step.d, 'in the middle');
       else if (step.kind === 'readPart') await this.lookAtPart(step);
       else if (step.kind === 'closePart') data[step.d].part(step.from, step.count).close();
+      else if (step.kind === 'setPart')
+        await data[step.d]
+          .part(step.from, step.count)
+          .set(new Float64Array(step.count).fill(step.value));
       else {
         const seen = await graph.value(data[step.d]);
         const [expected] = reference.values[step.d];

@@ -69,6 +69,13 @@ export type Step =
       readonly from: number;
       readonly count: number;
     }
+  | {
+      readonly kind: 'setPart';
+      readonly d: number;
+      readonly from: number;
+      readonly count: number;
+      readonly value: number;
+    }
   | { readonly kind: 'space' };
 
 /** A run. */
@@ -128,7 +135,7 @@ export class FrontEndProgram {
   /** The rank of each datum. */
   readonly owners: readonly number[];
   readonly rounds: readonly Round[];
-  /** The last two data have parts. No body spawns tasks on them. */
+  /** The last two data have parts. */
   readonly hasParts: boolean;
   readonly kin: Kin[] = [];
   protected readonly r: Random;
@@ -241,9 +248,7 @@ export class FrontEndProgram {
       ]);
       return { ...step, kind, x, y, range: this.range() };
     }
-    const isOnPartable = this.isPartable(step.x) || this.isPartable(step.y);
-    if (step.kind === 'family' && isOnPartable) return { ...step, kind: 'plain' };
-    return isOnPartable && step.how === 'child' ? { ...step, how: 'body' } : step;
+    return step;
   }
 
   protected step(i: number, mayWait: boolean): Step {
@@ -251,7 +256,9 @@ export class FrontEndProgram {
     if (this.hasParts && mayWait && ofParts.chance(0.1)) {
       const { x: from, count } = this.range();
       const d = owners.length - ofParts.between(1, 2);
-      return { kind: ofParts.pick(['readPart', 'closePart']), d, from, count };
+      const kind = ofParts.pick(['readPart', 'closePart', 'setPart'] as const);
+      const part = { d, from, count };
+      return kind === 'setPart' ? { kind, ...part, value: ofParts.below(100) } : { kind, ...part };
     }
     const wait = mayWait ? r.below(20) : -1;
     if (wait === 0)

@@ -170,8 +170,18 @@ export class Reference {
 
   step(step: Step): void {
     if (isTask(step)) this.perform(step);
+    else if (step.kind === 'setPart') this.set(step);
     else if (step.kind === 'value')
       this.perform(this.values[step.d][0] % 2 === 1 ? step.odd : step.even);
+  }
+
+  private set({ d, from, count, value }: Extract<Step, { kind: 'setPart' }>): void {
+    const values = this.values[d].fill(value, from, from + count);
+    const left = [...(this.lost.get(d) ?? [])].filter((i) => i < from || i >= from + count);
+    if (left.length === 0) this.lost.delete(d);
+    else this.lost.set(d, new Set(left));
+    this.commutes.delete(d);
+    this.points[d].add(values.join());
   }
 
   /** Whether one of `count` elements of datum `d` has no value. */

@@ -16,6 +16,8 @@ struct Guards {
   bool nonBlockingStreams = true;
   /// Calls that wait for kernels are made only while none can be running (H8).
   bool launchPause = true;
+  /// In the middle of a run memory is page-locked, too: a copy waits for the kernels that run, for a limited time.
+  bool lockPatience = true;
   /// A flush that does not return gets an answer at its deadline (H16).
   bool flushDeadline = true;
   /// A lane sends nothing while a failure is not handled: the bytes may have been computed from it (H15).

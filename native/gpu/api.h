@@ -49,6 +49,7 @@ struct GpuApi {
   // -- streams and events --
   int (*streamCreate)(void** stream, unsigned flags, int priority);
   int (*streamDestroy)(void* stream);
+  int (*streamQuery)(void* stream);
   int (*eventCreate)(void** event, unsigned flags);
   int (*eventDestroy)(void* event);
   int (*eventRecord)(void* event, void* stream);

@@ -85,17 +85,28 @@ std::uint64_t HostPins::locked(const void* pointer, std::uint64_t bytes) {
   return 0;
 }
 
-void HostPins::lockChunks(const GpuApi& api, const void* pointer, std::uint64_t bytes) {
+bool HostPins::mayLock(const void* pointer) {
+  std::lock_guard<std::mutex> guard(lock_);
+  const Arena* arena = find(reinterpret_cast<std::uint64_t>(pointer));
+  return arena != nullptr && !arena->refused;
+}
+
+void HostPins::lockChunks(const GpuApi& api, const void* pointer, std::uint64_t bytes, bool ahead) {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   std::lock_guard<std::mutex> guard(lock_);
   Arena* arena = find(address);
   if (arena == nullptr || arena->refused) return;
+  std::uint64_t more = 0;
+  if (ahead) {
+    for (const Piece& piece : arena->pieces) more += piece.end - piece.begin;
+    more = more / 4 / kChunk * kChunk;
+  }
   std::uint64_t at = arena->begin + (address - arena->begin) / kChunk * kChunk;
   const std::uint64_t limit = std::min(address + bytes, arena->end);
   while (at < limit) {
     // The rest of the chunk around `at` beside the pieces that exist already.
     std::uint64_t end =
-        std::min(arena->begin + ((at - arena->begin) / kChunk + 1) * kChunk, arena->end);
+        std::min(arena->begin + ((at - arena->begin) / kChunk + 1) * kChunk + more, arena->end);
     std::uint64_t next = end;
     for (const Piece& piece : arena->pieces) {
       if (piece.begin <= at && at < piece.end) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/guards.h"
 #include "gpu/events.h"
 
@@ -20,6 +21,10 @@ std::vector<GpuDevice*> openDevices;
 std::mutex pauseLock;
 std::atomic<bool> paused{false};
 
+/// After a wait in vain: kernels that wait for something from outside should not be kept from it again and again.
+constexpr std::int64_t kImpatience = 1000000000;
+std::atomic<std::int64_t> impatientUntil{0};
+
 bool allQuiet() {
   if (!guards.launchPause) return true;
   std::lock_guard<std::mutex> guard(openLock);
@@ -27,16 +32,38 @@ bool allQuiet() {
                      [](const GpuDevice* each) { return each->quiet(); });
 }
 
+/// The same, asked of the drivers: while launches are held up, the threads of the GPUs do not look at their streams.
+bool allIdle() {
+  std::lock_guard<std::mutex> guard(openLock);
+  return std::all_of(openDevices.begin(), openDevices.end(), [](const GpuDevice* each) {
+    return each->lost.load(std::memory_order_acquire) ||
+           std::all_of(each->streams.begin(), each->streams.end(), [&](const GpuStream* one) {
+             return one->launched.load(std::memory_order_relaxed) <=
+                        one->completed.load(std::memory_order_acquire) ||
+                    each->api->streamQuery(one->stream) == 0;
+           });
+  });
+}
+
 }  // namespace
 
-QuiescentSection::QuiescentSection() {
+QuiescentSection::QuiescentSection(std::int64_t patience) {
+  const std::int64_t start = now();
+  if (!guards.lockPatience || !mayWait()) patience = 0;
   // No launch is held up if it is certain that no pause is possible.
-  if (!allQuiet()) return;
+  if (patience == 0 && !allQuiet()) return;
   one_ = std::unique_lock<std::mutex>(pauseLock);
   paused.store(true, std::memory_order_seq_cst);
   holds_ = allQuiet();
+  while (!holds_ && now() - start < patience) {
+    sched_yield();
+    holds_ = allIdle();
+  }
+  if (!holds_ && patience > 0) impatientUntil.store(now() + kImpatience, std::memory_order_relaxed);
   if (!holds_) paused.store(false, std::memory_order_release);
 }
+
+bool QuiescentSection::mayWait() { return now() >= impatientUntil.load(std::memory_order_relaxed); }
 
 QuiescentSection::~QuiescentSection() {
   if (holds_) paused.store(false, std::memory_order_release);

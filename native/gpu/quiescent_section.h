@@ -8,6 +8,7 @@
 // thread.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 
 #include "gpu/device.h"
@@ -16,13 +17,17 @@ namespace headrace {
 
 class QuiescentSection {
  public:
-  QuiescentSection();
+  /// `patience` (nanoseconds): so long no kernel is launched while those that run come to their end. It has a limit because
+  /// they may wait for the caller. After a wait in vain no section of the process waits for a second.
+  explicit QuiescentSection(std::int64_t patience = 0);
   ~QuiescentSection();
   QuiescentSection(const QuiescentSection&) = delete;
   QuiescentSection& operator=(const QuiescentSection&) = delete;
 
   /// False when a kernel may be running: the forbidden calls must not be made now.
   bool holds() const { return holds_; }
+  /// Whether a section would wait now: no wait was in vain in the last second.
+  static bool mayWait();
 
  private:
   std::unique_lock<std::mutex> one_;

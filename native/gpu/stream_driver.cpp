@@ -210,6 +210,10 @@ void eventDestroy(EventHandle handle) { delete static_cast<GpuEvent*>(handle); }
 
 // -- work -----------------------------------------------------------------------------------------------------------
 
+/// How long a copy of memory that is not locked holds up launches until the kernels that run are over (nanoseconds): a few times
+/// as long as it takes the driver to copy a chunk of such memory.
+constexpr std::int64_t kLockPatience = 50000000;
+
 /// Gives a copy of host memory to the driver in pieces that lie in one registration each.
 template <typename Copy>
 DriverStatus copyHost(GpuStream& on, const void* host, std::uint64_t bytes, const char* call,
@@ -229,9 +233,10 @@ DriverStatus copyHost(GpuStream& on, const void* host, std::uint64_t bytes, cons
         pins.lockChunks(*at.api, from, bytes - done);
         continue;
       }
-      const QuiescentSection pause;
+      const bool atOnce = at.quiet();
+      const QuiescentSection pause(pins.mayLock(from) ? kLockPatience : 0);
       if (pause.holds()) {
-        pins.lockChunks(*at.api, from, bytes - done);
+        pins.lockChunks(*at.api, from, bytes - done, !atOnce);
         continue;
       }
     }

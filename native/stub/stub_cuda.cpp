@@ -179,6 +179,7 @@ CUDA_EXPORT cuStreamCreateWithPriority(void** stream, unsigned flags, int) {
   return streamCreate("cuStreamCreateWithPriority", stream, flags);
 }
 CUDA_EXPORT cuStreamDestroy_v2(void* stream) { return streamDestroy("cuStreamDestroy", stream); }
+CUDA_EXPORT cuStreamQuery(void* stream) { return streamQuery("cuStreamQuery", stream); }
 CUDA_EXPORT cuEventCreate(void** event, unsigned flags) {
   if ((flags & 2) == 0) machine().violation("cuEventCreate: an event with timing");
   return eventCreate("cuEventCreate", event);

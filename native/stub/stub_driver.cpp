@@ -423,6 +423,21 @@ int eventRecord(const char* call, void* handle, void* on) {
   return 0;
 }
 
+int streamQuery(const char* call, void* handle) {
+  Guard guard(machine().lock);
+  const int code = machine().enter(call);
+  if (code != 0) return code;
+  Stream* stream = machine().stream(call, handle);
+  if (stream == nullptr) return kInvalidHandle;
+  if (stream->graph != nullptr) {
+    machine().violation(std::string(call) + ": a stream in a capture");
+    return kInvalidValue;
+  }
+  machine().advance();
+  if (stream->context->dead != 0) return stream->context->dead;
+  return stream->operations.empty() ? 0 : kNotReady;
+}
+
 int eventQuery(const char* call, void* handle) {
   Guard guard(machine().lock);
   const int code = machine().enter(call);

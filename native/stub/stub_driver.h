@@ -21,6 +21,7 @@ int hostUnregister(const char* call, void* pointer);
 int memoryInfo(const char* call, std::size_t* free, std::size_t* total);
 int streamCreate(const char* call, void** stream, unsigned flags);
 int streamDestroy(const char* call, void* stream);
+int streamQuery(const char* call, void* stream);
 int eventCreate(const char* call, void** event);
 int eventDestroy(const char* call, void* event);
 int eventRecord(const char* call, void* event, void* stream);

@@ -83,6 +83,7 @@ HIP_EXPORT hipStreamCreateWithPriority(void** stream, unsigned flags, int) {
   return streamCreate("hipStreamCreateWithPriority", stream, flags);
 }
 HIP_EXPORT hipStreamDestroy(void* stream) { return streamDestroy("hipStreamDestroy", stream); }
+HIP_EXPORT hipStreamQuery(void* stream) { return streamQuery("hipStreamQuery", stream); }
 HIP_EXPORT hipEventCreateWithFlags(void** event, unsigned) {
   return eventCreate("hipEventCreateWithFlags", event);
 }

@@ -14,11 +14,11 @@ inline Guards guardsOfEnvironment() {
   const std::string without = name == nullptr ? "" : name;
   return {
       without != "closeImports",       without != "importGeneration", without != "wakePassed",
-      without != "nonBlockingStreams", without != "launchPause",      without != "flushDeadline",
-      without != "laneFailures",       without != "laneCancel",       without != "laneAwaitsBytes",
-      without != "laneLooks",          without != "playPassed",       without != "failureRings",
-      without != "graphOrder",         without != "graphOutcome",     without != "graphWatch",
-      without != "restLooksAgain",     without != "doubtFailures"};
+      without != "nonBlockingStreams", without != "launchPause",      without != "lockPatience",
+      without != "flushDeadline",      without != "laneFailures",     without != "laneCancel",
+      without != "laneAwaitsBytes",    without != "laneLooks",        without != "playPassed",
+      without != "failureRings",       without != "graphOrder",       without != "graphOutcome",
+      without != "graphWatch",         without != "restLooksAgain",   without != "doubtFailures"};
 }
 
 inline const Guards guards = guardsOfEnvironment();

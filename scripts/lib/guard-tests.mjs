@@ -489,6 +489,12 @@ export const guardTests = [
   },
   {
     ...native,
+    guard: 'lockPatience',
+    hazard: 'fast paths',
+    breaks: 'a program out of core copies memory that is never page-locked, at a tenth of the speed',
+  },
+  {
+    ...native,
     guard: 'flushDeadline',
     hazard: 'H16 a flush that hangs',
     breaks: 'a run waits for a flush that does not return',

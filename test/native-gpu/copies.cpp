@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "gpu/host_pins.h"
+#include "gpu/quiescent_section.h"
 #include "gpu_machine.h"
 
 namespace headrace::test {
@@ -157,6 +158,39 @@ AddGpu besideKernel(
       expect(machine, kernel);
       expect(machine, machine.copy(layout.out(1), 0, 8, 1, 0, 8));
       CHECK(*machine.at<std::int64_t>(0, 8) == 77);
+    });
+
+AddGpu amidKernels(
+    "in the middle of a run a copy waits until the kernels that run are over, and locks its memory",
+    2, [] {
+      constexpr double kSeen = 8;
+      constexpr double kGo = 0x600d;
+      constexpr std::int64_t kLong = 20000000;
+      CoreOptions options = gpuOptions(2);
+      options.hostBytes = 2 * HostPins::kChunk;
+      options.pinnedBytes = 4096;
+      Machine machine(options);
+      const Layout layout{2};
+      HostPins& pins = hostPins(SpaceKind::cuda);
+      while (!QuiescentSection::mayWait()) sched_yield();
+      const std::uint64_t slow = pins.slowBytes.load();
+      expect(machine, machine.fill(layout.compute(2), 0, 4096, 0));
+      const Event kernel = machine.exec(layout.compute(2), "await_word", 2, {0, kSeen, kGo, 1, 1});
+      machine.publish();
+      auto& submitted = machine.control(layout.compute(2), Control::submitted);
+      while (ahead(submitted.load(), kernel.sequence) < 0) sched_yield();
+      const Event copied = machine.copy(layout.in(1), 1, 0, 0, HostPins::kChunk, 8);
+      machine.publish();
+      // The copy is under way, and waits or has gone the slow way.
+      const std::int64_t start = now();
+      while (pins.slowBytes.load() == slow && now() - start < kLong) sched_yield();
+      // Another thread lets the kernel end.
+      *machine.at<std::int64_t>(0, 0) = 0x600d;
+      expect(machine, machine.copy(layout.in(2), 2, 0, 0, 0, 8));
+      expect(machine, kernel);
+      expect(machine, copied);
+      CHECK(pins.slowBytes.load() == slow);
+      if (Stub::present()) CHECK(Stub::pageable() == 0);
     });
 
 AddGpu fills("a fill writes its bytes and no other", 1, [] {

@@ -48,6 +48,7 @@ describe('native tests', needing(gpuProgram), () => {
     ['graphOrder', 'a graph keeps the order between its streams', 'graphs.cpp'],
     ['graphOutcome', 'a failure in a graph is not lost to its next launch', 'graphs.cpp'],
     ['graphWatch', 'a GPU that is lost in a graph of several is seen', 'graphs.cpp'],
+    ['lockPatience', 'in the middle of a run a copy waits', 'slowBytes'],
     ['launchPause', 'beside one, a copy goes without', 'while a kernel may be'],
   ])('without %s: "%s" fails', (guard, name, words) => {
     const whole = native(name, '');

@@ -100,6 +100,7 @@ void resolve(Resolver& from, GpuApi& api) {
   from.get(api.hostUnregister, "cuMemHostUnregister", "cuMemHostUnregister");
   from.get(api.streamCreate, "cuStreamCreateWithPriority", "cuStreamCreateWithPriority");
   from.get(api.streamDestroy, "cuStreamDestroy", "cuStreamDestroy_v2");
+  from.get(api.streamQuery, "cuStreamQuery", "cuStreamQuery");
   from.get(api.eventCreate, "cuEventCreate", "cuEventCreate");
   from.get(api.eventDestroy, "cuEventDestroy", "cuEventDestroy_v2");
   from.get(api.eventRecord, "cuEventRecord", "cuEventRecord");

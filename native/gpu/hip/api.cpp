@@ -130,6 +130,7 @@ bool resolve(SharedLibrary& from, GpuApi& api) {
          from.get("hipHostUnregister", api.hostUnregister) &&
          from.get("hipStreamCreateWithPriority", api.streamCreate) &&
          from.get("hipStreamDestroy", api.streamDestroy) &&
+         from.get("hipStreamQuery", api.streamQuery) &&
          from.get("hipEventCreateWithFlags", api.eventCreate) &&
          from.get("hipEventDestroy", api.eventDestroy) &&
          from.get("hipEventRecord", api.eventRecord) && from.get("hipEventQuery", api.eventQuery) &&

@@ -39,12 +39,13 @@ describe('the METG of a stencil over ranks', () => {
   const seconds = (overhead: number): number[] =>
     points.map(({ iterations, steps }) => ((iterations + overhead) * 1e-6 * steps * 8) / 2);
 
-  test('counts the medians of each point, against the best rate of both programs', () => {
+  test('counts the medians of each point, against the best rate of all programs', () => {
     const times = {
       headrace: [seconds(1e6), seconds(100), seconds(0)],
+      recognised: [seconds(20), seconds(0), seconds(50)],
       byHand: [seconds(0), seconds(0), seconds(1e6)],
     };
-    const { headrace, byHand } = rated(points, times, 8, 2);
+    const { headrace, recognised, byHand } = rated(points, times, 8, 2);
     for (const [i, { iterations }] of points.entries()) {
       expect(byHand[i]).toEqual({
         granularity: expect.closeTo(iterations * 1e-6, 12),
@@ -58,5 +59,7 @@ describe('the METG of a stencil over ranks', () => {
     // Half of the time is overhead when a task lasts 200 us.
     expect(metg(headrace)).toBeCloseTo(200e-6, 9);
     expect(metg(byHand)).toBeCloseTo(10e-6, 9);
+    // And 40 us with an overhead of 20.
+    expect(metg(recognised)).toBeCloseTo(40e-6, 4);
   });
 });

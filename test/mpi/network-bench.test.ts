@@ -22,9 +22,12 @@ describe.each(LIBRARIES)('%s', (library) => {
       for (const ranks of [2, 3]) {
         const options = ['--columns', '4', '--points', points.join(',')];
         const own = printedByRanks(ranks, [process.execPath, stencil, ...options], launcher);
+        const again = [process.execPath, stencil, ...options, '--recognised'] as const;
+        const recognised = printedByRanks(ranks, [...again], launcher);
         const row = [String(ranks), String(4 * ranks), ...points];
         const timed = JSON.parse(printedByRanks(ranks, [byHand, ...row], launcher)) as Timed[];
-        for (const seconds of [JSON.parse(own), timed.map((each) => each.seconds)]) {
+        const byHands = timed.map((each) => each.seconds);
+        for (const seconds of [JSON.parse(own), JSON.parse(recognised), byHands]) {
           expect(seconds).toHaveLength(points.length);
           expect(Math.min(...seconds)).toBeGreaterThan(0);
         }

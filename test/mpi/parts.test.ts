@@ -41,14 +41,14 @@ for (const library of LIBRARIES)
       }
     });
 
-    test.each([
-      { ranks: 2 },
-      { ranks: 4 },
-      { ranks: 2, options: { gpus: 1, gpuMemory: '1MiB' } },
-    ])('$ranks ranks reduce into parts in runs and plays (%o)', async (each) => {
-      const { ranks, ...given } = each;
-      for (const { seen } of await go(ranks, { what: 'sums', ...given })) expect(seen).toEqual([]);
-    });
+    test.each([{ ranks: 2 }, { ranks: 4 }, { ranks: 2, options: { gpus: 1, gpuMemory: '1MiB' } }])(
+      '$ranks ranks reduce into parts in runs and plays (%o)',
+      async (each) => {
+        const { ranks, ...given } = each;
+        for (const { seen } of await go(ranks, { what: 'sums', ...given }))
+          expect(seen).toEqual([]);
+      },
+    );
 
     test.each([2, 4])('runs that fail on %i ranks leave no rank behind', async (ranks) => {
       for (const { seen } of await go(ranks, { what: 'failing' })) expect(seen).toEqual([]);

@@ -172,7 +172,7 @@ export class Plan {
           // A rank without commands in the plan has nothing to play, and is at the end at once.
           enter(run, true, { done: (played) => resolve(looked ? played : times), failed }, eraOf);
         });
-      return runTogether(engine, together, of, part).then(report);
+      return runTogether(together, of, part).then(report);
     }
     return this.playAlone(signal, report, enter);
   }
@@ -271,10 +271,10 @@ export class Plan {
     ends: Ends,
     given: (slot: string) => (iteration: number) => number,
   ): void {
-    const { engine, together, name } = this;
+    const { together, name } = this;
     if (together === undefined) throw new Error('the plan has no other ranks');
     together.peers.runs.graphs.does(run, `playing run '${name}' as a plan`, words);
-    const eraOf = beginTogether(engine, together, run);
+    const eraOf = beginTogether(together, run);
     this.stand(run, stand, ends, given, eraOf);
   }
 

@@ -1,16 +1,13 @@
 // Plays on several ranks. All ranks play their parts of a plan in one run: it begins, fails and ends on all of them. A failure
 // on one rank cancels the parts of the others between two commands.
 //
-// Before a play, the run brings each datum to the ranks that read it at the begin of an iteration: with tasks that do nothing
-// and read the datum. Afterwards all ranks know where the play leaves the data.
+// Before a play, the run brings each datum to the ranks that read it at the begin of an iteration, unless they have it. The play waits for
+// these movements, as for all tasks before it. Afterwards all ranks know where it leaves the data.
 import { guards } from '../../devices/guards.js';
-import { type Column, type DatumId, HOST } from '../../devices/handles.js';
+import { HOST } from '../../devices/handles.js';
 import { laneEra, MAX_RANKS } from '../../devices/network/keys.js';
-import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { Graph, GraphRuntime } from '../program/graph.js';
-import { read, type TaskClass, task } from '../program/task-class.js';
-import { insertOnRanks } from '../ranks/insertion.js';
 import type { Ranks } from '../ranks/ranks.js';
 import type { MessageFacts } from './messages.js';
 import type { OpenSlot } from './open-slots.js';
@@ -37,9 +34,6 @@ export interface Together {
   readonly slots: ReadonlyMap<string, OpenSlot>;
 }
 
-/** Reads a datum on the rank that needs it. */
-const bring = task({ name: 'bring', flows: { datum: read('f64') }, kernel: 'empty' });
-
 /** Plays, and iterations of a play, whose messages have eras of their own: far more than can be under way. */
 const PLAYS = 2 ** 8;
 const ITERATIONS = 2 ** 16;
@@ -57,7 +51,6 @@ interface PlayedRun {
  * `play` has played. Rejects with the error of the play, or with that of another rank.
  */
 export async function runTogether(
-  engine: Engine,
   { runtime, peers, messages }: Together,
   { name, signal, times, condition }: PlayedRun,
   play: (run: RunState, eraOf: (iteration: number) => number) => Promise<number>,
@@ -70,7 +63,7 @@ export async function runTogether(
       peers.runs.graphs.does(run, textOf(name, times, condition), wordsOf(peers, times, condition));
     // Without an iteration all data stay where they are.
     if (times === 0) return;
-    iterations = await play(run, beginTogether(engine, { runtime, peers, messages }, run));
+    iterations = await play(run, beginTogether({ peers, messages }, run));
   };
   await runtime.run(program, signal === undefined ? { name } : { name, signal });
   return iterations;
@@ -81,11 +74,10 @@ export async function runTogether(
  * @throws HeadraceError the error of the run
  */
 export function beginTogether(
-  engine: Engine,
-  { runtime, peers, messages }: Pick<Together, 'runtime' | 'peers' | 'messages'>,
+  { peers, messages }: Pick<Together, 'peers' | 'messages'>,
   run: RunState,
 ): (iteration: number) => number {
-  bringData(engine, peers, runtime, messages, run);
+  bringData(peers, messages, run);
   leaveData(peers, messages);
   // Between the eras of the tasks of this era and of the next one (devices/network/keys.ts).
   const before = laneEra(peers.runs.era, MAX_RANKS - 1);
@@ -114,26 +106,18 @@ function wordsOf(
 }
 
 function bringData(
-  engine: Engine,
-  peers: Ranks,
-  runtime: PlayingRuntime,
+  { plan: { data, transfers }, rank: here }: Ranks,
   { readers }: MessageFacts,
   run: RunState,
 ): void {
-  const { row: cls } = runtime.classes.bind(bring as unknown as TaskClass);
-  // Copies of the record are used for tasks of all classes.
-  const { maxArguments } = engine.tasks;
-  const flows = new Int32Array(maxArguments) as Column<Int32Array, DatumId>;
-  const params = new Float64Array(maxArguments);
   for (const [datum, ranks] of readers) {
-    const at = peers.plan.data.producer[datum];
+    const at = data.producer[datum];
     for (const rank of ranks) {
+      if (run.error !== undefined) throw run.error;
       if (rank === at) continue;
-      flows[0] = datum;
-      const insertion = { cls, run, flows, params, priority: 0, device: HOST, after: undefined };
-      insertOnRanks(engine, peers, insertion, rank);
-      // It is no task of the program.
-      if (rank === peers.rank) run.movements++;
+      if (at === here) transfers.sendTo(datum, rank, run, 0, false);
+      else if (rank === here && data.have[datum] === 0)
+        transfers.receive(datum, run, 0, HOST, undefined);
     }
   }
 }

@@ -75,7 +75,6 @@ describe('defects that they found', () => {
     ['a dropped writer behind a family', 392],
     ['a value from before a run that has succeeded', 27001206],
     ['a part that some ranks have made in a failed run', 33001378],
-    ['the failure of a task as that of a read', 3001243],
     ['a failed run has done the second of two tasks that commute, and not the first', 1000125],
   ])('%s', async (_, seed) => {
     expect((await playFrontEnd(seed)).problem).toBe('');

@@ -39,8 +39,9 @@ const BEFORE = 7;
 const TIMED = 5;
 
 /** Seconds of a run of a point that has come several times. */
-async function repeated(runtime: Runtime, iterations: number, steps: number): Promise<number> {
-  // The plan of other tasks on the same data would not fit.
+async function repeated(iterations: number, steps: number): Promise<number> {
+  // A runtime that has made many plans, and played each a few times, makes no more for a while.
+  const runtime = await Runtime.create({ workers: 1, gpus: 0 });
   const row = makeColumns(runtime, columns * runtime.ranks, 0, runtime.ranks);
   const seconds: number[] = [];
   for (let i = 0; i < BEFORE + TIMED; i++) {
@@ -48,29 +49,34 @@ async function repeated(runtime: Runtime, iterations: number, steps: number): Pr
     await runtime.run((graph) => insertShape(graph, row, 'stencil', steps, iterations));
     seconds.push((performance.now() - start) / 1e3);
   }
-  for (const column of [...row.even, ...row.odd]) column.close();
+  await runtime.close();
   return median(seconds.slice(BEFORE));
 }
 
-async function measure(): Promise<void> {
+/** Seconds of each point, inserted. */
+async function inserted(): Promise<number[]> {
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
   const row = makeColumns(runtime, columns * runtime.ranks, 0, runtime.ranks);
   // Compiles all code on the way.
   for (let i = 0; i < WARM_RUNS; i++) await runShape(runtime, row, 'stencil', 400, 4);
   const seconds: number[] = [];
   for (const { iterations, steps } of points)
-    seconds.push(
-      values.recognised
-        ? await repeated(runtime, iterations, steps)
-        : await runShape(runtime, row, 'stencil', steps, iterations),
-    );
-  if (runtime.rank === 0) process.stdout.write(`${JSON.stringify(seconds)}\n`);
+    seconds.push(await runShape(runtime, row, 'stencil', steps, iterations));
   await runtime.close();
+  return seconds;
 }
 
-const { launcher } = launchOf();
-if (launcher !== undefined) await measure();
-else {
+async function recognised(): Promise<number[]> {
+  const seconds: number[] = [];
+  for (const { iterations, steps } of points) seconds.push(await repeated(iterations, steps));
+  return seconds;
+}
+
+const { launcher, rank } = launchOf();
+if (launcher !== undefined) {
+  const seconds = values.recognised ? await recognised() : await inserted();
+  if (rank === 0) process.stdout.write(`${JSON.stringify(seconds)}\n`);
+} else {
   const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2)];
   process.exitCode = underMpirun(ranks, args, values.launcher);
 }

@@ -6,7 +6,7 @@ import { AccessMode } from '../../trace/format.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { TaskInsertion } from '../engine/task-insertion.js';
-import { markUnwritten } from '../failure/poison.js';
+import { markElsewhere, markUnwritten } from '../failure/poison.js';
 import { insertOnRanks } from '../ranks/insertion.js';
 import type { Ranks } from '../ranks/ranks.js';
 import type { Expectation } from './expectation.js';
@@ -101,8 +101,12 @@ function neverRuns({ directory, tasks }: Engine, { plan, rank }: Ranks, task: Ta
   const last = ((tasks.next - 1) | 0) as TaskId;
   for (let i = 0; i < cls.modes.length; i++) {
     if (cls.modes[i] === AccessMode.read) continue;
+    // What comes before it may be on another rank: then the copy here is older.
+    const isHere = plan.data.have[flows[i]] === 1;
     plan.transfers.written(flows[i], target);
-    if (target === rank) markUnwritten(directory, flows[i], last);
+    if (target !== rank) continue;
+    if (isHere) markUnwritten(directory, flows[i], last);
+    else markElsewhere(directory, flows[i], last);
   }
 }
 

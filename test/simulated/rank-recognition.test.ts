@@ -112,6 +112,53 @@ describe.each([2, 4])('%i ranks', (ranks) => {
     }
   });
 
+  test.each([1, 2, 3, 4])(
+    'a run that is aborted while its tasks are held: the owner has no older value than that of another rank (%i)',
+    async (seed) => {
+      // The latest version of the first datum is on rank 1, not on rank 0, its owner.
+      const begin = async (runtime: Runtime) => {
+        const data = dataOf(runtime);
+        for (let k = 0; k < 6; k++) await runtime.run((graph) => void step(graph, data, k + 1));
+        await runtime.run((graph) => {
+          graph.insert(axpy, { y: data[0], x: data[1], n: LENGTH, a: 1 }, { rank: 1 });
+        });
+        return data;
+      };
+      const [before] = await all(seed, 'off', async (runtime) =>
+        Promise.all((await begin(runtime)).map((datum) => datum.read())),
+      );
+      // What the tasks that have run may have left, in program order.
+      const values = before.map(([value]) => value);
+      const possible = [String(values[0])];
+      for (let i = 0; i < TASKS; i++) {
+        values[i % values.length] += (7 / 64) * values[(i + 1) % values.length];
+        if (i % values.length === 0) possible.push(String(values[0]));
+      }
+      const [ofOwner] = await all(seed, 'auto', async (runtime) => {
+        const data = await begin(runtime);
+        const stop = new AbortController();
+        const aborted = runtime.run(
+          (graph) => {
+            step(graph, data, 7);
+            if (runtime.rank === 1) stop.abort();
+          },
+          { signal: stop.signal },
+        );
+        await codeOf(aborted.done);
+        await codeOf(data[0].restore());
+        const value = await data[0].read().then(
+          ([first]) => String(first),
+          ({ code }: { code: string }) => code,
+        );
+        for (const datum of data) await datum.set(new Float64Array(LENGTH).fill(3));
+        await runtime.run((graph) => void step(graph, data, 8));
+        return value;
+      });
+      // It is gone, or had come to the owner.
+      expect(['ERR_DATUM_POISONED', ...possible]).toContain(ofOwner);
+    },
+  );
+
   test.each(['awaits', 'reads', 'computes'] as const)(
     'one of which %s in its program: no rank plays, and the values are those of insertion',
     async (what) => {

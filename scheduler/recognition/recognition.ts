@@ -51,6 +51,7 @@ const PAUSED = 'recognition pauses: it has cost more than it saves';
 const PASSED_OVER = 'it was not looked at: the runs before were all new';
 const PRUNED = 'it is pruned';
 const APART = 'not all ranks could play it';
+const TRIED = 'it was inserted, to see how long that takes';
 const NO_ROOM = 'there is no memory for its play, or data have no value';
 
 /** Makes a plan of what `insert` inserts. */
@@ -145,6 +146,10 @@ export class Recognition implements HeldInsertions {
     return this.agreed?.inserted ?? this.engine.tasks.next;
   }
 
+  get now(): number {
+    return this.engine.backend.now();
+  }
+
   get isOnRanks(): boolean {
     return this.agreed !== undefined;
   }
@@ -179,8 +184,17 @@ export class Recognition implements HeldInsertions {
     if (watch.played === 0 && this.hasPlans) this.account.waitedForRun();
     this.waits(watch);
     this.spareGlance = watch.look ?? this.spareGlance;
+    if (!hasFailed) this.judges(watch);
     if (watch.played === 0) return watch.outcome;
     return watch.played === tasks ? 'played' : `played ${watch.played} of ${tasks} tasks`;
+  }
+
+  /** A run that was played, or inserted for a trial, has succeeded. */
+  private judges({ playing, trial, since, total }: RunWatch): void {
+    const time = this.now - since;
+    if (playing !== undefined) playing.trials.played(time);
+    else if (trial?.planned !== undefined && total === trial.count && trial.trials.tried(time))
+      this.givesUp(trial, 'its tasks take less time when they are inserted');
   }
 
   /** What it has cost to see the insertions of a run. */
@@ -382,6 +396,12 @@ export class Recognition implements HeldInsertions {
         watch.outcome = 'other tasks were under way when it began';
         return undefined;
       }
+      const isTrial = agreed?.peers.rank === 0 && sequence.trials.isDue;
+      if (isTrial && planned.expectation.mayBegin(given)) {
+        watch.trial = sequence;
+        watch.outcome = TRIED;
+        return undefined;
+      }
       const base = holds.at(-1)?.held.end ?? engine.tasks.next;
       const held = isStretch
         ? this.stretches(watch, sequence, planned, base)
@@ -543,6 +563,7 @@ export class Recognition implements HeldInsertions {
     const { sequence } = held;
     if (plays) {
       watch.outcome = 'played';
+      watch.playing = sequence;
       sequence.misses = 0;
       this.account.played(held.count);
       this.known.record.plays(sequence, held.tasks);

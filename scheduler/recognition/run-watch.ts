@@ -42,6 +42,8 @@ interface Recogniser {
   waits(watch: RunWatch): void;
   /** The number of the next task that is inserted; on several ranks among the tasks of all ranks. */
   readonly nextTask: number;
+  /** Nanoseconds. */
+  readonly now: number;
   /** There are several ranks. */
   readonly isOnRanks: boolean;
   /** The tasks of the run are inserted, or some of them are. */
@@ -122,6 +124,11 @@ export class RunWatch implements InsertionWatch {
   private readonly graph: Graph;
   /** The next task when the run began. */
   private readonly began: number;
+  /** When it began. */
+  readonly since: number;
+  /** What is played in its place, or is inserted for a trial (trials.ts). */
+  playing: Sequence | undefined;
+  trial: Sequence | undefined;
   /** Its insertions, once its program has ended. */
   total = 0;
 
@@ -131,6 +138,7 @@ export class RunWatch implements InsertionWatch {
     this.recognition = recognition;
     this.isQuiet = !recognition.mayHoldNext;
     this.began = recognition.nextTask;
+    this.since = recognition.now;
     this.run = run;
     this.name = name;
   }

@@ -5,6 +5,7 @@ import { Insertions } from '../plans/insertions.js';
 import type { Plan } from '../plans/plan.js';
 import type { TaskClass } from '../program/task-class.js';
 import type { Expectation } from './expectation.js';
+import { Trials } from './trials.js';
 
 /** A sequence with its plan. */
 export interface PlannedSequence {
@@ -34,6 +35,8 @@ export class Sequence {
   played = 0;
   /** It comes again and again within a run. */
   isStretch = false;
+  /** Of its plan on several ranks. */
+  readonly trials: Trials = new Trials();
   /** Why it has no plan and gets none; '' if it may. */
   refused = '';
 

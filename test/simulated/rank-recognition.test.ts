@@ -300,6 +300,28 @@ describe.each([2, 4])('%i ranks', (ranks) => {
   });
 });
 
+test('a plan that takes longer than insertion is given up after some plays', async () => {
+  // Insertion takes no virtual time.
+  const seen = await onRanks(
+    { ranks: 2, seed: 4, options: { plans: 'auto' }, kernels },
+    async (runtime) => {
+      const data = dataOf(runtime);
+      const outcomes: (string | undefined)[] = [];
+      for (let k = 0; k < 24; k++)
+        outcomes.push((await runtime.run((graph) => void step(graph, data, k + 1))).recognition);
+      return { outcomes, values: await valuesOf(data), report: runtime.recognised() };
+    },
+  );
+  const [{ outcomes, report }] = seen;
+  expect(outcomes.slice(4, 12)).toEqual(Array(8).fill('played'));
+  expect(outcomes.slice(12, 14)).toEqual(
+    Array(2).fill('it was inserted, to see how long that takes'),
+  );
+  expect(seen[1].outcomes.slice(12, 14)).toEqual(Array(2).fill('not all ranks could play it'));
+  expect(report?.givenUp[0].why).toBe('its tasks take less time when they are inserted');
+  expect(seen[1].values).toEqual(seen[0].values);
+});
+
 /** The last rank recognises nothing. */
 function withoutOne(ranks: number) {
   const given = { ranks, seed: 3, options: { plans: 'auto' as const }, kernels };

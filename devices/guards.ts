@@ -195,6 +195,12 @@ export interface Guards {
   planRunAhead: boolean;
   /** Ranks compare times and condition of a play before they wait for each other (scheduler/plans/together.ts). */
   planSameLook: boolean;
+  /** What a play that fails before its begin should have written has no value (scheduler/plans/together.ts). */
+  failedPlayEnters: boolean;
+  /** A run that is aborted before it begins has its number, by which other ranks learn of it (scheduler/program/run.ts). */
+  abortNumbered: boolean;
+  /** A run that is over on all ranks is not cancelled on one of them (scheduler/program/run.ts). */
+  overStaysOver: boolean;
   /** A run whose graph was refused has failed on all ranks, whatever their votes say (scheduler/ranks/ballots.ts). */
   refusalCounts: boolean;
   /** Ranks that load a plan compare their parts (scheduler/plans/load-together.ts). */
@@ -359,6 +365,9 @@ const all: Guards = {
   planRankOrder: true,
   planRunAhead: true,
   planSameLook: true,
+  failedPlayEnters: true,
+  abortNumbered: true,
+  overStaysOver: true,
   refusalCounts: true,
   planParts: true,
   allPlay: true,

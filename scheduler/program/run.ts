@@ -2,6 +2,7 @@
 
 import { EventEmitter } from 'eventemitter3';
 import { HeadraceError, RunAbortedError } from '../../devices/errors.js';
+import { guards } from '../../devices/guards.js';
 import type { TaskHandle } from '../../devices/handles.js';
 import { describeThrown, isError } from '../../trace/thrown.js';
 import { checkText, checkTruth, optionsOf, reading, shown } from '../checks.js';
@@ -121,10 +122,11 @@ export class Run implements PromiseLike<RunReport> {
     this.state.onOver = () => this.over();
     this.state.onProgress = () => this.progressed();
     engine.observer?.runBegan(this.state);
-    const { signal } = options;
-    if (signal !== undefined) this.guarded('the signal', () => this.follow(signal));
-    const { pruned = false } = options;
+    const { signal, pruned = false } = options;
+    // Other ranks learn of the failure of a run by its number. A signal may be aborted already.
+    if (!guards.abortNumbered) this.follow(signal);
     this.number = this.peers?.runs.begin(this.state, this.name, pruned) ?? 0;
+    if (guards.abortNumbered) this.follow(signal);
     this.isPruned = pruned && this.peers !== undefined;
     this.publish('start', {});
     this.recognition = recognition;
@@ -178,6 +180,8 @@ export class Run implements PromiseLike<RunReport> {
       return;
     }
     this.engine.held?.settle();
+    // What was held back may be played and over by now, on all ranks.
+    if (this.state.over && guards.overStaysOver) return;
     const words = reason === undefined ? '' : describeThrown(reason);
     const text = words === '' ? 'the run was cancelled' : `the run was cancelled: ${words}`;
     this.engine.failRun(this.state, new RunAbortedError(text, reason));
@@ -190,7 +194,11 @@ export class Run implements PromiseLike<RunReport> {
     return this.done.then(onDone, onError);
   }
 
-  private follow(signal: AbortSignal): void {
+  private follow(signal: AbortSignal | undefined): void {
+    if (signal !== undefined) this.guarded('the signal', () => this.listen(signal));
+  }
+
+  private listen(signal: AbortSignal): void {
     const abort = (): void => {
       let reason: unknown;
       this.guarded('the signal', () => {

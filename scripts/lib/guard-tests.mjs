@@ -419,6 +419,27 @@ export const guardTests = [
   },
   {
     project: 'unit',
+    file: 'test/simulated/rank-early-ends.test.ts',
+    guard: 'failedPlayEnters',
+    hazard: 'H15 errors spread',
+    breaks: 'what a play that fails before its begin should have written has its old value',
+  },
+  {
+    project: 'unit',
+    file: 'test/simulated/rank-early-ends.test.ts',
+    guard: 'abortNumbered',
+    hazard: 'H15 errors spread',
+    breaks: 'other ranks wait for a run that was aborted before its begin',
+  },
+  {
+    project: 'unit',
+    file: 'test/simulated/rank-early-ends.test.ts',
+    guard: 'overStaysOver',
+    hazard: 'H15 errors spread',
+    breaks: 'a run fails on one rank and ends well on the others',
+  },
+  {
+    project: 'unit',
     file: 'test/scheduler/agreement.test.ts',
     guard: 'refusalCounts',
     hazard: 'programs that differ',
@@ -491,7 +512,8 @@ export const guardTests = [
     ...native,
     guard: 'lockPatience',
     hazard: 'fast paths',
-    breaks: 'a program out of core copies memory that is never page-locked, at a tenth of the speed',
+    breaks:
+      'a program out of core copies memory that is never page-locked, at a tenth of the speed',
   },
   {
     ...native,

@@ -199,6 +199,8 @@ export interface Guards {
   failedPlayEnters: boolean;
   /** A run that is aborted before it begins has its number, by which other ranks learn of it (scheduler/program/run.ts). */
   abortNumbered: boolean;
+  /** A restore that a rank refuses counts as a call of its program (scheduler/program/program-data.ts). */
+  refusedRestores: boolean;
   /** A run that is over on all ranks is not cancelled on one of them (scheduler/program/run.ts). */
   overStaysOver: boolean;
   /** A run whose graph was refused has failed on all ranks, whatever their votes say (scheduler/ranks/ballots.ts). */
@@ -367,6 +369,7 @@ const all: Guards = {
   planSameLook: true,
   failedPlayEnters: true,
   abortNumbered: true,
+  refusedRestores: true,
   overStaysOver: true,
   refusalCounts: true,
   planParts: true,

@@ -406,13 +406,15 @@ export class ProgramData implements DatumOwner {
       if (datum.ofBody !== undefined) throw callOnBodyPart('restore', datum);
       this.engine.held?.settle();
       const ranks = this.peers;
-      if (hasParts(datum.view))
-        throw refusedPart(
+      const withParts = hasParts(datum.view);
+      const refused = (): HeadraceError =>
+        refusedPart(
           'restore()',
           datum,
           'the value from before a cancelled run is not known',
           'write all of it again, with set() or by tasks',
         );
+      if (withParts && (ranks === undefined || !guards.refusedRestores)) throw refused();
       ranks?.calls.made('restore', datum);
       this.reductions.use(datum);
       if (ranks === undefined) this.parts.use(datum);
@@ -424,6 +426,8 @@ export class ProgramData implements DatumOwner {
       )
         throw neverWritten(datum);
       ranks?.datumCalls.restore(datum.row);
+      // Other ranks need not have made parts of it: this rank does its part of their call.
+      if (withParts) throw refused();
       if (datum.rank === this.rank)
         this.own.insert(this.own.restore, datum, undefined, {
           run: () => (doubt === undefined ? resolve() : doubt.settle(resolve, reject)),

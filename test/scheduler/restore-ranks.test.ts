@@ -63,3 +63,33 @@ describe('a value that another rank has written in an earlier run', () => {
 it('brings the value from before a run that its owner has', async () => {
   expect(await restored(1, onOwner, nothing)).toBe('resolved 2');
 });
+
+describe('a datum of which one rank alone has parts', () => {
+  afterEach(() => setGuard('refusedRestores', true));
+
+  /** What both ranks get from restore() and read(). */
+  const withParts = (on: number): Promise<string[]> =>
+    onRanks({ ranks: 2, seed: 1, kernels: partKernels }, async (runtime) => {
+      const x = runtime.data(new Float64Array(2), { name: 'x', rank: 0 });
+      await runtime.run((graph) => {
+        graph.insert(fill, { to: x, count: 2, value: 2 }, { rank: 1 });
+      });
+      if (runtime.rank === on) x.part(0, 1);
+      const code = await codeOf(x.restore());
+      return `${code} ${await x.read()}`;
+    });
+
+  it.each([0, 1])(
+    'is not restored on rank %i, which makes the call as the other one',
+    async (on) => {
+      const seen = await withParts(on);
+      expect(seen[on]).toBe('ERR_PART 2,2');
+      expect(seen[1 - on]).toBe('resolved 2,2');
+    },
+  );
+
+  test('without refusedRestores the ranks are out of step', async () => {
+    setGuard('refusedRestores', false);
+    await expect(withParts(0)).rejects.toThrow('the ranks do not make the same calls');
+  });
+});

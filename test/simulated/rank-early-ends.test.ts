@@ -58,11 +58,11 @@ const abortedBefore = (rank: number, kind: 'run' | 'play'): Promise<unknown[]> =
     const { plan, x, y, z } = await planOf(runtime, 0);
     const signal = runtime.rank === rank ? AbortSignal.abort() : undefined;
     const options = signal === undefined ? {} : { signal };
-    const call =
+    const program = (graph: Graph): void => void graph.insert(axpy, { y, x, n: LENGTH, a: 1 });
+    const outcome =
       kind === 'play'
-        ? plan.run(options)
-        : runtime.run((graph) => void graph.insert(axpy, { y, x, n: LENGTH, a: 1 }), options);
-    const outcome = await outcomeOf(call);
+        ? await outcomeOf(plan.run(options))
+        : await outcomeOf(runtime.run(program, options));
     for (const each of [y, z]) each.set(new Float64Array(LENGTH).fill(2));
     await plan.run();
     return [typeof outcome === 'string' ? outcome : 'ended well', ...(await first([y, z]))];

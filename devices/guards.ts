@@ -199,6 +199,8 @@ export interface Guards {
   failedPlayEnters: boolean;
   /** A run that is aborted before it begins has its number, by which other ranks learn of it (scheduler/program/run.ts). */
   abortNumbered: boolean;
+  /** A datum of which some partial results were not combined is not restored (scheduler/failure/poison.ts). */
+  partialSums: boolean;
   /** A restore that a rank refuses counts as a call of its program (scheduler/program/program-data.ts). */
   refusedRestores: boolean;
   /** A run that is over on all ranks is not cancelled on one of them (scheduler/program/run.ts). */
@@ -369,6 +371,7 @@ const all: Guards = {
   planSameLook: true,
   failedPlayEnters: true,
   abortNumbered: true,
+  partialSums: true,
   refusedRestores: true,
   overStaysOver: true,
   refusalCounts: true,

@@ -134,6 +134,8 @@ export interface TaskClassRow {
   readonly restores?: number | undefined;
   /** Its tasks take over elements of another datum and leave the others as they are; of the runtime's own. */
   takesOver?: boolean;
+  /** Its tasks combine partial results of reductions. */
+  combines?: boolean;
   /** NetworkRole of the runtime's own classes that move data between ranks; absent elsewhere. */
   readonly network?: number;
 }

@@ -24,7 +24,7 @@ export function poisonOutputs(x: StageContext, row: number, status: number): voi
   if (!guards.poisonOutputs) return;
   const { tasks, directory: dir } = x;
   const task = tasks.idOf(row);
-  const { modes, takesOver, network } = x.classes[tasks.classOf[row]];
+  const { modes, takesOver, network, combines } = x.classes[tasks.classOf[row]];
   // What a receive should have brought is on another rank. The copy here may be older than the run.
   const isCopy = network !== undefined && guards.restoresLatest;
   const first = tasks.flowStart[row];
@@ -40,7 +40,7 @@ export function poisonOutputs(x: StageContext, row: number, status: number): voi
     const poison = keepsRest
       ? Poison.notTaken
       : poisonOf(dir, d, modes[i], {
-          ...{ id, status },
+          ...{ id, status, lacksPartials: combines === true && guards.partialSums },
           isIssued: isCopy || tasks.execution[row] !== Execution.none,
         });
     // A later, cancelled task would have changed the older value. That is the value that this task did not write.
@@ -77,14 +77,17 @@ interface End {
   readonly status: number;
   /** It was issued, or was dropped before. */
   readonly isIssued: boolean;
+  /** It should have combined partial results: what is there may be one of them, the value at no place of the program. */
+  readonly lacksPartials: boolean;
 }
 
 /** The poison of datum `d` after a task that should have written it. */
-function poisonOf(dir: Directory, d: DatumId, mode: number, { id, status, isIssued }: End): number {
+function poisonOf(dir: Directory, d: DatumId, mode: number, end: End): number {
+  const { id, status, isIssued, lacksPartials } = end;
   if (status !== Status.cancelled) return Poison.writerFailed;
   // If the task only overwrites it, the older copies were given up when the task was issued.
   const isGone = isIssued ? mode === AccessMode.write : dir.validMask[d] === 0;
-  if (lacksElements(dir, d, id)) return Poison.writerCancelled;
+  if (lacksPartials || lacksElements(dir, d, id)) return Poison.writerCancelled;
   return isGone ? Poison.writerCancelled : Poison.outdated;
 }
 

@@ -285,7 +285,7 @@ export class Reductions {
     const { operator, partials, deterministic } = reduction;
     const tasks = tasksOf(operator, datum.element, datum.length, deterministic);
     // A mistake in an operator of the program shows before its first task.
-    classes.bind(tasks.combine);
+    classes.bind(tasks.combine).row.combines = true;
     // The reducing tasks follow their partial results to a queue.
     classes.bind(tasks.identity).row.spreads = true;
     const same = { datum, graph, operator, partials, deterministic };

@@ -447,6 +447,13 @@ export const guardTests = [
   },
   {
     project: 'unit',
+    file: 'test/scheduler/reductions-cancelled.test.ts',
+    guard: 'partialSums',
+    hazard: 'H12 partial allocation and cancel',
+    breaks: 'a cancelled reduction leaves the sum of some contributions, which can be restored',
+  },
+  {
+    project: 'unit',
     file: 'test/scheduler/agreement.test.ts',
     guard: 'refusalCounts',
     hazard: 'programs that differ',

@@ -83,7 +83,7 @@ export class StageContext {
   readonly hasLanes: boolean;
   /** The lanes for receives, if it has. */
   receiveLanes: ReceiveLanes | undefined;
-  /** The ways of the sends and receives that the stages have, by row. */
+  /** The ways of the sends and receives that the stages have, by the number that is the parameter of their task. */
   readonly parcels: (Parcel | undefined)[] = [];
   /** The task at whose place in program order a task uses a datum: spawned tasks use that of their parent. Undefined while there are none. */
   placeOf: ((id: TaskId, d: DatumId) => TaskId) | undefined;

@@ -49,7 +49,7 @@ function takesLane(x: StageContext, row: number, parcel: Parcel): boolean {
 
 export function execMessage(x: StageContext, row: number): number {
   const { tasks, directory: dir, submission: sub, launch } = x;
-  const parcel = x.parcels[row] as Parcel;
+  const parcel = x.parcels[tasks.params[tasks.paramStart[row]]] as Parcel;
   const { kind, destinations, arrival } = parcel;
   const isSend = kind !== 'receive';
   const isOffer = kind === 'offer';

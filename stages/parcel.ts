@@ -1,7 +1,8 @@
 // The way of one version between ranks on lanes. The remote writes it when it hands the send or receive to the stages
 // (scheduler/ranks/lane-movements.ts), and stage exec commands it (stages/exec-message.ts).
 //
-// Invariant: the parcel of a live send or receive that has been handed over is in `StageContext.parcels`, at its row.
+// Invariant: the parcel of a live send or receive that has been handed over is in `StageContext.parcels`, at the number that its task
+// has as its parameter. Rows change when the window grows.
 
 /** How an announced version comes. */
 export interface ParcelArrival {

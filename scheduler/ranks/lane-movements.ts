@@ -179,7 +179,7 @@ export class LaneMovements {
     movement.startedAt = engine.x.tracing ? engine.backend.now() : 0;
     const parcel = this.rankLanes.parcelOf(movement, this.arrivalOf(row, movement));
     movement.parcel = parcel;
-    engine.x.parcels[row] = parcel;
+    engine.x.parcels[movement.index] = parcel;
     return parcel;
   }
 
@@ -324,7 +324,7 @@ export class LaneMovements {
     if (isReceive && space >= 0 && pull === undefined)
       this.credits.inFlight[space] -= roundedBytes(directory.bytes[d]);
     this.expected.delete(movement.expected);
-    x.parcels[row] = undefined;
+    x.parcels[movement.index] = undefined;
     if (parcel?.hasLane === true) {
       if (movement.from === undefined) this.rankLanes.giveBack(tasks.target[row], d);
       else this.rankLanes.giveLaneBack(tasks.target[row]);

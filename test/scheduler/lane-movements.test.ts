@@ -29,8 +29,8 @@ interface World {
   handedOver(role: number, run?: number, isAnnounced?: boolean): Movement;
 }
 
-function setUp(isShort = true): World {
-  const state = new PartsState({ lanes: LANES });
+function setUp(isShort = true, window = 128): World {
+  const state = new PartsState({ lanes: LANES, window });
   const movements = new Movements();
   const ends: string[] = [];
   const host = Object.assign(state, {
@@ -69,11 +69,6 @@ function setUp(isShort = true): World {
   const handedOver = (role: number, run = 0, isAnnounced = false): Movement => {
     const d: DatumId = state.datum(1, 0);
     const isReceive = role === NetworkRole.receive;
-    const row = state.task({
-      [isReceive ? 'writes' : 'reads']: [d],
-      stage: TaskStage.alloc,
-      network: role,
-    });
     const movement = movements.add({
       role,
       d,
@@ -85,6 +80,12 @@ function setUp(isShort = true): World {
       wanted: HOST,
       receive: undefined,
       pull: undefined,
+    });
+    const row = state.task({
+      [isReceive ? 'writes' : 'reads']: [d],
+      stage: TaskStage.alloc,
+      network: role,
+      params: [movement.index],
     });
     movement.task = state.tasks.idOf(row);
     if (!isReceive) movement.destinations.push(1, 0, 2, 0);
@@ -116,6 +117,26 @@ function overAnEra(world: World): { receive: number; send: number } {
 afterEach(() => setGuard('eraEndsMovements', true));
 
 describe('a send or receive that waits in a stage', () => {
+  it('keeps its way when the window grows, and rows change', () => {
+    const world = setUp(true, 8);
+    const { state, handedOver } = world;
+    const { tasks } = state;
+    for (let i = 0; i < 11; i++) {
+      state.task({ stage: TaskStage.done });
+      tasks.retireHead();
+    }
+    const sends = [handedOver(NetworkRole.send), handedOver(NetworkRole.send)];
+    const rows = sends.map((send) => rowOf(world, send));
+    while (tasks.mask === 7) if (!tasks.extend(1, 1)) state.task();
+    expect(sends.map((send) => rowOf(world, send))).not.toEqual(rows);
+    for (const send of sends) {
+      const row = rowOf(world, send);
+      tasks.stage[row] = TaskStage.exec;
+      expect(execMessage(state.x, row)).toBe(Outcome.issued);
+      expect(send.parcel?.next).toBe(4);
+    }
+  });
+
   it('ends with its era; those that are commanded, or of the new era, go on', () => {
     const world = setUp();
     const { receive, send } = overAnEra(world);

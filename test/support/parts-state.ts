@@ -44,6 +44,7 @@ interface PartsTask {
   readonly hasBody?: boolean;
   /** A NetworkRole. */
   readonly network?: number;
+  readonly params?: readonly number[];
 }
 
 export class PartsState extends EngineState {
@@ -110,9 +111,12 @@ export class PartsState extends EngineState {
   /** Puts a task into the table; returns its row. */
   task(task: PartsTask = {}): number {
     const { writes = [], reads = [], stage = TaskStage.pending, device = 0 } = task;
-    const { priority = 0, pending = 0, run } = task;
+    const { priority = 0, pending = 0, run, params = [] } = task;
     const { tasks } = this;
-    const row = tasks.take(writes.length + reads.length, 0) & tasks.mask;
+    const row = tasks.take(writes.length + reads.length, params.length) & tasks.mask;
+    params.forEach((value, i) => {
+      tasks.params[tasks.paramStart[row] + i] = value;
+    });
     tasks.stage[row] = stage;
     tasks.classOf[row] = this.classOf(task).id;
     tasks.run[row] = run?.slot ?? 0;

@@ -201,6 +201,8 @@ export interface Guards {
   abortNumbered: boolean;
   /** A datum of which some partial results were not combined is not restored (scheduler/failure/poison.ts). */
   partialSums: boolean;
+  /** Partial results that no reduction uses have a share of the host memory at most (scheduler/program/partials.ts). */
+  fewPartials: boolean;
   /** A restore that a rank refuses counts as a call of its program (scheduler/program/program-data.ts). */
   refusedRestores: boolean;
   /** A run that is over on all ranks is not cancelled on one of them (scheduler/program/run.ts). */
@@ -372,6 +374,7 @@ const all: Guards = {
   failedPlayEnters: true,
   abortNumbered: true,
   partialSums: true,
+  fewPartials: true,
   refusedRestores: true,
   overStaysOver: true,
   refusalCounts: true,

@@ -152,7 +152,7 @@ function graphOf(
   together?: RunState,
 ): PlanProgram {
   const classes = new ClassBinder(planning, programData);
-  const partials = new Partials(programData, peers, true);
+  const partials = new Partials(programData, peers, undefined);
   const reductions = new Reductions({ engine: planning, peers, programData, classes, partials });
   const bind = (cls: TaskClass): BoundClass => classes.bind(cls);
   const parts = new PlannedParts(real, { engine: planning, bind }, peers);

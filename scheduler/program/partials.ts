@@ -5,14 +5,18 @@
 // datum and its rank alone, because ranks leave the program of a failed run at different points and may have made
 // different ones.
 import { HeadraceError } from '../../devices/errors.js';
+import { guards } from '../../devices/guards.js';
+import { roundedBytes } from '../../devices/memory/zone.js';
 import { mix } from '../ranks/call-log.js';
 import type { Ranks } from '../ranks/ranks.js';
 import type { Datum } from './datum.js';
 import type { DatumOptions } from './datum-options.js';
 import type { ElementType } from './element-type.js';
 
-/** Partial results up to this size are kept. */
+/** Partial results up to this size are kept, */
 const KEPT_BYTES = 65_536;
+/** as long as those that no reduction uses have at most this share of the host memory. */
+const KEPT_SHARE = 1 / 16;
 /** Names of partial results, apart from those of all other data. */
 const FIRST_NAME = 2 ** 30;
 
@@ -33,13 +37,18 @@ export class Partials {
   private readonly data: DataMaker;
   private readonly peers: Ranks | undefined;
   private readonly mostBytes: number;
+  private readonly mostInAll: number;
   private readonly of: WeakMap<Datum, Kept> = new WeakMap();
+  /** Those of this rank that no reduction uses, and others that were closed with their data; and their bytes. */
+  private readonly idle: Set<Datum> = new Set();
+  private idleBytes = 0;
 
-  /** `keepsAll`: also large ones, for a plan that is played again and again. */
-  constructor(data: DataMaker, peers: Ranks | undefined, keepsAll: boolean) {
+  /** `host`: bytes of host memory; undefined to keep also large ones, for a plan that is played again and again. */
+  constructor(data: DataMaker, peers: Ranks | undefined, host: number | undefined) {
     this.data = data;
     this.peers = peers;
-    this.mostBytes = keepsAll ? Number.POSITIVE_INFINITY : KEPT_BYTES;
+    this.mostBytes = host === undefined ? Number.POSITIVE_INFINITY : KEPT_BYTES;
+    this.mostInAll = host === undefined ? Number.POSITIVE_INFINITY : host * KEPT_SHARE;
   }
 
   /** A partial result of a datum on a rank. Its value is that of an earlier reduction, or it has none. */
@@ -47,7 +56,10 @@ export class Partials {
     const kept = this.of.get(datum) ?? { free: new Map(), made: 0 };
     this.of.set(datum, kept);
     const free = kept.free.get(rank)?.pop();
-    if (free !== undefined) return free;
+    if (free !== undefined) {
+      this.isIdle(free, false);
+      return free;
+    }
     const { element, length, rows } = datum;
     const { peers } = this;
     const name = `${datum.name}, partial ${kept.made++}`;
@@ -72,14 +84,30 @@ export class Partials {
     if (kept === undefined || partial.closed) return;
     const { rank, bytes } = partial;
     const isHere = this.peers === undefined || this.peers.rank === rank;
-    if (isHere && bytes > this.mostBytes) {
+    if (isHere && (bytes > this.mostBytes || !this.hasRoom(bytes))) {
       datum.partials?.delete(partial);
       this.data.closeQuietly(partial);
       return;
     }
+    if (isHere) this.isIdle(partial, true);
     const free = kept.free.get(rank);
     if (free === undefined) kept.free.set(rank, [partial]);
     else free.push(partial);
+  }
+
+  /** Whether one more partial result may be kept. */
+  private hasRoom(bytes: number): boolean {
+    if (!guards.fewPartials || this.idleBytes + bytes <= this.mostInAll) return true;
+    for (const partial of this.idle) if (partial.closed) this.isIdle(partial, false);
+    return this.idleBytes + bytes <= this.mostInAll;
+  }
+
+  private isIdle(partial: Datum, idle: boolean): void {
+    if (idle === this.idle.has(partial)) return;
+    const bytes = roundedBytes(partial.bytes);
+    this.idleBytes += idle ? bytes : -bytes;
+    if (idle) this.idle.add(partial);
+    else this.idle.delete(partial);
   }
 }
 

@@ -154,7 +154,7 @@ export class Runtime {
     this.engine.retirement.onInternalLoss = (row, error) => this.parts.lost(row, error);
     this.programData.parts = this.parts;
     const { engine, peers, programData, classes } = this;
-    const partials = new Partials(programData, peers, false);
+    const partials = new Partials(programData, peers, engine.backend.spaces[0].bytes);
     this.reductions = new Reductions({ engine, peers, programData, classes, partials });
     programData.reductions = this.reductions;
     // On several ranks, messages of plays start and end in host memory.

@@ -454,6 +454,13 @@ export const guardTests = [
   },
   {
     project: 'unit',
+    file: 'test/scheduler/reductions-memory.test.ts',
+    guard: 'fewPartials',
+    hazard: 'memory',
+    breaks: 'partial results of reductions that are over fill the host memory',
+  },
+  {
+    project: 'unit',
     file: 'test/scheduler/agreement.test.ts',
     guard: 'refusalCounts',
     hazard: 'programs that differ',

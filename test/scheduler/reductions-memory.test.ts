@@ -34,7 +34,7 @@ async function reduceMany(): Promise<void> {
 
 test('what no reduction uses any more has a share of the memory', reduceMany);
 
-test('without fewPartials it fills the memory', async () => {
+test('without fewPartials: it fills the memory', async () => {
   setGuard('fewPartials', false);
   expect(await codeOf(reduceMany())).toBe('ERR_OUT_OF_HOST_MEMORY');
 });

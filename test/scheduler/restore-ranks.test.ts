@@ -88,7 +88,7 @@ describe('a datum of which one rank alone has parts', () => {
     },
   );
 
-  test('without refusedRestores the ranks are out of step', async () => {
+  test('without refusedRestores: the ranks are out of step', async () => {
     setGuard('refusedRestores', false);
     await expect(withParts(0)).rejects.toThrow('the ranks do not make the same calls');
   });

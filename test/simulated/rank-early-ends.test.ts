@@ -100,7 +100,7 @@ describe('what a play should have written has no value', () => {
     ]);
   });
 
-  test('not so without failedPlayEnters', async () => {
+  test('without failedPlayEnters: data that the play should have written are readable', async () => {
     setGuard('failedPlayEnters', false);
     expect((await playWithout(0))[0]).toEqual(['string', NONE, 1]);
   });
@@ -118,7 +118,7 @@ describe('aborted before the begin', () => {
     expect(all[1 - of.rank]).toEqual(['ERR_PEER_FAILED', 3, 5]);
   });
 
-  test('without abortNumbered the other rank waits for ever', async () => {
+  test('without abortNumbered: the other rank waits for ever', async () => {
     setGuard('abortNumbered', false);
     await expect(abortedBefore(0, 'run')).rejects.toThrow('still waiting');
   });
@@ -132,7 +132,7 @@ describe('cancelled at the end of its program', () => {
     }
   });
 
-  test('not so without overStaysOver', async () => {
+  test('without overStaysOver: it fails on one rank', async () => {
     setGuard('overStaysOver', false);
     const [zero, one] = await cancelledAfter(1);
     expect(one).not.toEqual(zero);

@@ -56,6 +56,7 @@ QuiescentSection::QuiescentSection(std::int64_t patience) {
   paused.store(true, std::memory_order_seq_cst);
   holds_ = allQuiet();
   while (!holds_ && now() - start < patience) {
+    waited_ = true;
     sched_yield();
     holds_ = allIdle();
   }

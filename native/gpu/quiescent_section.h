@@ -26,12 +26,15 @@ class QuiescentSection {
 
   /// False when a kernel may be running: the forbidden calls must not be made now.
   bool holds() const { return holds_; }
+  /// Whether it has waited for kernels.
+  bool waited() const { return waited_; }
   /// Whether a section would wait now: no wait was in vain in the last second.
   static bool mayWait();
 
  private:
   std::unique_lock<std::mutex> one_;
   bool holds_ = false;
+  bool waited_ = false;
 };
 
 /// Before a launch: from here on the stream counts as running a kernel. Waits until a pause is over.

@@ -233,10 +233,9 @@ DriverStatus copyHost(GpuStream& on, const void* host, std::uint64_t bytes, cons
         pins.lockChunks(*at.api, from, bytes - done);
         continue;
       }
-      const bool atOnce = at.quiet();
       const QuiescentSection pause(pins.mayLock(from) ? kLockPatience : 0);
       if (pause.holds()) {
-        pins.lockChunks(*at.api, from, bytes - done, !atOnce);
+        pins.lockChunks(*at.api, from, bytes - done, pause.waited());
         continue;
       }
     }

@@ -60,7 +60,8 @@ export class EarlyEnds {
       const { tasks } = this.engine;
       const row = movement.task & tasks.mask;
       const isOffered = tasks.execution[row] === Execution.movement;
-      const isHeld = movement.role !== NetworkRole.receive && movement.started && isOffered;
+      const isHeld =
+        movement.role !== NetworkRole.receive && movement.parcel !== undefined && isOffered;
       // Not the send whose own failure fails the run: it is ending.
       const isLive = tasks.stage[row] === TaskStage.exec;
       if (movement.run !== run.slot || !isHeld || !isLive) continue;

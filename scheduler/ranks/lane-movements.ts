@@ -174,7 +174,6 @@ export class LaneMovements {
   /** The stages get the movement in `row`, with its way. */
   handOver(row: number, movement: Movement): Parcel {
     const { engine } = this;
-    movement.started = true;
     this.data.closeSend(movement.d, movement.index);
     movement.startedAt = engine.x.tracing ? engine.backend.now() : 0;
     const parcel = this.rankLanes.parcelOf(movement, this.arrivalOf(row, movement));
@@ -184,9 +183,9 @@ export class LaneMovements {
   }
 
   /** Whether the stages have the movement and have not written a command of it. */
-  private isUncommanded({ started, task, parcel }: Movement): boolean {
+  private isUncommanded({ task, parcel }: Movement): boolean {
     const { tasks } = this.engine;
-    return started && parcel?.next === 0 && !isCommand(tasks.execution[task & tasks.mask]);
+    return parcel?.next === 0 && !isCommand(tasks.execution[task & tasks.mask]);
   }
 
   /** No rank is reached any more: the sends of the runtime's own run fail that were not commanded. */
@@ -275,8 +274,10 @@ export class LaneMovements {
   }
 
   /** Whether the receive is a command that ends without its version only if it is withdrawn. */
-  isWithdrawable({ role, run, started, withdrawn }: Movement): boolean {
-    return role === NetworkRole.receive && run === INTERNAL_RUN && started && !withdrawn;
+  isWithdrawable({ role, run, parcel, withdrawn }: Movement): boolean {
+    return (
+      role === NetworkRole.receive && run === INTERNAL_RUN && parcel !== undefined && !withdrawn
+    );
   }
 
   /** The command ends without its version, unless that has come. */

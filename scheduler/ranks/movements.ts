@@ -56,8 +56,6 @@ export interface Movement {
   expected: number;
   /** Where the version is, once these news have come. */
   from: AnnouncedPlace | undefined;
-  /** The stages have it. */
-  started: boolean;
   /** The command of the receive was withdrawn: it ends soon, without its version. */
   withdrawn: boolean;
   /** Time at which it was started; 0 unless traced. */
@@ -108,7 +106,6 @@ export class Movements {
       waits: false,
       expected: 0,
       from: undefined,
-      started: false,
       withdrawn: false,
       startedAt: 0,
       parcel: undefined,

@@ -3,7 +3,7 @@
 // Invariants:
 // - the n-th send of a datum from rank a to rank b matches the n-th receive of it on b from a: both count in program
 //   order, so no version numbers travel;
-// - a send that has not started takes further destinations of the same version;
+// - a send that the stages do not have yet takes further destinations of the same version;
 // - one receive per version and rank serves all consumers on that rank.
 
 import {
@@ -126,7 +126,8 @@ export class PlannedTransfers {
     this.graphs.sent(run, to);
     this.figures.sends++;
     const open = data.openSend[d] === NOT_SENT ? undefined : movements.at(data.openSend[d]);
-    const isOpen = open !== undefined && !open.started && open.run === run.slot && open.d === d;
+    const isOpen =
+      open !== undefined && open.parcel === undefined && open.run === run.slot && open.d === d;
     if (isOpen) {
       (apart ? open.apart : open.destinations).push(to, sequence);
       return;

@@ -90,7 +90,7 @@ export class Receives {
     if (movement.waits) {
       movement.waits = false;
       engine.fail(movement.task & engine.tasks.mask, this.refusals.told(movement));
-    } else if (movement.started) this.lanes.refused(movement);
+    } else if (movement.parcel !== undefined) this.lanes.refused(movement);
   }
 
   /** The version of a receive on a lane is here, or announced. */

@@ -92,7 +92,7 @@ describe('movements', () => {
   it('use the numbers of finished movements again, without their state', () => {
     const movements = new Movements();
     const used = receive(movements, 1);
-    Object.assign(used, { task: 7, space: 1, waits: true, started: true, withdrawn: true });
+    Object.assign(used, { task: 7, space: 1, waits: true, parcel: {}, withdrawn: true });
     used.destinations.push(2, 9);
     movements.remove(used);
     movements.program = 5;
@@ -104,7 +104,7 @@ describe('movements', () => {
       task: 0,
       space: -1,
       waits: false,
-      started: false,
+      parcel: undefined,
       withdrawn: false,
       startedAt: 0,
       destinations: [],

@@ -3,6 +3,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Parcel } from '../../stages/parcel.js';
 import { AccessMode, NetworkRole } from '../../stages/task-table.js';
 import { datumId } from '../support/handles.js';
 import { type Passage, type PlannedFlow, PlannedRank } from '../support/planned-ranks.js';
@@ -98,7 +99,7 @@ describe('a send', () => {
   it('that has started takes none', () => {
     const ranks = ranksOf([0, 1, 2], 3);
     wants(ranks, 1);
-    for (const movement of ranks[0].movements.all()) movement.started = true;
+    for (const movement of ranks[0].movements.all()) movement.parcel = {} as Parcel;
     wants(ranks, 2);
     expect(sends(ranks[0])).toBe(2);
   });
@@ -209,7 +210,8 @@ it('the n-th send of a datum matches the n-th receive, and each version comes to
           model.writes(each.restore, owned[each.restore]);
           for (const rank of ranks) rank.restore(each.restore);
         } else if ('start' in each) {
-          for (const movement of ranks[each.start % size].movements.all()) movement.started = true;
+          for (const movement of ranks[each.start % size].movements.all())
+            movement.parcel = {} as Parcel;
         } else {
           model.era();
           era++;

@@ -5,10 +5,8 @@
 // inserts nothing: who must insert something waits for the decision, which comes soon after the vote was taken back.
 import { guards } from '../../devices/guards.js';
 import type { TaskHandle } from '../../devices/handles.js';
-import { AccessMode } from '../../trace/format.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
-import type { Insertions } from '../plans/insertions.js';
 import type { Ranks } from '../ranks/ranks.js';
 import { HeldHandles } from './held-handles.js';
 import type { HeldRun } from './held-run.js';
@@ -67,16 +65,6 @@ export class AgreedPlays {
     const number = this.peers.runs.numberOf(run);
     this.awaited = { held, run, number, plays: undefined };
     this.peers.votes.supports(number, held.vote);
-  }
-
-  /** The rank of each task. */
-  ranksOf(insertions: Insertions): number[] {
-    const { owner } = this.peers.plan.data;
-    return Array.from({ length: insertions.count }, (_, n) => {
-      const { modes } = insertions.classOf(n);
-      const written = modes.findIndex((mode) => mode !== AccessMode.read);
-      return modes.length === 0 ? 0 : owner[insertions.datum(n, Math.max(0, written))];
-    });
   }
 
   isAwaited(held: unknown): boolean {

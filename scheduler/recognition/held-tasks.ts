@@ -58,8 +58,7 @@ export function insertHeld(engine: Engine, run: RunState, held: HeldTasks): void
 }
 
 /**
- * As `insertHeld`, on several ranks: the tasks of all ranks, with `insert`, which returns their handles. What comes after the failure of
- * the run is not inserted.
+ * As `insertHeld`, on several ranks: the tasks of all ranks. Returns their handles. What comes after the failure of the run is not inserted.
  */
 export function insertOnAll(
   engine: Engine,

@@ -354,8 +354,11 @@ export class Recognition implements HeldInsertions {
     sequence.name = name;
     try {
       const expectation = new Expectation(insertions, classes, (d) => directory.info[d] as Datum);
-      const plan = this.makePlan((graph) => insertAgain(graph, expectation), name);
-      const ranks = this.agreed?.ranksOf(insertions) ?? [];
+      let ranks: readonly number[] = [];
+      const plan = this.makePlan((graph) => {
+        insertAgain(graph, expectation);
+        ranks = graph.rankOf;
+      }, name);
       sequence.planned = { plan, expectation, ranks };
     } catch (error) {
       if (!(error instanceof HeadraceError)) throw error;

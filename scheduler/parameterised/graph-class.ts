@@ -84,8 +84,6 @@ export class GraphClass implements EndClass {
   sending: readonly number[] = [];
   /** The range of the first index, which depends on no other one. */
   private firstRange: Range | undefined;
-  /** An element per flow: arrays of sources and values begin as copies of it. */
-  readonly noSources: readonly undefined[];
   order: Of<number> | undefined;
   /** Ranges outside of which a rank has no tasks. */
   own: ((of: Indices, rank: number) => OwnRange)[] = [];
@@ -116,7 +114,6 @@ export class GraphClass implements EndClass {
     if (twice !== undefined) throw this.wrong(`has two flows or controls called '${twice}'`);
     const index = indexNames.find((one, n) => indexNames.indexOf(one) !== n);
     if (index !== undefined) throw this.wrong(`has two indices called '${index}'`);
-    this.noSources = runs.flowNames.map(() => undefined);
     this.isRead = runs.modes.map((mode) => mode !== AccessMode.write);
     this.isWritten = runs.modes.map((mode) => mode !== AccessMode.read);
     const written = runs.flowNames.find((_, f) => runs.lists?.[f] === 1 && this.isWritten[f]);

@@ -10,6 +10,7 @@ import { type DatumId, HOST, NO_TASK, type SpaceId } from '../../devices/handles
 import { CopyState } from '../../devices/memory/coherency.js';
 import { NO_BLOCK, Poison } from '../../devices/memory/directory.js';
 import { makeRoom, startWriteBack } from '../../devices/memory/eviction.js';
+import { ALIGNMENT } from '../../devices/memory/zone.js';
 import { poisonedDatum } from '../../stages/poison.js';
 import { TransferReason } from '../../trace/format.js';
 import type { EngineState } from '../engine/state.js';
@@ -17,8 +18,6 @@ import { writeAddresses } from './layout.js';
 import type { PlannedCopy, PlannedProgram, PlannedRegion } from './planned-program.js';
 
 const UNPLACED = -1;
-/** Limit for the bytes of a block in addition to its region's. */
-const BLOCK_SLACK = 512;
 
 export class Placement {
   private readonly state: EngineState;
@@ -77,7 +76,7 @@ export class Placement {
     let bytes = 0;
     for (const { datum, space, bytes: size } of program.regions)
       if (datum === undefined || dir.block[datum * dir.spaces + space] === NO_BLOCK)
-        bytes += size + BLOCK_SLACK;
+        bytes += size + ALIGNMENT;
     // Free memory may be in pieces.
     return 2 * bytes <= spaces[HOST].zone.available;
   }

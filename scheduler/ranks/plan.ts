@@ -16,6 +16,7 @@ import {
   type SpaceId,
   type TaskId,
 } from '../../devices/handles.js';
+import { ALIGNMENT } from '../../devices/memory/zone.js';
 import { homeOfWritten } from '../../stages/home.js';
 import { AccessMode, type TaskClassRow } from '../../stages/task-table.js';
 import type { RunState } from '../engine/run-state.js';
@@ -31,8 +32,6 @@ import type { PullGroup, RankPulls } from './pull-admission.js';
 
 /** Tasks of other ranks between two passes of the engine; a power of two. */
 const PASS_EVERY = 64;
-/** Limit for the bytes of a block in addition to its datum's bytes. */
-const BLOCK_SLACK = 512;
 
 /** The runs of all ranks (agreement.ts), as the plan uses them. */
 interface PlannedRuns {
@@ -218,7 +217,7 @@ export class RankPlan {
     const { largest, engine } = this;
     let bytes = 0;
     for (let i = 0; i < cls.modes.length; i++)
-      bytes += engine.directory.bytes[flows[i]] + BLOCK_SLACK;
+      bytes += engine.directory.bytes[flows[i]] + ALIGNMENT;
     if (bytes > largest[HOST]) largest[HOST] = bytes;
     for (let s = 1; s < largest.length; s++)
       if (cls.kernels[s] >= 0 && bytes > largest[s]) largest[s] = bytes;

@@ -15,6 +15,7 @@ import { findQueues } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import { type DatumId, HOST, NO_QUEUE, type QueueId, type TaskId } from '../../devices/handles.js';
+import { ALIGNMENT } from '../../devices/memory/zone.js';
 import { keyOf, laneEra } from '../../devices/network/keys.js';
 import { NetOutcome, type NetworkPort } from '../../devices/network/port.js';
 import { ReceiveLanes } from '../../devices/network/receive-lanes.js';
@@ -27,8 +28,6 @@ import type { Movement } from './movements.js';
 /** Of the lanes, one in so many is for sends; at least one, and at most eight. */
 const SENDS = 4;
 const MOST_SENDS = 8;
-/** Alignment of a block, at most. */
-const BLOCK_SLACK = 512;
 
 /** Whether any rank has memory besides its host's. */
 type Ranks = Pick<NetworkPort, 'hostOnly'>;
@@ -171,7 +170,7 @@ export class RankLanes {
   }
 
   private bytesOf(d: DatumId): number {
-    return this.engine.directory.bytes[d] + BLOCK_SLACK;
+    return this.engine.directory.bytes[d] + ALIGNMENT;
   }
 
   private freeLane(id: TaskId, bytes: number): QueueId {

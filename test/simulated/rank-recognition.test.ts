@@ -5,22 +5,11 @@ import { setImmediate } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { axpy } from '../../devices/simulated/cases/plan-programs.js';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
-import {
-  type Datum,
-  type Graph,
-  type Runtime,
-  readWrite,
-  type TaskHandle,
-  task,
-} from '../../scheduler/index.js';
+import type { Datum, Graph, Runtime, TaskHandle } from '../../scheduler/index.js';
+import { codeOf } from '../support/outcomes.js';
+import { check } from '../support/rank-plan-programs.js';
 import { onRanks } from '../support/simulated-ranks.js';
 
-const check = task({
-  name: 'check',
-  flows: { y: readWrite('f64') },
-  params: { code: 'i32' },
-  kernel: 'fail',
-});
 const kernels = { empty: () => 0 };
 const LENGTH = 12;
 /** Tasks of a step: more than the least that is played. */
@@ -50,12 +39,6 @@ function step(graph: Graph, data: readonly Datum<'f64'>[], a: number, code = 0):
 
 const valuesOf = (data: readonly Datum<'f64'>[]): Promise<string[]> =>
   Promise.all(data.map(async (datum) => (await datum.read()).join()));
-
-const codeOf = (call: PromiseLike<unknown>): Promise<string> =>
-  Promise.resolve(call).then(
-    () => '',
-    (error: { code: string }) => error.code,
-  );
 
 type Plans = 'auto' | 'off';
 

@@ -9,16 +9,19 @@ import { World } from '../../devices/simulated/machine/world.js';
 import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
 import {
   type Datum,
+  type Flow,
   type Graph,
   type Plan,
   type PlanGraph,
   Runtime,
   readWrite,
   slot,
+  type TaskClass,
   task,
 } from '../../scheduler/index.js';
 
-const check = task({
+/** Fails with its code, unless that is 0. */
+export const check: TaskClass<{ y: Flow<'f64', 'readWrite'> }, { code: 'i32' }> = task({
   name: 'check',
   flows: { y: readWrite('f64') },
   params: { code: 'i32' },

@@ -2,30 +2,11 @@
 // Argument: JSON with `seeds`, `first`, `gpus`, `folder`, and more options of the runtime. With `folder` the plans are saved there, and
 // what is played are the loaded ones.
 import path from 'node:path';
-import { Runtime, read, readWrite, slot, task, write } from '../../../dist/index.js';
+import { Runtime, slot } from '../../../dist/index.js';
+import { axpy, fill, random } from './random-tasks.mjs';
 import { report } from './report.mjs';
 
 const { seeds = 10, first = 1, gpus = 0, folder, ...more } = JSON.parse(process.argv[2] ?? '{}');
-const axpy = task({
-  name: 'axpy',
-  flows: { y: readWrite('f64'), x: read('f64') },
-  params: { n: 'i32', a: 'f64' },
-  kernel: 'add_f64',
-});
-const fill = task({
-  name: 'fill',
-  flows: { y: write('f64') },
-  params: { n: 'i32', value: 'f64' },
-  kernel: 'fill_f64',
-});
-
-function random(seed) {
-  let state = seed * 2654435761 + 12345;
-  return (n) => {
-    state = (Math.imul(state, 1664525) + 1013904223) | 0;
-    return Math.floor(((state >>> 0) / 2 ** 32) * n);
-  };
-}
 
 /** The tasks of a seed, as functions of a graph and the data. */
 function programOf(seed, ranks) {

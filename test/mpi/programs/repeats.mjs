@@ -1,22 +1,11 @@
 // Random programs on several ranks that repeat their runs, against the same tasks in runs that are never recognised. Reports problems, and
 // how many runs were played. Argument: JSON with `seeds`, `first`, and more options of the runtime.
 import { setImmediate } from 'node:timers/promises';
-import { Runtime, read, readWrite, task, write } from '../../../dist/index.js';
+import { Runtime, readWrite, task } from '../../../dist/index.js';
+import { axpy, fill, random } from './random-tasks.mjs';
 import { report } from './report.mjs';
 
 const { seeds = 10, first = 1, ...more } = JSON.parse(process.argv[2] ?? '{}');
-const axpy = task({
-  name: 'axpy',
-  flows: { y: readWrite('f64'), x: read('f64') },
-  params: { n: 'i32', a: 'f64' },
-  kernel: 'add_f64',
-});
-const fill = task({
-  name: 'fill',
-  flows: { y: write('f64') },
-  params: { n: 'i32', value: 'f64' },
-  kernel: 'fill_f64',
-});
 const check = task({
   name: 'check',
   flows: { y: readWrite('f64') },
@@ -24,14 +13,6 @@ const check = task({
   kernel: 'fail',
 });
 const ROUNDS = 14;
-
-function random(seed) {
-  let state = seed * 2654435761 + 12345;
-  return (n) => {
-    state = (Math.imul(state, 1664525) + 1013904223) | 0;
-    return Math.floor(((state >>> 0) / 2 ** 32) * n);
-  };
-}
 
 const problems = [];
 let played = 0;

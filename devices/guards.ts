@@ -259,6 +259,8 @@ export interface Guards {
   familyFails: boolean;
   /** On several ranks `restore` brings no value from before a run that has succeeded (scheduler/failure/poison.ts, H17). */
   restoresLatest: boolean;
+  /** A datum that is marked as without a value has one still for the tasks that were inserted before (stages/poison.ts). */
+  marksInOrder: boolean;
   /** What a family has written comes, in program order, before the tasks behind its parent (H15). */
   familyInPlace: boolean;
   /** Tasks that commute run one after the other (scheduler/engine/dependencies.ts). */
@@ -402,6 +404,7 @@ const all: Guards = {
   joinWaits: true,
   familyFails: true,
   restoresLatest: true,
+  marksInOrder: true,
   familyInPlace: true,
   commuteInTurn: true,
   commuteFailures: true,

@@ -16,7 +16,11 @@ export function cure(x: StageContext, d: DatumId, task: TaskId): void {
   const dir = x.directory;
   const id = x.placeOf === undefined ? task : x.placeOf(task, d);
   if (dir.poison[d] !== Poison.none) {
-    if (laterWriterDecided(x, d, id)) return;
+    if (laterWriterDecided(x, d, id)) {
+      const marked = dir.marked.get(d);
+      if (marked !== undefined) dir.marked.set(d, { by: marked.by, before: Poison.none });
+      return;
+    }
     dir.setPoison(d, Poison.none);
   }
   dir.poisonedBy[d] = id;
@@ -29,6 +33,14 @@ function laterWriterDecided({ directory, tasks }: StageContext, d: DatumId, id: 
   return isLater && guards.laterWriterDecides;
 }
 
+/** The poison of datum `d` for a reader: that from before, if the datum was marked behind the reader. */
+function poisonFor({ directory, tasks, placeOf }: StageContext, d: DatumId, task: TaskId): number {
+  const marked = directory.marked.get(d);
+  const id = placeOf === undefined ? task : placeOf(task, d);
+  const isBefore = marked !== undefined && ((marked.by - id) | 0) >= 0 && tasks.contains(marked.by);
+  return isBefore && guards.marksInOrder ? marked.before : directory.poison[d];
+}
+
 /** The first datum without a usable value that the task in `row` reads, or -1. */
 export function poisonedInput(x: StageContext, row: number): DatumId {
   const { tasks, directory: dir } = x;
@@ -37,7 +49,8 @@ export function poisonedInput(x: StageContext, row: number): DatumId {
   for (let i = 0; i < modes.length; i++) {
     if (modes[i] === AccessMode.write) continue;
     const d = tasks.flowDatum[first + i];
-    if (dir.poison[d] !== Poison.none && dir.poison[d] !== restores) return d;
+    const poison = dir.poison[d] === Poison.none ? Poison.none : poisonFor(x, d, tasks.idOf(row));
+    if (poison !== Poison.none && poison !== restores) return d;
   }
   return NO_DATUM;
 }

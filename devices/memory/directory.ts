@@ -57,6 +57,12 @@ export interface DatumInfo {
   loss?: { readonly by: number; readonly cause: unknown } | undefined;
 }
 
+/** A mark that no task in the window has made. */
+interface Marked {
+  readonly by: TaskId;
+  readonly before: number;
+}
+
 function queueColumn(length: number): Column<Int32Array, QueueId> {
   return new Int32Array(length).fill(NO_QUEUE) as Column<Int32Array, QueueId>;
 }
@@ -75,6 +81,11 @@ export class Directory {
   poison: Uint8Array = new Uint8Array(INITIAL_ROWS);
   /** Last task in program order that decided on `poison` (scheduler/failure/poison.ts). */
   poisonedBy: Int32Array = new Int32Array(INITIAL_ROWS);
+  /**
+   * By datum that was marked behind task `by`: its poison from before, for that task and earlier ones that wait. Whatever ends
+   * among these tasks and changes the poison decides for the others, too: then there is no entry any more.
+   */
+  readonly marked: Map<DatumId, Marked> = new Map();
   /** 1 once a task that writes the datum was inserted, or if the datum was created with a value. */
   written: Uint8Array = new Uint8Array(INITIAL_ROWS);
   live: Uint8Array = new Uint8Array(INITIAL_ROWS);
@@ -126,6 +137,7 @@ export class Directory {
     this.version[d] = 0;
     this.home[d] = NO_HOME;
     this.poison[d] = Poison.none;
+    this.marked.delete(d);
     this.written[d] = 0;
     this.live[d] = 1;
     this.described[d] = 0;
@@ -180,6 +192,7 @@ export class Directory {
       this.poisonedData += poison === Poison.none ? -1 : 1;
     }
     this.poison[d] = poison;
+    if (this.marked.size > 0) this.marked.delete(d);
   }
 
   /** Records that `queue` reads copy `c` until its record `seq` is complete. */

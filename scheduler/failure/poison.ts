@@ -9,6 +9,8 @@
 // poisons them when the engine sees it fail, unless a later writer has decided by then. The engine may see completions
 // in another order than they happened.
 // Spawned tasks run before the tasks behind their parent, whatever their numbers: what they do to its data has its place.
+// What never became a task (held tasks, tasks of other ranks) marks its outputs at once. Tasks that were inserted before
+// the mark and wait still see what was there before it (`Directory.marked`).
 // Invariant: `poisonedBy[d]` is the last writer of `d` that decided on it: one that overwrites all of it and was issued, or
 // one that failed. effects.ts also marks the results that issued tasks computed from a failed writer.
 import { Status } from '../../devices/backend.js';
@@ -104,15 +106,23 @@ export function markElsewhere(dir: Directory, d: DatumId, id: TaskId): void {
     markUnwritten(dir, d, id);
     return;
   }
-  dir.poisonedBy[d] = id;
   const isUsable = [Poison.none, Poison.outdated, Poison.notTaken].some((p) => p === dir.poison[d]);
-  if (isUsable) dir.setPoison(d, Poison.writerCancelled);
+  mark(dir, d, id, isUsable ? Poison.writerCancelled : dir.poison[d]);
 }
 
 /** Marks datum `d`: its latest version was not written. `id` is the last task that was inserted. */
 export function markUnwritten(dir: Directory, d: DatumId, id: TaskId): void {
-  dir.poisonedBy[d] = id;
-  if (dir.poison[d] !== Poison.none && dir.poison[d] !== Poison.notTaken) return;
+  const isUsable = dir.poison[d] === Poison.none || dir.poison[d] === Poison.notTaken;
   const isGone = dir.validMask[d] === 0 || lacksElements(dir, d, id);
-  dir.setPoison(d, isGone ? Poison.writerCancelled : Poison.outdated);
+  const poison = isGone ? Poison.writerCancelled : Poison.outdated;
+  mark(dir, d, id, isUsable ? poison : dir.poison[d]);
+}
+
+/** Datum `d` has this poison behind task `id`. Tasks up to that one may wait still, and read what was there before. */
+function mark(dir: Directory, d: DatumId, id: TaskId, poison: number): void {
+  dir.poisonedBy[d] = id;
+  const before = dir.poison[d];
+  if (poison === before) return;
+  dir.setPoison(d, poison);
+  dir.marked.set(d, { by: id, before });
 }

@@ -89,11 +89,11 @@ export class RankEras {
     return this.first === undefined;
   }
 
-  /** Whether the call at a position is known to be torn; -1: a transfer of a run, in a spoiled era. */
+  /** Whether the call at a position is known to be torn, as all are in a spoiled era; -1: a transfer of a run. */
   isTorn(position: number): boolean {
     if (!guards.tornReads) return false;
-    if (position < 0) return this.isSpoiled;
-    return this.first !== undefined && position < this.first;
+    if (this.isSpoiled) return true;
+    return this.first !== undefined && position >= 0 && position < this.first;
   }
 
   /** Whether a transfer of a run may come from a rank that plans otherwise, because a run before it is torn. */
@@ -152,7 +152,7 @@ export class RankEras {
    */
   doubt(position: number, datum: string): Doubt | undefined {
     if (!guards.tornReads) return undefined;
-    if (this.isTorn(position) || this.isSpoiled) throw this.failures.torn(datum);
+    if (this.isTorn(position)) throw this.failures.torn(datum);
     if (this.first !== undefined) return undefined;
     const doubt = new Doubt(position, datum);
     this.doubts.add(doubt);

@@ -241,6 +241,13 @@ export const guardTests = [
     breaks: 'restore() brings a value from before a run that has succeeded',
   },
   {
+    project: 'unit',
+    file: 'test/simulated/marked-data.test.ts',
+    guard: 'marksInOrder',
+    hazard: 'H15 errors spread',
+    breaks: 'a read that waits is refused because of a run that came after it',
+  },
+  {
     ...joins,
     guard: 'familyInPlace',
     hazard: 'H15 errors spread',

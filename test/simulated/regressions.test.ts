@@ -220,6 +220,11 @@ const shrunk: readonly (readonly [string, string, string])[] = [
     'tree-beside-asynchronous-body',
     '',
   ],
+  [
+    'a read of an era that one rank spoils ends, although that rank sends nothing for it',
+    'reads-of-a-spoiled-era',
+    'ERR_TASK_FAILED',
+  ],
 ];
 
 test.each(shrunk)('%s', async (_, name, end) => {

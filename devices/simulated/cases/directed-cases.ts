@@ -221,6 +221,34 @@ function readBetweenEras(): SimulatedCase {
 }
 
 /**
+ * Rank 1 reads `d`, whose copy to the host takes long. Rank 0 cancels a run that would have written `d` there, and both ranks
+ * settle it before the read of rank 1 begins.
+ */
+function readBeforeMark(): SimulatedCase {
+  const d = 0;
+  const units = 1000;
+  return {
+    ...calm,
+    network: { ...network, inlineBytes: 4096 },
+    gpuUnits: 4 * units,
+    hostUnits: 10 * units,
+    data: [{ units, initial: false, owner: 1 }],
+    tasks: [onGpu([d, 2]), onHost(0, 1, [d, 2])],
+    steps: [
+      ...([['open', 0], ['insert', 0, 0], ['end', 0], ['await'], ['read', d]] as const),
+      ...([
+        ['open', 1],
+        ['insert', 1, 1],
+        ['pass', 1],
+        ['cancel', 1, 0],
+      ] as const),
+      ...([['end', 1], ['await']] as const),
+    ],
+    reads: [],
+  };
+}
+
+/**
  * A run is cancelled on rank 0, which then takes no more of its tasks. Rank 1 learns of it late, and carries out one more
  * task. Both have a version of `d` then, and read it.
  */
@@ -408,6 +436,7 @@ type Name =
   | 'pulledBehindHeld'
   | 'readLeftPending'
   | 'readBetweenEras'
+  | 'readBeforeMark'
   | 'readOfFailedRun'
   | 'readAfterLoss'
   | 'setBesideReader'
@@ -428,6 +457,7 @@ export const directedCases: Readonly<Record<Name, SimulatedCase>> = {
   mappedAgain: mappedAgain(),
   readLeftPending: readLeftPending(),
   readBetweenEras: readBetweenEras(),
+  readBeforeMark: readBeforeMark(),
   readOfFailedRun: readOfFailedRun(),
   readAfterLoss: readAfterLoss(),
   setBesideReader: setBesideReader(),

@@ -261,6 +261,8 @@ export interface Guards {
   restoresLatest: boolean;
   /** A datum that is marked as without a value has one still for the tasks that were inserted before (stages/poison.ts). */
   marksInOrder: boolean;
+  /** Runs that begin alike and take turns are recognised, each of them (scheduler/recognition/recognition.ts). */
+  straysNoted: boolean;
   /** What a family has written comes, in program order, before the tasks behind its parent (H15). */
   familyInPlace: boolean;
   /** Tasks that commute run one after the other (scheduler/engine/dependencies.ts). */
@@ -405,6 +407,7 @@ const all: Guards = {
   familyFails: true,
   restoresLatest: true,
   marksInOrder: true,
+  straysNoted: true,
   familyInPlace: true,
   commuteInTurn: true,
   commuteFailures: true,

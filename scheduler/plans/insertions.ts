@@ -17,6 +17,7 @@ export interface OpenParameter {
 
 /** Tasks for which the columns have room at first: small columns are made without a buffer of their own. */
 const FEW = 4;
+const NONE: readonly number[] = [];
 
 export class Insertions {
   count = 0;
@@ -89,6 +90,20 @@ export class Insertions {
   /** The class of insertion `n`. */
   classOf(n: number): TaskClassRow {
     return this.classes[this.classIds[n]];
+  }
+
+  /** Whether task `n` is that of another list, whatever its parameters. */
+  hasTaskOf(others: Insertions, n: number): boolean {
+    const cls = this.classOf(n);
+    if (
+      cls !== others.classOf(n) ||
+      this.priorityOf(n) !== others.priorityOf(n) ||
+      this.deviceOf(n) !== others.deviceOf(n)
+    )
+      return false;
+    if (!cls.modes.every((_, i) => this.datum(n, i) === others.datum(n, i))) return false;
+    const [own = NONE, other = NONE] = [this.after.get(n), others.after.get(n)];
+    return own.length === other.length && own.every((before, i) => before === other[i]);
   }
 
   /** The datum of flow `i` of insertion `n`. */

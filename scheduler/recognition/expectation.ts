@@ -156,6 +156,37 @@ export class Comparison {
     return this.handleOf?.(last) ?? (((this.base + last) | 0) as TaskHandle);
   }
 
+  /**
+   * Goes on where another comparison stands, which has accepted the insertions of the run so far: they are those of this one, too. False
+   * if they are not.
+   */
+  takesOver(other: Comparison): boolean {
+    const { expected } = this;
+    const { next } = other;
+    if (next > expected.count) return false;
+    for (let n = 0; n < next; n++) {
+      if (!expected.insertions.hasTaskOf(other.expected.insertions, n)) return false;
+    }
+    for (; this.next < next; this.next++) {
+      const { flowNames, paramNames } = expected.classes[this.next];
+      for (let i = 0; i < paramNames.length; i++, this.paramAt++) {
+        const at = this.paramAt;
+        const given = other.valueAt(at);
+        if (expected.open[at] === CLOSED && !Object.is(Number(expected.given[at]), given))
+          return false;
+        this.values[at] = given;
+      }
+      this.flowAt += flowNames.length;
+    }
+    return true;
+  }
+
+  /** The value of a parameter of an insertion that was accepted, as a number. */
+  private valueAt(at: number): number {
+    const { open, given } = this.expected;
+    return open[at] === CLOSED ? Number(given[at]) : this.values[at];
+  }
+
   /** Compares the next insertions with the same tasks, from the first one on; that one would have the id `base`. */
   restart(base: number): void {
     this.base = base;

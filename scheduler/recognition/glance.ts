@@ -32,6 +32,7 @@ export class Glance {
   private lastDatum: number = NO_DATUM;
   /** The place of the insertion in the run that is looked at next, whatever its data. */
   private lookAt = 0;
+  private stride = STRIDE;
   private least = LEAST_SEEN;
   private moveAt = FIRST_MOVE;
   /** Marks since the mark was to move last. */
@@ -44,8 +45,9 @@ export class Glance {
   private readonly equal: Int32Array = new Int32Array(MOST_LAGS + 1);
   private readonly begin: Int32Array = new Int32Array(MOST_LAGS + 1);
 
-  /** A run begins. */
-  start(): void {
+  /** A run begins. `isClose`: all of its insertions are looked at. */
+  start(isClose: boolean): void {
+    this.stride = isClose ? 1 : STRIDE;
     this.run = 0;
     this.lookAt = 0;
     this.least = LEAST_SEEN;
@@ -76,7 +78,7 @@ export class Glance {
     if (place < this.lookAt) return;
     if (this.lookAt === 0) this.first = number;
     this.run = (Math.imul(this.run, FOLD) + number) | 0;
-    this.lookAt = place + (place < BEGIN ? 1 : STRIDE);
+    this.lookAt = place + (place < BEGIN ? 1 : this.stride);
     if (this.firstDatum === NO_DATUM || place >= this.moveAt) {
       if (this.since === 0 || this.firstDatum === NO_DATUM)
         this.moveMark(flows[0] ?? NO_DATUM, flows[last] ?? NO_DATUM, place);

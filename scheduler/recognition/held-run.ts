@@ -13,7 +13,7 @@ import type { PlayVote } from '../ranks/play-votes.js';
 import type { Ranks } from '../ranks/ranks.js';
 import { Comparison } from './expectation.js';
 import type { HeldHandles } from './held-handles.js';
-import { insertHeld, insertOnAll } from './held-tasks.js';
+import { insertHeld, insertOnAll, type NoteTask } from './held-tasks.js';
 import type { PlannedSequence, Sequence } from './sequence.js';
 
 /** Hexadecimal digits of the digest of a plan that ranks compare: so many fit into a number. */
@@ -124,6 +124,13 @@ export class HeldRun {
     return ((this.base + this.count) | 0) as TaskId;
   }
 
+  /** A hold of the same run for another sequence, if all insertions so far are those of that one, too. */
+  turnInto(sequence: Sequence, of: PlannedSequence): HeldRun | undefined {
+    const { engine, run, base, comparison } = this;
+    const other = new HeldRun(engine, run, sequence, of, base);
+    return other.comparison.takesOver(comparison) ? other : undefined;
+  }
+
   /** The program has ended, with all insertions as expected. */
   complete(): void {
     this.isComplete = true;
@@ -220,8 +227,8 @@ export class HeldRun {
     );
   }
 
-  /** Ends the hold: inserts what was compared. */
-  insert(): void {
+  /** Ends the hold: inserts what was compared. `note` sees the tasks before. */
+  insert(note?: NoteTask): void {
     const { engine, run, comparison, base, onRanks } = this;
     this.takeBack?.();
     this.takeBack = undefined;
@@ -234,7 +241,7 @@ export class HeldRun {
       const { expectation } = this.of;
       const valueAt = (place: number): number => comparison.values[place];
       if (onRanks !== undefined) this.insertOnAll();
-      else insertHeld(engine, run, { expectation, count: comparison.next, base, valueAt });
+      else insertHeld(engine, run, { expectation, count: comparison.next, base, valueAt, note });
     } catch (error) {
       if (!(error instanceof HeadraceError)) throw error;
       engine.failRun(run, error);

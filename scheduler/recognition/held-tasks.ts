@@ -7,12 +7,16 @@ import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { TaskInsertion } from '../engine/task-insertion.js';
 import { markElsewhere, markUnwritten } from '../failure/poison.js';
+import type { TaskClass } from '../program/task-class.js';
 import { insertOnRanks } from '../ranks/insertion.js';
 import type { Ranks } from '../ranks/ranks.js';
 import type { Expectation } from './expectation.js';
 
 /** A task runs where its data belong. */
 const ANY_RANK = -1;
+
+/** Sees a task that is about to be inserted. */
+export type NoteTask = (task: TaskInsertion, cls: TaskClass) => void;
 
 /** The first `count` tasks of an expectation, as a run has inserted them. */
 interface HeldTasks {
@@ -22,6 +26,7 @@ interface HeldTasks {
   readonly base: TaskId;
   /** Value of the open parameter at a place of `Expectation.given`. */
   readonly valueAt: (place: number) => number;
+  readonly note?: NoteTask | undefined;
 }
 
 type Record = { -readonly [K in keyof TaskInsertion]: TaskInsertion[K] };
@@ -38,7 +43,7 @@ function recordFor({ tasks: { maxArguments } }: Engine): Record {
  * is held back behind them has the numbers that follow.
  */
 export function insertHeld(engine: Engine, run: RunState, held: HeldTasks): void {
-  const { expectation, count, base, valueAt } = held;
+  const { expectation, count, base, valueAt, note } = held;
   const { tasks } = engine;
   const { insertions, open, firstParam } = expectation;
   const record = recordFor(engine);
@@ -49,6 +54,7 @@ export function insertHeld(engine: Engine, run: RunState, held: HeldTasks): void
       if (open[firstParam[n] + i] !== 0) record.params[i] = valueAt(firstParam[n] + i);
     record.after = insertions.after.get(n)?.map((b) => ((base + b) | 0) as TaskId);
     if (!tasks.hasRoom(modes.length, paramNames.length)) engine.reserveRow(record.cls);
+    note?.(record, expectation.classes[n]);
     const hasFailed = run.error !== undefined;
     const id = engine.insert(record);
     if (id !== ((base + n) | 0))
@@ -64,7 +70,7 @@ export function insertOnAll(
   engine: Engine,
   peers: Ranks,
   run: RunState,
-  { expectation, count, valueAt }: Omit<HeldTasks, 'base'>,
+  { expectation, count, valueAt }: Omit<HeldTasks, 'base' | 'note'>,
 ): TaskHandle[] {
   const { insertions, open, firstParam } = expectation;
   const record = recordFor(engine);

@@ -35,9 +35,12 @@ export class KnownSequences {
     return this.stretches > 0;
   }
 
-  /** A sequence that begins with that insertion. */
-  like(insertion: TaskInsertion): Sequence | undefined {
-    return this.list.find((known) => !known.isStretch && known.isAt(0, insertion, []));
+  /** A sequence that begins with that insertion. `isStray`: one without a plan, if possible. */
+  like(insertion: TaskInsertion, isStray: boolean): Sequence | undefined {
+    const alike = this.list.filter(
+      (known) => !known.isStretch && known.isAt(0, insertion, []) && !(isStray && known.planned),
+    );
+    return alike.find(({ refused }) => refused === '') ?? alike[0];
   }
 
   keep(sequence: Sequence): void {

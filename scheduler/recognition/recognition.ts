@@ -13,7 +13,7 @@ import { type TaskClassRow, TaskStage } from '../../stages/task-table.js';
 import type { Engine } from '../engine/engine.js';
 import type { HeldInsertions } from '../engine/held-insertions.js';
 import { INTERNAL_RUN, type RunState } from '../engine/run-state.js';
-import type { TaskInsertion } from '../engine/task-insertion.js';
+import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
 import type { Plan } from '../plans/plan.js';
 import type { PlanGraph } from '../plans/plan-graph.js';
 import type { Datum } from '../program/datum.js';
@@ -27,10 +27,11 @@ import { Expectation, type GivenTask } from './expectation.js';
 import { Glance } from './glance.js';
 import { HeldRun } from './held-run.js';
 import { HeldStretches } from './held-stretches.js';
+import type { NoteTask } from './held-tasks.js';
 import { insertAgain } from './insert-again.js';
 import { KnownSequences } from './known-sequences.js';
 import type { RecognitionReport } from './record.js';
-import { type Held, MOST_TASKS, RunWatch } from './run-watch.js';
+import { type Held, MOST_TASKS, RunWatch, type Strayed } from './run-watch.js';
 import type { PlannedSequence, Sequence } from './sequence.js';
 import { Signatures } from './signatures.js';
 import { StretchFinder } from './stretch-finder.js';
@@ -46,12 +47,16 @@ const LEAST_TASKS = 48;
 const MOST_MISSES = 2;
 /** The same on several ranks, where it takes only one that is not ready. */
 const MOST_MISSES_ON_RANKS = 4;
+/** Runs in a row that begin as one and are others, and new, after which that one is given up. */
+const MOST_STRAYS = 4;
 /** Outcomes of a run that nothing is done with. */
 const PAUSED = 'recognition pauses: it has cost more than it saves';
 const PASSED_OVER = 'it was not looked at: the runs before were all new';
 const PRUNED = 'it is pruned';
 const APART = 'not all ranks could play it';
 const TRIED = 'it was inserted, to see how long that takes';
+/** A task runs where its data belong. */
+const ANY_RANK = -1;
 const NO_ROOM = 'there is no memory for its play, or data have no value';
 
 /** Makes a plan of what `insert` inserts. */
@@ -179,6 +184,7 @@ export class Recognition implements HeldInsertions {
     this.account.ran(tasks - watch.accounted, true);
     this.pays(watch);
     const isKnown = watch.isWhole && !hasFailed && this.came(watch, tasks);
+    if (watch.strayed !== undefined) this.strayed(watch, watch.strayed, isKnown);
     if (isKnown || watch.played > 0 || watch.stretch !== undefined) this.attention.found();
     else this.attention.lookedInVain(tasks);
     if (watch.played === 0 && this.hasPlans) this.account.waitedForRun();
@@ -228,6 +234,7 @@ export class Recognition implements HeldInsertions {
   /** A run has had the tasks of a sequence. Returns whether the sequence may be played. */
   private follows(watch: RunWatch, sequence: Sequence): boolean {
     sequence.seen++;
+    sequence.came();
     if (sequence.planned !== undefined) return true;
     if (sequence.refused !== '') return false;
     const { seen, needed } = sequence;
@@ -278,17 +285,18 @@ export class Recognition implements HeldInsertions {
   // --- Sequences ----------------------------------------------------------------------------------------------
 
   /** A sequence that begins with that insertion. */
-  like(insertion: TaskInsertion): Sequence | undefined {
+  like(insertion: TaskInsertion, isStray: boolean): Sequence | undefined {
     if (!this.account.isOpen) return undefined;
-    return this.known.like(insertion);
+    return this.known.like(insertion, isStray);
   }
 
   private get hasPlans(): boolean {
     return this.known.hasPlans;
   }
 
-  /** A run that follows a sequence is another one. */
+  /** A run that follows a sequence is another one. It may be one of several that take turns. */
   differs(sequence: Sequence): void {
+    if (++sequence.strays < MOST_STRAYS && guards.straysNoted) return;
     this.signatures.forget(sequence.firstNumber, true);
     this.known.forget(sequence, 'its tasks have changed');
   }
@@ -305,10 +313,10 @@ export class Recognition implements HeldInsertions {
     return finder;
   }
 
-  takeGlance(): Glance {
+  takeGlance(isClose: boolean): Glance {
     const glance = this.spareGlance ?? new Glance();
     this.spareGlance = undefined;
-    glance.start();
+    glance.start(isClose);
     return glance;
   }
 
@@ -422,6 +430,33 @@ export class Recognition implements HeldInsertions {
     return undefined;
   }
 
+  turns(watch: RunWatch, next: GivenTask | undefined): HeldRun | undefined {
+    const last = this.holds.at(-1);
+    if (last?.watch !== watch || !(last.held instanceof HeldRun) || this.isOnRanks)
+      return undefined;
+    if (!guards.straysNoted) return undefined;
+    const { held } = last;
+    const before = this.engine.tasks.next;
+    for (const sequence of this.known.all) {
+      const { planned } = sequence;
+      if (planned === undefined || sequence.isStretch || sequence === held.sequence) continue;
+      const other = this.usesParts(planned) ? undefined : held.turnInto(sequence, planned);
+      if (other === undefined) continue;
+      const { comparison } = other;
+      const isIt =
+        next === undefined
+          ? comparison.next === other.count
+          : comparison.accepts(next.cls, next.args, next.options, next.inOrder);
+      // Arguments may have getters, which may run any code.
+      if (last !== this.holds.at(-1) || before !== this.engine.tasks.next) return undefined;
+      if (!isIt) continue;
+      this.holds[this.holds.length - 1] = { held: other, watch };
+      this.known.used(sequence);
+      return other;
+    }
+    return undefined;
+  }
+
   /** Data of a plan have got parts while its tasks were inserted, or by another plan. The plan knows them without. */
   private usesParts({ expectation }: PlannedSequence): boolean {
     const { parts } = this.runtime;
@@ -451,7 +486,7 @@ export class Recognition implements HeldInsertions {
         watch.played += tasks;
         this.account.played(tasks);
         this.known.record.plays(sequence, tasks);
-        sequence.misses = 0;
+        sequence.came();
       },
       refused: (error) => {
         watch.outcome = `it could not be played: ${error.message}`;
@@ -530,8 +565,18 @@ export class Recognition implements HeldInsertions {
   /** A comparison came to nothing. */
   missed(sequence: Sequence): void {
     const most = this.agreed === undefined ? MOST_MISSES : MOST_MISSES_ON_RANKS;
-    if (++sequence.misses < most) return;
-    this.givesUp(sequence, `its tasks were held back ${most} times in a row and then inserted`);
+    if (++sequence.misses >= most) this.heldInVain(sequence, most);
+  }
+
+  /** A run was compared with a sequence and is another one. If that has come before, it has a plan soon, and takes turns with the first. */
+  private strayed(watch: RunWatch, { sequence, why }: Strayed, isKnown: boolean): void {
+    watch.outcome = why;
+    if (isKnown || sequence.planned === undefined) return;
+    if (++sequence.strays >= MOST_STRAYS) this.heldInVain(sequence, MOST_STRAYS);
+  }
+
+  private heldInVain(sequence: Sequence, times: number): void {
+    this.givesUp(sequence, `its tasks were held back ${times} times in a row and then inserted`);
   }
 
   private givesUp(sequence: Sequence, why: string): void {
@@ -567,7 +612,7 @@ export class Recognition implements HeldInsertions {
     if (plays) {
       watch.outcome = 'played';
       watch.playing = sequence;
-      sequence.misses = 0;
+      sequence.came();
       this.account.played(held.count);
       this.known.record.plays(sequence, held.tasks);
       held.playTogether();
@@ -601,7 +646,7 @@ export class Recognition implements HeldInsertions {
         watch.outcome = 'played';
         this.account.played(held.count);
         this.known.record.plays(sequence, held.count);
-        sequence.misses = 0;
+        sequence.came();
         this.playNext();
       },
       refused: (error) => {
@@ -632,7 +677,8 @@ export class Recognition implements HeldInsertions {
       watch.released();
       const tasks = held instanceof HeldStretches ? held.heldBack : held.compared;
       this.account.pay(Cost.heldInVain, tasks);
-      held.insert();
+      if (held instanceof HeldRun) held.insert(notesOf(watch));
+      else held.insert();
     }
   }
 
@@ -643,4 +689,10 @@ export class Recognition implements HeldInsertions {
         this.known.forget(sequence, 'one of its data was closed, or was advised another device');
     for (const watch of this.watches) watch.changed();
   }
+}
+
+/** Sees the tasks that were held back, if the run turns out to be another one. */
+function notesOf(watch: RunWatch): NoteTask | undefined {
+  if (watch.strayed === undefined) return undefined;
+  return (task, cls) => watch.notes(task as ProgramInsertion, cls, ANY_RANK);
 }

@@ -1,6 +1,7 @@
 // What is known of the insertions of one run: they are compared with those of a plan, and held back; or they are inserted, and
 // looked at now and then (glance.ts), or followed or recorded for later. A run that repeats a stretch of its tasks is compared with that
 // stretch, and looked at for another one when it has left it.
+import { guards } from '../../devices/guards.js';
 import type { TaskHandle } from '../../devices/handles.js';
 import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
@@ -10,7 +11,7 @@ import type { Graph, InsertionWatch, TaskOptions } from '../program/graph.js';
 import { isTaskClass, type TaskClass } from '../program/task-class.js';
 import type { Comparison, GivenTask } from './expectation.js';
 import type { Glance } from './glance.js';
-import type { HeldRun } from './held-run.js';
+import { HeldRun } from './held-run.js';
 import { HeldStretches } from './held-stretches.js';
 import { numberOf } from './periods.js';
 import type { Sequence } from './sequence.js';
@@ -31,6 +32,8 @@ const ASKED_AT_ONCE = 4096;
 /** What is known of other runs. */
 interface Recogniser {
   hold(watch: RunWatch, given: GivenTask, isFirst: boolean): Held | undefined;
+  /** Another plan that has the insertions of the run so far, and the next one; without a next one, those and no more. */
+  turns(watch: RunWatch, next: GivenTask | undefined): HeldRun | undefined;
   /** The program of a hold has ended, with all insertions as expected. False if they are inserted after all. */
   complete(held: HeldRun, watch: RunWatch): boolean;
   missed(sequence: Sequence): void;
@@ -54,17 +57,25 @@ interface Recogniser {
   mayRecordStretch(watch: RunWatch): boolean;
   /** Insertions are held back, or may be at any time. */
   readonly mustSee: boolean;
-  like(insertion: TaskInsertion): Sequence | undefined;
+  /** `isStray`: the run is none of those that are planned. */
+  like(insertion: TaskInsertion, isStray: boolean): Sequence | undefined;
   /** The run that follows a sequence is another one. */
   differs(sequence: Sequence): void;
   finder(forRun: boolean, before: number): StretchFinder;
-  takeGlance(): Glance;
+  /** `isClose`: all insertions are looked at. */
+  takeGlance(isClose: boolean): Glance;
   /** There are plans of stretches. */
   readonly hasStretches: boolean;
   /** It is known how long the tasks of a stretch take, or will not be. */
   isMeasured(sequence: Sequence, length: number): boolean;
   /** Plans a stretch that the run repeats; undefined if it is not to be played. */
   stretch(watch: RunWatch, finder: StretchFinder, length: number): Sequence | undefined;
+}
+
+/** A sequence with which a run was compared, and why it is another one. */
+export interface Strayed {
+  readonly sequence: Sequence;
+  readonly why: string;
 }
 
 const NONE: readonly number[] = [];
@@ -131,6 +142,8 @@ export class RunWatch implements InsertionWatch {
   trial: Sequence | undefined;
   /** Its insertions, once its program has ended. */
   total = 0;
+  /** It was compared with a sequence, and is another run. */
+  strayed: Strayed | undefined;
 
   constructor(recognition: Recogniser, run: RunState, name: string, graph: Graph) {
     this.graph = graph;
@@ -174,7 +187,8 @@ export class RunWatch implements InsertionWatch {
     }
     if (comparison?.wasReentered === true) throw this.recognition.reentered(known as TaskClass);
     if (this.isFirst && this.holds({ cls, args, options, inOrder })) return true;
-    if (this.held !== undefined) this.misses(`task ${this.held.compared} is not the expected one`);
+    if (this.held instanceof HeldRun && this.turns({ cls, args, options, inOrder })) return true;
+    if (this.held !== undefined) this.strays(`task ${this.held.compared} is not the expected one`);
     this.recognition.settle();
     if (this.finder?.mayRepeat === true) this.repeats(this.finder);
     if (this.recognition.hasStretches) {
@@ -288,6 +302,24 @@ export class RunWatch implements InsertionWatch {
     this.graph.watch = this;
   }
 
+  /** Its insertions are compared with those of another plan from here on, if there is one that has begun in the same way. */
+  private turns(next: GivenTask | undefined): boolean {
+    const held = this.recognition.turns(this, next);
+    if (held === undefined) return false;
+    this.held = held;
+    this.comparison = held.comparison;
+    return true;
+  }
+
+  /** It is another run than the plan's. What was held back is noted while it is inserted, as if nothing had been. */
+  private strays(why: string): void {
+    const { held, recognition } = this;
+    if (held instanceof HeldRun && !recognition.isOnRanks && guards.straysNoted) {
+      this.strayed = { sequence: held.sequence, why };
+      this.outcome = why;
+    } else this.misses(why);
+  }
+
   private misses(why: string): void {
     const { held } = this;
     if (held instanceof HeldStretches ? held.isInVain : held !== undefined)
@@ -347,10 +379,11 @@ export class RunWatch implements InsertionWatch {
   private start(insertion: TaskInsertion, cls: TaskClass, next: number): void {
     this.hasStarted = true;
     this.isFirst = false;
-    if (this.wasHeld) return;
+    const isStray = this.strayed !== undefined;
+    if (this.wasHeld && !isStray) return;
     this.base = next;
     this.firstClass = cls;
-    const known = this.recognition.like(insertion);
+    const known = this.recognition.like(insertion, isStray);
     if (known?.planned !== undefined || known?.refused) {
       this.outcome = known.refused || this.outcome;
       return;
@@ -359,7 +392,8 @@ export class RunWatch implements InsertionWatch {
     this.isFollowing = known !== undefined;
     this.sequence = known;
     if (known === undefined) {
-      this.look = this.recognition.takeGlance();
+      // It differs little from runs that have come before.
+      this.look = this.recognition.takeGlance(isStray);
       if (this.recognition.mayRecord(numberOf(insertion, NONE, 0), cls)) {
         this.finder = this.recognition.finder(true, 0);
         this.sequence = this.finder.sequence;
@@ -381,7 +415,7 @@ export class RunWatch implements InsertionWatch {
   /** Nothing is recorded from here on, but the run may come to repeat a stretch. */
   private glances(wasInVain = false): void {
     this.finder = undefined;
-    this.look ??= this.recognition.takeGlance();
+    this.look ??= this.recognition.takeGlance(false);
     this.glance = this.look;
     this.look.again(this.run.inserted, wasInVain);
   }
@@ -443,7 +477,8 @@ export class RunWatch implements InsertionWatch {
         this.total = held.count;
         return recognition.complete(held, this);
       }
-      this.misses(`it has ${held.compared} of ${held.count} tasks`);
+      if (this.turns(undefined)) return this.seals();
+      this.strays(`it has ${held.compared} of ${held.count} tasks`);
       recognition.settle();
     } else if (this.isFollowing && sequence !== undefined && this.count < sequence.count) {
       recognition.differs(sequence);

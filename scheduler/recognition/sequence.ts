@@ -37,8 +37,16 @@ export class Sequence {
   isStretch = false;
   /** Of its plan on several ranks. */
   readonly trials: Trials = new Trials();
+  /** Runs since then that began like this one, were others, and new. */
+  strays = 0;
   /** Why it has no plan and gets none; '' if it may. */
   refused = '';
+
+  /** A run had its tasks. */
+  came(): void {
+    this.misses = 0;
+    this.strays = 0;
+  }
 
   get count(): number {
     return this.classes.length;
@@ -82,7 +90,7 @@ export class Sequence {
   opensAs({ insertions: others, count }: Sequence): boolean {
     const { insertions } = this;
     if (count !== this.count) return false;
-    for (let n = 0; n < count; n++) if (!this.hasTaskOf(others, n)) return false;
+    for (let n = 0; n < count; n++) if (!insertions.hasTaskOf(others, n)) return false;
     for (let n = 0; n < count; n++)
       for (let i = 0; i < insertions.classOf(n).paramNames.length; i++)
         if (
@@ -92,17 +100,5 @@ export class Sequence {
         )
           insertions.leaveOpen({ insertion: n, parameter: i, slot: `${n}.${i}` });
     return true;
-  }
-
-  private hasTaskOf(others: Insertions, n: number): boolean {
-    const { insertions } = this;
-    const cls = insertions.classOf(n);
-    if (
-      cls !== others.classOf(n) ||
-      insertions.priorityOf(n) !== others.priorityOf(n) ||
-      insertions.deviceOf(n) !== others.deviceOf(n)
-    )
-      return false;
-    return cls.modes.every((_, i) => insertions.datum(n, i) === others.datum(n, i));
   }
 }

@@ -2,6 +2,7 @@
 // begins as one that has come often enough. Then a program that never repeats pays for these numbers and for nothing else.
 //
 // Numbers may be equal by chance. That costs a recording: what is recorded is compared with the insertions themselves.
+import { mix } from '../ranks/call-log.js';
 
 interface Signature {
   /** The number of its first insertion, and its tasks. */
@@ -17,7 +18,7 @@ const MOST_DOUBTS = 6;
 const MOST = 64;
 
 export class Signatures {
-  /** By the number of the run. */
+  /** By the number of the run and its tasks. */
   private readonly known: Map<number, Signature> = new Map();
   /** The most that a run with that first insertion has come, if it has come twice. */
   private readonly begins: Map<number, number> = new Map();
@@ -27,11 +28,13 @@ export class Signatures {
   /** A run with that number is over. Returns how often it has come. */
   came(run: number, first: number, tasks: number): number {
     const { known, begins } = this;
-    const before = known.get(run);
+    // Not all insertions count for the number: of two runs that take turns, one may be the begin of the other.
+    const key = mix(run, tasks);
+    const before = known.get(key);
     const isSame = before?.tasks === tasks && before.first === first;
     const seen = isSame ? before.seen + 1 : 1;
-    known.delete(run);
-    known.set(run, { first, tasks, seen });
+    known.delete(key);
+    known.set(key, { first, tasks, seen });
     dropFirst(known);
     if (seen > 1) {
       begins.set(first, Math.max(seen, begins.get(first) ?? 0));

@@ -356,6 +356,13 @@ export const guardTests = [
     breaks: 'programs that do not repeat pay for recognition for ever',
   },
   {
+    project: 'unit',
+    file: 'test/simulated/runs-in-turn.test.ts',
+    guard: 'straysNoted',
+    hazard: 'overhead',
+    breaks: 'of runs that begin alike and take turns only one is recognised',
+  },
+  {
     ...recognitionCosts,
     guard: 'looksRarely',
     hazard: 'overhead',

@@ -9,7 +9,7 @@ type Task = readonly [number, number, number];
 /** The numbers of a run, the insertions that were not passed, and the first one after which a stretch was seen. */
 function look(tasks: readonly Task[]) {
   const glance = new Glance();
-  glance.start();
+  glance.start(false);
   let seen = 0;
   let repeatedAt = Number.POSITIVE_INFINITY;
   for (const [place, flows] of tasks.entries()) {

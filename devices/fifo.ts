@@ -1,16 +1,16 @@
 // A growable ring of int32: first in, first out, no allocation after warm-up.
 import type { Column } from './handles.js';
-import type { Tally } from './tally.js';
+import { Tally } from './tally.js';
 
 export class Fifo<V extends number = number> {
   private ring: Column<Int32Array, V>;
   private first = 0;
   /** Entries in the ring. */
   length = 0;
-  private readonly tally: Tally | undefined;
+  private readonly tally: Tally;
 
   /** `tally` also counts the entries. */
-  constructor(capacity = 64, tally?: Tally) {
+  constructor(capacity = 64, tally: Tally = new Tally()) {
     this.tally = tally;
     this.ring = new Int32Array(capacity) as Column<Int32Array, V>;
   }
@@ -19,7 +19,7 @@ export class Fifo<V extends number = number> {
     if (this.length === this.ring.length) this.grow();
     this.ring[(this.first + this.length) & (this.ring.length - 1)] = value;
     this.length++;
-    if (this.tally !== undefined) this.tally.count++;
+    this.tally.count++;
   }
 
   /** The entry at the front; only when `length` is not 0. */
@@ -32,7 +32,7 @@ export class Fifo<V extends number = number> {
     const value = this.ring[this.first];
     this.first = (this.first + 1) & (this.ring.length - 1);
     this.length--;
-    if (this.tally !== undefined) this.tally.count--;
+    this.tally.count--;
     return value;
   }
 

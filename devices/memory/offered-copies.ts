@@ -48,7 +48,8 @@ export class OfferedCopies {
 
   /** Whether offers, and no other users, pin the copy of `d`. */
   holds(d: DatumId): boolean {
-    const count = this.counts.get(d);
+    // The return of every pin asks this, and most machines have no offers.
+    const count = this.counts.size === 0 ? undefined : this.counts.get(d);
     if (count === undefined) return false;
     const pins = this.directory.pins[d * this.directory.spaces + this.space];
     return pins > 0 && pins <= count;

@@ -196,7 +196,7 @@ export class Dispatcher {
     }
     const { queueChoice } = this;
     const { tasks, x } = this.state;
-    const q = queueChoice.queue(row, x.classes[tasks.classOf[row]]);
+    const q = queueChoice.queue(row, x.classes[tasks.classOf[row]], lane);
     if (queueChoice.hasRoom(q)) this.startOn(row, q);
     else queueChoice.lines[q].push(tasks.idOf(row), tasks.priority[row]);
   }

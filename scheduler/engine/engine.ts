@@ -264,10 +264,9 @@ export class Engine extends EngineState implements StageHooks, Pass {
       this.wake();
     }
     const id = tasks.take(nFlows, nParams);
-    const isProgram = parent === undefined && !this.bodies.isRunning;
-    if (this.sections.isClosed) {
-      if (isProgram) this.sections.inserted(id);
-      else if (parent === undefined) this.sections.follows(id, this.predecessors(insertion));
+    if (this.sections.isClosed && parent === undefined) {
+      if (this.bodies.isRunning) this.sections.follows(id, this.predecessors(insertion));
+      else this.sections.inserted(id);
     }
     const row = id & tasks.mask;
     tasks.stage[row] = TaskStage.pending;
@@ -287,7 +286,10 @@ export class Engine extends EngineState implements StageHooks, Pass {
     const flowStart = tasks.flowStart[row];
     const modes = cls.modes;
     // Spawned tasks have an order of their own.
-    const commutes = parent === undefined && this.mayCommute ? cls.commutes : undefined;
+    const commutes =
+      cls.commutes !== undefined && parent === undefined && this.mayCommute
+        ? cls.commutes
+        : undefined;
     if (commutes !== undefined) this.dispatcher.placeless.add(id);
     for (let i = 0; i < nFlows; i++) {
       const d = flows[i];

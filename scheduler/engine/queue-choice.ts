@@ -99,7 +99,7 @@ export class QueueChoice {
   }
 
   /**
-   * The queue of the task's device that should run it; it may be full.
+   * The queue of the task's place that should run it; it may be full.
    *
    * A queue is in order. So a task that waits for the tail of another queue delays everything behind it. Hence a task
    * goes to the queue that wrote most of its data. Chains stay on their queue, and the columns of a grid stay together,
@@ -109,8 +109,7 @@ export class QueueChoice {
    * because the followers of these tasks move with their data. New data are dealt out in runs: neighbours in program
    * order often share data; tasks that begin chains, one by one. Under memory pressure all tasks go to the first queue.
    */
-  queue(row: number, cls: PlacedClass): QueueId {
-    const place = this.placeOf(row, cls);
+  queue(row: number, cls: PlacedClass, place: Place): QueueId {
     if (place === this.scripts) this.usesScripts = true;
     const queues = this.execQueues[place];
     if (queues.length === 1 || this.isShort(place)) return queues[0];

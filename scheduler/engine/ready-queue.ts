@@ -4,18 +4,17 @@
 // with all other chains. This keeps data in a memory that is too small for all of them.
 // Invariant: an id is in the queue at most once; the caller skips ids of dropped tasks.
 import type { TaskId } from '../../devices/handles.js';
-import type { Tally } from '../../devices/tally.js';
+import { Tally } from '../../devices/tally.js';
 import { ProgramOrder } from './program-order.js';
 
 export class ReadyQueue {
   private plain: ProgramOrder;
   private readonly heapIds: TaskId[] = [];
   private readonly heapPriorities: number[] = [];
-
-  private readonly tally: Tally | undefined;
+  private readonly tally: Tally;
 
   /** For tasks of a window with that many rows. `tally` also counts the entries. */
-  constructor(window: number, tally?: Tally) {
+  constructor(window: number, tally: Tally = new Tally()) {
     this.plain = new ProgramOrder(window);
     this.tally = tally;
   }
@@ -30,11 +29,16 @@ export class ReadyQueue {
   }
 
   push(id: TaskId, priority: number): void {
-    const { length } = this;
-    if (priority === 0) this.plain.add(id);
-    else this.up(id, priority);
+    const { plain, tally } = this;
+    if (priority !== 0) {
+      this.up(id, priority);
+      tally.count++;
+      return;
+    }
+    const { length } = plain;
+    plain.add(id);
     // An id that came may have pushed others out.
-    if (this.tally !== undefined) this.tally.count += this.length - length;
+    tally.count += plain.length - length;
   }
 
   /** Whether `id` is in the queue. Linear; for checks. */
@@ -44,7 +48,7 @@ export class ReadyQueue {
 
   /** Takes the next id. Call only when `length` is not 0. */
   pop(): TaskId {
-    if (this.tally !== undefined) this.tally.count--;
+    this.tally.count--;
     if (this.heapIds.length === 0) return this.plain.takeFirst();
     if (this.plain.length > 0 && this.heapPriorities[0] < 0) return this.plain.takeFirst();
     return this.down();

@@ -15,7 +15,7 @@ import type { Dependencies } from './dependencies.js';
 import type { DeviceChoice } from './device-choice.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { Joins } from './joins.js';
-import { INTERNAL_RUN, type RunState } from './run-state.js';
+import { INTERNAL_RUN } from './run-state.js';
 import type { Runs } from './runs.js';
 import type { EngineState } from './state.js';
 
@@ -46,13 +46,12 @@ export class Retirement {
   /** The command, the body or the movement of the task in `row` has ended with `status`. */
   retired(row: number, status: number): void {
     const { tasks, x } = this.state;
-    const run = this.state.runOf(row);
     // Its end has come before any task could wait for it.
     if (x.hasLanes && tasks.execution[row] === Execution.arrival)
       tasks.execution[row] = Execution.command;
     tasks.stage[row] = TaskStage.stageOut;
-    if (this.parts.failures.tainted.size > 0) this.rejectTainted(row, run);
-    if (status !== Status.ok) this.failed(row, run, status);
+    if (this.parts.failures.tainted.size > 0) this.rejectTainted(row);
+    if (status !== Status.ok) this.failed(row, status);
     this.count(row, status);
     x.watcher?.entered(row, TaskStage.stageOut);
     if (status === Status.ok) stageOut(x, row);
@@ -70,8 +69,9 @@ export class Retirement {
   }
 
   /** The task in `row` has not written its outputs, or not all of them. */
-  private failed(row: number, run: RunState, status: number): void {
+  private failed(row: number, status: number): void {
     const { failures, joins } = this.parts;
+    const run = this.state.runOf(row);
     poisonOutputs(this.state.x, row, status);
     joins.lost(row);
     if (status === Status.cancelled) run.cancelledTasks++;
@@ -85,12 +85,13 @@ export class Retirement {
   }
 
   /** If the task in `row` has computed its outputs from those of a failed task, they have no value. */
-  private rejectTainted(row: number, run: RunState): void {
+  private rejectTainted(row: number): void {
     const { tasks, x } = this.state;
     const { failures, joins } = this.parts;
     if (!failures.tainted.delete(tasks.idOf(row))) return;
     poisonOutputs(x, row, Status.driver);
     joins.lost(row);
+    const run = this.state.runOf(row);
     if (run.slot === INTERNAL_RUN) this.onInternalLoss?.(row);
     else failures.failRun(run, computedFromFailure(x.describe(row)));
   }

@@ -110,6 +110,7 @@ export class PlacementState {
 
   /** The queue chosen for a task with these flows on space `s`. */
   queue(flows: readonly PlacedFlow[], s: number): number {
-    return this.queueChoice.queue(this.task(flows, s), { modes: flows.map(({ mode }) => mode) });
+    const modes = flows.map(({ mode }) => mode);
+    return this.queueChoice.queue(this.task(flows, s), { modes }, s);
   }
 }

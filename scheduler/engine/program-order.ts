@@ -6,6 +6,9 @@
 import type { TaskId } from '../../devices/handles.js';
 
 export class ProgramOrder {
+  /** One bit per row. */
+  private readonly rows: Int32Array;
+  /** The levels above: one bit per word of the level below. */
   private readonly levels: Int32Array[] = [];
   private readonly mask: number;
   private base = 0;
@@ -15,7 +18,8 @@ export class ProgramOrder {
   /** For ids of a window with that many rows, a power of two. */
   constructor(window: number) {
     this.mask = window - 1;
-    for (let bits = window; this.levels.length === 0 || bits > 1; ) {
+    this.rows = new Int32Array(Math.ceil(window / 32));
+    for (let bits = this.rows.length; bits > 1; ) {
       bits = Math.ceil(bits / 32);
       this.levels.push(new Int32Array(bits));
     }
@@ -25,7 +29,16 @@ export class ProgramOrder {
     if (this.length === 0 || ((id - this.base) | 0) < 0) this.base = id;
     if (((id - this.base) | 0) > this.mask) this.moveBase((id - this.mask) | 0);
     this.length++;
-    let at = id & this.mask;
+    const at = id & this.mask;
+    const { rows } = this;
+    const before = rows[at >> 5];
+    rows[at >> 5] = before | (1 << (at & 31));
+    if (before === 0) this.mark(at >> 5);
+  }
+
+  /** Word `word` of the rows is not empty any more. */
+  private mark(word: number): void {
+    let at = word;
     for (const words of this.levels) {
       const before = words[at >> 5];
       words[at >> 5] = before | (1 << (at & 31));
@@ -38,7 +51,7 @@ export class ProgramOrder {
     const { base, mask, length } = this;
     if (length === 0 || ((id - base) | 0) < 0 || ((id - base) | 0) > mask) return false;
     const at = id & mask;
-    return (this.levels[0][at >> 5] & (1 << (at & 31))) !== 0;
+    return (this.rows[at >> 5] & (1 << (at & 31))) !== 0;
   }
 
   /** Returns the same set for a window of `window` rows; this one is empty afterwards. */
@@ -72,6 +85,16 @@ export class ProgramOrder {
 
   /** The first row from `at` on whose bit is set, or -1. */
   private next(at: number): number {
+    const { rows } = this;
+    const word = at >> 5;
+    const bits = rows[word] & (-1 << (at & 31));
+    if (bits !== 0) return (word << 5) | lowest(bits);
+    const found = this.nextWord(word + 1);
+    return found < 0 ? -1 : (found << 5) | lowest(rows[found]);
+  }
+
+  /** The first word of the rows from `at` on that is not empty, or -1. */
+  private nextWord(at: number): number {
     const { levels } = this;
     for (let level = 0; level < levels.length; level++) {
       const word = at >> 5;
@@ -90,6 +113,15 @@ export class ProgramOrder {
   }
 
   private remove(at: number): void {
+    const { rows } = this;
+    const rest = rows[at >> 5] & ~(1 << (at & 31));
+    rows[at >> 5] = rest;
+    if (rest === 0) this.unmark(at >> 5);
+  }
+
+  /** Word `word` of the rows is empty. */
+  private unmark(word: number): void {
+    let at = word;
     for (const words of this.levels) {
       words[at >> 5] &= ~(1 << (at & 31));
       if (words[at >> 5] !== 0) return;

@@ -37,6 +37,7 @@ import { MemoryPressure } from './memory-pressure.js';
 import type { Pass } from './pass.js';
 import { poisonFreedBlocks } from './poison-freed-blocks.js';
 import { QueueChoice } from './queue-choice.js';
+import type { Remote } from './remote.js';
 import { Retirement } from './retirement.js';
 import { INTERNAL_RUN, type RunState } from './run-state.js';
 import { Runs } from './runs.js';
@@ -476,13 +477,18 @@ export class Engine extends EngineState implements StageHooks, Pass {
   // --- Hooks of the stages ------------------------------------------------------------------------------------
 
   issued(row: number): void {
-    const { tasks } = this;
     this.progressed++;
     if (this.observer !== undefined) this.observer.issued(row);
-    if (this.remote !== undefined && this.isMovement(row)) this.remote.tasks.commanded(row);
-    if (this.x.hasLanes && tasks.execution[row] === Execution.arrival) this.arrivals.commanded(row);
-    else if (tasks.successors[row] >= 0 && tasks.execution[row] !== Execution.movement)
-      this.releaseSuccessors(row);
+    if (this.remote !== undefined && this.isMovement(row))
+      this.movementIssued(row, this.remote);
+    else this.releaseSuccessors(row);
+  }
+
+  private movementIssued(row: number, remote: Remote): void {
+    remote.tasks.commanded(row);
+    const execution = this.tasks.execution[row];
+    if (execution === Execution.arrival) this.arrivals.commanded(row);
+    else if (execution !== Execution.movement) this.releaseSuccessors(row);
   }
 
   /** The successors of the issued task in `row` may follow its event. */

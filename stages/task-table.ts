@@ -262,7 +262,8 @@ export class TaskTable {
     return (
       this.live < this.window &&
       this.flowUsed + this.padded(this.flowNext, flows, this.flowMask) <= this.flowMask &&
-      this.paramUsed + this.padded(this.paramNext, params, this.paramMask) <= this.paramMask
+      (params === 0 ||
+        this.paramUsed + this.padded(this.paramNext, params, this.paramMask) <= this.paramMask)
     );
   }
 
@@ -288,6 +289,10 @@ export class TaskTable {
     this.flowStart[row] = (this.flowNext + flowPad - flows) & this.flowMask;
     this.flowNext = (this.flowNext + flowPad) & this.flowMask;
     this.flowUsed += flowPad;
+    if (params === 0) {
+      this.paramStart[row] = this.paramNext;
+      return id;
+    }
     const paramPad = this.padded(this.paramNext, params, this.paramMask);
     this.paramStart[row] = (this.paramNext + paramPad - params) & this.paramMask;
     this.paramNext = (this.paramNext + paramPad) & this.paramMask;

@@ -25,6 +25,7 @@ type TaskDevice = Pick<DeviceChoice, 'device' | 'load'>;
 type TaskQueue = Pick<
   QueueChoice,
   | 'queue'
+  | 'onlyQueue'
   | 'placeOf'
   | 'spaceOf'
   | 'depth'
@@ -187,7 +188,7 @@ export class Dispatcher {
     return pressure.short[s] === 0 || pressure.mayStart(s);
   }
 
-  /** Starts a ready task. If its queue is full, the task joins the queue's line. */
+  /** Starts a ready task, for which its lane has a slot. If its queue is full, the task joins the queue's line. */
   private start(row: number, lane: number): void {
     if (lane === this.scriptLane) {
       this.scripts++;
@@ -195,6 +196,11 @@ export class Dispatcher {
       return;
     }
     const { queueChoice } = this;
+    const only = queueChoice.onlyQueue[lane];
+    if (only >= 0) {
+      this.startOn(row, only);
+      return;
+    }
     const { tasks, x } = this.state;
     const q = queueChoice.queue(row, x.classes[tasks.classOf[row]], lane);
     if (queueChoice.hasRoom(q)) this.startOn(row, q);

@@ -34,6 +34,8 @@ export class QueueChoice {
   private readonly short: Uint8Array;
   /** Queues that execute kernels, per place: a space, or after the spaces the script workers of the host. */
   readonly execQueues: readonly (readonly QueueId[])[];
+  /** The queue of a place that has one, which needs no choice; NO_QUEUE elsewhere. */
+  readonly onlyQueue: Column<Int16Array, QueueId>;
   /** The place of the script workers. */
   readonly scripts: Place;
   /** The place of which a queue executes the tasks, or -1 for queues that only copy. */
@@ -96,6 +98,11 @@ export class QueueChoice {
     this.execQueues = all.map((place) =>
       findQueues(queues, (q) => executesKernels(q) && placeOf(q) === place),
     );
+    // That script workers are chosen for a task must be seen.
+    const only = this.execQueues.map((each, place) =>
+      each.length === 1 && place !== this.scripts ? each[0] : NO_QUEUE,
+    );
+    this.onlyQueue = Int16Array.from(only) as Column<Int16Array, QueueId>;
   }
 
   /**

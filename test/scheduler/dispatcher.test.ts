@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
+  type Column,
   FIRST_GPU,
   FIRST_QUEUE,
   NO_QUEUE,
@@ -38,6 +39,7 @@ class ScriptedPlacement {
   readonly lines: ReadyQueue[];
   readonly waiting: Tally = new Tally();
   readonly execQueues: readonly (readonly QueueId[])[] = [[FIRST_QUEUE], QUEUES];
+  readonly onlyQueue: Column<Int16Array, QueueId> = Int16Array.of(0, NO_QUEUE, NO_QUEUE) as never;
   readonly open: Set<QueueId> = new Set([FIRST_QUEUE, ...QUEUES]);
 
   constructor() {

@@ -72,6 +72,8 @@ describe('a task goes to the queue', () => {
 
   it('of the device, if the device has only one', () => {
     expect(state.queue(fresh(), 0)).toBe(0);
+    expect(state.queueChoice.onlyQueue[0]).toBe(0);
+    expect(state.queueChoice.onlyQueue[GPU]).toBe(NO_QUEUE);
   });
 
   it('that is the first, under memory pressure', () => {

@@ -94,7 +94,7 @@ export interface ScriptClass {
  * the offsets of the data in host space, the parameters, and the lengths of the data in elements.
  */
 export interface ScriptWorkers {
-  /** Makes a class known, and starts the workers if they have not started. Returns its number for `exec`. */
+  /** Makes a class known, and starts the workers if they have not started. Returns its number for `exec`: equal classes have one. */
   define(cls: ScriptClass): number;
   /** What the body of a failed record threw, or what ended its worker; undefined: nothing is known. Once. */
   thrown(queue: QueueId, seq: number): unknown;

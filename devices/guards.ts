@@ -175,6 +175,8 @@ export interface Guards {
   planLoop: boolean;
   /** A plan is repeated only if its data lie at the end where they lay at the begin (scheduler/plans/planner.ts). */
   planRepeats: boolean;
+  /** A file gives a body no queue of kernels, and a kernel no queue of bodies: their numbers are not the same (scheduler/plans/read-decisions.ts). */
+  planFileBodies: boolean;
   /** Data that a plan only reads stay on the devices that read them (scheduler/plans/planner.ts). */
   planStays: boolean;
   /** A task that a plan deals anew comes behind the readers of what it writes (scheduler/plans/deal-by-path.ts). */
@@ -364,6 +366,7 @@ const all: Guards = {
   receiveRegistersWrite: true,
   planLoop: true,
   planRepeats: true,
+  planFileBodies: true,
   planStays: true,
   planDealt: true,
   stretchMeasured: true,

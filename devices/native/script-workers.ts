@@ -46,6 +46,8 @@ export class NativeScriptWorkers implements ScriptWorkers {
   private readonly queues: readonly number[];
   private readonly threads: (Thread | undefined)[] = [];
   private readonly classes: ScriptClass[] = [];
+  /** The planner binds the classes of a program anew for every plan (devices/planning/backend.ts): they keep their numbers. */
+  private readonly numbers: Map<string, number> = new Map();
   private isClosing = false;
 
   constructor(core: NativeCore, program: ScriptProgram) {
@@ -56,6 +58,10 @@ export class NativeScriptWorkers implements ScriptWorkers {
 
   /** @throws HeadraceError `ERR_TASK_CLASS` when there are too many classes */
   define(cls: ScriptClass): number {
+    const { name, module, flows, signature } = cls;
+    const key = JSON.stringify([name, module, flows, signature]);
+    const known = this.numbers.get(key);
+    if (known !== undefined) return known;
     if (this.classes.length >= MOST_CLASSES) {
       throw new HeadraceError(
         'ERR_TASK_CLASS',
@@ -63,6 +69,7 @@ export class NativeScriptWorkers implements ScriptWorkers {
         { limit: MOST_CLASSES, remedy: 'make a class once, and give its tasks parameters' },
       );
     }
+    this.numbers.set(key, this.classes.length);
     this.classes.push(cls);
     for (const thread of this.threads) thread?.classes.postMessage(cls);
     if (this.threads.length === 0) for (let k = 0; k < this.queues.length; k++) this.start(k);

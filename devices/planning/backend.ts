@@ -3,7 +3,13 @@
 // Kernels have the numbers of the real machine in the list that is kept. Waits are not kept: in virtual time an event may
 // be over that is not over when the plan is played, so they are derived from the memory that the commands use
 // (scheduler/plans/waits.ts).
-import { type Backend, executesKernels, type SteeredKernelParameter } from '../backend.js';
+import {
+  type Backend,
+  executesKernels,
+  type QueueInfo,
+  type ScriptWorkers,
+  type SteeredKernelParameter,
+} from '../backend.js';
 import { HOST, type QueueId, type SpaceId, type TaskId } from '../handles.js';
 import { SimulatedBackend } from '../simulated/machine/backend.js';
 import type { KernelTime } from '../simulated/machine/kernel-times.js';
@@ -67,8 +73,8 @@ function describe(
 export class PlanningBackend extends SimulatedBackend {
   /** The commands since `begin`. */
   commands: PlannedCommands = new PlannedCommands();
-  /** A plan has no bodies. */
-  override readonly scripts = undefined;
+  /** Those of the real machine run the bodies of plays. In virtual time nothing runs. */
+  override readonly scripts: ScriptWorkers | undefined;
   private readonly real: Backend;
   /** Set before the first command. */
   source: CommandSource | undefined;
@@ -84,6 +90,12 @@ export class PlanningBackend extends SimulatedBackend {
     super({ machine: describe(real, kernelTimes), ringRecords: real.ringRecords, story: false });
     this.kernelTimes = kernelTimes;
     this.real = real;
+    const { scripts } = real;
+    this.scripts = scripts && {
+      define: (cls) => this.ownKernel(scripts.define(cls)),
+      thrown: () => undefined,
+      close: async () => {},
+    };
     const shape = (b: Backend): string =>
       b.queues
         .filter((q) => q.kind !== 'lane')
@@ -101,12 +113,22 @@ export class PlanningBackend extends SimulatedBackend {
     });
   }
 
-  /** The longest time that a queue with kernels was busy, and the mean, in nanoseconds. */
-  balance(): { most: number; mean: number } {
-    const times = this.queues.flatMap((queue, q) =>
-      executesKernels(queue) && queue.kind !== 'script' ? [this.busy(q as QueueId)] : [],
+  /**
+   * The longest time that a queue with kernels was busy, by the mean. A task cannot go from a worker to a script worker: of these two
+   * the less even ones count.
+   */
+  unevenness(): number {
+    const of = (counts: (kind: QueueInfo['kind']) => boolean): number => {
+      const times = this.queues.flatMap((queue, q) =>
+        executesKernels(queue) && counts(queue.kind) ? [this.busy(q as QueueId)] : [],
+      );
+      const all = times.reduce((a, b) => a + b, 0);
+      return all === 0 ? 1 : (Math.max(...times) * times.length) / all;
+    };
+    return Math.max(
+      of((kind) => kind !== 'script'),
+      of((kind) => kind === 'script'),
     );
-    return { most: Math.max(...times), mean: times.reduce((a, b) => a + b, 0) / times.length };
   }
 
   /** Keeps the commands from now on in a new list. */

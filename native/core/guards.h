@@ -40,6 +40,10 @@ struct Guards {
   bool graphWatch = true;
   /// A script worker that goes to its event loop looks for records again once others know that they must wake it (H7).
   bool restLooksAgain = true;
+  /// A script worker keeps its queue when a play has moved on without a record for it (H7).
+  bool playKeepsServer = true;
+  /// A body that a play hands to a script worker waits for its own event, whatever the worker has waited for (H2).
+  bool playAwaits = true;
   /// The end of a transfer that the death of its peer would explain is told when there was time to learn of a death.
   bool doubtFailures = true;
 };

@@ -44,6 +44,7 @@ add_executable(headrace_gpu_tests
   native/test/version_ways.cpp
   native/test/main.cpp
   native/test/completion_waiters.cpp
+  native/test/script_plays.cpp
   native/test/script_ports.cpp)
 headrace_settings(headrace_gpu_tests)
 target_link_libraries(headrace_gpu_tests PRIVATE headrace_objects)

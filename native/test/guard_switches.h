@@ -18,7 +18,8 @@ inline Guards guardsOfEnvironment() {
       without != "flushDeadline",      without != "laneFailures",     without != "laneCancel",
       without != "laneAwaitsBytes",    without != "laneLooks",        without != "playPassed",
       without != "failureRings",       without != "graphOrder",       without != "graphOutcome",
-      without != "graphWatch",         without != "restLooksAgain",   without != "doubtFailures"};
+      without != "graphWatch",         without != "restLooksAgain",   without != "playKeepsServer",
+      without != "playAwaits",         without != "doubtFailures"};
 }
 
 inline const Guards guards = guardsOfEnvironment();

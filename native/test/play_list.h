@@ -20,11 +20,16 @@ struct List {
   /// Appends a kernel; returns the index of its first record. `wait`: queue and relative number.
   std::int32_t exec(const char* kernel, std::int32_t flows, const std::vector<double>& arguments,
                     Event wait = {}) {
+    return body(Registry::instance().find(kernel, -1), flows, arguments, wait);
+  }
+  /// The same for the body of a class, by its number.
+  std::int32_t body(std::int32_t number, std::int32_t flows, const std::vector<double>& arguments,
+                    Event wait = {}) {
     const std::int32_t at = length();
     const auto count = static_cast<std::int32_t>(arguments.size());
     std::int32_t* words = next();
     words[Record::head] = Opcode::exec | (flows << 8) | (count << 20);
-    words[Record::kernel] = Registry::instance().find(kernel, -1) | ((wait.queue + 1) << 16);
+    words[Record::kernel] = number | ((wait.queue + 1) << 16);
     words[Record::task] = at;
     words[Record::waitSeq] = wait.sequence;
     std::size_t i = 0;

@@ -1,8 +1,8 @@
 // The queues of script workers, served by plain threads with event loops: no lost wake-up, and nothing lost when a thread ends.
-#include <condition_variable>
-#include <mutex>
+#include <string>
 #include <thread>
 
+#include "loops.h"
 #include "machine.h"
 
 namespace headrace::test {
@@ -14,44 +14,14 @@ CoreOptions scripts(std::int32_t workers, std::int32_t scriptWorkers) {
   return options;
 }
 
-/// An event loop with nothing but calls.
-class Loop {
- public:
-  void call() {
-    std::lock_guard<std::mutex> guard(lock_);
-    ++calls_;
-    called_.notify_all();
-  }
-  void wait() {
-    std::unique_lock<std::mutex> guard(lock_);
-    called_.wait(guard, [this] { return calls_ > 0; });
-    calls_ = 0;
-  }
-
- private:
-  std::mutex lock_;
-  std::condition_variable called_;
-  int calls_ = 0;
-};
-
 /// Serves until the core closes. A body expects its first argument in its datum and adds one.
 void serve(Machine& machine, std::int32_t queue) {
-  Loop loop;
-  ScriptServer server(*machine.core->scriptPort(queue), [&] { loop.call(); });
-  std::int32_t status = Status::ok;
-  for (;;) {
-    const std::int32_t next = server.next(status);
-    status = Status::ok;
-    if (next == ScriptNext::end) return;
-    if (next == ScriptNext::rest) {
-      if (server.rest()) loop.wait();
-    } else if (next >= 0) {
-      const double* arguments = server.executor().startedArguments();
-      double& value = *machine.at<double>(0, arguments[0]);
-      CHECK(value == arguments[1]);
-      value = arguments[1] + 1;
-    }
-  }
+  serveInLoop(machine, queue, [&machine](ScriptServer& server) {
+    const double* arguments = server.executor().startedArguments();
+    double& value = *machine.at<double>(0, arguments[0]);
+    CHECK(value == arguments[1]);
+    value = arguments[1] + 1;
+  });
 }
 
 Add order("queues of script workers and of host workers that wait for each other lose no wake-up",

@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "core/core_error.h"
+#include "queues/feed.h"
 #include "queues/spin.h"
 
 namespace headrace {
@@ -69,7 +70,8 @@ void ScriptPort::refuseAll(const std::string& thrown) {
   for (;;) {
     if (executor.empty()) {
       queue_.setSleeping(true);
-      const bool isEmpty = queue_.published(std::memory_order_seq_cst) == executor.done();
+      const bool isEmpty =
+          queue_.published(std::memory_order_seq_cst) == executor.done() && !feedIsReady(queue_);
       if (isEmpty && runtime_.closing.load(std::memory_order_seq_cst)) break;
       if (isEmpty) sleeper_.park(-1);
       queue_.setSleeping(false);
@@ -119,7 +121,7 @@ ScriptServer::ScriptServer(ScriptPort& port, std::function<void()> call)
 /// True when `next` has something to do.
 bool ScriptServer::isReady() {
   if (port_.queue_.published(std::memory_order_seq_cst) == executor_.done()) {
-    return runtime_.closing.load(std::memory_order_seq_cst);
+    return feedIsReady(port_.queue_) || runtime_.closing.load(std::memory_order_seq_cst);
   }
   if (executor_.empty()) return false;
   const Command head = executor_.head();
@@ -161,12 +163,19 @@ std::int32_t ScriptServer::next(std::int32_t status) {
       if (!ready) return ScriptNext::rest;
       if (idle) executor_.becomeBusy();
       if (executor_.empty()) {
+        if (guards.playKeepsServer && !runtime_.closing.load(std::memory_order_seq_cst)) continue;
         letGo();
         return ScriptNext::end;
       }
     }
-    const bool givenUp = awaited(runtime_, executor_.head()) != nullptr;
-    if (!executor_.start(givenUp)) continue;
+    const Command head = executor_.head();
+    const Queue* target = awaited(runtime_, head);
+    // What a play has handed over meanwhile has an event of its own to wait for.
+    if (guards.playAwaits && target != nullptr &&
+        !runtime_.abandoned(*target, head.waitSequence())) {
+      continue;
+    }
+    if (!executor_.start(target != nullptr)) continue;
     running_ = true;
     return executor_.started().kernel();
   }

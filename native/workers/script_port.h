@@ -5,6 +5,13 @@
 // - a record that has begun is completed: by its server, or with `workerEnded` when the server lets go of the queue;
 // - no call of a server blocks for longer than a moment (queues/spin.h). A server that has nothing to do sleeps in its
 //   event loop, so Node can end its thread at any time;
+// - a play (queues/feed.h) hands its list to whoever serves the queue. The feed becomes ready at the begin of the play, and when the
+//   last queue comes to a barrier: both make it ready and *then* unpark, asleep or not. A server looks at the feed and *then*
+//   leaves, and between the two nothing takes a token away. So it either finds the records or does not leave. It need not look
+//   at `sleeping`, as for a record of the engine;
+// - a feed that was ready may have moved on without a record to execute: at a barrier, or because the rest of the play was skipped.
+//   Only a core that closes ends a server. And the record that it hands over may wait for an event: a record begins when its own event
+//   has happened, whatever the server has waited for before;
 // - a port lives as long as its core, which closes when no server is left.
 #pragma once
 

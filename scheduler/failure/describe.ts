@@ -23,9 +23,9 @@ export function describeFailure(state: EngineState, row: number, status: number)
   const { tasks, x } = state;
   const cls = x.classes[tasks.classOf[row]];
   const task = x.describe(row);
-  if (status === Status.threw || status === Status.workerEnded) {
+  if (isOfBody(status)) {
     const thrown = state.backend.scripts?.thrown(tasks.queue[row], tasks.seq[row]);
-    return status === Status.threw ? bodyFailure(task, thrown) : workerFailure(task, thrown);
+    return scriptFailure(task, status, thrown);
   }
   const transfer = state.isMovement(row) ? state.remote?.tasks.failure(row, status) : undefined;
   if (transfer !== undefined) return transfer;
@@ -110,19 +110,37 @@ function kernelCodeText(status: number, explain: () => string | undefined): stri
   }
 }
 
-/** The error for a task whose body ran on a script worker that ended with it. `cause`: undefined if nothing is known. */
-function workerFailure(task: string, cause: unknown): HeadraceError {
+/** Whether a command with that status has run a body on a script worker. */
+export function isOfBody(status: number): boolean {
+  return status === Status.threw || status === Status.workerEnded;
+}
+
+type PlayedPlace = FailedTask['played'];
+
+/** The error for a task on a script worker. `thrown`: what its body threw, or what ended the worker; undefined if nothing is known. */
+export function scriptFailure(
+  task: string,
+  status: number,
+  thrown: unknown,
+  played?: PlayedPlace,
+): HeadraceError {
+  return status === Status.threw
+    ? bodyFailure(task, thrown, played)
+    : workerFailure(task, thrown, played);
+}
+
+function workerFailure(task: string, cause: unknown, played: PlayedPlace): HeadraceError {
   const reason = cause === undefined ? 'its heap may have been too small' : describeThrown(cause);
   return new HeadraceError(
     'ERR_SCRIPT_WORKER',
     `task ${task} failed: the script worker that ran its body has ended: ${reason}`,
-    { task, stage: 'exec', cause },
+    { task, stage: 'exec', ...played, cause },
   );
 }
 
 /** The error for a task whose JavaScript body threw or rejected with `cause`, which may be anything. */
-export function bodyFailure(task: string, cause: unknown): HeadraceError {
-  const where = { task, stage: 'exec', cause };
+export function bodyFailure(task: string, cause: unknown, played?: PlayedPlace): HeadraceError {
+  const where = { task, stage: 'exec', ...played, cause };
   const text = `task ${task} failed: ${describeThrown(cause)}`;
   try {
     if (isError(cause) && cause instanceof HeadraceError && cause.details.task === undefined) {

@@ -1,4 +1,4 @@
-// Deals the tasks of a plan to the workers of the host.
+// Deals the tasks of a plan to the workers of the host, or to the script workers.
 //
 // The engine deals tasks out as they come and as queues become free. A plan repeats what was dealt once. So what counts is the time by
 // which the begins of its iterations are apart when they follow each other, with all tasks known. If the engine's way needs more than
@@ -64,7 +64,8 @@ export function dealAgain(
   secondsOf: (insertion: number) => number,
 ): Better | undefined {
   const { commands } = parts;
-  const workers = [...queues.keys()].filter((q) => queues[q].kind === 'worker');
+  const { kind } = queues[commands.queue[0]];
+  const workers = [...queues.keys()].filter((q) => queues[q].kind === kind);
   if (workers.length < 2) return undefined;
   const takes = new Float64Array(commands.count);
   for (let c = 0; c < takes.length; c++)
@@ -92,11 +93,12 @@ export function dealAgain(
   return { commands: ordered(commands, best), makespan: best.makespan * 1e-9 };
 }
 
-/** Whether all commands are tasks on workers of the host. */
+/** Whether all commands are tasks on workers of the host, or all are tasks on script workers. */
 export function isOfWorkers(commands: CommandColumns, queues: readonly QueueInfo[]): boolean {
-  for (let c = 0; c < commands.count; c++)
-    if (queues[commands.queue[c]].kind !== 'worker') return false;
-  return commands.count > 0;
+  const { kind } = queues[commands.queue[0]] ?? {};
+  for (let c = 1; c < commands.count; c++)
+    if (queues[commands.queue[c]].kind !== kind) return false;
+  return commands.count > 0 && (kind === 'worker' || kind === 'script');
 }
 
 function ordered(from: PlannedCommands, { queue, order }: Way): PlannedCommands {

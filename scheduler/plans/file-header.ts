@@ -27,6 +27,8 @@ export interface SavedClass {
   readonly params: readonly (readonly [string, ParameterType])[];
   /** Names of the kernel for the host, of that for GPUs, and of the CUDA function; null where there is none. */
   readonly kernels: readonly (string | null)[];
+  /** Name of the file of the module that exports it under its name, if script workers may run its body. */
+  readonly module?: string | undefined;
   /** No program gives it. */
   readonly library?: boolean | undefined;
 }
@@ -61,9 +63,14 @@ export interface PlanHeader {
   readonly ranks?: SavedRanks | undefined;
 }
 
+/** The program may lie in another folder when it loads the plan. */
+function fileOfModule(url: string): string {
+  return new URL(url).pathname.split('/').at(-1) as string;
+}
+
 export function savedClass(cls: TaskClass): SavedClass {
   const { definition, name, flowNames, paramNames } = cls;
-  const { flows, params, kernel, gpuKernel, cuda } = definition;
+  const { flows, params, kernel, gpuKernel, cuda, module } = definition;
   return {
     name,
     flows: flowNames.map((f) => [f, flows[f].mode, flows[f].element]),
@@ -73,6 +80,7 @@ export function savedClass(cls: TaskClass): SavedClass {
       gpuKernel === false ? null : (gpuKernel ?? kernel ?? null),
       cuda?.function ?? null,
     ],
+    ...(module !== undefined && { module: fileOfModule(module) }),
   };
 }
 
@@ -130,6 +138,7 @@ const PARTS: Readonly<Record<keyof PlanHeader, Check>> = {
       flows: listOf(tuple(isText, isText, isText)),
       params: listOf(tuple(isText, isText)),
       kernels: tuple(isTextOrNull, isTextOrNull, isTextOrNull),
+      module: orNone(isText),
       library: orNone(isTruth),
     }),
   ),

@@ -1,7 +1,7 @@
 // The data and the task classes of a program in place of those that the file of a plan names.
 //
-// A datum is found by its name; its element type and size must agree. A class is found by its name, its flows, its parameters and
-// its kernels: several classes may share a name, such as gemm with and without an old value of C.
+// A datum is found by its name; its element type and size must agree. A class is found by its name, its flows, its parameters,
+// its kernels and its module: several classes may share a name, such as gemm with and without an old value of C.
 import { HeadraceError } from '../../devices/errors.js';
 import { isInstance, reading, shown } from '../checks.js';
 import { shapeWith } from '../program/class-shapes.js';
@@ -147,6 +147,7 @@ function differenceOf(wanted: SavedClass, here: SavedClass): string {
         (what, i) =>
           [`its ${what} is`, here.kernels[i] ?? 'none', wanted.kernels[i] ?? 'none'] as const,
       ),
+      ['its module is', here.module ?? 'none', wanted.module ?? 'none'],
     ] as const
   ).find(([, mine, theirs]) => mine !== theirs);
   if (differing === undefined) return '';

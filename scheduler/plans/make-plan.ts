@@ -134,8 +134,7 @@ function planOf(
   let found = planner.finish(name);
   // Online, tasks are dealt to queues in runs, so that neighbours stay together; queues that run dry take others. A plan is
   // fixed. If a queue has much more to do than the mean, the tasks are dealt one by one, as queues become free.
-  const { most, mean } = planning.planning.balance();
-  if (most > UNEVEN * mean && !planner.isOfWorkers) {
+  if (planning.planning.unevenness() > UNEVEN && !planner.isOfWorkers) {
     const few = { window: options.window, runAhead: RUN_AHEAD };
     const other = new PlanningEngine(engine, engine.backend, few, planning);
     const even = new Planner(other, engine).again(name);

@@ -54,7 +54,7 @@ export class PlanGraph extends Graph {
   /**
    * Inserts a task after all tasks inserted before it, as `Graph.insert` does; a parameter may be a `slot`.
    *
-   * @throws HeadraceError the errors of `Graph.insert`, and `ERR_PLAN_BODY` for a class whose body is JavaScript
+   * @throws HeadraceError the errors of `Graph.insert`, and `ERR_PLAN_BODY` for a class whose body runs on the JavaScript thread
    */
   override insert<F extends Flows, P extends Parameters>(
     cls: TaskClass<F, P>,

@@ -25,12 +25,16 @@ function shapeOf({ spaces, queues }: PlanMachine): string {
   return JSON.stringify([spaces.map(({ kind }) => kind), queues]);
 }
 
-/** Such as `2 workers, 2 emulated GPUs with 1 compute stream each that copy from each other`. */
+/** Such as `2 workers, 4 script workers, 2 emulated GPUs with 1 compute stream each that copy from each other`. */
 export function machineText({ spaces, queues }: PlanMachine): string {
   const [, ...gpus] = spaces;
   const count = (wanted: QueueInfo['kind'], of?: number): number =>
     queues.filter(([kind, space]) => kind === wanted && (of === undefined || space === of)).length;
-  const workers = plural(count('worker'), 'worker');
+  const scripts = count('script');
+  const workers = [
+    plural(count('worker'), 'worker'),
+    ...(scripts > 0 ? [plural(scripts, 'script worker')] : []),
+  ].join(', ');
   if (gpus.length === 0) return `${workers} and no GPU`;
   const groups = new Map<string, number>();
   gpus.forEach(({ kind }, g) => {

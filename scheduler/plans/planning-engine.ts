@@ -138,6 +138,7 @@ export class PlanningEngine extends Engine {
    */
   keep(insertion: TaskInsertion, before: readonly number[]): number {
     refuseBody(insertion);
+    refuseScript(insertion);
     const { cls, flows } = insertion;
     for (let i = 0; i < cls.modes.length; i++)
       if (cls.modes[i] !== AccessMode.read) this.directory.written[flows[i]] = 1;
@@ -259,13 +260,29 @@ export class PlanningEngine extends Engine {
   }
 }
 
+/** Bodies on the engine's thread: a play does not wait for that thread. */
 function refuseBody({ cls, device }: TaskInsertion): void {
   const isScript = cls.kernels.every((k) => k < 0) || cls.kernels[device] < 0;
   if (cls.body === undefined || !isScript) return;
   const { name } = cls;
   throw new HeadraceError(
     'ERR_PLAN_BODY',
-    `a plan cannot contain task class '${name}': its body is JavaScript, and plans are played without JavaScript`,
+    `a plan cannot contain task class '${name}': its body runs on the JavaScript thread, and plans are played without that thread`,
+    {
+      task: name,
+      remedy:
+        'give the class a kernel, or a `module` in a runtime with script workers, or run its tasks between plays',
+    },
+  );
+}
+
+/** On several ranks. */
+function refuseScript({ cls }: TaskInsertion): void {
+  if (cls.onScriptWorkers !== true) return;
+  const { name } = cls;
+  throw new HeadraceError(
+    'ERR_PLAN_BODY',
+    `a plan of several ranks cannot contain task class '${name}': its body runs on script workers`,
     { task: name, remedy: 'give the class a kernel, or run its tasks between plays' },
   );
 }

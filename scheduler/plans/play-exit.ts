@@ -19,7 +19,7 @@ import {
 import { type Failure, taintedData } from './taint.js';
 
 /** A command that has failed. The insertion of a copy is negative. */
-interface PlayFailure extends Failure {
+export interface PlayFailure extends Failure {
   readonly list: number;
   readonly status: number;
 }

@@ -13,7 +13,6 @@ import type { Completions } from '../engine/completions.js';
 import type { Section } from '../engine/exclusive.js';
 import type { RunState } from '../engine/run-state.js';
 import type { EngineState } from '../engine/state.js';
-import { commandFailure, explaining } from '../failure/describe.js';
 import type { DriverGraph } from './driver-graph.js';
 import type { Placement } from './placement.js';
 import {
@@ -23,6 +22,7 @@ import {
   recordsIn,
 } from './planned-program.js';
 import { PlayExit } from './play-exit.js';
+import { playFailure, takeThrown } from './play-failure.js';
 import { PlayTimes } from './play-times.js';
 import type { PlayedPart } from './played-part.js';
 import { queueName } from './queue-name.js';
@@ -341,13 +341,18 @@ export class Play implements Section {
       backend.issued[queue] = last[i];
       submission.seen[queue] = last[i];
     });
+    const thrown = takeThrown(backend, this.lists, this.partTimes, last, outcome);
     this.exit.partEnded(this.iterations, outcome);
     this.completions.passPlay();
     state.playing = false;
     this.isPlaying = false;
     state.movedAt = state.x.now;
     const part = this.times === undefined ? undefined : this.endedPart(outcome);
-    const error = this.failure();
+    const { iterations: before, parameters } = this;
+    const [first] = this.exit.failures();
+    const error =
+      first &&
+      playFailure({ state, program, wish: this.wish }, { before, parameters, thrown }, first);
     this.iterations += error === undefined ? played : 0;
     // An abort may come after the last command, or while all queues wait at a barrier.
     const failed = error ?? this.stopped;
@@ -416,49 +421,5 @@ export class Play implements Section {
     this.placement.leave();
     this.reportEnd(error);
     this.wish.failed(error);
-  }
-
-  /** The error of the task that has failed, in the user's words. */
-  private failure(): HeadraceError | undefined {
-    const [failed] = this.exit.failures();
-    if (failed === undefined) return undefined;
-    const { program, state, wish } = this;
-    const { queue } = program.queues[failed.list];
-    const device = state.spaceName(state.backend.queues[queue].space);
-    const words = state.backend.lastError(queue);
-    const { name: plan } = program.report;
-    const { iteration } = failed;
-    const isPlan = wish.stand === undefined;
-    const where = isPlan ? `in iteration ${iteration} of plan '${plan}'` : `in run '${plan}'`;
-    const played = isPlan ? { plan, iteration } : {};
-    if (failed.insertion < 0)
-      return new HeadraceError(
-        'ERR_TRANSFER_FAILED',
-        `a copy on ${device} failed ${where}${words === '' ? '' : `: ${words}`}`,
-        { device, ...played },
-      );
-    const { cls, params: closed, slots, message, data } = program.task(failed.insertion);
-    if (message !== undefined) {
-      const datum = state.directory.info[data[0]]?.name ?? '';
-      return new HeadraceError(
-        'ERR_TRANSFER_FAILED',
-        `datum '${datum}' could not go from rank ${message.from} to rank ${message.to} ${where}`,
-        { datum, ...played },
-      );
-    }
-    const first = (iteration - this.iterations) * program.slots.length;
-    const params = closed.map((value, i) =>
-      slots[i] < 0 ? value : this.parameters[first + slots[i]],
-    );
-    const values = cls.paramNames.map((name, i) => `${name} = ${params[i]}`).join(', ');
-    const task =
-      wish.stand?.nameOf?.(cls, failed.insertion, iteration) ??
-      `${cls.name}${values === '' ? '' : `(${values})`} ${where}`;
-    const explain = (code: number): string | undefined =>
-      state.callbacks.call(
-        () => explaining(cls),
-        () => wish.explain(failed.insertion, code, params),
-      );
-    return commandFailure({ cls, task, device, words, explain, played }, failed.status);
   }
 }

@@ -9,6 +9,7 @@
 // Whether the tasks are those that the program means, the file alone says.
 import type { QueueInfo } from '../../devices/backend.js';
 import { executesKernels } from '../../devices/backend.js';
+import { guards } from '../../devices/guards.js';
 import {
   type Column,
   type DatumId,
@@ -253,12 +254,17 @@ class DecisionReader {
     const cls = insertions.classOf(n);
     const info = parts.queues[q];
     const kernel = cls.kernels[info.space];
-    if (!executesKernels(info) || kernel < 0)
+    // The number of a body is no number of a kernel.
+    const isBody = info.space === HOST && cls.onScriptWorkers === true;
+    const isIts = (info.kind === 'script') === isBody || !guards.planFileBodies;
+    if (!executesKernels(info) || kernel < 0 || !isIts) {
+      const device = info.kind === 'script' ? 'script workers' : parts.spaceName(info.space);
       throw mismatch(
         parts.header.name,
-        `task class '${cls.name}' has no kernel for ${parts.spaceName(info.space)}, where its tasks were planned`,
+        `task class '${cls.name}' has nothing that runs on ${device}, where its tasks were planned`,
         { task: cls.name },
       );
+    }
     this.task(q, kernel, n, info.space);
   }
 

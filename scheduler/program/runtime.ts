@@ -241,9 +241,9 @@ export class Runtime {
   plan<A>(graph: ParameterisedGraph<A>, args: NoInfer<A>, options?: PlanOptions): Promise<Plan>;
   /**
    * Plans a program: calls it with a graph for its tasks, and decides their order, devices, memory and copies once. No task
-   * runs. `run` of the result plays them, as often as asked, without JavaScript.
+   * runs. `run` of the result plays them, as often as asked, without the JavaScript thread.
    *
-   * Rejects with the errors of `Graph.insert` and of the program; with `ERR_PLAN_BODY` for a class whose body is JavaScript;
+   * Rejects with the errors of `Graph.insert` and of the program; with `ERR_PLAN_BODY` for a class whose body runs on this thread;
    * with `ERR_OUT_OF_HOST_MEMORY` when the data do not fit. On several ranks all ranks call it, with the same tasks; it
    * rejects with the failure of another rank, with `ERR_GRAPH_MISMATCH`.
    */

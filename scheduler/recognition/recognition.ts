@@ -538,7 +538,7 @@ export class Recognition implements HeldInsertions {
     return holds.every(({ held }) => held.isComplete);
   }
 
-  /** As `isQuiet`, but tasks may be live that run no code of the program. */
+  /** As `isQuiet`, but tasks may be live that run no code on the engine's thread. */
   private mayRepeat(): boolean {
     const { engine, holds } = this;
     if (engine.isUnderWay || engine.bodies.queued.length > 0 || !this.mayHold()) return false;
@@ -555,9 +555,9 @@ export class Recognition implements HeldInsertions {
       const row = id & tasks.mask;
       if (tasks.stage[row] === TaskStage.done) continue;
       const { body, onScriptWorkers, network } = x.classes[tasks.classOf[row]];
-      // Movements, and the runtime's own tasks, run no code of the program.
+      // Movements, the runtime's own tasks, and bodies on script workers run no code that inserts.
       if (network !== undefined || tasks.run[row] === INTERNAL_RUN) continue;
-      if (body !== undefined || onScriptWorkers === true) return true;
+      if (body !== undefined && onScriptWorkers !== true) return true;
     }
     return false;
   }

@@ -10,6 +10,7 @@ const stretches = { project: 'unit', file: 'test/simulated/stretches.test.ts' };
 const recognised = { project: 'unit', file: 'test/simulated/recognition.test.ts' };
 const agreedPlays = { project: 'unit', file: 'test/simulated/rank-recognition.test.ts' };
 const recognitionCosts = { project: 'unit', file: 'test/simulated/recognition-cost.test.ts' };
+const planScriptFiles = { project: 'unit', file: 'test/simulated/plan-script-files.test.ts' };
 const balance = { project: 'unit', file: 'test/simulated/plan-balance.test.ts' };
 const joins = { project: 'unit', file: 'test/scheduler/joins.test.ts' };
 const commuting = { project: 'unit', file: 'test/scheduler/commute.test.ts' };
@@ -597,6 +598,24 @@ export const guardTests = [
     guard: 'restLooksAgain',
     hazard: 'H7 counts that are passed',
     breaks: 'a script worker sleeps while its queue has a record',
+  },
+  {
+    ...native,
+    guard: 'playKeepsServer',
+    hazard: 'H7 counts that are passed',
+    breaks: 'a script worker ends when a play ends at its barrier, and its queue stands still',
+  },
+  {
+    ...planScriptFiles,
+    guard: 'planFileBodies',
+    hazard: 'memory of the process',
+    breaks: 'a file makes a worker call the kernel that has the number of a body',
+  },
+  {
+    ...native,
+    guard: 'playAwaits',
+    hazard: 'H2 consumer before arrival',
+    breaks: 'a body behind a barrier of a play does not wait for what it reads, and is left out',
   },
   {
     ...native,

@@ -56,14 +56,20 @@ describe('README', () => {
   });
 });
 
+/** The snippets that are modules of others, by their names. */
+function modulesOf(snippets: readonly string[]): Record<string, string> {
+  const named = snippets.flatMap((code) => {
+    const name = /^\/\/ (\S+\.mjs)$/m.exec(code)?.[1];
+    return name === undefined ? [] : [[name, code] as const];
+  });
+  return Object.fromEntries(named);
+}
+
 describe('guide', () => {
   test('every snippet runs; they print what their comments say', () => {
     const snippets = blocks('docs/guide.md', 'js');
-    const named = snippets.flatMap((code) => {
-      const name = /^\/\/ (\S+\.mjs)$/m.exec(code)?.[1];
-      return name === undefined ? [] : [[name, code] as const];
-    });
-    const outputs = snippets.map((code) => run(code, Object.fromEntries(named)).trim());
+    const named = modulesOf(snippets);
+    const outputs = snippets.map((code) => run(code, named).trim());
     expect(outputs).toEqual([
       '3 6',
       '3',
@@ -92,16 +98,20 @@ describe('algorithms', () => {
 });
 
 describe('plans', () => {
-  test.each(blocks('docs/plans.md', 'js').map((code, i) => [i + 1, code] as const))(
+  const snippets = blocks('docs/plans.md', 'js');
+  const { 'program.mjs': _, ...modules } = modulesOf(snippets);
+  const programs = snippets.filter((code) => !Object.values(modules).includes(code));
+  test.each(programs.map((code, i) => [i + 1, code] as const))(
     'snippet %i prints what the comments beside its console.log say',
     (_, code) => {
       const promised = [...code.matchAll(/console\.log\(.*\);\s+\/\/ (.*)$/gm)].map((m) => m[1]);
       expect(promised).not.toEqual([]);
-      expect(run(code).trimEnd().split('\n')).toEqual(promised);
+      expect(run(code, modules).trimEnd().split('\n')).toEqual(promised);
     },
   );
-  test('there are ten snippets', () => {
-    expect(blocks('docs/plans.md', 'js')).toHaveLength(10);
+  test('there are eleven programs, and a module', () => {
+    expect(programs).toHaveLength(11);
+    expect(snippets).toHaveLength(12);
   });
 });
 

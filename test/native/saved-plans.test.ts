@@ -25,7 +25,12 @@ import { contentOf, fileOf } from '../../scheduler/plans/file-format.js';
 import { taskTexts, tracedWith } from '../support/played-traces.js';
 import { axpy } from '../support/tasks.js';
 
-const options: RuntimeOptions = { workers: 2, hostMemory: '64MiB', checked: true };
+const options: RuntimeOptions = {
+  workers: 2,
+  scriptWorkers: 0,
+  hostMemory: '64MiB',
+  checked: true,
+};
 const N = 512;
 
 const check = task({

@@ -237,15 +237,6 @@ describe('results', () => {
       expect((await soon(runtime, run)).tasks).toBe(100);
     });
   });
-
-  it('a plan refuses the class', async () => {
-    await on({ scriptWorkers: 1 }, async (runtime) => {
-      const x = runtime.data(Float64Array.of(0));
-      await expect(
-        runtime.plan((graph) => void graph.insert(built.mixes, { x, seed: 1 } as never)),
-      ).rejects.toMatchObject({ code: 'ERR_PLAN_BODY' });
-    });
-  });
 });
 
 describe('failures', () => {

@@ -114,6 +114,17 @@ export const awaits = task({
   body: ({ ms }) => new Promise((resolve) => setTimeout(resolve, ms)),
 });
 
+/** The second parameter may be a datum. */
+export const scales = task({
+  name: 'scales',
+  module,
+  flows: one,
+  params: { by: 'f64', plus: 'f64' },
+  body: ({ x, by, plus }) => {
+    for (let i = 0; i < x.length; i++) x[i] = by * x[i] + plus;
+  },
+});
+
 // --- Failures -------------------------------------------------------------------------------------------------------
 
 const fails = (name, body) => task({ name, module, flows: one, body });
@@ -139,6 +150,24 @@ export const crashes = fails('crashes', () => {
     throw new Error('out of nowhere');
   }, 1);
   return new Promise(() => {});
+});
+/** Throws, or ends its thread, if it is told to. */
+export const mayThrow = task({
+  name: 'mayThrow',
+  module,
+  flows: one,
+  params: { code: 'i32' },
+  body: ({ x, code }) => {
+    if (code === 1) throw Object.assign(new RangeError('too far'), { code: 'E7' });
+    if (code === 2) process.exit(3);
+    x[0]++;
+  },
+});
+export const asksForGraph = task({
+  name: 'asksForGraph',
+  module,
+  flows: one,
+  body: (_, { graph }) => graph,
 });
 export const writesInput = task({
   name: 'writesInput',
@@ -170,6 +199,7 @@ export const usesKept = task({
     else x[0] = kept.part.length;
   },
 });
+export const again = (definition) => task(definition);
 task({ name: 'hidden', module, flows: one, body: () => {} });
 export const hides = () => task({ name: 'hidden', module, flows: one, body: () => {} });
 export const other = task({ name: 'other', module, flows: one, body: () => {} });

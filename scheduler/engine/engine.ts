@@ -479,8 +479,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
   issued(row: number): void {
     this.progressed++;
     if (this.observer !== undefined) this.observer.issued(row);
-    if (this.remote !== undefined && this.isMovement(row))
-      this.movementIssued(row, this.remote);
+    if (this.remote !== undefined && this.isMovement(row)) this.movementIssued(row, this.remote);
     else this.releaseSuccessors(row);
   }
 

@@ -37,6 +37,21 @@ test.each([false, true])(
   120_000,
 );
 
+test.each([false, true])(
+  'and so it is with bodies on script workers, with delays: %s',
+  async (delays) => {
+    const outcomes = new Set<string>();
+    for (let seed = 1; seed <= partOf(60, 24); seed++) {
+      const program = new PlanProgram(seed, { bodies: true });
+      const outcome = (recognition: string): unknown => outcomes.add(recognition);
+      const problem = await planProblem(program, delays ? seed : undefined, { outcome });
+      expect(problem, `seed ${seed}`).toBe('');
+    }
+    expect([...outcomes]).toContain('played');
+  },
+  120_000,
+);
+
 test('a simulated queue that completes records while it wakes others leaves none of them waiting', async () => {
   expect(await planProblem(new PlanProgram(546001569))).toBe('');
 });

@@ -25,14 +25,19 @@ const TURNS = 20_000;
 const doubles = (memory: Uint8Array, offset: number, n: number): Float64Array =>
   new Float64Array(memory.buffer, memory.byteOffset + offset, n);
 
+const add: SimulatedKernel = ({ memory, flows: [y, x], params: [n, a] }) => {
+  const to = doubles(memory, y, n);
+  const from = doubles(memory, x, n);
+  for (let i = 0; i < n; i++) to[i] += a * from[i];
+  return 0;
+};
+
 /** The kernels of plan programs, on bytes. */
-export const planKernels: Readonly<Record<'add_f64' | 'copy_bytes' | 'fail', SimulatedKernel>> = {
-  add_f64: ({ memory, flows: [y, x], params: [n, a] }) => {
-    const to = doubles(memory, y, n);
-    const from = doubles(memory, x, n);
-    for (let i = 0; i < n; i++) to[i] += a * from[i];
-    return 0;
-  },
+export const planKernels: Readonly<
+  Record<'add_f64' | 'axpyBody' | 'copy_bytes' | 'fail', SimulatedKernel>
+> = {
+  add_f64: add,
+  axpyBody: add,
   copy_bytes: ({ memory, flows: [y, x], params: [bytes] }) => {
     memory.copyWithin(y, x, x + bytes);
     return 0;
@@ -49,6 +54,7 @@ export function planMachine(p: PlanProgram): MachineDescription {
     gpuMemory: p.gpuMemory,
     hostMemory: 2 ** 20,
     workers: p.workers,
+    ...(p.scriptWorkers > 0 && { scriptWorkers: p.scriptWorkers }),
     computeStreams: p.computeStreams,
     h2d: link,
     d2h: link,
@@ -58,12 +64,15 @@ export function planMachine(p: PlanProgram): MachineDescription {
   };
 }
 
+const ofAdd = ({ flows: [y, x], params: [n] }: KernelCall): KernelAccess[] => [
+  { offset: x, bytes: 8 * n, writes: false },
+  { offset: y, bytes: 8 * n, writes: true },
+];
+
 /** What the kernels of plan programs use. */
 const accesses: Readonly<Record<string, (call: KernelCall) => KernelAccess[]>> = {
-  add_f64: ({ flows: [y, x], params: [n] }) => [
-    { offset: x, bytes: 8 * n, writes: false },
-    { offset: y, bytes: 8 * n, writes: true },
-  ],
+  add_f64: ofAdd,
+  axpyBody: ofAdd,
   copy_bytes: ({ flows: [y, x], params: [bytes] }) => [
     { offset: x, bytes, writes: false },
     { offset: y, bytes, writes: true },

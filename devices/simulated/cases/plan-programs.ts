@@ -24,6 +24,16 @@ export const axpy: TaskClass<
   params: { n: 'i32', a: 'f64' },
   kernel: 'add_f64',
 });
+/** The same as a body on script workers: on a simulated machine a kernel with the name of the class. */
+export const axpyBody: typeof axpy = task({
+  name: 'axpyBody',
+  module: import.meta.url,
+  flows: { y: readWrite('f64'), x: read('f64') },
+  params: { n: 'i32', a: 'f64' },
+  body: ({ y, x, n, a }) => {
+    for (let i = 0; i < n; i++) y[i] += a * x[i];
+  },
+});
 /** y := x. */
 export const copy: TaskClass<
   { y: Flow<'f64', 'write'>; x: Flow<'f64', 'read'> },
@@ -52,6 +62,8 @@ interface Step {
   readonly open: number | undefined;
   readonly device: number | 'host' | undefined;
   readonly after: number | undefined;
+  /** It is a body. */
+  readonly isBody: boolean;
 }
 
 /** How a round ends. */
@@ -78,6 +90,7 @@ type Parameter = (slot: 'code' | number) => number | Slot;
 export class PlanProgram {
   readonly gpus: number;
   readonly workers: number;
+  readonly scriptWorkers: number;
   readonly computeStreams: number;
   /** Bytes per GPU: sometimes less than the data. */
   readonly gpuMemory: number;
@@ -90,9 +103,18 @@ export class PlanProgram {
   private readonly sizes: readonly number[];
   private readonly steps: readonly Step[];
 
-  /** `hazards: false`: all iterations of all rounds are played, and no kernel fails. */
-  constructor(seed: number, options: { readonly hazards?: boolean } = {}) {
+  /**
+   * `hazards: false`: all iterations of all rounds are played, and no kernel fails. `bodies`: some tasks are bodies on script workers.
+   * The rest is the same.
+   */
+  constructor(
+    seed: number,
+    options: { readonly hazards?: boolean; readonly bodies?: boolean } = {},
+  ) {
     const r = new Random(seed);
+    const ofBodies = options.bodies === true ? new Random(seed + 1) : undefined;
+    this.scriptWorkers = ofBodies?.between(1, 3) ?? 0;
+    const share = ofBodies?.pick([0.3, 0.6, 1]) ?? 0;
     this.gpus = r.below(3);
     this.workers = r.between(1, 3);
     this.computeStreams = r.between(1, 2);
@@ -107,10 +129,14 @@ export class PlanProgram {
     this.times = r.between(1, 6);
     this.mixes = r.chance(0.5);
     const slots = r.pick([0, 0.3, 1]);
-    this.steps = Array.from({ length: r.between(1, 60) }, (_, i) => this.randomStep(r, i, slots));
+    this.steps = Array.from({ length: r.between(1, 60) }, (_, i) => {
+      const step = this.randomStep(r, i, slots);
+      const mayBeBody = step.kind === 'axpy' && typeof step.device !== 'number';
+      return { ...step, isBody: mayBeBody && ofBodies?.chance(share) === true };
+    });
     // Runs and reads behind a failure are a matter of the programs of several runs (mixed-programs.ts).
-    const share = this.mixes ? 0 : r.pick([0, 0.3, 0.8]);
-    const hazards = options.hazards === false ? 0 : share;
+    const risk = this.mixes ? 0 : r.pick([0, 0.3, 0.8]);
+    const hazards = options.hazards === false ? 0 : risk;
     this.rounds = Array.from({ length: r.between(1, 4) }, () =>
       r.chance(hazards) ? this.hazard(r) : { kind: 'all' },
     );
@@ -134,6 +160,7 @@ export class PlanProgram {
       open: r.chance(slots) ? r.below(SLOTS) : undefined,
       device: r.chance(0.75) ? undefined : host ? 'host' : r.below(gpus),
       after: i > 0 && r.chance(1 / 6) ? r.below(i) : undefined,
+      isBody: false,
     };
   }
 
@@ -181,7 +208,7 @@ export class PlanProgram {
     parameter: Parameter,
   ): void {
     const handles: TaskHandle[] = [];
-    for (const { kind, y: to, x: from, n, a, open, device, after } of this.steps) {
+    for (const { kind, y: to, x: from, n, a, open, device, after, isBody } of this.steps) {
       const before = after === undefined ? {} : { after: [handles[after]] };
       const options = device === undefined ? before : { ...before, device };
       const [y, x] = [data[to], data[from]];
@@ -191,7 +218,7 @@ export class PlanProgram {
         handles.push(graph.insert(failing, { y, code: parameter('code') }, options));
       else {
         const factor = open === undefined ? a : parameter(open);
-        handles.push(graph.insert(axpy, { y, x, n, a: factor }, options));
+        handles.push(graph.insert(isBody ? axpyBody : axpy, { y, x, n, a: factor }, options));
       }
     }
   }

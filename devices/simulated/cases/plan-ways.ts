@@ -11,7 +11,15 @@ import {
   type Runtime,
   slot,
 } from '../../../scheduler/index.js';
-import { axpy, copy, failing, type PlanProgram, type Round, slotValue } from './plan-programs.js';
+import {
+  axpy,
+  axpyBody,
+  copy,
+  failing,
+  type PlanProgram,
+  type Round,
+  slotValue,
+} from './plan-programs.js';
 
 /** A value that was read: its elements, or '' where the datum has none. */
 type Seen = string;
@@ -282,7 +290,7 @@ class Played extends OnRuntime implements Way {
     const file = path.join(folder, 'random.plan');
     try {
       await from.plan?.save(file);
-      const classes = [axpy, copy, failing];
+      const classes = [axpy, axpyBody, copy, failing];
       this.plan = await this.runtime.loadPlan(file, { data: this.data, classes });
     } finally {
       rmSync(folder, { recursive: true });

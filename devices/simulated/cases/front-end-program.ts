@@ -145,6 +145,8 @@ export class FrontEndProgram {
   private readonly ofPlans: Random;
   /** And for the parts that bodies make. */
   private readonly ofBodies: Random;
+  /** And for runs that take turns. */
+  protected readonly ofTurns: Random;
 
   /** What is not given is any number. */
   constructor(
@@ -156,6 +158,7 @@ export class FrontEndProgram {
     this.ofParts = new Random(seed + 1_000_003);
     this.ofPlans = new Random(seed + 2_000_003);
     this.ofBodies = new Random(seed + 3_000_017);
+    this.ofTurns = new Random(seed + 4_000_037);
     this.hasParts = seed % 3 === 1;
     this.ranks = given.ranks ?? r.pick([1, 1, 2, 2, 3, 4]);
     const gpus = r.below(3);

@@ -1,5 +1,5 @@
-// Random programs of the public interface that repeat: runs with the same tasks, or runs that repeat a stretch of tasks, with small
-// changes now and then. So most of their tasks are played if runs are recognised. What changes may come at any place of a run:
+// Random programs of the public interface that repeat: runs with the same tasks, some of which take turns with others that begin alike,
+// or runs that repeat a stretch of tasks, with small changes now and then. So most of their tasks are played if runs are recognised. What changes may come at any place of a run:
 // other tasks, also with bodies, reads and values, a parameter or a datum that is another one, an early end, a failure. On several ranks
 // runs repeat, and no stretches; and what one of them does besides keeps it from playing.
 import {
@@ -49,13 +49,29 @@ export class RepeatingProgram extends FrontEndProgram {
     const pattern = Array.from({ length: count }, (_, i) => this.patternStep(i));
     const repetitions = isLong ? Math.ceil(r.between(LONG, LONG + 500) / count) : 1;
     const changes = r.pick(isLong ? [0, 1, 3, 6] : [0, 0.2, 0.5]);
-    const rounds = isLong ? r.between(2, 3) : r.between(8, 14);
+    // Of runs of several ranks that begin alike one is played.
+    const isAlone = isLong || this.ranks > 1 || !this.ofTurns.chance(0.4);
+    const patterns = isAlone ? [pattern] : this.inTurn(pattern);
+    const rounds = isLong ? r.between(2, 3) : r.between(8, 14) * patterns.length;
     const all = Array.from({ length: rounds }, (_, turn) => {
       const many = Math.floor(changes) + (r.chance(changes % 1) ? 1 : 0);
       const places = Array.from({ length: many }, () => this.place(repetitions, count));
-      return this.repeat(pattern, repetitions, turn, places);
+      return this.repeat(patterns[turn % patterns.length], repetitions, turn, places);
     });
     return this.withPlan(all, 0.4);
+  }
+
+  /** Runs that take turns with those of a pattern, and begin as these do. */
+  private inTurn(pattern: readonly PatternStep[]): (readonly PatternStep[])[] {
+    const { r } = this;
+    const others = Array.from({ length: r.between(1, 2) }, () => {
+      const alike = pattern.slice(0, r.between(1, pattern.length));
+      const more = Array.from({ length: r.between(0, LEAST) }, (_, i) =>
+        this.patternStep(alike.length + i),
+      );
+      return [...alike, ...more];
+    });
+    return [pattern, ...others];
   }
 
   private patternStep(i: number): PatternStep {

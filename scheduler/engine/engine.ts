@@ -292,11 +292,13 @@ export class Engine extends EngineState implements StageHooks, Pass {
         ? cls.commutes
         : undefined;
     if (commutes !== undefined) this.dispatcher.placeless.add(id);
+    const isPlain = commutes === undefined && parent === undefined;
     for (let i = 0; i < nFlows; i++) {
       const d = flows[i];
       const mode = modes[i];
       tasks.flowDatum[flowStart + i] = d;
-      if (parent === undefined) dependencies.order(id, row, d, mode, commutes?.[i] === 1);
+      if (isPlain) dependencies.order(id, row, d, mode);
+      else if (parent === undefined) dependencies.order(id, row, d, mode, commutes?.[i] === 1);
       else joins.order(parent, row, d, mode);
       if (mode !== AccessMode.read) directory.written[d] = 1;
     }
@@ -310,8 +312,8 @@ export class Engine extends EngineState implements StageHooks, Pass {
     // The task is already issued. Its events order later tasks after it, so the graph needs no edge.
     const known = tasks.execution[row] === Execution.command;
     for (let i = 0; i < nFlows; i++) {
-      if (commutes?.[i] === 1) dependencies.commute(id, flows[i]);
-      else if (parent !== undefined) joins.register(parent, id, flows[i], modes[i]);
+      if (!isPlain && commutes?.[i] === 1) dependencies.commute(id, flows[i]);
+      else if (!isPlain && parent !== undefined) joins.register(parent, id, flows[i], modes[i]);
       else if (!known) dependencies.register(id, flows[i], modes[i]);
       else if (modes[i] !== AccessMode.read) dependencies.forget(flows[i]);
     }

@@ -21,12 +21,12 @@ export interface EndClass {
 export class FlowEnd<E extends ElementType = ElementType> {
   /** Element type of the flow. */
   declare readonly element: E;
-  /** @internal */
-  readonly cls: EndClass;
+  /** The constructor writes each field once: declared fields are not made undefined before. @internal */
+  declare readonly cls: EndClass;
   /** Position among the flows of the task class. @internal */
-  readonly flow: number;
+  declare readonly flow: number;
   /** @internal */
-  readonly indices: Indices;
+  declare readonly indices: Indices;
 
   /** @internal Use the functions that `declare` returns. */
   constructor(cls: EndClass, flow: number, indices: Indices) {

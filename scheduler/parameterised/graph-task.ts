@@ -31,38 +31,40 @@ interface MissingInput {
   readonly from: FlowEnd | ControlEnd;
 }
 
-/** @internal */
+/** The constructor writes each field once: declared fields are not made undefined before. @internal */
 export class GraphTask {
-  readonly cls: GraphClass;
-  readonly indices: Indices;
-  readonly priority: number;
-  /** A source per flow; the members of a list stand one after the other. */
-  readonly sources: readonly Source[];
-  /** What has arrived of each source that is another task. */
-  values: (Value | undefined)[];
+  declare readonly cls: GraphClass;
+  declare readonly indices: Indices;
+  declare readonly priority: number;
+  /** A source per flow, whose place a value takes when it arrives; the members of a list stand one after the other. */
+  declare inputs: (Source | Value)[];
   /** First source of each flow, and the number of sources; undefined without lists: a source per flow. */
-  readonly firsts: readonly number[] | undefined;
+  declare readonly firsts: readonly number[] | undefined;
   /** Orders that it expects. */
-  readonly awaited: readonly Awaited[];
+  declare readonly awaited: readonly Awaited[];
   /** Handles of the tasks that control flows put before it. */
-  after: TaskHandle[] | undefined;
-  missing = 0;
+  declare after: TaskHandle[] | undefined;
+  declare missing: number;
   /** Among the known tasks of its class: the hash of its indices, and the task behind it in the chain of that hash. */
-  hash = 0;
-  next: GraphTask | undefined;
+  declare hash: number;
+  declare next: GraphTask | undefined;
   /** How many were known before it; -1 for a task that became known without an input. */
-  turn = -1;
+  declare turn: number;
 
   /** @throws HeadraceError `ERR_GRAPH_EDGE` for sources that are none */
   constructor(cls: GraphClass, indices: Indices) {
+    const { from, runs } = cls;
     this.cls = cls;
     this.indices = indices;
     this.priority = cls.priority === undefined ? 0 : cls.priority(indices);
-    const { from, runs } = cls;
+    this.after = undefined;
+    this.missing = 0;
+    this.hash = 0;
+    this.next = undefined;
+    this.turn = -1;
     if (runs.lists === undefined) {
       const sources = sourcesAt(from as readonly ((of: Indices) => Source)[], indices);
-      this.sources = sources;
-      this.values = nothing(from.length);
+      this.inputs = sources;
       this.firsts = undefined;
       for (let f = 0; f < sources.length; f++) {
         const source = sources[f];
@@ -72,8 +74,7 @@ export class GraphTask {
     } else {
       const firsts: number[] = [];
       this.firsts = firsts;
-      this.sources = this.readLists(firsts);
-      this.values = this.sources.map(() => undefined);
+      this.inputs = this.readLists(firsts);
     }
     this.awaited = cls.hasControls ? this.readControls() : NONE;
   }
@@ -89,14 +90,11 @@ export class GraphTask {
 
   /** The sources of a task with lists. Fills `firsts`. */
   private readLists(firsts: number[]): Source[] {
-    const { cls, indices } = this;
+    const { cls } = this;
     const sources: Source[] = [];
     for (let f = 0; f < cls.from.length; f++) {
-      const source = cls.from[f](indices);
       firsts.push(sources.length);
-      if (cls.runs.lists?.[f] !== 1) sources.push(source as Source);
-      else if (Array.isArray(source)) sources.push(...(source as Source[]));
-      else throw this.badSource(f, source, 'an array of sources');
+      sources.push(...this.sourcesOf(f));
       for (let s = firsts[f]; s < sources.length; s++) {
         if (sources[s] instanceof FlowEnd) this.missing++;
         else this.checkSource(sources[s], f);
@@ -104,6 +102,15 @@ export class GraphTask {
     }
     firsts.push(sources.length);
     return sources;
+  }
+
+  /** What the function of the class gives for a flow. @throws HeadraceError `ERR_GRAPH_EDGE` for a list that is none */
+  sourcesOf(flow: number): readonly Source[] {
+    const { cls, indices } = this;
+    const source = cls.from[flow](indices);
+    if (cls.runs.lists?.[flow] !== 1) return [source as Source];
+    if (Array.isArray(source)) return source as Source[];
+    throw this.badSource(flow, source, 'an array of sources');
   }
 
   private badSource(flow: number, source: unknown, wanted: string): HeadraceError {
@@ -144,23 +151,27 @@ export class GraphTask {
     return this.firsts === undefined ? flow + 1 : this.firsts[flow + 1];
   }
 
-  /** The source of `flow` that is that flow of `producer`: the first that has not arrived, or else any; -1 if there is none. */
+  /** The position of a source of `flow` that is that flow of `producer` and has not arrived; -1 if there is none. */
   slotOf(flow: number, producer: GraphTask, produced: number): number {
-    const { sources, values } = this;
+    const { inputs } = this;
     if (this.firsts === undefined) {
-      const source = sources[flow];
+      const source = inputs[flow];
       const isIt = source instanceof FlowEnd && producer.isAt(source, source.flow, produced);
       return isIt ? flow : -1;
     }
     const end = this.end(flow);
-    let found = -1;
     for (let s = this.first(flow); s < end; s++) {
-      const source = sources[s];
-      if (!(source instanceof FlowEnd) || !producer.isAt(source, source.flow, produced)) continue;
-      if (values[s] === undefined) return s;
-      found = s;
+      const source = inputs[s];
+      if (source instanceof FlowEnd && producer.isAt(source, source.flow, produced)) return s;
     }
-    return found;
+    return -1;
+  }
+
+  /** Whether `flow` has that flow of `producer` as a source, arrived or not. */
+  expects(flow: number, producer: GraphTask, produced: number): boolean {
+    return this.sourcesOf(flow).some(
+      (source) => source instanceof FlowEnd && producer.isAt(source, source.flow, produced),
+    );
   }
 
   /** As `slotOf`, for orders. */
@@ -195,8 +206,8 @@ export class GraphTask {
     const inputs: MissingInput[] = [];
     flowNames.forEach((input, f) => {
       for (let s = this.first(f); s < this.end(f); s++) {
-        const from = this.sources[s];
-        if (from instanceof FlowEnd && this.values[s] === undefined) inputs.push({ input, from });
+        const from = this.inputs[s];
+        if (from instanceof FlowEnd) inputs.push({ input, from });
       }
     });
     for (const { from, control, arrived } of this.awaited)
@@ -260,20 +271,5 @@ function sourcesAt(from: readonly ((of: Indices) => Source)[], of: Indices): Sou
       return [from[0](of), from[1](of), from[2](of), from[3](of)];
     default:
       return from.map((source) => source(of));
-  }
-}
-
-function nothing(count: number): undefined[] {
-  switch (count) {
-    case 1:
-      return [undefined];
-    case 2:
-      return [undefined, undefined];
-    case 3:
-      return [undefined, undefined, undefined];
-    case 4:
-      return [undefined, undefined, undefined, undefined];
-    default:
-      return new Array<undefined>(count).fill(undefined);
   }
 }

@@ -1,5 +1,5 @@
 // The known tasks of a class by their indices: a hash table of chains, without a key object per task.
-// Invariants: a task stands in the chain of its hash, once. There are at most as many tasks as chains.
+// Invariants: a task stands in the chain of its hash, once. There are at least twice as many chains as tasks.
 
 import type { Indices } from './ends.js';
 import type { GraphTask } from './graph-task.js';
@@ -8,6 +8,10 @@ import { sameIndices } from './task-key.js';
 const LEAST_CHAINS = 16;
 /** An odd number near 2^32 divided by the golden ratio: the upper bits of the product spread. */
 const SPREAD = 0x9e3779b1;
+/** The same for points of a lattice, as the tasks of a graph are: 2^32 divided by powers of the root of x^4 = x + 1. */
+const SPREAD_A = 0xd1b54a33;
+const SPREAD_B = 0xabc98389;
+const SPREAD_C = 0x8cb92ba7;
 
 /** @internal */
 export class KnownTasks {
@@ -46,7 +50,7 @@ export class KnownTasks {
 
   /** Adds the task that the last search has not found. */
   add(task: GraphTask): void {
-    if (this.count === this.heads.length) this.grow();
+    if (2 * this.count === this.heads.length) this.grow();
     task.hash = this.hash;
     this.count++;
     this.put(task);
@@ -91,10 +95,10 @@ export class KnownTasks {
 /** As in `sameIndices`, each index is read at a place of its own in the code. */
 function hashOf(names: readonly string[], of: Indices): number {
   const count = names.length;
-  let hash = 0;
-  if (count > 0) hash = Math.imul(of[names[0]], SPREAD);
-  if (count > 1) hash = Math.imul(hash ^ of[names[1]], SPREAD);
-  if (count > 2) hash = Math.imul(hash ^ of[names[2]], SPREAD);
+  const a = count > 0 ? of[names[0]] : 0;
+  const b = count > 1 ? of[names[1]] : 0;
+  const c = count > 2 ? of[names[2]] : 0;
+  let hash = (Math.imul(a, SPREAD_A) + Math.imul(b, SPREAD_B) + Math.imul(c, SPREAD_C)) | 0;
   for (let n = 3; n < count; n++) hash = Math.imul(hash ^ of[names[n]], SPREAD);
   return hash;
 }

@@ -19,6 +19,7 @@ import type { Graph } from '../program/graph.js';
 import { FlowEnd, type Targets } from './ends.js';
 import type { GraphClass } from './graph-class.js';
 import type { GraphTask } from './graph-task.js';
+import { Value } from './values.js';
 
 /**
  * The rules for an instance; undefined if this rank must insert all tasks: the rules need the rank of every task, and flows
@@ -46,12 +47,13 @@ export class Pruning {
   /** Whether this rank leaves out a task of rank `rank`, whose inputs have arrived. */
   skips(task: GraphTask, rank: number): boolean {
     const { graph } = this;
-    const { cls, values, indices } = task;
+    const { cls, inputs, indices } = task;
     if (rank === graph.rank) return false;
     for (let f = 0; f < cls.isWritten.length; f++) {
       for (let s = task.first(f); s < task.end(f); s++) {
-        const datum = values[s]?.of.datum;
-        if (datum === undefined) continue;
+        const input = inputs[s];
+        if (!(input instanceof Value)) continue;
+        const { datum } = input.of;
         const producer = graph.producerOf(datum);
         if (graph.owns(datum) || (producer === graph.rank && guards.prunedSends)) return false;
         if (!cls.isWritten[f]) continue;

@@ -184,20 +184,18 @@ export class Unrolled {
     const task = this.tasks[target];
     const producer = this.tasks[output.task];
     const slot = task.slotOf(end.flow, producer, output.flow);
-    const isMatched = slot >= 0 && task.values[slot] === undefined;
+    const isMatched = slot >= 0;
     this.edges.push({
       ...{ from: output.task, output: producer.cls.runs.flowNames[output.flow] },
       ...{ to: target, input: flowName(end), isControl: false, isMatched },
     });
-    if (slot < 0)
-      this.report(
-        'edge',
-        `${this.outputName(output)} goes to ${endName(end)}, which does not expect it`,
-      );
-    else if (!isMatched)
-      this.report('edge', `${this.outputName(output)} goes twice to ${endName(end)}`);
-    else {
-      task.values[slot] = ARRIVED;
+    if (!isMatched) {
+      const what = `${this.outputName(output)} goes`;
+      if (task.expects(end.flow, producer, output.flow))
+        this.report('edge', `${what} twice to ${endName(end)}`);
+      else this.report('edge', `${what} to ${endName(end)}, which does not expect it`);
+    } else {
+      task.inputs[slot] = ARRIVED;
       (task.cls.isWritten[end.flow] ? output.writers : output.readers).push(target);
       this.after[output.task].push(target);
     }

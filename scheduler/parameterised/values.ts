@@ -28,17 +28,20 @@ export class UsedDatum {
   }
 }
 
-/** A version of a datum on its way from its maker to the tasks that use it. @internal */
+/** A version of a datum on its way from its maker to the tasks that use it. As in GraphTask, the constructor writes each field once. @internal */
 export class Value {
-  readonly of: UsedDatum;
-  readonly version: number;
-  readers = 0;
-  writer: GraphTask | undefined;
+  declare readonly of: UsedDatum;
+  declare readonly version: number;
+  declare readers: number;
+  declare writer: GraphTask | undefined;
   /** The writer has the value, or the temporary is freed. */
-  isOver = false;
+  declare isOver: boolean;
 
   constructor(of: UsedDatum) {
     this.of = of;
     this.version = of.version;
+    this.readers = 0;
+    this.writer = undefined;
+    this.isOver = false;
   }
 }

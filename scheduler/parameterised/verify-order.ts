@@ -85,7 +85,7 @@ function checkData(unrolled: Unrolled, order: readonly number[], inputs: LocalIn
     for (const [f, flow] of cls.runs.flowNames.entries()) {
       const what = `'${flow}' of ${task.name}`;
       if (!cls.isWritten[f]) {
-        for (const source of task.sources.slice(task.first(f), task.end(f))) {
+        for (const source of task.sourcesOf(f)) {
           if (!(source instanceof Datum) || source.rank === rank) continue;
           if (readers.get(source)?.has(`${n} ${f}`) !== true)
             unrolled.report(
@@ -95,7 +95,7 @@ function checkData(unrolled: Unrolled, order: readonly number[], inputs: LocalIn
         }
         continue;
       }
-      const source = task.sources[task.first(f)];
+      const [source] = task.sourcesOf(f);
       const datum =
         source instanceof FlowEnd
           ? lies[unrolled.numberOf(source)][source.flow]

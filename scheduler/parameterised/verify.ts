@@ -92,8 +92,7 @@ function placesOf(unrolled: Unrolled, order: readonly number[]): Place[] {
     const task = unrolled.tasks[n];
     const { cls } = task;
     for (let flow = 0; flow < cls.from.length; flow++) {
-      for (let s = task.first(flow); s < task.end(flow); s++) {
-        const source = task.sources[s];
+      for (const source of task.sourcesOf(flow)) {
         const version =
           source instanceof FlowEnd
             ? left[unrolled.numberOf(source)][source.flow]

@@ -34,10 +34,11 @@ export class WaitingTasks {
     const task = this.taskOf(end, producer);
     const { flow } = end;
     const slot = task.slotOf(flow, producer, produced);
-    if (slot < 0) throw unexpected(end, producer, producer.cls.runs.flowNames[produced]);
-    if (task.values[slot] !== undefined)
-      throw twice(end, producer, producer.cls.runs.flowNames[produced]);
-    task.values[slot] = value;
+    if (slot < 0) {
+      const wrong = task.expects(flow, producer, produced) ? twice : unexpected;
+      throw wrong(end, producer, producer.cls.runs.flowNames[produced]);
+    }
+    task.inputs[slot] = value;
     if (!task.cls.isWritten[flow]) {
       value.readers++;
       this.countDown(task);

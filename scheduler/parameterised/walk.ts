@@ -9,7 +9,7 @@ import { shown } from '../checks.js';
 import { Datum } from '../program/datum.js';
 import type { Graph, TaskArguments, TaskOptions } from '../program/graph.js';
 import type { Flows, Parameters } from '../program/task-class.js';
-import { FlowEnd, type Targets, Temporary } from './ends.js';
+import { FlowEnd, type Source, type Targets, Temporary } from './ends.js';
 import { FirstTasks } from './first-tasks.js';
 import type { GraphClass } from './graph-class.js';
 import { eachControl, type GraphTask } from './graph-task.js';
@@ -84,7 +84,7 @@ export class Walk {
   }
 
   private insert(task: GraphTask): void {
-    const { cls, values } = task;
+    const { cls, inputs } = task;
     const { isWritten, sending } = cls;
     this.waiting.took(task);
     const handle = cls.runs.lists === undefined ? this.place(task) : this.placeLists(task);
@@ -92,10 +92,10 @@ export class Walk {
     for (let n = 0; n < sending.length; n++) {
       const f = sending[n];
       const s = task.first(f);
-      let value = values[s] as Value;
+      let value = inputs[s] as Value;
       if (isWritten[f]) {
         value = overwritten(task, value.of);
-        values[s] = value;
+        inputs[s] = value;
       }
       const to = cls.to[f];
       if (to !== undefined) this.send(task, f, value, to(task.indices));
@@ -106,34 +106,37 @@ export class Walk {
 
   /** The task has used its values, and has sent them. */
   private leave(task: GraphTask): void {
-    const { cls, values } = task;
+    const { cls, inputs } = task;
     const { isWritten } = cls;
     for (let f = 0; f < isWritten.length; f++) {
       const end = task.end(f);
       for (let s = task.first(f); s < end; s++) {
-        const value = values[s] as Value;
+        const value = inputs[s] as Value;
         if (!isWritten[f]) value.readers--;
         if (value.readers === 0 && !value.isOver) this.settle(value);
       }
     }
     // The last writer of a datum is kept for messages.
-    task.values = NONE;
+    task.inputs = NONE;
   }
 
   /** The datum of an input, which must have the version that the task uses. */
   private datumOf(task: GraphTask, flow: number, s: number): Datum {
-    const source = task.sources[s];
-    let value = task.values[s];
-    if (value === undefined) {
-      value =
-        source instanceof Temporary
-          ? new Value(this.make(task, flow, source))
-          : new Value(this.usedOf(source as Datum));
-      task.values[s] = value;
-      value.readers = task.cls.isWritten[flow] ? 0 : 1;
-      if (value.version !== 0) throw stale(task, flow, value.of, 0);
-    } else if (value.version !== value.of.version) throw stale(task, flow, value.of, value.version);
+    const input = task.inputs[s];
+    const value = input instanceof Value ? input : this.begin(task, flow, s, input);
+    if (value.version !== value.of.version) throw stale(task, flow, value.of, value.version);
     return value.of.datum;
+  }
+
+  /** The value of an input that comes from no task: a datum as it was before the graph, or a new temporary. */
+  private begin(task: GraphTask, flow: number, s: number, source: Source): Value {
+    const isMade = source instanceof Temporary;
+    const of = isMade ? this.make(task, flow, source) : this.usedOf(source as Datum);
+    if (of.version !== 0) throw stale(task, flow, of, 0);
+    const value = new Value(of);
+    value.readers = task.cls.isWritten[flow] ? 0 : 1;
+    task.inputs[s] = value;
+    return value;
   }
 
   private usedOf(datum: Datum): UsedDatum {
@@ -263,7 +266,7 @@ export class Walk {
   }
 }
 
-const NONE: undefined[] = [];
+const NONE: Value[] = [];
 
 /** The task overwrites a datum: its new version. */
 function overwritten(task: GraphTask, of: UsedDatum): Value {

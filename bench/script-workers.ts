@@ -9,7 +9,8 @@ const DATA = 64;
 const BODY_US = 20;
 const TASKS = 50_000;
 const EMPTY_TASKS = 400_000;
-const REPEATS = 5;
+const WARM_ROUNDS = 4;
+const REPEATS = 7;
 
 /** Iterations of `work` that take that long on a core, by the fastest of several trials. */
 function iterationsFor(us: number): number {
@@ -45,14 +46,17 @@ export async function scriptWorkerBenchmarks(): Promise<BenchEntry[]> {
   const compute = (graph: Graph, x: Datum<'f64'>): void =>
     void graph.insert(computes, { x, iterations });
   const empty = (graph: Graph, x: Datum<'f64'>): void => void graph.insert(nothing, { x });
-  // The first rounds start the workers and compile the bodies.
-  await seconds(runtime, TASKS, compute);
-  await seconds(runtime, EMPTY_TASKS, empty);
   const shares: number[] = [];
   const costs: number[] = [];
-  for (let i = 0; i < REPEATS; i++) {
-    shares.push((TASKS * BODY_US) / 1e6 / WORKERS / (await seconds(runtime, TASKS, compute)));
-    costs.push(((await seconds(runtime, EMPTY_TASKS, empty)) * WORKERS * 1e6) / EMPTY_TASKS);
+  // The first rounds start the workers and compile. Threads of V8 take part of both cores for that.
+  for (let i = -WARM_ROUNDS; i < REPEATS; i++) {
+    const share = (TASKS * BODY_US) / 1e6 / WORKERS / (await seconds(runtime, TASKS, compute));
+    if (i >= 0) shares.push(share);
+  }
+  // Apart from these: the garbage of one kind of round is collected in the next.
+  for (let i = -1; i < REPEATS; i++) {
+    const cost = ((await seconds(runtime, EMPTY_TASKS, empty)) * WORKERS * 1e6) / EMPTY_TASKS;
+    if (i >= 0) costs.push(cost);
   }
   const params = { workers: WORKERS, data: DATA, repeats: REPEATS };
   log(

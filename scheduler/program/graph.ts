@@ -10,7 +10,7 @@ import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
 import { isElsewhere } from '../ranks/cross-rank-order.js';
-import { checkSpawned, insertOnRanks } from '../ranks/insertion.js';
+import { ANY_RANK, checkSpawned, insertOnRanks } from '../ranks/insertion.js';
 import { checkArgumentNames } from './argument-names.js';
 import type { TaskArguments, TaskGraph, TaskOptions } from './body-types.js';
 import type { BoundClass } from './bound-class.js';
@@ -50,9 +50,6 @@ export type { GraphRuntime, InsertionWatch } from './run-view.js';
 const FEW_ARGUMENTS = 16;
 
 const NO_OPTIONS: TaskOptions = {};
-
-/** The program has not chosen a rank. */
-const ANY_RANK = -1;
 
 /** Holds the place of the class in a record of which no task was made yet. */
 const NO_CLASS: TaskClassRow = {

@@ -68,7 +68,10 @@ interface InsertingRank {
   readonly copies: InsertionCopies;
 }
 
-/** Inserts the task on rank `rank`, or where its data belong if that is -1. Returns the task's handle. */
+/** No rank was chosen: a task runs where its data belong. */
+export const ANY_RANK = -1;
+
+/** Inserts the task on rank `rank`, or where its data belong if that is ANY_RANK. Returns the task's handle. */
 export function insertOnRanks(
   engine: RankHost,
   ranks: InsertingRank,

@@ -8,12 +8,9 @@ import type { RunState } from '../engine/run-state.js';
 import type { TaskInsertion } from '../engine/task-insertion.js';
 import { markElsewhere, markUnwritten } from '../failure/poison.js';
 import type { TaskClass } from '../program/task-class.js';
-import { insertOnRanks } from '../ranks/insertion.js';
+import { ANY_RANK, insertOnRanks } from '../ranks/insertion.js';
 import type { Ranks } from '../ranks/ranks.js';
 import type { Expectation } from './expectation.js';
-
-/** A task runs where its data belong. */
-const ANY_RANK = -1;
 
 /** Sees a task that is about to be inserted. */
 export type NoteTask = (task: TaskInsertion, cls: TaskClass) => void;

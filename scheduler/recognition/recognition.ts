@@ -20,6 +20,7 @@ import type { Datum } from '../program/datum.js';
 import type { Graph, GraphRuntime } from '../program/graph.js';
 import { reentered } from '../program/task-arguments.js';
 import type { TaskClass } from '../program/task-class.js';
+import { ANY_RANK } from '../ranks/insertion.js';
 import { Account, Cost } from './account.js';
 import { AgreedPlays } from './agreed-plays.js';
 import { Attention } from './attention.js';
@@ -55,8 +56,6 @@ const PASSED_OVER = 'it was not looked at: the runs before were all new';
 const PRUNED = 'it is pruned';
 const APART = 'not all ranks could play it';
 const TRIED = 'it was inserted, to see how long that takes';
-/** A task runs where its data belong. */
-const ANY_RANK = -1;
 const NO_ROOM = 'there is no memory for its play, or data have no value';
 
 /** Makes a plan of what `insert` inserts. */

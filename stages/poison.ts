@@ -8,13 +8,18 @@ import type { StageContext } from './context.js';
 import { Outcome } from './stage.js';
 import { AccessMode } from './task-table.js';
 
+/** The task whose place in program order a task has for datum `d`: its own, if it was not spawned. */
+export function placeIn({ placeOf }: StageContext, task: TaskId, d: DatumId): TaskId {
+  return placeOf === undefined ? task : placeOf(task, d);
+}
+
 /**
  * Task `task` writes all of datum `d` without reading it, and was issued: the datum is good from here on in program order. A
  * writer on another rank, which comes later in program order, may have left it without a value by now: that stands.
  */
 export function cure(x: StageContext, d: DatumId, task: TaskId): void {
   const dir = x.directory;
-  const id = x.placeOf === undefined ? task : x.placeOf(task, d);
+  const id = placeIn(x, task, d);
   if (dir.poison[d] !== Poison.none) {
     if (laterWriterDecided(x, d, id)) {
       const marked = dir.marked.get(d);
@@ -34,9 +39,10 @@ function laterWriterDecided({ directory, tasks }: StageContext, d: DatumId, id: 
 }
 
 /** The poison of datum `d` for a reader: that from before, if the datum was marked behind the reader. */
-function poisonFor({ directory, tasks, placeOf }: StageContext, d: DatumId, task: TaskId): number {
+function poisonFor(x: StageContext, d: DatumId, task: TaskId): number {
+  const { directory, tasks } = x;
   const marked = directory.marked.get(d);
-  const id = placeOf === undefined ? task : placeOf(task, d);
+  const id = placeIn(x, task, d);
   const isBefore = marked !== undefined && ((marked.by - id) | 0) >= 0 && tasks.contains(marked.by);
   return isBefore && guards.marksInOrder ? marked.before : directory.poison[d];
 }

@@ -137,7 +137,6 @@ export class Directory {
     this.version[d] = 0;
     this.home[d] = NO_HOME;
     this.poison[d] = Poison.none;
-    this.marked.delete(d);
     this.written[d] = 0;
     this.live[d] = 1;
     this.described[d] = 0;

@@ -18,6 +18,7 @@ import { guards } from '../../devices/guards.js';
 import type { DatumId, TaskId } from '../../devices/handles.js';
 import { type Directory, Poison } from '../../devices/memory/directory.js';
 import type { StageContext } from '../../stages/context.js';
+import { placeIn } from '../../stages/poison.js';
 import { Execution } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
 
@@ -33,7 +34,7 @@ export function poisonOutputs(x: StageContext, row: number, status: number): voi
   for (let i = 0; i < modes.length; i++) {
     if (modes[i] === AccessMode.read) continue;
     const d = tasks.flowDatum[first + i];
-    const id = x.placeOf === undefined ? task : x.placeOf(task, d);
+    const id = placeIn(x, task, d);
     const by = dir.poisonedBy[d];
     // While this task is in the window, later ones are too: other ids are of long ago.
     const isLater = ((by - id) | 0) > 0 && tasks.contains(by) && guards.laterWriterDecides;

@@ -6,7 +6,6 @@
 import {
   type Backend,
   executesKernels,
-  type QueueInfo,
   type ScriptWorkers,
   type SteeredKernelParameter,
 } from '../backend.js';
@@ -118,17 +117,16 @@ export class PlanningBackend extends SimulatedBackend {
    * the less even ones count.
    */
   unevenness(): number {
-    const of = (counts: (kind: QueueInfo['kind']) => boolean): number => {
+    const of = (areScripts: boolean): number => {
       const times = this.queues.flatMap((queue, q) =>
-        executesKernels(queue) && counts(queue.kind) ? [this.busy(q as QueueId)] : [],
+        executesKernels(queue) && (queue.kind === 'script') === areScripts
+          ? [this.busy(q as QueueId)]
+          : [],
       );
       const all = times.reduce((a, b) => a + b, 0);
       return all === 0 ? 1 : (Math.max(...times) * times.length) / all;
     };
-    return Math.max(
-      of((kind) => kind !== 'script'),
-      of((kind) => kind === 'script'),
-    );
+    return Math.max(of(false), of(true));
   }
 
   /** Keeps the commands from now on in a new list. */

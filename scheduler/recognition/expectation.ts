@@ -164,10 +164,8 @@ export class Comparison {
     const { expected } = this;
     const { next } = other;
     if (next > expected.count) return false;
-    for (let n = 0; n < next; n++) {
-      if (!expected.insertions.hasTaskOf(other.expected.insertions, n)) return false;
-    }
     for (; this.next < next; this.next++) {
+      if (!expected.insertions.hasTaskOf(other.expected.insertions, this.next)) return false;
       const { flowNames, paramNames } = expected.classes[this.next];
       for (let i = 0; i < paramNames.length; i++, this.paramAt++) {
         const at = this.paramAt;

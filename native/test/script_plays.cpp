@@ -88,6 +88,15 @@ std::int32_t nextOf(ScriptServer& server) {
   return next;
 }
 
+/// Begins a play whose queues meet after each iteration. It goes on while `number` is above 0, and comes to `times` iterations at most.
+void beginWhile(Machine& machine, const std::vector<List>& lists, std::int64_t times,
+                const double& number) {
+  PlayOptions options;
+  options.times = times;
+  options.condition.value = &number;
+  begin(machine, lists, options);
+}
+
 Add awaits("a body behind a barrier of a play waits for what it reads", [] {
   Machine machine(patient(2));
   std::thread reader([&] { serveInLoop(machine, 1, [](ScriptServer&) {}); });
@@ -98,10 +107,7 @@ Add awaits("a body behind a barrier of a play waits for what it reads", [] {
   lists[2].body(6, 0, {});
   lists[2].body(7, 0, {});
   const double number = 1;
-  PlayOptions options;
-  options.times = 2;
-  options.condition.value = &number;
-  begin(machine, lists, options);
+  beginWhile(machine, lists, 2, number);
   CHECK(nextOf(writer) == 6);
   CHECK(nextOf(writer) == 7);
   while (machine.completed(1) == 0) std::this_thread::yield();
@@ -125,10 +131,7 @@ Add keeps("a script worker keeps its queue when a play ends at its barrier", [] 
   lists[0].exec("spin", 0, {3000});
   lists[1].body(5, 0, {});
   const double number = 0;
-  PlayOptions options;
-  options.times = 1000;
-  options.condition.value = &number;
-  begin(machine, lists, options);
+  beginWhile(machine, lists, 1000, number);
   CHECK(nextOf(server) == 5);
   // The play is over, and the engine's next record comes.
   std::thread engine([&] {

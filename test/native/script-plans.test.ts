@@ -9,17 +9,22 @@ import type * as Headrace from '../../index.js';
 import { TaskFlag } from '../../trace/format.js';
 import { loadTrace } from '../../trace/load.js';
 import { nothingLeft, soon } from '../support/machines.js';
+import {
+  type AnyClass,
+  add,
+  built,
+  on,
+  RANDOM_MACHINES,
+  type RandomStep,
+  randomSizes,
+  randomSteps,
+} from './script-machines.js';
 
 type Datum = Headrace.Datum<'f64'>;
 type Runtime = Headrace.Runtime;
-// biome-ignore lint/suspicious/noExplicitAny: the classes have different flows and parameters.
-type AnyClass = Headrace.TaskClass<any, any>;
 type AnyGraph = Pick<Headrace.PlanGraph, 'insert'>;
 
-// Script workers run the built package, so these classes and their runtimes are those of the built package, too.
-const built = (await import(new URL('programs/script-classes.mjs', import.meta.url).href)) as {
-  readonly Runtime: typeof Headrace.Runtime;
-} & Readonly<Record<string, AnyClass>>;
+// As in the classes, the slots are those of the built package.
 const { slot } = (await import(new URL('../../dist/index.js', import.meta.url).href)) as {
   readonly slot: typeof Headrace.slot;
 };
@@ -27,21 +32,6 @@ const { slot } = (await import(new URL('../../dist/index.js', import.meta.url).h
 const folder = mkdtempSync(path.join(tmpdir(), 'script-plans-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 afterEach(() => vi.restoreAllMocks());
-
-async function on<T>(
-  options: Headrace.RuntimeOptions,
-  test: (runtime: Runtime) => Promise<T>,
-): Promise<T> {
-  const runtime = await built.Runtime.create({ hostMemory: '64MiB', workers: 1, ...options });
-  try {
-    return await test(runtime);
-  } finally {
-    await soon(runtime, runtime.close());
-  }
-}
-
-const add = (graph: AnyGraph, cls: AnyClass, args: object, options?: Headrace.TaskOptions): void =>
-  void graph.insert(cls, args as never, options);
 
 async function errorOf(failed: PromiseLike<unknown>): Promise<Headrace.HeadraceError> {
   const error = await failed.then(
@@ -56,31 +46,18 @@ const valuesOf = (data: readonly Datum[]): Promise<number[][]> =>
   Promise.all(data.map(async (x) => [...(await x.read())]));
 
 describe('a play', () => {
-  interface Step {
-    readonly cls: string;
-    readonly data: readonly [number, number];
-    readonly seed: number;
+  interface Step extends RandomStep {
     /** The seed is open. */
     readonly open: boolean;
-    readonly device?: number;
   }
 
   const kinds = ['mixes', 'mixes', 'mixes', 'mixesLater', 'adds', 'sums'];
 
-  function steps(random: Random, data: number, gpus: number): Step[] {
-    return Array.from({ length: 40 }, () => {
-      const cls = kinds[random.below(kinds.length)];
-      const to = random.below(data);
-      const from = (to + 1 + random.below(data - 1)) % data;
-      const step = {
-        ...{ cls, data: [to, from] as const, seed: random.below(1000) },
-        open: cls.startsWith('mixes') && random.chance(0.3),
-      };
-      return cls === 'adds' && gpus > 0 && random.below(2) === 0
-        ? { ...step, device: random.below(gpus) }
-        : step;
-    });
-  }
+  const steps = (random: Random, data: number, gpus: number): Step[] =>
+    randomSteps(random, 40, kinds, { data, gpus }).map((step) => ({
+      ...step,
+      open: step.cls.startsWith('mixes') && random.chance(0.3),
+    }));
 
   function insertAll(
     graph: AnyGraph,
@@ -98,18 +75,12 @@ describe('a play', () => {
     }
   }
 
-  it.each([
-    [1, 0, false],
-    [2, 0, true],
-    [3, 0, false],
-    [2, 2, true],
-    [3, 1, false],
-  ])(
+  it.each(RANDOM_MACHINES)(
     '%i script workers and %i GPUs, checked: %s: random programs give what insertion gives',
     async (scriptWorkers, gpus, checked) => {
       for (let seed = 1; seed <= 3; seed++) {
         const random = new Random(seed * 100 + scriptWorkers);
-        const sizes = Array.from({ length: 6 }, () => 1 + random.below(200));
+        const sizes = randomSizes(random);
         const program = steps(random, sizes.length, gpus);
         const times = 1 + random.below(5);
         const seedOf = (open: number, iteration: number): number => (open * 7 + iteration) % 1000;

@@ -12,31 +12,22 @@ import { loadNative } from '../../native/index.js';
 import { TaskTime } from '../../trace/format.js';
 import { loadTrace } from '../../trace/load.js';
 import { nothingLeft, soon } from '../support/machines.js';
+import {
+  type AnyClass,
+  add,
+  built,
+  on,
+  RANDOM_MACHINES,
+  type RandomStep,
+  randomSizes,
+  randomSteps,
+} from './script-machines.js';
 
 type Datum = Headrace.Datum<'f64'>;
 type Runtime = Headrace.Runtime;
 type Run = Headrace.Run;
-/** A class with the flow `x` at least. */
-// biome-ignore lint/suspicious/noExplicitAny: the classes have different flows and parameters.
-type AnyClass = Headrace.TaskClass<any, any>;
 
 const programs = new URL('./programs/', import.meta.url);
-// Script workers run the built package, so these classes and their runtimes are those of the built package, too.
-const built = (await import(new URL('script-classes.mjs', programs).href)) as {
-  readonly Runtime: typeof Headrace.Runtime;
-} & Readonly<Record<string, AnyClass>>;
-
-async function on<T>(
-  options: Headrace.RuntimeOptions,
-  test: (runtime: Runtime) => Promise<T>,
-): Promise<T> {
-  const runtime = await built.Runtime.create({ hostMemory: '64MiB', workers: 1, ...options });
-  try {
-    return await test(runtime);
-  } finally {
-    await soon(runtime, runtime.close());
-  }
-}
 
 /** The error of a run; undefined if it has none. */
 function errorOf(runtime: Runtime, run: Run): Promise<Headrace.HeadraceError | undefined> {
@@ -47,43 +38,16 @@ function errorOf(runtime: Runtime, run: Run): Promise<Headrace.HeadraceError | u
   return soon(runtime, none);
 }
 
-function add(
-  graph: Headrace.Graph,
-  cls: AnyClass,
-  args: object,
-  options?: Headrace.TaskOptions,
-): void {
-  graph.insert(cls, args as never, options);
-}
-
 const insert =
   (cls: AnyClass, args: object) =>
   (graph: Headrace.Graph): void =>
     add(graph, cls, args);
 
 describe('results', () => {
-  interface Step {
-    readonly cls: string;
-    readonly data: readonly [number, number];
-    readonly seed: number;
-    readonly device?: number;
-  }
   const kinds = ['mixes', 'mixes', 'mixes', 'mixesLater', 'mixesHere', 'adds'];
 
-  function steps(random: Random, data: number, gpus: number): Step[] {
-    return Array.from({ length: 300 }, () => {
-      const cls = kinds[random.below(kinds.length)];
-      const to = random.below(data);
-      const from = (to + 1 + random.below(data - 1)) % data;
-      const step = { cls, data: [to, from] as const, seed: random.below(1000) };
-      return cls === 'adds' && gpus > 0 && random.below(2) === 0
-        ? { ...step, device: random.below(gpus) }
-        : step;
-    });
-  }
-
   /** The same steps, one after the other, on plain arrays. */
-  function reference(program: readonly Step[], sizes: readonly number[]): number[][] {
+  function reference(program: readonly RandomStep[], sizes: readonly number[]): number[][] {
     const data = sizes.map((n, d) => Array.from({ length: n }, (_, i) => d + i));
     for (const {
       cls,
@@ -97,19 +61,13 @@ describe('results', () => {
     return data;
   }
 
-  it.each([
-    [1, 0, false],
-    [2, 0, true],
-    [3, 0, false],
-    [2, 2, true],
-    [3, 1, false],
-  ])(
+  it.each(RANDOM_MACHINES)(
     '%i script workers and %i GPUs, checked: %s: a random program',
     async (scriptWorkers, gpus, checked) => {
       for (let seed = 1; seed <= 3; seed++) {
         const random = new Random(seed * 100 + scriptWorkers);
-        const sizes = Array.from({ length: 6 }, () => 1 + random.below(200));
-        const program = steps(random, sizes.length, gpus);
+        const sizes = randomSizes(random);
+        const program = randomSteps(random, 300, kinds, { data: sizes.length, gpus });
         const options = { scriptWorkers, gpus, checked, gpuMemory: '1MiB', window: 64 };
         await on(options, async (runtime) => {
           const data = sizes.map((n, d) =>

@@ -1,7 +1,8 @@
-// Random programs of the public interface that repeat: runs with the same tasks, some of which take turns with others that begin alike,
-// or runs that repeat a stretch of tasks, with small changes now and then. So most of their tasks are played if runs are recognised. What changes may come at any place of a run:
-// other tasks, also with bodies, reads and values, a parameter or a datum that is another one, an early end, a failure. On several ranks
-// runs repeat, and no stretches; and what one of them does besides keeps it from playing.
+// Random programs of the public interface that repeat: runs with the same tasks, some of which take turns with others that begin
+// alike, or runs that repeat a stretch of tasks, with small changes now and then. So most of their tasks are played if runs are
+// recognised. What changes may come at any place of a run: other tasks, also with bodies, reads and values, a parameter or a datum
+// that is another one, an early end, a failure. On several ranks runs repeat, and no stretches; and what one of them does besides
+// keeps it from playing.
 import {
   FAILS,
   FrontEndProgram,

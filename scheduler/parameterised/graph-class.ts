@@ -2,9 +2,11 @@
 // Invariant: a defined class has a range for every index and a source for every flow.
 
 import { HeadraceError } from '../../devices/errors.js';
+import type { TaskHandle } from '../../devices/handles.js';
 import { AccessMode } from '../../trace/format.js';
 import { isRecord, optionsOf, reading, shown } from '../checks.js';
 import type { Datum } from '../program/datum.js';
+import type { TaskOptions } from '../program/graph.js';
 import { isTaskClass, type ParameterType, type TaskClass } from '../program/task-class.js';
 import { AllIndices } from './all-indices.js';
 import {
@@ -220,6 +222,20 @@ export class GraphClass implements EndClass {
   ): Readonly<Record<string, unknown>> {
     if (!isRecord(given)) throw this.wrong(`needs an object as its ${what}, not ${shown(given)}`);
     return optionsOf(given, known, `${what} of class '${this.name}'`);
+  }
+
+  /** The options of the insertion of a task, if it needs some. */
+  optionsOf(
+    of: Indices,
+    priority: number,
+    rank: number | undefined,
+    after: TaskHandle[] | undefined,
+  ): TaskOptions | undefined {
+    const device = this.device?.(of);
+    const isPlain = priority === 0 && after === undefined && device === undefined;
+    if (isPlain && rank === undefined) return undefined;
+    // `insert` takes undefined for an option that is not given. One shape of object is the fastest.
+    return { priority, device, rank, after } as TaskOptions;
   }
 
   /** The rank that `on` gives the task. */

@@ -6,6 +6,7 @@ import { HeadraceError } from '../../devices/errors.js';
 import type { TaskHandle } from '../../devices/handles.js';
 import { shown } from '../checks.js';
 import { Datum } from '../program/datum.js';
+import type { ClassShift } from './class-shift.js';
 import {
   ControlEnd,
   type Controls,
@@ -34,7 +35,7 @@ interface MissingInput {
 /** The constructor writes each field once: declared fields are not made undefined before. @internal */
 export class GraphTask {
   declare readonly cls: GraphClass;
-  declare readonly indices: Indices;
+  declare indices: Indices;
   declare readonly priority: number;
   /** A source per flow, whose place a value takes when it arrives; the members of a list stand one after the other. */
   declare inputs: (Source | Value)[];
@@ -131,6 +132,19 @@ export class GraphTask {
       });
     });
     return all;
+  }
+
+  /** The task takes its place that many rounds later (rounds.ts). */
+  move(rounds: number, turns: number, shifts: readonly ClassShift[]): void {
+    const { inputs } = this;
+    this.indices = shifts[this.cls.number].moved(this.indices, rounds);
+    this.turn += turns;
+    for (let s = 0; s < inputs.length; s++) {
+      const input = inputs[s];
+      if (!(input instanceof FlowEnd)) continue;
+      const { cls, flow, indices } = input;
+      inputs[s] = new FlowEnd(cls, flow, shifts[cls.number].moved(indices, rounds));
+    }
   }
 
   get key(): TaskKey {

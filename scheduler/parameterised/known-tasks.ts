@@ -70,6 +70,17 @@ export class KnownTasks {
     this.count--;
   }
 
+  /** Changes the indices of all tasks, to others that differ from each other. */
+  move(change: (task: GraphTask) => void): void {
+    const tasks = [...this.all()];
+    this.heads.fill(undefined);
+    for (const task of tasks) {
+      change(task);
+      task.hash = hashOf(this.names, task.indices);
+      this.put(task);
+    }
+  }
+
   /** All of them, in no order. */
   *all(): Generator<GraphTask> {
     for (const head of this.heads)

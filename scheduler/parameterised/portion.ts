@@ -27,6 +27,8 @@ export class Portion {
   private readonly graph: Graph;
   private readonly records: readonly Prepared[];
   private count = 0;
+  /** Tasks that come again and are not added. */
+  private passed = 0;
 
   constructor(graph: Graph) {
     this.graph = graph;
@@ -42,11 +44,20 @@ export class Portion {
 
   /** Adds the task whose data are in `data`. @throws HeadraceError the errors of `Graph.insert` for a task of the portion */
   add(cls: TaskClass, params: Values | undefined, options: TaskOptions | undefined): void {
+    if (this.passed > 0) {
+      this.passed--;
+      return;
+    }
     const record = this.records[this.count];
     record.cls = cls;
     record.params = params;
     record.options = options;
     if (++this.count === PORTION) this.insert();
+  }
+
+  /** The next tasks that are added were added before, in this order. */
+  pass(count: number): void {
+    this.passed = count;
   }
 
   /**

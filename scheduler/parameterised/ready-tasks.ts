@@ -22,6 +22,17 @@ export class ReadyQueue implements ReadyTasks {
     this.ring[(this.head + this.size++) & (this.ring.length - 1)] = task;
   }
 
+  /** The one that comes next; there must be one. */
+  get first(): GraphTask {
+    return this.ring[this.head] as GraphTask;
+  }
+
+  /** All of them, in order. */
+  *all(): Generator<GraphTask> {
+    for (let n = 0; n < this.size; n++)
+      yield this.ring[(this.head + n) & (this.ring.length - 1)] as GraphTask;
+  }
+
   take(): GraphTask {
     const { ring, head } = this;
     const task = ring[head] as GraphTask;

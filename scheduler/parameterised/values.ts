@@ -31,7 +31,7 @@ export class UsedDatum {
 /** A version of a datum on its way from its maker to the tasks that use it. As in GraphTask, the constructor writes each field once. @internal */
 export class Value {
   declare readonly of: UsedDatum;
-  declare readonly version: number;
+  declare version: number;
   declare readers: number;
   declare writer: GraphTask | undefined;
   /** The writer has the value, or the temporary is freed. */

@@ -4,13 +4,14 @@
 
 import { HeadraceError } from '../../devices/errors.js';
 import type { TaskHandle } from '../../devices/handles.js';
+import type { ClassShift } from './class-shift.js';
 import type { ControlEnd, FlowEnd, Indices } from './ends.js';
 import type { GraphClass } from './graph-class.js';
 import { endName, GraphTask } from './graph-task.js';
 import { KnownTasks } from './known-tasks.js';
 import type { ReadyTasks } from './ready-tasks.js';
 import { taskName } from './task-key.js';
-import type { Value } from './values.js';
+import { type UsedDatum, Value } from './values.js';
 
 /** @internal */
 export class WaitingTasks {
@@ -18,7 +19,7 @@ export class WaitingTasks {
   private readonly ready: ReadyTasks;
   private readonly byClass: readonly KnownTasks[];
   /** Tasks that became known so far. */
-  private count = 0;
+  count = 0;
 
   constructor(classes: readonly GraphClass[], ready: ReadyTasks) {
     this.classes = classes;
@@ -74,6 +75,29 @@ export class WaitingTasks {
   /** A ready task is inserted. */
   took(task: GraphTask): void {
     if (task.turn >= 0) this.byClass[task.cls.number].delete(task);
+  }
+
+  /** The known task at an end. */
+  find({ cls, indices }: FlowEnd): GraphTask | undefined {
+    return this.byClass[cls.number].find(indices);
+  }
+
+  /** All known tasks take their places that many rounds of `length` tasks later, with the versions of their data. */
+  move(
+    rounds: number,
+    length: number,
+    shifts: readonly ClassShift[],
+    versions: ReadonlyMap<UsedDatum, number>,
+  ): void {
+    const turns = rounds * length;
+    const values = new Set<Value>();
+    for (const known of this.byClass)
+      known.move((task) => {
+        task.move(rounds, turns, shifts);
+        for (const input of task.inputs) if (input instanceof Value) values.add(input);
+      });
+    for (const value of values) value.version += versions.get(value.of) ?? 0;
+    this.count += turns;
   }
 
   private taskOf(end: FlowEnd | ControlEnd, producer: GraphTask): GraphTask {

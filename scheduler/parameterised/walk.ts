@@ -18,6 +18,7 @@ import { Portion } from './portion.js';
 import { PriorityHeap } from './priority-heap.js';
 import { type Pruning, pruningOf } from './pruning.js';
 import { ReadyQueue, type ReadyTasks } from './ready-tasks.js';
+import { LEAST_GAP, Rounds } from './rounds.js';
 import { standstill } from './standstill.js';
 import { UsedDatum, Value } from './values.js';
 import { WaitingTasks } from './waiting-tasks.js';
@@ -27,19 +28,22 @@ const FIRST_TASKS = 256;
 
 /** @internal */
 export class Walk {
+  readonly classes: readonly GraphClass[];
+  readonly waiting: WaitingTasks;
   private readonly graph: Graph;
-  private readonly classes: readonly GraphClass[];
   private readonly ready: ReadyTasks;
-  private readonly waiting: WaitingTasks;
   private readonly first: FirstTasks;
   /** The data that are there before the graph. */
-  private readonly data: Map<Datum, UsedDatum> = new Map();
+  readonly data: Map<Datum, UsedDatum> = new Map();
   /** Those that the instance has made and not freed. */
   private readonly temporaries: Set<Datum> = new Set();
   private readonly pruning: Pruning | undefined;
   private readonly portion: Portion;
   /** Inserted tasks by class, those that this rank skips included. */
-  private readonly counts: number[];
+  readonly counts: number[];
+  private readonly rounds: Rounds | undefined;
+  /** Insertions before the next look at the rounds. */
+  private untilLook: number = LEAST_GAP;
 
   constructor(graph: Graph, classes: readonly GraphClass[]) {
     this.graph = graph;
@@ -51,6 +55,9 @@ export class Walk {
     this.pruning = graph.skips() ? pruningOf(graph, classes) : undefined;
     this.counts = classes.map(() => 0);
     this.portion = new Portion(graph);
+    const isPlain = graph.ranks === 1 && this.pruning === undefined && classes.every(mayRepeat);
+    if (isPlain && this.ready instanceof ReadyQueue)
+      this.rounds = new Rounds(this, this.ready, this.portion);
   }
 
   /** Inserts all tasks; returns their number. @throws HeadraceError the errors of `ParameterisedGraph.insertInto` */
@@ -73,7 +80,10 @@ export class Walk {
   private insertAll(): void {
     const { ready, first, portion } = this;
     do {
-      while (ready.size > 0) this.insert(ready.take());
+      while (ready.size > 0) {
+        this.insert(ready.take());
+        if (--this.untilLook === 0) this.look();
+      }
       // The search may take long.
       portion.insert();
       first.take(ready, FIRST_TASKS);
@@ -83,7 +93,11 @@ export class Walk {
     if (stuck !== undefined) throw stuck;
   }
 
-  private insert(task: GraphTask): void {
+  private look(): void {
+    this.untilLook = this.rounds === undefined ? NEVER : this.rounds.look();
+  }
+
+  insert(task: GraphTask): void {
     const { cls, inputs } = task;
     const { isWritten, sending } = cls;
     this.waiting.took(task);
@@ -197,12 +211,7 @@ export class Walk {
 
   /** The options of the insertion, if it needs some. */
   private optionsOf(task: GraphTask, rank: number | undefined): TaskOptions | undefined {
-    const { cls, indices, priority, after } = task;
-    const device = cls.device?.(indices);
-    const isPlain = priority === 0 && after === undefined && device === undefined;
-    if (isPlain && rank === undefined) return undefined;
-    // `insert` takes undefined for an option that is not given. One shape of object is the fastest.
-    return { priority, device, rank, after } as TaskOptions;
+    return task.cls.optionsOf(task.indices, task.priority, rank, task.after);
   }
 
   private send(task: GraphTask, flow: number, value: Value, targets: Targets): void {
@@ -264,6 +273,14 @@ export class Walk {
       this.graph.freeTemporary(of.datum);
     }
   }
+}
+
+/** Insertions before a look that never comes. */
+const NEVER = 2 ** 30;
+
+/** Whether the tasks of a class may come again in rounds: lists and control flows are left to the walk. */
+function mayRepeat({ runs, hasControls }: GraphClass): boolean {
+  return runs.lists === undefined && !hasControls;
 }
 
 const NONE: Value[] = [];

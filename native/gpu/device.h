@@ -141,6 +141,8 @@ struct GpuDevice {
   std::vector<GpuDevice*> peers;         // this one may read their memory
   std::map<const void*, void*> modules;  // by image
   std::uint64_t work = 0;                // launches and copies submitted
+  std::uint64_t workSeen = 0;            // of them, at the last question
+  std::int64_t workedAt = 0;             // when a question first saw so many
   std::atomic<bool> lost{false};
   std::atomic<std::int64_t> lostAt{0};
   /// Its streams may wait for a lost GPU for ever. Calls that would wait for them (freeing, destroying) are omitted

@@ -20,6 +20,11 @@ constexpr std::uint32_t kAwaited = 16;
 /// While it has commands to submit, the thread asks a stream no more often than this (nanoseconds), and about one mark
 /// only: a question costs as much as half a launch.
 constexpr std::int64_t kQueryGap = 50000;
+/// Nothing was submitted for so long (nanoseconds): the thread has time to ask a stream with copies, on whose ends messages wait,
+/// and later one with kernels. Without these limits a stream that was asked just before the last submission waits for the whole gap
+/// (8 bytes between kernels of two ranks took 63 us in place of 32).
+constexpr std::int64_t kQuietForCopies = 5000;
+constexpr std::int64_t kQuietForKernels = 20000;
 /// A stream with timed commands gets other timed commands soon: so many recordings later at most. The next one takes the waits
 /// that were kept, so they are not many more than that.
 constexpr std::uint32_t kTimed = 64;
@@ -234,7 +239,13 @@ DriverStatus gpuEventQuery(EventHandle handle) {
   if (stream->completed.load(std::memory_order_acquire) < event->position) {
     if (device.lost.load(std::memory_order_relaxed)) return DriverStatus::lost;
     const std::int64_t time = now();
-    const bool hurry = device.work != stream->workAtQuery;
+    if (device.work != device.workSeen) {
+      device.workSeen = device.work;
+      device.workedAt = time;
+    }
+    const std::int64_t quiet =
+        stream->purpose == StreamPurpose::compute ? kQuietForKernels : kQuietForCopies;
+    const bool hurry = device.work != stream->workAtQuery && time - device.workedAt < quiet;
     if (hurry && time - stream->lastQuery < kQueryGap) return DriverStatus::notReady;
     std::unique_lock<std::mutex> guard(stream->lock);
     stream->lastQuery = time;
@@ -253,8 +264,8 @@ DriverStatus gpuEventQuery(EventHandle handle) {
 
 /// Times as the host saw them. A command begins when it was submitted or, if later, when the command before it in the
 /// stream and the work of other streams that it waits for had ended; it ended when its mark was seen done. The thread asks
-/// every 1.3 us when it has nothing to submit and every 50 us or more otherwise, so single times are late by up to that much,
-/// while a stream's busy time is exact to one such step in total. Pairs of timing events would be exact, and cost 4 us more per launch.
+/// every 1.3 us when it has had nothing to submit for some time, and every 50 us or more otherwise, so single times are late by up to
+/// that much, while a stream's busy time is exact to one such step in total. Pairs of timing events would be exact, and cost 4 us more per launch.
 DriverStatus gpuEventTime(EventHandle handle, double* nanoseconds) {
   const auto* event = static_cast<GpuEvent*>(handle);
   GpuStream* stream = event->stream;

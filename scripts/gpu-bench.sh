@@ -66,9 +66,16 @@ tile=$((gpus > 2 ? 2048 : 4096))
 algorithm --n 32768 --what gemm --tile $tile --memory $((7168 / gpus))MiB --host-memory 30GiB --pinned 30GiB
 algorithm --n 24576 --what gemm --tile $tile --memory $((4096 / gpus))MiB --host-memory 16GiB --pinned 16GiB
 # As a plan: every iteration copies all data in and out, and the iterations of a play overlap.
-algorithm --n 32768 --what gemm --tile $tile --memory $((7168 / gpus))MiB --host-memory 30GiB --pinned 30GiB --play lists --times 3
+algorithm --n 32768 --what gemm --tile $tile --memory $((7168 / gpus))MiB --host-memory 30GiB --pinned 30GiB --play lists --times 10
 peer gemm-host 24576
 algorithm --n 32768 --memory $((1229 / gpus))MiB --host-memory 8GiB --pinned 8GiB
-if ((gpus > 1)) && type mpirun >/dev/null 2>&1; then timeout 200 node dist/bench/gpu-network.js; fi
+if ((gpus > 1)) && type mpirun >/dev/null 2>&1; then
+  timeout 200 node dist/bench/gpu-network.js
+  # The dependency of 8 bytes by hand, with the same kernel on either side.
+  if type nvcc mpicxx >/dev/null 2>&1; then
+    nvcc -O2 -std=c++17 -ccbin mpicxx bench/peers/gpu_hops.cu -o "$results/gpu_hops"
+    timeout 60 mpirun -n 2 "$results/gpu_hops" || echo 'gpu_hops needs an MPI that takes device pointers'
+  fi
+fi
 node dist/bench/gpu-table.js "$results/entries"
 if grep -q '^failed: ' "$results/entries"; then exit 1; fi

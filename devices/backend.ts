@@ -196,6 +196,8 @@ export interface Backend {
    * completed its last record; the caller then sets `issued`.
    */
   play(play: NativePlay): void;
+  /** Gives a play more iterations; NativeCore.extendPlay has the conditions. */
+  extendPlay(times: number): boolean;
   /** Ends a play that has completed; NativeCore.playOutcome has the meaning of the numbers. */
   playOutcome(): Float64Array;
   /** Undefined: there are no script workers. */

@@ -189,6 +189,8 @@ export interface Guards {
   planDropped: boolean;
   /** An aborted play ends before its last iteration (scheduler/plans/play.ts). */
   planCancel: boolean;
+  /** Parameters of a play are not written over before their iteration is over (scheduler/plans/part-values.ts). */
+  playRoom: boolean;
   /** The times of a played record are kept before its slot is used again (devices/simulated/machine/player.ts). */
   planTimes: boolean;
   /** On several ranks the commands of a plan have the order of the program (scheduler/plans/messages.ts). */
@@ -374,6 +376,7 @@ const all: Guards = {
   planAlone: true,
   planDropped: true,
   planCancel: true,
+  playRoom: true,
   planTimes: true,
   planRankOrder: true,
   planRunAhead: true,

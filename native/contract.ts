@@ -343,9 +343,14 @@ export interface NativePlay {
   readonly queues: readonly NativePlanQueue[];
   /** Iterations. Times the records of the longest list, it must stay below 2^30. */
   readonly times: number;
+  /**
+   * Iterations for whose parameters there is room; then `extendPlay` may give the play more. 0: it has all iterations, and there is
+   * room for them.
+   */
+  readonly room: number;
   /** Slot of the run whose word cancels the play. */
   readonly run: number;
-  /** `slots` values per iteration. */
+  /** `slots` values per iteration. Iteration `room` has the place of the first one again. */
   readonly parameters: Float64Array;
   readonly slots: number;
   /**
@@ -478,6 +483,11 @@ export interface NativeCore {
   releaseGraph(queue: number, graph: number): void;
   /** Begins a play. Afterwards the last record of each queue has the number: begin + times * records, as int32. */
   play(play: NativePlay): void;
+  /**
+   * Gives the play more iterations: `times` in all. The values of their parameters have been written, in the place of iterations that
+   * are over. False if a queue has no records left to begin: the play ends with the iterations that it has.
+   */
+  extendPlay(times: number): boolean;
   /**
    * Ends a play whose last records have all completed. The iterations that were allowed, then per queue of the play the
    * number of records that succeeded (counted over all iterations) and the status of the next one; `Status.ok`: there was

@@ -128,6 +128,7 @@ interface AddonCore {
   graphFailure(queue: number, graph: number): readonly [list: number, record: number] | undefined;
   releaseGraph(queue: number, graph: number): void;
   play(play: NativePlay): void;
+  extendPlay(times: number): boolean;
   playOutcome(): Float64Array;
   close(): void;
 }
@@ -249,6 +250,14 @@ function clocks(addon: Addon): Pick<NativeCore, 'now' | 'workTime'> {
   return { now: () => addon.now(), workTime: () => addon.workTime() };
 }
 
+function plays(core: AddonCore): Pick<NativeCore, 'play' | 'extendPlay' | 'playOutcome'> {
+  return {
+    play: (play) => typed(() => core.play(play)),
+    extendPlay: (times) => core.extendPlay(times),
+    playOutcome: () => core.playOutcome(),
+  };
+}
+
 function openCore(addon: Addon, options: NativeOptions): NativeCore {
   const { workers, gpus, computeStreams, ringRecords } = options;
   if (
@@ -322,8 +331,7 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     capture: (queues) => typed(() => core.capture(queues)),
     graphFailure: (queue, graph) => core.graphFailure(queue, graph),
     releaseGraph: (queue, graph) => typed(() => core.releaseGraph(queue, graph)),
-    play: (play) => typed(() => core.play(play)),
-    playOutcome: () => core.playOutcome(),
+    ...plays(core),
     close: () => core.close(),
   };
 }

@@ -251,6 +251,10 @@ export class NativeBackend implements Backend {
     native(() => this.core.play(play));
   }
 
+  extendPlay(times: number): boolean {
+    return this.core.extendPlay(times);
+  }
+
   playOutcome(): Float64Array {
     return this.core.playOutcome();
   }

@@ -66,6 +66,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
             InstanceMethod<&CoreObject::graphFailure>("graphFailure"),
             InstanceMethod<&CoreObject::releaseGraph>("releaseGraph"),
             InstanceMethod<&CoreObject::play>("play"),
+            InstanceMethod<&CoreObject::extendPlay>("extendPlay"),
             InstanceMethod<&CoreObject::playOutcome>("playOutcome"),
             InstanceMethod<&CoreObject::close>("close"),
         });
@@ -297,6 +298,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     Runtime& runtime = core_->runtime();
     PlayOptions options;
     options.times = given.Get("times").ToNumber().Int64Value();
+    options.room = given.Get("room").ToNumber().Int64Value();
     options.run = given.Get("run").ToNumber();
     options.parameters = reinterpret_cast<const double*>(words(given.Get("parameters")));
     options.slots = given.Get("slots").ToNumber();
@@ -336,6 +338,12 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
     condition.every = given.Get("every").ToNumber().Int64Value();
     condition.first = given.Get("first").ToBoolean();
     return condition;
+  }
+
+  Napi::Value extendPlay(const Napi::CallbackInfo& info) {
+    requireOpen(info.Env());
+    const std::int64_t times = info[0].ToNumber().Int64Value();
+    return Napi::Boolean::New(info.Env(), core_->play->extend(times));
   }
 
   Napi::Value playOutcome(const Napi::CallbackInfo& info) {

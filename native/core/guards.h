@@ -44,6 +44,8 @@ struct Guards {
   bool playKeepsServer = true;
   /// A body that a play hands to a script worker waits for its own event, whatever the worker has waited for (H2).
   bool playAwaits = true;
+  /// A play gets no more iterations once a queue has written the last one of those that it has (H7).
+  bool playFinal = true;
   /// The end of a transfer that the death of its peer would explain is told when there was time to learn of a death.
   bool doubtFailures = true;
 };

@@ -47,9 +47,10 @@ bool PlayCondition::holds() const {
 Play::Play(const PlayOptions& options, Word* cancel)
     : options_(options),
       cancel_(cancel),
-      allowed_(options.condition.value == nullptr ? options.times
+      end_(2 * options.times + (options.room == 0 ? 1 : 0)),
+      barrier_(options.condition.value == nullptr ? std::numeric_limits<std::int64_t>::max()
                : options.condition.first          ? 0
-                                         : std::min(options.times, options.condition.every)) {}
+                                                  : options.condition.every) {}
 
 void Play::add(Queue& queue, const std::int32_t* records, std::int32_t length,
                const std::int32_t* open, std::int32_t openCount, double* times) {
@@ -68,7 +69,32 @@ void Play::begin() {
   wakeAll();
 }
 
-std::int64_t Play::iterations() const { return allowed_.load(std::memory_order_acquire); }
+std::int64_t Play::iterations() const { return allowed(); }
+
+std::int64_t Play::allowed() const {
+  return std::min(times(), barrier_.load(std::memory_order_seq_cst));
+}
+
+bool Play::extend(std::int64_t times) {
+  std::int64_t end = end_.load(std::memory_order_relaxed);
+  while (!guards.playFinal || (end & 1) == 0) {
+    if (end_.compare_exchange_weak(end, 2 * times, std::memory_order_seq_cst)) return true;
+  }
+  return false;
+}
+
+bool Play::endsAfter(std::int64_t iterations) {
+  std::int64_t end = end_.load(std::memory_order_relaxed);
+  while (end >> 1 == iterations) {
+    if (end_.compare_exchange_weak(end, end | 1, std::memory_order_seq_cst)) return true;
+  }
+  return false;
+}
+
+const double* Play::parametersOf(std::int64_t iteration) const {
+  const std::int64_t place = options_.room == 0 ? iteration : iteration % options_.room;
+  return options_.parameters + place * options_.slots;
+}
 
 /// A feed stands at the barrier. The last one decides: it has seen the ends of all records before the barrier.
 void Play::arrive() {
@@ -76,8 +102,7 @@ void Play::arrive() {
   if (arrivals_.fetch_add(1, std::memory_order_acq_rel) + 1 < all) return;
   arrivals_.store(0, std::memory_order_relaxed);
   if (options_.condition.holds()) {
-    const std::int64_t next = allowed_.load(std::memory_order_relaxed) + options_.condition.every;
-    allowed_.store(std::min(next, options_.times), std::memory_order_seq_cst);
+    barrier_.fetch_add(options_.condition.every, std::memory_order_seq_cst);
   } else {
     ended_.store(true, std::memory_order_seq_cst);
   }
@@ -97,17 +122,16 @@ Feed::Feed(Play& play, Queue& queue, const std::int32_t* records, std::int32_t l
       open_(open),
       openCount_(openCount),
       base_(queue.completed()),
-      times_(times) {}
+      times_(times),
+      values_(play.parametersOf(0)) {}
 
 std::int32_t Feed::last() const {
   const auto count =
-      static_cast<std::uint64_t>(play_.options_.times) * static_cast<std::uint64_t>(length_);
+      static_cast<std::uint64_t>(play_.times()) * static_cast<std::uint64_t>(length_);
   return after(base_, static_cast<std::int32_t>(static_cast<std::uint32_t>(count)));
 }
 
-bool Feed::atBarrier() const {
-  return index_ == 0 && iteration_ == play_.allowed_.load(std::memory_order_seq_cst);
-}
+bool Feed::atBarrier() const { return index_ == 0 && iteration_ == play_.allowed(); }
 
 bool Feed::ready() const {
   const bool idle = queue_.completed() == queue_.published();
@@ -141,7 +165,7 @@ bool Feed::refill() {
 
 /// Writes the next records as far as slots are free, whole commands only. False when there was no room.
 bool Feed::fill() {
-  const std::int64_t allowed = play_.allowed_.load(std::memory_order_relaxed);
+  const std::int64_t allowed = play_.allowed();
   std::int32_t sequence = queue_.published();
   if (times_ != nullptr) {
     // The slots behind the completed records are written next.
@@ -164,11 +188,11 @@ bool Feed::fill() {
     if (index_ == length_) {
       index_ = 0;
       nextOpen_ = 0;
-      ++iteration_;
+      values_ = play_.parametersOf(++iteration_);
     }
   }
   if (written == 0) return false;
-  if (iteration_ == play_.options_.times) queue_.setFeed(nullptr);
+  if (iteration_ == allowed && play_.endsAfter(iteration_)) queue_.setFeed(nullptr);
   queue_.setPublished(sequence);
   return true;
 }
@@ -198,13 +222,13 @@ void Feed::write(std::int32_t sequence, bool isFirst) {
   for (; nextOpen_ < openCount_; ++nextOpen_) {
     const std::int32_t* entry = open_ + static_cast<std::size_t>(nextOpen_) * PlanOpen::words;
     if (entry[PlanOpen::record] != index_) break;
-    doubles[entry[PlanOpen::argument]] =
-        play_.options_.parameters[iteration_ * play_.options_.slots + entry[PlanOpen::slot]];
+    doubles[entry[PlanOpen::argument]] = values_[entry[PlanOpen::slot]];
   }
 }
 
 /// Ends the play of this queue, in which nothing is in flight.
 void Feed::skip() {
+  play_.makeFinal();
   const std::int32_t end = last();
   // Once this queue has completed, the engine may end the play: nothing of it is used after that.
   Queue& queue = queue_;

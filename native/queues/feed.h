@@ -13,7 +13,9 @@
 // - a wait of a plan names a record that was planned earlier, so the queues cannot wait for each other in a circle, although
 //   the awaited record may not be in its ring yet;
 // - in the end `completed` of every queue is base + times * length: also if the run was cancelled, or the condition no
-//   longer held. Then a feed that has nothing in flight skips the rest in one step.
+//   longer held. Then a feed that has nothing in flight skips the rest in one step;
+// - the engine may give a play more iterations while no feed has written the last one of those that it has, or skips. From then on
+//   the number is final, for all queues and for the engine: one atomic word holds the number, and whether it is final.
 #pragma once
 
 #include <atomic>
@@ -53,6 +55,7 @@ class Feed {
   void outcome(double& succeeded, std::int32_t& status);
 
  private:
+  /// All that it may write is written, and more may come.
   bool atBarrier() const;
   void write(std::int32_t sequence, bool isFirst);
   bool fill();
@@ -75,6 +78,8 @@ class Feed {
   std::int64_t iteration_ = 0;
   std::int32_t index_ = 0;
   std::int32_t nextOpen_ = 0;
+  /// Values of the open parameters in that iteration.
+  const double* values_;
   /// All of its records up to the barrier are over, and the play knows.
   bool arrived_ = false;
 };
@@ -104,9 +109,12 @@ struct PlayCondition {
 
 struct PlayOptions {
   std::int64_t times = 1;
+  /// Iterations for whose parameters there is room: more may come while earlier ones are over. 0: no more come.
+  std::int64_t room = 0;
   /// Slot of the run whose word cancels the play.
   std::int32_t run = -1;
-  /// Values of the open parameters: `slots` per iteration. May be null without any.
+  /// Values of the open parameters: `slots` per iteration, and again from the beginning after `room` iterations. May be null
+  /// without any.
   const double* parameters = nullptr;
   std::int32_t slots = 0;
   PlayCondition condition;
@@ -123,6 +131,12 @@ class Play {
   /// Hands the feeds to the queues and wakes their threads.
   void begin();
 
+  /// On the engine's thread: gives the play more iterations, so that it has `times`. The values of their parameters are there. False if
+  /// the number that it has is final.
+  bool extend(std::int64_t times);
+  /// Iterations so far.
+  std::int64_t times() const { return end_.load(std::memory_order_seq_cst) >> 1; }
+
   const std::vector<std::unique_ptr<Feed>>& feeds() const { return feeds_; }
   /// Iterations that were played to their end by every queue, as far as the condition decided.
   std::int64_t iterations() const;
@@ -133,6 +147,12 @@ class Play {
   bool cancelled() const {
     return cancel_ != nullptr && cancel_->load(std::memory_order_acquire) != 0;
   }
+  /// Iterations that the feeds may write.
+  std::int64_t allowed() const;
+  /// A feed has written that many iterations, or will write no more: true if no others follow.
+  bool endsAfter(std::int64_t iterations);
+  void makeFinal() { end_.fetch_or(1, std::memory_order_seq_cst); }
+  const double* parametersOf(std::int64_t iteration) const;
   void arrive();
   void wakeAll();
 
@@ -142,8 +162,10 @@ class Play {
   /// Where record 0 of iteration 0 lies, and the length of an iteration, by queue.
   std::vector<std::int32_t> bases_;
   std::vector<std::int32_t> lengths_;
-  /// Iterations that the feeds may write.
-  std::atomic<std::int64_t> allowed_;
+  /// Iterations so far, doubled; and 1 if the number is final.
+  std::atomic<std::int64_t> end_;
+  /// Iterations up to the barrier.
+  std::atomic<std::int64_t> barrier_;
   /// The condition no longer holds.
   std::atomic<bool> ended_{false};
   std::atomic<std::int32_t> arrivals_{0};

@@ -39,6 +39,7 @@ add_executable(headrace_gpu_tests
   native/test/doubts.cpp
   native/test/lane_plays.cpp
   native/test/play_ends.cpp
+  native/test/play_growth.cpp
   native/test/lanes.cpp
   native/test/long_versions.cpp
   native/test/version_ways.cpp

@@ -3,6 +3,7 @@ import type { Backend } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import type { EngineState } from '../engine/state.js';
 import { commandFailure, explaining, isOfBody, scriptFailure } from '../failure/describe.js';
+import type { PartValues } from './part-values.js';
 import { type PlannedProgram, type PlannedQueue, recordsIn } from './planned-program.js';
 import type { PlayWish } from './play.js';
 import type { PlayFailure } from './play-exit.js';
@@ -18,8 +19,7 @@ interface Played {
 interface FailedPart {
   /** Iterations before it. */
   readonly before: number;
-  /** Values of the open parameters: those of all slots per iteration. */
-  readonly parameters: Float64Array;
+  readonly parameters: PartValues;
   /** What bodies have thrown, by list. */
   readonly thrown: ReadonlyMap<number, unknown>;
 }
@@ -72,8 +72,9 @@ export function playFailure(
       { datum, ...played },
     );
   }
-  const first = (iteration - before) * program.slots.length;
-  const params = closed.map((value, i) => (slots[i] < 0 ? value : parameters[first + slots[i]]));
+  const params = closed.map((value, i) =>
+    slots[i] < 0 ? value : parameters.at(iteration - before, slots[i]),
+  );
   const values = cls.paramNames.map((name, i) => `${name} = ${params[i]}`).join(', ');
   const task =
     wish.stand?.nameOf?.(cls, insertion, iteration) ??

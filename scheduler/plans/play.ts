@@ -14,6 +14,8 @@ import type { Section } from '../engine/exclusive.js';
 import type { RunState } from '../engine/run-state.js';
 import type { EngineState } from '../engine/state.js';
 import type { DriverGraph } from './driver-graph.js';
+import { iterationsOver } from './part-progress.js';
+import { PartValues } from './part-values.js';
 import type { Placement } from './placement.js';
 import {
   type PlannedProgram,
@@ -54,6 +56,8 @@ export interface Stand {
   readonly nameOf?: (cls: TaskClassRow, insertion: number, iteration: number) => string;
   /** Iterations so far; more may come until the play is over. */
   readonly times: () => number;
+  /** More iterations come while others are under way: so many of them may be known and not over. Undefined: none come. */
+  readonly ahead?: number;
   /** So many iterations are over, and others follow. */
   readonly played: (iterations: number) => void;
 }
@@ -100,8 +104,10 @@ export class Play implements Section {
   /** Iterations of the parts before, and of the present one. */
   private iterations = 0;
   private partTimes = 0;
-  /** Values of the open parameters in the present part: those of all slots per iteration. */
-  private parameters: Float64Array = new Float64Array(0);
+  /** More iterations may be added to the present part. */
+  private isOpen = false;
+  /** Values of the open parameters in the present part. */
+  private parameters: PartValues = new PartValues(0, 1);
   /** While a trace is recorded: memory for the times of parts, and those of the present part. */
   private readonly times: PlayTimes | undefined;
   private recordTimes: readonly Float64Array[] = [];
@@ -200,6 +206,7 @@ export class Play implements Section {
     }
     if (this.isPlaying) {
       if (this.isPartOver()) return this.endPart();
+      if (this.wish.stand?.ahead !== undefined) this.goOn(this.wish.stand);
       this.tellStopped();
       return false;
     }
@@ -271,16 +278,19 @@ export class Play implements Section {
     }
     if (condition !== undefined) times = this.untilLook(condition, times);
     times = Math.min(times, this.wanted - this.iterations);
-    const parameters = new Float64Array(Math.max(1, times * slots));
-    for (let i = 0; i < times; i++)
-      for (let s = 0; s < slots; s++)
-        parameters[i * slots + s] = wish.value(s, this.iterations + i);
+    // The times of all records of a part are kept while a trace is recorded.
+    const ahead = traced === undefined ? wish.stand?.ahead : undefined;
+    const before = this.iterations;
+    const room = Math.max(times, ahead ?? 0);
+    const parameters = new PartValues(slots, room, (s, i) => wish.value(s, before + i));
+    parameters.take(0, times);
     this.partTimes = times;
     this.parameters = parameters;
     this.recordTimes = traced?.take(times) ?? [];
     this.partBegan = backend.now();
     // A graph has no times of its commands.
-    const graph = traced === undefined ? wish.graph.listFor(times, parameters) : undefined;
+    const graph = traced === undefined ? wish.graph.listFor(times, parameters.values) : undefined;
+    this.isOpen = ahead !== undefined && graph === undefined;
     this.lists = graph === undefined ? program.queues : [graph];
     this.last = Int32Array.from(
       this.lists,
@@ -289,8 +299,9 @@ export class Play implements Section {
     const play: NativePlay = {
       queues: this.lists,
       times,
+      room: this.isOpen ? room : 0,
       run: wish.run.slot,
-      parameters,
+      parameters: parameters.values,
       slots,
       recordTimes: this.recordTimes,
       condition: condition === undefined ? undefined : this.nativeCondition(condition),
@@ -299,6 +310,27 @@ export class Play implements Section {
     state.remote?.lanesChanged();
     state.playing = true;
     this.isPlaying = true;
+  }
+
+  /** Tells how far the part has come, and adds the iterations that have come meanwhile. */
+  private goOn({ played }: Stand): void {
+    const { lists, last, partTimes, parameters, iterations, state } = this;
+    const { backend } = state;
+    const over = iterationsOver({ lists, last, times: partTimes }, backend.completed);
+    // The queues of a play that is cancelled complete what they skip: it is cancelled before they do.
+    if (backend.isCancelled(this.wish.run.slot)) return;
+    if (over > 0) played(iterations + over);
+    const longest = Math.max(...lists.map(recordsIn));
+    const most = Math.min(parameters.limit(over), Math.floor(PART_RECORDS / longest));
+    const times = Math.min(this.wanted - iterations, most);
+    if (!this.isOpen || times <= partTimes) return;
+    parameters.take(partTimes, times);
+    this.isOpen = backend.extendPlay(times);
+    if (!this.isOpen) return;
+    this.partTimes = times;
+    lists.forEach((list, i) => {
+      last[i] += Math.imul(times - partTimes, recordsIn(list));
+    });
   }
 
   /** Iterations of a part with a condition, at most `most`: it ends where the condition is looked at, or before that. */
@@ -382,7 +414,7 @@ export class Play implements Section {
       after: wish.after,
       before: this.before,
       iteration: this.iterations,
-      parameters: this.parameters,
+      parameters: this.parameters.values,
       began: this.partBegan,
       ended: backend.now(),
       times: this.recordTimes,

@@ -116,7 +116,7 @@ export class HeldStretches {
 
   private newPlay(): StretchPlay {
     const { engine, run, of, base, observer } = this;
-    const play: StretchPlay = new StretchPlay(engine, run, of, base, {
+    const play: StretchPlay = new StretchPlay(engine, run, of, base, this.limit, {
       began: () => observer.began(),
       played: (tasks) => observer.played(tasks),
       ended: (error) => this.ended(play, error !== undefined),

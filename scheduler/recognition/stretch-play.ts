@@ -36,6 +36,8 @@ export class StretchPlay {
   private readonly engine: Engine;
   private readonly run: RunState;
   private readonly of: PlannedSequence;
+  /** Tasks that may have been added and not be over. */
+  private readonly limit: number;
   private readonly observer: StretchObserver;
   private takeBack: (() => void) | undefined;
   /** Values of the open parameters of the stretches from number `kept` on. */
@@ -47,12 +49,14 @@ export class StretchPlay {
     run: RunState,
     of: PlannedSequence,
     base: TaskId,
+    limit: number,
     observer: StretchObserver,
   ) {
     this.engine = engine;
     this.run = run;
     this.of = of;
     this.base = base;
+    this.limit = limit;
     this.observer = observer;
   }
 
@@ -110,6 +114,7 @@ export class StretchPlay {
   stand(): void {
     const { engine, run, observer, base, of } = this;
     const { count, openNumber } = of.expectation;
+    const ahead = Math.ceil(this.limit / count) + 1;
     this.takeBack = of.plan.stand(
       run,
       {
@@ -120,6 +125,7 @@ export class StretchPlay {
         },
         nameOf: (cls, n, iteration) => `${cls.name} #${(base + iteration * count + n) | 0}`,
         times: () => this.times,
+        ahead,
         played: (iterations) => this.finish(iterations),
       },
       {

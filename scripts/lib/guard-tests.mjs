@@ -400,6 +400,13 @@ export const guardTests = [
     breaks: 'a play that is taken back gives back the memory of another one',
   },
   {
+    project: 'unit',
+    file: 'test/simulated/growing-plays.test.ts',
+    guard: 'playRoom',
+    hazard: 'H5 overwritten or evicted while in use',
+    breaks: 'parameters of an iteration are written over before it begins',
+  },
+  {
     ...stretches,
     guard: 'stretchBodies',
     hazard: 'program order',
@@ -616,6 +623,12 @@ export const guardTests = [
     guard: 'playAwaits',
     hazard: 'H2 consumer before arrival',
     breaks: 'a body behind a barrier of a play does not wait for what it reads, and is left out',
+  },
+  {
+    ...native,
+    guard: 'playFinal',
+    hazard: 'H7 counts that are passed',
+    breaks: 'a play gets iterations that a queue which has ended never plays',
   },
   {
     ...native,

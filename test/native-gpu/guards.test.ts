@@ -46,6 +46,7 @@ describe('native tests', needing(gpuProgram), () => {
     ['restLooksAgain', 'a script worker that goes to its event loop', 'script_ports.cpp'],
     ['playAwaits', 'a body behind a barrier of a play waits', 'script_plays.cpp'],
     ['playKeepsServer', 'a script worker keeps its queue when a play ends', 'script_plays.cpp'],
+    ['playFinal', 'a play whose last iteration a queue has written', 'play_growth.cpp'],
     ['doubtFailures', 'a failure that a death explains is told as that death', 'doubts.cpp'],
     ['graphOrder', 'a graph keeps the order between its streams', 'graphs.cpp'],
     ['graphOutcome', 'a failure in a graph is not lost to its next launch', 'graphs.cpp'],

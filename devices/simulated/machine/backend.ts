@@ -288,6 +288,10 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     this.player.begin(play);
   }
 
+  extendPlay(times: number): boolean {
+    return this.player.extend(times);
+  }
+
   playOutcome(): Float64Array {
     return this.player.outcome();
   }

@@ -52,6 +52,9 @@ export class Player {
   private play: NativePlay | undefined;
   private feeds: Feed[] = [];
   private readonly byQueue: (Feed | undefined)[] = [];
+  /** Iterations so far; no more may come once that is final. */
+  private times = 0;
+  private isFinal = false;
   private allowed = 0;
   private ended = false;
   private arrivals = 0;
@@ -72,6 +75,8 @@ export class Player {
     this.play = play;
     this.ended = false;
     this.arrivals = 0;
+    this.times = play.times;
+    this.isFinal = play.room === 0;
     const { condition } = play;
     this.allowed =
       condition === undefined
@@ -98,6 +103,13 @@ export class Player {
     }));
     for (const feed of this.feeds) this.byQueue[feed.queue] = feed;
     this.wakeAll(this.now());
+  }
+
+  extend(times: number): boolean {
+    if (this.isFinal) return false;
+    this.times = times;
+    this.allowed = times;
+    return true;
   }
 
   /** Whether a queue has its records from a play. */
@@ -196,7 +208,10 @@ export class Player {
       feed.nextOpen = 0;
       feed.iteration++;
     }
-    if (feed.iteration === play.times) feed.isOver = true;
+    if (feed.iteration === this.times) {
+      feed.isOver = true;
+      this.isFinal = true;
+    }
     return written > 0;
   }
 
@@ -241,13 +256,14 @@ export class Player {
         ? base + Layout.argument + i
         : base + Layout.doubles + (i - Layout.inlineArguments);
     for (let i = 0; i < count; i++) list[i] = doubles[placeOf(i)];
+    const turn = play.room === 0 ? feed.iteration : feed.iteration % play.room;
+    const parameters = play.parameters.subarray(turn * play.slots);
     for (; feed.nextOpen < feed.open.length; feed.nextOpen += PlanOpen.words) {
       const record = feed.open[feed.nextOpen + PlanOpen.record];
       if (record >= feed.index + span) break;
       const place = record * Layout.doubles + feed.open[feed.nextOpen + PlanOpen.argument];
       const slotOf = feed.open[feed.nextOpen + PlanOpen.slot];
-      for (let i = 0; i < count; i++)
-        if (placeOf(i) === place) list[i] = play.parameters[feed.iteration * play.slots + slotOf];
+      for (let i = 0; i < count; i++) if (placeOf(i) === place) list[i] = parameters[slotOf];
     }
     records.what[slot] = kernel & 0xffff;
     records.span[slot] = span;
@@ -261,10 +277,11 @@ export class Player {
   }
 
   private skip(feed: Feed, at: number): void {
-    const { play, executor } = this;
+    const { executor } = this;
     feed.isOver = true;
+    this.isFinal = true;
     this.settle(feed);
-    const last = (feed.base + Math.imul(play?.times ?? 0, feed.length)) | 0;
+    const last = (feed.base + Math.imul(this.times, feed.length)) | 0;
     executor.skip(feed.queue, last, at);
     this.wakeAll(at);
   }

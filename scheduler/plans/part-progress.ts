@@ -1,0 +1,20 @@
+// How far a part of a play has come.
+import { type PlannedQueue, recordsIn } from './planned-program.js';
+
+/** A part that is under way. */
+interface PlayingPart {
+  readonly lists: readonly PlannedQueue[];
+  /** Its last record on each queue. */
+  readonly last: ArrayLike<number>;
+  /** Its iterations. */
+  readonly times: number;
+}
+
+/** Iterations that have run on all queues, but not the last one: with that one the play may be over. */
+export function iterationsOver({ lists, last, times }: PlayingPart, completed: Int32Array): number {
+  const over = lists.map((list, i) => {
+    const left = (last[i] - completed[list.queue]) | 0;
+    return times - Math.ceil(left / recordsIn(list));
+  });
+  return Math.min(times - 1, ...over);
+}

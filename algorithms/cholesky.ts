@@ -47,24 +47,28 @@ export function cholesky<E extends Real>(
     // A_ij -= L_ik L_jk^T
     else gemm(graph, a, A.at(j, k), A.at(i, j), { alpha: -1, transB: true }, first(i, 0));
   };
-  for (const [begin, end] of panels) {
-    // All columns left of the panel are final. Row by row: then only one row needs a tile of column k at a time.
-    for (let k = 0; k < begin; k++)
-      for (let i = begin; i < nt; i++)
-        for (let j = begin; j < Math.min(end, i + 1); j++) update(i, j, k);
-    for (let k = begin; k < end; k++) {
-      // L_kk L_kk^T = A_kk
-      if (!(isPruned && graph.skips(A.rankOf(k, k)))) potrf(graph, A.at(k, k), first(k, 0));
-      // L_ik = A_ik L_kk^-T
-      for (let i = k + 1; i < nt; i++)
-        if (!(isPruned && graph.skips(A.rankOf(k, k), A.rankOf(i, k))))
-          trsm(graph, A.at(k, k), A.at(i, k), { right: true, trans: true }, first(i, 2));
-      if (fits) {
-        // Column by column: the next column is factored first.
-        for (let j = k + 1; j < nt; j++) for (let i = j; i < nt; i++) update(i, j, k);
-      } else {
-        for (let i = k + 1; i < nt; i++)
-          for (let j = k + 1; j < Math.min(end, i + 1); j++) update(i, j, k);
+  for (const { first: begin, end, bands } of panels) {
+    for (const [top, bottom] of bands) {
+      // All columns left of the panel are final. Row by row: then only one row needs a tile of column k at a time.
+      for (let k = 0; k < begin; k++)
+        for (let i = top; i < bottom; i++)
+          for (let j = begin; j < Math.min(end, i + 1); j++) update(i, j, k);
+      for (let k = begin; k < end; k++) {
+        const below = Math.max(top, k + 1);
+        // L_kk L_kk^T = A_kk
+        if (top <= k && k < bottom && !(isPruned && graph.skips(A.rankOf(k, k))))
+          potrf(graph, A.at(k, k), first(k, 0));
+        // L_ik = A_ik L_kk^-T
+        for (let i = below; i < bottom; i++)
+          if (!(isPruned && graph.skips(A.rankOf(k, k), A.rankOf(i, k))))
+            trsm(graph, A.at(k, k), A.at(i, k), { right: true, trans: true }, first(i, 2));
+        if (fits) {
+          // Column by column: the next column is factored first.
+          for (let j = k + 1; j < nt; j++) for (let i = j; i < nt; i++) update(i, j, k);
+        } else {
+          for (let i = below; i < bottom; i++)
+            for (let j = k + 1; j < Math.min(end, i + 1); j++) update(i, j, k);
+        }
       }
     }
   }

@@ -28,19 +28,63 @@ export function gpuGrid({ grid, rankGrid }: TiledMatrix): { rows: number; column
   return { rows: grid.rows * rankGrid.rows, columns: grid.columns * rankGrid.columns };
 }
 
+/** Rows of a panel, [first, end). They are updated, factored and given up before the next ones. */
+type Band = readonly [first: number, end: number];
+
+/** Columns [first, end) of a lower triangle, which become final before the columns behind them are looked at. */
+interface Panel {
+  readonly first: number;
+  readonly end: number;
+  readonly bands: readonly Band[];
+}
+
+/** Rows of tiles that have room at once while rows pass by: one is computed, the next one comes in, and the last one leaves. */
+const PASSING = 3;
+/** Bands are worth it if they make a panel so many times as wide. */
+const WIDER = 1.5;
+
 /**
- * Panels of columns [first, end) of a lower triangle, each as wide as the memory of the GPUs allows: one if the matrix
- * fits. A panel stays in memory until it is final. So the columns left of it are read once per panel instead of the whole
- * trailing matrix once per column (left-looking: S. Toledo, "A survey of out-of-core algorithms in numerical linear
- * algebra", 1999).
+ * Panels of a lower triangle, each as wide as the memory of the GPUs allows: one if the matrix fits. So the columns left of a
+ * panel are read once per panel instead of the whole trailing matrix once per column (left-looking: S. Toledo, "A survey of
+ * out-of-core algorithms in numerical linear algebra", 1999). What stays in memory is one of two things:
+ * - the panel: a single band of all its rows, each GPU with its own. It is little at the end of the matrix, where columns are short;
+ * - the rows of the block on the diagonal, with all columns left of them, on every GPU. The rows below pass by in bands of one
+ *   row for each row of the grid. It is little at the begin of the matrix, and copies spread over the kernels, where those of a
+ *   whole panel come before its first ones.
  */
-export function panelsOf(
-  A: TiledMatrix,
-  tilesPerGpu: number = A.tilesPerGpu,
-): [first: number, end: number][] {
+export function panelsOf(A: TiledMatrix, tilesPerGpu: number = A.tilesPerGpu): readonly Panel[] {
   const nt = A.tileRows;
-  const { rows, columns } = gpuGrid(A);
-  return divided(nt, columns, roomPerGpu(tilesPerGpu), (j) => Math.ceil((nt - j) / rows));
+  const grid = gpuGrid(A);
+  const room = roomPerGpu(tilesPerGpu);
+  const tilesOf = (j: number): number => Math.ceil((nt - j) / grid.rows);
+  const panels: Panel[] = [];
+  for (let first = 0; first < nt; ) {
+    const whole = endOf(first, nt, grid.columns, room, tilesOf);
+    const passing = endWithBands(first, nt, room);
+    const inBands = whole < nt && passing - first >= WIDER * (whole - first);
+    const end = inBands ? passing : whole;
+    panels.push({
+      first,
+      end,
+      bands: inBands ? bandsOf(first, end, nt, grid.rows) : [[first, nt]],
+    });
+    first = end;
+  }
+  return panels;
+}
+
+/** End of the widest panel whose block on the diagonal has room with the columns left of it and the rows that pass by. */
+function endWithBands(first: number, nt: number, room: number): number {
+  const tiles = (width: number): number => width * (first + (width + 1) / 2 + PASSING);
+  let width = 0;
+  while (first + width < nt && tiles(width + 1) <= room) width++;
+  return first + width;
+}
+
+function bandsOf(first: number, end: number, nt: number, step: number): Band[] {
+  const bands: Band[] = [[first, end]];
+  for (let i = end; i < nt; i += step) bands.push([i, Math.min(nt, i + step)]);
+  return bands;
 }
 
 /**
@@ -68,13 +112,26 @@ function divided(
 ): [first: number, end: number][] {
   const panels: [number, number][] = [];
   for (let first = 0, end = 0; first < lines; first = end) {
-    let tiles = 0;
-    // Each GPU of a line of the grid takes one.
-    do {
-      tiles += tilesOf(end);
-      end = Math.min(lines, end + step);
-    } while (end < lines && tiles + tilesOf(end) <= room);
+    end = endOf(first, lines, step, room, tilesOf);
     panels.push([first, end]);
   }
   return panels;
+}
+
+/** End of the lines from `first` on whose tiles fit the room of each GPU: one line of the grid at least. */
+function endOf(
+  first: number,
+  lines: number,
+  step: number,
+  room: number,
+  tilesOf: (line: number) => number,
+): number {
+  let tiles = 0;
+  let end = first;
+  // Each GPU of a line of the grid takes one.
+  do {
+    tiles += tilesOf(end);
+    end = Math.min(lines, end + step);
+  } while (end < lines && tiles + tilesOf(end) <= room);
+  return end;
 }

@@ -170,20 +170,58 @@ describe('wrong shapes', () => {
 });
 
 describe('panels', () => {
-  it('fill the memory, also if the memory is given', async () => {
+  const lower = (runtime: Runtime, rows: number): TiledMatrix =>
+    new TiledMatrix(runtime, 'f64', { rows, tile: 1, lower: true });
+
+  it('there is one with one band if the matrix fits', async () => {
     await onMachine(MACHINES[0].options, async (runtime) => {
-      const A = new TiledMatrix(runtime, 'f64', { rows: 12, tile: 1, lower: true });
-      expect(panelsOf(A)).toEqual([[0, 12]]);
-      const panels = panelsOf(A, 30);
-      expect(panels[0][0]).toBe(0);
-      expect(panels.at(-1)?.[1]).toBe(12);
-      expect(panels.length).toBeGreaterThan(1);
-      for (const [index, [first, end]] of panels.entries()) {
-        if (index > 0) expect(first).toBe(panels[index - 1][1]);
-        let tiles = 0;
-        for (let j = first; j < end; j++) tiles += 12 - j;
-        if (end - first > 1) expect(tiles).toBeLessThanOrEqual(25);
+      const [panel, ...others] = panelsOf(lower(runtime, 12));
+      expect(panel).toEqual({ first: 0, end: 12, bands: [[0, 12]] });
+      expect(others).toEqual([]);
+    });
+  });
+
+  it('cover the matrix, and what stays of each has room, for all sizes of memory', async () => {
+    await onMachine(MACHINES[0].options, async (runtime) => {
+      for (const nt of [1, 2, 7, 16, 33]) {
+        const A = lower(runtime, nt);
+        for (let tiles = 5; tiles < nt * nt; tiles += 3) {
+          const room = Math.min(tiles - 4, 0.85 * tiles);
+          let column = 0;
+          for (const { first, end, bands } of panelsOf(A, tiles)) {
+            expect(first).toBe(column);
+            expect(end).toBeGreaterThan(first);
+            column = end;
+            let row = first;
+            for (const [top, bottom] of bands) {
+              expect(top).toBe(row);
+              row = bottom;
+            }
+            expect(row).toBe(nt);
+            const width = end - first;
+            if (bands.length > 1) {
+              const stays = width * first + (width * (width + 1)) / 2;
+              expect(stays + 3 * width).toBeLessThanOrEqual(room);
+              for (const [top, bottom] of bands.slice(1)) expect(bottom - top).toBe(1);
+            } else if (width > 1) {
+              expect((width * (2 * nt - first - end + 1)) / 2).toBeLessThanOrEqual(room);
+            }
+          }
+          expect(column).toBe(nt);
+        }
       }
+    });
+  });
+
+  it('are wider in bands at the begin of a matrix, and whole at its end', async () => {
+    await onMachine(MACHINES[0].options, async (runtime) => {
+      const panels = panelsOf(lower(runtime, 16), 38);
+      expect(panels.map(({ first, end, bands }) => [first, end, bands.length])).toEqual([
+        [0, 5, 12],
+        [5, 8, 1],
+        [8, 13, 1],
+        [13, 16, 1],
+      ]);
     });
   });
 });

@@ -167,6 +167,10 @@ test('a wrong machine description is refused with the place of the mistake', () 
   expect(() => checkMachine({ ...good, h2d: { bandwidth: 0, latency: 0 } })).toThrow(
     'h2d.bandwidth',
   );
+  expect(() => checkMachine({ ...good, hostCopies: { read: 1, write: 0 } })).toThrow(
+    'hostCopies.write',
+  );
+  expect(() => checkMachine({ ...good, hostCopies: 1 })).toThrow('hostCopies');
   expect(() => checkMachine({ ...good, gpus: 1.5 })).toThrow('gpus');
   expect(() => checkMachine({ ...good, kernels: { k: { table: [] } } })).toThrow("kernel 'k'");
 });

@@ -39,7 +39,30 @@ export class EventQueue {
   push(id: number, time: number): void {
     this.timeOf[id] = time;
     this.orderOf[id] = this.nextOrder++;
-    let at = this.count++;
+    this.rise(id, this.count++);
+  }
+
+  /** Gives the entry of `id` another time. */
+  move(id: number, time: number): void {
+    const { heap, timeOf } = this;
+    if (timeOf[id] === time) return;
+    const isLater = time > timeOf[id];
+    const at = heap.subarray(0, this.count).indexOf(id);
+    timeOf[id] = time;
+    if (isLater) this.sink(id, at);
+    else this.rise(id, at);
+  }
+
+  /** Takes the id of the next entry; only when `length` is not 0. */
+  pop(): number {
+    const top = this.heap[0];
+    this.count--;
+    this.sink(this.heap[this.count], 0);
+    return top;
+  }
+
+  /** Puts `id` at place `at`, or nearer to the top. */
+  private rise(id: number, at: number): void {
     while (at > 0) {
       const parent = (at - 1) >> 1;
       if (this.before(this.heap[parent], id)) break;
@@ -49,21 +72,17 @@ export class EventQueue {
     this.heap[at] = id;
   }
 
-  /** Takes the id of the next entry; only when `length` is not 0. */
-  pop(): number {
-    const top = this.heap[0];
-    const last = this.heap[--this.count];
-    let at = 0;
+  /** Puts `id` at place `at`, or farther from the top. */
+  private sink(id: number, at: number): void {
     for (;;) {
       let child = 2 * at + 1;
       if (child >= this.count) break;
       if (child + 1 < this.count && this.before(this.heap[child + 1], this.heap[child])) child++;
-      if (this.before(last, this.heap[child])) break;
+      if (this.before(id, this.heap[child])) break;
       this.heap[at] = this.heap[child];
       at = child;
     }
-    this.heap[at] = last;
-    return top;
+    this.heap[at] = id;
   }
 
   private before(a: number, b: number): boolean {

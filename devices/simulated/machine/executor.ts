@@ -13,10 +13,11 @@ import { FIRST_QUEUE, NO_QUEUE, type QueueId, type SpaceId } from '../../handles
 import type { Adversary } from './adversary.js';
 import { blockTime, COPY_BLOCK, copyBlock } from './block-copy.js';
 import type { FaultPlan } from './faults.js';
+import { type HostTraffic, hostTrafficOf } from './host-traffic.js';
 import { type CompiledTime, compileTime } from './kernel-times.js';
 import { LaneCommands, type LaneQueues } from './lane-commands.js';
 import { Lanes } from './lanes.js';
-import { type MachineDescription, pairLink, queuesOf, spacesOf } from './machine.js';
+import { linkOf, type MachineDescription, queuesOf, spacesOf } from './machine.js';
 import { ARGS, Op, Records } from './records.js';
 import { steeredCall, steeredTime } from './steered-call.js';
 import type { Watcher } from './watcher.js';
@@ -34,8 +35,11 @@ export interface KernelCall {
   readonly params: readonly number[];
 }
 
-/** States of a queue; values of `state`. A lane also waits for letters, and for the engine to handle failures. */
-const Queue = { idle: 0, running: 1, waiting: 2 } as const;
+/**
+ * States of a queue; values of `state`. A lane also waits for letters, and for the engine to handle failures. The first byte of a copy
+ * that shares the host's memory is yet to come in state `copyBegins`.
+ */
+const Queue = { idle: 0, running: 1, waiting: 2, copyBegins: 3 } as const;
 
 export class Executor implements EventOwner, LaneQueues {
   readonly spaces: readonly SpaceInfo[];
@@ -89,6 +93,8 @@ export class Executor implements EventOwner, LaneQueues {
   private readonly bandwidth: Float64Array;
   private readonly latency: Float64Array;
   private readonly launchNs: number;
+  /** Undefined: copies from and to the host do not slow each other down. */
+  private readonly hostTraffic: HostTraffic | undefined;
 
   // biome-ignore lint/complexity/useMaxParams: made in one place, by the backend in this folder.
   constructor(
@@ -131,6 +137,7 @@ export class Executor implements EventOwner, LaneQueues {
       this.bandwidth[q] = (link?.bandwidth ?? 1e11) / 1e9;
       this.latency[q] = (link?.latency ?? 0) * 1e9;
     });
+    this.hostTraffic = hostTrafficOf(machine, this.queues, world, this.firstEvent);
     this.launchNs = machine.engine.launch * 1e9;
     this.host = this.bytes[0];
     this.messages = new LaneCommands(this, this.lanes, watcher);
@@ -184,7 +191,17 @@ export class Executor implements EventOwner, LaneQueues {
   }
 
   happens(queue: QueueId): void {
-    if (!this.isDead) this.end(queue, this.world.time);
+    if (this.isDead) return;
+    if (this.state[queue] === Queue.copyBegins) {
+      this.state[queue] = Queue.running;
+      const slot = this.records.slotOf(queue, this.head(queue));
+      this.hostTraffic?.begin(queue, this.adversary.stretch(this.bytesNs(queue, slot)));
+    } else this.end(queue, this.world.time);
+  }
+
+  /** Nanoseconds of the bytes of a copy over its link. */
+  private bytesNs(queue: QueueId, slot: number): number {
+    return this.records.args[slot * ARGS + 2] / this.bandwidth[queue];
   }
 
   /** The state of each queue, for reports. */
@@ -252,6 +269,7 @@ export class Executor implements EventOwner, LaneQueues {
     const { space } = this.queues[q];
     let ns = 0;
     let status: number = Status.ok;
+    this.state[q] = Queue.running;
     this.started++;
     this.watcher?.started(q, (this.cursor[q] + 1) | 0);
     const run = records.run[slot];
@@ -267,11 +285,13 @@ export class Executor implements EventOwner, LaneQueues {
       );
     } else if (records.op[slot] === Op.copy) {
       status = this.faults.copy(space);
-      ns = adversary.stretch(this.latency[q] + records.args[slot * ARGS + 2] / this.bandwidth[q]);
+      if (this.hostTraffic?.concerns(q)) {
+        this.state[q] = Queue.copyBegins;
+        ns = adversary.stretch(this.latency[q]);
+      } else ns = adversary.stretch(this.latency[q] + this.bytesNs(q, slot));
     } else ns = adversary.stretch(this.launchNs);
     records.outcome[slot] = status;
     records.startAt[slot] = at;
-    this.state[q] = Queue.running;
     if (!Number.isNaN(status)) this.world.schedule(this.firstEvent + q, at + ns);
   }
 
@@ -301,7 +321,8 @@ export class Executor implements EventOwner, LaneQueues {
   /** Nanoseconds that a queue has spent in kernels and copies until `at`, the present. */
   busy(q: QueueId, at: number): number {
     const { records, cursor } = this;
-    if (this.state[q] !== Queue.running) return this.busyNs[q];
+    if (this.state[q] !== Queue.running && this.state[q] !== Queue.copyBegins)
+      return this.busyNs[q];
     const slot = records.slotOf(q, (cursor[q] + 1) | 0);
     return this.busyNs[q] + (records.op[slot] === Op.fill ? 0 : at - records.startAt[slot]);
   }
@@ -313,6 +334,7 @@ export class Executor implements EventOwner, LaneQueues {
     const last = (first + records.span[slot] - 1) | 0;
     const op = records.op[slot];
     const isMessage = op >= Op.send;
+    if (op === Op.copy && this.hostTraffic?.concerns(q)) this.hostTraffic.end(q);
     if (isMessage) this.messages.carryOut(q, slot, first);
     else this.effects(q, slot, first);
     records.endAt[slot] = at;
@@ -399,21 +421,5 @@ export class Executor implements EventOwner, LaneQueues {
       w = next;
     }
     this.onFinished(q);
-  }
-}
-
-function linkOf(
-  machine: MachineDescription,
-  queue: QueueInfo,
-): { bandwidth: number; latency: number } | null {
-  switch (queue.kind) {
-    case 'h2d':
-      return machine.h2d;
-    case 'd2h':
-      return machine.d2h;
-    case 'peer':
-      return pairLink(machine, queue.space - 1, queue.peer - 1);
-    default:
-      return null;
   }
 }

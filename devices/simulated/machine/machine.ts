@@ -4,6 +4,7 @@
 import type { QueueInfo, SpaceInfo } from '../../backend.js';
 import { HeadraceError } from '../../errors.js';
 import { FIRST_GPU, HOST, NO_SPACE } from '../../handles.js';
+import type { HostMemoryRates } from './host-traffic.js';
 import { compileTime, type KernelTime } from './kernel-times.js';
 
 /** A link: seconds = latency + bytes / bandwidth. */
@@ -44,6 +45,8 @@ export interface MachineDescription {
   readonly computeStreams?: number;
   readonly h2d: Link;
   readonly d2h: Link;
+  /** What the host's memory gives to the copies of all GPUs of a rank together. Default: they do not slow each other down. */
+  readonly hostCopies?: HostMemoryRates;
   /** Between any two GPUs; null: no peer access. */
   readonly d2d: Link | null;
   readonly pairs?: readonly PairLink[];
@@ -84,6 +87,14 @@ function checkLink(value: unknown, where: string): void {
   checkNumber(link.latency, `${where}.latency`, 0);
 }
 
+function checkRates(value: unknown, where: string): void {
+  if (value === null || typeof value !== 'object') throw wrong(where, 'an object', value);
+  for (const key of ['read', 'write'] as const) {
+    const rate = (value as HostMemoryRates)[key];
+    if (!(rate > 0)) throw wrong(`${where}.${key}`, 'a positive number (bytes per second)', rate);
+  }
+}
+
 /** Checks a description from a file. @throws HeadraceError `ERR_MACHINE` naming the place */
 export function checkMachine(value: unknown): MachineDescription {
   if (value === null || typeof value !== 'object') throw wrong('the file', 'an object', value);
@@ -98,6 +109,7 @@ export function checkMachine(value: unknown): MachineDescription {
   if (m.computeStreams !== undefined) checkNumber(m.computeStreams, 'computeStreams', 1, true);
   checkLink(m.h2d, 'h2d');
   checkLink(m.d2h, 'd2h');
+  if (m.hostCopies !== undefined) checkRates(m.hostCopies, 'hostCopies');
   if (m.d2d !== null) checkLink(m.d2d, 'd2d');
   m.pairs?.forEach((pair, i) => {
     checkNumber(pair.from, `pairs[${i}].from`, 0, true);
@@ -118,9 +130,23 @@ export function checkMachine(value: unknown): MachineDescription {
 }
 
 /** The link over which GPU `to` copies from GPU `from`, or null. */
-export function pairLink(m: MachineDescription, to: number, from: number): Link | null {
+function pairLink(m: MachineDescription, to: number, from: number): Link | null {
   const special = m.pairs?.find((p) => p.from === from && p.to === to);
   return special === undefined ? m.d2d : special.link;
+}
+
+/** The link of a queue that copies, or null. */
+export function linkOf(machine: MachineDescription, queue: QueueInfo): Link | null {
+  switch (queue.kind) {
+    case 'h2d':
+      return machine.h2d;
+    case 'd2h':
+      return machine.d2h;
+    case 'peer':
+      return pairLink(machine, queue.space - 1, queue.peer - 1);
+    default:
+      return null;
+  }
 }
 
 /** Memory spaces of a machine: the host, then its GPUs. */

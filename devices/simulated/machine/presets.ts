@@ -44,6 +44,8 @@ function h200(gpus: number): MachineDescription {
     workers: 16,
     h2d: { bandwidth: 55e9, latency: 7.8e-6 },
     d2h: { bandwidth: 55e9, latency: 7.8e-6 },
+    // Of four GPUs at once: out 36 GB/s each, and 23.9 each way in both directions (bench/peers/gpu_copies.cu).
+    hostCopies: { read: 285e9, write: 144e9 },
     d2d: { bandwidth: 388e9, latency: 7.8e-6 },
     network: { bandwidth: 50e9 * Math.max(1, gpus), latency: 5e-6 }, // assumed: a 400 Gbit/s card per GPU
     engine: { command: 3e-7, wake: 5e-5, launch: 3.1e-6 },

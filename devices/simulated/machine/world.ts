@@ -68,6 +68,11 @@ export class World {
     this.kick();
   }
 
+  /** Event `id`, which is under way, will happen at `time` instead. */
+  move(id: number, time: number): void {
+    this.events.move(id, time);
+  }
+
   /** Does something at `time`, once. */
   at(time: number, action: () => void): void {
     const id = this.freeIds.pop() ?? this.reserve(undefined, 1);

@@ -22,7 +22,7 @@ constexpr std::uint32_t kAwaited = 16;
 constexpr std::int64_t kQueryGap = 50000;
 /// Nothing was submitted for so long (nanoseconds): the thread has time to ask a stream with copies, on whose ends messages wait,
 /// and later one with kernels. Without these limits a stream that was asked just before the last submission waits for the whole gap
-/// (8 bytes between kernels of two ranks took 63 us in place of 32).
+/// (8 bytes between kernels of two ranks took 63 us in place of 28).
 constexpr std::int64_t kQuietForCopies = 5000;
 constexpr std::int64_t kQuietForKernels = 20000;
 /// A stream with timed commands gets other timed commands soon: so many recordings later at most. The next one takes the waits

@@ -203,6 +203,7 @@ export class Reference {
     if (!COMMUTING.includes(kind)) this.commutes.delete(x);
     const isMissing = !OVERWRITING.includes(kind) && (inputs || this.lacks(x, from, count));
     if (isFailing(step) || isMissing) {
+      if (COMMUTING.includes(kind)) this.mayCommute(step, !inputs && !isFailing(step));
       const elements = Array.from({ length: count }, (_, i) => from + i);
       lost.set(x, new Set([...(lost.get(x) ?? []), ...elements]));
       return;
@@ -212,6 +213,26 @@ export class Reference {
     perform(step, values);
     this.points[x].add(values[x].join());
     if (COMMUTING.includes(kind)) this.addCommuting(x, before);
+  }
+
+  /**
+   * The task does not run, or it commutes with one that does not run and `mayRun` before that one: then its part may be in the value
+   * from before the failure.
+   */
+  private mayCommute(step: TaskStep, mayRun: boolean): void {
+    const { x } = step;
+    const before = this.values[x].slice();
+    if (!this.commutes.has(x)) {
+      if (this.lost.has(x)) return;
+      this.commuting[x].push({ base: before, added: [] });
+      this.commutes.add(x);
+    }
+    if (!mayRun) return;
+    perform(step, this.values);
+    this.addCommuting(x, before);
+    before.forEach((value, i) => {
+      this.values[x][i] = value;
+    });
   }
 
   private addCommuting(x: number, before: Values): void {

@@ -73,8 +73,8 @@ if ((gpus > 1)) && type mpirun >/dev/null 2>&1; then
   timeout 200 node dist/bench/gpu-network.js
   # The dependency of 8 bytes by hand, with the same kernel on either side.
   if type nvcc mpicxx >/dev/null 2>&1; then
-    nvcc -O2 -std=c++17 -ccbin mpicxx bench/peers/gpu_hops.cu -o "$results/gpu_hops"
-    timeout 60 mpirun -n 2 "$results/gpu_hops" || echo 'gpu_hops needs an MPI that takes device pointers'
+    nvcc -O2 -std=c++17 -ccbin mpicxx bench/peers/gpu_hops.cu -o "$results/gpu_hops" &&
+      timeout 60 mpirun -n 2 "$results/gpu_hops" || echo 'gpu_hops needs an MPI that takes device pointers'
   fi
 fi
 node dist/bench/gpu-table.js "$results/entries"

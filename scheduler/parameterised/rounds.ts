@@ -74,17 +74,8 @@ export class Rounds {
     if (state === undefined) return this.pause();
     const { first, size } = this.ready;
     const turn = this.walk.waiting.count;
-    this.mark = {
-      ...{
-        state,
-        cls: first.cls,
-        datum: firstDatum(first),
-        ready: size,
-        turn,
-        length: 0,
-        tries: 0,
-      },
-    };
+    const datum = firstDatum(first);
+    this.mark = { state, cls: first.cls, datum, ready: size, turn, length: 0, tries: 0 };
     return 1;
   }
 

@@ -1,5 +1,13 @@
-// How far a part of a play has come.
+// How far a part of a play may come, and how far it has come.
 import { type PlannedQueue, recordsIn } from './planned-program.js';
+
+/** Limit for the records of a part, per queue. */
+const PART_RECORDS = 2 ** 27;
+
+/** Iterations by which no queue has more records than a part may have; 0 if a list is longer than that. */
+export function mostIterations(lists: readonly PlannedQueue[]): number {
+  return Math.floor(PART_RECORDS / Math.max(...lists.map(recordsIn)));
+}
 
 /** A part that is under way. */
 interface PlayingPart {

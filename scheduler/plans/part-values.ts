@@ -4,7 +4,7 @@ import { guards } from '../../devices/guards.js';
 
 export class PartValues {
   readonly values: Float64Array;
-  readonly slots: number;
+  private readonly slots: number;
   private readonly room: number;
   private readonly given: (slot: number, iteration: number) => number;
 

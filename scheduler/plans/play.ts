@@ -14,7 +14,7 @@ import type { Section } from '../engine/exclusive.js';
 import type { RunState } from '../engine/run-state.js';
 import type { EngineState } from '../engine/state.js';
 import type { DriverGraph } from './driver-graph.js';
-import { iterationsOver } from './part-progress.js';
+import { iterationsOver, mostIterations } from './part-progress.js';
 import { PartValues } from './part-values.js';
 import type { Placement } from './placement.js';
 import {
@@ -29,8 +29,6 @@ import { PlayTimes } from './play-times.js';
 import type { PlayedPart } from './played-part.js';
 import { queueName } from './queue-name.js';
 
-/** Limit for the records of one part of a play, per queue. */
-const PART_RECORDS = 2 ** 27;
 /** Limit for the values of open parameters that are computed at once. */
 const PART_VALUES = 2 ** 20;
 /** The same for the first part of a play with a condition, which may end soon. */
@@ -268,8 +266,7 @@ export class Play implements Section {
     const { condition } = wish;
     const { times: traced } = this;
     const slots = program.slots.length;
-    const longest = Math.max(...program.queues.map(recordsIn));
-    let times = Math.max(1, Math.floor(PART_RECORDS / longest));
+    let times = Math.max(1, mostIterations(program.queues));
     if (traced !== undefined) times = Math.min(times, traced.iterations);
     if (slots > 0) {
       const soon = Math.max(FIRST_VALUES, this.iterations * slots);
@@ -320,10 +317,10 @@ export class Play implements Section {
     // The queues of a play that is cancelled complete what they skip: it is cancelled before they do.
     if (backend.isCancelled(this.wish.run.slot)) return;
     if (over > 0) played(iterations + over);
-    const longest = Math.max(...lists.map(recordsIn));
-    const most = Math.min(parameters.limit(over), Math.floor(PART_RECORDS / longest));
+    if (!this.isOpen) return;
+    const most = Math.min(parameters.limit(over), mostIterations(lists));
     const times = Math.min(this.wanted - iterations, most);
-    if (!this.isOpen || times <= partTimes) return;
+    if (times <= partTimes) return;
     parameters.take(partTimes, times);
     this.isOpen = backend.extendPlay(times);
     if (!this.isOpen) return;

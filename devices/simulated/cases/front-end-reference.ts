@@ -221,12 +221,9 @@ export class Reference {
    */
   private mayCommute(step: TaskStep, mayRun: boolean): void {
     const { x } = step;
+    if (this.lost.has(x) && !this.commutes.has(x)) return;
     const before = this.values[x].slice();
-    if (!this.commutes.has(x)) {
-      if (this.lost.has(x)) return;
-      this.commuting[x].push({ base: before, added: [] });
-      this.commutes.add(x);
-    }
+    this.beginCommuting(x, before);
     if (!mayRun) return;
     perform(step, this.values);
     this.addCommuting(x, before);
@@ -235,10 +232,14 @@ export class Reference {
     });
   }
 
-  private addCommuting(x: number, before: Values): void {
-    const all = this.commuting[x];
-    if (!this.commutes.has(x)) all.push({ base: before, added: [] });
+  private beginCommuting(x: number, base: Values): void {
+    if (!this.commutes.has(x)) this.commuting[x].push({ base, added: [] });
     this.commutes.add(x);
-    all[all.length - 1]?.added.push(this.values[x].map((value, i) => value - before[i]));
+  }
+
+  private addCommuting(x: number, before: Values): void {
+    this.beginCommuting(x, before);
+    const added = this.values[x].map((value, i) => value - before[i]);
+    this.commuting[x].at(-1)?.added.push(added);
   }
 }

@@ -79,20 +79,22 @@ function checkNumber(value: unknown, where: string, least: number, whole = false
   }
 }
 
+function checkRate(value: number, where: string): void {
+  if (!(value > 0)) throw wrong(where, 'a positive number (bytes per second)', value);
+}
+
 function checkLink(value: unknown, where: string): void {
   if (value === null || typeof value !== 'object') throw wrong(where, 'a link', value);
   const link = value as Link;
-  if (!(link.bandwidth > 0))
-    throw wrong(`${where}.bandwidth`, 'a positive number (bytes per second)', link.bandwidth);
+  checkRate(link.bandwidth, `${where}.bandwidth`);
   checkNumber(link.latency, `${where}.latency`, 0);
 }
 
 function checkRates(value: unknown, where: string): void {
   if (value === null || typeof value !== 'object') throw wrong(where, 'an object', value);
-  for (const key of ['read', 'write'] as const) {
-    const rate = (value as HostMemoryRates)[key];
-    if (!(rate > 0)) throw wrong(`${where}.${key}`, 'a positive number (bytes per second)', rate);
-  }
+  const { read, write } = value as HostMemoryRates;
+  checkRate(read, `${where}.read`);
+  checkRate(write, `${where}.write`);
 }
 
 /** Checks a description from a file. @throws HeadraceError `ERR_MACHINE` naming the place */

@@ -265,6 +265,8 @@ export interface Guards {
   restoresLatest: boolean;
   /** A datum that is marked as without a value has one still for the tasks that were inserted before (stages/poison.ts). */
   marksInOrder: boolean;
+  /** What begins or ends before such a mark says whether the tasks before the mark find a value (scheduler/failure/poison.ts). */
+  endsBeforeMark: boolean;
   /** Runs that begin alike and take turns are recognised, each of them (scheduler/recognition/recognition.ts). */
   straysNoted: boolean;
   /** What a family has written comes, in program order, before the tasks behind its parent (H15). */
@@ -413,6 +415,7 @@ const all: Guards = {
   familyFails: true,
   restoresLatest: true,
   marksInOrder: true,
+  endsBeforeMark: true,
   straysNoted: true,
   familyInPlace: true,
   commuteInTurn: true,

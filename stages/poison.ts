@@ -3,7 +3,7 @@
 import { HeadraceError } from '../devices/errors.js';
 import { guards } from '../devices/guards.js';
 import { type DatumId, NO_DATUM, type TaskId } from '../devices/handles.js';
-import { type Directory, Poison } from '../devices/memory/directory.js';
+import { type Directory, type Marked, Poison } from '../devices/memory/directory.js';
 import type { StageContext } from './context.js';
 import { Outcome } from './stage.js';
 import { AccessMode } from './task-table.js';
@@ -20,31 +20,65 @@ export function placeIn({ placeOf }: StageContext, task: TaskId, d: DatumId): Ta
 export function cure(x: StageContext, d: DatumId, task: TaskId): void {
   const dir = x.directory;
   const id = placeIn(x, task, d);
-  if (dir.poison[d] !== Poison.none) {
-    if (laterWriterDecided(x, d, id)) {
-      const marked = dir.marked.get(d);
-      if (marked !== undefined) dir.marked.set(d, { by: marked.by, before: Poison.none });
-      return;
-    }
-    dir.setPoison(d, Poison.none);
+  if (dir.poison[d] === Poison.none) {
+    dir.poisonedBy[d] = id;
+    return;
   }
-  dir.poisonedBy[d] = id;
+  const marked = markBehind(x, d, id);
+  const { poison, by } = valueAt(dir, d, marked);
+  const isDecided = by === id || isLater(x, by, id);
+  if (poison === Poison.none || !isDecided || !guards.laterWriterDecides)
+    decide(dir, d, marked, { poison: Poison.none, by: id });
 }
 
-/** Whether task `id`, or one after it in program order, poisoned datum `d`. */
-function laterWriterDecided({ directory, tasks }: StageContext, d: DatumId, id: TaskId): boolean {
-  const by = directory.poisonedBy[d];
-  const isLater = by === id || (((by - id) | 0) > 0 && tasks.contains(by));
-  return isLater && guards.laterWriterDecides;
+/** Whether a datum has a value, and the last task in program order that decided on this. */
+interface Decision {
+  readonly poison: number;
+  readonly by: number;
 }
 
-/** The poison of datum `d` for a reader: that from before, if the datum was marked behind the reader. */
-function poisonFor(x: StageContext, d: DatumId, task: TaskId): number {
-  const { directory, tasks } = x;
+/** The mark of datum `d` behind task `id`, which waits or is ending. */
+export function markBehind(
+  { directory, tasks }: StageContext,
+  d: DatumId,
+  id: TaskId,
+): Marked | undefined {
+  if (directory.marked.size === 0 || !guards.marksInOrder) return undefined;
   const marked = directory.marked.get(d);
-  const id = placeIn(x, task, d);
-  const isBefore = marked !== undefined && ((marked.by - id) | 0) >= 0 && tasks.contains(marked.by);
-  return isBefore && guards.marksInOrder ? marked.before : directory.poison[d];
+  const isBehind = marked !== undefined && ((marked.by - id) | 0) >= 0 && tasks.contains(marked.by);
+  return isBehind ? marked : undefined;
+}
+
+/** What was decided on datum `d`: before `marked`, or so far. */
+export function valueAt(dir: Directory, d: DatumId, marked: Marked | undefined): Decision {
+  return marked === undefined
+    ? { poison: dir.poison[d], by: dir.poisonedBy[d] }
+    : { poison: marked.before, by: marked.decidedBy };
+}
+
+/** A task decides on datum `d`, before `marked` if there is that mark behind it. */
+export function decide(
+  dir: Directory,
+  d: DatumId,
+  marked: Marked | undefined,
+  { poison, by }: Decision,
+): void {
+  if (marked !== undefined) {
+    dir.marked.set(d, { by: marked.by, before: poison, decidedBy: by });
+    return;
+  }
+  dir.poisonedBy[d] = by;
+  if (poison !== dir.poison[d]) dir.setPoison(d, poison);
+}
+
+/** Whether task `by` comes after task `id`, which is in the window. Then later ones are, too: other ids are of long ago. */
+export function isLater({ tasks }: StageContext, by: number, id: TaskId): boolean {
+  return ((by - id) | 0) > 0 && tasks.contains(by);
+}
+
+/** What was decided on datum `d` for a reader: that from before, if the datum was marked behind the reader. */
+export function valueFor(x: StageContext, d: DatumId, task: TaskId): Decision {
+  return valueAt(x.directory, d, markBehind(x, d, placeIn(x, task, d)));
 }
 
 /** The first datum without a usable value that the task in `row` reads, or -1. */
@@ -55,7 +89,8 @@ export function poisonedInput(x: StageContext, row: number): DatumId {
   for (let i = 0; i < modes.length; i++) {
     if (modes[i] === AccessMode.write) continue;
     const d = tasks.flowDatum[first + i];
-    const poison = dir.poison[d] === Poison.none ? Poison.none : poisonFor(x, d, tasks.idOf(row));
+    const poison =
+      dir.poison[d] === Poison.none ? Poison.none : valueFor(x, d, tasks.idOf(row)).poison;
     if (poison !== Poison.none && poison !== restores) return d;
   }
   return NO_DATUM;
@@ -79,14 +114,14 @@ export function poisonedDatum(
   dir: Directory,
   d: DatumId,
   where: { readonly task?: string; readonly stage?: string } = {},
+  { poison, by }: Decision = valueAt(dir, d, undefined),
 ): HeadraceError {
   const datum = dir.info[d]?.name ?? `#${d}`;
-  const poison = dir.poison[d];
   // `restore` is refused for parts, and for data that have parts.
   const restores = poison === Poison.outdated && dir.info[d]?.view === undefined;
   const remedy = restores ? RESTORE : REWRITE;
   const loss = dir.info[d]?.loss;
-  const why = loss !== undefined && loss.by === dir.poisonedBy[d] ? { cause: loss.cause } : {};
+  const why = loss !== undefined && loss.by === by ? { cause: loss.cause } : {};
   return new HeadraceError(
     'ERR_DATUM_POISONED',
     `datum '${datum}' has no usable value: ${WHY[poison]}`,
@@ -96,6 +131,8 @@ export function poisonedDatum(
 
 /** Fails a task that would read a datum without a usable value. */
 export function failPoisoned(x: StageContext, row: number, d: DatumId, stage: string): number {
-  x.hooks.fail(row, poisonedDatum(x.directory, d, { task: x.describe(row), stage }));
+  const where = { task: x.describe(row), stage };
+  const value = valueFor(x, d, x.tasks.idOf(row));
+  x.hooks.fail(row, poisonedDatum(x.directory, d, where, value));
   return Outcome.fail;
 }

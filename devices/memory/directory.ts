@@ -58,9 +58,11 @@ export interface DatumInfo {
 }
 
 /** A mark that no task in the window has made. */
-interface Marked {
+export interface Marked {
   readonly by: TaskId;
   readonly before: number;
+  /** The last task before the mark that decided on `before`. */
+  readonly decidedBy: number;
 }
 
 function queueColumn(length: number): Column<Int32Array, QueueId> {
@@ -82,8 +84,8 @@ export class Directory {
   /** Last task in program order that decided on `poison` (scheduler/failure/poison.ts). */
   poisonedBy: Int32Array = new Int32Array(INITIAL_ROWS);
   /**
-   * By datum that was marked behind task `by`: its poison from before, for that task and earlier ones that wait. Whatever ends
-   * among these tasks and changes the poison decides for the others, too: then there is no entry any more.
+   * By datum that was marked behind task `by`: its poison from before, for that task and earlier ones that wait. What begins or
+   * ends among these decides on that one. There is no entry any more once `poison` has changed.
    */
   readonly marked: Map<DatumId, Marked> = new Map();
   /** 1 once a task that writes the datum was inserted, or if the datum was created with a value. */

@@ -10,7 +10,8 @@
 // in another order than they happened.
 // Spawned tasks run before the tasks behind their parent, whatever their numbers: what they do to its data has its place.
 // What never became a task (held tasks, tasks of other ranks) marks its outputs at once. Tasks that were inserted before
-// the mark and wait still see what was there before it (`Directory.marked`).
+// the mark and wait still see what was there before it (`Directory.marked`). Writers among them decide on that: by the mark, a
+// receive of the failed run's data may not have ended yet.
 // Invariant: `poisonedBy[d]` is the last writer of `d` that decided on it: one that overwrites all of it and was issued, or
 // one that failed. effects.ts also marks the results that issued tasks computed from a failed writer.
 import { Status } from '../../devices/backend.js';
@@ -18,7 +19,7 @@ import { guards } from '../../devices/guards.js';
 import type { DatumId, TaskId } from '../../devices/handles.js';
 import { type Directory, Poison } from '../../devices/memory/directory.js';
 import type { StageContext } from '../../stages/context.js';
-import { placeIn } from '../../stages/poison.js';
+import { decide, isLater, markBehind, placeIn, valueAt } from '../../stages/poison.js';
 import { Execution } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
 
@@ -35,9 +36,9 @@ export function poisonOutputs(x: StageContext, row: number, status: number): voi
     if (modes[i] === AccessMode.read) continue;
     const d = tasks.flowDatum[first + i];
     const id = placeIn(x, task, d);
-    const by = dir.poisonedBy[d];
-    // While this task is in the window, later ones are too: other ids are of long ago.
-    const isLater = ((by - id) | 0) > 0 && tasks.contains(by) && guards.laterWriterDecides;
+    const marked = guards.endsBeforeMark ? markBehind(x, d, id) : undefined;
+    const now = valueAt(dir, d, marked);
+    const isDecided = isLater(x, now.by, id) && guards.laterWriterDecides;
     const keepsRest =
       takesOver === true && status === Status.cancelled && modes[i] === AccessMode.readWrite;
     const poison = keepsRest
@@ -46,15 +47,20 @@ export function poisonOutputs(x: StageContext, row: number, status: number): voi
           ...{ id, status, lacksPartials: combines === true && guards.partialSums },
           isIssued: isCopy || tasks.execution[row] !== Execution.none,
         });
-    // A later, cancelled task would have changed the older value. That is the value that this task did not write.
+    // A later, cancelled task, or what the mark stands for, would have changed the older value. That is the value that this task
+    // did not write.
     const isWeak = dir.poison[d] === Poison.outdated || dir.poison[d] === Poison.notTaken;
-    if (isLater && isWeak && poison !== Poison.notTaken) dir.setPoison(d, poison);
-    if (isLater) continue;
+    const spoilsOlder = isWeak && poison !== Poison.notTaken;
+    if (isDecided) {
+      if (marked === undefined && spoilsOlder) dir.setPoison(d, poison);
+      continue;
+    }
     // Whatever left the datum without a value before has done more than that.
-    if (poison === Poison.notTaken && dir.poison[d] !== Poison.none) continue;
-    dir.poisonedBy[d] = id;
-    if (status !== Status.cancelled || dir.poison[d] === Poison.none || poison < dir.poison[d])
-      dir.setPoison(d, poison);
+    if (poison === Poison.notTaken && now.poison !== Poison.none) continue;
+    const isWorse =
+      status !== Status.cancelled || now.poison === Poison.none || poison < now.poison;
+    decide(dir, d, marked, { poison: isWorse ? poison : now.poison, by: id });
+    if (marked !== undefined && spoilsOlder) dir.poison[d] = poison;
   }
 }
 
@@ -121,9 +127,9 @@ export function markUnwritten(dir: Directory, d: DatumId, id: TaskId): void {
 
 /** Datum `d` has this poison behind task `id`. Tasks up to that one may wait still, and read what was there before. */
 function mark(dir: Directory, d: DatumId, id: TaskId, poison: number): void {
+  const { poison: before, by: decidedBy } = valueAt(dir, d, undefined);
   dir.poisonedBy[d] = id;
-  const before = dir.poison[d];
   if (poison === before) return;
   dir.setPoison(d, poison);
-  dir.marked.set(d, { by: id, before });
+  dir.marked.set(d, { by: id, before, decidedBy });
 }

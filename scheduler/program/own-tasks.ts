@@ -13,7 +13,7 @@ import type { Datum } from './datum.js';
 /** One step of the runtime's own tasks. */
 interface Job {
   readonly run: () => void;
-  readonly fail: (error: HeadraceError) => void;
+  readonly fail: (error: HeadraceError, task: TaskId) => void;
 }
 
 export class OwnTasks {
@@ -95,7 +95,7 @@ export class OwnTasks {
     const key = this.keyOf(row);
     const job = this.jobs.get(key);
     this.jobs.delete(key);
-    job?.fail(error);
+    job?.fail(error, this.engine.tasks.idOf(row));
   }
 
   private keyOf(row: number): number {

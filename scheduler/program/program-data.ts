@@ -356,7 +356,7 @@ export class ProgramData implements DatumOwner {
           if (doubt === undefined) resolve(taken);
           else doubt.settle(() => resolve(taken), reject);
         },
-        fail: (error) => reject(ranks?.datumCalls.failureOf(datum.row) ?? error),
+        fail: (error, task) => reject(ranks?.datumCalls.failureOf(datum.row, task) ?? error),
       });
     });
   }
@@ -431,7 +431,7 @@ export class ProgramData implements DatumOwner {
       if (datum.rank === this.rank)
         this.own.insert(this.own.restore, datum, undefined, {
           run: () => (doubt === undefined ? resolve() : doubt.settle(resolve, reject)),
-          fail: (error) => reject(ranks?.datumCalls.failureOf(datum.row) ?? error),
+          fail: (error, task) => reject(ranks?.datumCalls.failureOf(datum.row, task) ?? error),
         });
       else resolve();
     });

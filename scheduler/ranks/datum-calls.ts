@@ -2,7 +2,7 @@
 
 import type { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import { type DatumId, HOST } from '../../devices/handles.js';
+import { type DatumId, HOST, type TaskId } from '../../devices/handles.js';
 import { roundedBytes } from '../../devices/memory/zone.js';
 import type { NetworkDevice } from '../../devices/network/device.js';
 import type { NetworkCredits } from '../../stages/comm-in.js';
@@ -162,8 +162,8 @@ export class DatumCalls {
     this.engine.wake();
   }
 
-  /** The reason why a datum that should have come from another rank is poisoned. */
-  failureOf(d: DatumId): HeadraceError | undefined {
-    return this.loss.error ?? this.refusals.ofDatum(d);
+  /** The reason why task `reader` finds a datum that should have come from another rank without a value. */
+  failureOf(d: DatumId, reader: TaskId): HeadraceError | undefined {
+    return this.loss.error ?? this.refusals.ofDatum(d, reader);
   }
 }

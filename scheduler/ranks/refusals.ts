@@ -2,8 +2,9 @@
 // of the datum failed.
 
 import { HeadraceError } from '../../devices/errors.js';
-import type { DatumId } from '../../devices/handles.js';
+import type { DatumId, TaskId } from '../../devices/handles.js';
 import type { NoVersion } from '../../devices/network/keys.js';
+import { valueFor } from '../../stages/poison.js';
 import { NetworkRole } from '../../stages/task-table.js';
 import type { RankRuns } from './agreement.js';
 import type { RankHost } from './host.js';
@@ -73,10 +74,13 @@ export class Refusals {
     this.failures.set(d, { by, error });
   }
 
-  /** The failure of a datum's last receive, unless another task has determined the datum's state since then. */
-  ofDatum(d: DatumId): HeadraceError | undefined {
+  /**
+   * The failure of a datum's last receive before task `reader`, unless another task between them has determined the datum's
+   * state.
+   */
+  ofDatum(d: DatumId, reader: TaskId): HeadraceError | undefined {
     const failure = this.failures.get(d);
-    if (failure?.by !== this.engine.directory.poisonedBy[d]) return undefined;
+    if (failure?.by !== valueFor(this.engine.x, d, reader).by) return undefined;
     const { error } = failure;
     return OF_RUNS.has(error.code) ? this.behind(d, error) : error;
   }

@@ -92,7 +92,10 @@ export class Sends {
     // If the run failed, the other ranks learn of this failure, not that the datum has no value.
     if (movement.run !== INTERNAL_RUN && error.code !== 'ERR_DATUM_POISONED') return;
     // A datum that is here, or was on its way here, may have a value nevertheless.
-    const cause = error.code === 'ERR_DATUM_POISONED' ? this.refusals.ofDatum(movement.d) : error;
+    const cause =
+      error.code === 'ERR_DATUM_POISONED'
+        ? this.refusals.ofDatum(movement.d, movement.task)
+        : error;
     const reason = cause?.code === 'ERR_DATUM_POISONED' ? '' : (cause?.message ?? '');
     for (const list of [movement.destinations, movement.apart])
       this.device.refuse(movement, list, reason);

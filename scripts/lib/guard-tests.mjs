@@ -249,6 +249,13 @@ export const guardTests = [
     breaks: 'a read that waits is refused because of a run that came after it',
   },
   {
+    project: 'unit',
+    file: 'test/simulated/marked-data.test.ts',
+    guard: 'endsBeforeMark',
+    hazard: 'H15 errors spread',
+    breaks: 'a read gives what no task has written',
+  },
+  {
     ...joins,
     guard: 'familyInPlace',
     hazard: 'H15 errors spread',

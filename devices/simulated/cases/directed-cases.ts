@@ -252,6 +252,35 @@ function readBeforeMark(): SimulatedCase {
 }
 
 /**
+ * Rank 1 fails to write `d`, which rank 0 reads meanwhile, with a second run open. On rank 0 the failure is settled, and `d` marked,
+ * before the receive of the read has ended without a version.
+ */
+function receiveBeforeMark(): SimulatedCase {
+  const d = 0;
+  return {
+    ...calm,
+    network: { ...network, inlineBytes: 4096 },
+    gpus: 0,
+    data: [{ units: 1, initial: false, owner: 0 }],
+    tasks: [
+      { flows: [[d, 2]], body: 'script', micros: 1, rank: 1, fails: true },
+      { flows: [[d, 3]], body: 'async', micros: 60, rank: 1 },
+    ],
+    steps: [
+      ['open', 0],
+      ['insert', 0, 0],
+      ['open', 1],
+      ['read', d],
+      ['insert', 1, 1],
+      ['end', 0],
+      ['end', 1],
+      ['await'],
+    ],
+    reads: [],
+  };
+}
+
+/**
  * A run is cancelled on rank 0, which then takes no more of its tasks. Rank 1 learns of it late, and carries out one more
  * task. Both have a version of `d` then, and read it.
  */
@@ -440,6 +469,7 @@ type Name =
   | 'readLeftPending'
   | 'readBetweenEras'
   | 'readBeforeMark'
+  | 'receiveBeforeMark'
   | 'readOfFailedRun'
   | 'readAfterLoss'
   | 'setBesideReader'
@@ -461,6 +491,7 @@ export const directedCases: Readonly<Record<Name, SimulatedCase>> = {
   readLeftPending: readLeftPending(),
   readBetweenEras: readBetweenEras(),
   readBeforeMark: readBeforeMark(),
+  receiveBeforeMark: receiveBeforeMark(),
   readOfFailedRun: readOfFailedRun(),
   readAfterLoss: readAfterLoss(),
   setBesideReader: setBesideReader(),

@@ -267,6 +267,8 @@ export interface Guards {
   marksInOrder: boolean;
   /** What begins or ends before such a mark says whether the tasks before the mark find a value (scheduler/failure/poison.ts). */
   endsBeforeMark: boolean;
+  /** All ranks bring the data of a plan up to date in the same order (scheduler/program/parts/on-ranks.ts). */
+  partsInOrder: boolean;
   /** Runs that begin alike and take turns are recognised, each of them (scheduler/recognition/recognition.ts). */
   straysNoted: boolean;
   /** What a family has written comes, in program order, before the tasks behind its parent (H15). */
@@ -416,6 +418,7 @@ const all: Guards = {
   restoresLatest: true,
   marksInOrder: true,
   endsBeforeMark: true,
+  partsInOrder: true,
   straysNoted: true,
   familyInPlace: true,
   commuteInTurn: true,

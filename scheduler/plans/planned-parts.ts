@@ -118,7 +118,8 @@ export class PlannedParts extends Parts {
 
   /** The program of the plan has ended: the whole data get what their parts have. */
   endAll(): void {
-    for (const { whole } of this.records.keys()) this.complete(whole);
+    const wholes = Array.from(this.records.keys(), ({ whole }) => whole);
+    for (const whole of this.runtime.ranks?.inOrder(wholes) ?? wholes) this.complete(whole);
   }
 
   protected override put(

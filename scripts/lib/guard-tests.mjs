@@ -256,6 +256,12 @@ export const guardTests = [
     breaks: 'a read gives what no task has written',
   },
   {
+    ...partRanks,
+    guard: 'partsInOrder',
+    hazard: 'programs that differ',
+    breaks: 'ranks that have had other parts plan different graphs',
+  },
+  {
     ...joins,
     guard: 'familyInPlace',
     hazard: 'H15 errors spread',

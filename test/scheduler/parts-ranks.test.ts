@@ -46,6 +46,43 @@ it.each([0, 1])('ranks may make a part at other times: rank %i makes it first', 
   expect(all).toEqual([expected, expected]);
 });
 
+/** Two ranks plan parts of `x` and `y`, and rank 0 has made parts of `x` before. Returns the values in the end. */
+async function plannedBesideOldParts(): Promise<string[]> {
+  return await onRanks({ ranks: 2, seed: 1, kernels: partKernels }, async (runtime) => {
+    const [x, y, sum] = ['x', 'y', 'sum'].map((name, rank) =>
+      runtime.data(new Float64Array(8).fill(1), { name, rank: rank % 2 }),
+    );
+    if (runtime.rank === 0) x.part(0, 2);
+    const plan = await runtime.plan((graph) => {
+      graph.insert(add, { to: sum, from: x, count: 8 });
+      for (const [datum, value] of [
+        [y, 3],
+        [x, 5],
+      ] as const)
+        graph.insert(fill, { to: datum.part(2, 3), count: 3, value });
+    });
+    await plan.run();
+    plan.close();
+    const texts: string[] = [];
+    for (const datum of [x, y, sum]) texts.push([...(await datum.read())].join(' '));
+    return texts.join(', ');
+  });
+}
+
+it('plans on ranks of which one has had parts before', async () => {
+  const expected = '1 1 5 5 5 1 1 1, 1 1 3 3 3 1 1 1, 2 2 2 2 2 2 2 2';
+  expect(await plannedBesideOldParts()).toEqual([expected, expected]);
+});
+
+test('without partsInOrder: ranks that have had other parts plan different graphs', async () => {
+  setGuard('partsInOrder', false);
+  try {
+    expect(await codeOf(plannedBesideOldParts())).toBe('ERR_GRAPH_MISMATCH');
+  } finally {
+    setGuard('partsInOrder', true);
+  }
+});
+
 describe('what travels', () => {
   const [rows, columns] = [16, 8];
   const edge = rows * 8;

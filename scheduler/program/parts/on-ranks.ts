@@ -132,6 +132,13 @@ export class PartsOnRanks {
     this.needing = NO_RANK;
   }
 
+  /** Views in an order that is the same on all ranks. Each has its own, because it may have made parts that others have not made. */
+  inOrder(views: readonly DatumView[]): readonly DatumView[] {
+    const { gid } = this.peers.plan.data;
+    if (!guards.partsInOrder) return views;
+    return views.toSorted((a, b) => gid[a.datum.row] - gid[b.datum.row]);
+  }
+
   /** The rank that has written the newest version of a view's datum. */
   protected producerOf({ datum }: DatumView): number {
     return this.peers.plan.data.producer[datum.row];

@@ -1,7 +1,8 @@
 // JavaScript bodies on two script workers: the share of two cores that bodies of 20 us use, insertion included, and the cost
-// of an empty body.
+// of an empty body. The cores are what two plain worker threads with the same work get of them, in turn with the runs.
 import { type Datum, type Graph, Runtime } from '../index.js';
 import { type BenchEntry, log, median } from './harness.js';
+import { PlainWorkers } from './plain-workers.js';
 import { computes, nothing, work } from './script-classes.js';
 
 const WORKERS = 2;
@@ -42,17 +43,23 @@ async function seconds(
 
 export async function scriptWorkerBenchmarks(): Promise<BenchEntry[]> {
   const iterations = iterationsFor(BODY_US);
+  const plain = new PlainWorkers(WORKERS);
   await using runtime = await Runtime.create({ workers: 1, scriptWorkers: WORKERS });
   const compute = (graph: Graph, x: Datum<'f64'>): void =>
     void graph.insert(computes, { x, iterations });
   const empty = (graph: Graph, x: Datum<'f64'>): void => void graph.insert(nothing, { x });
   const shares: number[] = [];
+  const ofTrial: number[] = [];
   const costs: number[] = [];
   // The first rounds start the workers and compile. Threads of V8 take part of both cores for that.
   for (let i = -WARM_ROUNDS; i < REPEATS; i++) {
-    const share = (TASKS * BODY_US) / 1e6 / WORKERS / (await seconds(runtime, TASKS, compute));
-    if (i >= 0) shares.push(share);
+    const best = await plain.seconds(TASKS, iterations);
+    const run = await seconds(runtime, TASKS, compute);
+    if (i < 0) continue;
+    shares.push(best / run);
+    ofTrial.push((TASKS * BODY_US) / 1e6 / WORKERS / best);
   }
+  await plain.close();
   // Apart from these: the garbage of one kind of round is collected in the next.
   for (let i = -1; i < REPEATS; i++) {
     const cost = ((await seconds(runtime, EMPTY_TASKS, empty)) * WORKERS * 1e6) / EMPTY_TASKS;
@@ -67,7 +74,8 @@ export async function scriptWorkerBenchmarks(): Promise<BenchEntry[]> {
       name: `script-workers/efficiency-at-${BODY_US}us`,
       value: median(shares),
       unit: 'share',
-      params: { ...params, tasks: TASKS, iterations },
+      // `plain`: the share of both cores that the plain threads use, by the fastest trial on one core.
+      params: { ...params, tasks: TASKS, iterations, plain: median(ofTrial) },
     },
     {
       name: 'script-workers/empty',

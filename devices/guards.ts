@@ -161,6 +161,8 @@ export interface Guards {
   arrivalsInOrder: boolean;
   /** Receives ahead leave room and a lane for the tasks before them (scheduler/ranks/rank-lanes.ts). */
   arrivalCredit: boolean;
+  /** The last free lane goes to a receive that has its memory (scheduler/ranks/rank-lanes.ts). */
+  lastLane: boolean;
   /** A small version is sent after its writer is over (stages/exec-message.ts). */
   sendAfterWrite: boolean;
   /** ... and its send is a reader of the copy. */
@@ -365,6 +367,7 @@ const all: Guards = {
   idleAnswers: true,
   arrivalsInOrder: true,
   arrivalCredit: true,
+  lastLane: true,
   sendAfterWrite: true,
   sendRegistersRead: true,
   receiveAfterWrite: true,

@@ -5,7 +5,7 @@
 // ends when no rank needs them any more (scheduler/ranks/lane-movements.ts); later writers of the copy wait for that.
 //
 // The parcel has the era, the key and the destinations (parcel.ts). A receive whose version is announced takes its lane here,
-// because it has its memory now.
+// because it has its memory now; so does a receive for which the last lane was left.
 // Invariants: no command that announces a version to a rank that pulls it has another destination; the step that issues the last command also updates the events of the copy; once an announcement may leave,
 // its task is not dropped.
 
@@ -37,7 +37,7 @@ function endOf({ next, apart, destinations }: Parcel, most: number): number {
   return Math.min(destinations.length, next + 2);
 }
 
-/** An announced receive takes a lane; false: it is in line for one. */
+/** A receive that has its memory takes a lane; false: it is in line for one. */
 function takesLane(x: StageContext, row: number, parcel: Parcel): boolean {
   const { tasks } = x;
   const lane = x.receiveLanes?.takeAny(tasks.idOf(row)) ?? NO_QUEUE;

@@ -28,7 +28,7 @@ export interface Parcel {
   readonly destinations: readonly number[];
   /** Place of the first pair of a rank that pulls the version. From there on each pair has a command of its own. */
   readonly apart: number;
-  /** Of a receive: it has a lane. One whose announcement has come gets it when it has its memory. */
+  /** Of a receive: it has a lane. Without one it takes it when it has its memory. */
   hasLane: boolean;
   /** Of an offer from the host: its copy counts as offered. */
   isHeld: boolean;

@@ -3,8 +3,9 @@
 //
 // Invariants:
 // - a receive that is not over has at most one lane, and is in line for one only while it has none;
-// - a receive that waits for its announcement takes any lane when it has its memory: it ends without tasks after those
-//   that were issued before it, and gives the lane back. It waits behind no receive that is held.
+// - the last free lane goes to a receive that has its memory: one whose version is announced, or one before which every
+//   task has been issued. Either ends without tasks that were not issued before it, and gives the lane back. It waits behind no
+//   receive that is held. So no receive with memory waits for a lane while all lanes belong to receives without memory.
 
 import { guards } from '../guards.js';
 import { NO_QUEUE, type QueueId, type TaskId } from '../handles.js';
@@ -13,8 +14,8 @@ export class ReceiveLanes {
   readonly all: readonly QueueId[];
   /** Receives without a lane that are to be commanded ahead of their versions, in program order. */
   readonly held: TaskId[] = [];
-  /** Receives without a lane whose versions are announced. */
-  readonly heldAnnounced: TaskId[] = [];
+  /** Receives without a lane that have their memory, and may take any lane. */
+  readonly heldWithMemory: TaskId[] = [];
   /** 1: a receive has the lane. By queue. */
   private readonly taken: Uint8Array;
   /** The receive that has the lane. By queue. */
@@ -31,8 +32,15 @@ export class ReceiveLanes {
     return this.taken[lane] === 0;
   }
 
-  get anyFree(): boolean {
-    return this.all.some((lane) => this.taken[lane] === 0);
+  /** A free lane, or NO_QUEUE. */
+  get free(): QueueId {
+    return this.all.find((lane) => this.taken[lane] === 0) ?? NO_QUEUE;
+  }
+
+  get isOneLeft(): boolean {
+    let free = 0;
+    for (const lane of this.all) if (this.taken[lane] === 0 && free++ > 0) return false;
+    return free === 1;
   }
 
   /** The receive that has the lane. */
@@ -49,12 +57,12 @@ export class ReceiveLanes {
     this.taken[lane] = 0;
   }
 
-  /** Takes a lane for receive `id`, whose version is announced and which has its memory. NO_QUEUE: it is in line for one. */
+  /** Takes any lane for receive `id`, which has its memory. NO_QUEUE: it is in line for one. */
   takeAny(id: TaskId): QueueId {
     const isBehind = this.held.length > 0 && !guards.pullPasses;
-    const lane = this.all.find((each) => this.taken[each] === 0) ?? NO_QUEUE;
+    const lane = this.free;
     if (lane === NO_QUEUE || isBehind) {
-      this.heldAnnounced.push(id);
+      this.heldWithMemory.push(id);
       return NO_QUEUE;
     }
     this.take(lane, id);

@@ -17,7 +17,8 @@
 // command was issued, so every task before r was issued by then, and t was not: r comes before t, so it ends. So all of them
 // end, as in one process. (2) If t is not issued, it waits for memory, a lane, or a slot. The holders were issued before; by
 // the same argument each of them ends, except receives that are closed and come after t. These hold at most what
-// rank-lanes.ts grants ahead, which leaves room and a lane for t. (3) If t is a receive, its send comes before it, and has
+// rank-lanes.ts grants ahead, which leaves room and a lane for t. A receive that waits for a lane has its memory, and t, if it
+// is a receive that waits for memory, has not the last lane. (3) If t is a receive, its send comes before it, and has
 // announced a long version as soon as it is issued and the writer is over.
 //
 // The send of a long version ends when its last receiver has the bytes. That receiver may come after t, and if it is pulled, it

@@ -23,7 +23,7 @@
 import { Status } from '../../devices/backend.js';
 import type { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import { NO_QUEUE } from '../../devices/handles.js';
+import { NO_QUEUE, type QueueId } from '../../devices/handles.js';
 import { roundedBytes } from '../../devices/memory/zone.js';
 import { type NetworkDevice, transferError } from '../../devices/network/device.js';
 import { laneEra, messageNumber } from '../../devices/network/keys.js';
@@ -111,22 +111,21 @@ export class LaneMovements {
 
   /** A receive on a lane begins before its version comes; without a lane or room it waits. */
   receive(row: number, movement: Movement): void {
-    const { tasks, x } = this.engine;
-    const lane = this.rankLanes.receiveLane(row);
-    movement.waits = lane === NO_QUEUE;
-    if (movement.waits) {
-      x.waitForReceive(row);
-      return;
-    }
-    tasks.target[row] = lane;
-    this.handOver(row, movement).hasLane = true;
-    advance(x, row);
+    movement.waits = !this.rankLanes.begins(row);
+    if (movement.waits) this.engine.x.waitForReceive(row);
+    else this.goOn(row, movement, this.rankLanes.laneAhead(row));
   }
 
   /** A receive whose version has come takes its memory first and then a lane, which it so holds for a short time. */
   receiveAnnounced(row: number, movement: Movement): void {
-    this.engine.tasks.target[row] = this.rankLanes.anyLane;
-    this.handOver(row, movement);
+    this.goOn(row, movement, NO_QUEUE);
+  }
+
+  /** The stages get the receive, with a lane or to take one after its memory. */
+  private goOn(row: number, movement: Movement, lane: QueueId): void {
+    const hasLane = lane !== NO_QUEUE;
+    this.engine.tasks.target[row] = hasLane ? lane : this.rankLanes.anyLane;
+    this.handOver(row, movement).hasLane = hasLane;
     advance(this.engine.x, row);
   }
 
@@ -149,7 +148,7 @@ export class LaneMovements {
     const { tasks } = this.engine;
     for (; row >= 0; row = this.rankLanes.next()) {
       const movement = this.movements.ofTask(tasks, row);
-      if (movement.from !== undefined) advance(this.engine.x, row);
+      if (movement.parcel !== undefined) advance(this.engine.x, row);
       else if (!this.isUnwanted(row, movement)) this.receive(row, movement);
     }
     return true;
@@ -326,10 +325,9 @@ export class LaneMovements {
       this.credits.inFlight[space] -= roundedBytes(directory.bytes[d]);
     this.expected.delete(movement.expected);
     x.parcels[movement.index] = undefined;
-    if (parcel?.hasLane === true) {
-      if (movement.from === undefined) this.rankLanes.giveBack(tasks.target[row], d);
-      else this.rankLanes.giveLaneBack(tasks.target[row]);
-    }
+    if (parcel?.hasLane === true) this.rankLanes.giveLaneBack(tasks.target[row]);
+    if (isReceive && parcel !== undefined && movement.from === undefined)
+      this.rankLanes.endedAhead(d);
     if (tasks.execution[row] !== Execution.command) return;
     const lane = tasks.queue[row];
     const seq = tasks.seq[row];

@@ -6,6 +6,9 @@
 // Another receive is commanded when no task before it uses its copy, long before its version comes. Until then it holds host
 // memory and a lane. So receives ahead of tasks that were not issued hold only what leaves room for these tasks.
 //
+// A receive with memory may be in line for a lane. If the holder of the last lane waited for that memory, both would wait for
+// ever. So the last free lane is taken after the memory, also by a receive before which every task has been issued.
+//
 // Invariants:
 // - receives ahead leave, whatever blocks they hold, one stretch of host memory for the largest task, and one lane. They hold
 //   at most the network's share of host memory, because programs create data meanwhile;
@@ -85,22 +88,32 @@ export class RankLanes {
     return best;
   }
 
-  /** Takes a lane for the receive in `row`; NO_QUEUE: it is held, and `next` names it when its turn has come. */
-  receiveLane(row: number): QueueId {
+  /**
+   * Whether the receive in `row` may begin, ahead of its version: it gets a lane by `laneAhead`, and then memory. Otherwise it is
+   * held, and `next` names it when its turn has come.
+   */
+  begins(row: number): boolean {
     const { tasks } = this.engine;
     const id = tasks.idOf(row);
     const bytes = this.bytesOf(tasks.flowDatum[tasks.flowStart[row]]);
-    const lane = this.freeLane(id, bytes);
-    if (lane === NO_QUEUE) {
+    if (!this.hasTurn(id, bytes)) {
       const { held } = this.receives;
       let i = held.length;
       while (i > 0 && ((held[i - 1] - id) | 0) > 0) i--;
       held.splice(i, 0, id);
-      return NO_QUEUE;
+      return false;
     }
-    this.receives.take(lane, id);
     this.ahead++;
     this.aheadBytes += bytes;
+    return true;
+  }
+
+  /** Takes a lane for the receive in `row`, which begins. NO_QUEUE: only the last is free, and it takes one after its memory. */
+  laneAhead(row: number): QueueId {
+    const { receives } = this;
+    if (receives.isOneLeft && guards.lastLane) return NO_QUEUE;
+    const lane = receives.free;
+    receives.take(lane, this.engine.tasks.idOf(row));
     return lane;
   }
 
@@ -109,14 +122,13 @@ export class RankLanes {
     return this.receives.all[0];
   }
 
-  /** An announced receive on a lane is over, or was dropped. */
+  /** A receive on a lane is over, or was dropped. */
   giveLaneBack(lane: QueueId): void {
     this.receives.giveBack(lane);
   }
 
-  /** The receive of `d` on a lane is over, or was dropped. */
-  giveBack(lane: QueueId, d: DatumId): void {
-    this.receives.giveBack(lane);
+  /** The receive of `d` that began ahead of its version is over, or was dropped. */
+  endedAhead(d: DatumId): void {
     this.ahead--;
     this.aheadBytes -= this.bytesOf(d);
   }
@@ -128,7 +140,7 @@ export class RankLanes {
   markLanes(wakes: Uint8Array): void {
     const { receives } = this;
     const [first] = receives.held;
-    if (receives.heldAnnounced.length > 0) for (const lane of receives.all) wakes[lane] = 1;
+    if (receives.heldWithMemory.length > 0) for (const lane of receives.all) wakes[lane] = 1;
     if (first === undefined) return;
     const before: QueueId[] = [];
     for (const lane of receives.all)
@@ -142,19 +154,19 @@ export class RankLanes {
 
   /** On how many lists of held receives task `id` stands. */
   waitLists(id: TaskId): number {
-    const { held, heldAnnounced } = this.receives;
-    return [...held, ...heldAnnounced].filter((each) => each === id).length;
+    const { held, heldWithMemory } = this.receives;
+    return [...held, ...heldWithMemory].filter((each) => each === id).length;
   }
 
   /** Removes a held receive whose turn has come; returns its row, or -1. */
   next(): number {
-    const { held, heldAnnounced } = this.receives;
+    const { held, heldWithMemory } = this.receives;
     const { tasks } = this.engine;
-    while (heldAnnounced.length > 0 && (held.length === 0 || guards.pullPasses)) {
-      const id = heldAnnounced[0];
+    while (heldWithMemory.length > 0 && (held.length === 0 || guards.pullPasses)) {
+      const id = heldWithMemory[0];
       const isOver = !tasks.contains(id) || tasks.stage[id & tasks.mask] !== TaskStage.exec;
-      if (!isOver && !this.receives.anyFree) return -1;
-      heldAnnounced.shift();
+      if (!isOver && this.receives.free === NO_QUEUE) return -1;
+      heldWithMemory.shift();
       if (!isOver) return id & tasks.mask;
     }
     while (held.length > 0) {
@@ -162,7 +174,7 @@ export class RankLanes {
       const row = id & tasks.mask;
       const isOver = !tasks.contains(id) || tasks.stage[row] !== TaskStage.ready;
       const datum = tasks.flowDatum[tasks.flowStart[row]];
-      if (!isOver && this.freeLane(id, this.bytesOf(datum)) === NO_QUEUE) return -1;
+      if (!isOver && !this.hasTurn(id, this.bytesOf(datum))) return -1;
       held.shift();
       if (!isOver) return row;
     }
@@ -173,17 +185,12 @@ export class RankLanes {
     return this.engine.directory.bytes[d] + ALIGNMENT;
   }
 
-  private freeLane(id: TaskId, bytes: number): QueueId {
-    let lane: QueueId = NO_QUEUE;
-    let free = 0;
-    for (const each of this.receives.all) {
-      if (!this.receives.isFree(each)) continue;
-      if (free++ === 0) lane = each;
-      else break;
-    }
-    if (lane === NO_QUEUE || !guards.arrivalCredit || this.engine.arrivals.isReached(id))
-      return lane;
-    return free > 1 && this.leavesRoom(bytes) ? lane : NO_QUEUE;
+  /** Whether receive `id` may begin: every task before it is issued or over, or it leaves these a lane and room. */
+  private hasTurn(id: TaskId, bytes: number): boolean {
+    const { receives, engine } = this;
+    if (receives.free === NO_QUEUE) return false;
+    if (!guards.arrivalCredit || engine.arrivals.isReached(id)) return true;
+    return !receives.isOneLeft && this.leavesRoom(bytes);
   }
 
   /**

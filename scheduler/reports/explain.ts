@@ -182,7 +182,9 @@ function reasonOf(engine: Explained, row: number): string {
     case WaitReason.copy:
       return 'waits for a copy of its data, or for a task that still uses the copy';
     case WaitReason.receive:
-      return 'waits for a datum that another rank sends';
+      return stage === TaskStage.exec
+        ? 'has its memory, and waits for a lane to other ranks'
+        : 'waits for a datum that another rank sends';
     case WaitReason.slot:
       return `waits for room in the queue of ${queueName(engine, tasks.target[row])}`;
     case WaitReason.credit:

@@ -2,7 +2,7 @@
 import '../support/removable-guards.js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { HeadraceError } from '../../devices/errors.js';
-import { type DatumId, HOST } from '../../devices/handles.js';
+import { type DatumId, HOST, NO_QUEUE } from '../../devices/handles.js';
 import type { NetworkDevice } from '../../devices/network/device.js';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import type { RankHost } from '../../scheduler/ranks/host.js';
@@ -89,10 +89,12 @@ function setUp(isShort = true, window = 128): World {
     });
     movement.task = state.tasks.idOf(row);
     if (!isReceive) movement.destinations.push(1, 0, 2, 0);
-    if (isReceive)
-      state.tasks.target[row] = isAnnounced ? rankLanes.anyLane : rankLanes.receiveLane(row);
+    const isAhead = isReceive && !isAnnounced && rankLanes.begins(row);
+    const lane = isAhead ? rankLanes.laneAhead(row) : NO_QUEUE;
+    const hasLane = lane !== NO_QUEUE;
+    if (isReceive) state.tasks.target[row] = hasLane ? lane : rankLanes.anyLane;
     else state.tasks.target[row] = rankLanes.sendLane();
-    lanes.handOver(row, movement).hasLane = isReceive && !isAnnounced;
+    lanes.handOver(row, movement).hasLane = hasLane;
     return movement;
   };
   return { state, movements, lanes, rankLanes, ends, handedOver };
@@ -204,6 +206,10 @@ describe('an announced receive', () => {
     const world = setUp(false);
     const { state, rankLanes } = world;
     const ahead = Array.from({ length: LANES - 2 }, () => world.handedOver(NetworkRole.receive));
+    // The last of these takes its lane after its memory.
+    const last = rowOf(world, ahead[LANES - 3]);
+    state.tasks.stage[last] = TaskStage.exec;
+    expect(execMessage(state.x, last)).toBe(Outcome.issued);
     const announced = world.handedOver(NetworkRole.receive, 0, true);
     const row = rowOf(world, announced);
     state.tasks.stage[row] = TaskStage.exec;

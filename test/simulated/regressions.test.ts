@@ -131,6 +131,12 @@ test('two devices short of memory hand over their common data in one direction o
   expect(spills).toBeGreaterThan(0);
 });
 
+test('a receive that waits for memory leaves the last lane to one whose end returns memory', async () => {
+  const { problems, outcome } = await play(directedCases.lastLaneTaken);
+  expect(problems).toEqual([]);
+  expect(outcome).toBe('');
+});
+
 /** Host memory is short on all ranks: the same. */
 const foundShort: readonly (readonly [string, number, number, number])[] = [
   ['a run whose last task fails does not end well elsewhere', 1858932069, 9, 2],

@@ -3,6 +3,8 @@ import type { CaseNetwork, SimulatedCase } from './case.js';
 import type { CaseFlow, CaseStep, CaseTask } from './program.js';
 
 const MILLISECOND = 1000;
+/** Bytes of a unit of memory. */
+const UNIT = 512;
 /** Rows of the window; insertion waits when it needs the row of a slow task again. */
 const WINDOW = 32;
 
@@ -462,8 +464,31 @@ function pulledBehindHeld(): SimulatedCase {
   };
 }
 
+/**
+ * Rank 0 has one lane for receives and a full host, on which a slow body holds a copy. The receive of `s` waits for memory there.
+ * That of `l`, which comes after it, has its memory, and waits for a lane. When it is over, the kernel behind it writes `l` on the
+ * GPU, and the memory of the copy on the host is free. If the receive of `s` had the lane, both would wait for ever.
+ */
+function lastLaneTaken(): SimulatedCase {
+  const [s, l, out, slow] = [0, 1, 2, 3];
+  return {
+    ...calm,
+    network: { ...network, inlineBytes: UNIT, lanes: 2 },
+    gpuUnits: 4,
+    hostUnits: 4,
+    data: [1, 2, 1, 1].map((units, d) => ({ units, initial: true, owner: d === s ? 1 : 0 })),
+    tasks: [
+      onHost(0, MILLISECOND, [slow, 3]),
+      onHost(0, 1, [s, 1], [out, 3]),
+      onHost(1, 1, [l, 3]),
+      onGpu([l, 3]),
+    ],
+  };
+}
+
 type Name =
   | 'answerAhead'
+  | 'lastLaneTaken'
   | 'lanesInTheWay'
   | 'pulledBehindHeld'
   | 'readLeftPending'
@@ -481,6 +506,7 @@ type Name =
   | 'mappedAgain';
 export const directedCases: Readonly<Record<Name, SimulatedCase>> = {
   answerAhead: answerAhead(),
+  lastLaneTaken: lastLaneTaken(),
   lanesInTheWay: lanesInTheWay(),
   pulledBehindHeld: pulledBehindHeld(),
   bothShort: bothShort(),

@@ -90,6 +90,7 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
     hazard: H12,
     directed: directedCases.lanesInTheWay,
   },
+  lastLane: { hazard: H12, directed: directedCases.lastLaneTaken },
   sendAfterWrite: { hazard: 'H4 used before it is finished', cases: { ranks: 2 } },
   sendRegistersRead: { hazard: H5, cases: { ranks: 2 } },
   receiveAfterWrite: { hazard: H3, cases: { ranks: 2 } },

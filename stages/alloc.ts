@@ -16,7 +16,7 @@
 
 import { HeadraceError } from '../devices/errors.js';
 import { guards } from '../devices/guards.js';
-import type { TaskId } from '../devices/handles.js';
+import { type DatumId, HOST, type TaskId } from '../devices/handles.js';
 import { CopyState } from '../devices/memory/coherency.js';
 import { NO_BLOCK } from '../devices/memory/directory.js';
 import { distinctBytes, missingBytes } from '../devices/memory/distinct-bytes.js';
@@ -63,7 +63,7 @@ export function alloc(x: StageContext, row: number): number {
     }
     const room = s === 0 ? hostRoom(x, id) : requestRoom(x, space, missing, reachable, id);
     if (room === Room.retry) continue;
-    if (room === Room.never) return outOfHostMemory(x, row, missing);
+    if (room === Room.never) return outOfHostMemory(x, row, lacking(x, first, end), missing);
     if (line.length === 0) x.waitForMemory(row, s);
     else x.waitAtHead(row);
     return Outcome.wait;
@@ -206,18 +206,31 @@ function dropAllClean(x: StageContext, space: MemorySpace): void {
   }
 }
 
+/** The data of flows `first .. end` without a block on the host. */
+function lacking({ tasks, directory: dir }: StageContext, first: number, end: number): DatumId[] {
+  const data = tasks.flowDatum.slice(first, end) as Iterable<DatumId>;
+  return [...new Set(data)].filter((d) => dir.block[d * dir.spaces + HOST] === NO_BLOCK);
+}
+
+/** Names listed in a message. */
+const MOST_NAMED = 3;
+
+/** Task `row` fails: there is no room on the host for `data`, of `missing` bytes together. */
 export function outOfHostMemory(
   x: StageContext,
   row: number,
+  data: readonly DatumId[],
   missing: number,
   stage = 'alloc',
 ): number {
   const host = x.spaces[0];
+  const names = data.slice(0, MOST_NAMED).map((d) => `'${x.directory.info[d]?.name ?? `#${d}`}'`);
+  if (data.length > names.length) names.push(`${data.length - names.length} more`);
   x.hooks.fail(
     row,
     new HeadraceError(
       'ERR_OUT_OF_HOST_MEMORY',
-      `task ${x.describe(row)} needs ${missing} bytes, but host memory is full ` +
+      `task ${x.describe(row)} needs ${missing} bytes for ${names.join(', ')}, but host memory is full ` +
         `(${host.zone.used} of ${host.zone.capacity} bytes in use)`,
       {
         task: x.describe(row),

@@ -69,7 +69,7 @@ function fetchToHost(x: StageContext, row: number, d: DatumId, source: SpaceId):
     const offset = mayTake ? makeRoom(x.spaces[0], x.counters, dir.bytes[d]) : -1;
     if (offset < 0) {
       if (mayTake && nothingComesBack(x, id))
-        return outOfHostMemory(x, row, dir.bytes[d], 'stage-in');
+        return outOfHostMemory(x, row, [d], dir.bytes[d], 'stage-in');
       if (isFirst) x.waitAtHead(row);
       else x.waitForMemory(row, HOST);
       return Outcome.wait;

@@ -74,6 +74,6 @@ it('a receive behind issued tasks only begins when one lane is left, and takes i
   expect(receiveLanes?.takeAny(state.tasks.idOf(announced))).toBe(RECEIVES[5]);
   expect(receiveLanes?.takeAny(state.tasks.idOf(rows[5]))).toBe(NO_QUEUE);
   expect([lanes.waitLists(state.tasks.idOf(rows[5])), lanes.next()]).toEqual([1, -1]);
-  lanes.giveLaneBack(RECEIVES[5]);
+  lanes.giveLaneBack(RECEIVES[5] as QueueId);
   expect(lanes.next()).toBe(rows[5]);
 });

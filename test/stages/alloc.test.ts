@@ -202,6 +202,7 @@ describe('alloc on the host', () => {
       code: 'ERR_OUT_OF_HOST_MEMORY',
       details: { bytes: 2 * UNIT, limit: 4 * UNIT, stage: 'alloc' },
     });
+    expect(small.failures[0].message).toContain(`needs ${2 * UNIT} bytes for 'datum of 2'`);
     small.check();
   });
 

@@ -279,6 +279,10 @@ export interface Guards {
   commuteInTurn: boolean;
   /** What came behind a failed task among those that commute is found whatever its number (H15). */
   commuteFailures: boolean;
+  /** A graph relies on the promise of a class up to its end only (scheduler/parameterised/promised-rounds.ts). */
+  repeatsEnd: boolean;
+  /** Insertions that come again are passed over where a stretch of the run begins only (scheduler/recognition/run-watch.ts). */
+  againAtStretch: boolean;
   /** In a pruned graph the rank that wrote a version inserts the tasks that use it (scheduler/parameterised/pruning.ts). */
   prunedSends: boolean;
   /** In a pruned graph a rank inserts the tasks that overwrite what it has a copy of (H17). */
@@ -426,6 +430,8 @@ const all: Guards = {
   familyInPlace: true,
   commuteInTurn: true,
   commuteFailures: true,
+  repeatsEnd: true,
+  againAtStretch: true,
   prunedSends: true,
   prunedCopies: true,
   prunedLast: true,

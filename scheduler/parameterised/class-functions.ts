@@ -36,6 +36,7 @@ type ReturnedKind =
   | 'sources'
   | 'targets'
   | 'range'
+  | 'steady'
   | 'own'
   | 'number'
   | 'integer'
@@ -56,6 +57,10 @@ export const RETURNED: Readonly<Record<ReturnedKind, Returned>> = {
   },
   targets: { code: EDGE, words: 'flows of other tasks and data', fits: areTargets },
   range: { words: 'a range, such as range(0, 10)', fits: (value) => value instanceof Range },
+  steady: {
+    words: 'a range in steps of 1, such as range(2, 10)',
+    fits: (value) => value instanceof Range && value.step === 1,
+  },
   own: {
     words: 'a range or an array of integers',
     fits: (value) =>

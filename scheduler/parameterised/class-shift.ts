@@ -42,6 +42,11 @@ export class ClassShift {
     this.now = this.by;
   }
 
+  /** From a round to the next, by position of the index. */
+  get differences(): readonly number[] {
+    return this.by;
+  }
+
   /** The present round is the one that many rounds behind the recorded one. */
   begin(round: number): void {
     this.now = this.by.map((by) => round * by);

@@ -80,6 +80,13 @@ type ParameterValues<P extends Parameters> = {
   readonly [K in keyof P]: P[K] extends 'bool' ? boolean : number;
 };
 
+/** An index and the values of it between which a class repeats; one of the indices. */
+export type Repeats<I extends string> = {
+  readonly [K in I]: { readonly [L in K]: () => Range } & {
+    readonly [L in Exclude<I, K>]?: undefined;
+  };
+}[I];
+
 /** Definition of a class of tasks. All functions get the indices of a task and must be pure. */
 export type ClassDefinition<D extends ClassDeclaration> = {
   /** Values of each index, from the indices before it. */
@@ -112,6 +119,12 @@ export type ClassDefinition<D extends ClassDeclaration> = {
   };
   /** The datum whose owner runs the task, or the rank. Default: the owner of the first datum that it writes. */
   readonly on?: (of: IndicesOf<D>) => Datum | number;
+  /**
+   * A promise that saves calls of the functions: of two tasks whose indices differ in this one only, both in the range, `from` and `to` return
+   * the same, except that in each end the index that the end's class names in its `repeats` differs as those of the two tasks do. The ranges
+   * of the other indices are the same. The range has steps of 1. `verify` and checked runs look whether the promise is kept; other runs rely on it.
+   */
+  readonly repeats?: Repeats<D['indices'][number]>;
   /** The edges of every flow. */
   readonly flows: {
     readonly [K in keyof FlowsOf<D>]: FlowEdges<FlowsOf<D>[K], IndicesOf<D>>;
@@ -128,8 +141,10 @@ export type ClassDefinition<D extends ClassDeclaration> = {
       readonly params?: undefined;
     }
   : {
-      /** Values of the parameters of the task class. */
-      readonly params: (of: IndicesOf<D>) => ParameterValues<ParametersOf<D>>;
+      /** Values of the parameters of the task class, or the function that returns those of a task. */
+      readonly params:
+        | ((of: IndicesOf<D>) => ParameterValues<ParametersOf<D>>)
+        | ParameterValues<ParametersOf<D>>;
     });
 
 /** Data of a graph that tasks of other ranks read as they were before it, by indices. All functions must be pure. */

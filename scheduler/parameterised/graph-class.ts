@@ -19,9 +19,11 @@ import {
 } from './class-functions.js';
 import type { ClassDeclaration } from './definition.js';
 import type { Controls, EndClass, Indices, Source, Targets } from './ends.js';
+import { RepeatPromise } from './promise.js';
 import type { OwnRange, Range } from './range.js';
 
 type Of<T> = (of: Indices) => T;
+type Values = Readonly<Record<string, number | boolean>>;
 
 /** Edges without the types of one class. */
 interface LooseEdges {
@@ -41,7 +43,8 @@ export interface LooseDefinition {
   readonly controls?:
     | Readonly<Record<string, { readonly from?: Of<Controls>; readonly to?: Of<Controls> }>>
     | undefined;
-  readonly params?: Of<Readonly<Record<string, number | boolean>>> | undefined;
+  readonly params?: Of<Values> | Values | undefined;
+  readonly repeats?: Readonly<Record<string, () => Range>> | undefined;
   readonly priority?: Of<number> | undefined;
   readonly device?: Of<number | 'host' | undefined> | undefined;
 }
@@ -56,6 +59,7 @@ const PARTS: readonly string[] = [
   'flows',
   'controls',
   'params',
+  'repeats',
   'priority',
   'device',
 ];
@@ -90,7 +94,10 @@ export class GraphClass implements EndClass {
   /** Ranges outside of which a rank has no tasks. */
   own: ((of: Indices, rank: number) => OwnRange)[] = [];
   on: Of<Datum | number> | undefined;
-  params: Of<Readonly<Record<string, number | boolean>>> | undefined;
+  params: Of<Values> | undefined;
+  /** No function is called for the parameters and the device of a task. */
+  isConstant = true;
+  repeats: RepeatPromise | undefined;
   priority: Of<number> | undefined;
   device: Of<number | 'host' | undefined> | undefined;
   isDefined = false;
@@ -146,11 +153,38 @@ export class GraphClass implements EndClass {
     this.defineControls(given);
     this.order = this.maybe(given.order, '`order`', RETURNED.number);
     this.on = this.maybe(given.on, '`on`', RETURNED.place);
-    if (this.runs.paramNames.length > 0)
-      this.params = this.known(given.params, '`params`', paramsOf(this.runs));
+    if (this.runs.paramNames.length > 0) this.params = this.definedParams(given.params);
+    this.defineRepeats(given.repeats);
     this.priority = this.maybe(given.priority, '`priority`', RETURNED.integer);
     this.device = this.maybe(given.device, '`device`', RETURNED.device);
+    if (this.device !== undefined) this.isConstant = false;
     this.isDefined = true;
+  }
+
+  /** The function of the parameters, or one that returns the values that are given. */
+  private definedParams(given: unknown): Of<Values> {
+    const returned = paramsOf(this.runs);
+    if (!isRecord(given)) {
+      this.isConstant = false;
+      return this.known(given, '`params`', returned);
+    }
+    const what = `\`params\` of class '${this.name}'`;
+    const values = reading('ERR_GRAPH_CLASS', what, () => ({ ...given })) as Values;
+    const mistake = returned.mistakeIn?.(values);
+    if (mistake === undefined) return () => values;
+    throw new HeadraceError(mistake.code, `${what} have ${mistake.words}`, { task: this.name });
+  }
+
+  private defineRepeats(given: unknown): void {
+    if (given === undefined) return;
+    const all = this.partsOf(given, '`repeats`', this.indexNames);
+    const names = this.indexNames.filter((name) => all[name] !== undefined);
+    if (names.length !== 1)
+      throw this.wrong(`needs one index in its \`repeats\`, not ${names.length}`);
+    const [index] = names;
+    const what = `\`repeats\` of '${index}'`;
+    const promised = this.known<() => Range>(all[index], what, RETURNED.steady);
+    this.repeats = new RepeatPromise(this, index, promised);
   }
 
   /** A function of the definition, which a failing walk looks at again. */

@@ -28,6 +28,7 @@ import {
 import { LocalInputs, type LooseInputs } from './local-inputs.js';
 import { whyNotLocal } from './local-rules.js';
 import { LocalWalk } from './local-walk.js';
+import { checkPromises } from './repeat-checks.js';
 import { type GraphCheck, verify } from './verify.js';
 import { Walk } from './walk.js';
 
@@ -142,8 +143,8 @@ export class ParameterisedGraph<A = void> {
    * their number.
    *
    * @throws HeadraceError the errors of `Graph.insert`; `ERR_GRAPH_CLASS` for a class that is not defined; and for mistakes
-   *   of edges `ERR_GRAPH_EDGE`, `ERR_GRAPH_RANGE`, `ERR_GRAPH_VERSION` and, if tasks are left, `ERR_GRAPH_STALLED`. The run
-   *   then has the tasks before the mistake.
+   *   of edges `ERR_GRAPH_EDGE`, `ERR_GRAPH_RANGE`, `ERR_GRAPH_VERSION` and, if tasks are left, `ERR_GRAPH_STALLED`; in a checked runtime
+   *   `ERR_GRAPH_REPEAT` for a class that does not repeat as it promises. The run then has the tasks before the mistake.
    */
   insertInto(graph: Graph, args: A): number {
     const builder = this.built(args);
@@ -167,6 +168,7 @@ export class ParameterisedGraph<A = void> {
   }
 
   private walk(graph: Graph, { classes, inputTable }: ClassBuilder): Walk | LocalWalk {
+    if (graph.isChecked) checkPromises(classes);
     const local = whyNotLocal(classes) === undefined ? graph.local() : undefined;
     return local === undefined
       ? new Walk(graph, classes)
@@ -186,7 +188,7 @@ export class ParameterisedGraph<A = void> {
   /**
    * Unrolls a small instance, runs nothing, and says what is wrong with it: edges that only one of their ends knows, inputs that
    * arrive twice, targets outside of the ranges, first tasks outside of `starts`, a cycle, data that tasks use without an
-   * order, temporaries that no task reads, and data whose last version does not come home; and, if all classes have an `order`, wrong
+   * order, temporaries that no task reads, classes that do not repeat as they promise, and data whose last version does not come home; and, if all classes have an `order`, wrong
    * positions, `own` ranges and data of flows. Cycles are looked for when the edges are right, the rest when there is no cycle.
    *
    * @throws HeadraceError `ERR_GRAPH_CLASS`; `ERR_GRAPH_TOO_LARGE` for more than 10 000 tasks

@@ -5,11 +5,14 @@
 // mistake leaves the run with the tasks before it.
 
 import type { Datum } from '../program/datum.js';
-import type { Graph, TaskOptions } from '../program/graph.js';
+import type { Graph, Repetition, TaskOptions } from '../program/graph.js';
 import type { TaskClass } from '../program/task-class.js';
 
 /** Tasks of a portion: as many as the engine takes between two passes. */
 const PORTION = 32;
+
+/** The same before it is asked again whether a run repeats a stretch. */
+const SELDOM = 64;
 
 type Values = Readonly<Record<string, number | boolean>>;
 
@@ -53,6 +56,19 @@ export class Portion {
     record.params = params;
     record.options = options;
     if (++this.count === PORTION) this.insert();
+  }
+
+  /** Tasks to be added before it is worth while to ask this again; 0 if it is worth while to call `again`. @throws as `add` */
+  untilAgain(): number {
+    const { graph } = this;
+    if (!graph.mayComeAgain) return SELDOM;
+    this.insert();
+    return graph.untilStretch ?? SELDOM;
+  }
+
+  /** The tasks that were added last are added again and again, and need not be, up to the number that is returned (`Graph.again`). @throws as `add` */
+  again(of: Repetition): number {
+    return this.graph.again(of);
   }
 
   /** The next tasks that are added were added before, in this order. */

@@ -18,6 +18,8 @@ export interface Walked {
   readonly data: ReadonlyMap<Datum, UsedDatum>;
   /** Inserted tasks by class. */
   readonly counts: number[];
+  /** All functions are called. */
+  readonly isChecked: boolean;
   insert(task: GraphTask): void;
 }
 
@@ -53,7 +55,7 @@ export class RoundRecorder {
       if (to === undefined) continue;
       outputs.push({ to, targets: this.sent(to(indices), data[f], before, made) });
     }
-    this.steps.push({ cls, turn, data, outputs });
+    this.steps.push({ cls, turn, indices, data, outputs });
   }
 
   private datumOf(input: GraphTask['inputs'][number]): Datum {
@@ -92,7 +94,7 @@ export class RoundRecorder {
       if (source instanceof Temporary) this.isSpoiled = true;
       return new Returned(undefined, undefined, source);
     });
-    return { cls, turn, sources };
+    return { cls, turn, indices, sources };
   }
 
   /** Whether the next round may be as this one, which has ended. */

@@ -1,5 +1,6 @@
 // The tasks of a recorded round (rounds.ts), and what the functions of their classes returned. The rounds that follow it are compared with it,
-// and their tasks inserted: nothing is looked up, and nothing kept but the indices of known tasks.
+// and their tasks inserted: nothing is looked up, and nothing kept but the indices of known tasks. Rounds of which the classes promise what
+// their functions return (promised-rounds.ts) are not even compared.
 // Invariant: the state of the walk before each of these rounds is that behind the recorded one but for the indices, which have moved. So while
 // the functions return what has moved in the same way, the walk would insert the same tasks with the same data in the same order.
 
@@ -7,12 +8,16 @@ import type { Datum } from '../program/datum.js';
 import type { ClassShift, Place } from './class-shift.js';
 import { type EndClass, FlowEnd, type Indices, type Source, type Targets } from './ends.js';
 import type { GraphClass } from './graph-class.js';
+import type { GraphTask } from './graph-task.js';
 import type { Portion } from './portion.js';
+import { PromisedRounds } from './promised-rounds.js';
 
 /** A task that becomes known when the first input arrives. @internal */
 export interface MadeTask {
   readonly cls: GraphClass;
   readonly turn: number;
+  /** In the recorded round, as those of a step. */
+  readonly indices: Indices;
   readonly sources: readonly Returned[];
 }
 
@@ -50,9 +55,17 @@ export interface Output {
 export interface Step {
   readonly cls: GraphClass;
   readonly turn: number;
+  readonly indices: Indices;
   /** By flow. */
   readonly data: readonly Datum[];
   readonly outputs: readonly Output[];
+}
+
+/** A known task. */
+interface Known {
+  readonly turn: number;
+  readonly indices: Indices;
+  readonly shift: ClassShift;
 }
 
 /** How far the rounds have come. */
@@ -69,6 +82,8 @@ export class Round {
   private readonly shifts: readonly ClassShift[];
   /** The indices of known tasks, by turn. */
   private readonly known: Indices[];
+  /** The tasks that are known behind the recorded round. */
+  private readonly behind: Known[] = [];
   /** From the turns of the recorded round to those of the present one. */
   private ahead = 0;
 
@@ -80,18 +95,28 @@ export class Round {
   }
 
   /** A task that is known behind the recorded round. */
-  keep(turn: number, indices: Indices): void {
+  keep({ turn, indices, cls }: GraphTask): void {
+    this.behind.push({ turn, indices, shift: this.shifts[cls.number] });
+    this.know(turn, indices);
+  }
+
+  private know(turn: number, indices: Indices): void {
     this.known[turn & (this.known.length - 1)] = indices;
   }
 
   /**
-   * Inserts the tasks of the rounds behind the recorded one, up to the first call of a function that returns something else.
+   * Inserts the tasks of the rounds behind the recorded one, up to the first call of a function that returns something else. `compares`: promises
+   * are not relied on.
    * @throws what the functions throw, and the errors of `Graph.insert`
    */
-  goOn(portion: Portion): Progress {
+  goOn(portion: Portion, compares: boolean): Progress {
     const { steps, shifts, known } = this;
     const mask = known.length - 1;
+    let promised: PromisedRounds | undefined;
     for (let rounds = 0; ; rounds++) {
+      if (rounds === 1 && !compares) promised = new PromisedRounds(steps, shifts);
+      if (promised !== undefined && rounds >= promised.first && rounds < promised.last)
+        rounds = this.repeat(portion, rounds, promised.last);
       for (const shift of shifts) shift.begin(rounds + 1);
       this.ahead += steps.length;
       for (let n = 0; n < steps.length; n++) {
@@ -108,6 +133,36 @@ export class Round {
         if (!this.sends(step, indices)) return { rounds, inserted: n + 1 };
       }
     }
+  }
+
+  /** Inserts the tasks of the rounds behind number `from`, up to number `to`, without a look at their functions. Returns `to`. */
+  private repeat(portion: Portion, from: number, to: number): number {
+    const { steps, behind } = this;
+    const count = steps.length;
+    const all = (to - from) * count;
+    let ask = steps.every(({ cls }) => cls.isConstant) ? 0 : all;
+    for (let at = 0; at < all; at++) {
+      if (at === ask) {
+        const until = portion.untilAgain();
+        // The recorded round is one of those before.
+        const before = (from + 1) * count + at;
+        if (until === 0) at += portion.again({ count, before, ahead: all - at });
+        if (at === all) break;
+        ask = at + Math.max(1, until);
+      }
+      this.addAgain(portion, steps[at % count], from + 1 + Math.floor(at / count));
+    }
+    this.ahead += all;
+    for (const { turn, indices, shift } of behind)
+      this.know(turn + this.ahead, shift.moved(indices, to));
+    return to;
+  }
+
+  private addAgain(portion: Portion, { cls, data, indices }: Step, round: number): void {
+    const given = portion.data;
+    for (let f = 0; f < data.length; f++) given[f] = data[f];
+    const of = cls.isConstant ? indices : this.shifts[cls.number].moved(indices, round);
+    portion.add(cls.runs, cls.params?.(of), cls.optionsOf(of, 0, undefined, undefined));
   }
 
   private sends({ outputs }: Step, indices: Indices): boolean {
@@ -147,7 +202,7 @@ export class Round {
     if (count > 2 && !comesFrom(from[2](of), sources[2])) return false;
     if (count > 3 && !comesFrom(from[3](of), sources[3])) return false;
     for (let f = 4; f < count; f++) if (!comesFrom(from[f](of), sources[f])) return false;
-    this.keep(turn + this.ahead, of);
+    this.know(turn + this.ahead, of);
     return true;
   }
 }

@@ -2,7 +2,7 @@
 // same again, but for indices that have moved. Such a round is recorded, and the next ones are compared with it (round.ts) as long as the
 // functions of the graph return what they returned in it, moved. Where they do not, the walk goes on from the state behind the last whole
 // round, and passes over the tasks of the next one that were inserted.
-// Invariant: the insertions are those of a walk without rounds, in the same order.
+// Invariant: the insertions are those of a walk without rounds, in the same order; with promises of the classes (promise.ts), if they are kept.
 
 import type { Datum } from '../program/datum.js';
 import type { ClassShift } from './class-shift.js';
@@ -104,8 +104,8 @@ export class Rounds {
     if (state === undefined || !before.isMovedTo(state, shifts)) return this.pause();
     const { waiting } = walk;
     const round = new Round(recorder.steps, shifts, waiting.count - before.oldest);
-    for (const task of waiting.all()) round.keep(task.turn, task.indices);
-    const { rounds, inserted } = round.goOn(portion);
+    for (const task of waiting.all()) round.keep(task);
+    const { rounds, inserted } = round.goOn(portion, walk.isChecked);
     portion.pass(inserted);
     if (rounds > 0) waiting.move(rounds, length, shifts, recorder.moveData(rounds));
     for (const { cls } of recorder.steps) walk.counts[cls.number] += rounds;

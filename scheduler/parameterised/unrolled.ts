@@ -14,7 +14,7 @@ export interface GraphProblem {
   /**
    * `edge`: two ends that do not fit; `range`: a target outside of the ranges; `start`: a first task outside of `starts`; `cycle`;
    * `race`: two tasks without an order use one datum, or in the wrong order; `temporary`: one that no task reads; `home`: a datum
-   * whose last version does not come home. With an `order` of all classes also `order`: positions that are no order of the tasks; `own`: a task
+   * whose last version does not come home; `repeat`: a function that breaks the promise of `repeats`. With an `order` of all classes also `order`: positions that are no order of the tasks; `own`: a task
    * outside of the `own` ranges of its rank, or that writes data of another rank; `datum`: a flow that lies in another datum than it says,
    * or reads one of another rank that is not sent there.
    */
@@ -26,6 +26,7 @@ export interface GraphProblem {
     | 'race'
     | 'temporary'
     | 'home'
+    | 'repeat'
     | 'order'
     | 'own'
     | 'datum';

@@ -7,6 +7,7 @@ import type { GraphClass } from './graph-class.js';
 import { homeProblem } from './home-copy.js';
 import type { LocalInputs } from './local-inputs.js';
 import { whyNotLocal } from './local-rules.js';
+import { brokenPromises } from './repeat-checks.js';
 import { Ancestors, cycleOf, topological } from './task-order.js';
 import { type GraphProblem, type Output, Unrolled } from './unrolled.js';
 import { verifyOrder } from './verify-order.js';
@@ -48,6 +49,7 @@ export function verify(classes: readonly GraphClass[], inputs: LocalInputs): Gra
   checkWriters(unrolled);
   // The order of the tasks of a graph with wrong edges says nothing.
   if (problems.length > 0) return { tasks: tasks.length, problems };
+  for (const words of brokenPromises(tasks)) unrolled.report('repeat', words);
   const order = topological(unrolled.after);
   if (order.length < tasks.length) {
     const cycle = cycleOf(unrolled.after, order).map((n) => unrolled.name(n));

@@ -41,6 +41,7 @@ export class Walk {
   private readonly portion: Portion;
   /** Inserted tasks by class, those that this rank skips included. */
   readonly counts: number[];
+  readonly isChecked: boolean;
   private readonly rounds: Rounds | undefined;
   /** Insertions before the next look at the rounds. */
   private untilLook: number = LEAST_GAP;
@@ -54,6 +55,7 @@ export class Walk {
     this.first = new FirstTasks(classes);
     this.pruning = graph.skips() ? pruningOf(graph, classes) : undefined;
     this.counts = classes.map(() => 0);
+    this.isChecked = graph.isChecked;
     this.portion = new Portion(graph);
     const isPlain = graph.ranks === 1 && this.pruning === undefined && classes.every(mayRepeat);
     if (isPlain && this.ready instanceof ReadyQueue)
@@ -88,8 +90,8 @@ export class Walk {
       portion.insert();
       first.take(ready, FIRST_TASKS);
     } while (ready.size > 0);
-    const { classes, waiting, first: searched, counts, graph } = this;
-    const stuck = standstill(classes, waiting, searched.counts, counts, graph.isChecked);
+    const { classes, waiting, first: searched, counts, isChecked } = this;
+    const stuck = standstill(classes, waiting, searched.counts, counts, isChecked);
     if (stuck !== undefined) throw stuck;
   }
 

@@ -18,7 +18,7 @@ import { hasDataParameters, plainTask } from './class-shapes.js';
 import { Datum } from './datum.js';
 import type { ElementType } from './element-type.js';
 import type { PendingTask } from './reductions.js';
-import { type GraphRuntime, RunView } from './run-view.js';
+import { type GraphRuntime, type Repetition, RunView } from './run-view.js';
 import { checkSpawn } from './spawning.js';
 import {
   badArguments,
@@ -44,7 +44,7 @@ import {
 import { checkSize, deviceHint } from './task-memory.js';
 
 export type { ParameterArgument, TaskArguments, TaskGraph, TaskOptions } from './body-types.js';
-export type { GraphRuntime, InsertionWatch } from './run-view.js';
+export type { GraphRuntime, InsertionWatch, Repetition } from './run-view.js';
 
 /** Arguments for which the record of a graph has room at first. Runs may be short, and each has a graph. */
 const FEW_ARGUMENTS = 16;
@@ -191,6 +191,24 @@ export class Graph extends RunView implements TaskGraph {
     )
       return this.insertNamed(cls, data, params, options);
     return this.insertRecord(bound, options, undefined, turn, next);
+  }
+
+  /** @internal Whether `untilStretch` may be known. */
+  get mayComeAgain(): boolean {
+    return this.watch?.isInStretches === true;
+  }
+
+  /** @internal Insertions before the next stretch of those that the run repeats; undefined if it is not known to repeat one. */
+  get untilStretch(): number | undefined {
+    return this.watch?.untilStretch;
+  }
+
+  /**
+   * @internal Where a stretch begins: the last insertions come again, in the same order and with the same parameters. Returns how many of
+   * those that are ahead are as good as inserted now, and must not be inserted any more. The run may fail meanwhile.
+   */
+  again(of: Repetition): number {
+    return this.watch?.again(of) ?? 0;
   }
 
   /** As `insertInOrder`, by `insert`. */

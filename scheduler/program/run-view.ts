@@ -33,6 +33,16 @@ export interface GraphRuntime {
   readonly bodyParts?: BodyParts;
 }
 
+/** Insertions of a run that come again. @internal */
+export interface Repetition {
+  /** The last ones: they come again. */
+  readonly count: number;
+  /** Insertions until now that have repeated them, and those themselves. */
+  readonly before: number;
+  /** Those that are to come. */
+  readonly ahead: number;
+}
+
 /** Sees the insertions of a run, and may hold them back (scheduler/recognition/). @internal */
 export interface InsertionWatch {
   /** No insertion is held back, and `takes` need not be asked. */
@@ -52,6 +62,11 @@ export interface InsertionWatch {
     inOrder?: readonly Datum[],
   ): boolean;
   readonly handle: TaskHandle;
+  /** Insertions are compared with a stretch that comes again. */
+  readonly isInStretches: boolean;
+  /** As those of `Graph`. */
+  readonly untilStretch: number | undefined;
+  again(of: Repetition): number;
   /** The number of the insertion in its run. */
   readonly place: number;
   /** A checked task of class `cls` is about to be inserted, on rank `rank` or, if that is negative, where its data belong. */

@@ -193,6 +193,11 @@ export class Comparison {
     this.paramAt = 0;
   }
 
+  /** All insertions up to the last one are those that were compared before the last `restart`, with the same values of open parameters. */
+  acceptAgain(): void {
+    this.next = this.expected.count;
+  }
+
   /**
    * Whether the next insertion is this one. If it is not, or something is wrong with it, nothing changes. `args` and `inOrder`: see
    * `InsertionWatch.takes`.

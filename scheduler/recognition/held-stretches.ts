@@ -89,6 +89,16 @@ export class HeldStretches {
     this.play = this.newPlay();
   }
 
+  /** Tasks of complete stretches that were compared, one after the other. */
+  get complete(): number {
+    return this.inStretches;
+  }
+
+  /** The next insertions may be compared, and held back. */
+  get goesOn(): boolean {
+    return !this.isOver && !this.wasRefused && this.run.error === undefined;
+  }
+
   /** Tasks of a stretch. */
   get count(): number {
     return this.of.expectation.count;
@@ -174,10 +184,6 @@ export class HeldStretches {
     const { play, run } = this;
     if (!isDue || play.stands || play.tasks === 0 || this.wasRefused) return;
     if (run.error === undefined && this.observer.mayStand()) play.stand();
-  }
-
-  private get goesOn(): boolean {
-    return !this.isOver && !this.wasRefused && this.run.error === undefined;
   }
 
   /** Waits until a quarter of the limit is free. */

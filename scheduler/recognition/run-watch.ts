@@ -7,7 +7,7 @@ import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
 import { hasDataParameters } from '../program/class-shapes.js';
 import type { Datum } from '../program/datum.js';
-import type { Graph, InsertionWatch, TaskOptions } from '../program/graph.js';
+import type { Graph, InsertionWatch, Repetition, TaskOptions } from '../program/graph.js';
 import { isTaskClass, type TaskClass } from '../program/task-class.js';
 import type { Comparison, GivenTask } from './expectation.js';
 import type { Glance } from './glance.js';
@@ -210,6 +210,38 @@ export class RunWatch implements InsertionWatch {
       this.misses('its program computes between its insertions');
       this.recognition.settle();
     } else this.lookAt += TASKS_BETWEEN_LOOKS;
+  }
+
+  get isInStretches(): boolean {
+    return this.held instanceof HeldStretches;
+  }
+
+  get untilStretch(): number | undefined {
+    const { held, comparison } = this;
+    if (!(held instanceof HeldStretches) || comparison === undefined) return undefined;
+    return comparison.next === 0 || !guards.againAtStretch ? 0 : held.count - comparison.next;
+  }
+
+  /**
+   * Whole stretches are added to the play, and compared with nothing. Invariant: they are what the program would insert. It inserts its last
+   * insertions again, and the last ones that are a whole number of these and of stretches were compared in this hold.
+   */
+  again({ count, before, ahead }: Repetition): number {
+    const { held, comparison } = this;
+    if (!(held instanceof HeldStretches) || comparison === undefined) return 0;
+    const stretch = held.count;
+    const both = leastCommonMultiple(count, stretch);
+    if (both > before || both > held.complete) return 0;
+    // Only the values of the last stretch are known.
+    if (comparison.expected.openPlaces.length > 0 && both > stretch) return 0;
+    const most = ahead - (ahead % both);
+    let taken = 0;
+    while (taken < most && this.held === held && held.goesOn) {
+      comparison.acceptAgain();
+      this.looks(comparison);
+      taken += stretch;
+    }
+    return taken;
   }
 
   /** Whether the insertion is the first of a plan. Then insertions are compared from here on, and held back. */
@@ -494,4 +526,10 @@ export class RunWatch implements InsertionWatch {
     this.forget('its program closes data, or advises devices');
     this.finder?.break();
   }
+}
+
+function leastCommonMultiple(a: number, b: number): number {
+  let [large, small] = [a, b];
+  while (small > 0) [large, small] = [small, large % small];
+  return (a / large) * b;
 }

@@ -358,6 +358,21 @@ export const guardTests = [
     breaks: 'a recognised run begins with data as they were before a task wrote a part of them',
   },
   {
+    project: 'unit',
+    file: 'test/scheduler/parameterised/repeats.test.ts',
+    guard: 'repeatsEnd',
+    hazard: 'programs that differ',
+    breaks:
+      'tasks of a graph that come where its classes repeat no more are inserted as those before',
+  },
+  {
+    project: 'unit',
+    file: 'test/scheduler/parameterised/repeated-stretches.test.ts',
+    guard: 'againAtStretch',
+    hazard: 'program order',
+    breaks: 'insertions in the middle of a stretch are taken for those of its begin',
+  },
+  {
     ...recognised,
     guard: 'recordsOnEvidence',
     hazard: 'overhead',

@@ -117,10 +117,10 @@ describe('plans', () => {
 
 describe('parameterised graphs', () => {
   const snippets = blocks('docs/parameterised-graphs.md', 'js');
-  test('there are five snippets', () => {
-    expect(snippets).toHaveLength(5);
+  test('there are six snippets', () => {
+    expect(snippets).toHaveLength(6);
   });
-  test.each([0, 2, 4])('snippet %i prints what the comments beside its console.log say', (i) => {
+  test.each([0, 2, 3, 5])('snippet %i prints what the comments beside its console.log say', (i) => {
     const promised = [...snippets[i].matchAll(/console\.log\(.*\);\s+\/\/ (.*)$/gm)].map(
       (m) => m[1],
     );
@@ -139,8 +139,8 @@ describe('parameterised graphs', () => {
     try {
       mkdirSync(path.join(folder, 'node_modules'));
       symlinkSync(root, path.join(folder, 'node_modules', 'headrace'));
-      const name = /^\/\/ (\S+\.mjs)\n/.exec(snippets[3])?.[1] as string;
-      writeFileSync(path.join(folder, name), snippets[3]);
+      const name = /^\/\/ (\S+\.mjs)\n/.exec(snippets[4])?.[1] as string;
+      writeFileSync(path.join(folder, name), snippets[4]);
       const [commands] = blocks('docs/parameterised-graphs.md', 'sh');
       const lines = commands.trimEnd().split('\n');
       expect(lines).toHaveLength(3);

@@ -80,6 +80,8 @@ export const GRAPH_PLACES: readonly Place[] = [
       (world, value) => chain(() => value as Definition)(world),
     ],
     ranges: [/range/, defined((value) => ({ ranges: value }))],
+    repeats: defined((value) => ({ repeats: value })),
+    "`repeats` of 'i'": [/`repeats`/, defined((value) => ({ repeats: { i: value } }))],
     flows: [/flow/, defined((value) => ({ flows: value }))],
     ...each(['starts', 'order', 'own', 'on', 'controls', 'params', 'priority', 'device'], (name) =>
       defined((value) => ({ [name]: value })),
@@ -110,6 +112,7 @@ export const GRAPH_PLACES: readonly Place[] = [
   }),
   ...places('what functions of a class return', {
     // An array of arrays is an array of indices that no task has.
+    '`repeats`': defined((value) => ({ repeats: { i: () => value } })),
     range: [/range|got no input/, defined((value) => ({ ranges: { i: () => value } }))],
     ...each(['from', 'to'], (name) => [
       // Without targets the graph stands still.

@@ -110,6 +110,28 @@ it('wrong definitions', () => {
     graph.define(consumer, { ranges: k, flows: { a, b }, params: () => ({ n: 1 }) });
     const x = { from: () => temporary('f64', 1) };
     const ranges = { i: () => range(0, 3), j: () => range(0, 3) };
+    const constant = { n: 1, isLast: true };
+    graph.define(producer, {
+      ...{ ranges, flows: { x }, params: constant },
+      repeats: { j: () => range(1, 2) },
+    });
+    graph.define(producer, {
+      ...{ ranges, flows: { x }, params: constant },
+      // @ts-expect-error no such index
+      repeats: { k: () => range(1, 2) },
+    });
+    graph.define(producer, {
+      ...{ ranges, flows: { x }, params: constant },
+      // @ts-expect-error one index only
+      repeats: { i: () => range(1, 2), j: () => range(1, 2) },
+    });
+    graph.define(producer, {
+      ...{ ranges, flows: { x }, params: constant },
+      // @ts-expect-error the range depends on no index
+      repeats: { i: ({ j }) => range(1, j) },
+    });
+    // @ts-expect-error a parameter is missing
+    graph.define(producer, { ranges, flows: { x }, params: { n: 1 } });
     // @ts-expect-error the parameters are missing
     graph.define(producer, { ranges, flows: { x } });
     graph.define(producer, {

@@ -290,3 +290,64 @@ test('a part that a body has made', async () => {
     await runtime.close();
   }
 });
+
+test('a class that does not repeat as it promises, in a checked run', async () => {
+  const error = await errorOf((graph, runtime) => {
+    const x = runtime.data(new Float64Array(1), { name: 'x' });
+    const { p } = graph.declare({ p: { runs: change, indices: ['i'] } });
+    graph.define(p, {
+      ranges: { i: () => range(0, 400) },
+      starts: { i: () => range(0, 1) },
+      repeats: { i: () => range(1, 400) },
+      flows: {
+        x: {
+          from: ({ i }) => (i === 0 ? x : p.x({ i: i - 1 })),
+          to: ({ i }) => (i === 399 ? x : p.x({ i: i + 1 })),
+        },
+      },
+    });
+  });
+  expect(error).toMatchObject({ code: 'ERR_GRAPH_REPEAT', details: { task: 'p(i=399)' } });
+  expect(error.message).toContain(
+    "`to` of flow 'x' of p(i=399) returns datum 'x' and that of p(i=398) 'x' of p(i=399), which is not the same moved by one step",
+  );
+});
+
+test('an index that repeats is one of the class, and its range has steps of 1', async () => {
+  const codeOf = async (repeats: object): Promise<string> => {
+    const { code, message } = await errorOf((graph, runtime) => {
+      const x = runtime.data(new Float64Array(1));
+      const { p } = graph.declare({ p: { runs: look, indices: ['i', 'j'] } });
+      const ranges = { ...one, j: () => range(0, 1) };
+      graph.define(p, { ranges, repeats: repeats as never, flows: { x: { from: () => x } } });
+    });
+    return `${code}: ${message}`;
+  };
+  expect(await codeOf({ k: () => range(0, 1) })).toMatch(/^ERR_OPTION: .*`repeats`.* have no 'k'/);
+  expect(await codeOf({})).toMatch(/^ERR_GRAPH_CLASS: .* needs one index in its `repeats`, not 0/);
+  const both = { i: () => range(0, 1), j: () => range(0, 1) };
+  expect(await codeOf(both)).toMatch(/^ERR_GRAPH_CLASS: .* not 2/);
+  expect(await codeOf({ i: 7 })).toMatch(/^ERR_GRAPH_CLASS: .* needs a function as its `repeats`/);
+  for (const wrong of [() => range(0, 4, 2), () => [0, 1]])
+    expect(await codeOf({ i: wrong })).toMatch(
+      /^ERR_GRAPH_CLASS: `repeats` of 'i' of .*steps of 1/,
+    );
+});
+
+test('values of parameters that a class gives once', async () => {
+  const scale = task({
+    name: 'scale',
+    flows: { x: readWrite('f64') },
+    params: { by: 'i32' },
+    body: () => {},
+  });
+  const error = await errorOf((graph, runtime) => {
+    const x = runtime.data(new Float64Array(1));
+    const { p } = graph.declare({ p: { runs: scale, indices: ['i'] } });
+    graph.define(p, { ranges: one, params: { by: 0.5 }, flows: { x: { from: () => x } } });
+  });
+  expect(error.code).toBe('ERR_ARGUMENT_TYPE');
+  expect(error.message).toBe(
+    "`params` of class 'p' have 0.5 as 'by'; it must be an integer of 32 bits",
+  );
+});

@@ -227,10 +227,10 @@ afterEach(() => vi.restoreAllMocks());
 function countRounds(): { rounds: number } {
   const counted = { rounds: 0 };
   const { goOn } = Round.prototype;
-  vi.spyOn(Round.prototype, 'goOn').mockImplementation(function (this: Round, portion) {
+  vi.spyOn(Round.prototype, 'goOn').mockImplementation(function (this: Round, ...given) {
     // A function that throws ends a round that is not counted.
     counted.rounds++;
-    const progress = goOn.call(this, portion);
+    const progress = goOn.call(this, ...given);
     counted.rounds += progress.rounds - 1;
     return progress;
   });

@@ -275,3 +275,38 @@ test('an instance that is too large', () => {
     }),
   ).toThrow(/the instance has more than 10000 tasks \(verify or draw a smaller one\)/);
 });
+
+test('a class that does not repeat as it promises', () => {
+  const [x, y] = [value('x'), value('y')];
+  const found = (first: number, end: number) =>
+    problems((graph) => {
+      const { p } = graph.declare({ p: { runs: change, indices: ['i', 'j'] } });
+      // Two chains, of six tasks and of four.
+      const last = (j: number) => (j === 0 ? 5 : 3);
+      const home = (j: number) => (j === 0 ? x : y);
+      graph.define(p, {
+        ranges: { i: () => range(0, 6), j: ({ i }) => range(0, i <= last(1) ? 2 : 1) },
+        repeats: { i: () => range(first, end) },
+        flows: {
+          x: {
+            from: ({ i, j }) => (i === 0 ? home(j) : p.x({ i: i - 1, j })),
+            to: ({ i, j }) => (i === last(j) ? home(j) : p.x({ i: i + 1, j })),
+          },
+        },
+      });
+    });
+  const ends = "which is not the same moved by one step, as `repeats` of 'i' promises";
+  expect(found(1, 3)).toEqual([]);
+  expect(found(9, 3)).toEqual([]);
+  const begin = `\`from\` of flow 'x' of p(i=1, j=0) returns 'x' of p(i=0, j=0) and that of p(i=0, j=0) datum 'x', ${ends}`;
+  expect(found(0, 3)).toEqual([
+    { kind: 'repeat', text: begin },
+    { kind: 'repeat', text: begin.replaceAll('j=0', 'j=1').replace("datum 'x'", "datum 'y'") },
+  ]);
+  const long = found(1, 6).map(({ kind, text }) => `${kind}: ${text}`);
+  expect(long).toEqual([
+    `repeat: \`to\` of flow 'x' of p(i=3, j=1) returns datum 'y' and that of p(i=2, j=1) 'x' of p(i=3, j=1), ${ends}`,
+    `repeat: range of 'j' of p(i=4) returns range(0, 1) and that of p(i=3) range(0, 2), ${ends}`,
+    `repeat: \`to\` of flow 'x' of p(i=5, j=0) returns datum 'x' and that of p(i=4, j=0) 'x' of p(i=5, j=0), ${ends}`,
+  ]);
+});

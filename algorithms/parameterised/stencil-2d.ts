@@ -148,6 +148,8 @@ export const stencil2dGraph: ParameterisedGraph<Stencil2dArguments> = parameteri
         j: columns,
       },
       starts: { t: () => range(0, 1) },
+      // The first two steps read and overwrite the data, and the last two leave their results there.
+      repeats: { t: () => range(2, steps - 2) },
       order: ({ t, i, j }) => (t * U.tileRows + i) * U.tileColumns + j,
       own: {
         i: ({ t }, rank) => written(t).ownRows(rank, rows()),

@@ -46,6 +46,8 @@ export const stencilGraph: ParameterisedGraph<StencilArguments> = parameterised(
     graph.define(step, {
       ranges: { t: () => range(0, steps), b: () => range(0, count) },
       starts: { t: () => range(0, 1) },
+      // The first two steps read and overwrite the data, and the last two leave their results there.
+      repeats: { t: () => range(2, steps - 2) },
       order: ({ t, b }) => t * count + b,
       own: { b: ({ t }, rank) => (t % 2 === 0 ? ownScratch : ownBlocks)(rank) },
       on: ({ t, b }) => written(t)[b],

@@ -171,8 +171,13 @@ test('a wrong machine description is refused with the place of the mistake', () 
     'hostCopies.write',
   );
   expect(() => checkMachine({ ...good, hostCopies: 1 })).toThrow('hostCopies');
+  expect(() => checkMachine({ ...good, bothWays: 0 })).toThrow('bothWays');
   expect(() => checkMachine({ ...good, gpus: 1.5 })).toThrow('gpus');
   expect(() => checkMachine({ ...good, kernels: { k: { table: [] } } })).toThrow("kernel 'k'");
+  for (const share of [-1, 1.5, 'all'])
+    expect(() => checkMachine({ ...good, kernels: { k: { table: [[1, 1]], share } } })).toThrow(
+      "kernel 'k': `share`",
+    );
 });
 
 test('several ranks are simulated in one world: all tasks, bytes by kind, and the wire is used', async () => {

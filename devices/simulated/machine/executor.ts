@@ -13,12 +13,12 @@ import { FIRST_QUEUE, NO_QUEUE, type QueueId, type SpaceId } from '../../handles
 import type { Adversary } from './adversary.js';
 import { blockTime, COPY_BLOCK, copyBlock } from './block-copy.js';
 import type { FaultPlan } from './faults.js';
-import { type HostTraffic, hostTrafficOf } from './host-traffic.js';
-import { type CompiledTime, compileTime } from './kernel-times.js';
+import { type CompiledTime, compileTime, shareOf } from './kernel-times.js';
 import { LaneCommands, type LaneQueues } from './lane-commands.js';
 import { Lanes } from './lanes.js';
 import { linkOf, type MachineDescription, queuesOf, spacesOf } from './machine.js';
 import { ARGS, Op, Records } from './records.js';
+import { type Demand, kernelDemands, Sharing } from './shared-capacity.js';
 import { steeredCall, steeredTime } from './steered-call.js';
 import type { Watcher } from './watcher.js';
 import type { EventOwner, World } from './world.js';
@@ -36,10 +36,10 @@ export interface KernelCall {
 }
 
 /**
- * States of a queue; values of `state`. A lane also waits for letters, and for the engine to handle failures. The first byte of a copy
- * that shares the host's memory is yet to come in state `copyBegins`.
+ * States of a queue; values of `state`. A lane also waits for letters, and for the engine to handle failures. In state
+ * `begins` the latency of a copy, or of a launch, is not over, and from then on the command shares its device with others.
  */
-const Queue = { idle: 0, running: 1, waiting: 2, copyBegins: 3 } as const;
+const Queue = { idle: 0, running: 1, waiting: 2, begins: 3 } as const;
 
 export class Executor implements EventOwner, LaneQueues {
   readonly spaces: readonly SpaceInfo[];
@@ -90,11 +90,12 @@ export class Executor implements EventOwner, LaneQueues {
   private readonly steers: (readonly SteeredKernelParameter[] | undefined)[] = [];
   private readonly gpuTimes: CompiledTime[] = [];
   private readonly hostTimes: CompiledTime[] = [];
+  /** What a kernel takes of its GPU. */
+  private readonly demands: (readonly Demand[])[] = [];
   private readonly bandwidth: Float64Array;
   private readonly latency: Float64Array;
   private readonly launchNs: number;
-  /** Undefined: copies from and to the host do not slow each other down. */
-  private readonly hostTraffic: HostTraffic | undefined;
+  private readonly sharing: Sharing;
 
   // biome-ignore lint/complexity/useMaxParams: made in one place, by the backend in this folder.
   constructor(
@@ -137,7 +138,7 @@ export class Executor implements EventOwner, LaneQueues {
       this.bandwidth[q] = (link?.bandwidth ?? 1e11) / 1e9;
       this.latency[q] = (link?.latency ?? 0) * 1e9;
     });
-    this.hostTraffic = hostTrafficOf(machine, this.queues, world, this.firstEvent);
+    this.sharing = new Sharing(machine, this.queues, world, this.firstEvent);
     this.launchNs = machine.engine.launch * 1e9;
     this.host = this.bytes[0];
     this.messages = new LaneCommands(this, this.lanes, watcher);
@@ -153,20 +154,27 @@ export class Executor implements EventOwner, LaneQueues {
     const known = this.kernelIds.get(name);
     if (known !== undefined) return known;
     const { machine } = this;
-    if (name === COPY_BLOCK) return this.addKernel(name, blockTime, blockTime);
+    if (name === COPY_BLOCK) return this.addKernel(name, blockTime, blockTime, kernelDemands(0));
     const model = machine.kernels[name] ?? machine.kernels['*'];
     const hostModel = machine.hostKernels?.[name] ?? machine.hostKernels?.['*'] ?? model;
     if (model === undefined || (this.bodies !== undefined && this.bodies[name] === undefined))
       return -1;
-    return this.addKernel(name, compileTime(model, name), compileTime(hostModel, name));
+    const demands = kernelDemands(shareOf(model, name));
+    return this.addKernel(name, compileTime(model, name), compileTime(hostModel, name), demands);
   }
 
-  private addKernel(name: string, onGpu: CompiledTime, onHost: CompiledTime): number {
+  private addKernel(
+    name: string,
+    onGpu: CompiledTime,
+    onHost: CompiledTime,
+    demands: readonly Demand[],
+  ): number {
     const id = this.kernelNames.length;
     this.kernelIds.set(name, id);
     this.kernelNames.push(name);
     this.gpuTimes.push(onGpu);
     this.hostTimes.push(onHost);
+    this.demands.push(demands);
     return id;
   }
 
@@ -180,6 +188,7 @@ export class Executor implements EventOwner, LaneQueues {
     this.kernelNames.push(this.kernelNames[kernel]);
     this.gpuTimes.push(steeredTime(this.gpuTimes[kernel], parameters));
     this.hostTimes.push(steeredTime(this.hostTimes[kernel], parameters));
+    this.demands.push(this.demands[kernel]);
     this.steers[id] = parameters;
     return id;
   }
@@ -192,10 +201,9 @@ export class Executor implements EventOwner, LaneQueues {
 
   happens(queue: QueueId): void {
     if (this.isDead) return;
-    if (this.state[queue] === Queue.copyBegins) {
+    if (this.state[queue] === Queue.begins) {
       this.state[queue] = Queue.running;
-      const slot = this.records.slotOf(queue, this.head(queue));
-      this.hostTraffic?.begin(queue, this.adversary.stretch(this.bytesNs(queue, slot)));
+      this.sharing.begin(queue, this.adversary);
     } else this.end(queue, this.world.time);
   }
 
@@ -280,19 +288,26 @@ export class Executor implements EventOwner, LaneQueues {
       const model = (space === 0 ? this.hostTimes : this.gpuTimes)[records.what[slot]];
       const args = records.argumentsOf(q, slot);
       const flows = records.flows[slot];
-      ns = adversary.stretch(
-        model(args, flows, args.length - flows) * 1e9 + (space === 0 ? 0 : this.launchNs),
-      );
+      const alone = model(args, flows, args.length - flows) * 1e9;
+      ns =
+        space === 0
+          ? adversary.stretch(alone)
+          : this.timeOf(q, this.demands[records.what[slot]], this.launchNs, alone);
     } else if (records.op[slot] === Op.copy) {
       status = this.faults.copy(space);
-      if (this.hostTraffic?.concerns(q)) {
-        this.state[q] = Queue.copyBegins;
-        ns = adversary.stretch(this.latency[q]);
-      } else ns = adversary.stretch(this.latency[q] + this.bytesNs(q, slot));
+      ns = this.timeOf(q, this.sharing.demandsOfCopies(q), this.latency[q], this.bytesNs(q, slot));
     } else ns = adversary.stretch(this.launchNs);
     records.outcome[slot] = status;
     records.startAt[slot] = at;
     if (!Number.isNaN(status)) this.world.schedule(this.firstEvent + q, at + ns);
+  }
+
+  /** Nanoseconds of a command until its end, or until it shares its device with others: it takes `alone` from then on at the best. */
+  private timeOf(q: QueueId, demands: readonly Demand[], lead: number, alone: number): number {
+    if (demands.length === 0) return this.adversary.stretch(lead + alone);
+    this.state[q] = Queue.begins;
+    this.sharing.prepare(q, alone, demands);
+    return this.adversary.stretch(lead);
   }
 
   /** The run is cancelled from `at` on: its messages end. */
@@ -321,8 +336,7 @@ export class Executor implements EventOwner, LaneQueues {
   /** Nanoseconds that a queue has spent in kernels and copies until `at`, the present. */
   busy(q: QueueId, at: number): number {
     const { records, cursor } = this;
-    if (this.state[q] !== Queue.running && this.state[q] !== Queue.copyBegins)
-      return this.busyNs[q];
+    if (this.state[q] !== Queue.running && this.state[q] !== Queue.begins) return this.busyNs[q];
     const slot = records.slotOf(q, (cursor[q] + 1) | 0);
     return this.busyNs[q] + (records.op[slot] === Op.fill ? 0 : at - records.startAt[slot]);
   }
@@ -334,7 +348,7 @@ export class Executor implements EventOwner, LaneQueues {
     const last = (first + records.span[slot] - 1) | 0;
     const op = records.op[slot];
     const isMessage = op >= Op.send;
-    if (op === Op.copy && this.hostTraffic?.concerns(q)) this.hostTraffic.end(q);
+    if (op === Op.copy || op === Op.exec) this.sharing.end(q);
     if (isMessage) this.messages.carryOut(q, slot, first);
     else this.effects(q, slot, first);
     records.endAt[slot] = at;

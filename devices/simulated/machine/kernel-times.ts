@@ -6,8 +6,18 @@ import { HeadraceError } from '../../errors.js';
 /** Points (size, value) in rising order of size; between them values are interpolated, outside they are held. */
 export type Table = readonly (readonly [number, number])[];
 
+/** What a kernel that does not run alone does to the others of its GPU. */
+interface Sharing {
+  /**
+   * Share of the GPU that it keeps busy while it runs alone, at most 1. Kernels of several streams go on at full speed while
+   * their shares are no more than 1 in all, and otherwise they are slowed down alike. Default 0: it slows nothing down, and
+   * nothing slows it down.
+   */
+  readonly share?: number;
+}
+
 /** Work divided by a rate: `factor` times the product of the parameters at these positions. */
-interface WorkModel {
+interface WorkModel extends Sharing {
   /** Positions of the parameters that are multiplied; a position may be named more than once. */
   readonly product: readonly number[];
   /** Operations per unit of the product. */
@@ -19,7 +29,7 @@ interface WorkModel {
 }
 
 /** Measured seconds over the parameter at `sizedBy`. */
-interface TableModel {
+interface TableModel extends Sharing {
   readonly table: Table;
   readonly sizedBy?: number;
 }
@@ -58,6 +68,13 @@ function checkTable(table: unknown, what: string): void {
 
 function wrong(what: string, why: string): HeadraceError {
   return new HeadraceError('ERR_MACHINE', `${what}: ${why}`);
+}
+
+/** The share of a GPU that a kernel keeps busy. @throws HeadraceError `ERR_MACHINE` */
+export function shareOf(model: KernelTime, what: string): number {
+  const share = typeof model === 'object' ? (model.share ?? 0) : 0;
+  if (!(share >= 0 && share <= 1)) throw wrong(what, '`share` must be a number from 0 to 1');
+  return share;
 }
 
 /** Checks a model and makes it a function. @throws HeadraceError `ERR_MACHINE` */

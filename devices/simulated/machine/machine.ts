@@ -4,8 +4,8 @@
 import type { QueueInfo, SpaceInfo } from '../../backend.js';
 import { HeadraceError } from '../../errors.js';
 import { FIRST_GPU, HOST, NO_SPACE } from '../../handles.js';
-import type { HostMemoryRates } from './host-traffic.js';
-import { compileTime, type KernelTime } from './kernel-times.js';
+import { compileTime, type KernelTime, shareOf } from './kernel-times.js';
+import type { HostMemoryRates } from './shared-capacity.js';
 
 /** A link: seconds = latency + bytes / bandwidth. */
 export interface Link {
@@ -47,6 +47,8 @@ export interface MachineDescription {
   readonly d2h: Link;
   /** What the host's memory gives to the copies of all GPUs of a rank together. Default: they do not slow each other down. */
   readonly hostCopies?: HostMemoryRates;
+  /** Bytes per second each way while one GPU copies from and to the host at the same time. Default: as fast as in one direction. */
+  readonly bothWays?: number;
   /** Between any two GPUs; null: no peer access. */
   readonly d2d: Link | null;
   readonly pairs?: readonly PairLink[];
@@ -112,6 +114,7 @@ export function checkMachine(value: unknown): MachineDescription {
   checkLink(m.h2d, 'h2d');
   checkLink(m.d2h, 'd2h');
   if (m.hostCopies !== undefined) checkRates(m.hostCopies, 'hostCopies');
+  if (m.bothWays !== undefined) checkRate(m.bothWays, 'bothWays');
   if (m.d2d !== null) checkLink(m.d2d, 'd2d');
   m.pairs?.forEach((pair, i) => {
     checkNumber(pair.from, `pairs[${i}].from`, 0, true);
@@ -127,6 +130,7 @@ export function checkMachine(value: unknown): MachineDescription {
     throw wrong('kernels', 'an object', m.kernels);
   for (const [name, model] of Object.entries({ ...m.kernels, ...m.hostKernels })) {
     compileTime(model, `machine description: kernel '${name}'`);
+    shareOf(model, `machine description: kernel '${name}'`);
   }
   return m;
 }

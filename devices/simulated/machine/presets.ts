@@ -9,15 +9,25 @@ const dgemm: Table = [
   [256, 12e12], // assumed
   [512, 32e12], // assumed
   [1024, 50.9e12],
-  [2048, 60.1e12],
-  [4096, 62.0e12],
-  [16384, 65.0e12],
+  [2048, 64.0e12],
+  [4096, 64.8e12],
+  [16384, 66.0e12],
 ];
 const scaled = (table: Table, by: number): Table =>
   table.map(([n, rate]) => [n, rate * by] as const);
 /** Single precision: assumed the same (the FP64 tensor cores' rate is the FP32 cores' rate). */
 const sgemm = dgemm;
-/** Cholesky of one tile on one GPU: assumed, far below DGEMM because it is sequential along the diagonal. */
+/** Triangular solves alone on a GPU (native/gpu/cuda/triangular_solve.cpp). Assumed below tile 2048. */
+const trsm: Table = [
+  [64, 0.1e12],
+  [256, 1.5e12],
+  [512, 4e12],
+  [1024, 10e12],
+  [2048, 19e12],
+  [4096, 40e12],
+  [16384, 45e12],
+];
+/** Cholesky of one tile on one GPU: far below DGEMM because it is sequential along the diagonal. Assumed but for tile 2048. */
 const potrf: Table = [
   [256, 0.1e12],
   [1024, 1.0e12],
@@ -28,10 +38,11 @@ const potrf: Table = [
 
 function tileKernels(suffix: string, rate: Table): MachineDescription['kernels'] {
   return {
-    [`gemm_${suffix}`]: { product: [0, 1, 2], factor: 2, rate },
-    [`syrk_${suffix}`]: { product: [0, 0, 1], factor: 1, rate: scaled(rate, 0.85) }, // assumed
-    [`trsm_${suffix}`]: { product: [0, 1, 1], factor: 1, rate: scaled(rate, 0.7) }, // assumed
-    [`potrf_${suffix}`]: { product: [0, 0, 0], factor: 1 / 3, rate: potrf },
+    [`gemm_${suffix}`]: { product: [0, 1, 2], factor: 2, rate, share: 1 },
+    [`syrk_${suffix}`]: { product: [0, 0, 1], factor: 1, rate: scaled(rate, 0.85), share: 1 }, // assumed
+    // Of several streams they take 279 us each for tile 2048, alone 452.
+    [`trsm_${suffix}`]: { product: [0, 1, 1], factor: 1, rate: trsm, share: 0.6 },
+    [`potrf_${suffix}`]: { product: [0, 0, 0], factor: 1 / 3, rate: potrf, share: 0.1 }, // share assumed
   };
 }
 
@@ -45,6 +56,7 @@ function h200(gpus: number): MachineDescription {
     h2d: { bandwidth: 55e9, latency: 7.8e-6 },
     d2h: { bandwidth: 55e9, latency: 7.8e-6 },
     // Of four GPUs at once: out 36 GB/s each, and 23.9 each way in both directions (bench/peers/gpu_copies.cu).
+    bothWays: 50e9,
     hostCopies: { read: 285e9, write: 144e9 },
     d2d: { bandwidth: 388e9, latency: 7.8e-6 },
     network: { bandwidth: 50e9 * Math.max(1, gpus), latency: 5e-6 }, // assumed: a 400 Gbit/s card per GPU

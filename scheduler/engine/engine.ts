@@ -91,7 +91,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
   held: HeldInsertions | undefined;
   /** Passes tell programs of progress and of the ends of runs, which may call anything. */
   tellsRuns = true;
-  private readonly pressure: MemoryPressure;
+  protected readonly pressure: MemoryPressure;
   private readonly dropped: DroppedTasks;
   private readonly leaving: LeavingData;
   private insertsSincePass = 0;

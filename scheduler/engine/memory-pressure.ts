@@ -25,6 +25,8 @@ export class MemoryPressure {
   /** Evictions seen, and the queue's position at the last eviction, per space. */
   private readonly evictions: Int32Array;
   private readonly since: Int32Array;
+  /** Devices that are short of memory whether they evict or not. */
+  private readonly staying: Set<SpaceId> = new Set();
 
   constructor(spaces: readonly MemorySpace[], all: AllSpaces, submission: Submission) {
     this.spaces = spaces;
@@ -50,8 +52,16 @@ export class MemoryPressure {
         this.evictions[s] = evictions;
         this.since[s] = issued;
       }
-      this.short[s] = (issued - this.since[s]) >>> 0 < LASTING ? 1 : 0;
+      const lasts = (issued - this.since[s]) >>> 0 < LASTING || this.staying.has(s);
+      this.short[s] = lasts ? 1 : 0;
     }
+  }
+
+  /** Devices that have evicted so far are short of memory from now on, until the engine is gone. Returns them. */
+  stay(): ReadonlySet<SpaceId> {
+    for (let s = FIRST_GPU; s < this.spaces.length; s++)
+      if (this.spaces[s].evictions > 0) this.staying.add(s);
+    return this.staying;
   }
 
   /** Whether another task may start on device `s`, which is under memory pressure. */

@@ -60,8 +60,10 @@ export function assemble(engine: Engine, decisions: Decisions, began: number): P
     },
     insertions: insertions.count,
     copied: copiedIn(iteration, engine.spaces.length),
-    graphLists: () =>
-      listsForGraph(iteration, queues, insertions.after, { parameters: insertions.open, slots }),
+    graphLists: () => {
+      const open = { parameters: insertions.open, slots };
+      return listsForGraph(iteration, queues, insertions.after, open, decisions.evictions > 0);
+    },
     decisions,
     report: reportOf(engine, decisions, waits.queue.length, began),
   };

@@ -5,31 +5,52 @@
 // are put level by level, dealt to the compute queues in turn. The level of a command is the length of the longest chain of
 // commands before it. Commands of a level are independent.
 //
+// A plan that evicts keeps its order: levels would mix copies for kernels that are far apart, and memory was planned for the order of
+// the kernels. They are dealt to the compute queues already (planner.ts).
+//
 // Why every value stays what it is: two commands that use the same bytes, one of them writing, are on different levels, in the
 // planned order, and so are two tasks of which one was declared to follow the other.
 import type { QueueInfo } from '../../devices/backend.js';
-import type { Column, QueueId, SpaceId } from '../../devices/handles.js';
-import type { CommandColumns } from '../../devices/planning/commands.js';
+import type { Column, QueueId } from '../../devices/handles.js';
 import { chainsBefore, type PlannedParts } from './chains.js';
+import { inTurn } from './deal-to-streams.js';
 import type { OpenParameter } from './insertions.js';
 import { addressesOf, writeLists } from './layout.js';
 import type { GraphLists } from './planned-program.js';
 import { type ControlEdges, findWaits } from './waits.js';
 
+/** The open parameters, and the names of their slots. */
+interface OpenSlots {
+  readonly parameters: readonly OpenParameter[];
+  readonly slots: readonly string[];
+}
+
+/** `evicts`: copies leave GPUs during the iteration to make room. */
 export function listsForGraph(
   planned: PlannedParts,
   queues: readonly QueueInfo[],
   control: ControlEdges,
-  open: { readonly parameters: readonly OpenParameter[]; readonly slots: readonly string[] },
+  open: OpenSlots,
+  evicts: boolean,
 ): GraphLists {
+  if (evicts) return listsOf(planned, planned, queues, control, open);
   const levels = chainsBefore(planned, control, () => 1);
   const order = Int32Array.from(levels.keys()).sort((a, b) => levels[a] - levels[b] || a - b);
   const { commands, accesses } = inOrder(planned, order);
   const dealt = { ...commands, queue: inTurn(commands, queues) };
-  const waits = findWaits(dealt, accesses, planned.ranges, queues.length, control);
-  const lists = writeLists(dealt, waits, open.parameters, open.slots);
-  const addresses = addressesOf(dealt, accesses, planned.ranges, lists);
-  return { queues: lists.queues, addresses };
+  return listsOf({ commands: dealt, accesses }, planned, queues, control, open);
+}
+
+function listsOf(
+  { commands, accesses }: Omit<PlannedParts, 'ranges'>,
+  { ranges }: Pick<PlannedParts, 'ranges'>,
+  queues: readonly QueueInfo[],
+  control: ControlEdges,
+  { parameters, slots }: OpenSlots,
+): GraphLists {
+  const waits = findWaits(commands, accesses, ranges, queues.length, control);
+  const lists = writeLists(commands, waits, parameters, slots);
+  return { queues: lists.queues, addresses: addressesOf(commands, accesses, ranges, lists) };
 }
 
 /** The commands and their accesses in another order; the arguments stay where they are. */
@@ -62,26 +83,4 @@ function inOrder(
     },
     accesses: { first, of: Int32Array.from(of), reads: Uint8Array.from(reads) },
   };
-}
-
-/** The queue of each command: kernels get the compute queues of their device in turn. */
-function inTurn(
-  commands: CommandColumns,
-  queues: readonly QueueInfo[],
-): Column<Int16Array, QueueId> {
-  const queue = commands.queue.slice() as Column<Int16Array, QueueId>;
-  const turns = new Map<SpaceId, { readonly among: QueueId[]; next: number }>();
-  queues.forEach(({ space, kind }, q) => {
-    if (kind !== 'compute') return;
-    const turn = turns.get(space) ?? { among: [], next: 0 };
-    turns.set(space, turn);
-    turn.among.push(q as QueueId);
-  });
-  for (let c = 0; c < commands.count; c++) {
-    const { space, kind } = queues[queue[c]];
-    const turn = turns.get(space);
-    if (kind === 'compute' && turn !== undefined)
-      queue[c] = turn.among[turn.next++ % turn.among.length];
-  }
-  return queue;
 }

@@ -11,13 +11,17 @@
 //
 // Eviction. The third way is tried twice: with the look ahead of the engine, and with all uses known (whole-future.ts). To know more need
 // not mean to move less, because clean copies leave before dirty ones and tasks that were issued hold their memory. What
-// moves fewer bytes is taken.
+// moves fewer bytes is taken. It is known that the data do not fit, so the devices are short of memory from the begin
+// (memory-pressure.ts): otherwise the first tasks that are ready would fill the memory with data that are needed late. Such a device
+// uses one queue, whose order decides which data move. The memory and the copies are planned for that order. So the kernels
+// can be dealt to all streams of the device in the end: a small kernel runs beside a large one.
 import { guards } from '../../devices/guards.js';
-import { type DatumId, HOST } from '../../devices/handles.js';
+import { type DatumId, HOST, type SpaceId } from '../../devices/handles.js';
 import { AccessMode } from '../../trace/format.js';
 import type { Engine } from '../engine/engine.js';
 import { assemble } from './assembly.js';
 import { criticalPath } from './chains.js';
+import { inTurn } from './deal-to-streams.js';
 import { dealAgain, isOfWorkers } from './dealing.js';
 import { type CopyPlace, type Iteration, iterationOf, repeats } from './iteration.js';
 import type { PlannedProgram } from './planned-program.js';
@@ -36,6 +40,8 @@ export class Planner {
   private readonly began: number = performance.now();
   /** All tasks of the plan are on workers of the host: they are dealt with all of them known (dealing.ts). */
   isOfWorkers = false;
+  /** Devices whose memory the data do not fit. */
+  private evicting: ReadonlySet<SpaceId> = new Set();
 
   constructor(engine: PlanningEngine, real: Engine) {
     this.engine = engine;
@@ -69,7 +75,7 @@ export class Planner {
     const { iteration } = attempt;
     const { queues } = this.real.backend;
     this.isOfWorkers = share === undefined && isOfWorkers(iteration.commands, queues);
-    if (!this.isOfWorkers) return attempt;
+    if (!this.isOfWorkers) return this.onStreams(attempt);
     const secondsOf = (n: number): number =>
       planning.secondsOf(insertions.classOf(n).kernels[HOST]);
     const better = dealAgain(iteration, insertions.after, queues, secondsOf);
@@ -81,6 +87,14 @@ export class Planner {
       makespan,
       iteration: iterationOf({ insertions, commands, exits, directory, queues }),
     };
+  }
+
+  private onStreams(attempt: Attempt): Attempt {
+    const { iteration, evictions } = attempt;
+    if (evictions === 0) return attempt;
+    const commands = iteration.commands.copy();
+    commands.queue = inTurn(commands, this.real.backend.queues, this.evicting);
+    return { ...attempt, iteration: { ...iteration, commands } };
   }
 
   private exits(): ReadonlyMap<DatumId, readonly CopyPlace[]> {
@@ -103,6 +117,7 @@ export class Planner {
       if (isResident && (!serves || movedIn(resident) < moved)) return resident;
     }
     if (serves) return fromHost;
+    this.evicting = engine.staysShort();
     engine.goHome();
     const seen = this.home();
     engine.foresee(deviceOf);

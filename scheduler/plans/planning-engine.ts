@@ -229,6 +229,11 @@ export class PlanningEngine extends Engine {
     }
   }
 
+  /** Devices that have evicted so far are short of memory from now on. Returns them. */
+  staysShort(): ReadonlySet<SpaceId> {
+    return this.pressure.stay();
+  }
+
   /** Writes all values back to the host and gives up the memory of the GPUs. */
   goHome(): void {
     const dir = this.directory;

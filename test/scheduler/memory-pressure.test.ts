@@ -69,6 +69,18 @@ describe('a device is short of memory', () => {
     expect(look(1)).toEqual([0, 0, 0]);
   });
 
+  it('for ever if it has evicted before it is told to stay so', () => {
+    evict(0);
+    evict(GPU);
+    look();
+    expect([...pressure.stay()]).toEqual([GPU]);
+    evict(OTHER);
+    expect(look()).toEqual([0, 1, 1]);
+    for (const queue of [QUEUE, bench.backend.queues.findIndex((q) => q.space === OTHER)])
+      look(10 * LASTING, queue);
+    expect(look()).toEqual([0, 1, 0]);
+  });
+
   it('unless it is the host, below which nothing lies', () => {
     evict(0);
     expect(look()).toEqual([0, 0, 0]);

@@ -111,7 +111,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
     const { tasks, directory, submission, pressure } = this;
     this.deviceChoice = new DeviceChoice(tasks, directory, capacity);
     const { runAhead } = options;
-    this.queueChoice = new QueueChoice(tasks, directory, submission, runAhead, pressure.short);
+    this.queueChoice = new QueueChoice(tasks, directory, submission, runAhead, pressure);
     const depth = new DepthControl(submission, this.queueChoice, runAhead);
     this.dispatcher = new Dispatcher(this, this.deviceChoice, this.queueChoice, pressure);
     this.openRuns = new Runs(this);

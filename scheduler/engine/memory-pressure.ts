@@ -1,16 +1,19 @@
 // Devices under memory pressure: copies were evicted to make room for the last tasks. On such a device data movement
-// dominates the time of tasks, and the order of tasks decides which data move. So the device uses one queue, which
-// keeps program order. Several queues would drift apart and would need data from several places of the program at the
-// same time. The device also runs ahead no further than half of its memory.
+// dominates the time of tasks, and the order of tasks decides which data move. So tasks start in program order, on the first two queues in
+// turn: a small kernel, such as the factorisation of a tile, runs beside a large one. More queues would drift apart and would need data from
+// several places of the program at the same time. The device also runs ahead no further than half of its memory.
 //
 // Invariant: a task that may not start waits for a command that is under way.
+import { findQueues } from '../../devices/backend.js';
 import { FIRST_GPU, type SpaceId } from '../../devices/handles.js';
 import type { AllSpaces } from '../../devices/memory/all-spaces.js';
 import type { MemorySpace } from '../../devices/memory/space.js';
 import type { Submission } from '../../devices/submission.js';
 
 /** Commands of a device's first queue after which an eviction no longer counts. */
-const LASTING = 64;
+const LASTING = 256;
+/** Queues of a device in use while memory is short. */
+const STREAMS = 2;
 /** Share of a device's memory that issued tasks may use. */
 const PINNED = 0.5;
 
@@ -20,8 +23,10 @@ export class MemoryPressure {
   private readonly spaces: readonly MemorySpace[];
   private readonly all: AllSpaces;
   private readonly submission: Submission;
-  /** The queue in use while memory is short, per space. */
-  private readonly queues: Int16Array;
+  /** The queues of a device in use while its memory is short. */
+  streams: number = STREAMS;
+  /** Queues that execute kernels, per space. */
+  private readonly queues: readonly (readonly number[])[];
   /** Evictions seen, and the queue's position at the last eviction, per space. */
   private readonly evictions: Int32Array;
   private readonly since: Int32Array;
@@ -33,8 +38,8 @@ export class MemoryPressure {
     this.all = all;
     this.submission = submission;
     const { queues } = submission.backend;
-    this.queues = Int16Array.from(spaces, (_, s) =>
-      queues.findIndex((q) => q.space === s && q.kind === 'compute'),
+    this.queues = spaces.map((_, s) =>
+      findQueues(queues, (q) => q.space === s && q.kind === 'compute'),
     );
     this.short = new Uint8Array(spaces.length);
     this.evictions = new Int32Array(spaces.length);
@@ -47,7 +52,7 @@ export class MemoryPressure {
     for (let s = FIRST_GPU; s < this.spaces.length; s++) {
       const { evictions } = this.spaces[s];
       if (evictions === 0) continue;
-      const issued = this.submission.backend.issued[this.queues[s]];
+      const issued = this.submission.backend.issued[this.queues[s][0]];
       if (evictions !== this.evictions[s]) {
         this.evictions[s] = evictions;
         this.since[s] = issued;
@@ -67,8 +72,11 @@ export class MemoryPressure {
   /** Whether another task may start on device `s`, which is under memory pressure. */
   mayStart(s: SpaceId): boolean {
     const { pinnedBytes, zone } = this.spaces[s];
-    return (
-      pinnedBytes <= PINNED * zone.capacity || this.submission.outstanding[this.queues[s]] === 0
-    );
+    return pinnedBytes <= PINNED * zone.capacity || this.isIdle(s);
+  }
+
+  private isIdle(s: SpaceId): boolean {
+    const { outstanding } = this.submission;
+    return this.queues[s].every((q) => outstanding[q] === 0);
   }
 }

@@ -14,6 +14,7 @@ import type { Directory } from '../../devices/memory/directory.js';
 import type { Submission } from '../../devices/submission.js';
 import { Tally } from '../../devices/tally.js';
 import { AccessMode, type TaskClassRow, type TaskTable } from '../../stages/task-table.js';
+import type { MemoryPressure } from './memory-pressure.js';
 import { ReadyQueue } from './ready-queue.js';
 
 /** Limit for tasks dealt to one queue in a row. */
@@ -24,14 +25,15 @@ const MUCH = 8;
 /** A space, or the script workers of the host: the queues among which a task has the choice. */
 export type Place = number;
 
+type Pressure = Pick<MemoryPressure, 'short' | 'streams'>;
 type PlacedClass = Pick<TaskClassRow, 'modes' | 'onScriptWorkers' | 'spreads'>;
 
 export class QueueChoice {
   private readonly tasks: TaskTable;
   private readonly directory: Directory;
   private readonly submission: Submission;
-  /** 1 for spaces under memory pressure (memory-pressure.ts). */
-  private readonly short: Uint8Array;
+  /** Spaces under memory pressure, and the number of their queues in use. */
+  private readonly pressure: Pressure;
   /** Queues that execute kernels, per place: a space, or after the spaces the script workers of the host. */
   readonly execQueues: readonly (readonly QueueId[])[];
   /** The queue of a place that has one, which needs no choice; NO_QUEUE elsewhere. */
@@ -64,16 +66,15 @@ export class QueueChoice {
 
   /**
    * @param maximumDepth commands that may be queued ahead on a queue, before anything was measured (depth.ts)
-   * @param short 1 where memory is short, per space
    */
   constructor(
     tasks: TaskTable,
     directory: Directory,
     submission: Submission,
     maximumDepth: number,
-    short: Uint8Array,
+    pressure: Pressure,
   ) {
-    this.short = short;
+    this.pressure = pressure;
     this.tasks = tasks;
     this.directory = directory;
     this.submission = submission;
@@ -114,15 +115,17 @@ export class QueueChoice {
    * queue of the task before it. It leaves its queue only for a queue that shares its data and is far less loaded, or
    * for a queue that is about to run dry and loses nothing by waiting. The latter take only a few tasks at a time,
    * because the followers of these tasks move with their data. New data are dealt out in runs: neighbours in program
-   * order often share data; tasks that begin chains, one by one. Under memory pressure all tasks go to the first queue.
+   * order often share data; tasks that begin chains, one by one. Under memory pressure tasks go to the first queues in turn (memory-pressure.ts).
    */
   queue(row: number, cls: PlacedClass, place: Place): QueueId {
     if (place === this.scripts) this.usesScripts = true;
     const queues = this.execQueues[place];
-    if (queues.length === 1 || this.isShort(place)) return queues[0];
-    if (cls.spreads === true) {
+    if (queues.length === 1) return queues[0];
+    const isShort = this.isShort(place);
+    if (isShort || cls.spreads === true) {
       const next = queues.indexOf(this.previous[place]) + 1;
-      this.previous[place] = queues[next % queues.length];
+      const among = isShort ? this.inUse(queues) : queues.length;
+      this.previous[place] = queues[next % among];
       return this.previous[place];
     }
     const elected = this.elect(row, cls.modes, place);
@@ -144,7 +147,12 @@ export class QueueChoice {
   }
 
   private isShort(place: Place): boolean {
-    return this.short[this.spaceOf(place)] !== 0;
+    return this.pressure.short[this.spaceOf(place)] !== 0;
+  }
+
+  /** How many of the queues of a place are in use under memory pressure. */
+  private inUse({ length }: readonly QueueId[]): number {
+    return Math.min(this.pressure.streams, length);
   }
 
   /** Backlogs may be smaller than at the last look, and queues that ran dry may take tasks again. */
@@ -271,10 +279,11 @@ export class QueueChoice {
     return this.submission.outstanding[q] < this.depth[q] || this.hasRoomOfAll(q);
   }
 
-  /** Under memory pressure one queue stands for its whole device. */
+  /** Under memory pressure the queues in use stand for all of their device. */
   private hasRoomOfAll(q: QueueId): boolean {
     const place = this.executesFor[q];
-    const all = this.execQueues[place].length;
+    const queues = this.execQueues[place];
+    const all = queues.length / this.inUse(queues);
     return this.isShort(place) && this.submission.outstanding[q] < this.depth[q] * all;
   }
 
@@ -294,11 +303,8 @@ export class QueueChoice {
   /** Whether some queue of a place may take another command. */
   hasSlot(place: Place): boolean {
     const queues = this.execQueues[place];
-    if (this.isShort(place)) return this.hasRoom(queues[0]);
-    for (let i = 0; i < queues.length; i++) {
-      const q = queues[i];
-      if (this.submission.outstanding[q] < this.depth[q]) return true;
-    }
+    const among = this.isShort(place) ? this.inUse(queues) : queues.length;
+    for (let i = 0; i < among; i++) if (this.hasRoom(queues[i])) return true;
     return queues.length === 0;
   }
 }

@@ -67,6 +67,8 @@ export class PlanningEngine extends Engine {
     });
     this.real = real;
     this.planning = planning;
+    // One order decides which data move; the kernels are dealt to the streams in the end (planner.ts).
+    this.pressure.streams = 1;
     planning.source = {
       insertionOf: (task) => (task - this.firstTask) | 0,
       datumOf: (transfer) => this.transfers.datum[transfer],

@@ -1,4 +1,4 @@
-// Memory pressure: it lasts from an eviction until the first queue of the device has had 64 further commands. Meanwhile
+// Memory pressure: it lasts from an eviction until the first queue of the device has had 256 further commands. Meanwhile
 // issued work may hold half of the device's memory.
 
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { Bench, GPU } from '../support/stage-bench.js';
 const OTHER = spaceId(2);
 /** First compute queue of each GPU on the bench: the host's worker comes first, three more queues follow. */
 const QUEUE = 1;
-const LASTING = 64;
+const LASTING = 256;
 let bench: Bench;
 let pressure: MemoryPressure;
 
@@ -33,7 +33,7 @@ describe('a device is short of memory', () => {
     expect(look(1000)).toEqual([0, 0, 0]);
   });
 
-  it('from an eviction on, for 64 commands of its first queue', () => {
+  it('from an eviction on, for 256 commands of its first queue', () => {
     look(10);
     evict(GPU);
     expect(look()).toEqual([0, 1, 0]);
@@ -41,7 +41,7 @@ describe('a device is short of memory', () => {
     expect(look(1)).toEqual([0, 0, 0]);
   });
 
-  it('for 64 commands from the last of its evictions', () => {
+  it('for 256 commands from the last of its evictions', () => {
     evict(GPU);
     look(10);
     look(60);
@@ -107,5 +107,11 @@ describe('a task may start on a device that is short of memory', () => {
     expect(pressure.mayStart(GPU)).toBe(false);
     bench.sub.outstanding[QUEUE] = 0;
     expect(pressure.mayStart(GPU)).toBe(true);
+    bench.backend.queues.forEach(({ kind, space }, queue) => {
+      bench.sub.outstanding[queue] = 1;
+      const isOwn = kind === 'compute' && space === GPU;
+      expect(pressure.mayStart(GPU)).toBe(!isOwn);
+      bench.sub.outstanding[queue] = 0;
+    });
   });
 });

@@ -65,12 +65,13 @@ export class PlacementState {
     this.submission = new Submission(backend.port);
     this.short = new Uint8Array(this.spaces);
     const { tasks, directory, submission, short } = this;
+    const pressure = { short, streams: 2 };
     this.deviceChoice = new DeviceChoice(
       tasks,
       directory,
       Float64Array.from(backend.spaces, (_, s) => capacity?.[s] ?? Number.POSITIVE_INFINITY),
     );
-    this.queueChoice = new QueueChoice(tasks, directory, submission, depth, short);
+    this.queueChoice = new QueueChoice(tasks, directory, submission, depth, pressure);
   }
 
   /** A datum whose value is in the given spaces. The first of them keeps it. */

@@ -40,8 +40,8 @@ interface Panel {
 
 /** Rows of tiles that have room at once while rows pass by: one is computed, the next one comes in, and the last one leaves. */
 const PASSING = 3;
-/** Bands are worth it if they make a panel so many times as wide. */
-const WIDER = 1.5;
+/** Bands of a block of one tile would bring in each row for a single product with each of its tiles. */
+const NARROW = 1;
 
 /**
  * Panels of a lower triangle, each as wide as the memory of the GPUs allows: one if the matrix fits. So the columns left of a
@@ -61,7 +61,7 @@ export function panelsOf(A: TiledMatrix, tilesPerGpu: number = A.tilesPerGpu): r
   for (let first = 0; first < nt; ) {
     const whole = endOf(first, nt, grid.columns, room, tilesOf);
     const passing = endWithBands(first, nt, room);
-    const inBands = whole < nt && passing - first >= WIDER * (whole - first);
+    const inBands = whole < nt && passing >= whole && passing - first > NARROW;
     const end = inBands ? passing : whole;
     panels.push({
       first,

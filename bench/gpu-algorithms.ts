@@ -1,7 +1,8 @@
 // Tiled Cholesky and product on real GPUs, with data in device memory at the start: the data are made there, factorised
 // once to warm up, made again, and factorised under the clock. A product leaves its factors as they are: they are made once,
 // and each time begins where the one before has left the data. With less --memory than the data need they go through host
-// memory. Tiles of the last result are compared with a closed form; a difference ends the program with an error.
+// memory, and a matrix to be factorised is made there: it would not be in the memory of the GPUs, and a part of it that was would first be
+// written back. Tiles of the last result are compared with a closed form; a difference ends the program with an error.
 import { cholesky, choleskyFlops, gemm, gemmFlops } from '../algorithms/index.js';
 import { type Graph, Runtime, read, TiledMatrix, task, write } from '../index.js';
 import { commandLine, positive, usageError } from './command-line.js';
@@ -16,7 +17,7 @@ Cholesky or a product on the NVIDIA GPUs of this machine, with its result checke
   --gpus N              GPUs (1)
   --n N                 order of the matrix (32768)
   --tile N              order of a tile (2048)
-  --memory SIZE         memory of each GPU (what it has)
+  --memory SIZE         memory of each GPU (what it has); the matrix of cholesky is made on the host then
   --host-memory SIZE    host memory (64GiB)
   --pinned SIZE         of it page-locked at the start (1GiB)
   --streams N           streams of each GPU (4)
@@ -95,12 +96,16 @@ const diagonal = new Float64Array(tile * tile).fill(1);
 for (let i = 0; i < tile; i++) diagonal[i * tile + i] = n;
 const pattern = runtime.data(diagonal, { name: 'diagonal tile' });
 
+/** Where a matrix is made. */
+const where =
+  values.memory === undefined || values.what === 'gemm' ? {} : { device: 'host' as const };
+
 function fillAll(graph: Graph, a: TiledMatrix<'f64'>): void {
   for (let j = 0; j < a.tileColumns; j++) {
     for (let i = a.lower ? j : 0; i < a.tileRows; i++) {
       const to = a.at(i, j);
-      if (i === j) graph.insert(copy, { to, from: pattern, bytes: to.bytes });
-      else graph.insert(constant, { to, count: to.length, value: 1 });
+      if (i === j) graph.insert(copy, { to, from: pattern, bytes: to.bytes }, where);
+      else graph.insert(constant, { to, count: to.length, value: 1 }, where);
     }
   }
 }

@@ -18,6 +18,8 @@ export class ReceiveLanes {
   readonly heldWithMemory: TaskId[] = [];
   /** 1: a receive has the lane. By queue. */
   private readonly taken: Uint8Array;
+  /** Number of lanes that no receive has. */
+  private freeCount: number;
   /** The receive that has the lane. By queue. */
   private readonly holders: Int32Array;
 
@@ -25,36 +27,48 @@ export class ReceiveLanes {
   constructor(lanes: readonly QueueId[], queues: number) {
     this.all = lanes;
     this.taken = new Uint8Array(queues);
+    this.freeCount = lanes.length;
     this.holders = new Int32Array(queues);
-  }
-
-  isFree(lane: QueueId): boolean {
-    return this.taken[lane] === 0;
   }
 
   /** A free lane, or NO_QUEUE. */
   get free(): QueueId {
-    return this.all.find((lane) => this.taken[lane] === 0) ?? NO_QUEUE;
+    if (this.freeCount === 0) return NO_QUEUE;
+    for (const lane of this.all) if (this.taken[lane] === 0) return lane;
+    return NO_QUEUE;
   }
 
   get isOneLeft(): boolean {
-    let free = 0;
-    for (const lane of this.all) if (this.taken[lane] === 0 && free++ > 0) return false;
-    return free === 1;
-  }
-
-  /** The receive that has the lane. */
-  holderOf(lane: QueueId): number {
-    return this.holders[lane];
+    return this.freeCount === 1;
   }
 
   take(lane: QueueId, id: TaskId): void {
     this.taken[lane] = 1;
+    this.freeCount--;
     this.holders[lane] = id;
   }
 
   giveBack(lane: QueueId): void {
     this.taken[lane] = 0;
+    this.freeCount++;
+  }
+
+  /** The lane of the middle one of the receives that come before `id` in the program, or NO_QUEUE. */
+  before(id: TaskId): QueueId {
+    const { all, taken, holders } = this;
+    const comesBefore = (lane: QueueId, other: number): boolean =>
+      taken[lane] === 1 && ((holders[lane] - other) | 0) < 0;
+    let count = 0;
+    for (const lane of all) if (comesBefore(lane, id)) count++;
+    const middle = count >> 1;
+    // Neither sorts nor makes a list: each pass of an engine that waits for a lane looks for it.
+    for (const lane of all) {
+      if (!comesBefore(lane, id)) continue;
+      let rank = 0;
+      for (const other of all) if (comesBefore(other, holders[lane])) rank++;
+      if (rank === middle) return lane;
+    }
+    return NO_QUEUE;
   }
 
   /** Takes any lane for receive `id`, which has its memory. NO_QUEUE: it is in line for one. */

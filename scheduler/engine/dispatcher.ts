@@ -298,12 +298,12 @@ export class Dispatcher {
     return this.scripts >= MAX_SCRIPTS && this.ready[this.scriptLane].length > 0;
   }
 
-  /** A started task is over: one more JavaScript body or movement may start. */
-  leaveLane(row: number): void {
+  /** A started task is over with `status`: one more JavaScript body or movement may start. */
+  leaveLane(row: number, status: number): void {
     const { tasks, x, remote } = this.state;
     const cls = x.classes[tasks.classOf[row]];
     if (cls.kernels[tasks.device[row]] >= 0) return;
-    if (cls.network !== undefined) remote?.tasks.ended(row);
+    if (cls.network !== undefined) remote?.tasks.ended(row, status);
     else this.scripts--;
   }
 }

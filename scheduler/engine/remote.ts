@@ -39,8 +39,8 @@ export interface RemoteTasks {
   failing(row: number, error: HeadraceError): void;
   /** The error of the movement in `row`, whose command has ended with `status`; undefined: it has no words of its own. */
   failure(row: number, status: number): HeadraceError | undefined;
-  /** The movement in `row` is over or was dropped. */
-  ended(row: number): void;
+  /** The movement in `row` is over with `status`, or was dropped. */
+  ended(row: number, status: number): void;
 }
 
 export interface Remote {

@@ -144,7 +144,7 @@ export class Retirement {
     const { state, parts } = this;
     if (state.observer !== undefined) state.observer.retired(row, status);
     parts.deviceChoice.load[state.tasks.device[row]]--;
-    parts.dispatcher.leaveLane(row);
+    parts.dispatcher.leaveLane(row, status);
     state.progressed++;
   }
 

@@ -89,7 +89,8 @@ export class FailureEffects {
     const stage = tasks.stage[row];
     if (stage > TaskStage.alloc && guards.dropReleasesPins) state.releasePins(row);
     if (stage >= TaskStage.ready) parts.deviceChoice.load[tasks.device[row]]--;
-    if (stage > TaskStage.ready || state.isMovement(row)) parts.dispatcher.leaveLane(row);
+    if (stage > TaskStage.ready || state.isMovement(row))
+      parts.dispatcher.leaveLane(row, Status.cancelled);
     for (const space of state.spaces) space.endCompaction(tasks.idOf(row));
     this.tainted.delete(tasks.idOf(row));
     parts.joinsOf().lost(row);

@@ -34,6 +34,7 @@ import { type NetworkCredits, returnOffer } from '../../stages/comm-in.js';
 import type { Parcel, ParcelArrival } from '../../stages/parcel.js';
 import { advance } from '../../stages/pipeline.js';
 import { Execution, isCommand, NetworkRole } from '../../stages/task-table.js';
+import type { Payload } from '../engine/observer.js';
 import { INTERNAL_RUN, type RunState } from '../engine/run-state.js';
 import type { RankData } from './data.js';
 import type { RankHost } from './host.js';
@@ -177,7 +178,9 @@ export class LaneMovements {
     movement.startedAt = engine.x.tracing ? engine.backend.now() : 0;
     const parcel = this.rankLanes.parcelOf(movement, this.arrivalOf(row, movement));
     movement.parcel = parcel;
-    engine.x.parcels[movement.index] = parcel;
+    const { parcels } = engine.x;
+    while (parcels.length <= movement.index) parcels.push(undefined);
+    parcels[movement.index] = parcel;
     return parcel;
   }
 
@@ -315,32 +318,39 @@ export class LaneMovements {
     return transferError(outcome, this.refusals.nameOf(d), from?.rank ?? origin);
   }
 
-  /** The send or receive is over, or was dropped. */
-  ended(row: number, movement: Movement): void {
-    const { tasks, backend, observer, x, directory } = this.engine;
-    const { d, role, origin, parcel, space, pull } = movement;
+  /** The send or receive is over with `status`, or was dropped. */
+  ended(row: number, movement: Movement, status: number): void {
+    const { tasks, observer, x, directory } = this.engine;
+    const { d, role, parcel, space, pull } = movement;
     const isReceive = role === NetworkRole.receive;
     if (!isReceive && (space > 0 || parcel?.isHeld === true)) returnOffer(x, space, d);
     if (isReceive && space >= 0 && pull === undefined)
       this.credits.inFlight[space] -= roundedBytes(directory.bytes[d]);
-    this.expected.delete(movement.expected);
+    if (movement.expected !== 0) this.expected.delete(movement.expected);
+    if (parcel === undefined) return;
     x.parcels[movement.index] = undefined;
-    if (parcel?.hasLane === true) this.rankLanes.giveLaneBack(tasks.target[row]);
-    if (isReceive && parcel !== undefined && movement.from === undefined)
-      this.rankLanes.endedAhead(d);
-    if (tasks.execution[row] !== Execution.command) return;
+    if (parcel.hasLane) this.rankLanes.giveLaneBack(tasks.target[row]);
+    if (isReceive && movement.from === undefined) this.rankLanes.endedAhead(d);
+    if (tasks.execution[row] === Execution.command && status === Status.ok) {
+      const way = this.rankLanes.isLong(d) ? (parcel.arrival?.way ?? 'direct') : 'inline';
+      if (isReceive) this.traffic.countReceived(way, directory.bytes[d]);
+      if (observer !== undefined) this.tellEnded(row, movement, parcel, way);
+    }
+    movement.parcel = undefined;
+    this.rankLanes.parcelIsOver(parcel);
+  }
+
+  private tellEnded(row: number, movement: Movement, parcel: Parcel, way: Payload['way']): void {
+    const { tasks, backend, directory } = this.engine;
     const lane = tasks.queue[row];
     const seq = tasks.seq[row];
-    if (parcel === undefined || backend.status(lane, seq) !== Status.ok) return;
-    const bytes = directory.bytes[d];
-    const { traffic } = this;
-    const way = this.rankLanes.isLong(d) ? (parcel.arrival?.way ?? 'direct') : 'inline';
-    if (isReceive) traffic.countReceived(way, bytes);
-    if (observer === undefined) return;
     const times = { start: backend.startOf(lane, seq), end: backend.endOf(lane, seq) };
-    if (isReceive) {
-      const message = messageNumber(parcel.key);
-      traffic.tell(movement, 'received', { peer: origin, message, way, bytes }, times);
-    } else this.tellSent(movement, parcel, way, times);
+    if (movement.role !== NetworkRole.receive) {
+      this.tellSent(movement, parcel, way, times);
+      return;
+    }
+    const bytes = directory.bytes[movement.d];
+    const message = messageNumber(parcel.key);
+    this.traffic.tell(movement, 'received', { peer: movement.origin, message, way, bytes }, times);
   }
 }

@@ -112,11 +112,11 @@ export class MovementTasks implements RemoteTasks {
     return this.lanes.failure(row, status);
   }
 
-  /** The task of a movement is over or was dropped. */
-  ended(row: number): void {
+  /** The task of a movement is over with `status`, or was dropped. */
+  ended(row: number, status: number): void {
     const movement = this.movements.ofTask(this.engine.tasks, row);
     if (movement === undefined) return;
-    this.lanes.ended(row, movement);
+    this.lanes.ended(row, movement, status);
     this.data.closeSend(movement.d, movement.index);
     this.movements.remove(movement);
   }

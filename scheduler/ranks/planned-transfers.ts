@@ -129,11 +129,11 @@ export class PlannedTransfers {
     const isOpen =
       open !== undefined && open.parcel === undefined && open.run === run.slot && open.d === d;
     if (isOpen) {
-      (apart ? open.apart : open.destinations).push(to, sequence);
+      movements.addDestination(open, to, sequence, apart);
       return;
     }
     const send = this.newSend(d, run);
-    (apart ? send.apart : send.destinations).push(to, sequence);
+    movements.addDestination(send, to, sequence, apart);
     data.openSend[d] = send.index;
     this.insert(this.sendClass, send, run, priority, undefined);
   }
@@ -185,6 +185,7 @@ export class PlannedTransfers {
     });
     movements.expect(receive);
     if (pull !== undefined) {
+      receive.isNamed = true;
       pull.group.members.push(receive);
       pull.group.missing++;
     }
@@ -194,6 +195,7 @@ export class PlannedTransfers {
     const mayPassOn = !this.isInline(engine.directory.bytes[d]);
     const isStraight = data.straight[d] === 1;
     if (pull === undefined && !isStraight && mayPassOn && this.hasTrees) {
+      receive.isNamed = true;
       const forward = movements.add({
         role: NetworkRole.forward,
         d,
@@ -239,7 +241,7 @@ export class PlannedTransfers {
   sendToAll(d: DatumId, run: RunState, sequence: number): void {
     const send = this.newSend(d, run);
     for (let i = 1; i < this.size; i++)
-      send.destinations.push((this.rank + i) % this.size, sequence);
+      this.movements.addDestination(send, (this.rank + i) % this.size, sequence, false);
     this.figures.sends += this.size - 1;
     this.insert(this.sendClass, send, run, 0, undefined);
   }

@@ -10,6 +10,7 @@
 // ever. So the last free lane is taken after the memory, also by a receive before which every task has been issued.
 //
 // Invariants:
+// - a parcel belongs to one movement that is not over;
 // - receives ahead leave, whatever blocks they hold, one stretch of host memory for the largest task, and one lane. They hold
 //   at most the network's share of host memory, because programs create data meanwhile;
 // - the receives ahead that wait for a lane or for that room are held, in program order.
@@ -42,6 +43,9 @@ export class RankLanes {
   private readonly port: Ranks;
   private readonly sends: readonly QueueId[];
   private readonly receives: ReceiveLanes;
+  /** Parcels that may be used again. A parcel of a send keeps its list, and most sends have one destination. */
+  private readonly spareSends: OwnParcel[] = [];
+  private readonly spareReceives: OwnParcel[] = [];
   /** Receives that hold host memory or wait for it, and their bytes. */
   private ahead = 0;
   private aheadBytes = 0;
@@ -139,17 +143,12 @@ export class RankLanes {
    */
   markLanes(wakes: Uint8Array): void {
     const { receives } = this;
-    const [first] = receives.held;
+    const first = receives.held.at(0);
     if (receives.heldWithMemory.length > 0) for (const lane of receives.all) wakes[lane] = 1;
     if (first === undefined) return;
-    const before: QueueId[] = [];
-    for (const lane of receives.all)
-      if (!receives.isFree(lane) && ((receives.holderOf(lane) - first) | 0) < 0) before.push(lane);
-    if (before.length === 0) for (const lane of receives.all) wakes[lane] = 1;
-    else {
-      before.sort((a, b) => (receives.holderOf(a) - receives.holderOf(b)) | 0);
-      wakes[before[before.length >> 1]] = 1;
-    }
+    const before = receives.before(first);
+    if (before === NO_QUEUE) for (const lane of receives.all) wakes[lane] = 1;
+    else wakes[before] = 1;
   }
 
   /** On how many lists of held receives task `id` stands. */
@@ -208,28 +207,59 @@ export class RankLanes {
   }
 
   /** The parcel of a movement. `arrival`: how its version comes, if that is announced. */
-  parcelOf(
-    { role, d, index, era, gid, origin, key, destinations, apart }: Movement,
-    arrival: ParcelArrival | undefined,
-  ): Parcel {
-    const pairs: number[] = [];
-    for (const list of [destinations, apart])
-      for (let i = 0; i < list.length; i += 2) pairs.push(list[i], keyOf(gid, list[i + 1]));
-    const kind =
-      role === NetworkRole.receive ? 'receive' : this.isLong(d) ? 'offer' : ('send' as const);
-    return {
-      kind,
-      era: laneEra(era, origin),
-      key,
-      number: index,
-      arrival,
-      destinations: pairs,
-      apart: destinations.length,
-      hasLane: false,
-      isHeld: false,
-      next: 0,
-      open: 0,
-      outcome: NetOutcome.ok,
-    };
+  parcelOf(movement: Movement, arrival: ParcelArrival | undefined): Parcel {
+    const { role, d, index, era, gid, origin, key, destinations, apart } = movement;
+    const spare = role === NetworkRole.receive ? this.spareReceives : this.spareSends;
+    const parcel = spare.pop() ?? newParcel();
+    const values = destinations.length + apart.length;
+    if (parcel.destinations.length !== values) parcel.destinations = new Array(values).fill(0);
+    putPairs(parcel.destinations, 0, gid, destinations);
+    putPairs(parcel.destinations, destinations.length, gid, apart);
+    if (role === NetworkRole.receive) parcel.kind = 'receive';
+    else parcel.kind = this.isLong(d) ? 'offer' : 'send';
+    parcel.era = laneEra(era, origin);
+    parcel.key = key;
+    parcel.number = index;
+    parcel.arrival = arrival;
+    parcel.apart = destinations.length;
+    parcel.hasLane = false;
+    parcel.isHeld = false;
+    parcel.next = 0;
+    parcel.open = 0;
+    parcel.outcome = NetOutcome.ok;
+    return parcel;
+  }
+
+  /** The movement of the parcel is over: another one gets its record. */
+  parcelIsOver(parcel: Parcel): void {
+    (parcel.kind === 'receive' ? this.spareReceives : this.spareSends).push(parcel as OwnParcel);
+  }
+}
+
+/** A parcel as this file fills it. */
+type OwnParcel = { -readonly [K in keyof Parcel]: Parcel[K] } & { destinations: number[] };
+
+function newParcel(): OwnParcel {
+  return {
+    kind: 'receive',
+    era: 0,
+    key: 0,
+    number: 0,
+    arrival: undefined,
+    destinations: [],
+    apart: 0,
+    hasLane: false,
+    isHeld: false,
+    next: 0,
+    open: 0,
+    outcome: NetOutcome.ok,
+  };
+}
+
+/** Puts pairs (rank, key) at place `at`, for pairs (rank, sequence) of datum `gid`. */
+function putPairs(into: number[], at: number, gid: number, pairs: readonly number[]): void {
+  for (let i = 0; i < pairs.length; i += 2) {
+    into[at + i] = pairs[i];
+    into[at + i + 1] = keyOf(gid, pairs[i + 1]);
   }
 }

@@ -2,6 +2,7 @@
 
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { Status } from '../../devices/backend.js';
 import {
   type Column,
   FIRST_GPU,
@@ -146,7 +147,7 @@ describe('a task is released', () => {
     expect(told).toEqual([`movement ${row}`]);
     expect([state.tasks.device[row], ...placement.load]).toEqual([0, 1, 0]);
     expect(dispatcher.ready.map(({ length }) => length)).toEqual([0, 0, 0]);
-    dispatcher.leaveLane(row);
+    dispatcher.leaveLane(row, Status.ok);
     expect(told.at(-1)).toBe(`ended ${row}`);
   });
 });
@@ -274,7 +275,7 @@ describe('the limit', () => {
     expect(dispatcher.scriptsAreFull).toBe(true);
     dispatcher.startReady();
     expect(rowsStarted()).toEqual([]);
-    dispatcher.leaveLane(rows[0]);
+    dispatcher.leaveLane(rows[0], Status.ok);
     dispatcher.startReady();
     expect(rowsStarted()).toEqual([rows[SCRIPTS]]);
     dispatcher.parentWaits(1);
@@ -282,13 +283,13 @@ describe('the limit', () => {
     expect(rowsStarted()).toEqual([rows[SCRIPTS + 1]]);
     expect(dispatcher.scriptsAreFull).toBe(false);
     dispatcher.parentWaits(-1);
-    for (const row of rows.slice(1)) dispatcher.leaveLane(row);
+    for (const row of rows.slice(1)) dispatcher.leaveLane(row, Status.ok);
     expect(dispatcher.hasScripts).toBe(false);
   });
 
   it('of bodies does not count tasks with kernels', () => {
     release(script());
-    dispatcher.leaveLane(task());
+    dispatcher.leaveLane(task(), Status.ok);
     expect(dispatcher.hasScripts).toBe(true);
   });
 

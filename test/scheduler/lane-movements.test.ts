@@ -88,7 +88,7 @@ function setUp(isShort = true, window = 128): World {
       params: [movement.index],
     });
     movement.task = state.tasks.idOf(row);
-    if (!isReceive) movement.destinations.push(1, 0, 2, 0);
+    for (const rank of isReceive ? [] : [1, 2]) movements.addDestination(movement, rank, 0, false);
     const isAhead = isReceive && !isAnnounced && rankLanes.begins(row);
     const lane = isAhead ? rankLanes.laneAhead(row) : NO_QUEUE;
     const hasLane = lane !== NO_QUEUE;

@@ -93,7 +93,8 @@ describe('movements', () => {
     const movements = new Movements();
     const used = receive(movements, 1);
     Object.assign(used, { task: 7, space: 1, waits: true, parcel: {}, withdrawn: true });
-    used.destinations.push(2, 9);
+    movements.addDestination(used, 2, 9, false);
+    movements.addDestination(used, 3, 9, true);
     movements.remove(used);
     movements.program = 5;
     const next = receive(movements, 2);
@@ -112,5 +113,35 @@ describe('movements', () => {
       noVersion: undefined,
     });
     expect(next.index).toBeGreaterThan(0);
+  });
+
+  it('leave a record alone that another part compares with the live one', () => {
+    const movements = new Movements();
+    const named = receive(movements, 1);
+    named.isNamed = true;
+    movements.remove(named);
+    const next = receive(movements, 2);
+    expect(next.index).toBe(named.index);
+    expect(next).not.toBe(named);
+    expect(named.key).toBe(1);
+    movements.remove(next);
+    expect(receive(movements, 3)).toBe(next);
+  });
+
+  it('find receives by name that were planned before the first news of their era', () => {
+    const movements = new Movements();
+    const [old, told] = [receive(movements, 1), receive(movements, 2)];
+    movements.expect(old);
+    movements.beginEra(1);
+    const present = receive(movements, 1);
+    movements.expect(present);
+    movements.remove(told);
+    expect(movements.refused(newsOf(2))).toBeUndefined();
+    expect(movements.isExpected(newsOf(1))).toBe(true);
+    expect(movements.refused(newsOf(1))).toBe(present);
+    expect(old.noVersion).toBeUndefined();
+    const late = receive(movements, 2);
+    movements.expect(late);
+    expect(late.noVersion).toEqual(newsOf(2));
   });
 });

@@ -55,6 +55,9 @@ describe('a task', () => {
     const [group] = ranks[0].groups;
     expect([ranks[0].groups.length, ranks[0].closed, ranks[1].groups.length]).toEqual([1, 1, 0]);
     expect(group.members.map(({ d }) => d)).toEqual([1, 2]);
+    // The group compares them with the live ones.
+    const named = [...ranks[0].movements.all()].map(({ isNamed }) => isNamed);
+    expect(named).toEqual([false, true, true]);
     expect(group.missing).toBe(2);
     const apart = [...ranks[1].movements.all()].map((each) => [each.d, each.apart.length]);
     expect(apart).toEqual([

@@ -1,6 +1,7 @@
 // Sends and receives of lanes: see lane_server.h. lane_letters.cpp has the letters.
 #include "lane_server.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -57,13 +58,14 @@ bool LaneServer::serve(bool published) {
   const bool hasSeen = unseen_ > 0 && lookAtSome();
   // The thread does not sleep before it has seen all.
   moved = moved || unseen_ > 0;
-  if (active_.empty()) return moved;
+  if (!waiting()) return moved;
   held_ = false;
   const bool all = hasSeen || mustLook_ || ++round_ % kLookRounds == 0;
   mustLook_ = false;
+  if (all) visitAll();
   std::size_t left = 0;
   std::int32_t reads = 0;
-  for (const std::int32_t number : active_) {
+  for (const std::int32_t number : visited_) {
     Lane& lane = all_[static_cast<std::size_t>(number)];
     if (lane.waitsInPlay) {
       look(lane);
@@ -79,10 +81,30 @@ bool LaneServer::serve(bool published) {
       }
     }
     lane.active = lane.published != lane.over || lane.waitsInPlay;
-    if (lane.active) active_[left++] = number;
+    if (!lane.active) --working_;
+    lane.visited = lane.active && !lane.awaitsLetter();
+    if (lane.visited) visited_[left++] = number;
   }
-  active_.resize(left);
+  visited_.resize(left);
   return moved;
+}
+
+/// The round looks at every lane with commands, also at those that wait for letters.
+void LaneServer::visitAll() {
+  const auto isIdle = [this](std::int32_t number) {
+    Lane& lane = all_[static_cast<std::size_t>(number)];
+    lane.listed = lane.visited = lane.active;
+    return !lane.active;
+  };
+  active_.erase(std::remove_if(active_.begin(), active_.end(), isIdle), active_.end());
+  visited_ = active_;
+}
+
+/// The next rounds look at the lane.
+void LaneServer::visit(Lane& lane) {
+  if (lane.visited) return;
+  lane.visited = true;
+  visited_.push_back(lane.number);
 }
 
 /// Receives whose letters have come end before anything else is looked at.
@@ -91,6 +113,7 @@ bool LaneServer::serveLetters() {
   for (const std::int32_t number : withLetters_) {
     Lane& lane = all_[static_cast<std::size_t>(number)];
     if (lane.read && lane.hasLetter) serveLane(lane);
+    visit(lane);
   }
   withLetters_.clear();
   return true;
@@ -104,7 +127,10 @@ bool LaneServer::lookAtSome() {
     look(lane);
     if (lane.active || (lane.published == lane.over && !lane.waitsInPlay)) continue;
     lane.active = true;
-    active_.push_back(lane.number);
+    ++working_;
+    if (!lane.listed) active_.push_back(lane.number);
+    lane.listed = true;
+    visit(lane);
   }
   return unseen_ == 0;
 }
@@ -127,11 +153,10 @@ void LaneServer::look(Lane& lane) {
 /// A round costs a comparison per lane: what the thread waits for most of the time is looked at here.
 bool LaneServer::mayMove(const Lane& lane, bool all) {
   if (!lane.read || all) return true;
-  // Then a receive waits for its letter or its bytes. A send that is held is looked at in each round.
+  // Then it may wait for its bytes. A send that is held is looked at in each round.
   if (lane.happened) {
-    if (lane.opcode == Opcode::deliver) return lane.fetch != Fetch::underWay;
-    const bool waits = !lane.hasLetter || lane.fetch == Fetch::underWay;
-    return lane.opcode != Opcode::receive || !waits;
+    const bool isMoved = lane.opcode == Opcode::deliver || lane.opcode == Opcode::receive;
+    return !isMoved || lane.fetch != Fetch::underWay;
   }
   const auto queue = static_cast<std::size_t>(lane.waitQueue);
   if (queue >= reached_.size()) reached_.resize(queue + 1);
@@ -143,7 +168,7 @@ bool LaneServer::mayMove(const Lane& lane, bool all) {
 bool LaneServer::watch(void* sleeper) {
   for (const std::int32_t number : active_) {
     const Lane& lane = all_[static_cast<std::size_t>(number)];
-    if (!lane.waitsInPlay && (!lane.read || lane.happened)) continue;
+    if (!lane.active || (!lane.waitsInPlay && (!lane.read || lane.happened))) continue;
     const std::int32_t queue = lane.waitsInPlay ? -1 : lane.waitQueue;
     if (lanes_.watch(lanes_.self, number, queue, lane.waitSequence, sleeper) != 0) {
       return false;

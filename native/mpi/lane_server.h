@@ -101,7 +101,7 @@ class LaneServer {
   void giveBack(Letter letter);
 
   /// Lanes have commands that are not complete.
-  bool waiting() const { return !active_.empty(); }
+  bool waiting() const { return working_ > 0; }
   /// Sends wait until the engine has handled a failure, which wakes no thread here.
   bool held() const { return held_; }
   /// Before the thread sleeps: the events for which lanes wait unpark `sleeper`, a FutexToken. False: one has happened.
@@ -134,6 +134,9 @@ class LaneServer {
     /// Its last record that is over: complete, or a wait that completes with the next one.
     std::int32_t over = 0;
     bool active = false;
+    /// It is in `active_`, and in `visited_`.
+    bool listed = false;
+    bool visited = false;
     /// It has no records until the condition of a play is decided.
     bool waitsInPlay = false;
     /// The command was read.
@@ -169,6 +172,10 @@ class LaneServer {
       return opcode == Opcode::offer ? static_cast<std::int32_t>(arguments[5])
                                      : arrival() % kSpaces;
     }
+    /// Nothing but a letter, a cancelled run or a withdrawal moves it on.
+    bool awaitsLetter() const {
+      return read && happened && opcode == Opcode::receive && !hasLetter && refusal == Status::ok;
+    }
     bool isStaged() const { return opcode == Opcode::receive && mode() == NetMode::staged; }
     Address address() const { return {arguments[2], arguments[3]}; }
 
@@ -186,6 +193,8 @@ class LaneServer {
   };
 
   bool serveLetters();
+  void visitAll();
+  void visit(Lane& lane);
   bool lookAtSome();
   void look(Lane& lane);
   bool mayMove(const Lane& lane, bool all);
@@ -220,8 +229,12 @@ class LaneServer {
   const headrace_lanes& lanes_;
   LetterTransport& transport_;
   std::vector<Lane> all_;
-  /// Numbers of the lanes with commands that are not complete, and of those whose letters came since the last round.
+  /// Lanes with commands that are not complete.
+  std::int32_t working_ = 0;
+  /// Their numbers, and those of lanes that had commands at the last look at all; those of them that each round looks at,
+  /// which are all but the receives that wait for letters; and those whose letters came since the last round.
   std::vector<std::int32_t> active_;
+  std::vector<std::int32_t> visited_;
   std::vector<std::int32_t> withLetters_;
   bool held_ = false;
   /// The next round looks at all lanes: the thread has slept, or the engine has withdrawn something.

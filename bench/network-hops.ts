@@ -1,6 +1,6 @@
 // The parts of the time of a small dependency between two ranks, hop by hop: medians over a chain of tasks that takes
 // turns on two ranks, from the moment when the whole chain has been inserted. Messages and kernels are commands of
-// queues, so their records have the times.
+// queues, so their records have the times. Means tell of what happens to few steps, for example that they wait for the engine.
 
 import { fileURLToPath } from 'node:url';
 import { type Backend, findQueues } from '../devices/backend.js';
@@ -56,8 +56,8 @@ function listen(backend: Backend, queues: readonly QueueId[]): Notes {
   return notes;
 }
 
-/** Median of the times from each of `from` to the next of `to`, without the margins. */
-function median(from: Times, to: Times): number {
+/** The times from each of `from` to the next of `to`, in order, without the margins. */
+function spansOf(from: Times, to: Times): Times {
   const spans: number[] = [];
   const ends = [...to].sort((a, b) => a - b);
   let j = 0;
@@ -65,7 +65,44 @@ function median(from: Times, to: Times): number {
     while (j < ends.length && ends[j] < start) j++;
     if (j < ends.length) spans.push(ends[j] - start);
   }
-  return spans.sort((a, b) => a - b)[spans.length >> 1] ?? Number.NaN;
+  return spans.sort((a, b) => a - b);
+}
+
+interface Hop {
+  /** The median. */
+  readonly ns: number;
+  readonly mean: number;
+}
+
+function hopOf(spans: Times): Hop {
+  const sum = spans.reduce((all, span) => all + span, 0);
+  return { ns: spans[spans.length >> 1] ?? Number.NaN, mean: sum / spans.length };
+}
+
+/** The time that each kernel's command came later than its message. */
+function lateness({ issued, start }: Notes, messages: Times): Times {
+  const came = before(start, messages);
+  // One worker: its kernels start in the order in which they were issued. The first one waits for no message.
+  const first = start.length - came.length;
+  const late = came.map((end, i) => Math.max(0, (issued[first + i] as number) - end));
+  return late.slice(MARGIN, -MARGIN).sort((a, b) => a - b);
+}
+
+/** Measures the passes of the engine from now on: their number, and nanoseconds. */
+function watchPasses(
+  engine: { pump(): boolean },
+  now: () => number,
+): { count: number; ns: number } {
+  const passes = { count: 0, ns: 0 };
+  const pump = engine.pump.bind(engine);
+  engine.pump = () => {
+    const began = now();
+    const moved = pump();
+    passes.count++;
+    passes.ns += now() - began;
+    return moved;
+  };
+  return passes;
 }
 
 const launch = launchOf();
@@ -84,24 +121,36 @@ if (launch.size === 2) {
   );
   await relay(runtime, bytes, ROUNDS, WARM_RUNS);
   for (const notes of [kernels, lanes]) for (const times of Object.values(notes)) times.length = 0;
+  const passes = watchPasses(runtime.engine, () => backend.now());
   const seconds = await relay(runtime, bytes, ROUNDS, 1);
+  const spans = (from: Times, to: Times): Hop => hopOf(spansOf(from, to));
   // Before a kernel the lane's command is its receive, after it its send.
   const hops = {
-    'kernel ended -> message handed to MPI': median(kernels.end, lanes.end),
-    'message here -> kernel started': median(before(kernels.start, lanes.end), kernels.start),
-    kernel: median(kernels.start, kernels.end),
+    'kernel ended -> message handed to MPI': spans(kernels.end, lanes.end),
+    'message here -> kernel started': spans(before(kernels.start, lanes.end), kernels.start),
+    kernel: spans(kernels.start, kernels.end),
   };
-  const here = Object.values(hops).reduce((sum, time) => sum + time, 0);
+  const here = Object.values(hops).reduce((sum, { ns }) => sum + ns, 0);
+  const hereMean = Object.values(hops).reduce((sum, { mean }) => sum + mean, 0);
   if (launch.rank === 0) {
     const step = seconds * 1e9;
-    const all = {
+    const alike = (ns: number): Hop => ({ ns, mean: ns });
+    const all: Record<string, Hop> = {
       ...hops,
-      'MPI, and the rest': step - here,
-      'one step': step,
-      'aside: kernel issued -> started': median(kernels.issued, kernels.start),
-      'aside: kernel ended -> seen by the engine': median(kernels.end, kernels.seen),
+      'MPI, and the rest': { ns: step - here, mean: step - hereMean },
+      'one step': alike(step),
+      'aside: message here, its kernel not issued': hopOf(lateness(kernels, lanes.end)),
+      'aside: kernel issued -> started': spans(kernels.issued, kernels.start),
+      'aside: kernel ended -> seen by the engine': spans(kernels.end, kernels.seen),
+      // With insertion, and passes that find nothing.
+      'aside: passes of the engine, per step': alike(passes.ns / ROUNDS),
+      'aside: a pass': alike(passes.ns / passes.count),
     };
-    const table = Object.entries(all).map(([hop, time]) => ({ hop, ns: Math.round(time) }));
+    const table = Object.entries(all).map(([hop, { ns, mean }]) => ({
+      hop,
+      ns: Math.round(ns),
+      mean: Math.round(mean),
+    }));
     process.stdout.write(`${JSON.stringify(table, null, 1)}\n`);
   }
   await runtime.close();

@@ -157,14 +157,17 @@ function stencilEntries(ranks: number, library: string, times: StencilTimes): Be
   ];
 }
 
+/** Median and mean, in nanoseconds. */
 interface Hop {
   readonly hop: string;
   readonly ns: number;
+  readonly mean: number;
 }
 
 function logHops(library: string, hops: readonly Hop[]): void {
   log(`network/dependency, hop by hop, ${library}:`);
-  for (const { hop, ns } of hops) log(`    ${(ns / 1e3).toFixed(2).padStart(9)} us  ${hop}`);
+  const us = (ns: number): string => (ns / 1e3).toFixed(2).padStart(9);
+  for (const { hop, ns, mean } of hops) log(`    ${us(ns)} us, mean ${us(mean)} us  ${hop}`);
 }
 
 function measureLibrary({ launcher, compiler }: MpiPrograms, folder: string): BenchEntry[] {

@@ -1,5 +1,5 @@
 // Parameterised graphs beside insertion: the cost of a task of a stencil (three inputs, an empty kernel, unrolling included), and
-// METG(50 %) as in metg.ts.
+// METG(50 %) as in metg.ts; with the promise that its steps repeat, and without it: all functions are called, and what they return is compared.
 import { availableParallelism } from 'node:os';
 import {
   type Datum,
@@ -40,6 +40,8 @@ type Edges<M extends 'read' | 'write'> = FlowEdges<Flow<'f64', M>, Cell>;
 interface StencilRun {
   readonly columns: Columns;
   readonly steps: number;
+  /** The class promises that it repeats. */
+  readonly promises: boolean;
 }
 
 /** Ranges and edges of a stencil in which every step writes the data of the step before the last. */
@@ -79,9 +81,14 @@ function stencilEdges(
   };
 }
 
+/** The first two steps read and overwrite the data, and the last two leave their results there. */
+function promiseOf({ promises, steps }: StencilRun): { readonly repeats?: { t: () => Range } } {
+  return promises ? { repeats: { t: () => range(2, steps - 2) } } : {};
+}
+
 const emptyStencil: ParameterisedGraph<StencilRun> = parameterised('stencil', (graph, given) => {
   const { cell } = graph.declare({ cell: { runs: stencilEmpty, indices: ['t', 'p'] } });
-  graph.define(cell, stencilEdges(cell, given));
+  graph.define(cell, { ...stencilEdges(cell, given), ...promiseOf(given) });
 });
 
 const workStencil: ParameterisedGraph<StencilRun & { readonly iterations: number }> = parameterised(
@@ -89,7 +96,10 @@ const workStencil: ParameterisedGraph<StencilRun & { readonly iterations: number
   (graph, given) => {
     const { cell } = graph.declare({ cell: { runs: stencilWork, indices: ['t', 'p'] } });
     const { iterations } = given;
-    graph.define(cell, { ...stencilEdges(cell, given), params: () => ({ iterations }) });
+    graph.define(cell, {
+      ...{ ...stencilEdges(cell, given), ...promiseOf(given) },
+      params: { iterations },
+    });
   },
 );
 
@@ -99,7 +109,7 @@ async function seconds(run: () => PromiseLike<unknown>): Promise<number> {
   return (performance.now() - start) / 1e3;
 }
 
-/** ns per task, in turn: inserted, and parameterised with and without recognition. */
+/** ns per task, in turn: inserted, and parameterised with and without the promise and recognition. */
 async function emptyTasks(): Promise<BenchEntry[]> {
   await using off = await Runtime.create({ workers: 1, plans: 'off' });
   await using auto = await Runtime.create({ workers: 1 });
@@ -108,13 +118,16 @@ async function emptyTasks(): Promise<BenchEntry[]> {
     const columns = makeColumns(rt, WIDTH, 0);
     return {
       inserted: (steps: number): Promise<number> => runShape(rt, columns, 'stencil', steps),
-      parameterised: (steps: number): Promise<number> =>
-        seconds(() => rt.run(emptyStencil, { columns, steps })),
+      promised: (steps: number): Promise<number> =>
+        seconds(() => rt.run(emptyStencil, { columns, steps, promises: true })),
+      compared: (steps: number): Promise<number> =>
+        seconds(() => rt.run(emptyStencil, { columns, steps, promises: false })),
     };
   });
   const measured = [
-    { name: 'ptg/empty/stencil', run: ways[1].parameterised },
-    { name: 'ptg/empty/stencil/unrecognised', run: ways[0].parameterised },
+    { name: 'ptg/empty/stencil', run: ways[1].promised },
+    { name: 'ptg/empty/stencil/compared', run: ways[1].compared },
+    { name: 'ptg/empty/stencil/unrecognised', run: ways[0].promised },
     { name: 'ptg/empty/stencil/inserted', run: ways[0].inserted },
   ].map((one) => ({ ...one, times: [] as number[] }));
   for (const { run } of measured) await run(2000);
@@ -128,28 +141,34 @@ async function emptyTasks(): Promise<BenchEntry[]> {
   });
 }
 
-async function smallestTasks(plans: 'auto' | 'off'): Promise<BenchEntry> {
+/** With default options the steps that a run repeats are recognised, as those of inserted tasks are (metg.ts). */
+const SMALLEST = [
+  { name: 'ptg/metg/stencil', plans: 'auto', promises: true },
+  { name: 'ptg/metg/stencil/compared', plans: 'auto', promises: false },
+  { name: 'ptg/metg/stencil/unrecognised', plans: 'off', promises: true },
+] as const;
+
+async function smallestTasks({
+  name,
+  plans,
+  promises,
+}: (typeof SMALLEST)[number]): Promise<BenchEntry> {
   const cores = availableParallelism();
   const width = 8 * cores;
   await using rt = await Runtime.create({ workers: cores, plans });
   const columns = makeColumns(rt, width, 0);
   const run = (steps: number, iterations: number): Promise<number> =>
-    seconds(() => rt.run(workStencil, { columns, steps, iterations }));
+    seconds(() => rt.run(workStencil, { columns, steps, iterations, promises }));
   await run(5000, 4);
   await runShape(rt, columns, 'independent', 400, 16384);
   const value = metg(await sweep(rt, columns, run, cores)) * 1e6;
   const params = { cores, width, efficiency: 0.5, repeats: REPEATS };
-  const name = `ptg/metg/stencil${plans === 'auto' ? '' : '/unrecognised'}`;
   log(`${name}: ${value.toFixed(2)} us`);
   return { name, value, unit: 'us', params };
 }
 
-/** With default options the steps that a run repeats are recognised, as those of inserted tasks are (metg.ts). */
 export async function parameterisedBenchmarks(): Promise<BenchEntry[]> {
-  return [
-    ...(await emptyTasks()),
-    await smallestTasks('auto'),
-    await smallestTasks('off'),
-    ...parameterisedScale(),
-  ];
+  const entries = await emptyTasks();
+  for (const one of SMALLEST) entries.push(await smallestTasks(one));
+  return [...entries, ...parameterisedScale()];
 }

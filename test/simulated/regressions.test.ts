@@ -180,6 +180,13 @@ test.each(foundInPrograms)('%s', async (_, seed, ranks, faults) => {
   expect((await play(randomCase(seed, { ranks, mixed: true, faults }))).problems).toEqual([]);
 });
 
+test('a kernel of another run that was issued behind a receive whose flush fails may find no value', async () => {
+  const c = randomCase(1_163_000_635, { mixed: true, faults: true });
+  const { problems, outcome } = await play(c);
+  expect(problems).toEqual([]);
+  expect(outcome).toBe('ERR_FLUSH_FAILED');
+});
+
 test('a send whose own failure fails its run does not outlive the run', async () => {
   expect((await play(randomCase(438, { mixed: true, faults: true }))).problems).toEqual([]);
 });

@@ -273,7 +273,9 @@ export class SimulatedNetwork {
     const end = (outcome: number): void => {
       if (isOver) return;
       isOver = true;
-      if (outcome === NetOutcome.ok) this.options.watcher?.flushes(rank, space, scope);
+      const { watcher } = this.options;
+      if (outcome === NetOutcome.ok) watcher?.flushes(rank, space, scope);
+      else watcher?.flushFails();
       over(outcome);
     };
     const back = at + this.stretched(FLUSH_NS);

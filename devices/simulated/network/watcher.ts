@@ -21,6 +21,8 @@ export interface NetworkWatcher {
   ): void;
   /** The network's writes to a device so far are visible to `scope`, a `VisibleTo`. */
   flushes(rank: number, space: number, scope: number): void;
+  /** A flush has failed, and with it the receives that waited for it. The engine of their rank learns of it later. */
+  flushFails(): void;
   /** A rank is gone, and with it everything under way. */
   stops(): void;
 }

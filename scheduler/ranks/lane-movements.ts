@@ -187,7 +187,8 @@ export class LaneMovements {
   /** Whether the stages have the movement and have not written a command of it. */
   private isUncommanded({ task, parcel }: Movement): boolean {
     const { tasks } = this.engine;
-    return parcel?.next === 0 && !isCommand(tasks.execution[task & tasks.mask]);
+    // A forward has no destinations, so `next` is 0 also behind its command.
+    return parcel?.next === 0 && tasks.execution[task & tasks.mask] === Execution.none;
   }
 
   /** No rank is reached any more: the sends of the runtime's own run fail that were not commanded. */

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { HeadraceError } from '../../devices/errors.js';
 import { type DatumId, HOST, NO_QUEUE } from '../../devices/handles.js';
 import type { NetworkDevice } from '../../devices/network/device.js';
+import { NetOutcome } from '../../devices/network/port.js';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import type { RankHost } from '../../scheduler/ranks/host.js';
 import { LaneMovements } from '../../scheduler/ranks/lane-movements.js';
@@ -88,7 +89,8 @@ function setUp(isShort = true, window = 128): World {
       params: [movement.index],
     });
     movement.task = state.tasks.idOf(row);
-    for (const rank of isReceive ? [] : [1, 2]) movements.addDestination(movement, rank, 0, false);
+    for (const rank of role === NetworkRole.send ? [1, 2] : [])
+      movements.addDestination(movement, rank, 0, false);
     const isAhead = isReceive && !isAnnounced && rankLanes.begins(row);
     const lane = isAhead ? rankLanes.laneAhead(row) : NO_QUEUE;
     const hasLane = lane !== NO_QUEUE;
@@ -152,6 +154,21 @@ describe('a send or receive that waits in a stage', () => {
     expect(world.ends).toEqual([]);
     world.state.tasks.stage[send] = TaskStage.exec;
     expect(execMessage(world.state.x, send)).toBe(Outcome.issued);
+  });
+
+  it('goes on when its era ends, if it passes on what it has announced to ranks that it does not know', () => {
+    const world = setUp(false);
+    const { state, movements, lanes, ends } = world;
+    const forward = world.handedOver(NetworkRole.forward);
+    const row = rowOf(world, forward);
+    state.tasks.stage[row] = TaskStage.exec;
+    expect(execMessage(state.x, row)).toBe(Outcome.issued);
+    movements.beginEra(1);
+    lanes.endEra();
+    lanes.failSends(new HeadraceError('ERR_PEER_LOST', 'gone'));
+    expect(ends).toEqual([]);
+    lanes.departed(forward.index, NetOutcome.ok, 'direct', { start: 0, end: 1 });
+    expect(ends).toEqual([`ended ${row}`]);
   });
 
   it('ends when a rank says that it has no version', () => {

@@ -6,29 +6,17 @@ import type { DatumId, SpaceId } from '../../devices/handles.js';
 import { planKernels } from '../../devices/simulated/cases/plan-cases.js';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { Random } from '../../devices/simulated/machine/random.js';
-import {
-  type Plan,
-  type PlanGraph,
-  Runtime,
-  read,
-  readWrite,
-  task,
-} from '../../scheduler/index.js';
+import { type Plan, type PlanGraph, Runtime } from '../../scheduler/index.js';
 import type { Insertions } from '../../scheduler/plans/insertions.js';
 import { PlanningEngine } from '../../scheduler/plans/planning-engine.js';
 import { WholeFuture } from '../../scheduler/plans/whole-future.js';
 import { rankMachine } from '../support/simulated-ranks.js';
+import { axpy } from '../support/tasks.js';
 
 afterEach(() => void vi.restoreAllMocks());
 
 const BLOCK = 512;
 const N = BLOCK / 8;
-const axpy = task({
-  name: 'axpy',
-  flows: { y: readWrite('f64'), x: read('f64') },
-  params: { n: 'i32', a: 'f64' },
-  kernel: 'add_f64',
-});
 
 /** Datum that is written, and datum that is read. */
 type Step = readonly [y: number, x: number];

@@ -4,23 +4,18 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { cholesky } from '../../algorithms/index.js';
 import { planKernels } from '../../devices/simulated/cases/plan-cases.js';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
-import { type Plan, Runtime, read, readWrite, TiledMatrix, task } from '../../scheduler/index.js';
+import { type Plan, Runtime, TiledMatrix } from '../../scheduler/index.js';
 import type { PlannedQueue } from '../../scheduler/plans/planned-program.js';
 import { PlanningEngine } from '../../scheduler/plans/planning-engine.js';
 import type { Playables } from '../../scheduler/plans/playable.js';
 import { rankMachine } from '../support/simulated-ranks.js';
+import { axpy } from '../support/tasks.js';
 
 afterEach(() => void vi.restoreAllMocks());
 
 const STREAMS = 3;
 const DATA = 12;
 const N = 64;
-const axpy = task({
-  name: 'axpy',
-  flows: { y: readWrite('f64'), x: read('f64') },
-  params: { n: 'i32', a: 'f64' },
-  kernel: 'add_f64',
-});
 /** Datum that is written, and datum that is read. */
 const steps = Array.from({ length: 90 }, (_, i) => [i % DATA, (5 * i + 1) % DATA] as const).filter(
   ([y, x]) => y !== x,

@@ -9,23 +9,14 @@ import {
   parameterised,
   Runtime,
   range,
-  read,
-  readWrite,
-  task,
 } from '../../../index.js';
+import { axpy } from '../../support/tasks.js';
 
 const N = 8;
 const COLUMNS = 5;
 const STEPS = 400;
 /** The step that differs, long after the stretch is known. */
 const ODD = 301;
-
-const axpy = task({
-  name: 'axpy',
-  flows: { y: readWrite('f64'), x: read('f64') },
-  params: { n: 'i32', a: 'f64' },
-  kernel: 'add_f64',
-});
 
 /** What is different at step `ODD`. */
 type Difference = 'nothing' | 'parameter' | 'datum' | 'priority' | 'device' | 'type';

@@ -11,29 +11,13 @@ import {
   Runtime,
   type RuntimeOptions,
   range,
-  read,
-  readWrite,
-  task,
-  write,
 } from '../../../index.js';
 import { HeldStretches } from '../../../scheduler/recognition/held-stretches.js';
 import { RunWatch } from '../../../scheduler/recognition/run-watch.js';
+import { axpy, copy } from '../../support/tasks.js';
 
 const N = 8;
 const COLUMNS = 5;
-
-const axpy = task({
-  name: 'axpy',
-  flows: { y: readWrite('f64'), x: read('f64') },
-  params: { n: 'i32', a: 'f64' },
-  kernel: 'add_f64',
-});
-const copy = task({
-  name: 'copy',
-  flows: { y: write('f64'), x: read('f64') },
-  params: { bytes: 'i32' },
-  kernel: 'copy_bytes',
-});
 
 /** How the values of the parameters are given: once, by a function, or by one that returns other ones at every step. */
 type Parameters = 'object' | 'function' | 'counting';
@@ -102,11 +86,11 @@ const halos: ParameterisedGraph<Given> = parameterised(
         y: {
           from: ({ t, p }) => (t === 0 ? first[p] : compute.y({ t: t - 1, p })),
           to: ({ t, p }) => [
-            halo.x({ t, p: left(p) }),
+            halo.from({ t, p: left(p) }),
             t + 1 < steps ? compute.y({ t: t + 1, p }) : first[p],
           ],
         },
-        x: { from: ({ t, p }) => (t === 0 ? zeros[p] : halo.y({ t: t - 1, p })) },
+        x: { from: ({ t, p }) => (t === 0 ? zeros[p] : halo.to({ t: t - 1, p })) },
       },
     });
     graph.define(halo, {
@@ -115,12 +99,12 @@ const halos: ParameterisedGraph<Given> = parameterised(
       starts: { p: () => range(0, 0) },
       params: { bytes: 8 * N },
       flows: {
-        y: {
-          from: ({ t, p }) => (t === 0 ? second[p] : halo.y({ t: t - 1, p })),
+        to: {
+          from: ({ t, p }) => (t === 0 ? second[p] : halo.to({ t: t - 1, p })),
           to: ({ t, p }) =>
-            t + 1 < steps ? [compute.x({ t: t + 1, p }), halo.y({ t: t + 1, p })] : second[p],
+            t + 1 < steps ? [compute.x({ t: t + 1, p }), halo.to({ t: t + 1, p })] : second[p],
         },
-        x: { from: ({ t, p }) => compute.y({ t, p: right(p) }) },
+        from: { from: ({ t, p }) => compute.y({ t, p: right(p) }) },
       },
     });
   },

@@ -4,34 +4,25 @@ import '../../support/removable-guards.js';
 import { afterEach, expect, test } from 'vitest';
 import { guardNames, setGuard } from '../../../devices/simulated/cases/set-guard.js';
 import { Random } from '../../../devices/simulated/machine/random.js';
-import {
-  type Datum,
-  type HeadraceError,
-  type Range,
-  range,
-  read,
-  readWrite,
-  task,
-} from '../../../index.js';
+import { type Datum, type Range, range } from '../../../index.js';
 import { FlowEnd, type Indices } from '../../../scheduler/parameterised/ends.js';
 import { GraphClass } from '../../../scheduler/parameterised/graph-class.js';
-import { Walk } from '../../../scheduler/parameterised/walk.js';
-import type { Graph, Repetition } from '../../../scheduler/program/graph.js';
+import type { Repetition } from '../../../scheduler/program/graph.js';
+import {
+  between,
+  type ChainData,
+  chainData,
+  type Reads,
+  readersOf,
+  step,
+  walked,
+  X,
+} from '../../support/chain-walks.js';
 import { partOf } from '../../support/grids.js';
 import { HOSTS, onMachine } from '../../support/machines.js';
 
-const step = task({
-  name: 'step',
-  flows: { x: readWrite('f64'), n: read('f64') },
-  params: { at: 'i32' },
-  kernel: 'empty',
-});
-const X = 0;
-const N = 1;
 const SEEDS = partOf(600, 100);
 
-/** Where `n` comes from: a constant, or the task of an earlier column at the same position or the one before. */
-type Reads = 'constant' | { readonly column: number; readonly back: 0 | 1 };
 type Parameters = 'function' | 'object';
 type Odd = 'nothing' | 'source' | 'device' | 'lost' | 'throws';
 
@@ -85,11 +76,6 @@ function randomProgram(r: Random): Program {
   };
 }
 
-interface Data {
-  readonly columns: readonly Datum<'f64'>[];
-  readonly constants: readonly Datum<'f64'>[];
-}
-
 interface Way {
   readonly promises: boolean;
   /** Without rounds. */
@@ -97,7 +83,7 @@ interface Way {
 }
 
 /** The classes of a program, and how often it calls their `from` and `to`. */
-function classesOf(program: Program, data: Data, { promises, plain }: Way) {
+function classesOf(program: Program, data: ChainData, { promises, plain }: Way) {
   const { columns, length, names, stride, odd, oddPosition, oddColumn } = program;
   const calls = { count: 0 };
   const classes = Array.from(
@@ -119,20 +105,8 @@ function classesOf(program: Program, data: Data, { promises, plain }: Way) {
   };
   const constantOf = (c: number, p: number): Datum<'f64'> =>
     data.constants[isOdd('source', c, p) ? 1 : 0];
-  const readers = (c: number, p: number): FlowEnd[] => {
-    const all: FlowEnd[] = [];
-    for (const back of [0, 1])
-      for (let q = 0; q < columns && c + back < length; q++) {
-        const reads = readsOf(c + back, q);
-        if (reads !== 'constant' && reads.column === p && reads.back === back)
-          all.push(end(c + back, q, N));
-      }
-    return all;
-  };
-  const span = (from: number, to: number): Range => {
-    const ends = [numberOf(from), numberOf(to)];
-    return range(Math.min(...ends), Math.max(...ends) + 1);
-  };
+  const chains = { columns, length, readsOf, end };
+  const span = (from: number, to: number): Range => between(numberOf(from), numberOf(to));
   const all: Readonly<Record<string, (of: Indices) => Range>> = {
     c: () => span(0, length - 1),
     p: () => range(0, columns),
@@ -167,7 +141,7 @@ function classesOf(program: Program, data: Data, { promises, plain }: Way) {
             const [c, p] = [positionOf(of), of['p']];
             if (isOdd('throws', c, p)) throw new Error('no targets');
             const next = c + 1 === length ? data.columns[p] : end(c + 1, p, X);
-            return [readers(c, p), isOdd('lost', c, p) ? undefined : next];
+            return [readersOf(chains, c, p), isOdd('lost', c, p) ? undefined : next];
           },
         },
         n: {
@@ -186,52 +160,29 @@ function classesOf(program: Program, data: Data, { promises, plain }: Way) {
   return { classes, calls };
 }
 
-/** What a walk inserts, and how it ends. `takes`: how many of the insertions that come again the run takes. */
-function walked(
+/** What a walk inserts. `takes`: how many of the insertions that come again the run takes. */
+const walkedAgain = (
   classes: readonly GraphClass[],
   { checked = false, takes = (_: Repetition): number => 0 } = {},
-): string[] {
-  const all: string[] = [];
-  let left = 0;
-  const graph = {
-    ranks: 1,
+): string[] =>
+  walked(classes, (all) => ({
     isChecked: checked,
     mayComeAgain: true,
     untilStretch: 0,
-    skips: () => false,
-    insertInOrder(
-      cls: { readonly name: string },
-      data: readonly Datum[],
-      params: object | undefined,
-      options: { readonly device?: unknown } | undefined,
-    ): void {
-      const names = data.map(({ name }) => name);
-      all.push([cls.name, ...names, JSON.stringify(params), String(options?.device)].join(' '));
-    },
     again(of: Repetition): number {
       const { count, before, ahead } = of;
       expect((before + ahead) % count).toBe(0);
       for (let n = all.length - before + count; n < all.length; n++)
         if (all[n] !== all[n - count]) throw new Error(`insertion ${n} does not repeat`);
       const taken = Math.min(ahead, takes(of));
-      for (left = taken; left > 0; left--) all.push(all[all.length - count]);
+      for (let left = taken; left > 0; left--) all.push(all[all.length - count]);
       return taken;
     },
-  };
-  try {
-    all.push(String(new Walk(graph as unknown as Graph, classes).run()));
-  } catch (error) {
-    const { code, message } = error as HeadraceError;
-    all.push(`${code}: ${message}`);
-  }
-  return all;
-}
+  }));
 
-const onData = (use: (data: Data) => void): Promise<void> =>
+const onData = (use: (data: ChainData) => void): Promise<void> =>
   onMachine(HOSTS[0].options, (runtime) => {
-    const make = (name: string): Datum<'f64'> => runtime.data(new Float64Array(1), { name });
-    const columns = Array.from({ length: 5 }, (_, p) => make(`d${p}`));
-    use({ columns, constants: [make('k0'), make('k1')] });
+    use(chainData(runtime));
     return Promise.resolve();
   });
 
@@ -247,11 +198,11 @@ test('a walk that relies on promises inserts what one that calls every function 
       const r = new Random(seed);
       const program = randomProgram(r);
       const { classes: plain } = classesOf(program, data, { promises: false, plain: true });
-      const expected = walked(plain);
+      const expected = walkedAgain(plain);
       const compared = classesOf(program, data, { promises: false, plain: false });
-      expect(walked(compared.classes), `seed ${seed}, compared`).toEqual(expected);
+      expect(walkedAgain(compared.classes), `seed ${seed}, compared`).toEqual(expected);
       const promised = classesOf(program, data, { promises: true, plain: false });
-      expect(walked(promised.classes), `seed ${seed}`).toEqual(expected);
+      expect(walkedAgain(promised.classes), `seed ${seed}`).toEqual(expected);
       if (promised.calls.count < compared.calls.count / 2) saved++;
       const again = classesOf(program, data, { promises: true, plain: false });
       const takes = ({ count, ahead }: Repetition): number => {
@@ -259,11 +210,11 @@ test('a walk that relies on promises inserts what one that calls every function 
         if (some > 0) taken++;
         return some;
       };
-      expect(walked(again.classes, { takes }), `seed ${seed}, taken`).toEqual(expected);
+      expect(walkedAgain(again.classes, { takes }), `seed ${seed}, taken`).toEqual(expected);
       const checked = classesOf(program, data, { promises: true, plain: false });
       const called = classesOf(program, data, { promises: false, plain: false });
-      expect(walked(checked.classes, { checked: true }), `seed ${seed}, checked`).toEqual(
-        walked(called.classes, { checked: true }),
+      expect(walkedAgain(checked.classes, { checked: true }), `seed ${seed}, checked`).toEqual(
+        walkedAgain(called.classes, { checked: true }),
       );
       expect(checked.calls.count).toBe(called.calls.count);
     }
@@ -292,7 +243,7 @@ test.each([
     const program = { ...PAIR, promised };
     const compared = classesOf(program, data, { promises: false, plain: false });
     const some = classesOf(program, data, { promises: true, plain: false });
-    expect(walked(some.classes)).toEqual(walked(compared.classes));
+    expect(walkedAgain(some.classes)).toEqual(walkedAgain(compared.classes));
     const part = some.calls.count / compared.calls.count;
     expect(part).toBeLessThanOrEqual(most);
     expect(part).toBeGreaterThan(most - 0.25);
@@ -306,8 +257,10 @@ test('without repeatsEnd: tasks behind the end of a promise are inserted as thos
       const promised = [1, oddPosition - 1] as const;
       const reads: Program['reads'] = [['constant'], ['constant']];
       const program: Program = { ...PAIR, ...odd, reads, promised };
-      const expected = walked(classesOf(program, data, { promises: false, plain: true }).classes);
-      const found = walked(classesOf(program, data, { promises: true, plain: false }).classes);
+      const expected = walkedAgain(
+        classesOf(program, data, { promises: false, plain: true }).classes,
+      );
+      const found = walkedAgain(classesOf(program, data, { promises: true, plain: false }).classes);
       return JSON.stringify(found) !== JSON.stringify(expected);
     };
     // One of them is in the round behind the last one that is promised.

@@ -2,33 +2,25 @@
 // priorities that are all equal, which no round has.
 import { afterEach, expect, it, vi } from 'vitest';
 import { Random } from '../../../devices/simulated/machine/random.js';
-import {
-  type Datum,
-  type HeadraceError,
-  type Range,
-  range,
-  read,
-  readWrite,
-  task,
-  write,
-} from '../../../index.js';
+import { type Datum, type Range, range, readWrite, task, write } from '../../../index.js';
 import { FlowEnd, type Indices, Temporary } from '../../../scheduler/parameterised/ends.js';
 import { GraphClass } from '../../../scheduler/parameterised/graph-class.js';
 import { Round } from '../../../scheduler/parameterised/round.js';
-import { Walk } from '../../../scheduler/parameterised/walk.js';
-import type { Graph } from '../../../scheduler/program/graph.js';
+import {
+  between,
+  type ChainData,
+  chainData,
+  N,
+  type Reads,
+  readersOf,
+  step,
+  walked,
+  X,
+} from '../../support/chain-walks.js';
 import { partOf } from '../../support/grids.js';
 import { HOSTS, onMachine } from '../../support/machines.js';
 
-const step = task({
-  name: 'step',
-  flows: { x: readWrite('f64'), n: read('f64') },
-  params: { at: 'i32' },
-  kernel: 'empty',
-});
 const SEEDS = partOf(400, 120);
-const X = 0;
-const N = 1;
 
 /** What differs at one position of one column. */
 const ODD = [
@@ -36,9 +28,6 @@ const ODD = [
   ...['ends', 'temporary', 'range', 'homes', 'sources'],
 ] as const;
 type Odd = (typeof ODD)[number];
-
-/** Where `n` comes from: a constant, or the task of an earlier column at the same position or the one before. */
-type Reads = 'constant' | { readonly column: number; readonly back: 0 | 1 };
 
 /** Chains of tasks on columns, whose tasks also read a value of another column. A task is a position in a column. */
 interface Program {
@@ -81,14 +70,8 @@ function randomProgram(r: Random): Program {
   };
 }
 
-interface Data {
-  readonly columns: readonly Datum<'f64'>[];
-  readonly constants: readonly Datum<'f64'>[];
-  readonly home: Datum<'f64'>;
-}
-
 /** The classes of a program. `plain`: without what rounds do not have. */
-function classesOf(program: Program, data: Data, plain: boolean): GraphClass[] {
+function classesOf(program: Program, data: ChainData, plain: boolean): GraphClass[] {
   const { columns, length, names, stride, odd, oddPosition, oddColumn } = program;
   const classes = Array.from(
     { length: program.classes },
@@ -111,16 +94,7 @@ function classesOf(program: Program, data: Data, plain: boolean): GraphClass[] {
     if (isOther || isOdd('source', c, p)) return p === 0 ? 'constant' : { column: 0, back: 1 };
     return program.reads[c % program.period][p];
   };
-  const readers = (c: number, p: number): FlowEnd[] => {
-    const all: FlowEnd[] = [];
-    for (const back of [0, 1])
-      for (let q = 0; q < columns && c + back < length; q++) {
-        const reads = readsOf(c + back, q);
-        if (reads !== 'constant' && reads.column === p && reads.back === back)
-          all.push(end(c + back, q, N));
-      }
-    return all;
-  };
+  const chains = { columns, length, readsOf, end };
   const home = (c: number, p: number): (FlowEnd | Datum)[] => {
     const copies = odd === 'homes' && c > oddPosition && p === oddColumn;
     if (copies || isOdd('home', c, p)) return [data.home];
@@ -128,10 +102,7 @@ function classesOf(program: Program, data: Data, plain: boolean): GraphClass[] {
     if (isOdd('elsewhere', c, p)) return [end(c + 1, (p + 1) % columns, N)];
     return isOdd('outside', c, p) ? [end(c, columns, N)] : [];
   };
-  const span = (c: number) => {
-    const ends = [numberOf(0), numberOf(c)];
-    return range(Math.min(...ends), Math.max(...ends) + 1);
-  };
+  const span = (c: number) => between(numberOf(0), numberOf(c));
   const rangeOf: Readonly<Record<string, () => Range>> = {
     c: () => span(odd === 'range' ? oddPosition : length - 1),
     p: () => range(0, columns),
@@ -170,7 +141,7 @@ function classesOf(program: Program, data: Data, plain: boolean): GraphClass[] {
             if (isOdd('throws', c, p)) throw new Error('no targets');
             const isLast = c + 1 === length || isOdd('ends', c, p);
             const next = isLast ? data.columns[p] : end(c + 1, p, X);
-            return [readers(c, p), isOdd('lost', c, p) ? undefined : next, home(c, p)];
+            return [readersOf(chains, c, p), isOdd('lost', c, p) ? undefined : next, home(c, p)];
           },
         },
         n: {
@@ -188,38 +159,13 @@ function classesOf(program: Program, data: Data, plain: boolean): GraphClass[] {
   return classes;
 }
 
-/** What a walk inserts, and how it ends. */
-function walked(classes: readonly GraphClass[]): string[] {
-  const all: string[] = [];
-  const graph = {
-    ranks: 1,
-    isChecked: false,
-    skips: () => false,
-    insertInOrder(
-      cls: { readonly name: string },
-      data: readonly Datum[],
-      params: object | undefined,
-      options: { readonly device?: unknown } | undefined,
-    ): void {
-      const names = data.map(({ name }) => name);
-      all.push([cls.name, ...names, JSON.stringify(params), String(options?.device)].join(' '));
-    },
-    insert(cls: { readonly name: string }): void {
-      all.push(cls.name);
-    },
+/** What a walk inserts, with copies home and the ends of temporaries. */
+const walkedWithMore = (classes: readonly GraphClass[]): string[] =>
+  walked(classes, (all) => ({
+    insert: (cls: { readonly name: string }) => void all.push(cls.name),
     makeTemporary: (_element: string, _length: number, { name }: { name: string }) => ({ name }),
-    freeTemporary({ name }: { readonly name: string }): void {
-      all.push(`free ${name}`);
-    },
-  };
-  try {
-    all.push(String(new Walk(graph as unknown as Graph, classes).run()));
-  } catch (error) {
-    const { code, message } = error as HeadraceError;
-    all.push(`${code}: ${message}`);
-  }
-  return all;
-}
+    freeTemporary: ({ name }: { readonly name: string }) => void all.push(`free ${name}`),
+  }));
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -239,20 +185,15 @@ function countRounds(): { rounds: number } {
 
 it('a walk in rounds inserts what a walk without them does, and fails as it does', async () => {
   await onMachine(HOSTS[0].options, async (runtime) => {
-    const make = (name: string): Datum<'f64'> => runtime.data(new Float64Array(1), { name });
-    const data: Data = {
-      columns: Array.from({ length: 5 }, (_, p) => make(`d${p}`)),
-      constants: [make('k0'), make('k1')],
-      home: make('home'),
-    };
+    const data = chainData(runtime);
     const counted = countRounds();
     const tried = new Map<Odd, number>();
     for (let seed = 1; seed <= SEEDS; seed++) {
       const program = randomProgram(new Random(seed));
       counted.rounds = 0;
-      const inserted = walked(classesOf(program, data, false));
+      const inserted = walkedWithMore(classesOf(program, data, false));
       if (counted.rounds > 0) tried.set(program.odd, (tried.get(program.odd) ?? 0) + 1);
-      expect(inserted, `seed ${seed}`).toEqual(walked(classesOf(program, data, true)));
+      expect(inserted, `seed ${seed}`).toEqual(walkedWithMore(classesOf(program, data, true)));
     }
     expect([...tried.keys()].sort()).toEqual([...ODD].sort());
   });
@@ -295,7 +236,7 @@ it('a graph with a temporary for every task has no rounds', async () => {
           w: { from: () => temporary },
         },
       });
-      return walked([plainly, scratching]);
+      return walkedWithMore([plainly, scratching]);
     });
     expect(inserted).toEqual(expected);
     expect(inserted).toHaveLength(901);
@@ -325,7 +266,7 @@ it('a change at any position comes at that position', async () => {
           n: { from: ({ c }) => (c < from ? before : behind) },
         },
       });
-      const inserted = walked([cls]);
+      const inserted = walkedWithMore([cls]);
       const names = Array.from({ length: 200 }, (_, c) => (c < from ? 'before' : 'behind'));
       expect(inserted.map((text) => text.split(' ')[2]).slice(0, 200)).toEqual(names);
     }
@@ -385,7 +326,7 @@ it('a round that overwrites what it has read from before the graph does not come
             n: { from: ({ c }) => at(users, c, X) },
           },
         });
-        return walked(classes);
+        return walkedWithMore(classes);
       });
       expect(both[0], `from ${from}`).toEqual(both[1]);
       expect(both[0].at(-1)).toContain('ERR_GRAPH_VERSION');

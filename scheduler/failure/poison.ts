@@ -60,6 +60,7 @@ export function poisonOutputs(x: StageContext, row: number, status: number): voi
     const isWorse =
       status !== Status.cancelled || now.poison === Poison.none || poison < now.poison;
     decide(dir, d, marked, { poison: isWorse ? poison : now.poison, by: id });
+    // The mark stays: `setPoison` would end it.
     if (marked !== undefined && spoilsOlder) dir.poison[d] = poison;
   }
 }

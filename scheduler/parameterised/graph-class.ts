@@ -216,6 +216,16 @@ export class GraphClass implements EndClass {
     );
   }
 
+  /** What messages call a function of the flow with that number. */
+  flowPart(part: string, f: number): string {
+    return `\`${part}\` of flow '${this.runs.flowNames[f]}'`;
+  }
+
+  /** The same of a control flow. */
+  controlPart(part: string, c: number): string {
+    return `\`${part}\` of control '${this.controlNames[c]}'`;
+  }
+
   private defineFlows(given: Partial<LooseDefinition>): void {
     const { runs } = this;
     const { flowNames } = runs;
@@ -224,7 +234,7 @@ export class GraphClass implements EndClass {
     const edges = flowNames.map((name) =>
       this.partsOf(flows[name], `flow '${name}'`, ['from', 'to', 'datum']),
     );
-    const of = (part: string, f: number): string => `\`${part}\` of flow '${flowNames[f]}'`;
+    const of = (part: string, f: number): string => this.flowPart(part, f);
     this.from = edges.map(({ from }, f) =>
       this.known(from, of('from', f), sourcesOf(runs.elements[f], runs.lists?.[f] === 1)),
     );
@@ -242,7 +252,7 @@ export class GraphClass implements EndClass {
     const ends = controlNames.map((name) =>
       this.partsOf(orders[name] ?? {}, `control '${name}'`, ['from', 'to']),
     );
-    const of = (part: string, c: number): string => `\`${part}\` of control '${controlNames[c]}'`;
+    const of = (part: string, c: number): string => this.controlPart(part, c);
     this.controlFrom = ends.map(({ from }, c) => this.maybe(from, of('from', c), controls));
     this.controlTo = ends.map(({ to }, c) => this.maybe(to, of('to', c), controls));
     this.hasControls = controlNames.length > 0;

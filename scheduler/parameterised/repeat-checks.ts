@@ -19,19 +19,27 @@ function replaceRepeated(
   { position }: RepeatPromise,
   replace: (what: string, call: Call) => Call,
 ): void {
-  const { runs, controlNames, indexNames } = cls;
   const put = <F>(what: string, call: F): F =>
     call === undefined ? call : (replace(what, call as Call) as F);
   cls.ranges = cls.ranges.map((range, n) =>
-    n > position ? put(`range of '${indexNames[n]}'`, range) : range,
+    n > position ? put(`range of '${cls.indexNames[n]}'`, range) : range,
   );
-  const flow = (part: string, f: number): string => `\`${part}\` of flow '${runs.flowNames[f]}'`;
-  cls.from = cls.from.map((from, f) => put(flow('from', f), from));
-  cls.to = cls.to.map((to, f) => put(flow('to', f), to));
-  const control = (part: string, c: number): string =>
-    `\`${part}\` of control '${controlNames[c]}'`;
-  cls.controlFrom = cls.controlFrom.map((from, c) => put(control('from', c), from));
-  cls.controlTo = cls.controlTo.map((to, c) => put(control('to', c), to));
+  cls.from = cls.from.map((from, f) => put(cls.flowPart('from', f), from));
+  cls.to = cls.to.map((to, f) => put(cls.flowPart('to', f), to));
+  cls.controlFrom = cls.controlFrom.map((from, c) => put(cls.controlPart('from', c), from));
+  cls.controlTo = cls.controlTo.map((to, c) => put(cls.controlPart('to', c), to));
+}
+
+type Named = readonly [what: string, call: Call];
+
+/** Those functions, with their names. */
+function repeatedFunctions(cls: GraphClass, repeats: RepeatPromise): Named[] {
+  const all: Named[] = [];
+  replaceRepeated(cls, repeats, (what, call) => {
+    all.push([what, call]);
+    return call;
+  });
+  return all;
 }
 
 /** What breaks the promises of classes at these tasks, in words. @internal */
@@ -39,21 +47,13 @@ export function brokenPromises(
   tasks: readonly { readonly cls: GraphClass; readonly indices: Indices }[],
 ): string[] {
   const all: string[] = [];
-  const functions = new Map<GraphClass, (readonly [what: string, call: Call])[]>();
+  const functions = new Map<GraphClass, readonly Named[]>();
   for (const { cls, indices: of } of tasks) {
     const { repeats } = cls;
     const before = repeats?.before(of);
     if (repeats === undefined || before === undefined) continue;
-    let known = functions.get(cls);
-    if (known === undefined) {
-      const found: (readonly [string, Call])[] = [];
-      replaceRepeated(cls, repeats, (what, call) => {
-        found.push([what, call]);
-        return call;
-      });
-      known = found;
-      functions.set(cls, known);
-    }
+    const known = functions.get(cls) ?? repeatedFunctions(cls, repeats);
+    functions.set(cls, known);
     for (const [what, call] of known) {
       const words = difference(cls, what, { of, before, now: call(of), then: call(before) });
       if (words !== undefined) all.push(words);

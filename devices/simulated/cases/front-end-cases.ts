@@ -105,6 +105,7 @@ class FrontEndRank {
       await this.over(run.done, round, turn);
       if (round.graph === undefined) continue;
       await Promise.all(open.splice(0));
+      // A synchronous walk through a full window would keep the programs of other simulated ranks, which share its thread, from going on.
       const [wrong] =
         round.graph % 3 === 0 && runtime.ranks === 1
           ? await differencesOfRepeating(runtime, round.graph, program.length)

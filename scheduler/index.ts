@@ -18,6 +18,7 @@ export type {
   FlowEdges,
   IndicesOf,
   InputDefinition,
+  Repeats,
 } from './parameterised/definition.js';
 export {
   ControlEnd,

@@ -10,7 +10,7 @@ const DATA = 64;
 const BODY_US = 20;
 const TASKS = 50_000;
 const EMPTY_TASKS = 400_000;
-const WARM_ROUNDS = 4;
+const WARM_ROUNDS = 12;
 const REPEATS = 7;
 
 /** Iterations of `work` that take that long on a core, by the fastest of several trials. */
@@ -51,7 +51,7 @@ export async function scriptWorkerBenchmarks(): Promise<BenchEntry[]> {
   const shares: number[] = [];
   const ofTrial: number[] = [];
   const costs: number[] = [];
-  // The first rounds start the workers and compile. Threads of V8 take part of both cores for that.
+  // The first rounds start the workers and compile, also what a run calls once. Threads of V8 take part of both cores for that.
   for (let i = -WARM_ROUNDS; i < REPEATS; i++) {
     const best = await plain.seconds(TASKS, iterations);
     const run = await seconds(runtime, TASKS, compute);

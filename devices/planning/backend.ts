@@ -13,10 +13,14 @@ import { HOST, type QueueId, type SpaceId, type TaskId } from '../handles.js';
 import { SimulatedBackend } from '../simulated/machine/backend.js';
 import type { KernelTime } from '../simulated/machine/kernel-times.js';
 import type { MachineDescription } from '../simulated/machine/machine.js';
+import { leastRing } from '../submission.js';
 import { NO_INSERTION, PlannedCommands } from './commands.js';
 
 /** Seconds of a kernel that was not measured. */
 const UNKNOWN_KERNEL = 20e-6;
+
+/** Records per ring of the smallest machine. */
+const LEAST_RECORDS = 1024;
 
 /** What the planner knows of the commands. */
 interface CommandSource {
@@ -69,6 +73,13 @@ function describe(
   };
 }
 
+/** Records per ring: those of the real machine, fewer for few tasks. */
+function ringRecordsFor({ queues, ringRecords }: Backend, window: number): number {
+  let records = Math.max(LEAST_RECORDS, window);
+  while (records < 2 * leastRing(queues.length)) records *= 2;
+  return Math.min(records, ringRecords);
+}
+
 export class PlanningBackend extends SimulatedBackend {
   /** The commands since `begin`. */
   commands: PlannedCommands = new PlannedCommands();
@@ -84,9 +95,11 @@ export class PlanningBackend extends SimulatedBackend {
   private readonly kernelTimes: Record<string, KernelTime>;
   private isKept = false;
 
-  constructor(real: Backend) {
+  /** `window`: limit of live tasks. */
+  constructor(real: Backend, window: number) {
     const kernelTimes: Record<string, KernelTime> = { '*': UNKNOWN_KERNEL };
-    super({ machine: describe(real, kernelTimes), ringRecords: real.ringRecords, story: false });
+    const machine = describe(real, kernelTimes);
+    super({ machine, ringRecords: ringRecordsFor(real, window), story: false });
     this.kernelTimes = kernelTimes;
     this.real = real;
     const { scripts } = real;

@@ -35,6 +35,9 @@ export class Insertions {
   private firstParam: Int32Array = new Int32Array(FEW);
   private priority: Float64Array = new Float64Array(FEW);
   private device: Int16Array = new Int16Array(FEW);
+  /** The largest numbers that a task has. */
+  mostFlows = 0;
+  mostParams = 0;
   /** Flows and parameters in use. */
   private usedFlows = 0;
   private usedParams = 0;
@@ -44,6 +47,8 @@ export class Insertions {
     const n = this.count++;
     const { cls, flows, params } = insertion;
     const [nFlows, nParams] = [cls.modes.length, cls.paramNames.length];
+    this.mostFlows = Math.max(this.mostFlows, nFlows);
+    this.mostParams = Math.max(this.mostParams, nParams);
     if (n === this.classIds.length) this.resizeTasks(2 * (n + 1));
     if (this.usedFlows + nFlows > this.flows.length)
       this.flows = resized(this.flows, 2 * (this.usedFlows + nFlows));

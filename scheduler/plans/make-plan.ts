@@ -14,6 +14,7 @@ import { Reductions } from '../program/reductions.js';
 import type { TaskClass } from '../program/task-class.js';
 import type { Ranks } from '../ranks/ranks.js';
 import { checkGraphChoice, type GraphChoice } from './driver-graph.js';
+import type { Insertions } from './insertions.js';
 import { planMessages } from './messages.js';
 import { openSlots } from './open-slots.js';
 import { Plan } from './plan.js';
@@ -42,6 +43,10 @@ const UNEVEN = 1.1;
 const BETTER = 1.05;
 /** Commands queued ahead when tasks are dealt one by one. */
 const RUN_AHEAD = 2;
+
+/** Windows for tasks that are known: at least so many rows, and so many for each task. */
+const LEAST_WINDOW = 1024;
+const ROOM = 4;
 
 /** A kernel of the host that does nothing: the planner's stand-in for an end of a message. */
 const IDLE_KERNEL = 'empty';
@@ -87,22 +92,26 @@ export async function makePlan(
   const made = graphOf(runtime, planning);
   try {
     await planned(made, program, name);
-    return planOf(runtime, engine, planning, made, wish, isOver);
+    return planOf(engine, planning, made, wish, isOver);
   } catch (error) {
     made.parts.held.letGo(true);
     throw error;
   }
 }
 
-/** The plan of tasks that `insert` inserts before it returns; on several ranks the part of this rank. @throws HeadraceError as `makePlan` rejects */
+/**
+ * The plan of tasks that `insert` inserts before it returns, `insertions` once more; on several ranks the part of this rank.
+ * @throws HeadraceError as `makePlan` rejects
+ */
 export function planAtOnce(
   runtime: PlanningRuntime,
   engine: Engine,
   insert: (graph: PlanGraph) => void,
+  insertions: Insertions,
   name: string,
   isOver: () => boolean,
 ): Plan {
-  const planning = plannerOf(runtime, engine);
+  const planning = plannerOf(runtime, engine, insertions);
   const made = graphOf(runtime, planning);
   const { graph, reductions, parts } = made;
   insert(graph);
@@ -113,17 +122,34 @@ export function planAtOnce(
   const wish: PlanWish = { name, choice: 'auto' };
   if (peers !== undefined)
     return shareOf(runtime, engine, peers, { recorder: planning, made }, wish, isOver);
-  return planOf(runtime, engine, planning, made, wish, isOver);
+  return planOf(engine, planning, made, wish, isOver);
 }
 
-function plannerOf({ options }: PlanningRuntime, engine: Engine): PlanningEngine {
-  const { window, runAhead } = options;
+/** `insertions`: what will be planned, if it is known. */
+function plannerOf(
+  { options, peers }: PlanningRuntime,
+  engine: Engine,
+  insertions?: Insertions,
+): PlanningEngine {
+  const { runAhead } = options;
+  const isWhole = insertions === undefined || peers !== undefined;
+  const window = isWhole ? options.window : windowFor(insertions, options.window);
   return new PlanningEngine(engine, engine.backend, { window, runAhead });
+}
+
+/**
+ * The window in which the tasks have room several times over, so that they are planned as in the runtime's own window, `most`. The tables
+ * of a planner lie outside the heap, where 2 MB per plan make the garbage collector start.
+ */
+function windowFor({ count, mostFlows, mostParams }: Insertions, most: number): number {
+  const needed = Math.max(ROOM * count, mostFlows, mostParams);
+  let window = LEAST_WINDOW;
+  while (window < needed) window *= 2;
+  return Math.min(window, most);
 }
 
 /** The plan of the tasks that were inserted into `graph`, which is over. */
 function planOf(
-  { options }: PlanningRuntime,
   engine: Engine,
   planning: PlanningEngine,
   { graph, parts: { held: parts } }: PlanProgram,
@@ -135,7 +161,7 @@ function planOf(
   // Online, tasks are dealt to queues in runs, so that neighbours stay together; queues that run dry take others. A plan is
   // fixed. If a queue has much more to do than the mean, the tasks are dealt one by one, as queues become free.
   if (planning.planning.unevenness() > UNEVEN && !planner.isOfWorkers) {
-    const few = { window: options.window, runAhead: RUN_AHEAD };
+    const few = { window: planning.tasks.window, runAhead: RUN_AHEAD };
     const other = new PlanningEngine(engine, engine.backend, few, planning);
     const even = new Planner(other, engine).again(name);
     if (even.report.makespan * BETTER < found.report.makespan) found = even;

@@ -57,7 +57,7 @@ export class PlanningEngine extends Engine {
     like?: PlanningEngine,
     share?: RankShare,
   ) {
-    const planning = new PlanningBackend(realBackend);
+    const planning = new PlanningBackend(realBackend, options.window);
     super(planning, {
       window: options.window,
       runAhead: options.runAhead,

@@ -161,8 +161,8 @@ export class Runtime {
     const hasGpus = backend.spaces.length > 1;
     if (options.plans === 'off' || (port !== undefined && hasGpus)) return;
     const isOver = (): boolean => this.lifetime.isOver;
-    this.recognition = new Recognition(this.engine, this, (insert, name) =>
-      planAtOnce(this, this.engine, insert, name, isOver),
+    this.recognition = new Recognition(this.engine, this, (insert, insertions, name) =>
+      planAtOnce(this, this.engine, insert, insertions, name, isOver),
     );
     this.engine.held = this.recognition;
   }

@@ -7,6 +7,7 @@ import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { TaskInsertion } from '../engine/task-insertion.js';
 import { markElsewhere, markUnwritten } from '../failure/poison.js';
+import type { Insertions } from '../plans/insertions.js';
 import type { TaskClass } from '../program/task-class.js';
 import { ANY_RANK, insertOnRanks } from '../ranks/insertion.js';
 import type { Ranks } from '../ranks/ranks.js';
@@ -28,10 +29,10 @@ interface HeldTasks {
 
 type Record = { -readonly [K in keyof TaskInsertion]: TaskInsertion[K] };
 
-function recordFor({ tasks: { maxArguments } }: Engine): Record {
+function recordFor({ mostFlows, mostParams }: Insertions): Record {
   return {
-    flows: new Int32Array(maxArguments) as Column<Int32Array, DatumId>,
-    params: new Float64Array(maxArguments),
+    flows: new Int32Array(mostFlows) as Column<Int32Array, DatumId>,
+    params: new Float64Array(mostParams),
   } as Record;
 }
 
@@ -43,7 +44,7 @@ export function insertHeld(engine: Engine, run: RunState, held: HeldTasks): void
   const { expectation, count, base, valueAt, note } = held;
   const { tasks } = engine;
   const { insertions, open, firstParam } = expectation;
-  const record = recordFor(engine);
+  const record = recordFor(insertions);
   for (let n = 0; n < count; n++) {
     insertions.read(n, run, record);
     const { modes, paramNames } = record.cls;
@@ -70,7 +71,7 @@ export function insertOnAll(
   { expectation, count, valueAt }: Omit<HeldTasks, 'base' | 'note'>,
 ): TaskHandle[] {
   const { insertions, open, firstParam } = expectation;
-  const record = recordFor(engine);
+  const record = recordFor(insertions);
   const handles: TaskHandle[] = [];
   try {
     for (let n = 0; n < count; n++) {

@@ -14,6 +14,7 @@ import type { Engine } from '../engine/engine.js';
 import type { HeldInsertions } from '../engine/held-insertions.js';
 import { INTERNAL_RUN, type RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
+import type { Insertions } from '../plans/insertions.js';
 import type { Plan } from '../plans/plan.js';
 import type { PlanGraph } from '../plans/plan-graph.js';
 import type { Datum } from '../program/datum.js';
@@ -58,8 +59,8 @@ const APART = 'not all ranks could play it';
 const TRIED = 'it was inserted, to see how long that takes';
 const NO_ROOM = 'there is no memory for its play, or data have no value';
 
-/** Makes a plan of what `insert` inserts. */
-type MakePlan = (insert: (graph: PlanGraph) => void, name: string) => Plan;
+/** Makes a plan of what `insert` inserts: these insertions again. */
+type MakePlan = (insert: (graph: PlanGraph) => void, insertions: Insertions, name: string) => Plan;
 
 /** A run that is over. */
 interface EndedRun {
@@ -362,10 +363,11 @@ export class Recognition implements HeldInsertions {
     try {
       const expectation = new Expectation(insertions, classes, (d) => directory.info[d] as Datum);
       let ranks: readonly number[] = [];
-      const plan = this.makePlan((graph) => {
+      const insert = (graph: PlanGraph): void => {
         insertAgain(graph, expectation);
         ranks = graph.rankOf;
-      }, name);
+      };
+      const plan = this.makePlan(insert, insertions, name);
       sequence.planned = { plan, expectation, ranks };
     } catch (error) {
       if (!(error instanceof HeadraceError)) throw error;

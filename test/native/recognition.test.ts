@@ -466,6 +466,20 @@ describe('data', () => {
   });
 });
 
+test('runs of few tasks with thousands of data each are planned', async () => {
+  const o = await opened();
+  // The planner of few tasks has small tables, with room for each task.
+  const of = Array.from({ length: 3000 }, (_, i) => o.ys[i % COLUMNS]);
+  for (let i = 0; i < 6; i++) {
+    const said = await outcome(o, (graph) => {
+      for (let k = 0; k < 48; k++) graph.insert(gather, { to: o.x, of });
+    });
+    // That such a program is played depends on time: it may insert more slowly than it would be played.
+    expect(said).not.toContain('no plan');
+  }
+  await o.runtime.close();
+});
+
 test('runs that are not awaited, with reads in between, see the values of their place', async () => {
   const values = [];
   for (const plans of ['auto', 'off'] as const) {

@@ -361,6 +361,23 @@ describe('a list', () => {
     expect(codes).toContain('ERR_GRAPH_LOCAL');
     expect(codes).toContain('ERR_GRAPH_EDGE');
   });
+
+  test('goes into a datum whose value its owner has: another rank may have written it before', async () => {
+    const seen = await onThree(async (runtime, given) => {
+      const { parts, results } = given;
+      await runtime.run((graph) => {
+        graph.insert(sumOfAll, { to: results[0], parts }, { rank: 1 });
+      });
+      const codes: unknown[] = [sums.whyNotLocal(given)];
+      const run = runtime.run(sums, given, { pruned: true });
+      await run.done.catch((error: HeadraceError) => codes.push(error.code));
+      await results[0].set(Float64Array.of(0));
+      await runtime.run(sums, given, { pruned: true });
+      return { codes, value: (await results[0].read())[0] };
+    });
+    expect(seen[0].codes).toEqual([undefined, 'ERR_GRAPH_LOCAL']);
+    expect(seen.map(({ value }) => value)).toEqual([123, 123, 123]);
+  });
 });
 
 /** The error of each rank; fails unless there is one. */

@@ -9,6 +9,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { commandLine, positive, usageError } from './lib/command-line.mjs';
 import { compiled, dist } from './lib/compiled.mjs';
 import { guardTests } from './lib/guard-tests.mjs';
+import { runJobs } from './lib/jobs.mjs';
 import { root } from './lib/prepare.mjs';
 import { countVitest } from './lib/test-report.mjs';
 
@@ -18,16 +19,22 @@ Switches off all guards or the named ones, and prints the tests that notice it. 
 absence of a guard, or its test needs a part that is missing here.
 
   --most N    random cases to try for each guard (3000)
+  --jobs N    try guards in N processes (1)
   --json      one JSON object
   --help      this text
 `;
 const { values, positionals: wanted } = commandLine(
   usage,
-  { json: { type: 'boolean', default: false }, most: { type: 'string', default: '3000' } },
+  {
+    json: { type: 'boolean', default: false },
+    most: { type: 'string', default: '3000' },
+    jobs: { type: 'string', default: '1' },
+  },
   { words: true },
 );
 const { json } = values;
 const most = String(positive(usage, 'most', values.most));
+const jobs = positive(usage, 'jobs', values.jobs);
 const load = await compiled({ want: ['mpi'], stubs: true });
 const { mutations } = await load('devices/simulated/cases/mutations.js');
 const program = path.join(dist, 'devices/simulated/cases/mutate.js');
@@ -106,25 +113,54 @@ function ownTest({ guard, hazard, breaks, project, file }) {
   };
 }
 
-const results = [];
-for (const guard of wanted.length > 0 ? wanted : all) {
+async function tried(guard) {
   const own = guardTests.find((each) => each.guard === guard);
-  const result = own === undefined ? await line(guard) : ownTest(own);
-  results.push(result);
-  if (!json) {
-    const seeds = isUntried(result)
-      ? '-'
-      : result.seeds === 0
-        ? 'never'
-        : result.test
-          ? 'test'
-          : String(result.seeds);
-    const breaks = isUntried(result)
-      ? `not tried: needs ${result.missing.what}; to get it: ${result.missing.remedy}`
-      : result.breaks.split('\n')[0].slice(0, 110);
-    process.stdout.write(
-      `${result.guard.padEnd(22)} ${seeds.padStart(6)}  ${result.hazard.padEnd(40)} ${breaks}\n`,
-    );
+  return own === undefined ? await line(guard) : ownTest(own);
+}
+
+function show(result) {
+  const seeds = isUntried(result)
+    ? '-'
+    : result.seeds === 0
+      ? 'never'
+      : result.test
+        ? 'test'
+        : String(result.seeds);
+  const breaks = isUntried(result)
+    ? `not tried: needs ${result.missing.what}; to get it: ${result.missing.remedy}`
+    : result.breaks.split('\n')[0].slice(0, 110);
+  process.stdout.write(
+    `${result.guard.padEnd(22)} ${seeds.padStart(6)}  ${result.hazard.padEnd(40)} ${breaks}\n`,
+  );
+}
+
+/** Deals the guards to processes; their results in the order of the guards. */
+async function triedInJobs(guards) {
+  const shares = Array.from({ length: Math.min(jobs, guards.length) }, (_, k) =>
+    guards.filter((_guard, i) => i % jobs === k),
+  );
+  const { reports, silent } = await runJobs(
+    fileURLToPath(import.meta.url),
+    shares.map((share) => ['--most', most, ...share]),
+  );
+  if (silent > 0) {
+    process.stderr.write(`${silent} of ${shares.length} processes ended without a report\n`);
+    process.exit(1);
+  }
+  const found = new Map(reports.flatMap((r) => r.guards).map((each) => [each.guard, each]));
+  return guards.map((guard) => found.get(guard));
+}
+
+const guards = wanted.length > 0 ? wanted : all;
+let results = [];
+if (jobs > 1) {
+  results = await triedInJobs(guards);
+  if (!json) results.forEach(show);
+} else {
+  for (const guard of guards) {
+    const result = await tried(guard);
+    results.push(result);
+    if (!json) show(result);
   }
 }
 const untried = results.filter(isUntried);

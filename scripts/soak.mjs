@@ -2,9 +2,14 @@
 // Failing cases are shrunk and written to .cache/soak-SEED.json, for `headrace simulate --replay FILE`.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { commandLine, positive } from './lib/command-line.mjs';
 import { compiled } from './lib/compiled.mjs';
+import { merged, runJobs } from './lib/jobs.mjs';
 import { root } from './lib/prepare.mjs';
+
+/** Between the first seeds of processes that play for a given time. */
+const SEEDS_APART = 1_000_000;
 
 const usage = `usage: npm run soak -- [options]
 
@@ -14,6 +19,7 @@ Plays random simulated cases, by default for 30 seconds.
   --seconds S    play for S seconds
   --cases N      play N cases
   --first SEED   seed of the first case (1)
+  --jobs N       play in N processes; with a limit of time their first seeds are a million apart (1)
   --oracles      the low-memory and all-dirty programs
   --plans        only programs that are planned and played
   --front-end    only programs of the public interface
@@ -25,6 +31,7 @@ const text = /** @type {const} */ ({ type: 'string' });
 const flag = /** @type {const} */ ({ type: 'boolean', default: false });
 const { values } = commandLine(usage, {
   ...{ minutes: text, seconds: text, cases: text, first: { ...text, default: '1' } },
+  jobs: { ...text, default: '1' },
   ...{ json: flag, oracles: flag, plans: flag, 'front-end': flag, test: flag },
 });
 const amount = (name) =>
@@ -38,6 +45,13 @@ const { shrink } = await load('devices/simulated/cases/shrink.js');
 const { createProgress } = await load('cli/progress.js');
 const progress = createProgress({ stream: process.stderr, enabled: !values.json });
 const limit = seeds === undefined && seconds === undefined ? 30 : seconds;
+const first = positive(usage, 'first', values.first);
+const jobs = amount('jobs') ?? 1;
+if (jobs > 1) {
+  const { report, code } = await playInJobs();
+  print(report);
+  process.exit(code);
+}
 // The first signal ends the soak with a report of the cases so far; a second signal ends it at once.
 const stop = new AbortController();
 let code = 0;
@@ -62,7 +76,7 @@ function beside() {
 
 const before = process.cpuUsage();
 const result = await soak({
-  firstSeed: positive(usage, 'first', values.first),
+  firstSeed: first,
   ...(seeds === undefined ? {} : { seeds }),
   ...(limit === undefined ? {} : { seconds: limit }),
   faultsEvery: 2,
@@ -104,12 +118,40 @@ for (const { seed, problem } of frontEndFailures)
   process.stderr.write(
     `seed ${seed}: ${problem}\n  npm run soak -- --front-end --first ${seed} --cases 1\n`,
   );
-if (values.json) process.stdout.write(`${JSON.stringify(report)}\n`);
-else
-  for (const [key, value] of Object.entries(report))
-    process.stdout.write(`${key}: ${JSON.stringify(value)}\n`);
-if (values.test) {
-  const isGood = result.violations === 0;
+print(report);
+process.exitCode = result.violations > 0 ? 1 : code;
+
+function print(report) {
+  if (values.json) process.stdout.write(`${JSON.stringify(report)}\n`);
+  else
+    for (const [key, value] of Object.entries(report))
+      process.stdout.write(`${key}: ${JSON.stringify(value)}\n`);
+  if (!values.test) return;
+  const isGood = report.violations === 0;
   process.stdout.write(`tests: ${isGood ? 1 : 0} passed, ${isGood ? 0 : 1} failed, 0 skipped\n`);
 }
-process.exitCode = result.violations > 0 ? 1 : code;
+
+/** The soak in several processes, which share the cases, or each play for the whole time. */
+async function playInJobs() {
+  const flags = ['oracles', 'plans', 'front-end'].filter((name) => values[name]);
+  const each = seeds === undefined ? SEEDS_APART : Math.ceil(seeds / jobs);
+  const starts = Array.from({ length: jobs }, (_, k) => k * each);
+  const { reports, silent, code } = await runJobs(
+    fileURLToPath(import.meta.url),
+    starts
+      .filter((start) => seeds === undefined || start < seeds)
+      .map((start) => [
+        ...['--first', String(first + start)],
+        ...(seeds === undefined ? [] : ['--cases', String(Math.min(each, seeds - start))]),
+        ...(limit === undefined ? [] : ['--seconds', String(limit)]),
+        ...flags.map((name) => `--${name}`),
+      ]),
+  );
+  if (silent > 0) process.stderr.write(`${silent} of ${jobs} processes ended without a report\n`);
+  if (reports.length === 0) process.exit(code);
+  const sum = merged(reports);
+  sum.seconds = Math.max(...reports.map((report) => report.seconds));
+  sum.seedsPerSecond = sum.seeds / sum.seconds;
+  sum.seedsPerCpuSecond = sum.seeds / sum.cpuSeconds;
+  return { report: sum, code: silent > 0 ? Math.max(1, code) : code };
+}

@@ -15,6 +15,9 @@ import type { CaseTask } from './program.js';
 /** Classes that do not depend on a case serve all cases. */
 const shared: Map<string, TaskClass> = new Map();
 
+/** The body of classes that serve all cases. Made apart from a case, because a closure keeps what its neighbours name. */
+function onlyUses(): void {}
+
 /** Whether the body of a task does more than use its data. */
 export function behaves(t: CaseTask): boolean {
   if (t.body === 'async' || t.fails === true) return true;
@@ -93,7 +96,7 @@ export class CaseClasses {
           body: ({ n }) => behave(n as number) as undefined,
         })
       : t.body === 'script'
-        ? task({ ...common, body: () => {} })
+        ? task({ ...common, body: onlyUses })
         : t.body === 'host'
           ? task({ ...common, kernel: 'k', gpuKernel: false })
           : task({ ...common, kernel: 'k' });

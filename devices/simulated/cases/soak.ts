@@ -129,7 +129,8 @@ async function playBeside(options: SoakOptions, i: number, sum: BesideSums): Pro
     note(await playPlan(seed, sum), sum.planFailures);
   if (frontEnd === 'only' || (frontEnd === 'also' && i % FRONT_END_EVERY === 0))
     note(await playFront(seed, sum), sum.frontEndFailures);
-  if (frontEnd === 'also' && i % REPEATS_ON_RANKS_EVERY === REPEATS_ON_RANKS_EVERY - 1)
+  // By seed, so that `--front-end --first SEED --cases 1` plays it, too.
+  if (frontEnd !== undefined && seed % REPEATS_ON_RANKS_EVERY === 0)
     note(await playFront(seed, sum, true), sum.frontEndFailures);
   return isWrong;
 }

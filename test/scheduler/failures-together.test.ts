@@ -8,24 +8,28 @@ import { type RuntimeOptions, readWrite, task } from '../../index.js';
 import { Control } from '../../native/contract.js';
 import { onMachine, soon } from '../support/machines.js';
 
+const folder = mkdtempSync(path.join(tmpdir(), 'headrace-failures-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The tasks fail when this file is there. */
+const go = path.join(folder, 'go');
+
 /** Two tasks on two GPUs that both have begun before either fails, so that neither is cancelled by the other. */
 const SOURCE = `
 #include <headrace/kernel.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <unistd.h>
 static atomic_int begun;
 static int32_t fail_together(const headrace_task* task) {
   atomic_fetch_add(&begun, 1);
-  while (atomic_load(&begun) < 2) sched_yield();
+  while (atomic_load(&begun) < 2 || access("${go}", F_OK) != 0) sched_yield();
   return (int32_t)task->params[0];
 }
 int32_t headrace_register(headrace_registry* registry) {
   return registry->add(registry, "fail_together", HEADRACE_KERNEL_HOST, fail_together);
 }
 `;
-
-const folder = mkdtempSync(path.join(tmpdir(), 'headrace-failures-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function library(): string {
   const [source, built] = ['kernels.c', 'kernels.so'].map((name) => path.join(folder, name));
@@ -71,8 +75,9 @@ it('the first of two failures in program order is named, though the other is loo
       // GPU 0 is looked at first.
       graph.insert(failTogether, { of: data[0] as never, code: 11 }, { device: 1 });
       graph.insert(failTogether, { of: data[1] as never, code: 12 }, { device: 0 });
-      await new Promise((go) => setImmediate(go));
+      await new Promise((resolve) => setImmediate(resolve));
       // The engine gets no turn before both have failed.
+      writeFileSync(go, '');
       const limit = performance.now() + 10_000;
       while ((failures() < 2 || !areOver()) && performance.now() < limit);
       expect(failures()).toBe(2);

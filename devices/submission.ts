@@ -28,8 +28,18 @@ export const MOST_ARGUMENTS = 0xfff;
 const SWEEP_EVERY = 2 ** 28;
 
 /** Least records of a ring: a command may wait for every other queue, and takes a few records itself. */
-export function leastRing(queues: number): number {
+function leastRing(queues: number): number {
   return queues + 2;
+}
+
+/** Records of the shortest ring of a real machine. */
+export const SHORTEST_RING = 1024;
+
+/** Records of a ring of at least `records`, a power of two, with room for `spare` commands of which each waits for every queue. */
+export function ringFor(records: number, queues: number, spare = 2): number {
+  let ring = records;
+  while (ring < spare * leastRing(queues)) ring *= 2;
+  return ring;
 }
 
 /** A kernel to be launched. There is one per task, so the caller fills one record again and again. */

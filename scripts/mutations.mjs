@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { commandLine, positive, usageError } from './lib/command-line.mjs';
+import { commandLine, positive, usageError, whole } from './lib/command-line.mjs';
 import { compiled, dist } from './lib/compiled.mjs';
 import { guardTests } from './lib/guard-tests.mjs';
 import { runJobs } from './lib/jobs.mjs';
@@ -34,7 +34,7 @@ const { values, positionals: wanted } = commandLine(
 );
 const { json } = values;
 const most = String(positive(usage, 'most', values.most));
-const jobs = positive(usage, 'jobs', values.jobs);
+const jobs = whole(usage, 'jobs', values.jobs);
 const load = await compiled({ want: ['mpi'], stubs: true });
 const { mutations } = await load('devices/simulated/cases/mutations.js');
 const program = path.join(dist, 'devices/simulated/cases/mutate.js');
@@ -139,14 +139,11 @@ async function triedInJobs(guards) {
   const shares = Array.from({ length: Math.min(jobs, guards.length) }, (_, k) =>
     guards.filter((_guard, i) => i % jobs === k),
   );
-  const { reports, silent } = await runJobs(
+  const { reports, silent, code } = await runJobs(
     fileURLToPath(import.meta.url),
     shares.map((share) => ['--most', most, ...share]),
   );
-  if (silent > 0) {
-    process.stderr.write(`${silent} of ${shares.length} processes ended without a report\n`);
-    process.exit(1);
-  }
+  if (silent > 0) process.exit(code);
   const found = new Map(reports.flatMap((r) => r.guards).map((each) => [each.guard, each]));
   return guards.map((guard) => found.get(guard));
 }

@@ -3,7 +3,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { commandLine, positive } from './lib/command-line.mjs';
+import { commandLine, positive, whole } from './lib/command-line.mjs';
 import { compiled } from './lib/compiled.mjs';
 import { merged, runJobs } from './lib/jobs.mjs';
 import { root } from './lib/prepare.mjs';
@@ -39,19 +39,19 @@ const amount = (name) =>
 const minutes = amount('minutes');
 const seconds = minutes === undefined ? amount('seconds') : minutes * 60;
 const seeds = amount('cases');
-const load = await compiled();
-const { soak } = await load('devices/simulated/cases/soak.js');
-const { shrink } = await load('devices/simulated/cases/shrink.js');
-const { createProgress } = await load('cli/progress.js');
-const progress = createProgress({ stream: process.stderr, enabled: !values.json });
 const limit = seeds === undefined && seconds === undefined ? 30 : seconds;
 const first = positive(usage, 'first', values.first);
-const jobs = amount('jobs') ?? 1;
+const jobs = whole(usage, 'jobs', values.jobs);
+const load = await compiled();
 if (jobs > 1) {
   const { report, code } = await playInJobs();
   print(report);
   process.exit(code);
 }
+const { soak } = await load('devices/simulated/cases/soak.js');
+const { shrink } = await load('devices/simulated/cases/shrink.js');
+const { createProgress } = await load('cli/progress.js');
+const progress = createProgress({ stream: process.stderr, enabled: !values.json });
 // The first signal ends the soak with a report of the cases so far; a second signal ends it at once.
 const stop = new AbortController();
 let code = 0;
@@ -136,7 +136,7 @@ async function playInJobs() {
   const flags = ['oracles', 'plans', 'front-end'].filter((name) => values[name]);
   const each = seeds === undefined ? SEEDS_APART : Math.ceil(seeds / jobs);
   const starts = Array.from({ length: jobs }, (_, k) => k * each);
-  const { reports, silent, code } = await runJobs(
+  const { reports, code } = await runJobs(
     fileURLToPath(import.meta.url),
     starts
       .filter((start) => seeds === undefined || start < seeds)
@@ -147,11 +147,10 @@ async function playInJobs() {
         ...flags.map((name) => `--${name}`),
       ]),
   );
-  if (silent > 0) process.stderr.write(`${silent} of ${jobs} processes ended without a report\n`);
   if (reports.length === 0) process.exit(code);
   const sum = merged(reports);
   sum.seconds = Math.max(...reports.map((report) => report.seconds));
   sum.seedsPerSecond = sum.seeds / sum.seconds;
   sum.seedsPerCpuSecond = sum.seeds / sum.cpuSeconds;
-  return { report: sum, code: silent > 0 ? Math.max(1, code) : code };
+  return { report: sum, code };
 }

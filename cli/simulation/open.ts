@@ -3,7 +3,7 @@ import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { type MachineDescription, queuesOf } from '../../devices/simulated/machine/machine.js';
 import { World } from '../../devices/simulated/machine/world.js';
 import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
-import { leastRing } from '../../devices/submission.js';
+import { ringFor } from '../../devices/submission.js';
 import { HeadraceError } from '../../scheduler/errors.js';
 import { Runtime } from '../../scheduler/index.js';
 
@@ -47,8 +47,7 @@ export function openRanks(
     workers,
     lanes: ranks === 1 ? 0 : (machine.lanes ?? sizes.lanes),
   };
-  let { ringRecords } = sizes;
-  while (ringRecords < sizes.spare * leastRing(queuesOf(described).length)) ringRecords *= 2;
+  const ringRecords = ringFor(sizes.ringRecords, queuesOf(described).length, sizes.spare);
   const backends = Array.from(
     { length: ranks },
     () => new SimulatedBackend({ machine: described, world, ringRecords, story: false }),

@@ -13,14 +13,11 @@ import { HOST, type QueueId, type SpaceId, type TaskId } from '../handles.js';
 import { SimulatedBackend } from '../simulated/machine/backend.js';
 import type { KernelTime } from '../simulated/machine/kernel-times.js';
 import type { MachineDescription } from '../simulated/machine/machine.js';
-import { leastRing } from '../submission.js';
+import { ringFor, SHORTEST_RING } from '../submission.js';
 import { NO_INSERTION, PlannedCommands } from './commands.js';
 
 /** Seconds of a kernel that was not measured. */
 const UNKNOWN_KERNEL = 20e-6;
-
-/** Records per ring of the smallest machine. */
-const LEAST_RECORDS = 1024;
 
 /** What the planner knows of the commands. */
 interface CommandSource {
@@ -73,13 +70,6 @@ function describe(
   };
 }
 
-/** Records per ring: those of the real machine, fewer for few tasks. */
-function ringRecordsFor({ queues, ringRecords }: Backend, window: number): number {
-  let records = Math.max(LEAST_RECORDS, window);
-  while (records < 2 * leastRing(queues.length)) records *= 2;
-  return Math.min(records, ringRecords);
-}
-
 export class PlanningBackend extends SimulatedBackend {
   /** The commands since `begin`. */
   commands: PlannedCommands = new PlannedCommands();
@@ -99,7 +89,10 @@ export class PlanningBackend extends SimulatedBackend {
   constructor(real: Backend, window: number) {
     const kernelTimes: Record<string, KernelTime> = { '*': UNKNOWN_KERNEL };
     const machine = describe(real, kernelTimes);
-    super({ machine, ringRecords: ringRecordsFor(real, window), story: false });
+    // Few tasks need shorter rings than those of the real machine.
+    const few = ringFor(Math.max(SHORTEST_RING, window), real.queues.length);
+    const ringRecords = Math.min(few, real.ringRecords);
+    super({ machine, ringRecords, story: false });
     this.kernelTimes = kernelTimes;
     this.real = real;
     const { scripts } = real;

@@ -139,7 +139,7 @@ function plannerOf(
 
 /**
  * The window in which the tasks have room several times over, so that they are planned as in the runtime's own window, `most`. The tables
- * of a planner lie outside the heap, where 2 MB per plan make the garbage collector start.
+ * of a planner lie outside the heap, and large ones make the garbage collector start every few plans.
  */
 function windowFor({ count, mostFlows, mostParams }: Insertions, most: number): number {
   const needed = Math.max(ROOM * count, mostFlows, mostParams);

@@ -3,7 +3,7 @@ import type { Backend } from '../../devices/backend.js';
 import { firstGpuOf, ranksOnGpus } from '../../devices/launch.js';
 import { openNativeBackend } from '../../devices/native/backend.js';
 import type { NetworkPort } from '../../devices/network/port.js';
-import { leastRing } from '../../devices/submission.js';
+import { ringFor, SHORTEST_RING } from '../../devices/submission.js';
 import { laneCount, openRanks, spinNanoseconds } from '../ranks/open.js';
 import type { ResolvedOptions } from './options.js';
 import { ownCores } from './own-cores.js';
@@ -23,9 +23,7 @@ function ringRecords(options: ResolvedOptions): number {
   const { workers, scriptWorkers, gpus, computeStreams, runAhead } = options;
   // Each GPU has streams for kernels, for copies to and from the host, and for copies from each other GPU.
   const queues = workers + scriptWorkers + gpus * (computeStreams + 2 + gpus) + laneCount(options);
-  let records = Math.max(1024, runAhead * RING_FACTOR);
-  while (records < 2 * leastRing(queues)) records *= 2;
-  return records;
+  return ringFor(Math.max(SHORTEST_RING, runAhead * RING_FACTOR), queues);
 }
 
 /** Opens the backend and joins the other ranks. If the ranks cannot be joined, the backend is closed again. */

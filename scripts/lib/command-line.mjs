@@ -38,3 +38,10 @@ export function positive(usage, name, text) {
   if (text.trim() !== '' && Number.isFinite(value) && value > 0) return value;
   return usageError(usage, `--${name} wants a positive number, not '${text}'`);
 }
+
+/** Returns a whole positive number given as text, or ends the process. */
+export function whole(usage, name, text) {
+  const value = positive(usage, name, text);
+  if (Number.isSafeInteger(value)) return value;
+  return usageError(usage, `--${name} wants a whole number, not '${text}'`);
+}

@@ -11,7 +11,7 @@ import { root } from './prepare.mjs';
  * @param {string} script path of the script
  * @param {readonly (readonly string[])[]} argumentLists
  * @returns {Promise<{ reports: any[], silent: number, code: number }>} the JSON objects that were printed, the number of
- * processes without one, and the largest exit code
+ * processes without one, of which stderr tells, and the largest exit code: not 0 if there are such processes
  */
 export async function runJobs(script, argumentLists) {
   const env = { ...process.env, HEADRACE_DIST: path.relative(root, dist) };
@@ -32,8 +32,10 @@ export async function runJobs(script, argumentLists) {
   }
   const ends = await Promise.all(children.map(endOf));
   const reports = ends.flatMap(({ report }) => (report === undefined ? [] : [report]));
-  const code = Math.max(...ends.map((end) => end.code));
-  return { reports, silent: ends.length - reports.length, code };
+  const silent = ends.length - reports.length;
+  if (silent > 0)
+    process.stderr.write(`${silent} of ${ends.length} processes ended without a report\n`);
+  return { reports, silent, code: Math.max(...ends.map((end) => end.code), silent > 0 ? 1 : 0) };
 }
 
 /** @param {import('node:child_process').ChildProcess} child */

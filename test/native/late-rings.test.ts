@@ -1,13 +1,9 @@
 // A ring of the doorbell that Node delivers when its core is closed and collected reaches nobody: neither the memory of
 // the old core nor the core that has got it since.
 import { connect, createServer } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
+import { collect } from '../support/collect.js';
 import { Machine } from './machine.js';
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
 
 /** Closes a core while a ring of it is outstanding. */
 function leaveRing(): void {

@@ -1,13 +1,9 @@
 // The task classes of simulated cases: those that serve all cases keep nothing of the case that made them.
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { CaseClasses } from '../../devices/simulated/cases/classes.js';
 import type { CaseTask } from '../../devices/simulated/cases/program.js';
 import type { TaskClass } from '../../index.js';
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
+import { collect } from '../support/collect.js';
 
 /** A class for a task, and a mark of the case that made it. */
 function made(t: CaseTask): { readonly cls: TaskClass; readonly mark: WeakRef<object> } {

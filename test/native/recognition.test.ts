@@ -1,4 +1,5 @@
 // Recognised runs on real threads, with emulated GPUs: they mean what inserted runs mean, whatever the program does in between.
+import '../support/patient-holds.js';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Random } from '../../devices/simulated/machine/random.js';

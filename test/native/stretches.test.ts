@@ -1,4 +1,5 @@
 // Stretches that one run repeats, on real threads and emulated GPUs: they are played, and mean what inserted tasks mean.
+import '../support/patient-holds.js';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import {

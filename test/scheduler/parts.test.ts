@@ -1,5 +1,5 @@
 // Parts of data: overlaps in program order, what travels, what is refused, failures, and random programs.
-import '../support/removable-guards.js';
+import '../support/patient-holds.js';
 import { describe, expect, it, test } from 'vitest';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';

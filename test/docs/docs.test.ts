@@ -66,24 +66,32 @@ function modulesOf(snippets: readonly string[]): Record<string, string> {
 }
 
 describe('guide', () => {
-  test('every snippet runs; they print what their comments say', () => {
-    const snippets = blocks('docs/guide.md', 'js');
-    const named = modulesOf(snippets);
-    const outputs = snippets.map((code) => run(code, named).trim());
-    expect(outputs).toEqual([
-      '3 6',
-      '3',
-      '0 4 0',
-      '28500',
-      '1 4 9',
-      '4 10 11 12 14 14 15 20',
-      '14 26',
-      '6',
-      '2.000000',
-      '',
-      '3 1 1 3',
-    ]);
+  const snippets = blocks('docs/guide.md', 'js');
+  const named = modulesOf(snippets);
+  const outputs = [
+    '3 6',
+    '3',
+    '0 4 0',
+    '28500',
+    '1 4 9',
+    '4 10 11 12 14 14 15 20',
+    '14 26',
+    '6',
+    '2.000000',
+    '',
+    '3 1 1 3',
+  ];
+
+  test('has as many snippets as outputs are known', () => {
+    expect(snippets).toHaveLength(outputs.length);
   });
+
+  test.each(snippets.map((code, i) => [i + 1, code] as const))(
+    'snippet %i prints what its comments say',
+    (i, code) => {
+      expect(run(code, named).trim()).toBe(outputs[i - 1]);
+    },
+  );
 });
 
 describe('algorithms', () => {

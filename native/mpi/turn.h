@@ -6,7 +6,7 @@
 // - the comm thread sleeps for long only while all that a round would find unparks it. A worker's round may begin to wait for more than
 //   that, so the first one wakes the comm thread, which stands by from then on;
 // - the comm thread, standing by, takes the turn back when no worker has made a round for a while: messages wait neither for a long
-//   kernel nor for a worker that sleeps.
+//   kernel nor for a worker that sleeps. It does so at once when a worker finds that a round is not for workers.
 #pragma once
 
 #include <sched.h>
@@ -28,8 +28,8 @@ class Turn {
 
   // --- Workers ---
 
-  /// Makes a round if it is nobody's turn; true when it did. `round()` is false if it can do nothing here: that does not count.
-  /// If it is the comm thread's turn, that thread is asked for it.
+  /// Makes a round if it is nobody's turn; true when it did. `round()` is false if rounds are for the comm thread now: that thread goes
+  /// on. If it is the comm thread's turn, that thread is asked for it.
   template <typename Round>
   bool help(Round round) {
     std::int32_t state = state_.load(std::memory_order_relaxed);
@@ -47,6 +47,7 @@ class Turn {
       asleep_ = nullptr;
     }
     state_.store(kOpen, std::memory_order_release);
+    if (!helped) standing_.unpark();
     return helped;
   }
   /// A worker that has helped makes no rounds for some time.
@@ -59,6 +60,11 @@ class Turn {
   /// A worker asks for the turn, or has made rounds in the last sleep.
   bool isWanted() const {
     return state_.load(std::memory_order_relaxed) == kAsked || rounds() != seen_;
+  }
+  /// Keeps the turn that a worker asks for.
+  void refuse() {
+    state_.store(kOwn, std::memory_order_relaxed);
+    seen_ = rounds();
   }
   /// Leaves the rounds to workers until they make none, or `until()`, which is asked now and then. If the thread does not spin, it
   /// sleeps for `nap` nanoseconds at a time.

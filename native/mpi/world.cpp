@@ -333,7 +333,13 @@ void World::serve() {
       hurries_ = session_ != nullptr && session_->options().spinNanoseconds >= kLongSpin;
     }
     if (!hurries_ || ++rounds_ % kClockRounds == 0) checkLifeline();
-    if (turn_.isWanted()) standBy();
+    if (turn_.isWanted()) {
+      if (session_ != nullptr && session_->mayBeHelped()) {
+        standBy();
+      } else {
+        turn_.refuse();
+      }
+    }
     if (session_ != nullptr && session_->tick(hurries_)) {
       idleSince_ = 0;
       hurries_ = session_->options().spinNanoseconds >= kLongSpin;
@@ -359,7 +365,7 @@ void World::setHelper(const headrace_helper* helper) {
 
 /// Workers make the rounds.
 void World::standBy() {
-  const bool spins = session_ != nullptr && session_->options().spinNanoseconds >= kLongSpin;
+  const bool spins = session_->options().spinNanoseconds >= kLongSpin;
   turn_.standBy(spins, [this](std::int64_t time) {
     return order_.load(std::memory_order_relaxed) != Order::none || time - lookedAt_ >= kLook;
   });

@@ -111,6 +111,25 @@ Add left("the comm thread is back at once when a worker leaves", [] {
   comm.join();
 });
 
+Add unable("the comm thread is back at once when rounds are not for workers, and keeps its turn",
+           [] {
+             Turn turn;
+             std::atomic<bool> isBack{false};
+             std::thread comm([&] {
+               while (!turn.isWanted()) std::this_thread::yield();
+               turn.standBy(
+                   false, [](std::int64_t) { return false; }, 60 * kSecond);
+               isBack.store(true);
+               while (!turn.isWanted()) std::this_thread::yield();
+               turn.refuse();
+               CHECK(!turn.isWanted());
+             });
+             for (bool called = false; !called;) turn.help([&] { return !(called = true); });
+             CHECK(soon(isBack));
+             CHECK(!turn.help([] { return true; }));
+             comm.join();
+           });
+
 /// A rank whose lanes are served by turns.
 struct Served {
   Rank rank{0, 2, 2, 2};

@@ -52,10 +52,9 @@ std::int32_t usableCores() {
 }
 
 /// Executes commands of free worker queues until `rung()`, until the time is over, or until there have been none for a
-/// moment. False then, if there were none at all. `idle()` is called while there are none.
-template <typename Rung, typename Idle>
-bool serveQueues(QueueOwnership& ownership, Executor& executor, std::int64_t until, Rung rung,
-                 Idle idle) {
+/// moment. False then, if there were none at all.
+template <typename Rung>
+bool serveQueues(QueueOwnership& ownership, Executor& executor, std::int64_t until, Rung rung) {
   // A worker that will step aside first ends its present record.
   constexpr std::int64_t kPatience = 200'000;
   bool served = false;
@@ -88,7 +87,6 @@ bool serveQueues(QueueOwnership& ownership, Executor& executor, std::int64_t unt
     if (idleSince == 0) idleSince = time;
     const bool hopeless = !ownership.hasFree() && !ownership.crowded();
     if (hopeless || time >= until || time - idleSince >= kPatience) break;
-    idle();
     // The worker that will step aside may be waiting for this core.
     sched_yield();
   }
@@ -135,8 +133,7 @@ Core::Core(const CoreOptions& options, const std::vector<QueueOptions>& queues,
     : runtime_(reinterpret_cast<Word*>(shared), options.cores > 0 ? options.cores : usableCores(),
                options.spinNanoseconds),
       externalDoorbell_{ringFromOutside, &runtime_},
-      stolen_(runtime_.stolen),
-      helping_(runtime_) {
+      stolen_(runtime_.stolen) {
   check(options, queues);
   try {
     host_ = std::make_shared<HostMemory>(options.hostBytes);
@@ -299,7 +296,6 @@ bool Core::waitForDoorbell(double microseconds) {
   const double limit = std::min(std::max(microseconds, 0.0), 1e12);
   // The worker that made room for the engine can have the core now.
   runtime_.ownership.recall();
-  helping_.stop();
   const bool rang = runtime_.doorbell.wait(static_cast<std::int64_t>(limit * 1000),
                                            [this] { return doorbellDue(); });
   runtime_.ownership.engineWakes();
@@ -319,12 +315,12 @@ bool Core::serveUntilDoorbell(double microseconds) {
   bool served = true;
   ownership.engineServes(true);
   ownership.engineWakes();
-  runtime_.doorbell.workUntilRung(
-      [this] { return doorbellDue(); },
-      [&](auto rung) {
-        served = serveQueues(ownership, *executor_, now() + static_cast<std::int64_t>(limit * 1000),
-                             rung, [this] { helping_.help(); });
-      });
+  runtime_.doorbell.workUntilRung([this] { return doorbellDue(); },
+                                  [&](auto rung) {
+                                    served = serveQueues(
+                                        ownership, *executor_,
+                                        now() + static_cast<std::int64_t>(limit * 1000), rung);
+                                  });
   ownership.engineServes(false);
   return served;
 }

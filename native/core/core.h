@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/core_error.h"
-#include "core/helping.h"
 #include "core/kernel_source.h"
 #include "core/lanes.h"
 #include "core/memory.h"
@@ -121,7 +120,6 @@ class Core {
   std::vector<std::unique_ptr<ScriptPort>> scriptPorts_;
   /// Of the engine's thread, also while it executes commands.
   StolenTime stolen_;
-  Helping helping_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Lanes> lanes_;
   std::vector<bool> peers_;

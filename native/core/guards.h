@@ -46,10 +46,6 @@ struct Guards {
   bool playAwaits = true;
   /// A play gets no more iterations once a queue has written the last one of those that it has (H7).
   bool playFinal = true;
-  /// One thread at a time serves the lanes (H4).
-  bool oneHelps = true;
-  /// A worker that serves lanes while the comm thread sleeps wakes it (H7).
-  bool helpWakes = true;
   /// The end of a transfer that the death of its peer would explain is told when there was time to learn of a death.
   bool doubtFailures = true;
 };

@@ -54,9 +54,6 @@ Lanes::Lanes(Runtime& runtime, std::int32_t first) : runtime_(runtime), first_(f
     if (lanes.runtime_.closing.load(std::memory_order_acquire)) return 0;
     return lanes.refill(lanes.lane(number));
   };
-  table_.setHelper = [](void* self, const headrace_helper* helper) {
-    of(self).runtime_.helper.store(helper, std::memory_order_release);
-  };
   table_.reached = [](void* self, std::int32_t queue) -> std::int32_t {
     const Queue* target = of(self).runtime_.queue(queue);
     return target == nullptr ? 0 : target->completed();

@@ -11,41 +11,29 @@
 #include "core/registry.h"
 #include "core/stolen_time.h"
 #include "headrace/contract.h"
-#include "headrace/lanes.h"
 #include "queues/doorbell.h"
 #include "queues/queue.h"
 #include "queues/queue_ownership.h"
-#include "queues/spin.h"
 
 namespace headrace {
-
-/// Little work between two waits, if each thread has a core, and if not: then the change to the comm thread costs more.
-inline constexpr std::int64_t kLittleWork = 1000;
-inline constexpr std::int64_t kLittleWorkShared = 20'000;
 
 struct Runtime {
   Runtime(Word* sharedWords, std::int32_t cores, std::int64_t spinning)
       : shared(sharedWords),
         doorbell(sharedWords),
         ownership(*this, sharedWords, cores),
-        spinNanoseconds(spinning),
-        littleWork(spinning >= kLongSpin ? kLittleWork : kLittleWorkShared) {}
+        spinNanoseconds(spinning) {}
 
   Word* const shared;
   Doorbell doorbell;
   QueueOwnership ownership;
   /// How long an idle thread spins before it yields (queues/spin.h).
   const std::int64_t spinNanoseconds;
-  /// Nanoseconds of work between two waits for versions that are so little that the worker may serve lanes while it waits
-  /// (workers/worker.h).
-  std::int64_t littleWork;
   std::vector<std::unique_ptr<Queue>> queues;
   std::vector<Space> spaces;
   Registry& registry = Registry::instance();
   LengthTable lengths;
   StolenLog stolen;
-  /// What workers that wait for lanes do meanwhile, or null.
-  std::atomic<const headrace_helper*> helper{nullptr};
   /// Threads end when their rings are empty; waits for commands that were never published are given up.
   std::atomic<bool> closing{false};
 

@@ -1,4 +1,4 @@
-// One session: the traffic of one runtime over its own communicator. Used by one thread at a time, whose turn it is (turn.h).
+// One session: the traffic of one runtime over its own communicator. Used by the comm thread only.
 //
 // Invariants:
 // - control messages of one peer are handed over in the order sent: receives are posted ahead and tested in the
@@ -7,7 +7,7 @@
 // - the lane server learns of the end of every transfer exactly once, also when a peer is lost;
 // - chunks of one transfer are posted in order, so that they match in order;
 // - letters of lanes go from and into memory of their own: no lane waits for the library to send;
-// - only its own mover (gpu_mover.h) or MPI touches memory of a real GPU, never the calling thread.
+// - only its own mover (gpu_mover.h) or MPI touches memory of a real GPU, never this thread.
 #pragma once
 
 #include <mpi.h>
@@ -97,11 +97,6 @@ class Session : private LetterTransport {
   bool busy() const {
     return live_ > 0 || messages_.size() > 0 || outgoing_.size() > freeOutgoing_.size() ||
            isClosing_;
-  }
-  /// Another thread may call `tick`: only letters move, and no GPU is bound to a thread.
-  bool mayBeHelped() const {
-    return laneServer_ != nullptr && live_ == 0 && !isLost_ && !isClosing_ && bound_ == nullptr &&
-           movers_.empty();
   }
   /// Everything for which this session waits unparks the comm thread: other ranks, and events for which lanes wait.
   bool isWoken() const { return isWoken_ && (laneServer_ == nullptr || !laneServer_->held()); }

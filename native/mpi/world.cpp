@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "queues/spin.h"
 #include "raw.h"
 
 #if defined(OPEN_MPI) && OPEN_MPI
@@ -32,7 +31,8 @@ constexpr std::int64_t kStep = 20'000;
 /// Looks for messages between two sleeps: a call may take a message from the wire that only the next call shows.
 constexpr std::int32_t kLooks = 4;
 constexpr std::int64_t kQuietStep = 1'000'000;
-/// A thread that spins for long looks at the clock in one round of so many: a reading costs a third of a round.
+/// A thread that spins at least that long looks at the clock in one round of `kClockRounds`: a reading costs a third of a round.
+constexpr std::int64_t kLongSpin = 100'000;
 constexpr std::uint32_t kClockRounds = 16;
 /// How often the thread reads the lifeline.
 constexpr std::int64_t kLook = 5'000'000;
@@ -98,14 +98,6 @@ Facts describeLibrary() {
   facts.flavour = "other";
 #endif
   return facts;
-}
-
-World::World() : helper_{} {
-  helper_.self = this;
-  helper_.help = [](void* self) -> std::int32_t {
-    return static_cast<World*>(self)->help() ? 1 : 0;
-  };
-  helper_.leave = [](void* self) { static_cast<World*>(self)->turn_.leave(); };
 }
 
 World& World::instance() {
@@ -320,10 +312,7 @@ void World::serve() {
         }
       }
       std::lock_guard<std::mutex> guard(lock_);
-      if (order == Order::end) {
-        setHelper(nullptr);
-        session_.reset();
-      }
+      if (order == Order::end) session_.reset();
       finished_ = finalized;
       order_ = Order::none;
       answered_ = true;
@@ -333,13 +322,6 @@ void World::serve() {
       hurries_ = session_ != nullptr && session_->options().spinNanoseconds >= kLongSpin;
     }
     if (!hurries_ || ++rounds_ % kClockRounds == 0) checkLifeline();
-    if (turn_.isWanted()) {
-      if (session_ != nullptr && session_->mayBeHelped()) {
-        standBy();
-      } else {
-        turn_.refuse();
-      }
-    }
     if (session_ != nullptr && session_->tick(hurries_)) {
       idleSince_ = 0;
       hurries_ = session_->options().spinNanoseconds >= kLongSpin;
@@ -347,31 +329,6 @@ void World::serve() {
     }
     rest();
   }
-}
-
-/// On a worker of the core, while it waits. A session that moves long versions is left to the comm thread: a call may copy for long.
-bool World::help() {
-  return turn_.help([this] {
-    if (session_ == nullptr || !session_->mayBeHelped()) return false;
-    session_->tick(true);
-    return true;
-  });
-}
-
-void World::setHelper(const headrace_helper* helper) {
-  const headrace_lanes* lanes = session_ == nullptr ? nullptr : session_->options().lanes;
-  if (lanes != nullptr) lanes->setHelper(lanes->self, helper);
-}
-
-/// Workers make the rounds.
-void World::standBy() {
-  const bool spins = session_->options().spinNanoseconds >= kLongSpin;
-  turn_.standBy(spins, [this](std::int64_t time) {
-    return order_.load(std::memory_order_relaxed) != Order::none || time - lookedAt_ >= kLook;
-  });
-  checkLifeline();
-  idleSince_ = 0;
-  hurries_ = spins;
 }
 
 void World::measureRaw() {
@@ -424,7 +381,7 @@ void World::rest() {
   if (!session_->commandsWaiting() && session_->watchLanes()) {
     const bool quiet = session_->word(NetWord::quiet).load(std::memory_order_relaxed) != 0;
     const bool calm = !busy && (woken || (quiet && !session_->lanesWaiting()));
-    turn_.sleep(sleeper_, calm ? kQuietStep : kStep);
+    sleeper_.park(calm ? kQuietStep : kStep);
   }
   session_->unwatchLanes();
   sleeping.store(0, std::memory_order_seq_cst);

@@ -1,6 +1,5 @@
-// The process's one comm thread: it initialises MPI, runs one session after the other, and finalizes MPI. It makes every MPI call of
-// the process, but for rounds of the session that threads of the core make while they wait (turn.h). MPI can be initialised once per
-// process, so there is one world per process.
+// The process's one comm thread: it initialises MPI, runs one session after the other, and finalizes MPI. Every MPI
+// call of the process is made here. MPI can be initialised once per process, so there is one world per process.
 //
 // Its waits: a short spin, then yielding, then sleeping in steps of 20 us. MPI has no wait that a
 // command could interrupt, so the thread sees a message that arrives in its sleep one step later; a command wakes it at
@@ -20,7 +19,6 @@
 #include "gpus.h"
 #include "lifeline.h"
 #include "session.h"
-#include "turn.h"
 
 namespace headrace::mpi {
 
@@ -81,7 +79,7 @@ class World {
   bool finish(int milliseconds, bool abandon);
 
  private:
-  World();
+  World() = default;
   void run();
   bool initialise();
   bool tie();
@@ -92,9 +90,6 @@ class World {
   void measureRaw();
   void serve();
   void rest();
-  void standBy();
-  bool help();
-  void setHelper(const headrace_helper* helper);
   void checkLifeline();
   int waitFor(MPI_Request* request);
 
@@ -112,10 +107,6 @@ class World {
   std::thread thread_;
   SharedToken token_;
   FutexToken& sleeper_ = token_.token();
-  /// For all that belongs to the session.
-  Turn turn_;
-  /// What workers of the core may do for it.
-  headrace_helper helper_;
 
   Facts facts_;
   std::uint64_t host_ = 0;

@@ -102,7 +102,6 @@ void World::openSession() {
                                                host_, bound, sleeper_);
       std::lock_guard<std::mutex> guard(lock_);
       session_ = std::move(session);
-      setHelper(&helper_);
     } catch (const std::runtime_error& problem) {
       error = problem.what();
     }

@@ -19,8 +19,6 @@ namespace headrace {
 
 inline constexpr std::int64_t kSpinNanoseconds = 1000;
 inline constexpr std::int64_t kYieldNanoseconds = 50000;
-/// Threads that spin for at least so long have a core each.
-inline constexpr std::int64_t kLongSpin = 100'000;
 
 /// Waits until `ready()` or the time is over, the first `nanoseconds` of it spinning; true when ready. `onIdle(time)` is
 /// called once, after the first moments of the wait.

@@ -46,8 +46,7 @@ add_executable(headrace_gpu_tests
   native/test/main.cpp
   native/test/completion_waiters.cpp
   native/test/script_plays.cpp
-  native/test/script_ports.cpp
-  native/test/turns.cpp)
+  native/test/script_ports.cpp)
 headrace_settings(headrace_gpu_tests)
 target_link_libraries(headrace_gpu_tests PRIVATE headrace_objects)
 target_include_directories(headrace_gpu_tests PRIVATE ${CMAKE_SOURCE_DIR}/native/mpi ${CMAKE_SOURCE_DIR}/native/test)

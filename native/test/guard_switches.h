@@ -19,8 +19,7 @@ inline Guards guardsOfEnvironment() {
       without != "laneAwaitsBytes",    without != "laneLooks",        without != "playPassed",
       without != "failureRings",       without != "graphOrder",       without != "graphOutcome",
       without != "graphWatch",         without != "restLooksAgain",   without != "playKeepsServer",
-      without != "playAwaits",         without != "playFinal",        without != "oneHelps",
-      without != "helpWakes",          without != "doubtFailures"};
+      without != "playAwaits",         without != "playFinal",        without != "doubtFailures"};
 }
 
 inline const Guards guards = guardsOfEnvironment();

@@ -5,24 +5,13 @@
 
 #include <cstdio>
 
-#include "core/clock.h"
 #include "queues/feed.h"
 #include "queues/spin.h"
 
 namespace headrace {
-namespace {
-
-/// Waits in a row with little work before each, after which the thread serves lanes: a change pays over several of them.
-constexpr std::int32_t kWaitsInRow = 8;
-
-}  // namespace
 
 Worker::Worker(Runtime& runtime, Queue& queue)
-    : runtime_(runtime),
-      first_(queue),
-      stolen_(runtime.stolen),
-      executor_(runtime, stolen_),
-      helping_(runtime) {
+    : runtime_(runtime), first_(queue), stolen_(runtime.stolen), executor_(runtime, stolen_) {
   runtime.ownership.join(queue, sleeper_);
 }
 
@@ -62,7 +51,6 @@ bool Worker::changeQueue() {
   if (runtime_.ownership.crowded()) {
     if (!runtime_.ownership.inTheWay(crowdedSince_)) return false;
     crowdedSince_ = 0;
-    helping_.stop();
     executor_.end();
     other = runtime_.ownership.stepAside(held, sleeper_);
     executor_.begin(other == nullptr ? *held : *other);
@@ -77,41 +65,17 @@ bool Worker::changeQueue() {
   return true;
 }
 
-/// Whether the thread serves lanes while it waits for a record of that queue, or for work (null).
-bool Worker::mayHelp(const Queue* awaited) {
-  if (!helping_.isPossible()) return false;
-  const bool isLittle = now() - waitedUntil_ < runtime_.littleWork;
-  const bool isInRow = isLittle && (awaited == nullptr || awaited->kind == QueueKind::lane);
-  if (!isInRow) {
-    waitsInRow_ = 0;
-  } else if (awaited != nullptr && waitsInRow_ < kWaitsInRow) {
-    ++waitsInRow_;
-  }
-  return waitsInRow_ == kWaitsInRow;
-}
-
-/// `slept`: it took long, so others had much to do before.
-void Worker::waitEnds(bool slept) {
-  if (helping_.isPossible()) waitedUntil_ = slept ? 0 : now();
-}
-
 /// The queue is empty: `look` again, or `end` when the core closes.
 Worker::Next Worker::waitForWork() {
   Queue& queue = executor_.queue();
   const std::int32_t done = executor_.done();
   bool idle = false;
   bool changed = false;
-  const bool helps = mayHelp(nullptr);
-  const auto isThere = [&] { return queue.published() != done || feedIsReady(queue); };
   const auto ready = [&] {
-    if (isThere()) return true;
-    if (helps) helping_.help();
-    return isThere() || (changed = changeQueue());
+    return queue.published() != done || feedIsReady(queue) || (changed = changeQueue());
   };
-  const bool isAwake = spin(runtime_.spinNanoseconds, ready,
-                            [&](std::int64_t time) { executor_.becomeIdle(time), idle = true; });
-  if (!isAwake) {
-    helping_.stop();
+  if (!spin(runtime_.spinNanoseconds, ready,
+            [&](std::int64_t time) { executor_.becomeIdle(time), idle = true; })) {
     runtime_.ownership.fallAsleep();
     // The engine publishes and then reads `sleeping`; here it is the other way round (both seq_cst), so either it
     // sees that this thread sleeps and wakes it, or this thread sees the new record.
@@ -128,7 +92,6 @@ Worker::Next Worker::waitForWork() {
     runtime_.ownership.wakeUp();
   }
   if (idle && !changed) executor_.becomeBusy();
-  waitEnds(!isAwake);
   return Next::look;
 }
 
@@ -140,18 +103,12 @@ Worker::Next Worker::waitForEvent() {
   if (target == nullptr || target->hasCompleted(sequence)) return Next::execute;
   bool idle = false;
   bool changed = false;
-  const bool helps = mayHelp(target);
-  const auto ready = [&] {
-    if (target->hasCompleted(sequence)) return true;
-    if (helps) helping_.help();
-    return target->hasCompleted(sequence) || (changed = changeQueue());
-  };
-  bool happened = spin(runtime_.spinNanoseconds, ready,
-                       [&](std::int64_t time) { executor_.becomeIdle(time), idle = true; });
+  bool happened = spin(
+      runtime_.spinNanoseconds,
+      [&] { return target->hasCompleted(sequence) || (changed = changeQueue()); },
+      [&](std::int64_t time) { executor_.becomeIdle(time), idle = true; });
   if (changed) return Next::look;
-  const bool isAwake = happened;
-  if (!isAwake) {
-    helping_.stop();
+  if (!happened) {
     runtime_.ownership.fallAsleep();
     CompletionWaiter watcher;
     watcher.target = sequence;
@@ -165,7 +122,6 @@ Worker::Next Worker::waitForEvent() {
     runtime_.ownership.wakeUp();
   }
   if (idle) executor_.becomeBusy();
-  waitEnds(!isAwake);
   return happened ? Next::execute : Next::giveUp;
 }
 

@@ -1,16 +1,11 @@
 // A host worker: one thread that serves one worker queue at a time, as a rule always the same (queue_ownership.h).
 //
 // Invariant: the thread spins for a moment at most, then sleeps until the awaited event has happened.
-//
-// While it spins it may serve the lanes of the message layer in place of the comm thread (headrace/lanes.h). It does so if it has waited
-// for version after version without sleeping, and has had little to do in between. With more to do the messages would wait for it, or
-// be served by two threads in turn, and each change costs as much as a message.
 #pragma once
 
 #include <cstdint>
 #include <thread>
 
-#include "core/helping.h"
 #include "core/runtime.h"
 #include "core/stolen_time.h"
 #include "queues/futex_token.h"
@@ -33,8 +28,6 @@ class Worker {
   Next waitForWork();
   Next waitForEvent();
   bool changeQueue();
-  bool mayHelp(const Queue* awaited);
-  void waitEnds(bool slept);
 
   Runtime& runtime_;
   Queue& first_;
@@ -42,11 +35,6 @@ class Worker {
   StolenTime stolen_;
   Executor executor_;
   std::int64_t crowdedSince_ = 0;
-  /// End of its last wait, if it did not sleep; kept while there are lanes.
-  std::int64_t waitedUntil_ = 0;
-  /// Its last waits for versions with little work before each, up to a limit.
-  std::int32_t waitsInRow_ = 0;
-  Helping helping_;
   std::thread thread_;  // last: starts when everything else exists
 };
 

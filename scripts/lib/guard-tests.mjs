@@ -618,18 +618,6 @@ export const guardTests = [
   },
   {
     ...native,
-    guard: 'oneHelps',
-    hazard: 'H4 used before it is finished',
-    breaks: 'two threads serve the lanes at the same time',
-  },
-  {
-    ...native,
-    guard: 'helpWakes',
-    hazard: 'H7 counts that are passed',
-    breaks: 'the comm thread sleeps on while nobody serves the lanes',
-  },
-  {
-    ...native,
     guard: 'playPassed',
     hazard: 'H4 used before it is finished',
     breaks: 'records of a play that ended early are executed after it',

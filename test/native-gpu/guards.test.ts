@@ -41,8 +41,6 @@ describe('native tests', needing(gpuProgram), () => {
     ['laneCancel', "a cancelled run's sends and receives end without bytes", 'lanes.cpp'],
     ['laneAwaitsBytes', 'a cancelled receive that asked for bytes', 'version_ways.cpp'],
     ['laneLooks', 'lanes wait for the condition of a play', 'lane_plays.cpp'],
-    ['oneHelps', 'one thread at a time has the turn', 'turns.cpp'],
-    ['helpWakes', 'a worker that makes rounds while the comm thread sleeps', 'turns.cpp'],
     ['playPassed', 'records behind a play that ended early', 'play_ends.cpp'],
     ['failureRings', 'a failed record wakes the engine', 'lanes.cpp'],
     ['restLooksAgain', 'a script worker that goes to its event loop', 'script_ports.cpp'],

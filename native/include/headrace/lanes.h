@@ -2,21 +2,12 @@
 // its records, the message layer takes them, and completes them in the order of the lane.
 //
 // To lose no completion: `complete` makes the record finished for waiting queues, for the engine and for its doorbell.
-// One thread at a time calls these functions.
+// Only one thread calls these functions.
 #pragma once
 
 #include <cstdint>
 
 extern "C" {
-
-/// What a worker of the core does for the message layer while it waits for a lane. Layout: append only.
-struct headrace_helper {
-  void* self;
-  /// Serves the lanes once, if no other thread does; nonzero when it did. Any thread.
-  std::int32_t (*help)(void* self);
-  /// The calling thread has served the lanes, and does not for some time.
-  void (*leave)(void* self);
-};
 
 /// Layout shared by separately built addons: append only.
 struct headrace_lanes {
@@ -53,8 +44,5 @@ struct headrace_lanes {
   /// For a lane whose published records are all complete: takes the next ones of a play (queues/feed.h), or ends it. 1:
   /// `published` or `completed` has moved. 2: the play waits for a condition, and the lane must be looked at again.
   std::int32_t (*refill)(void* self, std::int32_t lane);
-  /// Who serves the lanes with the help of workers; null: they do not help. It stays valid for good: a worker may be about to
-  /// call it.
-  void (*setHelper)(void* self, const headrace_helper* helper);
 };
 }

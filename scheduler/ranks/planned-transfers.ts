@@ -184,18 +184,19 @@ export class PlannedTransfers {
       pull: pull?.group,
     });
     movements.expect(receive);
+    // A tree may require this rank to pass the datum on; the announcement says so. The message layer passes short versions on.
+    const mayPassOn = !this.isInline(engine.directory.bytes[d]);
+    const isStraight = data.straight[d] === 1;
+    const hasForward = pull === undefined && !isStraight && mayPassOn && this.hasTrees;
+    // The pass of an insertion may end the receive: it is named before.
+    receive.isNamed = hasForward || pull !== undefined;
     if (pull !== undefined) {
-      receive.isNamed = true;
       pull.group.members.push(receive);
       pull.group.missing++;
     }
     const after = pull === undefined ? undefined : [pull.gate];
     const task = this.insert(this.receiveClass, receive, run, priority, after);
-    // A tree may require this rank to pass the datum on; the announcement says so. The message layer passes short versions on.
-    const mayPassOn = !this.isInline(engine.directory.bytes[d]);
-    const isStraight = data.straight[d] === 1;
-    if (pull === undefined && !isStraight && mayPassOn && this.hasTrees) {
-      receive.isNamed = true;
+    if (hasForward) {
       const forward = movements.add({
         role: NetworkRole.forward,
         d,

@@ -68,6 +68,20 @@ describe('a task', () => {
   });
 });
 
+describe('a forward', () => {
+  it('knows its receive, also if that is over when its insertion returns', () => {
+    const [rank] = ranksOf([0, 1, 1, 1], 2, 1);
+    rank.endsReceives = true;
+    for (const d of [1, 2, 3]) rank.task(uses([0, readWrite], [d, read]));
+    const live = [...rank.movements.all()];
+    expect(live.map(({ role }) => role)).toEqual([1, 2, 3].map(() => NetworkRole.forward));
+    const receives = live.map(({ receive }) => receive);
+    expect(receives.map((each) => each?.role)).toEqual([1, 2, 3].map(() => NetworkRole.receive));
+    expect(new Set([...live, ...receives]).size).toBe(6);
+    for (const each of receives) expect(each && rank.movements.at(each.index)).not.toBe(each);
+  });
+});
+
 describe('a send', () => {
   const wants = (ranks: readonly PlannedRank[], d: number): void => {
     for (const each of ranks) each.task(uses([d, readWrite], [0, read]));

@@ -36,6 +36,8 @@ export class PlannedRank {
   /** Groups of pulled inputs that were opened, and how many of them were closed. */
   readonly groups: PullGroup[] = [];
   closed = 0;
+  /** Receives are over when their insertion returns, as in a pass of the engine that finds their versions. */
+  endsReceives = false;
   readonly sentTo: Int32Array;
   readonly expectedFrom: Int32Array;
   private readonly run: RunState = new RunState(1);
@@ -49,7 +51,12 @@ export class PlannedRank {
     const calls: Partial<RankHost> = {
       dependencies: { users: () => [], writers: () => [] },
       reserveRow: () => {},
-      insert: ({ cls }) => taskId(this.inserted.push(cls.network ?? NetworkRole.none)),
+      insert: ({ cls, params }) => {
+        const movement = this.movements.at(params[0]);
+        if (this.endsReceives && movement?.role === NetworkRole.receive)
+          this.movements.remove(movement);
+        return taskId(this.inserted.push(cls.network ?? NetworkRole.none));
+      },
     };
     const pulls: Pick<RankPulls, 'open' | 'close'> = {
       open: (run, space, bytes) => {

@@ -138,6 +138,8 @@ export interface Guards {
   pullLast: boolean;
   /** Tasks with pulled inputs reserve no more than their share of a device (scheduler/ranks/pull-admission.ts). */
   pullShare: boolean;
+  /** A group of pulled inputs is admitted when all of its tasks were inserted (scheduler/ranks/pull-admission.ts). */
+  pullWhole: boolean;
   /** Ranks whose programs differ get an error (scheduler/ranks/agreement.ts). */
   graphDigest: boolean;
   /** Ranks that wait for each other in calls that differ get an error (scheduler/ranks/calls.ts). */
@@ -361,6 +363,7 @@ const all: Guards = {
   pullLast: true,
   pullPasses: true,
   pullShare: true,
+  pullWhole: true,
   graphDigest: true,
   callOrder: true,
   failTogether: true,

@@ -4,7 +4,8 @@
 // waits without blocking. A body cannot wait: the row of its own task is live until it ends, and it may await tasks
 // that it inserts. So bodies may extend the window by up to `overflow` tasks, and the window shrinks again when few
 // tasks are live. The program gets rows of the extension only if waiting cannot help: only asynchronous bodies are
-// under way, and these cannot end while the program's thread is blocked.
+// under way, and these cannot end while the program's thread is blocked; or no task is left but those of the group that
+// is being inserted (scheduler/ranks/pull-admission.ts).
 //
 // Tasks take their numbers in the order of the calls of `insert`, from the program and from bodies alike. That is the
 // program order. So a task that a body inserts follows all tasks inserted before it, by the program or by other
@@ -15,6 +16,7 @@
 // ids.
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
+import type { TaskId } from '../../devices/handles.js';
 import type { TaskClassRow } from '../../stages/task-table.js';
 import type { Dependencies } from './dependencies.js';
 import type { Dispatcher } from './dispatcher.js';
@@ -58,6 +60,8 @@ export class WindowRoom {
   private readonly parts: WindowParts;
   private readonly overflow: number;
   private isNotToWait = false;
+  /** The first task of the group that is being inserted. */
+  private group: TaskId | undefined;
   /** Callers that await `space()`. */
   private waiters: SpaceWaiter[] = [];
 
@@ -89,7 +93,7 @@ export class WindowRoom {
     const since = state.backend.now();
     try {
       while (!state.tasks.hasRoom(flows, params)) {
-        if (this.makeRoom(cls, since)) continue;
+        if (!this.isAtGroup && this.makeRoom(cls, since)) continue;
         this.extend(cls);
         return;
       }
@@ -109,6 +113,24 @@ export class WindowRoom {
     } finally {
       this.isNotToWait = false;
     }
+  }
+
+  /**
+   * The tasks from `first` on end only when all of their group were inserted. When no task before them is left, the others take rows
+   * beyond the window.
+   */
+  groupBegins(first: TaskId): void {
+    this.group = first;
+  }
+
+  /** The group was inserted, or will not be. */
+  groupEnds(): void {
+    this.group = undefined;
+  }
+
+  /** Whether only the group that is being inserted could make room. */
+  private get isAtGroup(): boolean {
+    return this.group !== undefined && ((this.state.tasks.head - this.group) | 0) >= 0;
   }
 
   /**

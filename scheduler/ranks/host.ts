@@ -10,11 +10,13 @@ import type { Joins } from '../engine/joins.js';
 import type { RunState } from '../engine/run-state.js';
 import type { EngineState } from '../engine/state.js';
 import type { TaskInsertion } from '../engine/task-insertion.js';
+import type { WindowRoom } from '../engine/window.js';
 
 interface HostCalls {
   readonly dependencies: Pick<Dependencies, 'users' | 'writers'>;
   readonly arrivals: Pick<Arrivals, 'isReached'>;
   readonly joins: Pick<Joins, 'uses'>;
+  readonly room: Pick<WindowRoom, 'groupBegins' | 'groupEnds'>;
   /** Whether the caller is a JavaScript body. */
   readonly inBody: boolean;
   pump(): boolean;

@@ -112,6 +112,21 @@ function insertCopy(
       if (target === ranks.rank && guards.prunedAfter) own.after = after as readonly TaskId[];
     } else own.after = ranks.after.resolve(after, target, run, priority);
   }
+  try {
+    return insertPlanned(engine, ranks, own, target);
+  } finally {
+    plan.insertionEnds();
+  }
+}
+
+/** Plans the movements of a task of rank `target`, and inserts it if that is this rank. */
+function insertPlanned(
+  engine: RankHost,
+  { plan }: InsertingRank,
+  own: TaskInsertion,
+  target: number,
+): TaskHandle {
+  const { cls, run, priority, flows } = own;
   if (!plan.plan(own, target)) {
     // A rank that has nothing to insert must still receive the messages of the others.
     if (plan.skipsTurn()) engine.pump();

@@ -204,6 +204,11 @@ export class RankPlan {
     this.opened = group;
   }
 
+  /** The insertion of the task planned last is over, also if the task was not inserted. */
+  insertionEnds(): void {
+    this.pulls.inserted();
+  }
+
   /** The task planned last was inserted. */
   inserted(run: RunState, priority: number, task: TaskId): void {
     const group = this.opened;

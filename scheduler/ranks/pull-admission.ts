@@ -10,7 +10,9 @@
 // Invariants:
 // - per device, the reserved bytes exceed the share only when a single group holds them;
 // - an admitted group can always finish: its data are offered, and its task lacks nothing else. A group is admitted
-//   after its announcements, never before, so no rank holds memory while it waits for another rank's progress.
+//   after its announcements, never before, so no rank holds memory while it waits for another rank's progress;
+// - a group is admitted once, when all of its tasks were inserted. Insertion waits for room in the window, and so perhaps for an
+//   earlier group in line, which would wait for the bytes that a task not yet inserted gives back.
 
 import { guards } from '../../devices/guards.js';
 import type { Column, DatumId, TaskId } from '../../devices/handles.js';
@@ -31,7 +33,7 @@ export interface PullGroup {
   /** Bytes of all data of the task. */
   readonly bytes: number;
   readonly members: Movement[];
-  /** Members without an announcement or with a closed gate. */
+  /** Members without an announcement or with a closed gate; one more until all of its tasks were inserted. */
   missing: number;
   state: 'waiting' | 'in line' | 'admitted';
 }
@@ -100,16 +102,25 @@ export class RankPulls {
       space,
       bytes,
       members: [],
-      missing: 0,
+      missing: guards.pullWhole ? 1 : 0,
       state: 'waiting',
     };
     this.groups.set(index, group);
-    return { group, gate: this.insert(this.gateClass, group, run, priority, after) };
+    const gate = this.insert(this.gateClass, group, run, priority, after);
+    this.engine.room.groupBegins(gate);
+    return { group, gate };
   }
 
   /** The task of the group was inserted. When it is over, its bytes go back to the next group. */
   close(group: PullGroup, run: RunState, priority: number, task: TaskId): void {
     this.insert(this.returnClass, group, run, priority, [task]);
+    const isKnown = this.groups.get(group.index) === group;
+    if (isKnown && guards.pullWhole) this.ready(group);
+  }
+
+  /** The insertion that may have opened a group is over, also without its task. */
+  inserted(): void {
+    this.engine.room.groupEnds();
   }
 
   private insert(
@@ -134,7 +145,7 @@ export class RankPulls {
     });
   }
 
-  /** One more member has its announcement, and its gate is open. */
+  /** One more member has its announcement, and its gate is open; or the group was inserted. */
   ready(group: PullGroup): void {
     if (--group.missing > 0) return;
     group.state = 'in line';

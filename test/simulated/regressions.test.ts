@@ -137,6 +137,18 @@ test('a receive that waits for memory leaves the last lane to one whose end retu
   expect(outcome).toBe('');
 });
 
+test('a group of pulled inputs whose last row waits for room holds no memory', async () => {
+  const { problems, outcome } = await play(directedCases.pulledInPart);
+  expect(problems).toEqual([]);
+  expect(outcome).toBe('');
+});
+
+test('a task with more pulled inputs than the window has rows takes rows beyond it', async () => {
+  const { problems, outcome } = await play(directedCases.pulledBeyondWindow);
+  expect(problems).toEqual([]);
+  expect(outcome).toBe('');
+});
+
 /** Host memory is short on all ranks: the same. */
 const foundShort: readonly (readonly [string, number, number, number])[] = [
   ['a run whose last task fails does not end well elsewhere', 1858932069, 9, 2],

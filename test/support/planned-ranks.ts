@@ -58,7 +58,7 @@ export class PlannedRank {
         return taskId(this.inserted.push(cls.network ?? NetworkRole.none));
       },
     };
-    const pulls: Pick<RankPulls, 'open' | 'close'> = {
+    const pulls: Pick<RankPulls, 'open' | 'close' | 'inserted'> = {
       open: (run, space, bytes) => {
         const index = this.groups.length;
         const group: PullGroup = {
@@ -69,6 +69,7 @@ export class PlannedRank {
         return { group, gate: taskId(1) };
       },
       close: () => void this.closed++,
+      inserted: () => {},
     };
     const graphs = {
       count: () => {},

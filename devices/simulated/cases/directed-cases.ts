@@ -465,6 +465,48 @@ function pulledBehindHeld(): SimulatedCase {
 }
 
 /**
+ * Rank 1 has 8 rows. Three are of a task that pulls `x`, for which it waits long, and two are of tasks behind it. The other three are
+ * the gate, the receive and the task of another that pulls `y`; the row that gives its bytes back has to wait for room. If it had
+ * reserved them already, the first task, which makes the room, would wait for them.
+ */
+function pulledInPart(): SimulatedCase {
+  const [x, y, a, b, c] = [0, 1, 2, 3, 4];
+  const pulling = (...flows: CaseFlow[]): CaseTask => ({ ...onHost(1, 1, ...flows), pulls: true });
+  return {
+    ...calm,
+    // The announcement of `y` does not stand behind that of `x`.
+    network: { ...network, inlineBytes: 4096, lanes: 8 },
+    gpus: 0,
+    hostUnits: 60,
+    window: 8,
+    data: [20, 20, 1, 1, 1].map((units, d) => ({ units, initial: true, owner: d > y ? 1 : 0 })),
+    tasks: [
+      onHost(0, MILLISECOND, [x, 3]),
+      pulling([x, 1], [a, 2]),
+      onHost(1, 1, [a, 1], [b, 2]),
+      onHost(1, 1, [a, 1], [b, 3]),
+      pulling([y, 1], [c, 2]),
+    ],
+  };
+}
+
+/** A task of rank 2 has more pulled inputs than its rank has rows. */
+function pulledBeyondWindow(): SimulatedCase {
+  const owners = [0, 0, 0, 1, 1, 1];
+  const out = owners.length;
+  const reading = owners.map((_, d): CaseFlow => [d, 1]);
+  return {
+    ...calm,
+    ranks: 3,
+    network: { ...network, inlineBytes: 4096 },
+    gpus: 0,
+    window: 4,
+    data: [...owners, 2].map((owner) => ({ units: 10, initial: true, owner })),
+    tasks: [{ ...onHost(2, 1, ...reading, [out, 2]), pulls: true }],
+  };
+}
+
+/**
  * Rank 0 has one lane for receives and a full host, on which a slow body holds a copy. The receive of `s` waits for memory there.
  * That of `l`, which comes after it, has its memory, and waits for a lane. When it is over, the kernel behind it writes `l` on the
  * GPU, and the memory of the copy on the host is free. If the receive of `s` had the lane, both would wait for ever.
@@ -491,6 +533,8 @@ type Name =
   | 'lastLaneTaken'
   | 'lanesInTheWay'
   | 'pulledBehindHeld'
+  | 'pulledInPart'
+  | 'pulledBeyondWindow'
   | 'readLeftPending'
   | 'readBetweenEras'
   | 'readBeforeMark'
@@ -509,6 +553,8 @@ export const directedCases: Readonly<Record<Name, SimulatedCase>> = {
   lastLaneTaken: lastLaneTaken(),
   lanesInTheWay: lanesInTheWay(),
   pulledBehindHeld: pulledBehindHeld(),
+  pulledInPart: pulledInPart(),
+  pulledBeyondWindow: pulledBeyondWindow(),
   bothShort: bothShort(),
   lateNews: lateNews(),
   offerInTheWay: offerInTheWay(),

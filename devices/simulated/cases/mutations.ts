@@ -112,6 +112,7 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
     cases: { moreRanks: true, shortHosts: true, pulls: true },
     firstSeed: 810_743,
   },
+  pullWhole: { hazard: 'progress', directed: directedCases.pulledInPart },
   pullPasses: { hazard: 'progress', directed: directedCases.pulledBehindHeld },
   laneWithdrawn: {
     hazard: 'progress',

@@ -118,13 +118,17 @@ export class Lanes {
   take(era: number, key: number, queue: QueueId, run: number): Letter | undefined {
     const name = `${era} ${key}`;
     const letter = this.early.get(name);
-    if (letter === undefined) this.waiting.set(name, { queue, run });
-    else this.early.delete(name);
+    if (letter === undefined || this.isOutOfReach(letter)) {
+      this.waiting.set(name, { queue, run });
+      return undefined;
+    }
+    this.early.delete(name);
     return letter;
   }
 
   /** A letter has come. Returns the lane that waits for it, or keeps it. */
   arrives(letter: Letter): QueueId | undefined {
+    if (this.isOutOfReach(letter)) return undefined;
     if (letter.era < this.era) {
       this.decline(letter);
       return undefined;
@@ -145,6 +149,11 @@ export class Lanes {
     }
     this.waiting.delete(name);
     return receive.queue;
+  }
+
+  /** After the loss of a rank nothing is fetched: the receive waits for the end of its run. */
+  private isOutOfReach({ offered }: Letter): boolean {
+    return this.isLost && offered !== undefined;
   }
 
   /** A run is cancelled: returns the lanes whose receives no longer wait, and those that were held. */

@@ -18,6 +18,7 @@ export class LonePort implements NetworkPort {
   readonly post = (): boolean => true;
   readonly commanded: () => void = nothing;
   readonly beginEra: () => void = nothing;
+  readonly want: () => void = nothing;
   readonly declineBefore: () => void = nothing;
   readonly withdraw: () => void = nothing;
   readonly refuse: () => void = nothing;

@@ -253,6 +253,8 @@ export interface Guards {
   longSendHeld: boolean;
   /** A rank whose run has failed declines long versions at once: their senders may have no room (scheduler/ranks/early-ends.ts). */
   longDeclined: boolean;
+  /** ... but not those of reads before the failed run (scheduler/ranks/early-ends.ts). */
+  readsWanted: boolean;
   /** Sends and receives of an era that is over end before they are commanded (scheduler/ranks/lane-movements.ts). */
   eraEndsMovements: boolean;
   /** A receive for a `read` that gets no version is withdrawn from its lane (scheduler/ranks/lane-movements.ts). */
@@ -419,6 +421,7 @@ const all: Guards = {
   stretchLimit: true,
   longSendHeld: true,
   longDeclined: true,
+  readsWanted: true,
   eraEndsMovements: true,
   laneWithdrawn: true,
   failuresSettle: true,

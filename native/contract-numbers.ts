@@ -2,4 +2,4 @@
 // An addon that was built from another contract has another number, and is not loaded.
 
 export const contractNumber = 1197243626;
-export const netContractNumber = 1417095063;
+export const netContractNumber = 17463687;

@@ -18,7 +18,7 @@ export const NetCommand = {
   era: 3,
   /** The ranks are out of step: no version that lanes have announced is given away any more. */
   abandon: 4,
-  /** A run has failed here: announcements of eras before number `tag` are declined, unless a commanded receive takes them. */
+  /** A run has failed here: announcements of eras before number `tag` are declined, unless a receive at its turn takes them. */
   decline: 5,
   /** The receive of lane `request` whose last record has the number `tag` ends as cancelled if its bytes have not come. */
   withdraw: 6,
@@ -28,6 +28,8 @@ export const NetCommand = {
   refuseCalls: 8,
   /** Tell with the event `came` and the number `request` when the version of era `tag` with key `offset` has come; keep it. */
   expect: 9,
+  /** A receive takes the version of era `tag` with key `offset`, or refuses it: `decline` leaves it. */
+  want: 10,
 } as const;
 
 /** Events, comm thread to engine. */

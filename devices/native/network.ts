@@ -143,6 +143,12 @@ export class NativeNetwork implements NetworkPort {
     this.commands[c + NetRecord.tag] = era;
   }
 
+  want(era: number, key: number): void {
+    const c = this.next(NetCommand.want, 0, 0);
+    this.commands[c + NetRecord.tag] = era;
+    this.commandNumbers[(c >> 1) + NetRecord.offset] = key;
+  }
+
   declineBefore(era: number): void {
     const c = this.next(NetCommand.decline, 0, 0);
     this.commands[c + NetRecord.tag] = era;

@@ -92,7 +92,9 @@ export interface NetworkPort {
   commanded(): void;
   /** Versions of earlier eras that no receive has taken are forgotten. */
   beginEra(era: number): void;
-  /** A run has failed here: long versions of eras before that one are declined, unless a receive was commanded for them. */
+  /** A receive takes the version with that era and key, or refuses it: `declineBefore` leaves it. It may be commanded later. */
+  want(era: number, key: number): void;
+  /** A run has failed here: long versions of eras before that one are declined, unless a receive waits for them or wants them. */
   declineBefore(era: number): void;
   /**
    * The receive that is the command `sequence` of lane number `lane` (from 0) ends as cancelled, unless its bytes have come. Its

@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t netContractNumber = 1417095063;
+inline constexpr std::int32_t netContractNumber = 17463687;
 
 namespace NetCommand {
 inline constexpr std::int32_t message = 1;
@@ -18,6 +18,7 @@ inline constexpr std::int32_t withdraw = 6;
 inline constexpr std::int32_t refuse = 7;
 inline constexpr std::int32_t refuseCalls = 8;
 inline constexpr std::int32_t expect = 9;
+inline constexpr std::int32_t want = 10;
 }  // namespace NetCommand
 
 namespace NetEvent {

@@ -164,7 +164,8 @@ bool LaneServer::keep(Letter letter) {
     expected_.erase(expected);
     return true;
   }
-  const bool isLate = isAnnouncement(letter) && address.era < declinedTo_;
+  const bool isLate =
+      isAnnouncement(letter) && address.era < declinedTo_ && wanted_.count(address) == 0;
   if (isLate || isRefused(address)) {
     unwanted_.erase(address);
     drop(letter);
@@ -267,15 +268,22 @@ void LaneServer::beginEra(double era) {
   for (auto each = awaited_.begin(); each != awaited_.end();) {
     each = each->first.era < era ? awaited_.erase(each) : std::next(each);
   }
-  for (auto each = unwanted_.begin(); each != unwanted_.end();) {
-    each = each->era < era ? unwanted_.erase(each) : std::next(each);
+  for (auto* addresses : {&unwanted_, &wanted_}) {
+    for (auto each = addresses->begin(); each != addresses->end();) {
+      each = each->era < era ? addresses->erase(each) : std::next(each);
+    }
   }
+}
+
+void LaneServer::want(double era, double key) {
+  if (era >= era_) wanted_.insert({era, key});
 }
 
 void LaneServer::declineBefore(double era) {
   declinedTo_ = std::max(declinedTo_, era);
   for (auto each = kept_.begin(); each != kept_.end();) {
-    const bool isOver = each->first.era < era && isAnnouncement(each->second);
+    const bool isOver =
+        each->first.era < era && isAnnouncement(each->second) && wanted_.count(each->first) == 0;
     if (isOver) decline(each->second);
     each = isOver ? kept_.erase(each) : std::next(each);
   }

@@ -83,7 +83,9 @@ class LaneServer {
   void fetched(std::int32_t lane, std::int32_t status);
   /// Versions of earlier eras that no receive took are forgotten, also those that come later.
   void beginEra(double era);
-  /// Announcements of eras before `era` are declined that no receive takes which was commanded.
+  /// A receive takes the version with that address, or refuses it: `declineBefore` leaves it.
+  void want(double era, double key);
+  /// Announcements of eras before `era` are declined that no receive takes which has come to its turn, and that none wants.
   void declineBefore(double era);
   /// The receive that is record `sequence` of a lane ends as cancelled, if its bytes have not come.
   void withdraw(std::int32_t lane, std::int32_t sequence);
@@ -253,6 +255,8 @@ class LaneServer {
   double declinedTo_ = 0;
   /// Of versions that no receive takes and that have not come, in the present era and later ones.
   std::unordered_set<Address, AddressHash> unwanted_;
+  /// Of versions of receives that come to their turn, or are commanded, behind the failure of a run.
+  std::unordered_set<Address, AddressHash> wanted_;
   /// The calls whose versions no receive takes.
   struct {
     double from = 0;

@@ -129,6 +129,7 @@ void Session::tellLanes(const Record& command) {
   const double number = command.number(NetRecord::offset);
   switch (command.word(NetRecord::kind)) {
     case NetCommand::era: lanes.beginEra(tag); break;
+    case NetCommand::want: lanes.want(tag, number); break;
     case NetCommand::decline: lanes.declineBefore(tag); break;
     case NetCommand::withdraw: lanes.withdraw(command.word(NetRecord::request), tag); break;
     case NetCommand::refuse: lanes.refuse(tag, number); break;

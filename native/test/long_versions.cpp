@@ -106,6 +106,37 @@ Add branchesReturn(
       CHECK(sender.server.refused() == 3);
     });
 
+Add wantedKept("a version that a receive wants is not declined with its era", [] {
+  Rank sender(0, 2, 1, 1);
+  Rank receiver(1, 2, 1, 2);
+  const auto announce = [&](double key) {
+    sender.offer(0, {0, kLong, 1, key, 0, 1, key});
+    sender.serve();
+    carry({&sender, &receiver});
+  };
+  announce(1);
+  announce(2);
+  receiver.server.want(1, 1);
+  receiver.server.want(1, 3);
+  receiver.server.want(1, 5);
+  receiver.server.declineBefore(2);
+  carry({&sender, &receiver});
+  CHECK((sender.out.ends == Ends{{2, NetStatus::ok}}) && receiver.server.kept() == 1);
+  announce(3);
+  announce(4);
+  CHECK(sender.out.ends.size() == 2 && sender.out.ends.back().first == 4);
+  const Event first = receiver.receive(0, 0, kLong, 1, 1);
+  receiver.serve();
+  carry({&sender, &receiver});
+  CHECK(receiver.machine.done(first) && receiver.server.kept() == 1);
+  // What is wanted may be refused, before it comes and after.
+  receiver.server.refuse(1, 3);
+  receiver.server.refuse(1, 5);
+  carry({&sender, &receiver});
+  announce(5);
+  CHECK(sender.out.ends.size() == 5 && receiver.server.kept() == 0);
+});
+
 Add longDeclined(
     "every announcement is answered: by a cancelled receive, another length, and a new era", [] {
       Rank sender(0, 2, 1, 1);
@@ -125,7 +156,7 @@ Add longDeclined(
       receiver.serve();
       carry({&sender, &receiver});
       CHECK(receiver.machine.status(fourth) == Status::cancelled && sender.out.ends.size() == 2);
-      // A failing rank takes only what a commanded receive expects.
+      // A failing rank takes only what a receive expects, or wants.
       receiver.server.declineBefore(2);
       carry({&sender, &receiver});
       CHECK(sender.out.ends.size() == 4 && receiver.server.kept() == 0);

@@ -73,18 +73,30 @@ export class EarlyEnds {
 
   /**
    * A run has failed that began here. Until the next era no further receive is planned: versions for which there is none are
-   * declined. Reads after the run end, because other ranks may reject them.
+   * declined. Reads after the run end, because other ranks may reject them. Reads before it get their versions: the program of the
+   * run may await them.
    */
   failLaterReads(): void {
     const { receives } = this;
     if (!this.runs.failures.isFailing) return;
     this.movements.forgetEarly();
-    // No receive of this era ends well any more, and other ranks may wait for the room of what they have announced.
-    if (guards.longDeclined) this.device.port.declineBefore(laneEra(this.movements.era + 1));
     for (const movement of [...this.movements.all()]) {
       const error = receives.mayGiveUp(movement) ? this.refusals.ofRead(movement) : undefined;
       if (error !== undefined) receives.giveUp(movement, error);
     }
+    this.declineLong();
+  }
+
+  /** Other ranks may wait for the room of what they have announced. No receive takes it but those of reads before the run. */
+  private declineLong(): void {
+    const { movements, device } = this;
+    if (!guards.longDeclined) return;
+    for (const { role, run, era, origin, key } of movements.all()) {
+      const isWanted =
+        role === NetworkRole.receive && run === INTERNAL_RUN && era === movements.era;
+      if (isWanted && guards.readsWanted) device.port.want(laneEra(era, origin), key);
+    }
+    device.port.declineBefore(laneEra(movements.era + 1));
   }
 
   /**

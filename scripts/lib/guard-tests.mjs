@@ -24,6 +24,7 @@ const endedParts = { project: 'unit', file: 'test/scheduler/ended-parts.test.ts'
 const partRanks = { project: 'unit', file: 'test/scheduler/parts-ranks.test.ts' };
 const restores = { project: 'unit', file: 'test/scheduler/restore-ranks.test.ts' };
 const localTasks = { project: 'unit', file: 'test/simulated/local-tasks.test.ts' };
+const earlyReads = { project: 'unit', file: 'test/scheduler/read-before-failure.test.ts' };
 const laneMovements = { project: 'unit', file: 'test/scheduler/lane-movements.test.ts' };
 const idle = { project: 'unit', file: 'test/scheduler/idle.test.ts' };
 const localControls = { project: 'unit', file: 'test/simulated/local-controls.test.ts' };
@@ -32,6 +33,13 @@ const H6 = 'H6 handles of memory';
 const H8 = 'H8 waiting for kernels';
 
 export const guardTests = [
+  {
+    ...earlyReads,
+    guard: 'readsWanted',
+    hazard: 'progress',
+    breaks:
+      'a read from before a failed run, which the program of that run awaits, gets no version',
+  },
   {
     ...laneMovements,
     guard: 'eraEndsMovements',

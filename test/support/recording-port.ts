@@ -46,6 +46,10 @@ export class RecordingPort implements NetworkPort {
     // Nothing is kept.
   }
 
+  want(): void {
+    // No lanes.
+  }
+
   declineBefore(): void {
     // No lanes.
   }

@@ -405,6 +405,10 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     this.executor.lanes.beginEra(era);
   }
 
+  want(era: number, key: number): void {
+    this.executor.lanes.want(era, key);
+  }
+
   declineBefore(era: number): void {
     this.executor.lanes.declineBefore(era);
   }

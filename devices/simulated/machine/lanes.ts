@@ -91,6 +91,8 @@ export class Lanes {
   private readonly held: QueueId[] = [];
   /** The receive that the engine has withdrawn last, by lane. */
   private readonly withdrawn: Map<QueueId, number> = new Map();
+  /** Versions of receives that come to their turn, or are commanded, behind the failure of a run. */
+  private readonly wanted: Set<string> = new Set();
   /** Versions that no receive takes and that have not come. */
   private readonly unwanted: Set<string> = new Set();
   /** The news that a version has come, by the version; and who gets them. */
@@ -136,7 +138,8 @@ export class Lanes {
     const name = `${letter.era} ${letter.key}`;
     const receive = this.waiting.get(name);
     if (receive === undefined) {
-      const isLate = letter.offered !== undefined && letter.era < this.declinedTo;
+      const isOld = letter.offered !== undefined && letter.era < this.declinedTo;
+      const isLate = isOld && !this.wanted.has(name);
       if (isLate || this.isRefused(letter, name)) {
         this.unwanted.delete(name);
         this.decline(letter);
@@ -175,7 +178,7 @@ export class Lanes {
       this.early.delete(name);
       this.decline(letter);
     }
-    for (const names of [this.branches, this.unwanted, this.expected])
+    for (const names of [this.branches, this.unwanted, this.expected, this.wanted])
       for (const name of names.keys()) if (Number.parseInt(name, 10) < era) names.delete(name);
   }
 
@@ -236,11 +239,16 @@ export class Lanes {
     return key < 0 && key > above && era >= from && era < until;
   }
 
-  /** Long versions of earlier eras are declined, unless a receive waits for them. */
+  /** A receive takes that version, or refuses it. */
+  want(era: number, key: number): void {
+    if (era >= this.era) this.wanted.add(`${era} ${key}`);
+  }
+
+  /** Long versions of earlier eras are declined, unless a receive waits for them or wants them. */
   declineBefore(era: number): void {
     this.declinedTo = Math.max(this.declinedTo, era);
     for (const [name, letter] of this.early) {
-      if (letter.era >= era || letter.offered === undefined) continue;
+      if (letter.era >= era || letter.offered === undefined || this.wanted.has(name)) continue;
       this.early.delete(name);
       this.decline(letter);
     }

@@ -35,6 +35,8 @@ export interface Station {
   beginEra(era: number): void;
   /** Long versions of earlier eras are declined, unless a receive waits for them. */
   declineBefore(era: number): void;
+  /** ... but for that version, which a receive takes. */
+  want(era: number, key: number): void;
   /** A rank needs no bytes of what this one has announced with that letter. */
   declined(letter: Letter): void;
   /** A receive ends as cancelled, and versions are dropped (NetworkPort). */
@@ -118,6 +120,10 @@ export class SimulatedPort implements NetworkPort {
 
   commanded(): void {
     // The backend runs its lanes.
+  }
+
+  want(era: number, key: number): void {
+    this.station.want(era, key);
   }
 
   declineBefore(era: number): void {

@@ -7,6 +7,7 @@ import { World } from '../../devices/simulated/machine/world.js';
 import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
 import {
   type Datum,
+  type Graph,
   HeadraceError,
   Runtime,
   read,
@@ -30,6 +31,8 @@ type Step =
       }[];
       /** Data that the program function reads, without awaiting them. */
       readonly inside: readonly number[];
+      /** The program function awaits what was left pending before, and then inserts its tasks. */
+      readonly behind: boolean;
       readonly ending: Ending;
       readonly rank: number;
       readonly awaited: boolean;
@@ -41,6 +44,8 @@ interface Program {
   readonly treeFrom: number;
   /** Without lanes the engines exchange the versions themselves. */
   readonly lanes: number;
+  /** Ranks with GPUs take memory for a long version when it is announced. */
+  readonly gpus: number;
   readonly ranksPerHost: number;
   readonly lengths: readonly number[];
   readonly steps: readonly Step[];
@@ -72,7 +77,7 @@ const failing = task({
 });
 
 function open(
-  p: Pick<Program, 'ranks' | 'seed' | 'treeFrom' | 'lanes' | 'ranksPerHost'>,
+  p: Pick<Program, 'ranks' | 'seed' | 'treeFrom' | 'lanes' | 'gpus' | 'ranksPerHost'>,
   lateBy?: (message: number) => number,
 ): { readonly world: World; readonly network: SimulatedNetwork; readonly runtimes: Runtime[] } {
   const world = new World();
@@ -88,7 +93,7 @@ function open(
     { length: p.ranks },
     (_, rank) =>
       new SimulatedBackend({
-        machine: { ...machine, lanes: p.lanes },
+        machine: { ...machine, lanes: p.lanes, gpus: p.gpus },
         world,
         kernels: { slow: () => 0 },
         adversary: { ...adversary, seed: p.seed + rank },
@@ -156,12 +161,16 @@ class Rank {
       runtime.data(new Float64Array(length).fill(d), { rank: d % p.ranks, name: `d${d}` }),
     );
     const all: Promise<unknown>[] = [];
+    const uses: Promise<unknown>[] = [];
     for (const [i, step] of p.steps.entries()) {
       const name = `${i} ${step.kind}`;
       this.comesTo(i);
       const done =
-        step.kind === 'run' ? this.run(name, data, step, i) : this.use(name, data, step, i);
+        step.kind === 'run'
+          ? this.run(name, data, step, i, Promise.all(uses))
+          : this.use(name, data, step, i);
       all.push(done);
+      if (step.kind !== 'run') uses.push(done);
       this.at = name;
       if (step.awaited) await done;
     }
@@ -192,12 +201,13 @@ class Rank {
     data: readonly Datum<'f64'>[],
     step: Extract<Step, { kind: 'run' }>,
     i: number,
+    before: Promise<unknown>,
   ): Promise<unknown> {
     const throwing = (): void => {
       if (step.rank === this.runtime.rank)
         throw new HeadraceError('ERR_ABORTED', 'as the program says');
     };
-    const run = this.runtime.run((graph) => {
+    const program = (graph: Graph): void => {
       if (step.ending === 'throwsFirst') throwing();
       for (const { from, to, us } of step.tasks) {
         // Without an input from another rank, a task may be over before its rank learns of a failure.
@@ -208,7 +218,9 @@ class Rank {
         void this.whole(`${name} inside ${k}`, data[d].read());
       if (step.ending === 'fails') graph.insert(failing, { to: data[step.tasks[0]?.to ?? 0] });
       if (step.ending === 'throws') throwing();
-    });
+    };
+    const behind = (graph: Graph): Promise<void> => before.then(() => program(graph));
+    const run = this.runtime.run(step.behind ? behind : program);
     const noted = this.noted(name, run.done);
     if (step.ending === 'cancelled' && step.rank === this.runtime.rank)
       run.cancel('as the program says');
@@ -305,6 +317,7 @@ function programs(awaitsRuns: boolean): fc.Arbitrary<Program> {
       maxLength: 4,
     }),
     inside: fc.array(d, { maxLength: 2 }),
+    behind: fc.boolean(),
     ending: fc.constantFrom<Ending>('well', 'throws', 'throwsFirst', 'cancelled', 'fails'),
     rank: fc.nat(3),
     awaited: awaitsRuns ? fc.constant(true) : fc.boolean(),
@@ -314,6 +327,7 @@ function programs(awaitsRuns: boolean): fc.Arbitrary<Program> {
     seed: fc.nat(1_000_000),
     treeFrom: fc.constantFrom(2, 9),
     lanes: fc.constantFrom(2, 3, 12),
+    gpus: fc.nat(1),
     ranksPerHost: fc.constantFrom(1, 4),
     lengths: fc.array(fc.constantFrom(8, 4096), { minLength: DATA, maxLength: DATA }),
     steps: fc.array(fc.oneof(use, use, run), { minLength: 1, maxLength: 10 }),
@@ -346,6 +360,7 @@ const losses: fc.Arbitrary<Program> = fc
           ...written.map((d) => ({ from: d, to: d, us: 1 })),
         ],
         inside: [],
+        behind: false,
         ending: 'throwsFirst',
         rank: (lost + thrower) % ranks,
         awaited: false,
@@ -388,7 +403,7 @@ test('news of a failure that come after its verdict do not fail the next run', a
   // One message after the other is late; one of them is that by which rank 2 hears of rank 1's failure.
   for (let late = 0; late < 12; late++) {
     const { runtimes } = open(
-      { ranks: 3, seed: 1, treeFrom: 4, lanes: 8, ranksPerHost: 1 },
+      { ranks: 3, seed: 1, treeFrom: 4, lanes: 8, gpus: 0, ranksPerHost: 1 },
       (nth) => (nth === late ? 1e6 : 0),
     );
     await Promise.all(
@@ -407,7 +422,7 @@ test('news of a failure that come after its verdict do not fail the next run', a
 test.each([2, 8])(
   'a datum that was without a value, was set and has none again reports the new reason (%i lanes)',
   async (lanes) => {
-    const { runtimes } = open({ ranks: 2, seed: 1, treeFrom: 4, lanes, ranksPerHost: 1 });
+    const { runtimes } = open({ ranks: 2, seed: 1, treeFrom: 4, lanes, gpus: 0, ranksPerHost: 1 });
     const told = await Promise.all(
       runtimes.map(async (runtime) => {
         const datum = runtime.data(new Float64Array(64), { name: 'twice', rank: 1 });

@@ -161,6 +161,8 @@ export interface Guards {
   idleAnswers: boolean;
   /** A queue waits for an arrival only if all tasks before the receive are issued (scheduler/engine/arrivals.ts). */
   arrivalsInOrder: boolean;
+  /** A send that is announced by several commands counts as issued after the last one (scheduler/engine/arrivals.ts). */
+  offerWhole: boolean;
   /** Receives ahead leave room and a lane for the tasks before them (scheduler/ranks/rank-lanes.ts). */
   arrivalCredit: boolean;
   /** The last free lane goes to a receive that has its memory (scheduler/ranks/rank-lanes.ts). */
@@ -375,6 +377,7 @@ const all: Guards = {
   readsAfterLoss: true,
   idleAnswers: true,
   arrivalsInOrder: true,
+  offerWhole: true,
   arrivalCredit: true,
   lastLane: true,
   sendAfterWrite: true,

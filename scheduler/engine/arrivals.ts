@@ -25,7 +25,8 @@
 // asks when other inputs of its task are there, which may depend on t. But no queue waits for the end of such a send: later
 // writers of the copy wait in the engine, and they come after all its receivers. What it holds on the host is the only copy of
 // a datum on this rank, whose memory does not return with the send either; on a device the network's credits leave room for
-// the largest task. So it counts as issued when the version is announced. What passes a version on waits for its receive
+// the largest task. So it counts as issued when the version is announced to all ranks that get it from here; until then it may
+// wait for room in its lane. What passes a version on waits for its receive
 // only, which comes before it.
 //
 // A pulled receive is commanded when its version has been announced and it has its memory (scheduler/ranks/pull-admission.ts).
@@ -134,13 +135,16 @@ export class Arrivals {
   }
 
   /**
-   * A JavaScript body counts when it is over: it may wait for others. A send counts when it has announced its version, and a
-   * receive when it has asked for the bytes.
+   * A JavaScript body counts when it is over: it may wait for others. A send counts when it has announced its version to all
+   * ranks, and a receive when it has asked for the bytes.
    */
   private isPast(row: number): boolean {
     const { tasks } = this.state;
     const how = tasks.execution[row];
-    if (isCommand(how) || how === Execution.movement) return true;
+    if (isCommand(how)) return true;
+    // Some of its commands may be written, and others wait.
+    const isWhole = tasks.waiting[row] === 0 || !guards.offerWhole;
+    if (how === Execution.movement && isWhole) return true;
     const stage = tasks.stage[row];
     return stage === TaskStage.done || stage === TaskStage.free;
   }

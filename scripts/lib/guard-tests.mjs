@@ -25,6 +25,7 @@ const partRanks = { project: 'unit', file: 'test/scheduler/parts-ranks.test.ts' 
 const restores = { project: 'unit', file: 'test/scheduler/restore-ranks.test.ts' };
 const localTasks = { project: 'unit', file: 'test/simulated/local-tasks.test.ts' };
 const earlyReads = { project: 'unit', file: 'test/scheduler/read-before-failure.test.ts' };
+const arrivals = { project: 'unit', file: 'test/scheduler/arrivals.test.ts' };
 const laneMovements = { project: 'unit', file: 'test/scheduler/lane-movements.test.ts' };
 const idle = { project: 'unit', file: 'test/scheduler/idle.test.ts' };
 const localControls = { project: 'unit', file: 'test/simulated/local-controls.test.ts' };
@@ -33,6 +34,13 @@ const H6 = 'H6 handles of memory';
 const H8 = 'H8 waiting for kernels';
 
 export const guardTests = [
+  {
+    ...arrivals,
+    guard: 'offerWhole',
+    hazard: 'progress',
+    breaks:
+      'what waits for an arrival stands in a lane before the other commands of an earlier send',
+  },
   {
     ...earlyReads,
     guard: 'readsWanted',

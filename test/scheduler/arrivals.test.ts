@@ -1,9 +1,12 @@
 // When a queue may wait for a version that has not come: after every task before its receive is issued or over.
+import '../support/removable-guards.js';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { QueueId, TaskId } from '../../devices/handles.js';
+import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import { Arrivals } from '../../scheduler/engine/arrivals.js';
 import { INTERNAL_RUN } from '../../scheduler/engine/run-state.js';
+import { WaitReason } from '../../stages/stage.js';
 import { Execution, TaskStage } from '../../stages/task-table.js';
 import { PartsState } from '../support/parts-state.js';
 
@@ -60,6 +63,31 @@ describe('a receive', () => {
     state.tasks.stage[body] = TaskStage.done;
     expect(arrivals.look()).toBe(true);
     expect(opened).toEqual([row]);
+  });
+
+  describe('behind a send of which some commands wait for room in their lane', () => {
+    afterEach(() => setGuard('offerWhole', true));
+
+    /** Whether the receive opens, before all commands of the send are written and after. */
+    const opens = (): boolean[] => {
+      const { state, arrivals } = setUp();
+      const send = state.task({ stage: TaskStage.exec });
+      state.tasks.execution[send] = Execution.movement;
+      state.tasks.waiting[send] = WaitReason.slot;
+      command(state, arrivals, state.task());
+      const before = arrivals.look();
+      state.tasks.waiting[send] = 0;
+      return [before, arrivals.look()];
+    };
+
+    it('stays closed', () => {
+      expect(opens()).toEqual([false, true]);
+    });
+
+    it('without offerWhole: it opens, and what waits for it stands before the other commands', () => {
+      setGuard('offerWhole', false);
+      expect(opens()).toEqual([false, false]);
+    });
   });
 
   it('for a read stays closed, and its lane wakes the engine until it is over', () => {

@@ -220,7 +220,8 @@ class Rank {
       if (step.ending === 'throws') throwing();
     };
     const behind = (graph: Graph): Promise<void> => before.then(() => program(graph));
-    const run = this.runtime.run(step.behind ? behind : program);
+    // The ranks come to what is behind the reads at different times: the program goes on after it.
+    const run = this.runtime.run(step.behind && step.awaited ? behind : program);
     const noted = this.noted(name, run.done);
     if (step.ending === 'cancelled' && step.rank === this.runtime.rank)
       run.cancel('as the program says');

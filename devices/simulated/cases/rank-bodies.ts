@@ -92,7 +92,7 @@ export class RankBodies {
 
   private insert({ task, run, own: given }: Body): void {
     const { grows = 0, inserts = [], makes } = task;
-    const made = makes === undefined ? undefined : this.rank.runtime.data('u8', makes * ALIGNMENT);
+    const made = makes === undefined ? undefined : this.make(makes * ALIGNMENT);
     const own = made ?? given;
     const { makes: _, ...same } = { ...task, grows: grows - 1 };
     const children = grows > 0 ? [...inserts, same, same] : inserts;
@@ -101,6 +101,18 @@ export class RankBodies {
     } finally {
       // Also if a task is refused and the body fails because of it.
       made?.close();
+    }
+  }
+
+  /** A datum that no case names, also while the program waits for the memory of one with a name. */
+  private make(bytes: number): Datum<'u8'> {
+    const { oracle, runtime } = this.rank;
+    const { naming } = oracle;
+    oracle.naming = undefined;
+    try {
+      return runtime.data('u8', bytes);
+    } finally {
+      oracle.naming = naming;
     }
   }
 

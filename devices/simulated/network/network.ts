@@ -269,13 +269,14 @@ export class SimulatedNetwork {
   ): void {
     const { rank } = port;
     const fault = this.options.flushFault?.(rank, port.countFlush());
+    const { watcher } = this.options;
+    const writes = watcher?.flushBegins() ?? 0;
     let isOver = false;
     const end = (outcome: number): void => {
       if (isOver) return;
       isOver = true;
-      const { watcher } = this.options;
       if (outcome === NetOutcome.ok) watcher?.flushes(rank, space, scope);
-      else watcher?.flushFails();
+      else watcher?.flushFails(rank, space, writes);
       over(outcome);
     };
     const back = at + this.stretched(FLUSH_NS);

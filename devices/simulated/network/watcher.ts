@@ -21,8 +21,13 @@ export interface NetworkWatcher {
   ): void;
   /** The network's writes to a device so far are visible to `scope`, a `VisibleTo`. */
   flushes(rank: number, space: number, scope: number): void;
-  /** A flush has failed, and with it the receives that waited for it. The engine of their rank learns of it later. */
-  flushFails(): void;
+  /** A flush covers the network's writes to a device so far; returns their number. */
+  flushBegins(): number;
+  /**
+   * A flush has failed that covers the first `writes`, and with it the receives that waited for it. Their bytes are lost, and none of
+   * them comes later. The engine of their rank learns of it later.
+   */
+  flushFails(rank: number, space: number, writes: number): void;
   /** A rank is gone, and with it everything under way. */
   stops(): void;
 }

@@ -11,6 +11,7 @@
 import { ALIGNMENT, roundedBytes } from '../../memory/zone.js';
 import { VisibleTo } from '../../network/port.js';
 import { Unflushed } from '../memory/cells.js';
+import { GARBAGE } from '../memory/oracle.js';
 import { Act } from '../memory/task-acts.js';
 import type { WeakMemory } from '../memory/weak-memory.js';
 import type { NetworkWatcher } from './watcher.js';
@@ -27,6 +28,8 @@ export const visibleTo: Readonly<Record<WritesOrdering, number>> = {
 
 /** A write of the card that its device does not see yet. */
 interface Pending {
+  /** The writes of the card that came before. */
+  readonly number: number;
   readonly rank: number;
   readonly space: number;
   readonly first: number;
@@ -37,6 +40,7 @@ export class WeakNetwork implements NetworkWatcher {
   private readonly memory: WeakMemory;
   private readonly ordering: WritesOrdering;
   private pending: Pending[] = [];
+  private writes = 0;
 
   constructor(memory: WeakMemory, ordering: WritesOrdering) {
     this.memory = memory;
@@ -90,12 +94,23 @@ export class WeakNetwork implements NetworkWatcher {
     const isOrdered = space === 0 || isCopied || this.ordering === 'allDevices';
     cells.unflushed.fill(isOrdered ? Unflushed.no : Unflushed.forOthers, first, first + units);
     if (isOrdered || this.ordering === 'owner') cells.copyIn(first, contents);
-    else this.pending.push({ rank, space, first, contents });
+    else this.pending.push({ number: this.writes, rank, space, first, contents });
+    this.writes++;
+  }
+
+  flushBegins(): number {
+    return this.writes;
   }
 
   /** As behind a copy that fails, commands of other runs may be carried out before the engine knows: their results are marked then. */
-  flushFails(): void {
+  flushFails(rank: number, space: number, writes: number): void {
     this.memory.tolerant = true;
+    const cells = this.memory.cellsOf(rank, space);
+    this.pending = this.pending.filter((write) => {
+      if (write.rank !== rank || write.space !== space || write.number >= writes) return true;
+      for (let u = 0; 2 * u < write.contents.length; u++) cells.set(write.first + u, GARBAGE, u);
+      return false;
+    });
   }
 
   flushes(rank: number, space: number, scope: number): void {

@@ -180,8 +180,12 @@ export class Plan {
   /** The play begins with whole data. Without iterations it leaves them as they are. */
   private beginWhole(times: number): void {
     const data = [...this.data.values()];
-    for (const datum of data) datum.owner.reductions.use(datum.view?.family.whole.datum ?? datum);
-    for (const { owner } of data.slice(0, 1)) owner.parts.gather(data);
+    const wholeOf = (datum: Datum): Datum => datum.view?.family.whole.datum ?? datum;
+    // Bodies that run meanwhile may reduce into data of the plan.
+    do {
+      for (const datum of data) datum.owner.reductions.use(wholeOf(datum));
+      for (const { owner } of data.slice(0, 1)) owner.parts.gather(data);
+    } while (data.some((datum) => datum.owner.reductions.concerns(wholeOf(datum).row)));
     if (times > 0)
       for (const datum of data) datum.owner.parts.play(datum, (whole) => this.forms.writes(whole));
   }

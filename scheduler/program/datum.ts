@@ -14,7 +14,7 @@ export interface DatumOwner {
   /** Tokens of open data, by element type. */
   readonly tokens: Readonly<Record<ElementType, object>>;
   /** Those that are open. */
-  readonly reductions: { use(datum: Datum): void };
+  readonly reductions: { use(datum: Datum): void; concerns(d: DatumId): boolean };
   readonly parts: {
     gather(data: readonly Datum[]): void;
     play(datum: Datum, writes: (datum: Datum) => boolean): void;

@@ -47,15 +47,17 @@ export class OwnTasks {
     engine.retirement.onInternalFailure = (row, error) => this.failed(row, error);
   }
 
-  /** Inserts a task of one of the classes above. */
+  /** Inserts a task of one of the classes above; false: its datum was closed while it waited for room. */
   insert(
     cls: TaskClassRow,
     datum: Datum | undefined,
     after: readonly TaskId[] | undefined,
     job: Job,
-  ): void {
+  ): boolean {
     const { engine, flows, params } = this;
     engine.reserveRow(cls);
+    // Its row may be that of another datum by now.
+    if (datum?.closed === true) return false;
     const key = this.nextJob++;
     this.jobs.set(key, job);
     if (datum !== undefined) flows[0] = datum.row;
@@ -63,6 +65,7 @@ export class OwnTasks {
     const run = engine.runs[INTERNAL_RUN] as RunState;
     engine.insert({ cls, run, flows, params, priority: 0, device: ANY_DEVICE, after });
     engine.wake();
+    return true;
   }
 
   private ownClass(name: string, modes: readonly number[], restores?: number): TaskClassRow {

@@ -3,9 +3,10 @@
 
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import { HOST, type TaskId } from '../../devices/handles.js';
+import { type DatumId, HOST, type TaskId } from '../../devices/handles.js';
 import { CopyEvent } from '../../devices/memory/coherency.js';
 import { makeRoom } from '../../devices/memory/eviction.js';
+import type { TaskClassRow } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
 import { isInstance, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
@@ -49,6 +50,7 @@ export interface SharedNames {
 interface DatumReductions {
   use(datum: Datum): void;
   forget(datum: Datum): void;
+  concerns(d: DatumId): boolean;
 }
 
 /** The parts of data, as calls on these use them. */
@@ -56,6 +58,7 @@ interface DatumParts {
   isUsed: boolean;
   part(whole: Datum, region: Region): Datum;
   use(datum: Datum): void;
+  isBehind(datum: Datum): boolean;
   gather(data: readonly Datum[]): void;
   play(datum: Datum, writes: (datum: Datum) => boolean): void;
   overwrite(datum: Datum): void;
@@ -83,7 +86,11 @@ export class ProgramData implements DatumOwner {
   private readonly lifetime: Lifetime;
   private nextName = 1;
   /** Of the runs of the runtime. */
-  reductions: DatumReductions = { use: () => {}, forget: () => {} };
+  reductions: DatumReductions = {
+    use: () => {},
+    forget: () => {},
+    concerns: () => false,
+  };
   /** Set by the runtime. */
   parts!: DatumParts;
   /** Set by the runtime. */
@@ -337,8 +344,7 @@ export class ProgramData implements DatumOwner {
       this.engine.held?.settle();
       const ranks = this.peers;
       ranks?.calls.made('read', datum);
-      this.reductions.use(datum);
-      if (ranks === undefined) this.parts.use(datum);
+      this.useBefore(this.own.read, datum);
       this.checkCaller('read', datum, AccessMode.read, reject);
       const doubt = ranks?.datumCalls.uses(datum.row);
       if (ranks !== undefined) this.parts.use(datum);
@@ -350,7 +356,7 @@ export class ProgramData implements DatumOwner {
         throw neverWritten(datum);
       }
       ranks?.datumCalls.read(datum.row);
-      this.own.insert(this.own.read, datum, undefined, {
+      const isThere = this.own.insert(this.own.read, datum, undefined, {
         run: () => {
           const taken = take();
           if (doubt === undefined) resolve(taken);
@@ -358,7 +364,20 @@ export class ProgramData implements DatumOwner {
         },
         fail: (error, task) => reject(ranks?.datumCalls.failureOf(datum.row, task) ?? error),
       });
+      if (!isThere) throw closedDatum(datum);
     });
+  }
+
+  /** The task of a call that uses a datum has room, and nothing is to be inserted before it. Bodies that run meanwhile may undo that. */
+  private useBefore(cls: TaskClassRow, datum: Datum): void {
+    const { engine, reductions, parts } = this;
+    const isAlone = this.peers === undefined;
+    do {
+      reductions.use(datum);
+      if (isAlone) parts.use(datum);
+      engine.reserveRow(cls);
+      this.checkDatum(datum);
+    } while (isAlone && (reductions.concerns(datum.row) || parts.isBehind(datum)));
   }
 
   setDatum<E extends ElementType>(datum: Datum<E>, values: ElementArray<E>): Promise<void> {
@@ -377,7 +396,12 @@ export class ProgramData implements DatumOwner {
       }
       const ranks = this.peers;
       ranks?.calls.made('set', datum);
-      this.reductions.forget(datum);
+      do {
+        this.reductions.forget(datum);
+        // Bodies may run here.
+        this.engine.reserveRow(this.own.set);
+        this.checkDatum(datum);
+      } while (ranks === undefined && this.reductions.concerns(datum.row));
       this.checkCaller('set', datum, AccessMode.write, reject);
       this.parts.overwrite(datum);
       ranks?.datumCalls.set(datum.row);
@@ -387,13 +411,14 @@ export class ProgramData implements DatumOwner {
       }
       const copy = newArray(datum.element, datum.length);
       copy.set(values as never);
-      this.own.insert(this.own.set, datum, undefined, {
+      const isThere = this.own.insert(this.own.set, datum, undefined, {
         run: () => {
           this.hostArray(datum).set(copy as never);
           resolve();
         },
         fail: reject,
       });
+      if (!isThere) throw closedDatum(datum);
       this.parts.wasSet(datum);
     });
   }
@@ -416,8 +441,7 @@ export class ProgramData implements DatumOwner {
         );
       if (withParts && (ranks === undefined || !guards.refusedRestores)) throw refused();
       ranks?.calls.made('restore', datum);
-      this.reductions.use(datum);
-      if (ranks === undefined) this.parts.use(datum);
+      this.useBefore(this.own.restore, datum);
       this.checkCaller('restore', datum, AccessMode.readWrite, reject);
       const doubt = ranks?.datumCalls.uses(datum.row);
       if (
@@ -428,12 +452,15 @@ export class ProgramData implements DatumOwner {
       ranks?.datumCalls.restore(datum.row);
       // Other ranks need not have made parts of it: this rank does its part of their call.
       if (withParts) throw refused();
-      if (datum.rank === this.rank)
-        this.own.insert(this.own.restore, datum, undefined, {
-          run: () => (doubt === undefined ? resolve() : doubt.settle(resolve, reject)),
-          fail: (error, task) => reject(ranks?.datumCalls.failureOf(datum.row, task) ?? error),
-        });
-      else resolve();
+      if (datum.rank !== this.rank) {
+        resolve();
+        return;
+      }
+      const isThere = this.own.insert(this.own.restore, datum, undefined, {
+        run: () => (doubt === undefined ? resolve() : doubt.settle(resolve, reject)),
+        fail: (error, task) => reject(ranks?.datumCalls.failureOf(datum.row, task) ?? error),
+      });
+      if (!isThere) throw closedDatum(datum);
     });
   }
 
@@ -515,6 +542,9 @@ export class ProgramData implements DatumOwner {
   /** Closes a datum as part of a call that closes several. */
   closeQuietly(datum: Datum): void {
     if (datum.closed || this.lifetime.isOver) return;
+    // Without room it stays open.
+    this.engine.reserveRow(this.own.close);
+    if (datum.closed) return;
     this.engine.held?.changed(datum.row);
     // What only a part has goes back to the whole datum.
     if (datum.whole === undefined) this.reductions.forget(datum);
@@ -538,12 +568,12 @@ export class ProgramData implements DatumOwner {
 
   private checkDatum(datum: Datum): void {
     this.lifetime.check();
-    if (datum.closed) {
-      throw new HeadraceError('ERR_DATUM_CLOSED', `datum '${datum.name}' is closed`, {
-        datum: datum.name,
-      });
-    }
+    if (datum.closed) throw closedDatum(datum);
   }
+}
+
+function closedDatum({ name }: Datum): HeadraceError {
+  return new HeadraceError('ERR_DATUM_CLOSED', `datum '${name}' is closed`, { datum: name });
 }
 
 function neverWritten(datum: Datum): HeadraceError {

@@ -246,9 +246,14 @@ export class Reductions {
 
   /** The program uses the value of a datum. */
   use(datum: Datum): void {
-    const open = this.find(datum.row);
-    if (open !== undefined) this.end(open);
-    this.endBeside(datum.row);
+    const { row } = datum;
+    for (let open = this.find(row); open !== undefined; open = this.find(row)) this.end(open);
+    this.endBeside(row);
+  }
+
+  /** A reduction is open into a datum, or into data that have elements of it. */
+  concerns(d: DatumId): boolean {
+    return this.open.size > 0 && (this.isInto(d) || this.beside(d) !== undefined);
   }
 
   /** The program overwrites a datum, or closes it. */

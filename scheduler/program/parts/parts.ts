@@ -373,6 +373,13 @@ export class Parts {
     this.complete(view);
   }
 
+  /** Another view has newer elements of a datum. */
+  isBehind({ view }: Datum): boolean {
+    if (view === undefined) return false;
+    const versions = this.versionsOf(view.family);
+    return versions.hasValue(view.region) && versions.isBehind(view);
+  }
+
   /** The task that sets a datum on this rank is inserted. */
   wasSet({ view }: Datum): void {
     if (view === undefined || this.runtime.ranks?.isApart !== true) return;
@@ -573,13 +580,18 @@ export class Parts {
     const { engine, bind } = this.runtime;
     const versions = this.versionsOf(to.family);
     const { more } = takeOverClasses(to.datum.element);
-    for (let left = wishes(); left.length > 0; left = wishes())
+    for (let left = wishes(); left.length > 0; left = wishes()) {
+      let { changes } = versions;
+      const { writes } = versions;
       for (const wish of left) {
-        const { changes } = versions;
-        // Bodies may run here, and change what is left to take. All classes need the same room.
+        // Bodies may run here and in the insertion before, and change what is left to take. All classes need the same room.
         engine.reserveRow(bind(more).row);
-        if (versions.changes !== changes || !this.take(to, wish)) break;
+        const isOld = versions.changes !== changes || versions.writes !== writes;
+        if (isOld || !this.take(to, wish)) break;
+        // That of the take-over itself.
+        changes++;
       }
+    }
   }
 
   /** Inserts one task on the way to what a view shall take over; true if it has taken it over then. */

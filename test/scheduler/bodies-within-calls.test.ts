@@ -1,0 +1,234 @@
+// Calls of the program within which a body runs that uses the same data: all of the call comes before the body's, or after it.
+import { describe, expect, it } from 'vitest';
+import {
+  type Datum,
+  type Graph,
+  HeadraceError,
+  type Runtime,
+  type RuntimeOptions,
+  read,
+  reduce,
+  task,
+  write,
+} from '../../index.js';
+import { onMachine, soon } from '../support/machines.js';
+import { script } from '../support/tasks.js';
+
+const HOST: RuntimeOptions = { workers: 1, hostMemory: '4MiB', plans: 'off', checked: true };
+const SMALL = 16;
+/** A pass comes after some insertions; and before one, if it waits for room in a small window. */
+const WINDOWS = [SMALL, 4 * SMALL];
+/** Tasks ahead of a call, at most. */
+const MOST = 40;
+
+const paint = task({
+  name: 'paint',
+  flows: { to: write('f64') },
+  params: { value: 'f64' },
+  body: ({ to, value }) => void to.fill(value),
+});
+const copy = task({
+  name: 'copy',
+  flows: { to: write('f64'), from: read('f64') },
+  body: ({ to, from }) => to.set(from),
+});
+const one = task({
+  name: 'one',
+  flows: { to: reduce('f64', 'sum') },
+  body: ({ to }) => {
+    to[0] += 1;
+  },
+});
+const idle = script('idle', () => {});
+
+/** When a body runs, as seen from a call. */
+type Place = 'before' | 'within' | 'after';
+
+/** A program that makes a call beside a body. */
+interface Program<T> {
+  readonly first?: (graph: Graph) => void;
+  /** Bodies and the numbers of their tasks; the first of them is the one that runs before, within or after the call. */
+  readonly bodies: readonly (readonly [number, (graph: Graph) => void])[];
+  /** Tasks ahead of the call, one after the other. */
+  readonly ahead: number;
+  readonly call: (graph: Graph) => Promise<T>;
+}
+
+/** Runs the program: when the body ran, and what became of the call. */
+async function play<T>(
+  runtime: Runtime,
+  { first, bodies, ahead, call }: Program<T>,
+): Promise<{ place: Place; result: T | string }> {
+  const of = runtime.data(new Float64Array(1));
+  let [now, place]: Place[] = ['before', 'after'];
+  let result: Promise<T | string> | undefined;
+  const run = runtime.run((graph) => {
+    first?.(graph);
+    const classes = bodies.map(([, body], i) =>
+      script(`body ${i}`, () => {
+        if (i === 0) place = now;
+        body(graph);
+      }),
+    );
+    for (let i = 0; i < ahead; i++) {
+      const at = bodies.findIndex(([number]) => number === i);
+      graph.insert(classes[at] ?? idle, { of });
+    }
+    now = 'within';
+    result = call(graph).catch((error) => {
+      expect(error).toBeInstanceOf(HeadraceError);
+      return (error as HeadraceError).code;
+    });
+    now = 'after';
+  });
+  await soon(runtime, run.done);
+  return { place, result: await soon(runtime, result!) };
+}
+
+/** What is possible if the body runs before, and after, all of the call; within the call both are. */
+function possible<T>(place: Place, before: T, after: T): T[] {
+  if (place === 'within') return [before, after];
+  return [place === 'before' ? before : after];
+}
+
+const digits = (values: Float64Array): string => values.join('');
+
+/** Calls the test for every number of tasks ahead, and checks that some bodies ran within the call. */
+async function everywhere(
+  window: number,
+  test: (runtime: Runtime, ahead: number, of: string) => Promise<Place>,
+): Promise<void> {
+  const places = new Set<Place>();
+  for (let ahead = 1; ahead <= MOST; ahead++)
+    await onMachine({ ...HOST, window }, async (runtime) => {
+      places.add(await test(runtime, ahead, `${ahead} tasks ahead`));
+    });
+  expect([...places]).toContain('within');
+}
+
+describe.each(WINDOWS)('in a window of %i, beside a body that writes the whole', (window) => {
+  it('a task that reads the whole sees one order of it and the parts', async () => {
+    await everywhere(window, async (runtime, ahead, of) => {
+      const whole = runtime.data(new Float64Array(4));
+      const seen = runtime.data(new Float64Array(4));
+      const parts = [whole.part(0, 2), whole.part(2, 2)];
+      const { place } = await play(runtime, {
+        first: (graph) => {
+          for (const [i, to] of parts.entries()) graph.insert(paint, { to, value: i + 1 });
+        },
+        bodies: [[0, (graph) => void graph.insert(paint, { to: whole, value: 9 })]],
+        ahead,
+        call: async (graph) => void graph.insert(copy, { to: seen, from: whole }),
+      });
+      expect(possible(place, '9999', '1122'), of).toContain(digits(await seen.read()));
+      expect(digits(await whole.read()), of).toBe('9999');
+      for (const part of parts) expect(digits(await part.read()), of).toBe('99');
+      return place;
+    });
+  });
+});
+
+describe.each(WINDOWS)('in a window of %i, beside a body that reads the whole', (window) => {
+  it('a part that is set has its values, and the whole has them, too', async () => {
+    await everywhere(window, async (runtime, ahead, of) => {
+      const whole = runtime.data(new Float64Array(4));
+      const seen = runtime.data(new Float64Array(4));
+      const part = whole.part(0, 2);
+      const { place } = await play(runtime, {
+        first: (graph) => void graph.insert(paint, { to: part, value: 1 }),
+        bodies: [[0, (graph) => void graph.insert(copy, { to: seen, from: whole })]],
+        ahead,
+        call: () => part.set(new Float64Array(2).fill(7)),
+      });
+      expect(possible(place, '1100', '7700'), of).toContain(digits(await seen.read()));
+      expect(digits(await whole.read()), of).toBe('7700');
+      expect(digits(await part.read()), of).toBe('77');
+      return place;
+    });
+  });
+});
+
+describe.each(WINDOWS)('in a window of %i, beside a body that opens a reduction', (window) => {
+  const reduces = (runtime: Runtime) => {
+    const datum = runtime.data(Float64Array.of(10));
+    const body = (graph: Graph): void => {
+      for (let i = 0; i < 4; i++) graph.insert(one, { to: datum });
+    };
+    return { datum, bodies: [[0, body]] as const };
+  };
+
+  it.each(['read()', 'graph.value()'])(
+    '%s gives the value without or with all of it',
+    async (kind) => {
+      await everywhere(window, async (runtime, ahead, of) => {
+        const { datum, bodies } = reduces(runtime);
+        const { place, result } = await play(runtime, {
+          bodies,
+          ahead,
+          call: async (graph) => (kind === 'read()' ? (await datum.read())[0] : graph.value(datum)),
+        });
+        expect(possible(place, 14, 10), of).toContain(result);
+        expect(await datum.read(), of).toEqual(Float64Array.of(14));
+        return place;
+      });
+    },
+  );
+
+  it('set() replaces all of it, or gives what all of it is added to', async () => {
+    await everywhere(window, async (runtime, ahead, of) => {
+      const { datum, bodies } = reduces(runtime);
+      const { place } = await play(runtime, {
+        bodies,
+        ahead,
+        call: () => datum.set(Float64Array.of(20)),
+      });
+      expect(possible(place, 20, 24), of).toContain((await datum.read())[0]);
+      return place;
+    });
+  });
+});
+
+describe('beside a body that closes the datum, a call that waits for room', () => {
+  /** The body that closes is in every place near the end of the wait; one behind it makes data, which may get the row of the datum. */
+  async function closed(
+    call: (datum: Datum<'f64'>) => Promise<unknown>,
+    done: unknown,
+  ): Promise<void> {
+    const places = new Set<Place>();
+    const test = async (
+      runtime: Runtime,
+      ahead: number,
+      at: number,
+      gap: number,
+    ): Promise<void> => {
+      const of = `${ahead} tasks ahead, closed in task ${at}, others made in task ${at + gap}`;
+      const datum = runtime.data(new Float64Array(2).fill(5));
+      const others: Datum<'f64'>[] = [];
+      const make = (): void => {
+        for (let i = 1; i < 4; i++) others.push(runtime.data(new Float64Array(2).fill(i)));
+      };
+      const { place, result } = await play(runtime, {
+        bodies: [
+          [at, () => datum.close()],
+          [at + gap, make],
+        ],
+        ahead,
+        call: () => call(datum),
+      });
+      const values = await Promise.all(others.map((other) => other.read()));
+      expect(values.map(digits), of).toEqual(['11', '22', '33']);
+      expect(result, of).toEqual(place === 'after' ? done : 'ERR_DATUM_CLOSED');
+      places.add(place);
+    };
+    for (let ahead = SMALL; ahead < SMALL + 4; ahead++)
+      for (let at = 0; at < 4; at++)
+        for (let gap = 1; gap < 4; gap++)
+          await onMachine({ ...HOST, window: SMALL }, (runtime) => test(runtime, ahead, at, gap));
+    expect([...places]).toContain('within');
+  }
+
+  it('read() rejects', () => closed((datum) => datum.read(), Float64Array.of(5, 5)));
+
+  it('set() rejects, and sets no other datum', () =>
+    closed((datum) => datum.set(Float64Array.of(9, 9)), undefined));
+});

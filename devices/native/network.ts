@@ -326,7 +326,8 @@ export class NativeNetwork implements NetworkPort {
 
   private waitForRoom(): void {
     const until = performance.now() + this.patience;
-    this.publish();
+    // Not `publish`: the records of lanes may not be visible yet, and the comm thread looks for them once.
+    Atomics.store(this.words, NetWord.commandsPublished, this.published);
     while (this.isFull) {
       this.session.wake();
       // The comm thread notifies nobody: this only leaves it the core.

@@ -302,8 +302,10 @@ void Session::chunkOver(const Chunk& chunk, std::int32_t status) {
   --transfer.inFlight;
   if (status != NetStatus::ok && transfer.status == NetStatus::ok) {
     transfer.status = status;
-    // After a failure of the GPU here the rest is still received: the sender does not know of it.
-    if (!transfer.send && status != NetStatus::device) transfer.next = transfer.bytes;
+    // After a failure of a GPU, here or there, the sender still sends the rest: it is received, or the next receive of the lane would
+    // get it.
+    const bool isSent = status == NetStatus::device || status == NetStatus::truncated;
+    if (!transfer.send && !isSent) transfer.next = transfer.bytes;
   }
   endIfOver(chunk.transfer);
 }

@@ -78,8 +78,6 @@ export class Retirement {
     else if (run.slot === INTERNAL_RUN) {
       const error = describeFailure(this.state, row, status);
       this.onInternalLoss?.(row, error);
-      // A kernel that fails cancels its run, and this one goes on.
-      this.state.backend.setCancelled(INTERNAL_RUN, false);
       this.state.remote?.tasks.failing(row, error);
     } else failures.taskFailed(run, row, describeFailure(this.state, row, status));
   }

@@ -290,7 +290,10 @@ export class RankRuns implements BallotRuns, EraRuns, RunNotes {
     epoch.failure = error;
     epoch.source = 0;
     this.spread(number, error, 0);
-    if (epoch.run !== undefined) this.engine.failRun(epoch.run, error);
+    if (epoch.run !== undefined) {
+      this.engine.failRun(epoch.run, error);
+      this.ranks.failLaterReads();
+    }
     this.failOthers(epoch);
     this.engine.wake();
   }

@@ -357,8 +357,8 @@ export class Executor implements EventOwner, LaneQueues {
     if (status !== Status.ok) {
       this.failed[q]++;
       this.lanes.failed++;
-      // Slot 0 is the runtime's own, which is never cancelled.
-      if (records.run[slot] > 0) this.cancel(records.run[slot], at);
+      // Slot 0 is the runtime's own, which is never cancelled. The slot of a cancelled command may be that of another run by now.
+      if (records.run[slot] > 0 && status !== Status.cancelled) this.cancel(records.run[slot], at);
       if (status === Status.driver || status === Status.deviceLost)
         this.errors[q] = 'injected fault';
     }

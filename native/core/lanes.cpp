@@ -126,8 +126,7 @@ void Lanes::complete(Queue& queue, std::int32_t sequence, std::int32_t status, d
   command.setStatus(status);
   if (status != Status::ok) {
     queue.addFailure();
-    // Slot 0 is that of the runtime's own tasks, which are never cancelled.
-    Word* cancel = command.run() > 0 ? runtime_.cancelWord(command.run()) : nullptr;
+    Word* cancel = runtime_.failureWord(command.run());
     if (status != Status::cancelled && cancel != nullptr) {
       cancel->store(1, std::memory_order_release);
     }

@@ -52,6 +52,10 @@ struct Runtime {
                : nullptr;
   }
 
+  /// The word that a failed command of a run sets. Null for slot 0, that of the runtime's own tasks: they are not cancelled with one of
+  /// them.
+  Word* failureWord(std::int32_t run) const { return run > 0 ? cancelWord(run) : nullptr; }
+
   Queue* queue(std::int32_t index) const {
     return static_cast<std::uint32_t>(index) < queues.size() ? queues[index].get() : nullptr;
   }

@@ -198,7 +198,7 @@ std::int32_t DeviceThread::launch(StreamQueue& stream, const Command& command, c
   launch.task.task = command.task();
   launch.task.kernel = id;
   launch.status = command.status();
-  launch.cancel = command.run() > 0 ? runtime_.cancelWord(command.run()) : nullptr;
+  launch.cancel = runtime_.failureWord(command.run());
   return outcome(stream, driver_.launch(stream.stream, &launch));
 }
 
@@ -242,8 +242,7 @@ std::int32_t DeviceThread::outcome(StreamQueue& stream, DriverStatus status) {
 
 void DeviceThread::fail(const Command& command, std::int32_t status) {
   command.setStatus(status);
-  // Slot 0 is that of the runtime's own tasks, which are not cancelled with one of them.
-  Word* cancel = command.run() > 0 ? runtime_.cancelWord(command.run()) : nullptr;
+  Word* cancel = runtime_.failureWord(command.run());
   if (status != Status::cancelled && cancel != nullptr) {
     cancel->store(1, std::memory_order_release);
   }

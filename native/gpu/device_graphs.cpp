@@ -197,7 +197,7 @@ std::int32_t DeviceThread::launchGraph(StreamQueue& stream, const Command& comma
   GraphHandle graph = graphOf(command);
   if (graph == nullptr) return Status::badArguments;
   return outcome(stream, driver_.graphs->launch(stream.stream, graph, command.status(),
-                                                runtime_.cancelWord(command.run())));
+                                                runtime_.failureWord(command.run())));
 }
 
 /// A launch writes the words with the outcomes of the one before (gpu/graphs.h): the ring is held until those are delivered.

@@ -106,9 +106,9 @@ inline void Executor::complete(const UnderWay& record, std::int32_t status) {
   command.setStatus(status);
   if (__builtin_expect(status != Status::ok, 0)) {
     queue_->addFailure();
-    // Slot 0 is that of the runtime's own tasks, which are not cancelled with one of them.
-    if (status != Status::cancelled && command.run() > 0 && record.cancel != nullptr) {
-      record.cancel->store(1, std::memory_order_release);
+    Word* cancel = runtime_.failureWord(command.run());
+    if (status != Status::cancelled && cancel != nullptr) {
+      cancel->store(1, std::memory_order_release);
     }
   }
   // A thread that sees the last published command completed may read the busy time at once.

@@ -11,7 +11,7 @@ import { INTERNAL_RUN, type RunState } from '../engine/run-state.js';
 import type { Datum } from './datum.js';
 
 /** One step of the runtime's own tasks. */
-interface Job {
+export interface Job {
   readonly run: () => void;
   readonly fail: (error: HeadraceError, task: TaskId) => void;
 }

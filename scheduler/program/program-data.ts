@@ -33,7 +33,7 @@ import {
   viewAs,
 } from './element-type.js';
 import type { Lifetime } from './lifetime.js';
-import type { OwnTasks } from './own-tasks.js';
+import type { Job, OwnTasks } from './own-tasks.js';
 import { hasParts } from './parts/ended-parts.js';
 import { callOnBodyPart, partName, refusedPart } from './parts/mistakes.js';
 import type { Region } from './parts/region.js';
@@ -356,7 +356,7 @@ export class ProgramData implements DatumOwner {
         throw neverWritten(datum);
       }
       ranks?.datumCalls.read(datum.row);
-      const isThere = this.own.insert(this.own.read, datum, undefined, {
+      this.insertOwn(this.own.read, datum, {
         run: () => {
           const taken = take();
           if (doubt === undefined) resolve(taken);
@@ -364,20 +364,30 @@ export class ProgramData implements DatumOwner {
         },
         fail: (error, task) => reject(ranks?.datumCalls.failureOf(datum.row, task) ?? error),
       });
-      if (!isThere) throw closedDatum(datum);
     });
   }
 
-  /** The task of a call that uses a datum has room, and nothing is to be inserted before it. Bodies that run meanwhile may undo that. */
+  /**
+   * What comes before the task of a call that uses a datum. In one process nothing is left of it then, and the task has room: bodies
+   * that run meanwhile may reduce into the datum, or write parts of it. On several ranks they cannot, and the parts come later.
+   */
   private useBefore(cls: TaskClassRow, datum: Datum): void {
     const { engine, reductions, parts } = this;
-    const isAlone = this.peers === undefined;
+    if (this.peers !== undefined) {
+      reductions.use(datum);
+      return;
+    }
     do {
       reductions.use(datum);
-      if (isAlone) parts.use(datum);
+      parts.use(datum);
       engine.reserveRow(cls);
       this.checkDatum(datum);
-    } while (isAlone && (reductions.concerns(datum.row) || parts.isBehind(datum)));
+    } while (reductions.concerns(datum.row) || parts.isBehind(datum));
+  }
+
+  /** @throws HeadraceError `ERR_DATUM_CLOSED` when a body has closed the datum while the task waited for room */
+  private insertOwn(cls: TaskClassRow, datum: Datum, job: Job): void {
+    if (!this.own.insert(cls, datum, undefined, job)) throw closedDatum(datum);
   }
 
   setDatum<E extends ElementType>(datum: Datum<E>, values: ElementArray<E>): Promise<void> {
@@ -396,29 +406,29 @@ export class ProgramData implements DatumOwner {
       }
       const ranks = this.peers;
       ranks?.calls.made('set', datum);
+      const isHere = datum.rank === this.rank;
       do {
         this.reductions.forget(datum);
         // Bodies may run here.
-        this.engine.reserveRow(this.own.set);
+        if (isHere) this.engine.reserveRow(this.own.set);
         this.checkDatum(datum);
       } while (ranks === undefined && this.reductions.concerns(datum.row));
       this.checkCaller('set', datum, AccessMode.write, reject);
       this.parts.overwrite(datum);
       ranks?.datumCalls.set(datum.row);
-      if (datum.rank !== this.rank) {
+      if (!isHere) {
         resolve();
         return;
       }
       const copy = newArray(datum.element, datum.length);
       copy.set(values as never);
-      const isThere = this.own.insert(this.own.set, datum, undefined, {
+      this.insertOwn(this.own.set, datum, {
         run: () => {
           this.hostArray(datum).set(copy as never);
           resolve();
         },
         fail: reject,
       });
-      if (!isThere) throw closedDatum(datum);
       this.parts.wasSet(datum);
     });
   }
@@ -452,15 +462,12 @@ export class ProgramData implements DatumOwner {
       ranks?.datumCalls.restore(datum.row);
       // Other ranks need not have made parts of it: this rank does its part of their call.
       if (withParts) throw refused();
-      if (datum.rank !== this.rank) {
-        resolve();
-        return;
-      }
-      const isThere = this.own.insert(this.own.restore, datum, undefined, {
-        run: () => (doubt === undefined ? resolve() : doubt.settle(resolve, reject)),
-        fail: (error, task) => reject(ranks?.datumCalls.failureOf(datum.row, task) ?? error),
-      });
-      if (!isThere) throw closedDatum(datum);
+      if (datum.rank === this.rank)
+        this.insertOwn(this.own.restore, datum, {
+          run: () => (doubt === undefined ? resolve() : doubt.settle(resolve, reject)),
+          fail: (error, task) => reject(ranks?.datumCalls.failureOf(datum.row, task) ?? error),
+        });
+      else resolve();
     });
   }
 

@@ -213,10 +213,10 @@ export interface Backend {
    */
   poll(): boolean;
   /**
-   * Waits for an armed event, or `alsoDue`, without giving the core away; false: there was none before the time `until`.
-   * Afterwards nothing is armed.
+   * Waits for an armed event, or `alsoDue`, without giving the core away; false: there was none in that time. Afterwards
+   * nothing is armed.
    */
-  spin(until: number): boolean;
+  spin(microseconds: number): boolean;
   /** The engine has handled that many failed records, over all queues. */
   handledFailures(count: number): void;
   /** Outcome of a finished record: a `Status` value. Valid until `ringRecords` further records are issued. */

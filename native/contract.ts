@@ -416,6 +416,11 @@ export interface NativeCore {
    * to 1 meanwhile. Returns at once if a ring is due already, and now and then without reason.
    */
   waitForDoorbell(microseconds: number): boolean;
+  /**
+   * As `waitForDoorbell`, but keeps the core. It looks at nothing but the doorbell: threads that complete records keep the words
+   * that they write.
+   */
+  spinForDoorbell(microseconds: number): boolean;
   /** True when workers take all cores, so that the engine's thread has none of its own. */
   readonly full: boolean;
   /**

@@ -106,6 +106,7 @@ interface AddonCore {
   compileKernels(source: NativeKernelSource): string[];
   wake(queue: number): void;
   waitForDoorbell(microseconds: number): boolean;
+  spinForDoorbell(microseconds: number): boolean;
   full(): boolean;
   serveUntilDoorbell(microseconds: number): boolean;
   recall(): void;
@@ -308,6 +309,7 @@ function openCore(addon: Addon, options: NativeOptions): NativeCore {
     compileKernels: (source) => typed(() => core.compileKernels(source)),
     wake: (queue) => core.wake(queue),
     waitForDoorbell: (microseconds) => core.waitForDoorbell(microseconds),
+    spinForDoorbell: (microseconds) => core.spinForDoorbell(microseconds),
     full: core.full(),
     serveUntilDoorbell: (microseconds) => core.serveUntilDoorbell(microseconds),
     recall: () => core.recall(),

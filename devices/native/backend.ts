@@ -319,8 +319,8 @@ export class NativeBackend implements Backend {
   serve(microseconds: number): boolean {
     return this.doorbells.serve(microseconds);
   }
-  spin(until: number): boolean {
-    return this.doorbells.spin(until);
+  spin(microseconds: number): boolean {
+    return this.doorbells.spin(microseconds);
   }
   sleep(): boolean {
     return this.doorbells.sleep();

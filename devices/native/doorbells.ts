@@ -4,22 +4,23 @@
 // Invariant (no lost wake-up): the engine arms an event, tells that it sleeps, and *then* looks whether the event is over
 // (`due`); a queue completes a record and *then* reads both (native/queues/doorbell.h). Afterwards nothing is armed.
 import { Control, type NativeCore, Shared } from '../../native/contract.js';
-import { FIRST_QUEUE, type QueueId } from '../handles.js';
+import type { QueueId } from '../handles.js';
 import type { QueueProgress } from './progress.js';
-
-/** Looks between two readings of the clock. */
-const LOOKS = 64;
 
 export class Doorbells {
   private readonly core: NativeCore;
   private readonly control: Int32Array;
   private readonly shared: Int32Array;
-  private readonly count: number;
   private readonly firstLane: number;
   private readonly progress: Pick<QueueProgress, 'arrivals'>;
   private readonly alsoDue: () => boolean;
-  /** Lanes have armed doorbells. */
-  private lanesArmed = false;
+  /**
+   * The queues that are armed. The words of the others are left alone: the threads that complete records read them
+   * at each record.
+   */
+  private readonly armed: QueueId[] = [];
+  /** 1: it is among them. By queue. */
+  private readonly isArmed: Uint8Array;
 
   /** `firstLane`: the number of the first lane, or of queues; `alsoDue`: whether other news wait for the engine. */
   constructor(
@@ -31,7 +32,7 @@ export class Doorbells {
     this.core = core;
     this.control = core.control;
     this.shared = core.shared;
-    this.count = core.queues.length;
+    this.isArmed = new Uint8Array(core.queues.length);
     this.firstLane = firstLane;
     this.progress = progress;
     this.alsoDue = alsoDue;
@@ -41,7 +42,9 @@ export class Doorbells {
     const base = queue * Control.words;
     Atomics.store(this.control, base + Control.doorbellAt, seq);
     Atomics.store(this.control, base + Control.doorbellArmed, 1);
-    if (queue >= this.firstLane) this.lanesArmed = true;
+    if (this.isArmed[queue] === 1) return;
+    this.isArmed[queue] = 1;
+    this.armed.push(queue);
   }
 
   block(microseconds: number): void {
@@ -71,11 +74,10 @@ export class Doorbells {
     return false;
   }
 
-  spin(until: number): boolean {
-    let isDue = false;
-    do {
-      for (let i = 0; i < LOOKS && !isDue; i++) isDue = this.due();
-    } while (!isDue && this.core.now() < until);
+  spin(microseconds: number): boolean {
+    Atomics.store(this.shared, Shared.engineAsleep, 1);
+    const isDue = this.due() || this.core.spinForDoorbell(microseconds);
+    Atomics.store(this.shared, Shared.engineAsleep, 0);
     this.disarm();
     return isDue;
   }
@@ -95,8 +97,8 @@ export class Doorbells {
     // A failure rings unarmed (native/queues/queue.h).
     if (Atomics.load(shared, Shared.failed) !== shared[Shared.failuresHandled]) return true;
     const arrived = Atomics.load(shared, Shared.arrivals) !== this.progress.arrivals;
-    const end = arrived && this.lanesArmed ? this.count : this.firstLane;
-    for (let q = FIRST_QUEUE; q < end; q++) {
+    for (const q of this.armed) {
+      if (q >= this.firstLane && !arrived) continue;
       const base = q * Control.words;
       if (Atomics.load(control, base + Control.doorbellArmed) === 0) continue;
       const completed = Atomics.load(control, base + Control.completed);
@@ -106,10 +108,10 @@ export class Doorbells {
   }
 
   private disarm(): void {
-    const end = this.lanesArmed ? this.count : this.firstLane;
-    this.lanesArmed = false;
-    for (let q = FIRST_QUEUE; q < end; q++) {
+    for (const q of this.armed) {
+      this.isArmed[q] = 0;
       Atomics.store(this.control, q * Control.words + Control.doorbellArmed, 0);
     }
+    this.armed.length = 0;
   }
 }

@@ -44,6 +44,7 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
             InstanceMethod<&CoreObject::open<headrace::compileKernels>>("compileKernels"),
             InstanceMethod<&CoreObject::wake>("wake"),
             InstanceMethod<&CoreObject::waitForDoorbell>("waitForDoorbell"),
+            InstanceMethod<&CoreObject::spinForDoorbell>("spinForDoorbell"),
             InstanceMethod<&CoreObject::full>("full"),
             InstanceMethod<&CoreObject::serveUntilDoorbell>("serveUntilDoorbell"),
             InstanceMethod<&CoreObject::recall>("recall"),
@@ -143,6 +144,11 @@ class CoreObject : public Napi::ObjectWrap<CoreObject> {
 
   Napi::Value waitForDoorbell(const Napi::CallbackInfo& info) {
     const bool rang = !closed_ && core_->waitForDoorbell(info[0].ToNumber());
+    return Napi::Boolean::New(info.Env(), rang);
+  }
+
+  Napi::Value spinForDoorbell(const Napi::CallbackInfo& info) {
+    const bool rang = !closed_ && core_->spinForDoorbell(info[0].ToNumber());
     return Napi::Boolean::New(info.Env(), rang);
   }
 

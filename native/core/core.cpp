@@ -44,6 +44,13 @@ void check(const CoreOptions& options, const std::vector<QueueOptions>& queues) 
   }
 }
 
+/// Looks at the doorbell between two readings of the clock.
+constexpr int kLooks = 64;
+
+std::int64_t nanosecondsOf(double microseconds) {
+  return static_cast<std::int64_t>(std::min(std::max(microseconds, 0.0), 1e12) * 1000);
+}
+
 /// Cores that this process may use.
 std::int32_t usableCores() {
   cpu_set_t set;
@@ -293,12 +300,28 @@ void Core::wake(std::int32_t queue) {
 
 bool Core::waitForDoorbell(double microseconds) {
   if (closed_) return false;
-  const double limit = std::min(std::max(microseconds, 0.0), 1e12);
   // The worker that made room for the engine can have the core now.
   runtime_.ownership.recall();
-  const bool rang = runtime_.doorbell.wait(static_cast<std::int64_t>(limit * 1000),
-                                           [this] { return doorbellDue(); });
+  const bool rang =
+      runtime_.doorbell.wait(nanosecondsOf(microseconds), [this] { return doorbellDue(); });
   runtime_.ownership.engineWakes();
+  return rang;
+}
+
+bool Core::spinForDoorbell(double microseconds) {
+  if (closed_) return false;
+  bool rang = true;
+  runtime_.doorbell.workUntilRung([this] { return doorbellDue(); },
+                                  [&](auto rung) {
+                                    const std::int64_t until = now() + nanosecondsOf(microseconds);
+                                    do {
+                                      rang = rung();
+                                      for (int i = 0; i < kLooks && !rang; ++i) {
+                                        pauseProcessor();
+                                        rang = rung();
+                                      }
+                                    } while (!rang && now() < until);
+                                  });
   return rang;
 }
 
@@ -311,15 +334,13 @@ bool Core::doorbellDue() const {
 bool Core::serveUntilDoorbell(double microseconds) {
   QueueOwnership& ownership = runtime_.ownership;
   if (closed_ || !ownership.full()) return false;
-  const double limit = std::min(std::max(microseconds, 0.0), 1e12);
   bool served = true;
   ownership.engineServes(true);
   ownership.engineWakes();
   runtime_.doorbell.workUntilRung([this] { return doorbellDue(); },
                                   [&](auto rung) {
-                                    served = serveQueues(
-                                        ownership, *executor_,
-                                        now() + static_cast<std::int64_t>(limit * 1000), rung);
+                                    served = serveQueues(ownership, *executor_,
+                                                         now() + nanosecondsOf(microseconds), rung);
                                   });
   ownership.engineServes(false);
   return served;

@@ -74,6 +74,8 @@ class Core {
   void compileKernels(const KernelSource& source, std::vector<std::string>& names);
   void wake(std::int32_t queue);
   bool waitForDoorbell(double microseconds);
+  /// As `waitForDoorbell`, but keeps the core.
+  bool spinForDoorbell(double microseconds);
   /// As `waitForDoorbell`, but the calling thread executes commands of worker queues meanwhile. False when it found
   /// none to execute and no doorbell rang, or when the engine has a core of its own.
   bool serveUntilDoorbell(double microseconds);

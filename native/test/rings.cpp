@@ -156,6 +156,25 @@ Add doorbell("the doorbell wakes a blocked engine and calls a sleeping one once"
   machine.core->runtime().doorbell.setCall(nullptr);
 });
 
+Add spinning("an engine that spins sees the ring of an armed event, and the end of its time", [] {
+  Machine machine(small(1));
+  for (int round = 0; round < 50; ++round) {
+    const Event event = machine.exec(0, "spin", 0, {round % 5 * 20.0});
+    machine.control(0, Control::doorbellAt).store(event.sequence);
+    machine.control(0, Control::doorbellArmed).store(1);
+    machine.publish();
+    while (!machine.core->spinForDoorbell(5e6)) continue;
+    CHECK(machine.shared(Shared::engineAsleep).load() == 0);
+    // A ring of an earlier round may be left.
+    while (!machine.done(event)) machine.core->spinForDoorbell(5e6);
+    machine.control(0, Control::doorbellArmed).store(0);
+  }
+  machine.core->spinForDoorbell(0);
+  const std::int64_t start = now();
+  CHECK(!machine.core->spinForDoorbell(1000));
+  CHECK(now() - start >= 1000000);
+});
+
 Add cancelled("a cancelled run's kernels complete in order without running", [] {
   Machine machine(small(1, 1));
   machine.shared(Shared::cancel + 3).store(1);

@@ -53,8 +53,8 @@ const BLOCK_US = 2000;
 const TURN_NS = 3e6;
 /** If ranks have a core for every thread, the engine sleeps after it has spun that long; nanoseconds. */
 const SPIN_NS = 10e6;
-/** While the engine spins, it yields to the event loop at this interval; nanoseconds. */
-const SLICE_NS = 100_000;
+/** While the engine spins, it yields to the event loop at this interval; microseconds. */
+const SLICE_US = 100;
 /** The engine's thread executes commands only up to this average length, in nanoseconds: a longer one holds it up. */
 const SERVED_NS = 100_000;
 
@@ -191,7 +191,7 @@ export class IdleControl {
       if (state.remote?.maySpin === true && x.now - this.movedAt < SPIN_NS) {
         // If cores are free, another rank answers sooner than a sleeping thread wakes.
         this.arm(false);
-        if (!backend.spin(backend.now() + SLICE_NS) || backend.now() > until) return 'again';
+        if (!backend.spin(SLICE_US) || backend.now() > until) return 'again';
         continue;
       }
       if (this.serve(false, Math.max(0, until - backend.now()) / 1e3)) {

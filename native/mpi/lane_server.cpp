@@ -487,12 +487,26 @@ void LaneServer::fetched(std::int32_t lane, std::int32_t status) {
   each.fetch = Fetch::over;
   each.outcome = status;
   if (each.isStaged()) --staged_;
-  if (each.mode() != NetMode::mapped) return;
+  if (each.mode() != NetMode::mapped) {
+    const bool isOver =
+        status == NetStatus::ok || status == NetStatus::cancelled || status == NetStatus::lost;
+    if (!isOver) failBranches(each.address());
+    return;
+  }
   if (status == NetStatus::ok) {
     answer(tailOf(each.letter).rank, kTaken, tailOf(each.letter).offer);
   } else {
     decline(each.letter);
   }
+}
+
+/// The ranks to which this one should have passed a version on get it without bytes: their receives fail.
+void LaneServer::failBranches(const Address& address) {
+  const auto found = branches_.find(address);
+  if (found == branches_.end()) return;
+  const std::vector<double> pairs = std::move(found->second);
+  branches_.erase(found);
+  post(address.era, 0, nullptr, pairs.data(), pairs.size(), 0);
 }
 
 void LaneServer::complete(Lane& lane, std::int32_t status, double start) {

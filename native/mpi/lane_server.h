@@ -18,6 +18,8 @@
 //   record that fails is counted and cancels its run before its completion can be seen, so no letter has bytes that were
 //   computed from a failure;
 // - a letter is passed on when it arrives, whether a receive waits for it or not;
+// - ranks that get a version through this one get a letter in any case: an announcement when it is here, or a version without
+//   bytes, which fails their receives;
 // - a receive takes the letter with its era and key, whichever comes first; no letter is taken twice;
 // - an announcement is answered once: by the receive that takes it, when the engine refuses it, or when its era is over. A receive asks when its wait is
 //   over, so its bytes go straight to their place, and it does not end while they may still come;
@@ -212,6 +214,7 @@ class LaneServer {
   bool isReceived(Lane& lane, std::int32_t& status);
   bool mayFetch(Lane& lane);
   void fetch(Lane& lane);
+  void failBranches(const Address& address);
   void tellCame(std::int32_t number, const Letter& letter);
   void complete(Lane& lane, std::int32_t status, double start);
   bool isRank(double rank) const;

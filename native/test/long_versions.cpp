@@ -73,6 +73,35 @@ Add longOnTree("a long version goes along a tree when the ranks that pass it on 
   CHECK((ranks[0]->out.ends == Ends{{1, NetStatus::ok}}));
 });
 
+Add longFailsOnTree("the ranks below one that did not get a long version do not wait for it", [] {
+  constexpr int kRanks = 5;
+  std::vector<std::unique_ptr<Rank>> all;
+  std::vector<Rank*> ranks;
+  for (int r = 0; r < kRanks; ++r) {
+    all.push_back(std::make_unique<Rank>(r, kRanks, 1, 1, 2));
+    ranks.push_back(all.back().get());
+  }
+  ranks[0]->offer(0, {0, kLong, 1, 1, 0, 1, 101, 2, 102, 3, 103, 4, 104});
+  ranks[0]->serve();
+  std::vector<Event> taken(kRanks);
+  for (int r = 1; r < kRanks; ++r) {
+    taken[r] = ranks[r]->receive(0, 0, kLong, 1, 100 + r);
+    ranks[r]->serve();
+  }
+  carry(ranks, false);
+  CHECK(ranks[0]->out.leaving.size() == 3 && ranks[0]->out.leaving[0].rank == 1);
+  // The first rank, which passes the version on to the second one, gets too few bytes.
+  ranks[0]->out.leaving.pop_front();
+  ranks[0]->server.sent(1, NetStatus::ok, 1, 2);
+  ranks[1]->server.fetched(ranks[1]->out.coming.front().number, NetStatus::truncated);
+  carry(ranks);
+  CHECK(ranks[1]->machine.status(taken[1]) == Status::truncated);
+  CHECK(ranks[2]->machine.done(taken[2]));
+  CHECK(ranks[2]->machine.status(taken[2]) == Status::truncated);
+  for (int r = 3; r < kRanks; ++r) CHECK(ranks[r]->machine.status(taken[r]) == Status::ok);
+  CHECK((ranks[0]->out.ends == Ends{{1, NetStatus::ok}}));
+});
+
 Add branchesReturn(
     "the rank that offers a long version serves those to which a rank should have passed it on",
     [] {

@@ -2,7 +2,7 @@
 // the time of a large tile between emulated GPUs by every way.
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { type RunReport, Runtime, readWrite, task } from '../index.js';
+import { Runtime, readWrite, task } from '../index.js';
 import { launchOf } from '../native/launch.js';
 import { loadMpi, startMpi } from '../native/mpi.js';
 import { commandLine } from './command-line.js';
@@ -16,83 +16,153 @@ const LARGE = 16 * 2 ** 20;
 const WARM = 32_768;
 const SMALL_STEPS = 2000;
 const WARM_STEPS = 400;
+/** Each turn measures plain MPI before and after every figure: the speed of two cores and of what lies between them changes. */
+const TURNS = 3;
 const REPEATS = 3;
+/** Runs before those that are measured, once all code is compiled. */
+const FEW_RUNS = 2;
 /** Iterations of a play. */
 const PLAYED = 10;
 const LARGE_STEPS = 40;
+/** Round trips of plain MPI. */
+const RAW_SMALL = 20_000;
+const RAW_LARGE = 40;
 
-/** What rank 0 prints: times in seconds, rates in bytes per second; `raw` is plain MPI of the same library. */
-export interface PairResult {
-  readonly library: string;
-  readonly small: {
-    readonly rawSeconds: number;
-    readonly oneWaySeconds: number;
-    readonly withInsertionSeconds: number;
-    /** Of a plan that is played. */
-    readonly playedSeconds: number;
-  };
-  readonly large: Readonly<Record<'direct' | 'ipc' | 'staged', { readonly shareOfRaw: number }>>;
+/** A figure, and its ratio to plain MPI of the same library: medians of the turns. */
+export interface Compared {
+  /** Seconds of a step, or bytes per second. */
+  readonly value: number;
+  readonly ratio: number;
 }
 
+/** What rank 0 prints. */
+export interface PairResult {
+  readonly library: string;
+  /** Seconds of a step, and how many times that of plain MPI it is. */
+  readonly small: {
+    readonly oneWay: Compared;
+    readonly withInsertion: Compared;
+    /** Of a plan that is played. */
+    readonly played: Compared;
+  };
+  /** Rates, and their shares of that of plain MPI. */
+  readonly large: Readonly<Record<'direct' | 'ipc' | 'staged', Compared>>;
+}
+
+const { rank } = launchOf();
+
 async function measure(): Promise<void> {
-  const { rank } = launchOf();
   const addon = loadMpi();
   const facts = await startMpi(addon);
-  const raw = await addon.measure(SMALL, 20_000, 'host');
-  const rawHost = LARGE / (await addon.measure(LARGE, 100, 'host'));
-  const rawRate = LARGE / (await addon.measure(LARGE, 100, 'emulated'));
-  const result: Record<string, unknown> = {
+  const rawSeconds: number[] = [];
+  const rawRates: number[] = [];
+  const raw = async (): Promise<number> => {
+    rawSeconds.push(await addon.measure(SMALL, RAW_SMALL, 'host'));
+    return rawSeconds.at(-1) as number;
+  };
+  const rawRate = async (): Promise<number> => {
+    rawRates.push(LARGE / (await addon.measure(LARGE, RAW_LARGE, 'emulated')));
+    return rawRates.at(-1) as number;
+  };
+  const small = { oneWay: figures(), withInsertion: figures(), played: figures() };
+  const large = { direct: figures(), ipc: figures(), staged: figures() };
+  for (let turn = 0; turn < TURNS; turn++) {
+    const warm = turn === 0 ? WARM_RUNS : FEW_RUNS;
+    await between(raw, small.oneWay, () => oneWay(warm));
+    await between(raw, small.withInsertion, () => withInsertion(warm));
+    await between(raw, small.played, () => played(warm));
+    for (const comm of ['direct', 'ipc', 'staged'] as const)
+      await between(rawRate, large[comm], () => rateOf(comm));
+  }
+  const result: PairResult & Record<string, unknown> = {
     // Without the details of its build.
-    library: facts.library.split(/[,\n]/)[0]?.replace(/\s+/g, ' '),
+    library: facts.library.split(/[,\n]/)[0]?.replace(/\s+/g, ' ') ?? '',
     cores: availableParallelism(),
-    small: { bytes: SMALL, rawSeconds: raw, ...(await small(raw)) },
+    turns: TURNS,
+    rawSeconds: median(rawSeconds),
+    rawBytesPerSecond: median(rawRates),
+    small: {
+      oneWay: compared(small.oneWay),
+      withInsertion: compared(small.withInsertion),
+      played: compared(small.played),
+    },
+    large: {
+      direct: compared(large.direct),
+      ipc: compared(large.ipc),
+      staged: compared(large.staged),
+    },
   };
-  const ways: Record<string, unknown> = {
-    rawBytesPerSecond: rawRate,
-    rawHostBytesPerSecond: rawHost,
-  };
-  for (const comm of ['direct', 'ipc', 'staged'] as const) ways[comm] = await large(comm, rawRate);
-  result['large'] = { bytes: LARGE, ...ways };
   if (rank === 0) process.stdout.write(`${JSON.stringify(result)}\n`);
 }
 
-/** A token goes back and forth between two ranks: each step is one dependency on the other rank. */
-async function small(raw: number): Promise<object> {
+/** The values of a figure, and their ratios, turn by turn. */
+interface Figures {
+  readonly values: number[];
+  readonly ratios: number[];
+}
+
+function figures(): Figures {
+  return { values: [], ratios: [] };
+}
+
+function compared({ values, ratios }: Figures): Compared {
+  return { value: median(values), ratio: median(ratios) };
+}
+
+/** Notes a figure, and its ratio to the mean of plain MPI before and after it. */
+async function between(
+  raw: () => Promise<number>,
+  into: Figures,
+  figure: () => Promise<number>,
+): Promise<void> {
+  const before = await raw();
+  const value = await figure();
+  const after = await raw();
+  into.values.push(value);
+  into.ratios.push(value / ((before + after) / 2));
+}
+
+const pass = task({ name: 'pass', flows: { x: readWrite('f64') }, kernel: 'empty' });
+
+/** A token goes back and forth between two ranks: each step is one dependency on the other rank. Seconds of a step. */
+async function oneWay(warm: number): Promise<number> {
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
-  await relay(runtime, SMALL, SMALL_STEPS, WARM_RUNS);
+  await relay(runtime, SMALL, SMALL_STEPS, warm);
   const seconds = await relay(runtime, SMALL, SMALL_STEPS, REPEATS);
-  const pass = task({ name: 'pass', flows: { x: readWrite('f64') }, kernel: 'empty' });
+  await runtime.close();
+  return seconds;
+}
+
+/** Seconds of a step, its insertion included. */
+async function withInsertion(warm: number): Promise<number> {
+  const runtime = await Runtime.create({ workers: 1, gpus: 0 });
   const x = runtime.data(new Float64Array(SMALL / 8), { rank: 0 });
-  const reports: RunReport[] = [];
-  for (let repeat = -WARM_RUNS; repeat < REPEATS; repeat++) {
-    const run = runtime.run((graph) => {
+  const seconds: number[] = [];
+  for (let repeat = -warm; repeat < REPEATS; repeat++) {
+    const report = await runtime.run((graph) => {
       for (let i = 0; i < SMALL_STEPS; i++) graph.insert(pass, { x }, { rank: i & 1 });
     });
-    const report = await run;
-    if (repeat >= 0) reports.push(report);
+    if (repeat >= 0) seconds.push(report.seconds);
   }
-  const [report] = reports;
+  await runtime.close();
+  return median(seconds) / SMALL_STEPS;
+}
+
+/** Seconds of a step of a plan that is played. */
+async function played(warm: number): Promise<number> {
+  const runtime = await Runtime.create({ workers: 1, gpus: 0 });
+  const x = runtime.data(new Float64Array(SMALL / 8), { rank: 0 });
   const plan = await runtime.plan((graph) => {
     for (let i = 0; i < SMALL_STEPS; i++) graph.insert(pass, { x }, { rank: i & 1 });
   });
-  await plan.run({ times: WARM_RUNS });
-  const played = await plan.run({ times: PLAYED });
-  await x.read();
+  await plan.run({ times: warm });
+  const { seconds } = await plan.run({ times: PLAYED });
   await runtime.close();
-  const dependencies = (report.network?.sends ?? 0) + (report.network?.receives ?? 0);
-  const messages = (report.network?.messagesSent ?? 0) + (report.network?.messagesReceived ?? 0);
-  return {
-    oneWaySeconds: seconds,
-    timesRaw: seconds / raw,
-    withInsertionSeconds: median(reports.map((each) => each.seconds)) / SMALL_STEPS,
-    playedSeconds: played.seconds / (PLAYED * SMALL_STEPS),
-    messagesPerDependency: messages / dependencies,
-    payloadBytesPerDependency: (report.network?.sentBytes ?? 0) / (report.network?.sends ?? 1),
-  };
+  return seconds / (PLAYED * SMALL_STEPS);
 }
 
-/** A tile of 16 MiB goes back and forth between emulated GPUs; each step is a task without work. */
-async function large(comm: 'direct' | 'ipc' | 'staged', rawRate: number): Promise<object> {
+/** A tile of 16 MiB goes back and forth between emulated GPUs; each step is a task without work. Bytes per second. */
+async function rateOf(comm: 'direct' | 'ipc' | 'staged'): Promise<number> {
   const runtime = await Runtime.create({
     workers: 1,
     gpus: 1,
@@ -101,10 +171,10 @@ async function large(comm: 'direct' | 'ipc' | 'staged', rawRate: number): Promis
     comm,
   });
   // Compiles all code on the way.
-  await relay(runtime, WARM, WARM_STEPS, 2);
-  const rate = LARGE / (await relay(runtime, LARGE, LARGE_STEPS, REPEATS));
+  await relay(runtime, WARM, WARM_STEPS, FEW_RUNS);
+  const seconds = await relay(runtime, LARGE, LARGE_STEPS, REPEATS);
   await runtime.close();
-  return { bytesPerSecond: rate, shareOfRaw: rate / rawRate };
+  return LARGE / seconds;
 }
 
 if (launchOf().size === 2) await measure();

@@ -53,11 +53,11 @@ export function pairEntries(repeats: readonly PairResult[]): BenchEntry[] {
     params,
   });
   return [
-    entry('dependency', ({ small }) => small.oneWaySeconds / small.rawSeconds),
-    entry('dependency-inserted', ({ small }) => small.withInsertionSeconds / small.rawSeconds),
-    entry('dependency-played', ({ small }) => small.playedSeconds / small.rawSeconds),
-    entry('direct', ({ large }) => large.direct.shareOfRaw),
-    entry('staged', ({ large }) => large.staged.shareOfRaw),
+    entry('dependency', ({ small }) => small.oneWay.ratio),
+    entry('dependency-inserted', ({ small }) => small.withInsertion.ratio),
+    entry('dependency-played', ({ small }) => small.played.ratio),
+    entry('direct', ({ large }) => large.direct.ratio),
+    entry('staged', ({ large }) => large.staged.ratio),
   ];
 }
 

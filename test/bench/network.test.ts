@@ -2,26 +2,22 @@
 import { describe, expect, test } from 'vitest';
 import { metg } from '../../bench/metg.js';
 import { pairEntries, rated } from '../../bench/network.js';
-import type { PairResult } from '../../bench/network-pair.js';
+import type { Compared, PairResult } from '../../bench/network-pair.js';
 
-const pair = (raw: number, oneWay: number, inserted: number, share: number): PairResult => ({
+const compared = (ratio: number): Compared => ({ value: 1, ratio });
+const pair = (oneWay: number, inserted: number, share: number): PairResult => ({
   library: 'MPI',
   small: {
-    rawSeconds: raw,
-    oneWaySeconds: oneWay,
-    withInsertionSeconds: inserted,
-    playedSeconds: oneWay / 2,
+    oneWay: compared(oneWay),
+    withInsertion: compared(inserted),
+    played: compared(oneWay / 2),
   },
-  large: {
-    direct: { shareOfRaw: share },
-    ipc: { shareOfRaw: 1 },
-    staged: { shareOfRaw: share / 2 },
-  },
+  large: { direct: compared(share), ipc: compared(1), staged: compared(share / 2) },
 });
 
 describe('ratios to plain MPI', () => {
   test('are the medians of the ratios of each repeat', () => {
-    const entries = pairEntries([pair(1, 10, 20, 0.9), pair(2, 16, 50, 0.8), pair(1, 9, 30, 0.5)]);
+    const entries = pairEntries([pair(10, 20, 0.9), pair(8, 25, 0.8), pair(9, 30, 0.5)]);
     const params = { library: 'MPI', ranks: 2, repeats: 3 };
     expect(entries).toEqual([
       { name: 'network/dependency/ratio', value: 9, unit: 'ratio', params },

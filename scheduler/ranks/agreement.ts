@@ -245,11 +245,13 @@ export class RankRuns implements BallotRuns, EraRuns, RunNotes {
       this.failures.last = { number, source, failure: epoch.failure };
       this.missesWrites = true;
       this.isUnderWay = false;
+      // News of the era that came early are taken with `beginEra`, and judged by the state of this era.
+      this.eras.begin(era);
       this.ranks.beginEra(era);
     }
     this.close(epoch, epoch.before);
     // A rank alone opens the era here, and the run that has failed is none of those that are torn by it.
-    if (begins) this.eras.begin(era);
+    if (begins) this.eras.tellCalls();
   }
 
   /** `agreed`: the number of calls before the run that all ranks made alike. */

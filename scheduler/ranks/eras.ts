@@ -108,9 +108,14 @@ export class RankEras {
     this.first = undefined;
     this.isSpoiled = false;
     this.made.clear();
-    const made = this.ranks.calls.length;
-    if (this.ranks.rank === 0) this.enters(0, era, made);
-    else this.ranks.device.wire.write(0, Wire.enters, [era, made]);
+  }
+
+  /** Rank 0 learns how many calls this rank had made when the present era began. */
+  tellCalls(): void {
+    const { era, ranks } = this;
+    const made = ranks.calls.length;
+    if (ranks.rank === 0) this.enters(0, era, made);
+    else ranks.device.wire.write(0, Wire.enters, [era, made]);
     this.engine.wake();
   }
 

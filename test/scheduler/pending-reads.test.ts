@@ -2,6 +2,7 @@
 // value, the same on all ranks that get one, or with a typed error. Afterwards the ranks work together as before.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { eachRecord, Wire } from '../../devices/network/wire.js';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { World } from '../../devices/simulated/machine/world.js';
 import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
@@ -418,6 +419,55 @@ test('news of a failure that come after its verdict do not fail the next run', a
     );
     await Promise.all(runtimes.map((runtime) => runtime.close()));
   }
+});
+
+test('news of an era that come before the verdict over the spoiled one before it end the read', async () => {
+  const given = { ranks: 3, seed: 1, treeFrom: 4, lanes: 8, gpus: 0, ranksPerHost: 1 };
+  const { world, network, runtimes } = open(given);
+  // From the verdict over the second run on, messages of rank 0 come to rank 1 when nothing else happens any more.
+  const held: Uint8Array[] = [];
+  const post = network.post.bind(network);
+  network.post = (from, to, bytes, at) => {
+    let isHeld = held.length > 0;
+    eachRecord(bytes, (record) => {
+      if (record.kind === Wire.verdict && record.words[record.at + 2] === 2) isHeld = true;
+    });
+    if (isHeld && from === 0 && to === 1) held.push(bytes.slice());
+    else post(from, to, bytes, at);
+  };
+  const stuck = new Promise<string[]>((resolve) => {
+    world.onStill = () => {
+      for (const bytes of held.splice(0)) post(0, 1, bytes, world.time);
+      // Promises that were just settled go on first.
+      setImmediate(() =>
+        setImmediate(() => {
+          if (world.next === Number.POSITIVE_INFINITY)
+            resolve(runtimes.map((runtime) => runtime.explain()));
+        }),
+      );
+    };
+  });
+  const codes = runtimes.map(async (runtime, rank) => {
+    const [none, from, to] = ['none', 'from', 'to'].map((name) =>
+      runtime.data(new Float64Array(8), { name, rank: 2 }),
+    );
+    const failed = runtime.run((graph) => {
+      graph.insert(failing, { to: none });
+    });
+    const end = failed.done.catch(() => {});
+    // Rank 1 begins the second run before it hears of the failure, so the run spoils the era in which the others begin it.
+    if (rank !== 1) await end;
+    const spoiling = runtime.run((graph) => {
+      graph.insert(slow, { from, to, us: 100 });
+    });
+    await spoiling.done.catch(() => {});
+    const code = await none.read().catch((error: unknown) => (error as HeadraceError).code);
+    await runtime.close();
+    return code;
+  });
+  expect(await Promise.race([Promise.all(codes), stuck])).toEqual(
+    Array(3).fill('ERR_DATUM_POISONED'),
+  );
 });
 
 test.each([2, 8])(

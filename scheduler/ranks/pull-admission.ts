@@ -12,7 +12,8 @@
 // - an admitted group can always finish: its data are offered, and its task lacks nothing else. A group is admitted
 //   after its announcements, never before, so no rank holds memory while it waits for another rank's progress;
 // - a group is admitted once, when all of its tasks were inserted. Insertion waits for room in the window, and so perhaps for an
-//   earlier group in line, which would wait for the bytes that a task not yet inserted gives back.
+//   earlier group in line, which would wait for the bytes that a task not yet inserted gives back;
+// - the failure of a run admits no group. All runs fail that are open then (agreement.ts), so all groups leave the lines.
 
 import { guards } from '../../devices/guards.js';
 import type { Column, DatumId, TaskId } from '../../devices/handles.js';
@@ -174,19 +175,23 @@ export class RankPulls {
     }
   }
 
+  /** The task of the group is over: the next group gets its bytes. */
   private over(group: PullGroup): void {
+    this.remove(group);
+    this.serve(group.space);
+  }
+
+  private remove(group: PullGroup): void {
     this.groups.delete(group.index);
-    if (group.state === 'admitted') {
-      this.reserved[group.space] -= group.bytes;
-      this.serve(group.space);
-    } else if (group.state === 'in line') {
+    if (group.state === 'admitted') this.reserved[group.space] -= group.bytes;
+    else if (group.state === 'in line') {
       const line = this.lines[group.space];
       line.splice(line.indexOf(group), 1);
     }
   }
 
-  /** A run failed: its groups give back their bytes and wait no more. */
+  /** A run failed: its groups give back their bytes and wait no more. No group in line gets them, because its run fails, too. */
   forget(run: RunState): void {
-    for (const group of [...this.groups.values()]) if (group.run === run.slot) this.over(group);
+    for (const group of [...this.groups.values()]) if (group.run === run.slot) this.remove(group);
   }
 }

@@ -47,9 +47,7 @@ export class PlannedReads {
       if (isApart || data.have[d] === 0)
         this.transfers.receive(d, run, 0, HOST, undefined, { position: call, isApart });
     } else if (isApart) this.transfers.sendToAll(d, run, sequenceOfCall(call));
-    else
-      for (let i = 1; i < this.size; i++)
-        this.transfers.sendTo(d, (this.rank + i) % this.size, run, 0, false);
+    else this.transfers.sendToOthers(d, run);
   }
 
   /** The owner of `d` takes the latest version, from any rank, as its value again. */

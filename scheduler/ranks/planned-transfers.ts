@@ -120,8 +120,25 @@ export class PlannedTransfers {
 
   /** The latest version of `d`, which is here, goes to rank `to`; if `apart`, never along a tree. */
   sendTo(d: DatumId, to: number, run: RunState, priority: number, apart: boolean): void {
+    const send = this.planSend(d, to, run, apart);
+    if (send !== undefined) this.insert(this.sendClass, send, run, priority, undefined);
+  }
+
+  /**
+   * The latest version of `d`, which is here, goes to all ranks that do not have it. All sends are counted before the insertion: the
+   * era may change in it, and those counted later would be the first ones of the new era on this rank only.
+   */
+  sendToOthers(d: DatumId, run: RunState): void {
+    let send: Movement | undefined;
+    for (let i = 1; i < this.size; i++)
+      send = this.planSend(d, (this.rank + i) % this.size, run, false) ?? send;
+    if (send !== undefined) this.insert(this.sendClass, send, run, 0, undefined);
+  }
+
+  /** Counts a send. Returns its movement, unless one that takes more destinations brings the version along. */
+  private planSend(d: DatumId, to: number, run: RunState, apart: boolean): Movement | undefined {
     const { data, movements } = this;
-    if (!data.markSent(d, to)) return;
+    if (!data.markSent(d, to)) return undefined;
     const sequence = next(this.sendCounts, data.gid[d] * MAX_RANKS + to);
     this.graphs.sent(run, to);
     this.figures.sends++;
@@ -130,12 +147,12 @@ export class PlannedTransfers {
       open !== undefined && open.parcel === undefined && open.run === run.slot && open.d === d;
     if (isOpen) {
       movements.addDestination(open, to, sequence, apart);
-      return;
+      return undefined;
     }
     const send = this.newSend(d, run);
     movements.addDestination(send, to, sequence, apart);
     data.openSend[d] = send.index;
-    this.insert(this.sendClass, send, run, priority, undefined);
+    return send;
   }
 
   private newSend(d: DatumId, run: RunState): Movement {

@@ -31,7 +31,7 @@ export interface Movement {
   readonly gid: number;
   /** Its slot; that of the runtime's own run once a send has outlived its run. */
   run: number;
-  /** The era in which the movement was planned. Only news of the same era match it. */
+  /** The era in which the movement was planned; of a forward, that of its receive. Only news of the same era match it. */
   readonly era: number;
   /** Number of the run whose program function reads; otherwise 0. */
   readonly program: number;
@@ -101,7 +101,8 @@ export class Movements {
     movement.d = parts.d;
     movement.gid = parts.gid;
     movement.run = parts.run;
-    movement.era = this.era;
+    // The era may change in the pass of the receive's insertion.
+    movement.era = parts.receive?.era ?? this.era;
     movement.program = this.program;
     movement.origin = parts.origin;
     movement.key = parts.key;

@@ -80,6 +80,17 @@ describe('a forward', () => {
     expect(new Set([...live, ...receives]).size).toBe(6);
     for (const each of receives) expect(each && rank.movements.at(each.index)).not.toBe(each);
   });
+
+  it('has the era of its receive, also if another one begins in the insertion of that', () => {
+    const [rank] = ranksOf([0, 1], 2, 1);
+    rank.nextEra = 1;
+    rank.read(1);
+    const live = [...rank.movements.all()];
+    expect(live.map(({ role }) => role)).toEqual([NetworkRole.receive, NetworkRole.forward]);
+    expect(live.map(({ era }) => era)).toEqual([0, 0]);
+    rank.read(1);
+    expect([...rank.movements.all()].map(({ era }) => era)).toEqual([0, 0, 1, 1]);
+  });
 });
 
 describe('a send', () => {

@@ -38,6 +38,8 @@ export class PlannedRank {
   closed = 0;
   /** Receives are over when their insertion returns, as in a pass of the engine that finds their versions. */
   endsReceives = false;
+  /** A new era begins in the pass of the next insertion. */
+  nextEra: number | undefined;
   readonly sentTo: Int32Array;
   readonly expectedFrom: Int32Array;
   private readonly run: RunState = new RunState(1);
@@ -55,6 +57,9 @@ export class PlannedRank {
         const movement = this.movements.at(params[0]);
         if (this.endsReceives && movement?.role === NetworkRole.receive)
           this.movements.remove(movement);
+        const era = this.nextEra;
+        this.nextEra = undefined;
+        if (era !== undefined) this.beginEra(era);
         return taskId(this.inserted.push(cls.network ?? NetworkRole.none));
       },
     };

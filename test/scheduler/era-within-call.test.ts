@@ -44,6 +44,8 @@ interface Case {
   readonly sets: number;
   /** Whether the last rank makes the read in the new era. */
   readonly isLate: boolean;
+  /** The read is that of a part, which takes over what was written to the whole. */
+  readonly isPart: boolean;
 }
 
 interface Seen {
@@ -55,10 +57,22 @@ interface Seen {
   readonly copies: string;
 }
 
-async function program(runtime: Runtime, { waits, length, sets, isLate }: Case): Promise<Seen> {
+async function program(
+  runtime: Runtime,
+  meet: () => Promise<void>,
+  { waits, length, sets, isLate, isPart }: Case,
+): Promise<Seen> {
   const { rank } = runtime;
   const era = (): number | undefined => runtime.peers?.runs.era;
-  const datum = runtime.data(new Float64Array(length).fill(1), { name: 'datum', rank: 0 });
+  const whole = runtime.data(new Float64Array(length).fill(1), { name: 'datum', rank: 0 });
+  const datum = isPart ? whole.part(0, length) : whole;
+  if (isPart) {
+    await runtime.run((graph) => {
+      graph.insert(paint, { to: datum, value: 5 });
+      graph.insert(paint, { to: whole, value: 1 });
+    });
+    await meet();
+  }
   const own = runtime.data(new Float64Array(1), { name: 'own', rank: waits });
   const scrap = runtime.data(new Float64Array(1), { name: 'scrap', rank: 1 });
   const copies = Array.from({ length: RANKS }, (_, i) =>
@@ -109,10 +123,17 @@ async function onRanks(given: Case): Promise<Seen[]> {
       ports[rank],
     ),
   );
+  const here: (() => void)[] = [];
+  const meet = (rank: number): Promise<void> =>
+    new Promise((resolve) => {
+      if (rank === given.waits) here.push(resolve);
+      else here.unshift(resolve);
+      if (here.length === RANKS) for (const goOn of here) goOn();
+    });
   const played: Promise<Seen>[] = [];
   const others = runtimes.filter(({ rank }) => rank !== given.waits);
   for (const runtime of [...others, runtimes[given.waits]])
-    played[runtime.rank] = program(runtime, given);
+    played[runtime.rank] = program(runtime, () => meet(runtime.rank), given);
   let seen: Seen[] | undefined;
   const over = Promise.all(played).then((all) => {
     seen = all;
@@ -130,7 +151,7 @@ describe.each(LENGTHS)(
     const test = async (waits: number, isLate: boolean): Promise<void> => {
       const within: boolean[] = [];
       for (const sets of SETS) {
-        const all = await onRanks({ waits, length, sets, isLate });
+        const all = await onRanks({ waits, length, sets, isLate, isPart: false });
         within.push(all[waits].isWithin);
         for (const { value, copies } of all) {
           expect([1, 'ERR_PEER_FAILED'], `${sets} sets`).toContain(value);
@@ -148,3 +169,16 @@ describe.each(LENGTHS)(
     it('on a rank that receives counts no receive in the new era', () => test(2, false));
   },
 );
+
+it('a read of a part takes nothing over in the era after the one in which it began', async () => {
+  const within: boolean[] = [];
+  for (const sets of SETS) {
+    const all = await onRanks({ waits: 2, length: 1, sets, isLate: false, isPart: true });
+    within.push(all[2].isWithin);
+    for (const { value, copies } of all) {
+      expect([1, 'ERR_PEER_FAILED'], `${sets} sets`).toContain(value);
+      expect(copies, `${sets} sets`).toBe('2 2 2');
+    }
+  }
+  expect(within).toContain(true);
+});

@@ -586,6 +586,8 @@ export class Parts {
       for (const wish of left) {
         // Bodies may run here and in the insertion before, and change what is left to take. All classes need the same room.
         engine.reserveRow(bind(more).row);
+        // A failed run was settled meanwhile, and the record of versions ended with its era (on-ranks.ts).
+        if (this.versionsOf(to.family) !== versions) return;
         const isOld = versions.changes !== changes || versions.writes !== writes;
         if (isOld || !this.take(to, wish)) break;
         // That of the take-over itself.

@@ -125,6 +125,7 @@ export class PlannedParts extends Parts {
   protected override put(
     cls: TaskClass,
     _: TaskClassRow,
+    priority: number,
     ends: readonly [DatumView, DatumView],
   ): void {
     const data = { to: ends[0].datum, from: ends[1].datum };
@@ -133,7 +134,7 @@ export class PlannedParts extends Parts {
     const params = Object.fromEntries(cls.paramNames.map((name, i) => [name, this.params[i]]));
     this.isTaking = true;
     try {
-      const options = { priority: this.priority, ...rank };
+      const options = { priority, ...rank };
       this.reductions?.aside(() => this.graph?.insert(cls, { ...data, ...params }, options));
     } finally {
       this.isTaking = false;

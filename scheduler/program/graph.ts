@@ -290,10 +290,12 @@ export class Graph extends RunView implements TaskGraph {
     // Tasks of an asynchronous body may come first, with bodies that fill the record anew.
     const [flows, params] = [insertion.flows.slice(), insertion.params.slice()];
     const task = { ...insertion, flows: flows as never, params };
+    const data = this.dataOf(row, flows);
     do {
       own.prepare(bound, task, rank);
       engine.reserveRow(row);
       if (run.error !== undefined) throw run.error;
+      this.checkOpen(bound, data, spawner);
     } while (!own.isReady(bound, task.flows));
     own.comes(bound, task.flows, rank);
     return this.place(task, rank);
@@ -322,12 +324,15 @@ export class Graph extends RunView implements TaskGraph {
       // The tasks that come first, and bodies that run meanwhile, fill the record anew.
       const [flows, params] = [insertion.flows.slice(), insertion.params.slice()];
       task = { ...task, insertion: { ...insertion, flows: flows as never, params } };
+      const data = this.dataOf(bound.row, flows);
       if (isBroken) parts.settle(bound, task.insertion.flows);
       do {
-        if (!reductions.isReady(task)) reductions.prepare(task);
+        if (!reductions.isReady(task)) reductions.prepare(task, data);
+        this.checkOpen(bound, data);
         if (hasParts) parts.prepare(bound, task.insertion, rank);
         engine.reserveRow(bound.row);
         if (run.error !== undefined) throw run.error;
+        this.checkOpen(bound, data);
       } while (lacksParts() || !reductions.isReady(task));
     }
     if (hasParts) parts.comes(bound, task.insertion.flows, rank);
@@ -340,6 +345,22 @@ export class Graph extends RunView implements TaskGraph {
       reductions.failed();
       throw error;
     }
+  }
+
+  /** The data in a record. */
+  private dataOf({ modes }: TaskClassRow, flows: Int32Array): Datum[] {
+    const { info } = this.engine.directory;
+    return modes.map((_, i) => info[flows[i]] as Datum);
+  }
+
+  /**
+   * While a task waits for room, bodies may close its data, and other data may get their rows.
+   * @throws HeadraceError `ERR_DATUM_CLOSED`
+   */
+  private checkOpen(bound: BoundClass, data: readonly Datum[], spawner?: TaskId): void {
+    for (const [i, datum] of data.entries())
+      if (datum.closed && !this.isOfParent(datum, datum.element, spawner))
+        throw badDatum(bound, i, datum, data, this.runtime.programData);
   }
 
   /** The task in the record uses parts, or data that have parts. */

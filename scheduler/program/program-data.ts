@@ -245,7 +245,7 @@ export class ProgramData implements DatumOwner {
     try {
       this.engine.room.withoutWaiting(() => this.closeQuietly(datum));
     } catch (error) {
-      if (!(error instanceof HeadraceError) || error.code !== 'ERR_WINDOW_FULL') throw error;
+      if (!isWindowFull(error)) throw error;
       // Not even the extension has a row. The datum keeps its memory a while longer.
       setImmediate(() => this.closeTemporary(datum));
     }
@@ -557,16 +557,41 @@ export class ProgramData implements DatumOwner {
     if (datum.whole === undefined) this.reductions.forget(datum);
     // Other ranks may not have a part that no task uses.
     else if (datum.view?.isOwn !== true || !guards.unusedParts) this.reductions.use(datum);
-    if (datum.view !== undefined) for (const part of this.parts.end(datum.view)) this.end(part);
-    this.end(datum);
+    const parts = datum.view === undefined ? [] : this.parts.end(datum.view);
+    this.end(...parts, datum);
   }
 
-  /** The datum is closed: its memory goes after its last task. @internal */
-  end(datum: Datum): void {
-    datum.token = undefined;
-    datum.hostArray = undefined;
-    for (const partial of datum.partials ?? []) this.closeQuietly(partial);
-    const users = this.engine.dependencies.users(datum.row);
+  /** Data are closed, unless a body has closed them meanwhile: the memory of each goes after its last task. @internal */
+  end(...data: Datum[]): void {
+    const open = data.filter(({ closed }) => !closed);
+    // Bodies may run from here on, and find all of them closed.
+    for (const datum of open) {
+      datum.token = undefined;
+      datum.hostArray = undefined;
+    }
+    for (const datum of open) {
+      for (const partial of datum.partials ?? []) {
+        this.engine.held?.changed(partial.row);
+        this.end(partial);
+      }
+      this.giveUp(datum);
+    }
+  }
+
+  /** The memory of a closed datum goes after its last task. */
+  private giveUp(datum: Datum): void {
+    const { engine } = this;
+    try {
+      engine.reserveRow(this.own.close);
+    } catch (error) {
+      if (!isWindowFull(error)) throw error;
+      // The datum keeps its memory a while longer.
+      setImmediate(() => {
+        if (!this.lifetime.isOver) engine.room.withoutWaiting(() => this.giveUp(datum));
+      });
+      return;
+    }
+    const users = engine.dependencies.users(datum.row);
     this.own.insert(this.own.close, undefined, users, {
       run: () => this.engine.forgetDatum(datum.row),
       fail: () => this.engine.forgetDatum(datum.row),
@@ -577,6 +602,10 @@ export class ProgramData implements DatumOwner {
     this.lifetime.check();
     if (datum.closed) throw closedDatum(datum);
   }
+}
+
+function isWindowFull(error: unknown): boolean {
+  return error instanceof HeadraceError && error.code === 'ERR_WINDOW_FULL';
 }
 
 function closedDatum({ name }: Datum): HeadraceError {

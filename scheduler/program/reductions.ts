@@ -121,7 +121,8 @@ export class Reductions {
   /** An open reduction into another datum that has elements of a datum. */
   private beside(d: DatumId): OpenReduction | undefined {
     if (!guards.partsReduced) return undefined;
-    const { view } = this.parts.engine.directory.info[d] as Datum;
+    // A body may have closed the datum.
+    const view = (this.parts.engine.directory.info[d] as Datum | undefined)?.view;
     if (view === undefined) return undefined;
     for (const open of this.open.values()) {
       const other = open.datum.view;
@@ -194,14 +195,18 @@ export class Reductions {
     return true;
   }
 
-  /** Ends and opens reductions, and inserts the tasks for that. Bodies may run meanwhile and insert others. */
-  prepare(task: PendingTask): void {
+  /**
+   * Ends and opens reductions, and inserts the tasks for that. Bodies may run meanwhile and insert others. They may also close one of
+   * the data of the task: its row may be that of another one then, and the caller refuses the task.
+   */
+  prepare(task: PendingTask, data: readonly Datum[]): void {
     const { bound, insertion, graph } = task;
     this.checkRanks(bound, graph);
     for (let i = 0; i < bound.row.modes.length; i++) {
       const d = insertion.flows[i];
       const reduction = bound.cls.reductions?.[i];
       this.endBeside(d);
+      if (data.some(({ closed }) => closed)) return;
       const open = this.find(d);
       if (reduction === undefined) {
         if (open !== undefined && bound.row.modes[i] !== AccessMode.write) this.end(open);
@@ -261,6 +266,8 @@ export class Reductions {
     const open = this.find(datum.row);
     if (open !== undefined) {
       this.remove(open);
+      // A call that waits for room to end it inserts no more of it.
+      open.rest = [];
       this.giveBack(open);
     }
     this.endBeside(datum.row);

@@ -2,10 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import {
   type Graph,
+  type HeadraceError,
   type RunProgress,
   type RunReport,
   read,
   readWrite,
+  reduce,
   task,
 } from '../../index.js';
 import { HOSTS, MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
@@ -198,6 +200,59 @@ describe.each(HOSTS)('on $name', ({ options }) => {
       expect((await soon(runtime, polite)).tasks).toBe(300);
     });
   });
+
+  it.each(['parts', 'partial results'])(
+    'a body that closes a datum with %s when the window is nearly full closes all of it, or nothing',
+    async (kind) => {
+      const one = task({
+        name: 'one',
+        flows: { to: reduce('f64', 'sum') },
+        body: ({ to }) => void to[0]++,
+      });
+      const outcomes: string[] = [];
+      for (let left = 0; left < 7; left++)
+        await onMachine({ ...options, window: 4, overflow: 12 }, async (runtime) => {
+          const datum = runtime.data(new Float64Array(4));
+          const other = runtime.data(new Float64Array(1));
+          const fills = Array.from({ length: 4 }, (_, i) => i);
+          await soon(
+            runtime,
+            runtime.run((graph) => {
+              if (kind === 'parts')
+                for (const i of fills)
+                  graph.insert(fill, { to: datum.part(i, 1), count: 1, value: 1 });
+              else for (const _ of fills) graph.insert(one, { to: datum });
+            }),
+          );
+          let outcome = 'closed';
+          const idle = script('idle', () => {});
+          await soon(
+            runtime,
+            runtime.run((graph) => {
+              const close = script('close', () => {
+                const { tasks, room } = runtime.engine;
+                while (tasks.live < room.limit - left) graph.insert(idle, { of: other });
+                try {
+                  datum.close();
+                } catch (error) {
+                  outcome = (error as HeadraceError).code;
+                }
+              });
+              graph.insert(close, { of: other });
+            }),
+          );
+          outcomes.push(outcome);
+          if (outcome !== 'closed')
+            expect([...(await datum.read())]).toEqual(
+              kind === 'parts' ? [1, 1, 1, 1] : [4, 0, 0, 0],
+            );
+          // What had no row gets one.
+          await pause(1);
+          await nothingLeft(runtime, [datum, other]);
+        });
+      expect(outcomes).toEqual(['ERR_WINDOW_FULL', ...new Array(6).fill('closed')]);
+    },
+  );
 
   it('more bodies than may be under way at once all get their turn', async () => {
     await onMachine(options, async (runtime) => {

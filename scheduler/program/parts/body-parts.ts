@@ -58,6 +58,11 @@ class PartsOfBody extends Parts {
     return this.views.get(d);
   }
 
+  /** The data of the parent stay until it is over. */
+  protected override isGone(datum: Datum): boolean {
+    return datum.closed && !this.runtime.engine.joins.uses(this.task, datum.row);
+  }
+
   protected override attach(view: DatumView): void {
     this.views.set(view.datum.row, view);
     const { datum: whole } = view.family.whole;
@@ -89,8 +94,8 @@ class PartsOfBody extends Parts {
       if (joins.uses(this.task, whole.datum.row)) this.complete(whole);
   }
 
-  protected override put(_: TaskClass, row: TaskClassRow): void {
-    const { run, task, flows, params, priority } = this;
+  protected override put(_: TaskClass, row: TaskClassRow, priority: number): void {
+    const { run, task, flows, params } = this;
     const { engine } = this.runtime;
     if (run.error !== undefined) return;
     const insertion = { cls: row, run, flows, params, priority, device: ANY_DEVICE };

@@ -87,8 +87,6 @@ export class Parts {
   /** Some datum has had parts. */
   isUsed = false;
   protected readonly runtime: PartsRuntime;
-  /** Take-overs have the priority of the task that needs them. */
-  protected priority = 0;
   protected readonly flows: Column<Int32Array, DatumId> = new Int32Array(FLOWS) as never;
   protected readonly params: Float64Array = new Float64Array(PARAMS);
 
@@ -317,18 +315,17 @@ export class Parts {
   prepare({ row, cls }: BoundClass, { flows, priority, run }: Insertion, wanted: number): void {
     const { modes } = row;
     const { ranks } = this.runtime;
-    this.priority = priority;
     const rank = ranks === undefined || wanted >= 0 ? wanted : ranks.rankOf(row, flows);
+    // A body may close one of the data, and its row may be that of another one then.
+    const views = modes.map((_, i) => this.viewAt(flows[i]));
     try {
-      for (let i = 0; i < modes.length; i++) {
-        const view = this.viewAt(flows[i]);
+      for (const [i, view] of views.entries()) {
         if (view === undefined) continue;
         ranks?.prepares(run, reduces(cls, i) ? ranks.homeOf(view) : rank);
         this.noteUse(view);
-        if (modes[i] !== AccessMode.write) this.complete(view);
+        if (modes[i] !== AccessMode.write) this.complete(view, priority);
       }
     } finally {
-      this.priority = 0;
       ranks?.prepared();
     }
   }
@@ -350,6 +347,11 @@ export class Parts {
 
   protected viewAt(d: DatumId): DatumView | undefined {
     return (this.runtime.engine.directory.info[d] as Datum | undefined)?.view;
+  }
+
+  /** Whether a datum was closed, and no task can use it any more. */
+  protected isGone(datum: Datum): boolean {
+    return datum.closed;
   }
 
   /** A datum is a view from now on. */
@@ -394,7 +396,7 @@ export class Parts {
     const { row } = bind(isSame(region, to.region) ? all : more);
     engine.reserveRow(row);
     this.fill(to, from, region, row, row.modes[0] === AccessMode.write);
-    this.insertAlone(row);
+    this.insertAlone(row, 0);
   }
 
   /**
@@ -455,9 +457,9 @@ export class Parts {
   }
 
   /** The version of a part ends; the part, too, unless `stays`. */
-  private leave(view: DatumView, stays = false): void {
+  private leave(view: DatumView, stays = false, priority = 0): void {
     const { versions, parts, whole } = view.family;
-    this.takeAll(whole, () => {
+    this.takeAll(whole, priority, () => {
       const regions = versions.onlyIn(view);
       const isFirst = regions.length > 0 && !versions.hasAny(whole);
       return regions.map((region, i) => {
@@ -482,8 +484,8 @@ export class Parts {
       this.leave(way);
       this.runtime.closeDatum(way.datum);
     }
-    // Bodies may have run, and made parts.
-    if (hasUsedParts(family)) return;
+    // Bodies may have run, and made parts, or closed the whole datum.
+    if (hasUsedParts(family) || this.isGone(whole.datum)) return;
     family.isEnded = true;
     seal(directory, whole.datum, tasks.next);
     this.runtime.ranks?.partsEnd(family);
@@ -569,14 +571,18 @@ export class Parts {
       if (versions.hasValue(region)) written[datum.row] = 1;
   }
 
-  /** Gives a view the newest version of all of its region. */
-  protected complete(view: DatumView): void {
+  /** Gives a view the newest version of all of its region. The take-overs have the priority of the task that needs them. */
+  protected complete(view: DatumView, priority = 0): void {
     const versions = this.versionsOf(view.family);
-    this.takeAll(view, () => versions.missing(view));
+    this.takeAll(view, priority, () => versions.missing(view));
   }
 
   /** Inserts take-overs until there is nothing left to take. */
-  private takeAll(to: DatumView, wishes: () => readonly TakeOver<DatumView>[]): void {
+  private takeAll(
+    to: DatumView,
+    priority: number,
+    wishes: () => readonly TakeOver<DatumView>[],
+  ): void {
     const { engine, bind } = this.runtime;
     const versions = this.versionsOf(to.family);
     const { more } = takeOverClasses(to.datum.element);
@@ -586,10 +592,10 @@ export class Parts {
       for (const wish of left) {
         // Bodies may run here and in the insertion before, and change what is left to take. All classes need the same room.
         engine.reserveRow(bind(more).row);
-        // A failed run was settled meanwhile, and the record of versions ended with its era (on-ranks.ts).
-        if (this.versionsOf(to.family) !== versions) return;
+        // All other views end with the whole datum, and the record of versions with its era (on-ranks.ts).
+        if (this.isGone(to.datum) || this.versionsOf(to.family) !== versions) return;
         const isOld = versions.changes !== changes || versions.writes !== writes;
-        if (isOld || !this.take(to, wish)) break;
+        if (isOld || !this.take(to, wish, priority)) break;
         // That of the take-over itself.
         changes++;
       }
@@ -597,33 +603,33 @@ export class Parts {
   }
 
   /** Inserts one task on the way to what a view shall take over; true if it has taken it over then. */
-  private take(to: DatumView, { source, region, isFirst, piece }: TakeOver<DatumView>): boolean {
+  private take(to: DatumView, wish: TakeOver<DatumView>, priority: number): boolean {
+    const { source, region, isFirst } = wish;
     const { all, first, more } = takeOverClasses(to.datum.element);
     const isAll = isSame(region, to.region);
     if (!isAll && !isSame(region, source.region)) {
-      this.insert(this.viewOf(to.family, region), source, region, piece, all);
+      this.insert(this.viewOf(to.family, region), wish, all, priority);
       return false;
     }
-    this.insert(to, source, region, piece, isAll ? all : isFirst ? first : more);
+    this.insert(to, wish, isAll ? all : isFirst ? first : more, priority);
     if (!source.isOwn) return true;
-    this.leave(source, isOpen(source));
+    this.leave(source, isOpen(source), priority);
     if (!isOpen(source)) this.runtime.closeDatum(source.datum);
     return false;
   }
 
   private insert(
     to: DatumView,
-    from: DatumView,
-    region: Region,
-    piece: TakeOver<DatumView>['piece'],
+    { source: from, region, piece }: TakeOver<DatumView>,
     cls: TaskClass,
+    priority: number,
   ): void {
     const { engine, bind } = this.runtime;
     const { row } = bind(cls);
     this.fill(to, from, region, row, cls === takeOverClasses(to.datum.element).all);
     const versions = this.versionsOf(to.family);
     versions.take(to, region, piece);
-    this.put(cls, row, [to, from], region);
+    this.put(cls, row, priority, [to, from], region);
     if (!versions.hasValue(to.region)) engine.directory.written[to.datum.row] = 0;
   }
 
@@ -646,23 +652,24 @@ export class Parts {
   protected put(
     cls: TaskClass,
     row: TaskClassRow,
+    priority: number,
     [to, from]: readonly [DatumView, DatumView],
     region: Region,
   ): void {
     const { engine, ranks } = this.runtime;
     if (ranks !== undefined) {
-      const { flows, params, priority } = this;
+      const { flows, params } = this;
       ranks.insert({ cls: row, flows, params, priority }, [to, from], extentOf(to, cls));
       return;
     }
     const { writes } = this.versionsOf(to.family);
     this.takings.begin(engine.tasks.next, { view: to, loss: { region, since: writes } });
-    this.insertAlone(row);
+    this.insertAlone(row, priority);
   }
 
-  private insertAlone(cls: TaskClassRow): void {
+  private insertAlone(cls: TaskClassRow, priority: number): void {
     const { engine } = this.runtime;
-    const { flows, params, priority } = this;
+    const { flows, params } = this;
     const run = engine.runs[INTERNAL_RUN] as RunState;
     engine.insert({
       ...{ cls, run, flows, params, priority },

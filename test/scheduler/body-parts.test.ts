@@ -131,6 +131,35 @@ describe('bodies with parts', () => {
       });
   }, 60_000);
 
+  it('use a temporary that has the row of one which they have closed', async () => {
+    await onMachine(HOST, async (runtime) => {
+      const x = runtime.data(counted(4));
+      const rows: number[] = [];
+      const parent = task({
+        name: 'parent',
+        flows: { x: readWrite('f64') },
+        body: async (_, { data, spawn, temporary }) => {
+          const first = temporary('f64', 4);
+          first.part(0, 2);
+          first.close();
+          while (runtime.engine.directory.info[first.row] === first)
+            await new Promise((resolve) => setTimeout(resolve, 1));
+          const second = temporary('f64', 4);
+          rows.push(first.row, second.row);
+          spawn(fill, { to: second, count: 4, value: 1 });
+          spawn(fill, { to: second.part(0, 2), count: 2, value: 3 });
+          spawn(add, { to: data.x, from: second, count: 4 });
+        },
+      });
+      await soon(
+        runtime,
+        runtime.run((graph) => void graph.insert(parent, { x })),
+      );
+      expect(rows[1]).toBe(rows[0]);
+      expect([...(await x.read())]).toEqual([3, 4, 3, 4]);
+    });
+  });
+
   it('insert tasks on parts of their data in program order, too', async () => {
     await onMachine(HOST, async (runtime) => {
       const x = runtime.data(counted(8));

@@ -55,7 +55,9 @@ class PartsOfBody extends Parts {
   }
 
   protected override viewAt(d: DatumId): DatumView | undefined {
-    return this.views.get(d);
+    const view = this.views.get(d);
+    // The body may have closed the datum, and another one may have its row.
+    return view?.datum === this.runtime.engine.directory.info[d] ? view : undefined;
   }
 
   /** The data of the parent stay until it is over. */
@@ -77,7 +79,7 @@ class PartsOfBody extends Parts {
 
   /** Whether a task uses data of this record. */
   override concerns({ modes }: TaskClassRow, flows: Flows): boolean {
-    return modes.some((_, i) => this.views.has(flows[i]));
+    return modes.some((_, i) => this.viewAt(flows[i]) !== undefined);
   }
 
   /** The datum of the parent, or temporary, in place of a part of it. */

@@ -426,7 +426,9 @@ bool LaneServer::isReceived(Lane& lane, std::int32_t& status) {
   } else if (!lane.hasLetter) {
     return false;
   } else if (contentsOf(lane.letter)[2] != lane.bytes()) {
-    status = Status::truncated;
+    // No datum is empty: a rank on the way did not get the bytes (`failBranches`).
+    const bool isEmpty = !announced && contentsOf(lane.letter)[2] == 0;
+    status = isEmpty ? Status::transfer - NetStatus::truncated : Status::truncated;
     if (announced) decline(lane.letter);
   } else if (announced) {
     if (isLost_ || !mayFetch(lane)) return false;

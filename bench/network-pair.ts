@@ -2,7 +2,7 @@
 // the time of a large tile between emulated GPUs by every way.
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { Runtime, readWrite, task } from '../index.js';
+import { type Datum, Runtime, readWrite, type TaskGraph, task } from '../index.js';
 import { launchOf } from '../native/launch.js';
 import { loadMpi, startMpi } from '../native/mpi.js';
 import { commandLine } from './command-line.js';
@@ -49,7 +49,7 @@ export interface PairResult {
   readonly large: Readonly<Record<'direct' | 'ipc' | 'staged', Compared>>;
 }
 
-const { rank } = launchOf();
+const { rank, size } = launchOf();
 
 async function measure(): Promise<void> {
   const addon = loadMpi();
@@ -124,6 +124,13 @@ async function between(
 
 const pass = task({ name: 'pass', flows: { x: readWrite('f64') }, kernel: 'empty' });
 
+/** The steps, taken in turn on the two ranks. */
+function steps(x: Datum<'f64'>): (graph: TaskGraph) => void {
+  return (graph) => {
+    for (let i = 0; i < SMALL_STEPS; i++) graph.insert(pass, { x }, { rank: i & 1 });
+  };
+}
+
 /** A token goes back and forth between two ranks: each step is one dependency on the other rank. Seconds of a step. */
 async function oneWay(warm: number): Promise<number> {
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
@@ -139,9 +146,7 @@ async function withInsertion(warm: number): Promise<number> {
   const x = runtime.data(new Float64Array(SMALL / 8), { rank: 0 });
   const seconds: number[] = [];
   for (let repeat = -warm; repeat < REPEATS; repeat++) {
-    const report = await runtime.run((graph) => {
-      for (let i = 0; i < SMALL_STEPS; i++) graph.insert(pass, { x }, { rank: i & 1 });
-    });
+    const report = await runtime.run(steps(x));
     if (repeat >= 0) seconds.push(report.seconds);
   }
   await runtime.close();
@@ -152,9 +157,7 @@ async function withInsertion(warm: number): Promise<number> {
 async function played(warm: number): Promise<number> {
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
   const x = runtime.data(new Float64Array(SMALL / 8), { rank: 0 });
-  const plan = await runtime.plan((graph) => {
-    for (let i = 0; i < SMALL_STEPS; i++) graph.insert(pass, { x }, { rank: i & 1 });
-  });
+  const plan = await runtime.plan(steps(x));
   await plan.run({ times: warm });
   const { seconds } = await plan.run({ times: PLAYED });
   await runtime.close();
@@ -177,7 +180,7 @@ async function rateOf(comm: 'direct' | 'ipc' | 'staged'): Promise<number> {
   return LARGE / seconds;
 }
 
-if (launchOf().size === 2) await measure();
+if (size === 2) await measure();
 else {
   const usage = `usage: node dist/bench/network-pair.js [options]
 

@@ -6,12 +6,11 @@ import {
   HeadraceError,
   type Runtime,
   type RuntimeOptions,
-  read,
   readWrite,
   reduce,
   task,
-  write,
 } from '../../index.js';
+import { copyOf, paint } from '../support/body-tasks.js';
 import { onMachine, soon } from '../support/machines.js';
 import { script } from '../support/tasks.js';
 
@@ -22,17 +21,6 @@ const WINDOWS = [SMALL, 4 * SMALL];
 /** Tasks ahead of a call, at most. */
 const MOST = 40;
 
-const paint = task({
-  name: 'paint',
-  flows: { to: write('f64') },
-  params: { value: 'f64' },
-  body: ({ to, value }) => void to.fill(value),
-});
-const copy = task({
-  name: 'copy',
-  flows: { to: write('f64'), from: read('f64') },
-  body: ({ to, from }) => to.set(from),
-});
 const one = task({
   name: 'one',
   flows: { to: reduce('f64', 'sum') },
@@ -119,7 +107,7 @@ describe.each(WINDOWS)('in a window of %i, beside a body that writes the whole',
         },
         bodies: [[0, (graph) => void graph.insert(paint, { to: whole, value: 9 })]],
         ahead,
-        call: async (graph) => void graph.insert(copy, { to: seen, from: whole }),
+        call: async (graph) => void graph.insert(copyOf, { to: seen, from: whole }),
       });
       expect(possible(place, '9999', '1122'), of).toContain(digits(await seen.read()));
       expect(digits(await whole.read()), of).toBe('9999');
@@ -137,7 +125,7 @@ describe.each(WINDOWS)('in a window of %i, beside a body that reads the whole', 
       const part = whole.part(0, 2);
       const { place } = await play(runtime, {
         first: (graph) => void graph.insert(paint, { to: part, value: 1 }),
-        bodies: [[0, (graph) => void graph.insert(copy, { to: seen, from: whole })]],
+        bodies: [[0, (graph) => void graph.insert(copyOf, { to: seen, from: whole })]],
         ahead,
         call: () => part.set(new Float64Array(2).fill(7)),
       });
@@ -293,7 +281,7 @@ describe('beside a body that closes a datum of it, a call that waits for room', 
         first: (graph) => {
           for (let i = 0; i < 8; i++) graph.insert(one, { to: from });
         },
-        call: async (graph) => void graph.insert(copy, { to, from }),
+        call: async (graph) => void graph.insert(copyOf, { to, from }),
       };
     }));
 
@@ -309,7 +297,7 @@ describe('beside a body that closes a datum of it, a call that waits for room', 
       const from = runtime.data(new Float64Array(8));
       return {
         first: parted(from),
-        call: async (graph) => void graph.insert(copy, { to, from }),
+        call: async (graph) => void graph.insert(copyOf, { to, from }),
       };
     }));
 
@@ -318,7 +306,7 @@ describe('beside a body that closes a datum of it, a call that waits for room', 
       const to = runtime.data(new Float64Array(8));
       return {
         first: parted(from),
-        call: async (graph) => void graph.insert(copy, { to, from }),
+        call: async (graph) => void graph.insert(copyOf, { to, from }),
       };
     }));
 
@@ -377,7 +365,7 @@ describe('beside a body that closes a datum of it, a task that an asynchronous b
           for (let i = 0; i < COUNT; i++) spawn(paint, { to: data.x.part(i, 1), value: 9 });
           if (to.closed) return;
           try {
-            spawn(copy, { to, from: data.x });
+            spawn(copyOf, { to, from: data.x });
             result = 'spawned';
           } catch (error) {
             expect(error).toBeInstanceOf(HeadraceError);

@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { World } from '../../devices/simulated/machine/world.js';
 import { SimulatedNetwork } from '../../devices/simulated/network/network.js';
-import { Runtime, read, readWrite, task, write } from '../../scheduler/index.js';
+import { Runtime, readWrite, task } from '../../scheduler/index.js';
+import { copyOf, paint } from '../support/body-tasks.js';
 import { link, rankMachine } from '../support/simulated-ranks.js';
 
 const RANKS = 3;
@@ -16,17 +17,6 @@ const SETS = [10, 11, 12, 13, 14];
 const LENGTHS = [1, 1000];
 const LONG = 20_000;
 
-const paint = task({
-  name: 'paint',
-  flows: { to: write('f64') },
-  params: { value: 'f64' },
-  body: ({ to, value }) => void to.fill(value),
-});
-const copy = task({
-  name: 'copy',
-  flows: { to: write('f64'), from: read('f64') },
-  body: ({ to, from }) => to.set(from),
-});
 const failing = task({
   name: 'failing',
   flows: { to: readWrite('f64') },
@@ -93,7 +83,7 @@ async function program(
   await Promise.allSettled([failed.done, value, pending]);
   await runtime.run((graph) => {
     graph.insert(paint, { to: datum, value: 2 });
-    for (const to of copies) graph.insert(copy, { to, from: datum });
+    for (const to of copies) graph.insert(copyOf, { to, from: datum });
   });
   const values = await Promise.all(copies.map((each) => each.read()));
   return { isWithin, value: await value, copies: values.map(([first]) => first).join(' ') };

@@ -6,24 +6,16 @@ import {
   parameterised,
   type Runtime,
   range,
-  read,
   readWrite,
   task,
-  write,
 } from '../../index.js';
-import { raise } from '../support/body-tasks.js';
+import { copyOf, raise } from '../support/body-tasks.js';
 import { HOSTS, nothingLeft, onMachine, soon } from '../support/machines.js';
 import { partKernels } from '../support/part-programs.js';
 import { onRanks } from '../support/simulated-ranks.js';
 import { add, fail, fill } from '../support/tasks.js';
 
 const { options } = HOSTS[0];
-
-const copyOf = task({
-  name: 'copyOf',
-  flows: { to: write('f64'), from: read('f64') },
-  body: ({ to, from }) => to.set(from),
-});
 
 /** A refusal with `code`, whose remedy contains `remedy`. */
 async function refused(promise: PromiseLike<unknown>, remedy: string): Promise<void> {

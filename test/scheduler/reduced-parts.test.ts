@@ -4,17 +4,8 @@ import { describe, expect, it, test } from 'vitest';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import { SimulatedBackend } from '../../devices/simulated/machine/backend.js';
 import { presets } from '../../devices/simulated/machine/presets.js';
-import {
-  type Datum,
-  type Graph,
-  Runtime,
-  read,
-  readWrite,
-  reduce,
-  slot,
-  task,
-  write,
-} from '../../index.js';
+import { type Datum, type Graph, Runtime, readWrite, reduce, slot, task } from '../../index.js';
+import { copyOf } from '../support/body-tasks.js';
 import { MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
 import { codeOf } from '../support/outcomes.js';
 import { partKernels, playParts } from '../support/part-programs.js';
@@ -34,11 +25,6 @@ const twice = task({
   body: ({ x }) => {
     for (let i = 0; i < x.length; i++) x[i] *= 2;
   },
-});
-const copyOf = task({
-  name: 'copyOf',
-  flows: { to: write('f64'), from: read('f64') },
-  body: ({ to, from }) => to.set(from),
 });
 
 const counts = (graph: Graph, total: Datum<'f64'>): void => {

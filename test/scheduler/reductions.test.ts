@@ -17,6 +17,7 @@ import {
   task,
   write,
 } from '../../index.js';
+import { copyOf } from '../support/body-tasks.js';
 import { MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
 import { codeOf } from '../support/outcomes.js';
 
@@ -53,11 +54,6 @@ const double = task({
   },
 });
 const clear = task({ name: 'clear', flows: { x: write('f64') }, body: ({ x }) => void x.fill(0) });
-const copy = task({
-  name: 'copy',
-  flows: { to: write('f64'), from: read('f64') },
-  body: ({ to, from }) => to.set(from),
-});
 const fail = task({
   name: 'fail',
   flows: { total: reduce('f64', 'sum') },
@@ -300,7 +296,7 @@ describe('reducing tasks', () => {
           sum[0] += 1;
           const to = runtime.data('f64', 1);
           copies.push(to);
-          graph?.insert(copy, { to, from: total });
+          graph?.insert(copyOf, { to, from: total });
           seen.push(contributed);
         },
       });
@@ -456,7 +452,7 @@ describe('a reduction ends with', () => {
       const before = runtime.data('f64', 1);
       await runtime.run((graph) => {
         three(graph, total);
-        graph.insert(copy, { to: before, from: total });
+        graph.insert(copyOf, { to: before, from: total });
         three(graph, total);
         graph.insert(double, { x: total });
         three(graph, total);
@@ -588,7 +584,7 @@ describe('misuse of reducing flows', () => {
     expect(() => reduce('f64', 'sum', { partials: 0 })).toThrow(/from 1 to 1024/);
     expect(() => reduce('f64', 'sum', { parts: 0 } as never)).toThrow(/parts/);
     expect(() => reduce('f64', { identity: clear, combine: clear })).toThrow(/two flows/);
-    expect(() => reduce('f32', { identity: clear, combine: copy } as never)).toThrow(
+    expect(() => reduce('f32', { identity: clear, combine: copyOf } as never)).toThrow(
       /f64, not f32/,
     );
     expect(() =>

@@ -26,6 +26,23 @@ export const zero: TaskClass<{ readonly x: Flow<'f64', 'write'> }, NoParameters>
   flows: { x: write('f64') },
   body: ({ x }) => void x.fill(0),
 });
+/** to[i] = value. */
+export const paint: TaskClass<{ readonly to: Flow<'f64', 'write'> }, { readonly value: 'f64' }> =
+  task({
+    name: 'paint',
+    flows: { to: write('f64') },
+    params: { value: 'f64' },
+    body: ({ to, value }) => void to.fill(value),
+  });
+/** to[i] = from[i]. */
+export const copyOf: TaskClass<
+  { readonly to: Flow<'f64', 'write'>; readonly from: Flow<'f64', 'read'> },
+  NoParameters
+> = task({
+  name: 'copyOf',
+  flows: { to: write('f64'), from: read('f64') },
+  body: ({ to, from }) => to.set(from),
+});
 /** The sum, on machines without the kernels of reductions. */
 export const summing: OwnOperator = {
   identity: zero,

@@ -23,6 +23,8 @@ export class Insertions {
   count = 0;
   /** Tasks that must be over first, by number of insertion. */
   readonly after: Map<number, readonly number[]> = new Map();
+  /** The ranks that the program has named, by number of insertion. */
+  readonly ranks: Map<number, number> = new Map();
   readonly open: OpenParameter[] = [];
   /** By insertion and parameter. */
   private readonly slots: Map<number, Map<number, string>> = new Map();
@@ -42,8 +44,12 @@ export class Insertions {
   private usedFlows = 0;
   private usedParams = 0;
 
-  /** Keeps an insertion; `after` by number. Returns its number. */
-  add(insertion: Omit<TaskInsertion, 'run' | 'after'>, after: readonly number[]): number {
+  /** Keeps an insertion; `after` by number, and a `rank` if the program has named one. Returns its number. */
+  add(
+    insertion: Omit<TaskInsertion, 'run' | 'after'>,
+    after: readonly number[],
+    rank?: number,
+  ): number {
     const n = this.count++;
     const { cls, flows, params } = insertion;
     const [nFlows, nParams] = [cls.modes.length, cls.paramNames.length];
@@ -63,6 +69,7 @@ export class Insertions {
     this.priority[n] = insertion.priority;
     this.device[n] = insertion.device;
     if (after.length > 0) this.after.set(n, after);
+    if (rank !== undefined) this.ranks.set(n, rank);
     return n;
   }
 
@@ -80,6 +87,7 @@ export class Insertions {
     copy.usedFlows = this.usedFlows;
     copy.usedParams = this.usedParams;
     for (const [n, before] of this.after) copy.after.set(n, before);
+    for (const [n, rank] of this.ranks) copy.ranks.set(n, rank);
     for (const open of this.open) copy.leaveOpen(open);
     for (const [id, cls] of this.classes.entries()) copy.classes[id] = cls;
     copy.classIds = this.classIds.slice();
@@ -103,7 +111,8 @@ export class Insertions {
     if (
       cls !== others.classOf(n) ||
       this.priorityOf(n) !== others.priorityOf(n) ||
-      this.deviceOf(n) !== others.deviceOf(n)
+      this.deviceOf(n) !== others.deviceOf(n) ||
+      this.ranks.get(n) !== others.ranks.get(n)
     )
       return false;
     if (!cls.modes.every((_, i) => this.datum(n, i) === others.datum(n, i))) return false;

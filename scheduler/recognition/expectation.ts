@@ -64,6 +64,7 @@ export class Expectation {
       const hasOptions =
         insertions.priorityOf(n) !== 0 ||
         insertions.deviceOf(n) !== ANY_DEVICE ||
+        insertions.ranks.has(n) ||
         insertions.after.has(n);
       this.plain[n] = hasOptions ? 0 : 1;
       flowNames.forEach((_, i) => {
@@ -269,9 +270,10 @@ export class Comparison {
     if (options === null || typeof options !== 'object') return false;
     const { priority = 0, device, rank, after = [] } = options;
     const space = device === undefined ? ANY_DEVICE : spaceNumber(device);
-    const hasOtherRank = this.handleOf === undefined ? (rank ?? 0) !== 0 : rank !== undefined;
-    if (hasOtherRank || !Array.isArray(after)) return false;
+    const isAlone = this.handleOf === undefined;
+    if ((isAlone && (rank ?? 0) !== 0) || !Array.isArray(after)) return false;
     if (guards.recognisedSame) {
+      if (!isAlone && rank !== insertions.ranks.get(n)) return false;
       if (priority !== insertions.priorityOf(n) || space !== insertions.deviceOf(n)) return false;
       const before = insertions.after.get(n) ?? [];
       if (after.length !== before.length) return false;

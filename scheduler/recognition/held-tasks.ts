@@ -77,14 +77,14 @@ export function insertOnAll(
     for (let n = 0; n < count; n++) {
       if (run.error !== undefined) throw run.error;
       readHeld(n);
-      handles.push(insertOnRanks(engine, peers, record, ANY_RANK));
+      handles.push(insertOnRanks(engine, peers, record, insertions.ranks.get(n) ?? ANY_RANK));
     }
   } catch (error) {
     if (!(error instanceof HeadraceError)) throw error;
     engine.failRun(run, error);
     for (let n = handles.length; n < count; n++) {
       readHeld(n);
-      neverRuns(engine, peers, record);
+      neverRuns(engine, peers, record, insertions.ranks.get(n));
     }
   }
   return handles;
@@ -98,9 +98,13 @@ export function insertOnAll(
 }
 
 /** A task of any rank was held back and never runs. All ranks know who should have written its data, as if it were dropped. */
-function neverRuns({ directory, tasks }: Engine, { plan, rank }: Ranks, task: TaskInsertion): void {
-  const { cls, flows } = task;
-  const target = plan.rankOf(cls, flows);
+function neverRuns(
+  { directory, tasks }: Engine,
+  { plan, rank }: Ranks,
+  { cls, flows }: TaskInsertion,
+  named: number | undefined,
+): void {
+  const target = named ?? plan.rankOf(cls, flows);
   const last = ((tasks.next - 1) | 0) as TaskId;
   for (let i = 0; i < cls.modes.length; i++) {
     if (cls.modes[i] === AccessMode.read) continue;

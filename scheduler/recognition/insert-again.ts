@@ -31,9 +31,11 @@ function optionsOf(
   if (plain[n] === 1) return undefined;
   const device = insertions.deviceOf(n);
   const after = insertions.after.get(n)?.map((before) => handles[before]);
+  const rank = insertions.ranks.get(n);
   return {
     priority: insertions.priorityOf(n),
     ...(device === ANY_DEVICE ? {} : { device: device === HOST ? 'host' : device - 1 }),
+    ...(rank === undefined ? {} : { rank }),
     ...(after === undefined ? {} : { after }),
   };
 }

@@ -36,9 +36,10 @@ export class KnownSequences {
   }
 
   /** A sequence that begins with that insertion. `isStray`: one without a plan, if possible. */
-  like(insertion: TaskInsertion, isStray: boolean): Sequence | undefined {
+  like(insertion: TaskInsertion, rank: number | undefined, isStray: boolean): Sequence | undefined {
     const alike = this.list.filter(
-      (known) => !known.isStretch && known.isAt(0, insertion, []) && !(isStray && known.planned),
+      (known) =>
+        !known.isStretch && known.isAt(0, insertion, [], rank) && !(isStray && known.planned),
     );
     return alike.find(({ refused }) => refused === '') ?? alike[0];
   }

@@ -285,9 +285,9 @@ export class Recognition implements HeldInsertions {
   // --- Sequences ----------------------------------------------------------------------------------------------
 
   /** A sequence that begins with that insertion. */
-  like(insertion: TaskInsertion, isStray: boolean): Sequence | undefined {
+  like(insertion: TaskInsertion, rank: number | undefined, isStray: boolean): Sequence | undefined {
     if (!this.account.isOpen) return undefined;
-    return this.known.like(insertion, isStray);
+    return this.known.like(insertion, rank, isStray);
   }
 
   private get hasPlans(): boolean {

@@ -9,6 +9,7 @@ import { hasDataParameters } from '../program/class-shapes.js';
 import type { Datum } from '../program/datum.js';
 import type { Graph, InsertionWatch, Repetition, TaskOptions } from '../program/graph.js';
 import { isTaskClass, type TaskClass } from '../program/task-class.js';
+import { ANY_RANK } from '../ranks/insertion.js';
 import type { Comparison, GivenTask } from './expectation.js';
 import type { Glance } from './glance.js';
 import { HeldRun } from './held-run.js';
@@ -58,7 +59,7 @@ interface Recogniser {
   /** Insertions are held back, or may be at any time. */
   readonly mustSee: boolean;
   /** `isStray`: the run is none of those that are planned. */
-  like(insertion: TaskInsertion, isStray: boolean): Sequence | undefined;
+  like(insertion: TaskInsertion, rank: number | undefined, isStray: boolean): Sequence | undefined;
   /** The run that follows a sequence is another one. */
   differs(sequence: Sequence): void;
   finder(forRun: boolean, before: number): StretchFinder;
@@ -364,21 +365,19 @@ export class RunWatch implements InsertionWatch {
     if (!this.isSealed && this.spaces === 0) this.asks('its program awaits something');
   }
 
-  notes(insertion: ProgramInsertion, cls: TaskClass, rank: number): void {
-    const next = this.recognition.nextTask;
-    if (!this.hasStarted) this.start(insertion as TaskInsertion, cls, next);
+  notes(insertion: ProgramInsertion, cls: TaskClass, target: number): void {
+    const { isOnRanks, nextTask: next } = this.recognition;
+    const rank = isOnRanks && target !== ANY_RANK ? target : undefined;
+    if (!this.hasStarted) this.start(insertion as TaskInsertion, cls, rank, next);
     const { look, place } = this;
     const { glance } = this;
     const last = cls.flowNames.length - 1;
     if (look !== undefined && (look === glance || !look.passes(insertion.flows, last, place)))
       look.see(insertion as TaskInsertion, place);
     if (glance !== undefined && !this.records(glance, next)) return;
-    const { isOnRanks } = this.recognition;
-    const isApart = isOnRanks && (rank >= 0 || insertion.after !== undefined);
+    const isApart = isOnRanks && insertion.after !== undefined;
     if (cls.reductions !== undefined || isApart) {
-      this.forget(
-        isApart ? 'its tasks name ranks, or others that they follow' : 'its tasks reduce',
-      );
+      this.forget(isApart ? 'its tasks name others that they follow' : 'its tasks reduce');
       this.finder = undefined;
       this.stretch = undefined;
     }
@@ -399,23 +398,29 @@ export class RunWatch implements InsertionWatch {
     const { sequence } = this;
     if (sequence !== undefined && after.some((n) => n < 0 || n >= count))
       this.forget('its tasks follow tasks of other runs');
-    if (this.finder !== undefined) this.record(this.finder, cls, insertion as TaskInsertion, after);
+    if (this.finder !== undefined)
+      this.record(this.finder, cls, insertion as TaskInsertion, after, rank);
     else if (this.sequence !== undefined && sequence !== undefined) {
       this.seen++;
-      if (sequence.follows(count, insertion as TaskInsertion, after)) return;
+      if (sequence.follows(count, insertion as TaskInsertion, after, rank)) return;
       this.recognition.differs(sequence);
       this.forget('its tasks are not those of the run before');
     }
   }
 
-  private start(insertion: TaskInsertion, cls: TaskClass, next: number): void {
+  private start(
+    insertion: TaskInsertion,
+    cls: TaskClass,
+    rank: number | undefined,
+    next: number,
+  ): void {
     this.hasStarted = true;
     this.isFirst = false;
     const isStray = this.strayed !== undefined;
     if (this.wasHeld && !isStray) return;
     this.base = next;
     this.firstClass = cls;
-    const known = this.recognition.like(insertion, isStray);
+    const known = this.recognition.like(insertion, rank, isStray);
     if (known?.planned !== undefined || known?.refused) {
       this.outcome = known.refused || this.outcome;
       return;
@@ -472,10 +477,11 @@ export class RunWatch implements InsertionWatch {
     cls: TaskClass,
     insertion: TaskInsertion,
     after: readonly number[],
+    rank: number | undefined,
   ): void {
     this.seen++;
     if (this.count <= MOST_TASKS) {
-      finder.add(cls, insertion, after);
+      finder.add(cls, insertion, after, rank);
       if (finder.mayRepeat) this.isQuiet = false;
       if (finder.isInVain) this.glances(true);
     } else {

@@ -1,5 +1,6 @@
 // The insertions of a run that may come again: recorded once, then followed by runs with the same tasks, then planned. Or a stretch
 // of them, which comes again within the run (stretch-finder.ts).
+import { guards } from '../../devices/guards.js';
 import type { TaskInsertion } from '../engine/task-insertion.js';
 import { Insertions } from '../plans/insertions.js';
 import type { Plan } from '../plans/plan.js';
@@ -52,21 +53,28 @@ export class Sequence {
     return this.classes.length;
   }
 
-  /** `after`: the tasks before it, by number. */
-  add(cls: TaskClass, insertion: TaskInsertion, after: readonly number[]): void {
+  /** `after`: the tasks before it, by number. `rank`: the one that the program has named. */
+  add(
+    cls: TaskClass,
+    insertion: TaskInsertion,
+    after: readonly number[],
+    rank: number | undefined,
+  ): void {
     this.classes.push(cls);
-    this.insertions.add(insertion, after);
+    this.insertions.add(insertion, after, rank);
   }
 
-  /** Whether an insertion is number `n` of this sequence, whatever its parameters. `after`: the tasks before it, by number. */
+  /** Whether an insertion is number `n` of this sequence, whatever its parameters. `after` and `rank` as for `add`. */
   isAt(
     n: number,
     { cls, flows, priority, device }: TaskInsertion,
     after: readonly number[],
+    rank: number | undefined,
   ): boolean {
     const { insertions } = this;
     if (n >= insertions.count || insertions.classOf(n) !== cls) return false;
     if (insertions.priorityOf(n) !== priority || insertions.deviceOf(n) !== device) return false;
+    if (insertions.ranks.get(n) !== rank && guards.recognisedSame) return false;
     for (let i = 0; i < cls.modes.length; i++)
       if (insertions.datum(n, i) !== flows[i]) return false;
     const before = insertions.after.get(n) ?? NONE;
@@ -74,8 +82,13 @@ export class Sequence {
   }
 
   /** The same; parameters that differ become open. */
-  follows(n: number, insertion: TaskInsertion, after: readonly number[]): boolean {
-    if (!this.isAt(n, insertion, after)) return false;
+  follows(
+    n: number,
+    insertion: TaskInsertion,
+    after: readonly number[],
+    rank: number | undefined,
+  ): boolean {
+    if (!this.isAt(n, insertion, after, rank)) return false;
     const { insertions } = this;
     const { cls, params } = insertion;
     for (let i = 0; i < cls.paramNames.length; i++) {

@@ -67,14 +67,19 @@ export class StretchFinder {
     this.before = before;
   }
 
-  /** `after`: the tasks before it, by number. */
-  add(cls: TaskClass, insertion: TaskInsertion, after: readonly number[]): void {
+  /** As `Sequence.add`. */
+  add(
+    cls: TaskClass,
+    insertion: TaskInsertion,
+    after: readonly number[],
+    rank: number | undefined,
+  ): void {
     const { sequence, periods } = this;
     const n = sequence.count;
     // Handles from before a break do not say which insertion they mean: such a task is like no other.
     const isUnknown = after.length > 0 && after.some((before) => before < this.breakAt);
     if (!this.isOver) periods.add(isUnknown ? Math.imul(n, UNLIKE) : numberOf(insertion, after, n));
-    sequence.add(cls, insertion, after);
+    sequence.add(cls, insertion, after, rank);
   }
 
   /** The program has asked for something, or other tasks came between its own. */
@@ -188,8 +193,8 @@ export class StretchFinder {
         sequence.insertions.read(first + n, run, record);
         const after = sequence.insertions.after.get(first + n)?.map((b) => b - first) ?? NONE;
         if (after.some((b) => b < 0)) return undefined;
-        if (back === 0) stretch.add(sequence.classes[first + n], record, after);
-        else if (!stretch.follows(n, record, after)) return undefined;
+        if (back === 0) stretch.add(sequence.classes[first + n], record, after, undefined);
+        else if (!stretch.follows(n, record, after, undefined)) return undefined;
       }
     return stretch;
   }

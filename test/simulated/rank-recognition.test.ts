@@ -37,6 +37,15 @@ function step(graph: Graph, data: readonly Datum<'f64'>[], a: number, code = 0):
   return handles;
 }
 
+/** Inserts a step, of whose tasks every third names a rank; `more` is added to these ranks. */
+function onNamedRanks(graph: Graph, data: readonly Datum<'f64'>[], a: number, more = 0): void {
+  for (let i = 0; i < TASKS; i++) {
+    const [y, x] = [data[i % data.length], data[(i + 1) % data.length]];
+    const options = i % 3 === 0 ? { rank: ((i % 7) + more) % graph.ranks } : undefined;
+    graph.insert(axpy, { y, x, n: LENGTH, a: a / 64 }, options);
+  }
+}
+
 const valuesOf = (data: readonly Datum<'f64'>[]): Promise<string[]> =>
   Promise.all(data.map(async (datum) => (await datum.read()).join()));
 
@@ -65,6 +74,29 @@ describe.each([2, 4])('%i ranks', (ranks) => {
         expect(outcomes.slice(4)).toEqual(Array(5).fill('played'));
         expect(values).toEqual(inserted[rank].values);
         expect(tasks?.played).toBe(5 * (tasks?.plans[0].tasks === TASKS + 1 ? tasks.tasks / 9 : 0));
+      }
+    },
+  );
+
+  test.each([1, 2, 3])(
+    'play a run whose tasks name ranks, and insert it if they name others (%i)',
+    async (seed) => {
+      const program = async (runtime: Runtime) => {
+        const data = dataOf(runtime);
+        const outcomes: (string | undefined)[] = [];
+        for (let k = 0; k < 9; k++) {
+          const run = runtime.run((graph) => onNamedRanks(graph, data, k + 1, k === 6 ? 1 : 0));
+          outcomes.push((await run).recognition);
+        }
+        return { outcomes, values: await valuesOf(data) };
+      };
+      const played = await all(seed, 'auto', program);
+      const inserted = await all(seed, 'off', program);
+      for (const [rank, { outcomes, values }] of played.entries()) {
+        expect(values).toEqual(inserted[rank].values);
+        const [other] = outcomes.splice(6, 1);
+        expect(other).not.toBe('played');
+        expect(outcomes.slice(4)).toEqual(Array(4).fill('played'));
       }
     },
   );
@@ -223,6 +255,7 @@ describe.each([2, 4])('%i ranks', (ranks) => {
     'inserts another task',
     'inserts a task less',
     'gives another parameter',
+    'names another rank',
     'reads a datum',
     'makes a run more',
   ])('one of which %s: all get the error that they get without recognition', async (what) => {
@@ -234,7 +267,8 @@ describe.each([2, 4])('%i ranks', (ranks) => {
         const run = (k: number, isApart: boolean) =>
           runtime.run((graph) => {
             if (isApart && what === 'inserts a task less') return;
-            step(graph, data, isApart && what === 'gives another parameter' ? k + 1 : k);
+            if (what === 'names another rank') onNamedRanks(graph, data, k, isApart ? 1 : 0);
+            else step(graph, data, isApart && what === 'gives another parameter' ? k + 1 : k);
             if (isApart && what === 'inserts another task') checks(graph);
           });
         for (let k = 1; k < 7; k++) await run(k, false);

@@ -82,7 +82,7 @@ export class RepeatingProgram extends FrontEndProgram {
       ...(['commuteKernel', 'commuteKernel', 'check', 'steeredKernel'] as const),
     ]);
     const { options, ...task } = this.task(i);
-    const { after, rank: _, ...others } = options;
+    const { after, ...others } = options;
     return {
       task: { ...task, kind, alpha: task.y, options: others, root: undefined },
       isOpen: r.chance(0.3),
@@ -141,10 +141,16 @@ export class RepeatingProgram extends FrontEndProgram {
     const options = after === undefined ? task.options : { ...task.options, after };
     let step: TaskStep = { ...task, plus, options };
     if (changes.includes('parameter')) step = { ...step, plus: (plus + 1) % FAILS };
-    if (changes.includes('device')) step = { ...step, options: { ...options, device: 'host' } };
+    if (changes.includes('device')) step = { ...step, options: this.elsewhere(options, turn) };
     if (changes.includes('datum'))
       step = { ...step, y: (step.x + 1 + r.below(owners.length - 1)) % owners.length };
     if (changes.includes('checkFails')) step = { ...step, kind: 'check', plus: FAILS };
     return step;
+  }
+
+  /** Options that name another device, or another rank. */
+  private elsewhere(options: TaskStep['options'], turn: number): TaskStep['options'] {
+    if (this.ranks === 1 || turn % 2 === 0) return { ...options, device: 'host' };
+    return { ...options, rank: ((options.rank ?? 0) + 1) % this.ranks };
   }
 }

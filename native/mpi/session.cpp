@@ -293,6 +293,12 @@ void Session::completed(const Owner& owner, const MPI_Status& status, bool faile
   }
 }
 
+bool Session::movesBytes() const {
+  return std::any_of(owners_.begin(), owners_.end(), [](const Owner& owner) {
+    return owner.kind == Kind::whole || owner.kind == Kind::chunkIn || owner.kind == Kind::chunkOut;
+  });
+}
+
 // --- Control messages in ------------------------------------------------------------------------------------------
 
 void Session::postSlot(std::int32_t slot) {

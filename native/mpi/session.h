@@ -98,6 +98,8 @@ class Session : private LetterTransport {
     return live_ > 0 || messages_.size() > 0 || outgoing_.size() > freeOutgoing_.size() ||
            isClosing_;
   }
+  /// MPI moves long messages.
+  bool movesBytes() const;
   /// Everything for which this session waits unparks the comm thread: other ranks, and events for which lanes wait.
   bool isWoken() const { return isWoken_ && (laneServer_ == nullptr || !laneServer_->held()); }
   /// Lanes wait for an event or for a letter.

@@ -21,6 +21,8 @@ const TURNS = 3;
 const REPEATS = 3;
 /** Runs before those that are measured, once all code is compiled. */
 const FEW_RUNS = 2;
+/** Runs until one is played. */
+const UNTIL_PLAYED = 7;
 /** Iterations of a play. */
 const PLAYED = 10;
 const LARGE_STEPS = 40;
@@ -42,6 +44,8 @@ export interface PairResult {
   readonly small: {
     readonly oneWay: Compared;
     readonly withInsertion: Compared;
+    /** The same, of a run that has come often enough to be played. */
+    readonly recognised: Compared;
     /** Of a plan that is played. */
     readonly played: Compared;
   };
@@ -64,15 +68,21 @@ async function measure(): Promise<void> {
     rawRates.push(LARGE / (await addon.measure(LARGE, RAW_LARGE, 'emulated')));
     return rawRates.at(-1) as number;
   };
-  const small = { oneWay: figures(), withInsertion: figures(), played: figures() };
+  const small = {
+    oneWay: figures(),
+    withInsertion: figures(),
+    recognised: figures(),
+    played: figures(),
+  };
   const large = { direct: figures(), ipc: figures(), staged: figures() };
   for (let turn = 0; turn < TURNS; turn++) {
     const warm = turn === 0 ? WARM_RUNS : FEW_RUNS;
     await between(raw, small.oneWay, () => oneWay(warm));
-    await between(raw, small.withInsertion, () => withInsertion(warm));
+    await between(raw, small.withInsertion, () => withInsertion('off', warm));
+    await between(raw, small.recognised, () => withInsertion('auto', Math.max(warm, UNTIL_PLAYED)));
     await between(raw, small.played, () => played(warm));
     for (const comm of ['direct', 'ipc', 'staged'] as const)
-      await between(rawRate, large[comm], () => rateOf(comm));
+      await between(rawRate, large[comm], () => rateOf(comm, warm));
   }
   const result: PairResult & Record<string, unknown> = {
     // Without the details of its build.
@@ -84,6 +94,7 @@ async function measure(): Promise<void> {
     small: {
       oneWay: compared(small.oneWay),
       withInsertion: compared(small.withInsertion),
+      recognised: compared(small.recognised),
       played: compared(small.played),
     },
     large: {
@@ -140,9 +151,9 @@ async function oneWay(warm: number): Promise<number> {
   return seconds;
 }
 
-/** Seconds of a step, its insertion included. */
-async function withInsertion(warm: number): Promise<number> {
-  const runtime = await Runtime.create({ workers: 1, gpus: 0 });
+/** Seconds of a step, its insertion included. With 'auto' the runs are played in the end. */
+async function withInsertion(plans: 'auto' | 'off', warm: number): Promise<number> {
+  const runtime = await Runtime.create({ workers: 1, gpus: 0, plans });
   const x = runtime.data(new Float64Array(SMALL / 8), { rank: 0 });
   const seconds: number[] = [];
   for (let repeat = -warm; repeat < REPEATS; repeat++) {
@@ -165,7 +176,7 @@ async function played(warm: number): Promise<number> {
 }
 
 /** A tile of 16 MiB goes back and forth between emulated GPUs; each step is a task without work. Bytes per second. */
-async function rateOf(comm: 'direct' | 'ipc' | 'staged'): Promise<number> {
+async function rateOf(comm: 'direct' | 'ipc' | 'staged', warm: number): Promise<number> {
   const runtime = await Runtime.create({
     workers: 1,
     gpus: 1,
@@ -174,7 +185,7 @@ async function rateOf(comm: 'direct' | 'ipc' | 'staged'): Promise<number> {
     comm,
   });
   // Compiles all code on the way.
-  await relay(runtime, WARM, WARM_STEPS, FEW_RUNS);
+  await relay(runtime, WARM, WARM_STEPS, warm);
   const seconds = await relay(runtime, LARGE, LARGE_STEPS, REPEATS);
   await runtime.close();
   return LARGE / seconds;

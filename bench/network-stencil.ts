@@ -4,18 +4,18 @@ import { fileURLToPath } from 'node:url';
 import { Runtime } from '../index.js';
 import { launchOf } from '../native/launch.js';
 import { commandLine, positive, usageError } from './command-line.js';
-import { insertShape, makeColumns, median, runShape, WARM_RUNS } from './harness.js';
+import { insertShape, makeColumns, median, runShape } from './harness.js';
 import { underMpirun } from './ranks.js';
 
 const usage = `usage: node dist/bench/network-stencil.js [options]
 
-Seconds of a stencil on several ranks for each number of kernel iterations per task and of steps; a JSON array. It
-starts itself under mpirun.
+Seconds of a stencil on several ranks for each number of kernel iterations per task and of steps, medians of five runs; a JSON
+array. It starts itself under mpirun.
 
   --points LIST         ITERATIONSxSTEPS, with commas between them (64x400,16384x20)
   --ranks N             ranks (2)
   --columns N           columns per rank (4)
-  --recognised          each point again and again, not pruned, until it is played: the median of the runs after that
+  --recognised          each point again and again, not pruned, until it is played
   --launcher PROGRAM    what starts the ranks (mpirun)
   --help                this text
 `;
@@ -34,39 +34,48 @@ const points = values.points.split(',').map((point) => {
   return { iterations: Number(iterations), steps: Number(steps) };
 });
 
+/** Runs of small tasks after which V8 compiles nothing any more. */
+const WARM = 60;
+const WARM_STEPS = 400;
+const WARM_ITERATIONS = 4;
 /** Runs of a point before those that are timed: they are recorded and planned, and the last ones are played. */
 const BEFORE = 7;
 const TIMED = 5;
 
-/** Seconds of a run of a point that has come several times. */
-async function repeated(iterations: number, steps: number): Promise<number> {
+/** Seconds of the last runs of a point that comes again and again. */
+async function repeated(iterations: number, steps: number, before = BEFORE): Promise<number> {
   // A runtime that has made many plans, and played each a few times, makes no more for a while.
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
   const row = makeColumns(runtime, columns * runtime.ranks, 0, runtime.ranks);
   const seconds: number[] = [];
-  for (let i = 0; i < BEFORE + TIMED; i++) {
+  for (let i = 0; i < before + TIMED; i++) {
     const start = performance.now();
     await runtime.run((graph) => insertShape(graph, row, 'stencil', steps, iterations));
     seconds.push((performance.now() - start) / 1e3);
   }
   await runtime.close();
-  return median(seconds.slice(BEFORE));
+  return median(seconds.slice(before));
 }
 
 /** Seconds of each point, inserted. */
 async function inserted(): Promise<number[]> {
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
   const row = makeColumns(runtime, columns * runtime.ranks, 0, runtime.ranks);
-  // Compiles all code on the way.
-  for (let i = 0; i < WARM_RUNS; i++) await runShape(runtime, row, 'stencil', 400, 4);
+  for (let i = 0; i < WARM; i++)
+    await runShape(runtime, row, 'stencil', WARM_STEPS, WARM_ITERATIONS);
   const seconds: number[] = [];
-  for (const { iterations, steps } of points)
-    seconds.push(await runShape(runtime, row, 'stencil', steps, iterations));
+  for (const { iterations, steps } of points) {
+    const times: number[] = [];
+    for (let i = 0; i < TIMED; i++)
+      times.push(await runShape(runtime, row, 'stencil', steps, iterations));
+    seconds.push(median(times));
+  }
   await runtime.close();
   return seconds;
 }
 
 async function recognised(): Promise<number[]> {
+  await repeated(WARM_ITERATIONS, WARM_STEPS, WARM);
   const seconds: number[] = [];
   for (const { iterations, steps } of points) seconds.push(await repeated(iterations, steps));
   return seconds;

@@ -55,6 +55,7 @@ export function pairEntries(repeats: readonly PairResult[]): BenchEntry[] {
   return [
     entry('dependency', ({ small }) => small.oneWay.ratio),
     entry('dependency-inserted', ({ small }) => small.withInsertion.ratio),
+    entry('dependency-recognised', ({ small }) => small.recognised.ratio),
     entry('dependency-played', ({ small }) => small.played.ratio),
     entry('direct', ({ large }) => large.direct.ratio),
     entry('staged', ({ large }) => large.staged.ratio),

@@ -10,6 +10,7 @@ const pair = (oneWay: number, inserted: number, share: number): PairResult => ({
   small: {
     oneWay: compared(oneWay),
     withInsertion: compared(inserted),
+    recognised: compared(inserted / 2),
     played: compared(oneWay / 2),
   },
   large: { direct: compared(share), ipc: compared(1), staged: compared(share / 2) },
@@ -22,6 +23,7 @@ describe('ratios to plain MPI', () => {
     expect(entries).toEqual([
       { name: 'network/dependency/ratio', value: 9, unit: 'ratio', params },
       { name: 'network/dependency-inserted/ratio', value: 25, unit: 'ratio', params },
+      { name: 'network/dependency-recognised/ratio', value: 12.5, unit: 'ratio', params },
       { name: 'network/dependency-played/ratio', value: 4.5, unit: 'ratio', params },
       { name: 'network/direct/ratio', value: 0.8, unit: 'ratio', params },
       { name: 'network/staged/ratio', value: 0.4, unit: 'ratio', params },

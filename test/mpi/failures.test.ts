@@ -89,7 +89,8 @@ for (const library of LIBRARIES)
         expect(first, run.output).toMatchObject({ code: 'ERR_PEER_LOST', from: WHO });
         expect(seconds).toBeLessThan(5);
       }
-      expect(run.code, run.output).not.toBe(0);
+      // MPICH's launcher, which is told to let the others survive, has returned 0 after a rank that ended with 7.
+      if (library === 'openmpi') expect(run.code, run.output).not.toBe(0);
       expect(run.seconds).toBeLessThan(15);
       const left = (): string =>
         spawnSync('pgrep', ['-f', 'programs/failures.mjs'], { encoding: 'utf8' }).stdout;

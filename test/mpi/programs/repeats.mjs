@@ -27,6 +27,7 @@ for (let seed = first; seed < first + seeds; seed++) {
   const owners = lengths.map(() => draw(ranks));
   const steps = Array.from({ length: 48 + draw(40) }, () => ({
     ...{ y: draw(count), x: draw(count), fills: draw(8) === 0, a: 0.25 + draw(8) / 16 },
+    options: draw(4) === 0 ? { rank: draw(ranks) } : undefined,
   }));
   const failing = draw(steps.length);
   const make = () =>
@@ -35,10 +36,10 @@ for (let seed = first; seed < first + seeds; seed++) {
     );
   const [data, expected] = [make(), make()];
   const insert = (graph, to, value, code) => {
-    for (const [n, { y, x, fills, a }] of steps.entries()) {
+    for (const [n, { y, x, fills, a, options }] of steps.entries()) {
       const length = Math.min(lengths[y], lengths[x]);
-      if (fills || x === y) graph.insert(fill, { y: to[y], n: lengths[y], value });
-      else graph.insert(axpy, { y: to[y], x: to[x], n: length, a });
+      if (fills || x === y) graph.insert(fill, { y: to[y], n: lengths[y], value }, options);
+      else graph.insert(axpy, { y: to[y], x: to[x], n: length, a }, options);
       if (n === failing) graph.insert(check, { y: to[y], code });
     }
   };

@@ -265,7 +265,7 @@ export class Graph extends RunView implements TaskGraph {
     const hasParts = parts.isUsed && parts.concerns(row, insertion.flows);
     if (hasParts) this.admitParts(bound);
     if (hasParts || cls.reductions !== undefined || this.runtime.reductions.isOpen)
-      return this.placeAfterOthers(bound, rank, hasParts);
+      return this.placeAfterOthers(bound, rank);
     return this.place(insertion, rank);
   }
 
@@ -311,15 +311,18 @@ export class Graph extends RunView implements TaskGraph {
     this.insertion.params = this.params;
   }
 
-  /** Places the task in the record. It belongs to reductions, ends some, uses parts, or has nothing to do with those that are open. */
-  private placeAfterOthers(bound: BoundClass, wanted: number, hasParts: boolean): TaskHandle {
+  /**
+   * Places the task in the record. It belongs to reductions, ends some, uses parts, or has nothing to do with those that are open. Its data
+   * may get their first parts while it waits for room.
+   */
+  private placeAfterOthers(bound: BoundClass, wanted: number): TaskHandle {
     const { engine, run, insertion } = this;
     const { reductions, parts } = this.runtime;
     const reduces = bound.cls.reductions !== undefined && wanted === ANY_RANK;
     const rank = reduces ? reductions.rankOf(bound, insertion.flows) : wanted;
     let task: PendingTask = { bound, insertion, graph: this, rank };
-    const lacksParts = (): boolean => hasParts && !parts.isReady(bound, task.insertion.flows);
-    const isBroken = hasParts && parts.isBroken(bound, insertion.flows);
+    const lacksParts = (): boolean => parts.isUsed && !parts.isReady(bound, task.insertion.flows);
+    const isBroken = parts.isUsed && parts.isBroken(bound, insertion.flows);
     if (isBroken || lacksParts() || !reductions.isReady(task)) {
       // The tasks that come first, and bodies that run meanwhile, fill the record anew.
       const [flows, params] = [insertion.flows.slice(), insertion.params.slice()];
@@ -329,13 +332,13 @@ export class Graph extends RunView implements TaskGraph {
       do {
         if (!reductions.isReady(task)) reductions.prepare(task, data);
         this.checkOpen(bound, data);
-        if (hasParts) parts.prepare(bound, task.insertion, rank);
+        if (parts.isUsed) parts.prepare(bound, task.insertion, rank);
         engine.reserveRow(bound.row);
         if (run.error !== undefined) throw run.error;
         this.checkOpen(bound, data);
       } while (lacksParts() || !reductions.isReady(task));
     }
-    if (hasParts) parts.comes(bound, task.insertion.flows, rank);
+    if (parts.isUsed) parts.comes(bound, task.insertion.flows, rank);
     reductions.replace(task);
     try {
       const handle = this.place(task.insertion, rank);

@@ -6,11 +6,12 @@ import {
   HeadraceError,
   type Runtime,
   type RuntimeOptions,
+  read,
   readWrite,
   reduce,
   task,
 } from '../../index.js';
-import { copyOf, paint } from '../support/body-tasks.js';
+import { copyOf, paint, raise } from '../support/body-tasks.js';
 import { onMachine, soon } from '../support/machines.js';
 import { script } from '../support/tasks.js';
 
@@ -191,6 +192,52 @@ describe.each(WINDOWS)('in a window of %i, beside a body that sets the datum', (
       });
       expect(possible(place, 20, 18), of).toContain(result);
       expect(await datum.read(), of).toEqual(Float64Array.of(20));
+      return place;
+    });
+  });
+});
+
+describe.each(WINDOWS)('in a window of %i, beside a body that makes the first part', (window) => {
+  const raiseAndRead = task({
+    name: 'raiseAndRead',
+    flows: { x: readWrite('f64'), total: read('f64') },
+    body: ({ x }) => {
+      for (let i = 0; i < x.length; i++) x[i] += 1;
+    },
+  });
+  const raised = (whole: Datum<'f64'>) =>
+    [[0, (graph: Graph) => void graph.insert(raise, { x: whole.part(0, 1) })]] as const;
+
+  it('a task that changes the whole, and ends a reduction, changes what the part has', async () => {
+    await everywhere(window, async (runtime, ahead, of) => {
+      const whole = runtime.data(new Float64Array(2));
+      const total = runtime.data(new Float64Array(1));
+      const { place } = await play(runtime, {
+        first: (graph) => {
+          for (let i = 0; i < 8; i++) graph.insert(one, { to: total });
+        },
+        bodies: raised(whole),
+        ahead,
+        call: async (graph) => void graph.insert(raiseAndRead, { x: whole, total }),
+      });
+      expect(digits(await whole.part(0, 1).read()), of).toBe('2');
+      expect(digits(await whole.read()), of).toBe('21');
+      return place;
+    });
+  });
+
+  it('tasks that reduce into the whole add to what the part has', async () => {
+    await everywhere(window, async (runtime, ahead, of) => {
+      const whole = runtime.data(new Float64Array(2));
+      const { place } = await play(runtime, {
+        bodies: raised(whole),
+        ahead,
+        call: async (graph) => {
+          for (let i = 0; i < 8; i++) graph.insert(one, { to: whole });
+        },
+      });
+      expect(digits(await whole.part(0, 1).read()), of).toBe('9');
+      expect(digits(await whole.read()), of).toBe('90');
       return place;
     });
   });

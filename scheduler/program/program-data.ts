@@ -37,7 +37,6 @@ import type { Job, OwnTasks } from './own-tasks.js';
 import { hasParts } from './parts/ended-parts.js';
 import { callOnBodyPart, partName, refusedPart } from './parts/mistakes.js';
 import type { Region } from './parts/region.js';
-import type { View } from './parts/view.js';
 
 /** Names, equal on all ranks, for data of which each rank makes those that it uses. */
 export interface SharedNames {
@@ -63,7 +62,9 @@ interface DatumParts {
   play(datum: Datum, writes: (datum: Datum) => boolean): void;
   overwrite(datum: Datum): void;
   wasSet(datum: Datum): void;
-  end(view: View<Datum>): Datum[];
+  giveBack(datum: Datum): void;
+  mustGiveBack(datum: Datum): boolean;
+  end(datum: Datum): Datum[];
 }
 
 /** The parts that bodies take of the data of their tasks. */
@@ -549,16 +550,19 @@ export class ProgramData implements DatumOwner {
   /** Closes a datum as part of a call that closes several. */
   closeQuietly(datum: Datum): void {
     if (datum.closed || this.lifetime.isOver) return;
-    // Without room it stays open.
-    this.engine.reserveRow(this.own.close);
-    if (datum.closed) return;
-    this.engine.held?.changed(datum.row);
-    // What only a part has goes back to the whole datum.
-    if (datum.whole === undefined) this.reductions.forget(datum);
-    // Other ranks may not have a part that no task uses.
-    else if (datum.view?.isOwn !== true || !guards.unusedParts) this.reductions.use(datum);
-    const parts = datum.view === undefined ? [] : this.parts.end(datum.view);
-    this.end(...parts, datum);
+    do {
+      this.engine.held?.changed(datum.row);
+      // Without room it stays open.
+      this.engine.reserveRow(this.own.close);
+      if (datum.closed) return;
+      // What only a part has goes back to the whole datum.
+      if (datum.whole === undefined) this.reductions.forget(datum);
+      // Other ranks may not have a part that no task uses.
+      else if (datum.view?.isOwn !== true || !guards.unusedParts) this.reductions.use(datum);
+      this.parts.giveBack(datum);
+      if (datum.closed) return;
+    } while (this.parts.mustGiveBack(datum));
+    this.end(...this.parts.end(datum), datum);
   }
 
   /** Data are closed, unless a body has closed them meanwhile: the memory of each goes after its last task. @internal */

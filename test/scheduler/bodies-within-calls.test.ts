@@ -5,96 +5,25 @@ import {
   type Graph,
   HeadraceError,
   type Runtime,
-  type RuntimeOptions,
   read,
   readWrite,
-  reduce,
   task,
 } from '../../index.js';
 import { copyOf, paint, raise } from '../support/body-tasks.js';
 import { onMachine, soon } from '../support/machines.js';
 import { script } from '../support/tasks.js';
-
-const HOST: RuntimeOptions = { workers: 1, hostMemory: '4MiB', plans: 'off', checked: true };
-const SMALL = 16;
-/** A pass comes after some insertions; and before one, if it waits for room in a small window. */
-const WINDOWS = [SMALL, 4 * SMALL];
-/** Tasks ahead of a call, at most. */
-const MOST = 40;
-
-const one = task({
-  name: 'one',
-  flows: { to: reduce('f64', 'sum') },
-  body: ({ to }) => {
-    to[0] += 1;
-  },
-});
-const idle = script('idle', () => {});
-
-/** When a body runs, as seen from a call. */
-type Place = 'before' | 'within' | 'after';
-
-/** A program that makes a call beside a body. */
-interface Program<T> {
-  readonly first?: ((graph: Graph) => void) | undefined;
-  /** Bodies and the numbers of their tasks; the first of them is the one that runs before, within or after the call. */
-  readonly bodies: readonly (readonly [number, (graph: Graph) => void])[];
-  /** Tasks ahead of the call, one after the other. */
-  readonly ahead: number;
-  readonly call: (graph: Graph) => Promise<T>;
-}
-
-/** Runs the program: when the body ran, and what became of the call. */
-async function play<T>(
-  runtime: Runtime,
-  { first, bodies, ahead, call }: Program<T>,
-): Promise<{ place: Place; result: T | string }> {
-  const of = runtime.data(new Float64Array(1));
-  let [now, place]: Place[] = ['before', 'after'];
-  let result: Promise<T | string> | undefined;
-  const run = runtime.run((graph) => {
-    first?.(graph);
-    const classes = bodies.map(([, body], i) =>
-      script(`body ${i}`, () => {
-        if (i === 0) place = now;
-        body(graph);
-      }),
-    );
-    for (let i = 0; i < ahead; i++) {
-      const at = bodies.findIndex(([number]) => number === i);
-      graph.insert(classes[at] ?? idle, { of });
-    }
-    now = 'within';
-    result = call(graph).catch((error) => {
-      expect(error).toBeInstanceOf(HeadraceError);
-      return (error as HeadraceError).code;
-    });
-    now = 'after';
-  });
-  await soon(runtime, run.done);
-  return { place, result: await soon(runtime, result!) };
-}
-
-/** What is possible if the body runs before, and after, all of the call; within the call both are. */
-function possible<T>(place: Place, before: T, after: T): T[] {
-  if (place === 'within') return [before, after];
-  return [place === 'before' ? before : after];
-}
-
-const digits = (values: Float64Array): string => values.join('');
-
-/** Calls the test for every number of tasks ahead, and checks that some bodies ran within the call. */
-async function everywhere(
-  window: number,
-  test: (runtime: Runtime, ahead: number, of: string) => Promise<Place>,
-): Promise<void> {
-  const places = new Set<Place>();
-  for (let ahead = 1; ahead <= MOST; ahead++)
-    await onMachine({ ...HOST, window }, async (runtime) => {
-      places.add(await test(runtime, ahead, `${ahead} tasks ahead`));
-    });
-  expect([...places]).toContain('within');
-}
+import {
+  digits,
+  everywhere,
+  HOST,
+  idle,
+  one,
+  type Place,
+  play,
+  possible,
+  SMALL,
+  WINDOWS,
+} from '../support/within-calls.js';
 
 describe.each(WINDOWS)('in a window of %i, beside a body that writes the whole', (window) => {
   it('a task that reads the whole sees one order of it and the parts', async () => {

@@ -26,9 +26,9 @@ export function hasParts(view: View<Datum> | undefined): boolean {
   return false;
 }
 
-/** Whether tasks or calls have used open parts: the same on all ranks. */
-export function hasUsedParts({ parts }: Family<Datum>): boolean {
-  for (const { isOwn } of parts.values()) if (!isOwn) return true;
+/** Whether tasks or calls have used open parts, other than `but`: the same on all ranks. */
+export function hasUsedParts({ parts }: Family<Datum>, but?: View<Datum>): boolean {
+  for (const part of parts.values()) if (!part.isOwn && part !== but) return true;
   return false;
 }
 

@@ -141,8 +141,14 @@ export class Parts {
       this.leave(view, true);
       view.isOwn = true;
     }
-    if (view.isHeld && guards.partHolds) this.partEnds(family);
-    else this.runtime.endPart(view.datum);
+    if (!view.isHeld || !guards.partHolds) {
+      this.runtime.endPart(view.datum);
+      return;
+    }
+    if (!hasUsedParts(family)) this.complete(family.whole);
+    // Bodies may have run, and closed the whole datum.
+    if (this.isGone(family.whole.datum)) return;
+    for (const datum of this.partsEnd(family)) this.runtime.closeDatum(datum);
   }
 
   protected begin(datum: Datum): Family {
@@ -438,58 +444,78 @@ export class Parts {
     this.write(view);
   }
 
-  /**
-   * The program closes a datum. What only a part has goes back to the whole datum. Returns the parts of a whole datum, which
-   * end with it.
-   */
-  end(view: DatumView): Datum[] {
-    const { parts, whole } = view.family;
-    if (view !== whole) {
-      this.mend(view.family);
-      this.leave(view);
-      this.partEnds(view.family);
-      return [];
+  /** What only a part has goes back to the whole datum before the part is closed. Bodies may run meanwhile. */
+  giveBack({ view }: Datum): void {
+    if (view === undefined || view === view.family.whole) return;
+    this.mend(view.family);
+    this.takeAll(view.family.whole, 0, () => this.missingWithout(view));
+  }
+
+  /** Whether the whole datum lacks what ends with a part. */
+  mustGiveBack({ view }: Datum): boolean {
+    return view !== undefined && this.missingWithout(view).length > 0;
+  }
+
+  /** What the whole datum must take over before a part ends. If that is the last one in use, take-overs by way of others end, too. */
+  private missingWithout(view: DatumView): readonly TakeOver<DatumView>[] {
+    const { whole, versions } = view.family;
+    if (view === whole) return [];
+    return hasUsedParts(view.family, view) ? this.onlyIn(view) : versions.missing(whole);
+  }
+
+  private onlyIn(view: DatumView): readonly TakeOver<DatumView>[] {
+    const { versions, whole } = view.family;
+    const regions = versions.onlyIn(view);
+    const isFirst = regions.length > 0 && !versions.hasAny(whole);
+    return regions.map((region, i) => {
+      return { source: view, region, isFirst: isFirst && i === 0, piece: undefined };
+    });
+  }
+
+  /** The program closes a datum: a whole one, or a part that has given back. No body runs meanwhile. Returns the parts that end with it. */
+  end({ view }: Datum): Datum[] {
+    if (view === undefined) return [];
+    const { family } = view;
+    if (view !== family.whole) {
+      this.drop(view);
+      return this.partsEnd(family);
     }
-    const data = Array.from(parts.values(), ({ datum }) => datum);
-    this.runtime.ranks?.ends(view.family);
-    parts.clear();
+    const data = Array.from(family.parts.values(), ({ datum }) => datum);
+    this.runtime.ranks?.ends(family);
+    family.parts.clear();
     return data;
   }
 
   /** The version of a part ends; the part, too, unless `stays`. */
   private leave(view: DatumView, stays = false, priority = 0): void {
-    const { versions, parts, whole } = view.family;
-    this.takeAll(whole, priority, () => {
-      const regions = versions.onlyIn(view);
-      const isFirst = regions.length > 0 && !versions.hasAny(whole);
-      return regions.map((region, i) => {
-        return { source: view, region, isFirst: isFirst && i === 0, piece: undefined };
-      });
-    });
-    versions.drop(view);
-    if (stays) return;
-    parts.delete(keyOf(view.region));
-    view.family.views.delete(view);
+    this.takeAll(view.family.whole, priority, () => this.onlyIn(view));
+    if (stays) view.family.versions.drop(view);
+    else this.drop(view);
   }
 
-  /** A part was closed. If it was the last one, the datum is to be like one that never had parts (ended-parts.ts). */
-  private partEnds(family: Family): void {
+  /** A part ends, and what only it has is gone. */
+  private drop(view: DatumView): void {
+    const { versions, parts, views } = view.family;
+    versions.drop(view);
+    parts.delete(keyOf(view.region));
+    views.delete(view);
+  }
+
+  /**
+   * If no part is in use any more, the datum is to be like one that never had parts (ended-parts.ts). It has all that they had. Returns the
+   * parts of the runtime's own, which end.
+   */
+  private partsEnd(family: Family): Datum[] {
     const { directory, tasks } = this.runtime.engine;
-    const { parts, whole } = family;
-    if (hasUsedParts(family)) return;
-    for (const way of [...parts.values()]) {
-      // Take-overs from a part of the runtime's own end it.
-      this.complete(whole);
-      if (parts.get(keyOf(way.region)) !== way || isOpen(way) || !way.isOwn) continue;
-      this.leave(way);
-      this.runtime.closeDatum(way.datum);
-    }
-    // Bodies may have run, and made parts, or closed the whole datum.
-    if (hasUsedParts(family) || this.isGone(whole.datum)) return;
+    const { whole, parts } = family;
+    if (hasUsedParts(family)) return [];
+    const ways = [...parts.values()].filter((part) => !isOpen(part));
+    for (const way of ways) this.drop(way);
     family.isEnded = true;
     seal(directory, whole.datum, tasks.next);
     this.runtime.ranks?.partsEnd(family);
     this.forgets(family);
+    return ways.map(({ datum }) => datum);
   }
 
   /** Whether the record of a datum is of no use any more. Then it ends here. */

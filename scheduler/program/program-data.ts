@@ -550,6 +550,8 @@ export class ProgramData implements DatumOwner {
   /** Closes a datum as part of a call that closes several. */
   closeQuietly(datum: Datum): void {
     if (datum.closed || this.lifetime.isOver) return;
+    // Other ranks may not have a part that no task uses.
+    const isUnused = (): boolean => datum.view?.isOwn === true && guards.unusedParts;
     do {
       this.engine.held?.changed(datum.row);
       // Without room it stays open.
@@ -557,11 +559,13 @@ export class ProgramData implements DatumOwner {
       if (datum.closed) return;
       // What only a part has goes back to the whole datum.
       if (datum.whole === undefined) this.reductions.forget(datum);
-      // Other ranks may not have a part that no task uses.
-      else if (datum.view?.isOwn !== true || !guards.unusedParts) this.reductions.use(datum);
+      else if (!isUnused()) this.reductions.use(datum);
       this.parts.giveBack(datum);
       if (datum.closed) return;
-    } while (this.parts.mustGiveBack(datum));
+    } while (
+      (!isUnused() && this.reductions.concerns(datum.row)) ||
+      this.parts.mustGiveBack(datum)
+    );
     this.end(...this.parts.end(datum), datum);
   }
 

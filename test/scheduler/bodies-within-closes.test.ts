@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Datum, Graph, Runtime } from '../../index.js';
 import { copyOf, paint } from '../support/body-tasks.js';
 import { onMachine } from '../support/machines.js';
-import { digits, HOST, type Place, play, SMALL } from '../support/within-calls.js';
+import { digits, HOST, one, type Place, play, SMALL } from '../support/within-calls.js';
 
 /** Elements of the datum. */
 const LENGTH = 8;
@@ -64,6 +64,58 @@ function partsOf(whole: Datum<'f64'>): { some: Datum<'f64'>; single: readonly Da
   return { some: whole.part(0, 6), single: [1, 3, 5].map((i) => whole.part(i, 1)) };
 }
 
+const reduceInto =
+  (to: Datum<'f64'>) =>
+  (graph: Graph): void => {
+    for (let i = 0; i < 4; i++) graph.insert(one, { to });
+  };
+
+describe('beside a body that reduces into it', () => {
+  it('a datum is closed with the reduction, also while reductions into its parts end', () =>
+    everyClose((runtime) => {
+      const whole = zeros(runtime);
+      const parts = [0, 2, 4, 6].map((i) => whole.part(i, 2));
+      return {
+        closed: whole,
+        first: (graph) => {
+          for (const to of [...parts, ...parts]) graph.insert(one, { to });
+        },
+        body: reduceInto(whole),
+      };
+    }));
+
+  it('a part gives the result back, also while reductions into parts of it end', () =>
+    everyClose((runtime) => {
+      const whole = zeros(runtime);
+      const { some, single } = partsOf(whole);
+      return {
+        closed: some,
+        first: (graph) => {
+          for (const to of [...single, ...single]) graph.insert(one, { to });
+        },
+        body: reduceInto(some),
+        check: async (wasOpen, of) =>
+          expect(digits(await whole.read()), of).toBe(wasOpen ? '42020200' : '02020200'),
+      };
+    }));
+
+  it('a part gives the result back, also while it is copied', () =>
+    everyClose((runtime) => {
+      const whole = zeros(runtime);
+      const { some, single } = partsOf(whole);
+      return {
+        closed: some,
+        first: (graph) => {
+          graph.insert(paint, { to: some, value: 1 });
+          for (const to of single) graph.insert(paint, { to, value: 2 });
+        },
+        body: reduceInto(some),
+        check: async (wasOpen, of) =>
+          expect(digits(await whole.read()), of).toBe(wasOpen ? '52121200' : '12121200'),
+      };
+    }));
+});
+
 describe('beside a body that uses it, the last part', () => {
   /** Only pieces of the part are newest. */
   const last = (runtime: Runtime) => {
@@ -90,6 +142,18 @@ describe('beside a body that uses it, the last part', () => {
           expect(digits(await whole.read()), of).toBe(wasOpen ? '77777700' : '12121200');
           expect(digits(await whole.part(0, 6).read()), of).toBe(wasOpen ? '777777' : '121212');
         },
+      };
+    }));
+
+  it('gives back what the body reduces into it', () =>
+    everyClose((runtime) => {
+      const { whole, closed, first } = last(runtime);
+      return {
+        closed,
+        first,
+        body: reduceInto(closed),
+        check: async (wasOpen, of) =>
+          expect(digits(await whole.read()), of).toBe(wasOpen ? '52121200' : '12121200'),
       };
     }));
 

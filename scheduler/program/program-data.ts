@@ -52,8 +52,15 @@ interface DatumReductions {
   concerns(d: DatumId): boolean;
 }
 
+/** A record of parts, as closes use it. */
+interface PartsRecord {
+  giveBack(datum: Datum): void;
+  mustGiveBack(datum: Datum): boolean;
+  end(datum: Datum): Datum[];
+}
+
 /** The parts of data, as calls on these use them. */
-interface DatumParts {
+interface DatumParts extends PartsRecord {
   isUsed: boolean;
   part(whole: Datum, region: Region): Datum;
   use(datum: Datum): void;
@@ -62,15 +69,13 @@ interface DatumParts {
   play(datum: Datum, writes: (datum: Datum) => boolean): void;
   overwrite(datum: Datum): void;
   wasSet(datum: Datum): void;
-  giveBack(datum: Datum): void;
-  mustGiveBack(datum: Datum): boolean;
-  end(datum: Datum): Datum[];
 }
 
 /** The parts that bodies take of the data of their tasks. */
 interface PartsOfBodies {
   callerFor(datum: Datum): TaskId | undefined;
   part(task: TaskId, of: Datum, region: Region): Datum;
+  recordOf(datum: Datum): PartsRecord | undefined;
 }
 
 export class ProgramData implements DatumOwner {
@@ -560,13 +565,17 @@ export class ProgramData implements DatumOwner {
       // What only a part has goes back to the whole datum.
       if (datum.whole === undefined) this.reductions.forget(datum);
       else if (!isUnused()) this.reductions.use(datum);
-      this.parts.giveBack(datum);
+      this.recordOf(datum).giveBack(datum);
       if (datum.closed) return;
     } while (
       (!isUnused() && this.reductions.concerns(datum.row)) ||
-      this.parts.mustGiveBack(datum)
+      this.recordOf(datum).mustGiveBack(datum)
     );
-    this.end(...this.parts.end(datum), datum);
+    this.end(...this.recordOf(datum).end(datum), datum);
+  }
+
+  private recordOf(datum: Datum): PartsRecord {
+    return this.bodyParts.recordOf(datum) ?? this.parts;
   }
 
   /** Data are closed, unless a body has closed them meanwhile: the memory of each goes after its last task. @internal */

@@ -175,4 +175,23 @@ describe('beside a body that uses it, the last part', () => {
         },
       };
     }));
+
+  it('is given to the body while it is open, and another one after it', () =>
+    everyClose((runtime) => {
+      const { whole, closed, first } = last(runtime);
+      return {
+        closed,
+        first,
+        body: (graph) => {
+          const again = whole.part(0, 6);
+          expect(again).toBe(closed);
+          graph.insert(paint, { to: again, value: 7 });
+        },
+        check: async (wasOpen, of) => {
+          const next = whole.part(0, 6);
+          expect(next.closed, of).toBe(false);
+          expect(digits(await next.read()), of).toBe(wasOpen ? '777777' : '121212');
+        },
+      };
+    }));
 });

@@ -13,11 +13,12 @@ import {
   task,
 } from '../../index.js';
 import { BodyProgram, grown } from '../support/body-part-programs.js';
+import { raise } from '../support/body-tasks.js';
 import { partOf } from '../support/grids.js';
 import { MACHINES, nothingLeft, onMachine, soon } from '../support/machines.js';
 import { partKernels } from '../support/part-programs.js';
 import { onRanks } from '../support/simulated-ranks.js';
-import { add, fill } from '../support/tasks.js';
+import { add, fill, script } from '../support/tasks.js';
 
 const HOST: RuntimeOptions = { workers: 2, hostMemory: '16MiB', checked: true };
 const counted = (n: number): Float64Array => Float64Array.from({ length: n }, (_, i) => i);
@@ -339,6 +340,99 @@ describe('a datum that the program has closed behind a task', () => {
       if (which === 'a part') expect([...(await x.read())]).toEqual([0, 1, 2, 3, 4, 7, 7, 7]);
       expect(() => used.part(0, 1)).toThrow(/is closed/);
       await nothingLeft(runtime, [x, sum]);
+    });
+  });
+});
+
+describe('a part that a body closes', () => {
+  const wait = task({
+    name: 'wait',
+    flows: { x: read('f64') },
+    body: () => new Promise<void>((resolve) => setTimeout(resolve, 20)),
+  });
+
+  it('gives what it has to the data of the task before its memory goes', async () => {
+    await onMachine(HOST, async (runtime) => {
+      const x = runtime.data(counted(4));
+      const others: Datum<'f64'>[] = [];
+      const parent = task({
+        name: 'parent',
+        flows: { x: readWrite('f64') },
+        body: (_, { data, spawn }) => {
+          const part = data.x.part(0, 2);
+          // What the part has is copied behind the reading task, and the memory of the part would be that of another datum.
+          spawn(wait, { x: data.x });
+          spawn(fill, { to: part, count: 2, value: 9 });
+          part.close();
+        },
+      });
+      const makeOthers = script('make others', async () => {
+        for (let i = 0; i < 5; i++) {
+          await new Promise((resolve) => setTimeout(resolve, 2));
+          others.push(runtime.data(new Float64Array(2).fill(5)));
+        }
+      });
+      const of = runtime.data(new Float64Array(1));
+      const run = runtime.run((graph) => {
+        graph.insert(parent, { x });
+        graph.insert(makeOthers, { of });
+      });
+      await soon(runtime, run);
+      expect([...(await x.read())]).toEqual([9, 9, 2, 3]);
+      for (const other of others) expect([...(await other.read())]).toEqual([5, 5]);
+      await nothingLeft(runtime, [x, of, ...others]);
+    });
+  });
+
+  it('is another one when the body takes it again', async () => {
+    await onMachine(HOST, async (runtime) => {
+      const x = runtime.data(counted(4));
+      const parent = task({
+        name: 'parent',
+        flows: { x: readWrite('f64') },
+        body: (_, { data, spawn }) => {
+          const first = data.x.part(0, 2);
+          spawn(fill, { to: first, count: 2, value: 9 });
+          first.close();
+          expect(() => first.part(0, 1)).toThrow(/is closed/);
+          const second = data.x.part(0, 2);
+          expect(second.closed).toBe(false);
+          expect(data.x.part(0, 2)).toBe(second);
+          spawn(raise, { x: second });
+        },
+      });
+      await soon(
+        runtime,
+        runtime.run((graph) => void graph.insert(parent, { x })),
+      );
+      expect([...(await x.read())]).toEqual([10, 10, 2, 3]);
+    });
+  });
+
+  it('ends with a temporary', async () => {
+    await onMachine(HOST, async (runtime) => {
+      const x = runtime.data(counted(4));
+      const parent = task({
+        name: 'parent',
+        flows: { x: readWrite('f64') },
+        body: (_, { data, spawn, temporary }) => {
+          const all = temporary('f64', 4);
+          const part = all.part(0, 2);
+          spawn(fill, { to: all, count: 4, value: 1 });
+          spawn(add, { to: data.x.part(2, 2), from: part, count: 2 });
+          all.close();
+          expect(part.closed).toBe(true);
+          expect(() => all.part(0, 2)).toThrow(/is closed/);
+          expect(() => spawn(add, { to: data.x.part(2, 2), from: part, count: 2 })).toThrow(
+            /is closed/,
+          );
+        },
+      });
+      await soon(
+        runtime,
+        runtime.run((graph) => void graph.insert(parent, { x })),
+      );
+      expect([...(await x.read())]).toEqual([0, 1, 3, 4]);
     });
   });
 });

@@ -54,10 +54,10 @@ class PartsOfBody extends Parts {
     this.noteSize = noteSize;
   }
 
-  protected override viewAt(d: DatumId): DatumView | undefined {
-    const view = this.views.get(d);
-    // The body may have closed the datum, and another one may have its row.
-    return view?.datum === this.runtime.engine.directory.info[d] ? view : undefined;
+  protected override viewIn(datum: Datum): DatumView | undefined {
+    const view = this.views.get(datum.row);
+    // The body may have closed a datum, and another one may have its row.
+    return view?.datum === datum ? view : undefined;
   }
 
   /** The data of the parent stay until it is over. */
@@ -70,6 +70,11 @@ class PartsOfBody extends Parts {
     const { datum: whole } = view.family.whole;
     const { task } = this;
     if (view.datum !== whole) view.datum.ofBody = { task, whole, region: view.region };
+  }
+
+  /** The record ends with the task, and so do the parts of the runtime's own. */
+  protected override partsEnd(): Datum[] {
+    return [];
   }
 
   /** A family that loses a take-over has failed, and so have the data of its parent. */
@@ -122,11 +127,11 @@ export class BodyParts {
    */
   callerFor(datum: Datum): TaskId | undefined {
     const { bodies, joins } = this.runtime.engine;
-    const { madeBy, name } = datum;
+    const { madeBy, name, closed } = datum;
     // A function that has returned no promise so far may be asynchronous after all. Then the caller is not known.
     const caller = bodies.caller?.task;
     if (caller !== undefined && joins.uses(caller, datum.row)) return caller;
-    if (madeBy === undefined) return undefined;
+    if (madeBy === undefined || closed) return undefined;
     if ((caller ?? madeBy) === madeBy && joins.isOpen(madeBy)) return madeBy;
     throw new HeadraceError(
       'ERR_PART',
@@ -136,6 +141,12 @@ export class BodyParts {
         remedy: 'take it in one of these bodies, and declare those that await as async functions',
       },
     );
+  }
+
+  /** The record of a datum that a body has made; undefined if others have it, or the body has ended and needs no record any more. */
+  recordOf({ madeBy }: Datum): Parts | undefined {
+    if (madeBy === undefined || !this.runtime.engine.joins.isOpen(madeBy)) return undefined;
+    return this.byTask.get(madeBy);
   }
 
   /** A part of a datum that the body of `task` has to itself. @throws HeadraceError `ERR_TASK_TOO_LARGE` */

@@ -352,7 +352,13 @@ export class Parts {
   }
 
   protected viewAt(d: DatumId): DatumView | undefined {
-    return (this.runtime.engine.directory.info[d] as Datum | undefined)?.view;
+    const datum = this.runtime.engine.directory.info[d] as Datum | undefined;
+    return datum && this.viewIn(datum);
+  }
+
+  /** The place of a datum in this record. */
+  protected viewIn({ view }: Datum): DatumView | undefined {
+    return view;
   }
 
   /** Whether a datum was closed, and no task can use it any more. */
@@ -445,14 +451,16 @@ export class Parts {
   }
 
   /** What only a part has goes back to the whole datum before the part is closed. Bodies may run meanwhile. */
-  giveBack({ view }: Datum): void {
+  giveBack(datum: Datum): void {
+    const view = this.viewIn(datum);
     if (view === undefined || view === view.family.whole) return;
     this.mend(view.family);
     this.takeAll(view.family.whole, 0, () => this.missingWithout(view));
   }
 
   /** Whether the whole datum lacks what ends with a part. */
-  mustGiveBack({ view }: Datum): boolean {
+  mustGiveBack(datum: Datum): boolean {
+    const view = this.viewIn(datum);
     return view !== undefined && this.missingWithout(view).length > 0;
   }
 
@@ -473,7 +481,8 @@ export class Parts {
   }
 
   /** The program closes a datum: a whole one, or a part that has given back. No body runs meanwhile. Returns the parts that end with it. */
-  end({ view }: Datum): Datum[] {
+  end(datum: Datum): Datum[] {
+    const view = this.viewIn(datum);
     if (view === undefined) return [];
     const { family } = view;
     if (view !== family.whole) {
@@ -505,7 +514,7 @@ export class Parts {
    * If no part is in use any more, the datum is to be like one that never had parts (ended-parts.ts). It has all that they had. Returns the
    * parts of the runtime's own, which end.
    */
-  private partsEnd(family: Family): Datum[] {
+  protected partsEnd(family: Family): Datum[] {
     const { directory, tasks } = this.runtime.engine;
     const { whole, parts } = family;
     if (hasUsedParts(family)) return [];

@@ -353,7 +353,7 @@ export class ProgramData implements DatumOwner {
       this.useBefore(this.own.read, datum);
       this.checkCaller('read', datum, AccessMode.read, reject);
       const doubt = ranks?.datumCalls.uses(datum.row);
-      if (ranks !== undefined) this.parts.use(datum);
+      ranks?.datumCalls.beforeRead(datum.row, () => this.parts.use(datum));
       if (
         this.engine.directory.written[datum.row] === 0 &&
         ranks?.datumCalls.mustKnow(datum.row) !== false

@@ -121,6 +121,18 @@ export class DatumCalls {
     return this.runs.eras.doubt(this.position, name);
   }
 
+  /**
+   * Inserts what comes before the task of a read. The era may change in it. Then the call is torn: this rank has counted it before
+   * the new era, and the record of the parts has ended with the old one (on-ranks.ts).
+   * @throws HeadraceError `ERR_PEER_FAILED`
+   */
+  beforeRead(d: DatumId, insert: () => void): void {
+    const { runs, refusals } = this;
+    const { era } = runs;
+    insert();
+    if (runs.era !== era) throw runs.failures.torn(refusals.nameOf(d));
+  }
+
   /** Position of the program's last call; in the program function of a run, that of the run. */
   private get position(): number {
     const { calls, runs } = this;

@@ -64,7 +64,7 @@ interface InsertingRank {
   readonly rank: number;
   readonly plan: RankPlan;
   readonly after: RankAfter;
-  readonly runs: Pick<RankRuns, 'isPruned'>;
+  readonly runs: Pick<RankRuns, 'isPruned' | 'era'>;
   readonly copies: InsertionCopies;
 }
 
@@ -122,17 +122,22 @@ function insertCopy(
 /** Plans the movements of a task of rank `target`, and inserts it if that is this rank. */
 function insertPlanned(
   engine: RankHost,
-  { plan }: InsertingRank,
+  { plan, runs }: InsertingRank,
   own: TaskInsertion,
   target: number,
 ): TaskHandle {
   const { cls, run, priority, flows } = own;
-  if (!plan.plan(own, target)) {
+  const { era } = runs;
+  const isHere = plan.plan(own, target);
+  if (isHere) engine.reserveRow(cls);
+  // The task belongs to a call that began in the era before. In the new one no other rank counts what it writes.
+  if (runs.era !== era) return handleElsewhere(target);
+  if (!isHere) {
+    plan.writes(cls, flows, target);
     // A rank that has nothing to insert must still receive the messages of the others.
     if (plan.skipsTurn()) engine.pump();
     return handleElsewhere(target);
   }
-  engine.reserveRow(cls);
   // Planning its movements may have taken a pass of the engine, in which the run failed. That failure dropped only the
   // tasks that were live then, so this task must not be inserted.
   if (run.error !== undefined) throw run.error;

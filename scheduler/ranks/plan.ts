@@ -121,8 +121,8 @@ export class RankPlan {
   }
 
   /**
-   * Plans the movements of a task of rank `target` that all ranks are about to insert. Returns true if the task belongs
-   * to this rank and must be inserted; `inserted` follows then.
+   * Plans the movements of a task of rank `target` that all ranks are about to insert. `writes` follows. Returns true if the task
+   * belongs to this rank and must be inserted; `inserted` follows then.
    */
   plan(insertion: TaskInsertion, target: number): boolean {
     const { data } = this;
@@ -147,7 +147,6 @@ export class RankPlan {
       const bytes = this.noteSize(cls, flows);
       if (pulled) this.pull(insertion, bytes);
     }
-    if (!local) this.writes(cls, flows, target);
     return local;
   }
 
@@ -157,8 +156,8 @@ export class RankPlan {
   }
 
   /**
-   * The task planned last is inserted now. This is not done earlier: if the window has no room, a body may run meanwhile
-   * and insert readers of the older version, and this rank may have no such reader.
+   * The task planned last is inserted now, on rank `target`. This is not done earlier: if the window has no room, a body may run
+   * meanwhile and insert readers of the older version, and this rank may have no such reader.
    */
   writes({ modes }: TaskClassRow, flows: Column<Int32Array, DatumId>, target: number): void {
     for (let i = 0; i < modes.length; i++)

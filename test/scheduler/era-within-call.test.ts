@@ -34,8 +34,11 @@ interface Case {
   readonly sets: number;
   /** Whether the last rank makes the read in the new era. */
   readonly isLate: boolean;
-  /** The read is that of a part, which takes over what was written to the whole. */
-  readonly isPart: boolean;
+  /**
+   * What is read: a datum; a part that takes over what was written to the whole; or one that rank 1 has, and that takes over what rank
+   * 2 has written to its first half.
+   */
+  readonly of: 'whole' | 'part' | 'halves';
 }
 
 interface Seen {
@@ -43,6 +46,8 @@ interface Seen {
   readonly isWithin: boolean;
   /** What the read gives. */
   readonly value: number | string;
+  /** What a second read gives, in the new era. */
+  readonly again: number | string;
   /** What the ranks read in a run of the new era. */
   readonly copies: string;
 }
@@ -50,16 +55,17 @@ interface Seen {
 async function program(
   runtime: Runtime,
   meet: () => Promise<void>,
-  { waits, length, sets, isLate, isPart }: Case,
+  { waits, length, sets, isLate, of }: Case,
 ): Promise<Seen> {
   const { rank } = runtime;
   const era = (): number | undefined => runtime.peers?.runs.era;
   const whole = runtime.data(new Float64Array(length).fill(1), { name: 'datum', rank: 0 });
-  const datum = isPart ? whole.part(0, length) : whole;
-  if (isPart) {
+  const datum = of === 'whole' ? whole : whole.part(0, length);
+  if (of !== 'whole') {
     await runtime.run((graph) => {
-      graph.insert(paint, { to: datum, value: 5 });
-      graph.insert(paint, { to: whole, value: 1 });
+      graph.insert(paint, { to: datum, value: 5 }, { rank: of === 'halves' ? 1 : 0 });
+      if (of === 'part') graph.insert(paint, { to: whole, value: 1 });
+      else graph.insert(paint, { to: whole.part(0, length / 2), value: 1 }, { rank: 2 });
     });
     await meet();
   }
@@ -75,22 +81,25 @@ async function program(
   if (isLate && rank === RANKS - 1) await failed.done.catch(() => {});
   for (let i = 0; i < sets; i++) void own.set(Float64Array.of(i));
   const before = era();
-  const value = datum.read().then(
-    ([first]) => first,
-    (error: { readonly code: string }) => error.code,
-  );
+  const reading = (): Promise<number | string> =>
+    datum.read().then(
+      ([first]) => first,
+      (error: { readonly code: string }) => error.code,
+    );
+  const value = reading();
   const isWithin = era() !== before;
   await Promise.allSettled([failed.done, value, pending]);
+  const again = await reading();
   await runtime.run((graph) => {
     graph.insert(paint, { to: datum, value: 2 });
     for (const to of copies) graph.insert(copyOf, { to, from: datum });
   });
   const values = await Promise.all(copies.map((each) => each.read()));
-  return { isWithin, value: await value, copies: values.map(([first]) => first).join(' ') };
+  return { isWithin, value: await value, again, copies: values.map(([first]) => first).join(' ') };
 }
 
 /** What each rank sees. The rank that waits comes last: the others have made their calls then. */
-async function onRanks(given: Case): Promise<Seen[]> {
+async function onRanks(given: Case, seed = 10): Promise<Seen[]> {
   const world = new World();
   const delays = { spread: 3, holdBack: 0.3, stall: 0.1, stallNs: 20_000, spurious: 0.05 };
   const backends = Array.from(
@@ -100,7 +109,7 @@ async function onRanks(given: Case): Promise<Seen[]> {
         machine: rankMachine,
         world,
         kernels: { '*': () => 0 },
-        adversary: { seed: 10 + rank, ...delays },
+        adversary: { seed: seed + rank, ...delays },
       }),
   );
   const { adversary } = backends[0];
@@ -145,7 +154,7 @@ describe.each(LENGTHS)(
     const test = async (waits: number, isLate: boolean): Promise<void> => {
       const within: boolean[] = [];
       for (const sets of SETS) {
-        const all = await onRanks({ waits, length, sets, isLate, isPart: false });
+        const all = await onRanks({ waits, length, sets, isLate, of: 'whole' });
         within.push(all[waits].isWithin);
         for (const { value, copies } of all) {
           expect([1, 'ERR_PEER_FAILED'], `${sets} sets`).toContain(value);
@@ -172,7 +181,7 @@ it.each([
   async (_rank, waits) => {
     const within: boolean[] = [];
     for (const sets of SETS) {
-      const all = await onRanks({ waits, length: 1, sets, isLate: false, isPart: true });
+      const all = await onRanks({ waits, length: 1, sets, isLate: false, of: 'part' });
       within.push(all[waits].isWithin);
       for (const { value, copies } of all) {
         expect([1, 'ERR_PEER_FAILED'], `${sets} sets`).toContain(value);
@@ -182,3 +191,18 @@ it.each([
     expect(within).toContain(true);
   },
 );
+
+it('a rank that receives for a read of a part counts no writer of it in the new era', async () => {
+  for (const seed of [10, 40, 180, 200, 280]) {
+    const within: boolean[] = [];
+    for (const sets of SETS) {
+      const all = await onRanks({ waits: 1, length: 2, sets, isLate: false, of: 'halves' }, seed);
+      within.push(all[1].isWithin);
+      for (const { again, copies } of all) {
+        expect(again, `${sets} sets, seed ${seed}`).toBe('ERR_DATUM_POISONED');
+        expect(copies, `${sets} sets, seed ${seed}`).toBe('2 2 2');
+      }
+    }
+    expect(within).toContain(true);
+  }
+});

@@ -120,9 +120,9 @@ export class PlannedRank {
     const target = plan.rankOf(cls, flows);
     const params = new Float64Array(0);
     const wish = { priority: 0, device: ANY_DEVICE, after: undefined };
-    if (!plan.plan({ cls, run, flows, params, ...wish }, target)) return target;
+    const isHere = plan.plan({ cls, run, flows, params, ...wish }, target);
     plan.writes(cls, flows, target);
-    plan.inserted(run, 0, taskId(1));
+    if (isHere) plan.inserted(run, 0, taskId(1));
     return target;
   }
 

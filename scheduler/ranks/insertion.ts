@@ -130,6 +130,9 @@ function insertPlanned(
   const { era } = runs;
   const isHere = plan.plan(own, target);
   if (isHere) engine.reserveRow(cls);
+  // Planning its movements may have taken a pass of the engine, in which the run failed. That failure dropped only the
+  // tasks that were live then, so this task must not be inserted.
+  if (isHere && run.error !== undefined) throw run.error;
   // The task belongs to a call that began in the era before. In the new one no other rank counts what it writes.
   if (runs.era !== era) return handleElsewhere(target);
   if (!isHere) {
@@ -138,9 +141,6 @@ function insertPlanned(
     if (plan.skipsTurn()) engine.pump();
     return handleElsewhere(target);
   }
-  // Planning its movements may have taken a pass of the engine, in which the run failed. That failure dropped only the
-  // tasks that were live then, so this task must not be inserted.
-  if (run.error !== undefined) throw run.error;
   plan.writes(cls, flows, target);
   const task = engine.insert(own);
   plan.inserted(run, priority, task);

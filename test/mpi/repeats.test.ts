@@ -15,7 +15,8 @@ for (const library of LIBRARIES)
       '$ranks ranks from seed $first: what is played is what is inserted',
       async ({ ranks, ...options }) => {
         const args = [JSON.stringify(options)];
-        const run = await mpirun(ranks, 'repeats.mjs', { library, args });
+        // Beside other programs two cores have taken 29 s.
+        const run = await mpirun(ranks, 'repeats.mjs', { library, args, seconds: 50 });
         expect(run.code, run.output).toBe(0);
         expect(run.reports, run.output).toHaveLength(ranks);
         for (const report of run.reports) {

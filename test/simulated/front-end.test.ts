@@ -140,7 +140,8 @@ describe('a soak', () => {
       const only = { frontEnd: 'only', stopAtFirst: true } as const;
       const sum = await soak({
         ...only,
-        firstSeed: guard === 'familyInPlace' ? 392 : 1,
+        // Seeds that go wrong in a value: without the guard others stop the engine between its passes, outside of the program.
+        firstSeed: guard === 'familyInPlace' ? 392 : 20,
         seeds: 60,
       });
       expect(sum.violations).toBe(1);

@@ -273,7 +273,7 @@ function runtimesOf(
   program: FrontEndProgram,
   seed: number,
   recognises: boolean,
-): [Runtime[], SimulatedBackend[]] {
+): [Runtime[], SimulatedBackend[], World] {
   const world = new World();
   const kernels = frontEndKernels(program.length);
   const backends = Array.from(
@@ -288,13 +288,13 @@ function runtimesOf(
   // A checked graph does not rely on promises of its classes.
   const checked = !recognises || seed % UNCHECKED_EVERY !== 0;
   const options = { window, checked, ...(recognises ? { plans: 'auto' as const } : {}) };
-  if (program.ranks === 1) return [[Runtime.over(backends[0], options)], backends];
+  if (program.ranks === 1) return [[Runtime.over(backends[0], options)], backends, world];
   const { adversary } = backends[0];
   const { ports } = new SimulatedNetwork(world, backends, { link: LINK, adversary });
   const runtimes = backends.map((backend, rank) =>
     Runtime.over(backend, { ...options, inlineBytes, treeFrom }, ports[rank]),
   );
-  return [runtimes, backends];
+  return [runtimes, backends, world];
 }
 
 /** What became of a program: what is wrong, '' if nothing is, and how often each kind of step occurred. */
@@ -309,8 +309,13 @@ export async function playFrontEnd(seed: number, onRanks = false): Promise<Front
   const ranks = onRanks ? 2 + (seed % 3) : 1;
   const program = repeats ? new RepeatingProgram(seed, ranks) : new FrontEndProgram(seed);
   const kinds = kindsOf(program);
-  const [runtimes, backends] = runtimesOf(program, seed, repeats);
+  const [runtimes, backends, world] = runtimesOf(program, seed, repeats);
   let problem: string | undefined;
+  const failed = (error: unknown): void => {
+    problem ??= describeThrown(error) || 'an error without a text';
+  };
+  // An engine may find a wrong state between the calls of the program.
+  world.onError = failed;
   Promise.all(
     runtimes.map(async (runtime) => {
       const rank = new FrontEndRank(program, runtime, seed);
@@ -320,10 +325,7 @@ export async function playFrontEnd(seed: number, onRanks = false): Promise<Front
       const { runs, stretches } = rank.played;
       Object.assign(kinds, { 'played runs': runs, 'runs with played stretches': stretches });
     }),
-  ).then(
-    () => (problem = ''),
-    (error: unknown) => (problem = describeThrown(error) || 'an error without a text'),
-  );
+  ).then(() => (problem ??= ''), failed);
   for (let i = 0; i < TURNS && problem === undefined; i++) await setImmediate();
   problem ??= `hangs\n${runtimes.map((runtime) => runtime.explain()).join('\n')}`;
   // What is left of the program must not go on in a state that may be wrong.

@@ -42,6 +42,8 @@ export class World {
   private kicked = false;
   /** Called when no event can happen any more, unless code outside gives work to an engine. */
   onStill: (() => void) | undefined;
+  /** Called when an event throws, outside of any call of the program. Without it the error is that of the event loop. */
+  onError: ((error: unknown) => void) | undefined;
 
   /** With `drivesItself` time runs on the event loop; without, the caller lets it run (`step`). */
   constructor(drivesItself = true) {
@@ -128,7 +130,12 @@ export class World {
 
   private drive(): void {
     const until = this.turns + TURNS;
-    while (this.turns < until && this.step());
+    try {
+      while (this.turns < until && this.step());
+    } catch (error) {
+      if (this.onError === undefined) throw error;
+      this.onError(error);
+    }
     this.kicked = false;
     if (this.events.length > 0) this.kick();
     else if (!this.askAround()) this.onStill?.();

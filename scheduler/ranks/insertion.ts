@@ -135,13 +135,12 @@ function insertPlanned(
   if (isHere && run.error !== undefined) throw run.error;
   // The task belongs to a call that began in the era before. In the new one no other rank counts what it writes.
   if (runs.era !== era) return handleElsewhere(target);
+  plan.writes(cls, flows, target);
   if (!isHere) {
-    plan.writes(cls, flows, target);
     // A rank that has nothing to insert must still receive the messages of the others.
     if (plan.skipsTurn()) engine.pump();
     return handleElsewhere(target);
   }
-  plan.writes(cls, flows, target);
   const task = engine.insert(own);
   plan.inserted(run, priority, task);
   return task;

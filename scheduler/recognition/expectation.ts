@@ -271,9 +271,9 @@ export class Comparison {
     const { priority = 0, device, rank, after = [] } = options;
     const space = device === undefined ? ANY_DEVICE : spaceNumber(device);
     const isAlone = this.handleOf === undefined;
-    if ((isAlone && (rank ?? 0) !== 0) || !Array.isArray(after)) return false;
+    const hasOtherRank = isAlone ? (rank ?? 0) !== 0 : rank !== insertions.ranks.get(n);
+    if (hasOtherRank || !Array.isArray(after)) return false;
     if (guards.recognisedSame) {
-      if (!isAlone && rank !== insertions.ranks.get(n)) return false;
       if (priority !== insertions.priorityOf(n) || space !== insertions.deviceOf(n)) return false;
       const before = insertions.after.get(n) ?? [];
       if (after.length !== before.length) return false;

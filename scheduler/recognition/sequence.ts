@@ -1,6 +1,5 @@
 // The insertions of a run that may come again: recorded once, then followed by runs with the same tasks, then planned. Or a stretch
 // of them, which comes again within the run (stretch-finder.ts).
-import { guards } from '../../devices/guards.js';
 import type { TaskInsertion } from '../engine/task-insertion.js';
 import { Insertions } from '../plans/insertions.js';
 import type { Plan } from '../plans/plan.js';
@@ -54,12 +53,7 @@ export class Sequence {
   }
 
   /** `after`: the tasks before it, by number. `rank`: the one that the program has named. */
-  add(
-    cls: TaskClass,
-    insertion: TaskInsertion,
-    after: readonly number[],
-    rank: number | undefined,
-  ): void {
+  add(cls: TaskClass, insertion: TaskInsertion, after: readonly number[], rank?: number): void {
     this.classes.push(cls);
     this.insertions.add(insertion, after, rank);
   }
@@ -69,12 +63,12 @@ export class Sequence {
     n: number,
     { cls, flows, priority, device }: TaskInsertion,
     after: readonly number[],
-    rank: number | undefined,
+    rank?: number,
   ): boolean {
     const { insertions } = this;
     if (n >= insertions.count || insertions.classOf(n) !== cls) return false;
     if (insertions.priorityOf(n) !== priority || insertions.deviceOf(n) !== device) return false;
-    if (insertions.ranks.get(n) !== rank && guards.recognisedSame) return false;
+    if (insertions.ranks.get(n) !== rank) return false;
     for (let i = 0; i < cls.modes.length; i++)
       if (insertions.datum(n, i) !== flows[i]) return false;
     const before = insertions.after.get(n) ?? NONE;
@@ -82,12 +76,7 @@ export class Sequence {
   }
 
   /** The same; parameters that differ become open. */
-  follows(
-    n: number,
-    insertion: TaskInsertion,
-    after: readonly number[],
-    rank: number | undefined,
-  ): boolean {
+  follows(n: number, insertion: TaskInsertion, after: readonly number[], rank?: number): boolean {
     if (!this.isAt(n, insertion, after, rank)) return false;
     const { insertions } = this;
     const { cls, params } = insertion;

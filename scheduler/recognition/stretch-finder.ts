@@ -68,12 +68,7 @@ export class StretchFinder {
   }
 
   /** As `Sequence.add`. */
-  add(
-    cls: TaskClass,
-    insertion: TaskInsertion,
-    after: readonly number[],
-    rank: number | undefined,
-  ): void {
+  add(cls: TaskClass, insertion: TaskInsertion, after: readonly number[], rank?: number): void {
     const { sequence, periods } = this;
     const n = sequence.count;
     // Handles from before a break do not say which insertion they mean: such a task is like no other.
@@ -193,8 +188,8 @@ export class StretchFinder {
         sequence.insertions.read(first + n, run, record);
         const after = sequence.insertions.after.get(first + n)?.map((b) => b - first) ?? NONE;
         if (after.some((b) => b < 0)) return undefined;
-        if (back === 0) stretch.add(sequence.classes[first + n], record, after, undefined);
-        else if (!stretch.follows(n, record, after, undefined)) return undefined;
+        if (back === 0) stretch.add(sequence.classes[first + n], record, after);
+        else if (!stretch.follows(n, record, after)) return undefined;
       }
     return stretch;
   }

@@ -84,36 +84,37 @@ describe('beside a body that reduces into it', () => {
       };
     }));
 
-  it('a part gives the result back, also while reductions into parts of it end', () =>
+  it.each<[string, (graph: Graph, parts: ReturnType<typeof partsOf>) => void, string, string]>([
+    [
+      'reductions into parts of it end',
+      (graph, { single }) => {
+        for (const to of [...single, ...single]) graph.insert(one, { to });
+      },
+      '42020200',
+      '02020200',
+    ],
+    [
+      'it is copied',
+      (graph, { some, single }) => {
+        graph.insert(paint, { to: some, value: 1 });
+        for (const to of single) graph.insert(paint, { to, value: 2 });
+      },
+      '52121200',
+      '12121200',
+    ],
+  ])('a part gives the result back, also while %s', (_what, insert, reduced, before) =>
     everyClose((runtime) => {
       const whole = zeros(runtime);
-      const { some, single } = partsOf(whole);
+      const parts = partsOf(whole);
       return {
-        closed: some,
-        first: (graph) => {
-          for (const to of [...single, ...single]) graph.insert(one, { to });
-        },
-        body: reduceInto(some),
+        closed: parts.some,
+        first: (graph) => insert(graph, parts),
+        body: reduceInto(parts.some),
         check: async (wasOpen, of) =>
-          expect(digits(await whole.read()), of).toBe(wasOpen ? '42020200' : '02020200'),
+          expect(digits(await whole.read()), of).toBe(wasOpen ? reduced : before),
       };
-    }));
-
-  it('a part gives the result back, also while it is copied', () =>
-    everyClose((runtime) => {
-      const whole = zeros(runtime);
-      const { some, single } = partsOf(whole);
-      return {
-        closed: some,
-        first: (graph) => {
-          graph.insert(paint, { to: some, value: 1 });
-          for (const to of single) graph.insert(paint, { to, value: 2 });
-        },
-        body: reduceInto(some),
-        check: async (wasOpen, of) =>
-          expect(digits(await whole.read()), of).toBe(wasOpen ? '52121200' : '12121200'),
-      };
-    }));
+    }),
+  );
 });
 
 describe('beside a body that uses it, the last part', () => {

@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { axpy } from '../../devices/simulated/cases/plan-programs.js';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
-import type { Datum, Graph, Runtime, TaskHandle } from '../../scheduler/index.js';
+import type { Datum, Graph, Runtime, TaskHandle, TaskOptions } from '../../scheduler/index.js';
 import { codeOf } from '../support/outcomes.js';
 import { check } from '../support/rank-plan-programs.js';
 import { onRanks } from '../support/simulated-ranks.js';
@@ -26,12 +26,18 @@ function dataOf(runtime: Runtime, count = 6): Datum<'f64'>[] {
   );
 }
 
-/** Inserts a step, whose tasks read data of other ranks; one of them fails with code `code`. */
-function step(graph: Graph, data: readonly Datum<'f64'>[], a: number, code = 0): TaskHandle[] {
+/** Inserts a step, whose tasks read data of other ranks; one of them fails with code `code`. `options`: of task `i`. */
+function step(
+  graph: Graph,
+  data: readonly Datum<'f64'>[],
+  a: number,
+  code = 0,
+  options: (i: number) => TaskOptions = () => ({}),
+): TaskHandle[] {
   const handles: TaskHandle[] = [];
   for (let i = 0; i < TASKS; i++) {
     const [y, x] = [data[i % data.length], data[(i + 1) % data.length]];
-    handles.push(graph.insert(axpy, { y, x, n: LENGTH, a: a / 64 }));
+    handles.push(graph.insert(axpy, { y, x, n: LENGTH, a: a / 64 }, options(i)));
     if (i === TASKS / 2) handles.push(graph.insert(check, { y, code }));
   }
   return handles;
@@ -39,11 +45,7 @@ function step(graph: Graph, data: readonly Datum<'f64'>[], a: number, code = 0):
 
 /** Inserts a step, of whose tasks every third names a rank; `more` is added to these ranks. */
 function onNamedRanks(graph: Graph, data: readonly Datum<'f64'>[], a: number, more = 0): void {
-  for (let i = 0; i < TASKS; i++) {
-    const [y, x] = [data[i % data.length], data[(i + 1) % data.length]];
-    const options = i % 3 === 0 ? { rank: ((i % 7) + more) % graph.ranks } : undefined;
-    graph.insert(axpy, { y, x, n: LENGTH, a: a / 64 }, options);
-  }
+  step(graph, data, a, 0, (i) => (i % 3 === 0 ? { rank: ((i % 7) + more) % graph.ranks } : {}));
 }
 
 const valuesOf = (data: readonly Datum<'f64'>[]): Promise<string[]> =>

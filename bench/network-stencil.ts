@@ -16,6 +16,7 @@ array. It starts itself under mpirun.
   --ranks N             ranks (2)
   --columns N           columns per rank (4)
   --recognised          each point again and again, not pruned, until it is played
+  --before N            runs of a point before those that are timed, if it is recognised (7)
   --launcher PROGRAM    what starts the ranks (mpirun)
   --help                this text
 `;
@@ -24,10 +25,13 @@ const values = commandLine(usage, {
   ranks: { type: 'string', default: '2' },
   columns: { type: 'string', default: '4' },
   recognised: { type: 'boolean', default: false },
+  before: { type: 'string', default: '7' },
   launcher: { type: 'string', default: 'mpirun' },
 });
 const ranks = positive(usage, 'ranks', values.ranks);
 const columns = positive(usage, 'columns', values.columns);
+/** The runs are recorded and planned, and the last ones are played. */
+const before = positive(usage, 'before', values.before);
 const points = values.points.split(',').map((point) => {
   const [, iterations, steps] =
     /^(\d+)x(\d+)$/.exec(point) ?? usageError(usage, `--points: ${point}`);
@@ -38,23 +42,21 @@ const points = values.points.split(',').map((point) => {
 const WARM = 60;
 const WARM_STEPS = 400;
 const WARM_ITERATIONS = 4;
-/** Runs of a point before those that are timed: they are recorded and planned, and the last ones are played. */
-const BEFORE = 7;
 const TIMED = 5;
 
 /** Seconds of the last runs of a point that comes again and again. */
-async function repeated(iterations: number, steps: number, before = BEFORE): Promise<number> {
+async function repeated(iterations: number, steps: number, runs: number): Promise<number> {
   // A runtime that has made many plans, and played each a few times, makes no more for a while.
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
   const row = makeColumns(runtime, columns * runtime.ranks, 0, runtime.ranks);
   const seconds: number[] = [];
-  for (let i = 0; i < before + TIMED; i++) {
+  for (let i = 0; i < runs + TIMED; i++) {
     const start = performance.now();
     await runtime.run((graph) => insertShape(graph, row, 'stencil', steps, iterations));
     seconds.push((performance.now() - start) / 1e3);
   }
   await runtime.close();
-  return median(seconds.slice(before));
+  return median(seconds.slice(runs));
 }
 
 /** Seconds of each point, inserted. */
@@ -77,7 +79,8 @@ async function inserted(): Promise<number[]> {
 async function recognised(): Promise<number[]> {
   await repeated(WARM_ITERATIONS, WARM_STEPS, WARM);
   const seconds: number[] = [];
-  for (const { iterations, steps } of points) seconds.push(await repeated(iterations, steps));
+  for (const { iterations, steps } of points)
+    seconds.push(await repeated(iterations, steps, before));
   return seconds;
 }
 

@@ -4,6 +4,9 @@
 // by its beginning, so the commands are looked at twice: the second time their predecessors of the iteration before count,
 // too. What a queue has waited for once need not be waited for again, because queues work in order.
 //
+// A command can wait for one event itself. It is the one of the command that was issued last, which probably ends last: then no
+// record for another wait stands between that end and the command.
+//
 // Why the waits of the second look serve every iteration: a command has the same predecessors in each of them, counted from
 // the iteration's begin, and in the first only fewer. So at each command the latest event of another queue that has been
 // waited for is the same, counted that way, in every iteration but the first, where the awaited events of "the iteration
@@ -21,7 +24,7 @@ export interface Waits {
   readonly counts: Int32Array;
   /** Place of each command in its queue, from 1. */
   readonly place: Int32Array;
-  /** Those of command c: `first[c]` to `first[c + 1]`. */
+  /** Those of command c: `first[c]` to `first[c + 1]`. The first of them is for the command that was issued last. */
   readonly first: Int32Array;
   readonly queue: Int16Array;
   /** Place of the awaited command in its queue; 0 and below: that of the iteration before, less the queue's count. */
@@ -50,6 +53,8 @@ class WaitFinder {
   private readonly pool: NodePool<QueueId> = new NodePool<QueueId>();
   /** Command of each insertion. */
   private readonly commandOf: Int32Array;
+  /** Command by queue and place. */
+  private readonly atPlace: readonly number[][];
   private readonly queues: number;
 
   constructor(
@@ -68,9 +73,11 @@ class WaitFinder {
     this.queues = queues;
     this.counts = new Int32Array(queues);
     this.place = new Int32Array(commands.count);
+    this.atPlace = Array.from({ length: queues }, () => []);
     let insertions = 0;
     for (let c = 0; c < commands.count; c++) {
       this.place[c] = ++this.counts[commands.queue[c]];
+      this.atPlace[commands.queue[c]].push(c);
       insertions = Math.max(insertions, commands.insertion[c] + 1);
     }
     this.commandOf = new Int32Array(insertions).fill(-1);
@@ -93,7 +100,10 @@ class WaitFinder {
       for (let c = 0; c < commands.count; c++) {
         const q = commands.queue[c];
         this.look(c, q, (look - 1) * counts[q] + place[c], look);
-        if (look === 1) first[c] = queue.length;
+        if (look === 1) {
+          first[c] = queue.length;
+          this.lastIssuedFirst();
+        }
         for (const other of this.needed) {
           const wanted = this.need[other];
           this.known[q * this.queues + other] = wanted;
@@ -154,6 +164,22 @@ class WaitFinder {
     const listed = this.needed.includes(other);
     if (!listed) this.needed.push(other);
     if (!listed || this.need[other] < at) this.need[other] = at;
+  }
+
+  private lastIssuedFirst(): void {
+    const { needed } = this;
+    let last = 0;
+    for (let i = 1; i < needed.length; i++)
+      if (this.issued(needed[i]) > this.issued(needed[last])) last = i;
+    if (last > 0) [needed[0], needed[last]] = [needed[last], needed[0]];
+  }
+
+  /** When the awaited command of a queue is issued, counted from the begin of the iteration. */
+  private issued(q: number): number {
+    const at = this.need[q];
+    return at > 0
+      ? this.atPlace[q][at - 1]
+      : this.atPlace[q][at + this.counts[q] - 1] - this.commands.count;
   }
 
   private register(access: number, q: QueueId, at: number): void {

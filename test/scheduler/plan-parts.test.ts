@@ -118,6 +118,26 @@ test('every command follows all earlier ones that use its bytes, in every iterat
   );
 });
 
+test('a command waits itself for the one that was issued last, and for the others before that', () => {
+  fc.assert(
+    fc.property(fc.array(command, { minLength: 1, maxLength: 24 }), (commands) => {
+      const { commands: list, accesses, ranges } = planned(commands);
+      const waits = findWaits(list, accesses, ranges, QUEUES, new Map());
+      const issued = (w: number): number => {
+        const q = waits.queue[w];
+        const isBefore = waits.at[w] <= 0;
+        const place = waits.at[w] + (isBefore ? waits.counts[q] : 0);
+        const c = commands.findIndex((one, i) => one.queue === q && waits.place[i] === place);
+        return isBefore ? c - commands.length : c;
+      };
+      for (let c = 0; c < commands.length; c++)
+        for (let w = waits.first[c] + 1; w < waits.first[c + 1]; w++)
+          expect(issued(waits.first[c])).toBeGreaterThan(issued(w));
+    }),
+    { numRuns: 500 },
+  );
+});
+
 test('chains are the longest ones over all pairs that use the same bytes', () => {
   fc.assert(
     fc.property(fc.array(command, { minLength: 1, maxLength: 24 }), (commands) => {

@@ -1,9 +1,9 @@
 // The format of letters (lane_server.h has their meaning).
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "letter_transport.h"
 
@@ -23,13 +23,26 @@ constexpr std::size_t kDeclineHeader = 3;
 constexpr std::int32_t kFirstTag = 32001;
 constexpr std::int32_t kLastTag = 32766;
 
+/// A number that is whole and not negative. Signed: other conversions take more than one instruction.
+inline std::size_t wholeOf(double value) {
+  return static_cast<std::size_t>(static_cast<std::int64_t>(value));
+}
+
+/// `most` is below 2^63, so whatever passes the first comparisons can be converted. NaN does not pass them.
 inline bool isWhole(double value, double most) {
-  return value >= 0 && value <= most && value == std::floor(value);
+  return value >= 0 && value <= most &&
+         value == static_cast<double>(static_cast<std::int64_t>(value));
 }
 
 /// Values that `bytes` bytes take.
 inline std::size_t valuesOf(double bytes) {
-  return (static_cast<std::size_t>(bytes) + sizeof(double) - 1) / sizeof(double);
+  return (wholeOf(bytes) + sizeof(double) - 1) / sizeof(double);
+}
+
+/// Writes the bytes of a version, which end its letter.
+inline void fill(Letter& letter, const void* data, double bytes) {
+  if (bytes == 0) return;
+  std::memcpy(letter.data() + letter.size() - valuesOf(bytes), data, wholeOf(bytes));
 }
 
 inline bool isAnnouncement(const Letter& letter) { return letter[0] == kAnnouncement; }
@@ -45,7 +58,7 @@ constexpr std::size_t kShortTail = 1;
 constexpr std::size_t kLongTail = 4;
 
 /// The pairs of a letter that are sound: whole ones, as many as it says.
-inline std::size_t pairsOf(const double* contents) { return static_cast<std::size_t>(contents[3]); }
+inline std::size_t pairsOf(const double* contents) { return wholeOf(contents[3]); }
 
 /// What stands behind the pairs of an announcement that was kept: the rank from which it came is its last value.
 struct AnnouncementTail {

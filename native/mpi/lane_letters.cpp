@@ -1,6 +1,5 @@
 // Letters between lane servers: they are written, read, handed to their receives, kept or declined (see lane_server.h).
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -16,6 +15,12 @@ namespace {
 constexpr std::size_t kSpare = 64;
 constexpr double kMostBytes = 9007199254740992;  // 2^53
 
+/// What versions and announcements begin with. `branch`: rank and key of the receiver, then `children` values.
+void begin(Letter& letter, double era, double bytes, const double* branch, std::size_t children) {
+  letter.insert(letter.end(), {era, branch[1], bytes, static_cast<double>(children)});
+  letter.insert(letter.end(), branch + 2, branch + 2 + children);
+}
+
 }  // namespace
 
 void LaneServer::giveBack(Letter letter) {
@@ -30,6 +35,30 @@ Letter LaneServer::blank() {
   return letter;
 }
 
+/// The letter of a version, whose bytes are still to be filled in; zeros pad them.
+Letter LaneServer::version(double era, double bytes, const double* branch, std::size_t children) {
+  Letter letter = blank();
+  begin(letter, era, bytes, branch, children);
+  letter.resize(letter.size() + valuesOf(bytes));
+  return letter;
+}
+
+Letter LaneServer::announcement(double era, double bytes, const double* branch,
+                                std::size_t children, std::int32_t offer) {
+  Letter letter = blank();
+  letter.push_back(kAnnouncement);
+  begin(letter, era, bytes, branch, children);
+  letter.push_back(offer);
+  if (options_.spaces.size() > 1) {
+    const LanePlace place = offers_.placeOf(offer);
+    const std::uint8_t* base = options_.spaces[static_cast<std::size_t>(place.space)].base;
+    const auto offset = static_cast<double>(place.data - base);
+    letter.insert(letter.end(),
+                  {static_cast<double>(place.space), offset, offers_.priorityOf(offer)});
+  }
+  return letter;
+}
+
 /// Sends a version to its destinations, `count` values in pairs: the branches of a binomial tree, each with its own letter
 /// (devices/network/tree.ts). With an `offer` it only announces the version. Returns the number of branches.
 std::int32_t LaneServer::post(double era, double bytes, const void* data,
@@ -41,26 +70,10 @@ std::int32_t LaneServer::post(double era, double bytes, const void* data,
     // The largest branch first: it has the longest path.
     const std::size_t size = isTree ? (left + 1) / 2 : 1;
     const double* branch = destinations + 2 * first;
-    Letter letter = blank();
     const std::size_t children = 2 * (size - 1);
-    if (offer > 0) letter.push_back(kAnnouncement);
-    letter.insert(letter.end(), {era, branch[1], bytes, static_cast<double>(children)});
-    letter.insert(letter.end(), branch + 2, branch + 2 + children);
-    if (offer > 0) {
-      letter.push_back(offer);
-      if (options_.spaces.size() > 1) {
-        const LanePlace place = offers_.placeOf(offer);
-        const std::uint8_t* base = options_.spaces[static_cast<std::size_t>(place.space)].base;
-        const auto offset = static_cast<double>(place.data - base);
-        letter.insert(letter.end(),
-                      {static_cast<double>(place.space), offset, offers_.priorityOf(offer)});
-      }
-    } else if (bytes > 0) {
-      const std::size_t header = letter.size();
-      letter.resize(header + valuesOf(bytes));
-      letter.back() = 0;  // what pads the bytes
-      std::memcpy(letter.data() + header, data, static_cast<std::size_t>(bytes));
-    }
+    Letter letter = offer > 0 ? announcement(era, bytes, branch, children, offer)
+                              : version(era, bytes, branch, children);
+    if (offer == 0) fill(letter, data, bytes);
     transport_.send(static_cast<std::int32_t>(branch[0]), std::move(letter));
     first += size;
     left -= size;
@@ -73,8 +86,8 @@ void LaneServer::arrived(std::int32_t rank, const double* values, std::size_t by
   if (bytes % sizeof(double) != 0 || count == 0 || !take(rank, values, count)) ++refused_;
 }
 
-/// A letter of any kind; false when its values make no sense, or when it has come before.
-bool LaneServer::take(std::int32_t rank, const double* values, std::size_t count) {
+/// A letter about versions that were announced; false when its values make no sense.
+bool LaneServer::takeReply(std::int32_t rank, const double* values, std::size_t count) {
   const double kind = values[0];
   if (kind == kAsked) {
     const bool staged = count == 4 && values[3] == NetMode::staged;
@@ -104,12 +117,18 @@ bool LaneServer::take(std::int32_t rank, const double* values, std::size_t count
     }
     return true;
   }
-  const bool announces = kind == kAnnouncement;
+  return false;
+}
+
+/// A letter of any kind; false when its values make no sense, or when it has come before.
+bool LaneServer::take(std::int32_t rank, const double* values, std::size_t count) {
+  if (values[0] < kAnnouncement) return takeReply(rank, values, count);
+  const bool announces = values[0] == kAnnouncement;
   const double* contents = values + (announces ? 1 : 0);
   const std::size_t left = count - (announces ? 1 : 0);
   const auto most = static_cast<double>(options_.longest);
   const bool sound = left >= kHeader && isWhole(contents[2], announces ? kMostBytes : most) &&
-                     isWhole(contents[3], most) && std::fmod(contents[3], 2) == 0 &&
+                     isWhole(contents[3], most) && pairsOf(contents) % 2 == 0 &&
                      left >= kHeader + pairsOf(contents);
   if (!sound) return false;
   const std::size_t children = pairsOf(contents);
@@ -124,6 +143,7 @@ bool LaneServer::take(std::int32_t rank, const double* values, std::size_t count
   if (children > 0 && !isLost_ && !announces) {
     post(contents[0], contents[2], contents + kHeader + children, contents + kHeader, children, 0);
   }
+  if (!announces && receiveNow(contents)) return true;
   Letter letter = blank();
   letter.assign(values, values + count);
   if (announces) letter.push_back(rank);
@@ -145,6 +165,31 @@ bool LaneServer::takeDecline(const double* values, std::size_t count) {
   }
   offers_.declined(number);
   return true;
+}
+
+/// A short version goes from the message's buffer to its place if a receive waits for nothing else. False: its letter is needed
+/// until a receive takes it, or until the one that expects it ends in another way.
+bool LaneServer::receiveNow(const double* version) {
+  const Address address{version[0], version[1]};
+  const auto expected = expected_.find(address);
+  if (expected == expected_.end() || address.era < era_) return false;
+  Lane& lane = all_[static_cast<std::size_t>(expected->second)];
+  if (!lane.happened || isWithdrawn(lane) || isCancelled(lane)) return false;
+  const double start = startTime();
+  complete(lane, copyIn(lane, version), start);
+  expected_.erase(expected);
+  withLetters_.push_back(lane.number);
+  return true;
+}
+
+/// Copies a short version to its place, and tells how its receive ends.
+std::int32_t LaneServer::copyIn(const Lane& lane, const double* version) {
+  if (version[2] != lane.bytes()) {
+    // No datum is empty: a rank on the way did not get the bytes (`failBranches`).
+    return version[2] == 0 ? Status::transfer - NetStatus::truncated : Status::truncated;
+  }
+  std::memcpy(lane.data, version + kHeader + pairsOf(version), wholeOf(version[2]));
+  return Status::ok;
 }
 
 /// Hands a letter to its receive, or keeps it for it; false when another one is kept there.

@@ -2,9 +2,6 @@
 #include "lane_server.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <functional>
 #include <utility>
 
 #include "contract.h"
@@ -29,11 +26,6 @@ constexpr std::size_t kPriorityArgument = 6;
 constexpr std::size_t kOfferArguments = 7;
 
 }  // namespace
-
-std::size_t LaneServer::AddressHash::operator()(const Address& address) const {
-  const std::hash<double> hash;
-  return hash(address.key) + 0x9e3779b97f4a7c15ull * hash(address.era);
-}
 
 LaneServer::LaneServer(const Options& options, LetterTransport& transport)
     : options_(options),
@@ -107,7 +99,7 @@ void LaneServer::visit(Lane& lane) {
   visited_.push_back(lane.number);
 }
 
-/// Receives whose letters have come end before anything else is looked at.
+/// Receives whose letters have come, and that did not end then, end before anything else is looked at.
 bool LaneServer::serveLetters() {
   if (withLetters_.empty()) return false;
   for (const std::int32_t number : withLetters_) {
@@ -151,7 +143,7 @@ void LaneServer::look(Lane& lane) {
 }
 
 /// A round costs a comparison per lane: what the thread waits for most of the time is looked at here.
-bool LaneServer::mayMove(const Lane& lane, bool all) {
+bool LaneServer::mayMove(Lane& lane, bool all) {
   if (!lane.read || all) return true;
   // Then it may wait for its bytes. A send that is held is looked at in each round.
   if (lane.happened) {
@@ -162,7 +154,8 @@ bool LaneServer::mayMove(const Lane& lane, bool all) {
   if (queue >= reached_.size()) reached_.resize(queue + 1);
   Reached& reached = reached_[queue];
   if (reached.round != round_) reached = {round_, lanes_.reached(lanes_.self, lane.waitQueue)};
-  return ahead(reached.sequence, lane.waitSequence) >= 0;
+  lane.happened = ahead(reached.sequence, lane.waitSequence) >= 0;
+  return lane.happened;
 }
 
 bool LaneServer::watch(void* sleeper) {
@@ -187,12 +180,16 @@ void LaneServer::unwatch() {
 /// The lane's next command; false when it has to wait.
 bool LaneServer::serveLane(Lane& lane) {
   if (!lane.read) read(lane);
+  if (!lane.happened) {
+    lane.happened = lanes_.happened(lanes_.self, lane.waitQueue, lane.waitSequence) != 0;
+    if (!lane.happened) return false;
+  }
   std::int32_t status = Status::ok;
-  const double start = lanes_.timing(lanes_.self) != 0 ? static_cast<double>(now()) : 0;
+  const double start = startTime();
   if (!isOver(lane, status)) {
     const bool isDelivery = lane.opcode == Opcode::deliver && lane.fetch == Fetch::none;
     const bool isSend = lane.opcode == Opcode::send || lane.opcode == Opcode::offer;
-    if ((isSend || isDelivery) && lane.happened) held_ = true;
+    if (isSend || isDelivery) held_ = true;
     return false;
   }
   if (lane.opcode == Opcode::wait && lane.last != lane.published) {
@@ -232,7 +229,14 @@ void LaneServer::read(Lane& lane) {
     lane.arguments.push_back(*values++);
   }
   lane.refusal = check(lane);
-  if (lane.opcode != Opcode::receive || lane.refusal != Status::ok) return;
+  if (lane.refusal != Status::ok) return;
+  lane.data = options_.spaces[static_cast<std::size_t>(lane.space())].base + wholeOf(lane.offset());
+  // While it waits, so that only its bytes are copied once its event has happened.
+  if (lane.opcode == Opcode::send && lane.arguments.size() == kSendArguments + 2) {
+    const double* destination = lane.arguments.data() + kSendArguments;
+    lane.letter = version(lane.arguments[2], lane.bytes(), destination, 0);
+  }
+  if (lane.opcode != Opcode::receive) return;
   const auto found = kept_.find(lane.address());
   if (found != kept_.end()) {
     lane.letter = std::move(found->second);
@@ -266,8 +270,8 @@ std::int32_t LaneServer::check(const Lane& lane) const {
     return Status::outOfRange;
   }
   const double room = options_.spaces[static_cast<std::size_t>(lane.space())].bytes;
-  const bool inside = lane.offset() >= 0 && bytes >= 0 && lane.offset() <= room &&
-                      bytes <= room - lane.offset() && bytes == std::floor(bytes);
+  const bool inside =
+      lane.offset() >= 0 && lane.offset() <= room && isWhole(bytes, room - lane.offset());
   if (!inside) return Status::outOfRange;
   if (lane.opcode == Opcode::receive) return Status::ok;
   const std::size_t payload =
@@ -286,10 +290,6 @@ bool LaneServer::isRank(double rank) const {
 }
 
 bool LaneServer::isOver(Lane& lane, std::int32_t& status) {
-  if (!lane.happened) {
-    lane.happened = lanes_.happened(lanes_.self, lane.waitQueue, lane.waitSequence) != 0;
-    if (!lane.happened) return false;
-  }
   status = lane.refusal;
   const bool isOffer = lane.opcode == Opcode::offer;
   if (status != Status::ok) {
@@ -308,7 +308,7 @@ bool LaneServer::isOver(Lane& lane, std::int32_t& status) {
 bool LaneServer::isSent(Lane& lane, std::int32_t& status) {
   const bool unhandled = guards.laneFailures && lanes_.unhandled(lanes_.self) != 0;
   const bool isOffer = lane.opcode == Opcode::offer;
-  if (guards.laneCancel && lanes_.cancelled(lanes_.self, lane.run) != 0) {
+  if (isCancelled(lane)) {
     status = Status::cancelled;
     if (isOffer) {
       const auto request = static_cast<std::int32_t>(lane.arguments[kRequestArgument]);
@@ -327,8 +327,12 @@ bool LaneServer::isSent(Lane& lane, std::int32_t& status) {
   }
   if (isOffer) {
     offer(lane);
+  } else if (!lane.letter.empty()) {
+    fill(lane.letter, lane.data, lane.bytes());
+    transport_.send(static_cast<std::int32_t>(lane.arguments[kSendArguments]),
+                    std::move(lane.letter));
   } else {
-    post(lane.arguments[2], lane.bytes(), place(lane).data, lane.arguments.data() + kSendArguments,
+    post(lane.arguments[2], lane.bytes(), lane.data, lane.arguments.data() + kSendArguments,
          lane.arguments.size() - kSendArguments, 0);
   }
   return true;
@@ -336,12 +340,12 @@ bool LaneServer::isSent(Lane& lane, std::int32_t& status) {
 
 /// Announces a version to its destination, and is over when its offer has departed.
 bool LaneServer::isDelivered(Lane& lane, std::int32_t& status) {
-  const bool isCancelled = guards.laneCancel && lanes_.cancelled(lanes_.self, lane.run) != 0;
-  if (lane.fetch == Fetch::underWay && isCancelled) {
+  const bool cancelled = isCancelled(lane);
+  if (lane.fetch == Fetch::underWay && cancelled) {
     offers_.withdraw(lane.offer, NetStatus::cancelled);
   }
   if (lane.fetch == Fetch::underWay) return false;
-  if (isCancelled) {
+  if (cancelled) {
     status = Status::cancelled;
     return true;
   }
@@ -354,7 +358,7 @@ bool LaneServer::isDelivered(Lane& lane, std::int32_t& status) {
   const bool unhandled = guards.laneFailures && lanes_.unhandled(lanes_.self) != 0;
   if (unhandled || isLost_ || isAbandoned_ || lane.arguments[2] < era_) return false;
   lane.fetch = Fetch::underWay;
-  lane.fetchStart = lanes_.timing(lanes_.self) != 0 ? static_cast<double>(now()) : 0;
+  lane.fetchStart = startTime();
   lane.offer = offers_.open(-1 - lane.number, place(lane), lane.bytes(), 0);
   offers_.announced(lane.offer, post(lane.arguments[2], lane.bytes(), nullptr,
                                      lane.arguments.data() + kSendArguments, 2, lane.offer));
@@ -399,23 +403,23 @@ void LaneServer::offer(const Lane& lane) {
       number, post(era, lane.bytes(), nullptr, destinations.data(), destinations.size(), number));
 }
 
-LanePlace LaneServer::place(const Lane& lane) const {
-  std::uint8_t* base = options_.spaces[static_cast<std::size_t>(lane.space())].base;
-  return {lane.space(), base + static_cast<std::uint64_t>(lane.offset())};
+bool LaneServer::isCancelled(const Lane& lane) const {
+  return guards.laneCancel && lanes_.cancelled(lanes_.self, lane.run) != 0;
+}
+
+/// 0 if no times are wanted.
+double LaneServer::startTime() const {
+  return lanes_.timing(lanes_.self) != 0 ? static_cast<double>(now()) : 0;
 }
 
 bool LaneServer::isReceived(Lane& lane, std::int32_t& status) {
-  const auto isCancelled = [&] {
-    return guards.laneCancel && lanes_.cancelled(lanes_.self, lane.run) != 0;
-  };
-  if (lane.fetch == Fetch::underWay && (guards.laneAwaitsBytes || !isCancelled())) return false;
+  if (lane.fetch == Fetch::underWay && (guards.laneAwaitsBytes || !isCancelled(lane))) return false;
   const bool isFetched = lane.fetch == Fetch::over;
   const bool announced = lane.hasLetter && isAnnouncement(lane.letter);
-  const bool isWithdrawn = lane.withdrawn == lane.last;
-  if (isWithdrawn || isCancelled()) {
+  if (isWithdrawn(lane) || isCancelled(lane)) {
     status = Status::cancelled;
     if (announced && !isFetched) decline(lane.letter);
-    if (isWithdrawn && !lane.hasLetter) refuse(lane.arguments[2], lane.arguments[3]);
+    if (isWithdrawn(lane) && !lane.hasLetter) refuse(lane.arguments[2], lane.arguments[3]);
   } else if (isFetched) {
     // Without the bytes it waits for the end of its run: the other rank knows the reason.
     if (lane.outcome == NetStatus::cancelled || lane.outcome == NetStatus::lost) return false;
@@ -425,19 +429,15 @@ bool LaneServer::isReceived(Lane& lane, std::int32_t& status) {
     }
   } else if (!lane.hasLetter) {
     return false;
+  } else if (!announced) {
+    status = copyIn(lane, lane.letter.data());
   } else if (contentsOf(lane.letter)[2] != lane.bytes()) {
-    // No datum is empty: a rank on the way did not get the bytes (`failBranches`).
-    const bool isEmpty = !announced && contentsOf(lane.letter)[2] == 0;
-    status = isEmpty ? Status::transfer - NetStatus::truncated : Status::truncated;
-    if (announced) decline(lane.letter);
-  } else if (announced) {
+    status = Status::truncated;
+    decline(lane.letter);
+  } else {
     if (isLost_ || !mayFetch(lane)) return false;
     fetch(lane);
     return lane.fetch == Fetch::over && isReceived(lane, status);
-  } else {
-    const std::size_t header = kHeader + pairsOf(lane.letter.data());
-    std::memcpy(place(lane).data, lane.letter.data() + header,
-                static_cast<std::size_t>(lane.bytes()));
   }
   if (!lane.hasLetter) expected_.erase(lane.address());
   return true;
@@ -466,7 +466,7 @@ void LaneServer::fetch(Lane& lane) {
   if (pairs > 0) branches_[lane.address()].assign(contents + kHeader, contents + kHeader + pairs);
   const std::int32_t tag = kFirstTag + lane.number;
   lane.fetch = Fetch::underWay;
-  lane.fetchStart = lanes_.timing(lanes_.self) != 0 ? static_cast<double>(now()) : 0;
+  lane.fetchStart = startTime();
   if (lane.mode() == NetMode::mapped) {
     transport_.readBytes(rank, space, offset, place(lane), lane.bytes(), lane.number);
     return;
@@ -512,13 +512,14 @@ void LaneServer::failBranches(const Address& address) {
 }
 
 void LaneServer::complete(Lane& lane, std::int32_t status, double start) {
+  const double end = start != 0 ? static_cast<double>(now()) : 0;
+  // First: others wait for it.
+  lanes_.complete(lanes_.self, lane.number, lane.last, status, start, end);
   lane.read = false;
   lane.over = lane.last;
-  if (lane.hasLetter) giveBack(std::move(lane.letter));
+  if (!lane.letter.empty()) giveBack(std::move(lane.letter));
   lane.hasLetter = false;
   if (lane.withdrawn.has_value() && ahead(lane.last, *lane.withdrawn) >= 0) lane.withdrawn.reset();
-  const double end = start != 0 ? static_cast<double>(now()) : 0;
-  lanes_.complete(lanes_.self, lane.number, lane.last, status, start, end);
 }
 
 }  // namespace headrace::mpi

@@ -20,7 +20,8 @@
 // - a letter is passed on when it arrives, whether a receive waits for it or not;
 // - ranks that get a version through this one get a letter in any case: an announcement when it is here, or a version without
 //   bytes, which fails their receives;
-// - a receive takes the letter with its era and key, whichever comes first; no letter is taken twice;
+// - a receive takes the letter with its era and key, whichever comes first; no letter is taken twice. A version that comes for a
+//   receive at the head of its lane whose wait is over is not kept: it goes to its place at once;
 // - an announcement is answered once: by the receive that takes it, when the engine refuses it, or when its era is over. A receive asks when its wait is
 //   over, so its bytes go straight to their place, and it does not end while they may still come;
 // - at most `kMostStaged` receives through staging buffers are under way, the most urgent first: with more, other transfers could
@@ -31,6 +32,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -75,7 +77,8 @@ class LaneServer {
   /// Does what can be done now; true when anything moved. `published`: lanes may have new records. It looks for cancelled
   /// runs of receives without a letter when lanes have new records, after a sleep, and otherwise once in a while.
   bool serve(bool published);
-  /// A letter has come from a rank. It is copied.
+  /// A letter has come from a rank. `values` are read in this call only. A receive that waits for nothing but this version is
+  /// complete then; the next round reports that it has moved.
   void arrived(std::int32_t rank, const double* values, std::size_t bytes);
   /// Bytes have left for another rank, or not: the number of their offer, and a NetStatus.
   void sent(std::int32_t offer, std::int32_t status, double start, double end) {
@@ -123,8 +126,21 @@ class LaneServer {
     double key;
     bool operator==(const Address& other) const { return era == other.era && key == other.key; }
   };
+  /// Small numbers differ in the upper bits of a double only, and the containers may use the lower ones: the multiplication
+  /// spreads what the first shift brings down, and the last shift brings it down again.
   struct AddressHash {
-    std::size_t operator()(const Address& address) const;
+    std::size_t operator()(const Address& address) const {
+      std::uint64_t mixed = bitsOf(address.key) ^ bitsOf(address.era) >> 7;
+      mixed = (mixed ^ mixed >> 32) * 0x9e3779b97f4a7c15ull;
+      return mixed ^ mixed >> 32;
+    }
+    /// Equal numbers have equal bits: the sum makes 0 of -0.
+    static std::uint64_t bitsOf(double value) {
+      const double sum = value + 0.0;
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, &sum, sizeof bits);
+      return bits;
+    }
   };
   /// The bytes of a receive that was announced, or of a delivery.
   enum class Fetch : std::uint8_t { none, queued, underWay, over };
@@ -158,11 +174,14 @@ class LaneServer {
     std::int32_t refusal = 0;
     /// The receive that the engine withdraws, by the number of its last record.
     std::optional<std::int32_t> withdrawn;
-    std::vector<double> arguments;
-    /// An announcement ends with its offer and the rank from which it came.
-    Letter letter;
     /// A delivery's offer.
     std::int32_t offer = 0;
+    /// Where its bytes are, if the command makes sense.
+    std::uint8_t* data = nullptr;
+    std::vector<double> arguments;
+    /// Of a receive that has its letter: that one; an announcement ends with its offer and the rank from which it came. Of a
+    /// send with one destination, until it leaves: its letter without the bytes.
+    Letter letter;
     /// A NetStatus, and when it began.
     std::int32_t outcome = 0;
     double fetchStart = 0;
@@ -201,7 +220,7 @@ class LaneServer {
   void visit(Lane& lane);
   bool lookAtSome();
   void look(Lane& lane);
-  bool mayMove(const Lane& lane, bool all);
+  bool mayMove(Lane& lane, bool all);
   bool serveLane(Lane& lane);
   void read(Lane& lane);
   std::int32_t check(const Lane& lane) const;
@@ -212,16 +231,25 @@ class LaneServer {
   void departed(std::int32_t request, std::int32_t status, double start, double end,
                 std::int32_t mode);
   bool isReceived(Lane& lane, std::int32_t& status);
+  bool receiveNow(const double* version);
+  static std::int32_t copyIn(const Lane& lane, const double* version);
+  bool isCancelled(const Lane& lane) const;
+  static bool isWithdrawn(const Lane& lane) { return lane.withdrawn == lane.last; }
+  double startTime() const;
   bool mayFetch(Lane& lane);
   void fetch(Lane& lane);
   void failBranches(const Address& address);
   void tellCame(std::int32_t number, const Letter& letter);
   void complete(Lane& lane, std::int32_t status, double start);
   bool isRank(double rank) const;
-  LanePlace place(const Lane& lane) const;
+  static LanePlace place(const Lane& lane) { return {lane.space(), lane.data}; }
+  Letter version(double era, double bytes, const double* branch, std::size_t children);
+  Letter announcement(double era, double bytes, const double* branch, std::size_t children,
+                      std::int32_t offer);
   std::int32_t post(double era, double bytes, const void* data, const double* destinations,
                     std::size_t count, std::int32_t offer);
   bool take(std::int32_t rank, const double* values, std::size_t count);
+  bool takeReply(std::int32_t rank, const double* values, std::size_t count);
   bool takeDecline(const double* values, std::size_t count);
   bool keep(Letter letter);
   bool isRefused(const Address& address) const;

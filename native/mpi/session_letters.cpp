@@ -53,29 +53,34 @@ void Session::postLetterSlots() {
 }
 
 /// Short letters end in the order of their receives; a long one may hold back those behind it until all requests are tested.
+/// The place of the oldest among the requests is remembered: it changes only when another letter or one before it has ended.
 /// MPI_Test shows what it takes from the wire itself. MPI_Testsome of Open MPI shows that in the next call only.
 bool Session::testOldestLetter() {
   if (letterPosted_.empty()) return false;
   const std::int32_t slot = letterPosted_.front();
-  std::size_t at = 0;
-  while (owners_[at].kind != Kind::letterIn || owners_[at].index != slot) ++at;
+  std::size_t at = letterAt_;
+  if (at >= owners_.size() || owners_[at].kind != Kind::letterIn || owners_[at].index != slot) {
+    for (at = 0; owners_[at].kind != Kind::letterIn || owners_[at].index != slot;) ++at;
+    letterAt_ = at;
+  }
   MPI_Status status;
   int came = 0;
   const int code = MPI_Test(&requests_[at], &came, &status);
   if (came == 0) return false;
+  letterArrived(slot, status, code != MPI_SUCCESS);
+  // Its receive comes first. Meanwhile requests are only added.
   requests_.erase(requests_.begin() + static_cast<std::ptrdiff_t>(at));
   owners_.erase(owners_.begin() + static_cast<std::ptrdiff_t>(at));
-  letterArrived(slot, status, code != MPI_SUCCESS);
   return true;
 }
 
 void Session::letterArrived(std::int32_t slot, const MPI_Status& status, bool failed) {
-  letterPosted_.erase(std::find(letterPosted_.begin(), letterPosted_.end(), slot));
-  letterEmptied_.push_back(slot);
   int bytes = 0;
   if (!failed) MPI_Get_count(&status, MPI_BYTE, &bytes);
   laneServer_->arrived(status.MPI_SOURCE, letterSlots_[slot].data(),
                        static_cast<std::size_t>(bytes));
+  letterPosted_.erase(std::find(letterPosted_.begin(), letterPosted_.end(), slot));
+  letterEmptied_.push_back(slot);
 }
 
 void Session::send(std::int32_t rank, Letter letter) {

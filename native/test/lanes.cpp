@@ -209,11 +209,121 @@ Add duplicates(
       rank.arrive({1, 6, 8, 2, 7, 1, 1});    // a rank that there is not
       rank.arrive({1, 6, -8, 0});            // negative
       rank.arrive({1, 6, 0.0 / 0.0, 0, 1});  // no number
+      rank.arrive({1, 6, 8, 0.0 / 0.0, 1});
+      rank.arrive({1, 6, 8.5, 0, 1, 1});  // half a byte
+      rank.arrive({1, 6, 8, 0.5, 1});
+      rank.arrive({-6, 6, 8, 0, 1});  // no kind of letter
       rank.server.arrived(1, nullptr, 0);
-      CHECK(rank.server.refused() == 8 && rank.server.kept() == 1 && rank.out.posted.empty());
+      CHECK(rank.server.refused() == 12 && rank.server.kept() == 1 && rank.out.posted.empty());
       const Event taken = rank.receive(0, 0, 8, 1, 5);
       rank.serve();
       CHECK(rank.machine.done(taken) && rank.at(0) == 50);
+    });
+
+Add receivedAtOnce(
+    "a version whose receive is at the head of its lane is in its place when it has arrived", [] {
+      Rank rank(0, 3, 1, 2);
+      rank.machine.shared(Shared::timing).store(1);
+      const Event first = rank.receive(0, 0, 12, 1, 0);
+      const Event passedOn = rank.receive(1, 64, 8, 1, 6);
+      rank.serve();
+      const std::int64_t before = now();
+      double text[2] = {};
+      std::memcpy(text, "twelve bytes", 12);
+      rank.at(8) = 3;
+      char behind[4];
+      std::memcpy(behind, rank.machine.at<char>(0, 12), 4);
+      rank.arrive({1, -0.0, 12, 0, text[0], text[1]});  // the same number
+      CHECK(rank.machine.done(first) && rank.machine.status(first) == Status::ok);
+      CHECK(std::memcmp(rank.machine.at<char>(0, 0), "twelve bytes", 12) == 0);
+      CHECK(std::memcmp(rank.machine.at<char>(0, 12), behind, 4) == 0);
+      const double* times = rank.machine.times(first);
+      CHECK(times[Times::start] >= static_cast<double>(before));
+      CHECK(times[Times::end] >= times[Times::start]);
+      CHECK(times[Times::end] <= static_cast<double>(now()));
+      // A version that goes on to others is received in the same way.
+      rank.arrive({1, 6, 8, 2, 2, 7, 60});
+      CHECK(rank.machine.done(passedOn) && rank.at(64) == 60);
+      CHECK(rank.out.posted.size() == 1 && (rank.out.posted[0].letter == Letter{1, 7, 8, 0, 60}));
+      // The lanes are free only once a round has looked at them, and that round has moved.
+      CHECK(rank.server.waiting() && rank.server.serve(false) && !rank.server.waiting());
+      CHECK(!rank.server.serve(false) && rank.server.kept() == 0 && rank.server.refused() == 0);
+    });
+
+Add notReceivedAtOnce(
+    "a version comes too late for a receive that ends otherwise, and too early for one that waits",
+    [] {
+      Rank rank(0, 2, 1, 5);
+      const Event late = rank.machine.exec(0, "empty", 0, {});
+      const Event withdrawn = rank.receive(0, 0, 8, 1, 1);
+      const Event cancelled = rank.receive(1, 8, 8, 1, 2, {}, 2);
+      const Event waits = rank.receive(2, 16, 8, 1, 3, late);
+      const Event longer = rank.receive(3, 24, 16, 1, 4, {}, 3);
+      const Event empty = rank.receive(4, 40, 8, 1, 5, {}, 4);
+      for (int lane = 0; lane < 5; ++lane) rank.machine.publish(rank.lane + lane);
+      rank.serve(false);
+      rank.server.withdraw(0, withdrawn.sequence);
+      rank.machine.shared(Shared::cancel + 2).store(1);
+      for (int key = 1; key <= 4; ++key) rank.arrive(1, key, 10 * key);
+      rank.arrive({1, 5, 0, 0});
+      rank.serve(false);
+      CHECK(rank.machine.status(withdrawn) == Status::cancelled && rank.at(0) == 0);
+      CHECK(rank.machine.status(cancelled) == Status::cancelled && rank.at(8) == 0);
+      CHECK(rank.machine.status(longer) == Status::truncated && rank.at(24) == 0);
+      CHECK(rank.machine.shared(Shared::cancel + 3).load() == 1);
+      CHECK(rank.machine.status(empty) == Status::transfer - NetStatus::truncated);
+      CHECK(rank.machine.shared(Shared::failed).load() == 4);
+      for (const Event& event : {withdrawn, cancelled, longer, empty}) {
+        CHECK(rank.machine.done(event));
+      }
+      CHECK(!rank.machine.done(waits) && rank.at(16) == 0);
+      rank.machine.finish(late);
+      rank.serve();
+      CHECK(rank.machine.done(waits) && rank.at(16) == 30 && !rank.server.waiting());
+      CHECK(rank.server.kept() == 0 && rank.server.refused() == 0);
+    });
+
+Add receivedOnce(
+    "a second version with the key of one that was received at once is kept, a third refused", [] {
+      Rank rank(0, 2, 1, 1);
+      const Event taken = rank.receive(0, 0, 8, 1, 5);
+      rank.serve();
+      rank.arrive(1, 5, 50);
+      rank.arrive(1, 5, 51);
+      CHECK(rank.machine.done(taken) && rank.server.kept() == 1);
+      rank.arrive(1, 5, 52);
+      CHECK(rank.server.kept() == 1 && rank.server.refused() == 1);
+      rank.serve();
+      CHECK(rank.at(0) == 50);
+    });
+
+Add laneOfBoth(
+    "a lane of receives and sends in turn goes through all, whichever version comes first", [] {
+      constexpr int kSteps = 20;
+      for (int stride : {1, 3, kSteps - 1}) {
+        Rank rank(0, 2, 1, 1, 4, INT32_MAX - 9);
+        Event last;
+        for (int step = 0; step < kSteps; ++step) {
+          rank.receive(0, 8 * step, 8, 1, step);
+          last = rank.send(0, {8.0 * step, 8, 1, 1, 100.0 + step});
+        }
+        rank.serve();
+        CHECK(rank.out.posted.empty());
+        for (int i = 0; i < kSteps; ++i) {
+          const int step = i * stride % kSteps;
+          rank.arrive(1, step, step + 0.5);
+          CHECK(!rank.machine.done(last));
+          if (i % 3 != 0) rank.serve(false);
+        }
+        rank.serve(false);
+        CHECK(rank.machine.done(last) && !rank.server.waiting());
+        CHECK(rank.out.posted.size() == kSteps);
+        for (int step = 0; step < kSteps; ++step) {
+          CHECK((rank.out.posted[static_cast<std::size_t>(step)].letter ==
+                 Letter{1, 100.0 + step, 8, 0, step + 0.5}));
+        }
+        CHECK(rank.server.kept() == 0 && rank.server.refused() == 0);
+      }
     });
 
 Add laneCancel("a cancelled run's sends and receives end without bytes, after their waits", [] {

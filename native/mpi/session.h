@@ -291,8 +291,6 @@ class Session : private LetterTransport {
   std::vector<Letter> letterSlots_;
   /// Slots with a receive, the oldest first, and slots without one.
   std::vector<std::int32_t> letterPosted_;
-  /// Where the request of the oldest of them was found among the requests.
-  std::size_t letterAt_ = 0;
   std::vector<std::int32_t> letterEmptied_;
   std::uint32_t rounds_ = 0;
   /// Letters that MPI has not sent yet, and free places among them.

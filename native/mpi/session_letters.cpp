@@ -53,16 +53,12 @@ void Session::postLetterSlots() {
 }
 
 /// Short letters end in the order of their receives; a long one may hold back those behind it until all requests are tested.
-/// The place of the oldest among the requests is remembered: it changes only when another letter or one before it has ended.
 /// MPI_Test shows what it takes from the wire itself. MPI_Testsome of Open MPI shows that in the next call only.
 bool Session::testOldestLetter() {
   if (letterPosted_.empty()) return false;
   const std::int32_t slot = letterPosted_.front();
-  std::size_t at = letterAt_;
-  if (at >= owners_.size() || owners_[at].kind != Kind::letterIn || owners_[at].index != slot) {
-    for (at = 0; owners_[at].kind != Kind::letterIn || owners_[at].index != slot;) ++at;
-    letterAt_ = at;
-  }
+  std::size_t at = 0;
+  while (owners_[at].kind != Kind::letterIn || owners_[at].index != slot) ++at;
   MPI_Status status;
   int came = 0;
   const int code = MPI_Test(&requests_[at], &came, &status);

@@ -31,6 +31,8 @@ interface RankFacts {
   readonly gpu: string | undefined;
   /** Neighbours whose GPU memory it opens. */
   readonly mapped: readonly number[];
+  /** Neighbours into whose memory it writes short letters. */
+  readonly mailed: readonly number[];
   /** MPI takes the memory of its GPU. */
   readonly direct: boolean;
   readonly problems: { readonly direct: string; readonly ipc: string };
@@ -51,6 +53,8 @@ interface HostFacts {
   readonly shared: readonly (readonly number[])[];
   /** `ipc`: every rank opens the GPU memory of every other. `direct`: MPI takes GPU memory on every rank. */
   readonly ways: { readonly ipc: boolean; readonly direct: boolean; readonly staged: true };
+  /** How short messages go between its ranks: through memory if every rank opens that of every other. */
+  readonly letters: 'memory' | 'mpi';
   /** Why a way is absent; '' otherwise. */
   readonly problems: { readonly direct: string; readonly ipc: string };
   /** Per rank: the clock of rank 0 less its own, and the bound of the error, in nanoseconds. */
@@ -184,6 +188,7 @@ export async function examineLaunch(): Promise<LaunchFacts | undefined> {
     doorbell: backend.doorbell(),
     chunkBytes: 65_536,
     crowded: true,
+    mailboxes: true,
   });
   const neighbours = port.neighbours();
   const own: RankFacts = {
@@ -195,6 +200,7 @@ export async function examineLaunch(): Promise<LaunchFacts | undefined> {
     gpus: visible.gpus,
     gpu: driver === 'emulated' ? undefined : visible.gpus[first],
     mapped: neighbours.filter((rank) => rank !== port.rank && port.mappable(rank, GPU)),
+    mailed: neighbours.filter((rank) => rank !== port.rank && port.writesTo(rank)),
     direct: port.reachable(port.rank, GPU),
     problems: { direct: port.directProblem, ipc: port.mappingProblem },
     clock: { at: 0, offset: 0, error: 0 },
@@ -241,6 +247,10 @@ function byHost(all: readonly RankFacts[]): HostFacts[] {
         .map((gpu) => here.filter((each) => each.gpu === gpu).map(({ rank }) => rank))
         .filter((ranks) => ranks.length > 1),
       ways,
+      letters:
+        here.length > 1 && here.every(({ mailed }) => mailed.length === here.length - 1)
+          ? 'memory'
+          : 'mpi',
       problems: {
         direct: problem('direct'),
         ipc: here.length > 1 ? problem('ipc') : 'one rank only',
@@ -303,7 +313,7 @@ export function describeLaunch(facts: LaunchFacts): Line[] {
     lines.push({
       name: '  ways',
       state: 'ok',
-      found: `${way('ipc')}, ${way('direct')}, staged${driver === 'emulated' ? '; emulated GPUs' : ''}`,
+      found: `${way('ipc')}, ${way('direct')}, staged${driver === 'emulated' ? '; emulated GPUs' : ''}; letters ${host.letters === 'memory' ? 'through memory' : 'by MPI'}`,
     });
     lines.push({
       name: '  clocks',

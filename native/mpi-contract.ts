@@ -212,6 +212,8 @@ export interface NetOptions {
   readonly chunksInFlight: number;
   /** Nanoseconds of plain spinning before the comm thread yields; larger only if cores are free. */
   readonly spinNanoseconds: number;
+  /** Short letters to ranks of this host go through memory that both map (native/mpi/mailbox.h). All ranks give the same. */
+  readonly mailboxes: boolean;
 }
 
 /** The facts that each rank told about itself. */
@@ -219,6 +221,8 @@ export interface NetPeer {
   /** Same host and process namespace, so that its memory can be mapped. */
   readonly sameHost: boolean;
   readonly pid: number;
+  /** This rank writes its short letters into the other's memory. */
+  readonly mailbox: boolean;
   /** Per space: this process can read it without the owner's help. */
   readonly mappable: readonly boolean[];
   /** Per space: the owner's MPI library reads and writes it. */

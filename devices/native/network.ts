@@ -106,6 +106,11 @@ export class NativeNetwork implements NetworkPort {
     return this.session.opened.peers[rank]?.reachable[space] === true;
   }
 
+  /** Whether this rank writes its short letters into memory of `rank`. */
+  writesTo(rank: number): boolean {
+    return this.session.opened.peers[rank]?.mailbox === true;
+  }
+
   /** Ranks of this host, this one included. */
   neighbours(): number[] {
     return this.session.opened.peers.flatMap(({ sameHost }, rank) => (sameHost ? [rank] : []));

@@ -33,6 +33,8 @@ interface NativeNetworkOptions {
   readonly chunkBytes: number;
   /** Not every thread of this rank has a core of its own: none may spin for long. */
   readonly crowded: boolean;
+  /** Short letters to ranks of this host go through memory (default no). */
+  readonly mailboxes?: boolean;
 }
 
 const TREE_FROM = 4;
@@ -104,6 +106,7 @@ export async function openNativeNetwork(options: NativeNetworkOptions): Promise<
       chunkBytes: options.chunkBytes,
       chunksInFlight: CHUNKS_IN_FLIGHT,
       spinNanoseconds: options.crowded ? CALM_SPIN_NS : EAGER_SPIN_NS,
+      mailboxes: options.mailboxes ?? false,
     });
     const unflushable =
       proof.isProven && gpu !== undefined && !isDirect(gpu)

@@ -46,6 +46,12 @@ struct Guards {
   bool playAwaits = true;
   /// A play gets no more iterations once a queue has written the last one of those that it has (H7).
   bool playFinal = true;
+  /// A letter in memory of another rank is seen only when all of it is written (H4).
+  bool mailOrder = true;
+  /// It is written over no letter that was not taken (H4).
+  bool mailRoom = true;
+  /// Values of letters that were taken are not mistaken for the head of one (H4).
+  bool mailClears = true;
   /// The end of a transfer that the death of its peer would explain is told when there was time to learn of a death.
   bool doubtFailures = true;
 };

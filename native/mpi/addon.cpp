@@ -140,6 +140,7 @@ SessionOptions optionsOf(const Napi::CallbackInfo& info) {
   options.chunkBytes = given.Get("chunkBytes").ToNumber().Int64Value();
   options.chunksInFlight = given.Get("chunksInFlight").ToNumber();
   options.spinNanoseconds = given.Get("spinNanoseconds").ToNumber().Int64Value();
+  options.mailboxes = given.Get("mailboxes").ToBoolean();
   options.memory.words = reinterpret_cast<Word*>(dataOf(info[1]));
   options.memory.commands = static_cast<Record*>(dataOf(info[2]));
   options.memory.events = static_cast<Record*>(dataOf(info[3]));
@@ -171,6 +172,7 @@ Napi::Value open(const Napi::CallbackInfo& info) {
           Napi::Object peer = Napi::Object::New(answering);
           peer["sameHost"] = Napi::Boolean::New(answering, each.sameHost);
           peer["pid"] = Napi::Number::New(answering, each.pid);
+          peer["mailbox"] = Napi::Boolean::New(answering, each.mailbox);
           peer["mappable"] = flags(each.mappable);
           peer["reachable"] = flags(each.reachable);
           peers[peers.Length()] = peer;

@@ -14,6 +14,7 @@ set(HEADRACE_MPI_SOURCES
   native/mpi/lane_offers.cpp
   native/mpi/lane_server.cpp
   native/mpi/lifeline.cpp
+  native/mpi/mailbox.cpp
   native/mpi/raw.cpp
   native/mpi/session.cpp
   native/mpi/session_gpus.cpp

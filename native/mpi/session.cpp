@@ -14,6 +14,8 @@ constexpr int kControlTag = 0;
 constexpr std::int32_t kControlSlots = 8;
 /// Of the rounds in a hurry, one in so many looks at all requests.
 constexpr std::uint32_t kHurriedRounds = 8;
+/// And one in so many asks MPI for a letter, where short ones do not come by MPI.
+constexpr std::uint32_t kMailRounds = 4;
 /// Streams of a mover: to and from staging buffers, then those that read memory of peers.
 constexpr std::int32_t kPeerLanes = 8;
 /// Time for copies under way to end after a rank was lost.
@@ -22,7 +24,8 @@ constexpr std::int64_t kLostPatience = 1'000'000'000;
 }  // namespace
 
 Session::Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<Hello> peers,
-                 std::uint64_t host, const Gpu* bound, FutexToken& sleeper)
+                 std::uint64_t host, const Gpu* bound, FutexToken& sleeper,
+                 std::unique_ptr<Mailbox> mailbox)
     : options_(std::move(options)),
       comm_(comm),
       rank_(rank),
@@ -34,7 +37,8 @@ Session::Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<He
       staging_(options_.chunkBytes, bound),
       copier_(sleeper),
       sleeper_(sleeper),
-      tokens_(static_cast<std::int32_t>(peers_.size())) {
+      tokens_(static_cast<std::int32_t>(peers_.size())),
+      mailbox_(std::move(mailbox)) {
   for (const SpaceView& space : options_.spaces) {
     if (space.gpu == nullptr || movers_.count(space.gpu) != 0) continue;
     movers_[space.gpu] = std::make_unique<GpuMover>(*space.gpu, 2 + kPeerLanes, sleeper);
@@ -57,6 +61,7 @@ Session::Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<He
       row[static_cast<std::size_t>(s)] = all;
     }
   }
+  openMailboxes(host);
   slots_.resize(kControlSlots);
   for (std::int32_t i = 0; i < kControlSlots; ++i) {
     slots_[i].bytes.resize(NetLimit::message);
@@ -111,7 +116,8 @@ bool Session::tick(bool hurries) {
   bool moved = takeCommands();
   if (!isLost_) {
     // Letters come first: tasks wait for them.
-    if (hurries) moved |= testOldestLetter();
+    moved |= emptyMailbox();
+    if (hurries && (!hasAllMail_ || rounds_ % kMailRounds == 0)) moved |= testOldestLetter();
     const bool isMore = live_ > 0 || requests_.size() > kControlSlots + letterSlots_.size();
     if (!hurries || isMore || ++rounds_ % kHurriedRounds == 0) moved |= testRequests();
     moved |= handOverMessages();

@@ -6,7 +6,7 @@
 // - no code here waits for the engine: events that do not fit are kept, commands are always taken;
 // - the lane server learns of the end of every transfer exactly once, also when a peer is lost;
 // - chunks of one transfer are posted in order, so that they match in order;
-// - letters of lanes go from and into memory of their own: no lane waits for the library to send;
+// - letters of lanes go from and into memory of their own, or through a mailbox: no lane waits for the library to send;
 // - only its own mover (gpu_mover.h) or MPI touches memory of a real GPU, never this thread.
 #pragma once
 
@@ -26,6 +26,7 @@
 #include "headrace/doorbell.h"
 #include "imports.h"
 #include "lane_server.h"
+#include "mailbox.h"
 #include "queues/futex_token.h"
 #include "rings.h"
 #include "shared_token.h"
@@ -57,6 +58,8 @@ struct SessionOptions {
   std::int32_t chunksInFlight = 3;
   std::int64_t spinNanoseconds = 1000;
   std::int64_t flushNanoseconds = 5'000'000'000;
+  /// Letters of this host's ranks may go through memory (mailbox.h).
+  bool mailboxes = false;
   SharedMemory memory;
 };
 
@@ -67,6 +70,8 @@ struct Hello {
   std::int32_t spaces;
   /// Descriptor of the comm thread's token (shared_token.h), or -1.
   std::int32_t tokenFd;
+  /// Descriptor of its mailbox (mailbox.h), or -1.
+  std::int32_t mailboxFd;
   struct {
     std::int32_t kind;
     std::int32_t fd;
@@ -81,10 +86,11 @@ struct Hello {
 
 class Session : private LetterTransport {
  public:
-  /// `bound` is the GPU that is current on this thread, if any. Opens the memory that peers of this host share. Throws
-  /// std::runtime_error.
+  /// `bound` is the GPU that is current on this thread, if any; `mailbox` may be null. Opens the memory that peers of this host
+  /// share. Throws std::runtime_error.
   Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<Hello> peers,
-          std::uint64_t host, const Gpu* bound, FutexToken& sleeper);
+          std::uint64_t host, const Gpu* bound, FutexToken& sleeper,
+          std::unique_ptr<Mailbox> mailbox);
   ~Session() override;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -116,6 +122,8 @@ class Session : private LetterTransport {
   const std::vector<Hello>& peers() const { return peers_; }
   /// Whether this rank can read `space` of `rank` without its help.
   bool mappable(int rank, int space) const;
+  /// Whether this rank writes letters into memory of `rank`.
+  bool writesTo(int rank) const { return peerMailboxes_.count(rank) != 0; }
   /// Why shared memory of a peer could not be opened; empty when all could.
   const std::string& mappingProblem() const { return mappingProblem_; }
   Word& word(int i) const { return options_.memory.word(i); }
@@ -208,6 +216,8 @@ class Session : private LetterTransport {
   void openLetters();
   void postLetterSlots();
   bool testOldestLetter();
+  void openMailboxes(std::uint64_t host);
+  bool emptyMailbox();
   void letterArrived(std::int32_t slot, const MPI_Status& status, bool failed);
   void send(std::int32_t rank, Letter letter) override;
   void sendBytes(std::int32_t rank, std::int32_t tag, LanePlace from, double bytes,
@@ -288,6 +298,12 @@ class Session : private LetterTransport {
   std::unique_ptr<LaneServer> laneServer_;
   /// `NetWord::lanesPublished` when lanes were last looked through.
   std::int32_t lanesSeen_ = 0;
+  /// The mailbox of this rank, the ranks of this host by their numbers there, and the mailboxes of the others, by rank.
+  std::unique_ptr<Mailbox> mailbox_;
+  std::vector<std::int32_t> hostRanks_;
+  std::map<std::int32_t, PeerMailbox> peerMailboxes_;
+  /// Short letters of all other ranks come through the mailbox.
+  bool hasAllMail_ = false;
   std::vector<Letter> letterSlots_;
   /// Slots with a receive, the oldest first, and slots without one.
   std::vector<std::int32_t> letterPosted_;

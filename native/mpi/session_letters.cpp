@@ -79,7 +79,43 @@ void Session::letterArrived(std::int32_t slot, const MPI_Status& status, bool fa
   letterEmptied_.push_back(slot);
 }
 
+/// A rank writes letters only for ranks that it can wake.
+void Session::openMailboxes(std::uint64_t host) {
+  std::int32_t self = 0;
+  for (std::size_t r = 0; r < peers_.size(); ++r) {
+    if (peers_[r].host != host) continue;
+    const auto rank = static_cast<std::int32_t>(r);
+    if (rank == rank_) self = static_cast<std::int32_t>(hostRanks_.size());
+    hostRanks_.push_back(rank);
+  }
+  if (mailbox_ == nullptr) return;
+  const auto ranks = static_cast<std::int32_t>(hostRanks_.size());
+  for (const std::int32_t rank : hostRanks_) {
+    const Hello& peer = peers_[static_cast<std::size_t>(rank)];
+    PeerMailbox other;
+    if (rank == rank_ || !tokens_.canWake(rank)) continue;
+    if (other.open(peer.pid, peer.mailboxFd, self, ranks)) {
+      peerMailboxes_.emplace(rank, std::move(other));
+    }
+  }
+  hasAllMail_ = peerMailboxes_.size() + 1 == peers_.size();
+}
+
+bool Session::emptyMailbox() {
+  if (mailbox_ == nullptr || laneServer_ == nullptr) return false;
+  return mailbox_->empty([this](std::int32_t writer, const double* values, std::size_t bytes) {
+    laneServer_->arrived(hostRanks_[static_cast<std::size_t>(writer)], values, bytes);
+  });
+}
+
 void Session::send(std::int32_t rank, Letter letter) {
+  const auto mailbox = peerMailboxes_.find(rank);
+  if (mailbox != peerMailboxes_.end() &&
+      mailbox->second.put(letter.data(), letter.size() * sizeof(double))) {
+    tokens_.wake(rank);
+    laneServer_->giveBack(std::move(letter));
+    return;
+  }
   MPI_Request request;
   int left = 0;
   const int code = MPI_Isend(letter.data(), static_cast<int>(letter.size() * sizeof(double)),

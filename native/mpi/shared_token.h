@@ -44,6 +44,9 @@ class PeerTokens {
 
   /// Maps the token of `rank`, a process of this host; false when that is not possible.
   bool open(std::int32_t rank, std::int32_t pid, std::int32_t fd);
+  bool canWake(std::int32_t rank) const {
+    return tokens_[static_cast<std::size_t>(rank)] != nullptr;
+  }
   /// Wakes the rank, if its token is mapped.
   void wake(std::int32_t rank) {
     FutexToken* token = tokens_[static_cast<std::size_t>(rank)];

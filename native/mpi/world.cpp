@@ -258,8 +258,8 @@ bool World::initialise() {
 bool World::tie() {
   std::vector<std::uint64_t> hosts(static_cast<std::size_t>(facts_.size));
   MPI_Allgather(&host_, 8, MPI_BYTE, hosts.data(), 8, MPI_BYTE, MPI_COMM_WORLD);
-  bool oneHost = true;
-  for (const std::uint64_t host : hosts) oneHost = oneHost && host == host_;
+  hostRanks_ = static_cast<std::int32_t>(std::count(hosts.begin(), hosts.end(), host_));
+  const bool oneHost = hostRanks_ == facts_.size;
   Lifeline::Address address{};
   std::string error;
   bool ok = true;

@@ -43,6 +43,8 @@ struct Opened {
   struct Peer {
     bool sameHost;
     std::int32_t pid;
+    /// This rank writes its short letters into memory of that one.
+    bool mailbox;
     /// Per space: whether this process can read it without the owner's help, and whether MPI may get addresses
     /// of it there.
     std::vector<bool> mappable;
@@ -84,7 +86,7 @@ class World {
   bool initialise();
   bool tie();
   void openSession();
-  Hello describeSelf();
+  Hello describeSelf(const Mailbox* mailbox);
   void findGpus();
   std::string directProblem() const;
   void measureRaw();
@@ -110,6 +112,8 @@ class World {
 
   Facts facts_;
   std::uint64_t host_ = 0;
+  /// Ranks of this host, this one included.
+  std::int32_t hostRanks_ = 1;
   Lifeline lifeline_;
   std::unique_ptr<SessionOptions> wanted_;
   std::unique_ptr<Session> session_;

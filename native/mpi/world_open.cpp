@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -23,11 +24,12 @@ void World::findGpus() {
   }
 }
 
-Hello World::describeSelf() {
+Hello World::describeSelf(const Mailbox* mailbox) {
   Hello mine{};
   mine.host = host_;
   mine.pid = getpid();
   mine.tokenFd = token_.fd();
+  mine.mailboxFd = mailbox == nullptr ? -1 : mailbox->fd();
   mine.spaces = static_cast<std::int32_t>(wanted_->spaces.size());
   for (std::int32_t s = 0; s < mine.spaces; ++s) {
     const SpaceView& space = wanted_->spaces[s];
@@ -75,7 +77,8 @@ void World::openSession() {
   } catch (const std::runtime_error& problem) {
     error = problem.what();
   }
-  const Hello mine = describeSelf();
+  auto mailbox = wanted_->mailboxes ? std::make_unique<Mailbox>(hostRanks_) : nullptr;
+  const Hello mine = describeSelf(mailbox.get());
   hellos_.assign(static_cast<std::size_t>(facts_.size), Hello{});
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Request request;
@@ -99,7 +102,7 @@ void World::openSession() {
     }
     try {
       auto session = std::make_unique<Session>(std::move(*wanted_), comm, facts_.rank, hellos_,
-                                               host_, bound, sleeper_);
+                                               host_, bound, sleeper_, std::move(mailbox));
       std::lock_guard<std::mutex> guard(lock_);
       session_ = std::move(session);
     } catch (const std::runtime_error& problem) {
@@ -109,7 +112,8 @@ void World::openSession() {
   if (session_ != nullptr) opened_.mappingProblem = session_->mappingProblem();
   for (std::size_t r = 0; session_ != nullptr && r < hellos_.size(); ++r) {
     const Hello& hello = hellos_[r];
-    Opened::Peer peer{hello.host == host_, hello.pid, {}, {}};
+    const bool writes = session_->writesTo(static_cast<int>(r));
+    Opened::Peer peer{hello.host == host_, hello.pid, writes, {}, {}};
     for (std::int32_t s = 0; s < hello.spaces; ++s) {
       const bool real = hello.space[s].ordinal >= 0;
       peer.mappable.push_back(session_->mappable(static_cast<int>(r), s));

@@ -36,12 +36,14 @@ add_executable(headrace_gpu_tests
   native/mpi/lane_letters.cpp
   native/mpi/lane_offers.cpp
   native/mpi/lane_server.cpp
+  native/mpi/mailbox.cpp
   native/test/doubts.cpp
   native/test/lane_plays.cpp
   native/test/play_ends.cpp
   native/test/play_growth.cpp
   native/test/lanes.cpp
   native/test/long_versions.cpp
+  native/test/mailboxes.cpp
   native/test/version_ways.cpp
   native/test/main.cpp
   native/test/completion_waiters.cpp

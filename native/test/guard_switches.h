@@ -19,7 +19,8 @@ inline Guards guardsOfEnvironment() {
       without != "laneAwaitsBytes",    without != "laneLooks",        without != "playPassed",
       without != "failureRings",       without != "graphOrder",       without != "graphOutcome",
       without != "graphWatch",         without != "restLooksAgain",   without != "playKeepsServer",
-      without != "playAwaits",         without != "playFinal",        without != "doubtFailures"};
+      without != "playAwaits",         without != "playFinal",        without != "mailOrder",
+      without != "mailRoom",           without != "mailClears",       without != "doubtFailures"};
 }
 
 inline const Guards guards = guardsOfEnvironment();

@@ -54,7 +54,8 @@ export interface RuntimeOptions {
   /**
    * Transport of data between ranks of an mpirun launch: 'direct' (the message layer reads and writes device memory),
    * 'staged' (in chunks through host memory), 'ipc' (the receiver reads the sender's memory, on one host), 'auto' (the
-   * best of the available ways) or 'off' (each process by itself). Default 'auto'.
+   * best of the available ways) or 'off' (each process by itself). Default 'auto'. With 'auto' and 'ipc' short messages
+   * between ranks of one host go through memory of both, otherwise by MPI.
    */
   readonly comm?: 'auto' | 'direct' | 'staged' | 'ipc' | 'off';
   /** Data up to this size travel in their announcement; default 4 KiB. */

@@ -54,6 +54,7 @@ export async function openRanks(
     treeFrom: options.treeFrom,
     chunkBytes: CHUNK_BYTES,
     crowded: spinNanoseconds(options) === 0,
+    mailboxes: comm === 'auto' || comm === 'ipc',
   });
   const problem = isReal ? missing(port, comm) : '';
   if (problem !== '' || port.size === 1) await port.close();

@@ -634,6 +634,24 @@ export const guardTests = [
   },
   {
     ...native,
+    guard: 'mailOrder',
+    hazard: 'H4 used before it is finished',
+    breaks: 'a rank reads a letter of another one of its host before all of it is written',
+  },
+  {
+    ...native,
+    guard: 'mailRoom',
+    hazard: 'H4 used before it is finished',
+    breaks: 'a letter is written over another one that was not taken',
+  },
+  {
+    ...native,
+    guard: 'mailClears',
+    hazard: 'H4 used before it is finished',
+    breaks: 'values of an old letter are taken for a letter',
+  },
+  {
+    ...native,
     guard: 'playPassed',
     hazard: 'H4 used before it is finished',
     breaks: 'records of a play that ended early are executed after it',

@@ -32,6 +32,7 @@ describe('doctor under a launcher', { timeout: 90_000, ...needing(rankNeed) }, (
       gpusPerRank: 0,
       shared: [],
       ways: { ipc: true, direct: true, staged: true },
+      letters: 'memory',
       problems: { direct: '', ipc: '' },
     });
     for (const cores of host?.cores ?? [0]) expect(cores).toBeGreaterThanOrEqual(1);

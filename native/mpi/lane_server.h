@@ -20,6 +20,7 @@
 // - a letter is passed on when it arrives, whether a receive waits for it or not;
 // - ranks that get a version through this one get a letter in any case: an announcement when it is here, or a version without
 //   bytes, which fails their receives;
+// - letters between two ranks may come in any order (mailbox.h): what answers a letter names it;
 // - a receive takes the letter with its era and key, whichever comes first; no letter is taken twice. A version that comes for a
 //   receive at the head of its lane whose wait is over is not kept: it goes to its place at once;
 // - an announcement is answered once: by the receive that takes it, when the engine refuses it, or when its era is over. A receive asks when its wait is
@@ -215,7 +216,17 @@ class LaneServer {
     std::int32_t sequence = 0;
   };
 
+  /// A lane that the round looks at. With a queue it waits for a record of that one, and nothing else but a withdrawal moves it,
+  /// after which a round looks at all lanes.
+  struct Visit {
+    std::int32_t number;
+    std::int32_t waitQueue;
+    std::int32_t waitSequence;
+  };
+
   bool serveLetters();
+  static Visit visitOf(const Lane& lane);
+  std::int32_t reached(std::int32_t queue);
   void visitAll();
   void visit(Lane& lane);
   bool lookAtSome();
@@ -267,7 +278,7 @@ class LaneServer {
   /// Their numbers, and those of lanes that had commands at the last look at all; those of them that each round looks at,
   /// which are all but the receives that wait for letters; and those whose letters came since the last round.
   std::vector<std::int32_t> active_;
-  std::vector<std::int32_t> visited_;
+  std::vector<Visit> visited_;
   std::vector<std::int32_t> withLetters_;
   bool held_ = false;
   /// The next round looks at all lanes: the thread has slept, or the engine has withdrawn something.

@@ -63,6 +63,8 @@ interface EngineOptions {
 /** Insertions between two passes: few while queues may have little work, more when they surely have enough. */
 const INSERTS_PER_PASS = 32;
 const INSERTS_PER_PASS_WHEN_BUSY = 128;
+/** Looks at held receives between two times that commands are published: each may begin one, and the tasks behind it. */
+const LOOKS_PER_PUBLISH = 4;
 
 export class Engine extends EngineState implements StageHooks, Pass {
   readonly dependencies: Dependencies;
@@ -466,14 +468,21 @@ export class Engine extends EngineState implements StageHooks, Pass {
     this.completions.wakeWaiters();
     this.pressure.look();
     this.dispatcher.startReady();
-    while (remote !== undefined && (this.arrivals.look() || remote.tasks.commandHeld())) {
+    for (let n = 1; remote !== undefined; n++) {
+      if (!this.arrivals.look() && !remote.tasks.commandHeld()) break;
       this.dispatcher.drainReleased();
       this.dispatcher.startReady();
+      // Tasks here and on other ranks wait for these commands, and more of them may follow for a while.
+      if (n % LOOKS_PER_PUBLISH === 0) this.publish();
     }
+    this.publish();
+    this.passAfter = this.queueChoice.allBusy() ? INSERTS_PER_PASS_WHEN_BUSY : INSERTS_PER_PASS;
+  }
+
+  private publish(): void {
     this.backend.publish();
     this.observer?.published(this.x.now);
-    remote?.publish();
-    this.passAfter = this.queueChoice.allBusy() ? INSERTS_PER_PASS_WHEN_BUSY : INSERTS_PER_PASS;
+    this.remote?.publish();
   }
 
   // --- Hooks of the stages ------------------------------------------------------------------------------------

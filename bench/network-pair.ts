@@ -46,6 +46,8 @@ export interface PairResult {
     readonly withInsertion: Compared;
     /** The same, of a run that has come often enough to be played. */
     readonly recognised: Compared;
+    /** The same, from the end of its insertion. */
+    readonly again: Compared;
     /** Of a plan that is played. */
     readonly played: Compared;
   };
@@ -72,14 +74,17 @@ async function measure(): Promise<void> {
     oneWay: figures(),
     withInsertion: figures(),
     recognised: figures(),
+    again: figures(),
     played: figures(),
   };
   const large = { direct: figures(), ipc: figures(), staged: figures() };
   for (let turn = 0; turn < TURNS; turn++) {
     const warm = turn === 0 ? WARM_RUNS : FEW_RUNS;
     await between(raw, small.oneWay, () => oneWay(warm));
-    await between(raw, small.withInsertion, () => withInsertion('off', warm));
-    await between(raw, small.recognised, () => withInsertion('auto', Math.max(warm, UNTIL_PLAYED)));
+    const untilPlayed = Math.max(warm, UNTIL_PLAYED);
+    await between(raw, small.withInsertion, () => chain('off', warm, 'whole'));
+    await between(raw, small.recognised, () => chain('auto', untilPlayed, 'whole'));
+    await between(raw, small.again, () => chain('auto', untilPlayed, 'inserted'));
     await between(raw, small.played, () => played(warm));
     for (const comm of ['direct', 'ipc', 'staged'] as const)
       await between(rawRate, large[comm], () => rateOf(comm, warm));
@@ -95,6 +100,7 @@ async function measure(): Promise<void> {
       oneWay: compared(small.oneWay),
       withInsertion: compared(small.withInsertion),
       recognised: compared(small.recognised),
+      again: compared(small.again),
       played: compared(small.played),
     },
     large: {
@@ -151,14 +157,23 @@ async function oneWay(warm: number): Promise<number> {
   return seconds;
 }
 
-/** Seconds of a step, its insertion included. With 'auto' the runs are played in the end. */
-async function withInsertion(plans: 'auto' | 'off', warm: number): Promise<number> {
+/** Seconds of a step of a whole run, or from the end of its insertion. With 'auto' the runs are played in the end. */
+async function chain(
+  plans: 'auto' | 'off',
+  warm: number,
+  from: 'whole' | 'inserted',
+): Promise<number> {
   const runtime = await Runtime.create({ workers: 1, gpus: 0, plans });
   const x = runtime.data(new Float64Array(SMALL / 8), { rank: 0 });
   const seconds: number[] = [];
   for (let repeat = -warm; repeat < REPEATS; repeat++) {
-    const report = await runtime.run(steps(x));
-    if (repeat >= 0) seconds.push(report.seconds);
+    let inserted = 0;
+    const report = await runtime.run((graph) => {
+      steps(x)(graph);
+      inserted = performance.now();
+    });
+    const after = (performance.now() - inserted) / 1e3;
+    if (repeat >= 0) seconds.push(from === 'whole' ? report.seconds : after);
   }
   await runtime.close();
   return median(seconds) / SMALL_STEPS;

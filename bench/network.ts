@@ -56,6 +56,7 @@ export function pairEntries(repeats: readonly PairResult[]): BenchEntry[] {
     entry('dependency', ({ small }) => small.oneWay.ratio),
     entry('dependency-inserted', ({ small }) => small.withInsertion.ratio),
     entry('dependency-recognised', ({ small }) => small.recognised.ratio),
+    entry('dependency-again', ({ small }) => small.again.ratio),
     entry('dependency-played', ({ small }) => small.played.ratio),
     entry('direct', ({ large }) => large.direct.ratio),
     entry('staged', ({ large }) => large.staged.ratio),

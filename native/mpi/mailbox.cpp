@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,7 +21,9 @@ constexpr std::uint32_t kSkip = UINT32_MAX;
 constexpr std::size_t kHead = sizeof(std::uint64_t);
 constexpr std::size_t kMostBytes = kMostMailLines * kMailLine - kHead;
 
-/// A mailbox begins with the number of ranks that have written to it, and a mark for each that has; then the rings.
+/// A mailbox begins with the number of ranks that have written to it and with its own number, which end the first line, and a
+/// mark for each rank that has written; then the rings.
+constexpr std::size_t kNumber = kMailLine - sizeof(std::uint64_t);
 constexpr std::size_t kMarks = kMailLine;
 constexpr std::uint8_t kWritten = 1;
 constexpr std::uint8_t kListed = 2;
@@ -34,14 +37,17 @@ std::size_t sizeFor(std::int32_t ranks) {
 std::atomic<std::uint8_t>& markOf(std::uint8_t* box, std::int32_t rank) {
   return *reinterpret_cast<std::atomic<std::uint8_t>*>(box + kMarks + rank);
 }
-MailRing& ringOf(std::uint8_t* box, std::int32_t ranks, std::int32_t rank) {
-  auto* rings = reinterpret_cast<MailRing*>(box + ringsAt(ranks));
-  return rings[rank];
+std::size_t ringAt(std::int32_t ranks, std::int32_t rank) {
+  return ringsAt(ranks) + static_cast<std::size_t>(rank) * sizeof(MailRing);
+}
+std::atomic<std::uint32_t>& writersOf(std::uint8_t* box) {
+  return *reinterpret_cast<std::atomic<std::uint32_t>*>(box);
 }
 
-std::uint8_t* map(std::int32_t fd, std::int32_t ranks) {
-  void* box = ::mmap(nullptr, sizeFor(ranks), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  return box == MAP_FAILED ? nullptr : static_cast<std::uint8_t*>(box);
+std::uint8_t* mapPages(int file, std::size_t from, std::size_t bytes) {
+  void* pages =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(from));
+  return pages == MAP_FAILED ? nullptr : static_cast<std::uint8_t*>(pages);
 }
 
 std::uint8_t* lineOf(MailRing& ring, std::uint32_t position) {
@@ -104,7 +110,7 @@ const double* MailReader::look(std::size_t& bytes) {
 }
 
 void MailReader::taken() {
-  for (std::uint32_t i = 1; i < lines_ && guards.mailClears; ++i) {
+  for (std::uint32_t i = 0; i < lines_ && guards.mailClears; ++i) {
     headOf(ring_, next_ + i).store(0, std::memory_order_relaxed);
   }
   next_ += lines_;
@@ -117,8 +123,12 @@ Mailbox::Mailbox(std::int32_t ranks) : ranks_(ranks) {
   fd_ = ::memfd_create("headrace-mailbox", MFD_CLOEXEC);
   if (fd_ < 0) return;
   const auto size = static_cast<off_t>(sizeFor(ranks));
-  box_ = ::ftruncate(fd_, size) == 0 ? map(fd_, ranks) : nullptr;
-  if (box_ != nullptr) return;
+  const bool named = ::getrandom(&number_, sizeof number_, 0) == sizeof number_;
+  box_ = named && ::ftruncate(fd_, size) == 0 ? mapPages(fd_, 0, sizeFor(ranks)) : nullptr;
+  if (box_ != nullptr) {
+    std::memcpy(box_ + kNumber, &number_, sizeof number_);
+    return;
+  }
   ::close(fd_);
   fd_ = -1;
 }
@@ -129,9 +139,7 @@ Mailbox::~Mailbox() {
   ::close(fd_);
 }
 
-std::atomic<std::uint32_t>& Mailbox::wroteFirst() {
-  return *reinterpret_cast<std::atomic<std::uint32_t>*>(box_);
-}
+std::atomic<std::uint32_t>& Mailbox::wroteFirst() { return writersOf(box_); }
 
 /// Finds the ranks that have written since the last look.
 void Mailbox::open() {
@@ -140,22 +148,36 @@ void Mailbox::open() {
     std::atomic<std::uint8_t>& mark = markOf(box_, rank);
     if (mark.load(std::memory_order_acquire) != kWritten) continue;
     mark.store(kListed, std::memory_order_relaxed);
-    writers_.push_back({rank, MailReader(ringOf(box_, ranks_, rank))});
+    auto* ring = reinterpret_cast<MailRing*>(box_ + ringAt(ranks_, rank));
+    writers_.push_back({rank, MailReader(*ring)});
   }
 }
 
 PeerMailbox::PeerMailbox(PeerMailbox&& other) noexcept
     : self_(other.self_),
-      ranks_(other.ranks_),
-      box_(std::exchange(other.box_, nullptr)),
+      head_(std::exchange(other.head_, {})),
+      ring_(std::exchange(other.ring_, {})),
       hasWritten_(other.hasWritten_),
       writer_(std::move(other.writer_)) {}
 
 PeerMailbox::~PeerMailbox() {
-  if (box_ != nullptr) ::munmap(box_, sizeFor(ranks_));
+  for (const Pages& pages : {head_, ring_}) {
+    if (pages.at != nullptr) ::munmap(pages.at, pages.bytes);
+  }
 }
 
-bool PeerMailbox::open(std::int32_t pid, std::int32_t fd, std::int32_t self, std::int32_t ranks) {
+/// Maps the pages with `bytes` bytes from `from` on, and finds these; pages without an address when that fails.
+PeerMailbox::Pages PeerMailbox::map(int file, std::size_t from, std::size_t bytes,
+                                    std::uint8_t*& found) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t first = from / page * page;
+  const Pages pages{mapPages(file, first, from - first + bytes), from - first + bytes};
+  found = pages.at == nullptr ? nullptr : pages.at + (from - first);
+  return pages;
+}
+
+bool PeerMailbox::open(std::int32_t pid, std::int32_t fd, std::uint64_t number, std::int32_t self,
+                       std::int32_t ranks) {
   if (fd < 0) return false;
   const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -163,21 +185,26 @@ bool PeerMailbox::open(std::int32_t pid, std::int32_t fd, std::int32_t self, std
   struct stat found {};
   const bool fits =
       ::fstat(file, &found) == 0 && static_cast<std::size_t>(found.st_size) == sizeFor(ranks);
-  box_ = fits ? map(file, ranks) : nullptr;
+  std::uint8_t* head = nullptr;
+  std::uint8_t* ring = nullptr;
+  if (fits) {
+    head_ = map(file, 0, ringsAt(ranks), head);
+    ring_ = map(file, ringAt(ranks, self), sizeof(MailRing), ring);
+  }
   ::close(file);
-  if (box_ == nullptr) return false;
+  if (head == nullptr || ring == nullptr) return false;
+  if (std::memcmp(head + kNumber, &number, sizeof number) != 0) return false;
   self_ = self;
-  ranks_ = ranks;
-  writer_.emplace(ringOf(box_, ranks, self));
+  writer_.emplace(*reinterpret_cast<MailRing*>(ring));
   return true;
 }
 
 bool PeerMailbox::put(const double* values, std::size_t bytes) {
-  if (box_ == nullptr || !writer_->put(values, bytes)) return false;
+  if (!writer_.has_value() || !writer_->put(values, bytes)) return false;
   if (hasWritten_) return true;
   hasWritten_ = true;
-  markOf(box_, self_).store(kWritten, std::memory_order_release);
-  reinterpret_cast<std::atomic<std::uint32_t>*>(box_)->fetch_add(1, std::memory_order_release);
+  markOf(head_.at, self_).store(kWritten, std::memory_order_release);
+  writersOf(head_.at).fetch_add(1, std::memory_order_release);
   return true;
 }
 

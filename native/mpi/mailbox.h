@@ -12,7 +12,9 @@
 // - the values are written before the head can be seen;
 // - no line is written before its last record was taken;
 // - a line that no record begins with has no head that could be taken for one: the reader clears those that had values;
-// - a rank that writes the first time says so, and then wakes the reader; a reader looks at rings that were written only.
+// - a rank that writes the first time says so, and then wakes the reader; a reader looks at rings that were written only;
+// - a rank writes only into the mailbox that the other one has named by its number, which is random: a descriptor of the same
+//   number may be another file, or belong to another machine that calls itself the same.
 #pragma once
 
 #include <atomic>
@@ -77,6 +79,7 @@ class Mailbox {
 
   /// Descriptor of the memory, for the other processes; -1: there is none, and they write to this one by MPI.
   std::int32_t fd() const { return fd_; }
+  std::uint64_t number() const { return number_; }
   /// Takes some letters: `take(rank, values, bytes)` with the writer's number on the host. True when there were any.
   template <typename Take>
   bool empty(Take take) {
@@ -105,11 +108,12 @@ class Mailbox {
     MailReader reader;
   };
 
-  std::atomic<std::uint32_t>& wroteFirst();
   void open();
+  std::atomic<std::uint32_t>& wroteFirst();
 
   std::int32_t ranks_;
   std::int32_t fd_ = -1;
+  std::uint64_t number_ = 0;
   std::uint8_t* box_ = nullptr;
   /// Ranks that have written, as last seen.
   std::uint32_t seen_ = 0;
@@ -125,16 +129,25 @@ class PeerMailbox {
   PeerMailbox(const PeerMailbox&) = delete;
   PeerMailbox& operator=(const PeerMailbox&) = delete;
 
-  /// Maps the mailbox behind a descriptor of process `pid`. `self`: this rank's number among the `ranks` of the host. False
-  /// when that is not possible.
-  bool open(std::int32_t pid, std::int32_t fd, std::int32_t self, std::int32_t ranks);
+  /// Maps what this rank writes of the mailbox behind a descriptor of process `pid`. `self`: this rank's number among the
+  /// `ranks` of the host. False when that is not possible, or when the mailbox has another number.
+  bool open(std::int32_t pid, std::int32_t fd, std::uint64_t number, std::int32_t self,
+            std::int32_t ranks);
   /// False: the letter goes by MPI. After true, the rank must be woken.
   bool put(const double* values, std::size_t bytes);
 
  private:
+  /// Pages of a mailbox.
+  struct Pages {
+    std::uint8_t* at = nullptr;
+    std::size_t bytes = 0;
+  };
+  static Pages map(int file, std::size_t from, std::size_t bytes, std::uint8_t*& found);
+
   std::int32_t self_ = 0;
-  std::int32_t ranks_ = 0;
-  std::uint8_t* box_ = nullptr;
+  /// The beginning of the mailbox, with its marks, and this rank's ring.
+  Pages head_;
+  Pages ring_;
   bool hasWritten_ = false;
   std::optional<MailWriter> writer_;
 };

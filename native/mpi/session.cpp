@@ -14,8 +14,9 @@ constexpr int kControlTag = 0;
 constexpr std::int32_t kControlSlots = 8;
 /// Of the rounds in a hurry, one in so many looks at all requests.
 constexpr std::uint32_t kHurriedRounds = 8;
-/// And one in so many asks MPI for a letter, where short ones do not come by MPI.
-constexpr std::uint32_t kMailRounds = 4;
+/// And one in so many asks MPI for a letter, once so many rounds have brought none.
+constexpr std::uint32_t kLetterRounds = 4;
+constexpr std::uint32_t kFewLetters = 10000;
 /// Streams of a mover: to and from staging buffers, then those that read memory of peers.
 constexpr std::int32_t kPeerLanes = 8;
 /// Time for copies under way to end after a rank was lost.
@@ -112,12 +113,18 @@ bool Session::commandsWaiting() const {
          word(NetWord::lanesPublished).load(std::memory_order_seq_cst) != lanesSeen_;
 }
 
+/// Where letters come through the mailbox, most rounds need not ask MPI.
+bool Session::asksForLetter() {
+  if (sinceLetter_ < kFewLetters) return ++sinceLetter_ > 0;
+  return rounds_ % kLetterRounds == 0;
+}
+
 bool Session::tick(bool hurries) {
   bool moved = takeCommands();
   if (!isLost_) {
     // Letters come first: tasks wait for them.
     moved |= emptyMailbox();
-    if (hurries && (!hasAllMail_ || rounds_ % kMailRounds == 0)) moved |= testOldestLetter();
+    if (hurries && asksForLetter()) moved |= testOldestLetter();
     const bool isMore = live_ > 0 || requests_.size() > kControlSlots + letterSlots_.size();
     if (!hurries || isMore || ++rounds_ % kHurriedRounds == 0) moved |= testRequests();
     moved |= handOverMessages();

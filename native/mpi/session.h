@@ -72,6 +72,7 @@ struct Hello {
   std::int32_t tokenFd;
   /// Descriptor of its mailbox (mailbox.h), or -1.
   std::int32_t mailboxFd;
+  std::uint64_t mailboxNumber;
   struct {
     std::int32_t kind;
     std::int32_t fd;
@@ -215,6 +216,7 @@ class Session : private LetterTransport {
   void postEmptied();
   void openLetters();
   void postLetterSlots();
+  bool asksForLetter();
   bool testOldestLetter();
   void openMailboxes(std::uint64_t host);
   bool emptyMailbox();
@@ -302,8 +304,8 @@ class Session : private LetterTransport {
   std::unique_ptr<Mailbox> mailbox_;
   std::vector<std::int32_t> hostRanks_;
   std::map<std::int32_t, PeerMailbox> peerMailboxes_;
-  /// Short letters of all other ranks come through the mailbox.
-  bool hasAllMail_ = false;
+  /// Rounds in a hurry since MPI brought the last letter.
+  std::uint32_t sinceLetter_ = 0;
   std::vector<Letter> letterSlots_;
   /// Slots with a receive, the oldest first, and slots without one.
   std::vector<std::int32_t> letterPosted_;

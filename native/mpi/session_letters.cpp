@@ -77,6 +77,7 @@ void Session::letterArrived(std::int32_t slot, const MPI_Status& status, bool fa
                        static_cast<std::size_t>(bytes));
   letterPosted_.erase(std::find(letterPosted_.begin(), letterPosted_.end(), slot));
   letterEmptied_.push_back(slot);
+  sinceLetter_ = 0;
 }
 
 /// A rank writes letters only for ranks that it can wake.
@@ -94,11 +95,10 @@ void Session::openMailboxes(std::uint64_t host) {
     const Hello& peer = peers_[static_cast<std::size_t>(rank)];
     PeerMailbox other;
     if (rank == rank_ || !tokens_.canWake(rank)) continue;
-    if (other.open(peer.pid, peer.mailboxFd, self, ranks)) {
+    if (other.open(peer.pid, peer.mailboxFd, peer.mailboxNumber, self, ranks)) {
       peerMailboxes_.emplace(rank, std::move(other));
     }
   }
-  hasAllMail_ = peerMailboxes_.size() + 1 == peers_.size();
 }
 
 bool Session::emptyMailbox() {

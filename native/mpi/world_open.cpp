@@ -30,6 +30,7 @@ Hello World::describeSelf(const Mailbox* mailbox) {
   mine.pid = getpid();
   mine.tokenFd = token_.fd();
   mine.mailboxFd = mailbox == nullptr ? -1 : mailbox->fd();
+  mine.mailboxNumber = mailbox == nullptr ? 0 : mailbox->number();
   mine.spaces = static_cast<std::int32_t>(wanted_->spaces.size());
   for (std::int32_t s = 0; s < mine.spaces; ++s) {
     const SpaceView& space = wanted_->spaces[s];

@@ -131,8 +131,13 @@ Add mailbox("a mailbox finds the ranks that write to it, and refuses those that 
               PeerMailbox first;
               PeerMailbox last;
               PeerMailbox other;
-              CHECK(first.open(getpid(), box.fd(), 0, 3) && last.open(getpid(), box.fd(), 2, 3));
-              CHECK(!other.open(getpid(), box.fd(), 1, 4) && !other.open(getpid(), -1, 1, 3));
+              const auto open = [&](PeerMailbox& peer, std::int32_t rank) {
+                return peer.open(getpid(), box.fd(), box.number(), rank, 3);
+              };
+              CHECK(open(first, 0) && open(last, 2));
+              CHECK(!other.open(getpid(), box.fd(), box.number(), 1, 4));
+              CHECK(!other.open(getpid(), box.fd(), box.number() + 1, 1, 3));
+              CHECK(!other.open(getpid(), -1, box.number(), 1, 3));
               const double value = 5;
               CHECK(!other.put(&value, sizeof value) && !empty());
               PeerMailbox moved(std::move(last));

@@ -2,4 +2,4 @@
 // An addon that was built from another contract has another number, and is not loaded.
 
 export const contractNumber = 1976711575;
-export const netContractNumber = 17463687;
+export const netContractNumber = 805102221;

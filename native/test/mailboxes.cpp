@@ -54,7 +54,19 @@ struct Pair {
   MailReader reader;
 };
 
-Add mailOrder("letters of all lengths come whole and in order, on two threads", [] {
+Add mailOrder("the head of a letter is written behind its values", [] {
+  Pair pair;
+  // The only value is the place of the head, as it was when the value was written.
+  CHECK(pair.writer.put(reinterpret_cast<const double*>(pair.ring->lines[0]), sizeof(double)));
+  std::size_t bytes = 0;
+  const double* values = pair.reader.look(bytes);
+  CHECK(values != nullptr && bytes == sizeof(double));
+  std::uint64_t head = 1;
+  std::memcpy(&head, values, sizeof head);
+  CHECK(head == 0);
+});
+
+Add mailStream("letters of all lengths come whole and in order, on two threads", [] {
   Pair pair(UINT32_MAX - 1000);
   constexpr int kLetters = 200000;
   const auto lengthOf = [](int i) { return static_cast<std::size_t>(i * 7919) % (kLongest + 1); };

@@ -47,7 +47,7 @@ describe('native tests', needing(gpuProgram), () => {
     ['playAwaits', 'a body behind a barrier of a play waits', 'script_plays.cpp'],
     ['playKeepsServer', 'a script worker keeps its queue when a play ends', 'script_plays.cpp'],
     ['playFinal', 'a play whose last iteration a queue has written', 'play_growth.cpp'],
-    ['mailOrder', 'letters of all lengths come whole and in order', 'mailboxes.cpp'],
+    ['mailOrder', 'the head of a letter is written behind its values', 'mailboxes.cpp'],
     ['mailRoom', 'a letter without room is refused, and overwrites none', 'mailboxes.cpp'],
     ['mailClears', 'values of letters that were taken are not taken', 'mailboxes.cpp'],
     ['doubtFailures', 'a failure that a death explains is told as that death', 'doubts.cpp'],

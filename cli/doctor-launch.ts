@@ -191,6 +191,7 @@ export async function examineLaunch(): Promise<LaunchFacts | undefined> {
     mailboxes: true,
   });
   const neighbours = port.neighbours();
+  const others = neighbours.filter((rank) => rank !== port.rank);
   const own: RankFacts = {
     rank: port.rank,
     host: hostname(),
@@ -199,8 +200,8 @@ export async function examineLaunch(): Promise<LaunchFacts | undefined> {
     driver,
     gpus: visible.gpus,
     gpu: driver === 'emulated' ? undefined : visible.gpus[first],
-    mapped: neighbours.filter((rank) => rank !== port.rank && port.mappable(rank, GPU)),
-    mailed: neighbours.filter((rank) => rank !== port.rank && port.writesTo(rank)),
+    mapped: others.filter((rank) => port.mappable(rank, GPU)),
+    mailed: others.filter((rank) => port.writesTo(rank)),
     direct: port.reachable(port.rank, GPU),
     problems: { direct: port.directProblem, ipc: port.mappingProblem },
     clock: { at: 0, offset: 0, error: 0 },
@@ -230,8 +231,10 @@ function byHost(all: readonly RankFacts[]): HostFacts[] {
     const here = all.filter(({ neighbours }) => neighbours[0] === leader);
     const gpus = new Set(here.flatMap((each) => each.gpus));
     const taken = [...new Set(here.map(({ gpu }) => gpu))].filter((gpu) => gpu !== undefined);
+    const reachAll = (reached: (rank: RankFacts) => readonly number[]): boolean =>
+      here.length > 1 && here.every((rank) => reached(rank).length === here.length - 1);
     const ways = {
-      ipc: here.length > 1 && here.every(({ mapped }) => mapped.length === here.length - 1),
+      ipc: reachAll(({ mapped }) => mapped),
       direct: here.every(({ direct }) => direct),
       staged: true as const,
     };
@@ -247,10 +250,7 @@ function byHost(all: readonly RankFacts[]): HostFacts[] {
         .map((gpu) => here.filter((each) => each.gpu === gpu).map(({ rank }) => rank))
         .filter((ranks) => ranks.length > 1),
       ways,
-      letters:
-        here.length > 1 && here.every(({ mailed }) => mailed.length === here.length - 1)
-          ? 'memory'
-          : 'mpi',
+      letters: reachAll(({ mailed }) => mailed) ? 'memory' : 'mpi',
       problems: {
         direct: problem('direct'),
         ipc: here.length > 1 ? problem('ipc') : 'one rank only',

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "process_files.h"
+
 namespace headrace::mpi {
 
 const std::uint8_t* Imports::map(std::int32_t rank, std::int32_t space, std::int32_t pid,
@@ -15,7 +17,7 @@ const std::uint8_t* Imports::map(std::int32_t rank, std::int32_t space, std::int
   const auto key = std::make_pair(rank, space);
   const auto known = mappings_.find(key);
   if (known != mappings_.end()) return known->second.data;
-  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
+  const std::string path = pathOfDescriptor(pid, fd);
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
     error = "cannot open " + path + ": " + std::strerror(errno);

@@ -1,17 +1,16 @@
 // Letters through memory of two processes: see mailbox.h.
 #include "mailbox.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
-#include <string>
 #include <utility>
 
 #include "core/guards.h"
+#include "process_files.h"
 
 namespace headrace::mpi {
 namespace {
@@ -178,9 +177,7 @@ PeerMailbox::Pages PeerMailbox::map(int file, std::size_t from, std::size_t byte
 
 bool PeerMailbox::open(std::int32_t pid, std::int32_t fd, std::uint64_t number, std::int32_t self,
                        std::int32_t ranks) {
-  if (fd < 0) return false;
-  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
-  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const int file = openDescriptor(pid, fd);
   if (file < 0) return false;
   struct stat found {};
   const bool fits =

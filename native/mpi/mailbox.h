@@ -100,7 +100,6 @@ class Mailbox {
   }
 
  private:
-  friend class PeerMailbox;
   /// Letters of one rank in one round: lanes should not wait for all of a flood.
   static constexpr int kAtATime = 8;
   struct Writer {

@@ -115,8 +115,9 @@ bool Session::commandsWaiting() const {
 
 /// Where letters come through the mailbox, most rounds need not ask MPI.
 bool Session::asksForLetter() {
-  if (sinceLetter_ < kFewLetters) return ++sinceLetter_ > 0;
-  return rounds_ % kLetterRounds == 0;
+  if (sinceLetter_ >= kFewLetters) return rounds_ % kLetterRounds == 0;
+  ++sinceLetter_;
+  return true;
 }
 
 bool Session::tick(bool hurries) {

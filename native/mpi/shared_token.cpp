@@ -1,12 +1,12 @@
 // Tokens in memory of several processes: see shared_token.h.
 #include "shared_token.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <new>
-#include <string>
+
+#include "process_files.h"
 
 namespace headrace::mpi {
 namespace {
@@ -41,9 +41,7 @@ SharedToken::~SharedToken() {
 }
 
 bool PeerTokens::open(std::int32_t rank, std::int32_t pid, std::int32_t fd) {
-  if (fd < 0) return false;
-  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
-  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const int file = openDescriptor(pid, fd);
   if (file < 0) return false;
   void* page = mapPage(file);
   ::close(file);

@@ -122,7 +122,7 @@ export class Completions {
     }
     observer?.retirementsEnd();
     if (submission.isSweepDue(q)) this.mustForget = true;
-    this.parts.depth.completed(q, n, x.now);
+    this.parts.depth.completed(q, n);
     state.progressed += n;
     if (x.eventWaiters[q] >= 0) this.wakeEventWaiters(q);
     this.wakeSlotWaiters(q);

@@ -1,8 +1,10 @@
 // The number of commands that the engine keeps queued ahead on each queue.
 //
 // Commands queued ahead hide the engine's latency, but they fix the order and the queue of a task early. So the depth
-// is a time, not a count: each queue holds about AHEAD of work, at the rate at which it lately completed commands. A
-// queue holds thousands of microsecond tasks, but only about three millisecond tasks.
+// is a time, not a count: each queue holds about AHEAD of work, in commands as long as it lately completed. A
+// queue holds thousands of microsecond tasks, but only about three millisecond tasks. Only work counts: a queue that waits
+// for another rank between short commands is given as many of them as one that does not wait, or each of these waits would also
+// be one for the engine.
 // Invariant: LEAST <= depth <= the configured run-ahead.
 import type { QueueId } from '../../devices/handles.js';
 import type { Submission } from '../../devices/submission.js';
@@ -12,25 +14,28 @@ import type { QueueChoice } from './queue-choice.js';
 const AHEAD = 2e6;
 const LEAST = 3;
 const INITIAL = 16;
+/** Commands count as at most so many times the average: one that is far longer than the others says little about them. */
+const MOST_GROWTH = 16;
 
 export class DepthControl {
   private readonly submission: Submission;
   private readonly depth: Int32Array;
   private readonly maximum: number;
-  /** Time at which the queue last completed a command, or last received a command while it was empty. */
-  private readonly since: Float64Array;
+  /** Nanoseconds that the queue had worked when it last completed a command. */
+  private readonly worked: Float64Array;
+  /** Nanoseconds of work of a command, a geometric mean; 0: none was seen. */
   private readonly average: Float64Array;
-  /** 1: no command was under way after the last completions, so the queue may have been idle since then. */
-  private readonly ranDry: Uint8Array;
+  /** 1: lanes, which do no work. */
+  private readonly isLane: Uint8Array;
 
   constructor(submission: Submission, queueChoice: Pick<QueueChoice, 'depth'>, maximum: number) {
-    const n = submission.backend.queues.length;
+    const { queues } = submission.backend;
     this.submission = submission;
     this.depth = queueChoice.depth;
     this.maximum = maximum;
-    this.since = new Float64Array(n);
-    this.average = new Float64Array(n);
-    this.ranDry = new Uint8Array(n);
+    this.worked = new Float64Array(queues.length);
+    this.average = new Float64Array(queues.length);
+    this.isLane = Uint8Array.from(queues, ({ kind }) => (kind === 'lane' ? 1 : 0));
     this.depth.fill(Math.min(INITIAL, maximum));
   }
 
@@ -39,22 +44,16 @@ export class DepthControl {
     return this.average[q] > 0 && this.average[q] < nanoseconds;
   }
 
-  /** `n` commands of queue `q` were seen complete at time `now` (nanoseconds). */
-  completed(q: QueueId, n: number, now: number): void {
-    if (n === 0) return;
-    const since = this.since[q];
-    const ranDry = this.submission.outstanding[q] === 0;
-    const mayHaveIdled = ranDry || this.ranDry[q] === 1;
-    this.since[q] = now;
-    this.ranDry[q] = ranDry ? 1 : 0;
-    if (since === 0 || now <= since) return;
-    const each = (now - since) / n;
+  /** `n` commands of queue `q` were seen complete. */
+  completed(q: QueueId, n: number): void {
+    if (n === 0 || this.isLane[q] === 1) return;
+    const worked = this.submission.backend.busy(q);
+    const each = (worked - this.worked[q]) / n;
+    this.worked[q] = worked;
+    if (each <= 0) return;
     const average = this.average[q];
-    // The queue was empty for part of the time. So the measured time is only an upper bound for its tasks.
-    if (average === 0) this.average[q] = each;
-    else if (!mayHaveIdled) this.average[q] = average + (n >= 8 ? 0.5 : 0.125) * (each - average);
-    else if (each < average) this.average[q] = each;
-    else return;
+    const factor = Math.min(MOST_GROWTH, each / average) ** (n >= 8 ? 0.5 : 0.125);
+    this.average[q] = average === 0 ? each : average * factor;
     const depth = Math.ceil(AHEAD / this.average[q]);
     this.depth[q] = depth < LEAST ? LEAST : depth > this.maximum ? this.maximum : depth;
   }

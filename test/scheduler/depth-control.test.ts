@@ -6,88 +6,88 @@ import { DepthControl } from '../../scheduler/engine/depth.js';
 import { queueId } from '../support/handles.js';
 import { ManualBackend } from '../support/manual-backend.js';
 
-function control(maximum: number): {
+interface Setup {
   depth: Int32Array;
-  submission: Submission;
   control: DepthControl;
-} {
-  const backend = new ManualBackend(2, 0);
-  const depth = new Int32Array(2);
-  const submission = new Submission(backend.port);
-  // There is always more under way.
-  submission.outstanding.fill(100);
-  return { depth, submission, control: new DepthControl(submission, { depth }, maximum) };
+  /** The queue completes `n` commands after that many nanoseconds of work. */
+  work: (queue: number, nanoseconds: number, n: number) => void;
 }
 
-/** Tells the control of `n` completions each `nanoseconds`, some at a time. */
-function feed(c: DepthControl, queue: number, nanoseconds: number, n: number, batch = 16): void {
-  let now = 1e9;
-  c.completed(queueId(queue), 1, now);
-  for (let i = 0; i < n; i += batch) {
-    now += batch * nanoseconds;
-    c.completed(queueId(queue), batch, now);
-  }
+function setUp(maximum: number): Setup {
+  const backend = new ManualBackend(2, 0);
+  const worked = [0, 0];
+  const port = Object.assign(backend.port, { busy: (q: number) => worked[q] });
+  const depth = new Int32Array(2);
+  const control = new DepthControl(new Submission(port), { depth }, maximum);
+  const work = (queue: number, nanoseconds: number, n: number): void => {
+    worked[queue] += nanoseconds;
+    control.completed(queueId(queue), n);
+  };
+  return { depth, control, work };
+}
+
+/** The queue completes `n` commands of `nanoseconds` each, some at a time. */
+function feed({ work }: Setup, queue: number, nanoseconds: number, n: number, batch = 16): void {
+  for (let i = 0; i < n; i += batch) work(queue, batch * nanoseconds, batch);
 }
 
 describe('depth control', () => {
   it('starts small and within the maximum', () => {
-    expect([...control(1024).depth]).toEqual([16, 16]);
-    expect([...control(4).depth]).toEqual([4, 4]);
+    expect([...setUp(1024).depth]).toEqual([16, 16]);
+    expect([...setUp(4).depth]).toEqual([4, 4]);
   });
 
   it('queues microsecond tasks by the hundred and millisecond tasks by threes', () => {
-    const { depth, control: c } = control(1024);
+    const c = setUp(1024);
     feed(c, 0, 5_000, 2000);
     feed(c, 1, 3e6, 40, 1);
-    expect(depth[0]).toBeGreaterThanOrEqual(380);
-    expect(depth[0]).toBeLessThanOrEqual(420);
-    expect(depth[1]).toBe(3);
+    expect(c.depth[0]).toBeGreaterThanOrEqual(380);
+    expect(c.depth[0]).toBeLessThanOrEqual(420);
+    expect(c.depth[1]).toBe(3);
   });
 
   it('never leaves its limits', () => {
     for (const maximum of [4, 1024]) {
-      const { depth, control: c } = control(maximum);
+      const c = setUp(maximum);
       feed(c, 0, 10, 5000);
-      expect(depth[0]).toBe(maximum);
-      feed(c, 0, 1e9, 40, 1);
-      expect(depth[0]).toBe(3);
+      expect(c.depth[0]).toBe(maximum);
+      feed(c, 0, 1e9, 100, 1);
+      expect(c.depth[0]).toBe(3);
     }
   });
 
-  it('does not take idle time for long tasks', () => {
-    const { depth, submission, control: c } = control(1024);
-    let now = 1e9;
-    for (let i = 0; i < 200; i++) c.completed(queueId(0), 16, (now += 16 * 4_000));
-    const before = depth[0];
-    // The queue runs dry, and is given one task a long time later.
-    submission.outstanding[0] = 0;
-    c.completed(queueId(0), 16, (now += 16 * 4_000));
-    c.completed(queueId(0), 1, (now += 1e9));
-    expect(depth[0]).toBeGreaterThanOrEqual(before);
+  it('one long command among short ones does not rule', () => {
+    const c = setUp(1024);
+    feed(c, 0, 2_000, 2000);
+    const before = c.depth[0];
+    c.work(0, 100e6, 1);
+    expect(c.depth[0]).toBeGreaterThan(before / 5);
+    expect(c.depth[0]).toBeLessThan(before);
+    feed(c, 0, 2_000, 64);
+    expect(c.depth[0]).toBeGreaterThan(0.8 * before);
   });
 
   it('takes the first commands it sees as they are', () => {
-    const { depth, control: c } = control(1024);
-    c.completed(queueId(0), 1, 1e9);
-    c.completed(queueId(0), 1, 1e9 + 100_000);
+    const { depth, work } = setUp(1024);
+    work(0, 100_000, 1);
     expect(depth[0]).toBe(20);
   });
 
   it('knows whether commands are short on average, once it has seen some', () => {
-    const { control: c } = control(1024);
-    expect(c.isShort(queueId(0), 1e9)).toBe(false);
+    const c = setUp(1024);
+    expect(c.control.isShort(queueId(0), 1e9)).toBe(false);
     feed(c, 0, 5_000, 2000);
     expect([
-      c.isShort(queueId(0), 5_100),
-      c.isShort(queueId(0), 4_900),
-      c.isShort(queueId(1), 5_100),
+      c.control.isShort(queueId(0), 5_100),
+      c.control.isShort(queueId(0), 4_900),
+      c.control.isShort(queueId(1), 5_100),
     ]).toEqual([true, false, false]);
   });
 
-  it('ignores steps without a change of time', () => {
-    const { depth, control: c } = control(64);
-    for (let i = 0; i < 10; i++) c.completed(queueId(0), 5, 1e9);
-    c.completed(queueId(0), 0, 2e9);
+  it('ignores commands without work, and looks without commands', () => {
+    const { depth, work } = setUp(64);
+    work(0, 0, 5);
+    work(0, 1e9, 0);
     expect(depth[0]).toBe(16);
   });
 });

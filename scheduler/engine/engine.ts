@@ -63,8 +63,8 @@ interface EngineOptions {
 /** Insertions between two passes: few while queues may have little work, more when they surely have enough. */
 const INSERTS_PER_PASS = 32;
 const INSERTS_PER_PASS_WHEN_BUSY = 128;
-/** Looks at held receives between two times that commands are published: each may begin one, and the tasks behind it. */
-const LOOKS_PER_PUBLISH = 4;
+/** Tasks that a pass issues between two times that it publishes them: queues and other ranks may wait for the first of them. */
+const ISSUES_PER_PUBLISH = 16;
 
 export class Engine extends EngineState implements StageHooks, Pass {
   readonly dependencies: Dependencies;
@@ -99,6 +99,8 @@ export class Engine extends EngineState implements StageHooks, Pass {
   private insertsSincePass = 0;
   private passAfter = INSERTS_PER_PASS;
   private pumping = false;
+  /** Tasks issued since commands were last published. */
+  private unpublished = 0;
   /** The part of `progressed` in which a look found messages of other ranks. */
   private messages = 0;
 
@@ -468,18 +470,16 @@ export class Engine extends EngineState implements StageHooks, Pass {
     this.completions.wakeWaiters();
     this.pressure.look();
     this.dispatcher.startReady();
-    for (let n = 1; remote !== undefined; n++) {
-      if (!this.arrivals.look() && !remote.tasks.commandHeld()) break;
+    while (remote !== undefined && (this.arrivals.look() || remote.tasks.commandHeld())) {
       this.dispatcher.drainReleased();
       this.dispatcher.startReady();
-      // Tasks here and on other ranks wait for these commands, and more of them may follow for a while.
-      if (n % LOOKS_PER_PUBLISH === 0) this.publish();
     }
     this.publish();
     this.passAfter = this.queueChoice.allBusy() ? INSERTS_PER_PASS_WHEN_BUSY : INSERTS_PER_PASS;
   }
 
   private publish(): void {
+    this.unpublished = 0;
     this.backend.publish();
     this.observer?.published(this.x.now);
     this.remote?.publish();
@@ -489,6 +489,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
 
   issued(row: number): void {
     this.progressed++;
+    if (++this.unpublished >= ISSUES_PER_PUBLISH && this.pumping) this.publish();
     if (this.observer !== undefined) this.observer.issued(row);
     if (this.remote !== undefined && this.isMovement(row)) this.movementIssued(row, this.remote);
     else this.releaseSuccessors(row);

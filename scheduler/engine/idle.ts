@@ -1,7 +1,8 @@
 // The engine without work: it decides which completion wakes it, and sleeps.
 //
 // Hysteresis: if more tasks are ready for a queue, the queue wakes the engine when a quarter of its depth is left,
-// not at every completion. Otherwise the queue wakes it when it is empty. If tasks wait for memory, the next
+// not at every completion. Otherwise the queue wakes it when it is empty. A queue with many commands wakes it when half of them are
+// over, so that few tasks are to be retired when the last one is. If tasks wait for memory, the next
 // completion wakes the engine. If a body waits for an event, that event wakes it.
 // Lanes to other ranks complete without the engine. A lane wakes it for a closed receive (arrivals.ts), for held receives
 // (ranks/rank-lanes.ts), for a window that is full, and if no other queue has commands under way. Otherwise the queue
@@ -55,6 +56,8 @@ const TURN_NS = 3e6;
 const SPIN_NS = 10e6;
 /** While the engine spins, it yields to the event loop at this interval; microseconds. */
 const SLICE_US = 100;
+/** Records of a queue of which the engine may handle the ends together, after the last one. */
+const FEW = 128;
 /** The engine's thread executes commands only up to this average length, in nanoseconds: a longer one holds it up. */
 const SERVED_NS = 100_000;
 
@@ -240,6 +243,9 @@ export class IdleControl {
         const low = Math.min(pending - 1, Math.max(1, queueChoice.depth[q] >> 2));
         wanted = (issued - low) | 0;
       }
+      // What is over is to be retired while the rest goes on.
+      const half = (issued - (pending >> 1)) | 0;
+      if (pending > FEW && kind !== 'lane' && ((half - wanted) | 0) < 0) wanted = half;
       for (let n = x.eventWaiters[q]; n >= 0; n = x.waiterNodes.next[n]) {
         const seq = x.waiterNodes.extra[n];
         if (((seq - wanted) | 0) < 0) wanted = seq;

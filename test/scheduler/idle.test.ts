@@ -27,6 +27,16 @@ describe('a doorbell is armed', () => {
     expect(armed()).toEqual([[COMPUTE, 20]]);
   });
 
+  it('when half of many commands are over', () => {
+    state.commands(COMPUTE, 128);
+    state.commands(0, 200);
+    asked.turn();
+    expect(armed()).toEqual([
+      [0, 100],
+      [COMPUTE, 128],
+    ]);
+  });
+
   it('not on queues without commands', () => {
     state.commands(0, 1);
     state.commands(COMPUTE, 3);

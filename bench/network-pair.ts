@@ -7,7 +7,7 @@ import { launchOf } from '../native/launch.js';
 import { loadMpi, startMpi } from '../native/mpi.js';
 import { commandLine } from './command-line.js';
 import { median, WARM_RUNS } from './harness.js';
-import { relay } from './network-relay.js';
+import { type Holder, relay } from './network-relay.js';
 import { underMpirun } from './ranks.js';
 
 const SMALL = 8;
@@ -43,6 +43,8 @@ export interface PairResult {
   /** Seconds of a step, and how many times that of plain MPI it is. */
   readonly small: {
     readonly oneWay: Compared;
+    /** The same, but none of its tasks can be issued on one rank before the clock starts. */
+    readonly behindBody: Compared;
     readonly withInsertion: Compared;
     /** The same, of a run that has come often enough to be played. */
     readonly recognised: Compared;
@@ -72,6 +74,7 @@ async function measure(): Promise<void> {
   };
   const small = {
     oneWay: figures(),
+    behindBody: figures(),
     withInsertion: figures(),
     recognised: figures(),
     again: figures(),
@@ -80,7 +83,8 @@ async function measure(): Promise<void> {
   const large = { direct: figures(), ipc: figures(), staged: figures() };
   for (let turn = 0; turn < TURNS; turn++) {
     const warm = turn === 0 ? WARM_RUNS : FEW_RUNS;
-    await between(raw, small.oneWay, () => oneWay(warm));
+    await between(raw, small.oneWay, () => oneWay(warm, 'kernel'));
+    await between(raw, small.behindBody, () => oneWay(warm, 'body'));
     const untilPlayed = Math.max(warm, UNTIL_PLAYED);
     await between(raw, small.withInsertion, () => chain('off', warm, 'whole'));
     await between(raw, small.recognised, () => chain('auto', untilPlayed, 'whole'));
@@ -98,6 +102,7 @@ async function measure(): Promise<void> {
     rawBytesPerSecond: median(rawRates),
     small: {
       oneWay: compared(small.oneWay),
+      behindBody: compared(small.behindBody),
       withInsertion: compared(small.withInsertion),
       recognised: compared(small.recognised),
       again: compared(small.again),
@@ -149,10 +154,10 @@ function steps(x: Datum<'f64'>): (graph: TaskGraph) => void {
 }
 
 /** A token goes back and forth between two ranks: each step is one dependency on the other rank. Seconds of a step. */
-async function oneWay(warm: number): Promise<number> {
+async function oneWay(warm: number, holder: Holder): Promise<number> {
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
-  await relay(runtime, SMALL, SMALL_STEPS, warm);
-  const seconds = await relay(runtime, SMALL, SMALL_STEPS, REPEATS);
+  await relay(runtime, SMALL, SMALL_STEPS, warm, holder);
+  const seconds = await relay(runtime, SMALL, SMALL_STEPS, REPEATS, holder);
   await runtime.close();
   return seconds;
 }

@@ -54,6 +54,7 @@ export function pairEntries(repeats: readonly PairResult[]): BenchEntry[] {
   });
   return [
     entry('dependency', ({ small }) => small.oneWay.ratio),
+    entry('dependency-behind-body', ({ small }) => small.behindBody.ratio),
     entry('dependency-inserted', ({ small }) => small.withInsertion.ratio),
     entry('dependency-recognised', ({ small }) => small.recognised.ratio),
     entry('dependency-again', ({ small }) => small.again.ratio),

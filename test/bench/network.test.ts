@@ -9,6 +9,7 @@ const pair = (oneWay: number, inserted: number, share: number): PairResult => ({
   library: 'MPI',
   small: {
     oneWay: compared(oneWay),
+    behindBody: compared(2 * oneWay),
     withInsertion: compared(inserted),
     recognised: compared(inserted / 2),
     again: compared(inserted / 5),
@@ -23,6 +24,7 @@ describe('ratios to plain MPI', () => {
     const params = { library: 'MPI', ranks: 2, repeats: 3 };
     expect(entries).toEqual([
       { name: 'network/dependency/ratio', value: 9, unit: 'ratio', params },
+      { name: 'network/dependency-behind-body/ratio', value: 18, unit: 'ratio', params },
       { name: 'network/dependency-inserted/ratio', value: 25, unit: 'ratio', params },
       { name: 'network/dependency-recognised/ratio', value: 12.5, unit: 'ratio', params },
       { name: 'network/dependency-again/ratio', value: 5, unit: 'ratio', params },

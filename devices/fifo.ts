@@ -36,7 +36,14 @@ export class Fifo<V extends number = number> {
     return value;
   }
 
-  /** Entry `i` from the front, for reports. */
+  /** Takes the entry at the back; only when `length` is not 0. */
+  pop(): V {
+    this.length--;
+    this.tally.count--;
+    return this.at(this.length);
+  }
+
+  /** Entry `i` from the front. */
   at(i: number): V {
     return this.ring[(this.first + i) & (this.ring.length - 1)];
   }

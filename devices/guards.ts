@@ -167,6 +167,10 @@ export interface Guards {
   arrivalCredit: boolean;
   /** The last free lane goes to a receive that has its memory (scheduler/ranks/rank-lanes.ts). */
   lastLane: boolean;
+  /** A receive stands in a lane behind receives of its own datum only (devices/network/receive-lanes.ts). */
+  laneOfDatum: boolean;
+  /** An event comes after what its queue has waited for only if it is the last of that queue (devices/submission.ts). */
+  impliedByLast: boolean;
   /** A small version is sent after its writer is over (stages/exec-message.ts). */
   sendAfterWrite: boolean;
   /** ... and its send is a reader of the copy. */
@@ -380,6 +384,8 @@ const all: Guards = {
   offerWhole: true,
   arrivalCredit: true,
   lastLane: true,
+  laneOfDatum: true,
+  impliedByLast: true,
   sendAfterWrite: true,
   sendRegistersRead: true,
   receiveAfterWrite: true,

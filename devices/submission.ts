@@ -2,13 +2,14 @@
 //
 // An event is (queue, sequence number). Before a command, the caller names the events that it must follow. This file
 // drops the events that need no wait: they are over, or lie on the same in-order queue, or the queue already waited for
-// a later event of the same source (`known`, one vector clock per queue). It folds the first of the rest into the
-// command's own record. So a command costs at most the edges that it needs.
+// a later event of the same source (`known`, one vector clock per queue), or another event that it waits for comes after them. It
+// folds the first of the rest into the command's own record. So a command costs at most the edges that it needs.
 //
 // Invariant: between issue and observed completion every record that carries work has its token in `flight`:
 // positive = task row + 1, negative = -(transfer id + 1), PART = a part of a task's work, 0 = nothing to do on completion.
 
 import { argumentsOf, type Backend, execRecords, type LaneCommand } from './backend.js';
+import { guards } from './guards.js';
 import {
   type Column,
   FIRST_QUEUE,
@@ -265,7 +266,36 @@ export class Submission {
     return 0;
   }
 
+  /** Drops the events of which others are known to come after them. */
+  private dropImplied(): void {
+    const { needList, needMark } = this;
+    let kept = 0;
+    for (let i = 0; i < this.needCount; i++) {
+      const q = needList[i];
+      if (this.isImplied(q, kept, i)) needMark[q] = 0;
+      else needList[kept++] = q;
+    }
+    this.needCount = kept;
+  }
+
+  /**
+   * Whether the needed event of queue `q` comes before that of another queue in the list, of which the first `kept` and those behind
+   * place `i` count. The last record of a queue comes after all that the queue has waited for.
+   */
+  private isImplied(q: QueueId, kept: number, i: number): boolean {
+    const { needList, needSeq, known, queueCount } = this;
+    const { issued } = this.backend;
+    for (let j = 0; j < this.needCount; j++) {
+      if (j >= kept && j <= i) continue;
+      const other = needList[j];
+      if (guards.impliedByLast && needSeq[other] !== issued[other]) continue;
+      if (((known[other * queueCount + q] - needSeq[q]) | 0) >= 0) return true;
+    }
+    return false;
+  }
+
   private issueWaits(queue: QueueId): QueueId {
+    if (this.needCount > 1) this.dropImplied();
     const n = this.needCount;
     if (n === 0) return NO_QUEUE;
     const base = queue * this.queueCount;

@@ -330,8 +330,10 @@ export class LaneMovements {
     if (movement.expected !== 0) this.expected.delete(movement.expected);
     if (parcel === undefined) return;
     x.parcels[movement.index] = undefined;
-    if (parcel.hasLane) this.rankLanes.giveLaneBack(tasks.target[row]);
-    if (isReceive && movement.from === undefined) this.rankLanes.endedAhead(d);
+    if (isReceive) {
+      const lane = parcel.hasLane ? tasks.target[row] : NO_QUEUE;
+      this.rankLanes.ended(row, lane, movement.from === undefined);
+    }
     if (tasks.execution[row] === Execution.command && status === Status.ok) {
       const way = this.rankLanes.isLong(d) ? (parcel.arrival?.way ?? 'direct') : 'inline';
       if (isReceive) this.traffic.countReceived(way, directory.bytes[d]);

@@ -4,7 +4,8 @@
 // its announcement, because it then gets memory where the version is needed, if there is room (stages/comm-in.ts).
 //
 // Another receive is commanded when no task before it uses its copy, long before its version comes. Until then it holds host
-// memory and a lane. So receives ahead of tasks that were not issued hold only what leaves room for these tasks.
+// memory and a place in a lane. So receives ahead of tasks that were not issued hold only what leaves room for these tasks. Those in
+// one lane have one datum, and one block of memory.
 //
 // A receive with memory may be in line for a lane. If the holder of the last lane waited for that memory, both would wait for
 // ever. So the last free lane is taken after the memory, also by a receive before which every task has been issued.
@@ -18,7 +19,14 @@
 import { findQueues } from '../../devices/backend.js';
 import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import { type DatumId, HOST, NO_QUEUE, type QueueId, type TaskId } from '../../devices/handles.js';
+import {
+  type DatumId,
+  HOST,
+  NO_DATUM,
+  NO_QUEUE,
+  type QueueId,
+  type TaskId,
+} from '../../devices/handles.js';
 import { ALIGNMENT } from '../../devices/memory/zone.js';
 import { keyOf, laneEra } from '../../devices/network/keys.js';
 import { NetOutcome, type NetworkPort } from '../../devices/network/port.js';
@@ -26,6 +34,7 @@ import { ReceiveLanes } from '../../devices/network/receive-lanes.js';
 import type { NetworkCredits } from '../../stages/comm-in.js';
 import type { Parcel, ParcelArrival } from '../../stages/parcel.js';
 import { NetworkRole, TaskStage } from '../../stages/task-table.js';
+import { INTERNAL_RUN } from '../engine/run-state.js';
 import type { RankHost } from './host.js';
 import type { Movement } from './movements.js';
 
@@ -46,9 +55,11 @@ export class RankLanes {
   /** Parcels that may be used again. A parcel of a send keeps its list, and most sends have one destination. */
   private readonly spareSends: OwnParcel[] = [];
   private readonly spareReceives: OwnParcel[] = [];
-  /** Receives that hold host memory or wait for it, and their bytes. */
+  /** Blocks of host memory that receives ahead hold or wait for, and their bytes: one for each of their lanes. */
   private ahead = 0;
   private aheadBytes = 0;
+  /** The lane in which the last receive that was asked about may stand behind another one, or NO_QUEUE. */
+  private behind: QueueId = NO_QUEUE;
 
   constructor(
     engine: RankHost,
@@ -99,26 +110,50 @@ export class RankLanes {
   begins(row: number): boolean {
     const { tasks } = this.engine;
     const id = tasks.idOf(row);
-    const bytes = this.bytesOf(tasks.flowDatum[tasks.flowStart[row]]);
-    if (!this.hasTurn(id, bytes)) {
-      const { held } = this.receives;
-      let i = held.length;
-      while (i > 0 && ((held[i - 1] - id) | 0) > 0) i--;
-      held.splice(i, 0, id);
-      return false;
-    }
-    this.ahead++;
-    this.aheadBytes += bytes;
-    return true;
+    if (this.hasTurn(row)) return true;
+    const { held } = this.receives;
+    let i = held.length;
+    while (i > 0 && ((held[i - 1] - id) | 0) > 0) i--;
+    held.splice(i, 0, id);
+    return false;
   }
 
-  /** Takes a lane for the receive in `row`, which begins. NO_QUEUE: only the last is free, and it takes one after its memory. */
+  /**
+   * Takes a place in a lane for the receive in `row`, right after `begins`. NO_QUEUE: only the last lane is free, and it takes one after its
+   * memory.
+   */
   laneAhead(row: number): QueueId {
     const { receives } = this;
+    const { tasks } = this.engine;
+    const id = tasks.idOf(row);
+    const { behind } = this;
+    if (behind !== NO_QUEUE) {
+      receives.join(behind, id);
+      return behind;
+    }
+    const d = this.datumOf(row);
+    this.ahead++;
+    this.aheadBytes += this.bytesOf(d);
     if (receives.isOneLeft && guards.lastLane) return NO_QUEUE;
     const lane = receives.free;
-    receives.take(lane, this.engine.tasks.idOf(row));
+    receives.take(lane, id, this.ofRead(row) ? NO_DATUM : d);
     return lane;
+  }
+
+  /** Whether the receive in `row` is for a `read`: it may be withdrawn, so it has its lane for itself. */
+  private ofRead(row: number): boolean {
+    return this.engine.tasks.run[row] === INTERNAL_RUN;
+  }
+
+  /** The lane in which the receive in `row` may stand behind another one, or NO_QUEUE. */
+  private laneBehind(row: number): QueueId {
+    if (this.ofRead(row)) return NO_QUEUE;
+    return this.receives.behind(this.engine.tasks.idOf(row), this.datumOf(row));
+  }
+
+  private datumOf(row: number): DatumId {
+    const { tasks } = this.engine;
+    return tasks.flowDatum[tasks.flowStart[row]];
   }
 
   /** Any lane for receives. */
@@ -126,15 +161,12 @@ export class RankLanes {
     return this.receives.all[0];
   }
 
-  /** A receive on a lane is over, or was dropped. */
-  giveLaneBack(lane: QueueId): void {
-    this.receives.giveBack(lane);
-  }
-
-  /** The receive of `d` that began ahead of its version is over, or was dropped. */
-  endedAhead(d: DatumId): void {
+  /** The receive in `row` is over, or was dropped. `lane`: it has a place there. `isAhead`: it began ahead of its version. */
+  ended(row: number, lane: QueueId, isAhead: boolean): void {
+    const isLast = lane === NO_QUEUE || this.receives.giveBack(lane, this.engine.tasks.idOf(row));
+    if (!isAhead || !isLast) return;
     this.ahead--;
-    this.aheadBytes -= this.bytesOf(d);
+    this.aheadBytes -= this.bytesOf(this.datumOf(row));
   }
 
   /**
@@ -172,8 +204,7 @@ export class RankLanes {
       const id = held[0];
       const row = id & tasks.mask;
       const isOver = !tasks.contains(id) || tasks.stage[row] !== TaskStage.ready;
-      const datum = tasks.flowDatum[tasks.flowStart[row]];
-      if (!isOver && !this.hasTurn(id, this.bytesOf(datum))) return -1;
+      if (!isOver && !this.hasTurn(row)) return -1;
       held.shift();
       if (!isOver) return row;
     }
@@ -184,25 +215,30 @@ export class RankLanes {
     return this.engine.directory.bytes[d] + ALIGNMENT;
   }
 
-  /** Whether receive `id` may begin: every task before it is issued or over, or it leaves these a lane and room. */
-  private hasTurn(id: TaskId, bytes: number): boolean {
+  /** Whether the receive in `row` may begin: every task before it is issued or over, or it leaves these a lane and room. */
+  private hasTurn(row: number): boolean {
     const { receives, engine } = this;
-    if (receives.free === NO_QUEUE) return false;
-    if (!guards.arrivalCredit || engine.arrivals.isReached(id)) return true;
-    return !receives.isOneLeft && this.leavesRoom(bytes);
+    this.behind = this.laneBehind(row);
+    const joins = this.behind !== NO_QUEUE;
+    if (!joins && receives.free === NO_QUEUE) return false;
+    if (!guards.arrivalCredit || engine.arrivals.isReached(engine.tasks.idOf(row))) return true;
+    return (
+      (joins || !receives.isOneLeft) && this.leavesRoom(this.bytesOf(this.datumOf(row)), joins)
+    );
   }
 
   /**
    * Whether host memory has one stretch for the largest task, wherever the blocks of receives ahead lie, and has that much
-   * room now.
+   * room now. `isCounted`: the block of `bytes` is among them.
    */
-  private leavesRoom(bytes: number): boolean {
+  private leavesRoom(bytes: number, isCounted: boolean): boolean {
     const { zone, reachable } = this.engine.spaces[HOST];
     const { credits } = this;
-    if (this.aheadBytes + bytes > credits.limit[HOST]) return false;
+    const aheadBytes = this.aheadBytes + (isCounted ? 0 : bytes);
+    if (aheadBytes > credits.limit[HOST]) return false;
     const floor = credits.floor[HOST];
-    const stretches = this.ahead + 2;
-    if ((zone.capacity - this.aheadBytes - bytes) / stretches < floor) return false;
+    const stretches = this.ahead + (isCounted ? 1 : 2);
+    if ((zone.capacity - aheadBytes) / stretches < floor) return false;
     return reachable - bytes >= floor;
   }
 

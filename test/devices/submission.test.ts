@@ -50,6 +50,31 @@ const steps = fc.array(
 );
 
 describe('submission', () => {
+  it('waits once for the last command of a queue, and what that has waited for', () => {
+    const backend = new ManualBackend(3, 0);
+    const sub = new Submission(backend.port);
+    const issue = (queue: number, ...after: (readonly [number, number])[]): number => {
+      sub.begin(queueId(queue));
+      for (const [q, seq] of after) sub.after(queueId(q), seq);
+      return sub.exec(launch(5, 0));
+    };
+    const waits = (queue: number): number[] =>
+      backend.commands
+        .filter((c) => c.queue === queue && c.onQueue !== NO_QUEUE)
+        .map(({ onQueue }) => onQueue);
+    const kernel = issue(0);
+    const send = issue(1, [0, kernel]);
+    issue(2, [0, kernel], [1, send]);
+    expect(waits(2)).toEqual([1]);
+    // The earlier event of queue 1 does not come after the later one of queue 0.
+    const later = issue(0);
+    issue(1, [0, later]);
+    const sends = issue(1);
+    issue(2, [0, later], [1, sends - 1]);
+    expect(waits(2)).toEqual([1, 1, 0]);
+    expect(sub.waits).toBe(5);
+  });
+
   it('enforces every edge that was asked for, and no edge twice', () => {
     fc.assert(
       fc.property(steps, (program) => {

@@ -233,7 +233,7 @@ describe('an announced receive', () => {
     expect(execMessage(state.x, row)).toBe(Outcome.running);
     expect(rankLanes.waitLists(announced.task)).toBe(1);
     expect(rankLanes.next()).toBe(-1);
-    rankLanes.giveLaneBack(state.tasks.target[rowOf(world, ahead[2])]);
+    rankLanes.ended(rowOf(world, ahead[2]), state.tasks.target[rowOf(world, ahead[2])], true);
     expect(rankLanes.next()).toBe(row);
     expect(execMessage(state.x, row)).toBe(Outcome.issued);
     expect(state.tasks.queue[row]).toBe(state.tasks.target[rowOf(world, ahead[2])]);

@@ -1,6 +1,7 @@
 // Receives that were commanded ahead: the lanes that they take, and the lane at whose end the engine looks for more.
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { NO_QUEUE, type QueueId } from '../../devices/handles.js';
+import { ALIGNMENT } from '../../devices/memory/zone.js';
 import type { RankHost } from '../../scheduler/ranks/host.js';
 import { RankLanes } from '../../scheduler/ranks/rank-lanes.js';
 import type { NetworkCredits } from '../../stages/comm-in.js';
@@ -13,12 +14,14 @@ const RECEIVES = [3, 4, 5, 6, 7, 8];
 function setUp(reached = false): {
   state: PartsState;
   lanes: RankLanes;
+  credits: { floor: number[]; limit: number[] };
   marks: () => number[];
 } {
   const state = new PartsState({ lanes: 8 });
   const host = Object.assign(state, { arrivals: { isReached: () => reached } });
-  const credits = { floor: [0], limit: [Number.POSITIVE_INFINITY] } as unknown as NetworkCredits;
-  const lanes = new RankLanes(host as unknown as RankHost, credits, () => true, {
+  const credits = { floor: [0], limit: [Number.POSITIVE_INFINITY] };
+  const granted = credits as unknown as NetworkCredits;
+  const lanes = new RankLanes(host as unknown as RankHost, granted, () => true, {
     hostOnly: false,
   });
   const marks = (): number[] => {
@@ -26,7 +29,7 @@ function setUp(reached = false): {
     lanes.markLanes(wakes);
     return [...wakes.keys()].filter((q) => wakes[q] === 1);
   };
-  return { state, lanes, marks };
+  return { state, lanes, credits, marks };
 }
 
 /** The lane of the receive in `row`, if it begins with one. */
@@ -74,6 +77,73 @@ it('a receive behind issued tasks only begins when one lane is left, and takes i
   expect(receiveLanes?.takeAny(state.tasks.idOf(announced))).toBe(RECEIVES[5]);
   expect(receiveLanes?.takeAny(state.tasks.idOf(rows[5]))).toBe(NO_QUEUE);
   expect([lanes.waitLists(state.tasks.idOf(rows[5])), lanes.next()]).toEqual([1, -1]);
-  lanes.giveLaneBack(RECEIVES[5] as QueueId);
+  lanes.ended(announced, RECEIVES[5] as QueueId, false);
   expect(lanes.next()).toBe(rows[5]);
+});
+
+describe('receives of one datum', () => {
+  it('stand behind each other in one lane, which is free when the last is over', () => {
+    const { state, lanes } = setUp();
+    const run = state.run();
+    const d = state.datum(1);
+    const rows = [0, 1, 2].map(() => state.task({ writes: [d], run }));
+    const other = state.task({ writes: [state.datum(1)], run });
+    expect(rows.map((row) => laneOf(lanes, row))).toEqual([3, 3, 3]);
+    expect(laneOf(lanes, other)).toBe(4);
+    lanes.ended(rows[0], 3 as QueueId, true);
+    // It was dropped before it was commanded.
+    lanes.ended(rows[2], 3 as QueueId, true);
+    expect(laneOf(lanes, state.task({ writes: [state.datum(1)], run }))).toBe(5);
+    lanes.ended(rows[1], 3 as QueueId, true);
+    expect(laneOf(lanes, state.task({ writes: [state.datum(1)], run }))).toBe(3);
+  });
+
+  it('need no free lane, unless an earlier receive is held', () => {
+    const { state, lanes, marks } = setUp();
+    const run = state.run();
+    const data = RECEIVES.map(() => state.datum(1));
+    const before = state.task({ writes: [data[5]], run });
+    for (const d of data.slice(0, 5)) laneOf(lanes, state.task({ writes: [d], run }));
+    expect(laneOf(lanes, state.task({ writes: [data[2]], run }))).toBe(5);
+    expect(laneOf(lanes, before)).toBe(NO_QUEUE);
+    // It would keep the lane from the held one.
+    expect(laneOf(lanes, state.task({ writes: [data[2]], run }))).toBe(NO_QUEUE);
+    expect(marks()).toEqual(RECEIVES);
+  });
+
+  it('a receive of a read has a lane of its own: it may be withdrawn', () => {
+    const { state, lanes } = setUp();
+    const run = state.run();
+    const d = state.datum(1);
+    const rows = [{}, { run }, {}].map((each) => state.task({ writes: [d], ...each }));
+    expect(rows.map((row) => laneOf(lanes, row))).toEqual([3, 4, 5]);
+  });
+
+  it('count as one block of host memory, until the last is over', () => {
+    const blocks = 64;
+    const { state, lanes, credits } = setUp();
+    const run = state.run();
+    const { capacity } = state.spaces[0].zone;
+    // One block ahead leaves one stretch for the largest task, and two do not.
+    credits.floor[0] = capacity / 2 - ALIGNMENT;
+    const [d, other] = [state.datum(1), state.datum(1)];
+    const rows = Array.from({ length: blocks }, () => state.task({ writes: [d], run }));
+    for (const row of rows) expect(laneOf(lanes, row)).toBe(3);
+    const next = state.task({ writes: [other], run, stage: TaskStage.ready });
+    expect(laneOf(lanes, next)).toBe(NO_QUEUE);
+    for (const row of rows) {
+      expect(lanes.next()).toBe(-1);
+      lanes.ended(row, 3 as QueueId, true);
+    }
+    expect(lanes.next()).toBe(next);
+  });
+
+  it('that end in another order are an error', () => {
+    const { state, lanes } = setUp();
+    const run = state.run();
+    const d = state.datum(1);
+    const rows = [0, 1, 2].map(() => state.task({ writes: [d], run }));
+    for (const row of rows) laneOf(lanes, row);
+    expect(() => lanes.ended(rows[1], 3 as QueueId, true)).toThrow(/is not over/);
+  });
 });

@@ -91,6 +91,8 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
     directed: directedCases.lanesInTheWay,
   },
   lastLane: { hazard: H12, directed: directedCases.lastLaneTaken },
+  laneOfDatum: { hazard: 'progress', cases: { ranks: 2 } },
+  impliedByLast: { hazard: H3, cases: {} },
   sendAfterWrite: { hazard: 'H4 used before it is finished', cases: { ranks: 2 } },
   sendRegistersRead: { hazard: H5, cases: { ranks: 2 } },
   receiveAfterWrite: { hazard: H3, cases: { ranks: 2 } },

@@ -207,7 +207,7 @@ export class WindowRoom {
     return new Promise((resolve, reject) => {
       setImmediate(() => {
         if (run.error !== undefined) reject(run.error);
-        else if (this.hasSpace) resolve();
+        else if (this.hasSpace && (isBody || this.hasRows)) resolve();
         else {
           if (this.waiters.length === 0) state.observer?.throttled(true);
           this.waiters.push({ run, isBody, resolve, reject });
@@ -234,6 +234,14 @@ export class WindowRoom {
   }
 
   /**
+   * Whether the next insertion of the program finds room. Rows become free in program order: many tasks may be over behind one that
+   * waits. A body that has begun may await the program, which then goes on without room.
+   */
+  private get hasRows(): boolean {
+    return this.parts.bodies.waiting > 0 || this.state.tasks.isRoomy(3);
+  }
+
+  /**
    * Whether all remaining tasks are bodies that wait themselves, for tasks that they inserted or for space. Then one
    * of them must continue, because the tasks that fill the window may wait for it.
    */
@@ -249,8 +257,9 @@ export class WindowRoom {
   }
 
   private tellWaiters(): void {
-    const hasSpace = this.hasSpace;
-    const forBodies = hasSpace || this.allWait;
+    const isHalfDone = this.hasSpace;
+    const hasSpace = isHalfDone && this.hasRows;
+    const forBodies = isHalfDone || this.allWait;
     const waiters = this.waiters;
     const kept: SpaceWaiter[] = [];
     for (const waiter of waiters) {

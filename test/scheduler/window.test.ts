@@ -35,6 +35,19 @@ describe.each(MACHINES)('on $name', ({ options, gpus }) => {
     });
   });
 
+  it('space() waits for room where tasks that are over stand behind one that runs', async () => {
+    await onMachine({ ...options, window: 16, workers: 2 }, async (runtime) => {
+      const run = runtime.run(async (graph) => {
+        graph.insert(spin, { microseconds: 200_000 }, { device: 'host' });
+        for (let i = 1; i < 16; i++) graph.insert(spin, { microseconds: 1 }, { device: 'host' });
+        await graph.space();
+        // The row of the first task is the first that becomes free.
+        expect(runtime.engine.tasks.live).toBeLessThan(16);
+      });
+      expect((await soon(runtime, run)).tasks).toBe(16);
+    });
+  });
+
   it('tasks with hundreds of data fill the rings of their queues, and go on when there is room', async () => {
     await onMachine({ ...options, window: 4096, runAhead: 16, checked: false }, async (runtime) => {
       const flows = 700;

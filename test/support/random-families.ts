@@ -212,6 +212,7 @@ export async function compareFamilies(
       for (const [i, root] of roots.entries()) {
         if (!mayFill) await graph.space();
         insert(root, data, (cls, args) => void graph.insert(cls, args as never));
+        if (!mayFill) await graph.space();
         if (isAlone && i % 4 === 3) await graph.value(data[names[0]]).catch(() => {});
         if (isAlone && i % 5 === 4) await graph.space();
       }

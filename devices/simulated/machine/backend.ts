@@ -493,12 +493,12 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   private scheduleTurn(at: number): void {
     if (this.turnScheduled) return;
     this.turnScheduled = true;
-    this.world.schedule(this.turnEvent, at);
+    this.world.scheduleTurn(this.turnEvent, at);
   }
 
   happens(): void {
     this.turnScheduled = false;
-    this.world.turns++;
+    this.world.turnBegins();
     if (this.executor.isDead) return;
     if (this.depth > 0) {
       this.turnMissed = true;
@@ -547,9 +547,16 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     else this.hostTime = Math.max(this.hostTime, until);
     this.disarm();
     if (this.executor.isDead) throw new Error('simulation: the rank is gone');
-    if (world.moves !== moves || world.next < Number.POSITIVE_INFINITY) this.idleBlocks = 0;
-    else if (++this.idleBlocks > MOST_IDLE_BLOCKS)
-      throw new Error(`simulation: the engine blocks for ever; ${this.describeQueues()}`);
+    // Engines may have turns for ever, on which they find nothing to do.
+    if (world.moves !== moves || world.isMoving) this.idleBlocks = 0;
+    else if (++this.idleBlocks > MOST_IDLE_BLOCKS) throw this.blocksForEver();
+  }
+
+  private blocksForEver(): Error {
+    return new Error(
+      'simulation: the engine blocks for ever. Simulated ranks share a thread: where another rank may wait for its program, ' +
+        `await graph.space() before each insertion and value(). ${this.describeQueues()}`,
+    );
   }
 
   sleep(): boolean {

@@ -29,6 +29,8 @@ export class World {
   nested = 0;
   /** Engine turns so far. */
   turns = 0;
+  /** Turns of engines that are to come. */
+  private turnsDue = 0;
   /** Events so far, turns included. */
   private steps = 0;
   private readonly events: EventQueue = new EventQueue();
@@ -70,6 +72,18 @@ export class World {
     this.kick();
   }
 
+  /** The turn of an engine, event `id`, will happen at `time`. It must not be under way. */
+  scheduleTurn(id: number, time: number): void {
+    this.turnsDue++;
+    this.schedule(id, time);
+  }
+
+  /** The turn of an engine happens. */
+  turnBegins(): void {
+    this.turnsDue--;
+    this.turns++;
+  }
+
   /** Event `id`, which is under way, will happen at `time` instead. */
   move(id: number, time: number): void {
     this.events.move(id, time);
@@ -90,6 +104,11 @@ export class World {
   /** Events so far that were not turns of engines: the machine's own progress. */
   get moves(): number {
     return this.steps - this.turns;
+  }
+
+  /** Whether events other than turns of engines are to come. */
+  get isMoving(): boolean {
+    return this.events.length > this.turnsDue;
   }
 
   /** Lets the next event happen; false when there is none. */

@@ -171,6 +171,8 @@ export interface Guards {
   laneOfDatum: boolean;
   /** An event comes after what its queue has waited for only if it is the last of that queue (devices/submission.ts). */
   impliedByLast: boolean;
+  /** ... and no queue of a GPU: a lost one ends its records without their waits. */
+  impliedOnHost: boolean;
   /** A small version is sent after its writer is over (stages/exec-message.ts). */
   sendAfterWrite: boolean;
   /** ... and its send is a reader of the copy. */
@@ -386,6 +388,7 @@ const all: Guards = {
   lastLane: true,
   laneOfDatum: true,
   impliedByLast: true,
+  impliedOnHost: true,
   sendAfterWrite: true,
   sendRegistersRead: true,
   receiveAfterWrite: true,

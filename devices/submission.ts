@@ -25,6 +25,9 @@ export const PART = 0x7fffffff;
 /** A record counts its arguments in 12 bits. */
 export const MOST_ARGUMENTS = 0xfff;
 
+/** Queues that no lost device ends. */
+const onHost: ReadonlySet<string> = new Set(['worker', 'script', 'lane']);
+
 /** Records after which old events are forgotten: far below half of the int32 range. */
 const SWEEP_EVERY = 2 ** 28;
 
@@ -74,6 +77,8 @@ export class Submission {
   private readonly needSeq: Int32Array;
   private readonly needMark: Uint8Array;
   private readonly needList: Column<Int32Array, QueueId>;
+  /** 1: the queue is one of a GPU. */
+  private readonly isOfGpu: Uint8Array;
   private needCount = 0;
   private needFor = FIRST_QUEUE;
   /** Wait records and folded waits issued so far, for figures. */
@@ -98,6 +103,7 @@ export class Submission {
     this.needSeq = new Int32Array(n);
     this.needMark = new Uint8Array(n);
     this.needList = new Int32Array(n) as Column<Int32Array, QueueId>;
+    this.isOfGpu = Uint8Array.from(backend.queues, ({ kind }) => (onHost.has(kind) ? 0 : 1));
   }
 
   /**
@@ -280,7 +286,8 @@ export class Submission {
 
   /**
    * Whether the needed event of queue `q` comes before that of another queue in the list, of which the first `kept` and those behind
-   * place `i` count. The last record of a queue comes after all that the queue has waited for.
+   * place `i` count. The last record of a queue comes after all that the queue has waited for. The queues of a GPU do not count: when
+   * it is lost, their records are over at once.
    */
   private isImplied(q: QueueId, kept: number, i: number): boolean {
     const { needList, needSeq, known, queueCount } = this;
@@ -288,6 +295,7 @@ export class Submission {
     for (let j = 0; j < this.needCount; j++) {
       if (j >= kept && j <= i) continue;
       const other = needList[j];
+      if (guards.impliedOnHost && this.isOfGpu[other] === 1) continue;
       if (guards.impliedByLast && needSeq[other] !== issued[other]) continue;
       if (((known[other * queueCount + q] - needSeq[q]) | 0) >= 0) return true;
     }

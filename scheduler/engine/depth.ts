@@ -4,7 +4,7 @@
 // is a time, not a count: each queue holds about AHEAD of work, in commands as long as it lately completed. A
 // queue holds thousands of microsecond tasks, but only about three millisecond tasks. Only work counts: a queue that waits
 // for another rank between short commands is given as many of them as one that does not wait, or each of these waits would also
-// be one for the engine.
+// be one for the engine. (What the stream of a GPU waits for counts as its work.)
 // Invariant: LEAST <= depth <= the configured run-ahead.
 import type { QueueId } from '../../devices/handles.js';
 import type { Submission } from '../../devices/submission.js';
@@ -23,7 +23,7 @@ export class DepthControl {
   private readonly maximum: number;
   /** Nanoseconds that the queue had worked when it last completed a command. */
   private readonly worked: Float64Array;
-  /** Nanoseconds of work of a command, a geometric mean; 0: none was seen. */
+  /** Nanoseconds of work of a command, of the last ones; 0: none was seen. */
   private readonly average: Float64Array;
   /** 1: lanes, which do no work. */
   private readonly isLane: Uint8Array;
@@ -52,8 +52,8 @@ export class DepthControl {
     this.worked[q] = worked;
     if (each <= 0) return;
     const average = this.average[q];
-    const factor = Math.min(MOST_GROWTH, each / average) ** (n >= 8 ? 0.5 : 0.125);
-    this.average[q] = average === 0 ? each : average * factor;
+    const counted = Math.min(each, MOST_GROWTH * average);
+    this.average[q] = average === 0 ? each : average + (counted - average) * (n >= 8 ? 0.5 : 0.125);
     const depth = Math.ceil(AHEAD / this.average[q]);
     this.depth[q] = depth < LEAST ? LEAST : depth > this.maximum ? this.maximum : depth;
   }

@@ -489,10 +489,11 @@ export class Engine extends EngineState implements StageHooks, Pass {
 
   issued(row: number): void {
     this.progressed++;
-    if (++this.unpublished >= ISSUES_PER_PUBLISH && this.pumping) this.publish();
     if (this.observer !== undefined) this.observer.issued(row);
     if (this.remote !== undefined && this.isMovement(row)) this.movementIssued(row, this.remote);
     else this.releaseSuccessors(row);
+    // Now the network knows of the command as well.
+    if (++this.unpublished >= ISSUES_PER_PUBLISH && this.pumping) this.publish();
   }
 
   private movementIssued(row: number, remote: Remote): void {

@@ -542,6 +542,13 @@ export const guardTests = [
   },
   {
     project: 'unit',
+    file: 'test/devices/submission.test.ts',
+    guard: 'impliedOnHost',
+    hazard: 'H15 errors spread',
+    breaks: 'what the queue of a lost GPU was to wait for counts as over',
+  },
+  {
+    project: 'unit',
     file: 'test/devices/queue-progress.test.ts',
     guard: 'failuresSettle',
     hazard: 'H15 errors spread',

@@ -1,9 +1,11 @@
 // Event pruning: with pruned waits every command still follows all its predecessors, and no unnecessary wait is issued.
 // Checked against the order that queues and issued waits enforce.
 
+import '../support/removable-guards.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { HOST, NO_QUEUE } from '../../devices/handles.js';
+import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import { type Launch, Submission } from '../../devices/submission.js';
 import { queueId, spaceId, taskId } from '../support/handles.js';
 import { ManualBackend } from '../support/manual-backend.js';
@@ -73,6 +75,38 @@ describe('submission', () => {
     issue(2, [0, later], [1, sends - 1]);
     expect(waits(2)).toEqual([1, 1, 0]);
     expect(sub.waits).toBe(5);
+  });
+
+  /** What a task waits for that follows a kernel, and a copy to the host behind that kernel. */
+  const waitsBehindCopy = (): number[] => {
+    const backend = new ManualBackend(2, 1);
+    const sub = new Submission(backend.port);
+    const [kernelQueue, taskQueue] = [0, 1].map(queueId);
+    const copyQueue = queueId(backend.queues.findIndex(({ kind }) => kind === 'd2h'));
+    sub.begin(kernelQueue);
+    const kernel = sub.exec(launch(5, 0));
+    sub.begin(copyQueue);
+    sub.after(kernelQueue, kernel);
+    const copied = sub.copy(7, HOST, 0, spaceId(1), 0, 64);
+    sub.begin(taskQueue);
+    sub.after(kernelQueue, kernel);
+    sub.after(copyQueue, copied);
+    sub.exec(launch(6, 0));
+    const waits = backend.commands.filter((c) => c.queue === taskQueue && c.onQueue !== NO_QUEUE);
+    return waits.map(({ onQueue }) => onQueue).sort((a, b) => a - b);
+  };
+
+  it('waits for what a queue of a GPU has waited for: its records end at once when the GPU is lost', () => {
+    expect(waitsBehindCopy()).toEqual([0, 4]);
+  });
+
+  it('without impliedOnHost: what the queue of a lost GPU was to wait for counts as over', () => {
+    setGuard('impliedOnHost', false);
+    try {
+      expect(waitsBehindCopy()).toEqual([4]);
+    } finally {
+      setGuard('impliedOnHost', true);
+    }
   });
 
   it('enforces every edge that was asked for, and no edge twice', () => {

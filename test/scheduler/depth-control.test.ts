@@ -67,6 +67,16 @@ describe('depth control', () => {
     expect(c.depth[0]).toBeGreaterThan(0.8 * before);
   });
 
+  it('short commands between long ones do not hide them', () => {
+    const c = setUp(1024);
+    for (let i = 0; i < 100; i++) {
+      c.work(0, 1_000, 1);
+      c.work(0, 10e6, 1);
+    }
+    expect(c.depth[0]).toBe(3);
+    expect(c.control.isShort(queueId(0), 100_000)).toBe(false);
+  });
+
   it('takes the first commands it sees as they are', () => {
     const { depth, work } = setUp(1024);
     work(0, 100_000, 1);

@@ -97,7 +97,9 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   /** The turn came while the engine was on the stack. */
   private turnMissed = false;
   private turn: () => void = () => {};
+  /** Blocks in a row since which the machine has done nothing, and its progress at the end of the last one. */
   private idleBlocks = 0;
+  private movesAtBlock = 0;
   private scratch: Uint8Array = new Uint8Array(0);
 
   constructor(options: SimulatedOptions) {
@@ -535,7 +537,6 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   block(microseconds: number): void {
     const { world } = this;
     const until = this.hostTime + microseconds * 1000;
-    const { moves } = world;
     this.depth++;
     let rang = this.isDue() || this.adversary.wakesForNothing();
     while (!rang && world.next <= until) {
@@ -548,8 +549,9 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     this.disarm();
     if (this.executor.isDead) throw new Error('simulation: the rank is gone');
     // Engines may have turns for ever, on which they find nothing to do.
-    if (world.moves !== moves || world.isMoving) this.idleBlocks = 0;
+    if (world.moves !== this.movesAtBlock || world.isMoving) this.idleBlocks = 0;
     else if (++this.idleBlocks > MOST_IDLE_BLOCKS) throw this.blocksForEver();
+    this.movesAtBlock = world.moves;
   }
 
   private blocksForEver(): Error {

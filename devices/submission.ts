@@ -13,6 +13,7 @@ import { guards } from './guards.js';
 import {
   type Column,
   FIRST_QUEUE,
+  HOST,
   NO_QUEUE,
   type QueueId,
   type SpaceId,
@@ -24,9 +25,6 @@ export const PART = 0x7fffffff;
 
 /** A record counts its arguments in 12 bits. */
 export const MOST_ARGUMENTS = 0xfff;
-
-/** Queues that no lost device ends. */
-const onHost: ReadonlySet<string> = new Set(['worker', 'script', 'lane']);
 
 /** Records after which old events are forgotten: far below half of the int32 range. */
 const SWEEP_EVERY = 2 ** 28;
@@ -103,7 +101,7 @@ export class Submission {
     this.needSeq = new Int32Array(n);
     this.needMark = new Uint8Array(n);
     this.needList = new Int32Array(n) as Column<Int32Array, QueueId>;
-    this.isOfGpu = Uint8Array.from(backend.queues, ({ kind }) => (onHost.has(kind) ? 0 : 1));
+    this.isOfGpu = Uint8Array.from(backend.queues, ({ space }) => (space === HOST ? 0 : 1));
   }
 
   /**

@@ -207,7 +207,7 @@ export class WindowRoom {
     return new Promise((resolve, reject) => {
       setImmediate(() => {
         if (run.error !== undefined) reject(run.error);
-        else if (this.hasSpace && (isBody || this.hasRows)) resolve();
+        else if (isBody ? this.isHalfDone : this.hasSpace) resolve();
         else {
           if (this.waiters.length === 0) state.observer?.throttled(true);
           this.waiters.push({ run, isBody, resolve, reject });
@@ -226,7 +226,7 @@ export class WindowRoom {
    * Whether no more than half a window of tasks waits to be run. Asynchronous bodies that have begun do not count:
    * the caller may be one of them, or may be awaited by one of them.
    */
-  private get hasSpace(): boolean {
+  private get isHalfDone(): boolean {
     const { runs, tasks } = this.state;
     let unfinished = 0;
     for (const run of runs) if (run !== undefined) unfinished += run.live + run.standing;
@@ -234,11 +234,11 @@ export class WindowRoom {
   }
 
   /**
-   * Whether the next insertion of the program finds room. Rows become free in program order: many tasks may be over behind one that
-   * waits. A body that has begun may await the program, which then goes on without room.
+   * Whether the program may go on: its next insertion finds room as well. Rows become free in program order, so many tasks may be over
+   * behind one that waits. A body that has begun may await the program, which then goes on without room.
    */
-  private get hasRows(): boolean {
-    return this.parts.bodies.waiting > 0 || this.state.tasks.isRoomy(3);
+  private get hasSpace(): boolean {
+    return this.isHalfDone && (this.parts.bodies.waiting > 0 || this.state.tasks.isRoomy(3));
   }
 
   /**
@@ -257,9 +257,8 @@ export class WindowRoom {
   }
 
   private tellWaiters(): void {
-    const isHalfDone = this.hasSpace;
-    const hasSpace = isHalfDone && this.hasRows;
-    const forBodies = isHalfDone || this.allWait;
+    const { hasSpace } = this;
+    const forBodies = this.isHalfDone || this.allWait;
     const waiters = this.waiters;
     const kept: SpaceWaiter[] = [];
     for (const waiter of waiters) {

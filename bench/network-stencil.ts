@@ -1,5 +1,5 @@
-// The stencil of the METG measurement over ranks: some columns and one worker per rank, insertion included; or in runs that come again
-// and again, and are recognised. The program by hand is peers/mpi_stencil.cpp.
+// The stencil of the METG measurement over ranks: some columns and one worker per rank, insertion included; in runs that come again
+// and again, and are recognised; or as a plan of some steps that is played. The program by hand is peers/mpi_stencil.cpp.
 import { fileURLToPath } from 'node:url';
 import { Runtime } from '../index.js';
 import { launchOf } from '../native/launch.js';
@@ -16,7 +16,8 @@ array. It starts itself under mpirun.
   --ranks N             ranks (2)
   --columns N           columns per rank (4)
   --recognised          each point again and again, not pruned, until it is played
-  --before N            runs of a point before those that are timed, if it is recognised (7)
+  --played              each point as a plan of up to 20 steps, played as often as it takes
+  --before N            runs of a point before those that are timed, if it is recognised or played (7)
   --launcher PROGRAM    what starts the ranks (mpirun)
   --help                this text
 `;
@@ -25,6 +26,7 @@ const values = commandLine(usage, {
   ranks: { type: 'string', default: '2' },
   columns: { type: 'string', default: '4' },
   recognised: { type: 'boolean', default: false },
+  played: { type: 'boolean', default: false },
   before: { type: 'string', default: '7' },
   launcher: { type: 'string', default: 'mpirun' },
 });
@@ -32,6 +34,7 @@ const ranks = positive(usage, 'ranks', values.ranks);
 const columns = positive(usage, 'columns', values.columns);
 /** The runs are recorded and planned, and the last ones are played. */
 const before = positive(usage, 'before', values.before);
+if (values.recognised && values.played) usageError(usage, '--recognised or --played, not both');
 const points = values.points.split(',').map((point) => {
   const [, iterations, steps] =
     /^(\d+)x(\d+)$/.exec(point) ?? usageError(usage, `--points: ${point}`);
@@ -43,6 +46,8 @@ const WARM = 60;
 const WARM_STEPS = 400;
 const WARM_ITERATIONS = 4;
 const TIMED = 5;
+/** Limit for the steps of a plan. */
+const PLANNED = 20;
 
 /** Seconds of the last runs of a point that comes again and again. */
 async function repeated(iterations: number, steps: number, runs: number): Promise<number> {
@@ -76,17 +81,41 @@ async function inserted(): Promise<number[]> {
   return seconds;
 }
 
-async function recognised(): Promise<number[]> {
-  await repeated(WARM_ITERATIONS, WARM_STEPS, WARM);
+/** Seconds of the last plays of a point; the plan is made before. */
+async function played(iterations: number, steps: number, plays: number): Promise<number> {
+  const runtime = await Runtime.create({ workers: 1, gpus: 0 });
+  const row = makeColumns(runtime, columns * runtime.ranks, 0, runtime.ranks);
+  let planned = Math.min(PLANNED, steps);
+  while (steps % planned > 0) planned--;
+  const plan = await runtime.plan((graph) =>
+    insertShape(graph, row, 'stencil', planned, iterations),
+  );
   const seconds: number[] = [];
-  for (const { iterations, steps } of points)
-    seconds.push(await repeated(iterations, steps, before));
-  return seconds;
+  for (let i = 0; i < plays + TIMED; i++) {
+    const start = performance.now();
+    await plan.run({ times: steps / planned });
+    seconds.push((performance.now() - start) / 1e3);
+  }
+  await runtime.close();
+  return median(seconds.slice(plays));
+}
+
+/** Seconds of each point, with a runtime of its own, once all code is compiled. */
+async function each(seconds: typeof repeated): Promise<number[]> {
+  await seconds(WARM_ITERATIONS, WARM_STEPS, WARM);
+  const all: number[] = [];
+  for (const { iterations, steps } of points) all.push(await seconds(iterations, steps, before));
+  return all;
+}
+
+function measured(): Promise<number[]> {
+  if (values.played) return each(played);
+  return values.recognised ? each(repeated) : inserted();
 }
 
 const { launcher, rank } = launchOf();
 if (launcher !== undefined) {
-  const seconds = values.recognised ? await recognised() : await inserted();
+  const seconds = await measured();
   if (rank === 0) process.stdout.write(`${JSON.stringify(seconds)}\n`);
 } else {
   const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2)];

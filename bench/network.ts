@@ -32,12 +32,16 @@ interface StencilPoint {
   readonly steps: number;
 }
 
-/** Seconds of the points, repeat by repeat: inserted, recognised, and by hand. */
-interface StencilTimes {
-  readonly headrace: readonly (readonly number[])[];
-  readonly recognised: readonly (readonly number[])[];
-  readonly byHand: readonly (readonly number[])[];
+/** Something of each program: inserted, recognised, played, and by hand. */
+interface OfPrograms<T> {
+  readonly headrace: T;
+  readonly recognised: T;
+  readonly played: T;
+  readonly byHand: T;
 }
+
+/** Seconds of the points, repeat by repeat. */
+type StencilTimes = OfPrograms<readonly (readonly number[])[]>;
 
 const root = packageRoot();
 const program = (name: string): string => path.join(root, 'dist', 'bench', name);
@@ -79,29 +83,32 @@ export function rated(
   times: StencilTimes,
   width: number,
   cores: number,
-): Record<keyof StencilTimes, Rated[]> {
+): OfPrograms<Rated[]> {
   const measured = (repeats: readonly (readonly number[])[]) =>
     points.map(({ iterations, steps }, i) => {
       const tasks = steps * width;
       const granularity = (median(repeats.map((seconds) => seconds[i])) * cores) / tasks;
       return { granularity, rate: iterations / granularity };
     });
-  const all = {
-    headrace: measured(times.headrace),
-    recognised: measured(times.recognised),
-    byHand: measured(times.byHand),
-  };
+  const all = ofEach(times, measured);
+  const { headrace, recognised, played, byHand } = all;
   const best = Math.max(
-    ...[...all.headrace, ...all.recognised, ...all.byHand].map(({ rate }) => rate),
+    ...[headrace, recognised, played, byHand].flatMap((each) => each.map(({ rate }) => rate)),
   );
-  const share = ({ granularity, rate }: { granularity: number; rate: number }): Rated => ({
-    granularity,
-    efficiency: rate / best,
-  });
+  return ofEach(all, (each) =>
+    each.map(({ granularity, rate }) => ({ granularity, efficiency: rate / best })),
+  );
+}
+
+function ofEach<T, R>(
+  { headrace, recognised, played, byHand }: OfPrograms<T>,
+  make: (of: T) => R,
+): OfPrograms<R> {
   return {
-    headrace: all.headrace.map(share),
-    recognised: all.recognised.map(share),
-    byHand: all.byHand.map(share),
+    headrace: make(headrace),
+    recognised: make(recognised),
+    played: make(played),
+    byHand: make(byHand),
   };
 }
 
@@ -113,6 +120,7 @@ function timeStencils(ranks: number, launcher: string, byHand: string): StencilT
   const times = {
     headrace: [] as number[][],
     recognised: [] as number[][],
+    played: [] as number[][],
     byHand: [] as number[][],
   };
   for (let i = 0; i < REPEATS; i++) {
@@ -121,6 +129,7 @@ function timeStencils(ranks: number, launcher: string, byHand: string): StencilT
       JSON.parse(printedByRanks(ranks, [...headrace, ...options, ...more], launcher));
     times.headrace.push(timesOf());
     times.recognised.push(timesOf('--recognised'));
+    times.played.push(timesOf('--played'));
     const timed = JSON.parse(printedByRanks(ranks, [...handWords], launcher)) as Timed[];
     times.byHand.push(timed.map(({ seconds }) => seconds));
   }
@@ -129,19 +138,18 @@ function timeStencils(ranks: number, launcher: string, byHand: string): StencilT
 
 function stencilEntries(ranks: number, library: string, times: StencilTimes): BenchEntry[] {
   const cores = Math.min(ranks, availableParallelism());
-  const { headrace, recognised, byHand } = rated(POINTS, times, ranks * COLUMNS, cores);
+  const all = rated(POINTS, times, ranks * COLUMNS, cores);
   const us = (seconds: number): string => (seconds * 1e6).toFixed(2);
-  const [own, played, other] = [metg(headrace), metg(recognised), metg(byHand)];
+  const least = ofEach(all, metg);
   log(
-    `network/stencil, ${ranks} ranks of ${library}: METG(50 %) ${us(own)} us, recognised ${us(played)} us, MPI by hand ${us(other)} us`,
+    `network/stencil, ${ranks} ranks of ${library}: METG(50 %) ${us(least.headrace)} us, recognised ${us(least.recognised)} us, played ${us(least.played)} us, MPI by hand ${us(least.byHand)} us`,
   );
   for (const [i, { iterations }] of POINTS.entries()) {
-    const shown = [headrace[i], recognised[i], byHand[i]].map(
-      ({ granularity, efficiency }) =>
-        `${us(granularity).padStart(9)} us ${(efficiency * 100).toFixed(1).padStart(5)} %`,
-    );
-    const [first, second, third] = shown;
-    const words = `${first}   recognised ${second}   by hand ${third}`;
+    const shown = ofEach(all, (each) => {
+      const { granularity, efficiency } = each[i];
+      return `${us(granularity).padStart(9)} us ${(efficiency * 100).toFixed(1).padStart(5)} %`;
+    });
+    const words = `${shown.headrace}   recognised ${shown.recognised}   played ${shown.played}   by hand ${shown.byHand}`;
     log(`    ${String(iterations).padStart(7)} iterations  ${words}`);
   }
   const params = {
@@ -153,10 +161,17 @@ function stencilEntries(ranks: number, library: string, times: StencilTimes): Be
     efficiency: 0.5,
     repeats: REPEATS,
   };
+  const entry = (name: string, seconds: number): BenchEntry => ({
+    name: `network/stencil/${name}`,
+    value: seconds * 1e6,
+    unit: 'us',
+    params,
+  });
   return [
-    { name: 'network/stencil/metg', value: own * 1e6, unit: 'us', params },
-    { name: 'network/stencil/recognised', value: played * 1e6, unit: 'us', params },
-    { name: 'network/stencil/mpi-by-hand', value: other * 1e6, unit: 'us', params },
+    entry('metg', least.headrace),
+    entry('recognised', least.recognised),
+    entry('played', least.played),
+    entry('mpi-by-hand', least.byHand),
   ];
 }
 

@@ -45,9 +45,10 @@ describe('the METG of a stencil over ranks', () => {
     const times = {
       headrace: [seconds(1e6), seconds(100), seconds(0)],
       recognised: [seconds(20), seconds(0), seconds(50)],
+      played: [seconds(0), seconds(10), seconds(5)],
       byHand: [seconds(0), seconds(0), seconds(1e6)],
     };
-    const { headrace, recognised, byHand } = rated(points, times, 8, 2);
+    const { headrace, recognised, played, byHand } = rated(points, times, 8, 2);
     for (const [i, { iterations }] of points.entries()) {
       expect(byHand[i]).toEqual({
         granularity: expect.closeTo(iterations * 1e-6, 12),
@@ -63,5 +64,6 @@ describe('the METG of a stencil over ranks', () => {
     expect(metg(byHand)).toBeCloseTo(10e-6, 9);
     // And 40 us with an overhead of 20.
     expect(metg(recognised)).toBeCloseTo(40e-6, 4);
+    expect(played[0].granularity).toBeCloseTo(15e-6, 12);
   });
 });

@@ -1,4 +1,4 @@
-// The programs of the network benchmark run with every library: both stencils give one time per point. Times are not tested.
+// The programs of the network benchmark run with every library: the stencils give one time per point. Times are not tested.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -21,13 +21,15 @@ describe.each(LIBRARIES)('%s', (library) => {
       compileMpiStencil(compiler, byHand);
       for (const ranks of [2, 3]) {
         const options = ['--columns', '4', '--points', points.join(',')];
-        const own = printedByRanks(ranks, [process.execPath, stencil, ...options], launcher);
-        const again = [process.execPath, stencil, ...options, '--recognised'] as const;
-        const recognised = printedByRanks(ranks, [...again], launcher);
+        const own = [[], ['--recognised'], ['--played']].map((more) =>
+          JSON.parse(
+            printedByRanks(ranks, [process.execPath, stencil, ...options, ...more], launcher),
+          ),
+        );
         const row = [String(ranks), String(4 * ranks), ...points];
         const timed = JSON.parse(printedByRanks(ranks, [byHand, ...row], launcher)) as Timed[];
         const byHands = timed.map((each) => each.seconds);
-        for (const seconds of [JSON.parse(own), JSON.parse(recognised), byHands]) {
+        for (const seconds of [...own, byHands]) {
           expect(seconds).toHaveLength(points.length);
           expect(Math.min(...seconds)).toBeGreaterThan(0);
         }
